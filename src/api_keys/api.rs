@@ -12,7 +12,7 @@ use crate::base::clock::to_iso;
 use crate::base::id::{ApiKeyId, Id, resource};
 use crate::http::{ApiError, ApiResult, Body, Created, JsonBody, List, ListQuery, PathId, State};
 
-/// A key to make.
+/// A key to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateApiKeyRequest {
@@ -21,13 +21,13 @@ pub struct CreateApiKeyRequest {
     name: Option<String>,
     /// `full_access` unless given, or `sending_access`.
     permission: Option<String>,
-    /// The one domain the key may send from.
+    /// The only domain that the key can send from.
     domain_id: Option<String>,
 }
 
 impl JsonBody for CreateApiKeyRequest {}
 
-/// Another name for a key.
+/// A new name of a key.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UpdateApiKeyRequest {
@@ -38,7 +38,7 @@ pub struct UpdateApiKeyRequest {
 
 impl JsonBody for UpdateApiKeyRequest {}
 
-/// A new key. The token is in this answer and nowhere else.
+/// A new key. Only this response contains the token.
 #[derive(Serialize, ToSchema)]
 pub struct CreateApiKeyResponse {
     /// The id.
@@ -54,9 +54,9 @@ pub struct ApiKeyResponse {
     id: String,
     /// The name.
     name: String,
-    /// When it was made.
+    /// The time of creation.
     created_at: String,
-    /// When it was last used, to the minute.
+    /// The time of the last use, to the minute.
     #[salvo(schema(required = true))]
     last_used_at: Option<String>,
 }
@@ -141,7 +141,7 @@ pub async fn update_api_key(
     }
 }
 
-/// Revokes an API key: it stops at once.
+/// Revokes an API key, effective immediately.
 #[endpoint(tags("API keys"))]
 pub async fn delete_api_key(
     keys: State<ApiKeys>,

@@ -1,4 +1,4 @@
-//! The keys that work, in memory.
+//! In-memory cache of the valid keys.
 
 use std::collections::HashMap;
 
@@ -9,11 +9,11 @@ use super::model::Caller;
 use super::store::ApiKeyRow;
 use crate::base::id::{ApiKeyId, TeamId};
 
-/// By the first half of the token's hash; the whole is compared in constant time.
+/// Valid keys by the first half of the token hash. The complete hash is compared in constant time.
 #[derive(Default)]
 pub(super) struct Cache(HashMap<[u8; 16], Cached>);
 
-/// A key that works. Dropping it ends what runs under it.
+/// A valid key. Dropping it cancels the tasks that run under it.
 struct Cached {
     token_hash: [u8; 32],
     caller: Caller,
@@ -33,25 +33,25 @@ impl Cache {
         self.0.insert(half(&row.token_hash), cached);
     }
 
-    /// Returns whose token has that hash.
+    /// Returns the caller whose token has this hash; `None` if no valid key has it.
     pub(super) fn caller(&self, token_hash: &[u8; 32]) -> Option<Caller> {
         let cached = self.0.get(&half(token_hash))?;
         bool::from(cached.token_hash.ct_eq(token_hash)).then_some(cached.caller)
     }
 
-    /// Removes the keys that are revoked, and ends what runs under them.
+    /// Removes the revoked keys and cancels the tasks that run under them.
     pub(super) fn revoke(&mut self, is_revoked: impl Fn(&Caller) -> bool) {
         self.0.retain(|_, cached| !is_revoked(&cached.caller));
     }
 
-    /// Returns what is cancelled once the caller's key is revoked.
+    /// Returns a token that is cancelled when the caller's key is revoked.
     pub(super) fn revocation(&self, caller: &Caller) -> CancellationToken {
         let is_asked = |cached: &&Cached| cached.caller.team == caller.team && cached.caller.key == caller.key;
         self.0.values().find(is_asked).map_or_else(cancelled, |cached| cached.revoked.clone())
     }
 }
 
-/// The key went between the request's beginning and the question.
+/// Returns a cancelled token, for a key that was revoked during the request.
 fn cancelled() -> CancellationToken {
     let token = CancellationToken::new();
     token.cancel();

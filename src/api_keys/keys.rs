@@ -1,4 +1,4 @@
-//! The use cases of API keys. Every request's question, whose key, is answered from the cache.
+//! The use cases of API keys. Requests are authenticated from the cache.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, RwLock};
@@ -19,18 +19,17 @@ use crate::store::page::{Page, PageError, PageQuery, page};
 use crate::store::{NEXT, Order, Reads, StoreError, WriteTx, from_store_error};
 use crate::tables::{API_KEY_USES, API_KEYS};
 
-/// Uses within one minute count as one, so that a busy key writes a row a minute.
+/// Resolution of the last use. A busy key causes at most one write per minute.
 const USE_RESOLUTION_MS: i64 = 60_000;
 const TOKEN_RANDOM_BYTES: usize = 24;
 
-/// Why a key cannot be made.
+/// Failure to create or rename a key.
 #[derive(Debug)]
 pub enum CreateKeyError {
-    /// The name is empty, too long or has control characters.
+    /// The name is empty, too long, or has control characters.
     Name,
-    /// The domain is not one of the team.
+    /// The team does not have the domain.
     DomainNotFound,
-    /// The store failed.
     Store(StoreError),
 }
 
@@ -43,10 +42,10 @@ pub type DomainExists = fn(&WriteTx<'_>, TeamId, DomainId) -> Result<bool, Store
 pub struct ApiKeys {
     context: Context,
     cache: Arc<RwLock<Cache>>,
-    /// Held over a commit and the change of the cache that follows from it, so that the cache
-    /// changes in the order of the commits.
+    /// Held during a commit and the following change of the cache, so that the cache changes in the
+    /// order of the commits.
     changing: Arc<tokio::sync::Mutex<()>>,
-    /// What goes on when its caller has gone away.
+    /// Tasks that continue when the caller drops its future.
     tasks: TaskTracker,
     domain_exists: DomainExists,
     /// Uses not yet written. At most one entry a key.
@@ -54,7 +53,7 @@ pub struct ApiKeys {
 }
 
 impl ApiKeys {
-    /// Reads every key into the cache.
+    /// Loads all keys into the cache. Blocks.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -72,7 +71,7 @@ impl ApiKeys {
         Ok(Arc::new(Self { context, cache, changing: Arc::default(), tasks, domain_exists, uses: Mutex::default() }))
     }
 
-    /// Returns whose token this is, and remembers that it was used.
+    /// Returns the caller of a token and records its use; `None` if the token is not valid.
     pub fn authenticate(&self, token: &Token) -> Option<Caller> {
         let caller = sync::read(&self.cache).caller(&token.hash())?;
         let minute = self.context.now_ms().div_euclid(USE_RESOLUTION_MS) * USE_RESOLUTION_MS;
@@ -80,13 +79,13 @@ impl ApiKeys {
         Some(caller)
     }
 
-    /// Returns what is cancelled once the caller's key is revoked, for answers that go on: a request is
-    /// asked for its key at its beginning alone.
+    /// Returns a token that is cancelled when the caller's key is revoked. Long responses need it, because
+    /// a request is authenticated only at its start.
     pub fn revocation(&self, caller: &Caller) -> CancellationToken {
         sync::read(&self.cache).revocation(caller)
     }
 
-    /// Makes a key with a token of its own; the token is in this answer and nowhere else.
+    /// Creates a key and returns it with its token. The token cannot be read again.
     ///
     /// # Errors
     /// [`CreateKeyError`].
@@ -96,7 +95,7 @@ impl ApiKeys {
         Ok((key, token))
     }
 
-    /// Makes a key for a token that was chosen outside, as `ringmail dev --api-key` does.
+    /// Creates a key with a given token, as `ringmail dev --api-key` does.
     ///
     /// # Errors
     /// [`CreateKeyError`].
@@ -148,7 +147,7 @@ impl ApiKeys {
             .await
     }
 
-    /// Renames a key; `false` when the team has none of that id.
+    /// Renames a key; returns `false` if the team has no such key.
     ///
     /// # Errors
     /// [`CreateKeyError::Name`], [`CreateKeyError::Store`].
@@ -165,8 +164,8 @@ impl ApiKeys {
             .await
     }
 
-    /// Revokes a key: it stops at once, and so does what runs under it. `false` when the team has none of
-    /// that id.
+    /// Revokes a key and cancels the tasks that run under it. Returns `false` if the team has no such
+    /// key.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -179,11 +178,11 @@ impl ApiKeys {
         .await
     }
 
-    /// Runs the commit that removes a domain and, by [`delete_scoped_to`], the keys scoped to it;
-    /// they stop at once, and so does what runs under them.
+    /// Runs the commit that deletes a domain and, with [`delete_scoped_to`], its scoped keys. Then removes
+    /// the keys from the cache and cancels the tasks that run under them.
     ///
     /// # Errors
-    /// What `commit` answers.
+    /// The error of `commit`.
     pub(crate) async fn revoke_scoped_to<T: Send + 'static>(
         &self,
         team: TeamId,
@@ -196,9 +195,8 @@ impl ApiKeys {
         .await
     }
 
-    /// Runs a commit and the change of the cache that follows from it: one pair at a time, in a
-    /// task of its own, because a caller who hangs up drops the request's future, and a revoked key
-    /// must not work on.
+    /// Runs a commit, then the change of the cache. Only one pair runs at a time. It runs in a separate
+    /// task: if the caller drops its future, a key that is revoked in the store must not stay valid.
     async fn change<T, E>(
         &self,
         commit: impl Future<Output = Result<T, E>> + Send + 'static,
@@ -210,7 +208,7 @@ impl ApiKeys {
     {
         let (cache, changing) = (Arc::clone(&self.cache), Arc::clone(&self.changing));
         let changed = self.tasks.spawn(async move {
-            let _turn = changing.lock().await;
+            let _guard = changing.lock().await;
             let committed = commit.await?;
             follow(&mut sync::write(&cache), &committed);
             Ok(committed)
@@ -218,7 +216,7 @@ impl ApiKeys {
         changed.await.unwrap_or_else(|_| Err(StoreError::Panicked.into()))
     }
 
-    /// Writes the uses remembered since the last call, all in one commit.
+    /// Stores the uses since the last call in one commit.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -230,21 +228,21 @@ impl ApiKeys {
         let store = self.context.store.clone();
         let put = move |tx: &WriteTx<'_>| {
             for ((team, id), used_ms) in &uses {
-                // A key deleted meanwhile leaves no trace of its last use.
+                // The key may have been deleted since its use.
                 if tx.contains(&API_KEYS, &(*team, *id))? {
                     tx.put(&API_KEY_USES, &(*team, *id), &ApiKeyUseRow { used_ms: *used_ms })?;
                 }
             }
             Ok(())
         };
-        // In a task of its own: what has been taken is written even when the caller goes away.
+        // A separate task stores the uses even if the caller drops its future.
         let written = self.tasks.spawn(async move { store.write_bulk(put).await });
         written.await.unwrap_or(Err(StoreError::Panicked))
     }
 }
 
-/// Revokes, inside the caller's transaction, every key scoped to a domain that goes away: a scope
-/// never widens.
+/// Deletes the keys that are scoped to a deleted domain, so that no scope becomes wider. Call it in the
+/// transaction that deletes the domain.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -295,8 +293,8 @@ mod tests {
         NewKey { name: "k".into(), permission: Permission::FullAccess, domain: None }
     }
 
-    /// Begins a future and goes away.
-    async fn hang_up_on(future: impl Future) {
+    /// Polls a future once and drops it.
+    async fn poll_once(future: impl Future) {
         tokio::select! {
             biased;
             _ = future => {}
@@ -313,12 +311,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_key_whose_revoker_hangs_up_is_revoked_all_the_same() {
+    async fn a_key_is_revoked_if_the_caller_drops_its_future() {
         let (_directory, keys) = keys();
         let (key, token) = keys.create(TEAM, new_key()).await.unwrap();
         assert!(keys.authenticate(&token).is_some());
 
-        hang_up_on(keys.delete(TEAM, key.id)).await;
+        poll_once(keys.delete(TEAM, key.id)).await;
         keys.tasks.close();
         keys.tasks.wait().await;
 
@@ -327,7 +325,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_runs_under_a_key_hears_of_its_revocation_and_of_no_other_s() {
+    async fn a_revocation_cancels_the_tasks_of_its_key_only() {
         let (_directory, keys) = keys();
         let (key, token) = keys.create(TEAM, new_key()).await.unwrap();
         let (other, _) = keys.create(TEAM, new_key()).await.unwrap();
@@ -344,11 +342,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_key_whose_maker_hangs_up_works_if_it_is_stored() {
+    async fn a_stored_key_is_valid_if_the_caller_drops_its_future() {
         let (_directory, keys) = keys();
         let token = draw_token();
 
-        hang_up_on(keys.create_with_token(TEAM, new_key(), &token)).await;
+        poll_once(keys.create_with_token(TEAM, new_key(), &token)).await;
         keys.tasks.close();
         keys.tasks.wait().await;
 

@@ -1,11 +1,15 @@
-//! API keys: who calls, for which team, and what they may do.
+//! API keys: authentication of callers, with their team, permission and domain scope.
 //!
-//! A token is `rm_` and 32 URL-safe characters; it is shown once. The store keeps its SHA-256 and
-//! last four characters. Requests are answered from a cache in memory that every change of a key
-//! goes through.
+//! A token is `rm_` and 32 URL-safe characters.
 //!
-//! `model.rs` keys, permissions, callers; `store.rs` rows; `cache.rs` the keys that work; `keys.rs` the
-//! use cases; `api.rs` the endpoints.
+//! Files in reading order: `model.rs` (keys, permissions and callers), `store.rs` (rows), `cache.rs`
+//! (valid keys), `keys.rs` (use cases), `api.rs` (endpoints).
+//!
+//! Invariants:
+//! - Only the response that creates a key contains its token. The store has the SHA-256 of the token
+//!   and its last four characters.
+//! - Requests are authenticated from the cache. Every change of a key updates the cache after its commit,
+//!   in the order of the commits.
 
 pub mod api;
 mod cache;

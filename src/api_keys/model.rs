@@ -5,24 +5,24 @@ use sha2::{Digest as _, Sha256};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{ApiKeyId, DomainId, TeamId};
 
-/// What every token begins with.
+/// Prefix of every token.
 pub const TOKEN_PREFIX: &str = "rm_";
-/// The longest name of a key, in characters.
+/// Maximum length of a key name, in characters.
 pub(super) const NAME_CHARS_MAX: usize = 80;
 const TOKEN_CHARS: usize = TOKEN_PREFIX.len() + 32;
 
-/// What a key may do.
+/// Permission of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Permission {
     /// Every endpoint.
     FullAccess,
-    /// Sending: the paths under `/emails` but the reads and the deletion.
+    /// Writes under `/emails`, except for deletion.
     SendingAccess,
 }
 
 impl Permission {
-    /// Returns the word the API uses.
+    /// Returns the name in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::FullAccess => "full_access",
@@ -30,7 +30,7 @@ impl Permission {
         }
     }
 
-    /// Reads the word the API uses.
+    /// Parses the name in the API.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
             "full_access" => Some(Self::FullAccess),
@@ -43,52 +43,42 @@ impl Permission {
 /// A key, without its token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiKey {
-    /// Its id.
     pub id: ApiKeyId,
-    /// The team it acts for.
     pub team: TeamId,
-    /// Its name.
     pub name: String,
-    /// What it may do.
     pub permission: Permission,
-    /// The one domain it may send from.
+    /// The only domain that the key can send from; `None` for all domains.
     pub domain: Option<DomainId>,
-    /// When it was made.
     pub created_ms: TimestampMs,
-    /// When it was last used, to the minute.
+    /// Time of the last use, rounded down to a minute.
     pub last_used_ms: Option<TimestampMs>,
 }
 
-/// What a new key is made of.
+/// Input of a new key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewKey {
-    /// Its name.
     pub name: String,
-    /// What it may do.
     pub permission: Permission,
-    /// The one domain it may send from.
+    /// The only domain that the key can send from; `None` for all domains.
     pub domain: Option<DomainId>,
 }
 
-/// Who makes a request: plain data, so that use cases stay free of HTTP.
+/// The caller of a request. It has no HTTP types, so that use cases do not depend on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// The key.
     pub key: ApiKeyId,
-    /// The team it acts for.
     pub team: TeamId,
-    /// What it may do.
     pub permission: Permission,
-    /// The one domain it may send from.
+    /// The only domain that the key can send from; `None` for all domains.
     pub domain: Option<DomainId>,
 }
 
-/// The secret itself. `Debug` prints a placeholder, and nothing serialises it by accident.
+/// The secret of a key. `Debug` prints a placeholder, and there is no `Serialize`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
 impl Token {
-    /// Reads a token; `None` when it has not the form of one.
+    /// Parses a token; `None` if the text does not have the form of one.
     pub fn parse(text: &str) -> Option<Self> {
         let formed = text.len() == TOKEN_CHARS
             && text.starts_with(TOKEN_PREFIX)
@@ -96,17 +86,17 @@ impl Token {
         formed.then(|| Self(text.to_owned()))
     }
 
-    /// Returns the secret, for the one answer that shows it.
+    /// Returns the secret, for the response that creates the key.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// Returns what the store keeps to recognise the token.
+    /// Returns the SHA-256 of the token, which is stored.
     pub fn hash(&self) -> [u8; 32] {
         Sha256::digest(self.0.as_bytes()).into()
     }
 
-    /// Returns the last four characters, which the store keeps for people.
+    /// Returns the last four characters, which are stored for display.
     pub fn last_four(&self) -> &str {
         &self.0[self.0.len() - 4..]
     }
@@ -125,14 +115,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_hides_itself() {
+    fn debug_of_a_token_hides_it() {
         let token = Token::parse("rm_0123456789abcdefghijklmnopqrstuv").unwrap();
 
         assert!(!format!("{token:?}").contains(token.reveal()));
     }
 
     #[test]
-    fn anything_else_is_no_token() {
+    fn other_texts_are_not_tokens() {
         for text in ["", "rm_", "re_0123456789abcdefghijklmnopqrstuv", "rm_0123456789abcdefghijklmnopqrst€", "rm_x"] {
             assert_eq!(Token::parse(text), None, "{text}");
         }

@@ -21,7 +21,7 @@ pub struct ApiKeyRow {
 }
 impl Row for ApiKeyRow {}
 
-/// When a key was last used.
+/// Time of the last use of a key.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ApiKeyUseRow {
     pub(super) used_ms: TimestampMs,
@@ -29,7 +29,7 @@ pub struct ApiKeyUseRow {
 impl Row for ApiKeyUseRow {}
 
 impl ApiKeyRow {
-    /// Returns the key as the use cases see it.
+    /// Converts the row to a key.
     pub(super) fn key(self, team: TeamId, id: ApiKeyId, last_used_ms: Option<TimestampMs>) -> ApiKey {
         let Self { name, permission, domain, token_hash: _, last_four: _, created_ms } = self;
         ApiKey { id, team, name, permission, domain, created_ms, last_used_ms }

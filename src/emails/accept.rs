@@ -23,10 +23,10 @@ use crate::tables::AddressHash;
 use crate::topics::{self, SendTopic, Subscription};
 use crate::{contacts, domains, usage};
 
-/// Why no email was accepted.
+/// Failure to accept the emails of a request.
 #[derive(Debug)]
 pub(super) enum AcceptError {
-    /// One email is refused.
+    /// One email is rejected.
     Item(SendBatchError),
     Store(StoreError),
 }

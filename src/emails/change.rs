@@ -1,5 +1,5 @@
-//! Changing an email that has not gone out: another time, called off, deleted. Each is one
-//! transaction with the queue, so that it wins or loses against a send that begins, never half.
+//! Rescheduling, cancellation and deletion of emails. Each changes the email and its queue rows in one
+//! transaction, so that either the change or a starting delivery wins.
 
 use super::event_recorder;
 use super::model::LastEvent;
@@ -14,21 +14,20 @@ use crate::events::{Detail, EmailEventKind, Event};
 use crate::store::{Reads, StoreError, WriteTx, from_store_error};
 use crate::tables::{DUE, EMAILS};
 
-/// Why an email cannot be changed.
+/// Failure to change an email.
 #[derive(Debug)]
 pub enum ChangeEmailError {
     /// The team has no such email.
     NotFound,
-    /// It is not scheduled, or its delivery has begun.
+    /// The email is not scheduled, or its delivery has started.
     NotScheduled(LastEvent),
-    /// The store failed.
     Store(StoreError),
 }
 
 from_store_error!(ChangeEmailError);
 
 impl Emails {
-    /// Moves a scheduled email to another time.
+    /// Changes the due time of a scheduled email.
     ///
     /// # Errors
     /// [`ChangeEmailError`].
@@ -37,7 +36,7 @@ impl Emails {
             .store
             .write::<_, ChangeEmailError>(move |tx| {
                 let mut row = scheduled(tx, team, id)?;
-                for (old_ms, group) in waiting_groups(&row) {
+                for (old_ms, group) in queued_groups(&row) {
                     let Some(mut due) = tx.get(&DUE, &due_key(old_ms, id, group))? else { continue };
                     due.first_due_ms = due_ms;
                     tx.delete(&DUE, &due_key(old_ms, id, group))?;
@@ -51,11 +50,11 @@ impl Emails {
                 Ok(())
             })
             .await?;
-        self.bell.rescan();
+        self.notifier.rescan();
         Ok(())
     }
 
-    /// Calls off a scheduled email.
+    /// Cancels a scheduled email.
     ///
     /// # Errors
     /// [`ChangeEmailError`].
@@ -76,8 +75,9 @@ impl Emails {
             .await
     }
 
-    /// Deletes an email with all that is kept of it. What waits is called off; a delivery under way
-    /// finishes unseen, and the email goes when it has. `false` when the team has none of that id.
+    /// Deletes an email with its content, timeline and attempts. Queued groups are canceled. If a delivery
+    /// is in flight, the email is hidden, and deleted when the delivery ends. Returns `false` if the team
+    /// has no such email.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -99,8 +99,8 @@ impl Emails {
     }
 }
 
-/// Writes the row of an email of which a delivery has ended; one that was deleted meanwhile goes
-/// with its last delivery.
+/// Stores the row of an email after a delivery ended. If the email was deleted and is now settled,
+/// deletes it.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -111,33 +111,33 @@ pub(crate) fn put_settled(tx: &WriteTx<'_>, team: TeamId, id: EmailId, row: &Ema
     tx.put(&EMAILS, &(team, id), row)
 }
 
-/// Returns an email all of which still waits for its time.
+/// Returns the row of a scheduled email of which no delivery has started.
 fn scheduled(tx: &WriteTx<'_>, team: TeamId, id: EmailId) -> Result<EmailRow, ChangeEmailError> {
     let row = visible(tx, team, id)?.ok_or(ChangeEmailError::NotFound)?;
     if row.last_event == LastEvent::Scheduled { Ok(row) } else { Err(ChangeEmailError::NotScheduled(row.last_event)) }
 }
 
-/// Takes what waits out of the queue.
+/// Deletes the queue rows of an email, and settles their recipients as canceled.
 fn cancel_queued(tx: &WriteTx<'_>, id: EmailId, row: &mut EmailRow) -> Result<(), StoreError> {
-    for (due_ms, group) in waiting_groups(row) {
+    for (due_ms, group) in queued_groups(row) {
         tx.delete(&DUE, &due_key(due_ms, id, group))?;
     }
-    let mut called_off = false;
+    let mut is_canceled = false;
     for recipient in &mut row.recipients {
         if matches!(recipient.state, RecipientState::Waiting { .. }) {
             recipient.state = RecipientState::Settled;
             recipient.last_event.advance(LastEvent::Canceled);
-            called_off = true;
+            is_canceled = true;
         }
     }
-    if called_off {
+    if is_canceled {
         row.last_event.advance(LastEvent::Canceled);
     }
     Ok(())
 }
 
-/// Returns the due time and number of each group that waits.
-fn waiting_groups(row: &EmailRow) -> Vec<(TimestampMs, u16)> {
+/// Returns the due time and number of each queued group.
+fn queued_groups(row: &EmailRow) -> Vec<(TimestampMs, u16)> {
     let mut groups: Vec<(TimestampMs, u16)> = row
         .recipients
         .iter()
@@ -194,45 +194,45 @@ mod tests {
         id
     }
 
-    /// Whether the row, the content and the timeline of an email are there.
-    fn kept(context: &Context, id: EmailId) -> [bool; 3] {
-        let look = |tx: &crate::store::ReadTx| {
-            let mut told = false;
+    /// Returns whether the row, the content and the timeline of an email exist.
+    fn stored_parts(context: &Context, id: EmailId) -> [bool; 3] {
+        let read = |tx: &crate::store::ReadTx| {
+            let mut has_events = false;
             tx.scan(&EVENTS, &(id, Id::MIN), &(id, Id::MAX), crate::store::Order::Ascending, |_, _| {
-                told = true;
+                has_events = true;
                 crate::store::STOP
             })?;
-            Ok([tx.contains(&EMAILS, &(TEAM, id))?, tx.contains(&EMAIL_BODIES, &(id, 0))?, told])
+            Ok([tx.contains(&EMAILS, &(TEAM, id))?, tx.contains(&EMAIL_BODIES, &(id, 0))?, has_events])
         };
-        context.store.read_now::<_, StoreError>(look).unwrap()
+        context.store.read_now::<_, StoreError>(read).unwrap()
     }
 
     #[tokio::test]
-    async fn a_deleted_email_goes_at_once_or_with_its_last_delivery() {
+    async fn a_deleted_email_is_removed_immediately_or_after_its_last_delivery() {
         let (_directory, context) = Context::temporary();
         let idempotency = Arc::new(Idempotency::new(context.clone()));
         let settings = LinkSettings { public_url: "http://localhost".into(), audience: LinkAudience::Captured };
         let links = Links::new(context.keyring.clone(), settings);
         let emails = Emails::new(context.clone(), QueueNotifier::default(), idempotency, TaskTracker::new(), links);
         let settled = put(&context, RecipientState::Settled).await;
-        let waiting = put(&context, RecipientState::Waiting { due_ms: 1 }).await;
-        let under_way = put(&context, RecipientState::InFlight).await;
+        let queued = put(&context, RecipientState::Waiting { due_ms: 1 }).await;
+        let in_flight = put(&context, RecipientState::InFlight).await;
 
-        for id in [settled, waiting, under_way] {
+        for id in [settled, queued, in_flight] {
             assert!(emails.delete(TEAM, id).await.unwrap());
             assert!(!emails.delete(TEAM, id).await.unwrap());
             let page = emails.list(TEAM, PageQuery { limit: 1, cursor: Cursor::After(id) }).await;
             assert!(matches!(page, Err(PageError::UnknownCursor)));
         }
 
-        assert_eq!(kept(&context, settled), [false; 3]);
-        assert_eq!(kept(&context, waiting), [false; 3]);
-        assert_eq!(kept(&context, under_way), [true; 3]);
+        assert_eq!(stored_parts(&context, settled), [false; 3]);
+        assert_eq!(stored_parts(&context, queued), [false; 3]);
+        assert_eq!(stored_parts(&context, in_flight), [true; 3]);
         let end = move |tx: &WriteTx<'_>| {
             let row = EmailRow { hidden: true, ..row(RecipientState::Settled) };
-            put_settled(tx, TEAM, under_way, &row)
+            put_settled(tx, TEAM, in_flight, &row)
         };
         context.store.write::<_, StoreError>(end).await.unwrap();
-        assert_eq!(kept(&context, under_way), [false; 3]);
+        assert_eq!(stored_parts(&context, in_flight), [false; 3]);
     }
 }

@@ -1,4 +1,4 @@
-//! What the events of an email say of it.
+//! Recording of the events of an email.
 
 use super::store::{EmailRow, read_content};
 use super::{erase, message_id};
@@ -7,11 +7,11 @@ use crate::context::Context;
 use crate::events::{self, EmailEventData, Event};
 use crate::store::{StoreError, WriteTx, skip_corrupt};
 
-/// Records the events of one email in the transactions of the facts they tell.
+/// Recorder of the events of one email. It reads the custom headers at most once.
 pub(crate) struct EventRecorder {
     team: TeamId,
     id: EmailId,
-    /// The caller's own header fields, once anybody has heard of an event.
+    /// Custom headers; `None` until an event has a subscriber.
     headers: Option<Vec<(String, String)>>,
 }
 
@@ -21,7 +21,8 @@ impl EventRecorder {
         Self { team, id, headers: None }
     }
 
-    /// Records an event. What an event says beside `row` is read for the first that anybody hears of.
+    /// Records an event. Reads the custom headers from the sealed content once, for the first event that
+    /// has a subscriber.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -33,18 +34,18 @@ impl EventRecorder {
         event: Event,
     ) -> Result<(), StoreError> {
         let Self { team, id, headers } = self;
-        let facts = || {
+        let event_data = || {
             let headers = match headers {
                 Some(known) => known,
                 None => headers.insert(read_headers(tx, context, *id, row)?),
             };
             Ok(with_headers(*id, row, headers.clone()))
         };
-        events::record(tx, context, *team, *id, event, facts)
+        events::record(tx, context, *team, *id, event, event_data)
     }
 }
 
-/// Records one event of an email in the transaction of the fact it tells.
+/// Records one event of an email, in the transaction that causes it.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -69,13 +70,12 @@ fn read_headers(
     if !row.has_headers || erase::is_erased(row) {
         return Ok(Vec::new());
     }
-    // They lie in the sealed content. Where that does not read, the event is told without them: it is a
-    // fact whatever became of the content.
+    // If the content is corrupt, the event is recorded without headers.
     let content = skip_corrupt(read_content(tx, &context.keyring, id), format_args!("the content of email {id}"))?;
     Ok(content.flatten().map(|content| content.headers).unwrap_or_default())
 }
 
-/// Returns what the events of an email say of it, its header fields being at hand.
+/// Returns the event data of an email with the expected custom headers.
 pub(super) fn with_headers(id: EmailId, row: &EmailRow, headers: Vec<(String, String)>) -> EmailEventData {
     EmailEventData {
         id,
@@ -88,7 +88,7 @@ pub(super) fn with_headers(id: EmailId, row: &EmailRow, headers: Vec<(String, St
     }
 }
 
-/// Writes content that holds header fields and nothing else.
+/// Stores content that has only custom headers.
 #[cfg(test)]
 pub(crate) fn put_headers(
     tx: &WriteTx<'_>,
@@ -122,25 +122,25 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn header_fields_are_told_unless_they_do_not_read_or_somebody_was_erased() {
+    async fn events_have_custom_headers_unless_the_content_is_corrupt_or_the_email_is_erased() {
         let (_directory, context) = Context::temporary();
         let id: EmailId = context.id();
-        let given = vec![("X-Order".to_owned(), "42".to_owned())];
-        let (putting, headers_given) = (context.clone(), given.clone());
-        let put = move |tx: &WriteTx<'_>| put_headers(tx, &putting, id, headers_given.clone());
+        let expected = vec![("X-Order".to_owned(), "42".to_owned())];
+        let (writing, stored) = (context.clone(), expected.clone());
+        let put = move |tx: &WriteTx<'_>| put_headers(tx, &writing, id, stored.clone());
         context.store.write::<_, StoreError>(put).await.unwrap();
-        let whole = row();
+        let intact = row();
         let mut erased = [row(), row(), row()];
         erased[0].recipients[0].mailbox = StoredMailbox::erased();
         erased[1].from = StoredMailbox::erased();
         ERASED.clone_into(&mut erased[2].subject);
 
-        assert_eq!(headers(&context, id, whole.clone()).await, given);
+        assert_eq!(headers(&context, id, intact.clone()).await, expected);
         for erased in erased {
             assert_eq!(headers(&context, id, erased).await, []);
         }
-        let spoil = move |tx: &WriteTx<'_>| tx.put_encoded(&EMAIL_BODIES, &(id, 0), &Encoded::blob(vec![0xff; 8]));
-        context.store.write::<_, StoreError>(spoil).await.unwrap();
-        assert_eq!(headers(&context, id, whole).await, []);
+        let corrupt = move |tx: &WriteTx<'_>| tx.put_encoded(&EMAIL_BODIES, &(id, 0), &Encoded::blob(vec![0xff; 8]));
+        context.store.write::<_, StoreError>(corrupt).await.unwrap();
+        assert_eq!(headers(&context, id, intact).await, []);
     }
 }

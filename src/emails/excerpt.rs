@@ -1,17 +1,17 @@
-//! A caller's own text, short and harmless enough to stand in an error message.
+//! Excerpts of request texts for error messages.
 
-/// Errors may quote at most this much of what they refuse, so that a hostile request cannot choose the size of its answer or of a log line.
+/// Maximum length of a quote, in characters. It bounds error responses and log lines.
 const EXCERPT_CHARS_MAX: usize = 60;
 
-/// Returns the beginning of `text`, control characters replaced, with an ellipsis when something is left off.
+/// Returns the start of `text`, with control characters replaced, and an ellipsis if it is truncated.
 pub(super) fn excerpt(text: &str) -> String {
     let mut chars = text.chars();
-    let mut shown: String =
+    let mut quote: String =
         chars.by_ref().take(EXCERPT_CHARS_MAX).map(|c| if c.is_control() { '\u{FFFD}' } else { c }).collect();
     if chars.next().is_some() {
-        shown.push('…');
+        quote.push('…');
     }
-    shown
+    quote
 }
 
 #[cfg(test)]
@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_and_hostile_text_is_cut_and_made_visible() {
+    fn long_text_is_truncated_and_control_characters_are_replaced() {
         assert_eq!(excerpt("short"), "short");
         assert_eq!(excerpt("a\r\nb"), "a\u{FFFD}\u{FFFD}b");
         assert_eq!(excerpt(&"é".repeat(60)), "é".repeat(60));

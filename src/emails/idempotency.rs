@@ -1,8 +1,8 @@
-//! Idempotency keys: the same request twice is one send.
+//! Idempotency keys: a repeated request returns the first response and sends no further email.
 //!
-//! What was answered lies in a table ordered by expiry and, for the reading, in a map in memory
-//! that is filled after a start; only requests with a key wait for that. A request reserves its
-//! key before it is looked at and settles it after the commit; one that is refused frees it.
+//! Responses are stored in a table in the order of their expiry, and in a map in memory, from which they
+//! are read. The map is loaded after a start; only requests with a key wait for it. A request reserves
+//! its key before it is processed, and settles the key after the commit. A rejected request releases it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -18,14 +18,14 @@ use crate::context::Context;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
 use crate::tables::IDEMPOTENCY;
 
-/// The longest key, in characters.
+/// Maximum length of a key, in characters.
 pub(super) const KEY_CHARS_MAX: usize = 256;
-/// How long the answer to a caller is remembered.
+/// Lifetime of a caller's key.
 const LIFETIME_MS: i64 = DAY_MS;
-/// Rows read or removed in one transaction.
+/// Rows that one transaction reads or deletes.
 const PAGE_ROWS: usize = 1_000;
 
-/// The calls that take a key; a key used with one means nothing to the other.
+/// Endpoint of a request. A key is valid for one endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdempotentRoute {
     /// `POST /emails`.
@@ -34,10 +34,10 @@ pub enum IdempotentRoute {
     Batch,
 }
 
-/// A key of a caller or of the instance, with what the request says.
+/// A request with an idempotency key of a caller or of this server.
 #[derive(Clone, Debug)]
 pub struct IdempotentRequest {
-    /// Whose key it is; the sender's when it says nothing.
+    /// Team of the key; `None` for the team of the sender.
     team: Option<TeamId>,
     key_hash: [u8; 32],
     body_hash: [u8; 32],
@@ -45,7 +45,7 @@ pub struct IdempotentRequest {
 }
 
 impl IdempotentRequest {
-    /// Joins a key with the canonical hash of the request's body.
+    /// Returns a request with a caller's key. `body_hash` is the canonical hash of the body.
     pub fn new(route: IdempotentRoute, key: &str, body_hash: [u8; 32]) -> Self {
         let route = match route {
             IdempotentRoute::Send => b"POST /emails\0".as_slice(),
@@ -54,37 +54,37 @@ impl IdempotentRequest {
         Self { team: None, key_hash: key_hash(route, key), body_hash, lifetime_ms: LIFETIME_MS }
     }
 
-    /// Returns the request for an email of the instance itself about a team. Its key is that team's, whichever team
-    /// sends, and is met by no caller's; it alone says whether two requests are the same, whatever their words.
+    /// Returns a request for an email of this server about a team. The key belongs to the team `about`,
+    /// whichever team sends, and differs from all keys of callers. The body is not compared.
     pub fn of_instance(about: TeamId, key: &str, lifetime_ms: i64) -> Self {
         Self { team: Some(about), key_hash: key_hash(b"instance\0", key), body_hash: [0; 32], lifetime_ms }
     }
 }
 
-/// What was answered to the first request.
+/// Response to the first request with a key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IdempotentResponse {
-    /// The emails, in the order of the request.
+    /// Ids of the accepted emails, in the order of the request.
     pub emails: Vec<EmailId>,
-    /// The items a permissive batch refused: index and message.
+    /// Rejected items of a permissive batch: index and message.
     pub refused: Vec<(u32, String)>,
 }
 
-/// What a key says about a request.
+/// Result of a reservation.
 #[derive(Debug)]
 pub enum Reserved {
-    /// It is the first; go on, and settle.
+    /// The request is the first with its key.
     First(Reservation),
-    /// It was answered before.
+    /// An earlier request with the key is complete.
     Replay(IdempotentResponse),
 }
 
-/// Why a key refuses a request.
+/// Conflict of a request with an earlier request that has the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyConflict {
-    /// The key came with another payload.
+    /// The payload differs.
     OtherPayload,
-    /// The first request is still running.
+    /// The earlier request is in progress.
     Running,
 }
 
@@ -96,7 +96,7 @@ enum Entry {
 
 type Keys = HashMap<(TeamId, [u8; 32]), Entry>;
 
-/// The keys that are remembered.
+/// The keys in use.
 pub struct Idempotency {
     context: Context,
     keys: Arc<Mutex<Keys>>,
@@ -109,7 +109,7 @@ impl Idempotency {
         Self { context, keys: Arc::default(), loaded: watch::Sender::new(false) }
     }
 
-    /// Reads the stored answers, a page at a time, and lets waiting requests go on.
+    /// Loads the stored responses, one page per transaction, and lets waiting requests continue.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -136,7 +136,7 @@ impl Idempotency {
         Ok(())
     }
 
-    /// Returns what was answered to an earlier request with the same key and payload.
+    /// Returns the response to an earlier request with the same key and payload, if there was one.
     ///
     /// # Errors
     /// [`KeyConflict`].
@@ -146,10 +146,10 @@ impl Idempotency {
         request: &IdempotentRequest,
     ) -> Result<Option<IdempotentResponse>, KeyConflict> {
         self.wait_until_loaded().await;
-        answered(&lock(&self.keys), request.team.unwrap_or(team), request, self.context.now_ms())
+        find_response(&lock(&self.keys), request.team.unwrap_or(team), request, self.context.now_ms())
     }
 
-    /// Reserves the key of a request, or says what became of an earlier one.
+    /// Reserves the key of a request, or returns the response to an earlier request.
     ///
     /// # Errors
     /// [`KeyConflict`].
@@ -158,7 +158,7 @@ impl Idempotency {
         let team = request.team.unwrap_or(team);
         let now_ms = self.context.now_ms();
         let mut keys = lock(&self.keys);
-        if let Some(answer) = answered(&keys, team, request, now_ms)? {
+        if let Some(answer) = find_response(&keys, team, request, now_ms)? {
             return Ok(Reserved::Replay(answer));
         }
         keys.insert((team, request.key_hash), Entry::Running { body_hash: request.body_hash });
@@ -173,11 +173,11 @@ impl Idempotency {
     }
 
     async fn wait_until_loaded(&self) {
-        // The sender lives as long as this value, so that waiting ends only with the load.
+        // `wait_for` fails only if the sender is dropped, and `self` owns the sender.
         let _ = self.loaded.subscribe().wait_for(|loaded| *loaded).await;
     }
 
-    /// Forgets the answers that have expired. Repeats until nothing is left, a page a commit.
+    /// Deletes the expired responses, one page per commit.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -200,7 +200,7 @@ impl Idempotency {
     }
 }
 
-/// A key that is being used for the first time. Dropping it unsettled frees the key.
+/// Reservation of a key by its first request. Dropping it before [`Reservation::settle`] releases the key.
 #[derive(Debug)]
 pub struct Reservation {
     keys: Arc<Mutex<Keys>>,
@@ -210,7 +210,7 @@ pub struct Reservation {
     settled: bool,
 }
 
-/// What a reservation writes in the transaction of its emails.
+/// Row of a response, for the transaction of its emails.
 #[derive(Clone, Debug)]
 pub(super) struct ReservationRow {
     key: (u64, IdempotencyId),
@@ -218,7 +218,7 @@ pub(super) struct ReservationRow {
 }
 
 impl Reservation {
-    /// Returns the row that remembers `answer`.
+    /// Returns the row of a response.
     pub(super) fn row(&self, id: IdempotencyId, answer: &IdempotentResponse) -> ReservationRow {
         let row = IdempotencyRow {
             team: self.team,
@@ -230,7 +230,7 @@ impl Reservation {
         ReservationRow { key: (u64::try_from(self.expires_ms).unwrap_or(0), id), row }
     }
 
-    /// Remembers the answer, whose row has been committed.
+    /// Adds a response to the map. Call it after the commit of its row.
     pub(super) fn settle(mut self, answer: IdempotentResponse) {
         let entry = Entry::Done { body_hash: self.request.body_hash, expires_ms: self.expires_ms, answer };
         lock(&self.keys).insert((self.team, self.request.key_hash), entry);
@@ -256,8 +256,8 @@ fn key_hash(route: &[u8], key: &str) -> [u8; 32] {
     Sha256::new().chain_update(route).chain_update(key.as_bytes()).finalize().into()
 }
 
-/// Returns the answer that is remembered for a request, unless it has expired.
-fn answered(
+/// Returns the response to an earlier request; `None` without a response or after its expiry.
+fn find_response(
     keys: &Keys,
     team: TeamId,
     request: &IdempotentRequest,
@@ -300,16 +300,16 @@ mod tests {
     const TEAM: TeamId = TeamId::MIN;
     const OTHER: TeamId = TeamId::MAX;
 
-    /// Uses a key for the first time, as a send does.
+    /// Uses a key for the first time.
     async fn settle(context: &Context, keys: &Idempotency, sender: TeamId, request: &IdempotentRequest) {
-        let Ok(Reserved::First(reservation)) = keys.reserve(sender, request).await else { panic!("it is the first") };
+        let Ok(Reserved::First(reservation)) = keys.reserve(sender, request).await else { panic!("the key is in use") };
         let row = reservation.row(context.id(), &IdempotentResponse::default());
         context.store.write::<_, StoreError>(move |tx| row.put(tx)).await.unwrap();
         reservation.settle(IdempotentResponse::default());
     }
 
     #[tokio::test]
-    async fn a_key_lives_for_a_day_and_one_of_the_instance_for_as_long_as_it_says() {
+    async fn a_caller_key_lives_one_day_and_a_server_key_its_given_lifetime() {
         let (_directory, context) = Context::temporary();
         let keys = Idempotency::new(context.clone());
         keys.load().await.unwrap();
@@ -330,7 +330,10 @@ mod tests {
                     let answer = keys.replay(sender, &instances).await.unwrap();
                     assert_eq!(answer.is_some(), instances_lives, "{hours} hours later");
                 }
-                assert!(keys.replay(OTHER, &callers).await.unwrap().is_none(), "a caller's key is of its team");
+                assert!(
+                    keys.replay(OTHER, &callers).await.unwrap().is_none(),
+                    "a key of a caller is valid for its team only"
+                );
             }
         }
     }

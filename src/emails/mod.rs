@@ -1,17 +1,19 @@
-//! Emails: accepted, queued, delivered, read back.
+//! Emails: their acceptance, reading, changes, retention and erasure.
 //!
-//! Life cycle: a request is parsed (`api/request.rs`), accepted in one transaction (`accept.rs`),
-//! taken up by `delivery`, and climbs the ladder of [`LastEvent`] as its recipients' servers
-//! answer. Until its time it can be moved or called off (`change.rs`). Retention removes the
-//! content first and the row later.
+//! Data flow: a request is parsed (`api/request.rs`), prepared without the store (`prepare.rs`) and
+//! accepted in one transaction (`accept.rs`). `delivery` claims its queue rows, and the results of
+//! attempts change the [`LastEvent`] of its recipients. Until its time, a scheduled email can be
+//! rescheduled or canceled (`change.rs`). Retention deletes the content first and the row later.
 //!
-//! Reading order: `model.rs` (what an email is), `headers/`, `attachments/`, `tags.rs`, `schedule/`,
-//! `excerpt.rs` (the rules of the fields, and how a refusal quotes them), `idempotency.rs`, `send.rs`,
-//! `prepare.rs`, `accept.rs`, `read.rs`, `change.rs`, `retention.rs`, `erase.rs`, `store/` (rows), `api/`
-//! (endpoints).
+//! Files in reading order: `model.rs`; the rules of the fields in `headers/`, `attachments/`, `tags.rs`
+//! and `schedule/`, with `excerpt.rs` (quotes in errors); `store/` (rows); `idempotency.rs`, `send.rs`,
+//! `prepare.rs`, `precompute.rs`, `accept.rs`; `event_recorder.rs`, `read.rs`, `change.rs`,
+//! `retention.rs`, `erase.rs`; `api/` (endpoints).
 //!
-//! Invariants: the content is never held unsealed in the store; a recipient is in exactly one of
-//! the queue, a lease, or settled, and the email's row says which.
+//! Invariants:
+//! - The content is stored only in sealed form.
+//! - A recipient is either in the queue, in flight under a lease, or settled. The row of the email has
+//!   this state.
 
 pub mod api;
 pub mod attachments;
@@ -54,7 +56,7 @@ use crate::base::id::EmailId;
 /// Limits of an email that an operator may set.
 #[derive(Clone, Copy, Debug)]
 pub struct EmailLimits {
-    /// Bytes of all attachments, decoded.
+    /// Maximum size of all attachments of an email, decoded.
     pub attachment_bytes_max: u64,
 }
 

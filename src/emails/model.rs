@@ -1,4 +1,4 @@
-//! What an email is, its recipients and the ladder its status climbs. Pure.
+//! Emails, their recipients, and the order of their statuses.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,46 +9,46 @@ use crate::base::address::Mailbox;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{AttachmentId, TopicId};
 
-/// Recipients in `to`, `cc` and `bcc` together.
+/// Maximum number of recipients in `to`, `cc` and `bcc` together.
 pub(super) const RECIPIENTS_MAX: usize = 50;
-/// The longest subject, in characters.
+/// Maximum length of a subject, in characters.
 pub(super) const SUBJECT_CHARS_MAX: usize = 998;
-/// Emails in one batch.
+/// Maximum number of emails in a batch.
 pub(super) const BATCH_MAX: usize = 100;
 
-/// The status of an email or of one of its recipients: the rungs of a ladder that a late event
-/// never climbs down.
+/// Status of an email or of a recipient: its event of the highest rank. The variants are in ascending
+/// order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LastEvent {
-    /// Waiting for its time.
+    /// Accepted for a later time.
     Scheduled,
-    /// Waiting for delivery.
+    /// In the queue.
     Queued,
-    /// Taken up by the delivery engine.
+    /// Claimed by the delivery engine.
     Sent,
-    /// Refused for the time being; tried again.
+    /// Deferred. Another attempt follows.
     DeliveryDelayed,
     /// Accepted by the recipient's server.
     Delivered,
     /// Opened by a person.
     Opened,
-    /// A link was followed by a person.
+    /// A person followed a link.
     Clicked,
-    /// Refused for good because of the recipient.
+    /// Refused permanently because of the recipient address.
     Bounced,
     /// Reported as spam.
     Complained,
-    /// Not tried: the address is suppressed.
+    /// Not attempted, because the address is suppressed.
     Suppressed,
-    /// Given up for a reason that is not the recipient's.
+    /// Given up for a reason other than the recipient.
     Failed,
-    /// Called off before delivery began.
+    /// Canceled before delivery started.
     Canceled,
 }
 
 impl LastEvent {
-    /// Returns the word the API uses.
+    /// Returns the name in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Scheduled => "scheduled",
@@ -66,15 +66,15 @@ impl LastEvent {
         }
     }
 
-    /// Climbs to `rung` when that is higher; stays otherwise.
-    pub fn advance(&mut self, rung: Self) {
-        if rung > *self {
-            *self = rung;
+    /// Changes the status to `event` if `event` has a higher rank.
+    pub fn advance(&mut self, event: Self) {
+        if event > *self {
+            *self = event;
         }
     }
 }
 
-/// Which line of the header a recipient stands in.
+/// Header field of a recipient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecipientKind {
@@ -82,69 +82,59 @@ pub enum RecipientKind {
     To,
     /// `Cc`.
     Cc,
-    /// No header line at all.
+    /// No header field.
     Bcc,
 }
 
 /// A recipient of a send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recipient {
-    /// Where it stands in the header.
     pub kind: RecipientKind,
-    /// Who it is.
     pub mailbox: Mailbox,
 }
 
-/// A send, after every rule that needs no store has been checked.
+/// An email to send. All rules that need no store have been checked.
 #[derive(Clone, Debug)]
 pub struct SendEmail {
-    /// The sender.
     pub from: Mailbox,
-    /// Who receives it: 1 to 50, at least one `to`, no address twice.
+    /// 1 to 50 recipients, at least one of them in `to`, each address once.
     pub recipients: Vec<Recipient>,
-    /// Where answers go.
     pub reply_to: Vec<Mailbox>,
-    /// The subject, without control characters.
+    /// Subject, without control characters.
     pub subject: String,
-    /// The html part. One of html and text is there.
+    /// HTML part. An email has an HTML part, a text part, or both.
     pub html: Option<String>,
-    /// The text part.
     pub text: Option<String>,
-    /// The caller's own header fields.
     pub headers: CustomHeaders,
-    /// The attached files.
     pub attachments: Vec<Attachment>,
-    /// The caller's labels.
     pub tags: Vec<Tag>,
-    /// When to send; at once when absent.
+    /// Due time; `None` for immediate delivery.
     pub scheduled_ms: Option<TimestampMs>,
-    /// The topic a recipient can opt out of.
+    /// Topic that recipients can opt out of.
     pub topic: Option<TopicId>,
 }
 
-/// What is said of an attachment without its content.
+/// Metadata of an attachment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttachmentInfo {
-    /// Its id.
     pub id: AttachmentId,
-    /// Its file name.
     pub filename: String,
-    /// Its size in bytes, decoded.
+    /// Decoded size, in bytes.
     pub size: u64,
-    /// Its media type.
+    /// Media type.
     pub content_type: String,
 }
 
-/// What an email says, apart from its subject and addresses. Stored compressed and sealed.
+/// Content of an email, without its subject and addresses. Stored compressed and sealed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EmailContent {
-    /// The html part as it was given.
+    /// HTML part of the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub html: Option<String>,
-    /// The text part as it was given.
+    /// Text part of the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// The caller's own header fields.
+    /// Custom headers: names and values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<(String, String)>,
 }
@@ -154,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_late_event_never_lowers_the_status() {
+    fn an_event_of_lower_rank_does_not_change_the_status() {
         let mut status = LastEvent::Delivered;
 
         status.advance(LastEvent::Sent);
@@ -165,9 +155,9 @@ mod tests {
     }
 
     #[test]
-    fn the_ladder_is_the_documented_one() {
+    fn the_statuses_have_the_documented_order() {
         use LastEvent::*;
-        let ladder = [
+        let statuses = [
             Scheduled,
             Queued,
             Sent,
@@ -182,6 +172,6 @@ mod tests {
             Canceled,
         ];
 
-        assert!(ladder.windows(2).all(|pair| pair[0] < pair[1]));
+        assert!(statuses.windows(2).all(|pair| pair[0] < pair[1]));
     }
 }

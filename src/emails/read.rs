@@ -1,4 +1,4 @@
-//! Reading emails back: pages, one email with its timeline, attachments.
+//! Reading of emails: pages, one email with its timeline, attachments.
 
 use super::model::{AttachmentInfo, EmailContent};
 use super::send::Emails;
@@ -9,29 +9,26 @@ use crate::store::page::{Page, PageError, PageQuery, page};
 use crate::store::{Reads, StoreError, from_store_error};
 use crate::tables::EMAILS;
 
-/// An email with everything that is kept of it.
+/// An email with its content and its timeline.
 #[derive(Debug)]
 pub struct EmailDetails {
-    /// Its id.
     pub id: EmailId,
-    /// What lists show.
     pub row: EmailRow,
-    /// What it says; none once retention has removed it.
+    /// Content; `None` after retention has deleted it.
     pub content: Option<EmailContent>,
-    /// What happened to it, oldest first.
+    /// Timeline, oldest first.
     pub events: Vec<Event>,
 }
 
-/// Why an attachment is not there.
+/// Failure to read an attachment.
 #[derive(Debug)]
 pub enum ReadAttachmentError {
     /// The team has no such email.
     EmailNotFound,
     /// The email has no such attachment.
     AttachmentNotFound,
-    /// Retention has removed the email's content.
+    /// Retention has deleted the content of the email.
     Purged,
-    /// The store failed.
     Store(StoreError),
 }
 
@@ -54,7 +51,7 @@ impl Emails {
             .await
     }
 
-    /// Returns one email; `None` when the team has none of that id.
+    /// Returns an email; `None` if the team has no such email.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -71,7 +68,7 @@ impl Emails {
             .await
     }
 
-    /// Returns what is said of an email's attachments, in the order they were given.
+    /// Returns the metadata of the attachments of an email, in the order of the request.
     ///
     /// # Errors
     /// [`ReadAttachmentError`].
@@ -88,7 +85,7 @@ impl Emails {
             .await
     }
 
-    /// Returns an attachment with its bytes.
+    /// Returns the metadata and the bytes of an attachment.
     ///
     /// # Errors
     /// [`ReadAttachmentError`].
@@ -112,8 +109,8 @@ impl Emails {
     }
 }
 
-/// Returns the team and the row of an email of one of `teams`, for what is told about it from outside.
-/// One that was deleted is found as long as a delivery of it is under way. It costs a look at each team.
+/// Returns the team and the row of an email of one of `teams`, for delivery reports. A deleted email is
+/// found while a delivery of it is in flight. Reads one row per team.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -130,7 +127,7 @@ pub(crate) fn find_of_teams(
     Ok(None)
 }
 
-/// Returns the email's row unless it has been deleted.
+/// Returns the row of an email; `None` if the team has no such email or it is deleted.
 pub(super) fn visible(tx: &impl Reads, team: TeamId, id: EmailId) -> Result<Option<EmailRow>, StoreError> {
     Ok(tx.get(&EMAILS, &(team, id))?.filter(|row| !row.hidden))
 }

@@ -12,10 +12,10 @@ use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
 use crate::tables::{ATTEMPTS, EMAIL_BODIES, EMAILS, EVENTS};
 use crate::teams;
 
-/// Emails looked at in one transaction.
+/// Emails per transaction.
 const PAGE_ROWS: usize = 200;
 
-/// Chunks of content removed in one transaction: 64 MiB, after which the writer is free for others.
+/// Maximum number of chunks that one transaction deletes: 64 MiB. Other commands run between two.
 const CHUNKS_MAX: usize = 256;
 
 /// Deletes the content of emails accepted before `content_before_ms`, and the rows, timelines and
@@ -51,8 +51,8 @@ async fn purge_content(context: &Context, teams: &[TeamId], before: TimestampMs)
     }
 }
 
-/// Returns where the next page begins; `None` at the end. An email whose chunks fill the bound is
-/// looked at again.
+/// Deletes the content of one page of emails. Returns the id after which the next page starts; `None` at
+/// the end. An email with more chunks than the bound is in the next page again.
 fn purge_content_page(
     tx: &WriteTx<'_>,
     teams: &[TeamId],
@@ -62,7 +62,7 @@ fn purge_content_page(
     let mut left = CHUNKS_MAX;
     let mut done = None;
     for id in content_page(tx, after, until)? {
-        if !is_under_way(tx, teams, id)? {
+        if !has_unsettled(tx, teams, id)? {
             left -= delete_content_rows(tx, id, left)?;
             if left == 0 {
                 return Ok(Some(done.unwrap_or(after)));
@@ -73,7 +73,7 @@ fn purge_content_page(
     Ok(done)
 }
 
-/// Returns the emails after `after` and before `until` that have content.
+/// Returns a page of the emails after `after` and before `until` that have content.
 fn content_page(tx: &impl Reads, after: EmailId, until: EmailId) -> Result<Vec<EmailId>, StoreError> {
     let mut page: Vec<EmailId> = Vec::with_capacity(PAGE_ROWS);
     tx.scan(&EMAIL_BODIES, &(after, u32::MAX), &(until, 0), Order::Ascending, |(id, _), _| {
@@ -88,7 +88,7 @@ fn content_page(tx: &impl Reads, after: EmailId, until: EmailId) -> Result<Vec<E
     Ok(page)
 }
 
-fn is_under_way(tx: &impl Reads, teams: &[TeamId], id: EmailId) -> Result<bool, StoreError> {
+fn has_unsettled(tx: &impl Reads, teams: &[TeamId], id: EmailId) -> Result<bool, StoreError> {
     for team in teams {
         if let Some(row) = tx.get(&EMAILS, &(*team, id))? {
             return Ok(!is_settled(&row));
@@ -97,7 +97,7 @@ fn is_under_way(tx: &impl Reads, teams: &[TeamId], id: EmailId) -> Result<bool, 
     Ok(false)
 }
 
-/// Returns whether nothing of the email waits or is under way.
+/// Returns whether all recipients of an email are settled.
 pub(crate) fn is_settled(row: &EmailRow) -> bool {
     row.recipients.iter().all(|recipient| recipient.state == RecipientState::Settled)
 }
@@ -114,7 +114,7 @@ async fn purge_rows(context: &Context, team: TeamId, before: TimestampMs) -> Res
     }
 }
 
-/// As [`purge_content_page`], of rows with all that is kept under them.
+/// As [`purge_content_page`], for the rows with their timelines and attempts.
 fn purge_rows_page(
     tx: &WriteTx<'_>,
     team: TeamId,
@@ -143,7 +143,7 @@ fn purge_rows_page(
     Ok(done)
 }
 
-/// Removes an email with everything that is kept under it.
+/// Deletes an email with its content, timeline and attempts.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -161,7 +161,7 @@ mod tests {
     use crate::store::Blob;
     use crate::tables::ATTACHMENTS;
 
-    /// Writes what an email of so many chunks leaves in the tables of content.
+    /// Stores `chunks` chunks of content of an email.
     fn put_chunks(tx: &WriteTx<'_>, id: EmailId, chunks: u32) -> Result<(), StoreError> {
         tx.put(&EMAIL_BODIES, &(id, 0), &Blob(vec![1]))?;
         (1..chunks).try_for_each(|chunk| tx.put(&ATTACHMENTS, &(id, 0, chunk), &Blob(vec![1])))
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_command_removes_a_bounded_number_of_chunks_and_several_remove_all() {
+    async fn each_command_deletes_a_bounded_number_of_chunks_until_none_is_left() {
         let (_directory, context) = Context::temporary();
         let ids: Vec<EmailId> = (0..4).map(|_| context.id()).collect();
 
@@ -200,7 +200,7 @@ mod tests {
                     let before = std::mem::replace(&mut left, chunks(tx)?);
                     assert!(before - left <= CHUNKS_MAX);
                     (after, commands) = (next, commands + 1);
-                    assert!(commands < 20, "the sweep comes to an end");
+                    assert!(commands < 20, "the purge does not end");
                 }
                 assert_eq!(left, 0);
                 Ok(())

@@ -1,8 +1,8 @@
-//! Sending: one email or a batch, under an idempotency key or none.
+//! Sending of one email or a batch, with or without an idempotency key.
 //!
-//! An email is prepared (`prepare.rs`), accepted in one transaction (`accept.rs`) and answered
-//! after the commit; a kill before the commit leaves nothing, a kill after it leaves an email that
-//! the queue delivers.
+//! Emails are prepared (`prepare.rs`) and accepted in one transaction (`accept.rs`). The response is sent
+//! after the commit. A kill before the commit leaves nothing. After a kill after the commit, the queue
+//! delivers the emails.
 
 use std::sync::Arc;
 
@@ -22,22 +22,21 @@ use crate::delivery::QueueNotifier;
 use crate::preferences::{LinkError, Links};
 use crate::store::{StoreError, from_store_error};
 
-/// Why an email is refused by what the store holds.
+/// Failure to accept an email.
 #[derive(Debug)]
 pub enum SendError {
-    /// The team has no verified domain of that name.
+    /// The team has no verified domain of this name.
     DomainNotVerified(String),
-    /// The key may send from another domain alone.
+    /// The key is scoped to another domain.
     KeyOfAnotherDomain,
     /// The team has no such topic.
     TopicNotFound,
-    /// The unsubscribe links of an email under a topic cannot be made.
+    /// The unsubscribe link of an email under a topic cannot be created.
     Link(LinkError),
-    /// No `to` recipient is left.
+    /// Every `to` recipient is suppressed or opted out.
     AllRecipientsSuppressed,
-    /// The idempotency key refuses the request.
+    /// The idempotency key conflicts with another request.
     Key(KeyConflict),
-    /// The store failed.
     Store(StoreError),
 }
 
@@ -49,23 +48,21 @@ impl From<KeyConflict> for SendError {
     }
 }
 
-/// A refused email of a batch: its index in the request, and why.
+/// Failure to accept one email of a batch.
 #[derive(Debug)]
 pub struct SendBatchError {
-    /// The index, from 0.
+    /// Index of the email in the request, from 0.
     pub index: usize,
-    /// Why.
     pub error: SendError,
 }
 
-/// Who sends: a key, or the command line for a team.
+/// The sender of emails: an API key, or the command line.
 #[derive(Clone, Copy, Debug)]
 pub struct Sender {
-    /// The team.
     pub team: TeamId,
-    /// The key; none from the command line.
+    /// API key; `None` for the command line.
     pub key: Option<ApiKeyId>,
-    /// The one domain it may send from.
+    /// The only domain that can be sent from; `None` for all domains.
     pub domain: Option<DomainId>,
 }
 
@@ -75,10 +72,10 @@ impl From<Caller> for Sender {
     }
 }
 
-/// The emails of the instance.
+/// Use cases of emails.
 pub struct Emails {
     pub(super) context: Context,
-    pub(super) bell: QueueNotifier,
+    pub(super) notifier: QueueNotifier,
     idempotency: Arc<Idempotency>,
     tasks: TaskTracker,
     links: Links,
@@ -86,27 +83,27 @@ pub struct Emails {
 }
 
 impl Emails {
-    /// Wires the use cases of emails.
+    /// Creates the use cases.
     pub fn new(
         context: Context,
-        bell: QueueNotifier,
+        notifier: QueueNotifier,
         idempotency: Arc<Idempotency>,
         tasks: TaskTracker,
         links: Links,
     ) -> Self {
-        Self { context, bell, idempotency, tasks, links, senders: Arc::default() }
+        Self { context, notifier, idempotency, tasks, links, senders: Arc::default() }
     }
 
-    /// Returns the present time, which relative dates count from.
+    /// Returns the current time, which relative dates are based on.
     pub fn now_ms(&self) -> TimestampMs {
         self.context.now_ms()
     }
 
-    /// Returns what was answered to an earlier request with the same key and payload: before any
-    /// rule is looked at, because the rules may have come to say something else since.
+    /// Returns the response to an earlier request with the same key and payload, if there was one.
+    /// Call it before the rules are checked, because the current state may break them.
     ///
     /// # Errors
-    /// [`SendError::Key`] when the key came with another payload, or its first request still runs.
+    /// [`SendError::Key`] if the key was used with another payload, or its first request is in progress.
     pub async fn replay(
         &self,
         team: TeamId,
@@ -129,14 +126,14 @@ impl Emails {
         request: Option<IdempotentRequest>,
     ) -> Result<EmailId, SendError> {
         let answer = self.send_all(sender, vec![email], Vec::new(), request).await.map_err(|error| error.error)?;
-        Ok(answer.emails.first().copied().expect("one email was accepted, so that one id is answered"))
+        Ok(answer.emails.first().copied().expect("one email was accepted"))
     }
 
-    /// Accepts every email or none. `refused` are the items a permissive caller lets go, kept with
-    /// the answer so that a replay repeats them.
+    /// Accepts all emails or none. `refused` are the items that a permissive batch skips: index and
+    /// message. They are stored with the response, for replays.
     ///
     /// # Errors
-    /// [`SendBatchError`] of the first refused email; nothing is stored.
+    /// [`SendBatchError`] of the first rejected email; nothing is stored.
     pub async fn send_all(
         &self,
         sender: Sender,
@@ -144,17 +141,17 @@ impl Emails {
         refused: Vec<(u32, String)>,
         request: Option<IdempotentRequest>,
     ) -> Result<IdempotentResponse, SendBatchError> {
-        let whole = |error: SendError| SendBatchError { index: 0, error };
+        let batch_error = |error: SendError| SendBatchError { index: 0, error };
         let mut reservation = None;
         if let Some(request) = request {
             let reserved = self.idempotency.reserve(sender.team, &request).await;
-            match reserved.map_err(|conflict| whole(conflict.into()))? {
+            match reserved.map_err(|conflict| batch_error(conflict.into()))? {
                 Reserved::Replay(answer) => return Ok(answer),
                 Reserved::First(first) => reservation = Some(first),
             }
         }
-        // A caller who hangs up drops the request's future; the commit, the bell of the queue and
-        // the settling of the key go on together in a task of their own.
+        // If the client disconnects, the future of the request is dropped. The commit, the notification of
+        // the queue and the settling of the key must all happen, so that they run in a separate task.
         let this = self.clone_for_task();
         let accepted = self.tasks.spawn(async move {
             let (answer, reservation) = this.accept(sender, emails, refused, reservation).await?;
@@ -163,13 +160,13 @@ impl Emails {
             }
             Ok(answer)
         });
-        accepted.await.unwrap_or_else(|_| Err(whole(SendError::Store(StoreError::Panicked))))
+        accepted.await.unwrap_or_else(|_| Err(batch_error(SendError::Store(StoreError::Panicked))))
     }
 
     fn clone_for_task(&self) -> Self {
         Self {
             context: self.context.clone(),
-            bell: self.bell.clone(),
+            notifier: self.notifier.clone(),
             idempotency: Arc::clone(&self.idempotency),
             tasks: self.tasks.clone(),
             links: self.links.clone(),
@@ -194,7 +191,7 @@ impl Emails {
         let accepted = self.context.store.write_sized(bytes, move |tx| accept.apply(tx)).await;
         match accepted {
             Ok(queued) => {
-                self.bell.groups_queued(queued);
+                self.notifier.groups_queued(queued);
                 Ok((answer, reservation))
             }
             Err(AcceptError::Item(error)) => Err(error),

@@ -1,4 +1,4 @@
-//! Tags: names and values that a caller attaches to an email to find it again in events.
+//! Tags: names and values that a caller adds to an email and receives in its events.
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use super::excerpt::excerpt;
 
-/// Far more than any real email carries; every event of the email repeats them.
+/// Maximum number of tags of an email. Every event of the email contains them.
 pub const TAGS_MAX: usize = 50;
-/// Applies to a name and to a value alike.
+/// Maximum length of a name or a value, in characters.
 pub const TAG_CHARS_MAX: usize = 256;
 
-/// A tag as a request writes it.
+/// A tag in a request.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TagRequest {
@@ -22,7 +22,7 @@ pub struct TagRequest {
     pub value: String,
 }
 
-/// A tag whose name and value hold 1 to 256 ASCII letters, digits, underscores and hyphens.
+/// A tag whose name and value are 1 to 256 ASCII letters, digits, underscores and hyphens.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(try_from = "TagRequest")]
 pub struct Tag {
@@ -50,11 +50,10 @@ impl TryFrom<TagRequest> for Tag {
     }
 }
 
-/// Checks the tags of one email. No tags at all is fine.
+/// Checks the tags of one email.
 ///
 /// # Errors
-///
-/// Returns the first rule that a tag, or all of them together, break.
+/// [`TagError`] of the first broken rule.
 pub fn parse(requests: Vec<TagRequest>) -> Result<Vec<Tag>, TagError> {
     if requests.len() > TAGS_MAX {
         return Err(TagError::TooMany);
@@ -62,7 +61,7 @@ pub fn parse(requests: Vec<TagRequest>) -> Result<Vec<Tag>, TagError> {
     let mut tags: Vec<Tag> = Vec::with_capacity(requests.len());
     for request in requests {
         let tag = Tag::try_from(request)?;
-        // Webhooks print tags as an object, which has room for one value per name.
+        // Webhooks encode tags as an object, which has one value per name.
         if tags.iter().any(|earlier| earlier.name == tag.name) {
             return Err(TagError::Duplicate(excerpt(&tag.name)));
         }
@@ -84,7 +83,7 @@ fn check(text: &str) -> Result<(), TagFault> {
     Ok(())
 }
 
-/// Why tags are refused. The text inside is the tag's name, shortened.
+/// Broken rule of the tags. The text is an excerpt of the name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TagError {
     TooMany,
@@ -93,7 +92,7 @@ pub enum TagError {
     Value(String, TagFault),
 }
 
-/// What is wrong with a name or a value.
+/// Broken rule of a name or a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TagFault {
     Empty,

@@ -14,7 +14,7 @@ use crate::emails::Emails;
 use crate::emails::change::ChangeEmailError;
 use crate::http::{ApiError, ApiResult, Body, JsonBody, PathId, State};
 
-/// Another time for a scheduled email.
+/// A new due time of a scheduled email.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UpdateEmailRequest {
@@ -25,7 +25,7 @@ pub(super) struct UpdateEmailRequest {
 
 impl JsonBody for UpdateEmailRequest {}
 
-/// Moves a scheduled email to another time.
+/// Changes the due time of a scheduled email.
 #[endpoint(tags("Emails"))]
 pub async fn update_email(
     emails: State<Emails>,
@@ -40,7 +40,7 @@ pub async fn update_email(
     Ok(Json(EmailReference::of(id.0)))
 }
 
-/// Calls off a scheduled email.
+/// Cancels a scheduled email.
 #[endpoint(tags("Emails"))]
 pub async fn cancel_email(
     emails: State<Emails>,
@@ -51,7 +51,7 @@ pub async fn cancel_email(
     Ok(Json(EmailReference::of(id.0)))
 }
 
-/// Deletes an email. One that waits is called off; one under way finishes unseen.
+/// Deletes an email. Queued deliveries are canceled. A delivery in progress is completed.
 #[endpoint(tags("Emails"))]
 pub async fn delete_email(
     emails: State<Emails>,

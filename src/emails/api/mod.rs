@@ -1,7 +1,7 @@
 //! The endpoints under `/emails`.
 //!
-//! `request.rs` the request types and their rules; `response.rs` and `timeline.rs` what is answered; one file per
-//! group of endpoints: `send.rs`, `read.rs`, `change.rs`.
+//! Files in reading order: `request.rs` (request types and their rules), `response.rs` and `timeline.rs`
+//! (response types), `send.rs`, `read.rs` and `change.rs` (handlers).
 
 mod change;
 mod read;

@@ -58,8 +58,8 @@ pub async fn get_attachment(
 ) -> ApiResult<Json<AttachmentResponse>> {
     let (info, content) = emails.attachment(caller.team, id.0, attachment_id.0).await?;
     let content_bytes = content.len();
-    let shown = move || AttachmentResponse::of(info, Some(&content));
-    let attachment = blocking::run_sized(content_bytes, shown).await;
+    let encode = move || AttachmentResponse::of(info, Some(&content));
+    let attachment = blocking::run_sized(content_bytes, encode).await;
     Ok(Json(attachment))
 }
 

@@ -1,4 +1,4 @@
-//! Email requests: their wire types, and the rules that need no store.
+//! Request types of emails, and the rules that need no store.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -19,7 +19,8 @@ use crate::emails::schedule;
 use crate::emails::tags::{self, TAGS_MAX, TagRequest};
 use crate::http::{ApiError, AtMost, BodySize, FromBody, IgnoredJson, JsonBody, body, read_at_most};
 
-/// Addresses that one field is read up to. More than are accepted, so that the refusal counts them.
+/// Maximum number of addresses decoded from one field. More than are accepted, so that the error has their
+/// number.
 const ADDRESSES_READ_MAX: usize = 1_000;
 
 /// An email to send.
@@ -35,27 +36,27 @@ pub struct SendEmailRequest {
     /// The subject, up to 998 characters.
     #[salvo(schema(required = true, value_type = String))]
     subject: Option<String>,
-    /// The html part. One of `html` and `text` is needed.
+    /// The HTML part. At least one of `html` and `text` is required.
     html: Option<String>,
-    /// The text part; made from the html when only that is given.
+    /// The text part. Generated from `html` if absent.
     text: Option<String>,
     /// Recipients in copy.
     cc: Option<OneOrMany>,
     /// Recipients in blind copy.
     bcc: Option<OneOrMany>,
-    /// Where answers go.
+    /// The addresses for replies.
     reply_to: Option<OneOrMany>,
-    /// Header fields of your own: `X-…`, `In-Reply-To`, `References`, `Importance`, `Priority`,
+    /// Custom header fields: `X-…`, `In-Reply-To`, `References`, `Importance`, `Priority`,
     /// `Comments`, `Keywords`, `Organization`, and the pair `List-Unsubscribe` and
     /// `List-Unsubscribe-Post`.
     headers: Option<RawHeaders>,
     /// Files to attach, with their content.
     attachments: Option<AtMost<ATTACHMENTS_MAX, AttachmentRequest>>,
-    /// Labels of your own.
+    /// Tags of the email, as names and values.
     tags: Option<AtMost<TAGS_MAX, TagRequest>>,
     /// When to send, up to 30 days ahead: ISO 8601, or words such as `in 1 hour`.
     scheduled_at: Option<String>,
-    /// The topic a recipient can opt out of.
+    /// The topic that a recipient can opt out of.
     topic_id: Option<String>,
     /// Not available on this server yet.
     #[salvo(schema(value_type = Option<Object>))]
@@ -66,7 +67,7 @@ impl JsonBody for SendEmailRequest {
     const SIZE: BodySize = BodySize::Email;
 }
 
-/// Up to 100 emails, each read by itself, so that one of the wrong shape is named by its place.
+/// Up to 100 emails. Each is decoded separately, so that an error names the index of the invalid one.
 #[derive(Debug)]
 pub struct SendBatchRequest(pub Vec<Box<RawValue>>);
 
@@ -84,7 +85,7 @@ impl FromBody for SendBatchRequest {
     }
 }
 
-/// One address or several.
+/// One address or an array of addresses.
 #[derive(Debug)]
 pub(super) struct OneOrMany(Vec<String>);
 
@@ -106,7 +107,7 @@ impl<'de> Deserialize<'de> for OneOrMany {
                 read_at_most(seq, ADDRESSES_READ_MAX)
             }
 
-            // A list that PHP filtered arrives as an object whose keys are the old indexes.
+            // PHP encodes a filtered list as an object whose keys are the old indexes.
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut addresses = Vec::new();
                 while let Some((index, address)) = map.next_entry::<String, String>()? {
@@ -130,20 +131,20 @@ impl ToSchema for OneOrMany {
     }
 }
 
-/// What a request is checked against.
+/// Parameters of the rules.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// The present time.
+    /// Current time.
     pub now_ms: TimestampMs,
-    /// Bytes of all attachments of an email, decoded.
+    /// Maximum size of all attachments of an email, decoded.
     pub attachment_bytes_max: u64,
 }
 
 impl SendEmailRequest {
-    /// Checks every rule that needs no store.
+    /// Checks all rules that need no store.
     ///
     /// # Errors
-    /// The 422 of the first rule that is broken.
+    /// 422 for the first broken rule.
     pub fn parse(self, rules: Rules) -> Result<SendEmail, ApiError> {
         let Self {
             from,
@@ -204,10 +205,10 @@ impl SendEmailRequest {
     }
 }
 
-/// Reads `scheduled_at`.
+/// Parses `scheduled_at`.
 ///
 /// # Errors
-/// 422 that says what is accepted.
+/// 422 with the accepted forms.
 pub(super) fn parse_scheduled_at(text: &str, now_ms: TimestampMs) -> Result<TimestampMs, ApiError> {
     schedule::parse(text, now_ms).map_err(|error| invalid("scheduled_at", error))
 }
@@ -219,23 +220,23 @@ fn parse_topic_id(text: &str) -> Result<TopicId, ApiError> {
 fn parse_recipients(to: OneOrMany, cc: Option<OneOrMany>, bcc: Option<OneOrMany>) -> Result<Vec<Recipient>, ApiError> {
     let many = |field: Option<OneOrMany>| field.map_or_else(Vec::new, |OneOrMany(addresses)| addresses);
     let (cc, bcc) = (many(cc), many(bcc));
-    let given = to.0.len() + cc.len() + bcc.len();
+    let count = to.0.len() + cc.len() + bcc.len();
     if to.0.is_empty() {
         return Err(ApiError::missing_field("to"));
     }
-    if given > RECIPIENTS_MAX {
+    if count > RECIPIENTS_MAX {
         return Err(ApiError::validation(format!(
-            "Invalid `to` field: `to`, `cc` and `bcc` together hold {given} recipients; at most {RECIPIENTS_MAX} are accepted."
+            "Invalid `to` field: `to`, `cc` and `bcc` together hold {count} recipients; at most {RECIPIENTS_MAX} are accepted."
         )));
     }
-    let mut recipients = Vec::with_capacity(given);
-    let mut seen = HashSet::with_capacity(given);
+    let mut recipients = Vec::with_capacity(count);
+    let mut seen = HashSet::with_capacity(count);
     for (field, kind, addresses) in
         [("to", RecipientKind::To, to.0), ("cc", RecipientKind::Cc, cc), ("bcc", RecipientKind::Bcc, bcc)]
     {
         for address in addresses {
             let mailbox = mailbox(field, &address)?;
-            // A mailbox that is named twice receives the email once, where it is named first.
+            // If a mailbox is repeated, only its first occurrence counts.
             if seen.insert(mailbox.address().identity()) {
                 recipients.push(Recipient { kind, mailbox });
             }

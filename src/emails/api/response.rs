@@ -1,4 +1,4 @@
-//! What the email endpoints answer.
+//! Response types of the email endpoints.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -25,16 +25,16 @@ pub(super) struct SendEmailResponse {
 pub(super) struct SendBatchResponse {
     /// One entry for each accepted email, in the order of the request.
     data: Vec<SendEmailResponse>,
-    /// The items that a permissive batch refused.
+    /// The rejected items of a permissive batch.
     errors: Vec<EmailBatchItemError>,
 }
 
-/// A refused item of a batch.
+/// A rejected item of a batch.
 #[derive(Serialize, ToSchema)]
 pub(super) struct EmailBatchItemError {
-    /// Its place in the request, from 0.
+    /// The index in the request, from 0.
     index: u32,
-    /// Why it was refused.
+    /// The reason of the rejection.
     message: String,
 }
 
@@ -87,14 +87,14 @@ impl DeletedEmail {
     }
 }
 
-/// An email as lists show it.
+/// An email in a list.
 #[derive(Serialize, ToSchema)]
 pub(super) struct EmailSummary {
     /// Always `email`.
     object: &'static str,
     /// The id.
     id: String,
-    /// The `Message-ID` it goes out with.
+    /// The `Message-ID` header.
     message_id: String,
     /// The sender.
     from: String,
@@ -106,19 +106,19 @@ pub(super) struct EmailSummary {
     /// The recipients in blind copy.
     #[salvo(schema(required = true))]
     bcc: Option<Vec<String>>,
-    /// Where answers go.
+    /// The addresses for replies.
     #[salvo(schema(required = true))]
     reply_to: Option<Vec<String>>,
     /// The subject.
     subject: String,
-    /// When it was accepted.
+    /// The time of acceptance.
     created_at: String,
-    /// When it was asked to go out.
+    /// The requested due time.
     #[salvo(schema(required = true))]
     scheduled_at: Option<String>,
-    /// The highest status any recipient reached.
+    /// The highest status of all recipients.
     last_event: &'static str,
-    /// The topic it was sent under.
+    /// The topic of the email.
     #[salvo(schema(required = true))]
     topic_id: Option<String>,
 }
@@ -149,23 +149,23 @@ pub(super) struct EmailResponse {
     #[serde(flatten)]
     #[salvo(schema(inline = false))]
     summary: EmailSummary,
-    /// The html part; null once retention has removed it.
+    /// The HTML part; null after retention has deleted it.
     #[salvo(schema(required = true))]
     html: Option<String>,
-    /// The text part; null once retention has removed it.
+    /// The text part; null after retention has deleted it.
     #[salvo(schema(required = true))]
     text: Option<String>,
-    /// The labels.
+    /// The tags.
     tags: Vec<TagResponse>,
     /// The attached files, without their content.
     attachments: Vec<AttachmentSummary>,
     /// Each recipient with its own status.
     recipients: Vec<RecipientResponse>,
-    /// What happened, oldest first.
+    /// The timeline, oldest event first.
     events: Vec<EventResponse>,
 }
 
-/// A label.
+/// A tag.
 #[derive(Serialize, ToSchema)]
 pub(super) struct TagResponse {
     /// The name.
@@ -174,7 +174,7 @@ pub(super) struct TagResponse {
     value: String,
 }
 
-/// An attached file as the email shows it.
+/// An attached file in the response of an email.
 #[derive(Serialize, ToSchema)]
 pub(super) struct AttachmentSummary {
     /// The id.
@@ -190,9 +190,9 @@ pub(super) struct AttachmentSummary {
 /// A recipient with its own status.
 #[derive(Serialize, ToSchema)]
 pub(super) struct RecipientResponse {
-    /// The bare address.
+    /// The address without a display name.
     email: String,
-    /// The status it reached.
+    /// The status of the recipient.
     last_event: &'static str,
 }
 
@@ -226,7 +226,7 @@ impl From<AttachmentInfo> for AttachmentSummary {
     }
 }
 
-/// An attached file as the attachment endpoints show it.
+/// An attached file in the responses of the attachment endpoints.
 #[derive(Serialize, ToSchema)]
 pub(super) struct AttachmentResponse {
     /// Always `attachment`.
@@ -247,7 +247,7 @@ pub(super) struct AttachmentResponse {
     /// Always null.
     #[salvo(schema(required = true))]
     expires_at: Option<String>,
-    /// The file as base64; in the answer for one attachment.
+    /// The content in base64. Only in the response for one attachment.
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<String>,
 }

@@ -26,7 +26,7 @@ use crate::preferences::{LinkError, PLACEHOLDERS_MAX};
 
 /// Sends an email.
 ///
-/// The answer leaves once the email is on disk; delivery goes on from there.
+/// The response is sent after the email is stored. The email is delivered in the background.
 #[endpoint(tags("Emails"))]
 pub async fn send_email(
     emails: State<Emails>,
@@ -49,7 +49,7 @@ pub async fn send_email(
 
 /// Sends up to 100 emails.
 ///
-/// A batch is accepted or refused as a whole. With `x-batch-validation: permissive` the valid
+/// A batch is accepted or rejected as a whole. With `x-batch-validation: permissive` the valid
 /// emails are accepted and the others listed in `errors`.
 #[endpoint(tags("Emails"))]
 pub async fn send_batch(
@@ -68,24 +68,24 @@ pub async fn send_batch(
     }
     let rules = limits.rules(emails.now_ms());
     let parsed = blocking::run_sized(body_bytes, move || ParsedBatch::parse(items, validation, rules)).await?;
-    let ParsedBatch { accepted, places, refused } = parsed;
+    let ParsedBatch { accepted, indexes, refused } = parsed;
     let answer = emails.send_all(caller.into(), accepted, refused, idempotent).await.map_err(|error| {
         let SendBatchError { index, error } = error;
-        let place = places.get(index).copied().unwrap_or(0);
+        let request_index = indexes.get(index).copied().unwrap_or(0);
         match error {
-            // These are about the request, not about one of its emails.
+            // These errors apply to the request, not to one email.
             error @ (SendError::Key(_) | SendError::Store(_)) => error.into(),
-            error => at_index(place, error.into()),
+            error => at_index(request_index, error.into()),
         }
     })?;
     Ok(Json(answer.into()))
 }
 
-/// The items of a batch by what became of them.
+/// The valid and the rejected items of a batch.
 struct ParsedBatch {
     accepted: Vec<SendEmail>,
-    /// Where each accepted email stands in the request.
-    places: Vec<u32>,
+    /// Index in the request of each valid email.
+    indexes: Vec<u32>,
     refused: Vec<(u32, String)>,
 }
 
@@ -93,7 +93,7 @@ impl ParsedBatch {
     fn parse(items: Vec<Box<RawValue>>, validation: BatchValidation, rules: Rules) -> ApiResult<Self> {
         let mut batch = Self {
             accepted: Vec::with_capacity(items.len()),
-            places: Vec::with_capacity(items.len()),
+            indexes: Vec::with_capacity(items.len()),
             refused: Vec::new(),
         };
         for (index, item) in (0..).zip(items) {
@@ -101,7 +101,7 @@ impl ParsedBatch {
             match email.and_then(|email| email.parse(rules)) {
                 Ok(email) => {
                     batch.accepted.push(email);
-                    batch.places.push(index);
+                    batch.indexes.push(index);
                 }
                 Err(error) if validation == BatchValidation::Strict => return Err(at_index(index, error)),
                 Err(error) => batch.refused.push((index, error.message)),
@@ -157,11 +157,11 @@ impl From<SendError> for ApiError {
 pub(super) struct IdempotencyKey(Option<String>);
 
 impl IdempotencyKey {
-    /// Joins the key with what the body says.
+    /// Combines the key with the hash of the body.
     async fn request(self, route: IdempotentRoute, raw: Arc<Vec<u8>>) -> ApiResult<Option<IdempotentRequest>> {
         let Some(key) = self.0 else { return Ok(None) };
         let body_hash = blocking::run_sized(raw.len(), move || canonical::hash(&raw)).await;
-        // A key is never passed over in silence: its owner counts on a repeat sending nothing.
+        // A key must not be ignored: its caller expects that a repeat sends no email.
         let unreadable = || {
             let message = "The request body is not valid JSON: a value is nested too deeply or a number too large.";
             ApiError::new(ErrorCode::MalformedJson, message)
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_key_with_a_body_that_has_no_hash_is_refused_and_never_dropped() {
+    async fn a_key_with_a_body_without_a_hash_is_rejected() {
         let key = || IdempotencyKey(Some("key".to_owned()));
 
         for body in [r#"{"created_at":1e999}"#.to_owned(), format!("{{\"a\":{}}}", "[".repeat(200))] {

@@ -1,4 +1,4 @@
-//! The timeline of an email, as reading it shows.
+//! Response types of the timeline.
 
 use salvo::oapi::ToSchema;
 use serde::Serialize;
@@ -6,24 +6,24 @@ use serde::Serialize;
 use crate::base::clock::to_iso;
 use crate::events::{ClickDetail, Detail, Event, OpenDetail};
 
-/// Something that happened to the email.
+/// An event of the email.
 #[derive(Serialize, ToSchema)]
 pub(super) struct EventResponse {
     /// The event type.
     #[serde(rename = "type")]
     #[salvo(schema(rename = "type"))]
     event_type: &'static str,
-    /// When it happened.
+    /// The time of the event.
     created_at: String,
-    /// The recipients it is about.
+    /// The recipients of the event.
     to: Vec<String>,
-    /// Of `email.bounced`: why.
+    /// Of `email.bounced`: the bounce.
     #[serde(skip_serializing_if = "Option::is_none")]
     bounce: Option<BounceResponse>,
-    /// Of `email.failed`: why.
+    /// Of `email.failed`: the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     failed: Option<FailedResponse>,
-    /// Of `email.complained`: what kind of complaint, when the report says.
+    /// Of `email.complained`: the kind of complaint, if the report has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     complaint_feedback_type: Option<String>,
     /// Of `email.opened` and `email.prefetched`: the load of the pixel.
@@ -32,47 +32,47 @@ pub(super) struct EventResponse {
     /// Of `email.clicked` and `email.prefetched`: the link.
     #[serde(skip_serializing_if = "Option::is_none")]
     click: Option<ClickResponse>,
-    /// What the recipient's server said.
+    /// The reply of the recipient's server.
     #[serde(skip_serializing_if = "Option::is_none")]
     reply: Option<String>,
 }
 
-/// Why an email bounced.
+/// The reason of a bounce.
 #[derive(Serialize, ToSchema)]
 pub(super) struct BounceResponse {
-    /// A sentence for people.
+    /// A readable description.
     message: String,
     /// `Permanent`, `Transient` or `Undetermined`.
     #[serde(rename = "type")]
     #[salvo(schema(rename = "type"))]
     bounce_type: &'static str,
-    /// `General`, `NoEmail`, `MailboxFull` and so on.
+    /// The subtype, such as `General`, `NoEmail` or `MailboxFull`.
     #[serde(rename = "subType")]
     sub_type: String,
-    /// What the recipient's server said, word for word.
+    /// The reply of the recipient's server.
     #[serde(rename = "diagnosticCode")]
     diagnostic_code: Vec<String>,
 }
 
-/// Why an email was given up.
+/// The reason of a failure.
 #[derive(Serialize, ToSchema)]
 pub(super) struct FailedResponse {
     /// The reason.
     reason: String,
 }
 
-/// A load of the pixel.
+/// A load of the tracking pixel.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[salvo(schema(rename_all = "camelCase"))]
 pub(super) struct OpenResponse {
-    /// Where from.
+    /// The IP address of the client.
     ip_address: String,
-    /// What with.
+    /// The user agent of the client.
     user_agent: String,
-    /// When.
+    /// The time.
     timestamp: String,
-    /// `click` for an open that a click showed; of a machine, why it is taken for one.
+    /// `click` for an open that a click proves. For an open by software, the reason of this classification.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
@@ -82,15 +82,15 @@ pub(super) struct OpenResponse {
 #[serde(rename_all = "camelCase")]
 #[salvo(schema(rename_all = "camelCase"))]
 pub(super) struct ClickResponse {
-    /// Where it leads.
+    /// The URL of the link.
     link: String,
-    /// Where from.
+    /// The IP address of the client.
     ip_address: String,
-    /// What with.
+    /// The user agent of the client.
     user_agent: String,
-    /// When.
+    /// The time.
     timestamp: String,
-    /// Of a machine, why it is taken for one.
+    /// For a click by software, the reason of this classification.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
@@ -98,7 +98,7 @@ pub(super) struct ClickResponse {
 impl From<Event> for EventResponse {
     fn from(event: Event) -> Self {
         let Event { kind, at_ms, recipients, detail } = event;
-        let mut shown = Self {
+        let mut response = Self {
             event_type: kind.as_str(),
             created_at: to_iso(at_ms),
             to: recipients,
@@ -112,7 +112,7 @@ impl From<Event> for EventResponse {
         match detail {
             Detail::None => {}
             Detail::Bounce(bounce) => {
-                shown.bounce = Some(BounceResponse {
+                response.bounce = Some(BounceResponse {
                     message: bounce.message,
                     bounce_type: bounce.bounce_type.as_str(),
                     sub_type: bounce.subtype,
@@ -120,18 +120,18 @@ impl From<Event> for EventResponse {
                 });
             }
             Detail::Failed { reason, diagnostic } => {
-                shown.failed = Some(FailedResponse { reason });
-                shown.reply = diagnostic.into_iter().next_back();
+                response.failed = Some(FailedResponse { reason });
+                response.reply = diagnostic.into_iter().next_back();
             }
-            Detail::Reply { reply } => shown.reply = Some(reply),
-            Detail::Complaint { feedback_type } => shown.complaint_feedback_type = feedback_type,
+            Detail::Reply { reply } => response.reply = Some(reply),
+            Detail::Complaint { feedback_type } => response.complaint_feedback_type = feedback_type,
             Detail::Open(OpenDetail { ip_address, user_agent, at_ms, reason }) => {
-                shown.open = Some(OpenResponse { ip_address, user_agent, timestamp: to_iso(at_ms), reason });
+                response.open = Some(OpenResponse { ip_address, user_agent, timestamp: to_iso(at_ms), reason });
             }
             Detail::Click(ClickDetail { link, ip_address, user_agent, at_ms, reason }) => {
-                shown.click = Some(ClickResponse { link, ip_address, user_agent, timestamp: to_iso(at_ms), reason });
+                response.click = Some(ClickResponse { link, ip_address, user_agent, timestamp: to_iso(at_ms), reason });
             }
         }
-        shown
+        response
     }
 }

@@ -1,4 +1,4 @@
-//! The content of an attachment, decoded while the request is read.
+//! The content of an attachment, decoded while the request is parsed.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use salvo::oapi::schema::OneOf;
 use salvo::oapi::{Array, BasicType, Components, Object, RefOr, Schema, ToSchema};
 use serde::{Deserialize, Deserializer, de};
 
-/// The bytes of an attachment, read from any of the three forms that the SDKs write.
+/// The bytes of an attachment, decoded from one of the three forms that the SDKs send.
 #[derive(Default, PartialEq, Eq)]
 pub struct AttachmentContent(pub Vec<u8>);
 
@@ -19,7 +19,8 @@ impl fmt::Debug for AttachmentContent {
     }
 }
 
-/// Padding may be left out, since its absence loses nothing; left-over bits must be zero, since otherwise something was cut off.
+/// Base64 decoder. Padding is optional. Trailing bits must be zero, because other bits are a sign of
+/// truncated text.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
@@ -27,7 +28,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 
 fn decode_base64(text: &str) -> Result<Vec<u8>, &'static str> {
     let decoded = if text.bytes().any(|b| b.is_ascii_whitespace()) {
-        // RFC 2045 §6.8: line breaks inside base64 mean nothing.
+        // RFC 2045 §6.8: line breaks in base64 are ignored.
         let dense: Vec<u8> = text.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
         BASE64.decode(dense)
     } else {
@@ -67,7 +68,7 @@ impl<'de> de::Visitor<'de> for ContentVisitor {
         ByteArrayVisitor.visit_seq(bytes).map(|ByteArray(bytes)| AttachmentContent(bytes))
     }
 
-    /// `{"type": "Buffer", "data": [72, 105]}`: what `JSON.stringify` makes of a Node.js `Buffer`.
+    /// `{"type": "Buffer", "data": [72, 105]}`: the output of `JSON.stringify` for a Node.js `Buffer`.
     fn visit_map<A: de::MapAccess<'de>>(self, mut fields: A) -> Result<AttachmentContent, A::Error> {
         let (mut kind, mut data) = (None, None);
         while let Some(field) = fields.next_key::<String>()? {
@@ -105,7 +106,7 @@ impl<'de> de::Visitor<'de> for ByteArrayVisitor {
     }
 
     fn visit_seq<A: de::SeqAccess<'de>>(self, mut sequence: A) -> Result<ByteArray, A::Error> {
-        // Grows as bytes arrive: the body limit of the route bounds it.
+        // Not preallocated. The body limit of the route bounds its size.
         let mut bytes = Vec::new();
         while let Some(Byte(byte)) = sequence.next_element()? {
             bytes.push(byte);
@@ -114,7 +115,7 @@ impl<'de> de::Visitor<'de> for ByteArrayVisitor {
     }
 }
 
-/// A byte whose refusal names the numbers that are accepted.
+/// A byte whose error names the accepted numbers.
 struct Byte(u8);
 
 impl<'de> Deserialize<'de> for Byte {

@@ -1,8 +1,9 @@
-//! MIME types: their grammar, and a small table of file name endings.
+//! Media types: their grammar, and a small table of file name extensions.
 
 const CONTENT_TYPE_BYTES_MAX: usize = 255;
 
-/// RFC 2045 §5.1: `type/subtype`, then parameters. Returns it with the type in lower case, or nothing when it is malformed or a multipart.
+/// Returns a media type with `type/subtype` in lower case and its parameters (RFC 2045 §5.1); `None` if it
+/// is malformed or a multipart.
 pub(super) fn canonical_type(given: &str) -> Option<String> {
     let (essence, parameters) = match given.split_once(';') {
         Some((essence, parameters)) => (essence.trim_end_matches(' '), Some(parameters)),
@@ -13,7 +14,7 @@ pub(super) fn canonical_type(given: &str) -> Option<String> {
         return None;
     }
     let mut content_type = essence.to_ascii_lowercase();
-    // RFC 2045 §6.4: a multipart may not be encoded, and an attachment always is.
+    // RFC 2045 §6.4: a multipart must not be encoded, and an attachment always is.
     if content_type.starts_with("multipart/") {
         return None;
     }
@@ -51,14 +52,15 @@ fn split_parameter(text: &str) -> Option<(&str, &str)> {
     (after.is_empty() || after.starts_with(';')).then_some((parameter, after))
 }
 
-/// RFC 2045 §5.1.
+/// Returns whether a text is a token (RFC 2045 §5.1).
 fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic() && !b"()<>@,;:\\\"/[]?=".contains(&b))
 }
 
 pub(super) const UNKNOWN_TYPE: &str = "application/octet-stream";
 
-/// Endings of file names and their types. Where a type has several endings, the first one here names a file without a name.
+/// File name extensions and their media types. If a type has several extensions, the first is used for a
+/// file without a name.
 const TYPES: [(&str, &str); 48] = [
     ("pdf", "application/pdf"),
     ("txt", "text/plain"),

@@ -1,8 +1,9 @@
-//! Attachments of an email: what a request may write, and the files that come of it.
+//! Attachments of an email: their JSON and their rules.
 //!
-//! [`AttachmentRequest`] reads the JSON, its content straight to bytes; [`parse`] applies the rules and gives [`Attachment`]s.
-//! Content is only ever given inline: a `path` is refused, never fetched, and inline images by `content_id` are refused too.
-//! `content.rs` reads the three forms of content, `content_type.rs` holds the grammar and the table of MIME types.
+//! [`AttachmentRequest`] decodes the JSON, and [`parse`] applies the rules and returns [`Attachment`]s.
+//! Content is always in the request. A `path` is rejected and never fetched, and so are inline images by
+//! `content_id`. `content.rs` decodes the three forms of content. `content_type.rs` has the grammar and the
+//! table of media types.
 
 use std::fmt;
 
@@ -19,27 +20,27 @@ mod content_type;
 #[cfg(test)]
 mod tests;
 
-/// Decoded bytes of all attachments of one email, unless the operator sets another limit.
+/// Default limit of all attachments of one email, in decoded bytes.
 pub const ATTACHMENTS_BYTES_MAX_DEFAULT: u64 = 40 * 1024 * 1024;
-/// Far more than any real email carries.
+/// Maximum number of attachments of an email.
 pub const ATTACHMENTS_MAX: usize = 100;
-/// What common file systems take for one name.
+/// Maximum length of a file name, as in common file systems.
 pub const FILENAME_CHARS_MAX: usize = 255;
 
-/// An entry of `attachments` as a request writes it.
+/// An entry of `attachments` in a request.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AttachmentRequest {
     /// The file: base64 text, an array of bytes, or a serialized Node.js `Buffer`.
     #[salvo(schema(required = true, value_type = AttachmentContent))]
     content: Option<AttachmentContent>,
-    /// The name the recipient sees. Without one, a name is made from the content type.
+    /// The file name. If absent, it is derived from the content type.
     #[serde(default, deserialize_with = "filename_or_false")]
     filename: Option<String>,
-    /// The MIME type. Without one, it follows from the ending of the file name.
+    /// The media type. If absent, it is derived from the extension of the file name.
     #[serde(alias = "contentType")]
     content_type: Option<String>,
-    // Read only to be refused with a sentence of their own, so the public description leaves them out.
+    // Decoded only for specific errors, so that they are not in the OpenAPI schema.
     #[salvo(schema(skip))]
     path: Option<IgnoredJson>,
     #[salvo(schema(skip))]
@@ -48,7 +49,8 @@ pub struct AttachmentRequest {
     inline_content_id: Option<IgnoredJson>,
 }
 
-/// One file of an email. The name is a bare file name and the content type is well formed; neither holds a control character.
+/// A file of an email. The name has no directory and the content type is valid. Neither contains a control
+/// character.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Attachment {
     filename: String,
@@ -61,7 +63,7 @@ impl Attachment {
         &self.filename
     }
 
-    /// Returns the MIME type, in lower case, with any parameters as they were given.
+    /// Returns the media type in lower case, with the parameters of the request.
     pub fn content_type(&self) -> &str {
         &self.content_type
     }
@@ -76,7 +78,7 @@ impl Attachment {
     }
 }
 
-/// Leaves the content out: it is the customer's, and large.
+/// Omits the content, which is confidential and large.
 impl fmt::Debug for Attachment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Attachment")
@@ -87,11 +89,10 @@ impl fmt::Debug for Attachment {
     }
 }
 
-/// Checks the attachments of one email, which may hold `bytes_max` decoded bytes together.
+/// Checks the attachments of one email. `bytes_max` bounds their decoded size together.
 ///
 /// # Errors
-///
-/// Returns the first rule that an attachment, or all of them together, break.
+/// [`AttachmentError`] of the first broken rule.
 pub fn parse(requests: Vec<AttachmentRequest>, bytes_max: u64) -> Result<Vec<Attachment>, AttachmentError> {
     if requests.len() > ATTACHMENTS_MAX {
         return Err(AttachmentError::TooMany);
@@ -127,9 +128,9 @@ pub fn parse(requests: Vec<AttachmentRequest>, bytes_max: u64) -> Result<Vec<Att
     Ok(attachments)
 }
 
-/// Returns the last component of a name that may be a path of either kind, or nothing when none is left.
+/// Returns the last component of a name that can be a Unix or Windows path; `None` if it is empty.
 fn base_name(name: &str) -> Result<Option<String>, EntryFault> {
-    // Direction overrides are refused because they let `exe.gpj` be shown as `jpg.exe`.
+    // Direction overrides are rejected, because they can show `exe.gpj` as `jpg.exe`.
     let is_refused = |c: char| c.is_control() || matches!(c, '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
     if name.chars().any(is_refused) {
         return Err(EntryFault::FilenameCharacters);
@@ -141,7 +142,7 @@ fn base_name(name: &str) -> Result<Option<String>, EntryFault> {
     Ok(if matches!(base, "" | "." | "..") { None } else { Some(base.to_owned()) })
 }
 
-/// Why attachments are refused.
+/// Broken rule of the attachments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AttachmentError {
     TooMany,
@@ -149,7 +150,7 @@ pub enum AttachmentError {
     Entry { index: usize, fault: EntryFault },
 }
 
-/// What is wrong with one entry. Text inside is the caller's, shortened.
+/// Broken rule of one entry. Texts are excerpts of the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryFault {
     Path,
@@ -196,7 +197,7 @@ impl fmt::Display for EntryFault {
 
 impl std::error::Error for AttachmentError {}
 
-/// Some SDKs write `false` for a file without a name.
+/// Decodes a file name. Some SDKs send `false` for a file without a name.
 fn filename_or_false<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     struct FilenameVisitor;
 

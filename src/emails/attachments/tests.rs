@@ -68,7 +68,7 @@ fn other_content_is_refused() {
 }
 
 #[test]
-fn remote_files_and_inline_images_are_refused_with_the_way_out() {
+fn errors_of_remote_files_and_inline_images_name_the_alternative() {
     for (field, reason) in [
         (r#""path": "https://example.com/a.pdf""#, "never fetched"),
         (r#""path": "", "content": "aGkh""#, "never fetched"),
@@ -88,7 +88,7 @@ fn remote_files_and_inline_images_are_refused_with_the_way_out() {
 }
 
 #[test]
-fn names_and_types_complete_each_other() {
+fn an_absent_name_or_type_is_derived_from_the_other() {
     for (fields, filename, content_type) in [
         (r#""filename": "invoice.pdf""#, "invoice.pdf", "application/pdf"),
         (r#""filename": "PHOTO.JPG""#, "PHOTO.JPG", "image/jpeg"),
@@ -194,7 +194,7 @@ fn an_error_quotes_little_of_its_cause() {
 }
 
 #[test]
-fn debug_output_leaves_the_content_out() {
+fn debug_output_omits_the_content() {
     let attachment = read_one(r#"{"filename": "a.txt", "content": "c2VjcmV0"}"#);
     assert_eq!(
         format!("{attachment:?}"),
@@ -211,7 +211,7 @@ fn the_schema_names_the_three_forms_of_content() {
 }
 
 #[test]
-fn the_schema_of_an_entry_asks_for_content_alone() {
+fn the_schema_of_an_entry_requires_only_content() {
     let mut components = Components::new();
     AttachmentRequest::to_schema(&mut components);
     let components = serde_json::to_value(&components).unwrap();

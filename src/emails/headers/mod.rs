@@ -1,7 +1,8 @@
-//! Custom headers of an email: which names a caller may set, and what their values may hold.
+//! Custom headers of an email: the allowed names and values.
 //!
-//! [`RawHeaders`] reads the JSON (`raw.rs`), [`parse`] applies the rules and gives [`CustomHeaders`], the only form that reaches a message.
-//! Everything outside the allowlist is refused, never dropped: a header that silently went missing would be worse than an error.
+//! [`RawHeaders`] decodes the JSON (`raw.rs`), and [`parse`] applies the rules and returns [`CustomHeaders`],
+//! the only type that is used in messages. A header that is not allowed is an error. It is never dropped
+//! silently.
 
 use std::fmt;
 
@@ -14,23 +15,26 @@ mod raw;
 #[cfg(test)]
 mod tests;
 
-/// Far more than any real email sets.
+/// Maximum number of custom headers of an email.
 pub const HEADERS_MAX: usize = 50;
-/// All names and values together; several large hosts refuse a message whose header section passes 64 KiB.
+/// Maximum size of all names and values together. Several large hosts refuse a message whose header section
+/// is larger than 64 KiB.
 pub const HEADERS_BYTES_MAX: usize = 32 * 1024;
-/// Leaves room for `: ` on a line of 78 (RFC 5322 §2.1.1).
+/// Maximum length of a name. With `: `, it fits on a line of 78 characters (RFC 5322 §2.1.1).
 pub const NAME_BYTES_MAX: usize = 76;
-/// A value is folded at its spaces, so it may be longer than one line: a `References` of some fifty message ids fits.
+/// Maximum length of a value. It is folded at its spaces, so that it can be longer than one line. A
+/// `References` header of about fifty message ids fits.
 pub const VALUE_BYTES_MAX: usize = 4096;
-/// RFC 5322 §2.1.1: a line has at most 998 octets, and a run without a space cannot be folded. With the longest name and `: ` before it, 920 always fit.
+/// Maximum length of a word of a value, which cannot be folded. With the longest name and `: `, 920 octets
+/// fit on a line of 998 (RFC 5322 §2.1.1).
 pub const WORD_BYTES_MAX: usize = 920;
 
 const LIST_UNSUBSCRIBE: &str = "List-Unsubscribe";
 const LIST_UNSUBSCRIBE_POST: &str = "List-Unsubscribe-Post";
-/// RFC 8058 §3.1.
+/// The only value of `List-Unsubscribe-Post` (RFC 8058 §3.1).
 const ONE_CLICK: &str = "List-Unsubscribe=One-Click";
 
-/// Names outside `X-`, each with the form its value takes.
+/// Allowed names without the prefix `X-`, each with the form of its value.
 const ALLOWED: [(&str, Form); 9] = [
     ("In-Reply-To", Form::Ascii),
     ("References", Form::Ascii),
@@ -43,41 +47,41 @@ const ALLOWED: [(&str, Form); 9] = [
     (LIST_UNSUBSCRIBE_POST, Form::OneClick),
 ];
 
-/// Prefixes that belong to this server and to a relay that obeys headers of its own.
+/// Prefixes that are reserved for this server and for relays that act on such headers.
 const RESERVED_PREFIXES: [&str; 2] = ["X-Ringmail-", "X-SES-"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// Any text; what is beyond ASCII leaves as an encoded word.
+    /// Any text. Non-ASCII text is sent as encoded words.
     Text,
-    /// A structured field: RFC 2047 §5 allows no encoded word inside it.
+    /// A structured field, in which RFC 2047 §5 does not allow encoded words.
     Ascii,
     UnsubscribeTargets,
     OneClick,
 }
 
-/// Headers that passed every rule, in the order they were given.
+/// Checked headers, in the order of the request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Vec<(String, String)>", into = "Vec<(String, String)>")]
 pub struct CustomHeaders(Vec<(String, String)>);
 
 impl CustomHeaders {
-    /// Returns names and values. A name keeps the letter case it came with, a value has no space at either end.
+    /// Returns names and values. Names have the letter case of the request. Values are trimmed.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Returns a value by its name in any letter case.
+    /// Returns the value of a name, ignoring case.
     pub fn value(&self, name: &str) -> Option<&str> {
         self.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
-    /// Returns whether the caller brought an unsubscribe pair, which then stands in place of a generated one.
+    /// Returns whether the request has an unsubscribe pair, which replaces the generated one.
     pub fn has_unsubscribe_pair(&self) -> bool {
         self.value(LIST_UNSUBSCRIBE_POST).is_some()
     }
 
-    /// Returns whether there is no header at all.
+    /// Returns whether there are no headers.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -97,11 +101,10 @@ impl From<CustomHeaders> for Vec<(String, String)> {
     }
 }
 
-/// Checks the headers of one email against the allowlist and the limits of this file.
+/// Checks the headers of one email.
 ///
 /// # Errors
-///
-/// Returns the first rule that a header, or all of them together, break.
+/// [`CustomHeaderError`] of the first broken rule.
 pub fn parse(raw: Vec<(String, String)>) -> Result<CustomHeaders, CustomHeaderError> {
     if raw.len() > HEADERS_MAX {
         return Err(CustomHeaderError::TooMany);
@@ -129,7 +132,7 @@ pub fn parse(raw: Vec<(String, String)>) -> Result<CustomHeaders, CustomHeaderEr
 }
 
 fn check_name(name: &str) -> Result<Form, CustomHeaderError> {
-    // RFC 5322 §3.6.8: printable US-ASCII but the colon.
+    // RFC 5322 §3.6.8: printable US-ASCII except for the colon.
     if name.is_empty() || !name.bytes().all(|b| b.is_ascii_graphic() && b != b':') {
         return Err(CustomHeaderError::NameCharacters(excerpt(name)));
     }
@@ -154,7 +157,7 @@ fn check_value(name: &str, value: &str, form: Form) -> Result<String, CustomHead
         return Err(CustomHeaderError::ControlCharacter(excerpt(name)));
     }
     let value = value.trim_matches([' ', '\t']);
-    // RFC 5322 §3.2.2: a line of nothing but spaces is an obsolete form that readers disagree about.
+    // RFC 5322 §3.2.2: a line of only spaces is obsolete, and programs read it differently.
     if value.is_empty() {
         return Err(CustomHeaderError::EmptyValue(excerpt(name)));
     }
@@ -172,7 +175,8 @@ fn check_value(name: &str, value: &str, form: Form) -> Result<String, CustomHead
     Ok(value.to_owned())
 }
 
-/// RFC 2369 §2: targets in angle brackets, separated by commas. RFC 8058 §3.1 asks for an https one among them.
+/// Checks the value of `List-Unsubscribe`: URLs in angle brackets, separated by commas (RFC 2369 §2), at least
+/// one of them https (RFC 8058 §3.1).
 fn check_unsubscribe_targets(value: &str) -> Result<(), CustomHeaderError> {
     let mut https = false;
     let mut rest = value;
@@ -186,7 +190,7 @@ fn check_unsubscribe_targets(value: &str) -> Result<(), CustomHeaderError> {
             return Err(CustomHeaderError::UnsubscribeTarget);
         }
         if starts_with_ignoring_case(target, "https://") {
-            // The host may not be empty: `https:///path` would reach nobody.
+            // The host must not be empty, as in `https:///path`.
             if target["https://".len()..].starts_with(['/', '?', '#', ':']) || target.len() == "https://".len() {
                 return Err(CustomHeaderError::UnsubscribeTarget);
             }
@@ -207,7 +211,7 @@ fn starts_with_ignoring_case(text: &str, prefix: &str) -> bool {
     text.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
 }
 
-/// Why custom headers are refused. The text inside is the header's name, shortened.
+/// Broken rule of the custom headers. The text is an excerpt of the name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CustomHeaderError {
     TooMany,

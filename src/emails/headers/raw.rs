@@ -1,4 +1,4 @@
-//! The JSON of `headers`, before any rule about names and values.
+//! The JSON of `headers`, before the rules are checked.
 
 use std::fmt;
 
@@ -8,9 +8,9 @@ use serde::{Deserialize, Deserializer, de};
 use super::{CustomHeaderError, HEADERS_MAX};
 use crate::emails::excerpt::excerpt;
 
-/// The `headers` of a request: a JSON object of strings in the order it was written.
+/// The `headers` of a request: a JSON object of strings, in the order of the request.
 ///
-/// `null` and an empty array count as no headers, because PHP cannot tell an empty map from an empty list.
+/// `null` and an empty array are no headers, because PHP encodes an empty map as an empty array.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RawHeaders(pub Vec<(String, String)>);
 
@@ -33,7 +33,7 @@ impl<'de> de::Visitor<'de> for RawHeadersVisitor {
         Ok(RawHeaders::default())
     }
 
-    /// Does not quote the text, which may be of any length.
+    /// Returns an error without the text, which can be long.
     fn visit_str<E: de::Error>(self, _text: &str) -> Result<RawHeaders, E> {
         Err(E::invalid_type(de::Unexpected::Other("a string"), &self))
     }

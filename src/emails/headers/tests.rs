@@ -104,7 +104,7 @@ fn the_list_of_headers_is_bounded() {
 }
 
 #[test]
-fn the_unsubscribe_pair_comes_whole() {
+fn the_unsubscribe_pair_must_be_complete() {
     for targets in [
         "<https://example.com/u?id=1>",
         "<HTTPS://example.com>",
@@ -172,7 +172,7 @@ fn an_error_quotes_little_of_its_cause() {
 }
 
 #[test]
-fn stored_headers_are_read_through_the_same_rules() {
+fn stored_headers_are_checked_by_the_same_rules() {
     let headers = pair("<https://example.com/u>", ONE_CLICK).unwrap();
     let stored = rmp_serde::to_vec_named(&headers).unwrap();
     assert_eq!(rmp_serde::from_slice::<CustomHeaders>(&stored).unwrap(), headers);
@@ -190,7 +190,7 @@ fn the_schema_is_an_object_of_strings() {
 
 proptest! {
     #[test]
-    fn nothing_accepted_holds_a_line_break(
+    fn no_accepted_header_contains_a_line_break(
         raw in prop::collection::vec(("(X-[ -~]{1,8}|X-[a-z\r\n:]{1,4}|Comments|References)", any::<String>()), 0..4)
     ) {
         if let Ok(headers) = parse(raw) {

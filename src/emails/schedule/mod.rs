@@ -1,12 +1,12 @@
-//! `scheduled_at`: from ISO 8601 or a few English forms to the millisecond an email is due.
+//! Parsing of `scheduled_at`: ISO 8601 or a few English forms. The result is the due time in milliseconds.
 //!
-//! Every form but `now` and `in …` is a day, then a time of that day, then a zone:
+//! Every form except for `now` and `in …` is a day, a time of that day, and a zone:
 //!
-//! - a day is `2026-08-05`, `today`, `tomorrow`, `Friday` (the next one, today included while the time is still ahead) or `next Friday` (the one of the week after, weeks beginning on Monday);
-//! - a time is `9am`, `9:30 pm`, `17:30`, `17:30:05.250` or `noon`. Without one, a date means its midnight and a word means this time of day;
-//! - a zone is an offset such as `+02:00`, `UTC`, `GMT`, `CET`, `CEST`, `BST`, or an American name such as `ET`, `EST` or `EDT`. Without one it is UTC.
+//! - a day is `2026-08-05`, `today`, `tomorrow`, `Friday` (the next one; today if the time is in the future) or `next Friday` (the one of the following week; weeks start on Monday);
+//! - a time is `9am`, `9:30 pm`, `17:30`, `17:30:05.250` or `noon`. Without a time, a date is at midnight and a word is at the current time of day;
+//! - a zone is an offset such as `+02:00`, `UTC`, `GMT`, `CET`, `CEST`, `BST`, or an American name such as `ET`, `EST` or `EDT`. The default is UTC.
 //!
-//! Here are the grammar and the arithmetic of days; `zone.rs` turns wall clocks into instants.
+//! This file has the grammar and the calculation of days. `zone.rs` converts local times to UTC.
 
 use std::fmt;
 
@@ -24,18 +24,17 @@ const MINUTE_MS: i64 = 60 * SECOND_MS;
 const HOUR_MS: i64 = 60 * MINUTE_MS;
 const DAY_MS: i64 = 24 * HOUR_MS;
 
-/// How far ahead an email may be scheduled.
+/// Maximum time between now and the due time.
 pub const AHEAD_MAX_MS: i64 = 30 * DAY_MS;
-/// How far in the past still means at once: clocks differ, and requests take time.
+/// Maximum age of a due time that still means immediately, because clocks differ and requests take time.
 pub const PAST_MAX_MS: i64 = 5 * MINUTE_MS;
-/// Every accepted form is shorter.
+/// Maximum length of the text. All accepted forms are shorter.
 const TEXT_BYTES_MAX: usize = 100;
 
-/// Returns when an email is due, in milliseconds of UTC, never before `now_ms` and never more than 30 days after it.
+/// Returns the due time in UTC milliseconds, at least `now_ms` and at most 30 days later.
 ///
 /// # Errors
-///
-/// Returns [`ScheduleError`] when the text is in no accepted form or the time is out of range.
+/// [`ScheduleError`] if the text has no accepted form or the time is out of range.
 pub fn parse(text: &str, now_ms: i64) -> Result<i64, ScheduleError> {
     let due_ms = read(text, now_ms).ok_or_else(|| ScheduleError::Unreadable(excerpt(text)))?;
     if due_ms < now_ms.saturating_sub(PAST_MAX_MS) {
@@ -74,7 +73,7 @@ enum Token<'a> {
 
 use Token::{Number, Sign, Word};
 
-/// Splits a lower-case text at spaces and between letters, digits and signs, so that `5min` and `5 min` are the same.
+/// Splits a lower-case text at spaces and between letters, digits and signs, so that `5min` equals `5 min`.
 fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
     let mut tokens = Vec::new();
     let mut rest = text;
@@ -101,7 +100,7 @@ fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
     Some(tokens)
 }
 
-/// `5 min`, `an hour`, `1 hour and 30 minutes`. A number too large for the type is as good as the largest: both are too far ahead.
+/// `5 min`, `an hour`, `1 hour and 30 minutes`. A number that is too large saturates, because both are out of range.
 fn duration_ms(tokens: &[Token<'_>]) -> Option<i64> {
     let mut total_ms: i64 = 0;
     let mut rest = tokens;
@@ -215,7 +214,8 @@ fn weekday(name: &str) -> Option<i64> {
     })
 }
 
-/// Reads a time as milliseconds since midnight. A bare `9` is refused: it may mean either half of the day.
+/// Parses a time as milliseconds since midnight. A number such as `9` alone is rejected, because it is
+/// ambiguous.
 fn time_of_day<'t, 'a>(tokens: &'t [Token<'a>]) -> Option<(i64, &'t [Token<'a>])> {
     let (hour, past_hour_ms, rest) = match tokens {
         [Word("noon"), rest @ ..] => return Some((12 * HOUR_MS, rest)),
@@ -243,7 +243,7 @@ fn time_of_day<'t, 'a>(tokens: &'t [Token<'a>]) -> Option<(i64, &'t [Token<'a>])
     (hour < 24).then_some((hour * HOUR_MS + past_hour_ms, rest))
 }
 
-/// A number of exactly so many digits.
+/// Parses a number of exactly `count` digits.
 fn digits(text: &str, count: usize) -> Option<u32> {
     if text.len() == count { text.parse().ok() } else { None }
 }
@@ -252,12 +252,12 @@ fn sixtieths(text: &str) -> Option<i64> {
     digits(text, 2).filter(|&n| n < 60).map(i64::from)
 }
 
-/// The digits after the point of a second; those past the third are finer than anything kept.
+/// Parses the decimals of a second as milliseconds. Further digits are ignored.
 fn fraction_ms(text: &str) -> Option<i64> {
     format!("{text:0<3}").get(..3)?.parse().ok()
 }
 
-/// Reads a zone; none is UTC.
+/// Parses a zone. The default is UTC.
 fn zone<'t, 'a>(tokens: &'t [Token<'a>]) -> Option<(Zone, &'t [Token<'a>])> {
     let (sign, hours, minutes, rest) = match tokens {
         [Word(name), rest @ ..] => match Zone::named(name) {
@@ -306,10 +306,10 @@ fn resolve(day: Day, time_ms: Option<i64>, zone: Zone, now_ms: i64) -> i64 {
     }
 }
 
-/// Why a `scheduled_at` is refused.
+/// Failure to parse `scheduled_at`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScheduleError {
-    /// In no accepted form. Holds the text, shortened.
+    /// The text has no accepted form. Contains an excerpt of it.
     Unreadable(String),
     Past,
     TooFar,

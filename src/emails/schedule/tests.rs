@@ -119,7 +119,7 @@ fn english_names_days_times_and_zones() {
 
 #[test]
 fn a_named_zone_decides_which_day_it_is() {
-    // In New York it is still Tuesday evening.
+    // In New York it is Tuesday evening.
     let now = "2026-08-05T02:00:00Z";
     assert_eq!(due("tomorrow at 9am ET", now).as_deref(), Ok("2026-08-05T13:00:00.000Z"));
     assert_eq!(due("tomorrow at 9am", now).as_deref(), Ok("2026-08-06T09:00:00.000Z"));
@@ -132,7 +132,7 @@ fn zones_of_the_united_states_follow_the_season() {
     for (text, now, expected) in [
         ("tomorrow at 9am ET", "2026-01-10T12:00:00Z", "2026-01-11T14:00:00.000Z"),
         ("tomorrow at 9am PT", "2026-01-10T12:00:00Z", "2026-01-11T17:00:00.000Z"),
-        // 2026: summer time from 8 March to 1 November.
+        // 2026: daylight saving time from 8 March to 1 November.
         ("sunday at 1:59am ET", "2026-03-06T12:00:00Z", "2026-03-08T06:59:00.000Z"),
         ("sunday at 2:30am ET", "2026-03-06T12:00:00Z", "2026-03-08T07:30:00.000Z"),
         ("sunday at 3am ET", "2026-03-06T12:00:00Z", "2026-03-08T07:00:00.000Z"),
@@ -147,7 +147,7 @@ fn zones_of_the_united_states_follow_the_season() {
 }
 
 #[test]
-fn a_little_past_is_now_and_more_is_refused() {
+fn a_time_shortly_in_the_past_is_now_and_an_earlier_one_is_rejected() {
     assert_eq!(due("2026-08-05T11:47:01.858Z", NOW).as_deref(), Ok(NOW));
     assert_eq!(due("2026-08-05T11:47:01.857Z", NOW), Err(ScheduleError::Past));
     for text in ["2020-01-01T00:00:00Z", "2026-08-05", "0000-01-01", "today at 9am", "today at 12:30am"] {
@@ -156,7 +156,7 @@ fn a_little_past_is_now_and_more_is_refused() {
 }
 
 #[test]
-fn more_than_thirty_days_ahead_is_refused() {
+fn a_time_more_than_thirty_days_ahead_is_rejected() {
     for text in [
         "2026-09-04T11:52:01.859Z",
         "9999-12-31T23:59:59Z",
@@ -259,16 +259,16 @@ proptest! {
     }
 
     #[test]
-    fn iso_times_read_as_chrono_reads_them(due_ms in 1_785_930_721_858..1_785_930_721_858 + AHEAD_MAX_MS) {
+    fn iso_times_are_parsed_as_chrono_parses_them(due_ms in 1_785_930_721_858..1_785_930_721_858 + AHEAD_MAX_MS) {
         let text = DateTime::from_timestamp_millis(due_ms).unwrap().to_rfc3339();
         prop_assert_eq!(parse(&text, 1_785_930_721_858), Ok(due_ms));
     }
 
     #[test]
-    fn wall_clocks_of_the_united_states_turn_back_into_the_instant(utc_ms in 0..4_000_000_000_000_i64) {
+    fn local_times_of_the_united_states_convert_back_to_utc(utc_ms in 0..4_000_000_000_000_i64) {
         let zone = Zone::named("et").unwrap();
         let again_ms = zone.utc_ms(zone.wall_ms(utc_ms));
-        // Only the second coming of the repeated hour reads as its first.
+        // Only the second occurrence of the repeated hour converts to the first.
         prop_assert!(again_ms == utc_ms || again_ms == utc_ms - HOUR_MS);
     }
 }

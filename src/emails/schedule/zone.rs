@@ -1,6 +1,7 @@
-//! Wall clocks and instants.
+//! Conversion between local times and UTC.
 //!
-//! No database of time zones is needed: of all the names accepted, only the four of the United States move with the season, and their rule fits in a few lines.
+//! A time zone database is not needed: of the accepted names, only the four of the United States have
+//! daylight saving time.
 
 use chrono::{Datelike, NaiveDate, Weekday};
 
@@ -8,16 +9,17 @@ use super::{DAY_MS, HOUR_MS, days_since_epoch};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Zone {
-    /// Always so far ahead of UTC.
+    /// Fixed offset from UTC.
     Fixed { ahead_ms: i64 },
-    /// So far ahead of UTC in winter, an hour more in summer, by the rule of the United States.
+    /// Standard offset from UTC, with the daylight saving time of the United States.
     UnitedStates { winter_ahead_ms: i64 },
 }
 
 impl Zone {
     pub(super) const UTC: Self = Self::Fixed { ahead_ms: 0 };
 
-    /// Knows the names in lower case. `EST` and its like are fixed offsets, `ET` and its like follow the season.
+    /// Returns the zone of a lower-case name. `EST` and similar names are fixed offsets. `ET` and similar names
+    /// have daylight saving time.
     pub(super) fn named(name: &str) -> Option<Self> {
         let fixed = |hours: i64| Some(Self::Fixed { ahead_ms: hours * HOUR_MS });
         let seasonal = |hours: i64| Some(Self::UnitedStates { winter_ahead_ms: hours * HOUR_MS });
@@ -38,14 +40,14 @@ impl Zone {
         }
     }
 
-    /// What a clock on the wall shows at an instant.
+    /// Converts UTC to local time.
     pub(super) fn wall_ms(self, utc_ms: i64) -> i64 {
         match self {
             Self::Fixed { ahead_ms } => utc_ms.saturating_add(ahead_ms),
             Self::UnitedStates { winter_ahead_ms } => {
                 let winter_ms = utc_ms.saturating_add(winter_ahead_ms);
                 match summer_days(winter_ms) {
-                    // It ends at 02:00 of summer time, which is 01:00 of winter time.
+                    // Daylight saving time ends at 02:00, which is 01:00 of standard time.
                     Some((first, last))
                         if winter_ms >= first * DAY_MS + 2 * HOUR_MS && winter_ms < last * DAY_MS + HOUR_MS =>
                     {
@@ -57,7 +59,8 @@ impl Zone {
         }
     }
 
-    /// The instant at which a clock on the wall shows a time. An hour that comes twice means its first coming; one that is left out is counted on from before the gap (RFC 5545 §3.3.5).
+    /// Converts local time to UTC. A repeated hour means its first occurrence. A skipped hour uses the offset
+    /// before the gap (RFC 5545 §3.3.5).
     pub(super) fn utc_ms(self, wall_ms: i64) -> i64 {
         match self {
             Self::Fixed { ahead_ms } => wall_ms.saturating_sub(ahead_ms),
@@ -76,7 +79,8 @@ impl Zone {
     }
 }
 
-/// The days on which summer time begins and ends in the year of a wall clock: 15 U.S.C. §260a, the second Sunday of March and the first of November.
+/// Returns the days on which daylight saving time starts and ends in the year of a local time: the second
+/// Sunday of March and the first Sunday of November (15 U.S.C. §260a).
 fn summer_days(wall_ms: i64) -> Option<(i64, i64)> {
     let day = i32::try_from(wall_ms.div_euclid(DAY_MS)).ok()?;
     let year = NaiveDate::from_epoch_days(day)?.year();

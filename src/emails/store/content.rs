@@ -1,5 +1,5 @@
-//! The content of emails on disk: compressed, sealed, in chunks. Made before the transaction, so
-//! that the writer thread only copies bytes.
+//! The content and attachments of emails on disk: compressed, sealed, in chunks. They are encoded before
+//! the transaction, so that the writer thread only copies bytes.
 
 use std::cell::RefCell;
 
@@ -8,32 +8,32 @@ use crate::emails::model::EmailContent;
 use crate::store::{Chunks, Keyring, Reads, StoreError, WriteTx, read_chunks};
 use crate::tables::{ATTACHMENTS, EMAIL_BODIES};
 
-/// The compression level: most of the gain at a fraction of the cost of higher ones.
+/// Compression level. Higher levels cost much more time and save little space.
 const ZSTD_LEVEL: i32 = 1;
-/// The largest content that is decompressed; the request's limit is far below.
+/// Maximum decompressed size of content. The limit of requests is far lower.
 const CONTENT_BYTES_MAX: usize = 64 << 20;
 
 thread_local! {
-    /// Making a compressor costs more than compressing a typical email with it.
+    /// Reused, because creating a compressor takes longer than compressing a typical email.
     static COMPRESSOR: RefCell<Option<zstd::bulk::Compressor<'static>>> = const { RefCell::new(None) };
 }
 
-/// Content or an attachment, sealed and ready to be written.
+/// Content or an attachment, sealed and ready to be stored.
 #[derive(Clone, Debug)]
 pub(in crate::emails) struct StoredBlob(Chunks);
 
 impl StoredBlob {
-    /// Returns how many bytes it takes on disk.
+    /// Returns the size on disk, in bytes.
     pub(in crate::emails) fn len(&self) -> usize {
         self.0.bytes()
     }
 
-    /// Writes it as the content of an email.
+    /// Stores it as the content of an email.
     pub(in crate::emails) fn put_content(&self, tx: &WriteTx<'_>, id: EmailId) -> Result<(), StoreError> {
         self.0.put(tx, &EMAIL_BODIES, |chunk| (id, chunk))
     }
 
-    /// Writes it as an attachment of an email.
+    /// Stores it as an attachment of an email.
     pub(in crate::emails) fn put_attachment(
         &self,
         tx: &WriteTx<'_>,
@@ -46,23 +46,23 @@ impl StoredBlob {
 
 /// Compresses and seals the content of an email.
 pub(in crate::emails) fn seal_content(keyring: &Keyring, id: EmailId, content: &EmailContent) -> StoredBlob {
-    let plain = rmp_serde::to_vec_named(content).expect("content writes into memory");
+    let plain = rmp_serde::to_vec_named(content).expect("encoding into memory does not fail");
     let packed = COMPRESSOR.with_borrow_mut(|slot| {
         let compressor = match slot {
             Some(compressor) => compressor,
-            None => slot.insert(zstd::bulk::Compressor::new(ZSTD_LEVEL).expect("the level is one of zstd's")),
+            None => slot.insert(zstd::bulk::Compressor::new(ZSTD_LEVEL).expect("the level is valid")),
         };
-        compressor.compress(&plain).expect("memory is there for the compressed content")
+        compressor.compress(&plain).expect("compression into memory does not fail")
     });
     StoredBlob(Chunks::of(keyring.seal(&content_associated_data(id), &packed)))
 }
 
-/// Seals an attachment. Files are mostly compressed already.
+/// Seals an attachment. Does not compress it, because most files are compressed.
 pub(in crate::emails) fn seal_attachment(keyring: &Keyring, id: EmailId, number: u16, content: &[u8]) -> StoredBlob {
     StoredBlob(Chunks::of(keyring.seal(&attachment_associated_data(id, number), content)))
 }
 
-/// Returns the content of an email; `None` once retention has removed it.
+/// Returns the content of an email; `None` after retention has deleted it.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -84,7 +84,7 @@ pub(crate) fn read_content(
     rmp_serde::from_slice(&plain).map(Some).map_err(|error| corrupt(&error.to_string()))
 }
 
-/// Returns an attachment's bytes; `None` once retention has removed it.
+/// Returns the bytes of an attachment; `None` after retention has deleted them.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -99,7 +99,7 @@ pub(crate) fn read_attachment(
     keyring.open_sealed(&attachment_associated_data(id, number), &sealed).map(Some)
 }
 
-/// Returns whether the content is still there.
+/// Returns whether the content is stored.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -107,7 +107,7 @@ pub(in crate::emails) fn has_content(tx: &impl Reads, id: EmailId) -> Result<boo
     tx.contains(&EMAIL_BODIES, &(id, 0))
 }
 
-/// Removes the content and the attachments of an email.
+/// Deletes the content and the attachments of an email.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -116,8 +116,8 @@ pub(in crate::emails) fn delete_content(tx: &WriteTx<'_>, id: EmailId) -> Result
     Ok(())
 }
 
-/// Removes up to `rows_max` chunks of the content and the attachments of an email; returns how many
-/// there were. The content goes last, so that what is left is found by it.
+/// Deletes up to `rows_max` chunks of the attachments and the content of an email; returns their number.
+/// The content is deleted last, because a later call finds remaining chunks by it.
 pub(in crate::emails) fn delete_content_rows(
     tx: &WriteTx<'_>,
     id: EmailId,
@@ -132,14 +132,14 @@ pub(in crate::emails) fn delete_content_rows(
 }
 
 fn content_associated_data(id: EmailId) -> [u8; 17] {
-    let mut place = [b'c'; 17];
-    place[1..].copy_from_slice(id.as_bytes());
-    place
+    let mut data = [b'c'; 17];
+    data[1..].copy_from_slice(id.as_bytes());
+    data
 }
 
 fn attachment_associated_data(id: EmailId, number: u16) -> [u8; 19] {
-    let mut place = [b'a'; 19];
-    place[1..17].copy_from_slice(id.as_bytes());
-    place[17..].copy_from_slice(&number.to_be_bytes());
-    place
+    let mut data = [b'a'; 19];
+    data[1..17].copy_from_slice(id.as_bytes());
+    data[17..].copy_from_slice(&number.to_be_bytes());
+    data
 }

@@ -1,4 +1,5 @@
-//! The rows of emails: the small meta row, the content, the attachments.
+//! The rows of emails. `rows.rs`: the row without content. `mailbox.rs`: mailboxes in rows. `content.rs`:
+//! content and attachments.
 
 mod content;
 mod mailbox;

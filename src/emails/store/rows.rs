@@ -1,4 +1,4 @@
-//! Emails on disk: the small row that lists and states need. The content lies apart.
+//! Rows of emails without their content, and of idempotency keys.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,89 +11,82 @@ use crate::store::Row;
 /// An email without its content.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EmailRow {
-    /// When it was accepted.
+    /// Time of acceptance.
     pub created_ms: TimestampMs,
-    /// The sender as it reads back.
     pub from: StoredMailbox,
-    /// The sender's domain.
+    /// Domain of the sender.
     pub domain: DomainId,
-    /// The key it was sent with; none from the command line.
+    /// API key of the sender; `None` for the command line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<ApiKeyId>,
-    /// Who receives it.
     pub recipients: Vec<RecipientRow>,
-    /// Where answers go.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reply_to: Vec<StoredMailbox>,
-    /// The subject.
     pub subject: String,
-    /// The caller's labels.
+    /// Names and values of the tags.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<(String, String)>,
-    /// The topic it was sent under.
+    /// Topic that the email was sent under.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic: Option<TopicId>,
-    /// When it was asked to go out.
+    /// Requested due time of a scheduled email.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduled_ms: Option<TimestampMs>,
-    /// The attached files.
+    /// Metadata of the attachments, in the order of the request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<AttachmentInfo>,
-    /// Whether its content has header fields of the caller's own.
+    /// Whether the content has custom headers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_headers: bool,
-    /// The highest rung any recipient reached.
+    /// Highest status of all recipients.
     pub last_event: LastEvent,
-    /// Deleted while a delivery was under way: gone from every read, and gone itself when that has ended.
+    /// Whether the email was deleted while a delivery was in flight. No read returns it. It is deleted when
+    /// the delivery ends.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
 }
 impl Row for EmailRow {}
 
-/// A recipient and how far its delivery has come.
+/// A recipient with the state of its delivery.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RecipientRow {
-    /// Where it stands in the header.
     pub kind: RecipientKind,
-    /// Who it is, as it reads back.
     pub mailbox: StoredMailbox,
-    /// Which recipients share its transaction.
+    /// Number of its recipient group.
     pub group: u16,
-    /// How far its delivery has come.
     pub state: RecipientState,
-    /// The rung it reached.
     pub last_event: LastEvent,
 }
 
-/// How far the delivery to one recipient has come.
+/// State of the delivery to one recipient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecipientState {
     /// In the queue.
     Waiting {
-        /// When it is due.
+        /// Due time.
         due_ms: TimestampMs,
     },
-    /// A conversation is under way.
+    /// Leased by the delivery engine.
     InFlight,
-    /// Delivered, given up or called off.
+    /// Delivered, bounced, failed, suppressed or canceled.
     Settled,
 }
 
-/// What was answered to an idempotency key.
+/// Response to the first request with an idempotency key.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct IdempotencyRow {
-    /// Whose key it is.
+    /// Team of the key.
     pub team: TeamId,
-    /// The hash of route and key.
+    /// Hash of route and key.
     #[serde(with = "serde_bytes")]
     pub key_hash: [u8; 32],
-    /// The hash of the request's canonical JSON.
+    /// Canonical hash of the body of the request.
     #[serde(with = "serde_bytes")]
     pub body_hash: [u8; 32],
-    /// The emails of the answer, in order; none for an item a permissive batch refused.
+    /// Ids of the accepted emails, in order. Rejected items of a permissive batch have none.
     pub answer: Vec<EmailId>,
-    /// The refused items of a permissive batch: index and message.
+    /// Rejected items of a permissive batch: index and message.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<(u32, String)>,
 }
@@ -108,7 +101,7 @@ impl EmailRow {
 
 #[cfg(test)]
 impl EmailRow {
-    /// Returns an email that says no more than a test needs.
+    /// Returns a row with default values.
     pub(crate) fn example(recipients: Vec<RecipientRow>, last_event: LastEvent) -> Self {
         Self {
             created_ms: 0,
@@ -131,7 +124,7 @@ impl EmailRow {
 
 #[cfg(test)]
 impl RecipientRow {
-    /// Returns a recipient in `To`.
+    /// Returns a `To` recipient.
     pub(crate) fn example(mailbox: &str, state: RecipientState, last_event: LastEvent) -> Self {
         Self { kind: RecipientKind::To, mailbox: mailbox.into(), group: 0, state, last_event }
     }
