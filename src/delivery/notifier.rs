@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::Notify;
 
 use super::queue::Due;
+use crate::base::sync;
 
 /// Maximum number of pending groups. If there are more, the dispatcher reads the table instead.
 const PENDING_MAX: usize = 10_000;

@@ -12,6 +12,7 @@ use super::error::{DnsError, LookupError};
 use super::failures::{FailureCache, Question};
 use super::host;
 use super::upstream::{QueryError, Upstream};
+use crate::base::sync;
 
 /// Maximum number of queries in flight. A further query waits for at most one timeout and then fails. The bound
 /// limits sockets and is high enough for a query by every delivery session.
@@ -158,7 +159,7 @@ impl Lookups {
 
     fn failures(&self) -> MutexGuard<'_, FailureCache> {
         // No statement leaves the map in an inconsistent state, so poisoning can be ignored.
-        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
+        sync::lock(&self.failures)
     }
 }
 

@@ -24,7 +24,7 @@ impl CheckQueue {
     /// Queues a check at `due_ms`. Several checks of one domain are merged into one at the earliest time. If the queue
     /// is full, a new domain is not queued.
     pub(super) fn push(&self, team: TeamId, id: DomainId, due_ms: TimestampMs) {
-        let mut due_times = self.due_times.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut due_times = sync::lock(&self.due_times);
         if due_times.len() >= QUEUE_MAX && !due_times.contains_key(&(team, id)) {
             return;
         }
@@ -36,7 +36,7 @@ impl CheckQueue {
 
     /// Removes and returns the domain with the earliest due time; `None` if no domain is due.
     pub(super) fn pop(&self, now_ms: TimestampMs) -> Option<(TeamId, DomainId)> {
-        let mut due_times = self.due_times.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut due_times = sync::lock(&self.due_times);
         let (key, _) = due_times
             .iter()
             .map(|(key, due_ms)| (*key, *due_ms))

@@ -130,7 +130,7 @@ impl SigningKeyCache {
     }
 
     fn insert(&self, team: TeamId, id: DomainId, opened: Option<Arc<SigningKeys>>) {
-        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = sync::lock(&self.keys);
         let Some(opened) = opened else {
             keys.remove(&(team, id));
             return;

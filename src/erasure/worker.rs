@@ -1,7 +1,7 @@
 //! The worker: rounds over all erasures, one turn for each team, and the delays between retries.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tracing::{error, info};
 
@@ -186,7 +186,7 @@ impl Erasures {
     /// Returns whether the log contains every request that was in progress at the first call for this
     /// erasure. Does not wait, so that other erasures can run.
     fn entries_are_written(&self, key: ErasureKey) -> bool {
-        let mut awaited = self.awaited_entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut awaited = sync::lock(&self.awaited_entries);
         let is_written = awaited.entry(key).or_insert_with(|| self.pending_entries.snapshot()).is_written();
         if is_written {
             awaited.remove(&key);
@@ -207,6 +207,6 @@ impl Erasures {
     }
 
     fn delays(&self) -> MutexGuard<'_, HashMap<ErasureKey, Backoff>> {
-        self.delays.lock().unwrap_or_else(PoisonError::into_inner)
+        sync::lock(&self.delays)
     }
 }

@@ -33,12 +33,12 @@ pub(crate) struct PendingSnapshot(Vec<TaskTracker>);
 impl PendingEntries {
     /// Marks a request as pending until the guard is dropped.
     pub fn begin(&self) -> PendingEntryGuard {
-        PendingEntryGuard { _token: self.0.lock().unwrap_or_else(PoisonError::into_inner).current.token() }
+        PendingEntryGuard { _token: sync::lock(&self.0).current.token() }
     }
 
     /// Returns the requests that are pending now.
     pub(crate) fn snapshot(&self) -> PendingSnapshot {
-        let mut generations = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut generations = sync::lock(&self.0);
         generations.earlier.retain(|generation| !generation.is_empty());
         if !generations.current.is_empty() {
             let generation = std::mem::take(&mut generations.current);

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
 
 use super::entry::Entry;
+use crate::base::sync;
 
 /// Entries in the queue: a few tenths of a second of requests at the full rate of two cores.
 pub(super) const ENTRIES_MAX: usize = 4_096;

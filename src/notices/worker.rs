@@ -248,7 +248,7 @@ impl NoticeWorker {
     }
 
     pub(super) fn failures(&self) -> MutexGuard<'_, HashMap<NoticeId, RetryState>> {
-        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
+        sync::lock(&self.failures)
     }
 }
 

@@ -52,36 +52,6 @@ pub enum SegmentPageError {
     Store(StoreError),
 }
 
-impl From<StoreError> for CreateSegmentError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
-
-impl From<StoreError> for UpdateSegmentError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
-
-impl From<StoreError> for DeleteSegmentError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
-
-impl From<StoreError> for CountError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
-
-impl From<StoreError> for SegmentPageError {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
-
 impl From<CountError> for SegmentPageError {
     fn from(error: CountError) -> Self {
         match error {
@@ -90,3 +60,5 @@ impl From<CountError> for SegmentPageError {
         }
     }
 }
+
+from_store_error!(CreateSegmentError, UpdateSegmentError, DeleteSegmentError, CountError, SegmentPageError);

@@ -7,7 +7,7 @@
 //! membership increments the revision, so that a cached count is exact and costs one read.
 
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::count_cache::{CountCache, RuleFingerprint};
@@ -17,6 +17,7 @@ use super::page_scan::PageScan;
 use super::scan::{ContactRange, ScanLimit, SegmentRule, scan};
 use super::scan_limiter::ScanLimiter;
 use crate::base::id::{ContactId, SegmentId, TeamId};
+use crate::base::sync;
 use crate::contacts::{AudienceRow, ContactRow, audience};
 use crate::store::page::{Page, PageQuery};
 use crate::store::{Order, Store, StoreError};
@@ -126,6 +127,6 @@ impl SegmentReader {
     }
 
     fn counts(&self) -> MutexGuard<'_, CountCache> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+        sync::lock(&self.counts)
     }
 }

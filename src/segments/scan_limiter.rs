@@ -4,13 +4,14 @@
 //! at most [`ScanLimiter::timeout`], and then fails with [`CountError::Busy`].
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error::CountError;
 use crate::base::id::TeamId;
+use crate::base::sync;
 use crate::store::StoreError;
 
 /// Maximum number of concurrent scans in the process. Each uses one of the concurrent reads of the store.
@@ -58,7 +59,7 @@ impl ScanLimiter {
     }
 
     fn of_team(&self, team: TeamId) -> Arc<Semaphore> {
-        let mut teams = self.teams.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut teams = sync::lock(&self.teams);
         if let Some(semaphore) = teams.get(&team).and_then(Weak::upgrade) {
             return semaphore;
         }

@@ -193,14 +193,14 @@ impl RequestLog {
 
     /// Counts entries that were not written.
     fn lose(&self, entries: u64, reason: Loss) {
-        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lost = sync::lock(&self.lost);
         lost.entries += entries;
         lost.reason = Some(reason);
     }
 
     /// Logs the number of lost entries, at most once in [`DROP_LOG_INTERVAL`].
     fn log_dropped(&self, now: Instant) {
-        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lost = sync::lock(&self.lost);
         let is_recent = lost.logged_at.is_some_and(|at| now.duration_since(at) < DROP_LOG_INTERVAL);
         if is_recent {
             return;

@@ -25,6 +25,7 @@ use std::task::{Context, Poll, Waker};
 use tempfile::TempDir;
 
 use super::*;
+use crate::base::sync;
 
 /// Error of a command in these tests.
 #[derive(Debug)]
