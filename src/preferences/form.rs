@@ -142,11 +142,11 @@ mod tests {
             multipart,
         ] {
             assert_eq!(parse_whole(body), FormAction::OneClick, "{body}");
-            assert_eq!(action(body.as_bytes(), BodyExtent::Start), FormAction::OneClick, "{body}");
+            assert_eq!(parse_action(body.as_bytes(), BodyExtent::Start), FormAction::OneClick, "{body}");
         }
         for body in ["", "List-Unsubscribe=", "One-Click=List-Unsubscribe", "{}", "unsubscribe=topic", "x=1"] {
             assert_eq!(parse_whole(body), FormAction::Unsubscribe, "{body}");
-            assert_eq!(action(body.as_bytes(), BodyExtent::Start), FormAction::Invalid, "{body}");
+            assert_eq!(parse_action(body.as_bytes(), BodyExtent::Start), FormAction::Invalid, "{body}");
         }
     }
 
@@ -164,7 +164,7 @@ mod tests {
         let body = format!("topic={low}&prefs=1&topic=x&shown={encoded}&topic=&other={low}&topic={encoded}&shown=x");
 
         assert_eq!(parse_whole(&body), FormAction::Save(Choices { shown: vec![high], checked: vec![low, high] }));
-        assert_eq!(action(body.as_bytes(), BodyExtent::Start), FormAction::Invalid);
+        assert_eq!(parse_action(body.as_bytes(), BodyExtent::Start), FormAction::Invalid);
     }
 
     #[test]
