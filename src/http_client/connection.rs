@@ -1,8 +1,8 @@
 //! One HTTP/1.1 connection, and one request at a time over it.
 //!
-//! hyper splits a connection into a half that takes requests and a half that does the work. The working half runs
-//! inside whoever waits for the answer, not in a task of its own: nothing is left behind when a request is dropped, and
-//! a connection that waits for the next request costs a socket and no more.
+//! hyper splits a connection into a request sender and a connection future that does the I/O. The caller that waits for
+//! the response polls this future, so the connection needs no task. Dropping a request leaves no task behind, and an
+//! idle connection costs only a socket.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -16,60 +16,61 @@ use hyper::{Request, Response};
 use tokio::time::{Instant, timeout_at};
 
 use super::failure::{RequestError, RequestPhase};
-use super::metered_io::{Budget, Stream, Wire};
+use super::metered_io::{MeteredIo, ReadBudget, Stream};
 
-/// Bytes of the status line and the header fields of one answer, interim ones apart.
+/// Maximum bytes of the status line and the header fields of one response. An interim response counts separately.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
-/// Bytes of a body that are read. A connection with more to come is closed: draining it is the sender's wish, not ours.
+/// Bytes of a body after which reading stops. If the body is longer, the connection is closed instead of drained.
 const BODY_BYTES_MAX: usize = 8 * 1024;
-/// Bytes of a body that are kept.
+/// Maximum bytes of a body that are returned.
 pub(super) const BODY_BYTES_KEPT: usize = 1_024;
 
-/// An open connection between two requests.
+/// An open connection without a request in progress.
 pub(super) struct HttpConnection {
     sender: SendRequest<Full<Bytes>>,
-    worker: Worker,
-    budget: Arc<Budget>,
+    driver: Driver,
+    budget: Arc<ReadBudget>,
     idle_since: Instant,
 }
 
-/// The half that does the work, until the connection has ended.
-struct Worker(Option<Box<Connection<Wire, Full<Bytes>>>>);
+/// The connection future; `None` after the connection has ended.
+struct Driver(Option<Box<Connection<MeteredIo, Full<Bytes>>>>);
 
-/// What came back.
+/// The head of a response and the beginning of its body.
 pub(super) struct RawResponse {
     pub(super) head: hyper::http::response::Parts,
-    /// The beginning of the body, at most [`BODY_BYTES_KEPT`] bytes of it.
+    /// The beginning of the body, at most [`BODY_BYTES_KEPT`] bytes.
     pub(super) body: Vec<u8>,
-    /// Whether `body` stops short of what was read.
-    pub(super) is_cut: bool,
+    /// Whether more bytes were read than `body` contains.
+    pub(super) is_truncated: bool,
 }
 
-/// Why nothing came back.
-pub(super) struct ConnectionFailure {
-    pub(super) failure: RequestError,
-    /// The connection ended without a byte of an answer: the other side may have closed it before it saw the request.
-    pub(super) is_silent: bool,
+/// Failure of an exchange before the head of the response was complete.
+pub(super) struct ExchangeError {
+    pub(super) error: RequestError,
+    /// Whether the connection ended before the first byte of a response. The server may have closed the connection
+    /// before it received the request.
+    pub(super) is_before_response: bool,
 }
 
 impl HttpConnection {
-    /// Starts HTTP/1.1 over a fresh stream. Nothing is sent yet.
-    pub(super) async fn over(stream: Stream) -> Result<Self, RequestError> {
-        let budget = Arc::new(Budget::default());
+    /// Starts HTTP/1.1 over a new stream. Sends no bytes.
+    pub(super) async fn start(stream: Stream) -> Result<Self, RequestError> {
+        let budget = Arc::new(ReadBudget::default());
         budget.refill();
         let (sender, connection) = Builder::new()
             .max_buf_size(HEAD_BYTES_MAX)
             .max_header_size(HEAD_BYTES_MAX)
-            .handshake(Wire::new(stream, Arc::clone(&budget)))
+            .handshake(MeteredIo::new(stream, Arc::clone(&budget)))
             .await
             .map_err(|error| RequestError::of(&error, false))?;
-        Ok(Self { sender, worker: Worker(Some(Box::new(connection))), budget, idle_since: Instant::now() })
+        Ok(Self { sender, driver: Driver(Some(Box::new(connection))), budget, idle_since: Instant::now() })
     }
 
-    /// Whether the connection waits for a request and the other side has not been seen to close it.
+    /// Returns whether the connection can send a request. Polls it once, to detect that the server has closed it.
     pub(super) fn is_open(&mut self) -> bool {
-        // Nobody waits for what this look wakes: the next request looks again.
-        self.worker.run(&mut Context::from_waker(Waker::noop()));
+        // No wake-up is necessary: the next request polls the connection again.
+        self.driver.poll_once(&mut Context::from_waker(Waker::noop()));
         self.is_ready()
     }
 
@@ -78,91 +79,91 @@ impl HttpConnection {
     }
 
     fn is_ready(&self) -> bool {
-        self.worker.0.is_some() && self.sender.is_ready()
+        self.driver.0.is_some() && self.sender.is_ready()
     }
 
-    /// Sends a request and reads the answer until `end`; returns the connection too, when it can take another.
+    /// Sends a request and reads the response until `end`. Also returns the connection if it can send another request.
     ///
-    /// The head decides: once it has come, a body that breaks off or dawdles is kept as far as it came.
+    /// After the head is complete, an incomplete or slow body is not an error: the bytes received so far are returned.
     pub(super) async fn exchange(
         mut self,
         request: Request<Full<Bytes>>,
         end: Instant,
-    ) -> Result<(RawResponse, Option<Self>), ConnectionFailure> {
+    ) -> Result<(RawResponse, Option<Self>), ExchangeError> {
         self.budget.refill();
-        let answer = self.sender.send_request(request);
-        let response = match timeout_at(end, self.worker.with(answer)).await {
+        let receiving = self.sender.send_request(request);
+        let response = match timeout_at(end, self.driver.drive(receiving)).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => {
-                let failure = RequestError::of(&error, self.budget.is_spent());
-                let is_silent = failure == RequestError::Reset && self.budget.is_untouched();
-                return Err(ConnectionFailure { failure, is_silent });
+                let error = RequestError::of(&error, self.budget.is_spent());
+                let is_before_response = error == RequestError::Reset && self.budget.is_unused();
+                return Err(ExchangeError { error, is_before_response });
             }
             Err(_) => {
-                return Err(ConnectionFailure {
-                    failure: RequestError::Timeout(RequestPhase::Answer),
-                    is_silent: false,
+                return Err(ExchangeError {
+                    error: RequestError::Timeout(RequestPhase::Response),
+                    is_before_response: false,
                 });
             }
         };
-        let (reply, is_whole) = self.read(response, end).await;
-        // 101 leaves HTTP behind, and nobody here asked for that.
-        if !is_whole || reply.head.status.is_informational() {
-            return Ok((reply, None));
+        let (raw, is_complete) = self.read(response, end).await;
+        // After a 101 the connection no longer uses HTTP. This client never requests a protocol switch.
+        if !is_complete || raw.head.status.is_informational() {
+            return Ok((raw, None));
         }
-        // One more turn takes the worker to where it wants a request. A connection that does not get there at once, be
-        // it closing or still busy with our body, is not worth waiting for.
+        // One more poll makes the connection ready for the next request. Otherwise the connection is closing, or still
+        // sends the request body, and is dropped.
         poll_fn(|cx| {
-            self.worker.run(cx);
+            self.driver.poll_once(cx);
             Poll::Ready(())
         })
         .await;
         self.idle_since = Instant::now();
         let is_ready = self.is_ready();
-        Ok((reply, is_ready.then_some(self)))
+        Ok((raw, is_ready.then_some(self)))
     }
 
-    /// Reads the body as far as it is wanted, and tells whether that was all of it.
+    /// Reads the body up to [`BODY_BYTES_MAX`] and returns whether it was complete.
     async fn read(&mut self, response: Response<Incoming>, end: Instant) -> (RawResponse, bool) {
         let (head, mut incoming) = response.into_parts();
         let mut body = Vec::new();
         let mut read_bytes = 0;
-        let is_whole = loop {
-            let frame = match timeout_at(end, self.worker.with(incoming.frame())).await {
+        let is_complete = loop {
+            let frame = match timeout_at(end, self.driver.drive(incoming.frame())).await {
                 Ok(None) => break true,
                 Ok(Some(Ok(frame))) => frame,
                 Ok(Some(Err(_))) | Err(_) => break false,
             };
             let Some(data) = frame.data_ref() else { continue };
             read_bytes += data.len();
-            let kept = data.len().min(BODY_BYTES_KEPT - body.len());
-            body.extend_from_slice(&data[..kept]);
+            let kept_bytes = data.len().min(BODY_BYTES_KEPT - body.len());
+            body.extend_from_slice(&data[..kept_bytes]);
             if read_bytes > BODY_BYTES_MAX {
                 break false;
             }
         };
-        let is_cut = read_bytes > body.len();
-        (RawResponse { head, body, is_cut }, is_whole)
+        let is_truncated = read_bytes > body.len();
+        (RawResponse { head, body, is_truncated }, is_complete)
     }
 }
 
-impl Worker {
-    /// Does what can be done at once.
-    fn run(&mut self, cx: &mut Context<'_>) {
+impl Driver {
+    /// Polls the connection future once.
+    fn poll_once(&mut self, cx: &mut Context<'_>) {
         if let Some(connection) = &mut self.0
             && Pin::new(&mut **connection).poll(cx).is_ready()
         {
-            // What went wrong, if anything, was told to whoever waited for an answer.
+            // The future that waits for the response receives the error, if any.
             self.0 = None;
         }
     }
 
-    /// Works until `wanted` is there.
-    async fn with<F: Future>(&mut self, wanted: F) -> F::Output {
-        let mut wanted = pin!(wanted);
+    /// Polls the connection until `future` is ready.
+    async fn drive<F: Future>(&mut self, future: F) -> F::Output {
+        let mut future = pin!(future);
         poll_fn(|cx| {
-            self.run(cx);
-            wanted.as_mut().poll(cx)
+            self.poll_once(cx);
+            future.as_mut().poll(cx)
         })
         .await
     }

@@ -1,4 +1,4 @@
-//! From a URL's host to a connection: lookup, guard, TCP, TLS.
+//! Connection to a URL's host: lookup, guard, TCP and TLS.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -16,11 +16,11 @@ use super::url::{CustomerUrl, Scheme};
 use crate::base::clock::TimestampMs;
 use crate::dns::{BlockedAddress, Guard, LookupError};
 
-/// Addresses of one host that are tried. With more, each would get too small a share of the time.
+/// Maximum number of addresses of one host that are tried. More would leave too little time for each.
 const ADDRESSES_MAX: usize = 4;
 
 impl Client {
-    /// Makes a connection to the URL's host, and a secure one where the URL says so.
+    /// Connects to the URL's host, with TLS for an `https` URL.
     pub(super) async fn dial(
         &self,
         url: &CustomerUrl,
@@ -39,36 +39,38 @@ impl Client {
         }
     }
 
-    /// Returns the host's addresses, refused ones among them. A name is looked up for every connection; the resolver
-    /// may remember the answer for as long as the answer says.
+    /// Returns the host's addresses. The guard has not checked them. A name is looked up for every connection; the
+    /// resolver may cache the records.
     async fn addresses(&self, host: &Host, now_ms: TimestampMs) -> Result<Vec<IpAddr>, LookupError> {
-        let shared = &self.inner;
+        let inner = &self.inner;
         match host {
             Host::Address(ip) => Ok(vec![*ip]),
-            // RFC 6761 §6.3: the loopback addresses, without asking anybody.
+            // RFC 6761 §6.3: the loopback addresses, without a lookup.
             Host::Local(_) => Ok(vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]),
-            Host::Name(name) if shared.policy.plain_http => shared.resolver.addresses(name, now_ms).await,
-            // What this machine calls its neighbours is no customer's business: the hosts file does not count.
-            Host::Name(name) => shared.resolver.dns_addresses(name, now_ms).await,
+            Host::Name(name) if inner.policy.plain_http => inner.resolver.addresses(name, now_ms).await,
+            // Customers must not use the host names in the hosts file of this machine.
+            Host::Name(name) => inner.resolver.dns_addresses(name, now_ms).await,
         }
     }
 
-    /// Connects to the first address that takes the connection, giving each an equal share of the time that is left.
+    /// Connects to the first address that accepts the connection. Each address gets an equal share of the remaining
+    /// time. Returns the failure of the last address if all fail.
     async fn connect(&self, addresses: &[IpAddr], port: u16, deadline: Instant) -> Result<TcpStream, RequestError> {
-        let end = deadline.min(Instant::now() + self.inner.timings.connect);
-        let mut failure = RequestError::Timeout(RequestPhase::Connect);
-        for (left, ip) in (1..=addresses.len()).rev().zip(addresses) {
-            let share = end.saturating_duration_since(Instant::now()).div_f64(left as f64);
-            failure = match timeout(share, connect(SocketAddr::new(*ip, port))).await {
+        let end = deadline.min(Instant::now() + self.inner.timeouts.connect);
+        let mut last_error = RequestError::Timeout(RequestPhase::Connect);
+        for (remaining, ip) in (1..=addresses.len()).rev().zip(addresses) {
+            let share = end.saturating_duration_since(Instant::now()).div_f64(remaining as f64);
+            last_error = match timeout(share, connect(SocketAddr::new(*ip, port))).await {
                 Ok(Ok(tcp)) => return Ok(tcp),
                 Ok(Err(error)) => RequestError::Connect(error.kind()),
                 Err(_) => RequestError::Timeout(RequestPhase::Connect),
             };
         }
-        Err(failure)
+        Err(last_error)
     }
 
-    /// Asks for a certificate that is valid for the URL's host, never for the address that was dialled.
+    /// Performs the TLS handshake. The certificate must be valid for the URL's host, not for the address of the
+    /// connection.
     async fn handshake(
         &self,
         tcp: TcpStream,
@@ -81,7 +83,7 @@ impl Client {
                 ServerName::try_from(String::from(&**name)).map_err(|_| RequestError::Tls(TlsFailure::WrongHost))?
             }
         };
-        let end = deadline.min(Instant::now() + self.inner.timings.tls);
+        let end = deadline.min(Instant::now() + self.inner.timeouts.tls);
         let handshake = TlsConnector::from(self.inner.tls.clone()).connect(name, tcp);
         match timeout_at(end, handshake).await {
             Ok(Ok(tls)) => Ok(tls),
@@ -93,33 +95,34 @@ impl Client {
 
 async fn connect(address: SocketAddr) -> std::io::Result<TcpStream> {
     let tcp = TcpStream::connect(address).await?;
-    // A request leaves in one write, and waiting for an acknowledgement would only delay it.
+    // A request is one write, so Nagle's algorithm would only delay it.
     tcp.set_nodelay(true)?;
     Ok(tcp)
 }
 
-/// Returns the addresses that may be dialled, in dialling order: those of each family in the order of the answer, the
-/// families taking turns, so that a long list of one does not hide the other.
+/// Returns the addresses that the guard permits, without duplicates, in the order of connection attempts. Each family
+/// keeps the order of the lookup. The two families alternate, so a long list of one does not exclude the other.
 ///
 /// # Errors
 ///
-/// Why the first one is refused, when not one is left.
+/// If no address is permitted, returns the reason for the first blocked one, or [`LookupError::NoRecords`] if
+/// `addresses` is empty.
 fn permitted(addresses: &[IpAddr], guard: &Guard) -> Result<Vec<IpAddr>, RequestError> {
-    let mut refusal: Option<BlockedAddress> = None;
+    let mut first_blocked: Option<BlockedAddress> = None;
     let mut families: [Vec<IpAddr>; 2] = Default::default();
     for ip in addresses {
         let family = &mut families[usize::from(ip.is_ipv6())];
         match guard.check(*ip) {
             Ok(()) if family.contains(ip) || family.len() == ADDRESSES_MAX => {}
             Ok(()) => family.push(*ip),
-            Err(why) => refusal = refusal.or(Some(why)),
+            Err(reason) => first_blocked = first_blocked.or(Some(reason)),
         }
     }
-    let turns = (0..ADDRESSES_MAX).flat_map(|at| families.iter().filter_map(move |family| family.get(at)));
-    let order: Vec<IpAddr> = turns.take(ADDRESSES_MAX).copied().collect();
-    match refusal {
+    let alternating = (0..ADDRESSES_MAX).flat_map(|at| families.iter().filter_map(move |family| family.get(at)));
+    let order: Vec<IpAddr> = alternating.take(ADDRESSES_MAX).copied().collect();
+    match first_blocked {
         _ if !order.is_empty() => Ok(order),
-        Some(refusal) => Err(RequestError::Refused(refusal)),
+        Some(reason) => Err(RequestError::Blocked(reason)),
         None => Err(RequestError::Dns(LookupError::NoRecords)),
     }
 }
@@ -133,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dialled_is_permitted_bounded_and_of_both_families() {
+    fn the_addresses_tried_are_permitted_bounded_and_of_both_families() {
         type Case<'a> = (&'a [&'a str], Result<&'a [&'a str], RequestError>);
         let cases: &[Case<'_>] = &[
             (&["8.8.8.8"], Ok(&["8.8.8.8"])),
@@ -143,13 +146,13 @@ mod tests {
                 &["8.8.8.1", "8.8.8.2", "8.8.8.3", "8.8.8.4", "8.8.8.5", "2606:4700::1"],
                 Ok(&["8.8.8.1", "2606:4700::1", "8.8.8.2", "8.8.8.3"]),
             ),
-            (&["10.0.0.1", "127.0.0.1", "::1"], Err(RequestError::Refused(BlockedAddress::Private))),
-            (&["::1"], Err(RequestError::Refused(BlockedAddress::Loopback))),
+            (&["10.0.0.1", "127.0.0.1", "::1"], Err(RequestError::Blocked(BlockedAddress::Private))),
+            (&["::1"], Err(RequestError::Blocked(BlockedAddress::Loopback))),
             (&[], Err(RequestError::Dns(LookupError::NoRecords))),
         ];
-        for (found, want) in cases {
-            let got = permitted(&ips(found), &Guard::default());
-            assert_eq!(got, want.clone().map(ips), "{found:?}");
+        for (resolved, want) in cases {
+            let got = permitted(&ips(resolved), &Guard::default());
+            assert_eq!(got, want.clone().map(ips), "{resolved:?}");
         }
     }
 }

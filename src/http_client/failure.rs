@@ -1,4 +1,4 @@
-//! Why a request brought no answer.
+//! The errors of a request.
 
 use std::fmt;
 use std::io;
@@ -7,57 +7,57 @@ use tokio_rustls::rustls::{CertificateError, Error as RustlsError};
 
 use crate::dns::{BlockedAddress, LookupError};
 
-/// Why a request brought no answer. `Display` gives a fragment that is shown to the customer: none of it was written by
-/// the other side.
+/// The reason that a request has no response. `Display` returns a lowercase fragment that the customer sees. The
+/// fragment contains no text of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequestError {
-    /// The name leads to addresses of this kind and to none that may be dialled. Nothing was sent to anybody.
-    Refused(BlockedAddress),
-    /// The name led to no address.
+    /// The guard permits no address of the host. Contains the reason for the first address. No connection was opened.
+    Blocked(BlockedAddress),
+    /// The lookup failed or returned no address.
     Dns(LookupError),
-    /// No address took the connection; the reason of the last one.
+    /// No address accepted the connection. Contains the error of the last address.
     Connect(io::ErrorKind),
-    /// There is a connection and no secure one.
+    /// The TLS handshake failed.
     Tls(TlsFailure),
-    /// Somebody took too long.
+    /// A phase exceeded its time limit or that of the whole request.
     Timeout(RequestPhase),
-    /// The connection was closed before the whole head of an answer had come.
+    /// The connection was closed before the head of the response was complete.
     Reset,
-    /// What came is no HTTP/1.1 answer.
+    /// The response is not valid HTTP/1.1.
     Protocol,
-    /// The head of the answer, with the interim answers before it, is larger than a head may be.
+    /// The head of the response, or the interim responses before it, exceeded a byte limit.
     HeadersTooLarge,
-    /// The caller's own header fields cannot be sent.
+    /// A header field of the caller is not valid. Nothing was sent.
     InvalidHeader,
 }
 
-/// What was going on.
+/// The phase of a request that exceeded its time limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestPhase {
     Dns,
     Connect,
     Tls,
-    /// From the first byte sent to the head of the answer.
-    Answer,
+    /// From the first byte sent to the end of the head of the response.
+    Response,
 }
 
-/// Why there was no secure connection.
+/// The reason that a TLS handshake failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TlsFailure {
     /// The certificate is for other names.
     WrongHost,
-    /// No root that is trusted here issued the certificate.
+    /// No trusted root issued the certificate.
     UnknownIssuer,
-    /// Expired, or not yet valid.
+    /// The certificate has expired or is not valid yet.
     OutOfDate,
-    /// Anything else about the certificate.
+    /// Another defect of the certificate.
     BadCertificate,
-    /// The two sides did not come to terms.
+    /// A failure that does not concern the server's certificate, such as no common protocol version.
     Handshake,
 }
 
 impl TlsFailure {
-    /// Reads what went wrong from an error of the handshake.
+    /// Classifies an error of the handshake.
     pub(super) fn of(error: &io::Error) -> Self {
         let Some(RustlsError::InvalidCertificate(error)) = rustls_error(error) else {
             return Self::Handshake;
@@ -74,18 +74,18 @@ impl TlsFailure {
     }
 }
 
-/// Returns the TLS library's own error from inside an I/O error.
+/// Returns the error of rustls inside an I/O error.
 fn rustls_error(error: &io::Error) -> Option<&RustlsError> {
     error.get_ref()?.downcast_ref()
 }
 
 impl RequestError {
-    /// Reads why an exchange broke. `is_spent` tells that the budget for its bytes ended first.
+    /// Classifies an error of an exchange. `is_spent`: whether the byte budget of the response is spent.
     pub(super) fn of(error: &hyper::Error, is_spent: bool) -> Self {
         if is_spent || error.is_parse_too_large() {
             return Self::HeadersTooLarge;
         }
-        // In TLS 1.3 the client's handshake ends first: a server that refuses it shows in the first read.
+        // In TLS 1.3 the client completes the handshake first. A rejection by the server appears in the first read.
         let io_error = std::error::Error::source(error).and_then(|source| source.downcast_ref::<io::Error>());
         if io_error.and_then(rustls_error).is_some() {
             return Self::Tls(TlsFailure::Handshake);
@@ -97,16 +97,16 @@ impl RequestError {
 impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Refused(refusal) => write!(f, "the host has a {refusal}, which is never dialled"),
+            Self::Blocked(reason) => write!(f, "the host has a {reason}, and no request is sent to it"),
             Self::Dns(error) => write!(f, "the host's address could not be looked up: {error}"),
             Self::Connect(kind) => write!(f, "no connection could be made: {kind}"),
             Self::Tls(failure) => write!(f, "no secure connection could be made: {failure}"),
             Self::Timeout(RequestPhase::Dns) => f.write_str("looking up the host's address took too long"),
             Self::Timeout(RequestPhase::Connect) => f.write_str("making the connection took too long"),
             Self::Timeout(RequestPhase::Tls) => f.write_str("making the connection secure took too long"),
-            Self::Timeout(RequestPhase::Answer) => f.write_str("the answer took too long"),
+            Self::Timeout(RequestPhase::Response) => f.write_str("the answer took too long"),
             Self::Reset => f.write_str("the connection was closed before an answer had come"),
-            Self::Protocol => f.write_str("what came back was no HTTP/1.1 answer"),
+            Self::Protocol => f.write_str("the answer is not valid HTTP/1.1"),
             Self::HeadersTooLarge => f.write_str("the header of the answer was too large"),
             Self::InvalidHeader => f.write_str("the request has a header field that cannot be sent"),
         }

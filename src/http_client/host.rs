@@ -1,4 +1,4 @@
-//! Whom a URL names.
+//! Parsing of a URL's host.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -11,7 +11,7 @@ use crate::dns::host;
 /// The host of a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Host {
-    /// A name in lower-case A-labels, without the root dot.
+    /// A name in lowercase A-labels, without the final dot.
     Name(Box<str>),
     /// `localhost` or a name below it.
     Local(Box<str>),
@@ -19,29 +19,30 @@ pub(super) enum Host {
 }
 
 impl Host {
-    /// Parses the host as it stands in a URL.
+    /// Parses the host part of a URL.
     ///
     /// # Errors
     ///
-    /// When it names nothing that `policy` lets us dial, as far as can be told without a lookup.
+    /// Returns an error if the text is not a host, or if `policy` does not allow the host. Does not look a name up.
     pub(super) fn parse(text: &str, policy: &UrlPolicy) -> Result<Self, UrlError> {
         if text.is_empty() {
             return Err(UrlError::NoHost);
         }
         if let Some(literal) = text.strip_prefix('[') {
-            // RFC 3986 §3.2.2: brackets hold an IPv6 address. A zone (RFC 6874) names a link of ours, and is refused.
+            // RFC 3986 §3.2.2: brackets contain an IPv6 address. A zone (RFC 6874) names a network interface of this
+            // server, and is rejected.
             let literal = literal.strip_suffix(']').ok_or(UrlError::AddressLiteral)?;
             let ip: Ipv6Addr = literal.parse().map_err(|_| UrlError::AddressLiteral)?;
             return Self::address(ip.into(), policy);
         }
-        // Four decimal numbers and nothing else: `127.1`, `0177.0.0.1` and `2130706433` are not read as addresses by
-        // anybody here, and end in a number, so they are no names either.
+        // Only four decimal numbers are an address. `127.1`, `0177.0.0.1` and `2130706433` are not. They are also
+        // rejected as names, because their last label is a number.
         if let Ok(ip) = text.parse::<Ipv4Addr>() {
             return Self::address(ip.into(), policy);
         }
         let name: Box<str> = match DomainName::parse(text) {
             Ok(domain) => domain.as_str().into(),
-            // `localhost`, or another container: hosts of a developer, which the Internet does not have.
+            // `localhost`, or the name of a container in development. Such names are not in the public DNS.
             Err(error @ AddressError::DomainWithoutDot) => host::normalize(text)
                 .filter(|name| policy.plain_http || is_local(name))
                 .ok_or(UrlError::Host(error))?
@@ -56,17 +57,17 @@ impl Host {
     }
 
     fn address(ip: IpAddr, policy: &UrlPolicy) -> Result<Self, UrlError> {
-        policy.guard.check(ip).map_err(UrlError::Refused)?;
+        policy.guard.check(ip).map_err(UrlError::Blocked)?;
         Ok(Self::Address(ip))
     }
 }
 
-/// RFC 6761 §6.3: the name and everything below it.
+/// Returns whether `name` is `localhost` or below it (RFC 6761 §6.3).
 fn is_local(name: &str) -> bool {
     host::is_within(name, "localhost")
 }
 
-/// As it stands in a `Host` header.
+/// Writes the host as in a `Host` header.
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! The bytes of a connection, counted.
+//! A stream that limits the bytes of a response.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -12,10 +12,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-/// Bytes that one answer may take in all: interim answers, head, framing, and the part of the body that is read. Each
-/// interim answer is small enough by itself, and hyper reads any number of them.
-const ANSWER_BYTES_MAX: usize = 64 * 1024;
-/// Bytes asked of the socket at a time.
+/// Maximum bytes of one response: interim responses, head, framing, and the part of the body that is read. hyper limits
+/// the size of each interim response but not their number.
+const RESPONSE_BYTES_MAX: usize = 64 * 1024;
+/// Maximum bytes of one read from the socket.
 const READ_BYTES: usize = 4 * 1024;
 
 /// TCP, with or without TLS.
@@ -27,19 +27,19 @@ pub(super) enum Stream {
 trait ReadWrite: AsyncRead + AsyncWrite + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Unpin> ReadWrite for T {}
 
-/// How many more bytes the answer may take. Shared by the wire, which hyper owns, and whoever sent the request.
+/// Remaining bytes of the response. Shared by the [`MeteredIo`], which hyper owns, and the connection.
 #[derive(Debug, Default)]
-pub(super) struct Budget(AtomicUsize);
+pub(super) struct ReadBudget(AtomicUsize);
 
-impl Budget {
-    /// Grants a whole answer.
+impl ReadBudget {
+    /// Sets the budget to that of one response.
     pub(super) fn refill(&self) {
-        self.0.store(ANSWER_BYTES_MAX, Ordering::Relaxed);
+        self.0.store(RESPONSE_BYTES_MAX, Ordering::Relaxed);
     }
 
-    /// Whether not one byte has come since the last refill.
-    pub(super) fn is_untouched(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == ANSWER_BYTES_MAX
+    /// Returns whether no byte has been read since the last refill.
+    pub(super) fn is_unused(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == RESPONSE_BYTES_MAX
     }
 
     pub(super) fn is_spent(&self) -> bool {
@@ -47,14 +47,14 @@ impl Budget {
     }
 }
 
-/// A stream as hyper wants it.
-pub(super) struct Wire {
+/// A stream with the traits of hyper. Reads fail after the budget is spent.
+pub(super) struct MeteredIo {
     stream: Stream,
-    budget: Arc<Budget>,
+    budget: Arc<ReadBudget>,
 }
 
-impl Wire {
-    pub(super) fn new(stream: Stream, budget: Arc<Budget>) -> Self {
+impl MeteredIo {
+    pub(super) fn new(stream: Stream, budget: Arc<ReadBudget>) -> Self {
         Self { stream, budget }
     }
 
@@ -66,25 +66,28 @@ impl Wire {
     }
 }
 
-impl hyper::rt::Read for Wire {
+impl hyper::rt::Read for MeteredIo {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, mut into: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
-        let left = self.budget.0.load(Ordering::Relaxed);
-        if left == 0 {
-            return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "the answer is too long")));
+        let remaining = self.budget.0.load(Ordering::Relaxed);
+        if remaining == 0 {
+            return Poll::Ready(Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the response exceeds its byte budget",
+            )));
         }
-        // hyper lends memory that was never written to. Lending it on takes `unsafe`; answers are short, so a copy of
-        // them is cheap.
+        // The buffer of hyper is uninitialized, and passing it to the stream would need `unsafe`. Responses are short,
+        // so a copy is cheap.
         let mut space = [MaybeUninit::<u8>::uninit(); READ_BYTES];
-        let wanted = into.remaining().min(left).min(READ_BYTES);
-        let mut read = ReadBuf::uninit(&mut space[..wanted]);
+        let read_bytes_max = into.remaining().min(remaining).min(READ_BYTES);
+        let mut read = ReadBuf::uninit(&mut space[..read_bytes_max]);
         ready!(self.io().poll_read(cx, &mut read))?;
-        self.budget.0.store(left - read.filled().len(), Ordering::Relaxed);
+        self.budget.0.store(remaining - read.filled().len(), Ordering::Relaxed);
         into.put_slice(read.filled());
         Poll::Ready(Ok(()))
     }
 }
 
-impl hyper::rt::Write for Wire {
+impl hyper::rt::Write for MeteredIo {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.io().poll_write(cx, bytes)
     }

@@ -1,28 +1,36 @@
-//! The one door for every URL that a customer gives us: webhook endpoints, and any link that is looked at.
+//! The only HTTP client for URLs of customers, which are the endpoints of webhooks.
 //!
-//! Such a URL is hostile until shown otherwise. It may name our own loopback, a metadata service or a neighbour in the
-//! private network; it may lead there by DNS, by a redirect, or the second time only; and whatever answers may answer
-//! for ever. So there is one client, and nothing else in the program dials what a customer wrote.
+//! A customer URL is untrusted. It can name the loopback, a metadata service or another host of the private network,
+//! directly, through DNS or through a redirect. Its server can send a response without end. No other module connects to
+//! a customer URL.
 //!
-//! Life cycle: a text becomes a [`CustomerUrl`] once, at the edge. [`Client::session`] makes a [`HttpSession`] of it, and
-//! [`HttpSession::post`] carries one request: name lookup, guard, connection, TLS, request, answer, each under its own
-//! limit of [`HttpTimeouts`] and all under one. The connection is kept for the next request while both sides want it.
+//! Data flow: [`CustomerUrl::parse`] parses the text once, at the API. [`Client::session`] returns an [`HttpSession`]
+//! for the URL, and [`HttpSession::post`] sends one request. Its phases are lookup, guard, connection, TLS, request and
+//! response. [`HttpTimeouts`] limits the phases and the whole request. The session reuses the connection while both
+//! sides keep it open.
 //!
-//! Files, in reading order: `policy.rs` (what an instance allows, and how long it waits), `url.rs` and `host.rs` (the
-//! text), `client.rs` (what all sessions share), `dial.rs` (from a name to a connection), `metered_io.rs` (the bytes, counted),
-//! `connection.rs` (one HTTP/1.1 connection), `session.rs` (requests to one URL), `response.rs` and `retry_after.rs` (what came
-//! back), `failure.rs` (why nothing did).
+//! Files, in reading order:
+//! - `policy.rs`: the URLs that an instance allows, and the time limits;
+//! - `url.rs` and `host.rs`: parsing of a URL and of its host;
+//! - `client.rs`: the state that all sessions share;
+//! - `dial.rs`: lookup, guard, TCP and TLS;
+//! - `metered_io.rs`: a stream that limits the bytes of a response;
+//! - `connection.rs`: one HTTP/1.1 connection;
+//! - `session.rs`: requests to one URL;
+//! - `response.rs` and `retry_after.rs`: the response and its `Retry-After` field;
+//! - `failure.rs`: the errors of a request;
+//! - `tests/`: tests against a local receiver and a local DNS server.
 //!
 //! Invariants:
-//! - the address that passed the guard is the address that is dialled; a name is never resolved a second time in
-//!   between. So a name that changes its mind (DNS rebinding) changes nothing;
-//! - the certificate is verified for the URL's host, whichever of its addresses was dialled;
-//! - a redirect is an answer like any other: no `Location` is ever read;
-//! - no proxy: nothing here reads the environment, so `http_proxy` and its like mean nothing;
-//! - every byte read is counted against a budget, and every wait has a limit;
-//! - whoever drops a request halfway drops its connection.
+//! - The client connects only to an address that the guard permitted, and looks the name up once per connection. A name
+//!   with changing addresses (DNS rebinding) cannot bypass the guard.
+//! - The certificate is verified for the URL's host, not for the address of the connection.
+//! - A redirect is a response like any other. The client never reads `Location`.
+//! - The client uses no proxy and reads no environment variable, such as `http_proxy`.
+//! - Every byte that is read counts against a budget, and every wait has a time limit.
+//! - If the caller drops a request before its response, the connection is closed.
 //!
-//! Deliberately not here: what is sent, how it is signed, when it is tried again, and how many requests run at once.
+//! Not in this module: the body, signatures, retries, and the number of concurrent requests.
 
 mod client;
 mod connection;

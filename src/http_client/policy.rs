@@ -1,4 +1,4 @@
-//! What an instance allows, and how long it waits.
+//! The URLs that an instance allows, and the time limits of a request.
 
 use std::time::Duration;
 
@@ -6,36 +6,36 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 
 use crate::dns::Guard;
 
-/// What an instance allows of customers' URLs. The default is what a public server needs.
+/// Rules of an instance for customer URLs. The default is for a public server.
 #[derive(Clone, Debug, Default)]
 pub struct UrlPolicy {
-    /// Which addresses may be dialled.
+    /// The check of each address before a connection.
     pub guard: Guard,
-    /// Development: `http://` URLs, `localhost`, names without a dot and the hosts file count. The guard is told
-    /// separately what it may dial.
+    /// Whether `http://` URLs, `localhost`, names without a dot and names of the hosts file are accepted. For
+    /// development. Does not change `guard`.
     pub plain_http: bool,
-    /// Certificates in DER that are trusted beside the roots inside the binary: an operator's own authority.
+    /// Trusted root certificates in DER, in addition to those in the binary. For an operator's own authority.
     pub extra_roots: Vec<CertificateDer<'static>>,
 }
 
-/// How long each part of a request may take.
+/// Time limits of a request, and of an idle connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpTimeouts {
-    /// TCP, over all addresses of a host together.
+    /// The TCP connection, for all addresses of a host together.
     pub connect: Duration,
     /// The TLS handshake.
     pub tls: Duration,
     /// From the first byte sent to the last byte read.
-    pub answer: Duration,
-    /// Everything, the name lookup and a second connection included.
+    pub response: Duration,
+    /// The whole request, including the lookup and a second connection.
     pub overall: Duration,
-    /// How long an unused connection may wait for the next request. Many servers close theirs after a minute.
+    /// Time after which an idle connection is closed. Many servers close theirs after a minute.
     pub idle: Duration,
 }
 
 impl Default for HttpTimeouts {
     fn default() -> Self {
         let seconds = Duration::from_secs;
-        Self { connect: seconds(5), tls: seconds(5), answer: seconds(10), overall: seconds(15), idle: seconds(30) }
+        Self { connect: seconds(5), tls: seconds(5), response: seconds(10), overall: seconds(15), idle: seconds(30) }
     }
 }

@@ -1,4 +1,4 @@
-//! What came back.
+//! The response to a request.
 
 use std::time::Duration;
 
@@ -8,37 +8,39 @@ use super::connection::RawResponse;
 use super::retry_after;
 use crate::base::clock::TimestampMs;
 
-/// An answer to a request, whatever its status is.
+/// A response to a request, with any status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpResponse {
-    /// As sent: a redirect is a 3xx, never followed.
+    /// Status code. A redirect (3xx) is returned, not followed.
     pub status: u16,
-    /// How long the receiver wants to be left alone; at most a day.
+    /// Time from the `Retry-After` field, at most a day; `None` without a valid one.
     pub retry_after: Option<Duration>,
-    /// The first 1,024 bytes of the body. What is no UTF-8 is replaced, which may make it three times as long.
+    /// The first 1,024 bytes of the body. Bytes that are not UTF-8 are replaced by U+FFFD, so the text can have up to
+    /// 3,072 bytes.
     pub body: String,
-    /// From the call to the end of what was read.
+    /// Time from the call to the last byte read.
     pub duration_ms: u64,
 }
 
 impl HttpResponse {
-    /// Reads an answer that came `duration_ms` after `sent_ms`.
-    pub(super) fn of(reply: &RawResponse, duration_ms: u64, sent_ms: TimestampMs) -> Self {
+    /// Converts a response that was received `duration_ms` after `sent_ms`.
+    pub(super) fn of(raw: &RawResponse, duration_ms: u64, sent_ms: TimestampMs) -> Self {
         let now_ms = sent_ms.saturating_add_unsigned(duration_ms);
-        let retry_after = reply.head.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+        let retry_after = raw.head.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
         Self {
-            status: reply.head.status.as_u16(),
+            status: raw.head.status.as_u16(),
             retry_after: retry_after.and_then(|value| retry_after::parse(value, now_ms)),
-            body: text(&reply.body, reply.is_cut),
+            body: text(&raw.body, raw.is_truncated),
             duration_ms,
         }
     }
 }
 
-/// Reads bytes as text; a character that the cut went through is left out.
-fn text(bytes: &[u8], is_cut: bool) -> String {
+/// Converts bytes to text, replacing bytes that are not UTF-8. If the bytes are truncated, drops an incomplete last
+/// character.
+fn text(bytes: &[u8], is_truncated: bool) -> String {
     let end = match std::str::from_utf8(bytes) {
-        Err(error) if is_cut && error.error_len().is_none() => error.valid_up_to(),
+        Err(error) if is_truncated && error.error_len().is_none() => error.valid_up_to(),
         _ => bytes.len(),
     };
     String::from_utf8_lossy(&bytes[..end]).into_owned()
@@ -49,8 +51,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_becomes_text_whatever_it_holds() {
-        for (bytes, is_cut, want) in [
+    fn a_body_with_any_bytes_is_converted_to_text() {
+        for (bytes, is_truncated, want) in [
             (b"ok".as_slice(), false, "ok"),
             (b"", false, ""),
             ("Gr\u{fc}\u{df}e".as_bytes(), true, "Gr\u{fc}\u{df}e"),
@@ -58,7 +60,7 @@ mod tests {
             (b"Gr\xc3", false, "Gr\u{fffd}"),
             (b"\xff\xfe!", true, "\u{fffd}\u{fffd}!"),
         ] {
-            assert_eq!(text(bytes, is_cut), want, "{bytes:?}");
+            assert_eq!(text(bytes, is_truncated), want, "{bytes:?}");
         }
     }
 }

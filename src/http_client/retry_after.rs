@@ -6,27 +6,28 @@ use chrono::NaiveDateTime;
 
 use crate::base::clock::{DAY_MS, TimestampMs};
 
-/// A longer wait says no more than this one.
+/// Maximum delay. A longer one is reduced to it.
 const RETRY_AFTER_MAX: Duration = Duration::from_millis(DAY_MS.unsigned_abs());
 
-/// RFC 9110 §5.6.7: the preferred format, and two obsolete ones that a recipient must accept.
+/// Date formats of RFC 9110 §5.6.7: the preferred one, and two obsolete ones that a recipient must accept.
 const DATE_FORMATS: [&str; 3] = ["%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"];
 
-/// Reads a number of seconds, or a date and how far it lies ahead of `now_ms`; a date that has passed is no wait.
+/// Parses a number of seconds or a date. Returns the delay from `now_ms`, at most [`RETRY_AFTER_MAX`], and zero for a
+/// past date; `None` if the value is neither.
 pub(super) fn parse(value: &str, now_ms: TimestampMs) -> Option<Duration> {
     let value = value.trim();
     if value.is_empty() {
         return None;
     }
     if value.bytes().all(|byte| byte.is_ascii_digit()) {
-        // More digits than fit are as good as the maximum.
+        // A number that does not fit is above the maximum.
         return Some(
             value.parse().map_or(RETRY_AFTER_MAX, |seconds| Duration::from_secs(seconds).min(RETRY_AFTER_MAX)),
         );
     }
     let date = DATE_FORMATS.iter().find_map(|format| NaiveDateTime::parse_from_str(value, format).ok())?;
-    let ahead_ms = date.and_utc().timestamp_millis().saturating_sub(now_ms);
-    Some(Duration::from_millis(u64::try_from(ahead_ms).unwrap_or(0)).min(RETRY_AFTER_MAX))
+    let delay_ms = date.and_utc().timestamp_millis().saturating_sub(now_ms);
+    Some(Duration::from_millis(u64::try_from(delay_ms).unwrap_or(0)).min(RETRY_AFTER_MAX))
 }
 
 #[cfg(test)]
@@ -38,7 +39,7 @@ mod tests {
     const NOW_MS: TimestampMs = 784_111_740_000;
 
     #[test]
-    fn seconds_and_dates_are_read() {
+    fn seconds_and_dates_are_parsed() {
         for (value, want_s) in [
             ("0", Some(0)),
             ("120", Some(120)),
@@ -64,7 +65,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn reading_never_panics_and_is_bounded(value in "\\PC{0,40}|[A-Z][a-z]{2,8},? [0-9A-Za-z :-]{0,30}", now_ms: i64) {
+        fn parsing_never_panics_and_is_bounded(value in "\\PC{0,40}|[A-Z][a-z]{2,8},? [0-9A-Za-z :-]{0,30}", now_ms: i64) {
             prop_assert!(parse(&value, now_ms).unwrap_or_default() <= RETRY_AFTER_MAX);
         }
     }

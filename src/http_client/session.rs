@@ -1,4 +1,4 @@
-//! Requests to one URL, one after the other.
+//! Sequential requests to one URL.
 
 use http_body_util::Full;
 use hyper::body::Bytes;
@@ -7,67 +7,69 @@ use hyper::{Method, Request};
 use tokio::time::Instant;
 
 use super::client::Client;
-use super::connection::{ConnectionFailure, HttpConnection, RawResponse};
+use super::connection::{ExchangeError, HttpConnection, RawResponse};
 use super::failure::RequestError;
 use super::response::HttpResponse;
 use super::url::CustomerUrl;
 use crate::base::clock::{TimestampMs, monotonic};
 
-const AGENT: &str = concat!("Ringmail/", env!("CARGO_PKG_VERSION"));
+const USER_AGENT_VALUE: &str = concat!("Ringmail/", env!("CARGO_PKG_VERSION"));
 
-/// Requests to one URL over a connection that is kept between them. For several at once there are several sessions.
+/// Sequential requests to one URL over a connection that is reused. Concurrent requests need one session each.
 ///
-/// Dropping it closes the connection. So does dropping a request halfway.
+/// Dropping the session closes the connection. Dropping a request before its response also closes it.
 pub struct HttpSession {
     client: Client,
     url: CustomerUrl,
     host: HeaderValue,
-    kept: Option<HttpConnection>,
+    idle_connection: Option<HttpConnection>,
 }
 
 impl HttpSession {
     pub(super) fn new(client: Client, url: CustomerUrl) -> Self {
         let host = HeaderValue::try_from(url.authority()).expect("a parsed host is printable ASCII");
-        Self { client, url, host, kept: None }
+        Self { client, url, host, idle_connection: None }
     }
 
-    /// Returns whom this session talks to.
+    /// Returns the URL of the requests.
     pub fn url(&self) -> &CustomerUrl {
         &self.url
     }
 
-    /// Whether there is a connection that the next request will use: one that has not waited for too long, and that
-    /// the other side has not been seen to close. Closes any other.
+    /// Returns whether the next request can reuse the connection. Closes a connection that has been idle for
+    /// [`idle`](super::HttpTimeouts::idle) or longer, or that the server has closed.
     pub fn is_open(&mut self) -> bool {
-        let idle_max = self.client.inner.timings.idle;
-        self.kept.take_if(|link| link.idle_since().elapsed() >= idle_max || !link.is_open());
-        self.kept.is_some()
+        let idle_max = self.client.inner.timeouts.idle;
+        self.idle_connection
+            .take_if(|connection| connection.idle_since().elapsed() >= idle_max || !connection.is_open());
+        self.idle_connection.is_some()
     }
 
-    /// Sends `body` with a POST request and returns the answer, whatever its status is.
+    /// Sends `body` with a POST request and returns the response, with any status.
     ///
-    /// `headers` stand beside `Host`, `User-Agent`, `Accept` and `Content-Length`, which are set here; `now_ms` is the
-    /// wall clock, for remembered names and for dates in the answer.
+    /// `Host`, `User-Agent`, `Accept` and `Content-Length` are added to `headers`. `now_ms` is the wall clock, for the
+    /// DNS cache and for a date in `Retry-After`.
     ///
-    /// An open connection is used, else one is made. A server may close an open one at the same moment, so when it
-    /// breaks before a byte of an answer has come, the request is sent once more over a fresh one: the receiver may see
-    /// it twice, and tells by its id (RFC 9110 §9.2.2 leaves this to those who know that it is safe).
+    /// The request uses the open connection or opens one. The server can close an open connection at the same time. If
+    /// the connection ends before the first byte of a response, the request is sent again once, over a new connection.
+    /// The receiver may then get the request twice, and must recognize it by its id. RFC 9110 §9.2.2 allows this repeat
+    /// if the client knows that it is safe.
     ///
     /// # Errors
     ///
-    /// When no answer came. The session can be used again.
+    /// Returns an error if the head of a response was not received completely. The session can be used again.
     pub async fn post(
         &mut self,
         headers: &[(&str, &str)],
         body: Bytes,
         now_ms: TimestampMs,
     ) -> Result<HttpResponse, RequestError> {
-        let began = monotonic();
-        let deadline = Instant::now() + self.client.inner.timings.overall;
+        let started = monotonic();
+        let deadline = Instant::now() + self.client.inner.timeouts.overall;
         let request = self.request(headers, body)?;
-        let reply = self.exchange(request, now_ms, deadline).await?;
-        let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Ok(HttpResponse::of(&reply, duration_ms, now_ms))
+        let raw = self.exchange(request, now_ms, deadline).await?;
+        let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Ok(HttpResponse::of(&raw, duration_ms, now_ms))
     }
 
     async fn exchange(
@@ -76,34 +78,34 @@ impl HttpSession {
         now_ms: TimestampMs,
         deadline: Instant,
     ) -> Result<RawResponse, RequestError> {
-        // The connection is taken out and put back after the answer, so that a request which is dropped halfway takes
-        // it along.
+        // The connection is taken out of the session until the response, so that dropping the request closes it.
         if self.is_open()
-            && let Some(link) = self.kept.take()
+            && let Some(connection) = self.idle_connection.take()
         {
-            match link.exchange(request.clone(), self.answer_by(deadline)).await {
-                Ok((reply, link)) => {
-                    self.kept = link;
-                    return Ok(reply);
+            match connection.exchange(request.clone(), self.response_deadline(deadline)).await {
+                Ok((raw, connection)) => {
+                    self.idle_connection = connection;
+                    return Ok(raw);
                 }
-                Err(ConnectionFailure { is_silent: true, .. }) => {}
-                Err(ConnectionFailure { failure, .. }) => return Err(failure),
+                Err(ExchangeError { is_before_response: true, .. }) => {}
+                Err(ExchangeError { error, .. }) => return Err(error),
             }
         }
-        let link = HttpConnection::over(self.client.dial(&self.url, now_ms, deadline).await?).await?;
-        let (reply, link) = link.exchange(request, self.answer_by(deadline)).await.map_err(|broken| broken.failure)?;
-        self.kept = link;
-        Ok(reply)
+        let connection = HttpConnection::start(self.client.dial(&self.url, now_ms, deadline).await?).await?;
+        let (raw, connection) =
+            connection.exchange(request, self.response_deadline(deadline)).await.map_err(|failed| failed.error)?;
+        self.idle_connection = connection;
+        Ok(raw)
     }
 
-    /// Returns when an answer must have come whose request is sent at this moment.
-    fn answer_by(&self, deadline: Instant) -> Instant {
-        deadline.min(Instant::now() + self.client.inner.timings.answer)
+    /// Returns the deadline of the response to a request that is sent now.
+    fn response_deadline(&self, deadline: Instant) -> Instant {
+        deadline.min(Instant::now() + self.client.inner.timeouts.response)
     }
 
     fn request(&self, headers: &[(&str, &str)], body: Bytes) -> Result<Request<Full<Bytes>>, RequestError> {
         let mut fields = HeaderMap::with_capacity(headers.len() + 4);
-        // RFC 9110 §7.2: Host stands first.
+        // RFC 9110 §7.2: `Host` is the first field. The second insertion below replaces a `host` of the caller.
         fields.insert(HOST, self.host.clone());
         for (name, value) in headers {
             let name = HeaderName::try_from(*name).map_err(|_| RequestError::InvalidHeader)?;
@@ -111,7 +113,7 @@ impl HttpSession {
             fields.append(name, value);
         }
         fields.insert(HOST, self.host.clone());
-        fields.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+        fields.insert(USER_AGENT, HeaderValue::from_static(USER_AGENT_VALUE));
         fields.insert(ACCEPT, HeaderValue::from_static("*/*"));
 
         let mut request = Request::new(Full::new(body));

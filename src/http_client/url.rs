@@ -1,4 +1,4 @@
-//! A URL that a customer gave, parsed once.
+//! Parsing of a customer URL.
 
 use std::fmt;
 use std::num::NonZeroU16;
@@ -10,16 +10,17 @@ use super::policy::UrlPolicy;
 use crate::base::address::AddressError;
 use crate::dns::BlockedAddress;
 
-/// Characters of a URL. Longer ones carry data, and that belongs in the body.
+/// Maximum characters of a URL. A longer URL contains data that belongs in the body.
 pub(super) const URL_CHARS_MAX: usize = 2_048;
 
-/// Printable characters that RFC 3986 §2 allows nowhere and that programs read differently: a backslash is a slash to
-/// a browser. The rest of those it forbids, such as braces, are passed on as they came.
+/// Printable characters that RFC 3986 §2 does not allow and that programs interpret differently: a browser reads a
+/// backslash as a slash. Other forbidden characters, such as braces, are accepted and sent unchanged.
 const UNSAFE: [char; 5] = ['"', '<', '>', '\\', '`'];
 
-/// An absolute `https` URL (or `http` in development) whose host may be dialled as far as its text tells.
+/// An absolute `https` URL (or `http` in development). The policy allows its host; the addresses of a name are checked
+/// at each connection.
 ///
-/// `Display` gives it back as it was written, and that parses to an equal value under the same policy.
+/// `Display` returns the original text, which parses to an equal value under the same policy.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CustomerUrl {
     text: Box<str>,
@@ -30,44 +31,44 @@ pub struct CustomerUrl {
     pub(super) target: Uri,
 }
 
-/// How a URL is spoken to.
+/// The scheme of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scheme {
     Http,
     Https,
 }
 
-/// Why a text is no [`CustomerUrl`].
+/// The reason that a text is not a [`CustomerUrl`].
 ///
-/// `Display` gives a lower-case fragment that says what was wrong and what is accepted; the caller puts the field's
-/// name in front.
+/// `Display` returns a lowercase fragment with the problem and the accepted form. The caller prefixes the name of the
+/// field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UrlError {
     /// More than 2,048 characters.
     TooLong,
-    /// No scheme and host, or no request line can hold it.
+    /// The text has no scheme and host, or cannot be sent in a request line.
     Malformed,
-    /// Another scheme than `https`.
+    /// The scheme is not `https`.
     NotHttps,
-    /// Another scheme than `https` and `http`, where both are accepted.
+    /// The scheme is neither `https` nor `http`, and both are accepted.
     NotHttp,
-    /// A name or a password before the host.
+    /// A user name or a password before the host.
     UserInfo,
-    /// A part behind `#`, which is never sent.
+    /// A fragment after `#`, which is never sent.
     Fragment,
-    /// Nothing where the host belongs.
+    /// The host is empty.
     NoHost,
-    /// No domain name.
+    /// The host is not a domain name.
     Host(AddressError),
-    /// Brackets around something else than an IPv6 address.
+    /// Brackets around a text that is not an IPv6 address.
     AddressLiteral,
     /// `localhost`, or a name below it.
     Localhost,
-    /// The host is an address that is not dialled.
-    Refused(BlockedAddress),
-    /// No number from 1 to 65535.
+    /// The host is an address that the guard does not permit.
+    Blocked(BlockedAddress),
+    /// The port is not a number from 1 to 65535.
     Port,
-    /// A space, a control character, or one that must be percent-encoded.
+    /// A space, a control character, or a character that must be percent-encoded.
     Character(char),
 }
 
@@ -76,7 +77,7 @@ impl CustomerUrl {
     ///
     /// # Errors
     ///
-    /// The first rule that `text` breaks.
+    /// Returns the first rule that `text` violates.
     pub fn parse(text: &str, policy: &UrlPolicy) -> Result<Self, UrlError> {
         if text.chars().nth(URL_CHARS_MAX).is_some() {
             return Err(UrlError::TooLong);
@@ -97,17 +98,17 @@ impl CustomerUrl {
         Ok(Self { text: text.into(), scheme, host: Host::parse(host, policy)?, port, target: parse_target(target)? })
     }
 
-    /// Returns the host for logs: a path may hold a secret, a host does not.
+    /// Returns the host, for logs. The path can contain a secret and must not be logged.
     pub fn host(&self) -> impl fmt::Display {
         &self.host
     }
 
-    /// Returns the port that is dialled.
+    /// Returns the port, or the default port of the scheme if the URL has none.
     pub fn port(&self) -> u16 {
         self.port.map_or_else(|| self.scheme.default_port(), NonZeroU16::get)
     }
 
-    /// Returns host and port as the `Host` header has them. RFC 9110 §4.2.3: the default port is left out.
+    /// Returns the host and port for the `Host` header. RFC 9110 §4.2.3: the default port is omitted.
     pub(super) fn authority(&self) -> String {
         match self.port() {
             port if port == self.scheme.default_port() => self.host.to_string(),
@@ -138,13 +139,13 @@ impl Scheme {
 }
 
 fn split_port(authority: &str) -> Result<(&str, Option<NonZeroU16>), UrlError> {
-    // The colons of an IPv6 address stand before its bracket.
-    let ports_from = authority.rfind(']').map_or(0, |bracket| bracket + 1);
-    let Some(colon) = authority[ports_from..].rfind(':').map(|at| ports_from + at) else {
+    // The colons of an IPv6 address precede the closing bracket.
+    let port_start = authority.rfind(']').map_or(0, |bracket| bracket + 1);
+    let Some(colon) = authority[port_start..].rfind(':').map(|at| port_start + at) else {
         return Ok((authority, None));
     };
     let digits = &authority[colon + 1..];
-    // `u16::from_str` would let a plus sign through.
+    // `u16::from_str` would accept a plus sign.
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(UrlError::Port);
     }
@@ -158,7 +159,7 @@ fn parse_target(text: &str) -> Result<Uri, UrlError> {
     }
     // RFC 9112 §3.2.1: an empty path is sent as a slash.
     let target = if text.starts_with('/') { text.to_owned() } else { format!("/{text}") };
-    // A target that begins with two slashes would be read as an authority; the parts say what is what.
+    // `Uri::from_str` would parse a target that begins with two slashes as an authority; the builder does not.
     Uri::builder().path_and_query(target).build().map_err(|_| UrlError::Malformed)
 }
 
@@ -168,7 +169,7 @@ impl fmt::Display for CustomerUrl {
     }
 }
 
-/// The host alone: what follows it is often a secret.
+/// Shows only the scheme and authority: the path and query often contain a secret.
 impl fmt::Debug for CustomerUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "CustomerUrl({:?} {}…)", self.scheme, self.authority())
@@ -185,25 +186,25 @@ impl fmt::Display for UrlError {
             Self::UserInfo => {
                 "the URL has a user name or a password before its host; leave them out, and check the signature instead"
             }
-            Self::Fragment => "the URL has a `#`, and what follows it is never sent; leave it out",
+            Self::Fragment => "the URL has a fragment after `#`, which is never sent; leave it out",
             Self::NoHost => "the URL has no host; write `https://example.com/path`",
             Self::Host(error) => return write!(f, "the URL's host is not accepted: {error}"),
             Self::AddressLiteral => {
-                "the brackets in the URL do not hold an IPv6 address; use a host name such as `example.com`"
+                "the brackets in the URL do not contain an IPv6 address; use a host name such as `example.com`"
             }
             Self::Localhost => "the URL points at this server itself; use a host that the Internet can reach",
-            Self::Refused(refusal) => {
-                return write!(f, "the URL's host is a {refusal}; use a host that the Internet can reach");
+            Self::Blocked(reason) => {
+                return write!(f, "the URL's host is a {reason}; use a host that the Internet can reach");
             }
-            Self::Port => "the URL's port is no number from 1 to 65535",
-            Self::Character(' ') => "the URL holds a space; write it as `%20`",
+            Self::Port => "the URL's port is not a number from 1 to 65535",
+            Self::Character(' ') => "the URL contains a space; write it as `%20`",
             Self::Character(c) if c.is_ascii_graphic() => {
-                return write!(f, "the URL holds `{c}`; percent-encode it, as `%{:02X}`", u32::from(*c));
+                return write!(f, "the URL contains `{c}`; percent-encode it, as `%{:02X}`", u32::from(*c));
             }
             Self::Character(c) => {
                 return write!(
                     f,
-                    "the URL holds the character U+{:04X}; leave it out or percent-encode it",
+                    "the URL contains the character U+{:04X}; leave it out or percent-encode it",
                     u32::from(*c)
                 );
             }

@@ -1,13 +1,18 @@
-//! The client against receivers that follow a script, and names from a real DNS server on loopback.
+//! Tests of the client against scripted receivers and a real DNS server on loopback.
 //!
-//! `receiver.rs` is the other side. `urls.rs` is about texts; `ranges.rs` and `rebinding.rs` about addresses;
-//! `answers.rs` about what comes back, `keeping.rs` about connections that are used again, `secure.rs` about TLS.
+//! Files, in reading order:
+//! - `receiver.rs`: the scripted receiver;
+//! - `urls.rs`: parsing of URLs;
+//! - `ranges.rs` and `rebinding.rs`: blocked addresses, and names with changing addresses;
+//! - `responses.rs`: valid and invalid responses;
+//! - `reuse.rs`: reuse of connections;
+//! - `secure.rs`: TLS.
 
-mod answers;
-mod keeping;
 mod ranges;
 mod rebinding;
 mod receiver;
+mod responses;
+mod reuse;
 mod secure;
 mod urls;
 
@@ -21,48 +26,54 @@ use crate::dns::{Guard, Resolver};
 
 use super::{Bytes, Client, CustomerUrl, HttpResponse, HttpSession, HttpTimeouts, RequestError, UrlPolicy};
 
-/// A day in 2001: any wall clock will do.
+/// Wall clock of the tests: 2001-09-09 01:46:40 UTC.
 const NOW_MS: TimestampMs = 1_000_000_000_000;
 
-/// The beginning of every zone.
+/// First lines of every zone.
 const SOA: &str = "$TTL 300\n@ IN SOA ns.example. h.example. 1 3600 600 86400 1\n";
 
-/// Long enough that nothing but a script that waits runs into it.
-fn timings() -> HttpTimeouts {
+/// Returns limits that only a script that waits on purpose exceeds.
+fn timeouts() -> HttpTimeouts {
     let seconds = Duration::from_secs;
-    HttpTimeouts { connect: seconds(5), tls: seconds(5), answer: seconds(10), overall: seconds(15), idle: seconds(60) }
+    HttpTimeouts {
+        connect: seconds(5),
+        tls: seconds(5),
+        response: seconds(10),
+        overall: seconds(15),
+        idle: seconds(60),
+    }
 }
 
-/// The limit that a script waits for.
-const BRIEFLY: Duration = Duration::from_millis(100);
+/// Time limit for tests that exceed it on purpose.
+const SHORT_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// Lets these addresses be dialled and no other local one, over plain HTTP too.
+/// Returns a policy that permits `allowed`, no other local address, and plain HTTP.
 fn policy(allowed: &[&str]) -> UrlPolicy {
     let allowed = allowed.iter().map(|range| range.parse().unwrap()).collect();
     UrlPolicy { guard: Guard::allowing(allowed), plain_http: true, extra_roots: Vec::new() }
 }
 
-fn client(policy: UrlPolicy, timings: HttpTimeouts) -> Client {
-    // Nobody listens there, and nobody is asked: the hosts of these tests are addresses.
+fn client(policy: UrlPolicy, timeouts: HttpTimeouts) -> Client {
+    // No server listens at this address, and no query is sent to it: the hosts of these tests are addresses.
     let resolver = Resolver::with_servers(&["127.0.0.1:9".parse().unwrap()]).unwrap();
-    Client::new(resolver, policy, timings).unwrap()
+    Client::new(resolver, policy, timeouts).unwrap()
 }
 
-/// Names are looked up at the authority, and answers are remembered for no time at all.
-fn client_of(authority: &Authority, policy: UrlPolicy, timings: HttpTimeouts) -> Client {
-    let forgetful = crate::dns::Timings {
+/// Returns a client that looks names up at `authority`, without a cache.
+fn client_of(authority: &Authority, policy: UrlPolicy, timeouts: HttpTimeouts) -> Client {
+    let without_cache = crate::dns::Timings {
         timeout: Duration::from_secs(5),
         positive_ttl: Duration::ZERO..=Duration::ZERO,
         negative_ttl: Duration::ZERO..=Duration::ZERO,
         ..crate::dns::Timings::default()
     };
-    let resolver = Resolver::with_timings(&[authority.address], &forgetful).unwrap();
-    Client::new(resolver, policy, timings).unwrap()
+    let resolver = Resolver::with_timings(&[authority.address], &without_cache).unwrap();
+    Client::new(resolver, policy, timeouts).unwrap()
 }
 
-/// A session for a receiver at 127.0.0.1.
-fn session(port: u16, timings: HttpTimeouts) -> HttpSession {
-    let client = client(policy(&["127.0.0.1"]), timings);
+/// Returns a session for a receiver at 127.0.0.1.
+fn session(port: u16, timeouts: HttpTimeouts) -> HttpSession {
+    let client = client(policy(&["127.0.0.1"]), timeouts);
     session_at(&client, &format!("http://127.0.0.1:{port}/hook"))
 }
 
@@ -74,7 +85,7 @@ async fn post(session: &mut HttpSession) -> Result<HttpResponse, RequestError> {
     session.post(&[("webhook-id", "msg_1")], Bytes::from_static(b"{}"), NOW_MS).await
 }
 
-/// A port of loopback where nobody may connect.
+/// A loopback port to which the client must not connect.
 struct Trap(TcpListener);
 
 impl Trap {
@@ -92,8 +103,8 @@ impl Trap {
         self.0.local_addr().unwrap().port()
     }
 
-    /// Asserts that nobody has connected. A connection is there before whoever made it knows that it is.
-    fn saw_nobody(&self) {
+    /// Asserts that no client has connected. The kernel queues a connection before `connect` returns to the client.
+    fn assert_no_connection(&self) {
         assert_eq!(self.0.accept().map_err(|error| error.kind()).unwrap_err(), io::ErrorKind::WouldBlock);
     }
 }

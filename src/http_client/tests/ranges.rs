@@ -1,4 +1,4 @@
-//! Every range that is not dialled, as a literal and behind a name.
+//! Every blocked address range, as a literal and behind a name.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -7,11 +7,11 @@ use crate::dns::BlockedAddress::{self, *};
 use crate::dns::tests::authority::Authority;
 
 use super::receiver::{Receiver, Step};
-use super::{CustomerUrl, RequestError, SOA, Trap, UrlPolicy, client, client_of, policy, post, session_at, timings};
+use super::{CustomerUrl, RequestError, SOA, Trap, UrlPolicy, client, client_of, policy, post, session_at, timeouts};
 use crate::http_client::UrlError;
 
-/// An address of every refused range.
-const REFUSED: &[(&str, BlockedAddress)] = &[
+/// One address of every blocked range, with the reason.
+const BLOCKED: &[(&str, BlockedAddress)] = &[
     ("0.0.0.0", Unspecified),
     ("10.1.2.3", Private),
     ("100.64.0.1", CarrierNat),
@@ -67,61 +67,61 @@ fn literal(ip: IpAddr) -> String {
 }
 
 #[test]
-fn an_address_that_is_not_dialled_is_refused_with_its_url() {
-    for (ip, refusal) in REFUSED {
+fn a_url_with_a_blocked_address_is_rejected() {
+    for (ip, reason) in BLOCKED {
         let host = literal(ip.parse().unwrap());
         for (url, policy) in [
             (format!("https://{host}/hook"), UrlPolicy::default()),
             (format!("https://{host}:8443"), policy(&[])),
             (format!("http://{host}/"), policy(&[])),
         ] {
-            assert_eq!(CustomerUrl::parse(&url, &policy), Err(UrlError::Refused(*refusal)), "{url}");
+            assert_eq!(CustomerUrl::parse(&url, &policy), Err(UrlError::Blocked(*reason)), "{url}");
         }
     }
 }
 
 #[tokio::test]
-async fn a_name_that_leads_to_such_an_address_is_never_dialled() {
+async fn a_name_with_a_blocked_address_gets_no_connection() {
     let mut zone = SOA.to_owned();
-    for (at, (ip, _)) in REFUSED.iter().enumerate() {
+    for (at, (ip, _)) in BLOCKED.iter().enumerate() {
         let kind = if ip.parse::<IpAddr>().unwrap().is_ipv4() { "A" } else { "AAAA" };
         writeln!(zone, "r{at} IN {kind} {ip}").unwrap();
         writeln!(zone, "alias{at} IN CNAME r{at}").unwrap();
     }
     let authority = Authority::serving(&zone).await;
     for policy in [UrlPolicy::default(), policy(&[])] {
-        let client = client_of(&authority, policy, timings());
-        for (at, (ip, refusal)) in REFUSED.iter().enumerate() {
+        let client = client_of(&authority, policy, timeouts());
+        for (at, (ip, reason)) in BLOCKED.iter().enumerate() {
             for name in ["r", "alias"] {
                 let mut session = session_at(&client, &format!("https://{name}{at}.example/hook"));
-                assert_eq!(post(&mut session).await, Err(RequestError::Refused(*refusal)), "{name}{at}: {ip}");
+                assert_eq!(post(&mut session).await, Err(RequestError::Blocked(*reason)), "{name}{at}: {ip}");
             }
         }
     }
 }
 
 #[tokio::test]
-async fn of_several_addresses_only_those_permitted_are_dialled() {
-    let receiver = Receiver::at("127.0.0.2", [&[Step::Hear, Step::Say("HTTP/1.1 204 No Content\r\n\r\n")]]);
+async fn of_several_addresses_only_the_permitted_ones_are_tried() {
+    let receiver = Receiver::at("127.0.0.2", [&[Step::ReadRequest, Step::Write("HTTP/1.1 204 No Content\r\n\r\n")]]);
     let trap = Trap::at("127.0.0.1", receiver.port()).unwrap();
     let zone = format!("{SOA}mixed IN A 127.0.0.1\nmixed IN A 127.0.0.2\nmixed IN AAAA ::1\n");
     let authority = Authority::serving(&zone).await;
-    let client = client_of(&authority, policy(&["127.0.0.2"]), timings());
+    let client = client_of(&authority, policy(&["127.0.0.2"]), timeouts());
 
     let mut session = session_at(&client, &format!("http://mixed.example:{}/", receiver.port()));
-    let answer = post(&mut session).await.unwrap();
+    let response = post(&mut session).await.unwrap();
 
-    assert_eq!(answer.status, 204);
-    trap.saw_nobody();
-    assert_eq!(receiver.heard().len(), 1);
+    assert_eq!(response.status, 204);
+    trap.assert_no_connection();
+    assert_eq!(receiver.requests().len(), 1);
 }
 
 #[tokio::test]
-async fn an_address_that_does_not_answer_leaves_time_for_the_next() {
-    let receiver = Receiver::at("127.0.0.2", [&[Step::Hear, Step::Say("HTTP/1.1 204 No Content\r\n\r\n")]]);
+async fn a_failed_connection_leaves_time_for_the_next_address() {
+    let receiver = Receiver::at("127.0.0.2", [&[Step::ReadRequest, Step::Write("HTTP/1.1 204 No Content\r\n\r\n")]]);
     let zone = format!("{SOA}two IN A 127.0.0.3\ntwo IN A 127.0.0.2\n");
     let authority = Authority::serving(&zone).await;
-    let client = client_of(&authority, policy(&["127.0.0.0/8"]), timings());
+    let client = client_of(&authority, policy(&["127.0.0.0/8"]), timeouts());
 
     let mut session = session_at(&client, &format!("http://two.example:{}/", receiver.port()));
 
@@ -129,15 +129,15 @@ async fn an_address_that_does_not_answer_leaves_time_for_the_next() {
 }
 
 #[tokio::test]
-async fn localhost_is_this_machine_and_passes_the_guard() {
-    let receiver = Receiver::new([&[Step::Hear, Step::Say("HTTP/1.1 204 No Content\r\n\r\n")]]);
+async fn localhost_is_the_loopback_and_is_checked_by_the_guard() {
+    let receiver = Receiver::new([&[Step::ReadRequest, Step::Write("HTTP/1.1 204 No Content\r\n\r\n")]]);
     let url = format!("http://app.localhost:{}/", receiver.port());
 
-    let mut refused = session_at(&client(policy(&[]), timings()), &url);
-    assert_eq!(post(&mut refused).await, Err(RequestError::Refused(Loopback)));
-    let mut allowed = session_at(&client(policy(&["127.0.0.1"]), timings()), &url);
+    let mut blocked = session_at(&client(policy(&[]), timeouts()), &url);
+    assert_eq!(post(&mut blocked).await, Err(RequestError::Blocked(Loopback)));
+    let mut allowed = session_at(&client(policy(&["127.0.0.1"]), timeouts()), &url);
     assert_eq!(post(&mut allowed).await.unwrap().status, 204);
 
-    let heard = receiver.heard();
-    assert!(heard[0].head.contains(&format!("host: app.localhost:{}\r\n", allowed.url().port())), "{heard:?}");
+    let requests = receiver.requests();
+    assert!(requests[0].head.contains(&format!("host: app.localhost:{}\r\n", allowed.url().port())), "{requests:?}");
 }

@@ -1,4 +1,4 @@
-//! A receiver that follows a script, on a thread of its own.
+//! A receiver that runs a script in its own thread.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream};
@@ -10,29 +10,29 @@ use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-/// No script waits longer than this for its client.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Time limit of each read from the client.
+const READ_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// One step with a connection. After the last one it is closed; bytes that were not read make a reset of that.
+/// One step on a connection. The connection is closed after the last step, with a reset if bytes are unread.
 #[derive(Clone, Copy)]
 pub(super) enum Step {
-    /// Handshakes with the test certificate.
+    /// Performs the TLS handshake with the test certificate.
     Tls,
-    /// Reads a request and records it.
-    Hear,
-    /// Waits for a request and leaves it unread.
-    Await,
-    Say(&'static str),
-    /// Says this until the client has gone.
-    SayForever(&'static str),
-    /// Reads until the client has gone.
-    WaitForEnd,
+    /// Reads and records a request.
+    ReadRequest,
+    /// Waits for a request without reading it.
+    AwaitRequest,
+    Write(&'static str),
+    /// Writes the text repeatedly until the client closes the connection.
+    WriteForever(&'static str),
+    /// Reads until the client closes the connection.
+    ReadToEnd,
 }
 
-/// A request as it came.
+/// A recorded request.
 #[derive(Debug)]
-pub(super) struct Heard {
-    /// The how-manieth connection it came over, from zero.
+pub(super) struct ReceivedRequest {
+    /// Index of its connection, from zero.
     pub(super) connection: usize,
     pub(super) head: String,
     pub(super) body: String,
@@ -41,7 +41,7 @@ pub(super) struct Heard {
 /// A running script: a list of steps for each connection.
 pub(super) struct Receiver {
     port: u16,
-    thread: JoinHandle<Vec<Heard>>,
+    thread: JoinHandle<Vec<ReceivedRequest>>,
 }
 
 impl Receiver {
@@ -53,12 +53,12 @@ impl Receiver {
         let listener = TcpListener::bind((ip.parse::<IpAddr>().unwrap(), 0)).expect("a free port on loopback");
         let port = listener.local_addr().expect("a bound listener has an address").port();
         let thread = std::thread::spawn(move || {
-            let mut heard = Vec::new();
+            let mut requests = Vec::new();
             for (connection, steps) in script.into_iter().enumerate() {
                 let (tcp, _) = listener.accept().expect("a client connects");
-                play(tcp, steps, connection, &mut heard);
+                play(tcp, steps, connection, &mut requests);
             }
-            heard
+            requests
         });
         Self { port, thread }
     }
@@ -67,68 +67,69 @@ impl Receiver {
         self.port
     }
 
-    /// Waits for the end of the script, and for the runtime to have seen what it did to the connection.
-    pub(super) async fn has_ended(&self) {
+    /// Waits until the script has ended and the runtime has processed the socket events of the connection.
+    pub(super) async fn wait_for_end(&self) {
         while !self.thread.is_finished() {
             tokio::task::yield_now().await;
         }
-        // With nothing else to run, each yield lets the runtime look at its sockets.
+        // With no other task to run, each yield lets the runtime poll its sockets.
         tokio::task::yield_now().await;
     }
 
-    /// Waits for the end of the script and returns what was heard.
-    pub(super) fn heard(self) -> Vec<Heard> {
-        self.thread.join().expect("the client kept to the script")
+    /// Waits for the end of the script and returns the recorded requests.
+    pub(super) fn requests(self) -> Vec<ReceivedRequest> {
+        self.thread.join().expect("the client follows the script")
     }
 }
 
 trait ReadWrite: Read + Write {}
 impl<T: Read + Write> ReadWrite for T {}
 
-fn play(tcp: TcpStream, steps: &[Step], connection: usize, heard: &mut Vec<Heard>) {
-    tcp.set_read_timeout(Some(PATIENCE)).expect("a limit above zero");
+fn play(tcp: TcpStream, steps: &[Step], connection: usize, requests: &mut Vec<ReceivedRequest>) {
+    tcp.set_read_timeout(Some(READ_TIMEOUT)).expect("a limit above zero");
     tcp.set_nodelay(true).expect("a fresh connection");
-    let looking = tcp.try_clone().expect("a second handle of the connection");
-    let mut link: Box<dyn ReadWrite> = Box::new(tcp);
+    let socket = tcp.try_clone().expect("a second handle of the connection");
+    let mut stream: Box<dyn ReadWrite> = Box::new(tcp);
     for step in steps {
         match step {
             Step::Tls => {
-                let tcp = looking.try_clone().expect("another handle of the connection");
+                let tcp = socket.try_clone().expect("another handle of the connection");
                 let server = ServerConnection::new(Arc::new(server_config())).expect("a usable certificate");
-                link = Box::new(StreamOwned::new(server, tcp));
+                stream = Box::new(StreamOwned::new(server, tcp));
             }
-            Step::Hear => heard.push(hear(&mut *link, connection)),
-            Step::Await => {
-                looking.peek(&mut [0]).expect("a request");
+            Step::ReadRequest => requests.push(read_request(&mut *stream, connection)),
+            Step::AwaitRequest => {
+                socket.peek(&mut [0]).expect("a request");
             }
-            // A client that has gone is what some scripts are about; what it did is asserted on its own side.
-            Step::Say(text) => drop(link.write_all(text.as_bytes()).and_then(|()| link.flush())),
-            Step::SayForever(text) => while link.write_all(text.as_bytes()).is_ok() {},
-            Step::WaitForEnd => while matches!(link.read(&mut [0; 1_024]), Ok(1..)) {},
+            // In some scripts the client closes the connection first, so a failed write is not an error here. The test
+            // asserts the result of the client.
+            Step::Write(text) => drop(stream.write_all(text.as_bytes()).and_then(|()| stream.flush())),
+            Step::WriteForever(text) => while stream.write_all(text.as_bytes()).is_ok() {},
+            Step::ReadToEnd => while matches!(stream.read(&mut [0; 1_024]), Ok(1..)) {},
         }
     }
 }
 
-fn hear(link: &mut dyn ReadWrite, connection: usize) -> Heard {
+fn read_request(stream: &mut dyn ReadWrite, connection: usize) -> ReceivedRequest {
     let mut bytes = Vec::new();
     let head_end = loop {
         if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
             break end + 4;
         }
-        fill(link, &mut bytes).expect("a request");
+        fill(stream, &mut bytes).expect("a request");
     };
     let head = String::from_utf8(bytes.drain(..head_end).collect()).expect("a head in ASCII");
     let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).map_or(0, |n| n.parse().unwrap());
     while bytes.len() < length {
-        fill(link, &mut bytes).expect("a body");
+        fill(stream, &mut bytes).expect("a body");
     }
     assert_eq!(bytes.len(), length, "one request at a time");
-    Heard { connection, head, body: String::from_utf8(bytes).expect("a body in UTF-8") }
+    ReceivedRequest { connection, head, body: String::from_utf8(bytes).expect("a body in UTF-8") }
 }
 
-fn fill(link: &mut dyn ReadWrite, bytes: &mut Vec<u8>) -> io::Result<()> {
+fn fill(stream: &mut dyn ReadWrite, bytes: &mut Vec<u8>) -> io::Result<()> {
     let mut space = [0; 4_096];
-    match link.read(&mut space)? {
+    match stream.read(&mut space)? {
         0 => Err(io::ErrorKind::UnexpectedEof.into()),
         count => {
             bytes.extend_from_slice(&space[..count]);
@@ -137,7 +138,7 @@ fn fill(link: &mut dyn ReadWrite, bytes: &mut Vec<u8>) -> io::Result<()> {
     }
 }
 
-/// The root that issued the receivers' certificate.
+/// Returns the root certificate that issued the receiver's certificate.
 pub(super) fn root() -> CertificateDer<'static> {
     CertificateDer::from_slice(include_bytes!("fixtures/root.der"))
 }

@@ -1,17 +1,18 @@
-//! TLS: whom a certificate convinces.
+//! Verification of certificates, and failures inside TLS.
 
 use crate::dns::tests::authority::Authority;
 
-use super::receiver::Step::{self, Hear, Say, SayForever, Tls, WaitForEnd};
+use super::receiver::Step::{self, ReadRequest, ReadToEnd, Tls, Write, WriteForever};
 use super::receiver::{Receiver, root};
 use super::{
-    BRIEFLY, Client, HttpTimeouts, RequestError, SOA, UrlPolicy, client, client_of, policy, post, session_at, timings,
+    Client, HttpTimeouts, RequestError, SHORT_TIMEOUT, SOA, UrlPolicy, client, client_of, policy, post, session_at,
+    timeouts,
 };
 use crate::http_client::{RequestPhase, TlsFailure};
 
-const OK: Step = Say("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+const OK: Step = Write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
 
-/// The policy of a public server, but for the address that the receivers are at.
+/// Returns the policy of a public server, except that it permits the address of the receivers.
 fn strict() -> UrlPolicy {
     UrlPolicy { plain_http: false, ..policy(&["127.0.0.1"]) }
 }
@@ -20,38 +21,38 @@ fn trusting() -> UrlPolicy {
     UrlPolicy { extra_roots: vec![root()], ..strict() }
 }
 
-async fn refused(client: &Client, host: &str) -> RequestError {
-    let receiver = Receiver::new([&[Tls, WaitForEnd]]);
+async fn rejection(client: &Client, host: &str) -> RequestError {
+    let receiver = Receiver::new([&[Tls, ReadToEnd]]);
     let mut session = session_at(client, &format!("https://{host}:{}/hook", receiver.port()));
-    let failure = post(&mut session).await.unwrap_err();
+    let error = post(&mut session).await.unwrap_err();
     assert!(!session.is_open());
-    assert!(receiver.heard().is_empty());
-    failure
+    assert!(receiver.requests().is_empty());
+    error
 }
 
 #[tokio::test]
-async fn a_certificate_convinces_when_its_root_is_given_and_its_name_fits() {
+async fn a_certificate_is_accepted_if_its_root_is_trusted_and_its_name_matches() {
     let authority = Authority::serving(&format!("{SOA}hook IN A 127.0.0.1\nother IN A 127.0.0.1\n")).await;
-    let trusting = client_of(&authority, trusting(), timings());
-    let strict = client_of(&authority, strict(), timings());
+    let trusting = client_of(&authority, trusting(), timeouts());
+    let strict = client_of(&authority, strict(), timeouts());
 
-    let receiver = Receiver::new([&[Tls, Hear, OK, Hear, OK, WaitForEnd]]);
+    let receiver = Receiver::new([&[Tls, ReadRequest, OK, ReadRequest, OK, ReadToEnd]]);
     let mut session = session_at(&trusting, &format!("https://hook.example:{}/hook", receiver.port()));
     for _ in 0..2 {
         assert_eq!(post(&mut session).await.unwrap().body, "ok");
         assert!(session.is_open());
     }
     drop(session);
-    assert_eq!(receiver.heard().iter().map(|heard| heard.connection).collect::<Vec<_>>(), [0, 0]);
+    assert_eq!(receiver.requests().iter().map(|request| request.connection).collect::<Vec<_>>(), [0, 0]);
 
-    assert_eq!(refused(&strict, "hook.example").await, RequestError::Tls(TlsFailure::UnknownIssuer));
-    assert_eq!(refused(&trusting, "other.example").await, RequestError::Tls(TlsFailure::WrongHost));
+    assert_eq!(rejection(&strict, "hook.example").await, RequestError::Tls(TlsFailure::UnknownIssuer));
+    assert_eq!(rejection(&trusting, "other.example").await, RequestError::Tls(TlsFailure::WrongHost));
 }
 
 #[tokio::test]
-async fn an_address_in_a_url_is_looked_for_in_the_certificate() {
-    let client = client(trusting(), timings());
-    let receiver = Receiver::new([&[Tls, Hear, OK]]);
+async fn the_address_of_a_url_must_be_in_the_certificate() {
+    let client = client(trusting(), timeouts());
+    let receiver = Receiver::new([&[Tls, ReadRequest, OK]]);
 
     let mut session = session_at(&client, &format!("https://127.0.0.1:{}/hook", receiver.port()));
 
@@ -59,9 +60,9 @@ async fn an_address_in_a_url_is_looked_for_in_the_certificate() {
 }
 
 #[tokio::test]
-async fn a_port_without_tls_is_no_secure_connection() {
-    let client = client(strict(), timings());
-    for steps in [&[Say("HTTP/1.1 400 Bad Request\r\n\r\n"), WaitForEnd] as &[Step], &[Step::Await]] {
+async fn a_port_without_tls_is_a_handshake_error() {
+    let client = client(strict(), timeouts());
+    for steps in [&[Write("HTTP/1.1 400 Bad Request\r\n\r\n"), ReadToEnd] as &[Step], &[Step::AwaitRequest]] {
         let receiver = Receiver::new([steps]);
         let mut session = session_at(&client, &format!("https://127.0.0.1:{}/hook", receiver.port()));
         assert_eq!(post(&mut session).await, Err(RequestError::Tls(TlsFailure::Handshake)));
@@ -69,9 +70,9 @@ async fn a_port_without_tls_is_no_secure_connection() {
 }
 
 #[tokio::test]
-async fn a_handshake_that_hangs_is_given_up() {
-    let client = client(strict(), HttpTimeouts { tls: BRIEFLY, ..timings() });
-    let receiver = Receiver::new([&[WaitForEnd]]);
+async fn a_handshake_without_a_response_times_out() {
+    let client = client(strict(), HttpTimeouts { tls: SHORT_TIMEOUT, ..timeouts() });
+    let receiver = Receiver::new([&[ReadToEnd]]);
 
     let mut session = session_at(&client, &format!("https://127.0.0.1:{}/hook", receiver.port()));
 
@@ -79,10 +80,12 @@ async fn a_handshake_that_hangs_is_given_up() {
 }
 
 #[tokio::test]
-async fn limits_hold_inside_tls_too() {
-    let client = client(trusting(), timings());
-    let receiver =
-        Receiver::new([&[Tls, Hear, SayForever("HTTP/1.1 103 Early Hints\r\n\r\n")] as &[Step], &[Tls, Hear]]);
+async fn limits_also_apply_inside_tls() {
+    let client = client(trusting(), timeouts());
+    let receiver = Receiver::new([
+        &[Tls, ReadRequest, WriteForever("HTTP/1.1 103 Early Hints\r\n\r\n")] as &[Step],
+        &[Tls, ReadRequest],
+    ]);
     let url = format!("https://127.0.0.1:{}/hook", receiver.port());
 
     assert_eq!(post(&mut session_at(&client, &url)).await, Err(RequestError::HeadersTooLarge));
@@ -90,9 +93,9 @@ async fn limits_hold_inside_tls_too() {
 }
 
 #[test]
-fn a_root_that_is_no_certificate_is_refused() {
+fn a_root_that_is_not_a_certificate_is_an_error() {
     let resolver = crate::dns::Resolver::with_servers(&["127.0.0.1:9".parse().unwrap()]).unwrap();
     let broken = UrlPolicy { extra_roots: vec![vec![0x30, 0x00].into()], ..UrlPolicy::default() };
 
-    assert!(Client::new(resolver, broken, timings()).is_err());
+    assert!(Client::new(resolver, broken, timeouts()).is_err());
 }

@@ -1,4 +1,4 @@
-//! Texts that are URLs and texts that are not.
+//! Accepted and rejected URLs.
 
 use proptest::prelude::*;
 
@@ -15,13 +15,13 @@ fn development() -> UrlPolicy {
     policy(&["127.0.0.0/8", "::1"])
 }
 
-/// Host header and request target.
+/// Returns the `Host` header and the request target.
 fn parts(url: &CustomerUrl) -> (String, String) {
     (url.authority(), url.target.to_string())
 }
 
 #[test]
-fn accepted_urls_keep_their_text_and_know_their_parts() {
+fn an_accepted_url_keeps_its_text_and_is_split_into_parts() {
     let longest = format!("https://example.com/{}", "a".repeat(URL_CHARS_MAX - 20));
     for (text, authority, target) in [
         ("https://example.com", "example.com", "/"),
@@ -51,7 +51,7 @@ fn accepted_urls_keep_their_text_and_know_their_parts() {
 }
 
 #[test]
-fn refused_urls_say_which_rule_they_break() {
+fn a_rejected_url_returns_the_rule_that_it_violates() {
     let too_long = format!("https://example.com/{}", "a".repeat(URL_CHARS_MAX - 19));
     for (text, error) in [
         (too_long.as_str(), UrlError::TooLong),
@@ -83,7 +83,7 @@ fn refused_urls_say_which_rule_they_break() {
         ("https://ex%61mple.com/", UrlError::Host(AddressError::DomainCharacter('%'))),
         ("https://-a.example.com/", UrlError::Host(AddressError::DomainLabelHyphen)),
         ("https://intranet/", UrlError::Host(AddressError::DomainWithoutDot)),
-        // What other programs read as 127.0.0.1.
+        // Other programs parse the next seven hosts as 127.0.0.1.
         ("https://2130706433/", UrlError::Host(AddressError::DomainWithoutDot)),
         ("https://0x7f000001/", UrlError::Host(AddressError::DomainWithoutDot)),
         ("https://127.1/", UrlError::Host(AddressError::DomainNumeric)),
@@ -124,7 +124,7 @@ fn refused_urls_say_which_rule_they_break() {
 }
 
 #[test]
-fn development_opens_plain_http_and_hosts_without_a_dot() {
+fn development_accepts_plain_http_and_hosts_without_a_dot() {
     for (text, authority) in [
         ("http://example.com", "example.com"),
         ("http://example.com:80/", "example.com"),
@@ -150,13 +150,13 @@ fn development_opens_plain_http_and_hosts_without_a_dot() {
 }
 
 #[test]
-fn a_refusal_is_a_sentence_for_whoever_wrote_the_url() {
+fn an_error_is_a_sentence_for_the_author_of_the_url() {
     for (text, sentence) in [
         ("http://example.com", "the URL does not begin with `https://`, and nothing else is accepted"),
         ("https://10.0.0.1", "the URL's host is a private address; use a host that the Internet can reach"),
-        ("https://a b", "the URL holds a space; write it as `%20`"),
-        ("https://example.com/<", "the URL holds `<`; percent-encode it, as `%3C`"),
-        ("https://example.com/\t", "the URL holds the character U+0009; leave it out or percent-encode it"),
+        ("https://a b", "the URL contains a space; write it as `%20`"),
+        ("https://example.com/<", "the URL contains `<`; percent-encode it, as `%3C`"),
+        ("https://example.com/\t", "the URL contains the character U+0009; leave it out or percent-encode it"),
         (
             "https://intranet",
             "the URL's host is not accepted: the domain has no dot; use a full domain name such as `example.com`",
@@ -167,7 +167,7 @@ fn a_refusal_is_a_sentence_for_whoever_wrote_the_url() {
 }
 
 #[test]
-fn a_url_in_a_log_shows_its_host_and_nothing_that_follows() {
+fn the_debug_form_of_a_url_ends_after_its_host_and_port() {
     let url = CustomerUrl::parse("https://Example.com:8443/secret?token=secret", &public()).unwrap();
 
     assert_eq!(format!("{url:?}"), "CustomerUrl(Https example.com:8443…)");
