@@ -57,7 +57,7 @@ impl WebhookDispatcher {
     /// Returns a dispatcher that nothing has been asked of.
     pub fn new(context: Context, bell: DispatchNotifier, client: Client, settings: DispatchSettings) -> Self {
         let places = Arc::new(Semaphore::new(REQUESTS_MAX));
-        Self { shared: LaneContext { context, bell, client, settings, permits: places } }
+        Self { shared: LaneContext { context, notifier: bell, client, settings, permits: places } }
     }
 
     /// Delivers until the stop.
@@ -72,7 +72,7 @@ impl WebhookDispatcher {
     /// Moves events from the outbox to the queues of those who hear of them: as fast as it goes while any
     /// of them can take up more, and at leisure otherwise, because the writer has others to serve.
     async fn drain_outbox(&self, stop: CancellationToken) -> Result<(), StoreError> {
-        let (bell, announcer) = (&self.shared.bell, &self.shared.context.event_bus);
+        let (bell, announcer) = (&self.shared.notifier, &self.shared.context.event_bus);
         let (mut last, mut stride) = (TeamId::MIN, BatchSize::Full);
         loop {
             let fanned = tokio::select! {
@@ -124,8 +124,8 @@ impl WebhookDispatcher {
                     }
                     has_run = true;
                 }
-                () = self.shared.bell.notified() => {
-                    let pending = self.shared.bell.take();
+                () = self.shared.notifier.notified() => {
+                    let pending = self.shared.notifier.take();
                     if pending.all {
                         self.scan_queues(&mut lanes).await?;
                         lanes.wake_all();

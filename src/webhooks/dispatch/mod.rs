@@ -3,9 +3,9 @@
 //! What was written down for endpoints in the transaction of an event lies in the outbox. `fan_out.rs`
 //! makes deliveries of it, many in one commit. Each endpoint with something in its queue has a lane of
 //! its own (`lane/`), so that one that hangs keeps nobody else waiting, as long as there are not
-//! hundreds of them: all lanes share the places for requests under way. A lane reads a page of what is
-//! due (`page.rs`), begins requests at its pace (`pacer.rs`), a handful at a time (`in_flight.rs`,
-//! `request.rs`), and writes down what they came to, as many as have ended at once (`settle.rs`).
+//! hundreds of them: all lanes share the places for requests under way. A lane loads a page of due
+//! deliveries (`page.rs`), sends up to [`IN_FLIGHT`] at once (`request.rs`), and stores all outcomes that
+//! have accumulated in one commit (`settle.rs`). `lane/machine.rs` decides, without I/O.
 //! `dispatcher.rs` starts lanes, wakes them, and looks at all queues once a minute, whatever the bells
 //! said.
 //!
@@ -21,9 +21,7 @@
 
 mod dispatcher;
 mod fan_out;
-mod in_flight;
 mod lane;
-mod pacer;
 mod page;
 mod request;
 mod settle;

@@ -1,30 +1,34 @@
-//! What a lane takes up next: its endpoint as it stands, and the deliveries that are due.
+//! Loads the endpoint of a lane and its due deliveries, in one read.
 
 use std::collections::HashSet;
 
+use super::settle::{DeliveryDisposition, DeliveryOutcome};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{Id, TeamId, WebhookDeliveryId, WebhookId};
 use crate::base::signature::WebhookSecret;
 use crate::context::Context;
 use crate::events::{self, Activation};
-use crate::http_client::Bytes;
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, skip_corrupt};
+use crate::http_client::{Bytes, CustomerUrl, UrlError, UrlPolicy};
+use crate::store::{NEXT, Order, Reads, STOP, Step, StoreError, skip_corrupt};
 use crate::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE};
 use crate::webhooks::model::WebhookStatus;
 use crate::webhooks::retry;
 use crate::webhooks::store::{self, ExhaustedReason, QueueRow, WebhookDeliveryState, WebhookRow};
 
-/// Deliveries read at once.
+/// Deliveries of one load.
 pub(super) const PAGE_ROWS: usize = 256;
-/// Bytes of bodies read at once.
+/// Bytes of event messages of one load. The last message may exceed it.
 const PAGE_BYTES: usize = 4 << 20;
+/// Response text of an attempt without a request, if the row or the secret of the endpoint is corrupt.
+const CORRUPT: &str = "The stored webhook is corrupt. Delete it and create it again.";
 
-/// An endpoint as it stood when it was read.
+/// An enabled endpoint at the time of a load.
 #[derive(Clone, Debug)]
 pub(super) struct EndpointSnapshot {
-    pub(super) url: String,
-    secret: WebhookSecret,
-    previous: Option<(WebhookSecret, TimestampMs)>,
+    pub(super) url: CustomerUrl,
+    pub(super) secret: WebhookSecret,
+    /// The previous secret, and the time it stops signing.
+    pub(super) previous: Option<(WebhookSecret, TimestampMs)>,
 }
 
 impl EndpointSnapshot {
@@ -35,206 +39,216 @@ impl EndpointSnapshot {
     }
 }
 
-/// A delivery in the hands of a lane.
+/// A delivery that a lane holds, with the parts of its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ClaimedDelivery {
+    /// [`TeamId::MIN`] if the queue row is corrupt and no team has the endpoint.
     pub(super) team: TeamId,
     pub(super) delivery: WebhookDeliveryId,
-    /// Its place in the queue.
+    /// Due time in the key of the queue row.
     pub(super) due_ms: TimestampMs,
 }
 
-/// A delivery to be made.
+/// A delivery that can be sent.
 #[derive(Clone, Debug)]
 pub(super) struct ReadyDelivery {
-    pub(super) taken: ClaimedDelivery,
-    /// When it was queued: what its 24 hours begin at.
+    pub(super) claimed: ClaimedDelivery,
+    /// Start of the 24 hours after which the delivery expires.
     pub(super) queued_ms: TimestampMs,
     pub(super) body: Bytes,
-    /// How often bodies had been erased when it was read, or before.
-    pub(super) erasures: u64,
+    /// Erasure generation at or before the read of the body.
+    pub(super) erasure_generation: u64,
 }
 
-/// What is due for an endpoint.
+/// The endpoint of a load.
+#[derive(Debug, Default)]
+pub(super) enum LoadedEndpoint {
+    /// Not read: the queue contains no delivery of a known team.
+    #[default]
+    NotRead,
+    Enabled(EndpointSnapshot),
+    /// Disabled, deleted or corrupt, or its URL is not allowed.
+    Unavailable,
+}
+
+/// The result of a load.
 #[derive(Debug, Default)]
 pub(super) struct DueDeliveries {
-    /// The endpoint, while it is enabled and reads.
-    pub(super) endpoint: Option<EndpointSnapshot>,
-    /// What is to be delivered, in the order of the queue.
-    pub(super) work: Vec<ReadyDelivery>,
-    /// What cannot be sent, because the endpoint does not read.
-    pub(super) unsendable: Vec<ClaimedDelivery>,
-    /// What is given up untried.
-    pub(super) exhausted: Vec<(ClaimedDelivery, ExhaustedReason)>,
-    /// Places in the queue that no delivery belongs to.
-    pub(super) orphaned: Vec<ClaimedDelivery>,
-    /// When the next of the others is due; none when there is none, or more than was read.
+    pub(super) endpoint: LoadedEndpoint,
+    /// Deliveries to send, in the order of the queue.
+    pub(super) ready: Vec<ReadyDelivery>,
+    /// Outcomes of deliveries that cannot be sent.
+    pub(super) outcomes: Vec<DeliveryOutcome>,
+    /// Due time of the next delivery; `None` if there is none or `has_more` is set.
     pub(super) next_due_ms: Option<TimestampMs>,
-    /// Whether there is more that is due.
-    pub(super) is_more: bool,
+    /// Whether the page is full and the queue may contain more due deliveries.
+    pub(super) has_more: bool,
 }
 
-/// Reads an endpoint and what is due for it, without what is `held` already. Bodies had been erased
-/// `erasures` times before the read began.
-pub(super) fn read(
+/// Parameters of a load.
+#[derive(Clone, Debug)]
+pub(super) struct LoadRequest {
+    pub(super) webhook: WebhookId,
+    /// Erasure generation before the read.
+    pub(super) erasure_generation: u64,
+    /// Deliveries that the lane holds, which are not loaded again.
+    pub(super) held: HashSet<WebhookDeliveryId>,
+}
+
+/// Loads an endpoint and up to [`PAGE_ROWS`] of its due deliveries. Deliveries of an endpoint that is not
+/// enabled are loaded before they are due, and exhausted.
+pub(super) fn load(
     tx: &impl Reads,
     context: &Context,
-    webhook: WebhookId,
-    erasures: u64,
-    held: &HashSet<WebhookDeliveryId>,
+    policy: &UrlPolicy,
+    request: &LoadRequest,
 ) -> Result<DueDeliveries, StoreError> {
-    let now_ms = context.now_ms();
+    let (webhook, now_ms) = (request.webhook, context.now_ms());
     let page = DueDeliveries::default();
-    let mut reading = Reading { tx, context, webhook, erasures, now_ms, hearing: None, owner: None, page, bytes: 0 };
+    let mut loader = PageLoader { tx, context, policy, request, now_ms, state: None, owner: None, page, body_bytes: 0 };
     let (from, to) = ((webhook, 0, Id::MIN), (webhook, u64::MAX, Id::MAX));
     tx.scan(&WEBHOOK_QUEUE, &from, &to, Order::Ascending, |(_, due_ms, delivery), row| {
         let due_ms = TimestampMs::try_from(due_ms).unwrap_or(TimestampMs::MAX);
-        let is_held = held.contains(&delivery);
-        if is_held && reading.hearing.is_some() {
+        let is_held = request.held.contains(&delivery);
+        if is_held && loader.state.is_some() {
             return NEXT;
         }
-        let row: Option<QueueRow> = skip_corrupt(row.decode(), format_args!("the place of delivery {delivery}"))?;
+        let row: Option<QueueRow> = skip_corrupt(row.decode(), format_args!("queue row of delivery {delivery}"))?;
         let team = match row {
             Some(row) => Some(row.team),
-            None => reading.owner()?,
+            None => loader.owner()?,
         };
-        // A place of an endpoint that nobody has belongs to nobody, and goes.
         let team = team.unwrap_or(TeamId::MIN);
-        reading.look_up(team)?;
-        if is_held { NEXT } else { reading.take(ClaimedDelivery { team, delivery, due_ms }) }
+        loader.read_endpoint(team)?;
+        if is_held { NEXT } else { loader.add(ClaimedDelivery { team, delivery, due_ms }) }
     })?;
-    Ok(reading.page)
+    Ok(loader.page)
 }
 
-/// What an endpoint hears of.
+/// The state of the endpoint, which decides the outcome of its deliveries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum EndpointState {
-    /// What was queued in its present term.
+    /// Enabled: deliveries of this activation are sent.
     Enabled(Activation),
-    /// Nothing: it is disabled, or gone.
+    /// Disabled or deleted.
     Disabled,
-    /// Nobody can tell: its row or its secret does not read.
+    /// Enabled, but the policy of this instance does not allow the URL.
+    UrlNotAllowed(Activation, UrlError),
+    /// The row or a secret is corrupt.
     Corrupt,
 }
 
-struct Reading<'a, R> {
+struct PageLoader<'a, R> {
     tx: &'a R,
     context: &'a Context,
-    webhook: WebhookId,
-    erasures: u64,
+    policy: &'a UrlPolicy,
+    request: &'a LoadRequest,
     now_ms: TimestampMs,
-    /// What the endpoint hears of, once it has been looked up.
-    hearing: Option<EndpointState>,
-    /// Whose it is, once that had to be found out; nobody's when it is gone.
+    /// State of the endpoint; `None` until it is read.
+    state: Option<EndpointState>,
+    /// Team of the endpoint, from a search of all teams; the outer `None` until that search.
     owner: Option<Option<TeamId>>,
     page: DueDeliveries,
-    bytes: usize,
+    body_bytes: usize,
 }
 
-impl<R: Reads> Reading<'_, R> {
-    /// Returns whose endpoint it is, where a place does not say it; asked for once.
+impl<R: Reads> PageLoader<'_, R> {
+    /// Returns the team of the endpoint, for corrupt queue rows. Searches all teams, once a load.
     fn owner(&mut self) -> Result<Option<TeamId>, StoreError> {
         if self.owner.is_none() {
-            self.owner = Some(store::owner(self.tx, self.webhook)?);
+            self.owner = Some(store::owner(self.tx, self.request.webhook)?);
         }
         Ok(self.owner.flatten())
     }
 
-    fn look_up(&mut self, team: TeamId) -> Result<(), StoreError> {
-        if self.hearing.is_some() || team == TeamId::MIN {
+    fn read_endpoint(&mut self, team: TeamId) -> Result<(), StoreError> {
+        if self.state.is_some() || team == TeamId::MIN {
             return Ok(());
         }
-        let row = store::find(self.tx, team, self.webhook);
-        let opened = row.and_then(|row| match row {
-            Some(row) if row.status == WebhookStatus::Enabled => Ok(Some((self.open(&row)?, row.activation))),
-            _ => Ok(None),
+        let webhook = self.request.webhook;
+        let opened = store::find(self.tx, team, webhook).and_then(|row| match row {
+            Some(row) if row.status == WebhookStatus::Enabled => self.open(&row),
+            _ => Ok((EndpointState::Disabled, LoadedEndpoint::Unavailable)),
         });
-        self.hearing = Some(match skip_corrupt(opened, format_args!("webhook {}", self.webhook))? {
-            Some(Some((endpoint, term))) => {
-                self.page.endpoint = Some(endpoint);
-                EndpointState::Enabled(term)
-            }
-            Some(None) => EndpointState::Disabled,
-            None => EndpointState::Corrupt,
-        });
+        let opened = skip_corrupt(opened, format_args!("webhook {webhook}"))?;
+        let (state, endpoint) = opened.unwrap_or((EndpointState::Corrupt, LoadedEndpoint::Unavailable));
+        (self.state, self.page.endpoint) = (Some(state), endpoint);
         Ok(())
     }
 
-    fn take(&mut self, taken: ClaimedDelivery) -> crate::store::Step {
-        // What waits for an endpoint that hears of nothing is taken up at once, to be given up.
-        let is_heard = matches!(self.hearing, Some(EndpointState::Enabled(_) | EndpointState::Corrupt));
-        if is_heard && taken.due_ms > self.now_ms {
-            self.page.next_due_ms = Some(taken.due_ms);
-            return STOP;
-        }
-        let DueDeliveries {
-            endpoint: _,
-            work,
-            unsendable,
-            exhausted: given_up,
-            orphaned: stray,
-            next_due_ms: _,
-            is_more: _,
-        } = &self.page;
-        let count = work.len() + unsendable.len() + given_up.len() + stray.len();
-        if count == PAGE_ROWS || self.bytes >= PAGE_BYTES {
-            self.page.is_more = true;
-            return STOP;
-        }
-        self.sort(taken)?;
-        NEXT
-    }
-
-    fn open(&self, row: &WebhookRow) -> Result<EndpointSnapshot, StoreError> {
+    fn open(&self, row: &WebhookRow) -> Result<(EndpointState, LoadedEndpoint), StoreError> {
         let secret = |sealed: &[u8]| {
-            let text = store::open_secret(&self.context.keyring, self.webhook, sealed)?;
-            WebhookSecret::parse(&text).ok_or_else(|| StoreError::Corrupt("a signing secret is none".into()))
+            let text = store::open_secret(&self.context.keyring, self.request.webhook, sealed)?;
+            WebhookSecret::parse(&text).ok_or_else(|| StoreError::Corrupt("not a signing secret".into()))
         };
         let previous =
             row.previous.as_ref().map(|previous| Ok::<_, StoreError>((secret(&previous.secret)?, previous.expires_ms)));
-        Ok(EndpointSnapshot {
-            url: row.endpoint.clone(),
-            secret: secret(&row.secret)?,
-            previous: previous.transpose()?,
+        let (secret, previous) = (secret(&row.secret)?, previous.transpose()?);
+        Ok(match CustomerUrl::parse(&row.endpoint, self.policy) {
+            Ok(url) => {
+                let endpoint = EndpointSnapshot { url, secret, previous };
+                (EndpointState::Enabled(row.activation), LoadedEndpoint::Enabled(endpoint))
+            }
+            Err(error) => (EndpointState::UrlNotAllowed(row.activation, error), LoadedEndpoint::Unavailable),
         })
     }
 
-    /// Says what is to be done with a delivery.
-    fn sort(&mut self, taken: ClaimedDelivery) -> Result<(), StoreError> {
-        let ClaimedDelivery { team, delivery, due_ms } = taken;
-        // One row that does not read must not hold up the others for good.
-        let row = self.tx.get(&WEBHOOK_DELIVERIES, &(team, self.webhook, delivery));
-        let row = skip_corrupt(row, format_args!("webhook delivery {delivery}"))?.flatten();
+    /// Adds a delivery to the page; stops if it is not due or the page is full.
+    fn add(&mut self, claimed: ClaimedDelivery) -> Step {
+        let is_disabled = matches!(self.state, Some(EndpointState::Disabled) | None);
+        if !is_disabled && claimed.due_ms > self.now_ms {
+            self.page.next_due_ms = Some(claimed.due_ms);
+            return STOP;
+        }
+        if self.page.ready.len() + self.page.outcomes.len() == PAGE_ROWS || self.body_bytes >= PAGE_BYTES {
+            self.page.has_more = true;
+            return STOP;
+        }
+        match self.load_delivery(claimed)? {
+            Ok(ready) => self.page.ready.push(ready),
+            Err(disposition) => self.page.outcomes.push(DeliveryOutcome { claimed, disposition }),
+        }
+        NEXT
+    }
+
+    /// Loads a delivery, or returns its disposition if it cannot be sent.
+    fn load_delivery(
+        &mut self,
+        claimed: ClaimedDelivery,
+    ) -> Result<Result<ReadyDelivery, DeliveryDisposition>, StoreError> {
+        let ClaimedDelivery { team, delivery, due_ms } = claimed;
+        let given_up = |why| Ok(Err(DeliveryDisposition::GivenUp(why)));
+        // A corrupt row must not block the deliveries behind it.
+        let row = self.tx.get_valid(&WEBHOOK_DELIVERIES, &(team, self.request.webhook, delivery))?;
         let Some(row) = row.filter(|row| row.state == (WebhookDeliveryState::Queued { due_ms })) else {
-            self.page.orphaned.push(taken);
-            return Ok(());
+            return Ok(Err(DeliveryDisposition::Orphaned));
         };
-        let is_heard = match self.hearing {
-            Some(EndpointState::Enabled(term)) => row.activation == term,
+        let is_enabled = match self.state {
+            Some(EndpointState::Enabled(activation) | EndpointState::UrlNotAllowed(activation, _)) => {
+                row.activation == activation
+            }
             Some(EndpointState::Corrupt) => true,
             Some(EndpointState::Disabled) | None => false,
         };
-        if !is_heard {
-            self.page.exhausted.push((taken, ExhaustedReason::Disabled));
-            return Ok(());
+        if !is_enabled {
+            return given_up(ExhaustedReason::Disabled);
         }
         if retry::is_expired(row.queued_ms, self.now_ms) {
-            self.page.exhausted.push((taken, ExhaustedReason::Expired));
-            return Ok(());
+            return given_up(ExhaustedReason::Expired);
         }
-        if self.hearing == Some(EndpointState::Corrupt) {
-            self.page.unsendable.push(taken);
-            return Ok(());
+        let obstacle = match self.state {
+            Some(EndpointState::Corrupt) => Some(CORRUPT.to_owned()),
+            Some(EndpointState::UrlNotAllowed(_, error)) => Some(error.to_string()),
+            Some(EndpointState::Enabled(_) | EndpointState::Disabled) | None => None,
+        };
+        if let Some(reason) = obstacle {
+            return Ok(Err(DeliveryDisposition::NotSent { at_ms: self.now_ms, reason }));
         }
         let message = events::message(self.tx, team, row.event);
-        match skip_corrupt(message, format_args!("the body of webhook delivery {delivery}"))?.flatten() {
-            Some(message) => {
-                self.bytes += message.body.len();
-                let (body, erasures) = (Bytes::from(message.body), self.erasures);
-                self.page.work.push(ReadyDelivery { taken, queued_ms: row.queued_ms, body, erasures });
-            }
-            None => self.page.exhausted.push((taken, ExhaustedReason::PayloadMissing)),
-        }
-        Ok(())
+        let message = skip_corrupt(message, format_args!("message of webhook delivery {delivery}"))?.flatten();
+        let Some(message) = message else { return given_up(ExhaustedReason::PayloadMissing) };
+        self.body_bytes += message.body.len();
+        let (body, erasure_generation) = (Bytes::from(message.body), self.request.erasure_generation);
+        Ok(Ok(ReadyDelivery { claimed, queued_ms: row.queued_ms, body, erasure_generation }))
     }
 }

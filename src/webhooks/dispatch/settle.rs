@@ -1,13 +1,13 @@
-//! Writing down what attempts came to: the deliveries, their places in the queue, how the endpoint
-//! fares and what follows from it, in one transaction.
+//! Stores the outcomes of deliveries: their rows, the queue, the health of the endpoint and its
+//! consequences, in one transaction.
 
 use super::page::ClaimedDelivery;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{TeamId, WebhookId};
 use crate::context::Context;
-use crate::events;
+use crate::events::{self, ERASED};
 use crate::notices::{self, Notice};
-use crate::store::{Reads as _, StoreError, WriteTx, skip_corrupt};
+use crate::store::{Reads as _, StoreError, WriteTx};
 use crate::tables::{WEBHOOK_DELIVERIES, WEBHOOK_HEALTH, WEBHOOK_QUEUE, WEBHOOKS};
 use crate::webhooks::health::{DeliveryResult, HealthAction};
 use crate::webhooks::model::WebhookStatus;
@@ -16,163 +16,185 @@ use crate::webhooks::store::{
     self, DeliveryRow, ExhaustedReason, HealthRow, WebhookAttemptRow, WebhookDeliveryState, WebhookRow,
 };
 
-/// Attempts kept with a delivery: one whose endpoint answers 429 again and again has many.
-const ATTEMPTS_KEPT: usize = 16;
-/// What is kept of an answer to a body that an erasure may have changed since: it can quote what was
-/// erased.
-const NOT_KEPT: &str = "[erased]";
+/// Attempts that a delivery row stores. A delivery whose endpoint keeps answering 429 has more.
+const ATTEMPTS_MAX: usize = 16;
 
-/// What became of a delivery.
 #[derive(Clone, Debug)]
 pub(super) struct DeliveryOutcome {
-    pub(super) taken: ClaimedDelivery,
-    pub(super) fate: DeliveryDisposition,
+    pub(super) claimed: ClaimedDelivery,
+    pub(super) disposition: DeliveryDisposition,
 }
 
-/// How a delivery left the hands of its lane.
 #[derive(Clone, Debug)]
 pub(super) enum DeliveryDisposition {
-    /// A request was made. Bodies had been erased `erasure_generation` times when its own was read.
-    Attempted { attempt: WebhookAttemptRow, answered: ResponseInfo, erasures: u64 },
-    /// It was given up untried.
+    /// A request was made. `erasure_generation` is that of its body.
+    Attempted { attempt: WebhookAttemptRow, info: ResponseInfo, erasure_generation: u64 },
+    /// An attempt that failed before its request.
+    NotSent { at_ms: TimestampMs, reason: String },
+    /// Exhausted without an attempt.
     GivenUp(ExhaustedReason),
-    /// Its place in the queue belongs to no delivery.
+    /// The queue row does not match a delivery row.
     Orphaned,
 }
 
-/// Whether anything more is sent to the endpoint.
+/// Effect of a commit on the endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EndpointChange {
-    /// As before.
     Unchanged,
-    /// It has been disabled.
     Disabled,
 }
 
-/// Writes outcomes of one endpoint down.
+impl DeliveryOutcome {
+    pub(super) fn not_sent(claimed: ClaimedDelivery, at_ms: TimestampMs, reason: &str) -> Self {
+        Self { claimed, disposition: DeliveryDisposition::NotSent { at_ms, reason: reason.to_owned() } }
+    }
+
+    /// Returns the cooldown that the endpoint asked for.
+    pub(super) fn retry_after_ms(&self) -> Option<i64> {
+        match &self.disposition {
+            DeliveryDisposition::Attempted { info, .. } => info.retry_after_ms(),
+            DeliveryDisposition::NotSent { .. } | DeliveryDisposition::GivenUp(_) | DeliveryDisposition::Orphaned => {
+                None
+            }
+        }
+    }
+}
+
+/// Stores outcomes of one endpoint. Skips corrupt rows, so that they do not block the other outcomes.
 pub(super) fn settle(
     tx: &WriteTx<'_>,
     context: &Context,
     webhook: WebhookId,
     outcomes: &[DeliveryOutcome],
 ) -> Result<EndpointChange, StoreError> {
-    // A place that did not read names no team.
-    let named = outcomes.iter().map(|outcome| outcome.taken.team).find(|team| *team != TeamId::MIN);
-    let team = named.unwrap_or(TeamId::MIN);
-    // What does not read keeps no outcome from being written down: it would be made again without end.
-    let what = format_args!("webhook {webhook} and how it fares");
-    let endpoint = skip_corrupt(store::find(tx, team, webhook), what)?.flatten();
-    let health = skip_corrupt(tx.get(&WEBHOOK_HEALTH, &(team, webhook)), what)?.flatten().unwrap_or_default();
+    let known = outcomes.iter().map(|outcome| outcome.claimed.team).find(|team| *team != TeamId::MIN);
+    let team = known.unwrap_or(TeamId::MIN);
+    let endpoint = tx.get_valid(&WEBHOOKS, &(team, webhook))?;
+    let health = tx.get_valid(&WEBHOOK_HEALTH, &(team, webhook))?.unwrap_or_default();
     let now_ms = context.now_ms();
-    let mut settling = Settling { tx, context, team, webhook, endpoint, health: health.clone(), now_ms };
-    let mut standing = EndpointChange::Unchanged;
+    let mut settler = OutcomeSettler { tx, context, team, webhook, endpoint, health: health.clone(), now_ms };
+    let mut change = EndpointChange::Unchanged;
     for outcome in outcomes {
-        if settling.settle(outcome)? == EndpointChange::Disabled {
-            standing = EndpointChange::Disabled;
+        if settler.settle(outcome)? == EndpointChange::Disabled {
+            change = EndpointChange::Disabled;
         }
     }
-    // A row of an endpoint that has been deleted would stay for good.
-    if settling.health != health && settling.endpoint.is_some() {
-        tx.put(&WEBHOOK_HEALTH, &(team, webhook), &settling.health)?;
+    // Nothing would delete the health row of a deleted endpoint.
+    if settler.health != health && settler.endpoint.is_some() {
+        tx.put(&WEBHOOK_HEALTH, &(team, webhook), &settler.health)?;
     }
-    Ok(standing)
+    Ok(change)
 }
 
-struct Settling<'a, 't> {
+struct OutcomeSettler<'a, 't> {
     tx: &'a WriteTx<'t>,
     context: &'a Context,
     team: TeamId,
     webhook: WebhookId,
+    /// `None` if the endpoint is deleted or corrupt.
     endpoint: Option<WebhookRow>,
     health: HealthRow,
     now_ms: TimestampMs,
 }
 
-impl Settling<'_, '_> {
+impl OutcomeSettler<'_, '_> {
     fn settle(&mut self, outcome: &DeliveryOutcome) -> Result<EndpointChange, StoreError> {
-        let ClaimedDelivery { team, delivery, due_ms } = outcome.taken;
+        let ClaimedDelivery { team, delivery, due_ms } = outcome.claimed;
         let key = (team, self.webhook, delivery);
         let queue_key = store::queue_key(self.webhook, due_ms, delivery);
-        let row = match &outcome.fate {
+        let row = match &outcome.disposition {
             DeliveryDisposition::Orphaned => None,
-            DeliveryDisposition::Attempted { .. } | DeliveryDisposition::GivenUp(_) => {
-                let row = self.tx.get(&WEBHOOK_DELIVERIES, &key);
-                skip_corrupt(row, format_args!("webhook delivery {delivery}"))?.flatten()
-            }
+            DeliveryDisposition::Attempted { .. }
+            | DeliveryDisposition::NotSent { .. }
+            | DeliveryDisposition::GivenUp(_) => self.tx.get_valid(&WEBHOOK_DELIVERIES, &key)?,
         };
         let Some(row) = row else {
             self.tx.delete(&WEBHOOK_QUEUE, &queue_key)?;
             return Ok(EndpointChange::Unchanged);
         };
-        // Queued anew by a replay meanwhile, which has a place of its own: the request was made for all that.
+        let attempt = self.attempt(&outcome.disposition);
         if row.state != (WebhookDeliveryState::Queued { due_ms }) {
-            if let DeliveryDisposition::Attempted { attempt, answered, erasures } = &outcome.fate {
-                let attempts = with_attempt(row.attempts, self.kept(attempt, *erasures));
-                self.tx.put(&WEBHOOK_DELIVERIES, &key, &DeliveryRow { attempts, ..row })?;
-                if answered.is_success() {
-                    return self.apply_health(DeliveryResult::Delivered);
-                }
+            // A replay has queued the delivery again, with another queue row. The attempt is stored anyway.
+            let Some((attempt, info)) = attempt else { return Ok(EndpointChange::Unchanged) };
+            let attempts = with_attempt(row.attempts, attempt);
+            self.tx.put(&WEBHOOK_DELIVERIES, &key, &DeliveryRow { attempts, ..row })?;
+            if info.is_success() {
+                return self.apply_health(DeliveryResult::Delivered);
             }
             return Ok(EndpointChange::Unchanged);
         }
         self.tx.delete(&WEBHOOK_QUEUE, &queue_key)?;
-        let (row, end) = self.settled(row, &outcome.fate);
+        let (row, result) = match attempt {
+            Some((attempt, info)) => self.after_attempt(row, attempt, info),
+            None => self.given_up(row, &outcome.disposition),
+        };
         store::put_queued(self.tx, key, &row)?;
-        match end {
-            Some(end) => self.apply_health(end),
-            None => Ok(EndpointChange::Unchanged),
+        result.map_or(Ok(EndpointChange::Unchanged), |result| self.apply_health(result))
+    }
+
+    /// Returns the attempt to store, if one was made. Replaces the response if an erasure has changed bodies
+    /// since the body was read: the response can quote it. The erasure itself changes the responses that are
+    /// stored before its last commit to the bodies. A later response is compared here, on the writer's thread,
+    /// on which that commit increments the generation.
+    fn attempt(&self, disposition: &DeliveryDisposition) -> Option<(WebhookAttemptRow, ResponseInfo)> {
+        match disposition {
+            DeliveryDisposition::Attempted { attempt, info, erasure_generation } => {
+                let mut attempt = attempt.clone();
+                let is_erased = *erasure_generation != self.context.event_bus.erasure_generation();
+                if is_erased && !attempt.response.is_empty() {
+                    ERASED.clone_into(&mut attempt.response);
+                }
+                Some((attempt, *info))
+            }
+            DeliveryDisposition::NotSent { at_ms, reason } => {
+                let (id, response) = (self.context.id(), reason.clone());
+                let attempt = WebhookAttemptRow { id, sent_ms: *at_ms, took_ms: 0, status: None, response };
+                Some((attempt, ResponseInfo { status: None, retry_after: None }))
+            }
+            DeliveryDisposition::GivenUp(_) | DeliveryDisposition::Orphaned => None,
         }
     }
 
-    /// Returns the row after its fate, and how the delivery ended when that says something of the
-    /// endpoint.
-    fn settled(&self, row: DeliveryRow, fate: &DeliveryDisposition) -> (DeliveryRow, Option<DeliveryResult>) {
+    /// Returns the row after an attempt, and the result of the delivery if it is complete.
+    fn after_attempt(
+        &self,
+        row: DeliveryRow,
+        attempt: WebhookAttemptRow,
+        info: ResponseInfo,
+    ) -> (DeliveryRow, Option<DeliveryResult>) {
         let at_ms = self.now_ms;
-        let exhausted = |why| WebhookDeliveryState::Exhausted { at_ms, why };
-        match fate {
-            DeliveryDisposition::Attempted { attempt, answered, erasures } => {
-                let attempts = with_attempt(row.attempts, self.kept(attempt, *erasures));
-                let (state, counted, end) = match retry::decide(row.queued_ms, row.counted, *answered, at_ms) {
-                    RetryDecision::Delivered => {
-                        (WebhookDeliveryState::Delivered { at_ms }, row.counted, Some(DeliveryResult::Delivered))
-                    }
-                    RetryDecision::Retry { due_ms, counted } => {
-                        (WebhookDeliveryState::Queued { due_ms }, counted, None)
-                    }
-                    RetryDecision::Exhausted(why) => (exhausted(why), row.counted, Some(DeliveryResult::Exhausted)),
-                };
-                (DeliveryRow { state, counted, attempts, ..row }, end)
+        let (state, counted, result) = match retry::decide(row.queued_ms, row.counted, info, at_ms) {
+            RetryDecision::Delivered => {
+                (WebhookDeliveryState::Delivered { at_ms }, row.counted, Some(DeliveryResult::Delivered))
             }
-            DeliveryDisposition::GivenUp(why) => {
-                // What was disabled or lost meanwhile says nothing of the endpoint, nor what was never tried.
-                let is_in_vain = *why == ExhaustedReason::Expired && !row.attempts.is_empty();
-                let end = is_in_vain.then_some(DeliveryResult::Exhausted);
-                (DeliveryRow { state: exhausted(*why), ..row }, end)
+            RetryDecision::Retry { due_ms, counted } => (WebhookDeliveryState::Queued { due_ms }, counted, None),
+            RetryDecision::Exhausted(why) => {
+                (WebhookDeliveryState::Exhausted { at_ms, why }, row.counted, Some(DeliveryResult::Exhausted))
             }
-            DeliveryDisposition::Orphaned => (row, None),
-        }
+        };
+        let attempts = with_attempt(row.attempts, attempt);
+        (DeliveryRow { state, counted, attempts, ..row }, result)
     }
 
-    /// Returns an attempt as it is kept. An erasure goes through the answers once it has gone through the
-    /// bodies. It finds those that are written down no later than the body they answer is changed; those
-    /// that come after it meet the count here, on the writer's thread, where it is raised with the commit.
-    fn kept(&self, attempt: &WebhookAttemptRow, erasures: u64) -> WebhookAttemptRow {
-        let mut attempt = attempt.clone();
-        if erasures != self.context.event_bus.erasure_generation() && !attempt.response.is_empty() {
-            NOT_KEPT.clone_into(&mut attempt.response);
-        }
-        attempt
+    /// Returns the row of an exhausted delivery, and the result if it counts for the health of the endpoint:
+    /// only an expiry after an attempt does.
+    fn given_up(&self, row: DeliveryRow, disposition: &DeliveryDisposition) -> (DeliveryRow, Option<DeliveryResult>) {
+        let DeliveryDisposition::GivenUp(why) = *disposition else { return (row, None) };
+        let counts = why == ExhaustedReason::Expired && !row.attempts.is_empty();
+        let state = WebhookDeliveryState::Exhausted { at_ms: self.now_ms, why };
+        (DeliveryRow { state, ..row }, counts.then_some(DeliveryResult::Exhausted))
     }
 
-    /// Draws the consequence of a delivery's end.
-    fn apply_health(&mut self, end: DeliveryResult) -> Result<EndpointChange, StoreError> {
-        let consequence = self.health.record(end, self.now_ms);
+    /// Records the result of a delivery in the health of the endpoint. Notifies the owners or disables the
+    /// endpoint if the health requires it.
+    fn apply_health(&mut self, result: DeliveryResult) -> Result<EndpointChange, StoreError> {
+        let action = self.health.record(result, self.now_ms);
         let Some(endpoint) = &mut self.endpoint else { return Ok(EndpointChange::Unchanged) };
         if endpoint.status != WebhookStatus::Enabled {
             return Ok(EndpointChange::Unchanged);
         }
         let (webhook, url) = (self.webhook, endpoint.endpoint.clone());
-        match consequence {
+        match action {
             HealthAction::Nothing => Ok(EndpointChange::Unchanged),
             HealthAction::Failing => {
                 notices::record(self.tx, self.context, self.team, &Notice::WebhookFailing { webhook, endpoint: url })?;
@@ -189,9 +211,9 @@ impl Settling<'_, '_> {
     }
 }
 
-/// Returns the attempts with one more, without the oldest when there are too many.
+/// Appends an attempt. Removes the oldest if there are more than [`ATTEMPTS_MAX`].
 fn with_attempt(mut attempts: Vec<WebhookAttemptRow>, attempt: WebhookAttemptRow) -> Vec<WebhookAttemptRow> {
-    if attempts.len() >= ATTEMPTS_KEPT {
+    if attempts.len() >= ATTEMPTS_MAX {
         attempts.remove(0);
     }
     attempts.push(attempt);

@@ -46,11 +46,11 @@ async fn an_answer_to_a_body_that_was_erased_before_it_is_written_down_is_not_ke
     let (webhook, _) = endpoint(&context, "https://hooks.example.com/").await;
     happen(&context, 2).await;
     fan_out::fan_out_batch(&context, TeamId::MIN, fan_out::BatchSize::Full).await.unwrap();
-    let erasures = context.event_bus.erasure_generation();
+    let erasure_generation = context.event_bus.erasure_generation();
     let outcomes: Vec<DeliveryOutcome> = queued(&context)
         .into_iter()
         .map(|(_, due_ms, delivery)| {
-            let answered = ResponseInfo { status: Some(200), retry_after: None };
+            let info = ResponseInfo { status: Some(200), retry_after: None };
             let attempt = WebhookAttemptRow {
                 id: context.id(),
                 sent_ms: 0,
@@ -58,8 +58,11 @@ async fn an_answer_to_a_body_that_was_erased_before_it_is_written_down_is_not_ke
                 status: Some(200),
                 response: "ok".into(),
             };
-            let taken = ClaimedDelivery { team: TEAM, delivery, due_ms: i64::try_from(due_ms).unwrap() };
-            DeliveryOutcome { taken, fate: DeliveryDisposition::Attempted { attempt, answered, erasures } }
+            let claimed = ClaimedDelivery { team: TEAM, delivery, due_ms: i64::try_from(due_ms).unwrap() };
+            DeliveryOutcome {
+                claimed,
+                disposition: DeliveryDisposition::Attempted { attempt, info, erasure_generation },
+            }
         })
         .collect();
     let settle_one = |number: usize| {

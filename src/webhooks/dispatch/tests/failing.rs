@@ -362,7 +362,7 @@ async fn an_endpoint_that_does_not_read_stops_no_other_and_its_deliveries_climb_
     live.next().await;
     let rows = running.until(|rows| rows.iter().any(|row| row.counted == 1)).await;
     let said = rows.iter().find(|row| row.counted == 1).unwrap();
-    assert!(said.attempts[0].response.contains("could not be read"), "{}", said.attempts[0].response);
+    assert!(said.attempts[0].response.contains("is corrupt"), "{}", said.attempts[0].response);
 }
 
 #[tokio::test]
