@@ -1,41 +1,39 @@
-//! What is said in memory once a fact has been committed: to those who watch live, to the
-//! dispatcher of webhooks, and to the worker of notices.
+//! Notifications in memory after a commit: events for live streams, and wake-ups of the webhook dispatcher and
+//! the notice worker.
 //!
-//! Nothing depends on it. Who was not listening finds in the store whatever there is to find.
+//! Delivery does not depend on them. A receiver that misses a notification finds the data in the store.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use tokio::sync::{Notify, broadcast};
+use tokio::sync::broadcast;
 
 use crate::base::id::{EventId, TeamId};
 use crate::base::sync;
+use crate::base::wakeup::Wakeup;
 
-/// Announcements of its team that a slow listener may lag behind before it loses some: a request that
-/// imports a thousand contacts announces them all at once.
+/// Messages of a team that a slow subscriber can lag behind before it loses some. One request can import a
+/// thousand contacts and publishes their events together.
 const LAG_MAX: usize = 1_024;
 
-/// An event as a webhook delivers it.
+/// An event with the body that webhooks deliver.
 #[derive(Clone, Debug)]
 pub struct PublishedEvent {
-    /// Whose event it is.
     pub team: TeamId,
-    /// The event.
     pub id: EventId,
-    /// The name of its type.
+    /// Name of the event type, such as `email.sent`.
     pub event_type: &'static str,
-    /// `{"type", "created_at", "data"}`.
+    /// JSON: `{"type", "created_at", "data"}`.
     pub body: Arc<str>,
 }
 
-/// What a listener hears.
+/// A message to the subscribers of a team.
 #[derive(Clone, Debug)]
 pub enum BusMessage {
-    /// An event.
     Event(PublishedEvent),
-    /// An erasure has been through the team's events. Whoever keeps any that came before this lets go of
-    /// them: they may hold what was erased.
+    /// An erasure has changed events of the team. A subscriber must drop the events that it received before
+    /// this message: they can contain erased text.
     Erasure,
 }
 
@@ -44,100 +42,87 @@ impl BusMessage {
     /// Returns the body of an event.
     pub(crate) fn body(self) -> Arc<str> {
         match self {
-            Self::Event(announcement) => announcement.body,
-            Self::Erasure => panic!("an erasure was heard, and no event"),
+            Self::Event(event) => event.body,
+            Self::Erasure => panic!("expected an event, received an erasure"),
         }
     }
 }
 
-/// Tells of events. Cheap to clone.
-#[derive(Clone, Debug)]
+/// Publishes events and wakes workers. Cheap to clone.
+#[derive(Clone, Debug, Default)]
 pub struct EventBus(Arc<Channels>);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Channels {
-    /// One for each team that is listened to: nobody is woken by what happens to another team.
+    /// One channel for each team with subscribers, so that an event wakes only those of its team.
     live: Mutex<HashMap<TeamId, broadcast::Sender<BusMessage>>>,
-    outbox: Notify,
-    /// How often an erasure has changed what is delivered of events.
-    erasures: AtomicU64,
-    notices: Notify,
-}
-
-impl Default for EventBus {
-    fn default() -> Self {
-        Self(Arc::new(Channels {
-            live: Mutex::default(),
-            outbox: Notify::new(),
-            erasures: AtomicU64::new(0),
-            notices: Notify::new(),
-        }))
-    }
+    outbox: Wakeup,
+    notices: Wakeup,
+    erasure_generation: AtomicU64,
 }
 
 impl EventBus {
-    /// Listens to every event of a team from here on; a listener that falls behind is told how many it
-    /// lost.
+    /// Subscribes to the events of a team from now on. A subscriber that lags receives the number of lost
+    /// messages.
     pub fn subscribe(&self, team: TeamId) -> broadcast::Receiver<BusMessage> {
         let mut live = self.live();
-        // Channels whose listeners have gone go here: no more are left than there are listeners.
+        // Channels without subscribers are removed here, so that there are never more channels than subscribers.
         live.retain(|_, channel| channel.receiver_count() > 0);
         live.entry(team).or_insert_with(|| broadcast::Sender::new(LAG_MAX)).subscribe()
     }
 
-    /// Returns whether anybody listens to a team's events.
+    /// Returns whether the team has subscribers.
     pub fn has_subscribers(&self, team: TeamId) -> bool {
         self.live().get(&team).is_some_and(|channel| channel.receiver_count() > 0)
     }
 
-    /// Tells those who listen to the team.
-    pub fn publish(&self, announcement: PublishedEvent) {
-        self.say(announcement.team, BusMessage::Event(announcement));
+    /// Publishes an event to the subscribers of its team.
+    pub fn publish(&self, event: PublishedEvent) {
+        self.send(event.team, BusMessage::Event(event));
     }
 
-    /// Says to those who listen to a team that an erasure has been through its events. They hear it after
-    /// every event that came before it.
+    /// Publishes to the subscribers of a team that an erasure has changed its events. They receive the message
+    /// after the events that were published before it.
     pub fn publish_erasure(&self, team: TeamId) {
-        self.say(team, BusMessage::Erasure);
+        self.send(team, BusMessage::Erasure);
     }
 
-    fn say(&self, team: TeamId, what: BusMessage) {
+    fn send(&self, team: TeamId, message: BusMessage) {
         if let Some(channel) = self.live().get(&team) {
-            // Nobody listens any more, and nothing is owed to nobody.
-            let _ = channel.send(what);
+            // An error means that the last subscriber has gone.
+            let _ = channel.send(message);
         }
     }
 
-    /// Says that the outbox of events has something in it.
+    /// Wakes the fan-out, after a commit to the outbox.
     pub fn notify_outbox(&self) {
-        self.0.outbox.notify_one();
+        self.0.outbox.notify();
     }
 
-    /// Says that an erasure has changed what is delivered of events: who holds bodies in memory lets go
-    /// of them. It is said on the writer's thread after the commit, so that a command that comes later
-    /// finds it said.
-    pub fn bump_erasure_generation(&self) {
-        self.0.erasures.fetch_add(1, Ordering::SeqCst);
-    }
-
-    /// Returns how often that was said.
-    pub fn erasure_generation(&self) -> u64 {
-        self.0.erasures.load(Ordering::SeqCst)
-    }
-
-    /// Waits until there may be something in the outbox. One listener hears it.
+    /// Waits until the outbox may contain events. For one worker. Cancel safe.
     pub async fn outbox_notified(&self) {
         self.0.outbox.notified().await;
     }
 
-    /// Says that there is a notice to the owners of a team.
+    /// Wakes the notice worker, after a commit of a notice.
     pub fn notify_notices(&self) {
-        self.0.notices.notify_one();
+        self.0.notices.notify();
     }
 
-    /// Waits until there may be a notice. One listener hears it.
+    /// Waits until there may be a notice. For one worker. Cancel safe.
     pub async fn notices_notified(&self) {
         self.0.notices.notified().await;
+    }
+
+    /// Increments the erasure generation, so that bodies in memory are loaded again before their next use. Runs on
+    /// the writer's thread after the commit of an erasure: later commands see the new generation.
+    pub fn bump_erasure_generation(&self) {
+        self.0.erasure_generation.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Returns the number of erasures that have changed bodies since the process started.
+    pub fn erasure_generation(&self) -> u64 {
+        self.0.erasure_generation.load(Ordering::SeqCst)
     }
 
     fn live(&self) -> MutexGuard<'_, HashMap<TeamId, broadcast::Sender<BusMessage>>> {
@@ -154,12 +139,12 @@ mod tests {
         TeamId::from_bytes([number; 16])
     }
 
-    fn announcement(team: TeamId) -> PublishedEvent {
+    fn event(team: TeamId) -> PublishedEvent {
         PublishedEvent { team, id: Id::MIN, event_type: "email.sent", body: "{}".into() }
     }
 
     #[test]
-    fn a_team_is_heard_for_as_long_as_somebody_listens_to_it() {
+    fn a_team_has_subscribers_until_the_last_one_is_dropped() {
         let event_bus = EventBus::default();
         let first = event_bus.subscribe(team(1));
         let second = event_bus.subscribe(team(1));
@@ -173,17 +158,17 @@ mod tests {
     }
 
     #[test]
-    fn a_listener_hears_its_team_and_keeps_no_other_s_channel() {
-        let announcer = EventBus::default();
-        let mut ours = announcer.subscribe(team(1));
-        let theirs = announcer.subscribe(team(2));
-        announcer.publish(announcement(team(2)));
-        announcer.publish(announcement(team(1)));
+    fn a_subscriber_receives_the_events_of_its_team_and_unused_channels_are_removed() {
+        let event_bus = EventBus::default();
+        let mut ours = event_bus.subscribe(team(1));
+        let theirs = event_bus.subscribe(team(2));
+        event_bus.publish(event(team(2)));
+        event_bus.publish(event(team(1)));
 
         assert_eq!((ours.len(), theirs.len()), (1, 1));
         assert!(matches!(ours.try_recv(), Ok(BusMessage::Event(PublishedEvent { team: of, .. })) if of == team(1)));
         drop(theirs);
-        let _again = announcer.subscribe(team(1));
-        assert_eq!(announcer.live().len(), 1);
+        let _again = event_bus.subscribe(team(1));
+        assert_eq!(event_bus.live().len(), 1);
     }
 }

@@ -8,7 +8,9 @@
 //! - [`clock`]: the current time;
 //! - [`random`]: random bytes and jitter;
 //! - [`signature`]: Standard Webhooks signatures;
-//! - [`blocking`]: blocking work on the thread pool.
+//! - [`blocking`]: blocking work on the thread pool;
+//! - [`sync`]: locks that ignore poisoning;
+//! - [`wakeup`]: wake-ups of workers whose work is in a table.
 
 pub mod address;
 pub mod blocking;
@@ -20,3 +22,4 @@ pub mod patch;
 pub mod random;
 pub mod signature;
 pub mod sync;
+pub mod wakeup;
