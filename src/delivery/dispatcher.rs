@@ -18,6 +18,7 @@ use super::queue::{Due, DueKey, DuePage, read_due};
 use super::transport::{Destination, Servers};
 use super::{sessionless, simulated, worker};
 use crate::base::clock::TimestampMs;
+use crate::base::wakeup::PendingWakeup;
 use crate::dns::Freshness;
 use crate::store::StoreError;
 
@@ -99,7 +100,7 @@ impl Dispatcher {
             let wait = self.time_until_load();
             tokio::select! {
                 () = self.stop.cancelled() => return Ok(()),
-                () = self.engine.notifier.notified() => self.process_notifications().await?,
+                pending = self.engine.notifier.notified() => self.process_notifications(pending).await?,
                 Some(finished) = self.lookups.join_next_with_id() => self.lookup_finished(finished),
                 () = tokio::time::sleep(wait) => self.load().await?,
                 _ = reconcile.tick() => {
@@ -113,11 +114,10 @@ impl Dispatcher {
 
     /// Adds the groups of the notifications. Loads from the table if a notification requires it, or
     /// if due groups had been left there.
-    async fn process_notifications(&mut self) -> Result<(), StoreError> {
-        let pending = self.engine.notifier.take();
+    async fn process_notifications(&mut self, pending: PendingWakeup<Due>) -> Result<(), StoreError> {
         let now_ms = self.engine.context.now_ms();
         let mut rescan = pending.rescan;
-        for due in pending.due {
+        for due in pending.hints {
             if !self.engine.lanes().has_capacity_for(1) {
                 // The group is in the table. The next load finds it.
                 (rescan, self.more) = (true, true);

@@ -42,7 +42,7 @@ impl DueKey {
 }
 
 /// The fields of a queued recipient group that the dispatcher and the lanes need.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Due {
     pub(crate) key: DueKey,
     /// The recipients' domain.
