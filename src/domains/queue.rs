@@ -4,11 +4,10 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-use tokio::sync::Notify;
-
 use crate::base::clock::TimestampMs;
 use crate::base::id::{DomainId, TeamId};
 use crate::base::sync;
+use crate::base::wakeup::Wakeup;
 
 /// Maximum number of queued domains. Further domains are checked by a sweep.
 const QUEUE_MAX: usize = 1_024;
@@ -17,7 +16,7 @@ const QUEUE_MAX: usize = 1_024;
 #[derive(Debug, Default)]
 pub(super) struct CheckQueue {
     due_times: Mutex<HashMap<(TeamId, DomainId), TimestampMs>>,
-    added: Notify,
+    added: Wakeup,
 }
 
 impl CheckQueue {
@@ -31,7 +30,7 @@ impl CheckQueue {
         let due = due_times.entry((team, id)).or_insert(due_ms);
         *due = due_ms.min(*due);
         drop(due_times);
-        self.added.notify_one();
+        self.added.notify();
     }
 
     /// Removes and returns the domain with the earliest due time; `None` if no domain is due.

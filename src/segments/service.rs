@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::error::{CountError, CreateSegmentError, DeleteSegmentError, SegmentPageError, UpdateSegmentError};
@@ -12,6 +11,7 @@ use super::scan::{ScanLimit, SegmentRule};
 use super::store::{self, SegmentRow};
 use crate::base::id::{ContactId, SegmentId, TeamId};
 use crate::base::patch::Patch;
+use crate::base::wakeup::Wakeup;
 use crate::contacts::ContactRow;
 use crate::context::Context;
 use crate::store::page::{Page, PageError, PageQuery, is_full, page};
@@ -24,7 +24,7 @@ pub struct Segments {
     context: Context,
     reader: SegmentReader,
     /// Notified when a deleted segment has members left.
-    deleted: Arc<Notify>,
+    deleted: Arc<Wakeup>,
 }
 
 impl Segments {
@@ -141,7 +141,7 @@ impl Segments {
                 tx.delete(&SEGMENTS, &(team, id))?;
                 if store::remove_members(tx, team, id)? {
                     let deleted = Arc::clone(&deleted);
-                    tx.after_commit(move || deleted.notify_one());
+                    tx.after_commit(move || deleted.notify());
                 }
                 Ok(())
             })

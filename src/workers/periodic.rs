@@ -3,9 +3,10 @@
 use std::future::Future;
 use std::time::Duration;
 
-use tokio::sync::Notify;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
+
+use crate::base::wakeup::Wakeup;
 
 /// Calls `work` immediately and then every `period` until `stop`. The stop drops a running call, so that
 /// each step of `work` must leave the store consistent.
@@ -35,7 +36,7 @@ where
 ///
 /// # Errors
 /// The first error of `work`.
-pub async fn after_each<F, E>(notify: &Notify, stop: CancellationToken, work: impl Fn() -> F) -> Result<(), E>
+pub async fn after_each<F, E>(wakeup: &Wakeup, stop: CancellationToken, work: impl Fn() -> F) -> Result<(), E>
 where
     F: Future<Output = Result<(), E>>,
 {
@@ -46,7 +47,7 @@ where
         }
         tokio::select! {
             () = stop.cancelled() => return Ok(()),
-            () = notify.notified() => {}
+            _ = wakeup.notified() => {}
         }
     }
 }
