@@ -1,8 +1,8 @@
 //! The use cases of deliveries: show them and what was tried, make one again, send a test.
 
+use super::dispatch::DispatchNotifier;
 use super::error::{DeliveryError, ReplayError, TestWebhookError};
 use super::model::{Delivery, DeliveryStatus, DeliveryWithPayload, WebhookStatus};
-use super::notifier::DispatchNotifier;
 use super::service::Webhooks;
 use super::store::{self, DeliveryRow, WebhookAttemptRow, WebhookDeliveryState};
 use crate::base::id::{EventId, TeamId, WebhookAttemptId, WebhookDeliveryId, WebhookId};
@@ -25,14 +25,14 @@ impl Webhooks {
         webhook: WebhookId,
         query: PageQuery<WebhookDeliveryId>,
     ) -> Result<Page<Delivery>, DeliveryError> {
-        let bell = self.bell.clone();
+        let notifier = self.notifier.clone();
         self.context
             .store
             .read(move |tx| {
                 if !tx.contains(&WEBHOOKS, &(team, webhook))? {
                     return Err(DeliveryError::UnknownWebhook);
                 }
-                let show = |id, row: &DeliveryRow| Ok(Some(delivery(id, row, &bell)));
+                let show = |id, row: &DeliveryRow| Ok(Some(delivery(id, row, &notifier)));
                 Ok(page_under(tx, &WEBHOOK_DELIVERIES, team, webhook, query, |id, row| show(id, &row.decode()?))?)
             })
             .await
@@ -48,13 +48,13 @@ impl Webhooks {
         webhook: WebhookId,
         id: WebhookDeliveryId,
     ) -> Result<DeliveryWithPayload, DeliveryError> {
-        let bell = self.bell.clone();
+        let notifier = self.notifier.clone();
         self.context
             .store
             .read(move |tx| {
                 let row = find(tx, team, webhook, id)?;
                 let message = events::message(tx, team, row.event)?;
-                let delivery = delivery(id, &row, &bell);
+                let delivery = delivery(id, &row, &notifier);
                 Ok(DeliveryWithPayload { delivery, payload: message.map(|message| message.body) })
             })
             .await
@@ -87,7 +87,7 @@ impl Webhooks {
     /// # Errors
     /// [`ReplayError`].
     pub async fn replay(&self, team: TeamId, webhook: WebhookId, id: WebhookDeliveryId) -> Result<(), ReplayError> {
-        let (bell, context) = (self.bell.clone(), self.context.clone());
+        let (notifier, context) = (self.notifier.clone(), self.context.clone());
         self.context
             .store
             .write(move |tx| {
@@ -106,7 +106,7 @@ impl Webhooks {
                 let state = WebhookDeliveryState::Queued { due_ms: now_ms };
                 let row = DeliveryRow { queued_ms: now_ms, activation: endpoint.activation, counted: 0, state, ..row };
                 store::put_queued(tx, (team, webhook, id), &row)?;
-                notify_queued(tx, &bell, webhook);
+                notify_queued(tx, &notifier, webhook);
                 Ok(())
             })
             .await
@@ -123,7 +123,7 @@ impl Webhooks {
         webhook: WebhookId,
         wanted: Option<EventType>,
     ) -> Result<Delivery, TestWebhookError> {
-        let (bell, context) = (self.bell.clone(), self.context.clone());
+        let (notifier, context) = (self.notifier.clone(), self.context.clone());
         let (event, id): (EventId, WebhookDeliveryId) = (self.context.id(), self.context.id());
         self.context
             .store
@@ -153,7 +153,7 @@ impl Webhooks {
                     attempts: Vec::new(),
                 };
                 store::put_queued(tx, (team, webhook, id), &row)?;
-                notify_queued(tx, &bell, webhook);
+                notify_queued(tx, &notifier, webhook);
                 let (status, next_attempt_ms) = (DeliveryStatus::Pending, Some(now_ms));
                 Ok(Delivery { id, event_type, at_ms: now_ms, status, next_attempt_ms })
             })
@@ -175,15 +175,15 @@ fn find(
 }
 
 /// Tells the dispatcher of a delivery once it is durable; the endpoint itself is as it was.
-fn notify_queued(tx: &WriteTx<'_>, bell: &DispatchNotifier, webhook: WebhookId) {
-    let bell = bell.clone();
-    tx.after_commit(move || bell.deliveries_queued([webhook]));
+fn notify_queued(tx: &WriteTx<'_>, notifier: &DispatchNotifier, webhook: WebhookId) {
+    let notifier = notifier.clone();
+    tx.after_commit(move || notifier.deliveries_queued([webhook]));
 }
 
-fn delivery(id: WebhookDeliveryId, row: &DeliveryRow, bell: &DispatchNotifier) -> Delivery {
+fn delivery(id: WebhookDeliveryId, row: &DeliveryRow, notifier: &DispatchNotifier) -> Delivery {
     let DeliveryRow { event: _, event_type, at_ms, queued_ms: _, activation: _, state, counted: _, attempts: _ } = row;
     let (status, next_attempt_ms) = match state {
-        WebhookDeliveryState::Queued { .. } if bell.is_attempting(id) => (DeliveryStatus::Attempting, None),
+        WebhookDeliveryState::Queued { .. } if notifier.is_attempting(id) => (DeliveryStatus::Attempting, None),
         WebhookDeliveryState::Queued { due_ms } => (DeliveryStatus::Pending, Some(*due_ms)),
         WebhookDeliveryState::Delivered { at_ms: _ } => (DeliveryStatus::Success, None),
         WebhookDeliveryState::Exhausted { at_ms: _, why: _ } => (DeliveryStatus::Failed, None),

@@ -1,19 +1,22 @@
-//! Webhooks: endpoints of customers that hear of events, and the deliveries to them.
+//! Webhook endpoints of customers, and the deliveries of events to them.
 //!
-//! An endpoint is made enabled. What happens is written down for it in the transaction of the event
-//! (`events::outbox`), becomes a delivery of its own, and is posted to it until it answers 2xx or the
-//! schedule is used up. Twenty deliveries that end in vain, one after the other, disable it; it hears
-//! of nothing until somebody enables it again, and of nothing that happened meanwhile.
+//! Data flow: an event is stored in the outbox in its own transaction (`events::outbox`). The fan-out creates
+//! one delivery for each subscribed endpoint. The lane of the endpoint sends the delivery until the endpoint
+//! answers 2xx or the retry schedule ends. After twenty exhausted deliveries without a success in between,
+//! the endpoint is disabled. A disabled endpoint receives nothing, also not the events of that time after it
+//! is enabled again.
 //!
-//! `model.rs` an endpoint and its rules; `store.rs` the rows and reads; `service.rs` and `error.rs` the
-//! use cases; `deliveries.rs` showing deliveries, replaying them and sending tests; `api/` the
-//! endpoints; `retry.rs` what an attempt means for its delivery; `health.rs` how an endpoint fares;
-//! `dispatch/` posting what is queued; `notifier.rs` how that is woken; `removal.rs` what a deleted endpoint
-//! leaves; `retention.rs` how long deliveries are kept; `erase.rs` taking addresses out of them.
+//! Files: `model.rs` (endpoints and deliveries as values), `store.rs` (rows and reads), `service.rs` and
+//! `error.rs` (use cases of endpoints), `deliveries.rs` (use cases of deliveries), `api/` (handlers),
+//! `retry.rs` (retry schedule), `health.rs` (health of an endpoint), `dispatch/` (fan-out and lanes),
+//! `removal.rs` (deliveries of deleted endpoints), `retention.rs` (deletion of old deliveries), `erase.rs`
+//! (erasure of addresses).
 //!
-//! Invariants: a delivery and its place in the queue are written together and end together; an outcome
-//! and what follows from it (the next attempt, the health of the endpoint, its being disabled) are one
-//! transaction; what an endpoint answers is text to be shown and nothing else.
+//! Invariants:
+//! - A queued delivery and its queue row are stored in one transaction, and leave the queue in one.
+//! - The outcome of an attempt is stored in one transaction with the next attempt, the health of the endpoint
+//!   and its disabling.
+//! - The response of an endpoint is stored as text to show. Only its status and `Retry-After` cause actions.
 
 pub mod api;
 
@@ -23,7 +26,6 @@ mod erase;
 mod error;
 mod health;
 mod model;
-mod notifier;
 mod removal;
 mod retention;
 mod retry;
@@ -32,7 +34,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub use dispatch::{DispatchSettings, WebhookDispatcher};
+pub use dispatch::{DispatchNotifier, DispatchSettings, WebhookDispatcher};
 pub(crate) use erase::{DeliveryKey, erase_delivery, match_deliveries};
 pub use error::{
     CreateWebhookError, DeliveryError, ReplayError, RotateSecretError, TestWebhookError, UpdateWebhookError,
@@ -41,7 +43,6 @@ pub use model::{
     Delivery, DeliveryStatus, DeliveryWithPayload, NewWebhook, OVERLAP_HOURS_DEFAULT, OVERLAP_HOURS_MAX, Rotation,
     RotationResult, StatusChange, SubscribedEvents, WEBHOOKS_MAX, Webhook, WebhookChanges, WebhookStatus,
 };
-pub use notifier::DispatchNotifier;
 pub use retention::purge;
 pub use service::Webhooks;
 pub use store::{

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use tokio::sync::Notify;
-
+use super::dispatch::DispatchNotifier;
 use super::error::{CreateWebhookError, RotateSecretError, UpdateWebhookError};
 use super::model::{NewWebhook, Rotation, RotationResult, Webhook, WebhookChanges, WebhookStatus};
-use super::notifier::DispatchNotifier;
 use super::removal;
 use super::store::{self, HealthRow, PreviousSecretRow, WebhookRow};
 use crate::base::id::{TeamId, WebhookId};
 use crate::base::signature::WebhookSecret;
+use crate::base::wakeup::Wakeup;
 use crate::context::Context;
 use crate::events;
 use crate::http_client::UrlPolicy;
@@ -23,22 +22,22 @@ const HOUR_MS: i64 = 60 * 60 * 1_000;
 /// The webhooks of the instance.
 pub struct Webhooks {
     pub(super) context: Context,
-    pub(super) bell: DispatchNotifier,
+    pub(super) notifier: DispatchNotifier,
     policy: UrlPolicy,
     /// Rung when an endpoint was deleted that has deliveries left.
-    pub(super) deleted: Arc<Notify>,
+    pub(super) deleted: Arc<Wakeup>,
 }
 
 impl Webhooks {
     /// Returns the webhooks of the instance that `context` belongs to. Changes ring `notifier`; `policy`
     /// says which URLs an endpoint may have.
-    pub fn new(context: Context, bell: DispatchNotifier, policy: UrlPolicy) -> Self {
-        Self { context, bell, policy, deleted: Arc::default() }
+    pub fn new(context: Context, notifier: DispatchNotifier, policy: UrlPolicy) -> Self {
+        Self { context, notifier, policy, deleted: Arc::default() }
     }
 
     /// Returns what the dispatcher is woken by.
     pub fn notifier(&self) -> DispatchNotifier {
-        self.bell.clone()
+        self.notifier.clone()
     }
 
     /// Returns which URLs an endpoint may have.
@@ -66,7 +65,7 @@ impl Webhooks {
             secret: store::seal_secret(&self.context.keyring, id, secret.reveal()),
             previous: None,
         };
-        let bell = self.bell.clone();
+        let notifier = self.notifier.clone();
         self.context
             .store
             .write(move |tx| {
@@ -75,7 +74,7 @@ impl Webhooks {
                 }
                 tx.put(&WEBHOOKS, &(team, id), &row)?;
                 events::subscribe(tx, team, (id, row.activation), row.subscription.types())?;
-                notify_after_commit(tx, &bell, id);
+                notify_after_commit(tx, &notifier, id);
                 Ok(())
             })
             .await?;
@@ -118,7 +117,7 @@ impl Webhooks {
     /// # Errors
     /// [`UpdateWebhookError`].
     pub async fn update(&self, team: TeamId, id: WebhookId, changes: WebhookChanges) -> Result<(), UpdateWebhookError> {
-        let bell = self.bell.clone();
+        let notifier = self.notifier.clone();
         self.context
             .store
             .write(move |tx| {
@@ -137,7 +136,7 @@ impl Webhooks {
                 } else {
                     events::unsubscribe(tx, team, id)?;
                 }
-                notify_after_commit(tx, &bell, id);
+                notify_after_commit(tx, &notifier, id);
                 Ok(())
             })
             .await
@@ -157,7 +156,7 @@ impl Webhooks {
         let Rotation { overlap_hours, secret } = rotation;
         let secret = secret.unwrap_or_else(WebhookSecret::generate);
         let sealed = store::seal_secret(&self.context.keyring, id, secret.reveal());
-        let (bell, now_ms) = (self.bell.clone(), self.context.now_ms());
+        let (notifier, now_ms) = (self.notifier.clone(), self.context.now_ms());
         let previous_expires_ms = (overlap_hours > 0).then(|| now_ms + i64::from(overlap_hours) * HOUR_MS);
         self.context
             .store
@@ -166,7 +165,7 @@ impl Webhooks {
                 let before = std::mem::replace(&mut row.secret, sealed.clone());
                 row.previous = previous_expires_ms.map(|expires_ms| PreviousSecretRow { secret: before, expires_ms });
                 tx.put(&WEBHOOKS, &(team, id), &row)?;
-                notify_after_commit(tx, &bell, id);
+                notify_after_commit(tx, &notifier, id);
                 Ok::<_, RotateSecretError>(())
             })
             .await?;
@@ -179,7 +178,7 @@ impl Webhooks {
     /// # Errors
     /// [`StoreError`].
     pub async fn delete(&self, team: TeamId, id: WebhookId) -> Result<bool, StoreError> {
-        let (bell, deleted) = (self.bell.clone(), Arc::clone(&self.deleted));
+        let (notifier, deleted) = (self.notifier.clone(), Arc::clone(&self.deleted));
         self.context
             .store
             .write(move |tx| {
@@ -190,9 +189,9 @@ impl Webhooks {
                 events::unsubscribe(tx, team, id)?;
                 if removal::remove_rows(tx, team, id)? {
                     let deleted = Arc::clone(&deleted);
-                    tx.after_commit(move || deleted.notify_one());
+                    tx.after_commit(move || deleted.notify());
                 }
-                notify_after_commit(tx, &bell, id);
+                notify_after_commit(tx, &notifier, id);
                 Ok(true)
             })
             .await
@@ -201,9 +200,9 @@ impl Webhooks {
 
 /// Rings once the transaction is durable and before its command is answered, whether or not its
 /// caller still waits.
-pub(super) fn notify_after_commit(tx: &WriteTx<'_>, bell: &DispatchNotifier, webhook: WebhookId) {
-    let bell = bell.clone();
-    tx.after_commit(move || bell.endpoint_changed(webhook));
+pub(super) fn notify_after_commit(tx: &WriteTx<'_>, notifier: &DispatchNotifier, webhook: WebhookId) {
+    let notifier = notifier.clone();
+    tx.after_commit(move || notifier.endpoint_changed(webhook));
 }
 
 /// Forgets how an endpoint fared, but not when its owners were told of it: that stays once a day.

@@ -1,25 +1,41 @@
-//! From the outbox of events to the queues of endpoints.
+//! Fan-out: moves events from the outbox to the delivery queues of their endpoints.
+//!
+//! [`LaneCapacity`] limits it: while no subscribed endpoint has free capacity, batches are small and have
+//! pauses between them, so that other commands get the writer.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+
+use super::dispatcher::RECONCILE_EVERY;
+use super::lane::{HELD_MAX, LaneContext};
 use crate::base::id::{TeamId, WebhookId};
+use crate::base::wakeup::Wakeup;
 use crate::context::Context;
 use crate::events::{self, OutboxEntry};
 use crate::store::{Reads as _, StoreError, WriteTx};
 use crate::tables::WEBHOOKS;
 use crate::webhooks::store::{self, DeliveryRow, ExhaustedReason, WebhookDeliveryState};
 
-/// How much is queued in one commit.
+/// Bytes that a batch writes, about. The writer commits a batch alone, so that no accept waits for two.
+const BATCH_BYTES: usize = 1 << 20;
+/// Pause between batches while every subscribed endpoint is saturated.
+const SATURATED_PAUSE: Duration = Duration::from_millis(50);
+
+/// Number of deliveries of one commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BatchSize {
-    /// As much as an accept can wait for: somebody can take it up.
+    /// 1,000 deliveries: the longest commit that accepts can wait for.
     Full,
-    /// So little that no accept notices: nobody can take it up yet.
+    /// 125 deliveries: a commit short enough not to delay accepts. Used while all endpoints are saturated.
     Small,
 }
 
 impl BatchSize {
-    /// Returns the deliveries of a step, about.
+    /// Returns the number of deliveries, about: the last event may exceed it.
     const fn deliveries_max(self) -> usize {
         match self {
             Self::Full => 1_000,
@@ -28,48 +44,148 @@ impl BatchSize {
     }
 }
 
-/// Bytes that a step writes, about: the writer takes it alone, so that no accept waits for two.
-const STEP_BYTES: usize = 1 << 20;
+/// Free capacity of the lanes: the number of deliveries that each can still load, at most [`HELD_MAX`]. Cheap to
+/// clone.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LaneCapacity(Arc<CapacityInner>);
 
-/// What a step brought.
+#[derive(Debug, Default)]
+struct CapacityInner {
+    /// Free capacity of each lane. An endpoint without a lane has all of it.
+    free: Mutex<HashMap<WebhookId, Arc<AtomicUsize>>>,
+    /// Notified when a saturated lane gets free capacity.
+    freed: Wakeup,
+}
+
+impl LaneCapacity {
+    /// Adds the lane of an endpoint, until the guard is dropped. An endpoint has one lane at a time.
+    pub(super) fn register(&self, webhook: WebhookId) -> CapacityGuard {
+        let free = Arc::new(AtomicUsize::new(HELD_MAX));
+        self.lanes().insert(webhook, Arc::clone(&free));
+        CapacityGuard { capacity: self.clone(), webhook, free }
+    }
+
+    /// Returns the free capacity of endpoints together.
+    pub(super) fn free<'w>(&self, webhooks: impl IntoIterator<Item = &'w WebhookId>) -> usize {
+        let lanes = self.lanes();
+        let free = |webhook| lanes.get(webhook).map_or(HELD_MAX, |free| free.load(Ordering::SeqCst));
+        webhooks.into_iter().map(free).sum()
+    }
+
+    /// Waits until a saturated lane gets free capacity. Cancel safe.
+    pub(super) async fn freed(&self) {
+        self.0.freed.notified().await;
+    }
+
+    fn lanes(&self) -> MutexGuard<'_, HashMap<WebhookId, Arc<AtomicUsize>>> {
+        self.0.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The capacity of one lane. Removes it on drop.
+#[derive(Debug)]
+pub(super) struct CapacityGuard {
+    capacity: LaneCapacity,
+    webhook: WebhookId,
+    free: Arc<AtomicUsize>,
+}
+
+impl CapacityGuard {
+    /// Sets the free capacity of the lane; 0 if it is saturated.
+    pub(super) fn set(&self, free: usize) {
+        if self.free.swap(free, Ordering::SeqCst) == 0 && free > 0 {
+            self.capacity.0.freed.notify();
+        }
+    }
+}
+
+impl Drop for CapacityGuard {
+    fn drop(&mut self) {
+        self.capacity.lanes().remove(&self.webhook);
+        self.set(HELD_MAX);
+    }
+}
+
+/// Result of a batch.
 #[derive(Debug)]
 pub(super) struct FanOutResult {
-    /// The endpoints that something was queued for.
+    /// Endpoints with new deliveries.
     pub(super) webhooks: BTreeSet<WebhookId>,
-    /// Every endpoint of the teams that had a turn: what is behind in their outbox may be for any of them.
+    /// All enabled endpoints of the teams in the batch: their later events can be for any of them.
     pub(super) subscribers: BTreeSet<WebhookId>,
-    /// The team that had its turn last.
-    pub(super) last: TeamId,
-    /// Whether the outbox is empty.
-    pub(super) is_all: bool,
+    /// Last team of the batch. The next batch starts with the team after it.
+    pub(super) last_team: TeamId,
+    pub(super) is_outbox_empty: bool,
 }
 
-/// Queues a delivery for each endpoint that hears of the oldest events in the outbox, of the team after
-/// `last_team` and of those after it.
+/// Moves events to the delivery queues until the stop. Runs without pause while any subscribed endpoint has free
+/// capacity.
+///
+/// # Errors
+/// [`StoreError`] if the outbox cannot be read or a batch cannot be stored.
+pub(super) async fn run(lanes: &LaneContext, stop: CancellationToken) -> Result<(), StoreError> {
+    let (mut last_team, mut size) = (TeamId::MIN, BatchSize::Full);
+    loop {
+        let result = tokio::select! {
+            () = stop.cancelled() => return Ok(()),
+            result = fan_out_batch(&lanes.context, last_team, size) => result?,
+        };
+        last_team = result.last_team;
+        let is_saturated = !result.subscribers.is_empty() && lanes.capacity.free(&result.subscribers) == 0;
+        size = if is_saturated { BatchSize::Small } else { BatchSize::Full };
+        lanes.notifier.deliveries_queued(result.webhooks);
+        // Under a low rate of events, the outbox is empty after every batch, and the pause gathers events.
+        if is_saturated {
+            tokio::select! {
+                () = stop.cancelled() => return Ok(()),
+                () = lanes.capacity.freed() => size = BatchSize::Full,
+                () = tokio::time::sleep(SATURATED_PAUSE) => {}
+            }
+        }
+        if result.is_outbox_empty {
+            tokio::select! {
+                () = stop.cancelled() => return Ok(()),
+                () = lanes.context.event_bus.outbox_notified() => {}
+                () = tokio::time::sleep(RECONCILE_EVERY) => {}
+            }
+        }
+    }
+}
+
+/// Queues a delivery for each subscribed endpoint of the oldest events in the outbox, round-robin over the teams
+/// from the one after `last_team`.
+///
+/// # Errors
+/// [`StoreError`].
 pub(super) async fn fan_out_batch(
     context: &Context,
-    last: TeamId,
-    stride: BatchSize,
+    last_team: TeamId,
+    size: BatchSize,
 ) -> Result<FanOutResult, StoreError> {
-    let fanning = context.clone();
-    context.store.write_bulk_sized(STEP_BYTES, move |tx| fan_out(tx, &fanning, last, stride)).await
+    let writing = context.clone();
+    context.store.write_bulk_sized(BATCH_BYTES, move |tx| fan_out(tx, &writing, last_team, size)).await
 }
 
-fn fan_out(tx: &WriteTx<'_>, context: &Context, last: TeamId, stride: BatchSize) -> Result<FanOutResult, StoreError> {
-    let departed = events::take_batch(tx, last, stride.deliveries_max())?;
-    let (mut webhooks, mut present) = (BTreeSet::new(), HashMap::new());
-    let teams: BTreeSet<TeamId> = departed.events.iter().map(|outgoing| outgoing.team).collect();
+fn fan_out(
+    tx: &WriteTx<'_>,
+    context: &Context,
+    last_team: TeamId,
+    size: BatchSize,
+) -> Result<FanOutResult, StoreError> {
+    let batch = events::take_batch(tx, last_team, size.deliveries_max())?;
+    let (mut webhooks, mut enabled) = (BTreeSet::new(), HashMap::new());
+    let teams: BTreeSet<TeamId> = batch.events.iter().map(|entry| entry.team).collect();
     for team in teams {
-        present.extend(events::enabled_endpoints(tx, team)?);
+        enabled.extend(events::enabled_endpoints(tx, team)?);
     }
-    for OutboxEntry { team, event, row } in departed.events {
-        for (webhook, term) in row.endpoints {
-            let hears = present.get(&webhook) == Some(&term);
-            if !hears && !tx.contains(&WEBHOOKS, &(team, webhook))? {
-                // It has been deleted.
+    for OutboxEntry { team, event, row } in batch.events {
+        for (webhook, activation) in row.endpoints {
+            let is_enabled = enabled.get(&webhook) == Some(&activation);
+            let is_deleted = !is_enabled && !tx.contains(&WEBHOOKS, &(team, webhook))?;
+            if is_deleted {
                 continue;
             }
-            let state = if hears {
+            let state = if is_enabled {
                 webhooks.insert(webhook);
                 WebhookDeliveryState::Queued { due_ms: row.queued_ms }
             } else {
@@ -80,7 +196,7 @@ fn fan_out(tx: &WriteTx<'_>, context: &Context, last: TeamId, stride: BatchSize)
                 event_type: row.event_type,
                 at_ms: row.at_ms,
                 queued_ms: row.queued_ms,
-                activation: term,
+                activation,
                 state,
                 counted: 0,
                 attempts: Vec::new(),
@@ -90,8 +206,39 @@ fn fan_out(tx: &WriteTx<'_>, context: &Context, last: TeamId, stride: BatchSize)
     }
     Ok(FanOutResult {
         webhooks,
-        subscribers: present.into_keys().collect(),
-        last: departed.last_team,
-        is_all: departed.is_outbox_empty,
+        subscribers: enabled.into_keys().collect(),
+        last_team: batch.last_team,
+        is_outbox_empty: batch.is_outbox_empty,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::id::Id;
+
+    async fn freed(capacity: &LaneCapacity) {
+        tokio::time::timeout(Duration::from_secs(20), capacity.freed()).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn free_capacity_is_the_sum_of_the_lanes_and_a_saturated_lane_notifies_when_it_gets_some() {
+        let capacity = LaneCapacity::default();
+        let (one, other): (WebhookId, WebhookId) = (Id::MIN, Id::MAX);
+        let (first, second) = (capacity.register(one), capacity.register(other));
+        assert_eq!(capacity.free(&[one, other]), 2 * HELD_MAX);
+
+        first.set(0);
+        second.set(7);
+        assert_eq!((capacity.free(&[one]), capacity.free(&[one, other])), (0, 7));
+        second.set(0);
+        assert_eq!(capacity.free(&[one, other]), 0);
+
+        second.set(1);
+        freed(&capacity).await;
+        assert_eq!(capacity.free(&[one, other]), 1);
+        drop(first);
+        freed(&capacity).await;
+        assert_eq!(capacity.free(&[one]), HELD_MAX);
+    }
 }

@@ -1,24 +1,28 @@
-//! The dispatcher: posts what is queued, endpoint by endpoint.
+//! The dispatcher: sends queued deliveries, endpoint by endpoint.
 //!
-//! What was written down for endpoints in the transaction of an event lies in the outbox. `fan_out.rs`
-//! makes deliveries of it, many in one commit. Each endpoint with something in its queue has a lane of
-//! its own (`lane/`), so that one that hangs keeps nobody else waiting, as long as there are not
-//! hundreds of them: all lanes share the places for requests under way. A lane loads a page of due
-//! deliveries (`page.rs`), sends up to [`IN_FLIGHT`] at once (`request.rs`), and stores all outcomes that
-//! have accumulated in one commit (`settle.rs`). `lane/machine.rs` decides, without I/O.
-//! `dispatcher.rs` starts lanes, wakes them, and looks at all queues once a minute, whatever the bells
-//! said.
+//! Data flow: `fan_out.rs` moves events from the outbox to the delivery queues, many in one commit. Each
+//! endpoint with a queue has a lane, so that an endpoint that does not answer delays no other. All lanes
+//! share the permits for requests in flight. A lane loads a page of due deliveries, sends up to
+//! [`IN_FLIGHT`] at once, and stores all outcomes that have accumulated in one commit.
+//!
+//! Files, in the order of one delivery: `fan_out.rs`, `dispatcher.rs` (starts and wakes lanes), `lane/mod.rs`
+//! (executes the commands of the machine), `lane/machine.rs` (decides, without I/O), `page.rs` (loads due
+//! deliveries), `request.rs` (sends one request), `settle.rs` (stores outcomes). `backlog.rs` scans all queues
+//! for the dispatcher, once a minute, and notifies owners of overdue deliveries.
 //!
 //! Invariants:
-//! - a delivery leaves the queue in the transaction that says what became of it: a kill between an
-//!   answer and that commit repeats the request with the same `webhook-id`, and loses nothing;
-//! - deliveries of an endpoint are taken up in the order of their due times;
-//! - a request is signed with the secrets in force when it begins, in this process at once after the
-//!   change of them has been answered;
-//! - what an endpoint answered to a body that has been erased since is not kept;
-//! - nothing is sent to an endpoint that is disabled, nor what was queued in an earlier term of it;
-//! - what fails in one lane is logged and tried again; it never stops another lane or the process.
+//! - A delivery leaves the queue in the transaction that stores its outcome. After a kill between the response
+//!   and that commit, the request is repeated with the same `webhook-id`.
+//! - The deliveries of an endpoint start in the order of their due times.
+//! - A request is signed with the secrets that are valid when it starts. In this process, a rotation applies
+//!   to every request that starts after the response to the rotation.
+//! - A response to a body that an erasure has changed since is not stored.
+//! - Nothing is sent to a disabled endpoint, and no delivery from an earlier activation.
+//! - A failure in one lane is logged and retried. It stops neither another lane nor the process.
+//! - A lane holds a bounded number of deliveries in memory. The fan-out slows down while the lanes of all
+//!   subscribed endpoints are full.
 
+mod backlog;
 mod dispatcher;
 mod fan_out;
 mod lane;
@@ -28,14 +32,14 @@ mod settle;
 #[cfg(test)]
 mod tests;
 
-pub use dispatcher::WebhookDispatcher;
+pub use dispatcher::{DispatchNotifier, WebhookDispatcher};
 
-/// Requests to one endpoint at once.
+/// Requests in flight to one endpoint.
 const IN_FLIGHT: usize = 8;
 
-/// How deliveries are made.
+/// Settings of the dispatcher.
 #[derive(Clone, Copy, Debug)]
 pub struct DispatchSettings {
-    /// Requests that may begin in a second, for each endpoint; 0 is no limit.
+    /// Requests to each endpoint that may start in a second; 0 is no limit.
     pub per_second: u32,
 }

@@ -17,6 +17,8 @@ use crate::webhooks::{ExhaustedReason, retry};
 
 /// Outcomes that may wait for a commit. With more, no request starts and no page is loaded.
 const UNSETTLED_MAX: usize = 512;
+/// Deliveries that a lane holds: those of one load, and those that wait for a commit, without their bodies.
+pub(in crate::webhooks::dispatch) const HELD_MAX: usize = UNSETTLED_MAX + PAGE_ROWS;
 /// Lifetime of a lane without work, and of its connections.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Longest time without an event: due times use the wall clock, which can be set.
@@ -124,9 +126,10 @@ impl LaneMachine {
         Self { pacer: RequestPacer::new(per_second), needs_reload: true, ..Self::default() }
     }
 
-    /// Returns whether the endpoint has more due deliveries than the lane can load, or is in cooldown.
-    pub(super) fn is_saturated(&self) -> bool {
-        self.is_saturated
+    /// Returns the number of deliveries that the lane can still load: 0 if the endpoint has more due deliveries than
+    /// the lane can load or is in cooldown, else at least 1 and at most [`HELD_MAX`].
+    pub(super) fn capacity(&self) -> usize {
+        if self.is_saturated { 0 } else { HELD_MAX.saturating_sub(self.held.len()).max(1) }
     }
 
     /// Takes the outcomes that no commit contains yet.

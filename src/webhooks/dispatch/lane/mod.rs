@@ -9,22 +9,25 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{self, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tracing::error;
 
 use self::machine::{Generations, LaneCommand, LaneEvent, LaneInput, LaneMachine};
+use super::dispatcher::{DispatchNotifier, LaneRegistration};
+use super::fan_out::{CapacityGuard, LaneCapacity};
 use super::page::{self, ClaimedDelivery, DueDeliveries, EndpointSnapshot, LoadRequest, ReadyDelivery};
 use super::settle::{DeliveryOutcome, EndpointChange, settle};
 use super::{DispatchSettings, request};
 use crate::base::clock::monotonic;
-use crate::base::id::{WebhookDeliveryId, WebhookId};
+use crate::base::id::WebhookId;
+use crate::base::wakeup::Wakeup;
 use crate::context::Context;
 use crate::http_client::{Client, HttpSession};
 use crate::store::StoreError;
-use crate::webhooks::DispatchNotifier;
-use crate::webhooks::notifier::LaneRegistration;
+
+pub(super) use machine::HELD_MAX;
 
 mod machine;
 #[cfg(test)]
@@ -44,6 +47,7 @@ pub(super) struct LaneContext {
     pub(super) notifier: DispatchNotifier,
     pub(super) client: Client,
     pub(super) settings: DispatchSettings,
+    pub(super) capacity: LaneCapacity,
     /// Permits for requests in flight, over all endpoints.
     pub(super) permits: Arc<Semaphore>,
 }
@@ -59,8 +63,9 @@ struct FinishedRequest {
 pub(super) struct Lane {
     shared: LaneContext,
     webhook: WebhookId,
-    wake: Arc<Notify>,
+    wakeup: Arc<Wakeup>,
     registration: LaneRegistration,
+    capacity: CapacityGuard,
     machine: LaneMachine,
     requests: JoinSet<FinishedRequest>,
     /// The delivery of each request in flight.
@@ -75,11 +80,12 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    pub(super) fn new(shared: LaneContext, webhook: WebhookId, wake: Arc<Notify>) -> Self {
+    pub(super) fn new(shared: LaneContext, webhook: WebhookId, wakeup: Arc<Wakeup>) -> Self {
         Self {
             webhook,
-            wake,
+            wakeup,
             registration: shared.notifier.register_lane(webhook),
+            capacity: shared.capacity.register(webhook),
             machine: LaneMachine::new(shared.settings.per_second),
             requests: JoinSet::new(),
             claimed: HashMap::new(),
@@ -102,7 +108,7 @@ impl Lane {
                 }
                 self.execute(command);
             }
-            self.registration.set_saturated(self.machine.is_saturated());
+            self.capacity.set(self.machine.capacity());
             let wake_in = self.machine.wake_in(self.input());
             let event = tokio::select! {
                 () = stop.cancelled() => break,
@@ -118,7 +124,7 @@ impl Lane {
                     let page = logged(webhook, page, "could not load the queue of a webhook");
                     LaneEvent::PageLoaded(page.map(Box::new))
                 }
-                () = self.wake.notified() => LaneEvent::Notified,
+                _ = self.wakeup.notified() => LaneEvent::Notified,
                 () = tokio::time::sleep(wake_in) => LaneEvent::TimedOut,
             };
             self.machine.handle(event, self.input());
@@ -171,15 +177,16 @@ impl Lane {
                 Some(Box::pin(async move { permits.acquire_owned().await.expect("the semaphore is never closed") }));
         }
     }
+
     fn send(&mut self, endpoint: Arc<EndpointSnapshot>, delivery: ReadyDelivery) {
-        let Some(permit) = self.permit.take() else { return };
+        let permit = self.permit.take().expect("the machine sends after it has acquired a permit");
         self.sessions.retain(|session| *session.url() == endpoint.url);
-        let kept = self.sessions.pop();
-        let mut session = kept.unwrap_or_else(|| self.shared.client.session(endpoint.url.clone()));
+        let unused = self.sessions.pop();
+        let mut session = unused.unwrap_or_else(|| self.shared.client.session(endpoint.url.clone()));
         let (context, claimed, sent_ms) = (self.shared.context.clone(), delivery.claimed, self.shared.context.now_ms());
-        let attempt = AttemptGuard::new(self.shared.notifier.clone(), claimed.delivery);
+        let guard = self.shared.notifier.attempt_started(claimed.delivery);
         let task = self.requests.spawn(async move {
-            let (_permit, _attempt) = (permit, attempt);
+            let (_permit, _guard) = (permit, guard);
             let outcome = request::send(&context, &mut session, &endpoint, delivery, sent_ms).await;
             FinishedRequest { outcome, session }
         });
@@ -236,29 +243,10 @@ async fn commit(
     store.write_bulk_sized(bytes, move |tx| settle(tx, &context, webhook, &outcomes)).await
 }
 
-/// Waits for a future, and forever if there is none. Cancel safe.
+/// Waits for the future, or forever if it is `None`. Then sets it to `None`. Cancel safe.
 async fn requested<T>(future: &mut Option<LaneFuture<T>>) -> T {
     let Some(running) = future else { return std::future::pending().await };
     let output = running.await;
     *future = None;
     output
-}
-
-/// Marks a delivery as in flight until the guard is dropped.
-struct AttemptGuard {
-    notifier: DispatchNotifier,
-    delivery: WebhookDeliveryId,
-}
-
-impl AttemptGuard {
-    fn new(notifier: DispatchNotifier, delivery: WebhookDeliveryId) -> Self {
-        notifier.attempt_started(delivery);
-        Self { notifier, delivery }
-    }
-}
-
-impl Drop for AttemptGuard {
-    fn drop(&mut self) {
-        self.notifier.attempt_finished(self.delivery);
-    }
 }

@@ -184,9 +184,9 @@ async fn a_leisurely_step_queues_little_and_a_brisk_one_much() {
     happen(&context, 1_400).await;
 
     let first = fan_out::fan_out_batch(&context, TeamId::MIN, fan_out::BatchSize::Small).await.unwrap();
-    assert_eq!((deliveries(&context).len(), first.is_all), (125, false));
-    let second = fan_out::fan_out_batch(&context, first.last, fan_out::BatchSize::Full).await.unwrap();
-    assert_eq!((deliveries(&context).len(), second.is_all), (1_125, false));
-    let third = fan_out::fan_out_batch(&context, second.last, fan_out::BatchSize::Full).await.unwrap();
-    assert_eq!((deliveries(&context).len(), third.is_all), (1_400, true));
+    assert_eq!((deliveries(&context).len(), first.is_outbox_empty), (125, false));
+    let second = fan_out::fan_out_batch(&context, first.last_team, fan_out::BatchSize::Full).await.unwrap();
+    assert_eq!((deliveries(&context).len(), second.is_outbox_empty), (1_125, false));
+    let third = fan_out::fan_out_batch(&context, second.last_team, fan_out::BatchSize::Full).await.unwrap();
+    assert_eq!((deliveries(&context).len(), third.is_outbox_empty), (1_400, true));
 }
