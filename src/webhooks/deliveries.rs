@@ -1,4 +1,4 @@
-//! The use cases of deliveries: show them and what was tried, make one again, send a test.
+//! Use cases of deliveries: list and read them and their attempts, replay one, send a test.
 
 use super::dispatch::DispatchNotifier;
 use super::error::{DeliveryError, ReplayError, TestWebhookError};
@@ -11,7 +11,7 @@ use crate::store::page::{Page, PageQuery, page_of, page_under};
 use crate::store::{Reads, WriteTx};
 use crate::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
 
-/// What a test tells of, where the caller does not say and the endpoint hears of it.
+/// Event type of a test if the request names none and the endpoint subscribes to it.
 const TEST_TYPE: EventType = EventType::EmailDelivered;
 
 impl Webhooks {
@@ -38,7 +38,7 @@ impl Webhooks {
             .await
     }
 
-    /// Returns a delivery with what is delivered.
+    /// Returns a delivery with its event message.
     ///
     /// # Errors
     /// [`DeliveryError`].
@@ -60,7 +60,7 @@ impl Webhooks {
             .await
     }
 
-    /// Returns a page of the requests that carried a delivery, newest first.
+    /// Returns a page of the attempts of a delivery, newest first.
     ///
     /// # Errors
     /// [`DeliveryError`].
@@ -81,8 +81,7 @@ impl Webhooks {
             .await
     }
 
-    /// Makes a delivery again, at once and with the schedule before it: the endpoint sees the same
-    /// message once more, under the same id.
+    /// Queues a delivery again under the same id, due immediately and with a new retry schedule.
     ///
     /// # Errors
     /// [`ReplayError`].
@@ -98,7 +97,7 @@ impl Webhooks {
                     return Err(ReplayError::Disabled);
                 }
                 if events::message(tx, team, row.event)?.is_none() {
-                    return Err(ReplayError::PayloadGone);
+                    return Err(ReplayError::PayloadDeleted);
                 }
                 if let WebhookDeliveryState::Queued { due_ms } = row.state {
                     tx.delete(&WEBHOOK_QUEUE, &store::queue_key(webhook, due_ms, id))?;
@@ -112,8 +111,8 @@ impl Webhooks {
             .await
     }
 
-    /// Queues a sample of an event for one endpoint; of a type the endpoint hears of, unless the caller
-    /// says which.
+    /// Queues a sample event for one endpoint. Without `wanted`, its type is [`TEST_TYPE`] or else the first type
+    /// that the endpoint subscribes to.
     ///
     /// # Errors
     /// [`TestWebhookError`].
@@ -134,8 +133,8 @@ impl Webhooks {
                     return Err(TestWebhookError::Disabled);
                 }
                 let types = endpoint.subscription.types();
-                let usual = || if types.contains(TEST_TYPE) { Some(TEST_TYPE) } else { types.iter().next() };
-                let event_type = wanted.or_else(usual).unwrap_or(TEST_TYPE);
+                let default = || if types.contains(TEST_TYPE) { Some(TEST_TYPE) } else { types.iter().next() };
+                let event_type = wanted.or_else(default).unwrap_or(TEST_TYPE);
                 if !types.contains(event_type) {
                     return Err(TestWebhookError::NotSubscribed(event_type));
                 }
@@ -167,14 +166,14 @@ fn find(
     webhook: WebhookId,
     id: WebhookDeliveryId,
 ) -> Result<DeliveryRow, DeliveryError> {
-    // What a deleted endpoint has left is nobody's.
+    // Deliveries of a deleted endpoint can still be stored.
     if !tx.contains(&WEBHOOKS, &(team, webhook))? {
         return Err(DeliveryError::UnknownWebhook);
     }
     tx.get(&WEBHOOK_DELIVERIES, &(team, webhook, id))?.ok_or(DeliveryError::UnknownDelivery)
 }
 
-/// Tells the dispatcher of a delivery once it is durable; the endpoint itself is as it was.
+/// Notifies the dispatcher of a queued delivery after the commit. The endpoint itself is unchanged.
 fn notify_queued(tx: &WriteTx<'_>, notifier: &DispatchNotifier, webhook: WebhookId) {
     let notifier = notifier.clone();
     tx.after_commit(move || notifier.deliveries_queued([webhook]));

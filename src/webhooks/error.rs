@@ -1,74 +1,68 @@
-//! Why a use case of webhooks cannot be done.
+//! Errors of the use cases.
 
 use crate::events::EventType;
 use crate::store::page::PageError;
 use crate::store::{StoreError, from_store_error};
 
-/// Why an endpoint cannot be added.
+/// Error of creating an endpoint.
 #[derive(Debug)]
 pub enum CreateWebhookError {
-    /// The team has as many as a team can have.
+    /// The team has [`WEBHOOKS_MAX`](super::WEBHOOKS_MAX) endpoints.
     TooMany,
-    /// The store failed.
     Store(StoreError),
 }
 
-/// Why an endpoint cannot be changed.
+/// Error of updating an endpoint.
 #[derive(Debug)]
 pub enum UpdateWebhookError {
-    /// The team has no endpoint of that id.
+    /// The team has no such endpoint.
     NotFound,
-    /// The store failed.
     Store(StoreError),
 }
 
-/// Why a secret cannot be replaced.
+/// Error of rotating a secret.
 #[derive(Debug)]
 pub enum RotateSecretError {
-    /// The team has no endpoint of that id.
+    /// The team has no such endpoint.
     NotFound,
-    /// The store failed.
     Store(StoreError),
 }
 
-/// Why deliveries cannot be shown.
+/// Error of reading deliveries.
 #[derive(Debug)]
 pub enum DeliveryError {
-    /// The team has no endpoint of that id.
+    /// The team has no such endpoint.
     UnknownWebhook,
-    /// The endpoint has no delivery of that id.
+    /// The endpoint has no such delivery.
     UnknownDelivery,
-    /// The cursor is no item of the list.
+    /// The cursor is not an item of the list.
     UnknownCursor,
-    /// The store failed.
     Store(StoreError),
 }
 
-/// Why a delivery cannot be made again.
+/// Error of replaying a delivery.
 #[derive(Debug)]
 pub enum ReplayError {
-    /// The team has no endpoint of that id.
+    /// The team has no such endpoint.
     UnknownWebhook,
-    /// The endpoint has no delivery of that id.
+    /// The endpoint has no such delivery.
     UnknownDelivery,
-    /// Nothing is delivered to the endpoint.
+    /// The endpoint is disabled.
     Disabled,
-    /// Retention has removed what was delivered.
-    PayloadGone,
-    /// The store failed.
+    /// Retention has deleted the event message.
+    PayloadDeleted,
     Store(StoreError),
 }
 
-/// Why an endpoint cannot be sent a test.
+/// Error of sending a test.
 #[derive(Debug)]
 pub enum TestWebhookError {
-    /// The team has no endpoint of that id.
+    /// The team has no such endpoint.
     NotFound,
-    /// Nothing is delivered to the endpoint.
+    /// The endpoint is disabled.
     Disabled,
-    /// The endpoint does not hear of the type.
+    /// The endpoint is not subscribed to the type.
     NotSubscribed(EventType),
-    /// The store failed.
     Store(StoreError),
 }
 

@@ -1,42 +1,41 @@
-//! How an endpoint fares, and what follows from it. Pure.
+//! Health of an endpoint: its recent delivery results and their consequences. Pure.
 
 use super::store::HealthRow;
 use crate::base::clock::{DAY_MS, TimestampMs};
 
-/// Deliveries in a row that end in vain before the endpoint is disabled.
+/// Consecutive exhausted deliveries after which the endpoint is disabled.
 const DISABLED_AFTER: u32 = 20;
-/// Deliveries that have ended last, all of them in vain, of which the owners are told; once a day at most.
+/// Number of most recent deliveries that must all be exhausted before the owners are notified. At most one notice a
+/// day.
 const FAILING_AFTER: u8 = 10;
-/// The bits of the last ten.
-const LAST_TEN: u16 = (1 << FAILING_AFTER) - 1;
+/// Bit mask of the results that the row stores.
+const RECENT_MASK: u16 = (1 << FAILING_AFTER) - 1;
 
-/// How a delivery ended.
+/// Result of a complete delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DeliveryResult {
     /// The endpoint answered 2xx.
     Delivered,
-    /// In vain.
     Exhausted,
 }
 
-/// What follows for the endpoint.
+/// Consequence for the endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HealthAction {
-    /// Nothing.
     Nothing,
-    /// The owners are told that its deliveries fail.
+    /// The owners are notified that deliveries fail.
     Failing,
-    /// It is disabled, and the owners are told.
+    /// The endpoint is disabled, and the owners are notified.
     Disabled,
 }
 
 impl HealthRow {
-    /// Takes the end of a delivery into account.
-    pub(super) fn record(&mut self, end: DeliveryResult, now_ms: TimestampMs) -> HealthAction {
-        let in_vain = end == DeliveryResult::Exhausted;
-        self.recent_failures = (self.recent_failures << 1 | u16::from(in_vain)) & LAST_TEN;
+    /// Records the result of a delivery.
+    pub(super) fn record(&mut self, result: DeliveryResult, now_ms: TimestampMs) -> HealthAction {
+        let is_exhausted = result == DeliveryResult::Exhausted;
+        self.recent_failures = (self.recent_failures << 1 | u16::from(is_exhausted)) & RECENT_MASK;
         self.recent_count = (self.recent_count + 1).min(FAILING_AFTER);
-        if !in_vain {
+        if !is_exhausted {
             self.consecutive_failures = 0;
             return HealthAction::Nothing;
         }
@@ -44,8 +43,8 @@ impl HealthRow {
         if self.consecutive_failures >= DISABLED_AFTER {
             return HealthAction::Disabled;
         }
-        let is_failing = self.recent_count == FAILING_AFTER && self.recent_failures == LAST_TEN;
-        if is_failing && self.failing_notified_ms.is_none_or(|told_ms| now_ms - told_ms >= DAY_MS) {
+        let is_failing = self.recent_count == FAILING_AFTER && self.recent_failures == RECENT_MASK;
+        if is_failing && self.failing_notified_ms.is_none_or(|notified_ms| now_ms - notified_ms >= DAY_MS) {
             self.failing_notified_ms = Some(now_ms);
             return HealthAction::Failing;
         }
@@ -60,23 +59,23 @@ mod tests {
     const NOW_MS: TimestampMs = 1_700_000_000_000;
 
     #[test]
-    fn ten_in_vain_are_told_once_and_twenty_disable() {
+    fn ten_exhausted_deliveries_notify_once_and_twenty_disable() {
         let mut health = HealthRow::default();
 
-        let followed: Vec<HealthAction> = (0..20).map(|_| health.record(DeliveryResult::Exhausted, NOW_MS)).collect();
+        let actions: Vec<HealthAction> = (0..20).map(|_| health.record(DeliveryResult::Exhausted, NOW_MS)).collect();
 
-        for (number, consequence) in (1..).zip(followed) {
+        for (number, action) in (1..).zip(actions) {
             let expected = match number {
                 10 => HealthAction::Failing,
                 20 => HealthAction::Disabled,
                 _ => HealthAction::Nothing,
             };
-            assert_eq!(consequence, expected, "{number}");
+            assert_eq!(action, expected, "{number}");
         }
     }
 
     #[test]
-    fn one_delivery_that_arrives_begins_the_count_anew() {
+    fn one_success_resets_the_count() {
         let mut health = HealthRow::default();
         (0..19).for_each(|_| {
             health.record(DeliveryResult::Exhausted, NOW_MS);
@@ -84,37 +83,37 @@ mod tests {
 
         assert_eq!(health.record(DeliveryResult::Delivered, NOW_MS), HealthAction::Nothing);
 
-        let followed: Vec<HealthAction> = (0..19).map(|_| health.record(DeliveryResult::Exhausted, NOW_MS)).collect();
-        assert!(!followed.contains(&HealthAction::Disabled));
+        let actions: Vec<HealthAction> = (0..19).map(|_| health.record(DeliveryResult::Exhausted, NOW_MS)).collect();
+        assert!(!actions.contains(&HealthAction::Disabled));
     }
 
     #[test]
-    fn an_endpoint_that_fails_again_and_again_is_told_of_once_a_day() {
+    fn owners_of_a_failing_endpoint_are_notified_once_a_day() {
         let mut health = HealthRow::default();
-        let mut told_ms = Vec::new();
+        let mut notices_ms = Vec::new();
         for hour in 0..72 {
             let now_ms = NOW_MS + hour * DAY_MS / 24;
             for _ in 0..15 {
                 if health.record(DeliveryResult::Exhausted, now_ms) == HealthAction::Failing {
-                    told_ms.push(now_ms - NOW_MS);
+                    notices_ms.push(now_ms - NOW_MS);
                 }
             }
             health.record(DeliveryResult::Delivered, now_ms);
         }
 
-        assert_eq!(told_ms, [0, DAY_MS, 2 * DAY_MS]);
+        assert_eq!(notices_ms, [0, DAY_MS, 2 * DAY_MS]);
     }
 
     #[test]
-    fn an_endpoint_that_fares_well_stands_still() {
+    fn the_health_of_a_working_endpoint_does_not_change() {
         let mut health = HealthRow::default();
         (0..10).for_each(|_| {
             health.record(DeliveryResult::Delivered, NOW_MS);
         });
-        let settled = health.clone();
+        let before = health.clone();
 
         health.record(DeliveryResult::Delivered, NOW_MS);
 
-        assert_eq!(health, settled, "no row has to be written");
+        assert_eq!(health, before, "no row has to be written");
     }
 }

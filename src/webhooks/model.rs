@@ -1,4 +1,4 @@
-//! What an endpoint is. Pure.
+//! Endpoints and deliveries as values. Pure.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,25 +8,23 @@ use crate::base::signature::WebhookSecret;
 use crate::events::{EventType, EventTypes};
 use crate::http_client::CustomerUrl;
 
-/// Endpoints of one team.
+/// Maximum number of endpoints of a team.
 pub const WEBHOOKS_MAX: usize = 200;
-/// The longest time that a secret signs after it has been rotated out, in hours.
+/// Longest overlap, in hours: the time that the previous secret signs after a rotation.
 pub const OVERLAP_HOURS_MAX: u8 = 72;
-/// How long it signs when the caller does not say, in hours.
+/// Overlap in hours if the request contains none.
 pub const OVERLAP_HOURS_DEFAULT: u8 = 24;
 
-/// What an endpoint hears of.
+/// Event types that an endpoint subscribes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SubscribedEvents {
-    /// Every type but those that have to be named, those added later too.
+    /// Every type of [`EventTypes::all`], including types of later versions.
     All,
-    /// These types.
     Named(EventTypes),
 }
 
 impl SubscribedEvents {
-    /// Returns the types.
     pub fn types(self) -> EventTypes {
         match self {
             Self::All => EventTypes::all(),
@@ -35,20 +33,19 @@ impl SubscribedEvents {
     }
 }
 
-/// Whether anything is delivered to an endpoint.
+/// Status of an endpoint. Events are delivered to enabled endpoints only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WebhookStatus {
-    /// Events are delivered.
     Enabled,
-    /// Nothing is delivered: the team said so.
+    /// Disabled by the team.
     Disabled,
-    /// Nothing is delivered: too many deliveries ended in vain.
+    /// Disabled after too many exhausted deliveries.
     AutoDisabled,
 }
 
 impl WebhookStatus {
-    /// Returns the word the API uses.
+    /// Returns the value of the API field.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Enabled => "enabled",
@@ -60,53 +57,42 @@ impl WebhookStatus {
 /// An endpoint, without its secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Webhook {
-    /// Its id.
     pub id: WebhookId,
-    /// Where events are posted to.
+    /// URL that receives the events.
     pub endpoint: String,
-    /// What it hears of.
     pub subscription: SubscribedEvents,
-    /// Whether anything is delivered.
     pub status: WebhookStatus,
-    /// When it was made.
     pub created_ms: TimestampMs,
-    /// When the secret before the present one stops signing; none when there is one secret.
+    /// Time at which the previous secret stops signing; `None` if only the current secret signs.
     pub previous_secret_expires_ms: Option<TimestampMs>,
 }
 
-/// What a new endpoint is made of.
+/// An endpoint to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewWebhook {
-    /// Where events are posted to.
     pub endpoint: CustomerUrl,
-    /// What it hears of.
     pub subscription: SubscribedEvents,
-    /// What signs; one is generated when there is none.
+    /// Signing secret; `None` to generate it.
     pub secret: Option<WebhookSecret>,
 }
 
-/// What an update changes.
+/// Changes of an endpoint; `None` leaves a field unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WebhookChanges {
-    /// Where events are posted to.
     pub endpoint: Option<CustomerUrl>,
-    /// What it hears of.
     pub subscription: Option<SubscribedEvents>,
-    /// Whether anything is delivered.
-    pub switch: Option<StatusChange>,
+    pub status: Option<StatusChange>,
 }
 
-/// What a team does with an endpoint. Whether it was the team that disabled it makes no difference.
+/// A change of the status by the team. It does not depend on who disabled the endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatusChange {
-    /// Has events delivered.
     Enable,
-    /// Has nothing delivered.
     Disable,
 }
 
 impl StatusChange {
-    /// Reads the word the API uses.
+    /// Parses the value of the API field.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
             "enabled" => Some(Self::Enable),
@@ -115,7 +101,7 @@ impl StatusChange {
         }
     }
 
-    /// Returns what becomes of a status.
+    /// Returns the status after the change.
     pub(super) const fn applied_to(self, status: WebhookStatus) -> WebhookStatus {
         match (self, status) {
             (Self::Enable, _) => WebhookStatus::Enabled,
@@ -125,39 +111,39 @@ impl StatusChange {
     }
 }
 
-/// How a secret is replaced.
+/// A replacement of the signing secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rotation {
-    /// How long the present secret goes on signing; not at all when 0.
+    /// Time that the current secret continues to sign; 0 for none.
     pub overlap_hours: u8,
-    /// What signs from here on; it is generated when there is none.
+    /// New signing secret; `None` to generate it.
     pub secret: Option<WebhookSecret>,
 }
 
-/// A secret that has been replaced.
+/// The result of a rotation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RotationResult {
-    /// What signs from here on.
+    /// New signing secret.
     pub secret: WebhookSecret,
-    /// When the one before stops signing; none when it has.
+    /// Time at which the previous secret stops signing; `None` if it has stopped.
     pub previous_expires_ms: Option<TimestampMs>,
 }
 
-/// How far a delivery has come, in the words of the API.
+/// Status of a delivery, as the API shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeliveryStatus {
-    /// In the queue.
+    /// Queued.
     Pending,
-    /// A request that carries it is under way.
+    /// A request is in flight.
     Attempting,
     /// The endpoint answered 2xx.
     Success,
-    /// Given up.
+    /// Exhausted.
     Failed,
 }
 
 impl DeliveryStatus {
-    /// Returns the word the API uses.
+    /// Returns the value of the API field.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -171,24 +157,21 @@ impl DeliveryStatus {
 /// The delivery of one event to one endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// Its id, which the endpoint sees with every attempt.
+    /// Id in the `webhook-id` header of every attempt.
     pub id: WebhookDeliveryId,
-    /// The event's type.
     pub event_type: EventType,
-    /// When the event happened.
+    /// Time of the event.
     pub at_ms: TimestampMs,
-    /// How far it has come.
     pub status: DeliveryStatus,
-    /// When it is tried next; none when it is not, or is being tried.
+    /// Time of the next attempt; `None` if none is planned or a request is in flight.
     pub next_attempt_ms: Option<TimestampMs>,
 }
 
-/// A delivery with what is delivered.
+/// A delivery with its event message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeliveryWithPayload {
-    /// The delivery.
     pub delivery: Delivery,
-    /// The body of its requests; none once retention has removed it.
+    /// Body of its requests; `None` if retention has deleted it.
     pub payload: Option<String>,
 }
 
@@ -197,10 +180,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_switch_does_not_change_who_disabled_an_endpoint() {
+    fn a_status_change_keeps_the_reason_of_a_disabled_endpoint() {
         use WebhookStatus::{AutoDisabled, Disabled, Enabled};
 
-        for (switch, before, after) in [
+        for (change, before, after) in [
             (StatusChange::Enable, Enabled, Enabled),
             (StatusChange::Enable, Disabled, Enabled),
             (StatusChange::Enable, AutoDisabled, Enabled),
@@ -208,12 +191,12 @@ mod tests {
             (StatusChange::Disable, Disabled, Disabled),
             (StatusChange::Disable, AutoDisabled, AutoDisabled),
         ] {
-            assert_eq!(switch.applied_to(before), after, "{switch:?} {before:?}");
+            assert_eq!(change.applied_to(before), after, "{change:?} {before:?}");
         }
     }
 
     #[test]
-    fn the_words_of_a_switch_are_those_of_a_status() {
+    fn a_status_change_is_parsed_from_the_status_in_the_api() {
         assert_eq!(StatusChange::parse(WebhookStatus::Enabled.as_str()), Some(StatusChange::Enable));
         assert_eq!(StatusChange::parse(WebhookStatus::AutoDisabled.as_str()), Some(StatusChange::Disable));
         for text in ["", "Enabled", "auto_disabled", " enabled", "paused"] {

@@ -1,5 +1,5 @@
-//! Deliveries of endpoints that were deleted: a bounded part goes with the endpoint, the rest by a
-//! worker. Nobody reads them in between, because every reader asks for the endpoint first.
+//! Deletes the deliveries of deleted endpoints: a bounded number with the endpoint, the rest in a worker. No
+//! reader finds them in between, because every reader checks the endpoint first.
 
 use std::sync::Arc;
 
@@ -12,49 +12,49 @@ use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, delete_orphans
 use crate::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
 use crate::workers::after_each;
 
-/// Rows of each table removed in one commit: some milliseconds.
+/// Rows of each table that one commit deletes, in some milliseconds.
 pub(super) const ROWS_PER_COMMIT: usize = 500;
 
 impl Webhooks {
-    /// Removes what is left of deleted endpoints, at the start and whenever one leaves something.
+    /// Deletes the rest of deleted endpoints, at the start and after each deletion that leaves rows.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), StoreError> {
-        after_each(&self.deleted, stop, || self.remove_remains()).await
+        after_each(&self.deleted, stop, || self.delete_all_orphans()).await
     }
 
-    async fn remove_remains(&self) -> Result<(), StoreError> {
-        delete_orphans(&self.context.store, &WEBHOOK_DELIVERIES, &WEBHOOKS, remove_rows).await?;
-        let mut passed = None;
+    async fn delete_all_orphans(&self) -> Result<(), StoreError> {
+        delete_orphans(&self.context.store, &WEBHOOK_DELIVERIES, &WEBHOOKS, delete_rows).await?;
+        let mut after = None;
         loop {
-            match self.context.store.read(move |tx| first_orphan_in_queue(tx, passed)).await? {
+            match self.context.store.read(move |tx| first_orphan_in_queue(tx, after)).await? {
                 Some(OrphanInQueue::Endpoint(team, webhook)) => {
-                    self.remove_all(team, webhook).await?;
-                    passed = Some(webhook);
+                    self.delete_rows(team, webhook).await?;
+                    after = Some(webhook);
                 }
-                Some(OrphanInQueue::Unreadable(place)) => {
-                    let remove = move |tx: &WriteTx<'_>| tx.delete(&WEBHOOK_QUEUE, &place);
-                    self.context.store.write_bulk::<_, StoreError>(remove).await?;
+                Some(OrphanInQueue::Corrupt(key)) => {
+                    let delete = move |tx: &WriteTx<'_>| tx.delete(&WEBHOOK_QUEUE, &key);
+                    self.context.store.write_bulk::<_, StoreError>(delete).await?;
                 }
                 None => return Ok(()),
             }
         }
     }
 
-    async fn remove_all(&self, team: TeamId, webhook: WebhookId) -> Result<(), StoreError> {
-        let remove = move |tx: &WriteTx<'_>| remove_rows(tx, team, webhook);
-        while self.context.store.write_bulk::<_, StoreError>(remove).await? {}
+    async fn delete_rows(&self, team: TeamId, webhook: WebhookId) -> Result<(), StoreError> {
+        let delete = move |tx: &WriteTx<'_>| delete_rows(tx, team, webhook);
+        while self.context.store.write_bulk::<_, StoreError>(delete).await? {}
         Ok(())
     }
 }
 
-/// Removes up to [`ROWS_PER_COMMIT`] deliveries of an endpoint and places of its queue; returns whether
-/// any may be left.
+/// Deletes up to [`ROWS_PER_COMMIT`] deliveries and as many queue rows of an endpoint. Returns whether more may be
+/// left.
 ///
 /// # Errors
 /// [`StoreError`].
-pub(super) fn remove_rows(tx: &WriteTx<'_>, team: TeamId, webhook: WebhookId) -> Result<bool, StoreError> {
+pub(super) fn delete_rows(tx: &WriteTx<'_>, team: TeamId, webhook: WebhookId) -> Result<bool, StoreError> {
     let (from, to) = ((webhook, 0, Id::MIN), (webhook, u64::MAX, Id::MAX));
     let queued = tx.delete_range(&WEBHOOK_QUEUE, &from, &to, ROWS_PER_COMMIT)?;
     let (from, to) = ((team, webhook, Id::MIN), (team, webhook, Id::MAX));
@@ -62,27 +62,27 @@ pub(super) fn remove_rows(tx: &WriteTx<'_>, team: TeamId, webhook: WebhookId) ->
     Ok(queued.max(deliveries) == ROWS_PER_COMMIT)
 }
 
-/// What a place in the queue is left of.
+/// Owner of a queue row without an endpoint.
 enum OrphanInQueue {
-    /// An endpoint that is gone.
+    /// A deleted endpoint.
     Endpoint(TeamId, WebhookId),
-    /// Nobody can tell: it does not read.
-    Unreadable((WebhookId, u64, WebhookDeliveryId)),
+    /// Unknown, because the row is corrupt; the key of the row.
+    Corrupt((WebhookId, u64, WebhookDeliveryId)),
 }
 
-/// Returns the first endpoint after `after` that has places in the queue and no row. The cost is a seek
-/// for each endpoint that is passed over.
+/// Returns the first queue row after those of `after` that has no endpoint. Costs one seek for each endpoint that is
+/// skipped.
 fn first_orphan_in_queue(tx: &impl Reads, after: Option<WebhookId>) -> Result<Option<OrphanInQueue>, StoreError> {
-    let mut passed = after;
+    let mut last = after;
     loop {
-        let from = passed.map_or((Id::MIN, 0, Id::MIN), |webhook| (webhook, u64::MAX, Id::MAX));
+        let from = last.map_or((Id::MIN, 0, Id::MIN), |webhook| (webhook, u64::MAX, Id::MAX));
         let mut found = None;
-        tx.scan(&WEBHOOK_QUEUE, &from, &(Id::MAX, u64::MAX, Id::MAX), Order::Ascending, |place, row| {
-            let (webhook, due_ms, id) = place;
-            if Some(webhook) == passed {
+        tx.scan(&WEBHOOK_QUEUE, &from, &(Id::MAX, u64::MAX, Id::MAX), Order::Ascending, |key, row| {
+            let (webhook, due_ms, id) = key;
+            if Some(webhook) == last {
                 return NEXT;
             }
-            let what = format_args!("the place of delivery {id} to webhook {webhook}, due at {due_ms}");
+            let what = format_args!("queue row of delivery {id} to webhook {webhook}, due at {due_ms}");
             let row = skip_corrupt(row.decode(), what)?;
             let team = match row {
                 Some(QueueRow { team, queued_ms: _ }) => Some(team),
@@ -90,13 +90,13 @@ fn first_orphan_in_queue(tx: &impl Reads, after: Option<WebhookId>) -> Result<Op
             };
             found = Some(match team {
                 Some(team) => OrphanInQueue::Endpoint(team, webhook),
-                None => OrphanInQueue::Unreadable(place),
+                None => OrphanInQueue::Corrupt(key),
             });
             STOP
         })?;
         match found {
             Some(OrphanInQueue::Endpoint(team, webhook)) if tx.contains(&WEBHOOKS, &(team, webhook))? => {
-                passed = Some(webhook);
+                last = Some(webhook);
             }
             found => return Ok(found),
         }

@@ -1,4 +1,4 @@
-//! The use cases of endpoints: add, show, change, replace the secret, remove.
+//! Use cases of endpoints: create, list, read, update, rotate the secret, delete.
 
 use std::sync::Arc;
 
@@ -14,38 +14,37 @@ use crate::context::Context;
 use crate::events;
 use crate::http_client::UrlPolicy;
 use crate::store::page::{Page, PageError, PageQuery, page};
-use crate::store::{Reads as _, StoreError, WriteTx, skip_corrupt};
+use crate::store::{Reads as _, StoreError, WriteTx};
 use crate::tables::{WEBHOOK_HEALTH, WEBHOOKS};
 
 const HOUR_MS: i64 = 60 * 60 * 1_000;
 
-/// The webhooks of the instance.
+/// Use cases of webhook endpoints and their deliveries.
 pub struct Webhooks {
     pub(super) context: Context,
     pub(super) notifier: DispatchNotifier,
     policy: UrlPolicy,
-    /// Rung when an endpoint was deleted that has deliveries left.
+    /// Notified when a deleted endpoint has deliveries left.
     pub(super) deleted: Arc<Wakeup>,
 }
 
 impl Webhooks {
-    /// Returns the webhooks of the instance that `context` belongs to. Changes ring `notifier`; `policy`
-    /// says which URLs an endpoint may have.
+    /// Returns the use cases. They notify `notifier` of changes, and accept the URLs that `policy` allows.
     pub fn new(context: Context, notifier: DispatchNotifier, policy: UrlPolicy) -> Self {
         Self { context, notifier, policy, deleted: Arc::default() }
     }
 
-    /// Returns what the dispatcher is woken by.
+    /// Returns the notifier of the dispatcher.
     pub fn notifier(&self) -> DispatchNotifier {
         self.notifier.clone()
     }
 
-    /// Returns which URLs an endpoint may have.
+    /// Returns the policy for the URLs of endpoints.
     pub fn policy(&self) -> &UrlPolicy {
         &self.policy
     }
 
-    /// Adds an endpoint, enabled; returns its id and the secret that signs.
+    /// Creates an enabled endpoint. Returns its id and its signing secret.
     ///
     /// # Errors
     /// [`CreateWebhookError`].
@@ -93,7 +92,7 @@ impl Webhooks {
             .await
     }
 
-    /// Returns the team's endpoint of that id, and the secret that signs.
+    /// Returns an endpoint with its signing secret; `None` if the team has no such endpoint.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -105,14 +104,14 @@ impl Webhooks {
                 let Some(row) = store::find(tx, team, id)? else { return Ok(None) };
                 let secret = store::open_secret(&keyring, id, &row.secret)?;
                 let secret = WebhookSecret::parse(&secret)
-                    .ok_or_else(|| StoreError::Corrupt(format!("the secret of webhook {id} is none")))?;
+                    .ok_or_else(|| StoreError::Corrupt(format!("the secret of webhook {id} is invalid")))?;
                 Ok(Some((row.webhook(id, now_ms), secret)))
             })
             .await
     }
 
-    /// Changes an endpoint. What waits for one that is disabled is never delivered, and one that is
-    /// enabled again begins anew.
+    /// Changes an endpoint. The queued deliveries of an endpoint that is disabled are never sent. An endpoint
+    /// that is enabled again starts with a new activation and without failures.
     ///
     /// # Errors
     /// [`UpdateWebhookError`].
@@ -142,8 +141,8 @@ impl Webhooks {
             .await
     }
 
-    /// Replaces the secret of an endpoint. The one before signs beside it for the overlap, and a
-    /// secret that was still signing beside that one stops: rotations that race each other chain.
+    /// Replaces the secret of an endpoint. The current secret becomes the previous one and signs during the
+    /// overlap. The secret of an earlier overlap stops signing, so that at most two secrets sign.
     ///
     /// # Errors
     /// [`RotateSecretError`].
@@ -172,8 +171,8 @@ impl Webhooks {
         Ok(RotationResult { secret, previous_expires_ms })
     }
 
-    /// Removes an endpoint; returns whether there was one. Its deliveries are gone for every reader at
-    /// once, and those beyond what one commit removes from the file soon after.
+    /// Deletes an endpoint. Returns `false` if the team has no such endpoint. No reader finds its deliveries
+    /// afterwards. One commit deletes a bounded number of them, and [`Webhooks::run`] deletes the rest.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -187,7 +186,7 @@ impl Webhooks {
                 }
                 tx.delete(&WEBHOOK_HEALTH, &(team, id))?;
                 events::unsubscribe(tx, team, id)?;
-                if removal::remove_rows(tx, team, id)? {
+                if removal::delete_rows(tx, team, id)? {
                     let deleted = Arc::clone(&deleted);
                     tx.after_commit(move || deleted.notify());
                 }
@@ -198,36 +197,27 @@ impl Webhooks {
     }
 }
 
-/// Rings once the transaction is durable and before its command is answered, whether or not its
-/// caller still waits.
+/// Notifies the dispatcher after the commit and before the command returns, even if the caller has gone.
 pub(super) fn notify_after_commit(tx: &WriteTx<'_>, notifier: &DispatchNotifier, webhook: WebhookId) {
     let notifier = notifier.clone();
     tx.after_commit(move || notifier.endpoint_changed(webhook));
 }
 
-/// Forgets how an endpoint fared, but not when its owners were told of it: that stays once a day.
+/// Resets the health of an endpoint. Keeps the times of the last notices, which are sent at most once a day.
 fn reset_health(tx: &WriteTx<'_>, team: TeamId, id: WebhookId) -> Result<(), StoreError> {
-    let health = skip_corrupt(tx.get(&WEBHOOK_HEALTH, &(team, id)), format_args!("how webhook {id} fares"))?;
-    let HealthRow { failing_notified_ms: told_failing_ms, backlog_notified_ms: told_backlog_ms, .. } =
-        health.flatten().unwrap_or_default();
-    if told_failing_ms.or(told_backlog_ms).is_none() {
+    let health = tx.get_valid(&WEBHOOK_HEALTH, &(team, id))?.unwrap_or_default();
+    let HealthRow { failing_notified_ms, backlog_notified_ms, .. } = health;
+    if failing_notified_ms.or(backlog_notified_ms).is_none() {
         return tx.delete(&WEBHOOK_HEALTH, &(team, id)).map(drop);
     }
-    tx.put(
-        &WEBHOOK_HEALTH,
-        &(team, id),
-        &HealthRow {
-            failing_notified_ms: told_failing_ms,
-            backlog_notified_ms: told_backlog_ms,
-            ..HealthRow::default()
-        },
-    )
+    let health = HealthRow { failing_notified_ms, backlog_notified_ms, ..HealthRow::default() };
+    tx.put(&WEBHOOK_HEALTH, &(team, id), &health)
 }
 
-/// Applies an update to a row.
+/// Returns the row after an update.
 fn changed(row: WebhookRow, changes: &WebhookChanges) -> WebhookRow {
-    let WebhookChanges { endpoint, subscription, switch } = changes;
-    let status = switch.map_or(row.status, |switch| switch.applied_to(row.status));
+    let WebhookChanges { endpoint, subscription, status: change } = changes;
+    let status = change.map_or(row.status, |change| change.applied_to(row.status));
     let is_enabled_again = status == WebhookStatus::Enabled && row.status != WebhookStatus::Enabled;
     WebhookRow {
         endpoint: endpoint.as_ref().map_or(row.endpoint, ToString::to_string),

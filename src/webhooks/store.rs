@@ -1,4 +1,4 @@
-//! The rows of endpoints and of the deliveries to them.
+//! Rows of endpoints, deliveries and the delivery queue.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,73 +10,69 @@ use crate::store::{Keyring, NEXT, Order, Reads, Row, StoreError, WriteTx};
 use crate::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
 use crate::teams;
 
-/// An endpoint on disk.
+/// Row of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WebhookRow {
-    /// Where events are posted to.
+    /// URL that receives the events.
     pub endpoint: String,
-    /// What it hears of.
     pub subscription: SubscribedEvents,
-    /// Whether anything is delivered.
     pub status: WebhookStatus,
-    /// Which of the times that it was enabled this is, or was the last.
+    /// Number of times that the endpoint has been enabled again.
     pub activation: Activation,
-    /// The secret that signs, sealed: the text with its prefix.
+    /// Signing secret with its prefix, sealed.
     #[serde(with = "serde_bytes")]
     pub secret: Vec<u8>,
-    /// The secret before it, while both sign.
+    /// Previous secret, which signs during the overlap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<PreviousSecretRow>,
 }
 impl Row for WebhookRow {}
 
-/// A secret that has been rotated out and signs for a while yet.
+/// A secret that was replaced and signs until it expires.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PreviousSecretRow {
-    /// The secret, sealed.
+    /// Sealed.
     #[serde(with = "serde_bytes")]
     pub secret: Vec<u8>,
-    /// When it stops signing.
+    /// Time at which it stops signing.
     pub expires_ms: TimestampMs,
 }
 
-/// How the deliveries to an endpoint have ended of late, on disk.
+/// Row of the recent delivery results of an endpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HealthRow {
-    /// Deliveries that ended in vain since the last that did not.
+    /// Exhausted deliveries since the last success.
     pub consecutive_failures: u32,
-    /// The last ten that ended, the newest in the lowest bit; set for one in vain.
+    /// Results of the last ten complete deliveries as bits, the newest in the lowest. An exhausted delivery is 1.
     pub recent_failures: u16,
-    /// How many have ended, up to ten.
+    /// Number of complete deliveries, at most ten.
     pub recent_count: u8,
-    /// When the owners were last told that deliveries fail.
+    /// Time of the last notice about failed deliveries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing_notified_ms: Option<TimestampMs>,
-    /// When the owners were last told that deliveries wait too long.
+    /// Time of the last notice about a backlog.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog_notified_ms: Option<TimestampMs>,
 }
 impl Row for HealthRow {}
 
-/// A delivery of one event to one endpoint, on disk.
+/// Row of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeliveryRow {
-    /// The event; its body lies under it.
+    /// Event, which is also the key of the event message.
     pub event: EventId,
-    /// The event's type.
     pub event_type: EventType,
-    /// When the event happened.
+    /// Time of the event.
     pub at_ms: TimestampMs,
-    /// When it was queued last: what the schedule and the 24 hours begin at.
+    /// Time of the last queueing: start of the retry schedule and of the 24 hours.
     pub queued_ms: TimestampMs,
-    /// The endpoint's term when it was queued last: it is not delivered in another.
+    /// Activation of the endpoint at the last queueing. The delivery is not sent in another activation.
     pub activation: Activation,
-    /// How far it has come.
     pub state: WebhookDeliveryState,
-    /// Attempts that count against the schedule, since it was queued last.
+    /// Attempts of the retry schedule since the last queueing.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub counted: u8,
-    /// What was tried, oldest first: the last sixteen attempts.
+    /// The last sixteen attempts, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<WebhookAttemptRow>,
 }
@@ -87,71 +83,63 @@ fn is_zero(number: &u8) -> bool {
     *number == 0
 }
 
-/// How far a delivery has come.
+/// State of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WebhookDeliveryState {
-    /// In the queue, under this time.
+    /// The queue contains a row with this due time.
     Queued {
-        /// When it is due.
         due_ms: TimestampMs,
     },
     /// The endpoint answered 2xx.
     Delivered {
-        /// When.
         at_ms: TimestampMs,
     },
-    /// Given up.
     Exhausted {
-        /// When.
         at_ms: TimestampMs,
-        /// Why.
         why: ExhaustedReason,
     },
 }
 
-/// Why a delivery was given up.
+/// Reason of an exhausted delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExhaustedReason {
-    /// Every attempt of the schedule was made.
+    /// All attempts of the retry schedule failed.
     Schedule,
-    /// It was not delivered within 24 hours.
+    /// The delivery was not successful within 24 hours.
     Expired,
-    /// Its endpoint was disabled meanwhile.
+    /// The endpoint was disabled after the event, or deleted.
     Disabled,
-    /// Its body is gone, or does not read.
+    /// The event message is deleted or corrupt.
     PayloadMissing,
 }
 
-/// One request that carried a delivery.
+/// One attempt of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WebhookAttemptRow {
-    /// Its id.
     pub id: WebhookAttemptId,
-    /// When it was sent.
     pub sent_ms: TimestampMs,
-    /// How long it took.
+    /// Duration of the request.
     pub took_ms: u32,
-    /// The status of the answer; none when there was none.
+    /// HTTP status; `None` if there was no response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// The start of the answer's body, or what went wrong.
+    /// Start of the response body, or the error.
     pub response: String,
 }
 
-/// A delivery's place in the queue, on disk.
+/// Row of the delivery queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueRow {
-    /// Whose delivery it is.
     pub team: TeamId,
-    /// When it was queued last.
+    /// Time of the last queueing.
     pub queued_ms: TimestampMs,
 }
 impl Row for QueueRow {}
 
 impl WebhookRow {
-    /// Returns the endpoint at `now_ms`.
+    /// Returns the endpoint as of `now_ms`.
     pub fn webhook(&self, id: WebhookId, now_ms: TimestampMs) -> Webhook {
         let Self { endpoint, subscription, status, activation: _, secret: _, previous } = self;
         let expires_ms = previous.as_ref().map(|previous| previous.expires_ms);
@@ -166,7 +154,7 @@ impl WebhookRow {
     }
 }
 
-/// Returns an endpoint's row.
+/// Returns the row of an endpoint; `None` if the team has no such endpoint.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -174,7 +162,7 @@ pub(super) fn find(tx: &impl Reads, team: TeamId, id: WebhookId) -> Result<Optio
     tx.get(&WEBHOOKS, &(team, id))
 }
 
-/// Returns whose endpoint it is, by asking for it in every team: where nothing else says so.
+/// Returns the team of an endpoint; `None` if there is no such endpoint. Searches all teams: for corrupt rows only.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -200,7 +188,7 @@ pub(super) fn ids(tx: &impl Reads, team: TeamId) -> Result<Vec<WebhookId>, Store
     Ok(ids)
 }
 
-/// Returns whether the team has as many endpoints as a team can have.
+/// Returns whether the team has [`WEBHOOKS_MAX`] endpoints.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -210,25 +198,25 @@ pub(super) fn is_full(tx: &impl Reads, team: TeamId) -> Result<bool, StoreError>
 
 /// Seals a secret for an endpoint.
 pub(super) fn seal_secret(keyring: &Keyring, id: WebhookId, secret: &str) -> Vec<u8> {
-    keyring.seal(&secret_place(id), secret.as_bytes())
+    keyring.seal(&secret_associated_data(id), secret.as_bytes())
 }
 
 /// Opens a secret of an endpoint.
 ///
 /// # Errors
-/// [`StoreError::Corrupt`] when it does not open.
+/// [`StoreError::Corrupt`] if the secret cannot be opened.
 pub(super) fn open_secret(keyring: &Keyring, id: WebhookId, sealed: &[u8]) -> Result<String, StoreError> {
-    let opened = keyring.open_sealed(&secret_place(id), sealed)?;
-    String::from_utf8(opened).map_err(|_| StoreError::Corrupt("a signing secret is no text".into()))
+    let opened = keyring.open_sealed(&secret_associated_data(id), sealed)?;
+    String::from_utf8(opened).map_err(|_| StoreError::Corrupt("a signing secret is not UTF-8".into()))
 }
 
-fn secret_place(id: WebhookId) -> [u8; 17] {
-    let mut place = [b'w'; 17];
-    place[1..].copy_from_slice(id.as_bytes());
-    place
+fn secret_associated_data(id: WebhookId) -> [u8; 17] {
+    let mut data = [b'w'; 17];
+    data[1..].copy_from_slice(id.as_bytes());
+    data
 }
 
-/// Queues a delivery: its row and its place in the queue.
+/// Stores the row of a delivery, and its queue row if it is queued.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -243,7 +231,7 @@ pub(super) fn put_queued(
     tx.put(&WEBHOOK_DELIVERIES, &(team, webhook, id), row)
 }
 
-/// Returns the key of a delivery's place in the queue.
+/// Returns the key of a queue row.
 pub(super) fn queue_key(
     webhook: WebhookId,
     due_ms: TimestampMs,

@@ -1,4 +1,4 @@
-//! The endpoints under `/webhooks/{id}/events`, and `/webhooks/{id}/test`.
+//! Handlers of `/webhooks/{id}/events` and `/webhooks/{id}/test`.
 
 use salvo::Writer;
 use salvo::oapi::endpoint;
@@ -25,7 +25,7 @@ pub async fn list_webhook_events(
     Ok(Json(List::of(page, DeliverySummary::from)))
 }
 
-/// Shows an event of an endpoint with what is delivered.
+/// Returns an event of an endpoint with its payload.
 #[endpoint(tags("Webhooks"))]
 pub async fn get_webhook_event(
     webhooks: State<Webhooks>,
@@ -50,9 +50,9 @@ pub async fn list_webhook_event_attempts(
     Ok(Json(List::of(page, AttemptResponse::from)))
 }
 
-/// Delivers an event to an endpoint once more.
+/// Delivers an event to an endpoint again.
 ///
-/// It goes out at once, with the whole schedule of retries before it and the same `webhook-id`.
+/// The event is sent immediately, with the same `webhook-id` and a new retry schedule.
 #[endpoint(tags("Webhooks"))]
 pub async fn replay_webhook_event(
     webhooks: State<Webhooks>,
@@ -64,9 +64,9 @@ pub async fn replay_webhook_event(
     Ok(Json(DeliveryReference::of(event_id.0)))
 }
 
-/// Sends a sample of an event to an endpoint.
+/// Sends a sample event to an endpoint.
 ///
-/// It has the exact shape of its type and is about nobody.
+/// The sample has the exact fields of its type and sample values.
 #[endpoint(tags("Webhooks"))]
 pub async fn test_webhook(
     webhooks: State<Webhooks>,
@@ -104,9 +104,9 @@ impl From<ReplayError> for ApiError {
             ReplayError::UnknownWebhook => not_found(),
             ReplayError::UnknownDelivery => unknown_delivery(),
             ReplayError::Disabled => disabled(),
-            ReplayError::PayloadGone => {
-                Self::validation("What this event told is not kept any more, so that it cannot be delivered again.")
-            }
+            ReplayError::PayloadDeleted => Self::validation(
+                "The payload of this event has been deleted by retention. The event cannot be replayed.",
+            ),
             ReplayError::Store(error) => error.into(),
         }
     }
@@ -118,7 +118,7 @@ impl From<TestWebhookError> for ApiError {
             TestWebhookError::NotFound => not_found(),
             TestWebhookError::Disabled => disabled(),
             TestWebhookError::NotSubscribed(event_type) => Self::validation(format!(
-                "The webhook endpoint does not hear of `{}`. Give a `type` that is among its `events`, or add it there.",
+                "The webhook endpoint is not subscribed to `{}`. Use a `type` from its `events`, or add the type to them.",
                 event_type.as_str()
             )),
             TestWebhookError::Store(error) => error.into(),

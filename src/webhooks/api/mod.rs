@@ -1,7 +1,7 @@
-//! The endpoints under `/webhooks`.
+//! Handlers of `/webhooks`.
 //!
-//! `request.rs` what is asked; `response.rs` what is answered; `deliveries.rs` the endpoints under an
-//! endpoint's events, and its test.
+//! Files: `request.rs` (request bodies), `response.rs` (response bodies), `deliveries.rs` (handlers of deliveries and
+//! tests).
 
 pub mod deliveries;
 pub(crate) mod request;
@@ -23,9 +23,9 @@ use crate::api_keys::Caller;
 use crate::base::id::{TeamId, WebhookId, resource};
 use crate::http::{ApiError, ApiResult, Body, Created, List, ListQuery, PathId, State};
 
-/// Adds an endpoint that hears of events from here on.
+/// Creates an endpoint that receives events from now on.
 ///
-/// The secret signs what is delivered to it.
+/// The response contains the signing secret.
 #[endpoint(tags("Webhooks"))]
 pub async fn create_webhook(
     webhooks: State<Webhooks>,
@@ -48,7 +48,7 @@ pub async fn list_webhooks(
     Ok(Json(List::of(page, WebhookResponse::from)))
 }
 
-/// Shows an endpoint with its secret.
+/// Returns an endpoint with its signing secret.
 #[endpoint(tags("Webhooks"))]
 pub async fn get_webhook(
     webhooks: State<Webhooks>,
@@ -61,8 +61,8 @@ pub async fn get_webhook(
 
 /// Changes the URL, the events or the status of an endpoint.
 ///
-/// What waits for an endpoint that is disabled is never delivered, nor is what happens until it is
-/// enabled again.
+/// If an endpoint is disabled, its queued events are never delivered, nor are events that occur until it is enabled
+/// again.
 #[endpoint(tags("Webhooks"))]
 pub async fn update_webhook(
     webhooks: State<Webhooks>,
@@ -87,7 +87,7 @@ pub async fn delete_webhook(
 
 /// Replaces the secret of an endpoint.
 ///
-/// The secret before goes on signing for the overlap, so that a receiver verifies with either.
+/// The previous secret signs as well during the overlap, so that a receiver can verify with either.
 #[endpoint(tags("Webhooks"))]
 pub async fn rotate_webhook(
     webhooks: State<Webhooks>,

@@ -1,4 +1,4 @@
-//! Webhook requests: their wire types, and the rules that need no store.
+//! Request bodies, and their validation without the store.
 
 use salvo::oapi::ToSchema;
 use serde::Deserialize;
@@ -12,38 +12,38 @@ use crate::webhooks::{
     NewWebhook, OVERLAP_HOURS_DEFAULT, OVERLAP_HOURS_MAX, Rotation, StatusChange, SubscribedEvents, WebhookChanges,
 };
 
-/// Names of events in one call, duplicates among them.
+/// Event names of one request, including duplicates.
 const EVENTS_MAX: usize = 100;
-/// The longest part of a name that a refusal repeats, in characters.
+/// Characters of an invalid event name that the error message repeats.
 const NAME_CHARS_MAX: usize = 60;
-/// Events that the compatible API has and this server never emits.
+/// Event types of the compatible API that this server never emits.
 const FOREIGN: &[&str] = &["email.received", "email.suppressed", "contact.topics.updated"];
-/// Families of such events.
+/// Prefixes of such event types.
 const FOREIGN_FAMILIES: &[&str] = &["domain.", "topic.", "inbox."];
 
-/// An endpoint to add.
+/// An endpoint to create.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateWebhookRequest {
     /// The `https` URL that events are posted to, up to 2048 characters.
     #[salvo(schema(required = true, value_type = String))]
     endpoint: Option<String>,
-    /// The types of events it hears of, at least one.
+    /// The types of events to subscribe to, at least one.
     #[salvo(schema(required = true, value_type = AtMost<EVENTS_MAX, String>))]
     events: Option<AtMost<EVENTS_MAX, String>>,
-    /// What signs, `whsec_` and base64 of 24 to 64 bytes; generated when left out.
+    /// The signing secret, `whsec_` and base64 of 24 to 64 bytes; generated if omitted.
     signing_secret: Option<String>,
 }
 
 impl JsonBody for CreateWebhookRequest {}
 
-/// What changes about an endpoint.
+/// Changes of an endpoint.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct UpdateWebhookRequest {
     /// The `https` URL that events are posted to, up to 2048 characters.
     endpoint: Option<String>,
-    /// The types of events it hears of, at least one.
+    /// The types of events to subscribe to, at least one.
     events: Option<AtMost<EVENTS_MAX, String>>,
     /// `enabled` or `disabled`.
     status: Option<String>,
@@ -51,28 +51,28 @@ pub(super) struct UpdateWebhookRequest {
 
 impl JsonBody for UpdateWebhookRequest {}
 
-/// How the secret of an endpoint is replaced.
+/// A replacement of the signing secret.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RotateSecretRequest {
-    /// How many hours the secret before goes on signing, 0 to 72; 24 when left out.
+    /// The number of hours that the previous secret continues to sign, 0 to 72; 24 if omitted.
     overlap_hours: Option<i64>,
-    /// What signs from here on, `whsec_` and base64 of 24 to 64 bytes; generated when left out.
+    /// The new signing secret, `whsec_` and base64 of 24 to 64 bytes; generated if omitted.
     signing_secret: Option<String>,
 }
 
-/// Which event a test tells of.
+/// The type of a test event.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TestWebhookRequest {
-    /// One of the types the endpoint hears of; `email.delivered` when left out, or else the first of
-    /// them.
+    /// A type that the endpoint subscribes to. If omitted: `email.delivered`, or the first of its types if it does not
+    /// subscribe to that.
     #[serde(rename = "type")]
     #[salvo(schema(rename = "type"))]
     event_type: Option<String>,
 }
 
-/// A body that may be left out means what `{}` means.
+/// Implements a body that can be omitted. An omitted body means `{}`.
 macro_rules! optional_body {
     ($($request:ty),+) => { $(
         impl FromBody for $request {
@@ -88,7 +88,7 @@ macro_rules! optional_body {
 optional_body!(RotateSecretRequest, TestWebhookRequest);
 
 impl CreateWebhookRequest {
-    /// Checks the fields.
+    /// Validates the fields.
     pub(crate) fn parse(self, policy: &UrlPolicy) -> ApiResult<NewWebhook> {
         let Self { endpoint, events, signing_secret } = self;
         let endpoint = endpoint.ok_or_else(|| ApiError::missing_field("endpoint"))?;
@@ -102,27 +102,27 @@ impl CreateWebhookRequest {
 }
 
 impl UpdateWebhookRequest {
-    /// Checks the fields.
+    /// Validates the fields.
     pub(super) fn parse(self, policy: &UrlPolicy) -> ApiResult<WebhookChanges> {
         let Self { endpoint, events, status } = self;
-        let switch = |word: String| {
+        let change = |word: String| {
             StatusChange::parse(&word)
                 .ok_or_else(|| ApiError::validation("Invalid `status` field: use `enabled` or `disabled`."))
         };
         Ok(WebhookChanges {
             endpoint: endpoint.map(|text| parse_endpoint(&text, policy)).transpose()?,
             subscription: events.map(|AtMost(events)| parse_events(&events)).transpose()?,
-            switch: status.map(switch).transpose()?,
+            status: status.map(change).transpose()?,
         })
     }
 }
 
 impl RotateSecretRequest {
-    /// Checks the fields.
+    /// Validates the fields.
     pub(crate) fn parse(self) -> ApiResult<Rotation> {
         let Self { overlap_hours, signing_secret } = self;
-        let hours = |given: i64| {
-            u8::try_from(given).ok().filter(|hours| *hours <= OVERLAP_HOURS_MAX).ok_or_else(|| {
+        let hours = |hours: i64| {
+            u8::try_from(hours).ok().filter(|hours| *hours <= OVERLAP_HOURS_MAX).ok_or_else(|| {
                 ApiError::validation(format!(
                     "Invalid `overlap_hours` field: it must be a whole number from 0 to {OVERLAP_HOURS_MAX}."
                 ))
@@ -136,7 +136,7 @@ impl RotateSecretRequest {
 }
 
 impl TestWebhookRequest {
-    /// Checks the fields.
+    /// Validates the fields.
     pub(crate) fn parse(self) -> ApiResult<Option<EventType>> {
         self.event_type.map(|name| parse_event("type", &name)).transpose()
     }
@@ -170,8 +170,8 @@ fn parse_event(field: &str, name: &str) -> ApiResult<EventType> {
     EventType::parse(name).ok_or_else(|| {
         let shown: String = name.chars().filter(|c| !c.is_control()).take(NAME_CHARS_MAX).collect();
         let is_foreign = FOREIGN.contains(&name) || FOREIGN_FAMILIES.iter().any(|family| name.starts_with(family));
-        let why = if is_foreign { "is never emitted by this server" } else { "is no type of event" };
-        ApiError::validation(format!("Invalid `{field}` field: `{shown}` {why}; there are {}.", known()))
+        let problem = if is_foreign { "is never emitted by this server" } else { "is no type of event" };
+        ApiError::validation(format!("Invalid `{field}` field: `{shown}` {problem}; there are {}.", known()))
     })
 }
 
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_events_are_a_set() {
+    fn event_names_are_a_set() {
         let body = serde_json::json!({
             "endpoint": URL, "events": ["email.opened", "email.sent", "email.opened"], "signing_secret": SECRET,
         });
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn every_type_can_be_asked_for_by_name() {
+    fn every_event_type_can_be_named() {
         let names: Vec<&str> = EventType::all().map(EventType::as_str).collect();
 
         let new = created(&serde_json::json!({ "endpoint": URL, "events": names })).unwrap();
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_an_endpoint_is_named() {
+    fn an_invalid_endpoint_is_refused_with_the_invalid_field() {
         let missing = |field: &str| (422, format!("Missing `{field}` field."));
         for (body, refused) in [
             (serde_json::json!({}), missing("endpoint")),
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_refused_with_the_sentence_of_the_specification() {
+    fn an_invalid_secret_is_refused_with_the_documented_message() {
         for secret in ["", "whsec_", "secret", &SECRET.replace("whsec_", ""), "whsec_c2hvcnQ=", &format!("{SECRET} ")] {
             let expected = (422, "signing_secret must be whsec_ followed by base64 of 24-64 bytes".to_owned());
             let body = serde_json::json!({ "endpoint": URL, "events": ["email.sent"], "signing_secret": secret });
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rotation_overlaps_for_0_to_72_hours_and_for_24_unless_told_otherwise() {
+    fn a_rotation_overlaps_for_0_to_72_hours_and_by_default_for_24() {
         for (raw, overlap_hours) in [
             ("", 24),
             (" \r\n", 24),
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_names_what_changes() {
+    fn an_update_contains_the_changes() {
         let updated = |body: serde_json::Value| {
             body::parse::<UpdateWebhookRequest>(body.to_string().as_bytes(), &[])?.parse(&UrlPolicy::default())
         };
@@ -340,7 +340,7 @@ mod tests {
         let nothing = serde_json::json!({ "endpoint": null, "events": null, "status": null });
         assert_eq!(updated(nothing).unwrap(), WebhookChanges::default());
         let disabled = updated(serde_json::json!({ "status": "disabled" })).unwrap();
-        assert_eq!(disabled, WebhookChanges { switch: Some(StatusChange::Disable), ..WebhookChanges::default() });
+        assert_eq!(disabled, WebhookChanges { status: Some(StatusChange::Disable), ..WebhookChanges::default() });
         for (body, start) in [
             (serde_json::json!({ "status": "paused" }), "Invalid `status` field: use `enabled` or `disabled`."),
             (serde_json::json!({ "events": [] }), "Invalid `events` field: the array is empty"),

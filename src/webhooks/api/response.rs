@@ -1,4 +1,4 @@
-//! What the webhook endpoints answer.
+//! Response bodies.
 
 use salvo::oapi::ToSchema;
 use serde::Serialize;
@@ -20,12 +20,12 @@ pub(super) struct WebhookResponse {
     id: String,
     /// The URL that events are posted to.
     endpoint: String,
-    /// The types of events it hears of; null for all of them, but for `email.prefetched`.
+    /// The types of events that it subscribes to; null for all except `email.prefetched`.
     #[salvo(schema(required = true))]
     events: Option<Vec<&'static str>>,
-    /// `enabled`, or `disabled` by the team or by too many deliveries in vain.
+    /// `enabled`, or `disabled` by the team or after too many failed deliveries.
     status: &'static str,
-    /// When it was made.
+    /// Time of its creation.
     created_at: String,
 }
 
@@ -38,28 +38,28 @@ pub(super) struct WebhookWithSecret {
     id: String,
     /// The URL that events are posted to.
     endpoint: String,
-    /// The types of events it hears of; null for all of them, but for `email.prefetched`.
+    /// The types of events that it subscribes to; null for all except `email.prefetched`.
     #[salvo(schema(required = true))]
     events: Option<Vec<&'static str>>,
-    /// `enabled`, or `disabled` by the team or by too many deliveries in vain.
+    /// `enabled`, or `disabled` by the team or after too many failed deliveries.
     status: &'static str,
-    /// When it was made.
+    /// Time of its creation.
     created_at: String,
-    /// What signs.
+    /// The signing secret.
     signing_secret: String,
-    /// When the secret before it stops signing; null when one secret signs.
+    /// Time at which the previous secret stops signing; null if only one secret signs.
     #[salvo(schema(required = true))]
     previous_secret_expires_at: Option<String>,
 }
 
-/// An endpoint that was added.
+/// An endpoint that was created.
 #[derive(Serialize, ToSchema)]
 pub(super) struct CreatedWebhook {
     /// Always `webhook`.
     object: &'static str,
     /// The id.
     id: String,
-    /// What signs.
+    /// The signing secret.
     signing_secret: String,
 }
 
@@ -90,9 +90,9 @@ pub(super) struct RotatedSecret {
     object: &'static str,
     /// The id of the endpoint.
     id: String,
-    /// What signs from here on.
+    /// The new signing secret.
     signing_secret: String,
-    /// When the secret before it stops signing; null when it has.
+    /// Time at which the previous secret stops signing; null if it has stopped.
     #[salvo(schema(required = true))]
     previous_secret_expires_at: Option<String>,
 }
@@ -101,19 +101,19 @@ pub(super) struct RotatedSecret {
 #[derive(Serialize, ToSchema)]
 #[salvo(schema(name = "WebhookEvent"))]
 pub(super) struct DeliverySummary {
-    /// The id. Each endpoint that hears of an event has its own.
+    /// The id. It differs for each endpoint that receives the event.
     id: String,
     /// The type of the event.
     #[serde(rename = "type")]
     #[salvo(schema(rename = "type"))]
     event_type: &'static str,
-    /// When the event happened.
+    /// Time of the event.
     created_at: String,
     /// `pending`, `attempting`, `success` or `failed`.
     status: &'static str,
 }
 
-/// An event that was or will be delivered to an endpoint, with what is delivered.
+/// An event that was or will be delivered to an endpoint, with its payload.
 #[derive(Serialize, ToSchema)]
 #[salvo(schema(name = "WebhookEventWithPayload"))]
 pub(super) struct DeliveryResponse {
@@ -125,29 +125,29 @@ pub(super) struct DeliveryResponse {
     #[serde(rename = "type")]
     #[salvo(schema(rename = "type"))]
     event_type: &'static str,
-    /// When the event happened.
+    /// Time of the event.
     created_at: String,
     /// `pending`, `attempting`, `success` or `failed`.
     status: &'static str,
-    /// When it is tried next; null when it is not, or is being tried.
+    /// Time of the next attempt; null if none is planned or one is in progress.
     #[salvo(schema(required = true))]
     next_attempt_at: Option<String>,
-    /// The body of every request that delivers it; null once it is not kept any more.
+    /// The body of every request that delivers it; null if retention has deleted it.
     #[salvo(schema(required = true, value_type = Option<Object>))]
     payload: Option<Box<RawValue>>,
 }
 
-/// A request that carried an event.
+/// An attempt to deliver an event.
 #[derive(Serialize, ToSchema)]
 #[salvo(schema(name = "WebhookEventAttempt"))]
 pub(super) struct AttemptResponse {
     /// The id.
     id: String,
-    /// The status of the answer; 0 when there was none.
+    /// The HTTP status; 0 if there was no response.
     http_status_code: u16,
-    /// The start of the answer's body, or what went wrong.
+    /// The start of the response body, or the error.
     response: String,
-    /// When it was sent.
+    /// Time of the request.
     sent_at: String,
 }
 
@@ -161,19 +161,19 @@ pub(super) struct DeliveryReference {
     id: String,
 }
 
-/// A test that is on its way.
+/// A queued test event.
 #[derive(Serialize, ToSchema)]
 #[salvo(schema(name = "WebhookTest"))]
 pub(super) struct TestDelivery {
     /// Always `webhook_event`.
     object: &'static str,
-    /// The id, under which it is read like any other.
+    /// The id, for `GET /webhooks/{id}/events/{event_id}`.
     id: String,
     /// The type of the event.
     #[serde(rename = "type")]
     #[salvo(schema(rename = "type"))]
     event_type: &'static str,
-    /// When it was asked for.
+    /// Time of the test request.
     created_at: String,
     /// `pending`.
     status: &'static str,
@@ -202,7 +202,7 @@ impl WebhookWithSecret {
     }
 }
 
-/// The list of all types grows with the program, and is null as the compatible API's is.
+/// Returns the names of the types; `None` for all types, as in the compatible API, because later versions add types.
 fn events(subscription: SubscribedEvents) -> Option<Vec<&'static str>> {
     match subscription {
         SubscribedEvents::All => None,
@@ -248,11 +248,11 @@ impl From<Delivery> for DeliverySummary {
 }
 
 impl From<DeliveryWithPayload> for DeliveryResponse {
-    fn from(whole: DeliveryWithPayload) -> Self {
-        let DeliveryWithPayload { delivery, payload } = whole;
+    fn from(delivery: DeliveryWithPayload) -> Self {
+        let DeliveryWithPayload { delivery, payload } = delivery;
         let next_attempt_at = delivery.next_attempt_ms.map(to_iso);
         let DeliverySummary { id, event_type, created_at, status } = delivery.into();
-        // Shown as it is delivered, with its fields in their order.
+        // A raw value keeps the order of the fields.
         let payload = payload.and_then(|body| RawValue::from_string(body).ok());
         Self { object: "webhook_event", id, event_type, created_at, status, next_attempt_at, payload }
     }

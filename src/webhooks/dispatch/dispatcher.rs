@@ -223,7 +223,7 @@ struct LaneSet<'a> {
 }
 
 impl LaneSet<'_> {
-    /// Wakes the lane of an endpoint. Starts it if there is none.
+    /// Wakes the lane of an endpoint, or starts one.
     fn wake(&mut self, webhook: WebhookId) {
         if let Some(wakeup) = self.wakeups.get(&webhook) {
             wakeup.notify();

@@ -79,7 +79,7 @@ pub(super) struct DueDeliveries {
     pub(super) ready: Vec<ReadyDelivery>,
     /// Outcomes of deliveries that cannot be sent.
     pub(super) outcomes: Vec<DeliveryOutcome>,
-    /// Due time of the next delivery; `None` if there is none or `has_more` is set.
+    /// Due time of the next delivery; `None` if no further delivery is queued or `has_more` is set.
     pub(super) next_due_ms: Option<TimestampMs>,
     /// Whether the page is full and the queue may contain more due deliveries.
     pub(super) has_more: bool,

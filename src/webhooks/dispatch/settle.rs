@@ -17,7 +17,7 @@ use crate::webhooks::store::{
 };
 
 /// Attempts that a delivery row stores. A delivery whose endpoint keeps answering 429 has more.
-const ATTEMPTS_MAX: usize = 16;
+const ATTEMPTS_KEPT: usize = 16;
 
 #[derive(Clone, Debug)]
 pub(super) struct DeliveryOutcome {
@@ -211,9 +211,9 @@ impl OutcomeSettler<'_, '_> {
     }
 }
 
-/// Appends an attempt. Removes the oldest if there are more than [`ATTEMPTS_MAX`].
+/// Appends an attempt. Removes the oldest if there are more than [`ATTEMPTS_KEPT`].
 fn with_attempt(mut attempts: Vec<WebhookAttemptRow>, attempt: WebhookAttemptRow) -> Vec<WebhookAttemptRow> {
-    if attempts.len() >= ATTEMPTS_MAX {
+    if attempts.len() >= ATTEMPTS_KEPT {
         attempts.remove(0);
     }
     attempts.push(attempt);

@@ -1,4 +1,4 @@
-//! Showing deliveries, making them again, and tests.
+//! Reading deliveries, replays, and tests of endpoints.
 
 use std::time::Duration;
 
@@ -14,17 +14,17 @@ fn delivery_row(context: &Context, webhook: WebhookId, id: WebhookDeliveryId) ->
 
 /// Returns the due times in the queue of an endpoint.
 fn queue(context: &Context, webhook: WebhookId) -> Vec<(u64, WebhookDeliveryId)> {
-    let mut places = Vec::new();
+    let mut rows = Vec::new();
     let read = context.store.read_now::<_, StoreError>(|tx| {
         let (from, to) = ((webhook, 0, Id::MIN), (webhook, u64::MAX, Id::MAX));
         tx.scan(&WEBHOOK_QUEUE, &from, &to, Order::Ascending, |(_, due_ms, id), row| {
             assert_eq!(row.decode()?.team, TEAM);
-            places.push((due_ms, id));
+            rows.push((due_ms, id));
             NEXT
         })
     });
     read.unwrap();
-    places
+    rows
 }
 
 fn states(at_ms: i64) -> [WebhookDeliveryState; 5] {
@@ -38,7 +38,7 @@ fn states(at_ms: i64) -> [WebhookDeliveryState; 5] {
 }
 
 #[tokio::test]
-async fn a_delivery_reads_as_far_as_it_has_come() {
+async fn a_delivery_shows_its_status() {
     let (_directory, context) = Context::temporary();
     let webhooks = webhooks(&context);
     let webhook = create(&webhooks, TEAM).await;
@@ -64,16 +64,16 @@ async fn a_delivery_reads_as_far_as_it_has_come() {
         assert_eq!(shown(index).await.delivery, delivery);
     }
     let _in_flight = [put[0].0, put[1].0].map(|id| webhooks.notifier().attempt_started(id));
-    let (waiting, ended) = (shown(0).await.delivery, shown(1).await.delivery);
-    assert_eq!((waiting.status, waiting.next_attempt_ms), (DeliveryStatus::Attempting, None));
-    assert_eq!(ended.status, DeliveryStatus::Success);
+    let (queued, complete) = (shown(0).await.delivery, shown(1).await.delivery);
+    assert_eq!((queued.status, queued.next_attempt_ms), (DeliveryStatus::Attempting, None));
+    assert_eq!(complete.status, DeliveryStatus::Success);
     let page = webhooks.deliveries(TEAM, webhook, NEWEST).await.unwrap();
     let ids: Vec<WebhookDeliveryId> = page.rows.iter().map(|delivery| delivery.id).collect();
     assert_eq!(ids, put.iter().rev().map(|(id, _)| *id).collect::<Vec<_>>());
 }
 
 #[tokio::test]
-async fn a_delivery_without_its_body_shows_none_and_the_time_of_its_event() {
+async fn a_delivery_without_its_message_shows_no_payload_and_the_time_of_its_event() {
     let (_directory, context) = Context::temporary();
     let webhooks = webhooks(&context);
     let webhook = create(&webhooks, TEAM).await;
@@ -85,11 +85,11 @@ async fn a_delivery_without_its_body_shows_none_and_the_time_of_its_event() {
 
     assert_eq!((shown.payload, shown.delivery.at_ms), (None, at_ms - 5));
     let refused = webhooks.replay(TEAM, webhook, id).await;
-    assert!(matches!(refused, Err(ReplayError::PayloadGone)), "{refused:?}");
+    assert!(matches!(refused, Err(ReplayError::PayloadDeleted)), "{refused:?}");
 }
 
 #[tokio::test]
-async fn a_list_reads_no_bodies() {
+async fn a_list_reads_no_messages() {
     let (_directory, context) = Context::temporary();
     let webhooks = webhooks(&context);
     let webhook = create(&webhooks, TEAM).await;
@@ -103,7 +103,7 @@ async fn a_list_reads_no_bodies() {
 }
 
 #[tokio::test]
-async fn a_replay_queues_the_same_delivery_once_with_the_whole_schedule_before_it() {
+async fn a_replay_queues_the_same_delivery_once_with_a_new_schedule() {
     let (_directory, context) = Context::temporary();
     let webhooks = webhooks(&context);
     for state in states(context.now_ms()) {
@@ -135,7 +135,7 @@ async fn a_replay_queues_the_same_delivery_once_with_the_whole_schedule_before_i
 }
 
 #[tokio::test]
-async fn nothing_is_replayed_or_tested_where_nothing_is_delivered() {
+async fn a_disabled_or_foreign_endpoint_gets_no_replay_and_no_test() {
     let (_directory, context) = Context::temporary();
     let webhooks = webhooks(&context);
     let webhook = create(&webhooks, TEAM).await;
@@ -149,7 +149,7 @@ async fn nothing_is_replayed_or_tested_where_nothing_is_delivered() {
     assert!(matches!(refused, Err(ReplayError::UnknownDelivery)), "{refused:?}");
     let refused = webhooks.delivery(TEAM, other, id).await;
     assert!(matches!(refused, Err(DeliveryError::UnknownDelivery)), "{refused:?}");
-    let disabled = WebhookChanges { switch: Some(StatusChange::Disable), ..WebhookChanges::default() };
+    let disabled = WebhookChanges { status: Some(StatusChange::Disable), ..WebhookChanges::default() };
     webhooks.update(TEAM, webhook, disabled).await.unwrap();
     let refused = webhooks.replay(TEAM, webhook, id).await;
     assert!(matches!(refused, Err(ReplayError::Disabled)), "{refused:?}");
@@ -161,11 +161,11 @@ async fn nothing_is_replayed_or_tested_where_nothing_is_delivered() {
 }
 
 #[tokio::test]
-async fn a_test_is_queued_for_its_endpoint_alone_and_of_a_type_it_hears_of() {
+async fn a_test_is_queued_for_its_endpoint_only_and_of_a_subscribed_type() {
     let (_directory, context) = Context::temporary();
     let webhooks = webhooks(&context);
-    let bystander = webhooks.create(TEAM, new(SubscribedEvents::All)).await.unwrap().0;
-    for (asked, wanted, told) in [
+    let other = webhooks.create(TEAM, new(SubscribedEvents::All)).await.unwrap().0;
+    for (subscription, wanted, expected) in [
         (SubscribedEvents::All, None, Some(EventType::EmailDelivered)),
         (SubscribedEvents::All, Some(EventType::QuotaPaused), Some(EventType::QuotaPaused)),
         (SubscribedEvents::All, Some(EventType::EmailPrefetched), None),
@@ -181,10 +181,10 @@ async fn a_test_is_queued_for_its_endpoint_alone_and_of_a_type_it_hears_of() {
         ),
         (SubscribedEvents::Named(types(&[EventType::EmailSent])), Some(EventType::EmailOpened), None),
     ] {
-        let (webhook, _) = webhooks.create(TEAM, new(asked)).await.unwrap();
+        let (webhook, _) = webhooks.create(TEAM, new(subscription)).await.unwrap();
         let tested = webhooks.test(TEAM, webhook, wanted).await;
 
-        let Some(event_type) = told else {
+        let Some(event_type) = expected else {
             let wanted = wanted.unwrap();
             assert!(matches!(tested, Err(TestWebhookError::NotSubscribed(refused)) if refused == wanted));
             assert_eq!(queue(&context, webhook), []);
@@ -197,5 +197,5 @@ async fn a_test_is_queued_for_its_endpoint_alone_and_of_a_type_it_hears_of() {
         assert_eq!(shown.payload, Some(events::sample(event_type, context.now_ms())));
         assert_eq!(queue(&context, webhook), [(context.now_ms().unsigned_abs(), delivery.id)]);
     }
-    assert_eq!(queue(&context, bystander), []);
+    assert_eq!(queue(&context, other), []);
 }

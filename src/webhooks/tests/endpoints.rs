@@ -1,4 +1,4 @@
-//! Adding, changing and deleting endpoints, and replacing their secrets.
+//! Creating, updating and deleting endpoints, and rotating their secrets.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::tables::WEBHOOK_HEALTH;
 
 const HOUR_MS: i64 = 3_600_000;
 
-/// Returns the secrets that sign, as they lie in the store.
+/// Returns the stored secrets.
 fn secrets(context: &Context, id: WebhookId) -> (String, Option<(String, i64)>) {
     let open = |sealed: &[u8]| store::open_secret(&context.keyring, id, sealed).unwrap();
     let row = row(context, TEAM, id);
@@ -21,26 +21,26 @@ fn rotation(overlap_hours: u8) -> Rotation {
     Rotation { overlap_hours, secret: None }
 }
 
-fn switched(switch: StatusChange) -> WebhookChanges {
-    WebhookChanges { switch: Some(switch), ..WebhookChanges::default() }
+fn status(change: StatusChange) -> WebhookChanges {
+    WebhookChanges { status: Some(change), ..WebhookChanges::default() }
 }
 
-/// Returns whether the dispatcher was told of the endpoint since this was last asked.
-fn was_rung(webhooks: &Webhooks, id: WebhookId) -> bool {
+/// Returns whether the dispatcher was notified of the endpoint since the last call.
+fn was_notified(webhooks: &Webhooks, id: WebhookId) -> bool {
     webhooks.notifier().take().hints.contains(&id)
 }
 
 #[tokio::test]
-async fn a_new_endpoint_hears_of_its_types_and_its_secret_lies_sealed() {
+async fn a_new_endpoint_subscribes_to_its_types_and_its_secret_is_sealed() {
     let (_directory, context) = Context::temporary();
     let webhooks = webhooks(&context);
-    let asked = types(&[EventType::EmailSent, EventType::EmailPrefetched]);
+    let named = types(&[EventType::EmailSent, EventType::EmailPrefetched]);
 
-    let (id, secret) = webhooks.create(TEAM, new(SubscribedEvents::Named(asked))).await.unwrap();
+    let (id, secret) = webhooks.create(TEAM, new(SubscribedEvents::Named(named))).await.unwrap();
     let (all, _) = webhooks.create(TEAM, new(SubscribedEvents::All)).await.unwrap();
 
-    assert_eq!(heard(&context, TEAM), [(id, asked), (all, EventTypes::all())]);
-    assert_eq!(heard(&context, OTHER), []);
+    assert_eq!(subscriptions(&context, TEAM), [(id, named), (all, EventTypes::all())]);
+    assert_eq!(subscriptions(&context, OTHER), []);
     let row = row(&context, TEAM, id);
     assert_eq!((row.status, row.activation, row.previous), (WebhookStatus::Enabled, 0, None));
     assert!(!row.secret.windows(6).any(|bytes| bytes == b"whsec_"));
@@ -51,7 +51,7 @@ async fn a_new_endpoint_hears_of_its_types_and_its_secret_lies_sealed() {
 }
 
 #[tokio::test]
-async fn a_team_has_room_for_200_endpoints_and_another_team_for_its_own() {
+async fn each_team_can_have_200_endpoints() {
     let (_directory, context) = Context::temporary();
     let webhooks = webhooks(&context);
     let last = create(&webhooks, TEAM).await;
@@ -61,7 +61,7 @@ async fn a_team_has_room_for_200_endpoints_and_another_team_for_its_own() {
 
     let refused = webhooks.create(TEAM, new(SubscribedEvents::All)).await;
     assert!(matches!(refused, Err(CreateWebhookError::TooMany)), "{refused:?}");
-    assert_eq!(heard(&context, TEAM).len(), 1, "nothing of a refused endpoint stays");
+    assert_eq!(subscriptions(&context, TEAM).len(), 1, "a refused endpoint stores nothing");
     create(&webhooks, OTHER).await;
     webhooks.delete(TEAM, last).await.unwrap();
     create(&webhooks, TEAM).await;
@@ -70,7 +70,7 @@ async fn a_team_has_room_for_200_endpoints_and_another_team_for_its_own() {
 }
 
 #[tokio::test]
-async fn an_update_changes_what_it_names_and_rings_when_it_does() {
+async fn an_update_changes_the_given_fields_and_notifies_of_a_change() {
     let (_directory, context) = Context::temporary();
     let webhooks = webhooks(&context);
     let id = create(&webhooks, TEAM).await;
@@ -78,85 +78,85 @@ async fn an_update_changes_what_it_names_and_rings_when_it_does() {
     webhooks.notifier().take();
 
     webhooks.update(TEAM, id, WebhookChanges::default()).await.unwrap();
-    webhooks.update(TEAM, id, switched(StatusChange::Enable)).await.unwrap();
+    webhooks.update(TEAM, id, status(StatusChange::Enable)).await.unwrap();
     assert_eq!(row(&context, TEAM, id), before);
-    assert!(!was_rung(&webhooks, id), "nothing has changed");
+    assert!(!was_notified(&webhooks, id), "nothing has changed");
 
     let url = CustomerUrl::parse("https://hooks.example.net/", &UrlPolicy::default()).unwrap();
     let changes = WebhookChanges { endpoint: Some(url), ..WebhookChanges::default() };
     webhooks.update(TEAM, id, changes).await.unwrap();
     assert_eq!(row(&context, TEAM, id), WebhookRow { endpoint: "https://hooks.example.net/".into(), ..before });
-    assert!(was_rung(&webhooks, id));
+    assert!(was_notified(&webhooks, id));
 
-    let asked = types(&[EventType::EmailOpened]);
-    let changes = WebhookChanges { subscription: Some(SubscribedEvents::Named(asked)), ..WebhookChanges::default() };
+    let named = types(&[EventType::EmailOpened]);
+    let changes = WebhookChanges { subscription: Some(SubscribedEvents::Named(named)), ..WebhookChanges::default() };
     webhooks.update(TEAM, id, changes.clone()).await.unwrap();
-    assert_eq!(heard(&context, TEAM), [(id, asked)]);
+    assert_eq!(subscriptions(&context, TEAM), [(id, named)]);
     let foreign = webhooks.update(OTHER, id, changes).await;
     assert!(matches!(foreign, Err(UpdateWebhookError::NotFound)), "{foreign:?}");
 }
 
 #[tokio::test]
-async fn a_disabled_endpoint_hears_of_nothing_and_an_enabled_one_begins_anew() {
+async fn a_disabled_endpoint_has_no_subscription_and_enabling_resets_its_health() {
     let (_directory, context) = Context::temporary();
     let webhooks = webhooks(&context);
     let id = create(&webhooks, TEAM).await;
-    let told = HealthRow { backlog_notified_ms: Some(7), ..HealthRow::default() };
-    let health = HealthRow { consecutive_failures: 19, failing_notified_ms: Some(5), ..told.clone() };
+    let notified = HealthRow { backlog_notified_ms: Some(7), ..HealthRow::default() };
+    let health = HealthRow { consecutive_failures: 19, failing_notified_ms: Some(5), ..notified.clone() };
     write(&context, move |tx| tx.put(&WEBHOOK_HEALTH, &(TEAM, id), &health)).await;
     context.clock.advance(Duration::from_secs(60));
     webhooks.notifier().take();
     let health = || context.store.read_now::<_, StoreError>(|tx| tx.get(&WEBHOOK_HEALTH, &(TEAM, id))).unwrap();
 
-    webhooks.update(TEAM, id, switched(StatusChange::Disable)).await.unwrap();
-    assert_eq!(heard(&context, TEAM), []);
+    webhooks.update(TEAM, id, status(StatusChange::Disable)).await.unwrap();
+    assert_eq!(subscriptions(&context, TEAM), []);
     assert_eq!((row(&context, TEAM, id).status, health().is_some()), (WebhookStatus::Disabled, true));
-    assert!(was_rung(&webhooks, id));
+    assert!(was_notified(&webhooks, id));
 
-    // What it hears of can be changed meanwhile, and it hears of nothing all the same.
-    let asked = types(&[EventType::EmailOpened]);
-    let changes = WebhookChanges { subscription: Some(SubscribedEvents::Named(asked)), ..WebhookChanges::default() };
+    // The types can be changed while the endpoint is disabled. It still has no subscription.
+    let named = types(&[EventType::EmailOpened]);
+    let changes = WebhookChanges { subscription: Some(SubscribedEvents::Named(named)), ..WebhookChanges::default() };
     webhooks.update(TEAM, id, changes).await.unwrap();
-    assert_eq!(heard(&context, TEAM), []);
+    assert_eq!(subscriptions(&context, TEAM), []);
     assert_eq!(row(&context, TEAM, id).activation, 0);
 
-    webhooks.update(TEAM, id, switched(StatusChange::Enable)).await.unwrap();
+    webhooks.update(TEAM, id, status(StatusChange::Enable)).await.unwrap();
     let enabled = row(&context, TEAM, id);
     assert_eq!((enabled.status, enabled.activation), (WebhookStatus::Enabled, 1));
-    let anew = HealthRow { failing_notified_ms: Some(5), ..told };
-    assert_eq!((heard(&context, TEAM), health()), (vec![(id, asked)], Some(anew)));
-    assert!(was_rung(&webhooks, id));
+    let reset = HealthRow { failing_notified_ms: Some(5), ..notified };
+    assert_eq!((subscriptions(&context, TEAM), health()), (vec![(id, named)], Some(reset)));
+    assert!(was_notified(&webhooks, id));
 
     write(&context, move |tx| {
         let row = WebhookRow { status: WebhookStatus::AutoDisabled, ..enabled.clone() };
         tx.put(&WEBHOOKS, &(TEAM, id), &row)
     })
     .await;
-    webhooks.update(TEAM, id, switched(StatusChange::Disable)).await.unwrap();
+    webhooks.update(TEAM, id, status(StatusChange::Disable)).await.unwrap();
     assert_eq!(row(&context, TEAM, id).status, WebhookStatus::AutoDisabled);
-    webhooks.update(TEAM, id, switched(StatusChange::Enable)).await.unwrap();
+    webhooks.update(TEAM, id, status(StatusChange::Enable)).await.unwrap();
     assert_eq!(row(&context, TEAM, id).status, WebhookStatus::Enabled);
 }
 
 #[tokio::test]
-async fn rotations_chain_and_two_secrets_sign_at_most() {
+async fn at_most_two_secrets_sign_after_several_rotations() {
     let (_directory, context) = Context::temporary();
     let webhooks = webhooks(&context);
     let id = create(&webhooks, TEAM).await;
     let (first, _) = secrets(&context, id);
     let now_ms = context.now_ms();
-    let own = WebhookSecret::generate();
+    let chosen = WebhookSecret::generate();
     webhooks.notifier().take();
 
     let second = webhooks.rotate(TEAM, id, rotation(24)).await.unwrap();
     assert_eq!(second.previous_expires_ms, Some(now_ms + 24 * HOUR_MS));
     let second = second.secret.reveal().to_owned();
     assert_eq!(secrets(&context, id), (second.clone(), Some((first, now_ms + 24 * HOUR_MS))));
-    assert!(was_rung(&webhooks, id));
+    assert!(was_notified(&webhooks, id));
 
-    let given = Rotation { overlap_hours: 72, secret: Some(own.clone()) };
-    webhooks.rotate(TEAM, id, given).await.unwrap();
-    assert_eq!(secrets(&context, id), (own.reveal().to_owned(), Some((second, now_ms + 72 * HOUR_MS))));
+    let rotation_to_chosen = Rotation { overlap_hours: 72, secret: Some(chosen.clone()) };
+    webhooks.rotate(TEAM, id, rotation_to_chosen).await.unwrap();
+    assert_eq!(secrets(&context, id), (chosen.reveal().to_owned(), Some((second, now_ms + 72 * HOUR_MS))));
 
     let last = webhooks.rotate(TEAM, id, rotation(0)).await.unwrap();
     assert_eq!(last.previous_expires_ms, None);
@@ -166,7 +166,7 @@ async fn rotations_chain_and_two_secrets_sign_at_most() {
 }
 
 #[tokio::test]
-async fn rotations_that_race_each_other_leave_the_last_two() {
+async fn concurrent_rotations_leave_the_last_two_secrets() {
     let (_directory, context) = Context::temporary();
     let webhooks = webhooks(&context);
     let id = create(&webhooks, TEAM).await;
@@ -174,14 +174,14 @@ async fn rotations_that_race_each_other_leave_the_last_two() {
     let rotate = || webhooks.rotate(TEAM, id, rotation(24));
     let (a, b, c) = tokio::join!(rotate(), rotate(), rotate());
 
-    let answered = [a, b, c].map(|rotated| rotated.unwrap().secret.reveal().to_owned());
+    let secrets_returned = [a, b, c].map(|rotated| rotated.unwrap().secret.reveal().to_owned());
     let (current, previous) = secrets(&context, id);
     let previous = previous.unwrap().0;
-    assert!(answered.contains(&current) && answered.contains(&previous) && current != previous);
+    assert!(secrets_returned.contains(&current) && secrets_returned.contains(&previous) && current != previous);
 }
 
 #[tokio::test]
-async fn the_end_of_an_overlap_reads_as_none() {
+async fn an_expired_previous_secret_is_not_shown() {
     let (_directory, context) = Context::temporary();
     let webhooks = webhooks(&context);
     let id = create(&webhooks, TEAM).await;

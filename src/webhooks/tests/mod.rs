@@ -1,8 +1,8 @@
-//! Use cases over a real store.
+//! Tests of the use cases with a real store.
 
+mod deleting;
 mod deliveries;
 mod endpoints;
-mod leaving;
 
 use super::store::{self, WebhookRow};
 use super::*;
@@ -29,7 +29,7 @@ fn new(subscription: SubscribedEvents) -> NewWebhook {
     NewWebhook { endpoint, subscription, secret: None }
 }
 
-/// Adds an endpoint that hears of `email.sent`.
+/// Creates an endpoint that subscribes to `email.sent`.
 async fn create(webhooks: &Webhooks, team: TeamId) -> WebhookId {
     let new = new(SubscribedEvents::Named(types(&[EventType::EmailSent])));
     webhooks.create(team, new).await.unwrap().0
@@ -46,13 +46,13 @@ fn row(context: &Context, team: TeamId, id: WebhookId) -> WebhookRow {
     context.store.read_now(|tx| store::find(tx, team, id)).unwrap().unwrap()
 }
 
-/// Returns which endpoints of a team hear of what.
-fn heard(context: &Context, team: TeamId) -> Vec<(WebhookId, EventTypes)> {
+/// Returns the subscriptions of a team's endpoints.
+fn subscriptions(context: &Context, team: TeamId) -> Vec<(WebhookId, EventTypes)> {
     let row = context.store.read_now::<_, StoreError>(|tx| tx.get(&EVENT_SUBSCRIPTIONS, &(team,))).unwrap();
     row.unwrap_or_default().endpoints.into_iter().map(|(id, _, types)| (id, types)).collect()
 }
 
-/// Puts deliveries of one event each, all as far as `state`; returns them with their events.
+/// Stores `count` deliveries in `state`, each of its own event. Returns them with their events.
 async fn put_deliveries(
     context: &Context,
     (team, webhook): (TeamId, WebhookId),
@@ -96,8 +96,8 @@ fn count<K: Key, V: Value>(context: &Context, table: &Table<K, V>, (from, to): (
     rows
 }
 
-/// Counts the deliveries and the places in the queues of the instance.
-fn left(context: &Context) -> (usize, usize) {
+/// Returns the numbers of all deliveries and all queue rows.
+fn rows_left(context: &Context) -> (usize, usize) {
     let deliveries = count(context, &WEBHOOK_DELIVERIES, ((Id::MIN, Id::MIN, Id::MIN), (Id::MAX, Id::MAX, Id::MAX)));
     (deliveries, count(context, &WEBHOOK_QUEUE, ((Id::MIN, 0, Id::MIN), (Id::MAX, u64::MAX, Id::MAX))))
 }

@@ -29,8 +29,8 @@ fn a_test_event_has_a_subscribed_type() {
     ] {
         assert_eq!(server.post(&test, &body).ok(200)["type"], event_type, "{body}");
     }
-    let message = "The webhook endpoint does not hear of `email.sent`. Give a `type` that is among its `events`, or \
-                   add it there.";
+    let message = "The webhook endpoint is not subscribed to `email.sent`. Use a `type` from its `events`, or add the \
+                   type to them.";
     server.post(&test, &json!({ "type": "email.sent" })).refused(422, "validation_error", message);
     let refused = server.post(&test, &json!({ "type": "email.received" })).refusal();
     assert!(refused.starts_with("422 validation_error: Invalid `type` field: `email.received` is never"), "{refused}");

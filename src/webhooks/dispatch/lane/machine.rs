@@ -1,7 +1,7 @@
 //! Decisions of a lane: events in, commands out. Pure: no store, no socket, no clock.
 //!
 //! The driver passes each event to [`LaneMachine::handle`]. Then it executes the commands of
-//! [`LaneMachine::next_command`] until there are none, and waits for the next event, at most for the duration
+//! [`LaneMachine::next_command`] until that returns `None`, and waits for the next event, at most for the duration
 //! of [`LaneMachine::wake_in`].
 
 use std::collections::{HashMap, HashSet, VecDeque};

@@ -1,3 +1,5 @@
+//! Table tests of the lane machine and the pacer.
+
 use std::time::Instant;
 
 use super::machine::RequestPacer;
@@ -183,7 +185,7 @@ fn a_cooldown_discards_the_ready_deliveries_and_ends() {
     }
     rig.after(LaneEvent::Committed(Some(EndpointChange::Unchanged)));
     rig.after(LaneEvent::Committed(Some(EndpointChange::Unchanged)));
-    assert_eq!(rig.machine.wake_in(rig.input), Duration::from_secs(60), "the clock is checked once a minute");
+    assert_eq!(rig.machine.wake_in(rig.input), Duration::from_secs(60), "a lane sleeps one minute at most");
     rig.advance(HOUR);
     assert_eq!(rig.after(LaneEvent::TimedOut), ["load", "release"]);
 }

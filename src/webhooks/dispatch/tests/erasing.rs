@@ -1,20 +1,19 @@
-//! Bodies that are erased while deliveries of them are under way.
+//! Erasures while deliveries are queued or in flight.
 
 use super::page::ClaimedDelivery;
-use super::receiver::{Receiver, Reply};
+use super::receiver::Receiver;
 use super::settle::{DeliveryDisposition, DeliveryOutcome, settle};
 use super::*;
 use crate::tables::EVENT_MESSAGES;
-use crate::webhooks::WebhookDeliveryState;
 use crate::webhooks::retry::ResponseInfo;
 use crate::webhooks::store::WebhookAttemptRow;
 
 #[tokio::test]
-async fn a_body_that_was_erased_while_it_waited_in_memory_is_sent_as_it_is_then() {
+async fn a_body_that_was_erased_while_it_was_in_memory_is_sent_without_the_erased_text() {
     let running = Running::start();
     let mut receiver = Receiver::start(Reply::Held).await;
     endpoint(&running.context, &receiver.url()).await;
-    happen(&running.context, 20).await;
+    record_events(&running.context, 20).await;
     for _ in 0..8 {
         receiver.next().await;
     }
@@ -29,22 +28,22 @@ async fn a_body_that_was_erased_while_it_waited_in_memory_is_sent_as_it_is_then(
     .await;
     running.context.event_bus.bump_erasure_generation();
 
-    receiver.go_on(20);
+    receiver.release(20);
 
     for _ in 0..12 {
         assert_eq!(receiver.next().await.body, b"{}");
     }
     let rows =
         running.until(|rows| rows.iter().all(|row| matches!(row.state, WebhookDeliveryState::Delivered { .. }))).await;
-    let answers = |text: &str| rows.iter().filter(|row| row.attempts[0].response == text).count();
-    assert_eq!((answers("[erased]"), answers("ok")), (8, 12), "what the first ones answered may quote what they got");
+    let responses = |text: &str| rows.iter().filter(|row| row.attempts[0].response == text).count();
+    assert_eq!((responses("[erased]"), responses("ok")), (8, 12), "the first responses can quote the erased bodies");
 }
 
 #[tokio::test]
-async fn an_answer_to_a_body_that_was_erased_before_it_is_written_down_is_not_kept() {
+async fn a_response_to_a_body_that_was_erased_before_the_commit_is_not_stored() {
     let (_directory, context) = Context::temporary();
     let (webhook, _) = endpoint(&context, "https://hooks.example.com/").await;
-    happen(&context, 2).await;
+    record_events(&context, 2).await;
     fan_out::fan_out_batch(&context, TeamId::MIN, fan_out::BatchSize::Full).await.unwrap();
     let erasure_generation = context.event_bus.erasure_generation();
     let outcomes: Vec<DeliveryOutcome> = queued(&context)
@@ -66,8 +65,8 @@ async fn an_answer_to_a_body_that_was_erased_before_it_is_written_down_is_not_ke
         })
         .collect();
     let settle_one = |number: usize| {
-        let (settling, outcome) = (context.clone(), outcomes[number].clone());
-        write(&context, move |tx| settle(tx, &settling, webhook, std::slice::from_ref(&outcome)).map(drop))
+        let (writing, outcome) = (context.clone(), outcomes[number].clone());
+        write(&context, move |tx| settle(tx, &writing, webhook, std::slice::from_ref(&outcome)).map(drop))
     };
 
     settle_one(0).await;
@@ -75,7 +74,7 @@ async fn an_answer_to_a_body_that_was_erased_before_it_is_written_down_is_not_ke
     settle_one(1).await;
 
     let rows = deliveries(&context);
-    let kept: Vec<&str> = rows.iter().map(|row| row.attempts[0].response.as_str()).collect();
-    assert_eq!(kept, ["ok", "[erased]"]);
+    let stored: Vec<&str> = rows.iter().map(|row| row.attempts[0].response.as_str()).collect();
+    assert_eq!(stored, ["ok", "[erased]"]);
     assert!(rows.iter().all(|row| matches!(row.state, WebhookDeliveryState::Delivered { .. })));
 }

@@ -1,4 +1,4 @@
-//! Deliveries over real connections, with the time turned by hand.
+//! Tests of the dispatcher over real connections, with a manual clock.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use self::receiver::Reply;
 use super::*;
 use crate::base::id::{Id, TeamId, WebhookDeliveryId, WebhookId};
 use crate::base::signature::WebhookSecret;
@@ -17,22 +18,25 @@ use crate::http_client::{Client, HttpTimeouts, UrlPolicy};
 use crate::store::{NEXT, Order, Reads as _, StoreError, WriteTx};
 use crate::tables::{NOTICES, WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
 use crate::webhooks::store::{DeliveryRow, WebhookRow, find, seal_secret};
-use crate::webhooks::{DispatchNotifier, SubscribedEvents, WebhookStatus};
+use crate::webhooks::{DispatchNotifier, ExhaustedReason, SubscribedEvents, WebhookDeliveryState, WebhookStatus};
 
+mod changing;
+mod corrupt;
 mod delivering;
 mod erasing;
 mod failing;
 mod receiver;
 
-/// What a test waits for at most.
+/// Longest wait of a test.
 const DEADLINE: Duration = Duration::from_secs(60);
 const TEAM: TeamId = TeamId::from_bytes([7; 16]);
+const DOWN: Reply = Reply::Status(503, "");
 
-/// A dispatcher at work over a store of its own.
+/// A running dispatcher with its own store.
 struct Running {
     _directory: tempfile::TempDir,
     context: Context,
-    bell: DispatchNotifier,
+    notifier: DispatchNotifier,
     stop: CancellationToken,
     task: JoinSet<Result<(), StoreError>>,
 }
@@ -44,55 +48,56 @@ impl Running {
     }
 
     fn over(directory: tempfile::TempDir, context: Context, per_second: u32) -> Self {
-        let bell = DispatchNotifier::default();
+        let notifier = DispatchNotifier::default();
         let stop = CancellationToken::new();
-        let dispatcher = dispatcher(&context, &bell, per_second);
+        let dispatcher = dispatcher(&context, &notifier, per_second);
         let mut task = JoinSet::new();
         task.spawn(dispatcher.run(stop.clone()));
-        Self { _directory: directory, context, bell, stop, task }
+        Self { _directory: directory, context, notifier, stop, task }
     }
 
-    /// Stops as the process does.
+    /// Stops the dispatcher as a shutdown does.
     async fn stop(mut self) -> (tempfile::TempDir, Context) {
         self.stop.cancel();
         self.task.join_next().await.unwrap().unwrap().unwrap();
         (self._directory, self.context)
     }
 
-    fn turn(&self, by: Duration) {
+    /// Advances the clock.
+    fn advance(&self, by: Duration) {
         self.context.clock.advance(by);
-        self.bell.rescan_all();
+        self.notifier.rescan_all();
     }
 
-    /// Waits until the rows of deliveries are as is wanted.
+    /// Waits until the rows of all deliveries satisfy a condition.
     async fn until(&self, wanted: impl Fn(&[DeliveryRow]) -> bool) -> Vec<DeliveryRow> {
-        let look = async {
+        let wait = async {
             loop {
                 let rows = deliveries(&self.context);
                 if wanted(&rows) {
                     return rows;
                 }
-                // Every change of a row follows a commit, and each look gives the others their turn.
+                // The other tasks run before the next read.
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(DEADLINE, look).await.unwrap_or_else(|_| panic!("{:?}", deliveries(&self.context)))
+        tokio::time::timeout(DEADLINE, wait).await.unwrap_or_else(|_| panic!("{:?}", deliveries(&self.context)))
     }
 }
 
-fn dispatcher(context: &Context, bell: &DispatchNotifier, per_second: u32) -> Arc<WebhookDispatcher> {
+fn dispatcher(context: &Context, notifier: &DispatchNotifier, per_second: u32) -> Arc<WebhookDispatcher> {
     let loopback = "127.0.0.0/8".parse().unwrap();
     let policy = UrlPolicy { guard: Guard::allowing(vec![loopback]), plain_http: true, extra_roots: Vec::new() };
     let resolver = Resolver::with_servers(&[(Ipv4Addr::LOCALHOST, 9).into()]).unwrap();
     let client = Client::new(resolver, policy, HttpTimeouts::default()).unwrap();
-    Arc::new(WebhookDispatcher::new(context.clone(), bell.clone(), client, DispatchSettings { per_second }))
+    Arc::new(WebhookDispatcher::new(context.clone(), notifier.clone(), client, DispatchSettings { per_second }))
 }
 
 async fn write(context: &Context, work: impl Fn(&WriteTx<'_>) -> Result<(), StoreError> + Send + 'static) {
     context.store.write::<_, StoreError>(work).await.unwrap();
 }
 
-/// Makes an endpoint that hears of everything.
+/// Creates an endpoint that subscribes to all events.
 async fn endpoint(context: &Context, url: &str) -> (WebhookId, WebhookSecret) {
     let (id, secret) = (context.id(), WebhookSecret::generate());
     let row = WebhookRow {
@@ -111,8 +116,8 @@ async fn endpoint(context: &Context, url: &str) -> (WebhookId, WebhookSecret) {
     (id, secret)
 }
 
-/// Records events that every endpoint hears of, told apart by their addresses.
-async fn happen(context: &Context, count: usize) {
+/// Records `count` events, each with its own address.
+async fn record_events(context: &Context, count: usize) {
     let recording = context.clone();
     write(context, move |tx| {
         (0..count).try_for_each(|number| {
@@ -158,17 +163,24 @@ fn queued(context: &Context) -> Vec<(WebhookId, u64, WebhookDeliveryId)> {
 }
 
 fn notices(context: &Context) -> Vec<crate::notices::Notice> {
-    let mut told = Vec::new();
+    let mut notices = Vec::new();
     let read = context.store.read_now::<_, StoreError>(|tx| {
         tx.scan(&NOTICES, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX), Order::Ascending, |_, row| {
-            told.push(row.decode()?.notice);
+            notices.push(row.decode()?.notice);
             NEXT
         })
     });
     read.unwrap();
-    told
+    notices
 }
 
 fn row(context: &Context, id: WebhookId) -> WebhookRow {
     context.store.read_now::<_, StoreError>(|tx| find(tx, TEAM, id)).unwrap().unwrap()
+}
+
+fn exhausted(row: &DeliveryRow) -> Option<ExhaustedReason> {
+    match row.state {
+        WebhookDeliveryState::Exhausted { at_ms: _, why } => Some(why),
+        WebhookDeliveryState::Queued { .. } | WebhookDeliveryState::Delivered { .. } => None,
+    }
 }

@@ -1,4 +1,4 @@
-//! A customer's server: a real one on loopback, which answers as it is told.
+//! A customer's server on loopback with configurable replies.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -10,18 +10,18 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-/// How a request is answered.
+/// Reply to a request.
 #[derive(Clone, Debug)]
 pub(super) enum Reply {
-    /// With this status line and these header lines.
+    /// A status and header lines.
     Status(u16, &'static str),
-    /// Not before the receiver is told to go on.
+    /// A reply that waits for [`Receiver::release`].
     Held,
-    /// By closing the connection.
+    /// Close the connection.
     Close,
 }
 
-/// A request as it came.
+/// A received request.
 #[derive(Clone, Debug)]
 pub(super) struct Received {
     pub(super) headers: HashMap<String, String>,
@@ -38,34 +38,34 @@ pub(super) struct Receiver {
     address: SocketAddr,
     requests: mpsc::UnboundedReceiver<Received>,
     state: Arc<State>,
-    /// The server ends with it.
+    /// The server task, which ends when the receiver is dropped.
     _task: JoinSet<()>,
 }
 
 struct State {
     reply: Mutex<Reply>,
-    under_way: AtomicUsize,
-    under_way_max: AtomicUsize,
-    go_on: tokio::sync::Semaphore,
+    in_flight: AtomicUsize,
+    in_flight_max: AtomicUsize,
+    released: tokio::sync::Semaphore,
 }
 
 impl Receiver {
     pub(super) async fn start(reply: Reply) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (told, requests) = mpsc::unbounded_channel();
+        let (sender, requests) = mpsc::unbounded_channel();
         let state = Arc::new(State {
             reply: Mutex::new(reply),
-            under_way: AtomicUsize::new(0),
-            under_way_max: AtomicUsize::new(0),
-            go_on: tokio::sync::Semaphore::new(0),
+            in_flight: AtomicUsize::new(0),
+            in_flight_max: AtomicUsize::new(0),
+            released: tokio::sync::Semaphore::new(0),
         });
         let serving = Arc::clone(&state);
         let mut task = JoinSet::new();
         task.spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
-                connections.spawn(serve(stream, Arc::clone(&serving), told.clone()));
+                connections.spawn(serve(stream, Arc::clone(&serving), sender.clone()));
             }
         });
         Self { address, requests, state, _task: task }
@@ -75,54 +75,54 @@ impl Receiver {
         format!("http://{}/hook", self.address)
     }
 
-    pub(super) fn answer(&self, reply: Reply) {
+    pub(super) fn set_reply(&self, reply: Reply) {
         *self.state.reply.lock().unwrap() = reply;
     }
 
-    /// Lets `requests` that are held be answered: as others are by then, or 200.
-    pub(super) fn go_on(&self, requests: usize) {
-        self.state.go_on.add_permits(requests);
+    /// Answers `requests` held requests, with the current reply, or 200 if that is [`Reply::Held`].
+    pub(super) fn release(&self, requests: usize) {
+        self.state.released.add_permits(requests);
     }
 
-    /// The most requests that were under way at once.
-    pub(super) fn under_way_max(&self) -> usize {
-        self.state.under_way_max.load(Ordering::SeqCst)
+    /// Returns the largest number of requests in flight at once.
+    pub(super) fn in_flight_max(&self) -> usize {
+        self.state.in_flight_max.load(Ordering::SeqCst)
     }
 
     pub(super) async fn next(&mut self) -> Received {
         tokio::time::timeout(super::DEADLINE, self.requests.recv()).await.unwrap().unwrap()
     }
 
-    /// Returns a request that has come and was not asked for.
-    pub(super) fn unasked(&mut self) -> Option<Received> {
+    /// Returns a received request that `next` has not returned, without waiting.
+    pub(super) fn pending(&mut self) -> Option<Received> {
         self.requests.try_recv().ok()
     }
 }
 
-async fn serve(stream: TcpStream, state: Arc<State>, told: mpsc::UnboundedSender<Received>) {
+async fn serve(stream: TcpStream, state: Arc<State>, sender: mpsc::UnboundedSender<Received>) {
     let mut stream = BufStream::new(stream);
     while let Some(received) = read(&mut stream).await {
-        let under_way = state.under_way.fetch_add(1, Ordering::SeqCst) + 1;
-        state.under_way_max.fetch_max(under_way, Ordering::SeqCst);
-        let _ = told.send(received);
+        let in_flight = state.in_flight.fetch_add(1, Ordering::SeqCst) + 1;
+        state.in_flight_max.fetch_max(in_flight, Ordering::SeqCst);
+        let _ = sender.send(received);
         let reply = state.reply.lock().unwrap().clone();
         let (status, headers) = match reply {
             Reply::Status(status, headers) => (status, headers),
             Reply::Held => {
-                state.go_on.acquire().await.unwrap().forget();
+                state.released.acquire().await.unwrap().forget();
                 match state.reply.lock().unwrap().clone() {
                     Reply::Status(status, headers) => (status, headers),
                     Reply::Held | Reply::Close => (200, ""),
                 }
             }
             Reply::Close => {
-                state.under_way.fetch_sub(1, Ordering::SeqCst);
+                state.in_flight.fetch_sub(1, Ordering::SeqCst);
                 return;
             }
         };
-        state.under_way.fetch_sub(1, Ordering::SeqCst);
-        let answer = format!("HTTP/1.1 {status} Answer\r\n{headers}content-length: 2\r\n\r\nok");
-        if stream.write_all(answer.as_bytes()).await.is_err() || stream.flush().await.is_err() {
+        state.in_flight.fetch_sub(1, Ordering::SeqCst);
+        let response = format!("HTTP/1.1 {status} Answer\r\n{headers}content-length: 2\r\n\r\nok");
+        if stream.write_all(response.as_bytes()).await.is_err() || stream.flush().await.is_err() {
             return;
         }
     }
