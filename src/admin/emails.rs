@@ -111,7 +111,7 @@ impl From<EmailDetails> for EmailView {
         let skipped = events.len().saturating_sub(EVENTS_MAX);
         Self {
             id,
-            from,
+            from: from.to_string(),
             subject,
             created_at: to_iso(created_ms),
             last_event: last_event.as_str().to_owned(),
@@ -140,7 +140,7 @@ impl From<RecipientRow> for RecipientView {
                 | LastEvent::Canceled => RecipientOutcome::Undelivered,
             },
         };
-        Self { email: mailbox, last_event: last_event.as_str().to_owned(), outcome }
+        Self { email: mailbox.to_string(), last_event: last_event.as_str().to_owned(), outcome }
     }
 }
 

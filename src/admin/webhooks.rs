@@ -170,9 +170,9 @@ fn new_webhook(services: &AdminServices, url: String, events: Vec<String>) -> Re
     Ok(if is_all { NewWebhook { subscription: SubscribedEvents::All, ..new } } else { new })
 }
 
-async fn change_status(services: &AdminServices, team: TeamId, webhook: &str, switch: StatusChange) -> VerbResult {
+async fn change_status(services: &AdminServices, team: TeamId, webhook: &str, status: StatusChange) -> VerbResult {
     let id = find(services, team, webhook).await?.id;
-    let changes = WebhookChanges { switch: Some(switch), ..WebhookChanges::default() };
+    let changes = WebhookChanges { status: Some(status), ..WebhookChanges::default() };
     services.webhooks.update(team, id, changes).await.map_err(ApiError::from)?;
     Ok(view(services, team, id).await?.into())
 }

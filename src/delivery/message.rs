@@ -123,6 +123,10 @@ fn invalid(error: &dyn std::fmt::Display) -> MessageError {
     MessageError::Invalid(error.to_string())
 }
 
+fn parsed(mailbox: &StoredMailbox) -> Result<&Mailbox, MessageError> {
+    mailbox.mailbox().ok_or_else(|| MessageError::Invalid("a stored mailbox is invalid".to_owned()))
+}
+
 /// Display name and address of a mailbox in a header field.
 struct HeaderMailbox {
     name: Option<String>,
@@ -139,18 +143,18 @@ struct AddressFields {
 
 impl AddressFields {
     fn parse(row: &EmailRow) -> Result<Self, MessageError> {
-        let parse = |text: &str| {
-            let mailbox = Mailbox::parse(text).map_err(|error| invalid(&error))?;
+        let field = |mailbox: &StoredMailbox| {
+            let mailbox = parsed(mailbox)?;
             Ok(HeaderMailbox { name: mailbox.name().map(ToOwned::to_owned), address: mailbox.address().to_string() })
         };
         let line = |kind: RecipientKind| -> Result<Vec<HeaderMailbox>, MessageError> {
-            row.line(kind).iter().map(|text| parse(text)).collect()
+            row.mailboxes(kind).map(field).collect()
         };
         Ok(Self {
-            from: parse(&row.from)?,
+            from: field(&row.from)?,
             to: line(RecipientKind::To)?,
             cc: line(RecipientKind::Cc)?,
-            reply_to: row.reply_to.iter().map(|text| parse(text)).collect::<Result<_, _>>()?,
+            reply_to: row.reply_to.iter().map(field).collect::<Result<_, _>>()?,
         })
     }
 }

@@ -32,9 +32,9 @@ pub(crate) fn is_erased_or_mentions(row: &EmailRow, addresses: &AddressSet) -> b
 
 /// Returns whether an address has been erased from the row of an email.
 pub(super) fn is_erased(row: &EmailRow) -> bool {
-    row.from == ERASED
-        || row.reply_to.iter().any(|mailbox| mailbox == ERASED)
-        || row.recipients.iter().any(|recipient| recipient.mailbox == ERASED)
+    row.from.is_erased()
+        || row.reply_to.iter().any(StoredMailbox::is_erased)
+        || row.recipients.iter().any(|recipient| recipient.mailbox.is_erased())
         || row.subject == ERASED
         || row.attachments.iter().any(|attachment| attachment.filename == ERASED)
 }
@@ -59,7 +59,7 @@ pub(crate) fn erase(
     let erased = erased(&row, addresses);
     let row = erased.as_ref().unwrap_or(&row);
     // The row is written after the content is deleted: until then, the next scan finds the email again.
-    if row.recipients.iter().all(|recipient| recipient.mailbox == ERASED) && has_content(tx, id)? {
+    if row.recipients.iter().all(|recipient| recipient.mailbox.is_erased()) && has_content(tx, id)? {
         *chunks_left = chunks_left.saturating_sub(delete_content_rows(tx, id, *chunks_left)?);
         if has_content(tx, id)? {
             return Ok(EmailErasure::Unfinished);
@@ -100,7 +100,8 @@ fn erased(row: &EmailRow, addresses: &AddressSet) -> Option<EmailRow> {
     if is_clean {
         return None;
     }
-    let put = |is_match: bool, text: &str| if is_match { ERASED.to_owned() } else { text.to_owned() };
+    let mailbox = |it: &StoredMailbox| if is_meant(it) { StoredMailbox::erased() } else { it.clone() };
+    let text = |text: &str| if mention(text) { ERASED.to_owned() } else { text.to_owned() };
     Some(EmailRow {
         from: mailbox(from),
         recipients: recipients

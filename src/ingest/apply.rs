@@ -174,7 +174,7 @@ impl OpenEmail {
         let candidates =
             || (0..).zip(recipients).filter(move |(_, recipient)| group.is_none_or(|group| recipient.group == group));
         let named = finding.recipients.iter().find_map(|address| {
-            candidates().find(|(_, recipient)| bare(&recipient.mailbox).eq_ignore_ascii_case(address))
+            candidates().find(|(_, recipient)| recipient.mailbox.bare().eq_ignore_ascii_case(address))
         });
         let only = || {
             let mut candidates = candidates();
@@ -190,7 +190,7 @@ impl OpenEmail {
     /// Returns whether an outcome counts for the recipient and is not known yet.
     fn is_news(&self, index: usize, outcome: &ReportedOutcome, evidence: Evidence) -> bool {
         let recipient = &self.row.recipients[index];
-        counts(recipient, outcome, evidence) && !self.is_known(bare(&recipient.mailbox), recipient.last_event, outcome)
+        counts(recipient, outcome, evidence) && !self.is_known(&recipient.mailbox.bare(), recipient.last_event, outcome)
     }
 
     fn is_known(&self, address: &str, last_event: LastEvent, outcome: &ReportedOutcome) -> bool {
@@ -224,7 +224,7 @@ impl OpenEmail {
         index: usize,
         finding: &RecipientReport,
     ) -> Result<(), StoreError> {
-        let address = bare(&self.row.recipients[index].mailbox).to_owned();
+        let address = self.row.recipients[index].mailbox.bare();
         let (kind, last_event, detail, cause) = match finding.outcome.clone() {
             ReportedOutcome::Delivered { reply } => {
                 (EmailEventKind::Delivered, LastEvent::Delivered, detail_of(reply), None)

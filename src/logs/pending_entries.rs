@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex};
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
+use crate::base::sync;
+
 /// Requests in progress and entries in the queue of the log. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct PendingEntries(Arc<Mutex<Generations>>);

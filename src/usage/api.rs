@@ -35,7 +35,7 @@ pub async fn get_usage(
         Ok(AudienceUsage { contacts, segments: segments::count(tx, team)? })
     };
     let (report, audience) = usage.report(team, read_audience).await?;
-    let rate_limit = limiter.untouched().limit;
+    let rate_limit = limiter.unused().limit;
     Ok(Json(UsageResponse::of(report, audience, usage.dashboard_url(), rate_limit)))
 }
 

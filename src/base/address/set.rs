@@ -61,8 +61,12 @@ impl AddressSet {
 
     /// Returns whether the address of a mailbox, with or without a display name, is in the set.
     pub fn contains(&self, mailbox: &str) -> bool {
-        let Ok(mailbox) = Mailbox::parse(mailbox) else { return false };
-        self.index.identities.get(&mailbox.address().identity()).is_some_and(|list| *list >= self.from)
+        Mailbox::parse(mailbox).is_ok_and(|mailbox| self.contains_address(mailbox.address()))
+    }
+
+    /// Returns whether an address is in the set.
+    pub fn contains_address(&self, address: &EmailAddress) -> bool {
+        self.index.identities.get(&address.identity()).is_some_and(|list| *list >= self.from)
     }
 
     /// Returns whether a text contains one of the addresses, plain or with the escapes of JSON, URLs or

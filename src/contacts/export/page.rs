@@ -12,7 +12,7 @@ use crate::contact_properties::{self, Definitions};
 use crate::contacts::{self, ContactRow};
 use crate::context::Context;
 use crate::segments::{self, ContactRange, ScanLimit, SegmentRule};
-use crate::store::{NEXT, Order, Reads, STOP, StoreError};
+use crate::store::{NEXT, Order, Reads, STOP, StoreError, from_store_error};
 use crate::tables::CONTACTS;
 use crate::topics::{self, Subscription};
 

@@ -13,11 +13,10 @@ use super::outcome::RecipientDisposition;
 use super::queue::{Claimed, Due, has_reported_outcome};
 use super::retry::RetrySchedule;
 use super::rows::{DestinationRow, DueRow, SmtpAttemptRow};
-use crate::base::address::EmailAddress;
 use crate::base::clock::{DAY_MS, TimestampMs};
 use crate::base::id::EmailId;
 use crate::context::Context;
-use crate::emails::{self, EmailRow, LastEvent, RecipientState, bare};
+use crate::emails::{self, EmailRow, LastEvent, RecipientState};
 use crate::events::{Bounce, Detail, EmailEventKind, Event};
 use crate::store::{Reads, StoreError, WriteTx, name_hash};
 use crate::suppressions::{self, SuppressionCause};
@@ -130,7 +129,7 @@ impl Settling<'_, '_> {
     }
 
     fn address(&self, index: usize) -> String {
-        bare(&self.row.recipients[index].mailbox).to_owned()
+        self.row.recipients[index].mailbox.bare()
     }
 
     fn advance(&mut self, index: usize, event: LastEvent, state: RecipientState) {
@@ -215,8 +214,8 @@ impl Settling<'_, '_> {
         if self.settlement.simulated {
             return Ok(());
         }
-        let Ok(parsed) = EmailAddress::parse(&self.address(index)) else { return Ok(()) };
-        suppressions::add(self.tx, self.context, self.due.team, &parsed, SuppressionCause::bounce(self.email()))?;
+        let Some(address) = self.row.recipients[index].mailbox.address() else { return Ok(()) };
+        suppressions::add(self.tx, self.context, self.due.team, address, SuppressionCause::bounce(self.email()))?;
         Ok(())
     }
 
