@@ -1,6 +1,7 @@
 //! Loads the endpoint of a lane and its due deliveries, in one read.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use super::settle::{DeliveryDisposition, DeliveryOutcome};
 use crate::base::clock::TimestampMs;
@@ -66,7 +67,7 @@ pub(super) enum LoadedEndpoint {
     /// Not read: the queue contains no delivery of a known team.
     #[default]
     NotRead,
-    Enabled(EndpointSnapshot),
+    Enabled(Arc<EndpointSnapshot>),
     /// Disabled, deleted or corrupt, or its URL is not allowed.
     Unavailable,
 }
@@ -186,7 +187,7 @@ impl<R: Reads> PageLoader<'_, R> {
         let (secret, previous) = (secret(&row.secret)?, previous.transpose()?);
         Ok(match CustomerUrl::parse(&row.endpoint, self.policy) {
             Ok(url) => {
-                let endpoint = EndpointSnapshot { url, secret, previous };
+                let endpoint = Arc::new(EndpointSnapshot { url, secret, previous });
                 (EndpointState::Enabled(row.activation), LoadedEndpoint::Enabled(endpoint))
             }
             Err(error) => (EndpointState::UrlNotAllowed(row.activation, error), LoadedEndpoint::Unavailable),

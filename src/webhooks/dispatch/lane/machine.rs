@@ -245,7 +245,8 @@ impl LaneMachine {
         }
         let has_changed = self.loaded_generations != Some(generations);
         let has_room = self.ready.len() < PAGE_ROWS / 4 && self.held.len() < UNSETTLED_MAX;
-        if !has_changed && !(self.needs_reload && has_room && self.cooldown_until_ms.is_none()) {
+        let wants_more = self.needs_reload && has_room && self.cooldown_until_ms.is_none();
+        if !(has_changed || wants_more) {
             return None;
         }
         if has_changed {
@@ -330,7 +331,7 @@ impl LaneMachine {
                     // A cooldown applies to the URL that asked for it.
                     self.cooldown_until_ms = None;
                 }
-                self.endpoint = Some(Arc::new(endpoint));
+                self.endpoint = Some(endpoint);
             }
             LoadedEndpoint::Unavailable => (self.endpoint, self.cooldown_until_ms) = (None, None),
             LoadedEndpoint::NotRead => {}

@@ -109,7 +109,7 @@ fn page(deliveries: usize) -> DueDeliveries {
         erasure_generation: 0,
     });
     DueDeliveries {
-        endpoint: LoadedEndpoint::Enabled(endpoint("https://hooks.example.com/")),
+        endpoint: LoadedEndpoint::Enabled(Arc::new(endpoint("https://hooks.example.com/"))),
         ready: ready.collect(),
         ..DueDeliveries::default()
     }
@@ -197,7 +197,7 @@ fn a_cooldown_that_another_url_asked_for_does_not_apply() {
     rig.input.generations.endpoint_version = 1;
     rig.commands();
     let moved = DueDeliveries {
-        endpoint: LoadedEndpoint::Enabled(endpoint("https://other.example.com/")),
+        endpoint: LoadedEndpoint::Enabled(Arc::new(endpoint("https://other.example.com/"))),
         ..DueDeliveries::default()
     };
     rig.after(LaneEvent::PageLoaded(Some(Box::new(moved))));
