@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::base::address::EmailAddress;
 use crate::delivery::outcome::Deferral;
 use crate::delivery::queue::claim;
 use crate::delivery::queue::tests::{ADA, BOB, TEAM, put_due, row};
