@@ -42,7 +42,7 @@ pub struct BodyPace {
     pub pause_max: Duration,
     /// Time that every body may take in addition to the minimum rate.
     pub lag_max: Duration,
-    /// Minimum rate: a number of bytes and their maximum time.
+    /// Minimum rate, in bytes per second.
     pub bytes_a_second: u32,
 }
 
