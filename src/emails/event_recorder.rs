@@ -66,7 +66,7 @@ fn read_headers(
     id: EmailId,
     row: &EmailRow,
 ) -> Result<Vec<(String, String)>, StoreError> {
-    // One that names whoever has been erased of it would be kept again with the event.
+    // A header can contain an erased address, which the event must not store again.
     if !row.has_headers || erase::is_erased(row) {
         return Ok(Vec::new());
     }

@@ -14,7 +14,7 @@ use crate::base::id::{Id, TeamId};
 /// Each call is one bulk command. Finding the orphans costs one seek for each parent with child rows.
 ///
 /// # Errors
-/// [`StoreError`]. What was committed before remains deleted.
+/// [`StoreError`]. Rows of earlier commits stay deleted.
 pub async fn delete_orphans<P: 'static, C: 'static, V: Value, W: Value>(
     store: &Store,
     children: &'static Table<(TeamId, Id<P>, Id<C>), V>,

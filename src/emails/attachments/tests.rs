@@ -229,7 +229,7 @@ fn the_schema_of_an_entry_requires_only_content() {
 
 proptest! {
     #[test]
-    fn every_form_of_content_decodes_to_what_was_encoded(bytes in prop::collection::vec(any::<u8>(), 0..200), width in 1_usize..90) {
+    fn every_form_of_content_decodes_to_the_original_bytes(bytes in prop::collection::vec(any::<u8>(), 0..200), width in 1_usize..90) {
         let dense = BASE64_STANDARD.encode(&bytes);
         let wrapped = dense.as_bytes().chunks(width).map(|line| str::from_utf8(line).unwrap()).collect::<Vec<_>>().join("\r\n");
         for content in [

@@ -171,7 +171,7 @@ fn a_time_more_than_thirty_days_ahead_is_rejected() {
 }
 
 #[test]
-fn other_texts_are_refused_with_examples_of_what_is_accepted() {
+fn other_texts_are_rejected_with_examples_of_accepted_texts() {
     let long = "in 1 minute and ".repeat(100);
     for text in [
         "",

@@ -5,13 +5,13 @@ use super::disk::{Cuts, Disk, Op, Unsynced};
 use super::*;
 
 /// Number of rows that remain after each command.
-const STANDING: u64 = 12;
+const REMAINING: u64 = 12;
 
 /// Applies command `number`: inserts a row and its index entry, and deletes an older pair.
 fn step(tx: &WriteTx<'_>, number: u64) -> TestResult {
     tx.put(&LEFT, &(number,), &row(number))?;
     tx.put(&RIGHT, &((number % 5) as u16, number), &blob("index"))?;
-    if let Some(old) = number.checked_sub(STANDING) {
+    if let Some(old) = number.checked_sub(REMAINING) {
         tx.delete(&LEFT, &(old,))?;
         tx.delete_range(&RIGHT, &((old % 5) as u16, old), &((old % 5) as u16, old), 1)?;
     }
@@ -42,10 +42,10 @@ fn last_step(store: &Store) -> u64 {
         })
         .unwrap();
     let last = rows.last().map_or(0, |(key, _)| *key);
-    let standing = (last + 1).saturating_sub(STANDING).max(1)..=last;
-    assert!(rows.iter().map(|(key, _)| *key).eq(standing.clone()), "rows up to {last} are missing");
+    let remaining = (last + 1).saturating_sub(REMAINING).max(1)..=last;
+    assert!(rows.iter().map(|(key, _)| *key).eq(remaining.clone()), "rows up to {last} are missing");
     assert!(rows.iter().all(|(key, stored)| *stored == row(*key)), "a row up to {last} is damaged");
-    assert!(entries.into_iter().eq(standing.map(|key| (key, (key % 5) as u16))), "the index differs from the rows");
+    assert!(entries.into_iter().eq(remaining.map(|key| (key, (key % 5) as u16))), "the index differs from the rows");
     last
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct TestServer {
     base: String,
     key: String,
     clock: Clock,
-    bell: QueueNotifier,
+    queue_notifier: QueueNotifier,
     services: AdminServices,
     runtime: Handle,
     stop: CancellationToken,
@@ -45,7 +45,7 @@ pub(crate) struct TestServer {
 struct Started {
     address: std::net::SocketAddr,
     key: String,
-    bell: QueueNotifier,
+    queue_notifier: QueueNotifier,
     services: AdminServices,
     runtime: Handle,
 }
@@ -83,7 +83,7 @@ impl TestServer {
                 let started = Started {
                     address: app.address(),
                     key,
-                    bell: app.queue_notifier(),
+                    queue_notifier: app.queue_notifier(),
                     services: app.services().clone(),
                     runtime: Handle::current(),
                 };
@@ -91,7 +91,8 @@ impl TestServer {
                 app.serve(server_stop).await.expect("no worker fails");
             });
         });
-        let Started { address, key, bell, services, runtime } = started_rx.recv().expect("the instance starts");
+        let Started { address, key, queue_notifier, services, runtime } =
+            started_rx.recv().expect("the instance starts");
         let agent = ureq::Agent::new_with_config(
             ureq::Agent::config_builder()
                 .http_status_as_error(false)
@@ -100,7 +101,7 @@ impl TestServer {
         );
         let base = format!("http://{address}");
         let (directory, thread) = (Some(directory), Some(thread));
-        Self { base, key, clock, bell, services, runtime, stop, thread, directory, agent }
+        Self { base, key, clock, queue_notifier, services, runtime, stop, thread, directory, agent }
     }
 
     /// Stops the server and starts it again with the same directory and clock.
@@ -157,7 +158,7 @@ impl TestServer {
     /// Advances the clock and wakes the delivery engine.
     pub(crate) fn advance(&self, by: Duration) {
         self.clock.advance(by);
-        self.bell.wake();
+        self.queue_notifier.wake();
     }
 
     /// Sends a request with the full access key.
