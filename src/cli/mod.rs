@@ -5,6 +5,9 @@
 //! their progress (`progress.rs`), or write files that only their owner can read (`private_file.rs`).
 //! Each failure becomes an exit code and a sentence (`failure.rs`).
 //!
+//! Verbs: `serve.rs`, `dev.rs`, `ready.rs`, `send.rs`, `tail.rs`, `import.rs`, `export.rs`, `openapi.rs`; nouns with
+//! verbs: `domain.rs`, `key.rs`, `team.rs`, `theme.rs`, `user.rs`, `webhook.rs`. `logging.rs` sets up the log.
+//!
 //! Invariants:
 //! - Standard output has only data. Messages go to standard error.
 //! - `--json` prints one JSON value; `tail` prints one a line.

@@ -27,7 +27,7 @@ pub(super) const PENDING_EMAILS_MAX: usize = 1_000;
 
 /// Result of scanning one page.
 #[derive(Clone, Debug)]
-pub(super) enum PageScan {
+pub(super) enum StagePage {
     /// No row matches. The next page of the stage starts here.
     NoMatch(Stage),
     /// The page has rows to erase, or the stage ends with it.
@@ -77,14 +77,14 @@ pub(super) fn scan_page(
     keyring: &Keyring,
     row: &ErasureRow,
     target: &ErasureTarget,
-) -> Result<PageScan, StoreError> {
+) -> Result<StagePage, StoreError> {
     let team = target.team;
     let scan = match row.stage {
         Stage::Emails { after } => {
             let page = match_emails(tx, after, target)?;
             page_scan(page, MatchedRows::Emails, |after| Stage::Emails { after })
         }
-        Stage::Suppressions => PageScan::Matches(PageMatches { rows: MatchedRows::Suppressions, next: None }),
+        Stage::Suppressions => StagePage::Matches(PageMatches { rows: MatchedRows::Suppressions, next: None }),
         Stage::Captured { after } => {
             let matches = |id, message: &CapturedRow| is_captured_match(tx, id, message, target);
             let page = capture::match_messages(tx, after, ROWS_MAX, matches)?;
@@ -112,18 +112,18 @@ pub(super) fn scan_page(
             page_scan(page, MatchedRows::Requests, |after| Stage::RequestLog { after, until: Some(until) })
         }
         Stage::PendingEmails => match settled_emails(tx, row, target)? {
-            settled if settled.is_empty() && !row.pending_emails.is_empty() => PageScan::StillPending,
-            settled => PageScan::Matches(PageMatches { rows: MatchedRows::SettledEmails(settled), next: None }),
+            settled if settled.is_empty() && !row.pending_emails.is_empty() => StagePage::StillPending,
+            settled => StagePage::Matches(PageMatches { rows: MatchedRows::SettledEmails(settled), next: None }),
         },
     };
     Ok(scan)
 }
 
-fn page_scan<I>(page: MatchPage<I>, rows: fn(Vec<I>) -> MatchedRows, position: impl Fn(I) -> Stage) -> PageScan {
+fn page_scan<I>(page: MatchPage<I>, rows: fn(Vec<I>) -> MatchedRows, position: impl Fn(I) -> Stage) -> StagePage {
     let (has_hits, next) = (!page.hits.is_empty(), page.next.map(position));
     match next {
-        Some(stage) if !has_hits => PageScan::NoMatch(stage),
-        next => PageScan::Matches(PageMatches { rows: rows(page.hits), next }),
+        Some(stage) if !has_hits => StagePage::NoMatch(stage),
+        next => StagePage::Matches(PageMatches { rows: rows(page.hits), next }),
     }
 }
 

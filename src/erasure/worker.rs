@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use tracing::{error, info};
 
-use super::pages::{self, PageScan, StepResult};
+use super::pages::{self, StagePage, StepResult};
 use super::stages::Stage;
 use super::store::{self, ErasureKey, ErasureRow, ErasureTarget};
 use crate::base::id::TeamId;
@@ -153,13 +153,13 @@ impl Erasures {
         let (row, target, keyring) = (run.row.clone(), Arc::clone(&run.target), self.context.keyring.clone());
         let scan = self.read(move |tx| pages::scan_page(tx, &keyring, &row, &target)).await?;
         let page = match scan {
-            PageScan::StillPending => return Ok(StepResult::Waiting),
-            PageScan::NoMatch(stage) => {
+            StagePage::StillPending => return Ok(StepResult::Waiting),
+            StagePage::NoMatch(stage) => {
                 run.row.stage = stage;
                 run.is_ahead = true;
                 return Ok(StepResult::More);
             }
-            PageScan::Matches(page) => page,
+            StagePage::Matches(page) => page,
         };
         let (row, target, event_bus) = (run.row.clone(), Arc::clone(&run.target), self.context.event_bus.clone());
         let erase = move |tx: &WriteTx<'_>| pages::erase_page(tx, &event_bus, key, row.clone(), &target, &page);

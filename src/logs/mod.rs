@@ -5,7 +5,7 @@
 //! deletes old rows, and an erasure deletes rows that contain an address. The id of a row is the id of the
 //! request, which is in the `x-request-id` header of the response and contains the start time.
 //!
-//! Reading order: `redact.rs` (the redacted copy of a body; pure), `entry.rs` (the entry of one request),
+//! Reading order: `redact/` (the redacted copy of a body; pure), `entry.rs` (the entry of one request),
 //! `store.rs` (the rows and the sealed copies), `queue.rs` (entries in memory), `pending_entries.rs`
 //! (requests that are not stored yet), `recorder/` (the queue and the worker), `service.rs` (lists and one
 //! request), `retention.rs`, `erase.rs`, `api.rs` (endpoints).

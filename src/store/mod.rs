@@ -3,18 +3,17 @@
 //! [`Store::read`] runs a closure over a consistent view, on a thread that may block. [`Store::write`]
 //! queues a command for the writer thread and returns after the commit that contains it.
 //!
-//! Reading order: `tables.rs` (every table), `key.rs`, `hash.rs` and `value.rs` (how keys and values
-//! lie on disk), `fields.rs` (rows read without being decoded), `transaction.rs` (get, scan, put,
-//! delete), `page.rs` (lists), `match_page.rs` (bounded scans for rows to change), `orphans.rs` (child rows of
-//! deleted parents), `chunks.rs` (values too large for one row), `queue.rs` (commands that
-//! wait), `writer.rs` (group commit), `seal.rs` (encryption at rest), `file.rs` (opening and repair),
+//! Reading order: `key.rs`, `hash.rs` and `value.rs` (encoding of keys and values), `fields.rs` (reads of
+//! single fields without decoding the row), `transaction.rs` (tables; get, scan, put and delete), `meta.rs`
+//! (the tables of the store itself), `page.rs` (lists), `match_page.rs` (bounded scans for rows to change), `orphans.rs` (child rows of
+//! deleted parents), `chunks.rs` (values too large for one row), `queue.rs` (queued commands), `writer.rs` (group commit), `seal.rs` (encryption at rest), `file.rs` (opening and repair),
 //! `opening.rs` (store and key together), `migrations/` (schema versions), `error.rs`.
 //!
 //! Invariants:
 //! - One command writes a fact and everything that follows from it, so that a kill leaves all of it
 //!   or nothing.
 //! - No redb type leaves this folder.
-//! - A row is read and written only by the `store.rs` of its folder.
+//! - A row is read and written only by the folder that owns its table (`src/tables.rs`).
 //! - This folder does not depend on the meaning of rows.
 
 pub mod meta;

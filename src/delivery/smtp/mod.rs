@@ -11,20 +11,20 @@
 //!
 //! Files, in reading order:
 //!
-//! 1. `reply`: parsing of replies from raw bytes, with bounds;
-//! 2. `transcript`: a copy of commands and replies, at most 8 KiB;
-//! 3. `stream`: a buffered adapter over TCP or TLS that returns one reply line at a time;
-//! 4. `tls`: TLS policies and client configurations;
-//! 5. `timeouts`: time limits of the phases;
-//! 6. `conversation`: commands and replies over the adapter, each with a deadline;
-//! 7. `capabilities`: the extensions announced in the reply to EHLO;
-//! 8. `session`: a session, its errors, and its state between messages;
-//! 9. `opening`: the phases from the connection to the first MAIL;
-//! 10. `envelope`: the command lines of sender and recipients, and refusals by the client;
-//! 11. `body`: dot-stuffing;
-//! 12. `outcome`: the result of each recipient;
-//! 13. `transaction`: one message on an open session;
-//! 14. `classify` and `rules`: the meaning of a refusal and the action that follows.
+//! 1. `reply.rs`: parsing of replies from raw bytes, with bounds;
+//! 2. `transcript.rs`: a copy of commands and replies, at most 8 KiB;
+//! 3. `stream.rs`: a buffered adapter over TCP or TLS that returns one reply line at a time;
+//! 4. `tls.rs`: TLS policies and client configurations;
+//! 5. `timeouts.rs`: time limits of the phases;
+//! 6. `conversation.rs`: commands and replies over the adapter, each with a deadline;
+//! 7. `capabilities.rs`: the extensions announced in the reply to EHLO;
+//! 8. `session.rs`: a session, its errors, and its state between messages;
+//! 9. `opening.rs`: the phases from the connection to the first MAIL;
+//! 10. `envelope.rs`: the command lines of sender and recipients, and refusals by the client;
+//! 11. `body.rs`: dot-stuffing;
+//! 12. `outcome.rs`: the result of each recipient;
+//! 13. `transaction.rs`: one message on an open session;
+//! 14. `classify.rs` and `rules/`: the meaning of a refusal and the action that follows.
 //!
 //! # Invariants
 //!

@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 
 use super::*;
 use crate::base::id::{EventId, SuppressionId, WebhookDeliveryId, WebhookId};
-use crate::erasure::pages::{self, PageScan};
+use crate::erasure::pages::{self, StagePage};
 use crate::erasure::stages::Stage;
 use crate::events::{self, EventType, MessageRow};
 use crate::suppressions::{self, SuppressionCause};
@@ -136,7 +136,7 @@ async fn the_erasure_generation_is_incremented_directly_after_the_commit() {
     let row = erasure(&context, key).unwrap();
     let target = store::target(&context.keyring, key, &row).unwrap();
     let scan = |tx: &crate::store::ReadTx| pages::scan_page(tx, &context.keyring, &row, &target);
-    let PageScan::Matches(page) = context.store.read_now(scan).unwrap() else { panic!("the page has a match") };
+    let StagePage::Matches(page) = context.store.read_now(scan).unwrap() else { panic!("the page has a match") };
     let event_bus = context.event_bus.clone();
     let (sender, receiver) = std::sync::mpsc::channel();
 

@@ -1,4 +1,4 @@
-//! Decoding of request bodies that `body_limits.rs` has read: JSON, and null, unknown, duplicate and missing
+//! Decoding of request bodies that `http/body_limits.rs` has read: JSON, and null, unknown, duplicate and missing
 //! fields.
 //!
 //! A request type derives `Deserialize` with `deny_unknown_fields` and makes every field an

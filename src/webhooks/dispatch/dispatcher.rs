@@ -68,6 +68,11 @@ impl DispatchNotifier {
     }
 
     #[cfg(test)]
+    pub(in crate::webhooks) fn has_attempts(&self) -> bool {
+        !lock(&self.0.in_flight).is_empty()
+    }
+
+    #[cfg(test)]
     pub(in crate::webhooks) fn take(&self) -> PendingWakeup<WebhookId> {
         self.0.wakeup.take()
     }

@@ -2,10 +2,9 @@
 
 /// Blanks comments, strings and the tests at the end of a file; line breaks stay.
 pub(super) fn code(text: &str) -> String {
-    let text = match text.find("\n#[cfg(test)]\nmod tests {") {
-        Some(tests) => &text[..tests],
-        None => text,
-    };
+    let test_modules = ["mod tests {", "pub(super) mod tests {", "pub(crate) mod tests {"];
+    let tests = test_modules.iter().filter_map(|module| text.find(&format!("\n#[cfg(test)]\n{module}"))).min();
+    let text = &text[..tests.unwrap_or(text.len())];
     let mut code = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(next) = rest.chars().next() {
