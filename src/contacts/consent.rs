@@ -1,4 +1,5 @@
-//! The opt-out checks of a send: whether an address may receive email under a topic.
+//! Opt-outs of contacts: whether an address may receive email under a topic, which a send checks, and whether it
+//! has opted out of the topic, which the preference page shows.
 
 use super::store::find_by_address;
 use crate::base::id::{TeamId, TopicId};

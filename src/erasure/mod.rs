@@ -4,7 +4,7 @@
 //! worker then runs a list of stages, one for each kind of data. Each stage scans its table page by
 //! page and erases the rows that contain an address. An email that is not settled is left unchanged
 //! and listed in the row. After the list, the worker erases these emails as they settle. When all have
-//! settled, it runs the same stages again for the data that the emails caused. Without such an email, one
+//! settled, it runs the stages after the emails again, for the data that the emails caused. Without such an email, one
 //! run is enough. The row is deleted at the end.
 //!
 //! Reading order: `contact_removal.rs` (deletion of contacts), `store.rs` (the row, the request and its

@@ -128,8 +128,8 @@ fn page_scan<I>(page: MatchPage<I>, rows: fn(Vec<I>) -> MatchedRows, position: i
 }
 
 /// Erases the addresses from the rows of a page and stores the new position in the same transaction.
-/// Returns the row of the erasure after that. After the commit, `event_bus` notifies the code that holds
-/// event messages in memory.
+/// Returns the row of the erasure after that. After the commit of a page of event messages, `event_bus`
+/// notifies the code that holds messages in memory.
 pub(super) fn erase_page(
     tx: &WriteTx<'_>,
     event_bus: &EventBus,

@@ -4,7 +4,7 @@
 //! directly, through DNS or through a redirect. Its server can send a response without end. No other module connects to
 //! a customer URL.
 //!
-//! Data flow: [`CustomerUrl::parse`] parses the text once, at the API. [`Client::session`] returns an [`HttpSession`]
+//! Data flow: [`CustomerUrl::parse`] parses the text at the API, and again when a lane loads a stored URL. [`Client::session`] returns an [`HttpSession`]
 //! for the URL, and [`HttpSession::post`] sends one request. Its phases are lookup, guard, connection, TLS, request and
 //! response. [`HttpTimeouts`] limits the phases and the whole request. The session reuses the connection while both
 //! sides keep it open.

@@ -1,6 +1,6 @@
 //! Fan-out: moves events from the outbox to the delivery queues of their endpoints.
 //!
-//! [`LaneCapacity`] limits it: while no subscribed endpoint has free capacity, batches are small and have
+//! [`LaneCapacity`] limits it: while no enabled endpoint of the teams in the batch has free capacity, batches are small and have
 //! pauses between them, so that other commands get the writer.
 
 use std::collections::{BTreeSet, HashMap};
@@ -22,7 +22,7 @@ use crate::webhooks::store::{self, DeliveryRow, ExhaustedReason, WebhookDelivery
 
 /// Bytes that a batch writes, about. The writer commits a batch alone, so that no accept waits for two.
 const BATCH_BYTES: usize = 1 << 20;
-/// Pause between batches while every subscribed endpoint is saturated.
+/// Pause between batches while every enabled endpoint of their teams is saturated.
 const SATURATED_PAUSE: Duration = Duration::from_millis(50);
 
 /// Number of deliveries of one commit.
@@ -118,8 +118,8 @@ pub(super) struct FanOutResult {
     pub(super) is_outbox_empty: bool,
 }
 
-/// Moves events to the delivery queues until the stop. Runs without pause while any subscribed endpoint has free
-/// capacity.
+/// Moves events to the delivery queues until the stop. Runs without pause while any enabled endpoint of their teams
+/// has free capacity.
 ///
 /// # Errors
 /// [`StoreError`] if the outbox cannot be read or a batch cannot be stored.
