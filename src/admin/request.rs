@@ -78,6 +78,8 @@ macro_rules! admin_verbs {
 }
 
 admin_verbs! {
+    // The variants are tried in this order. Batches of contacts are the only large requests.
+    Contact(ContactVerb),
     Server(ServerVerb),
     Team(TeamVerb),
     Key(KeyVerb),
@@ -86,7 +88,6 @@ admin_verbs! {
     Webhook(WebhookVerb),
     Theme(ThemeVerb),
     Email(EmailVerb),
-    Contact(ContactVerb),
 }
 
 /// Result of one verb.

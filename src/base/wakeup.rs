@@ -1,9 +1,11 @@
 //! Wake-up of a worker whose work is in a table.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use tokio::sync::Notify;
+
+use super::sync;
 
 /// Wakes a worker after a commit to the table of its work. Several notifications before the worker waits again
 /// wake it once.
@@ -77,7 +79,7 @@ impl<H: Ord, const HINTS_MAX: usize> Wakeup<H, HINTS_MAX> {
     }
 
     fn pending(&self) -> MutexGuard<'_, PendingWakeup<H>> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        sync::lock(&self.pending)
     }
 }
 

@@ -55,8 +55,7 @@ impl Domains {
     }
 
     /// Checks all due domains of the queue and, if a sweep is due, its domains. Domains that are queued during this
-    /// call
-    /// precede those of the sweep.
+    /// call precede those of the sweep.
     ///
     /// # Errors
     /// Returns [`StoreError`]. The checks in progress are aborted.

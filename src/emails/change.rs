@@ -32,6 +32,7 @@ impl Emails {
     /// # Errors
     /// [`ChangeEmailError`].
     pub async fn reschedule(&self, team: TeamId, id: EmailId, due_ms: TimestampMs) -> Result<(), ChangeEmailError> {
+        let notifier = self.notifier.clone();
         self.context
             .store
             .write::<_, ChangeEmailError>(move |tx| {
@@ -47,11 +48,11 @@ impl Emails {
                     recipient.state = RecipientState::Waiting { due_ms };
                 }
                 tx.put(&EMAILS, &(team, id), &row)?;
+                let notifier = notifier.clone();
+                tx.after_commit(move || notifier.rescan());
                 Ok(())
             })
-            .await?;
-        self.notifier.rescan();
-        Ok(())
+            .await
     }
 
     /// Cancels a scheduled email.

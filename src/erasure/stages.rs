@@ -36,7 +36,8 @@ pub(super) enum Stage {
         /// The last email that was scanned.
         after: EmailId,
     },
-    /// The suppression list, by address. After the emails: an erased email cannot cause another entry.
+    /// The suppression list, by address. After the emails: an erased email cannot cause another entry. The
+    /// entries of pending emails are erased with these emails.
     Suppressions,
     /// Captured messages.
     Captured {

@@ -95,6 +95,7 @@ impl Erasures {
             Ok(StepResult::Logging) => self.delay(key, LOGGING_ROUNDS_MAX),
             Ok(StepResult::Done) => {
                 self.delays().remove(&key);
+                sync::lock(&self.awaited_entries).remove(&key);
                 info!(team.id = %team, erasure.id = %id, "completed erasure {id}");
             }
             Err(StoreError::Closed) => return Err(StoreError::Closed),

@@ -84,8 +84,10 @@ fn oldest(tx: &impl Reads, webhook: WebhookId) -> Result<Option<TimestampMs>, St
     for order in [Order::Ascending, Order::Descending] {
         let mut rows = 0;
         let (from, to) = ((webhook, 0, Id::MIN), (webhook, u64::MAX, Id::MAX));
-        tx.scan_valid(&WEBHOOK_QUEUE, &from, &to, order, |_, row| {
-            oldest = Some(oldest.map_or(row.queued_ms, |known| known.min(row.queued_ms)));
+        tx.scan(&WEBHOOK_QUEUE, &from, &to, order, |(_, _, delivery), row| {
+            let row = skip_corrupt(row.decode(), format_args!("queue row of delivery {delivery}"))?;
+            oldest = oldest.into_iter().chain(row.map(|row: QueueRow| row.queued_ms)).min();
+            // A corrupt row counts too, so that the scan is bounded.
             rows += 1;
             if rows < OLDEST_ROWS { NEXT } else { STOP }
         })?;

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
@@ -16,6 +16,7 @@ use super::fan_out::LaneCapacity;
 use super::lane::{Lane, LaneContext};
 use super::{DispatchSettings, fan_out};
 use crate::base::id::{WebhookDeliveryId, WebhookId};
+use crate::base::sync;
 use crate::base::wakeup::{PendingWakeup, Wakeup};
 use crate::context::Context;
 use crate::http_client::Client;
@@ -46,7 +47,7 @@ impl DispatchNotifier {
     /// Reports a change of an endpoint. Called after the commit and before its caller gets a response, so that
     /// each later request uses the changed endpoint.
     pub fn endpoint_changed(&self, webhook: WebhookId) {
-        if let Some(version) = lock(&self.0.versions).get(&webhook) {
+        if let Some(version) = sync::lock(&self.0.versions).get(&webhook) {
             version.fetch_add(1, Ordering::SeqCst);
         }
         self.deliveries_queued([webhook]);
@@ -64,12 +65,12 @@ impl DispatchNotifier {
 
     /// Returns whether a request with the delivery is in flight.
     pub fn is_attempting(&self, delivery: WebhookDeliveryId) -> bool {
-        lock(&self.0.in_flight).contains(&delivery)
+        sync::lock(&self.0.in_flight).contains(&delivery)
     }
 
     #[cfg(test)]
     pub(in crate::webhooks) fn has_attempts(&self) -> bool {
-        !lock(&self.0.in_flight).is_empty()
+        !sync::lock(&self.0.in_flight).is_empty()
     }
 
     #[cfg(test)]
@@ -79,14 +80,14 @@ impl DispatchNotifier {
 
     /// Marks a delivery as in flight until the guard is dropped.
     pub(in crate::webhooks) fn attempt_started(&self, delivery: WebhookDeliveryId) -> AttemptGuard {
-        lock(&self.0.in_flight).insert(delivery);
+        sync::lock(&self.0.in_flight).insert(delivery);
         AttemptGuard { notifier: self.clone(), delivery }
     }
 
     /// Counts the changes of an endpoint until the registration is dropped.
     pub(super) fn register_lane(&self, webhook: WebhookId) -> LaneRegistration {
         let version = Arc::<AtomicU64>::default();
-        lock(&self.0.versions).insert(webhook, Arc::clone(&version));
+        sync::lock(&self.0.versions).insert(webhook, Arc::clone(&version));
         LaneRegistration { notifier: self.clone(), webhook, version }
     }
 }
@@ -108,7 +109,11 @@ impl LaneRegistration {
 
 impl Drop for LaneRegistration {
     fn drop(&mut self) {
-        lock(&self.notifier.0.versions).remove(&self.webhook);
+        // A lane that ends late must not remove the registration of its successor.
+        let mut versions = sync::lock(&self.notifier.0.versions);
+        if versions.get(&self.webhook).is_some_and(|version| Arc::ptr_eq(version, &self.version)) {
+            versions.remove(&self.webhook);
+        }
     }
 }
 
@@ -121,12 +126,8 @@ pub(in crate::webhooks) struct AttemptGuard {
 
 impl Drop for AttemptGuard {
     fn drop(&mut self) {
-        lock(&self.notifier.0.in_flight).remove(&self.delivery);
+        sync::lock(&self.notifier.0.in_flight).remove(&self.delivery);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Delivers events to endpoints.

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::dispatcher::RECONCILE_EVERY;
 use super::lane::{HELD_MAX, LaneContext};
 use crate::base::id::{TeamId, WebhookId};
+use crate::base::sync;
 use crate::base::wakeup::Wakeup;
 use crate::context::Context;
 use crate::events::{self, OutboxEntry};
@@ -78,7 +79,7 @@ impl LaneCapacity {
     }
 
     fn lanes(&self) -> MutexGuard<'_, HashMap<WebhookId, Arc<AtomicUsize>>> {
-        self.0.free.lock().unwrap_or_else(PoisonError::into_inner)
+        sync::lock(&self.0.free)
     }
 }
 
@@ -101,7 +102,12 @@ impl CapacityGuard {
 
 impl Drop for CapacityGuard {
     fn drop(&mut self) {
-        self.capacity.lanes().remove(&self.webhook);
+        // A lane that ends late must not remove the capacity of its successor.
+        let mut lanes = self.capacity.lanes();
+        if lanes.get(&self.webhook).is_some_and(|free| Arc::ptr_eq(free, &self.free)) {
+            lanes.remove(&self.webhook);
+        }
+        drop(lanes);
         self.set(HELD_MAX);
     }
 }

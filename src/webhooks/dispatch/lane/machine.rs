@@ -252,6 +252,10 @@ impl LaneMachine {
         if has_changed {
             self.discard_ready();
         }
+        // A load can add outcomes, which a commit must store first.
+        if self.held.len() >= UNSETTLED_MAX {
+            return None;
+        }
         self.needs_reload = false;
         self.is_loading = true;
         self.loaded_generations = Some(generations);
