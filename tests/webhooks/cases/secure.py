@@ -8,7 +8,7 @@ import threading
 from cases import case, equal
 from server import ROOT
 
-FIXTURES = ROOT / "src" / "outgoing" / "tests" / "fixtures"
+FIXTURES = ROOT / "src" / "http_client" / "tests" / "fixtures"
 
 
 class SecureReceiver:
