@@ -102,14 +102,16 @@ impl Lane {
     pub(super) async fn run(mut self, stop: CancellationToken) -> WebhookId {
         let webhook = self.webhook;
         loop {
-            while let Some(command) = self.machine.next_command(self.input()) {
-                if let LaneCommand::Finish = command {
-                    return webhook;
+            // Both decisions use one time: a request that may start between two of them would have no wake-up.
+            let wake_in = loop {
+                let input = self.input();
+                match self.machine.next_command(input) {
+                    Some(LaneCommand::Finish) => return webhook,
+                    Some(command) => self.execute(command),
+                    None => break self.machine.wake_in(input),
                 }
-                self.execute(command);
-            }
+            };
             self.capacity.set(self.machine.capacity());
-            let wake_in = self.machine.wake_in(self.input());
             let event = tokio::select! {
                 () = stop.cancelled() => break,
                 Some(finished) = self.requests.join_next_with_id() => LaneEvent::Completed(self.finished(finished)),
