@@ -197,8 +197,10 @@ async fn a_delivery_that_expires_in_a_cooldown_is_not_sent() {
     receiver.set_reply(Reply::Status(429, "retry-after: 3600\r\n"));
     running.advance(milliseconds(23 * HOUR_MS + HOUR_MS / 2));
     receiver.next().await;
-    // A request in flight would end after the expiry of the others, which disable the endpoint.
+    // An attempt that is stored later would be due after the expiry of the others, which disables the endpoint.
     running.until(|rows| rows.iter().any(|row| row.attempts.len() == 2) && !running.notifier.has_attempts()).await;
+    let sent = 1 + std::iter::from_fn(|| receiver.pending()).count();
+    running.until(|rows| rows.iter().filter(|row| row.attempts.len() == 2).count() == sent).await;
 
     running.advance(milliseconds(HOUR_MS));
 
