@@ -113,18 +113,20 @@ impl Lane {
             };
             self.capacity.set(self.machine.capacity());
             let event = tokio::select! {
+                // In this order: a load after a wake-up must not skip deliveries whose commit has ended.
+                biased;
                 () = stop.cancelled() => break,
-                Some(finished) = self.requests.join_next_with_id() => LaneEvent::Completed(self.finished(finished)),
-                permit = requested(&mut self.permit_request) => {
-                    self.permit = Some(permit);
-                    LaneEvent::PermitAcquired
-                }
                 change = requested(&mut self.commit) => {
                     LaneEvent::Committed(logged(webhook, change, "could not store the outcomes of webhook deliveries"))
                 }
                 page = requested(&mut self.load) => {
                     let page = logged(webhook, page, "could not load the queue of a webhook");
                     LaneEvent::PageLoaded(page.map(Box::new))
+                }
+                Some(finished) = self.requests.join_next_with_id() => LaneEvent::Completed(self.finished(finished)),
+                permit = requested(&mut self.permit_request) => {
+                    self.permit = Some(permit);
+                    LaneEvent::PermitAcquired
                 }
                 _ = self.wakeup.notified() => LaneEvent::Notified,
                 () = tokio::time::sleep(wake_in) => LaneEvent::TimedOut,
