@@ -28,8 +28,7 @@ const OVERSIGNED: [&str; 12] = [
 ];
 
 /// Fields that `h=` lists as often as they occur. RFC 8058 §4 requires this for the unsubscribe pair, and feedback
-/// loops
-/// of receivers for `Feedback-ID`. A mailing list can add such a field to a message without one.
+/// loops of receivers for `Feedback-ID`. A mailing list can add such a field to a message without one.
 const SIGNED_WHEN_PRESENT: [&str; 4] = ["List-Unsubscribe", "List-Unsubscribe-Post", "List-Id", "Feedback-ID"];
 
 /// Number of characters of the `b=` value on each line.
