@@ -72,6 +72,7 @@ mod tests {
     use proptest::strategy::ValueTree as _;
 
     use super::*;
+    use crate::base::address::EmailAddress;
     use crate::base::id::ContactId;
     use crate::context::Context;
     use crate::store::{Order, Reads as _, STOP};
@@ -80,9 +81,9 @@ mod tests {
     fn row() -> impl Strategy<Value = ContactRow> {
         let name = proptest::option::of(".{0,40}");
         let properties = proptest::collection::btree_map(".{0,40}", ".{0,300}", 0..20);
-        (".{0,80}", name.clone(), name, proptest::option::of(any::<i64>()), properties).prop_map(
+        ("[a-z]{1,20}@example\\.com", name.clone(), name, proptest::option::of(any::<i64>()), properties).prop_map(
             |(email, first_name, last_name, unsubscribed_ms, properties)| ContactRow {
-                email,
+                email: EmailAddress::parse(&email).unwrap(),
                 first_name,
                 last_name,
                 unsubscribed_ms,
@@ -112,7 +113,7 @@ mod tests {
             let compare = |tx: &crate::store::ReadTx| {
                 tx.scan(&CONTACTS, &(team, id), &(team, id), Order::Ascending, |_, stored| {
                     let contact = ContactRef::of(&stored)?;
-                    assert_eq!(contact.email(), row.email);
+                    assert_eq!(contact.email(), row.email.to_string());
                     assert_eq!(contact.first_name(), row.first_name.as_deref());
                     assert_eq!(contact.last_name(), row.last_name.as_deref());
                     assert_eq!(contact.unsubscribed(), row.unsubscribed());

@@ -179,7 +179,7 @@ impl Contacts {
             .store
             .write(move |tx| {
                 let (id, row) = find_named(tx, team, &name)?.ok_or(WriteError::NotFound)?;
-                if email.as_ref().is_some_and(|email| !is_address_of(email, &row)) {
+                if email.as_ref().is_some_and(|email| email.identity() != row.email.identity()) {
                     return Err(WriteError::OtherEmail);
                 }
                 let changes = check_changes(tx, team, Some(&row), &changes)?;
@@ -246,10 +246,6 @@ impl Contacts {
     }
 }
 
-fn is_address_of(email: &EmailAddress, row: &ContactRow) -> bool {
-    EmailAddress::parse(&row.email).is_ok_and(|own| own.identity() == email.identity())
-}
-
 /// Returns the contact with this id or address.
 pub(super) fn find_named(
     tx: &impl Reads,
@@ -309,8 +305,7 @@ pub(crate) fn remove(
             (Some((id, row)), _) => {
                 writer.remove(id, &row)?;
                 removed.ids.push(id);
-                // Always parses: `remove` fails if the stored address is not valid.
-                removed.addresses.extend(EmailAddress::parse(&row.email));
+                removed.addresses.push(row.email);
             }
             // Emails, events and logs can contain the address without a contact.
             (None, ContactName::Email(email)) => removed.addresses.push(email.clone()),

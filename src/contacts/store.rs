@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::address::EmailAddress;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{ContactId, Id, TeamId, TopicId};
 use crate::store::{NEXT, Order, Reads, Row, StoreError, WriteTx};
@@ -14,7 +15,7 @@ use crate::topics::Subscription;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContactRow {
     /// Address in its original case. Unique in the team, ignoring case.
-    pub email: String,
+    pub email: EmailAddress,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -33,7 +34,7 @@ impl Row for ContactRow {}
 
 impl ContactRow {
     /// Returns a contact with an address and no other fields.
-    pub fn new(email: String) -> Self {
+    pub fn new(email: EmailAddress) -> Self {
         Self {
             email,
             first_name: None,

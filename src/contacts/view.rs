@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::size::text_bytes;
 use super::store::{self, ContactRow};
+use crate::base::address::EmailAddress;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{ContactId, TeamId};
 use crate::contact_properties::{self, Definitions, PropertyValue};
@@ -70,7 +71,7 @@ pub struct TopicSubscription {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ContactView {
     pub id: ContactId,
-    pub email: String,
+    pub email: EmailAddress,
     pub first_name: Option<String>,
     pub last_name: Option<String>,
     /// Whether the contact opted out of all marketing email.
@@ -133,8 +134,8 @@ impl ResponseBudget {
     /// # Errors
     /// [`ShowError::TooLarge`] if too few bytes are left.
     pub(super) fn take(&mut self, contact: &ContactView) -> Result<(), ShowError> {
-        let texts = [Some(&contact.email), contact.first_name.as_ref(), contact.last_name.as_ref()];
-        let texts = texts.into_iter().flatten().map(|text| text_bytes(text)).sum::<usize>();
+        let names = [&contact.first_name, &contact.last_name].into_iter().flatten();
+        let texts = text_bytes(&contact.email.to_string()) + names.map(|name| text_bytes(name)).sum::<usize>();
         let properties = contact.properties.iter().flatten().map(|(key, value)| {
             let value = match value {
                 PropertyValue::String(text) => text_bytes(text),

@@ -3,7 +3,6 @@
 
 use super::model::{ContactChanges, NewContact, OptIns, PropertyChange, Resubscribe};
 use super::store::{self, AudienceRow, ContactRow, TopicChoiceRow};
-use crate::base::address::EmailAddress;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{ContactId, SegmentId, TeamId, TopicId};
 use crate::context::Context;
@@ -57,7 +56,7 @@ impl<'a, 't> ContactWriter<'a, 't> {
     /// [`StoreError`].
     pub fn create(&mut self, new: &NewContact, hash: &AddressHash) -> Result<ContactId, StoreError> {
         let id: ContactId = self.context.id();
-        let mut row = ContactRow::new(new.email.to_string());
+        let mut row = ContactRow::new(new.email.clone());
         apply(&mut row, &new.changes, Resubscribe::Never, self.now_ms);
         store::insert(self.tx, self.team, id, hash, &row)?;
         for segment in &new.changes.segments {
@@ -169,10 +168,8 @@ impl<'a, 't> ContactWriter<'a, 't> {
     /// opted out of a topic or of all marketing email, its address is added to the suppression list.
     ///
     /// # Errors
-    /// [`StoreError`]; [`StoreError::Corrupt`] if the stored address is not valid.
+    /// [`StoreError`].
     pub fn remove(&mut self, id: ContactId, row: &ContactRow) -> Result<(), StoreError> {
-        let address = EmailAddress::parse(&row.email)
-            .map_err(|_| StoreError::Corrupt("the address of a contact is not valid".into()))?;
         let opted_out = row.unsubscribed() || self.has_opted_out_of_a_topic(id)?;
         let segments = segments::of_contact(self.tx, self.team, id)?;
         let mut event_segments = Some(segments.iter().copied().take(EVENT_SEGMENTS_MAX).collect());
@@ -180,10 +177,10 @@ impl<'a, 't> ContactWriter<'a, 't> {
         for segment in segments {
             segments::remove_member(self.tx, self.team, segment, id)?;
         }
-        store::remove(self.tx, self.team, id, &address.identity_hash())?;
+        store::remove(self.tx, self.team, id, &row.email.identity_hash())?;
         if opted_out {
             let cause = SuppressionCause::listed(Origin::Unsubscribe, self.source);
-            suppressions::add(self.tx, self.context, self.team, &address, cause)?;
+            suppressions::add(self.tx, self.context, self.team, &row.email, cause)?;
         }
         self.removed += 1;
         self.changed = true;
@@ -230,7 +227,7 @@ impl<'a, 't> ContactWriter<'a, 't> {
         };
         let contact = ContactSnapshot {
             id,
-            email: row.email.clone(),
+            email: row.email.to_string(),
             first_name: row.first_name.clone(),
             last_name: row.last_name.clone(),
             unsubscribed: row.unsubscribed(),

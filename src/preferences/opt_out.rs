@@ -35,14 +35,9 @@ pub struct OptedOut {
     pub redirect: Option<RedirectUrl>,
 }
 
-/// Reason why a preferences link cannot be made.
+/// Reason why a preferences link cannot be made: recipients cannot open this public URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LinkToError {
-    /// Recipients cannot open this public URL.
-    Loopback(String),
-    /// The stored text is not a valid address.
-    Address,
-}
+pub struct LinkToError(pub String);
 
 /// Service for the choices of recipients.
 pub struct Preferences {
@@ -151,9 +146,8 @@ impl Preferences {
     ///
     /// # Errors
     /// [`LinkToError`].
-    pub fn link_to(&self, team: TeamId, email: &str) -> Result<String, LinkToError> {
-        self.links.check_reachable().map_err(LinkToError::Loopback)?;
-        let address = EmailAddress::parse(email).map_err(|_| LinkToError::Address)?;
+    pub fn link_to(&self, team: TeamId, address: EmailAddress) -> Result<String, LinkToError> {
+        self.links.check_reachable().map_err(LinkToError)?;
         Ok(self.links.link(&UnsubscribeToken::of_everything(team, address)).url().to_owned())
     }
 }

@@ -226,7 +226,7 @@ impl From<ContactView> for ContactResponse {
         Self {
             object: "contact",
             id: id.to_string(),
-            email,
+            email: email.to_string(),
             first_name,
             last_name,
             created_at: to_iso(created_ms),

@@ -200,7 +200,7 @@ impl<'a, T: Reads> PageBuilder<'a, T> {
         self.text_bytes += ID_BYTES * (segments.len() + opt_ins.len() + opt_outs.len());
         self.page.data.push(ExportedContact {
             id,
-            email,
+            email: email.to_string(),
             first_name,
             last_name,
             unsubscribed: unsubscribed_ms.is_some(),

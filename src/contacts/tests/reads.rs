@@ -22,7 +22,7 @@ impl Audience {
                 tx.put(&TOPICS, &(TEAM, context.id()), &row).unwrap();
             }
             for number in 0..contacts {
-                let mut row = ContactRow::new(format!("{number}@example.com"));
+                let mut row = ContactRow::new(EmailAddress::parse(&format!("{number}@example.com")).unwrap());
                 row.first_name = Some("\u{1f600}".repeat(500));
                 row.properties = (0..32).map(|key| (format!("key{key:02}"), "\u{1}".repeat(2_000))).collect();
                 tx.put(&CONTACTS, &(TEAM, context.id()), &row).unwrap();

@@ -10,7 +10,7 @@ fn a_contact_created_with_an_opt_out_emits_only_the_created_event() {
     let id = audience.add(NewContact { changes, ..new("Ada@Example.com") });
 
     let row = audience.row(id).unwrap();
-    assert_eq!(row.email, "Ada@example.com");
+    assert_eq!(row.email.to_string(), "Ada@example.com");
     assert!(row.unsubscribed());
     assert_eq!(audience.kinds_after(0), ["contact.created"]);
     assert_eq!(audience.audience(), AudienceRow { contacts: 1, revision: 1 });

@@ -36,20 +36,15 @@ pub async fn create_preferences_link(
 ) -> ApiResult<Created<PreferencesLinkResponse>> {
     let contact = contacts.find(caller.team, id.0, IncludedFields::default()).await?;
     let contact = contact.ok_or_else(|| ApiError::not_found("Contact"))?;
-    let url = preferences.link_to(caller.team, &contact.email)?;
+    let url = preferences.link_to(caller.team, contact.email)?;
     Ok(Created(PreferencesLinkResponse { object: "preferences_link", contact: contact.id.to_string(), url }))
 }
 
 impl From<LinkToError> for ApiError {
-    fn from(error: LinkToError) -> Self {
-        Self::validation(match error {
-            LinkToError::Loopback(public_url) => format!(
-                "A preferences link cannot be made: recipients cannot open {public_url}. Start the server with \
-                 `--public-url` (or `RINGMAIL_PUBLIC_URL`) set to the address they reach it under."
-            ),
-            LinkToError::Address => {
-                "A preferences link cannot be made: the address of the contact cannot be written to.".to_owned()
-            }
-        })
+    fn from(LinkToError(public_url): LinkToError) -> Self {
+        Self::validation(format!(
+            "A preferences link cannot be made: recipients cannot open {public_url}. Start the server with \
+             `--public-url` (or `RINGMAIL_PUBLIC_URL`) set to the address they reach it under."
+        ))
     }
 }

@@ -109,7 +109,7 @@ impl TestServer {
         let id: ContactId = context.id();
         let hash = EmailAddress::parse(email).expect("an address").identity_hash();
         let unsubscribed_ms = unsubscribed.then(|| context.now_ms());
-        let row = ContactRow { unsubscribed_ms, ..ContactRow::new(email.to_owned()) };
+        let row = ContactRow { unsubscribed_ms, ..ContactRow::new(EmailAddress::parse(email).unwrap()) };
         self.write(move |tx| {
             tx.put(&CONTACTS, &(team, id), &row)?;
             tx.put(&CONTACT_ADDRESSES, &(team, hash), &ContactIdRow { id })
