@@ -12,7 +12,8 @@ use crate::base::address::DomainName;
 use crate::base::clock::to_iso;
 use crate::base::id::{DomainId, TeamId};
 use crate::config;
-use crate::domains::{self, CreateDomainError, Domain, DomainStatus, DomainWithRecords, NewDomain, RecordView};
+use crate::domains::api::response::{DomainResponse, DomainWithRecordsResponse};
+use crate::domains::{self, CreateDomainError, Domain, DomainStatus, DomainWithRecords, NewDomain};
 use crate::store::StoreKind;
 
 #[derive(Clone, Debug, Subcommand, Serialize, Deserialize)]
@@ -57,38 +58,14 @@ pub enum DomainVerb {
     },
 }
 
+/// A domain with its records, as in the API, and the time of their last check.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct DomainView {
-    pub id: DomainId,
-    pub name: String,
-    pub status: String,
-    pub created_at: String,
-    pub region: String,
-    /// Time of the last check.
+pub struct CheckedDomain {
+    #[serde(flatten)]
+    pub domain: DomainWithRecordsResponse,
+    /// Time of the last check; `None` before the first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked_at: Option<String>,
-    /// Records that sending needs; empty in lists.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub records: Vec<DnsRecordView>,
-    /// Recommended records; empty in lists.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub recommended_records: Vec<DnsRecordView>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct DnsRecordView {
-    pub record: String,
-    pub name: String,
-    #[serde(rename = "type")]
-    pub dns_type: String,
-    pub value: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub priority: Option<u16>,
-    pub status: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub live: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub detail: Option<String>,
 }
 
 /// A removed domain.
@@ -99,46 +76,9 @@ pub struct RemovedView {
     pub deleted: bool,
 }
 
-impl From<Domain> for DomainView {
-    fn from(domain: Domain) -> Self {
-        let Domain { id, name, status, created_ms, region, .. } = domain;
-        Self {
-            id,
-            name,
-            status: status.as_str().to_owned(),
-            created_at: to_iso(created_ms),
-            region,
-            checked_at: None,
-            records: Vec::new(),
-            recommended_records: Vec::new(),
-        }
-    }
-}
-
-impl From<DomainWithRecords> for DomainView {
+impl From<DomainWithRecords> for CheckedDomain {
     fn from(domain: DomainWithRecords) -> Self {
-        let DomainWithRecords { domain, records, recommended } = domain;
-        Self {
-            records: records.into_iter().map(DnsRecordView::from).collect(),
-            recommended_records: recommended.into_iter().map(DnsRecordView::from).collect(),
-            ..domain.into()
-        }
-    }
-}
-
-impl From<RecordView> for DnsRecordView {
-    fn from(record: RecordView) -> Self {
-        let RecordView { record, name, dns_type, value, priority, status, live, detail, .. } = record;
-        Self {
-            record: record.to_owned(),
-            name,
-            dns_type: dns_type.to_owned(),
-            value,
-            priority,
-            status: status.as_str().to_owned(),
-            live: live.map(|live| live.as_str().to_owned()),
-            detail,
-        }
+        Self { domain: domain.into(), checked_at: None }
     }
 }
 
@@ -149,7 +89,7 @@ pub(super) async fn execute(services: &AdminServices, team: TeamId, verb: Domain
             let name = DomainName::parse(&name)
                 .map_err(|error| AdminError::invalid(format!("`{name}` is not a domain name: {error}")))?;
             if !verified {
-                return Ok(DomainView::from(domains.create(team, NewDomain::named(name)).await?).into());
+                return Ok(CheckedDomain::from(domains.create(team, NewDomain::named(name)).await?).into());
             }
             if services.kind == StoreKind::Serve {
                 return Err(AdminError::invalid(
@@ -160,7 +100,7 @@ pub(super) async fn execute(services: &AdminServices, team: TeamId, verb: Domain
             show(services, team, id).await
         }
         DomainVerb::List { after } => {
-            Ok(Rows::of(domains.list(team, page_after(after)).await?, DomainView::from).into())
+            Ok(Rows::of(domains.list(team, page_after(after)).await?, DomainResponse::from).into())
         }
         DomainVerb::Show { domain } => {
             let id = find(services, team, &domain).await?;
@@ -213,7 +153,7 @@ async fn show(services: &AdminServices, team: TeamId, id: DomainId) -> VerbResul
     let (Some(row), Some(domain)) = (row, services.domains.find(team, id).await?) else {
         return Err(AdminError::not_found("the domain has just been removed"));
     };
-    Ok(DomainView { checked_at: row.checked_ms.map(to_iso), ..domain.into() }.into())
+    Ok(CheckedDomain { domain: domain.into(), checked_at: row.checked_ms.map(to_iso) }.into())
 }
 
 impl From<CreateDomainError> for AdminError {

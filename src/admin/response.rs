@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::domains::{DomainView, RemovedView};
+use super::domains::{CheckedDomain, RemovedView};
 use super::emails::{EmailView, SentView};
 use super::keys::KeyView;
 use super::teams::TeamView;
@@ -12,6 +12,7 @@ use super::webhooks::{WebhookTestView, WebhookView};
 use crate::base::id::EventId;
 use crate::contacts::export::ExportPage;
 use crate::contacts::import::{ImportOutcome, Property};
+use crate::domains::api::response::DomainResponse;
 use crate::http::{ApiError, ErrorCode};
 use crate::store::StoreError;
 use crate::store::page::{Page, PageError};
@@ -63,8 +64,8 @@ responses! {
     Keys(Rows<KeyView>),
     User(UserView),
     Users(Rows<UserView>),
-    Domain(DomainView),
-    Domains(Rows<DomainView>),
+    Domain(CheckedDomain),
+    Domains(Rows<DomainResponse>),
     Removed(RemovedView),
     Webhook(WebhookView),
     Webhooks(Rows<WebhookView>),

@@ -6,9 +6,10 @@ use super::failure::Failure;
 use super::output::{Output, table};
 use super::store_args::{TeamArgs, TeamVerbArgs};
 use crate::admin::AdminClient;
-use crate::admin::domains::{DnsRecordView, DomainVerb, DomainView, RemovedView};
+use crate::admin::domains::{CheckedDomain, DomainVerb, RemovedView};
 use crate::base::clock::monotonic;
 use crate::domains::DomainStatus;
+use crate::domains::api::response::{DomainResponse, DomainWithRecordsResponse, RecordResponse};
 
 /// Pause between two requests for the result of a check.
 const CHECK_PAUSE: Duration = Duration::from_millis(200);
@@ -23,7 +24,7 @@ pub(super) async fn run(TeamVerbArgs { verb, team }: TeamVerbArgs<DomainVerb>, o
             let domain = show(team, verb).await?;
             output.print(&domain, text)?;
             if output == Output::Text && !verified {
-                eprintln!("Publish these records, then run `ringmail domain check {}`.", domain.name);
+                eprintln!("Publish these records, then run `ringmail domain check {}`.", domain.domain.domain.name);
             }
             Ok(())
         }
@@ -38,7 +39,7 @@ pub(super) async fn run(TeamVerbArgs { verb, team }: TeamVerbArgs<DomainVerb>, o
 }
 
 /// Executes a verb whose result contains DNS records.
-async fn show(team: TeamArgs, verb: DomainVerb) -> Result<DomainView, Failure> {
+async fn show(team: TeamArgs, verb: DomainVerb) -> Result<CheckedDomain, Failure> {
     let mut client = team.open().await?;
     let domain = client.request(verb).await;
     if domain.is_ok() && !client.is_running() {
@@ -53,7 +54,7 @@ async fn show(team: TeamArgs, verb: DomainVerb) -> Result<DomainView, Failure> {
 }
 
 async fn list(team: TeamArgs, output: Output) -> Result<(), Failure> {
-    let page = |last: Option<&DomainView>| DomainVerb::List { after: last.map(|row| row.id) };
+    let page = |last: Option<&DomainResponse>| DomainVerb::List { after: last.map(|row| row.id) };
     let no_rows = "There is no domain; add one with `ringmail domain add NAME`.";
     output.print_rows(&team.list(page).await?, no_rows, &["ID", "NAME", "STATUS", "CREATED"], |domain| {
         vec![domain.id.to_string(), domain.name.clone(), domain.status.clone(), domain.created_at.clone()]
@@ -62,8 +63,8 @@ async fn list(team: TeamArgs, output: Output) -> Result<(), Failure> {
 
 async fn check(team: TeamArgs, domain: String, wait: Duration, output: Output) -> Result<(), Failure> {
     let mut client = team.open().await?;
-    let before: DomainView = client.request(DomainVerb::Show { domain: domain.clone() }).await?;
-    let pending: DomainView = client.request(DomainVerb::Check { domain: domain.clone(), wait }).await?;
+    let before: CheckedDomain = client.request(DomainVerb::Show { domain: domain.clone() }).await?;
+    let pending: CheckedDomain = client.request(DomainVerb::Check { domain: domain.clone(), wait }).await?;
     let is_running = client.is_running();
     // `ringmail dev` treats its domains as verified without a check.
     let is_assumed = is_verified(&before) && before.checked_at.is_none();
@@ -73,7 +74,8 @@ async fn check(team: TeamArgs, domain: String, wait: Duration, output: Output) -
     output.print(checked.as_ref().unwrap_or(&pending), text)?;
     match checked {
         Some(domain) if is_verified(&domain) => Ok(()),
-        Some(DomainView { name, status, .. }) => {
+        Some(checked) => {
+            let DomainResponse { name, status, .. } = checked.domain.domain;
             Err(Failure::failed(format!("{name} is not verified ({status}): not every record it needs was found")))
         }
         None if is_assumed => Ok(()),
@@ -90,20 +92,20 @@ async fn check(team: TeamArgs, domain: String, wait: Duration, output: Output) -
     }
 }
 
-fn is_verified(domain: &DomainView) -> bool {
-    domain.status == DomainStatus::Verified.as_str()
+fn is_verified(domain: &CheckedDomain) -> bool {
+    domain.domain.domain.status == DomainStatus::Verified.as_str()
 }
 
 /// Waits for a check that is later than `before`; `None` after `wait`.
 async fn wait_for_check(
     client: &mut AdminClient,
     domain: &str,
-    before: &DomainView,
+    before: &CheckedDomain,
     wait: Duration,
-) -> Result<Option<DomainView>, Failure> {
+) -> Result<Option<CheckedDomain>, Failure> {
     let started = monotonic();
     loop {
-        let domain: DomainView = client.request(DomainVerb::Show { domain: domain.to_owned() }).await?;
+        let domain: CheckedDomain = client.request(DomainVerb::Show { domain: domain.to_owned() }).await?;
         if domain.checked_at != before.checked_at {
             return Ok(Some(domain));
         }
@@ -114,22 +116,15 @@ async fn wait_for_check(
     }
 }
 
-fn text(domain: &DomainView) -> String {
-    let mut text = format!("{}  {}  {}", domain.id, domain.name, domain.status);
-    if !domain.records.is_empty() {
-        text.push_str("\n\n");
-        text.push_str(&records(&domain.records));
-    }
-    if !domain.recommended_records.is_empty() {
-        text.push_str("\n\nRecommended\n");
-        text.push_str(&records(&domain.recommended_records));
-    }
-    text
+fn text(CheckedDomain { domain, checked_at: _ }: &CheckedDomain) -> String {
+    let DomainWithRecordsResponse { domain, records, recommended_records } = domain;
+    let DomainResponse { id, name, status, .. } = domain;
+    format!("{id}  {name}  {status}\n\n{}\n\nRecommended\n{}", table_of(records), table_of(recommended_records))
 }
 
-fn records(records: &[DnsRecordView]) -> String {
+fn table_of(records: &[RecordResponse]) -> String {
     let heading = ["RECORD", "TYPE", "NAME", "PRIORITY", "STATUS", "LIVE", "VALUE"];
-    let cells = |record: &DnsRecordView| {
+    let cells = |record: &RecordResponse| {
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         vec![
             record.record.clone(),

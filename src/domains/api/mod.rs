@@ -2,8 +2,9 @@
 //!
 //! `request.rs`: request types and their validation; `response.rs`: response types.
 
+pub mod response;
+
 mod request;
-mod response;
 
 use salvo::Writer;
 use salvo::oapi::endpoint;

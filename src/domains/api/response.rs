@@ -1,79 +1,79 @@
 //! Response types of domains.
 
 use salvo::oapi::ToSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::base::clock::to_iso;
 use crate::base::id::DomainId;
-use crate::dns::DnsMatch;
 use crate::domains::model::{Domain, DomainWithRecords, RecordStatus};
 use crate::domains::records::RecordView;
 
 /// A domain without its records.
-#[derive(Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[salvo(schema(name = "Domain"))]
-pub(super) struct DomainResponse {
+pub struct DomainResponse {
     /// Always `domain`.
-    object: &'static str,
+    pub object: String,
     /// Id of the domain.
-    id: String,
+    #[salvo(schema(value_type = String))]
+    pub id: DomainId,
     /// Name of the domain.
-    name: String,
+    pub name: String,
     /// `not_started`, `pending`, `verified` or `failed`. Only a verified domain can be used as a sender.
-    status: &'static str,
+    pub status: String,
     /// Time of creation.
-    created_at: String,
+    pub created_at: String,
     /// Region given at creation.
-    region: String,
+    pub region: String,
     /// Whether opens are recorded.
-    open_tracking: bool,
+    pub open_tracking: bool,
     /// Whether clicks are recorded.
-    click_tracking: bool,
+    pub click_tracking: bool,
     /// Label of the subdomain in tracked links.
-    tracking_subdomain: Option<String>,
+    pub tracking_subdomain: Option<String>,
     /// Capabilities of the domain.
-    capabilities: CapabilitiesResponse,
+    pub capabilities: CapabilitiesResponse,
 }
 
 /// Capabilities of a domain.
-#[derive(Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[salvo(schema(name = "DomainCapabilities"))]
-pub(super) struct CapabilitiesResponse {
+pub struct CapabilitiesResponse {
     /// Always `enabled`.
-    sending: &'static str,
+    pub sending: String,
     /// Always `disabled`.
-    receiving: &'static str,
+    pub receiving: String,
 }
 
 impl From<Domain> for DomainResponse {
     fn from(domain: Domain) -> Self {
         let Domain { id, name, status, created_ms, region, open_tracking, click_tracking, tracking_subdomain } = domain;
         Self {
-            object: "domain",
-            id: id.to_string(),
+            object: "domain".to_owned(),
+            id,
             name,
-            status: status.as_str(),
+            status: status.as_str().to_owned(),
             created_at: to_iso(created_ms),
             region,
             open_tracking,
             click_tracking,
             tracking_subdomain,
-            capabilities: CapabilitiesResponse { sending: "enabled", receiving: "disabled" },
+            capabilities: CapabilitiesResponse { sending: "enabled".to_owned(), receiving: "disabled".to_owned() },
         }
     }
 }
 
 /// A domain with the records to publish.
-#[derive(Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[salvo(schema(name = "DomainWithRecords"))]
-pub(super) struct DomainWithRecordsResponse {
+pub struct DomainWithRecordsResponse {
     #[serde(flatten)]
-    domain: DomainResponse,
+    pub domain: DomainResponse,
     /// Records for sending, signing and tracking. The status `verified` requires the two records of the return path
     /// (`SPF`) and the RSA key (the first `DKIM`).
-    records: Vec<RecordResponse>,
+    pub records: Vec<RecordResponse>,
     /// Recommended records that are not required: the DMARC policy.
-    recommended_records: Vec<RecordResponse>,
+    pub recommended_records: Vec<RecordResponse>,
 }
 
 impl From<DomainWithRecords> for DomainWithRecordsResponse {
@@ -88,51 +88,51 @@ impl From<DomainWithRecords> for DomainWithRecordsResponse {
 }
 
 /// A DNS record with the result of the last check.
-#[derive(Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[salvo(schema(name = "DomainRecord"))]
-pub(super) struct RecordResponse {
+pub struct RecordResponse {
     /// Purpose: `SPF`, `DKIM`, `Tracking` or `DMARC`.
-    record: &'static str,
+    pub record: String,
     /// Name relative to the registrable domain.
-    name: String,
+    pub name: String,
     /// `TXT`, `MX` or `CNAME`.
     #[serde(rename = "type")]
-    dns_type: &'static str,
+    pub dns_type: String,
     /// Always `Auto`: any TTL is accepted.
-    ttl: &'static str,
+    pub ttl: String,
     /// `not_started`, `pending`, `verified`, `failed` or `temporary_failure`.
-    status: &'static str,
+    pub status: String,
     /// Value of the record.
-    value: String,
+    pub value: String,
     /// Preference of an MX record.
     #[serde(skip_serializing_if = "Option::is_none")]
-    priority: Option<u16>,
+    pub priority: Option<u16>,
     /// Result of the last lookup: `found`, `missing`, `mismatch` or `unknown`. Absent before the first check.
     #[serde(skip_serializing_if = "Option::is_none")]
-    live: Option<&'static str>,
+    pub live: Option<String>,
     /// One line with the complete name of the record and the problem.
     #[serde(skip_serializing_if = "Option::is_none")]
-    detail: Option<String>,
+    pub detail: Option<String>,
     /// Parent domain that publishes the DMARC policy.
     #[serde(skip_serializing_if = "Option::is_none")]
-    inherited_from: Option<String>,
+    pub inherited_from: Option<String>,
     /// DMARC policy that applies to the domain: `none`, `quarantine` or `reject`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    policy: Option<String>,
+    pub policy: Option<String>,
 }
 
 impl From<RecordView> for RecordResponse {
     fn from(view: RecordView) -> Self {
         let RecordView { record, name, dns_type, value, priority, status, live, detail, inherited_from, policy } = view;
         Self {
-            record,
+            record: record.to_owned(),
             name,
-            dns_type,
-            ttl: "Auto",
-            status: status.as_str(),
+            dns_type: dns_type.to_owned(),
+            ttl: "Auto".to_owned(),
+            status: status.as_str().to_owned(),
             value,
             priority,
-            live: live.map(DnsMatch::as_str),
+            live: live.map(|live| live.as_str().to_owned()),
             detail: detail.filter(|_| status != RecordStatus::Verified),
             inherited_from,
             policy,
@@ -177,6 +177,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::dns::DnsMatch;
     use crate::domains::model::{DomainStatus, RecordKind, RecordState};
     use crate::domains::records;
     use crate::domains::store::DomainRow;
