@@ -10,9 +10,8 @@ use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::client::Client;
 use super::failure::{RequestError, RequestPhase, TlsFailure};
-use super::host::Host;
 use super::metered_io::Stream;
-use super::url::{CustomerUrl, Scheme};
+use super::url::{CustomerUrl, Host, Scheme};
 use crate::base::clock::TimestampMs;
 use crate::dns::{BlockedAddress, Guard, LookupError};
 

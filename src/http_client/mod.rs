@@ -4,20 +4,21 @@
 //! directly, through DNS or through a redirect. Its server can send a response without end. No other module connects to
 //! a customer URL.
 //!
-//! Data flow: [`CustomerUrl::parse`] parses the text at the API, and again when a lane loads a stored URL. [`Client::session`] returns an [`HttpSession`]
-//! for the URL, and [`HttpSession::post`] sends one request. Its phases are lookup, guard, connection, TLS, request and
-//! response. [`HttpTimeouts`] limits the phases and the whole request. The session reuses the connection while both
-//! sides keep it open.
+//! Data flow: [`CustomerUrl::parse`] parses the text at the API. A lane parses the stored text again, because the
+//! policy can change between two starts of the server. [`Client::session`] returns an [`HttpSession`] for the URL, and
+//! [`HttpSession::post`] sends one request. Its phases are lookup, guard, connection, TLS, request and response.
+//! [`HttpTimeouts`] limits the phases and the whole request. The session reuses the connection while both sides keep it
+//! open.
 //!
 //! Files, in reading order:
 //! - `policy.rs`: the URLs that an instance allows, and the time limits;
-//! - `url.rs` and `host.rs`: parsing of a URL and of its host;
+//! - `url.rs`: parsing of a URL;
 //! - `client.rs`: the state that all sessions share;
 //! - `dial.rs`: lookup, guard, TCP and TLS;
 //! - `metered_io.rs`: a stream that limits the bytes of a response;
 //! - `connection.rs`: one HTTP/1.1 connection;
 //! - `session.rs`: requests to one URL;
-//! - `response.rs` and `retry_after.rs`: the response and its `Retry-After` field;
+//! - `response.rs`: the response and its `Retry-After` field;
 //! - `failure.rs`: the errors of a request;
 //! - `tests/`: tests against a local receiver and a local DNS server.
 //!
@@ -36,11 +37,9 @@ mod client;
 mod connection;
 mod dial;
 mod failure;
-mod host;
 mod metered_io;
 mod policy;
 mod response;
-mod retry_after;
 mod session;
 mod url;
 

@@ -69,7 +69,7 @@ impl HttpSession {
         let request = self.request(headers, body)?;
         let raw = self.exchange(request, now_ms, deadline).await?;
         let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Ok(HttpResponse::of(&raw, duration_ms, now_ms))
+        Ok(HttpResponse::of(&raw, now_ms.saturating_add_unsigned(duration_ms)))
     }
 
     async fn exchange(
