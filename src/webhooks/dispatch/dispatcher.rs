@@ -12,8 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::error;
 
 use super::backlog::{self, QueueHead};
-use super::fan_out::LaneCapacity;
-use super::lane::{Lane, LaneContext};
+use super::lane::{Lane, LaneCapacity, LaneContext};
 use super::{DispatchSettings, fan_out};
 use crate::base::id::{WebhookDeliveryId, WebhookId};
 use crate::base::sync;

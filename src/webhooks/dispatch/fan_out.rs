@@ -1,20 +1,16 @@
 //! Fan-out: moves events from the outbox to the delivery queues of their endpoints.
 //!
-//! [`LaneCapacity`] limits it: while no enabled endpoint of the teams in the batch has free capacity, batches are
+//! `LaneCapacity` limits it: while no enabled endpoint of the teams in the batch has free capacity, batches are
 //! small and have pauses between them, so that other commands get the writer.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use super::dispatcher::RECONCILE_EVERY;
-use super::lane::{HELD_MAX, LaneContext};
+use super::lane::LaneContext;
 use crate::base::id::{TeamId, WebhookId};
-use crate::base::sync;
-use crate::base::wakeup::Wakeup;
 use crate::context::Context;
 use crate::events::{self, OutboxEntry};
 use crate::store::{Reads as _, StoreError, WriteTx};
@@ -42,73 +38,6 @@ impl BatchSize {
             Self::Full => 1_000,
             Self::Small => 125,
         }
-    }
-}
-
-/// Free capacity of the lanes: the number of deliveries that each can still load, at most [`HELD_MAX`]. Cheap to
-/// clone.
-#[derive(Clone, Debug, Default)]
-pub(super) struct LaneCapacity(Arc<CapacityInner>);
-
-#[derive(Debug, Default)]
-struct CapacityInner {
-    /// Free capacity of each lane. An endpoint without a lane has all of it.
-    free: Mutex<HashMap<WebhookId, Arc<AtomicUsize>>>,
-    /// Notified when a saturated lane gets free capacity.
-    freed: Wakeup,
-}
-
-impl LaneCapacity {
-    /// Adds the lane of an endpoint, until the guard is dropped. An endpoint has one lane at a time.
-    pub(super) fn register(&self, webhook: WebhookId) -> CapacityGuard {
-        let free = Arc::new(AtomicUsize::new(HELD_MAX));
-        self.lanes().insert(webhook, Arc::clone(&free));
-        CapacityGuard { capacity: self.clone(), webhook, free }
-    }
-
-    /// Returns the free capacity of endpoints together.
-    pub(super) fn free<'w>(&self, webhooks: impl IntoIterator<Item = &'w WebhookId>) -> usize {
-        let lanes = self.lanes();
-        let free = |webhook| lanes.get(webhook).map_or(HELD_MAX, |free| free.load(Ordering::SeqCst));
-        webhooks.into_iter().map(free).sum()
-    }
-
-    /// Waits until a saturated lane gets free capacity. Cancel safe.
-    pub(super) async fn freed(&self) {
-        self.0.freed.notified().await;
-    }
-
-    fn lanes(&self) -> MutexGuard<'_, HashMap<WebhookId, Arc<AtomicUsize>>> {
-        sync::lock(&self.0.free)
-    }
-}
-
-/// The capacity of one lane. Removes it on drop.
-#[derive(Debug)]
-pub(super) struct CapacityGuard {
-    capacity: LaneCapacity,
-    webhook: WebhookId,
-    free: Arc<AtomicUsize>,
-}
-
-impl CapacityGuard {
-    /// Sets the free capacity of the lane; 0 if it is saturated.
-    pub(super) fn set(&self, free: usize) {
-        if self.free.swap(free, Ordering::SeqCst) == 0 && free > 0 {
-            self.capacity.0.freed.notify();
-        }
-    }
-}
-
-impl Drop for CapacityGuard {
-    fn drop(&mut self) {
-        // A lane that ends late must not remove the capacity of its successor.
-        let mut lanes = self.capacity.lanes();
-        if lanes.get(&self.webhook).is_some_and(|free| Arc::ptr_eq(free, &self.free)) {
-            lanes.remove(&self.webhook);
-        }
-        drop(lanes);
-        self.set(HELD_MAX);
     }
 }
 
@@ -216,35 +145,4 @@ fn fan_out(
         last_team: batch.last_team,
         is_outbox_empty: batch.is_outbox_empty,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::base::id::Id;
-
-    async fn freed(capacity: &LaneCapacity) {
-        tokio::time::timeout(Duration::from_secs(20), capacity.freed()).await.unwrap();
-    }
-
-    #[tokio::test]
-    async fn free_capacity_is_the_sum_of_the_lanes_and_a_saturated_lane_notifies_when_it_gets_some() {
-        let capacity = LaneCapacity::default();
-        let (one, other): (WebhookId, WebhookId) = (Id::MIN, Id::MAX);
-        let (first, second) = (capacity.register(one), capacity.register(other));
-        assert_eq!(capacity.free(&[one, other]), 2 * HELD_MAX);
-
-        first.set(0);
-        second.set(7);
-        assert_eq!((capacity.free(&[one]), capacity.free(&[one, other])), (0, 7));
-        second.set(0);
-        assert_eq!(capacity.free(&[one, other]), 0);
-
-        second.set(1);
-        freed(&capacity).await;
-        assert_eq!(capacity.free(&[one, other]), 1);
-        drop(first);
-        freed(&capacity).await;
-        assert_eq!(capacity.free(&[one]), HELD_MAX);
-    }
 }

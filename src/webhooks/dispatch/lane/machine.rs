@@ -18,7 +18,7 @@ use crate::webhooks::{ExhaustedReason, retry};
 /// Outcomes that may wait for a commit. With more, no request starts and no page is loaded.
 const UNSETTLED_MAX: usize = 512;
 /// Deliveries that a lane holds: those of one load, and those that wait for a commit, without their bodies.
-pub(in crate::webhooks::dispatch) const HELD_MAX: usize = UNSETTLED_MAX + PAGE_ROWS;
+pub(super) const HELD_MAX: usize = UNSETTLED_MAX + PAGE_ROWS;
 /// Lifetime of a lane without work, and of its connections.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Longest time without an event: due times use the wall clock, which can be set.

@@ -1,10 +1,12 @@
 //! The lane of one endpoint: a task that sends the due deliveries of its queue.
 //!
 //! `machine.rs` decides. This file executes its commands: it acquires permits, starts requests on kept
-//! connections, and loads from and commits to the store.
+//! connections, and loads from and commits to the store. `capacity.rs` tells the fan-out how many deliveries the
+//! lanes can still load.
 
 use std::collections::HashMap;
 use std::future::Future;
+use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +16,9 @@ use tokio::task::{self, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tracing::error;
 
+use self::capacity::CapacityGuard;
 use self::machine::{Generations, LaneCommand, LaneEvent, LaneInput, LaneMachine};
 use super::dispatcher::{DispatchNotifier, LaneRegistration};
-use super::fan_out::{CapacityGuard, LaneCapacity};
 use super::page::{self, ClaimedDelivery, DueDeliveries, EndpointSnapshot, LoadRequest, ReadyDelivery};
 use super::settle::{DeliveryOutcome, EndpointChange, settle};
 use super::{DispatchSettings, request};
@@ -27,8 +29,9 @@ use crate::context::Context;
 use crate::http_client::{Client, HttpSession};
 use crate::store::StoreError;
 
-pub(super) use machine::HELD_MAX;
+pub(super) use capacity::LaneCapacity;
 
+mod capacity;
 mod machine;
 #[cfg(test)]
 mod tests;
@@ -106,8 +109,11 @@ impl Lane {
             let wake_in = loop {
                 let input = self.input();
                 match self.machine.next_command(input) {
-                    Some(LaneCommand::Finish) => return webhook,
-                    Some(command) => self.execute(command),
+                    Some(command) => {
+                        if self.execute(command).is_break() {
+                            return webhook;
+                        }
+                    }
                     None => break self.machine.wake_in(input),
                 }
             };
@@ -145,7 +151,8 @@ impl Lane {
         LaneInput { now_ms: self.shared.context.now_ms(), now: monotonic(), generations }
     }
 
-    fn execute(&mut self, command: LaneCommand) {
+    /// Executes a command. Returns [`ControlFlow::Break`] if the lane has nothing left to do.
+    fn execute(&mut self, command: LaneCommand) -> ControlFlow<()> {
         match command {
             LaneCommand::AcquirePermit => self.acquire_permit(),
             LaneCommand::Send { endpoint, delivery } => self.send(endpoint, delivery),
@@ -166,8 +173,9 @@ impl Lane {
                 (self.permit, self.permit_request) = (None, None);
                 self.sessions.retain_mut(HttpSession::is_open);
             }
-            LaneCommand::Finish => {}
+            LaneCommand::Finish => return ControlFlow::Break(()),
         }
+        ControlFlow::Continue(())
     }
 
     fn acquire_permit(&mut self) {

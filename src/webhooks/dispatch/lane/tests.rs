@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::machine::RequestPacer;
+use super::machine::{HELD_MAX, RequestPacer};
 use super::*;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{Id, TeamId};
