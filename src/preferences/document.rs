@@ -63,12 +63,11 @@ pub(super) fn document(
         }
     };
     let html = format!(
-        "<!doctype html>\n<html lang=\"{language}\" dir=\"{direction}\">\n<head>\n<meta charset=\"utf-8\">\n\
+        "<!doctype html>\n<html lang=\"{language}\" dir=\"ltr\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"robots\" content=\"noindex, nofollow\">\n\
          <title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n{header}<main>\n{main}</main>\n</body>\n</html>\n",
         language = strings.tag,
-        direction = strings.direction.as_str(),
     );
     HtmlPage { html, policy: policy(&style, theme), language: strings.tag }
 }

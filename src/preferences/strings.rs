@@ -7,26 +7,11 @@ use std::borrow::Cow;
 
 use super::links::escape_html;
 
-/// Writing direction of a language.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Direction {
-    LeftToRight,
-}
-
-impl Direction {
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::LeftToRight => "ltr",
-        }
-    }
-}
-
 /// The sentences of one language.
 #[derive(Debug)]
 pub(super) struct Strings {
     /// Language tag (RFC 5646), for `lang` and `Content-Language`.
     pub(super) tag: &'static str,
-    pub(super) direction: Direction,
     /// Heading of the page of a topic link.
     pub(super) ask_topic: &'static str,
     pub(super) receives_topic: &'static str,
@@ -63,7 +48,6 @@ pub(super) struct Strings {
 
 pub(super) static ENGLISH: Strings = Strings {
     tag: "en",
-    direction: Direction::LeftToRight,
     ask_topic: "Unsubscribe from {topic}?",
     receives_topic: "{address} receives emails about {topic}.",
     unsubscribe_topic: "Unsubscribe from {topic}",
@@ -95,7 +79,6 @@ pub(super) static ENGLISH: Strings = Strings {
 
 pub(super) static GERMAN: Strings = Strings {
     tag: "de",
-    direction: Direction::LeftToRight,
     ask_topic: "{topic} abbestellen?",
     receives_topic: "{address} erhält E-Mails zum Thema {topic}.",
     unsubscribe_topic: "{topic} abbestellen",
@@ -128,7 +111,6 @@ pub(super) static GERMAN: Strings = Strings {
 
 pub(super) static FRENCH: Strings = Strings {
     tag: "fr",
-    direction: Direction::LeftToRight,
     ask_topic: "Se désabonner de {topic}\u{a0}?",
     receives_topic: "{address} reçoit des e-mails sur le sujet {topic}.",
     unsubscribe_topic: "Se désabonner de {topic}",
@@ -160,7 +142,6 @@ pub(super) static FRENCH: Strings = Strings {
 
 pub(super) static SPANISH: Strings = Strings {
     tag: "es",
-    direction: Direction::LeftToRight,
     ask_topic: "¿Darse de baja de {topic}?",
     receives_topic: "{address} recibe correos sobre {topic}.",
     unsubscribe_topic: "Darse de baja de {topic}",
@@ -192,7 +173,6 @@ pub(super) static SPANISH: Strings = Strings {
 
 pub(super) static PORTUGUESE: Strings = Strings {
     tag: "pt",
-    direction: Direction::LeftToRight,
     ask_topic: "Cancelar a inscrição em {topic}?",
     receives_topic: "{address} recebe e-mails sobre {topic}.",
     unsubscribe_topic: "Cancelar a inscrição em {topic}",
@@ -224,7 +204,6 @@ pub(super) static PORTUGUESE: Strings = Strings {
 
 pub(super) static DUTCH: Strings = Strings {
     tag: "nl",
-    direction: Direction::LeftToRight,
     ask_topic: "Afmelden voor {topic}?",
     receives_topic: "{address} ontvangt e-mails over {topic}.",
     unsubscribe_topic: "Afmelden voor {topic}",
@@ -321,7 +300,7 @@ mod tests {
     fn sentences(strings: &Strings) -> Vec<(&'static str, &'static str)> {
         macro_rules! listed {
             ($($field:ident),+ $(,)?) => {{
-                let Strings { tag: _, direction: _, $($field),+ } = strings;
+                let Strings { tag: _, $($field),+ } = strings;
                 vec![$((stringify!($field), *$field)),+]
             }};
         }
