@@ -10,7 +10,8 @@ use super::disk::Disk;
 use super::meta::{META, MetaKey, MetaRow};
 use super::*;
 
-/// Environment variable that passes the directory to the child process of [`a_second_process_reports_that_the_store_is_in_use`].
+/// Environment variable that passes the directory to the child process of
+/// [`a_second_process_reports_that_the_store_is_in_use`].
 const IN_CHILD: &str = "RINGMAIL_TEST_STORE_IN_USE";
 
 fn open_error(directory: &Path) -> String {
