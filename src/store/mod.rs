@@ -3,11 +3,20 @@
 //! [`Store::read`] runs a closure over a consistent view, on a thread that may block. [`Store::write`]
 //! queues a command for the writer thread and returns after the commit that contains it.
 //!
-//! Reading order: `key.rs`, `hash.rs` and `value.rs` (encoding of keys and values), `fields.rs` (reads of
-//! single fields without decoding the row), `transaction.rs` (tables; get, scan, put and delete), `meta.rs`
-//! (the tables of the store itself), `page.rs` (lists), `match_page.rs` (bounded scans for rows to change), `orphans.rs` (child rows of
-//! deleted parents), `chunks.rs` (values too large for one row), `queue.rs` (queued commands), `writer.rs` (group commit), `seal.rs` (encryption at rest), `file.rs` (opening and repair),
-//! `opening.rs` (store and key together), `migrations/` (schema versions), `error.rs`.
+//! Files, in reading order:
+//! - `key.rs`, `hash.rs` and `value.rs`: encoding of keys and values;
+//! - `fields.rs`: reads of single fields without decoding the row;
+//! - `transaction.rs`: tables; get, scan, put and delete;
+//! - `meta.rs`: the tables of the store itself;
+//! - `page.rs`: lists;
+//! - `match_page.rs`: bounded scans for rows to change;
+//! - `orphans.rs`: child rows of deleted parents;
+//! - `chunks.rs`: values too large for one row;
+//! - `queue.rs` and `writer.rs`: queued commands and their group commit;
+//! - `seal.rs`: encryption at rest;
+//! - `file.rs` and `opening.rs`: opening and repair of the file; the store and its key together;
+//! - `migrations/`: schema versions;
+//! - `error.rs`.
 //!
 //! Invariants:
 //! - One command writes a fact and everything that follows from it, so that a kill leaves all of it

@@ -2,9 +2,12 @@
 //!
 //! Every form except for `now` and `in …` is a day, a time of that day, and a zone:
 //!
-//! - a day is `2026-08-05`, `today`, `tomorrow`, `Friday` (the next one; today if the time is in the future) or `next Friday` (the one of the following week; weeks start on Monday);
-//! - a time is `9am`, `9:30 pm`, `17:30`, `17:30:05.250` or `noon`. Without a time, a date is at midnight and a word is at the current time of day;
-//! - a zone is an offset such as `+02:00`, `UTC`, `GMT`, `CET`, `CEST`, `BST`, or an American name such as `ET`, `EST` or `EDT`. The default is UTC.
+//! - a day is `2026-08-05`, `today`, `tomorrow`, `Friday` (the next one; today if the time is in the future) or `next
+//!   Friday` (the one of the following week; weeks start on Monday);
+//! - a time is `9am`, `9:30 pm`, `17:30`, `17:30:05.250` or `noon`. Without a time, a date is at midnight and a word is
+//!   at the current time of day;
+//! - a zone is an offset such as `+02:00`, `UTC`, `GMT`, `CET`, `CEST`, `BST`, or an American name such as `ET`, `EST`
+//!   or `EDT`. The default is UTC.
 //!
 //! This file has the grammar and the calculation of days. `zone.rs` converts local times to UTC.
 
