@@ -4,11 +4,8 @@
 //! It reads the sender's domain, the topic, the suppressions and the opt-outs. It writes the
 //! emails, their content, their queue rows, the idempotency row and the usage count, or nothing.
 
-use std::sync::Arc;
-
 use super::idempotency::ReservationRow;
 use super::model::RecipientKind;
-use super::precompute::SenderDomainCache;
 use super::prepare::PreparedEmail;
 use super::send::{SendBatchError, SendError, Sender};
 use super::store::{EmailRow, StoredMailbox};
@@ -17,9 +14,10 @@ use crate::base::id::TeamId;
 use crate::context::Context;
 use crate::delivery::{Class, Due, DueKey, DueRow, simulated};
 use crate::domains::SenderDomainRow;
+use crate::events::{self, Detail, EmailEventKind, Event};
 use crate::store::{StoreError, WriteTx, from_store_error};
 use crate::suppressions::{self, SendKind};
-use crate::tables::AddressHash;
+use crate::tables::{AddressHash, DUE, EMAILS};
 use crate::topics::{self, SendTopic, Subscription};
 use crate::{contacts, domains, usage};
 
@@ -36,7 +34,6 @@ from_store_error!(AcceptError);
 /// The emails of one request, with the input of their transaction.
 pub(super) struct AcceptTransaction {
     pub(super) context: Context,
-    pub(super) senders: Arc<SenderDomainCache>,
     pub(super) sender: Sender,
     pub(super) now: TimestampMs,
     pub(super) emails: Vec<PreparedEmail>,
@@ -62,13 +59,8 @@ impl AcceptTransaction {
             })?);
         }
         let mut queued = Vec::with_capacity(self.emails.len());
-        for (email, Accepted { domain, blocked }) in self.emails.iter().zip(accepted) {
-            let rows = self.senders.rows(self.sender.team, email, domain, &blocked);
-            queued.extend(rows.put(tx, &self.context, self.sender.team, email)?);
-            email.content.put_content(tx, email.id)?;
-            for (number, attachment) in (0..).zip(&email.attachments) {
-                attachment.put_attachment(tx, email.id, number)?;
-            }
+        for (email, accepted) in self.emails.iter().zip(accepted) {
+            self.put(tx, email, &accepted, &mut queued)?;
         }
         if let Some(key_row) = &self.key_row {
             key_row.put(tx)?;
@@ -105,21 +97,41 @@ impl AcceptTransaction {
         }
         if is_to_left { Ok(Accepted { domain, blocked }) } else { Err(SendError::AllRecipientsSuppressed) }
     }
+
+    /// Stores an email and adds its groups to `queued`.
+    fn put(
+        &self,
+        tx: &WriteTx<'_>,
+        email: &PreparedEmail,
+        accepted: &Accepted,
+        queued: &mut Vec<Due>,
+    ) -> Result<(), StoreError> {
+        let team = self.sender.team;
+        let (row, groups) = queue_rows(team, email, accepted);
+        tx.put(&EMAILS, &(team, email.id), &row)?;
+        for (due, row) in groups {
+            tx.put(&DUE, &due.key.parts(), &row)?;
+            queued.push(due);
+        }
+        email.content.put_content(tx, email.id)?;
+        for (number, attachment) in (0..).zip(&email.attachments) {
+            attachment.put_attachment(tx, email.id, number)?;
+        }
+        let Some(data) = &email.event_data else { return Ok(()) };
+        let recipients = row.recipients.iter().map(|recipient| recipient.mailbox.bare()).collect();
+        let event = Event { kind: EmailEventKind::Scheduled, at_ms: row.created_ms, recipients, detail: Detail::None };
+        events::record(tx, &self.context, team, email.id, event, || Ok(data.clone()))
+    }
 }
 
-/// Returns the row of an email and its queue rows for a domain, without the recipients of the
-/// `blocked` indexes.
-pub(super) fn queue_rows(
-    team: TeamId,
-    email: &PreparedEmail,
-    domain: SenderDomainRow,
-    blocked: &[usize],
-) -> (EmailRow, Vec<(Due, DueRow)>) {
+/// Returns the row of an email and its queue rows, without the blocked recipients.
+fn queue_rows(team: TeamId, email: &PreparedEmail, accepted: &Accepted) -> (EmailRow, Vec<(Due, DueRow)>) {
+    let Accepted { domain, blocked } = accepted;
     let mut row = EmailRow { domain: domain.id, ..email.row.clone() };
     let mut index = 0..;
     row.recipients.retain(|_| index.next().is_some_and(|index| !blocked.contains(&index)));
     let due_ms = row.scheduled_ms.unwrap_or(row.created_ms);
-    let groups = assign_groups(&mut row, domain);
+    let groups = assign_groups(&mut row, *domain);
     let queue_row = |(group, destination)| {
         let due = DueRow::fresh(team, destination, due_ms);
         (Due::new(DueKey { due_ms, class: Class::Transactional, email: email.id, group }, &due), due)

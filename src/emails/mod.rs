@@ -7,7 +7,7 @@
 //!
 //! Files in reading order: `model.rs`; the rules of the fields in `headers/`, `attachments/`, `tags.rs`
 //! and `schedule/`, with `excerpt.rs` (quotes in errors); `store/` (rows); `idempotency.rs`, `send.rs`,
-//! `prepare.rs`, `precompute.rs`, `accept.rs`; `event_recorder.rs`, `read.rs`, `change.rs`,
+//! `prepare.rs`, `accept.rs`; `event_recorder.rs`, `read.rs`, `change.rs`,
 //! `retention.rs`, `erase.rs`; `api/` (endpoints).
 //!
 //! Invariants:
@@ -28,7 +28,6 @@ mod event_recorder;
 mod excerpt;
 mod idempotency;
 mod model;
-mod precompute;
 mod prepare;
 mod read;
 mod retention;

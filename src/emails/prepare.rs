@@ -5,7 +5,6 @@
 
 use super::event_recorder;
 use super::model::{AttachmentInfo, EmailContent, LastEvent, Recipient, SendEmail};
-use super::precompute::EncodedEmail;
 use super::send::Sender;
 use super::store::{EmailRow, RecipientRow, RecipientState, StoredBlob, seal_attachment, seal_content};
 use crate::base::address::Mailbox;
@@ -35,7 +34,6 @@ pub(super) struct PreparedEmail {
     pub(super) event_data: Option<EmailEventData>,
     pub(super) content: StoredBlob,
     pub(super) attachments: Vec<StoredBlob>,
-    pub(super) precomputed: Option<EncodedEmail>,
 }
 
 impl PreparedEmail {
@@ -107,7 +105,6 @@ impl PreparedEmail {
             row,
             content: seal_content(&context.keyring, id, &content),
             attachments: sealed_attachments,
-            precomputed: None,
         }
     }
 

@@ -11,7 +11,6 @@ use tokio_util::task::TaskTracker;
 use super::accept::{AcceptError, AcceptTransaction};
 use super::idempotency::{Idempotency, IdempotentRequest, IdempotentResponse, KeyConflict, Reservation, Reserved};
 use super::model::SendEmail;
-use super::precompute::SenderDomainCache;
 use super::prepare::PreparedEmail;
 use crate::api_keys::Caller;
 use crate::base::blocking;
@@ -79,7 +78,6 @@ pub struct Emails {
     idempotency: Arc<Idempotency>,
     tasks: TaskTracker,
     links: Links,
-    senders: Arc<SenderDomainCache>,
 }
 
 impl Emails {
@@ -91,7 +89,7 @@ impl Emails {
         tasks: TaskTracker,
         links: Links,
     ) -> Self {
-        Self { context, notifier, idempotency, tasks, links, senders: Arc::default() }
+        Self { context, notifier, idempotency, tasks, links }
     }
 
     /// Returns the current time, which relative dates are based on.
@@ -170,7 +168,6 @@ impl Emails {
             idempotency: Arc::clone(&self.idempotency),
             tasks: self.tasks.clone(),
             links: self.links.clone(),
-            senders: Arc::clone(&self.senders),
         }
     }
 
@@ -186,8 +183,7 @@ impl Emails {
         let answer = IdempotentResponse { emails: emails.iter().map(|email| email.id).collect(), refused };
         let key_row = reservation.as_ref().map(|reservation| reservation.row(self.context.id(), &answer));
         let bytes = emails.iter().map(PreparedEmail::bytes).sum();
-        let (context, senders) = (self.context.clone(), Arc::clone(&self.senders));
-        let accept = AcceptTransaction { context, senders, sender, now, emails, key_row };
+        let accept = AcceptTransaction { context: self.context.clone(), sender, now, emails, key_row };
         let accepted = self.context.store.write_sized(bytes, move |tx| accept.apply(tx)).await;
         match accepted {
             Ok(queued) => {
@@ -201,12 +197,8 @@ impl Emails {
 
     async fn prepare(&self, sender: Sender, emails: Vec<SendEmail>, now: TimestampMs) -> Vec<PreparedEmail> {
         let bytes: usize = emails.iter().map(content_bytes).sum();
-        let (context, links, senders) = (self.context.clone(), self.links.clone(), Arc::clone(&self.senders));
-        let prepare = move |email| {
-            let mut email = PreparedEmail::new(&context, &links, sender, email, now);
-            email.precomputed = senders.precompute(sender.team, &email);
-            email
-        };
+        let (context, links) = (self.context.clone(), self.links.clone());
+        let prepare = move |email| PreparedEmail::new(&context, &links, sender, email, now);
         blocking::run_sized(bytes, move || emails.into_iter().map(prepare).collect()).await
     }
 }

@@ -5,11 +5,10 @@ use serde::{Deserialize, Serialize};
 use super::model::{Detail, EmailEventKind, Event};
 use super::outbox::{EventHeader, publish};
 use super::payload::{self, EmailEventData};
-use super::types::EventType;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, Id, TeamId};
 use crate::context::Context;
-use crate::store::{Encoded, NEXT, Order, Reads, Row, StoreError, WriteTx};
+use crate::store::{NEXT, Order, Reads, Row, StoreError, WriteTx};
 use crate::tables::EVENTS;
 
 /// Email event on disk.
@@ -52,37 +51,6 @@ pub fn record(
     }
     let Event { kind, at_ms, recipients, detail } = event;
     tx.put(&EVENTS, &(email, id), &EventRow { team, kind, at_ms, recipients, detail })
-}
-
-/// Event that is encoded before the transaction of its cause.
-#[derive(Clone, Debug)]
-pub struct PreparedEvent {
-    event_type: EventType,
-    at_ms: TimestampMs,
-    row: Encoded<EventRow>,
-    body: String,
-}
-
-impl PreparedEvent {
-    /// Encodes an event; returns `None` if its kind is only in the timeline.
-    pub fn new(team: TeamId, event: Event, data: &EmailEventData) -> Option<Self> {
-        let event_type = event.kind.event_type()?;
-        let body = payload::email(event_type, &event, data);
-        let Event { kind, at_ms, recipients, detail } = event;
-        let row = Encoded::new(&EventRow { team, kind, at_ms, recipients, detail });
-        Some(Self { event_type, at_ms, row, body })
-    }
-
-    /// Stores and publishes the event, as [`record`] does.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub fn record(&self, tx: &WriteTx<'_>, context: &Context, team: TeamId, email: EmailId) -> Result<(), StoreError> {
-        let Self { event_type, at_ms, row, body } = self;
-        let id = context.id();
-        publish(tx, context, EventHeader { team, id, event_type: *event_type, at_ms: *at_ms }, || Ok(body.clone()))?;
-        tx.put_encoded(&EVENTS, &(email, id), row)
-    }
 }
 
 /// Returns the timeline of an email, oldest first.
