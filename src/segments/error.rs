@@ -30,9 +30,9 @@ pub enum DeleteSegmentError {
     Store(StoreError),
 }
 
-/// Error of counting the contacts of a segment.
+/// Error of a scan of the contacts of a segment.
 #[derive(Debug)]
-pub enum CountError {
+pub enum SegmentScanError {
     /// Other scans were running for as long as the request waits.
     Busy,
     /// The store failed.
@@ -52,13 +52,13 @@ pub enum SegmentPageError {
     Store(StoreError),
 }
 
-impl From<CountError> for SegmentPageError {
-    fn from(error: CountError) -> Self {
+impl From<SegmentScanError> for SegmentPageError {
+    fn from(error: SegmentScanError) -> Self {
         match error {
-            CountError::Busy => Self::Busy,
-            CountError::Store(error) => Self::Store(error),
+            SegmentScanError::Busy => Self::Busy,
+            SegmentScanError::Store(error) => Self::Store(error),
         }
     }
 }
 
-from_store_error!(CreateSegmentError, UpdateSegmentError, DeleteSegmentError, CountError, SegmentPageError);
+from_store_error!(CreateSegmentError, UpdateSegmentError, DeleteSegmentError, SegmentScanError, SegmentPageError);

@@ -30,7 +30,7 @@ mod scan_limiter;
 mod service;
 mod store;
 
-pub use error::{CountError, CreateSegmentError, DeleteSegmentError, SegmentPageError, UpdateSegmentError};
+pub use error::{CreateSegmentError, DeleteSegmentError, SegmentPageError, SegmentScanError, UpdateSegmentError};
 pub use model::{NewSegment, SEGMENTS_MAX, Segment, SegmentChanges, SegmentName};
 pub use scan::{ContactRange, ScanLimit, SegmentRule, containing, scan};
 pub use service::Segments;

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::count_cache::{CountCache, RuleFingerprint};
-use super::error::{CountError, SegmentPageError};
+use super::error::{SegmentPageError, SegmentScanError};
 use super::filter::Filter;
 use super::page_scan::PageScan;
 use super::scan::{ContactRange, ScanLimit, SegmentRule, scan};
@@ -45,8 +45,8 @@ impl SegmentReader {
     /// contact is counted in a state between the call and the return.
     ///
     /// # Errors
-    /// [`CountError`].
-    pub(super) async fn count(&self, team: TeamId, rule: &SegmentRule) -> Result<u64, CountError> {
+    /// [`SegmentScanError`].
+    pub(super) async fn count(&self, team: TeamId, rule: &SegmentRule) -> Result<u64, SegmentScanError> {
         let AudienceRow { contacts, revision } = self.audience(team).await?;
         if rule.filter.as_ref().is_some_and(Filter::matches_all) {
             return Ok(contacts);

@@ -1,7 +1,7 @@
 //! A bound on concurrent scans: one scan of each team, and [`SCANS_MAX`] in the process.
 //!
 //! A team with many requests waits for its own scans and does not delay another team. A request waits
-//! at most [`ScanLimiter::timeout`], and then fails with [`CountError::Busy`].
+//! at most [`ScanLimiter::timeout`], and then fails with [`SegmentScanError::Busy`].
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::error::CountError;
+use super::error::SegmentScanError;
 use crate::base::id::TeamId;
 use crate::base::sync;
 use crate::store::StoreError;
@@ -42,8 +42,8 @@ impl ScanLimiter {
     /// the queue.
     ///
     /// # Errors
-    /// [`CountError::Busy`] after the timeout.
-    pub(super) async fn acquire(&self, team: TeamId) -> Result<ScanPermit, CountError> {
+    /// [`SegmentScanError::Busy`] after the timeout.
+    pub(super) async fn acquire(&self, team: TeamId) -> Result<ScanPermit, SegmentScanError> {
         let of_team = self.of_team(team);
         let acquire = async {
             // The permit of the team comes first: otherwise the waiting scans of one team could take
@@ -53,8 +53,8 @@ impl ScanLimiter {
             Ok(ScanPermit { _team: team, _process: process })
         };
         match tokio::time::timeout(self.timeout, acquire).await {
-            Ok(permit) => permit.map_err(|_: tokio::sync::AcquireError| CountError::Store(StoreError::Closed)),
-            Err(_) => Err(CountError::Busy),
+            Ok(permit) => permit.map_err(|_: tokio::sync::AcquireError| SegmentScanError::Store(StoreError::Closed)),
+            Err(_) => Err(SegmentScanError::Busy),
         }
     }
 
@@ -104,7 +104,7 @@ mod tests {
 
         let late = limiter.acquire(TEAM).await;
 
-        assert!(matches!(late, Err(CountError::Busy)), "{late:?}");
+        assert!(matches!(late, Err(SegmentScanError::Busy)), "{late:?}");
         drop(permit);
         limiter.acquire(TEAM).await.unwrap();
     }
@@ -119,7 +119,7 @@ mod tests {
 
         let late = limiter.acquire(OTHER).await;
 
-        assert!(matches!(late, Err(CountError::Busy)), "{late:?}");
+        assert!(matches!(late, Err(SegmentScanError::Busy)), "{late:?}");
         permits.pop();
         limiter.acquire(OTHER).await.unwrap();
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::error::{CountError, CreateSegmentError, DeleteSegmentError, SegmentPageError, UpdateSegmentError};
+use super::error::{CreateSegmentError, DeleteSegmentError, SegmentPageError, SegmentScanError, UpdateSegmentError};
 use super::model::{NewSegment, SEGMENTS_MAX, Segment, SegmentChanges, SegmentName};
 use super::reader::SegmentReader;
 use super::scan::{ScanLimit, SegmentRule};
@@ -82,8 +82,8 @@ impl Segments {
     /// row if no contact changed since the last count.
     ///
     /// # Errors
-    /// [`CountError`].
-    pub async fn count_contacts(&self, team: TeamId, segment: &Segment) -> Result<u64, CountError> {
+    /// [`SegmentScanError`].
+    pub async fn count_contacts(&self, team: TeamId, segment: &Segment) -> Result<u64, SegmentScanError> {
         self.reader.count(team, &SegmentRule::of(segment)).await
     }
 

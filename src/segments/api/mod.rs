@@ -15,7 +15,7 @@ use salvo::writing::Json;
 
 use self::request::{CreateSegmentRequest, UpdateSegmentRequest};
 use self::response::{DeletedSegment, SegmentResponse, SegmentWithCountResponse, Word};
-use super::error::{CountError, CreateSegmentError, DeleteSegmentError, SegmentPageError, UpdateSegmentError};
+use super::error::{CreateSegmentError, DeleteSegmentError, SegmentPageError, SegmentScanError, UpdateSegmentError};
 use super::model::SEGMENTS_MAX;
 use super::service::Segments;
 use crate::api_keys::Caller;
@@ -156,19 +156,19 @@ impl From<SegmentPageError> for ApiError {
         match error {
             SegmentPageError::NotFound => not_found(),
             SegmentPageError::UnknownCursor => PageError::UnknownCursor.into(),
-            SegmentPageError::Busy => CountError::Busy.into(),
+            SegmentPageError::Busy => SegmentScanError::Busy.into(),
             SegmentPageError::Store(error) => error.into(),
         }
     }
 }
 
-impl From<CountError> for ApiError {
-    fn from(error: CountError) -> Self {
+impl From<SegmentScanError> for ApiError {
+    fn from(error: SegmentScanError) -> Self {
         match error {
-            CountError::Busy => {
+            SegmentScanError::Busy => {
                 Self::unavailable("The server is busy counting contacts, and could not begin this count. Try again.")
             }
-            CountError::Store(error) => error.into(),
+            SegmentScanError::Store(error) => error.into(),
         }
     }
 }
