@@ -164,7 +164,7 @@ fn destination_of(mailbox: &StoredMailbox) -> &str {
     if simulated::outcome(&mailbox.bare()).is_some() {
         return simulated::DESTINATION;
     }
-    mailbox.address().map_or("", |address| address.domain().as_str())
+    mailbox.domain().unwrap_or_default()
 }
 
 /// Returns whether an address is neither suppressed nor opted out of `topic`.

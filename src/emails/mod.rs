@@ -62,6 +62,5 @@ pub struct EmailLimits {
 /// Returns the `Message-ID` of an email without its brackets. All attempts and recipients share it,
 /// so that a receiving server can detect a duplicate.
 pub(crate) fn message_id(id: EmailId, from: &StoredMailbox) -> String {
-    let domain = from.address().map_or("localhost", |address| address.domain().as_str());
-    format!("{id}@{domain}")
+    format!("{id}@{}", from.domain().unwrap_or("localhost"))
 }

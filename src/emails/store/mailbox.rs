@@ -1,38 +1,35 @@
 //! The text form of mailboxes in rows.
 
 use std::fmt;
+use std::sync::OnceLock;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::base::address::{EmailAddress, Mailbox};
 use crate::events::ERASED;
 
-/// A mailbox of a row, stored as text and parsed when the row is decoded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StoredMailbox {
-    /// A mailbox.
-    Parsed(Mailbox),
-    /// A text that is not a mailbox, such as [`ERASED`]. Such a text does not make its row corrupt.
-    Text(String),
+/// A mailbox of a row. Its text is parsed at the first use, because lists show the text and need no more.
+#[derive(Clone, Debug)]
+pub struct StoredMailbox {
+    text: Box<str>,
+    /// `None` inside if the text is not a mailbox, such as [`ERASED`]. Such a text does not make its row corrupt.
+    parsed: OnceLock<Option<Mailbox>>,
 }
 
 impl StoredMailbox {
     /// Returns the replacement of an erased mailbox.
     pub fn erased() -> Self {
-        Self::Text(ERASED.to_owned())
+        ERASED.into()
     }
 
     /// Returns whether the mailbox has been erased.
     pub fn is_erased(&self) -> bool {
-        matches!(self, Self::Text(text) if text == ERASED)
+        &*self.text == ERASED
     }
 
     /// Returns the mailbox; `None` if the text is not one.
     pub fn mailbox(&self) -> Option<&Mailbox> {
-        match self {
-            Self::Parsed(mailbox) => Some(mailbox),
-            Self::Text(_) => None,
-        }
+        self.parsed.get_or_init(|| Mailbox::parse(&self.text).ok()).as_ref()
     }
 
     /// Returns the address; `None` if the text is not a mailbox.
@@ -40,39 +37,48 @@ impl StoredMailbox {
         self.mailbox().map(Mailbox::address)
     }
 
+    /// Returns the domain of the address, without parsing the text: a mailbox ends with its domain, or with its domain
+    /// and a bracket. `None` if the text is not a mailbox.
+    pub fn domain(&self) -> Option<&str> {
+        let text = self.text.strip_suffix('>').unwrap_or(&self.text);
+        text.rsplit_once('@').map(|(_, domain)| domain)
+    }
+
     /// Returns the address without the display name, or the whole text if it is not a mailbox.
     pub fn bare(&self) -> String {
-        match self {
-            Self::Parsed(mailbox) => mailbox.address().to_string(),
-            Self::Text(text) => text.clone(),
-        }
+        self.address().map_or_else(|| self.text.to_string(), ToString::to_string)
     }
 }
 
+impl PartialEq for StoredMailbox {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for StoredMailbox {}
+
 impl From<Mailbox> for StoredMailbox {
     fn from(mailbox: Mailbox) -> Self {
-        Self::Parsed(mailbox)
+        Self { text: mailbox.to_string().into(), parsed: Some(mailbox).into() }
     }
 }
 
 impl From<&str> for StoredMailbox {
     fn from(text: &str) -> Self {
-        Mailbox::parse(text).map_or_else(|_| Self::Text(text.to_owned()), Self::Parsed)
+        Self { text: text.into(), parsed: OnceLock::new() }
     }
 }
 
 impl fmt::Display for StoredMailbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Parsed(mailbox) => mailbox.fmt(f),
-            Self::Text(text) => f.write_str(text),
-        }
+        f.write_str(&self.text)
     }
 }
 
 impl Serialize for StoredMailbox {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.serialize_str(&self.text)
     }
 }
 
@@ -115,6 +121,7 @@ mod tests {
             assert_eq!((mailbox.to_string().as_str(), mailbox.bare().as_str()), (text, bare));
             assert_eq!(mailbox.is_erased(), text == ERASED);
             assert_eq!(mailbox.address().is_some(), text.contains('@'));
+            assert_eq!(mailbox.domain(), mailbox.address().map(|address| address.domain().as_str()));
             assert_eq!(rmp_serde::to_vec_named(&mailbox).unwrap(), stored);
         }
     }
