@@ -4,7 +4,8 @@ use super::store::ContactRow;
 use crate::store::{RawValue, RowFields, StoreError, Stored};
 
 /// Fields of a contact, borrowed from its encoded row. A text is decoded each time it is read. A field
-/// that is not UTF-8 reads as absent. Any other corruption is an error of [`of`](Self::of).
+/// that is not UTF-8 reads as absent, and so does a property that is truncated. Any other corruption is an error of
+/// [`of`](Self::of).
 #[derive(Clone, Copy, Debug)]
 pub struct ContactRef<'a> {
     email: Option<RawValue<'a>>,
@@ -23,14 +24,19 @@ impl<'a> ContactRef<'a> {
     pub fn of(row: &Stored<'a, ContactRow>) -> Result<Self, StoreError> {
         let mut contact =
             Self { email: None, first_name: None, last_name: None, unsubscribed: false, properties: None };
-        for field in row.fields()? {
-            let (name, value) = field?;
+        let mut fields = row.fields()?;
+        while let Some(name) = fields.next_name()? {
+            // The properties are most of the row, and no field of this type follows them.
+            if name == b"properties" {
+                contact.properties = Some(fields.inner()?);
+                break;
+            }
+            let value = fields.next_value()?;
             match name {
                 b"email" => contact.email = Some(value),
                 b"first_name" => contact.first_name = Some(value),
                 b"last_name" => contact.last_name = Some(value),
                 b"unsubscribed_ms" => contact.unsubscribed = !value.is_nil(),
-                b"properties" => contact.properties = Some(value.fields()?),
                 _ => {}
             }
         }

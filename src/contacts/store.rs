@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::base::address::EmailAddress;
 use crate::base::clock::TimestampMs;
@@ -15,6 +15,7 @@ use crate::topics::Subscription;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContactRow {
     /// Address in its original case. Unique in the team, ignoring case.
+    #[serde(deserialize_with = "stored_address")]
     pub email: EmailAddress,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_name: Option<String>,
@@ -31,6 +32,11 @@ pub struct ContactRow {
     pub updated_ms: Option<TimestampMs>,
 }
 impl Row for ContactRow {}
+
+fn stored_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<EmailAddress, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    EmailAddress::from_stored(&text).ok_or_else(|| de::Error::custom("not an address"))
+}
 
 impl ContactRow {
     /// Returns a contact with an address and no other fields.

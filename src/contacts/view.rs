@@ -135,7 +135,8 @@ impl ResponseBudget {
     /// [`ShowError::TooLarge`] if too few bytes are left.
     pub(super) fn take(&mut self, contact: &ContactView) -> Result<(), ShowError> {
         let names = [&contact.first_name, &contact.last_name].into_iter().flatten();
-        let texts = text_bytes(&contact.email.to_string()) + names.map(|name| text_bytes(name)).sum::<usize>();
+        let email = text_bytes(contact.email.local()) + 1 + contact.email.domain().as_str().len();
+        let texts = email + names.map(|name| text_bytes(name)).sum::<usize>();
         let properties = contact.properties.iter().flatten().map(|(key, value)| {
             let value = match value {
                 PropertyValue::String(text) => text_bytes(text),

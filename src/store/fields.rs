@@ -25,12 +25,37 @@ impl<'a> RowFields<'a> {
         }
     }
 
+    /// Reads the name of the next field; `None` after the last one. A call of [`next_value`](Self::next_value) or
+    /// [`inner`](Self::inner) must follow.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] if the row is truncated.
     #[inline]
-    fn read(&mut self) -> Option<(&'a [u8], RawValue<'a>)> {
-        let (name, value) = split_text(self.bytes)?;
-        self.bytes = after_value(value)?;
-        let length = value.len() - self.bytes.len();
-        Some((name, RawValue(&value[..length])))
+    pub fn next_name(&mut self) -> Result<Option<&'a [u8]>, StoreError> {
+        let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
+        let (name, value) = split_text(self.bytes).ok_or_else(|| corrupt("a field is truncated"))?;
+        (self.left, self.bytes) = (left, value);
+        Ok(Some(name))
+    }
+
+    /// Reads the value of the field whose name was read.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] if the row is truncated.
+    #[inline]
+    pub fn next_value(&mut self) -> Result<RawValue<'a>, StoreError> {
+        let value = self.bytes;
+        self.bytes = after_value(value).ok_or_else(|| corrupt("a field is truncated"))?;
+        Ok(RawValue(&value[..value.len() - self.bytes.len()]))
+    }
+
+    /// Returns the fields of the map whose name was read, without finding its end. Nothing after it can be read.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] if the value is not a map.
+    #[inline]
+    pub fn inner(self) -> Result<Self, StoreError> {
+        Self::of_map(self.bytes)
     }
 }
 
@@ -40,12 +65,12 @@ impl<'a> Iterator for RowFields<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        self.left = self.left.checked_sub(1)?;
-        let read = self.read().ok_or_else(|| corrupt("a field is truncated"));
-        if read.is_err() {
+        let name = self.next_name().transpose()?;
+        let field = name.and_then(|name| Ok((name, self.next_value()?)));
+        if field.is_err() {
             self.left = 0;
         }
-        Some(read)
+        Some(field)
     }
 }
 
@@ -63,14 +88,6 @@ impl<'a> RawValue<'a> {
     pub fn text(self) -> Result<&'a str, StoreError> {
         let (text, _) = split_text(self.0).ok_or_else(|| corrupt("expected a text"))?;
         std::str::from_utf8(text).map_err(|_| corrupt("a text is not UTF-8"))
-    }
-
-    /// Returns the fields of the value, which is a map.
-    ///
-    /// # Errors
-    /// [`StoreError::Corrupt`] if the value is not a map.
-    pub fn fields(self) -> Result<RowFields<'a>, StoreError> {
-        RowFields::of_map(self.0)
     }
 }
 
@@ -238,12 +255,12 @@ mod tests {
             prop_assert_eq!(field("name").text().ok(), row.name.as_deref());
             prop_assert_eq!(field("name").is_nil(), row.name.is_none());
             prop_assert_eq!(field("last").text().unwrap(), &row.last);
-            let map: BTreeMap<String, String> = field("map").fields().unwrap().map(|entry| {
+            let map: BTreeMap<String, String> = RowFields::of_map(field("map").0).unwrap().map(|entry| {
                 let (key, value) = entry.unwrap();
                 (String::from_utf8(key.to_vec()).unwrap(), value.text().unwrap().to_owned())
             }).collect();
             prop_assert_eq!(map, row.map);
-            prop_assert!(field("flag").text().is_err() && field("list").fields().is_err());
+            prop_assert!(field("flag").text().is_err() && RowFields::of_map(field("list").0).is_err());
         }
 
         #[test]
@@ -256,7 +273,7 @@ mod tests {
         #[test]
         fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 1..100)) {
             for (_, value) in fields(&bytes).unwrap_or_default() {
-                let _ = (value.text(), value.fields().map(Iterator::count));
+                let _ = (value.text(), RowFields::of_map(value.0).map(Iterator::count));
             }
         }
     }

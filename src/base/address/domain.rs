@@ -55,6 +55,11 @@ impl DomainName {
         Ok(Self(name))
     }
 
+    /// Returns the domain whose text form is `text`, without parsing it again.
+    pub(super) fn from_stored(text: &str) -> Self {
+        Self(text.into())
+    }
+
     /// Returns the name in lower-case A-labels, the form for DNS and SMTP.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -58,6 +58,14 @@ impl EmailAddress {
         Ok(Self { local: local.into_owned().into_boxed_str(), domain })
     }
 
+    /// Splits the text form of a parsed address without parsing it again, for rows that are read often. `None` if the
+    /// text has no `@`.
+    pub fn from_stored(text: &str) -> Option<Self> {
+        // A domain contains no `@`.
+        let (local, domain) = text.rsplit_once('@')?;
+        Some(Self { local: local.into(), domain: DomainName::from_stored(domain) })
+    }
+
     /// Returns the part before the `@`, in quotes if it needs them.
     ///
     /// The local part can contain non-ASCII text. Such an address needs a receiving host that offers SMTPUTF8 (RFC
@@ -315,7 +323,8 @@ mod tests {
                 let printed = address.to_string();
                 prop_assert!(printed.len() <= ADDRESS_BYTES_MAX);
                 prop_assert!(!printed.chars().any(is_control));
-                prop_assert_eq!(EmailAddress::parse(&printed), Ok(address));
+                prop_assert_eq!(EmailAddress::parse(&printed), Ok(address.clone()));
+                prop_assert_eq!(EmailAddress::from_stored(&printed), Some(address));
             }
         }
 
