@@ -52,7 +52,7 @@ def one_message(options):
             sizes.append((content.count(b"DKIM-Signature:"), len(content)))
 
     sink = Measuring(0)
-    server = Server(options.directory / "one", Relay(f"smtp://127.0.0.1:{sink.port}"), profile="release")
+    server = Server(options.directory / "one", Relay(f"smtp://127.0.0.1:{sink.port}?final=true"), profile="release")
     try:
         server.start()
         fill(server, 1, TEXT_BYTES)
@@ -72,7 +72,7 @@ def one_run(options, name):
         server.start()
         fill(server, options.messages, TEXT_BYTES)
         server.stop()
-        server.delivery = Relay(f"smtp://127.0.0.1:{sink.port}")
+        server.delivery = Relay(f"smtp://127.0.0.1:{sink.port}?final=true")
         server.spawn()
         watch = Watch(server.process.pid)
         wait_until(

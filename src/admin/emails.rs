@@ -89,6 +89,8 @@ pub enum RecipientOutcome {
     Open,
     /// Accepted by the recipient's server.
     Delivered,
+    /// Accepted by a smarthost, which has not reported an outcome.
+    Relayed,
     /// Settled without delivery.
     Undelivered,
 }
@@ -130,10 +132,9 @@ impl From<RecipientRow> for RecipientView {
                 LastEvent::Delivered | LastEvent::Opened | LastEvent::Clicked | LastEvent::Complained => {
                     RecipientOutcome::Delivered
                 }
+                LastEvent::Sent | LastEvent::DeliveryDelayed => RecipientOutcome::Relayed,
                 LastEvent::Scheduled
                 | LastEvent::Queued
-                | LastEvent::Sent
-                | LastEvent::DeliveryDelayed
                 | LastEvent::Bounced
                 | LastEvent::Suppressed
                 | LastEvent::Failed

@@ -88,6 +88,8 @@ pub struct RelayUrl {
     pub tls: RelayTls,
     /// `None` if the smarthost needs no login.
     pub credentials: Option<RelayCredentials>,
+    /// Whether the smarthost serves the recipients itself, so that its acceptance is the delivery.
+    pub is_final: bool,
 }
 
 impl RelayUrl {
@@ -131,7 +133,7 @@ pub enum RelayUrlError {
     Host,
     /// The port is not a number from 1 to 65535.
     Port,
-    /// Text other than `?tls=…` follows the port.
+    /// Text other than `?tls=…` and `final=true` follows the port.
     Rest,
     /// `tls` has an unknown value, or the scheme is `smtps`.
     Tls,
@@ -147,7 +149,9 @@ impl std::fmt::Display for RelayUrlError {
             Self::Scheme => "it must begin with smtp:// or smtps://",
             Self::Host => "the host must be a name, an IPv4 address, or an IPv6 address in brackets",
             Self::Port => "the port must be a number from 1 to 65535",
-            Self::Rest => "only ?tls=required, ?tls=opportunistic or ?tls=never may follow the port",
+            Self::Rest => {
+                "only ?tls=required, ?tls=opportunistic, ?tls=never and ?final=true may follow the port, joined by &"
+            }
             Self::Tls => "tls must be required, opportunistic or never, and smtps:// allows none of them",
             Self::Credentials => {
                 "user and password must be 1 to 255 bytes without control characters; \
@@ -190,12 +194,13 @@ impl FromStr for RelayUrl {
             None if implicit => SUBMISSIONS_PORT,
             None => SUBMISSION_PORT,
         };
-        let tls = parse_tls(implicit, query, loopback, credentials.is_some())?;
+        let (tls, is_final) = parse_query(query)?;
+        let tls = parse_tls(implicit, tls, loopback, credentials.is_some())?;
         // RFC 4954 §4: no plain-text password without encryption.
         if credentials.is_some() && !loopback && matches!(tls, RelayTls::Opportunistic | RelayTls::Never) {
             return Err(RelayUrlError::ClearPassword);
         }
-        Ok(Self { host, port, tls, credentials })
+        Ok(Self { host, port, tls, credentials, is_final })
     }
 }
 
@@ -246,11 +251,20 @@ fn parse_port(text: &str) -> Result<u16, RelayUrlError> {
     }
 }
 
-fn parse_tls(implicit: bool, query: Option<&str>, loopback: bool, has_login: bool) -> Result<RelayTls, RelayUrlError> {
-    let mode = match query {
-        None => None,
-        Some(query) => Some(query.strip_prefix("tls=").ok_or(RelayUrlError::Rest)?),
-    };
+/// Returns the value of `tls`, if it is given, and whether `final=true` is given.
+fn parse_query(query: Option<&str>) -> Result<(Option<&str>, bool), RelayUrlError> {
+    let (mut tls, mut is_final) = (None, false);
+    for parameter in query.into_iter().flat_map(|query| query.split('&')) {
+        match parameter.split_once('=') {
+            Some(("tls", mode)) if tls.is_none() => tls = Some(mode),
+            Some(("final", "true")) if !is_final => is_final = true,
+            _ => return Err(RelayUrlError::Rest),
+        }
+    }
+    Ok((tls, is_final))
+}
+
+fn parse_tls(implicit: bool, mode: Option<&str>, loopback: bool, has_login: bool) -> Result<RelayTls, RelayUrlError> {
     match mode {
         Some(_) if implicit => Err(RelayUrlError::Tls),
         None if implicit => Ok(RelayTls::Implicit),

@@ -169,7 +169,8 @@ pub struct Settings {
         help = "Smarthost of relay delivery: \
                   smtp://[USER[:PASSWORD]@]HOST[:PORT][?tls=required|opportunistic|never] or smtps://…; \
                   use RINGMAIL_RELAY_PASSWORD for the password. TLS is required, except on this machine: \
-                  there it is opportunistic, and off with a user"
+                  there it is opportunistic, and off with a user. With ?final=true (or &final=true), the smarthost \
+                  serves the recipients itself: its acceptance is the delivery"
     )]
     relay: Option<RelayText>,
 

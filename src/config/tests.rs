@@ -206,6 +206,21 @@ fn a_relay_url_has_host_port_and_tls_mode() {
 }
 
 #[test]
+fn a_relay_url_says_whether_the_smarthost_serves_the_recipients_itself() {
+    for (text, tls, is_final) in [
+        ("smtp://mail.example.com", RelayTls::Required, false),
+        ("smtp://mail.example.com?final=true", RelayTls::Required, true),
+        ("smtp://10.0.0.1?tls=never&final=true", RelayTls::Never, true),
+        ("smtp://10.0.0.1?final=true&tls=opportunistic", RelayTls::Opportunistic, true),
+        ("smtps://mail.example.com?final=true", RelayTls::Implicit, true),
+    ] {
+        let relay: RelayUrl = text.parse().unwrap();
+
+        assert_eq!((relay.tls, relay.is_final), (tls, is_final), "{text}");
+    }
+}
+
+#[test]
 fn a_login_on_loopback_uses_no_tls_by_default() {
     for (text, tls) in [
         ("smtp://user:secret@127.0.0.1:25", RelayTls::Never),
@@ -238,6 +253,9 @@ fn an_invalid_relay_url_is_an_error() {
         "smtp://host?x=1",
         "smtp://host?tls=",
         "smtp://host?tls=required&x",
+        "smtp://host?tls=required&tls=required",
+        "smtp://host?final=true&final=true",
+        "smtp://host?final=false",
         "smtps://host?tls=never",
         "smtp://@host",
         "smtp://:password@host",

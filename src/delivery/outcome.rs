@@ -15,6 +15,8 @@ pub(super) enum RecipientDisposition {
         /// Whether the recipient complained. Only `true` for a simulated recipient.
         complained: bool,
     },
+    /// A smarthost has accepted the message in order to pass it on. Its report decides the outcome.
+    Relayed,
     /// Permanently refused because of the recipient address.
     Bounced {
         bounce: Bounce,
@@ -101,6 +103,8 @@ impl Deferral {
 pub(super) struct TransactionContext<'a> {
     /// Name of the receiving host.
     pub(super) host: &'a str,
+    /// Whether the host passes the message on to the recipient's server.
+    pub(super) is_intermediate: bool,
     /// Whether the transaction already used one command at a time.
     pub(super) without_pipelining: bool,
     /// Whether the session was used for an earlier message.
@@ -162,6 +166,9 @@ fn is_split(result: &RecipientResult) -> bool {
 
 fn read_result(result: &RecipientResult, context: TransactionContext<'_>) -> (RecipientDisposition, SiteHealth) {
     match result {
+        RecipientResult::Accepted { .. } if context.is_intermediate => {
+            (RecipientDisposition::Relayed, SiteHealth::Healthy)
+        }
         RecipientResult::Accepted { reply } => {
             (RecipientDisposition::Delivered { reply: reply.to_string(), complained: false }, SiteHealth::Healthy)
         }
@@ -261,7 +268,7 @@ mod tests {
     use crate::delivery::smtp::ConnectionState;
 
     const CONTEXT: TransactionContext<'_> =
-        TransactionContext { host: "mx.example.net", without_pipelining: false, reused: false };
+        TransactionContext { host: "mx.example.net", is_intermediate: false, without_pipelining: false, reused: false };
 
     fn reply(code: u16, text: &str) -> Reply {
         let (reply, _) = crate::delivery::smtp::parse_reply(format!("{code} {text}\r\n").as_bytes()).unwrap();
@@ -282,6 +289,16 @@ mod tests {
             RecipientDisposition::Deferred(deferral) => deferral,
             other => panic!("expected a deferral, got {other:?}"),
         }
+    }
+
+    #[test]
+    fn the_acceptance_of_a_host_that_passes_messages_on_is_no_delivery() {
+        let context = TransactionContext { is_intermediate: true, ..CONTEXT };
+        let accepted = RecipientResult::Accepted { reply: reply(250, "2.0.0 queued") };
+        let unknown = refused(SmtpPhase::Rcpt, 550, "5.1.1 no such user");
+
+        assert_eq!(read_result(&accepted, context), (RecipientDisposition::Relayed, SiteHealth::Healthy));
+        assert!(matches!(read_result(&unknown, context).0, RecipientDisposition::Bounced { .. }));
     }
 
     #[test]

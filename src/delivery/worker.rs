@@ -192,7 +192,12 @@ impl Worker<'_> {
         let pieces = [composed.signatures.as_slice(), composed.message.as_slice()];
         let transaction = open.session.deliver(&composed.envelope, &pieces).await;
         let host = open.host.clone();
-        let context = TransactionContext { host: &host, without_pipelining: claimed.due.without_pipelining, reused };
+        let context = TransactionContext {
+            host: &host,
+            is_intermediate: servers.is_intermediate,
+            without_pipelining: claimed.due.without_pipelining,
+            reused,
+        };
         let (dispositions, health) = read_transaction(&transaction, context);
         let attempt = self.attempt_row(&claimed, summary(&dispositions), transaction.transcript);
         self.engine.settle(Settlement::new(claimed, dispositions, Some(attempt))).await;
@@ -302,7 +307,10 @@ fn compose_failure(error: MessageError) -> RecipientDisposition {
 fn summary(dispositions: &[RecipientDisposition]) -> String {
     let count = |matches: fn(&RecipientDisposition) -> bool| dispositions.iter().filter(|it| matches(it)).count();
     let delivered = count(|disposition| matches!(disposition, RecipientDisposition::Delivered { .. }));
+    let relayed = count(|disposition| matches!(disposition, RecipientDisposition::Relayed));
     let deferred = count(|disposition| matches!(disposition, RecipientDisposition::Deferred(_)));
-    let refused = dispositions.len() - delivered - deferred;
-    format!("{delivered} delivered, {deferred} deferred, {refused} refused")
+    let refused = dispositions.len() - delivered - relayed - deferred;
+    let accepted =
+        if relayed > 0 { format!("{relayed} accepted by the relay") } else { format!("{delivered} delivered") };
+    format!("{accepted}, {deferred} deferred, {refused} refused")
 }

@@ -3,7 +3,13 @@ use crate::base::id::{EmailId, Id};
 use crate::delivery::smtp::TlsPolicy;
 
 fn servers(site: &str) -> Arc<Servers> {
-    Arc::new(Servers { site: site.into(), hosts: Vec::new(), tls: TlsPolicy::Never, credentials: None })
+    Arc::new(Servers {
+        site: site.into(),
+        hosts: Vec::new(),
+        tls: TlsPolicy::Never,
+        credentials: None,
+        is_intermediate: false,
+    })
 }
 
 fn ready(site: &str, number: u8, class: Class) -> ReadyGroup {

@@ -93,6 +93,7 @@ pub(super) fn settle(
         }
         match disposition {
             RecipientDisposition::Delivered { reply, complained } => settling.deliver(*index, reply, *complained),
+            RecipientDisposition::Relayed => settling.relay(*index),
             RecipientDisposition::Bounced { bounce, suppresses } => settling.bounce(*index, bounce, *suppresses)?,
             RecipientDisposition::Failed { reason, reply } => settling.fail(*index, reason, reply.as_deref())?,
             RecipientDisposition::Deferred(deferral) => deferred.push((*index, deferral)),
@@ -154,6 +155,7 @@ impl Settling<'_, '_> {
             RecipientDisposition::Bounced { suppresses: true, .. } => self.suppress(index),
             RecipientDisposition::Bounced { .. }
             | RecipientDisposition::Delivered { .. }
+            | RecipientDisposition::Relayed
             | RecipientDisposition::Failed { .. }
             | RecipientDisposition::Deferred(_) => Ok(()),
         }
@@ -165,6 +167,20 @@ impl Settling<'_, '_> {
         if complained {
             self.advance(index, LastEvent::Complained, RecipientState::Settled);
             self.complained.push(self.address(index));
+        }
+    }
+
+    /// Settles a recipient without an outcome: the email stays `sent` until the smarthost reports one.
+    fn relay(&mut self, index: usize) {
+        let recipient = &mut self.row.recipients[index];
+        recipient.state = RecipientState::Settled;
+        // The delay is over.
+        if recipient.last_event == LastEvent::DeliveryDelayed {
+            recipient.last_event = LastEvent::Sent;
+        }
+        if self.row.last_event == LastEvent::DeliveryDelayed {
+            let events = self.row.recipients.iter().map(|recipient| recipient.last_event);
+            self.row.last_event = events.max().unwrap_or(LastEvent::Sent);
         }
     }
 

@@ -64,6 +64,23 @@ async fn a_recipient_with_a_reported_outcome_is_settled_without_an_event() {
 }
 
 #[tokio::test]
+async fn a_relayed_recipient_is_settled_without_an_event_and_its_delay_is_over() {
+    let (_directory, context) = Context::temporary();
+    for reported in [LastEvent::Sent, LastEvent::DeliveryDelayed] {
+        let relayed = [RecipientDisposition::Relayed, RecipientDisposition::Relayed];
+
+        let (id, requeued) = settled(&context, reported, relayed).await;
+
+        assert_eq!((requeued, timeline(&context, id)), (0, Vec::new()), "{reported:?}");
+        let row = row(&context, id);
+        assert_eq!(row.last_event, LastEvent::Sent, "{reported:?}");
+        for recipient in row.recipients {
+            assert_eq!((recipient.state, recipient.last_event), (RecipientState::Settled, LastEvent::Sent));
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_deferral_does_not_requeue_a_recipient_with_a_reported_outcome() {
     let (_directory, context) = Context::temporary();
     let deferred = || RecipientDisposition::Deferred(Deferral::ordinary(Some("451 later".into())));

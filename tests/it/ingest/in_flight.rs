@@ -16,10 +16,15 @@ const DEFERRED: &str = "451 4.3.0 Later";
 /// Maximum time that a test waits for a connection or a line of the server.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Starts a server that accepts delivery reports and relays to a smarthost that the test controls.
+/// Starts a server that accepts delivery reports and relays to a smarthost that the test controls. Its acceptance is
+/// the delivery.
 fn relay_server() -> (TestServer, TcpListener) {
+    relay_server_with("&final=true")
+}
+
+fn relay_server_with(parameters: &str) -> (TestServer, TcpListener) {
     let smarthost = TcpListener::bind("127.0.0.1:0").unwrap();
-    let relay = format!("smtp://{}?tls=never", smarthost.local_addr().unwrap());
+    let relay = format!("smtp://{}?tls=never{parameters}", smarthost.local_addr().unwrap());
     let flags = ["--delivery", "relay", "--relay", &relay, "--ingest-secret", SECRET];
     (TestServer::start_with(&flags), smarthost)
 }
@@ -113,6 +118,24 @@ fn a_delivery_status_with_only_the_message_id_does_not_affect_a_delivery_in_flig
         let expected = ["email.sent", "email.delivery_delayed", "email.delivered"];
         assert_eq!(event_types(&read(&server, &deferred)), expected, "{name}");
     }
+}
+
+#[test]
+fn an_email_that_a_smarthost_has_accepted_stays_sent_until_a_report() {
+    let (server, smarthost) = relay_server_with("");
+    let to = "ada@example.net";
+    let id = server.send(&json!({ "to": to }));
+    OpenTransaction::receive(&smarthost).complete(DEFERRED);
+    server.wait_for(&id, "delivery_delayed");
+
+    server.advance(Duration::from_secs(3_600));
+    OpenTransaction::receive(&smarthost).complete(ACCEPTED);
+
+    let email = server.wait_for(&id, "sent");
+    assert_eq!(event_types(&email), ["email.sent", "email.delivery_delayed"]);
+    assert_eq!(report(&server, &json!({ "type": "delivered", "email_id": id, "recipient": to })), (1, 0));
+    let expected = ["email.sent", "email.delivery_delayed", "email.delivered"];
+    assert_eq!(event_types(&server.wait_for(&id, "delivered")), expected);
 }
 
 #[test]

@@ -18,13 +18,12 @@ def a_smarthost_receives_mail_for_every_domain(world):
 
     email = world.relay.send(people)
 
-    read = world.relay.wait_for(email, "delivered")
-    world.relay.wait_for_recipients(email, dict.fromkeys(people, "delivered"))
     for to in people:
         message = world.postfix.wait_for_message(to)
         check_both_signatures(message.content, published_keys(world.relay, DOMAIN))
         equal(len(world.postfix.messages(to)), 1, f"messages for {to}")
-    assert set(outcomes(read)) == set(people)
+    # Postfix passes the message on, so that only its report could say that the message was delivered.
+    world.relay.wait_for_recipients(email, dict.fromkeys(people, "sent"))
 
 
 @case
@@ -33,7 +32,6 @@ def starttls_is_used_with_a_smarthost_that_offers_it(world):
 
     email = world.relay.send([to])
 
-    world.relay.wait_for(email, "delivered")
     received = world.postfix.wait_for_message(to).received
     assert "TLSv1" in received, received
 
@@ -45,7 +43,7 @@ def a_refusal_by_the_smarthost_applies_to_one_recipient(world):
 
     email = world.relay.send([good, bad])
 
-    world.relay.wait_for_recipients(email, {good: "delivered", bad: "bounced"})
+    world.relay.wait_for_recipients(email, {good: "sent", bad: "bounced"})
     world.postfix.wait_for_message(good)
 
 
@@ -53,7 +51,7 @@ def a_refusal_by_the_smarthost_applies_to_one_recipient(world):
 def a_delivery_report_after_delivery_bounces_the_email(world):
     to = f"bounced.{world.unique()}@relayed.example"
     email = world.relay.send([to])
-    world.relay.wait_for(email, "delivered")
+    world.relay.wait_for(email, "sent")
     report = world.postfix.wait_for_report(to)
     assert report.recipient.startswith("b+"), report.recipient
 
@@ -99,7 +97,7 @@ def postfix_receives_over_tls_with_a_return_path_of_the_sender_domain(world):
 @case
 def an_unreachable_smarthost_delays_the_email(world):
     sink = SmtpSink()
-    server = world.server("late-relay", Relay(f"smtp://127.0.0.1:{sink.port}"))
+    server = world.server("late-relay", Relay(f"smtp://127.0.0.1:{sink.port}?final=true"))
     try:
         server.start()
         email = server.send([f"{world.unique()}@late.example"])
@@ -116,7 +114,7 @@ def an_unreachable_smarthost_delays_the_email(world):
 @case
 def hundreds_of_messages_reach_smtp_sink_exactly_once(world):
     sink = SmtpSink().start()
-    server = world.server("many", Relay(f"smtp://127.0.0.1:{sink.port}"))
+    server = world.server("many", Relay(f"smtp://127.0.0.1:{sink.port}?final=true"))
     try:
         server.start()
         ids = []
