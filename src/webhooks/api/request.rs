@@ -2,6 +2,7 @@
 
 use salvo::oapi::ToSchema;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::base::signature::WebhookSecret;
 use crate::events::{EventType, EventTypes};
@@ -32,7 +33,8 @@ pub(crate) struct CreateWebhookRequest {
     #[salvo(schema(required = true, value_type = AtMost<EVENTS_MAX, String>))]
     events: Option<AtMost<EVENTS_MAX, String>>,
     /// The signing secret, `whsec_` and base64 of 24 to 64 bytes; generated if omitted.
-    signing_secret: Option<String>,
+    #[salvo(schema(value_type = Option<String>))]
+    signing_secret: Option<Value>,
 }
 
 impl JsonBody for CreateWebhookRequest {}
@@ -58,7 +60,8 @@ pub(crate) struct RotateSecretRequest {
     /// The number of hours that the previous secret continues to sign, 0 to 72; 24 if omitted.
     overlap_hours: Option<i64>,
     /// The new signing secret, `whsec_` and base64 of 24 to 64 bytes; generated if omitted.
-    signing_secret: Option<String>,
+    #[salvo(schema(value_type = Option<String>))]
+    signing_secret: Option<Value>,
 }
 
 /// The type of a test event.
@@ -147,12 +150,13 @@ fn parse_endpoint(text: &str, policy: &UrlPolicy) -> ApiResult<CustomerUrl> {
         .map_err(|error| ApiError::validation(format!("Invalid `endpoint` field: {error}.")))
 }
 
-fn parse_secret(text: Option<String>) -> ApiResult<Option<WebhookSecret>> {
-    let parse = |text: String| {
-        WebhookSecret::parse(&text)
-            .ok_or_else(|| ApiError::validation("signing_secret must be whsec_ followed by base64 of 24-64 bytes"))
+/// Parses a secret. A value of every wrong type gets the same error as a wrong text.
+fn parse_secret(secret: Option<Value>) -> ApiResult<Option<WebhookSecret>> {
+    let parse = |secret: Value| {
+        let secret = secret.as_str().and_then(WebhookSecret::parse);
+        secret.ok_or_else(|| ApiError::validation("signing_secret must be whsec_ followed by base64 of 24-64 bytes"))
     };
-    text.map(parse).transpose()
+    secret.map(parse).transpose()
 }
 
 fn parse_events(names: &[String]) -> ApiResult<SubscribedEvents> {
@@ -275,6 +279,13 @@ mod tests {
             assert_eq!(refusal(created(&body)), expected, "{secret:?}");
             let body = serde_json::json!({ "signing_secret": secret });
             assert_eq!(refusal(rotated(&body.to_string())), expected, "{secret:?}");
+        }
+        for secret in
+            [serde_json::json!(7), serde_json::json!(true), serde_json::json!([SECRET]), serde_json::json!({})]
+        {
+            let body = serde_json::json!({ "endpoint": URL, "events": ["email.sent"], "signing_secret": secret });
+            let (status, message) = refusal(created(&body));
+            assert_eq!((status, message.starts_with("signing_secret must be whsec_")), (422, true), "{secret}");
         }
     }
 
