@@ -60,7 +60,7 @@ pub use model::{
     CONTACT_PROPERTIES_MAX, ContactChanges, NewContact, OptIns, PROPERTIES_BYTES_MAX, PropertyChange, Resubscribe,
 };
 pub(crate) use service::remove;
-pub use service::{ContactName, Contacts, Removal, WriteError};
+pub use service::{ContactName, Contacts, WriteError};
 pub use store::{AudienceRow, ContactRow, TopicChoiceRow, audience, choices_of, find, find_by_address};
 pub use topic_choice_retention::purge_deleted_topic_choices;
 pub use undo::undo_topic_opt_out;

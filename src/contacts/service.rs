@@ -36,13 +36,6 @@ pub enum WriteError {
 
 from_store_error!(WriteError);
 
-/// Contacts to remove, all by id or all by address.
-#[derive(Clone, Debug)]
-pub enum Removal {
-    Ids(Vec<ContactId>),
-    Emails(Vec<EmailAddress>),
-}
-
 /// Contacts that a transaction has deleted.
 #[derive(Debug)]
 pub(crate) struct RemovedContacts {

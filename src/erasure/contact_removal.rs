@@ -3,7 +3,7 @@
 use super::store::request;
 use super::worker::Erasures;
 use crate::base::id::{ContactId, TeamId};
-use crate::contacts::{self, ContactName, Removal};
+use crate::contacts::{self, ContactName};
 use crate::events::ChangeSource;
 use crate::store::{StoreError, WriteTx};
 
@@ -46,22 +46,18 @@ impl Erasures {
     }
 
     /// Deletes contacts in one transaction and returns the ids of those that existed. [`Erase::Yes`] also
-    /// erases the addresses in `removal` that have no contact.
+    /// erases the addresses in `names` that have no contact.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn remove_contacts(
         &self,
         team: TeamId,
-        removal: Removal,
+        names: Vec<ContactName>,
         erase: Erase,
         source: ChangeSource,
     ) -> Result<Vec<ContactId>, StoreError> {
         let context = self.context.clone();
-        let names: Vec<ContactName> = match removal {
-            Removal::Ids(ids) => ids.into_iter().map(ContactName::Id).collect(),
-            Removal::Emails(emails) => emails.into_iter().map(ContactName::Email).collect(),
-        };
         let bytes = names.len() * NAME_BYTES;
         let remove = move |tx: &WriteTx<'_>| {
             let removed = contacts::remove(tx, &context, team, &names, source)?;

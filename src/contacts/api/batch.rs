@@ -105,7 +105,7 @@ pub async fn batch_get_contacts(
     Ok(Json(BatchGetResponse::of(found, references)))
 }
 
-/// Removes up to 1,000 contacts.
+/// Removes up to 1,000 contacts by id and up to 1,000 by address.
 ///
 /// Ids and addresses without a contact are skipped. With `erase`, the addresses are also erased from
 /// emails, events and logs, even if they have no contact.
@@ -115,9 +115,9 @@ pub async fn batch_remove_contacts(
     caller: Caller,
     removal: Body<BatchRemoveRequest>,
 ) -> ApiResult<Json<BatchRemoveResponse>> {
-    let (removal, erase) = removal.into_inner().parse()?;
+    let (names, erase) = removal.into_inner().parse()?;
     let erase = if erase { Erase::Yes } else { Erase::No };
-    let removed = erasures.remove_contacts(caller.team, removal, erase, ChangeSource::Api).await?;
+    let removed = erasures.remove_contacts(caller.team, names, erase, ChangeSource::Api).await?;
     Ok(Json(BatchRemoveResponse::of(removed)))
 }
 

@@ -8,7 +8,7 @@ use crate::base::address::EmailAddress;
 use crate::base::id::{Id, TopicId};
 use crate::base::patch::Patch;
 use crate::contacts::model::{NAME_CHARS_MAX, is_name};
-use crate::contacts::{ContactChanges, ContactName, NewContact, Removal};
+use crate::contacts::{ContactChanges, ContactName, NewContact};
 use crate::http::{ApiError, ApiResult, AtMost, JsonBody};
 use crate::topics::Subscription;
 
@@ -108,7 +108,7 @@ pub(crate) struct BatchGetRequest {
 
 impl JsonBody for BatchGetRequest {}
 
-/// Contacts to remove, given by ids or by addresses.
+/// Contacts to remove, given by ids, by addresses, or by both.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BatchRemoveRequest {
@@ -187,23 +187,19 @@ impl BatchGetRequest {
 
 impl BatchRemoveRequest {
     /// Validates the fields. Returns the contacts to remove, and whether their addresses are erased.
-    pub(super) fn parse(self) -> ApiResult<(Removal, bool)> {
+    pub(super) fn parse(self) -> ApiResult<(Vec<ContactName>, bool)> {
         let Self { ids, emails, erase } = self;
-        let removal = match (ids, emails) {
-            (Some(ids), None) => {
-                let id = |(index, id): (usize, String)| parse_id(&format!("ids.{index}"), Some(&id));
-                Removal::Ids(non_empty("ids", ids)?.into_iter().enumerate().map(id).collect::<ApiResult<_>>()?)
-            }
-            (None, Some(emails)) => {
-                let email = |(index, email): (usize, String)| parse_email(&format!("emails.{index}"), &email);
-                let emails = non_empty("emails", emails)?.into_iter().enumerate().map(email);
-                Removal::Emails(emails.collect::<ApiResult<_>>()?)
-            }
-            (Some(_), Some(_)) | (None, None) => {
-                return Err(ApiError::validation("Give either `ids` or `emails`, an array of 1 to 1000."));
-            }
-        };
-        Ok((removal, erase.unwrap_or(false)))
+        if ids.is_none() && emails.is_none() {
+            return Err(ApiError::validation("Give `ids`, `emails` or both, each an array of 1 to 1000."));
+        }
+        let mut names = Vec::new();
+        for (index, id) in optional_items("ids", ids)?.into_iter().enumerate() {
+            names.push(ContactName::Id(parse_id(&format!("ids.{index}"), Some(&id))?));
+        }
+        for (index, email) in optional_items("emails", emails)?.into_iter().enumerate() {
+            names.push(ContactName::Email(parse_email(&format!("emails.{index}"), &email)?));
+        }
+        Ok((names, erase.unwrap_or(false)))
     }
 }
 
@@ -255,6 +251,11 @@ fn items<const MAX: usize, T>(items: Option<AtMost<MAX, T>>) -> Vec<T> {
 }
 
 /// Returns the items of a field that must not be empty.
+/// Returns the items of an array that may be absent; nothing if it is.
+fn optional_items<const MAX: usize, T>(field: &str, items: Option<AtMost<MAX, T>>) -> ApiResult<Vec<T>> {
+    items.map_or(Ok(Vec::new()), |items| non_empty(field, items))
+}
+
 fn non_empty<const MAX: usize, T>(field: &str, AtMost(items): AtMost<MAX, T>) -> ApiResult<Vec<T>> {
     if items.is_empty() {
         let message = format!("Invalid `{field}` field: the array is empty; 1 to {MAX} items are accepted.");

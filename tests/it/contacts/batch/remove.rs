@@ -51,6 +51,21 @@ fn an_opt_out_of_a_removed_contact_becomes_a_suppression() {
 }
 
 #[test]
+fn ids_and_addresses_remove_contacts_together_and_each_contact_once() {
+    let server = TestServer::start();
+    let created = ["ada", "bob", "eve"].map(|name| create(&server, &format!("{name}@example.net"), &json!({})));
+    let [ada, bob, eve] = created.each_ref().map(|contact| &contact["id"]);
+
+    let emails = ["BOB@example.net", "ada@example.net", "nobody@example.net"];
+    let response = server.post(PATH, &json!({ "ids": [ada], "emails": emails })).ok(200);
+
+    let deleted: Vec<&Value> = response["data"].as_array().unwrap().iter().map(|row| &row["contact"]).collect();
+    assert_eq!(deleted, [ada, bob]);
+    let left = server.get("/contacts").ok(200);
+    assert_eq!((&left["data"][0]["id"], left["data"].as_array().unwrap().len()), (eve, 1));
+}
+
+#[test]
 fn a_batch_removes_at_most_1000_contacts() {
     let server = TestServer::start();
     let emails: Vec<String> = (0..1_001).map(|number| format!("c{number}@example.net")).collect();
@@ -77,13 +92,14 @@ fn an_invalid_item_is_reported_with_its_index_and_nothing_is_removed() {
     let created = create(&server, "ada@example.net", &json!({}));
     let before = audience_state(&server);
     let (ids, emails) = (json!([created["id"]]), json!(["ada@example.net"]));
-    let either = "422 validation_error: Give either `ids` or `emails`, an array of 1 to 1000.";
+    let either = "422 validation_error: Give `ids`, `emails` or both, each an array of 1 to 1000.";
     for (body, refusal) in [
         (json!({}), either),
         (json!({ "ids": null, "emails": null }), either),
         (json!({ "erase": true }), either),
-        (json!({ "ids": ids, "emails": emails }), either),
-        (json!({ "ids": [], "emails": [] }), either),
+        (json!({ "ids": [], "emails": emails }), "422 validation_error: Invalid `ids` field: the array is empty"),
+        (json!({ "ids": ids, "emails": [] }), "422 validation_error: Invalid `emails` field: the array is empty"),
+        (json!({ "ids": ids, "emails": ["x"] }), "422 validation_error: Invalid `emails.0` field: "),
         (json!({ "ids": [] }), "422 validation_error: Invalid `ids` field: the array is empty; 1 to 1000 items"),
         (json!({ "emails": [] }), "422 validation_error: Invalid `emails` field: the array is empty; 1 to 1000 items"),
         (json!({ "ids": [created["id"], "x"] }), "422 validation_error: The `ids.1` must be a valid UUID."),
