@@ -70,14 +70,16 @@ pub async fn list_contacts(
     Ok(Json(List::of(page, ContactResponse::from)))
 }
 
-/// Retrieves a contact by its id or address.
+/// Retrieves a contact by its id or address, always with its properties.
 #[endpoint(tags("Contacts"))]
 pub async fn get_contact(
     contacts: State<Contacts>,
     caller: Caller,
     id: PathIdOrEmail<resource::Contact>,
+    include: Include,
 ) -> ApiResult<Json<ContactResponse>> {
-    let contact = contacts.find(caller.team, id.0, IncludedFields::PROPERTIES).await?;
+    let included = IncludedFields { properties: true, ..include.0 };
+    let contact = contacts.find(caller.team, id.0, included).await?;
     contact.map(|contact| Json(contact.into())).ok_or_else(not_found)
 }
 

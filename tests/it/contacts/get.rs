@@ -48,6 +48,22 @@ fn every_route_of_a_contact_accepts_the_id_and_the_address() {
 }
 
 #[test]
+fn a_contact_has_its_properties_and_the_included_topics() {
+    let server = TestServer::start();
+    let news = create_topic(&server, "News", "opt_in");
+    let created = create(&server, "ada@example.net", &json!({ "properties": { "plan": "pro" } }));
+
+    for query in ["", "?include=", "?include=properties"] {
+        assert_eq!(server.get(&format!("/contacts/ada@example.net{query}")).ok(200), created, "{query}");
+    }
+    let included = server.get("/contacts/ada@example.net?include=topics").ok(200);
+    assert_eq!(included["properties"], created["properties"]);
+    assert_eq!(included["topics"][0]["id"], news);
+    let wrong = "Invalid `include`: use `properties`, `topics` or both.";
+    server.get("/contacts/ada@example.net?include=segments").refused(422, "validation_error", wrong);
+}
+
+#[test]
 fn an_address_with_special_characters_is_found_by_its_encoded_path() {
     let server = TestServer::start();
     for (address, path) in [
