@@ -75,8 +75,8 @@ impl Serialize for PropertyValue {
 pub enum PropertyError {
     /// The key is blank or longer than 200 characters.
     Key,
-    /// The value is an array or an object.
-    Nested,
+    /// The value is a boolean, an array or an object.
+    Type,
     /// The text is longer than 2,000 characters.
     TooLong,
     /// The type of the key is number, and the value is not a number.
@@ -87,7 +87,7 @@ impl fmt::Display for PropertyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Key => write!(f, "the key of a property has 1 to {VALUE_KEY_CHARS_MAX} characters"),
-            Self::Nested => f.write_str("it must be a string, a number, true, false or null"),
+            Self::Type => f.write_str("it must be a string, a number or null"),
             Self::TooLong => write!(f, "it may have {VALUE_CHARS_MAX} characters"),
             Self::NotNumeric => f.write_str("the property is a number; give a number or null"),
         }
@@ -120,10 +120,12 @@ impl Definitions {
         self.find(key)?.fallback.as_deref()
     }
 
-    /// Converts a stored text: to a number if the type of the key is number and the text is one.
-    pub fn read_value(&self, key: &str, text: &str) -> PropertyValue {
+    /// Converts a stored text: to a number if the type of the key is number and the text is one. Without a definition,
+    /// `was_number` selects the type.
+    pub fn read_value(&self, key: &str, text: &str, was_number: bool) -> PropertyValue {
         let number = match self.kind(key) {
             Some(PropertyKind::Number) => number::read(text),
+            None if was_number => number::read(text),
             Some(PropertyKind::String) | None => None,
         };
         number.map_or_else(|| PropertyValue::String(text.to_owned()), PropertyValue::Number)
@@ -161,8 +163,7 @@ pub fn to_text(key: &str, value: &Value) -> Result<Option<String>, PropertyError
     }
     let text = match value {
         Value::Null => return Ok(None),
-        Value::Array(_) | Value::Object(_) => return Err(PropertyError::Nested),
-        Value::Bool(truth) => truth.to_string(),
+        Value::Bool(_) | Value::Array(_) | Value::Object(_) => return Err(PropertyError::Type),
         Value::Number(number) => number::to_text(number),
         Value::String(text) => text.clone(),
     };
@@ -192,9 +193,9 @@ mod tests {
             ("company", json!(" kept as it is\n"), Ok(Some(" kept as it is\n"))),
             ("company", json!(""), Ok(Some(""))),
             ("company", json!(12.0), Ok(Some("12"))),
-            ("company", json!(true), Ok(Some("true"))),
+            ("company", json!(true), Err(PropertyError::Type)),
             ("company", json!(null), Ok(None)),
-            ("unknown", json!(false), Ok(Some("false"))),
+            ("unknown", json!(false), Err(PropertyError::Type)),
             ("unknown", json!(0.1), Ok(Some("0.1"))),
             ("unknown key \u{1f600}", json!("x"), Ok(Some("x"))),
             ("age", json!(37), Ok(Some("37"))),
@@ -205,10 +206,10 @@ mod tests {
             ("age", json!(""), Err(PropertyError::NotNumeric)),
             ("age", json!("  "), Err(PropertyError::NotNumeric)),
             ("age", json!("Infinity"), Err(PropertyError::NotNumeric)),
-            ("age", json!(true), Err(PropertyError::NotNumeric)),
-            ("age", json!([37]), Err(PropertyError::Nested)),
-            ("company", json!({ "name": "Acme" }), Err(PropertyError::Nested)),
-            ("unknown", json!([]), Err(PropertyError::Nested)),
+            ("age", json!(true), Err(PropertyError::Type)),
+            ("age", json!([37]), Err(PropertyError::Type)),
+            ("company", json!({ "name": "Acme" }), Err(PropertyError::Type)),
+            ("unknown", json!([]), Err(PropertyError::Type)),
             ("", json!("x"), Err(PropertyError::Key)),
             (" \n", json!(null), Err(PropertyError::Key)),
         ] {
@@ -243,7 +244,7 @@ mod tests {
             // The lower case of the Kelvin sign is `k`, but no defined key contains the sign.
             ("a\u{212a}", "37", text("37")),
         ] {
-            assert_eq!(definitions.read_value(key, stored), read, "{key:?} {stored:?}");
+            assert_eq!(definitions.read_value(key, stored, false), read, "{key:?} {stored:?}");
         }
         assert_eq!((definitions.fallback("AGE"), definitions.fallback("company")), (Some("18"), None));
         assert_eq!((definitions.spelling("aGE"), definitions.spelling("other")), (Some("Age"), None));
@@ -274,7 +275,7 @@ mod tests {
             ("-1e300", "-1e+300"),
             ("1e-7", "1e-7"),
         ] {
-            let value = definitions.read_value("age", stored);
+            let value = definitions.read_value("age", stored, false);
             assert_eq!(serde_json::to_string(&value).unwrap(), printed, "{stored}");
         }
         assert_eq!(serde_json::to_string(&PropertyValue::String("37".into())).unwrap(), "\"37\"");
@@ -288,7 +289,7 @@ mod tests {
 
             let stored = definitions.accept("age", &json!(number)).unwrap().unwrap();
 
-            let PropertyValue::Number(read) = definitions.read_value("age", &stored) else { panic!("{stored}") };
+            let PropertyValue::Number(read) = definitions.read_value("age", &stored, false) else { panic!("{stored}") };
             prop_assert_eq!(read.as_f64(), Some(number));
         }
 
@@ -298,7 +299,7 @@ mod tests {
             for number in [Number::from(signed), Number::from(unsigned)] {
                 let stored = definitions.accept("age", &Value::Number(number.clone())).unwrap().unwrap();
 
-                prop_assert_eq!(definitions.read_value("age", &stored), PropertyValue::Number(number));
+                prop_assert_eq!(definitions.read_value("age", &stored, false), PropertyValue::Number(number));
             }
         }
 
@@ -308,7 +309,7 @@ mod tests {
             let definitions = definitions();
             let stored = definitions.accept("age", &json!(number)).unwrap().unwrap();
 
-            let printed = serde_json::to_string(&definitions.read_value("age", &stored)).unwrap();
+            let printed = serde_json::to_string(&definitions.read_value("age", &stored, false)).unwrap();
 
             prop_assert_eq!(printed.parse::<f64>().unwrap(), number);
             prop_assert!(!printed.ends_with(".0"), "{}", printed);
@@ -318,7 +319,7 @@ mod tests {
         fn an_accepted_value_is_read_back_as_the_same_text_or_number(key in "age|company|.{0,10}", value in ".{0,20}") {
             let definitions = definitions();
             if let Ok(Some(stored)) = definitions.accept(&key, &json!(value)) {
-                match definitions.read_value(&key, &stored) {
+                match definitions.read_value(&key, &stored, false) {
                     PropertyValue::String(text) => prop_assert_eq!(text, value),
                     PropertyValue::Number(number) => prop_assert_eq!(number.as_f64(), number::parse(&value)),
                 }

@@ -164,7 +164,10 @@ mod tests {
         let (_directory, context) = Context::temporary();
         let properties = ContactProperties::new(context.clone());
         let read = |key: &'static str| {
-            context.store.read_now::<_, StoreError>(|tx| Ok(definitions(tx, TEAM)?.read_value(key, "12"))).unwrap()
+            context
+                .store
+                .read_now::<_, StoreError>(|tx| Ok(definitions(tx, TEAM)?.read_value(key, "12", false)))
+                .unwrap()
         };
         let text = PropertyValue::String("12".into());
         properties.create(OTHER, new_property("age", PropertyKind::Number)).await.unwrap();

@@ -96,7 +96,7 @@ impl ReferenceCache {
             }
         }
         for (key, change) in &changes.properties {
-            if let PropertyChange::Set(text) = change
+            if let Some(text) = change.text()
                 && !definitions.allows(key, text)
             {
                 return Ok(Some(ItemError::NotANumber(key.clone())));
@@ -213,7 +213,7 @@ impl PropertySizes {
         for (key, change) in &changes.properties {
             match change {
                 PropertyChange::Remove => self.0.remove(key),
-                PropertyChange::Set(_) => self.0.insert(key.clone(), size(key, change)),
+                PropertyChange::Set(_) | PropertyChange::SetNumber(_) => self.0.insert(key.clone(), size(key, change)),
             };
         }
     }
@@ -224,8 +224,5 @@ impl PropertySizes {
 }
 
 fn size(key: &str, change: &PropertyChange) -> usize {
-    match change {
-        PropertyChange::Remove => 0,
-        PropertyChange::Set(text) => key.len() + text.len(),
-    }
+    change.text().map_or(0, |text| key.len() + text.len())
 }

@@ -94,6 +94,7 @@ mod tests {
                 last_name,
                 unsubscribed_ms,
                 properties,
+                numbers: std::collections::BTreeSet::new(),
                 updated_ms: unsubscribed_ms,
             },
         )

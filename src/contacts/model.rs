@@ -20,6 +20,18 @@ pub enum PropertyChange {
     Remove,
     /// The property gets this text.
     Set(String),
+    /// The property gets this text of a number. Without a definition, it reads back as a number.
+    SetNumber(String),
+}
+
+impl PropertyChange {
+    /// Returns the new text; `None` if the property is removed.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Remove => None,
+            Self::Set(text) | Self::SetNumber(text) => Some(text),
+        }
+    }
 }
 
 /// Maximum number of properties of one contact.

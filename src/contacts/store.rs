@@ -1,6 +1,6 @@
 //! The rows of contacts, topic choices and audiences.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
@@ -27,6 +27,9 @@ pub struct ContactRow {
     /// Property values as text, by key.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub properties: BTreeMap<String, String>,
+    /// Keys of the properties without a definition whose value was a number.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub numbers: BTreeSet<String>,
     /// Time of the last change; `None` if the contact has not changed since its creation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_ms: Option<TimestampMs>,
@@ -47,6 +50,7 @@ impl ContactRow {
             last_name: None,
             unsubscribed_ms: None,
             properties: BTreeMap::new(),
+            numbers: BTreeSet::new(),
             updated_ms: None,
         }
     }

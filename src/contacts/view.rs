@@ -103,10 +103,10 @@ impl Viewer {
 
     pub(super) fn view(&self, tx: &impl Reads, id: ContactId, row: ContactRow) -> Result<ContactView, StoreError> {
         let unsubscribed = row.unsubscribed();
-        let ContactRow { email, first_name, last_name, unsubscribed_ms: _, properties, updated_ms: _ } = row;
+        let ContactRow { email, first_name, last_name, unsubscribed_ms: _, properties, numbers, updated_ms: _ } = row;
         let properties = self.definitions.as_ref().map(|definitions| {
             let read = |(key, text): (String, String)| {
-                let value = definitions.read_value(&key, &text);
+                let value = definitions.read_value(&key, &text, numbers.contains(&key));
                 (key, value)
             };
             properties.into_iter().map(read).collect()

@@ -1,10 +1,13 @@
 //! Creation, change and removal of contacts. One transaction writes the row, the address index, the
 //! memberships, the topic choices and the events.
 
+use std::cell::OnceCell;
+
 use super::model::{ContactChanges, NewContact, OptIns, PropertyChange, Resubscribe};
 use super::store::{self, AudienceRow, ContactRow, TopicChoiceRow};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{ContactId, SegmentId, TeamId, TopicId};
+use crate::contact_properties::{self, Definitions};
 use crate::context::Context;
 use crate::events::{self, AudienceEvent, AudienceKind, AudienceSubject, ChangeSource, ContactSnapshot, TopicSnapshot};
 use crate::segments;
@@ -28,6 +31,8 @@ pub struct ContactWriter<'a, 't> {
     team: TeamId,
     source: ChangeSource,
     now_ms: TimestampMs,
+    /// The property definitions of the team, read when they are first needed.
+    definitions: OnceCell<Definitions>,
     added: u64,
     removed: u64,
     changed: bool,
@@ -46,7 +51,7 @@ impl<'a, 't> ContactWriter<'a, 't> {
     /// Returns a writer for changes by `source` to the contacts of `team`.
     pub fn new(tx: &'a WriteTx<'t>, context: &'a Context, team: TeamId, source: ChangeSource) -> Self {
         let now_ms = context.now_ms();
-        Self { tx, context, team, source, now_ms, added: 0, removed: 0, changed: false }
+        Self { tx, context, team, source, now_ms, definitions: OnceCell::new(), added: 0, removed: 0, changed: false }
     }
 
     /// Creates a contact and records its event. The caller has checked that the team has no contact
@@ -57,7 +62,7 @@ impl<'a, 't> ContactWriter<'a, 't> {
     pub fn create(&mut self, new: &NewContact, hash: &AddressHash) -> Result<ContactId, StoreError> {
         let id: ContactId = self.context.id();
         let mut row = ContactRow::new(new.email.clone());
-        apply(&mut row, &new.changes, Resubscribe::Never, self.now_ms);
+        self.apply(&mut row, &new.changes, Resubscribe::Never)?;
         store::insert(self.tx, self.team, id, hash, &row)?;
         for segment in &new.changes.segments {
             segments::add_member(self.tx, self.team, *segment, id)?;
@@ -96,7 +101,7 @@ impl<'a, 't> ContactWriter<'a, 't> {
         }
         self.changed |= joined;
         let mut new = row.clone();
-        apply(&mut new, changes, resubscribe, self.now_ms);
+        self.apply(&mut new, changes, resubscribe)?;
         let rewritten = new != *row;
         if rewritten {
             new.updated_ms = Some(self.now_ms);
@@ -238,23 +243,42 @@ impl<'a, 't> ContactWriter<'a, 't> {
         let event = AudienceEvent { kind, at_ms: self.now_ms, subject };
         events::record_audience(self.tx, self.context, self.team, &event)
     }
-}
 
-/// Applies the changes to the row of a contact.
-fn apply(row: &mut ContactRow, changes: &ContactChanges, resubscribe: Resubscribe, now_ms: TimestampMs) {
-    changes.first_name.apply(&mut row.first_name);
-    changes.last_name.apply(&mut row.last_name);
-    match changes.unsubscribed {
-        // A repeated opt-out keeps the time of the first one.
-        Some(true) => row.unsubscribed_ms = row.unsubscribed_ms.or(Some(now_ms)),
-        Some(false) if resubscribe == Resubscribe::Allowed => row.unsubscribed_ms = None,
-        Some(false) | None => {}
+    /// Applies the changes to the row of a contact.
+    fn apply(
+        &self,
+        row: &mut ContactRow,
+        changes: &ContactChanges,
+        resubscribe: Resubscribe,
+    ) -> Result<(), StoreError> {
+        changes.first_name.apply(&mut row.first_name);
+        changes.last_name.apply(&mut row.last_name);
+        match changes.unsubscribed {
+            // A repeated opt-out keeps the time of the first one.
+            Some(true) => row.unsubscribed_ms = row.unsubscribed_ms.or(Some(self.now_ms)),
+            Some(false) if resubscribe == Resubscribe::Allowed => row.unsubscribed_ms = None,
+            Some(false) | None => {}
+        }
+        for (key, change) in &changes.properties {
+            match change.text() {
+                None => row.properties.remove(key),
+                Some(text) => row.properties.insert(key.clone(), text.to_owned()),
+            };
+            if matches!(change, PropertyChange::SetNumber(_)) && self.definitions()?.kind(key).is_none() {
+                row.numbers.insert(key.clone());
+            } else {
+                row.numbers.remove(key);
+            }
+        }
+        Ok(())
     }
-    for (key, change) in &changes.properties {
-        match change {
-            PropertyChange::Remove => row.properties.remove(key),
-            PropertyChange::Set(text) => row.properties.insert(key.clone(), text.clone()),
-        };
+
+    fn definitions(&self) -> Result<&Definitions, StoreError> {
+        if let Some(definitions) = self.definitions.get() {
+            return Ok(definitions);
+        }
+        let definitions = contact_properties::definitions(self.tx, self.team)?;
+        Ok(self.definitions.get_or_init(|| definitions))
     }
 }
 

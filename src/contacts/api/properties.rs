@@ -21,6 +21,7 @@ impl RequestProperties {
     pub(super) fn parse(self) -> ApiResult<Vec<(String, PropertyChange)>> {
         let change = |(key, value): (String, Value)| match to_text(&key, &value) {
             Ok(None) => Ok((key, PropertyChange::Remove)),
+            Ok(Some(text)) if value.is_number() => Ok((key, PropertyChange::SetNumber(text))),
             Ok(Some(text)) => Ok((key, PropertyChange::Set(text))),
             Err(error) => {
                 Err(ApiError::validation(format!("Invalid `properties.{}` field: {error}.", key_excerpt(&key))))

@@ -182,7 +182,7 @@ impl<'a, T: Reads> PageBuilder<'a, T> {
     }
 
     fn push(&mut self, id: ContactId, row: ContactRow) -> Result<(), StoreError> {
-        let ContactRow { email, first_name, last_name, unsubscribed_ms, properties, updated_ms } = row;
+        let ContactRow { email, first_name, last_name, unsubscribed_ms, properties, numbers: _, updated_ms } = row;
         let properties: BTreeMap<String, String> =
             properties.into_iter().filter(|(key, _)| self.definitions.find(key).is_some()).collect();
         let segments = segments::of_contact(self.tx, self.team, id)?;

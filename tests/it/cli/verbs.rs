@@ -170,7 +170,7 @@ fn domains_show_their_records_and_can_be_set_verified_only_in_development() {
 
     let added = cli.run(&["domain", "add", "Mail.example.org", "--json"]).json();
     assert_eq!((&added["name"], &added["status"]), (&"mail.example.org".into(), &"not_started".into()));
-    assert_eq!(fields(&added["records"][0]), ["name", "priority", "record", "status", "type", "value"]);
+    assert_eq!(fields(&added["records"][0]), ["name", "priority", "record", "status", "ttl", "type", "value"]);
     assert_eq!(added["records"][0]["value"], "mx.example.net");
     let table = cli.run(&["domain", "show", "mail.example.org"]);
     assert!(table.success().contains("v=spf1 a:mx.example.net ~all"), "{table:?}");

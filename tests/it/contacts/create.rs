@@ -21,7 +21,7 @@ fn a_create_returns_all_fields_and_emits_one_event() {
             "/contacts",
             &json!({
                 "email": "Ada@Example.NET", "first_name": "Ada", "last_name": "Lovelace", "unsubscribed": true,
-                "properties": { "seats": 4, "plan": "pro", "trial": true, "gone": null },
+                "properties": { "seats": 4, "plan": "pro", "trial": "yes", "gone": null },
                 "segments": [{ "id": everyone }, { "id": everyone }],
                 "topics": [{ "id": news, "subscription": "opt_in" }, { "id": news, "subscription": "opt_out" }],
             }),

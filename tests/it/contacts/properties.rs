@@ -33,8 +33,8 @@ fn a_value_is_returned_with_the_type_of_its_definition() {
         ("plan", json!("4"), string("4")),
         ("plan", json!(4), string("4")),
         ("plan", json!(""), string("")),
-        ("nobody defined it", json!(4.0), string("4")),
-        ("nobody defined it", json!(true), string("true")),
+        ("nobody defined it", json!(4.0), number(4)),
+        ("nobody defined it", json!("4"), string("4")),
         ("<script>alert(1)</script>", json!("'; DROP TABLE contacts; --"), string("'; DROP TABLE contacts; --")),
         ("__proto__", json!("{{{FIRST_NAME}}}"), string("{{{FIRST_NAME}}}")),
         ("\u{202e}\n", json!("\u{0}"), string("\u{0}")),
@@ -45,6 +45,24 @@ fn a_value_is_returned_with_the_type_of_its_definition() {
         assert_eq!(properties(&server, id(&created)), json!({ key: read }));
         server.delete("/contacts/ada@example.net").ok(200);
     }
+}
+
+#[test]
+fn the_type_of_a_value_without_a_definition_follows_the_last_write_and_then_the_definition() {
+    let server = TestServer::start();
+    create(&server, "ada@example.net", &json!({ "properties": { "size": 4 } }));
+    let write = |value: Value| {
+        server.patch("/contacts/ada@example.net", &json!({ "properties": { "size": value } })).ok(200);
+        properties(&server, "ada@example.net")["size"].clone()
+    };
+
+    assert_eq!(write(json!("4")), string("4"));
+    assert_eq!(write(json!(4)), number(4));
+    assert_eq!(write(json!(null)), Value::Null);
+    assert_eq!(write(json!("5")), string("5"));
+    assert_eq!(write(json!(5.5)), number(5.5));
+    create_property(&server, "size", "string");
+    assert_eq!(properties(&server, "ada@example.net"), json!({ "size": string("5.5") }));
 }
 
 #[test]
@@ -104,7 +122,7 @@ fn a_request_with_one_key_in_two_cases_is_refused() {
 fn a_value_remains_when_the_definition_of_its_key_is_deleted() {
     let server = TestServer::start();
     create(&server, "ada@example.net", &json!({ "properties": { "seats": "many", "age": 37 } }));
-    assert_eq!(properties(&server, "ada@example.net"), json!({ "seats": string("many"), "age": string("37") }));
+    assert_eq!(properties(&server, "ada@example.net"), json!({ "seats": string("many"), "age": number(37) }));
 
     let (seats, age) = (create_property(&server, "seats", "number"), create_property(&server, "age", "number"));
     assert_eq!(properties(&server, "ada@example.net"), json!({ "seats": string("many"), "age": number(37) }));
@@ -112,7 +130,7 @@ fn a_value_remains_when_the_definition_of_its_key_is_deleted() {
     for definition in [seats, age] {
         server.delete(&format!("/contact-properties/{definition}")).ok(200);
     }
-    assert_eq!(properties(&server, "ada@example.net"), json!({ "seats": string("many"), "age": string("37") }));
+    assert_eq!(properties(&server, "ada@example.net"), json!({ "seats": string("many"), "age": number(37) }));
 }
 
 #[test]
@@ -124,9 +142,10 @@ fn an_invalid_property_is_reported_by_every_route() {
     let many: Value = (0..101).map(|key| (format!("k{key}"), json!(1))).collect::<serde_json::Map<_, _>>().into();
     for (properties, refusal) in [
         (json!({ "seats": "many" }), "`properties.seats` field: the property is a number; give a number or null."),
-        (json!({ "Seats": true }), "`properties.Seats` field: the property is a number; give a number or null."),
-        (json!({ "a": 1, "b": [1] }), "`properties.b` field: it must be a string, a number, true, false or null."),
-        (json!({ "b": { "c": 1 } }), "`properties.b` field: it must be a string, a number, true, false or null."),
+        (json!({ "Seats": true }), "`properties.Seats` field: it must be a string, a number or null."),
+        (json!({ "a": 1, "b": [1] }), "`properties.b` field: it must be a string, a number or null."),
+        (json!({ "b": true }), "`properties.b` field: it must be a string, a number or null."),
+        (json!({ "b": { "c": 1 } }), "`properties.b` field: it must be a string, a number or null."),
         (json!({ "": 1 }), "`properties.` field: the key of a property has 1 to 200 characters."),
         (json!({ "k".repeat(201): 1 }), "`properties.kkkkkkkkkkkkkkk"),
         (json!({ "a": "v".repeat(2_001) }), "`properties.a` field: it may have 2000 characters."),

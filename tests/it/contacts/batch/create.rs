@@ -159,8 +159,8 @@ fn items_with_one_address_are_merged_into_one_write() {
     let ada = server.get("/contacts/ada@example.net").ok(200);
     assert_eq!((&ada["first_name"], &ada["last_name"]), (&json!("Ada"), &json!("Lovelace")));
     assert_eq!(ada["unsubscribed"], json!(true), "an opt-out in any item applies");
-    let text = |text: &str| json!({ "type": "string", "value": text });
-    assert_eq!(ada["properties"], json!({ "a": text("1"), "b": text("2"), "both": text("2") }));
+    let number = |number: u32| json!({ "type": "number", "value": number });
+    assert_eq!(ada["properties"], json!({ "a": number(1), "b": number(2), "both": number(2) }));
     assert_eq!(topic_choices(&server, "ada@example.net"), [(news, "opt_out".to_owned(), true)]);
     assert_eq!(server.get("/contacts/ada@example.net/segments").ok(200)["data"].as_array().unwrap().len(), 2);
     assert_eq!(event_types_since(&server, 0), ["contact.created"; 2]);
