@@ -163,6 +163,11 @@ fn events() -> Router {
         )
 }
 
+/// Returns routes that some clients use for a route of [`api`]. The OpenAPI document does not have them.
+fn aliases() -> Router {
+    Router::with_path("email").post(emails::api::send_email)
+}
+
 /// Returns routes for paths and methods of the Resend API that this server does not support, and that a
 /// path with a parameter would match. They answer like any unknown route.
 fn absent() -> Router {
@@ -172,6 +177,7 @@ fn absent() -> Router {
         "emails/receiving",
         "emails/receiving/{**rest}",
         "domains/claim",
+        "domains/claims",
         "contacts/imports",
         "contacts/imports/{**rest}",
     ] {
@@ -214,6 +220,7 @@ fn open() -> Router {
 /// Builds the HTTP service: all routes with their checks.
 pub(super) fn service(services: Arc<HttpServices>, ids: IdSource, cors: Cors) -> Service {
     let keyed = api()
+        .push(aliases())
         .hoop(RequestRecorder(Arc::clone(&services.request_log)))
         .hoop(auth::authenticate)
         .hoop(query::refuse_unknown);

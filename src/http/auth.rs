@@ -76,7 +76,7 @@ fn bearer(req: &Request) -> Option<&str> {
 /// except for deletion.
 fn is_sending(method: &Method, path: &str) -> bool {
     let path = path.trim_start_matches('/');
-    let under_emails = path == "emails" || path.starts_with("emails/");
+    let under_emails = matches!(path, "email" | "emails") || path.starts_with("emails/");
     under_emails && (method == Method::POST || method == Method::PATCH)
 }
 
@@ -114,6 +114,8 @@ mod tests {
             (Method::GET, "/emails/1", false),
             (Method::GET, "/emails/1/attachments", false),
             (Method::DELETE, "/emails/1", false),
+            (Method::POST, "/email", true),
+            (Method::POST, "/email/1", false),
             (Method::POST, "/emailsx", false),
             (Method::POST, "/domains", false),
         ] {

@@ -14,7 +14,7 @@ use crate::api_keys::Caller;
 use crate::base::id::{SegmentId, TeamId, resource};
 use crate::contacts::api::{ContactResponse, CreateContactRequest, EraseRule, Include, UpdateContactRequest};
 use crate::contacts::{ContactName, Contacts, IncludedFields};
-use crate::erasure::Erasures;
+use crate::erasure::{Erase, Erasures};
 use crate::events::ChangeSource;
 use crate::http::{ApiError, ApiResult, Body, Created, List, ListQuery, PathId, PathIdOrEmail, State};
 use crate::segments::service::Segments;
@@ -127,7 +127,8 @@ pub async fn update_audience_contact(
 
 /// Deletes a contact of the team, not only its membership.
 ///
-/// The response is the same if the contact does not exist.
+/// The response is the same if the contact or the audience does not exist. Then nothing is deleted. An unknown audience
+/// with `erase=true` is 404.
 #[endpoint(tags("Audiences"))]
 pub async fn delete_audience_contact(
     segments: State<Segments>,
@@ -137,12 +138,15 @@ pub async fn delete_audience_contact(
     contact_id: PathIdOrEmail<resource::Contact>,
     erase: EraseRule,
 ) -> ApiResult<Json<RemovedMemberResponse>> {
-    require(&segments, caller.team, id.0).await?;
     let given = match &contact_id.0 {
         ContactName::Id(id) => id.to_string(),
         ContactName::Email(email) => email.to_string(),
     };
-    let removed = erasures.remove_contact(caller.team, contact_id.0, erase.0, ChangeSource::Api).await?;
+    let removed = match segments.find(caller.team, id.0).await? {
+        Some(_) => erasures.remove_contact(caller.team, contact_id.0, erase.0, ChangeSource::Api).await?,
+        None if erase.0 == Erase::Yes => return Err(not_found()),
+        None => None,
+    };
     Ok(Json(RemovedMemberResponse::of(removed.map_or(given, |id| id.to_string()))))
 }
 

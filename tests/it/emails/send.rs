@@ -310,7 +310,15 @@ fn a_sending_key_can_send_an_email() {
     let key = server.create_sending_key();
 
     let body = email(&json!({})).to_string();
-    let sent = server.call("POST", "/emails", &key, &[], Some(body.as_bytes())).ok(200);
+    // `/email` is an alias.
+    for path in ["/emails", "/email"] {
+        let sent = server.call("POST", path, &key, &[], Some(body.as_bytes())).ok(200);
 
-    server.wait_for(sent["id"].as_str().unwrap(), "delivered");
+        server.wait_for(sent["id"].as_str().unwrap(), "delivered");
+    }
+    server.call("POST", "/email?dry_run=true", &key, &[], Some(body.as_bytes())).refused(
+        422,
+        "validation_error",
+        "Unknown query parameter `dry_run`: this endpoint takes none.",
+    );
 }

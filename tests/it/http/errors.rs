@@ -18,6 +18,7 @@ fn a_route_that_does_not_exist_is_not_found_with_or_without_a_key() {
         ("GET", "/emails/receiving"),
         ("GET", "/emails/receiving/0190a6c0-0000-7000-8000-000000000001/attachments"),
         ("POST", "/domains/claim"),
+        ("POST", "/domains/claims"),
         ("POST", "/logs/0190a6c0-0000-7000-8000-000000000001/replay"),
         ("GET", "/automations"),
         ("POST", "/events/send"),

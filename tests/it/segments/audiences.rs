@@ -81,7 +81,23 @@ fn deleting_an_unknown_contact_succeeds() {
 }
 
 #[test]
-fn every_contact_route_of_an_unknown_audience_is_not_found() {
+fn deleting_a_contact_of_an_unknown_audience_succeeds_and_deletes_nothing() {
+    let server = TestServer::start();
+    let ada = create_contact(&server, "Ada", &json!({}));
+
+    let removed = server.delete(&format!("/audiences/0190a6c0-0000-7000-8000-000000000009/contacts/{ada}")).ok(200);
+
+    assert_eq!(removed, json!({ "object": "contact", "contact": ada, "id": ada, "deleted": true }));
+    server.delete(&format!("/audiences/0190a6c0-0000-7000-8000-000000000009/contacts/{ada}?erase=true")).refused(
+        404,
+        "not_found",
+        "Segment not found",
+    );
+    server.get(&format!("/contacts/{ada}")).ok(200);
+}
+
+#[test]
+fn every_other_contact_route_of_an_unknown_audience_is_not_found() {
     let server = TestServer::start();
     let ada = create_contact(&server, "Ada", &json!({}));
     let path = "/audiences/0190a6c0-0000-7000-8000-000000000009/contacts";
@@ -91,7 +107,6 @@ fn every_contact_route_of_an_unknown_audience_is_not_found() {
         ("GET", path, None),
         ("GET", &one, None),
         ("PATCH", &one, Some(json!({ "first_name": "Eve" }))),
-        ("DELETE", &one, None),
     ] {
         let body = body.map(|body: Value| body.to_string());
 
