@@ -72,6 +72,8 @@ pub struct Webhook {
 pub struct NewWebhook {
     pub endpoint: CustomerUrl,
     pub subscription: SubscribedEvents,
+    /// Whether the endpoint receives events from the start.
+    pub status: WebhookStatus,
     /// Signing secret; `None` to generate it.
     pub secret: Option<WebhookSecret>,
 }

@@ -53,13 +53,13 @@ impl Webhooks {
         team: TeamId,
         new: NewWebhook,
     ) -> Result<(WebhookId, WebhookSecret), CreateWebhookError> {
-        let NewWebhook { endpoint, subscription, secret } = new;
+        let NewWebhook { endpoint, subscription, status, secret } = new;
         let id: WebhookId = self.context.id();
         let secret = secret.unwrap_or_else(WebhookSecret::generate);
         let row = WebhookRow {
             endpoint: endpoint.to_string(),
             subscription,
-            status: WebhookStatus::Enabled,
+            status,
             activation: 0,
             secret: store::seal_secret(&self.context.keyring, id, secret.reveal()),
             previous: None,
@@ -72,7 +72,9 @@ impl Webhooks {
                     return Err(CreateWebhookError::TooMany);
                 }
                 tx.put(&WEBHOOKS, &(team, id), &row)?;
-                events::subscribe(tx, team, (id, row.activation), row.subscription.types())?;
+                if row.status == WebhookStatus::Enabled {
+                    events::subscribe(tx, team, (id, row.activation), row.subscription.types())?;
+                }
                 notify_after_commit(tx, &notifier, id);
                 Ok(())
             })

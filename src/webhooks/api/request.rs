@@ -11,6 +11,7 @@ use crate::http::{ApiError, ApiResult, AtMost, BodyPresence, BodySize, JsonBody}
 use crate::http_client::{CustomerUrl, UrlPolicy};
 use crate::webhooks::{
     NewWebhook, OVERLAP_HOURS_DEFAULT, OVERLAP_HOURS_MAX, Rotation, StatusChange, SubscribedEvents, WebhookChanges,
+    WebhookStatus,
 };
 
 /// Event names of one request, including duplicates.
@@ -32,6 +33,8 @@ pub(crate) struct CreateWebhookRequest {
     /// The types of events to subscribe to, at least one.
     #[salvo(schema(required = true, value_type = AtMost<EVENTS_MAX, String>))]
     events: Option<AtMost<EVENTS_MAX, String>>,
+    /// `enabled` or `disabled`; enabled if omitted.
+    status: Option<String>,
     /// The signing secret, `whsec_` and base64 of 24 to 64 bytes; generated if omitted.
     #[salvo(schema(value_type = Option<String>))]
     signing_secret: Option<Value>,
@@ -93,12 +96,13 @@ optional_body!(RotateSecretRequest, TestWebhookRequest);
 impl CreateWebhookRequest {
     /// Validates the fields.
     pub(crate) fn parse(self, policy: &UrlPolicy) -> ApiResult<NewWebhook> {
-        let Self { endpoint, events, signing_secret } = self;
+        let Self { endpoint, events, status, signing_secret } = self;
         let endpoint = endpoint.ok_or_else(|| ApiError::missing_field("endpoint"))?;
         let events = events.ok_or_else(|| ApiError::missing_field("events"))?;
         Ok(NewWebhook {
             endpoint: parse_endpoint(&endpoint, policy)?,
             subscription: parse_events(&events.0)?,
+            status: parse_status(status)?.unwrap_or(StatusChange::Enable).applied_to(WebhookStatus::Enabled),
             secret: parse_secret(signing_secret)?,
         })
     }
@@ -108,14 +112,10 @@ impl UpdateWebhookRequest {
     /// Validates the fields.
     pub(super) fn parse(self, policy: &UrlPolicy) -> ApiResult<WebhookChanges> {
         let Self { endpoint, events, status } = self;
-        let change = |word: String| {
-            StatusChange::parse(&word)
-                .ok_or_else(|| ApiError::validation("Invalid `status` field: use `enabled` or `disabled`."))
-        };
         Ok(WebhookChanges {
             endpoint: endpoint.map(|text| parse_endpoint(&text, policy)).transpose()?,
             subscription: events.map(|AtMost(events)| parse_events(&events)).transpose()?,
-            status: status.map(change).transpose()?,
+            status: parse_status(status)?,
         })
     }
 }
@@ -148,6 +148,14 @@ impl TestWebhookRequest {
 fn parse_endpoint(text: &str, policy: &UrlPolicy) -> ApiResult<CustomerUrl> {
     CustomerUrl::parse(text, policy)
         .map_err(|error| ApiError::validation(format!("Invalid `endpoint` field: {error}.")))
+}
+
+fn parse_status(status: Option<String>) -> ApiResult<Option<StatusChange>> {
+    let parse = |word: String| {
+        StatusChange::parse(&word)
+            .ok_or_else(|| ApiError::validation("Invalid `status` field: use `enabled` or `disabled`."))
+    };
+    status.map(parse).transpose()
 }
 
 /// Parses a secret. A value of every wrong type gets the same error as a wrong text.

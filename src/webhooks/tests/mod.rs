@@ -26,7 +26,7 @@ fn types(types: &[EventType]) -> EventTypes {
 
 fn new(subscription: SubscribedEvents) -> NewWebhook {
     let endpoint = CustomerUrl::parse("https://hooks.example.com/mail", &UrlPolicy::default()).unwrap();
-    NewWebhook { endpoint, subscription, secret: None }
+    NewWebhook { endpoint, subscription, status: WebhookStatus::Enabled, secret: None }
 }
 
 /// Creates an endpoint that subscribes to `email.sent`.

@@ -30,6 +30,26 @@ fn a_create_accepts_a_signing_secret() {
 }
 
 #[test]
+fn an_endpoint_that_is_created_disabled_receives_events_only_after_it_is_enabled() {
+    let server = TestServer::start();
+    for (status, stored) in [(json!(null), "enabled"), (json!("enabled"), "enabled"), (json!("disabled"), "disabled")] {
+        let path = create(&server, &json!({ "status": status }));
+        assert_eq!(server.get(&path).ok(200)["status"], stored);
+        server.delete(&path).ok(200);
+    }
+    let path = create(&server, &json!({ "status": "disabled", "events": ["email.sent"] }));
+
+    server.send(&json!({}));
+
+    assert_eq!(server.get(&format!("{path}/events")).ok(200)["data"], json!([]));
+    server.patch(&path, &json!({ "status": "enabled" })).ok(200);
+    server.send(&json!({}));
+    server.poll(&format!("{path}/events"), "an event", |events| {
+        events.json["data"].as_array().is_some_and(|data| !data.is_empty())
+    });
+}
+
+#[test]
 fn the_events_of_an_endpoint_are_unique_and_in_documentation_order() {
     let server = TestServer::start();
     let requested =
@@ -68,6 +88,7 @@ fn each_invalid_field_of_an_endpoint_is_reported_and_nothing_is_stored() {
         json!({ "events": ["email.canceled"] }),
         json!({ "events": ["*"] }),
         json!({ "events": vec!["email.sent"; 101] }),
+        json!({ "status": "paused" }),
         json!({ "signing_secret": "" }),
         json!({ "signing_secret": "whsec_c2hvcnQ=" }),
         json!({ "signing_secret": [SECRET] }),
