@@ -6,25 +6,18 @@ const EMAIL_ECHOES: &[&str] = &["created_at"];
 /// Fields that SDKs add to each email of a batch.
 pub(crate) const EMAIL_ITEM_ECHOES: &[&str] = EMAIL_ECHOES;
 
-/// Fields that SDKs add to a contact: alone, in a batch, or under the deprecated name of a segment.
-const CONTACT_ECHOES: &[&str] = &["audience_id", "segment_id"];
-/// Fields that SDKs add to each contact of a batch.
-pub(crate) const CONTACT_ITEM_ECHOES: &[&str] = CONTACT_ECHOES;
-
 /// Method, matched path, and the skipped fields.
 const TOLERATED: &[(&str, &str, &[&str])] = &[
     ("POST", "emails", EMAIL_ECHOES),
+    ("POST", "email", EMAIL_ECHOES),
     ("PATCH", "emails/{id}", &["id", "email_id"]),
     ("PATCH", "domains/{id}", &["id"]),
-    ("POST", "contacts", CONTACT_ECHOES),
-    ("PATCH", "contacts/{id}", &["id", "audience_id", "segment_id"]),
+    ("PATCH", "contacts/{id}", &["id"]),
     ("PATCH", "topics/{id}", &["id", "topic_id"]),
     ("PATCH", "contact-properties/{id}", &["id"]),
     ("POST", "segments", &["audience_id"]),
-    ("POST", "audiences/{id}/contacts", CONTACT_ECHOES),
-    ("PATCH", "audiences/{id}/contacts/{contact_id}", &["id", "audience_id", "segment_id"]),
+    ("PATCH", "audiences/{id}/contacts/{contact_id}", &["id"]),
     ("PATCH", "api-keys/{id}", &["id"]),
-    ("POST", "webhooks", &["status"]),
     ("PATCH", "webhooks/{id}", &["webhook_id"]),
 ];
 

@@ -15,7 +15,6 @@ use crate::contacts::{
 };
 use crate::erasure::{Erase, Erasures};
 use crate::events::ChangeSource;
-use crate::http::tolerance::CONTACT_ITEM_ECHOES;
 use crate::http::{ApiError, ApiResult, BatchValidation, Body, BodySize, FromBody, State, body};
 
 /// Contacts to create. The body is an array, not an object.
@@ -69,7 +68,7 @@ fn parse_items(items: Vec<Box<RawValue>>, validation: Validation) -> ApiResult<P
     let mut rejected = Vec::new();
     let mut choices = 0;
     for (index, item) in items.into_iter().enumerate() {
-        let contact = body::parse::<CreateContactRequest>(item.get().as_bytes(), CONTACT_ITEM_ECHOES);
+        let contact = body::parse::<CreateContactRequest>(item.get().as_bytes(), &[]);
         match contact.and_then(CreateContactRequest::parse) {
             Ok(contact) => {
                 choices += contact.changes.topics.len();

@@ -38,6 +38,10 @@ pub(crate) struct CreateContactRequest {
     segments: Option<AtMost<REFERENCES_MAX, SegmentReference>>,
     /// Topic choices of the contact.
     topics: Option<AtMost<REFERENCES_MAX, TopicChoice>>,
+    /// One more segment that the contact becomes a member of, by the deprecated name.
+    audience_id: Option<String>,
+    /// One more segment that the contact becomes a member of.
+    segment_id: Option<String>,
 }
 
 impl JsonBody for CreateContactRequest {}
@@ -81,6 +85,10 @@ pub(crate) struct UpdateContactRequest {
     unsubscribed: Option<bool>,
     /// Values by key, merged with the stored values; null removes a value.
     properties: Option<RequestProperties>,
+    /// A segment that the contact becomes a member of, by the deprecated name.
+    audience_id: Option<String>,
+    /// A segment that the contact becomes a member of.
+    segment_id: Option<String>,
 }
 
 impl JsonBody for UpdateContactRequest {}
@@ -125,7 +133,8 @@ impl JsonBody for BatchRemoveRequest {}
 impl CreateContactRequest {
     /// Validates the fields.
     pub(crate) fn parse(self) -> ApiResult<NewContact> {
-        let Self { email, first_name, last_name, unsubscribed, properties, segments, topics } = self;
+        let Self { email, first_name, last_name, unsubscribed, properties, segments, topics, audience_id, segment_id } =
+            self;
         let email = parse_email("email", &email.ok_or_else(|| ApiError::missing_field("email"))?)?;
         let set = |name: Option<String>| name.map_or(Patch::Keep, Patch::Set);
         let mut changes = ContactChanges {
@@ -138,6 +147,7 @@ impl CreateContactRequest {
         for (index, segment) in items(segments).into_iter().enumerate() {
             changes.join(parse_id(&format!("segments.{index}.id"), segment.id.as_ref())?);
         }
+        join_segments(&mut changes, audience_id, segment_id)?;
         for (topic, subscription) in parse_choices("topics.", items(topics))? {
             changes.choose(topic, subscription);
         }
@@ -148,17 +158,32 @@ impl CreateContactRequest {
 impl UpdateContactRequest {
     /// Validates the fields. Returns the address in the request, if there is one, and the changes.
     pub(crate) fn parse(self) -> ApiResult<(Option<EmailAddress>, ContactChanges)> {
-        let Self { email, first_name, last_name, unsubscribed, properties } = self;
+        let Self { email, first_name, last_name, unsubscribed, properties, audience_id, segment_id } = self;
         let email = email.map(|email| parse_email("email", &email)).transpose()?;
-        let changes = ContactChanges {
+        let mut changes = ContactChanges {
             first_name: parse_name("first_name", first_name)?,
             last_name: parse_name("last_name", last_name)?,
             unsubscribed,
             properties: properties.map(RequestProperties::parse).transpose()?.unwrap_or_default(),
             ..ContactChanges::default()
         };
+        join_segments(&mut changes, audience_id, segment_id)?;
         Ok((email, changes))
     }
+}
+
+/// Adds the segments of the fields `audience_id` and `segment_id`. Some SDKs send an empty text for an absent one.
+fn join_segments(
+    changes: &mut ContactChanges,
+    audience_id: Option<String>,
+    segment_id: Option<String>,
+) -> ApiResult<()> {
+    for (field, id) in [("audience_id", audience_id), ("segment_id", segment_id)] {
+        if let Some(id) = id.filter(|id| !id.is_empty()) {
+            changes.join(parse_id(field, Some(&id))?);
+        }
+    }
+    Ok(())
 }
 
 /// A validated [`BatchGetRequest`].
@@ -250,12 +275,12 @@ fn items<const MAX: usize, T>(items: Option<AtMost<MAX, T>>) -> Vec<T> {
     items.map(|AtMost(items)| items).unwrap_or_default()
 }
 
-/// Returns the items of a field that must not be empty.
-/// Returns the items of an array that may be absent; nothing if it is.
+/// Returns the items of a field that may be absent; no items if it is absent.
 fn optional_items<const MAX: usize, T>(field: &str, items: Option<AtMost<MAX, T>>) -> ApiResult<Vec<T>> {
     items.map_or(Ok(Vec::new()), |items| non_empty(field, items))
 }
 
+/// Returns the items of a field that must not be empty.
 fn non_empty<const MAX: usize, T>(field: &str, AtMost(items): AtMost<MAX, T>) -> ApiResult<Vec<T>> {
     if items.is_empty() {
         let message = format!("Invalid `{field}` field: the array is empty; 1 to {MAX} items are accepted.");

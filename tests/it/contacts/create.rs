@@ -226,14 +226,32 @@ fn a_body_that_is_not_json_is_a_400_and_another_shape_is_a_422() {
 }
 
 #[test]
-fn the_ids_that_sdks_add_are_ignored() {
+fn a_contact_joins_the_segments_of_the_deprecated_fields() {
     let server = TestServer::start();
-    for (number, echo) in [json!(null), json!(""), json!(UNKNOWN_ID), json!("x")].into_iter().enumerate() {
+    let (one, two) = (create_segment(&server, "One"), create_segment(&server, "Two"));
+    let segments = |email: &str| {
+        let listed = server.get(&format!("/contacts/{email}/segments")).ok(200);
+        listed["data"].as_array().unwrap().iter().map(|row| row["id"].clone()).collect::<Vec<_>>()
+    };
+    for (number, absent) in [json!(null), json!("")].into_iter().enumerate() {
         let email = format!("c{number}@example.net");
-
-        create(&server, &email, &json!({ "audience_id": echo, "segment_id": echo }));
-
-        let segments = server.get(&format!("/contacts/{email}/segments")).ok(200);
-        assert_eq!(segments["data"], json!([]), "the ignored id is not a segment to join");
+        create(&server, &email, &json!({ "audience_id": absent, "segment_id": absent }));
+        assert_eq!(segments(&email), [json!(null); 0], "{absent}");
     }
+    create(&server, "ada@example.net", &json!({ "audience_id": one, "segment_id": one }));
+    assert_eq!(segments("ada@example.net"), [json!(one)]);
+    server.patch("/contacts/ada@example.net", &json!({ "segment_id": two })).ok(200);
+    assert_eq!(segments("ada@example.net").len(), 2);
+    for field in ["audience_id", "segment_id"] {
+        let invalid = format!("The `{field}` must be a valid UUID.");
+        for (id, refusal) in [(UNKNOWN_ID, (404, "not_found")), ("x", (422, "validation_error"))] {
+            let created = server.post("/contacts", &json!({ "email": "eve@example.net", field: id }));
+            let changed = server.patch("/contacts/ada@example.net", &json!({ field: id }));
+            for response in [created, changed] {
+                assert_eq!((response.status, response.json["name"].as_str()), (refusal.0, Some(refusal.1)), "{field}");
+                assert!(id != "x" || response.json["message"] == invalid, "{field}");
+            }
+        }
+    }
+    server.get("/contacts/eve@example.net").refused(404, "not_found", "Contact not found");
 }

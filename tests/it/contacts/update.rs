@@ -119,11 +119,11 @@ fn the_address_can_be_repeated_but_not_changed() {
 }
 
 #[test]
-fn the_ids_that_sdks_add_are_ignored() {
+fn the_id_that_sdks_add_is_ignored() {
     let server = TestServer::start();
     let created = create(&server, "ada@example.net", &json!({}));
     for echo in [json!(null), json!(""), created["id"].clone(), json!(UNKNOWN_ID)] {
-        let body = json!({ "id": echo, "audience_id": echo, "segment_id": echo });
+        let body = json!({ "id": echo, "audience_id": null, "segment_id": "" });
 
         assert_eq!(server.patch(PATH, &body).ok(200), created, "{body}");
     }

@@ -34,7 +34,7 @@ fn an_sdk_field_is_ignored_on_its_route() {
         ("PATCH", topic_path, json!({ "name": "New" }), json!({ "topic_id": topic["id"] })),
         ("PATCH", property_path, json!({ "fallback_value": "x" }), json!({ "id": property["id"] })),
         ("PATCH", contact_path.clone(), json!({}), json!({ "id": contact["id"], "email": "ada@example.net" })),
-        ("PATCH", contact_path, json!({}), json!({ "id": "", "audience_id": "x", "segment_id": null, "email": null })),
+        ("PATCH", contact_path, json!({}), json!({ "id": "", "audience_id": "", "segment_id": null, "email": null })),
         ("PATCH", webhook_path, json!({ "status": "disabled" }), json!({ "webhook_id": webhook["id"] })),
         ("POST", "/emails".into(), email(&json!({})), json!({ "created_at": "2026-01-05" })),
         ("POST", "/emails".into(), email(&json!({})), json!({ "created_at": null })),
@@ -45,7 +45,7 @@ fn an_sdk_field_is_ignored_on_its_route() {
     }
     let segment = server.post("/segments", &json!({ "name": "Some", "audience_id": "x" })).ok(201);
     let contacts = format!("/audiences/{}/contacts", segment["id"].as_str().unwrap());
-    let sdk_fields = json!({ "audience_id": "x", "segment_id": "x", "email": "ada@example.com" });
+    let sdk_fields = json!({ "audience_id": segment["id"], "segment_id": "", "email": "ada@example.com" });
     server.post(&contacts, &sdk_fields).ok(201);
     let sdk_fields = body_with(sdk_fields, &json!({ "id": "" }));
     server.patch(&format!("{contacts}/ada@example.com"), &sdk_fields).ok(200);
@@ -53,9 +53,8 @@ fn an_sdk_field_is_ignored_on_its_route() {
     let new =
         |number: usize, sdk_field: Value| body_with(json!({ "email": format!("c{number}@example.net") }), &sdk_field);
     server.post("/contacts", &new(1, json!({ "audience_id": null }))).ok(201);
-    server.post("/contacts", &new(2, json!({ "audience_id": "x", "segment_id": "x" }))).ok(201);
-    let batch =
-        json!([new(3, json!({ "audience_id": null })), new(4, json!({ "audience_id": "x", "segment_id": "x" }))]);
+    server.post("/contacts", &new(2, json!({ "audience_id": "", "segment_id": "" }))).ok(201);
+    let batch = json!([new(3, json!({ "audience_id": null })), new(4, json!({ "audience_id": "", "segment_id": "" }))]);
     server.post("/contacts/batch", &batch).ok(200);
     server.post("/segments", &json!({ "name": "Everyone", "audience_id": "x" })).ok(201);
 }
