@@ -67,6 +67,12 @@ pub(super) fn run(config: Config, output: Output) -> Result<(), Failure> {
             config.hostname.name
         );
     }
+    if matches!(&config.delivery, DeliveryConfig::Relay(relay) if !relay.is_final) && config.ingest_secret.is_none() {
+        tracing::warn!(
+            "emails stay `sent`, because no smarthost can report their outcome; set RINGMAIL_INGEST_SECRET, or add \
+             ?final=true to the relay URL if the smarthost serves the recipients itself"
+        );
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

@@ -42,7 +42,7 @@ impl Config {
                     username: credentials.user.clone(),
                     password: credentials.password.reveal().to_owned(),
                 }),
-                is_intermediate: !relay.is_final,
+                is_final: relay.is_final,
                 resolver: RelayResolver(Arc::clone(resolver)),
             }),
         };

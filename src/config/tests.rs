@@ -206,7 +206,7 @@ fn a_relay_url_has_host_port_and_tls_mode() {
 }
 
 #[test]
-fn a_relay_url_says_whether_the_smarthost_serves_the_recipients_itself() {
+fn final_true_in_a_relay_url_makes_the_smarthost_final() {
     for (text, tls, is_final) in [
         ("smtp://mail.example.com", RelayTls::Required, false),
         ("smtp://mail.example.com?final=true", RelayTls::Required, true),

@@ -103,8 +103,8 @@ impl Deferral {
 pub(super) struct TransactionContext<'a> {
     /// Name of the receiving host.
     pub(super) host: &'a str,
-    /// Whether the host passes the message on to the recipient's server.
-    pub(super) is_intermediate: bool,
+    /// Whether the host's acceptance is the delivery.
+    pub(super) is_final: bool,
     /// Whether the transaction already used one command at a time.
     pub(super) without_pipelining: bool,
     /// Whether the session was used for an earlier message.
@@ -166,9 +166,7 @@ fn is_split(result: &RecipientResult) -> bool {
 
 fn read_result(result: &RecipientResult, context: TransactionContext<'_>) -> (RecipientDisposition, SiteHealth) {
     match result {
-        RecipientResult::Accepted { .. } if context.is_intermediate => {
-            (RecipientDisposition::Relayed, SiteHealth::Healthy)
-        }
+        RecipientResult::Accepted { .. } if !context.is_final => (RecipientDisposition::Relayed, SiteHealth::Healthy),
         RecipientResult::Accepted { reply } => {
             (RecipientDisposition::Delivered { reply: reply.to_string(), complained: false }, SiteHealth::Healthy)
         }
@@ -268,7 +266,7 @@ mod tests {
     use crate::delivery::smtp::ConnectionState;
 
     const CONTEXT: TransactionContext<'_> =
-        TransactionContext { host: "mx.example.net", is_intermediate: false, without_pipelining: false, reused: false };
+        TransactionContext { host: "mx.example.net", is_final: true, without_pipelining: false, reused: false };
 
     fn reply(code: u16, text: &str) -> Reply {
         let (reply, _) = crate::delivery::smtp::parse_reply(format!("{code} {text}\r\n").as_bytes()).unwrap();
@@ -292,8 +290,8 @@ mod tests {
     }
 
     #[test]
-    fn the_acceptance_of_a_host_that_passes_messages_on_is_no_delivery() {
-        let context = TransactionContext { is_intermediate: true, ..CONTEXT };
+    fn the_acceptance_of_a_host_that_is_not_final_is_no_delivery() {
+        let context = TransactionContext { is_final: false, ..CONTEXT };
         let accepted = RecipientResult::Accepted { reply: reply(250, "2.0.0 queued") };
         let unknown = refused(SmtpPhase::Rcpt, 550, "5.1.1 no such user");
 

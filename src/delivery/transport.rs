@@ -41,8 +41,8 @@ pub struct Relay {
     pub port: u16,
     pub tls: TlsPolicy,
     pub credentials: Option<Credentials>,
-    /// Whether the smarthost passes messages on. If it serves the recipients itself, its acceptance is the delivery.
-    pub is_intermediate: bool,
+    /// Whether the smarthost serves the recipients itself, so that its acceptance is the delivery.
+    pub is_final: bool,
     pub resolver: RelayResolver,
 }
 
@@ -83,8 +83,8 @@ pub(super) struct Servers {
     pub(super) hosts: Vec<MailHost>,
     pub(super) tls: TlsPolicy,
     pub(super) credentials: Option<Credentials>,
-    /// Whether the servers pass messages on to the servers of the recipients.
-    pub(super) is_intermediate: bool,
+    /// Whether the acceptance of the servers is the delivery.
+    pub(super) is_final: bool,
 }
 
 /// A server with its addresses.
@@ -105,7 +105,7 @@ impl Transport {
                 hosts: vec![MailHost { name: "localhost".into(), addresses: vec![*address] }],
                 tls: TlsPolicy::Never,
                 credentials: None,
-                is_intermediate: false,
+                is_final: true,
             })),
         }
     }
@@ -129,7 +129,7 @@ impl Direct {
                     hosts,
                     tls: TlsPolicy::Opportunistic,
                     credentials: None,
-                    is_intermediate: false,
+                    is_final: true,
                 }))
             }
             Route::NoSuchDomain => Destination::Vanished,
@@ -157,7 +157,7 @@ impl Relay {
                 }],
                 tls: self.tls,
                 credentials: self.credentials.clone(),
-                is_intermediate: self.is_intermediate,
+                is_final: self.is_final,
             })),
             // Every DNS failure defers: the operator can correct the name of the smarthost.
             Err(error) => Destination::Unknown { reason: format!("the relay {} has no address: {error}", self.host) },

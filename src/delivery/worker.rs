@@ -194,7 +194,7 @@ impl Worker<'_> {
         let host = open.host.clone();
         let context = TransactionContext {
             host: &host,
-            is_intermediate: servers.is_intermediate,
+            is_final: servers.is_final,
             without_pipelining: claimed.due.without_pipelining,
             reused,
         };

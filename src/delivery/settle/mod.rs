@@ -174,7 +174,10 @@ impl Settling<'_, '_> {
     fn relay(&mut self, index: usize) {
         let recipient = &mut self.row.recipients[index];
         recipient.state = RecipientState::Settled;
-        // The delay is over.
+        // The delays that this server recorded are over.
+        if self.due.delays_reported == 0 {
+            return;
+        }
         if recipient.last_event == LastEvent::DeliveryDelayed {
             recipient.last_event = LastEvent::Sent;
         }

@@ -22,7 +22,8 @@ async fn settled(context: &Context, reported: LastEvent, dispositions: [Recipien
         tx.put(&EMAILS, &(TEAM, id), &grouped)?;
         emails::put_headers(tx, &settling, id, vec![("X-Order".into(), "42".into())])?;
         tx.delete(&DUE, &keys[1].parts())?;
-        let claimed = claim(tx, &settling, &keys[..1])?.remove(0);
+        let mut claimed = claim(tx, &settling, &keys[..1])?.remove(0);
+        claimed.due.delays_reported = u8::from(reported == LastEvent::DeliveryDelayed);
         let mut row = claimed.row.clone();
         row.recipients[0].last_event.advance(reported);
         tx.put(&EMAILS, &(TEAM, id), &row)?;

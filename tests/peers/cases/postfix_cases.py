@@ -22,7 +22,7 @@ def a_smarthost_receives_mail_for_every_domain(world):
         message = world.postfix.wait_for_message(to)
         check_both_signatures(message.content, published_keys(world.relay, DOMAIN))
         equal(len(world.postfix.messages(to)), 1, f"messages for {to}")
-    # Postfix passes the message on, so that only its report could say that the message was delivered.
+    # Postfix passes the message on. Only a delivery report proves the delivery.
     world.relay.wait_for_recipients(email, dict.fromkeys(people, "sent"))
 
 
@@ -48,7 +48,7 @@ def a_refusal_by_the_smarthost_applies_to_one_recipient(world):
 
 
 @case
-def a_delivery_report_after_delivery_bounces_the_email(world):
+def a_delivery_report_bounces_a_relayed_email(world):
     to = f"bounced.{world.unique()}@relayed.example"
     email = world.relay.send([to])
     world.relay.wait_for(email, "sent")
