@@ -134,7 +134,7 @@ pub async fn update_contact_property(
     Ok(Json(property.into()))
 }
 
-/// Deletes a contact property. Contacts keep their values, which then read as strings.
+/// Deletes a contact property. Contacts keep their values, which then read as the type of their last JSON value.
 #[endpoint(tags("Contact properties"))]
 pub async fn delete_contact_property(
     properties: State<ContactProperties>,

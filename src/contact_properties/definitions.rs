@@ -1,7 +1,7 @@
 //! The accepted values of contacts, and the conversion of stored values. Pure.
 //!
 //! Values are stored as text. The definition of a key decides which values are accepted and which type a
-//! stored text has. A definition can be created or deleted after the value was stored. Under the key of a
+//! stored text has. Without a definition, the type is that of the last JSON value. A definition can be created or deleted after the value was stored. Under the key of a
 //! number, a stored text that is not a number reads as a string.
 
 use std::collections::HashMap;
@@ -121,11 +121,11 @@ impl Definitions {
     }
 
     /// Converts a stored text: to a number if the type of the key is number and the text is one. Without a definition,
-    /// `was_number` selects the type.
-    pub fn read_value(&self, key: &str, text: &str, was_number: bool) -> PropertyValue {
+    /// `is_number` decides.
+    pub fn read_value(&self, key: &str, text: &str, is_number: bool) -> PropertyValue {
         let number = match self.kind(key) {
             Some(PropertyKind::Number) => number::read(text),
-            None if was_number => number::read(text),
+            None if is_number => number::read(text),
             Some(PropertyKind::String) | None => None,
         };
         number.map_or_else(|| PropertyValue::String(text.to_owned()), PropertyValue::Number)

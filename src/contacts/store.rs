@@ -27,7 +27,7 @@ pub struct ContactRow {
     /// Property values as text, by key.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub properties: BTreeMap<String, String>,
-    /// Keys of the properties without a definition whose value was a number.
+    /// Keys of `properties` whose last value was a JSON number. Used only while the key has no definition.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub numbers: BTreeSet<String>,
     /// Time of the last change; `None` if the contact has not changed since its creation.

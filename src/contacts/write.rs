@@ -260,11 +260,19 @@ impl<'a, 't> ContactWriter<'a, 't> {
             Some(false) | None => {}
         }
         for (key, change) in &changes.properties {
-            match change.text() {
-                None => row.properties.remove(key),
-                Some(text) => row.properties.insert(key.clone(), text.to_owned()),
+            let Some(text) = change.text() else {
+                row.properties.remove(key);
+                row.numbers.remove(key);
+                continue;
             };
-            if matches!(change, PropertyChange::SetNumber(_)) && self.definitions()?.kind(key).is_none() {
+            let is_number = matches!(change, PropertyChange::SetNumber(_));
+            let is_same_text = row.properties.get(key).is_some_and(|stored| stored == text);
+            // The type of a defined key does not depend on the value: the same text is no change.
+            if is_same_text && row.numbers.contains(key) != is_number && self.definitions()?.kind(key).is_some() {
+                continue;
+            }
+            row.properties.insert(key.clone(), text.to_owned());
+            if is_number {
                 row.numbers.insert(key.clone());
             } else {
                 row.numbers.remove(key);

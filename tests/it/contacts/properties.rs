@@ -63,6 +63,11 @@ fn the_type_of_a_value_without_a_definition_follows_the_last_write_and_then_the_
     assert_eq!(write(json!(5.5)), number(5.5));
     create_property(&server, "size", "string");
     assert_eq!(properties(&server, "ada@example.net"), json!({ "size": string("5.5") }));
+    let before = audience_state(&server);
+    for same in [json!("5.5"), json!(5.5)] {
+        assert_eq!(write(same), string("5.5"));
+    }
+    assert_eq!(audience_state(&server), before, "a repeated value under a defined key is no change");
 }
 
 #[test]
