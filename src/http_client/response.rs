@@ -38,8 +38,8 @@ impl HttpResponse {
     }
 }
 
-/// Parses the value of a `Retry-After` field (RFC 9110 §10.2.3): a number of seconds or a date. Returns the delay from `now_ms`, at most [`RETRY_AFTER_MAX`], and zero for a
-/// past date; `None` if the value is neither.
+/// Parses the value of a `Retry-After` field (RFC 9110 §10.2.3): a number of seconds or a date. Returns the delay from
+/// `now_ms`, at most [`RETRY_AFTER_MAX`], and zero for a past date; `None` if the value is neither.
 fn parse_retry_after(value: &str, now_ms: TimestampMs) -> Option<Duration> {
     let value = value.trim();
     if value.is_empty() {

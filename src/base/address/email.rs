@@ -62,8 +62,11 @@ impl EmailAddress {
     /// text has no `@`.
     pub fn from_stored(text: &str) -> Option<Self> {
         // A domain contains no `@`.
-        let (local, domain) = text.rsplit_once('@')?;
-        Some(Self { local: local.into(), domain: DomainName::from_stored(domain) })
+        let (local, domain) =
+            text.rsplit_once('@').filter(|(local, domain)| !local.is_empty() && !domain.is_empty())?;
+        let address = Self { local: local.into(), domain: DomainName::from_stored(domain) };
+        debug_assert_eq!(Self::parse(text).as_ref(), Ok(&address), "the text is not the form of an address");
+        Some(address)
     }
 
     /// Returns the part before the `@`, in quotes if it needs them.

@@ -8,11 +8,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use crate::base::address::{EmailAddress, Mailbox};
 use crate::events::ERASED;
 
-/// A mailbox of a row. Its text is parsed at the first use, because lists show the text and need no more.
+/// Mailbox of a row, parsed at its first use: lists need only the text.
 #[derive(Clone, Debug)]
 pub struct StoredMailbox {
     text: Box<str>,
-    /// `None` inside if the text is not a mailbox, such as [`ERASED`]. Such a text does not make its row corrupt.
+    /// `Some(None)` if the text is not a mailbox, such as [`ERASED`]. Such a text does not make its row corrupt.
     parsed: OnceLock<Option<Mailbox>>,
 }
 
@@ -38,7 +38,7 @@ impl StoredMailbox {
     }
 
     /// Returns the domain of the address, without parsing the text: a mailbox ends with its domain, or with its domain
-    /// and a bracket. `None` if the text is not a mailbox.
+    /// and a bracket. `None` if the text has no `@`.
     pub fn domain(&self) -> Option<&str> {
         let text = self.text.strip_suffix('>').unwrap_or(&self.text);
         text.rsplit_once('@').map(|(_, domain)| domain)

@@ -6,7 +6,7 @@
 //! [`IN_FLIGHT`] at once, and stores all outcomes that have accumulated in one commit.
 //!
 //! Files, in the order of one delivery: `fan_out.rs`, `dispatcher.rs` (starts and wakes lanes), `lane/`
-//! (one driver, and the machine that decides without I/O), `page.rs` (loads due
+//! (one driver, the machine that decides without I/O, and the free capacity), `page.rs` (loads due
 //! deliveries), `request.rs` (sends one request), `settle.rs` (stores outcomes). `backlog.rs` scans all queues
 //! for the dispatcher, once a minute, and notifies owners of overdue deliveries.
 //!

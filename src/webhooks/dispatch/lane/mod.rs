@@ -1,8 +1,8 @@
 //! The lane of one endpoint: a task that sends the due deliveries of its queue.
 //!
 //! `machine.rs` decides. This file executes its commands: it acquires permits, starts requests on kept
-//! connections, and loads from and commits to the store. `capacity.rs` tells the fan-out how many deliveries the
-//! lanes can still load.
+//! connections, and loads from and commits to the store. `capacity.rs` counts the deliveries that the lanes can
+//! still load. The count limits the fan-out.
 
 use std::collections::HashMap;
 use std::future::Future;
