@@ -16,7 +16,7 @@ use crate::dns::Resolver;
 use crate::domains::{self, Domains};
 use crate::emails::{EmailLimits, Emails, Idempotency};
 use crate::preferences::Links;
-use crate::store::{FILE_NAME, Keyring, OpenError, OpenOptions, Store};
+use crate::store::{FILE_NAME, OpenError, OpenOptions, open_with_key};
 use crate::webhooks::{DispatchNotifier, Webhooks};
 
 /// Error of [`DirectStore::open`].
@@ -47,8 +47,7 @@ impl DirectStore {
         }
         let kind = config.purpose.kind();
         let options = OpenOptions { directory: config.data_dir.clone(), kind, cache_bytes: config.cache_bytes };
-        let store = Store::open(&options).map_err(DirectError::Open)?;
-        let keyring = Keyring::open_existing(&config.master_key_file).map_err(DirectError::Open)?;
+        let (store, keyring) = open_with_key(&options, &config.master_key_file).map_err(DirectError::Open)?;
         let clock = Clock::System;
         let context = Context::new(store, clock, keyring);
         let tasks = TaskTracker::new();

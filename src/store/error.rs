@@ -99,6 +99,8 @@ pub enum OpenError {
     OtherKind { path: PathBuf, found: super::StoreKind },
     /// The master key file is missing, unreadable or invalid.
     MasterKey(PathBuf, String),
+    /// The store was sealed with another master key.
+    OtherKey(PathBuf),
     /// The snapshot before a migration could not be written.
     Snapshot(PathBuf, std::io::Error),
     /// A migration failed. The earlier ones are committed.
@@ -147,6 +149,12 @@ impl std::fmt::Display for OpenError {
             Self::MasterKey(path, why) => write!(
                 f,
                 "the master key {} cannot be used ({why}); name the right file with --master-key-file",
+                path.display()
+            ),
+            Self::OtherKey(path) => write!(
+                f,
+                "{} was sealed with another master key, and this one cannot read it; \
+                 restore the right file, or name it with --master-key-file",
                 path.display()
             ),
             Self::Snapshot(path, error) => write!(

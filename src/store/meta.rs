@@ -43,10 +43,14 @@ pub struct MetaRow {
 }
 impl Row for MetaRow {}
 
-/// Boot epoch.
+/// Boot epoch, and the check of the master key.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EpochRow {
     /// Number of times the store has been opened.
     pub epoch: u32,
+    /// Value that is derived from the master key; `None` until the first opening with a key. Another key gives another
+    /// value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_check: Option<[u8; 32]>,
 }
 impl Row for EpochRow {}

@@ -57,7 +57,7 @@ pub use fields::{RawValue, RowFields};
 pub use hash::{NameHash, name_hash};
 pub use key::{Key, KeyBytes, KeyPart};
 pub use match_page::{MatchPage, match_page};
-pub(crate) use opening::open_in_time;
+pub(crate) use opening::{open_in_time, open_with_key};
 pub use orphans::delete_orphans;
 pub use queue::WAITING_MAX;
 pub use seal::Keyring;
@@ -130,23 +130,39 @@ impl Store {
     /// # Errors
     /// [`OpenError`]; its text names the next step.
     pub fn open(options: &OpenOptions) -> Result<Self, OpenError> {
+        Self::open_with(options, || Ok(None)).map(|(store, _)| store)
+    }
+
+    /// As [`Store::open`]. `keyring` runs when the file is open, so that a store in use is reported before its key.
+    /// Refuses a keyring of another master key than the one that sealed the store.
+    fn open_with(
+        options: &OpenOptions,
+        keyring: impl FnOnce() -> Result<Option<Keyring>, OpenError>,
+    ) -> Result<(Self, Option<Keyring>), OpenError> {
         let path = options.directory.join(FILE_NAME);
         file::make_directory(&options.directory)
             .map_err(|error| OpenError::Directory(options.directory.clone(), error))?;
         migrations::refuse_unfit(&path, options.kind)?;
         let database = file::open(&path, options.cache_bytes)?;
-        Self::start(database, path, options)
+        Self::start(database, path, options, keyring)
     }
 
-    fn start(database: redb::Database, path: PathBuf, options: &OpenOptions) -> Result<Self, OpenError> {
+    fn start(
+        database: redb::Database,
+        path: PathBuf,
+        options: &OpenOptions,
+        keyring: impl FnOnce() -> Result<Option<Keyring>, OpenError>,
+    ) -> Result<(Self, Option<Keyring>), OpenError> {
         let database = Arc::new(migrations::bring_up_to_date(database, &path, options)?);
-        let epoch = migrations::begin_epoch(&database)?;
+        let keyring = keyring()?;
+        let epoch = migrations::begin_epoch(&database, &path, keyring.as_ref())?;
         let counted = path.clone();
         let writer = Writer::start(Arc::clone(&database), move || {
             std::fs::metadata(&counted).map_or(0, |metadata| metadata.len())
         });
         let reads = Arc::new(Semaphore::new(READS_MAX));
-        Ok(Self(Arc::new(StoreInner { database: RwLock::new(Some(database)), writer, reads, path, epoch })))
+        let inner = StoreInner { database: RwLock::new(Some(database)), writer, reads, path, epoch };
+        Ok((Self(Arc::new(inner)), keyring))
     }
 
     /// Runs `work` over a consistent view of the store, on a thread that may block. Keep it under

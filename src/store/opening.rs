@@ -19,24 +19,29 @@ pub(crate) async fn open_in_time(options: OpenOptions, key_file: PathBuf) -> Res
     let started = monotonic();
     loop {
         let (options, key_file) = (options.clone(), key_file.clone());
-        match blocking::run(move || open(&options, &key_file)).await {
+        match blocking::run(move || open_with_key(&options, &key_file)).await {
             Err(OpenError::InUse(_)) if started.elapsed() < IN_USE_MAX => tokio::time::sleep(IN_USE_PAUSE).await,
             opened => return opened,
         }
     }
 }
 
-/// Opens the store and its master key. The key is created first. If a start is interrupted between the
-/// two, a key without a store remains, which the next start uses, and never a store without a key.
-fn open(options: &OpenOptions, key_file: &Path) -> Result<(Store, Keyring), OpenError> {
+/// Opens the store and its master key. Creates them if the store does not exist, the key first. If a start is
+/// interrupted between the two, a key without a store remains, which the next start uses, and never a store without a
+/// key. Blocks.
+///
+/// # Errors
+/// [`OpenError`], for example if the store was sealed with another key.
+pub(crate) fn open_with_key(options: &OpenOptions, key_file: &Path) -> Result<(Store, Keyring), OpenError> {
     let path = options.directory.join(FILE_NAME);
-    if path.is_file() {
-        let keyring = Keyring::open_existing(key_file)?;
-        return Ok((Store::open(options)?, keyring));
-    }
-    make_directory(&options.directory).map_err(|error| OpenError::Directory(options.directory.clone(), error))?;
-    let keyring = Keyring::open(key_file)?;
-    Ok((Store::open(options)?, keyring))
+    let (store, keyring) = if path.is_file() {
+        Store::open_with(options, || Keyring::open_existing(key_file).map(Some))?
+    } else {
+        make_directory(&options.directory).map_err(|error| OpenError::Directory(options.directory.clone(), error))?;
+        let keyring = Keyring::open(key_file)?;
+        Store::open_with(options, || Ok(Some(keyring)))?
+    };
+    Ok((store, keyring.expect("the keyring was given")))
 }
 
 #[cfg(test)]
@@ -50,11 +55,31 @@ mod tests {
         let key_file = directory.path().join("master.key");
         let options =
             OpenOptions { directory: directory.path().to_owned(), kind: StoreKind::Serve, cache_bytes: 8 << 20 };
-        let (held, _) = open(&options, &key_file).unwrap();
-        assert!(matches!(open(&options, &key_file), Err(OpenError::InUse(_))));
+        let (held, _) = open_with_key(&options, &key_file).unwrap();
+        assert!(matches!(open_with_key(&options, &key_file), Err(OpenError::InUse(_))));
 
         let (opened, ()) = tokio::join!(open_in_time(options, key_file), held.close());
 
         opened.unwrap().0.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_store_opens_only_with_the_key_that_it_was_first_opened_with() {
+        let directory = tempfile::tempdir().unwrap();
+        let key_file = directory.path().join("master.key");
+        let options =
+            OpenOptions { directory: directory.path().to_owned(), kind: StoreKind::Serve, cache_bytes: 8 << 20 };
+        let (store, _) = open_with_key(&options, &key_file).unwrap();
+        let epoch = store.epoch();
+        store.close().await;
+
+        let other = directory.path().join("other.key");
+        std::fs::write(&other, [9; 32]).unwrap();
+        let refused = open_with_key(&options, &other).map(|(store, _)| store.epoch());
+        assert!(matches!(refused, Err(OpenError::OtherKey(_))), "{refused:?}");
+
+        let (store, _) = open_with_key(&options, &key_file).unwrap();
+        assert_eq!(store.epoch(), epoch + 1, "the refused opening stored nothing");
+        store.close().await;
     }
 }

@@ -9,9 +9,12 @@ use std::sync::Arc;
 
 use tracing::info;
 
-use super::meta::{META, MetaKey, MetaRow};
+use super::meta::{EPOCH, EpochRow, META, MetaKey, MetaRow};
 use super::transaction::{ReadTx, Reads as _, WriteTx};
-use super::{OpenError, OpenOptions, StoreError, StoreKind, file};
+use super::{Keyring, OpenError, OpenOptions, StoreError, StoreKind, file};
+
+/// Label of the value that is derived from the master key to recognize it. Must never change.
+const KEY_CHECK: &[u8] = b"key check";
 
 /// Schema version that this program writes.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -95,14 +98,27 @@ pub(super) fn migrate(
     Ok(database)
 }
 
-/// Increments the boot epoch and returns it. Leases of an older epoch are void.
-pub(super) fn begin_epoch(database: &Arc<redb::Database>) -> Result<u32, OpenError> {
-    let epoch = commit(database, |tx| {
-        let epoch = tx.get(&super::meta::EPOCH, &MetaKey::EPOCH)?.map_or(1, |row| row.epoch.wrapping_add(1));
-        tx.put(&super::meta::EPOCH, &MetaKey::EPOCH, &super::meta::EpochRow { epoch })?;
+/// Increments the boot epoch and returns it. Leases of an older epoch are void. Stores the check of the master key at
+/// the first opening with a key, and compares it at every later one.
+///
+/// # Errors
+/// [`OpenError::OtherKey`] if the store was opened with another key before; nothing is stored.
+pub(super) fn begin_epoch(
+    database: &Arc<redb::Database>,
+    path: &Path,
+    keyring: Option<&Keyring>,
+) -> Result<u32, OpenError> {
+    let key_check = keyring.map(|keyring| keyring.derive(KEY_CHECK));
+    commit(database, |tx| {
+        let stored = tx.get(&EPOCH, &MetaKey::EPOCH)?;
+        let known = stored.as_ref().and_then(|row| row.key_check);
+        if key_check.is_some() && known.is_some() && key_check != known {
+            return Err(OpenError::OtherKey(path.into()));
+        }
+        let epoch = stored.map_or(1, |row| row.epoch.wrapping_add(1));
+        tx.put(&EPOCH, &MetaKey::EPOCH, &EpochRow { epoch, key_check: known.or(key_check) })?;
         Ok(epoch)
-    })?;
-    Ok(epoch)
+    })
 }
 
 fn read_meta(database: &impl redb::ReadableDatabase, path: &Path) -> Result<Option<MetaRow>, OpenError> {
@@ -115,17 +131,17 @@ fn read_meta(database: &impl redb::ReadableDatabase, path: &Path) -> Result<Opti
 
 /// Commits one command before the writer thread exists. The commit enables quick repair, so that a
 /// kill after this start does not delay the next start.
-fn commit<T>(
+fn commit<T, E: From<StoreError>>(
     database: &redb::Database,
-    work: impl FnOnce(&WriteTx<'_>) -> Result<T, StoreError>,
-) -> Result<T, StoreError> {
-    let mut transaction = database.begin_write()?;
+    work: impl FnOnce(&WriteTx<'_>) -> Result<T, E>,
+) -> Result<T, E> {
+    let mut transaction = database.begin_write().map_err(StoreError::from)?;
     transaction.set_quick_repair(true);
     let result = {
         let tx = WriteTx::new(&transaction);
         work(&tx)?
     };
-    transaction.commit()?;
+    transaction.commit().map_err(StoreError::from)?;
     Ok(result)
 }
 

@@ -124,6 +124,19 @@ fn a_store_without_its_master_key_is_refused_and_no_key_is_created() {
 }
 
 #[test]
+fn a_store_with_another_master_key_is_refused() {
+    let cli = Cli::new();
+    assert_eq!(cli.serve(&["serve"]).stop(), 0);
+    std::fs::write(cli.path("other"), [9; 32]).unwrap();
+
+    for verb in [&["serve", "--listen", "127.0.0.1:0"][..], &["key", "list"]] {
+        let arguments = [verb, &["--master-key-file", "other"]].concat();
+        cli.run(&arguments).failed(1, &["ringmail.redb", "another master key", "--master-key-file"]);
+    }
+    cli.run(&["key", "list"]).success();
+}
+
+#[test]
 fn ready_waits_for_a_server_and_reports_an_unreachable_url() {
     let cli = Cli::new();
     cli.run(&["ready", "--url", "http://127.0.0.1:1"]).failed(5, &["http://127.0.0.1:1"]);
