@@ -10,7 +10,7 @@ use super::keys::{ApiKeys, CreateKeyError};
 use super::model::{ApiKey, Caller, NAME_CHARS_MAX, NewKey, Permission};
 use crate::base::clock::to_iso;
 use crate::base::id::{ApiKeyId, Id, resource};
-use crate::http::{ApiError, ApiResult, Body, Created, JsonBody, List, ListQuery, PathId, State};
+use crate::http::{ApiError, ApiResult, Body, Created, ErrorCode, JsonBody, List, ListQuery, PathId, State};
 
 /// A key to create.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -110,6 +110,9 @@ pub async fn create_api_key(
     key: Body<CreateApiKeyRequest>,
 ) -> ApiResult<Created<CreateApiKeyResponse>> {
     let new = key.into_inner().parse()?;
+    if caller.domain.is_some() && new.domain != caller.domain {
+        return Err(of_another_scope());
+    }
     let (key, token) = keys.create(caller.team, new).await?;
     Ok(Created(CreateApiKeyResponse { id: key.id.to_string(), token: token.reveal().to_owned() }))
 }
@@ -134,6 +137,7 @@ pub async fn update_api_key(
     update: Body<UpdateApiKeyRequest>,
 ) -> ApiResult<Json<ApiKeyReference>> {
     let name = update.into_inner().name.ok_or_else(|| ApiError::missing_field("name"))?;
+    require_scope(&keys, &caller, id.0).await?;
     if keys.rename(caller.team, id.0, &name).await? {
         Ok(Json(ApiKeyReference { object: "api_key", id: id.0.to_string() }))
     } else {
@@ -148,7 +152,27 @@ pub async fn delete_api_key(
     caller: Caller,
     id: PathId<resource::ApiKey>,
 ) -> ApiResult<Json<DeletedApiKey>> {
+    require_scope(&keys, &caller, id.0).await?;
     if keys.delete(caller.team, id.0).await? { Ok(Json(deleted(id.0))) } else { Err(not_found()) }
+}
+
+/// Returns 403 if the caller is restricted to a domain, and the key is not restricted to the same one.
+async fn require_scope(keys: &ApiKeys, caller: &Caller, id: ApiKeyId) -> ApiResult<()> {
+    if caller.domain.is_none() {
+        return Ok(());
+    }
+    // The domain of a key never changes.
+    match keys.find(caller.team, id).await? {
+        Some(key) if key.domain != caller.domain => Err(of_another_scope()),
+        _ => Ok(()),
+    }
+}
+
+fn of_another_scope() -> ApiError {
+    ApiError::new(
+        ErrorCode::RestrictedApiKey,
+        "This API key is restricted to one domain. It can create, change and revoke only keys with its own `domain_id`.",
+    )
 }
 
 fn deleted(id: ApiKeyId) -> DeletedApiKey {

@@ -164,6 +164,14 @@ impl ApiKeys {
             .await
     }
 
+    /// Returns the key with this id; `None` if the team has no such key.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn find(&self, team: TeamId, id: ApiKeyId) -> Result<Option<ApiKeyRow>, StoreError> {
+        self.context.store.read(move |tx| tx.get(&API_KEYS, &(team, id))).await
+    }
+
     /// Revokes a key and cancels the tasks that run under it. Returns `false` if the team has no such
     /// key.
     ///

@@ -5,7 +5,7 @@ use super::event_recorder;
 use super::model::LastEvent;
 use super::read::visible;
 use super::retention::{delete_email, is_settled};
-use super::send::Emails;
+use super::send::{Emails, Sender};
 use super::store::{EmailRow, RecipientState};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, TeamId};
@@ -19,6 +19,8 @@ use crate::tables::{DUE, EMAILS};
 pub enum ChangeEmailError {
     /// The team has no such email.
     NotFound,
+    /// The email is of another domain than the key's.
+    KeyOfAnotherDomain,
     /// The email is not scheduled, or its delivery has started.
     NotScheduled(LastEvent),
     Store(StoreError),
@@ -31,12 +33,12 @@ impl Emails {
     ///
     /// # Errors
     /// [`ChangeEmailError`].
-    pub async fn reschedule(&self, team: TeamId, id: EmailId, due_ms: TimestampMs) -> Result<(), ChangeEmailError> {
-        let notifier = self.notifier.clone();
+    pub async fn reschedule(&self, by: Sender, id: EmailId, due_ms: TimestampMs) -> Result<(), ChangeEmailError> {
+        let (team, notifier) = (by.team, self.notifier.clone());
         self.context
             .store
             .write::<_, ChangeEmailError>(move |tx| {
-                let mut row = scheduled(tx, team, id)?;
+                let mut row = scheduled(tx, by, id)?;
                 for (old_ms, group) in queued_groups(&row) {
                     let Some(mut due) = tx.get(&DUE, &due_key(old_ms, id, group))? else { continue };
                     due.first_due_ms = due_ms;
@@ -59,12 +61,12 @@ impl Emails {
     ///
     /// # Errors
     /// [`ChangeEmailError`].
-    pub async fn cancel(&self, team: TeamId, id: EmailId) -> Result<(), ChangeEmailError> {
-        let context = self.context.clone();
+    pub async fn cancel(&self, by: Sender, id: EmailId) -> Result<(), ChangeEmailError> {
+        let (team, context) = (by.team, self.context.clone());
         self.context
             .store
             .write(move |tx| {
-                let mut row = scheduled(tx, team, id)?;
+                let mut row = scheduled(tx, by, id)?;
                 cancel_queued(tx, id, &mut row)?;
                 let recipients = row.recipients.iter().map(|recipient| recipient.mailbox.bare()).collect();
                 let event =
@@ -113,8 +115,11 @@ pub(crate) fn put_settled(tx: &WriteTx<'_>, team: TeamId, id: EmailId, row: &Ema
 }
 
 /// Returns the row of a scheduled email of which no delivery has started.
-fn scheduled(tx: &WriteTx<'_>, team: TeamId, id: EmailId) -> Result<EmailRow, ChangeEmailError> {
-    let row = visible(tx, team, id)?.ok_or(ChangeEmailError::NotFound)?;
+fn scheduled(tx: &WriteTx<'_>, by: Sender, id: EmailId) -> Result<EmailRow, ChangeEmailError> {
+    let row = visible(tx, by.team, id)?.ok_or(ChangeEmailError::NotFound)?;
+    if by.domain.is_some_and(|scope| scope != row.domain) {
+        return Err(ChangeEmailError::KeyOfAnotherDomain);
+    }
     if row.last_event == LastEvent::Scheduled { Ok(row) } else { Err(ChangeEmailError::NotScheduled(row.last_event)) }
 }
 

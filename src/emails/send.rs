@@ -19,7 +19,8 @@ use crate::base::id::{ApiKeyId, DomainId, EmailId, TeamId};
 use crate::context::Context;
 use crate::delivery::QueueNotifier;
 use crate::preferences::{LinkError, Links};
-use crate::store::{StoreError, from_store_error};
+use crate::store::{ReadTx, Reads as _, StoreError, from_store_error};
+use crate::tables::EMAILS;
 
 /// Failure to accept an email.
 #[derive(Debug)]
@@ -101,16 +102,32 @@ impl Emails {
     /// Call it before the rules are checked, because the current state may break them.
     ///
     /// # Errors
-    /// [`SendError::Key`] if the key was used with another payload, or its first request is in progress.
+    /// [`SendError::Key`] if the key was used with another payload, or its first request is in progress;
+    /// [`SendError::KeyOfAnotherDomain`] if the earlier request sent from another domain than the API key's.
     pub async fn replay(
         &self,
-        team: TeamId,
+        sender: Sender,
         request: Option<&IdempotentRequest>,
     ) -> Result<Option<IdempotentResponse>, SendError> {
-        match request {
-            Some(request) => Ok(self.idempotency.replay(team, request).await?),
+        let Some(request) = request else { return Ok(None) };
+        match self.idempotency.replay(sender.team, request).await? {
+            Some(answer) => self.in_scope(sender, answer).await.map(Some),
             None => Ok(None),
         }
+    }
+
+    /// Returns the response to an earlier request, unless one of its emails is of another domain than the API key's.
+    async fn in_scope(&self, sender: Sender, answer: IdempotentResponse) -> Result<IdempotentResponse, SendError> {
+        let Some(scope) = sender.domain else { return Ok(answer) };
+        let read = move |tx: &ReadTx| {
+            for id in &answer.emails {
+                if tx.get(&EMAILS, &(sender.team, *id))?.is_some_and(|row| row.domain != scope) {
+                    return Err(SendError::KeyOfAnotherDomain);
+                }
+            }
+            Ok(answer)
+        };
+        self.context.store.read(read).await
     }
 
     /// Accepts one email and returns its id.
@@ -144,7 +161,7 @@ impl Emails {
         if let Some(request) = request {
             let reserved = self.idempotency.reserve(sender.team, &request).await;
             match reserved.map_err(|conflict| batch_error(conflict.into()))? {
-                Reserved::Replay(answer) => return Ok(answer),
+                Reserved::Replay(answer) => return self.in_scope(sender, answer).await.map_err(batch_error),
                 Reserved::First(first) => reservation = Some(first),
             }
         }

@@ -12,7 +12,7 @@ use crate::api_keys::Caller;
 use crate::base::id::resource;
 use crate::emails::Emails;
 use crate::emails::change::ChangeEmailError;
-use crate::http::{ApiError, ApiResult, Body, JsonBody, PathId, State};
+use crate::http::{ApiError, ApiResult, Body, ErrorCode, JsonBody, PathId, State};
 
 /// A new due time of a scheduled email.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -36,7 +36,7 @@ pub async fn update_email(
     let UpdateEmailRequest { scheduled_at } = update.into_inner();
     let text = scheduled_at.ok_or_else(|| ApiError::missing_field("scheduled_at"))?;
     let due_ms = parse_scheduled_at(&text, emails.now_ms())?;
-    emails.reschedule(caller.team, id.0, due_ms).await?;
+    emails.reschedule(caller.into(), id.0, due_ms).await?;
     Ok(Json(EmailReference::of(id.0)))
 }
 
@@ -47,7 +47,7 @@ pub async fn cancel_email(
     caller: Caller,
     id: PathId<resource::Email>,
 ) -> ApiResult<Json<EmailReference>> {
-    emails.cancel(caller.team, id.0).await?;
+    emails.cancel(caller.into(), id.0).await?;
     Ok(Json(EmailReference::of(id.0)))
 }
 
@@ -69,6 +69,10 @@ impl From<ChangeEmailError> for ApiError {
     fn from(error: ChangeEmailError) -> Self {
         match error {
             ChangeEmailError::NotFound => Self::not_found("Email"),
+            ChangeEmailError::KeyOfAnotherDomain => Self::new(
+                ErrorCode::RestrictedApiKey,
+                "This API key is restricted to another domain. Use a key of the email's domain, or one without a domain.",
+            ),
             ChangeEmailError::NotScheduled(last_event) => Self::validation(format!(
                 "The email is not scheduled: its status is `{}`. Only scheduled emails can be changed or canceled.",
                 last_event.as_str()

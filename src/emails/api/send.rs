@@ -38,7 +38,7 @@ pub async fn send_email(
     let (request, raw) = email.into_parts();
     let body_bytes = raw.len();
     let idempotent = key.request(IdempotentRoute::Send, raw).await?;
-    if let Some(answer) = emails.replay(caller.team, idempotent.as_ref()).await? {
+    if let Some(answer) = emails.replay(caller.into(), idempotent.as_ref()).await? {
         return Ok(Json(answer.into()));
     }
     let rules = limits.rules(emails.now_ms());
@@ -63,7 +63,7 @@ pub async fn send_batch(
     let (SendBatchRequest(items), raw) = batch.into_parts();
     let body_bytes = raw.len();
     let idempotent = key.request(IdempotentRoute::Batch, raw).await?;
-    if let Some(answer) = emails.replay(caller.team, idempotent.as_ref()).await? {
+    if let Some(answer) = emails.replay(caller.into(), idempotent.as_ref()).await? {
         return Ok(Json(answer.into()));
     }
     let rules = limits.rules(emails.now_ms());

@@ -1,6 +1,6 @@
 //! `POST /api-keys`.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{TestServer, assert_body};
 
@@ -87,4 +87,33 @@ fn a_key_survives_a_restart() {
     let server = server.restart_with(&[]);
 
     server.call("GET", "/emails", &key, &[], None).ok(200);
+}
+
+#[test]
+fn a_key_of_one_domain_manages_only_keys_of_that_domain() {
+    let server = TestServer::start_with(&["--domain", "example.com", "--domain", "other.example"]);
+    let [own, other] = ["other.example", "example.com"].map(|name| server.domain_id(name));
+    let scoped = server.create_key(&json!({ "name": "Scoped", "domain_id": own }));
+    let call = |method: &str, path: &str, body: Value| {
+        let body = body.to_string();
+        server.call(method, path, &scoped, &[], (method != "DELETE").then_some(body.as_bytes()))
+    };
+    let refusal = "403 restricted_api_key: This API key is restricted to one domain. It can create, change and revoke \
+                   only keys with its own `domain_id`.";
+
+    for domain in [json!(null), json!(other)] {
+        assert_eq!(call("POST", "/api-keys", json!({ "name": "New", "domain_id": domain })).refusal(), refusal);
+    }
+    let foreign = server.post("/api-keys", &json!({ "name": "All domains" })).ok(201);
+    let path = format!("/api-keys/{}", foreign["id"].as_str().unwrap());
+    assert_eq!(call("PATCH", &path, json!({ "name": "Mine" })).refusal(), refusal);
+    assert_eq!(call("DELETE", &path, json!(null)).refusal(), refusal);
+    server.call("GET", "/domains", foreign["token"].as_str().unwrap(), &[], None).ok(200);
+
+    let created = call("POST", "/api-keys", json!({ "name": "New", "domain_id": own })).ok(201);
+    let path = format!("/api-keys/{}", created["id"].as_str().unwrap());
+    call("PATCH", &path, json!({ "name": "Renamed" })).ok(200);
+    call("DELETE", &path, json!(null)).ok(200);
+    let unknown = "/api-keys/0190a6c0-0000-7000-8000-000000000001";
+    call("DELETE", unknown, json!(null)).refused(404, "not_found", "API key not found");
 }

@@ -292,6 +292,37 @@ fn a_key_of_one_domain_cannot_send_from_another_domain() {
 }
 
 #[test]
+fn a_key_of_one_domain_cannot_change_or_replay_an_email_of_another_domain() {
+    let server = TestServer::start_with(&["--domain", "example.com", "--domain", "other.example"]);
+    let domain = server.domain_id("other.example");
+    let later = |from: &str| email(&json!({ "from": from, "scheduled_at": "in 1 hour" })).to_string();
+    let headers = [("idempotency-key", "once")];
+    for permission in ["full_access", "sending_access"] {
+        let scoped = server.create_key(&json!({ "name": "Scoped", "permission": permission, "domain_id": domain }));
+        let foreign = later("hello@example.com");
+        let sent = server.call("POST", "/emails", server.key(), &headers, Some(foreign.as_bytes())).ok(200);
+        let path = format!("/emails/{}", sent["id"].as_str().unwrap());
+        let reschedule = json!({ "scheduled_at": "in 2 hours" }).to_string();
+        let before = server.get(&path).ok(200);
+
+        for (method, path, body, headers) in [
+            ("PATCH", path.clone(), Some(&reschedule), &[][..]),
+            ("POST", format!("{path}/cancel"), None, &[]),
+            ("POST", "/emails".to_owned(), Some(&foreign), &headers),
+        ] {
+            let refused = server.call(method, &path, &scoped, headers, body.map(String::as_bytes)).refusal();
+            assert!(refused.starts_with("403 restricted_api_key: This API key is restricted"), "{path}: {refused}");
+        }
+        assert_eq!(server.get(&path).ok(200), before);
+
+        let own = server.call("POST", "/emails", &scoped, &[], Some(later("hello@other.example").as_bytes())).ok(200);
+        let path = format!("/emails/{}", own["id"].as_str().unwrap());
+        server.call("PATCH", &path, &scoped, &[], Some(reschedule.as_bytes())).ok(200);
+        server.call("POST", &format!("{path}/cancel"), &scoped, &[], None).ok(200);
+    }
+}
+
+#[test]
 fn templates_and_unknown_topics_are_refused() {
     let server = TestServer::start();
 
