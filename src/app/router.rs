@@ -5,6 +5,7 @@ use std::sync::Arc;
 use salvo::catcher::Catcher;
 use salvo::http::Method;
 use salvo::oapi::OpenApi;
+use salvo::routing::{FilterInfo, filters};
 use salvo::{Router, Service};
 
 use super::services::HttpServices;
@@ -186,7 +187,7 @@ fn absent() -> Router {
     // For other methods, `emails/{id}` and `contacts/{id}` would match these paths.
     for path in ["emails/batch", "contacts/batch"] {
         let batch = Router::with_path(path).filter_fn(|req, _| req.method() != Method::POST);
-        router = router.push(batch.goal(openapi::wrong_method));
+        router = router.push(batch.goal(openapi::only_post));
     }
     router
 }
@@ -217,6 +218,26 @@ fn open() -> Router {
         .push(Router::with_path("ingest/message").post(ingest::ingest_message))
 }
 
+/// Adds a HEAD route beside each GET route that has none (RFC 9110 §9.3.2). It has the handler of the GET route, and
+/// salvo removes the body.
+fn answer_head(router: &mut Router) {
+    let has = |router: &Router, method: &Method| {
+        router.filters().iter().any(|filter| matches!(filter.info(), FilterInfo::Method(its) if its == *method))
+    };
+    let has_head = router.routers().iter().any(|route| has(route, &Method::HEAD));
+    let gets = router.routers().iter().filter(|route| !has_head && has(route, &Method::GET));
+    let heads: Vec<Router> = gets
+        .map(|get| {
+            let mut head = Router::new().filter(filters::head());
+            head.goal.clone_from(&get.goal);
+            head
+        })
+        .collect();
+    let routes = router.routers_mut();
+    routes.extend(heads);
+    routes.iter_mut().for_each(answer_head);
+}
+
 /// Builds the HTTP service: all routes with their checks.
 pub(super) fn service(services: Arc<HttpServices>, ids: IdSource, cors: Cors) -> Service {
     let keyed = api()
@@ -226,9 +247,9 @@ pub(super) fn service(services: Arc<HttpServices>, ids: IdSource, cors: Cors) ->
         .hoop(query::refuse_unknown);
     let limiter = Arc::clone(&services.rate_limiter);
     let edge = Edge { services, limiter, ids, cors };
-    Service::new(Router::new().push(absent()).push(open()).push(keyed))
-        .hoop(edge)
-        .catcher(Catcher::default().hoop(edge::shape_errors))
+    let mut routes = Router::new().push(absent()).push(open()).push(keyed);
+    answer_head(&mut routes);
+    Service::new(routes).hoop(edge).catcher(Catcher::default().hoop(edge::shape_errors))
 }
 
 /// Returns the OpenAPI document. It is generated from the routes and the types of their handlers.
@@ -243,8 +264,6 @@ pub fn openapi_json() -> String {
 
 #[cfg(test)]
 mod tests {
-    use salvo::routing::FilterInfo;
-
     use super::*;
 
     /// Collects method and path of every handler of a router.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Once};
 
-use salvo::http::header::CONTENT_TYPE;
+use salvo::http::header::{ALLOW, CONTENT_TYPE};
 use salvo::http::{HeaderValue, StatusCode};
 use salvo::oapi::naming::{self, FlexNamer};
 use salvo::oapi::security::{Http, HttpAuthScheme, SecurityScheme};
@@ -87,10 +87,12 @@ pub(crate) async fn health(res: &mut Response) {
     res.body(r#"{"ok":true}"#);
 }
 
-/// Returns the error of a method that the path does not support.
+/// Returns the error of a method that a path with only a POST route does not support. For all other paths, salvo finds
+/// the methods of `Allow` (RFC 9110 §10.2.1) itself.
 #[handler]
-pub(crate) async fn wrong_method(res: &mut Response) {
+pub(crate) async fn only_post(res: &mut Response) {
     res.status_code(StatusCode::METHOD_NOT_ALLOWED);
+    res.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
 }
 
 /// Returns the error of an unknown path.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use salvo::http::Method;
 use salvo::oapi::{Object, OpenApi, Operation, Parameter, ParameterIn, PathItemType, Required};
 use salvo::{Depot, FlowCtrl, Request, Response, handler};
 
@@ -50,7 +51,9 @@ impl QueryParameters {
     }
 
     fn first_unknown<'r>(&self, req: &'r Request) -> Option<(&'r str, &[String])> {
-        let key = (req.method().as_str().to_owned(), req.matched_path().to_owned());
+        // A HEAD route takes the parameters of its GET route.
+        let method = if req.method() == Method::HEAD { "GET" } else { req.method().as_str() };
+        let key = (method.to_owned(), req.matched_path().to_owned());
         // A route that the document lacks takes no parameters.
         let known = self.0.get(&key).map_or(&[][..], Vec::as_slice);
         let unknown = req.queries().keys().find(|name| !known.contains(name))?;

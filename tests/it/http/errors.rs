@@ -52,8 +52,31 @@ fn an_unsupported_method_is_not_allowed_with_or_without_a_key() {
         ("POST", "/openapi.json".to_owned()),
     ] {
         for key in [server.key(), ""] {
-            server.call(method, &path, key, &[], None).refused(status, name, message);
+            let response = server.call(method, &path, key, &[], None);
+            let allowed = response.header("allow").unwrap_or_default().to_owned();
+            assert!(!allowed.is_empty() && !allowed.split(", ").any(|its| its == method), "{method} {path}: {allowed}");
+            response.refused(status, name, message);
         }
+    }
+}
+
+#[test]
+fn a_head_request_is_answered_like_the_get_request_without_the_body() {
+    let server = TestServer::start();
+    let id = server.send(&json!({}));
+    for (path, key, status) in [
+        (format!("/emails/{id}"), server.key(), 200),
+        ("/emails?limit=1".to_owned(), server.key(), 200),
+        ("/emails?other=1".to_owned(), server.key(), 422),
+        ("/emails".to_owned(), "rm_unknown", 403),
+        ("/health".to_owned(), "", 200),
+        ("/nothing".to_owned(), "", 404),
+    ] {
+        let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+        let request = agent.head(format!("{}{path}", server.base())).header("authorization", format!("Bearer {key}"));
+        let mut response = request.call().unwrap();
+        let body = response.body_mut().read_to_string().unwrap();
+        assert_eq!((response.status().as_u16(), body.as_str()), (status, ""), "{path}");
     }
 }
 
