@@ -82,6 +82,21 @@ async fn a_relayed_recipient_is_settled_without_an_event_and_its_delay_is_over()
 }
 
 #[tokio::test]
+async fn a_relayed_recipient_does_not_end_the_delay_of_another_one() {
+    let (_directory, context) = Context::temporary();
+    let deferred = RecipientDisposition::Deferred(Deferral::ordinary(Some("451 later".into())));
+
+    let (id, requeued) = settled(&context, LastEvent::Sent, [RecipientDisposition::Relayed, deferred]).await;
+
+    assert_eq!(requeued, 1);
+    assert_eq!(timeline(&context, id), [(EmailEventKind::DeliveryDelayed, vec![BOB.to_owned()])]);
+    let row = row(&context, id);
+    assert_eq!((row.recipients[0].state, row.recipients[0].last_event), (RecipientState::Settled, LastEvent::Sent));
+    assert!(matches!(row.recipients[1].state, RecipientState::Waiting { .. }));
+    assert_eq!(row.last_event, LastEvent::DeliveryDelayed);
+}
+
+#[tokio::test]
 async fn a_deferral_does_not_requeue_a_recipient_with_a_reported_outcome() {
     let (_directory, context) = Context::temporary();
     let deferred = || RecipientDisposition::Deferred(Deferral::ordinary(Some("451 later".into())));
