@@ -130,39 +130,35 @@ impl Store {
     /// # Errors
     /// [`OpenError`]; its text names the next step.
     pub fn open(options: &OpenOptions) -> Result<Self, OpenError> {
-        Self::open_with(options, || Ok(None)).map(|(store, _)| store)
+        let (database, path) = Self::open_file(options)?;
+        Self::start(database, path, options, None)
     }
 
-    /// As [`Store::open`]. `keyring` runs when the file is open, so that a store in use is reported before its key.
-    /// Refuses a keyring of another master key than the one that sealed the store.
-    fn open_with(
-        options: &OpenOptions,
-        keyring: impl FnOnce() -> Result<Option<Keyring>, OpenError>,
-    ) -> Result<(Self, Option<Keyring>), OpenError> {
+    /// Opens the file, without a migration and without a new boot epoch.
+    fn open_file(options: &OpenOptions) -> Result<(redb::Database, PathBuf), OpenError> {
         let path = options.directory.join(FILE_NAME);
         file::make_directory(&options.directory)
             .map_err(|error| OpenError::Directory(options.directory.clone(), error))?;
         migrations::refuse_unfit(&path, options.kind)?;
         let database = file::open(&path, options.cache_bytes)?;
-        Self::start(database, path, options, keyring)
+        Ok((database, path))
     }
 
+    /// Migrates an open file and starts a boot epoch. Refuses another master key than the one that sealed the store.
     fn start(
         database: redb::Database,
         path: PathBuf,
         options: &OpenOptions,
-        keyring: impl FnOnce() -> Result<Option<Keyring>, OpenError>,
-    ) -> Result<(Self, Option<Keyring>), OpenError> {
+        keyring: Option<&Keyring>,
+    ) -> Result<Self, OpenError> {
         let database = Arc::new(migrations::bring_up_to_date(database, &path, options)?);
-        let keyring = keyring()?;
-        let epoch = migrations::begin_epoch(&database, &path, keyring.as_ref())?;
+        let epoch = migrations::begin_epoch(&database, &path, keyring)?;
         let counted = path.clone();
         let writer = Writer::start(Arc::clone(&database), move || {
             std::fs::metadata(&counted).map_or(0, |metadata| metadata.len())
         });
         let reads = Arc::new(Semaphore::new(READS_MAX));
-        let inner = StoreInner { database: RwLock::new(Some(database)), writer, reads, path, epoch };
-        Ok((Self(Arc::new(inner)), keyring))
+        Ok(Self(Arc::new(StoreInner { database: RwLock::new(Some(database)), writer, reads, path, epoch })))
     }
 
     /// Runs `work` over a consistent view of the store, on a thread that may block. Keep it under

@@ -33,15 +33,14 @@ pub(crate) async fn open_in_time(options: OpenOptions, key_file: PathBuf) -> Res
 /// # Errors
 /// [`OpenError`], for example if the store was sealed with another key.
 pub(crate) fn open_with_key(options: &OpenOptions, key_file: &Path) -> Result<(Store, Keyring), OpenError> {
-    let path = options.directory.join(FILE_NAME);
-    let (store, keyring) = if path.is_file() {
-        Store::open_with(options, || Keyring::open_existing(key_file).map(Some))?
-    } else {
+    if !options.directory.join(FILE_NAME).is_file() {
         make_directory(&options.directory).map_err(|error| OpenError::Directory(options.directory.clone(), error))?;
-        let keyring = Keyring::open(key_file)?;
-        Store::open_with(options, || Ok(Some(keyring)))?
-    };
-    Ok((store, keyring.expect("the keyring was given")))
+        Keyring::open(key_file)?;
+    }
+    // The file comes first, so that a store in use is reported before its key.
+    let (database, path) = Store::open_file(options)?;
+    let keyring = Keyring::open_existing(key_file)?;
+    Ok((Store::start(database, path, options, Some(&keyring))?, keyring))
 }
 
 #[cfg(test)]
@@ -49,12 +48,17 @@ mod tests {
     use super::*;
     use crate::store::StoreKind;
 
+    /// Returns an empty directory, and the options and the key file of a store in it.
+    fn new_store() -> (tempfile::TempDir, OpenOptions, PathBuf) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().to_owned();
+        let key_file = path.join("master.key");
+        (directory, OpenOptions { directory: path, kind: StoreKind::Serve, cache_bytes: 8 << 20 }, key_file)
+    }
+
     #[tokio::test]
     async fn opening_waits_for_a_store_that_is_briefly_in_use() {
-        let directory = tempfile::tempdir().unwrap();
-        let key_file = directory.path().join("master.key");
-        let options =
-            OpenOptions { directory: directory.path().to_owned(), kind: StoreKind::Serve, cache_bytes: 8 << 20 };
+        let (_directory, options, key_file) = new_store();
         let (held, _) = open_with_key(&options, &key_file).unwrap();
         assert!(matches!(open_with_key(&options, &key_file), Err(OpenError::InUse(_))));
 
@@ -65,10 +69,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_store_opens_only_with_the_key_that_it_was_first_opened_with() {
-        let directory = tempfile::tempdir().unwrap();
-        let key_file = directory.path().join("master.key");
-        let options =
-            OpenOptions { directory: directory.path().to_owned(), kind: StoreKind::Serve, cache_bytes: 8 << 20 };
+        let (directory, options, key_file) = new_store();
         let (store, _) = open_with_key(&options, &key_file).unwrap();
         let epoch = store.epoch();
         store.close().await;

@@ -80,7 +80,7 @@ impl Disk {
         let database = file::guarded(&path, || {
             redb::Database::builder().set_cache_size(options.cache_bytes).create_with_backend(self.clone())
         })?;
-        Store::start(database, path, &options, || Ok(None)).map(|(store, _)| store)
+        Store::start(database, path, &options, None)
     }
 }
 
