@@ -208,25 +208,22 @@ fn open() -> Router {
                 .push(Router::with_path("dashboard/{**path}").get(dashboard::serve_file)),
         )
         .push(
-            Router::with_path("unsubscribe/{token}")
-                .get(preferences::show_unsubscribe)
-                .head(preferences::show_unsubscribe)
-                .post(preferences::unsubscribe),
+            Router::with_path("unsubscribe/{token}").get(preferences::show_unsubscribe).post(preferences::unsubscribe),
         )
         // The reporting system signs these requests.
         .push(Router::with_path("ingest/events").post(ingest::ingest_events))
         .push(Router::with_path("ingest/message").post(ingest::ingest_message))
 }
 
-/// Adds a HEAD route beside each GET route that has none (RFC 9110 §9.3.2). It has the handler of the GET route, and
-/// salvo removes the body.
+/// Adds a HEAD route beside each GET route (RFC 9110 §9.3.2). It has the handler of the GET route, and salvo removes
+/// the body.
 fn answer_head(router: &mut Router) {
-    let has = |router: &Router, method: &Method| {
-        router.filters().iter().any(|filter| matches!(filter.info(), FilterInfo::Method(its) if its == *method))
-    };
-    let has_head = router.routers().iter().any(|route| has(route, &Method::HEAD));
-    let gets = router.routers().iter().filter(|route| !has_head && has(route, &Method::GET));
-    let heads: Vec<Router> = gets
+    let is_get =
+        |route: &&Router| route.filters().iter().any(|filter| matches!(filter.info(), FilterInfo::Method(Method::GET)));
+    let heads: Vec<Router> = router
+        .routers()
+        .iter()
+        .filter(is_get)
         .map(|get| {
             let mut head = Router::new().filter(filters::head());
             head.goal.clone_from(&get.goal);
