@@ -74,7 +74,7 @@ impl AcceptTransaction {
         let domain = domains::find_sender_hashed(tx, team, &email.sender_hash)?
             .filter(|domain| domain.verified)
             .ok_or_else(|| SendError::DomainNotVerified(email.sender_domain.clone()))?;
-        if self.sender.domain.is_some_and(|scope| scope != domain.id) {
+        if !self.sender.may_use(domain.id) {
             return Err(SendError::KeyOfAnotherDomain);
         }
         let topic = match email.row.topic {

@@ -117,7 +117,7 @@ pub(crate) fn put_settled(tx: &WriteTx<'_>, team: TeamId, id: EmailId, row: &Ema
 /// Returns the row of a scheduled email of which no delivery has started.
 fn scheduled(tx: &WriteTx<'_>, by: Sender, id: EmailId) -> Result<EmailRow, ChangeEmailError> {
     let row = visible(tx, by.team, id)?.ok_or(ChangeEmailError::NotFound)?;
-    if by.domain.is_some_and(|scope| scope != row.domain) {
+    if !by.may_use(row.domain) {
         return Err(ChangeEmailError::KeyOfAnotherDomain);
     }
     if row.last_event == LastEvent::Scheduled { Ok(row) } else { Err(ChangeEmailError::NotScheduled(row.last_event)) }

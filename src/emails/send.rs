@@ -66,6 +66,13 @@ pub struct Sender {
     pub domain: Option<DomainId>,
 }
 
+impl Sender {
+    /// Returns whether the sender may send and change emails of a domain.
+    pub(super) fn may_use(self, domain: DomainId) -> bool {
+        self.domain.is_none_or(|scope| scope == domain)
+    }
+}
+
 impl From<Caller> for Sender {
     fn from(caller: Caller) -> Self {
         Self { team: caller.team, key: Some(caller.key), domain: caller.domain }
@@ -118,10 +125,12 @@ impl Emails {
 
     /// Returns the response to an earlier request, unless one of its emails is of another domain than the API key's.
     async fn in_scope(&self, sender: Sender, answer: IdempotentResponse) -> Result<IdempotentResponse, SendError> {
-        let Some(scope) = sender.domain else { return Ok(answer) };
+        if sender.domain.is_none() {
+            return Ok(answer);
+        }
         let read = move |tx: &ReadTx| {
             for id in &answer.emails {
-                if tx.get(&EMAILS, &(sender.team, *id))?.is_some_and(|row| row.domain != scope) {
+                if tx.get(&EMAILS, &(sender.team, *id))?.is_some_and(|row| !sender.may_use(row.domain)) {
                     return Err(SendError::KeyOfAnotherDomain);
                 }
             }
