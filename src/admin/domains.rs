@@ -62,7 +62,7 @@ pub enum DomainVerb {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CheckedDomain {
     #[serde(flatten)]
-    pub domain: DomainWithRecordsResponse,
+    pub details: DomainWithRecordsResponse,
     /// Time of the last check; `None` before the first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked_at: Option<String>,
@@ -78,7 +78,7 @@ pub struct RemovedView {
 
 impl From<DomainWithRecords> for CheckedDomain {
     fn from(domain: DomainWithRecords) -> Self {
-        Self { domain: domain.into(), checked_at: None }
+        Self { details: domain.into(), checked_at: None }
     }
 }
 
@@ -153,7 +153,7 @@ async fn show(services: &AdminServices, team: TeamId, id: DomainId) -> VerbResul
     let (Some(row), Some(domain)) = (row, services.domains.find(team, id).await?) else {
         return Err(AdminError::not_found("the domain has just been removed"));
     };
-    Ok(CheckedDomain { domain: domain.into(), checked_at: row.checked_ms.map(to_iso) }.into())
+    Ok(CheckedDomain { details: domain.into(), checked_at: row.checked_ms.map(to_iso) }.into())
 }
 
 impl From<CreateDomainError> for AdminError {

@@ -24,7 +24,7 @@ pub(super) async fn run(TeamVerbArgs { verb, team }: TeamVerbArgs<DomainVerb>, o
             let domain = show(team, verb).await?;
             output.print(&domain, text)?;
             if output == Output::Text && !verified {
-                eprintln!("Publish these records, then run `ringmail domain check {}`.", domain.domain.domain.name);
+                eprintln!("Publish these records, then run `ringmail domain check {}`.", domain.details.domain.name);
             }
             Ok(())
         }
@@ -75,7 +75,7 @@ async fn check(team: TeamArgs, domain: String, wait: Duration, output: Output) -
     match checked {
         Some(domain) if is_verified(&domain) => Ok(()),
         Some(checked) => {
-            let DomainResponse { name, status, .. } = checked.domain.domain;
+            let DomainResponse { name, status, .. } = checked.details.domain;
             Err(Failure::failed(format!("{name} is not verified ({status}): not every record it needs was found")))
         }
         None if is_assumed => Ok(()),
@@ -93,7 +93,7 @@ async fn check(team: TeamArgs, domain: String, wait: Duration, output: Output) -
 }
 
 fn is_verified(domain: &CheckedDomain) -> bool {
-    domain.domain.domain.status == DomainStatus::Verified.as_str()
+    domain.details.domain.status == DomainStatus::Verified.as_str()
 }
 
 /// Waits for a check that is later than `before`; `None` after `wait`.
@@ -116,8 +116,8 @@ async fn wait_for_check(
     }
 }
 
-fn text(CheckedDomain { domain, checked_at: _ }: &CheckedDomain) -> String {
-    let DomainWithRecordsResponse { domain, records, recommended_records } = domain;
+fn text(CheckedDomain { details, checked_at: _ }: &CheckedDomain) -> String {
+    let DomainWithRecordsResponse { domain, records, recommended_records } = details;
     let DomainResponse { id, name, status, .. } = domain;
     format!("{id}  {name}  {status}\n\n{}\n\nRecommended\n{}", table_of(records), table_of(recommended_records))
 }

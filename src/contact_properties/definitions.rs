@@ -1,8 +1,9 @@
 //! The accepted values of contacts, and the conversion of stored values. Pure.
 //!
 //! Values are stored as text. The definition of a key decides which values are accepted and which type a
-//! stored text has. Without a definition, the type is that of the last JSON value. A definition can be created or deleted after the value was stored. Under the key of a
-//! number, a stored text that is not a number reads as a string.
+//! stored text has. Without a definition, the type is that of the last JSON value. A definition can be created or
+//! deleted after the value was stored. Under the key of a number, a stored text that is not a number reads as a
+//! string.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -3,7 +3,8 @@
 //! Data flow: a write of a contact reads the definitions of the team, and stores each value as text in the
 //! row of the contact. A read converts the text to the type of the definition. The key and the type of a
 //! property never change; the fallback does. Deleting a property deletes only the definition: contacts
-//! keep their values, which then read as the type of their last JSON value. A contact can have values without a definition.
+//! keep their values, which then read as the type of their last JSON value. A contact can have values without
+//! a definition.
 //!
 //! Reading order: `model.rs` (properties and their fields), `number.rs` (numbers as text),
 //! `definitions.rs` (accepted values and their types), `store.rs` (rows), `service.rs` (the use cases),

@@ -211,9 +211,9 @@ impl PropertySizes {
         let normalized = normalize_keys(definitions, &self.0, changes);
         let changes = normalized.as_ref().unwrap_or(changes);
         for (key, change) in &changes.properties {
-            match change {
-                PropertyChange::Remove => self.0.remove(key),
-                PropertyChange::Set(_) | PropertyChange::SetNumber(_) => self.0.insert(key.clone(), size(key, change)),
+            match change.text() {
+                None => self.0.remove(key),
+                Some(text) => self.0.insert(key.clone(), key.len() + text.len()),
             };
         }
     }
