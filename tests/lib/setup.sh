@@ -48,13 +48,15 @@ install_packages() {
     local log
     log=$(mktemp)
     echo "installing Debian packages: $*"
-    if ! { [ -n "${APT_UPDATED:-}" ] || apt-get update -qq; } >"$log" 2>&1 ||
-        ! DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >>"$log" 2>&1; then
+    # Stages run side by side, and apt-get fails where another one holds its lock.
+    if ! flock "${TMPDIR:-/tmp}/ringmail-tests-apt.lock" bash -c '
+        { [ -n "${APT_UPDATED:-}" ] || apt-get update -qq; } &&
+            DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"' apt "$@" >"$log" 2>&1; then
         tail -n 5 "$log"
         rm -f "$log"
         return 1
     fi
-    APT_UPDATED=1
+    export APT_UPDATED=1
     rm -f "$log"
 }
 
