@@ -14,7 +14,7 @@ async function fullAccess(suite) {
     created = await suite.data('apiKeys.create', { name: 'node full' });
     assert.match(created.id, UUID);
     assert.match(created.token, /^rm_[A-Za-z0-9_-]{32}$/);
-    await suite.withKey(created.token).data('emails.list', { limit: 1 });
+    await suite.withKey(created.token).data('domains.list');
   });
   if (!created) return;
 
@@ -29,10 +29,12 @@ async function fullAccess(suite) {
       assert.equal(row.token, undefined);
     }
     assert.equal(page.data[0].last_used_at, null);
-    const newest = await suite.data('apiKeys.list', { limit: 1 });
-    assert.deepEqual([newest.has_more, newest.data[0].id], [true, other.id]);
-    assert.equal((await suite.data('apiKeys.list', { limit: 1, after: other.id })).data[0].id, created.id);
-    assert.equal((await suite.data('apiKeys.list', { limit: 1, before: created.id })).data[0].id, other.id);
+    if (!suite.isOlder) { // Version 5 sends no query.
+      const newest = await suite.data('apiKeys.list', { limit: 1 });
+      assert.deepEqual([newest.has_more, newest.data[0].id], [true, other.id]);
+      assert.equal((await suite.data('apiKeys.list', { limit: 1, after: other.id })).data[0].id, created.id);
+      assert.equal((await suite.data('apiKeys.list', { limit: 1, before: created.id })).data[0].id, other.id);
+    }
     await suite.data('apiKeys.remove', other.id);
   });
   await suite.check('apiKeys.update', 'renamed', async () => {
@@ -42,7 +44,7 @@ async function fullAccess(suite) {
   });
   await suite.check('apiKeys.remove', 'the key stops working', async () => {
     assert.deepEqual(await suite.data('apiKeys.remove', created.id), { object: 'api_key', id: created.id, deleted: true });
-    await suite.withKey(created.token).refused(403, 'invalid_api_key', 'emails.list');
+    await suite.withKey(created.token).refused(403, 'invalid_api_key', 'domains.list');
     const gone = await suite.refused(404, 'not_found', 'apiKeys.remove', created.id);
     assert.equal(gone.message, 'API key not found');
   });
@@ -66,7 +68,7 @@ async function sendingOnly(suite) {
       ['apiKeys.list'],
       ['apiKeys.create', { name: 'escalated' }],
     ]) {
-      await limited.refused(403, 'restricted_api_key', method, ...args);
+      if (suite.has(method)) await limited.refused(403, 'restricted_api_key', method, ...args);
     }
     await suite.data('apiKeys.remove', id);
   });

@@ -36,10 +36,12 @@ export async function batch(suite) {
     const unverified = { ...message(marker), from: 'sender@example.org' };
     const forbidden = await suite.refused(403, 'validation_error', 'batch.send', [unverified, message(marker)]);
     assert.match(forbidden.message, /^emails\.0: The example\.org domain is not verified\./);
+    if (suite.isOlder) return;
     const { data } = await suite.data('emails.list', { limit: 5 });
     assert.equal(data.some((row) => row.subject === marker), false, 'an item of a refused batch was stored');
   });
-  await suite.check('batch.send', 'permissive: valid items are accepted, others are listed', async () => {
+  // Version 5 does not send `batchValidation`.
+  if (!suite.isOlder) await suite.check('batch.send', 'permissive: valid items are accepted, others are listed', async () => {
     const { subject, ...bad } = message('left out');
     const response = await suite.data('batch.send', [message('kept'), bad, message('kept too')], { batchValidation: 'permissive' });
     assert.equal(response.data.length, 2);

@@ -39,6 +39,7 @@ export async function domains(suite) {
     assert.equal(ready.status, 'verified');
     assert.ok(page.data.every((row) => row.records === undefined && STATUSES.includes(row.status)));
     assert.equal(page.data[0].id, created.id);
+    if (suite.isOlder) return; // Version 5 sends no query.
     const newest = await suite.data('domains.list', { limit: 1 });
     assert.deepEqual([newest.has_more, newest.data.map((row) => row.id)], [true, [created.id]]);
     const older = await suite.data('domains.list', { limit: 1, after: created.id });
@@ -56,7 +57,7 @@ export async function domains(suite) {
     const response = await suite.data('domains.update', { id: created.id, openTracking: true, clickTracking: true, trackingSubdomain: 'links' });
     assert.deepEqual([response.object, response.id], ['domain', created.id]);
     const on = await suite.data('domains.get', created.id);
-    assert.deepEqual([on.open_tracking, on.click_tracking, on.tracking_subdomain], [true, true, 'links']);
+    assert.deepEqual([on.open_tracking, on.click_tracking, on.tracking_subdomain], [true, true, suite.isOlder ? null : 'links']);
     assertRecords(on.records);
     await suite.data('domains.update', { id: created.id, openTracking: false, clickTracking: false });
     const off = await suite.data('domains.get', created.id);
@@ -72,9 +73,12 @@ export async function domains(suite) {
 
   for (const row of [
     [422, 'validation_error', 'the TLS mode is not set per domain', 'domains.update', { id: created.id, tls: 'enforced' }],
-    [422, 'validation_error', 'no inbound mail', 'domains.update', { id: created.id, capabilities: { sending: 'enabled', receiving: 'enabled' } }],
-    [422, 'validation_error', 'the TLS mode is not set per domain', 'domains.create', { name: 'tls.example.org', tls: 'enforced' }],
-    [422, 'validation_error', 'no inbound mail', 'domains.create', { name: 'in.example.org', capabilities: { sending: 'enabled', receiving: 'enabled' } }],
+    // Version 5 does not send these fields.
+    ...(suite.isOlder ? [] : [
+      [422, 'validation_error', 'no inbound mail', 'domains.update', { id: created.id, capabilities: { sending: 'enabled', receiving: 'enabled' } }],
+      [422, 'validation_error', 'the TLS mode is not set per domain', 'domains.create', { name: 'tls.example.org', tls: 'enforced' }],
+      [422, 'validation_error', 'no inbound mail', 'domains.create', { name: 'in.example.org', capabilities: { sending: 'enabled', receiving: 'enabled' } }],
+    ]),
     [422, 'validation_error', 'a region this server does not offer', 'domains.create', { name: 'eu.example.org', region: 'eu-west-1' }],
     [404, 'not_found', 'no domain claims', 'domains.claims.create', { name: 'claim.example.org' }],
     [404, 'not_found', 'no domain claims', 'domains.claims.get', created.id],

@@ -2,13 +2,17 @@ import { TIMESTAMP, UNKNOWN_ID, UUID, assert } from './check.mjs';
 
 const member = (name) => `node-${name}@members.example.net`;
 
-/** Checks segments under both names of the SDK. `audiences` is the older name. */
+/**
+ * Checks segments under both names of the SDK. `audiences` is the older name, for which version 5 has its own paths, with
+ * an object type of their own.
+ */
 export async function segments(suite) {
-  for (const resource of ['segments', 'audiences']) {
+  const object = suite.isOlder ? 'audience' : 'segment';
+  for (const resource of suite.isOlder ? ['audiences'] : ['segments', 'audiences']) {
     let created;
     await suite.check(`${resource}.create`, 'a segment without a filter', async () => {
       created = await suite.data(`${resource}.create`, { name: `Node ${resource}` });
-      assert.deepEqual([created.object, created.name], ['segment', `Node ${resource}`]);
+      assert.deepEqual([created.object, created.name], [object, `Node ${resource}`]);
       assert.match(created.id, UUID);
       assert.match(created.created_at, TIMESTAMP);
       const missing = await suite.refused(422, 'missing_required_field', `${resource}.create`, {});
@@ -17,17 +21,17 @@ export async function segments(suite) {
     if (!created) continue;
 
     await lists(suite, resource, created);
-    await members(suite, resource, created.id);
+    if (!suite.isOlder) await members(suite, resource, created.id);
     await suite.check(`${resource}.remove`, 'removed, then 404; a second removal returns the same', async () => {
       const { id } = created;
       for (let time = 0; time < 2; time += 1) {
-        assert.deepEqual(await suite.data(`${resource}.remove`, id), { object: 'segment', id, deleted: true });
+        assert.deepEqual(await suite.data(`${resource}.remove`, id), { object, id, deleted: true });
       }
       await suite.refused(404, 'not_found', `${resource}.get`, id);
-      await suite.refused(404, 'not_found', 'contacts.list', { segmentId: id });
+      await suite.refused(404, 'not_found', 'contacts.list', { audienceId: id });
     });
   }
-  await filtered(suite);
+  if (!suite.isOlder) await filtered(suite);
 }
 
 async function lists(suite, resource, created) {
@@ -38,15 +42,17 @@ async function lists(suite, resource, created) {
     assert.equal(page.object, 'list');
     assert.deepEqual(page.data.slice(0, 2).map((row) => [row.id, row.name]), [[other.id, 'Node other'], [id, name]]);
     assert.match(page.data[0].created_at, TIMESTAMP);
-    const newest = await suite.data(`${resource}.list`, { limit: 1 });
-    assert.deepEqual([newest.has_more, newest.data[0].id], [true, other.id]);
-    assert.equal((await suite.data(`${resource}.list`, { limit: 1, after: other.id })).data[0].id, id);
-    assert.equal((await suite.data(`${resource}.list`, { limit: 1, before: id })).data[0].id, other.id);
+    if (!suite.isOlder) { // Version 5 sends no query.
+      const newest = await suite.data(`${resource}.list`, { limit: 1 });
+      assert.deepEqual([newest.has_more, newest.data[0].id], [true, other.id]);
+      assert.equal((await suite.data(`${resource}.list`, { limit: 1, after: other.id })).data[0].id, id);
+      assert.equal((await suite.data(`${resource}.list`, { limit: 1, before: id })).data[0].id, other.id);
+    }
     await suite.data(`${resource}.remove`, other.id);
   });
   await suite.check(`${resource}.get`, 'with its count; an unknown id is 404', async () => {
     const read = await suite.data(`${resource}.get`, id);
-    assert.deepEqual([read.object, read.id, read.name, read.contact_count], ['segment', id, name, 0]);
+    assert.deepEqual([read.object, read.id, read.name, read.contact_count], [created.object, id, name, 0]);
     await suite.refused(404, 'not_found', `${resource}.get`, UNKNOWN_ID);
     await suite.refused(422, 'validation_error', `${resource}.get`, 'not-an-id');
   });
