@@ -1,4 +1,4 @@
-from check import TIMESTAMP, UNKNOWN_ID, UUID, assert_equal, assert_matches, in_hours, with_key
+from check import IS_OLDER, METHODS, TIMESTAMP, UNKNOWN_ID, UUID, assert_equal, assert_matches, in_hours, with_key
 
 MESSAGE = {
     "from": "sender@example.com",
@@ -22,7 +22,7 @@ def full_access(suite):
         assert_matches(UUID, created["id"])
         assert_matches(r"^rm_[A-Za-z0-9_-]{32}$", created["token"])
         with with_key(created["token"]):
-            suite.data("emails.list", {"limit": 1})
+            suite.data("domains.list")
 
     suite.check("api_keys.create", "a full-access key works", create)
     if not created:
@@ -35,11 +35,16 @@ def full_access(suite):
         assert_equal([row["id"] for row in page["data"][:2]], [other, key_id])
         for row in page["data"]:
             assert_matches(TIMESTAMP, row["created_at"])
-            assert "last_used_at" in row and "token" not in row
+            assert row.get("token") is None
+            assert IS_OLDER or "last_used_at" in row
+        if not IS_OLDER:
+            pages(other)
+        suite.data("api_keys.remove", other)
+
+    def pages(other):
         assert_equal(suite.data("api_keys.list", {"limit": 1})["has_more"], True)
         assert_equal(suite.data("api_keys.list", {"limit": 1, "after": other})["data"][0]["id"], key_id)
         assert_equal(suite.data("api_keys.list", {"limit": 1, "before": key_id})["data"][0]["id"], other)
-        suite.data("api_keys.remove", other)
 
     def update():
         response = suite.data("api_keys.update", {"id": key_id, "name": "python renamed"})
@@ -48,9 +53,10 @@ def full_access(suite):
         assert_equal(names[key_id], "python renamed")
 
     def remove():
-        assert_equal(suite.data("api_keys.remove", key_id), {"object": "api_key", "id": key_id, "deleted": True})
+        removed = {} if IS_OLDER else {"object": "api_key", "id": key_id, "deleted": True}
+        assert_equal(suite.data("api_keys.remove", key_id), removed)
         with with_key(created["token"]):
-            suite.refused(403, "invalid_api_key", "emails.list")
+            suite.refused(403, "invalid_api_key", "domains.list")
         assert_equal(suite.refused(404, "not_found", "api_keys.remove", key_id).message, "API key not found")
 
     suite.check("api_keys.list", "newest first, no token, limit and cursors", listed)
@@ -65,8 +71,9 @@ def sending_only(suite):
             sent = suite.data("emails.send", MESSAGE)
             suite.data("batch.send", [MESSAGE])
             later = suite.data("emails.send", {**MESSAGE, "scheduled_at": in_hours(1)})
-            suite.data("emails.update", {"id": later["id"], "scheduled_at": in_hours(2)})
-            suite.data("emails.cancel", later["id"])
+            if not IS_OLDER:
+                suite.data("emails.update", {"id": later["id"], "scheduled_at": in_hours(2)})
+                suite.data("emails.cancel", later["id"])
             for method, *args in (
                 ("emails.list",),
                 ("emails.get", sent["id"]),
@@ -74,7 +81,8 @@ def sending_only(suite):
                 ("domains.list",),
                 ("api_keys.create", {"name": "escalated"}),
             ):
-                suite.refused(403, "restricted_api_key", method, *args)
+                if not IS_OLDER or method in METHODS:
+                    suite.refused(403, "restricted_api_key", method, *args)
         suite.data("api_keys.remove", created["id"])
 
     def one_domain():

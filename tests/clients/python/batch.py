@@ -1,6 +1,6 @@
 import uuid
 
-from check import UUID, assert_equal, assert_matches
+from check import IS_OLDER, UUID, assert_equal, assert_matches
 
 
 def message(subject, **fields):
@@ -16,7 +16,7 @@ def message(subject, **fields):
 def run(suite):
     def two():
         response = suite.data("batch.send", [message("batch one"), message("batch two")])
-        assert_equal((len(response["data"]), response["errors"]), (2, []))
+        assert_equal((len(response["data"]), response.get("errors")), (2, None if IS_OLDER else []))
         for row, subject in zip(response["data"], ("batch one", "batch two")):
             assert_matches(UUID, row["id"])
             email = suite.until(
@@ -32,8 +32,8 @@ def run(suite):
 
     def strict():
         bad = message("strict", to=["not an address"])
-        for options in (None, {"batch_validation": "strict"}):
-            error = suite.refused(422, "validation_error", "batch.send", [message("strict"), bad], options)
+        for options in ((),) if IS_OLDER else ((None,), ({"batch_validation": "strict"},)):
+            error = suite.refused(422, "validation_error", "batch.send", [message("strict"), bad], *options)
             assert_matches(r"^emails\.1: ", error.message)
 
     def permissive():
@@ -48,7 +48,8 @@ def run(suite):
         suite.refused(422, "validation_error", "batch.send", [message("too many")] * 101)
 
     suite.check("batch.send", "two emails, ids in order, both delivered", two)
-    suite.check("batch.send", "the same idempotency key returns the same ids, another payload is 409", idempotent)
     suite.check("batch.send", "strict: one bad item refuses the batch and names it", strict)
-    suite.check("batch.send", "permissive: valid items are accepted, others are listed", permissive)
+    if not IS_OLDER:  # Version 1 has no options.
+        suite.check("batch.send", "the same idempotency key returns the same ids, another payload is 409", idempotent)
+        suite.check("batch.send", "permissive: valid items are accepted, others are listed", permissive)
     suite.check("batch.send", "no emails and 101 emails are 422", bounds)

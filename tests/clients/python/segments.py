@@ -1,7 +1,10 @@
-from check import TIMESTAMP, UNKNOWN_ID, UUID, assert_equal, assert_matches
+from check import IS_OLDER, TIMESTAMP, UNKNOWN_ID, UUID, assert_equal, assert_fields, assert_matches
 
 
 def run(suite):
+    if IS_OLDER:
+        segments(suite, "audiences")
+        return
     for resource in ("segments", "audiences"):  # Two names of the same resource; `audiences` has no update.
         segments(suite, resource)
     filtered(suite)
@@ -13,7 +16,7 @@ def segments(suite, resource):
 
     def create():
         created.update(suite.data(f"{resource}.create", {"name": name}))
-        assert_equal((created["object"], created["name"]), ("segment", name))
+        assert_fields(created, object="segment", name=name)
         assert_matches(UUID, created["id"])
         missing = suite.refused(422, "missing_required_field", f"{resource}.create", {})
         assert_equal(missing.message, "Missing `name` field.")
@@ -26,17 +29,22 @@ def segments(suite, resource):
     def listed():
         other = suite.data(f"{resource}.create", {"name": "Python other"})["id"]
         page = suite.data(f"{resource}.list")
-        assert_equal((page["object"], [row["id"] for row in page["data"][:2]]), ("list", [other, segment]))
+        assert_equal([row["id"] for row in page["data"][:2]], [other, segment])
         assert_matches(TIMESTAMP, page["data"][0]["created_at"])
+        if not IS_OLDER:
+            assert_equal(page["object"], "list")
+            pages(other)
+        suite.data(f"{resource}.remove", other)
+
+    def pages(other):
         newest = suite.data(f"{resource}.list", {"limit": 1})
         assert_equal((newest["has_more"], newest["data"][0]["id"]), (True, other))
         assert_equal(suite.data(f"{resource}.list", {"limit": 1, "after": other})["data"][0]["id"], segment)
         assert_equal(suite.data(f"{resource}.list", {"limit": 1, "before": segment})["data"][0]["id"], other)
-        suite.data(f"{resource}.remove", other)
 
     def read():
         row = suite.data(f"{resource}.get", segment)
-        assert_equal((row["object"], row["id"], row["name"], row["contact_count"]), ("segment", segment, name, 0))
+        assert_fields(row, object="segment", id=segment, name=name, contact_count=0)
         suite.refused(404, "not_found", f"{resource}.get", UNKNOWN_ID)
 
     def update():
@@ -46,14 +54,15 @@ def segments(suite, resource):
         suite.refused(404, "not_found", "segments.update", UNKNOWN_ID, {"name": name})
 
     def remove():
-        assert_equal(suite.data(f"{resource}.remove", segment), {"object": "segment", "id": segment, "deleted": True})
+        assert_fields(suite.data(f"{resource}.remove", segment), object="segment", id=segment, deleted=True)
         suite.refused(404, "not_found", f"{resource}.get", segment)
 
     suite.check(f"{resource}.list", "newest first, limit and cursors", listed)
     suite.check(f"{resource}.get", "with its count; an unknown id is 404", read)
     if resource == "segments":
         suite.check("segments.update", "renamed", update)
-    members(suite, resource, segment)
+    if not IS_OLDER:
+        members(suite, resource, segment)
     suite.check(f"{resource}.remove", "removed, then 404", remove)
 
 

@@ -11,7 +11,7 @@ import resend
 import standardwebhooks
 import svix.webhooks
 
-from check import Suite, assert_equal, assert_matches, in_hours
+from check import NAME, Suite, assert_equal, assert_matches, in_hours
 from receiver import Delivery, Receiver, types_of
 
 FAILING = "python.failing.example"  # The suite deletes this domain, which fails its pending email.
@@ -148,7 +148,7 @@ class Matrix:
 
     def print(self):
         for name, cells in (("verifier", self.columns), *self.rows.items()):
-            print(f"client python: matrix | {' | '.join((name, *cells))} |", flush=True)
+            print(f"client {NAME}: matrix | {' | '.join((name, *cells))} |", flush=True)
 
 
 def only(delivery, family):
