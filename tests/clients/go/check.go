@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +21,9 @@ const (
 	// Message of a 404 for a path that does not exist. Other 404 responses are about a row.
 	noEndpoint = "The requested endpoint does not exist."
 )
+
+// label is the name of the suite in its output.
+var label = os.Getenv("CLIENT_NAME")
 
 var (
 	uuid      = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
@@ -45,14 +50,8 @@ func newSuite(key string) *suite {
 	last := &recorder{}
 	client := resend.NewCustomClient(&http.Client{Transport: last, Timeout: 30 * time.Second}, key)
 	s := &suite{client: client, last: last, services: map[string]reflect.Value{}, counts: &counts{called: map[string]bool{}}}
-	for name, service := range map[string]any{
-		"Emails": client.Emails, "Batch": client.Batch, "Domains": client.Domains,
-		"DomainClaims": client.DomainClaims, "ApiKeys": client.ApiKeys, "Contacts": client.Contacts,
-		"ContactProperties": client.ContactProperties, "Topics": client.Topics, "Segments": client.Segments,
-		"Audiences": client.Audiences, "Suppressions": client.Suppressions,
-		"Webhooks": client.Webhooks, "Logs": client.Logs,
-	} {
-		s.addService(name, reflect.ValueOf(service))
+	for _, name := range services {
+		s.addService(name, reflect.ValueOf(reflect.ValueOf(client).Elem().FieldByName(name).Interface()))
 	}
 	return s
 }
@@ -77,6 +76,9 @@ func (s *suite) methods() []string {
 	}
 	return methods
 }
+
+// has returns whether the SDK has the method. The older version has fewer.
+func (s *suite) has(method string) bool { return slices.Contains(s.methods(), method) }
 
 func (s *suite) withKey(key string) *suite {
 	other := newSuite(key)
@@ -107,12 +109,12 @@ func (s *suite) check(method, note string, body func()) {
 
 func (s *suite) ok(text string) {
 	s.counts.passed++
-	fmt.Printf("client go: %s\n", text)
+	fmt.Printf("client %s: %s\n", label, text)
 }
 
 func (s *suite) fail(method, note, reason string) {
 	s.counts.failed++
-	fmt.Printf("client go: %s FAILED (%s): %s\n", method, note, reason)
+	fmt.Printf("client %s: %s FAILED (%s): %s\n", label, method, note, reason)
 }
 
 // call calls a method by its path and returns its first result and its error.

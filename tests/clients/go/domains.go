@@ -11,10 +11,7 @@ const domainName = "go-client.example.org"
 func domains(s *suite) {
 	noPage := (*resend.ListOptions)(nil)
 	remove := func(id string) { equal(data[bool](s, "Domains.Remove", id), true) }
-	create := &resend.CreateDomainRequest{
-		Name: domainName, Region: "us-east-1", CustomReturnPath: "bounce", OpenTracking: ref(false), ClickTracking: ref(false),
-		Capabilities: &resend.DomainCapabilities{Sending: "enabled", Receiving: "disabled"},
-	}
+	create := newDomain(domainName)
 	var id string
 	for method, args := range map[string][]any{"Domains.Create": {create}, "Domains.CreateWithContext": {ctx, create}} {
 		s.check(method, "a new domain with its records", func() {
@@ -24,7 +21,6 @@ func domains(s *suite) {
 			created := data[resend.CreateDomainResponse](s, method, args...)
 			id = created.Id
 			equal([]string{created.Name, created.Status, created.Region}, []string{domainName, "not_started", "us-east-1"})
-			equal(*created.Capabilities, resend.DomainCapabilities{Sending: "enabled", Receiving: "disabled"})
 			assertRecords(created.Records)
 		})
 	}
@@ -36,7 +32,7 @@ func domains(s *suite) {
 			page := data[resend.ListDomainsResponse](s, method, args...)
 			equal(page.Object, "list")
 			ready := slices.IndexFunc(page.Data, func(row resend.Domain) bool { return row.Name == "example.com" })
-			equal(page.Data[ready].Status, resend.DomainStatusVerified)
+			equal(page.Data[ready].Status, "verified")
 			equal([]any{page.Data[0].Id, len(page.Data[0].Records)}, []any{id, 0})
 			truth(timestamp.MatchString(page.Data[0].CreatedAt), page.Data[0])
 		})
@@ -60,36 +56,16 @@ func domains(s *suite) {
 	s.check("Domains.Get", "an unknown id is 404", func() {
 		equal(s.refused(404, "not_found", "Domains.Get", unknownID), "Domain not found")
 	})
-	on, off := &resend.UpdateDomainRequest{OpenTracking: true, TrackingSubdomain: "links"}, &resend.UpdateDomainRequest{}
-	off.SetOpenTracking(false)
-	off.SetClickTracking(false)
-	s.check("Domains.Update", "open tracking on", func() {
-		equal(data[resend.Domain](s, "Domains.Update", id, on).Id, id)
-		domain := data[resend.Domain](s, "Domains.Get", id)
-		equal([]any{domain.OpenTracking, domain.ClickTracking, domain.TrackingSubdomain}, []any{true, false, "links"})
-	})
-	s.check("Domains.UpdateWithContext", "tracking off", func() {
-		equal(data[resend.Domain](s, "Domains.UpdateWithContext", ctx, id, off).Id, id)
-		equal(data[resend.Domain](s, "Domains.Get", id).OpenTracking, false)
-	})
+	updatingDomains(s, id)
 	for method, args := range map[string][]any{"Domains.Verify": {id}, "Domains.VerifyWithContext": {ctx, id}} {
 		s.check(method, "starts a check", func() {
 			equal(data[bool](s, method, args...), true)
-			truth(data[resend.Domain](s, "Domains.Get", id).Status != resend.DomainStatusVerified, "verified without any DNS")
+			truth(data[resend.Domain](s, "Domains.Get", id).Status != "verified", "verified without any DNS")
 		})
 	}
 
 	s.mustFail(422, "validation_error", "the TLS mode is not set per domain", "Domains.Update", id, &resend.UpdateDomainRequest{Tls: resend.Enforced})
 	s.mustFail(422, "validation_error", "a region this server does not offer", "Domains.Create", &resend.CreateDomainRequest{Name: "eu.example.org", Region: "eu-west-1"})
-	s.mustFail(422, "validation_error", "no inbound mail", "Domains.Create",
-		&resend.CreateDomainRequest{Name: "in.example.org", Capabilities: &resend.DomainCapabilities{Sending: "enabled", Receiving: "enabled"}})
-	claim := &resend.CreateDomainClaimRequest{Name: "claim.example.org"}
-	for method, args := range map[string][]any{
-		"Create": {claim}, "CreateWithContext": {ctx, claim}, "Get": {id}, "GetWithContext": {ctx, id}, "Verify": {id}, "VerifyWithContext": {ctx, id},
-	} {
-		s.mustFail(404, "not_found", "no domain claims", "DomainClaims."+method, args...)
-	}
-
 	s.check("Domains.Remove", "removed, then 404", func() {
 		remove(id)
 		s.refused(404, "not_found", "Domains.Get", id)

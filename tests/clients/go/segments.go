@@ -1,3 +1,5 @@
+//go:build !older
+
 package main
 
 import "github.com/resend/resend-go/v3"
@@ -6,60 +8,6 @@ import "github.com/resend/resend-go/v3"
 func segments(s *suite) {
 	for _, service := range []string{"Segments.", "Audiences."} {
 		segmentsNamed(s, service)
-	}
-}
-
-func segmentsNamed(s *suite, service string) {
-	noPage := (*resend.ListOptions)(nil)
-	create := func(name string) resend.CreateSegmentResponse {
-		return data[resend.CreateSegmentResponse](s, service+"Create", &resend.CreateSegmentRequest{Name: name})
-	}
-	var id, other string
-	s.check(service+"Create", "a segment without a filter; no name is 422", func() {
-		created := create("Go " + service)
-		equal([]string{created.Object, created.Name}, []string{"segment", "Go " + service})
-		truth(uuid.MatchString(created.Id), created)
-		id = created.Id
-		s.refused(422, "validation_error", service+"Create", &resend.CreateSegmentRequest{})
-	})
-	s.check(service+"CreateWithContext", "another", func() {
-		request := &resend.CreateSegmentRequest{Name: "Go other"}
-		other = data[resend.CreateSegmentResponse](s, service+"CreateWithContext", ctx, request).Id
-	})
-	for method, args := range map[string][]any{"List": {}, "ListWithContext": {ctx}, "ListWithOptions": {ctx, noPage}} {
-		s.check(service+method, "newest first", func() {
-			page := data[resend.ListSegmentsResponse](s, service+method, args...)
-			equal([]string{page.Object, page.Data[0].Id, page.Data[1].Id}, []string{"list", other, id})
-			truth(timestamp.MatchString(page.Data[0].CreatedAt), page.Data[0])
-		})
-	}
-	s.check(service+"ListWithOptions", "limit and cursors", func() {
-		list := func(options *resend.ListOptions) resend.ListSegmentsResponse {
-			return data[resend.ListSegmentsResponse](s, service+"ListWithOptions", ctx, options)
-		}
-		newest := list(&resend.ListOptions{Limit: ref(1)})
-		equal([]any{newest.HasMore, newest.Data[0].Id}, []any{true, other})
-		equal(list(&resend.ListOptions{Limit: ref(1), After: &other}).Data[0].Id, id)
-		equal(list(&resend.ListOptions{Limit: ref(1), Before: &id}).Data[0].Id, other)
-	})
-	for method, args := range map[string][]any{"Get": {id}, "GetWithContext": {ctx, id}} {
-		s.check(service+method, "every field the SDK has", func() {
-			segment := data[resend.Segment](s, service+method, args...)
-			equal(segment, resend.Segment{Id: id, Name: "Go " + service, Object: "segment", CreatedAt: segment.CreatedAt})
-		})
-	}
-	s.check(service+"Get", "an unknown id is 404, a malformed one 422", func() {
-		s.refused(404, "not_found", service+"Get", unknownID)
-		s.refused(422, "validation_error", service+"Get", "not-an-id")
-	})
-	contactSegments(s, id)
-	for method, args := range map[string][]any{"Remove": {id}, "RemoveWithContext": {ctx, other}} {
-		s.check(service+method, "removed, then 404", func() {
-			segment := args[len(args)-1].(string)
-			equal(data[resend.RemoveSegmentResponse](s, service+method, args...),
-				resend.RemoveSegmentResponse{Id: segment, Object: "segment", Deleted: true})
-			s.refused(404, "not_found", service+"Get", segment)
-		})
 	}
 }
 

@@ -17,12 +17,6 @@ import (
 // The suite deletes this domain, which fails its pending email.
 const failingDomain = "go.failing.example"
 
-// All types of events that the suite can cause.
-var eventTypes = strings.Fields(`
-	email.scheduled email.sent email.delivered email.delivery_delayed email.bounced email.complained email.failed
-	contact.created contact.updated contact.deleted contact.unsubscribed contact.resubscribed contact.topic_opt_in
-	contact.topic_opt_out suppression.added suppression.removed`)
-
 // verifiers verifies delivered events with the method that customers use.
 func verifiers(s *suite) {
 	receiver := newReceiver()
@@ -51,9 +45,8 @@ func verifiers(s *suite) {
 		seen := len(receiver.at("/verified"))
 		email := "go-verify-" + name + "@suppressed.example.net"
 		isIt := func(received delivery) bool { return received.event.Data["email"] == email }
-		data[resend.AddSuppressionResponse](s, "Suppressions.Add", &resend.AddSuppressionRequest{Email: email})
+		causeEvent(s, email)
 		all := receiver.until("/verified", func(all []delivery) bool { return slices.ContainsFunc(all[seen:], isIt) })
-		data[resend.RemoveSuppressionResponse](s, "Suppressions.Remove", email)
 		return all[seen:][slices.IndexFunc(all[seen:], isIt)]
 	}
 	second := rotate(s, created.Id, map[string]any{})
@@ -104,24 +97,7 @@ func causeEvents(s *suite) {
 	failing := slices.IndexFunc(domains, func(row resend.Domain) bool { return row.Name == failingDomain })
 	send("sender@"+failingDomain, "one@example.net", inAMoment())
 	equal(data[bool](s, "Domains.Remove", domains[failing].Id), true)
-
-	create := &resend.CreateTopicRequest{Name: "Go webhooks", DefaultSubscription: resend.DefaultSubscriptionOptIn}
-	topic := data[*resend.CreateTopicResponse](s, "Topics.Create", create).Id
-	const email = "go-verify@customer.example.net"
-	contact := createContact(s, &resend.CreateContactRequest{Email: email, FirstName: "Zoë"})
-	for _, choice := range []string{"opt_out", "opt_in"} {
-		topics := []resend.TopicSubscriptionUpdate{{Id: topic, Subscription: choice}}
-		data[resend.UpdateContactTopicsResponse](s, "Contacts.Topics.Update", &resend.UpdateContactTopicsRequest{Id: contact, Topics: topics})
-	}
-	for _, unsubscribed := range []bool{true, false} {
-		update := &resend.UpdateContactRequest{Id: contact}
-		update.SetUnsubscribed(unsubscribed)
-		data[resend.UpdateContactResponse](s, "Contacts.Update", update)
-	}
-	removeContact(s, contact)
-	data[*resend.RemoveTopicResponse](s, "Topics.Remove", topic)
-	data[resend.AddSuppressionResponse](s, "Suppressions.Add", &resend.AddSuppressionRequest{Email: email})
-	data[resend.RemoveSuppressionResponse](s, "Suppressions.Remove", email)
+	causeAudienceEvents(s)
 }
 
 // rotate sends a request for which the SDK has no method, and returns the new secret.
@@ -151,8 +127,8 @@ func (m *matrix) column(note string, body func()) {
 }
 
 func (m *matrix) print() {
-	fmt.Printf("client go: matrix | verifier | %s |\n", strings.Join(m.columns, " | "))
-	fmt.Printf("client go: matrix | resend Webhooks.Verify | %s |\n", strings.Join(m.cells, " | "))
+	fmt.Printf("client %s: matrix | verifier | %s |\n", label, strings.Join(m.columns, " | "))
+	fmt.Printf("client %s: matrix | resend Webhooks.Verify | %s |\n", label, strings.Join(m.cells, " | "))
 }
 
 func verify(s *suite, received delivery, secret string) error {
