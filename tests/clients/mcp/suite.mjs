@@ -65,6 +65,7 @@ async function absent(suite) {
   for (const [note, tool, args] of [
     ['no broadcasts', 'list-broadcasts'],
     ['no templates', 'list-templates'],
+    ['no automations', 'get-automation'],
     ['no events of automations', 'send-event', { event: 'order.created', email: 'one@example.net' }],
     ['no OAuth', 'list-oauth-grants'],
   ]) {
