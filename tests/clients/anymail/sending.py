@@ -3,8 +3,10 @@
 import base64
 import json
 from datetime import datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
 
 from anymail.message import AnymailMessage
+from django.conf import settings
 from django.core.mail import EmailMessage, EmailMultiAlternatives, get_connection, send_mail
 
 from check import UUID, api, assert_equal, assert_fields, assert_matches, email, until
@@ -81,12 +83,19 @@ def forms(suite, receiver):
         assert_equal([email(sent.anymail_status.message_id)["subject"] for sent in messages], ["first", "second"])
         assert_equal(send_mail("function", TEXT, None, ["one@example.net"], html_message="<p>hello</p>"), 1)
 
+    def sending_only():
+        key = api("POST", "/api-keys", {"name": "anymail", "permission": "sending_access"})
+        sent = message("key")
+        sent.connection = get_connection(api_key=key["token"])
+        send(sent)
+
     suite.check("send", "plain text to two recipients, delivered", plain)
     suite.check("send", "html with text, a name that is not ASCII", html)
     suite.check("send", "cc, bcc, and reply-to", copies)
     suite.check("send", "extra headers", headers)
     suite.check("send", "an internationalized domain", idn)
     suite.check("send", "two messages on one connection, and send_mail", several)
+    suite.check("send", "a key with the permission sending_access is enough", sending_only)
 
 
 def attachments(suite):
@@ -138,7 +147,9 @@ def scheduling(suite):
         assert abs(seen - expected) < timedelta(seconds=2), (seen, expected)
 
     local = soon.astimezone(timezone(timedelta(hours=-5)))
+    in_settings = soon.astimezone(ZoneInfo(settings.TIME_ZONE)).replace(tzinfo=None)
     suite.check("send_at", "a datetime with a zone", scheduled, local, soon)
+    suite.check("send_at", "a datetime without a zone, in the zone of the settings", scheduled, in_settings, soon)
     suite.check("send_at", "seconds since 1970", scheduled, soon.timestamp(), soon)
     suite.check("send_at", "English, which Anymail sends unchanged", scheduled, "in 1 hour", soon)
 

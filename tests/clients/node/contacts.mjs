@@ -155,10 +155,11 @@ async function removing(suite) {
 /** Checks the paths below `/audiences/{id}/contacts`. The SDK uses them if `audienceId` is given. */
 async function inAudience(suite, audienceId) {
   const email = at('audience');
+  const members = suite.isOlder ? { audienceId } : { segmentId: audienceId };
   const read = (id) => suite.data('contacts.get', suite.isOlder ? { audienceId, id } : id);
   await suite.check('contacts.create', 'into an audience, read, changed and removed there', async () => {
     const { id } = await suite.data('contacts.create', { audienceId, email, firstName: 'Ada' });
-    assert.deepEqual((await suite.data('contacts.list', { audienceId })).data.map((row) => row.id), [id]);
+    assert.deepEqual((await suite.data('contacts.list', members)).data.map((row) => row.id), [id]);
     for (const key of [{ id }, { email }]) {
       assert.equal((await suite.data('contacts.get', { audienceId, ...key })).id, id);
       await suite.data('contacts.update', { audienceId, ...key, lastName: `by ${Object.keys(key)[0]}` });
@@ -172,7 +173,7 @@ async function inAudience(suite, audienceId) {
       const response = await suite.data('contacts.remove', { audienceId, email });
       assert.deepEqual([response.object, response.deleted], ['contact', true]);
     }
-    await suite.refused(404, 'not_found', 'contacts.get', { audienceId, id });
+    await suite.refused(404, 'not_found', 'contacts.get', suite.isOlder ? { audienceId, id } : id);
   });
 }
 

@@ -28,7 +28,7 @@ export async function segments(suite) {
         assert.deepEqual(await suite.data(`${resource}.remove`, id), { object, id, deleted: true });
       }
       await suite.refused(404, 'not_found', `${resource}.get`, id);
-      await suite.refused(404, 'not_found', 'contacts.list', { audienceId: id });
+      await suite.refused(404, 'not_found', 'contacts.list', suite.isOlder ? { audienceId: id } : { segmentId: id });
     });
   }
   if (!suite.isOlder) await filtered(suite);
