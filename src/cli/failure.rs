@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use crate::admin::{AdminClientError, AdminErrorKind};
-use crate::config::ConfigError;
+use crate::config::{ConfigError, UnknownVariable};
 
 /// Exit code. The numbers are a public contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +50,12 @@ impl Failure {
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
+        Self::usage(error.to_string())
+    }
+}
+
+impl From<UnknownVariable> for Failure {
+    fn from(error: UnknownVariable) -> Self {
         Self::usage(error.to_string())
     }
 }

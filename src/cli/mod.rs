@@ -1,7 +1,7 @@
 //! The command line: one file for each verb or noun.
 //!
 //! `serve` and `dev` run the server (`server.rs`). The other verbs send requests to a running server, or
-//! to the store itself if no server runs (`store_args.rs`). They print the response (`output.rs`) and
+//! to the store itself if no server runs (`store_args.rs`, `store_directory.rs`). They print the response (`output.rs`) and
 //! their progress (`progress.rs`), or write files that only their owner can read (`private_file.rs`).
 //! Each failure becomes an exit code and a sentence (`failure.rs`).
 //!
@@ -11,6 +11,7 @@
 //! Invariants:
 //! - Standard output has only data. Messages go to standard error.
 //! - `--json` prints one JSON value; `tail` prints one a line.
+//! - A verb refuses variables with the prefix `RINGMAIL_` that no setting has.
 //! - The exit codes of [`failure::Exit`] are a public contract.
 //! - No verb reads input from the terminal, except `import` from standard input.
 
@@ -30,6 +31,7 @@ mod send;
 mod serve;
 mod server;
 mod store_args;
+mod store_directory;
 mod tail;
 mod team;
 mod theme;
@@ -99,7 +101,10 @@ enum Verb {
 
 /// Runs the verb of the command line and returns its exit code.
 pub fn main() -> ExitCode {
-    let CommandLine { json, verb } = command_line();
+    let CommandLine { json, verb } = match command_line() {
+        Ok(line) => line,
+        Err(failure) => return failure.report(),
+    };
     let output = if json { Output::Json } else { Output::Text };
     // All TLS connections of the process use this provider.
     if tokio_rustls::rustls::crypto::aws_lc_rs::default_provider().install_default().is_err() {
@@ -112,10 +117,14 @@ pub fn main() -> ExitCode {
 }
 
 /// Parses the command line. Ends the program for a wrong command line, `--help` and `--version`.
-fn command_line() -> CommandLine {
+///
+/// # Errors
+/// If the environment has a variable with the prefix of the settings that no setting has.
+fn command_line() -> Result<CommandLine, Failure> {
     let mut command = config::without_empty_variables(CommandLine::command());
     let matches = command.get_matches_mut();
-    CommandLine::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit())
+    config::check_variables(&CommandLine::command(), std::env::vars_os())?;
+    Ok(CommandLine::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit()))
 }
 
 fn run(verb: Verb, output: Output) -> Result<(), Failure> {

@@ -1,23 +1,23 @@
 //! Choice of the store and the team of a verb, and requests about them.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
 use super::failure::Failure;
+use super::store_directory::{self, DataDirectory};
 use crate::admin::AdminClient;
 use crate::admin::request::AdminVerb;
 use crate::admin::response::{ResponseBody, Rows};
-use crate::config::{Config, DEV_DIRECTORY, Purpose, SERVE_DIRECTORY, Settings, state_directory};
-use crate::store::FILE_NAME;
+use crate::config::{Config, Purpose, Settings, state_directory};
 
 // Arguments have no doc comments: a doc comment of the type would replace the description of the verb.
 
 // Location of the store.
 #[derive(Args, Clone, Debug)]
 pub(super) struct StoreArgs {
-    /// Data directory [default: STATE_DIRECTORY, or else the one of ./ringmail-data and ./ringmail-dev
-    /// that contains a store, or whose server runs].
+    /// Data directory [default: STATE_DIRECTORY, or else the one of ./ringmail-data, ./ringmail-dev and
+    /// /var/lib/ringmail that contains a store, or whose server runs].
     #[arg(long, env = "RINGMAIL_DATA_DIR", value_name = "DIR", help_heading = "Store", global = true)]
     data_dir: Option<PathBuf>,
 
@@ -66,31 +66,23 @@ impl StoreArgs {
     /// Returns the data directory.
     ///
     /// # Errors
-    /// If both default directories contain a store, and not exactly one of them has a server.
+    /// As [`store_directory::find`], if neither the user nor the service manager names a directory.
     pub(super) async fn data_dir(&self) -> Result<PathBuf, Failure> {
-        if let Some(named) = self.named() {
-            return Ok(named);
-        }
-        let has_store = |directory: &str| Path::new(directory).join(FILE_NAME).is_file();
-        match (has_store(SERVE_DIRECTORY), has_store(DEV_DIRECTORY)) {
-            (true, true) => {
-                let serve_runs = AdminClient::connect(Path::new(SERVE_DIRECTORY), None).await.is_ok();
-                let dev_runs = AdminClient::connect(Path::new(DEV_DIRECTORY), None).await.is_ok();
-                match (serve_runs, dev_runs) {
-                    (true, false) => Ok(SERVE_DIRECTORY.into()),
-                    (false, true) => Ok(DEV_DIRECTORY.into()),
-                    _ => Err(Failure::usage(format!(
-                        "both {SERVE_DIRECTORY} and {DEV_DIRECTORY} contain a store; choose one with --data-dir"
-                    ))),
-                }
-            }
-            (false, true) => Ok(DEV_DIRECTORY.into()),
-            (_, false) => Ok(SERVE_DIRECTORY.into()),
+        Ok(self.choose().await?.path)
+    }
+
+    async fn choose(&self) -> Result<DataDirectory, Failure> {
+        match self.named() {
+            Some(path) => Ok(DataDirectory { path, is_one_of_several: false }),
+            None => store_directory::find().await,
         }
     }
 
     async fn open(self, team: Option<String>) -> Result<AdminClient, Failure> {
-        let data_dir = self.data_dir().await?;
+        let DataDirectory { path: data_dir, is_one_of_several } = self.choose().await?;
+        if is_one_of_several {
+            eprintln!("Using the store in {}: of several stores, only its server runs.", data_dir.display());
+        }
         // Without a server, the environment contains the settings that the server would have.
         let settings = Settings::from_environment().map_err(|error| {
             let text = error.to_string();

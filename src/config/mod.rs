@@ -6,12 +6,12 @@
 //!
 //! Reading order: `settings.rs` (the list of settings), `webhooks.rs`, `notices.rs` and `dev.rs` (more
 //! settings), `values.rs` (parsers of values), `relay.rs` (URL of the smarthost), `hostname.rs` and
-//! `surroundings.rs` (values of the machine and the service manager), `delivery.rs` (settings of the
+//! `surroundings.rs` (values of the machine and the service manager), `variables.rs` (names of variables), `delivery.rs` (settings of the
 //! delivery engine), `host.rs` (host of a URL).
 //!
 //! Invariants:
 //! - A [`Config`] is valid.
-//! - An empty variable counts as unset.
+//! - An empty variable counts as unset, and a variable that no setting has is an error.
 //! - `Debug` output and error messages contain no secret.
 
 mod delivery;
@@ -23,6 +23,7 @@ mod relay;
 mod settings;
 mod surroundings;
 mod values;
+mod variables;
 mod webhooks;
 
 #[cfg(test)]
@@ -35,10 +36,12 @@ use std::time::Duration;
 pub use dev::{DevSettings, DevSetup};
 pub use hostname::{Hostname, HostnameOrigin};
 pub use relay::{RelayCredentials, RelayPassword, RelayTls, RelayUrl, RelayUrlError};
-pub use settings::{DEV_DIRECTORY, LogFormat, SERVE_DIRECTORY, Settings};
-pub(crate) use surroundings::{state_directory, without_empty_variables};
+pub use settings::{LogFormat, Settings};
+pub use surroundings::{DEV_DIRECTORY, SERVE_DIRECTORY};
+pub(crate) use surroundings::{SERVICE_DIRECTORY, state_directory, without_empty_variables};
 pub(crate) use values::wait;
 pub use values::{parse_duration, parse_url};
+pub(crate) use variables::{UnknownVariable, check_variables};
 pub use webhooks::WebhookConfig;
 
 use crate::base::address::Mailbox;

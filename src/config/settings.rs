@@ -9,7 +9,7 @@ use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, ValueEnum,
 
 use super::notices::NoticeSettings;
 use super::relay::RelayText;
-use super::surroundings::{Surroundings, without_empty_variables};
+use super::surroundings::{DEV_DIRECTORY, SERVE_DIRECTORY, Surroundings, without_empty_variables};
 use super::values::{self, SecretText};
 use super::webhooks::WebhookSettings;
 use super::{Config, ConfigError, DeliveryConfig, Hostname, Purpose, QueueConfig};
@@ -19,10 +19,6 @@ use crate::domains::RelayRecords;
 use crate::logs::Recording;
 use crate::store::StoreKind;
 
-/// Default data directory of `ringmail serve`.
-pub const SERVE_DIRECTORY: &str = "./ringmail-data";
-/// Default data directory of `ringmail dev`.
-pub const DEV_DIRECTORY: &str = "./ringmail-dev";
 /// Default file name of the master key in the data directory.
 const MASTER_KEY_NAME: &str = "master.key";
 

@@ -1,5 +1,5 @@
-//! Values from the environment that are not settings: directories of the service manager, the host name
-//! of the machine, and the relay password.
+//! Values from the environment that are not settings: data directories, the host name of the machine, and the
+//! relay password.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -9,8 +9,15 @@ use clap::Command;
 use super::hostname;
 use super::relay::RelayPassword;
 
+/// Default data directory of `ringmail serve`.
+pub const SERVE_DIRECTORY: &str = "./ringmail-data";
+/// Default data directory of `ringmail dev`.
+pub const DEV_DIRECTORY: &str = "./ringmail-dev";
+/// Data directory of the systemd unit and the Debian package.
+pub(crate) const SERVICE_DIRECTORY: &str = "/var/lib/ringmail";
+
 /// Password of the relay. It has no flag, because other users can see the flags of a process.
-const RELAY_PASSWORD_VARIABLE: &str = "RINGMAIL_RELAY_PASSWORD";
+pub(super) const RELAY_PASSWORD_VARIABLE: &str = "RINGMAIL_RELAY_PASSWORD";
 /// Data directory that systemd created.
 const STATE_DIRECTORY_VARIABLE: &str = "STATE_DIRECTORY";
 /// Directory for sockets that systemd created.

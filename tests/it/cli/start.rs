@@ -200,6 +200,18 @@ fn an_empty_variable_equals_an_unset_variable() {
 }
 
 #[test]
+fn an_unknown_variable_is_refused_by_every_verb_with_the_nearest_name() {
+    let cli = Cli::new();
+
+    for verb in [&["serve"][..], &["dev"], &["key", "list"], &["ready"], &["tail"], &["openapi"]] {
+        cli.run_with(verb, &[("RINGMAIL_LISTN", "127.0.0.1:0")]).failed(2, &["RINGMAIL_LISTN", "RINGMAIL_LISTEN"]);
+    }
+    assert!(std::fs::read_dir(cli.path(".")).unwrap().next().is_none());
+    assert_eq!(cli.run_with(&["serve", "--help"], &[("RINGMAIL_LISTN", "127.0.0.1:0")]).code, 0);
+    assert_eq!(cli.run_with(&["openapi"], &[("RINGMAIL_LISTN", ""), ("RINGMAIL_SERVICE_PORT", "80")]).code, 0);
+}
+
+#[test]
 fn a_flag_overrides_its_variable_and_a_variable_overrides_the_default() {
     let cli = Cli::new();
     let in_use = TcpListener::bind("127.0.0.1:0").unwrap();

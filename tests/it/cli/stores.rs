@@ -106,7 +106,9 @@ fn a_verb_uses_the_store_of_the_running_server_if_two_stores_exist() {
     assert_eq!(cli.serve(&["serve"]).stop(), 0);
     let dev = cli.serve(&["dev"]);
 
-    assert_eq!(cli.run(&["key", "list", "--json"]).json()["data"][0]["name"], "Development");
+    let listed = cli.run(&["key", "list", "--json"]);
+    assert_eq!(listed.json()["data"][0]["name"], "Development");
+    assert!(listed.stderr.contains("Using the store in ./ringmail-dev"), "{listed:?}");
     assert_eq!(dev.stop(), 0);
 
     cli.run(&["key", "list"]).failed(2, &["--data-dir"]);
