@@ -15,8 +15,10 @@ use crate::delivery::QueueNotifier;
 use crate::dns::Resolver;
 use crate::domains::{self, Domains};
 use crate::emails::{EmailLimits, Emails, Idempotency};
+use crate::logs::{Logs, Recording, RequestLog};
 use crate::preferences::Links;
 use crate::store::{FILE_NAME, OpenError, OpenOptions, open_with_key};
+use crate::suppressions::Suppressions;
 use crate::webhooks::{DispatchNotifier, Webhooks};
 
 /// Error of [`DirectStore::open`].
@@ -62,6 +64,10 @@ impl DirectStore {
         let links = Links::new(context.keyring.clone(), config.link_settings(config.listen));
         let emails = Emails::new(context.clone(), QueueNotifier::default(), idempotency, tasks.clone(), links);
         let webhooks = Webhooks::new(context.clone(), DispatchNotifier::default(), config.webhooks.policy.clone());
+        let suppressions = Suppressions::new(context.clone());
+        // No request is logged here.
+        let log = RequestLog::new(context.clone(), Recording::Off, tasks.clone());
+        let logs = Logs::new(context.clone(), log);
         let services = AdminServices {
             context,
             kind,
@@ -70,6 +76,8 @@ impl DirectStore {
             emails: Arc::new(emails),
             email_limits: EmailLimits { attachment_bytes_max: config.attachment_bytes_max },
             domains,
+            suppressions: Arc::new(suppressions),
+            logs: Arc::new(logs),
             webhooks: Arc::new(webhooks),
         };
         Ok(Self { services, tasks })

@@ -5,10 +5,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::domains;
+use super::pages::page_after;
 use super::request::{AdminServices, VerbResult};
-use super::response::AdminError;
+use super::response::{AdminError, Rows};
 use crate::base::clock::to_iso;
 use crate::base::id::{EmailId, TeamId};
+use crate::base::printable::printable;
 use crate::emails::api::request::{Rules, SendEmailRequest};
 use crate::emails::{EmailDetails, EmailRow, LastEvent, RecipientRow, RecipientState, Sender};
 use crate::events::{ClickDetail, Detail, Event, OpenDetail};
@@ -26,6 +28,8 @@ const DETAIL_CHARS_MAX: usize = 500;
 pub enum EmailVerb {
     #[serde(rename = "send")]
     Send(TestEmail),
+    #[serde(rename = "email_list")]
+    List { after: Option<EmailId> },
     #[serde(rename = "email_show")]
     Show { id: EmailId },
 }
@@ -60,6 +64,18 @@ pub struct TestEmail {
 pub struct SentView {
     pub id: EmailId,
     pub from: String,
+}
+
+/// An email in a list.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ListedEmailView {
+    pub id: EmailId,
+    pub created_at: String,
+    pub from: String,
+    /// Recipients of every kind.
+    pub recipients: Vec<String>,
+    pub subject: String,
+    pub last_event: String,
 }
 
 /// An email with its timeline.
@@ -123,6 +139,19 @@ impl From<EmailDetails> for EmailView {
     }
 }
 
+impl From<(EmailId, EmailRow)> for ListedEmailView {
+    fn from((id, row): (EmailId, EmailRow)) -> Self {
+        Self {
+            id,
+            created_at: to_iso(row.created_ms),
+            from: row.from.to_string(),
+            recipients: row.recipients.iter().map(|recipient| recipient.mailbox.to_string()).collect(),
+            subject: row.subject,
+            last_event: row.last_event.as_str().to_owned(),
+        }
+    }
+}
+
 impl From<RecipientRow> for RecipientView {
     fn from(row: RecipientRow) -> Self {
         let RecipientRow { mailbox, state, last_event, .. } = row;
@@ -157,9 +186,8 @@ impl From<Event> for EventView {
             Detail::Open(OpenDetail { ip_address, user_agent, .. }) => Some(format!("{ip_address} {user_agent}")),
             Detail::Click(ClickDetail { link, .. }) => Some(link),
         };
-        // The text comes from another server and goes to a terminal: it must not contain control characters.
-        let printable = |c: char| if c.is_control() { ' ' } else { c };
-        let detail = detail.map(|text| text.chars().take(DETAIL_CHARS_MAX).map(printable).collect());
+        // The text comes from another server and goes to a terminal.
+        let detail = detail.map(|text| printable(&text, DETAIL_CHARS_MAX));
         Self { kind: kind.as_str().to_owned(), at: to_iso(at_ms), recipients, detail }
     }
 }
@@ -174,6 +202,9 @@ fn joined(reason: String, diagnostic: Vec<String>) -> String {
 pub(super) async fn execute(services: &AdminServices, team: TeamId, verb: EmailVerb) -> VerbResult {
     match verb {
         EmailVerb::Send(email) => send(services, team, email).await,
+        EmailVerb::List { after } => {
+            Ok(Rows::of(services.emails.list(team, page_after(after)).await?, ListedEmailView::from).into())
+        }
         EmailVerb::Show { id } => {
             let email = services.emails.find(team, id).await?;
             let email = email.ok_or_else(|| AdminError::not_found(format!("the team has no email {id}")))?;

@@ -6,7 +6,7 @@
 //!
 //! Reading order: `request.rs` (requests and their execution), `response.rs`, one file for each noun
 //! with its verbs, its responses and their execution (`teams.rs`, `keys.rs`, `users.rs`, `domains.rs`,
-//! `webhooks.rs`, `themes.rs`, `emails.rs`, `contacts.rs`), `pages.rs` (lookup in lists), `socket.rs` and
+//! `webhooks.rs`, `themes.rs`, `emails.rs`, `logs.rs`, `suppressions.rs`, `contacts.rs`), `pages.rs` (lookup in lists), `socket.rs` and
 //! `tail.rs` (the server side), `client.rs` and `direct.rs` (the side of the verb), `dev.rs` (preparation of a
 //! development instance).
 //!
@@ -19,8 +19,10 @@ pub mod contacts;
 pub mod domains;
 pub mod emails;
 pub mod keys;
+pub mod logs;
 pub mod request;
 pub mod response;
+pub mod suppressions;
 pub mod teams;
 pub mod themes;
 pub mod users;
@@ -48,5 +50,7 @@ const LINE_BYTES_MAX: usize = 1 << 20;
 /// Maximum length of a response. One exported contact with every property at its maximum length may
 /// use half of it.
 const RESPONSE_BYTES_MAX: usize = 16 << 20;
+/// Default number of rows of a list that can be long.
+pub(crate) const LISTED_DEFAULT: usize = 20;
 /// Maximum duration of a request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);

@@ -8,18 +8,22 @@ use super::contacts::ContactVerb;
 use super::domains::DomainVerb;
 use super::emails::EmailVerb;
 use super::keys::KeyVerb;
+use super::logs::LogVerb;
 use super::response::{AdminError, Response, ServerView};
+use super::suppressions::SuppressionVerb;
 use super::teams::TeamVerb;
 use super::themes::ThemeVerb;
 use super::users::UserVerb;
 use super::webhooks::WebhookVerb;
-use super::{contacts, domains, emails, keys, teams, themes, users, webhooks};
+use super::{contacts, domains, emails, keys, logs, suppressions, teams, themes, users, webhooks};
 use crate::api_keys::ApiKeys;
 use crate::context::Context;
 use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails};
 use crate::live::{EventStream, TypeFilter};
+use crate::logs::Logs;
 use crate::store::StoreKind;
+use crate::suppressions::Suppressions;
 use crate::webhooks::Webhooks;
 
 /// Use cases that requests call. `App` builds them for a server, and `direct.rs` for a verb that opens
@@ -34,6 +38,8 @@ pub struct AdminServices {
     pub emails: Arc<Emails>,
     pub email_limits: EmailLimits,
     pub domains: Arc<Domains>,
+    pub suppressions: Arc<Suppressions>,
+    pub logs: Arc<Logs>,
     pub webhooks: Arc<Webhooks>,
 }
 
@@ -88,6 +94,8 @@ admin_verbs! {
     Webhook(WebhookVerb),
     Theme(ThemeVerb),
     Email(EmailVerb),
+    Suppression(SuppressionVerb),
+    Log(LogVerb),
 }
 
 /// Result of one verb.
@@ -114,6 +122,8 @@ async fn execute_verb(services: &AdminServices, Request { team, verb }: Request)
         AdminVerb::Webhook(verb) => webhooks::execute(services, team.await?, verb).await,
         AdminVerb::Theme(verb) => themes::execute(services, team.await?, verb).await,
         AdminVerb::Email(verb) => emails::execute(services, team.await?, verb).await,
+        AdminVerb::Suppression(verb) => suppressions::execute(services, team.await?, verb).await,
+        AdminVerb::Log(verb) => logs::execute(services, team.await?, verb).await,
         AdminVerb::Contact(verb) => contacts::execute(services, team.await?, verb).await,
     }
 }

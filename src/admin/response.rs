@@ -3,8 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::domains::{CheckedDomain, RemovedView};
-use super::emails::{EmailView, SentView};
+use super::emails::{EmailView, ListedEmailView, SentView};
 use super::keys::KeyView;
+use super::logs::{LogDetailsView, LogView};
+use super::suppressions::{RemovedSuppressionView, SuppressionView};
 use super::teams::TeamView;
 use super::themes::ThemeView;
 use super::users::UserView;
@@ -73,6 +75,11 @@ responses! {
     Theme(ThemeView),
     Sent(SentView),
     Email(EmailView),
+    Emails(Rows<ListedEmailView>),
+    Suppressions(Rows<SuppressionView>),
+    RemovedSuppression(RemovedSuppressionView),
+    Log(LogDetailsView),
+    Logs(Rows<LogView>),
     Properties(Rows<Property>),
     Imported(Rows<ImportOutcome>),
     Exported(ExportPage),

@@ -154,6 +154,8 @@ impl App {
         let email_limits = EmailLimits { attachment_bytes_max: config.attachment_bytes_max };
         let body_limits = BodyLimits::new(config.body_bytes_max, OTHER_BODY_BYTES_MAX, config.body_budget_bytes);
         let openapi = router::openapi_document();
+        let logs = Arc::new(Logs::new(context.clone(), Arc::clone(&log)));
+        let suppressions = Arc::new(Suppressions::new(context.clone()));
         let services = Arc::new(HttpServices {
             api_keys: Arc::clone(&api_keys),
             body_limits: Arc::new(body_limits),
@@ -166,14 +168,14 @@ impl App {
             erasures: Arc::clone(&erasures),
             event_streams: Arc::clone(&live),
             ingest: Arc::new(Ingest::new(context.clone(), config.ingest_secret.clone())),
-            logs: Arc::new(Logs::new(context.clone(), Arc::clone(&log))),
+            logs: Arc::clone(&logs),
             openapi: Arc::new(OpenApiJson::new(&openapi)),
             preferences: Arc::new(Preferences::new(context.clone(), links.clone())),
             query_parameters: Arc::new(QueryParameters::of(&openapi)),
             rate_limiter: Arc::new(RateLimiter::new(config.rate_limit, context.clock.clone())),
             request_log: Arc::clone(&log),
             segments: Arc::clone(&segments),
-            suppressions: Arc::new(Suppressions::new(context.clone())),
+            suppressions: Arc::clone(&suppressions),
             topics: Arc::new(Topics::new(context.clone())),
             usage: Arc::new(Usage::new(context.clone(), config.dashboard_url(address))),
             webhooks: Arc::clone(&webhooks),
@@ -188,6 +190,8 @@ impl App {
             emails,
             email_limits,
             domains,
+            suppressions,
+            logs,
             webhooks: Arc::clone(&webhooks),
         };
         let retention = RetentionDays {

@@ -4,6 +4,7 @@
 //! - [`address`]: mailboxes, addresses and domain names;
 //! - [`id`] and [`id_or_email`]: typed ids, and a parameter that is an id or an email address;
 //! - [`one_line`]: validation of one-line names;
+//! - [`printable`]: text from other people in the output of a terminal;
 //! - [`patch`]: an update of an optional field: absent, null or a value;
 //! - [`clock`]: the current time;
 //! - [`random`]: random bytes and jitter;
@@ -19,6 +20,7 @@ pub mod id;
 pub mod id_or_email;
 pub(crate) mod one_line;
 pub mod patch;
+pub(crate) mod printable;
 pub mod random;
 pub mod signature;
 pub mod sync;

@@ -6,7 +6,8 @@
 //! Each failure becomes an exit code and a sentence (`failure.rs`).
 //!
 //! Verbs: `serve.rs`, `dev.rs`, `ready.rs`, `send.rs`, `tail.rs`, `import.rs`, `export.rs`, `openapi.rs`; nouns with
-//! verbs: `domain.rs`, `key.rs`, `team.rs`, `theme.rs`, `user.rs`, `webhook.rs`. `logging.rs` sets up the log.
+//! verbs: `domain.rs`, `email.rs`, `key.rs`, `log.rs`, `suppression.rs`, `team.rs`, `theme.rs`, `user.rs`,
+//! `webhook.rs`. `logging.rs` sets up the log of the program.
 //!
 //! Invariants:
 //! - Standard output has only data. Messages go to standard error.
@@ -17,10 +18,12 @@
 
 mod dev;
 mod domain;
+mod email;
 mod export;
 mod failure;
 mod import;
 mod key;
+mod log;
 mod logging;
 mod openapi;
 mod output;
@@ -32,6 +35,7 @@ mod serve;
 mod server;
 mod store_args;
 mod store_directory;
+mod suppression;
 mod tail;
 mod team;
 mod theme;
@@ -45,6 +49,8 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::admin::domains::DomainVerb;
 use crate::admin::keys::KeyVerb;
+use crate::admin::logs::LogVerb;
+use crate::admin::suppressions::SuppressionVerb;
 use crate::admin::teams::TeamVerb;
 use crate::admin::users::UserVerb;
 use crate::admin::webhooks::WebhookVerb;
@@ -89,6 +95,12 @@ enum Verb {
     Domain(TeamVerbArgs<DomainVerb>),
     /// Webhook endpoints.
     Webhook(TeamVerbArgs<WebhookVerb>),
+    /// Emails and their timelines.
+    Email(TeamVerbArgs<email::EmailCommand>),
+    /// Addresses that the team does not send to.
+    Suppression(TeamVerbArgs<SuppressionVerb>),
+    /// Requests to the API.
+    Log(TeamVerbArgs<LogVerb>),
     /// Import contacts.
     Import(TeamVerbArgs<import::ImportVerb>),
     /// Export contacts.
@@ -139,6 +151,9 @@ fn run(verb: Verb, output: Output) -> Result<(), Failure> {
         Verb::User(verb) => run_client(user::run(verb, output)),
         Verb::Domain(verb) => run_client(domain::run(verb, output)),
         Verb::Webhook(verb) => run_client(webhook::run(verb, output)),
+        Verb::Email(verb) => run_client(email::run(verb, output)),
+        Verb::Suppression(verb) => run_client(suppression::run(verb, output)),
+        Verb::Log(verb) => run_client(log::run(verb, output)),
         Verb::Import(verb) => run_client(import::run(verb, output)),
         Verb::Export(verb) => run_client(export::run(verb, output)),
         Verb::Theme(verb) => run_client(theme::run(verb, output)),

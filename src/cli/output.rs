@@ -5,6 +5,8 @@ use std::io::{self, Write as _};
 use serde::Serialize;
 
 use super::failure::Failure;
+use crate::admin::response::Rows;
+use crate::base::printable::printable;
 
 /// Format of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +27,24 @@ impl Output {
             Self::Text => print_line(&text(value)),
             Self::Json => print_json(value),
         }
+    }
+
+    /// Prints one page of rows as [`Output::print_rows`] does, and reports on standard error that more rows exist.
+    ///
+    /// # Errors
+    /// Fails if standard output cannot be written.
+    pub(super) fn print_page<T: Serialize>(
+        self,
+        page: &Rows<T>,
+        no_rows: &str,
+        heading: &[&str],
+        cells: impl Fn(&T) -> Vec<String>,
+    ) -> Result<(), Failure> {
+        self.print_rows(&page.data, no_rows, heading, cells)?;
+        if page.has_more {
+            eprintln!("There are more. These are the {} newest; --limit sets another number.", page.data.len());
+        }
+        Ok(())
     }
 
     /// Prints rows as `{"data": […]}`, or as a table with `heading`. If there are no rows, the text output
@@ -95,7 +115,8 @@ pub(super) fn put(text: &str) -> Result<bool, Failure> {
 /// Formats cells as columns, separated by two spaces. The last column is not padded.
 pub(super) fn table(heading: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let mut lines: Vec<Vec<String>> = vec![heading.iter().map(|cell| (*cell).to_owned()).collect()];
-    lines.extend(rows);
+    // Recipients and other servers write parts of some cells.
+    lines.extend(rows.map(|cells| cells.iter().map(|cell| printable(cell, usize::MAX)).collect()));
     let columns = heading.len();
     let width = |column: usize| {
         lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
@@ -119,5 +140,12 @@ mod tests {
         let table = table(&["NAME", "VALUE"], rows.into_iter());
 
         assert_eq!(table, "NAME       VALUE\na          bücher\nlong name  b");
+    }
+
+    #[test]
+    fn a_cell_cannot_control_the_terminal() {
+        let rows = [vec!["a\u{1b}[2Jb\nc".to_owned()]];
+
+        assert_eq!(table(&["NAME"], rows.into_iter()), "NAME\na [2Jb c");
     }
 }

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::email;
 use super::failure::Failure;
 use super::output::{Output, print_json, print_line};
 use super::store_args::TeamArgs;
 use crate::admin::AdminClient;
-use crate::admin::emails::{EmailVerb, EmailView, EventView, RecipientOutcome, SentView, TestEmail};
+use crate::admin::emails::{EmailVerb, EmailView, RecipientOutcome, SentView, TestEmail};
 use crate::base::clock::monotonic;
 use crate::base::id::EmailId;
 use crate::config;
@@ -66,7 +67,7 @@ async fn follow(client: &mut AdminClient, id: EmailId, wait: Duration, output: O
         let email: EmailView = client.request(EmailVerb::Show { id }).await?;
         if output == Output::Text {
             for event in email.events.iter().skip(printed) {
-                print_line(&line(event))?;
+                print_line(&email::line(event))?;
             }
             printed = email.events.len();
         }
@@ -76,15 +77,6 @@ async fn follow(client: &mut AdminClient, id: EmailId, wait: Duration, output: O
         }
         tokio::time::sleep(FOLLOW_PAUSE).await;
     }
-}
-
-fn line(event: &EventView) -> String {
-    let mut line = format!("{}  {:<22}  {}", event.at, event.kind, event.recipients.join(", "));
-    if let Some(detail) = &event.detail {
-        line.push_str("  ");
-        line.push_str(detail);
-    }
-    line
 }
 
 /// Returns a failure unless the email was delivered to each recipient. Without a wait, the outcome is

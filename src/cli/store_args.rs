@@ -131,14 +131,31 @@ impl TeamArgs {
     where
         Rows<T>: ResponseBody,
     {
+        Ok(self.list_up_to(usize::MAX, page).await?.data)
+    }
+
+    /// Returns up to `rows_max` rows of a list, as [`TeamArgs::list`] does.
+    ///
+    /// # Errors
+    /// As [`TeamArgs::request`].
+    pub(super) async fn list_up_to<T, V: Into<AdminVerb>>(
+        self,
+        rows_max: usize,
+        page: impl Fn(Option<&T>) -> V,
+    ) -> Result<Rows<T>, Failure>
+    where
+        Rows<T>: ResponseBody,
+    {
         let mut client = self.open().await?;
         let mut rows = Vec::new();
         let result = loop {
             match client.request::<Rows<T>>(page(rows.last())).await {
                 Ok(page) => {
                     rows.extend(page.data);
-                    if !page.has_more {
-                        break Ok(rows);
+                    if rows.len() >= rows_max || !page.has_more {
+                        let has_more = page.has_more || rows.len() > rows_max;
+                        rows.truncate(rows_max);
+                        break Ok(Rows { data: rows, has_more });
                     }
                 }
                 Err(error) => break Err(error.into()),

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::base::printable::printable;
+
 /// Characters of each part of a line, such as the list of addresses.
 const PART_CHARS_MAX: usize = 200;
 
@@ -26,21 +28,6 @@ fn addresses(data: &Value) -> String {
         _ => data["email"].as_str().unwrap_or_default().to_owned(),
     };
     if joined.is_empty() { "-".to_owned() } else { printable(&joined, PART_CHARS_MAX) }
-}
-
-fn printable(text: &str, chars_max: usize) -> String {
-    let mut shown: String = text.chars().take(chars_max).map(|c| if is_control(c) { ' ' } else { c }).collect();
-    if text.chars().nth(chars_max).is_some() {
-        shown.push('…');
-    }
-    shown
-}
-
-/// Returns whether a character is a control character, a line separator or a mark that changes the text
-/// direction (Unicode Standard Annex #9 §2).
-fn is_control(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}')
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::service::Logs;
-use super::store::{Bodies, LogRow};
+use super::store::{LogBodies, LogRow};
 use crate::api_keys::Caller;
 use crate::base::clock::to_iso;
 use crate::base::id::{LogId, resource};
@@ -124,7 +124,7 @@ impl From<(LogId, LogRow)> for LogSummary {
 }
 
 impl LogResponse {
-    fn of(id: LogId, row: LogRow, bodies: Bodies) -> Self {
+    fn of(id: LogId, row: LogRow, bodies: LogBodies) -> Self {
         let LogSummary { id, created_at, endpoint, method, response_status, user_agent, api_key_id, duration_ms } =
             (id, row).into();
         Self {

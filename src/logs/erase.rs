@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::store::{self, Bodies, LogRow};
+use super::store::{self, LogBodies, LogRow};
 use crate::base::address::AddressSet;
 use crate::base::id::{Id, LogId, TeamId};
 use crate::store::{Keyring, MatchPage, Order, Reads, STOP, StoreError, match_page, skip_corrupt};
@@ -50,8 +50,8 @@ fn row_mentions(row: &LogRow, addresses: &AddressSet) -> bool {
     texts.into_iter().flatten().any(|text| addresses.is_mentioned_in(text))
 }
 
-fn bodies_mention(bodies: &Bodies, addresses: &AddressSet) -> bool {
-    let Bodies { request, response } = bodies;
+fn bodies_mention(bodies: &LogBodies, addresses: &AddressSet) -> bool {
+    let LogBodies { request, response } = bodies;
     [request, response].into_iter().flatten().any(|json| json_mentions(json, addresses))
 }
 

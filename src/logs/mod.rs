@@ -39,4 +39,4 @@ pub use redact::{BodyCopy, redact};
 pub use retention::purge;
 pub use service::Logs;
 pub(crate) use store::delete;
-pub use store::{COPY_BYTES_MAX, LogRow};
+pub use store::{COPY_BYTES_MAX, LogBodies, LogRow};

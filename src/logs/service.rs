@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::recorder::RequestLog;
-use super::store::{self, Bodies, LogRow};
+use super::store::{self, LogBodies, LogRow};
 use crate::base::id::{LogId, TeamId};
 use crate::context::Context;
 use crate::store::page::{Page, PageError, PageQuery, page};
@@ -40,7 +40,7 @@ impl Logs {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub(super) async fn find(&self, team: TeamId, id: LogId) -> Result<Option<(LogRow, Bodies)>, StoreError> {
+    pub async fn find(&self, team: TeamId, id: LogId) -> Result<Option<(LogRow, LogBodies)>, StoreError> {
         self.log.flush().await;
         let keyring = self.context.keyring.clone();
         self.context

@@ -45,11 +45,11 @@ impl Row for LogRow {}
 
 /// The copies of the bodies of one request, each a JSON text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Bodies {
+pub struct LogBodies {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) request: Option<String>,
+    pub request: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) response: Option<String>,
+    pub response: Option<String>,
 }
 
 /// A request with its bodies, encoded and sealed.
@@ -68,7 +68,7 @@ impl PreparedLog {
         response: Option<String>,
     ) -> Self {
         let has_bodies = request.is_some() || response.is_some();
-        let bodies = has_bodies.then(|| Encoded::blob(seal(keyring, key.1, &Bodies { request, response })));
+        let bodies = has_bodies.then(|| Encoded::blob(seal(keyring, key.1, &LogBodies { request, response })));
         Self { key, row: Encoded::new(row), bodies }
     }
 
@@ -87,10 +87,10 @@ impl PreparedLog {
 }
 
 /// Opens the copies of the bodies of a request; empty if it has none.
-pub(super) fn bodies(tx: &impl Reads, keyring: &Keyring, team: TeamId, id: LogId) -> Result<Bodies, StoreError> {
+pub(super) fn bodies(tx: &impl Reads, keyring: &Keyring, team: TeamId, id: LogId) -> Result<LogBodies, StoreError> {
     match tx.get(&REQUEST_LOG_BODIES, &(team, id))? {
         Some(Blob(sealed)) => open(keyring, id, &sealed),
-        None => Ok(Bodies::default()),
+        None => Ok(LogBodies::default()),
     }
 }
 
@@ -104,12 +104,12 @@ pub(crate) fn delete(tx: &WriteTx<'_>, team: TeamId, id: LogId) -> Result<(), St
     Ok(())
 }
 
-fn seal(keyring: &Keyring, id: LogId, bodies: &Bodies) -> Vec<u8> {
+fn seal(keyring: &Keyring, id: LogId, bodies: &LogBodies) -> Vec<u8> {
     let plain = rmp_serde::to_vec_named(bodies).expect("texts are serializable");
     keyring.seal(&associated_data(id), &pack(&plain))
 }
 
-fn open(keyring: &Keyring, id: LogId, sealed: &[u8]) -> Result<Bodies, StoreError> {
+fn open(keyring: &Keyring, id: LogId, sealed: &[u8]) -> Result<LogBodies, StoreError> {
     let corrupt = || StoreError::Corrupt(format!("the bodies of request {id} cannot be decoded"));
     let packed = keyring.open_sealed(&associated_data(id), sealed)?;
     let plain = unpack(&packed).ok_or_else(corrupt)?;
@@ -159,9 +159,9 @@ mod tests {
         let id: LogId = context.id();
         let largest = |text: &str| Some(text.repeat(COPY_BYTES_MAX / text.len()));
         for bodies in [
-            Bodies { request: Some("{}".into()), response: None },
-            Bodies { request: None, response: Some(r#"{"id":"x"}"#.into()) },
-            Bodies { request: largest("ab"), response: largest(r#"{"a":1},"#) },
+            LogBodies { request: Some("{}".into()), response: None },
+            LogBodies { request: None, response: Some(r#"{"id":"x"}"#.into()) },
+            LogBodies { request: largest("ab"), response: largest(r#"{"a":1},"#) },
         ] {
             let sealed = seal(&context.keyring, id, &bodies);
 

@@ -3,6 +3,7 @@
 mod export;
 mod import;
 mod program;
+mod records;
 mod send;
 mod start;
 mod stores;
