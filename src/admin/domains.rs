@@ -39,6 +39,10 @@ pub enum DomainVerb {
     Show {
         /// Name or id of the domain.
         domain: String,
+        /// Print the records as lines of a zone file.
+        #[arg(long)]
+        #[serde(skip)]
+        zone: bool,
     },
     /// Check the DNS records of a domain and show the result. Fails unless the domain is verified.
     #[serde(rename = "domain_check")]
@@ -102,7 +106,7 @@ pub(super) async fn execute(services: &AdminServices, team: TeamId, verb: Domain
         DomainVerb::List { after } => {
             Ok(Rows::of(domains.list(team, page_after(after)).await?, DomainResponse::from).into())
         }
-        DomainVerb::Show { domain } => {
+        DomainVerb::Show { domain, zone: _ } => {
             let id = find(services, team, &domain).await?;
             show(services, team, id).await
         }

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
+use super::dns_records;
 use super::failure::Failure;
-use super::output::{Output, table};
+use super::output::{Output, print_line};
 use super::store_args::{TeamArgs, TeamVerbArgs};
 use crate::admin::AdminClient;
 use crate::admin::domains::{CheckedDomain, DomainVerb, RemovedView};
 use crate::base::clock::monotonic;
 use crate::domains::DomainStatus;
-use crate::domains::api::response::{DomainResponse, DomainWithRecordsResponse, RecordResponse};
+use crate::domains::api::response::DomainResponse;
 
 /// Pause between two requests for the result of a check.
 const CHECK_PAUSE: Duration = Duration::from_millis(200);
@@ -29,7 +30,11 @@ pub(super) async fn run(TeamVerbArgs { verb, team }: TeamVerbArgs<DomainVerb>, o
             Ok(())
         }
         DomainVerb::List { .. } => list(team, output).await,
-        DomainVerb::Show { .. } => output.print(&show(team, verb).await?, text),
+        DomainVerb::Show { zone: true, .. } if output == Output::Json => {
+            Err(Failure::usage("--zone prints a zone file, and --json prints JSON: choose one of them"))
+        }
+        DomainVerb::Show { zone: true, .. } => print_line(&dns_records::zone(&show(team, verb).await?.details)),
+        DomainVerb::Show { zone: false, .. } => output.print(&show(team, verb).await?, text),
         DomainVerb::Check { domain, wait } => check(team, domain, wait, output).await,
         DomainVerb::Remove { .. } => {
             let removed: RemovedView = team.request(verb).await?;
@@ -63,7 +68,7 @@ async fn list(team: TeamArgs, output: Output) -> Result<(), Failure> {
 
 async fn check(team: TeamArgs, domain: String, wait: Duration, output: Output) -> Result<(), Failure> {
     let mut client = team.open().await?;
-    let before: CheckedDomain = client.request(DomainVerb::Show { domain: domain.clone() }).await?;
+    let before: CheckedDomain = client.request(DomainVerb::Show { domain: domain.clone(), zone: false }).await?;
     let pending: CheckedDomain = client.request(DomainVerb::Check { domain: domain.clone(), wait }).await?;
     let is_running = client.is_running();
     // `ringmail dev` treats its domains as verified without a check.
@@ -105,7 +110,7 @@ async fn wait_for_check(
 ) -> Result<Option<CheckedDomain>, Failure> {
     let started = monotonic();
     loop {
-        let domain: CheckedDomain = client.request(DomainVerb::Show { domain: domain.to_owned() }).await?;
+        let domain: CheckedDomain = client.request(DomainVerb::Show { domain: domain.to_owned(), zone: false }).await?;
         if domain.checked_at != before.checked_at {
             return Ok(Some(domain));
         }
@@ -116,29 +121,6 @@ async fn wait_for_check(
     }
 }
 
-fn text(CheckedDomain { details, checked_at: _ }: &CheckedDomain) -> String {
-    let DomainWithRecordsResponse { domain, records, recommended_records } = details;
-    let DomainResponse { id, name, status, .. } = domain;
-    format!("{id}  {name}  {status}\n\n{}\n\nRecommended\n{}", table_of(records), table_of(recommended_records))
-}
-
-fn table_of(records: &[RecordResponse]) -> String {
-    let heading = ["RECORD", "TYPE", "NAME", "PRIORITY", "STATUS", "LIVE", "VALUE"];
-    let cells = |record: &RecordResponse| {
-        let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-        vec![
-            record.record.clone(),
-            record.dns_type.clone(),
-            record.name.clone(),
-            or_dash(record.priority.map(|priority| priority.to_string())),
-            record.status.clone(),
-            or_dash(record.live.clone()),
-            record.value.clone(),
-        ]
-    };
-    let mut text = table(&heading, records.iter().map(cells));
-    for detail in records.iter().filter_map(|record| record.detail.as_ref()) {
-        text.push_str(&format!("\n{detail}"));
-    }
-    text
+fn text(domain: &CheckedDomain) -> String {
+    dns_records::blocks(&domain.details)
 }

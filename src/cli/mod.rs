@@ -6,7 +6,7 @@
 //! Each failure becomes an exit code and a sentence (`failure.rs`).
 //!
 //! Verbs: `serve.rs`, `dev.rs`, `ready.rs`, `send.rs`, `tail.rs`, `import.rs`, `export.rs`, `openapi.rs`; nouns with
-//! verbs: `domain.rs`, `email.rs`, `key.rs`, `log.rs`, `suppression.rs`, `team.rs`, `theme.rs`, `user.rs`,
+//! verbs: `domain.rs` with its records in `dns_records.rs`, `email.rs`, `key.rs`, `log.rs`, `suppression.rs`, `team.rs`, `theme.rs`, `user.rs`,
 //! `webhook.rs`. `logging.rs` sets up the log of the program.
 //!
 //! Invariants:
@@ -17,6 +17,7 @@
 //! - No verb reads input from the terminal, except `import` from standard input.
 
 mod dev;
+mod dns_records;
 mod domain;
 mod email;
 mod export;

@@ -172,8 +172,21 @@ fn domains_show_their_records_and_can_be_set_verified_only_in_development() {
     assert_eq!((&added["name"], &added["status"]), (&"mail.example.org".into(), &"not_started".into()));
     assert_eq!(fields(&added["records"][0]), ["name", "priority", "record", "status", "ttl", "type", "value"]);
     assert_eq!(added["records"][0]["value"], "mx.example.net");
-    let table = cli.run(&["domain", "show", "mail.example.org"]);
-    assert!(table.success().contains("v=spf1 a:mx.example.net ~all"), "{table:?}");
+    let shown = cli.run(&["domain", "show", "mail.example.org"]);
+    let lines: Vec<&str> = shown.success().lines().collect();
+    for line in [
+        "Name      send.mail.example.org",
+        "Type      MX",
+        "Priority  10",
+        "Value     mx.example.net",
+        "Value     v=spf1 a:mx.example.net ~all",
+        "Record    DMARC, recommended: not_started",
+        "Name      _dmarc.mail.example.org",
+    ] {
+        assert!(lines.contains(&line), "no {line:?} in {shown:?}");
+    }
+    let key = format!("Value     {}", added["records"][2]["value"].as_str().unwrap());
+    assert!(lines.contains(&key.as_str()), "{shown:?}");
     cli.run(&["domain", "add", "mail.example.org"]).failed(4, &["already"]);
     cli.run(&["domain", "add", "nonsense"]).failed(2, &["nonsense"]);
     cli.run(&["domain", "show", "other.example"]).failed(3, &["other.example"]);
@@ -212,6 +225,30 @@ fn a_check_succeeds_only_for_a_verified_domain_and_always_shows_it() {
     assert!(stderr_of_check().contains("shop.example is not verified"));
     assert_eq!(server.stop(), 0);
     assert!(stderr_of_check().contains("no server is running"));
+}
+
+#[test]
+fn a_domain_is_verified_by_its_zone_file() {
+    let dns = NameServer::start();
+    let cli = Cli::new();
+    let _server = cli.serve(&["serve", "--resolver", &dns.address(), "--data-dir", "data"]);
+    cli.run(&["domain", "add", "shop.example", "--data-dir", "data"]).success();
+    let zone = || {
+        let output = cli.run(&["domain", "show", "shop.example", "--zone", "--data-dir", "data"]);
+        output.success().to_owned()
+    };
+    assert!(zone().contains("\n_dmarc.shop.example. IN TXT \"v=DMARC1; p=none;\""), "{}", zone());
+
+    dns.add(&format!("{}\n", zone()));
+
+    let checked = cli.run(&["domain", "check", "shop.example", "--json", "--data-dir", "data"]).json();
+    let of = |name: &str| checked[name].as_array().unwrap().clone();
+    for record in of("records").iter().chain(&of("recommended_records")) {
+        assert_eq!(record["status"], "verified", "{record:#}");
+    }
+    assert!(!zone().contains("_dmarc"), "a policy that exists must not be replaced: {}", zone());
+    let both = ["domain", "show", "shop.example", "--zone", "--json", "--data-dir", "data"];
+    cli.run(&both).failed(2, &["--zone", "--json"]);
 }
 
 #[test]
