@@ -1,4 +1,5 @@
 // Every subcommand of `resend webhooks` and `resend logs`.
+import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { Receiver, hasTypes } from '../node/receiver.mjs';
@@ -129,14 +130,24 @@ async function listening(suite) {
   });
 }
 
-/** Returns a port without a listener. The command does not accept port 0. */
+/**
+ * Returns a port without a listener. The command does not accept port 0. The system takes ports for connections from
+ * 32768 upward, and could take a port of that range before the command listens on it.
+ */
 async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  await once(server, 'close');
-  return port;
+  for (let attempt = 0; attempt < 20; attempt += 1) {
+    const port = randomInt(20_000, 32_768);
+    const server = createServer().listen(port);
+    try {
+      await once(server, 'listening');
+    } catch {
+      continue; // Another program listens on the port.
+    }
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
+  throw new Error('no free port was found');
 }
 
 export async function logs(suite) {
