@@ -12,7 +12,7 @@ from check import api, until
 
 TYPES = [
     f"email.{name}"
-    for name in ("scheduled", "sent", "delivered", "delivery_delayed", "bounced", "complained", "failed")
+    for name in "scheduled sent delivered delivery_delayed bounced complained opened clicked failed".split()
 ]
 
 urlpatterns = [path("anymail/", include("anymail.urls"))]

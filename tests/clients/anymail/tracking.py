@@ -50,6 +50,25 @@ def events(suite, receiver):
     suite.check("tracking", "the view accepted every request", lambda: assert_equal(set(receiver.statuses), {200}))
 
 
+def samples(suite, receiver, endpoint):
+    """Checks the types of events that the server emits only as samples, because it does not track mail yet."""
+
+    def sample(kind, expected):
+        sent = api("POST", f"/webhooks/{endpoint.id}/test", {"type": kind})
+        event = until(lambda: [event for event in receiver.events if event.event_id == f"msg_{sent['id']}"], bool)[0]
+        assert_equal(event.event_type, expected)
+        assert event.message_id and event.recipient and event.timestamp, vars(event)
+        return event
+
+    def clicked():
+        event = sample("email.clicked", EventType.CLICKED)
+        click = event.esp_event["data"]["click"]
+        assert_equal((event.click_url, event.user_agent), (click["link"], click["userAgent"]))
+
+    suite.check("tracking", "a sample of email.opened is opened", sample, "email.opened", EventType.OPENED)
+    suite.check("tracking", "a sample of email.clicked is clicked, with its link and its user agent", clicked)
+
+
 def signatures(suite, receiver, endpoint):
     def other_secret():
         settings.ANYMAIL["RESEND_SIGNING_SECRET"] = "whsec_" + "A" * 32
