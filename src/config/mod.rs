@@ -33,6 +33,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ipnet::IpNet;
+
 pub use dev::{DevSettings, DevSetup};
 pub use hostname::{Hostname, HostnameOrigin};
 pub use relay::{RelayCredentials, RelayPassword, RelayTls, RelayUrl, RelayUrlError};
@@ -46,7 +48,6 @@ pub use webhooks::WebhookConfig;
 
 use crate::base::address::Mailbox;
 use crate::base::signature::WebhookSecret;
-use crate::dns::Cidr;
 use crate::domains::{DomainSettings, RelayRecords};
 use crate::logs::Recording;
 use crate::preferences::{LinkAudience, LinkSettings};
@@ -125,7 +126,7 @@ pub struct Config {
     /// Port of MX hosts in direct delivery.
     pub smtp_port: u16,
     /// Private addresses that direct delivery may connect to.
-    pub allowed_addresses: Vec<Cidr>,
+    pub allowed_addresses: Vec<IpNet>,
     /// Delay after each failed attempt; the last one repeats.
     pub retry_delays: Vec<Duration>,
     /// Retry period of an email.

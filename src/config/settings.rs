@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, ValueEnum, value_parser};
+use ipnet::IpNet;
 
 use super::notices::NoticeSettings;
 use super::relay::RelayText;
@@ -14,7 +15,6 @@ use super::values::{self, SecretText};
 use super::webhooks::WebhookSettings;
 use super::{Config, ConfigError, DeliveryConfig, Hostname, Purpose, QueueConfig};
 use crate::base::address::DomainName;
-use crate::dns::Cidr;
 use crate::domains::RelayRecords;
 use crate::logs::Recording;
 use crate::store::StoreKind;
@@ -194,7 +194,7 @@ pub struct Settings {
     /// Range of private addresses that direct delivery may connect to; may be repeated.
     #[arg(long, env = "RINGMAIL_ALLOW_ADDRESS", value_name = "CIDR", value_delimiter = ',',
           value_parser = values::cidr, help_heading = "Delivering")]
-    allow_address: Vec<Cidr>,
+    allow_address: Vec<IpNet>,
 
     /// Delays between attempts, each 100ms to 5d; the last one repeats.
     #[arg(long, env = "RINGMAIL_RETRY_DELAYS", value_name = "DURATION", value_delimiter = ',',

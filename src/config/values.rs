@@ -5,9 +5,10 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
+use ipnet::IpNet;
+
 use crate::base::address::{DomainName, Mailbox};
 use crate::base::signature::WebhookSecret;
-use crate::dns::Cidr;
 use crate::domains::RelayRecords;
 
 /// DNS port (RFC 1035 §4.2).
@@ -123,9 +124,12 @@ pub(super) fn dns_server(text: &str) -> Result<SocketAddr, String> {
     }
 }
 
-/// Parses an address range.
-pub(super) fn cidr(text: &str) -> Result<Cidr, String> {
-    text.parse().map_err(|_| format!("`{text}` is not an address range; use a form such as 10.0.0.0/8 or fd00::/8"))
+/// Parses an address range, or one address.
+pub(super) fn cidr(text: &str) -> Result<IpNet, String> {
+    let trimmed = text.trim();
+    let range = IpNet::from_str(trimmed).map(|range| range.trunc());
+    let range = range.or_else(|_| IpAddr::from_str(trimmed).map(IpNet::from));
+    range.map_err(|_| format!("`{text}` is not an address range; use a form such as 10.0.0.0/8 or fd00::/8"))
 }
 
 /// Parses a host name of at least two labels.
@@ -213,5 +217,31 @@ pub(super) fn region(text: &str) -> Result<String, String> {
         Ok(text.to_owned())
     } else {
         Err(format!("`{text}` is not a region; use lower-case letters, digits and hyphens, such as us-east-1"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn address_ranges_are_masked_and_one_address_is_a_range() {
+        for (text, expected) in [
+            ("10.1.2.3/8", Some("10.0.0.0/8")),
+            ("127.0.0.1", Some("127.0.0.1/32")),
+            ("0.0.0.0/0", Some("0.0.0.0/0")),
+            ("fd00::1/8", Some("fd00::/8")),
+            ("::1", Some("::1/128")),
+            (" ::/0 ", Some("::/0")),
+            ("10.0.0.0/33", None),
+            ("::/129", None),
+            ("10.0.0.0/", None),
+            ("10.0.0.0/+8", None),
+            ("10.0.0/8", None),
+            ("localhost", None),
+            ("", None),
+        ] {
+            assert_eq!(cidr(text).ok().map(|range| range.to_string()).as_deref(), expected, "{text:?}");
+        }
     }
 }

@@ -1,15 +1,16 @@
 //! Settings of webhooks.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
 use clap::builder::BoolishValueParser;
 use clap::{Args, value_parser};
+use ipnet::{IpNet, Ipv4Net};
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 
 use super::{ConfigError, Purpose, values};
-use crate::dns::{Cidr, Guard};
+use crate::dns::Guard;
 use crate::http_client::UrlPolicy;
 use crate::webhooks::DispatchSettings;
 
@@ -30,7 +31,7 @@ pub(super) struct WebhookSettings {
     /// Range of private addresses that webhooks may be posted to; may be repeated.
     #[arg(long, env = "RINGMAIL_WEBHOOK_ALLOW_ADDRESS", value_name = "CIDR", value_delimiter = ',',
           value_parser = values::cidr, help_heading = "Webhooks")]
-    webhook_allow_address: Vec<Cidr>,
+    webhook_allow_address: Vec<IpNet>,
 
     /// File with additional trusted certificates in PEM, for endpoints with certificates of a private
     /// authority [default: none].
@@ -51,8 +52,8 @@ impl WebhookSettings {
         let mut allowed = webhook_allow_address;
         let is_development = matches!(purpose, Purpose::Dev(_));
         if is_development {
-            allowed.push(Cidr::v4(Ipv4Addr::new(127, 0, 0, 0), 8));
-            allowed.push(Cidr::v6(Ipv6Addr::LOCALHOST, 128));
+            allowed.push(IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(127, 0, 0, 0), 8)));
+            allowed.push(IpNet::from(IpAddr::V6(Ipv6Addr::LOCALHOST)));
         }
         let policy = UrlPolicy {
             guard: Guard::allowing(allowed),

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::cidr::Cidr;
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 /// Reason why an address is not dialled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -69,13 +69,13 @@ impl std::error::Error for BlockedAddress {}
 /// Address guard. The default permits only global unicast addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Guard {
-    allowed: Vec<Cidr>,
+    allowed: Vec<IpNet>,
 }
 
 impl Guard {
     /// Returns a guard that also permits `allowed`, such as an operator's private relay or the loopback of a test. An
     /// allowed IPv4 range does not permit IPv6 addresses that contain its addresses.
-    pub fn allowing(allowed: Vec<Cidr>) -> Self {
+    pub fn allowing(allowed: Vec<IpNet>) -> Self {
         Self { allowed }
     }
 
@@ -86,7 +86,7 @@ impl Guard {
     /// Returns the reason if the address is not permitted.
     pub fn check(&self, ip: IpAddr) -> Result<(), BlockedAddress> {
         match blocked(ip) {
-            Some(reason) if !self.allowed.iter().any(|range| range.contains(ip)) => Err(reason),
+            Some(reason) if !self.allowed.iter().any(|range| range.contains(&ip)) => Err(reason),
             _ => Ok(()),
         }
     }
@@ -99,7 +99,7 @@ impl Guard {
 
 /// Returns why `ip` is not a global unicast address; `None` if it is one.
 fn blocked(ip: IpAddr) -> Option<BlockedAddress> {
-    let reason = BLOCKED_RANGES.iter().find(|(range, _)| range.contains(ip)).map(|(_, reason)| *reason);
+    let reason = BLOCKED_RANGES.iter().find(|(range, _)| range.contains(&ip)).map(|(_, reason)| *reason);
     match ip {
         IpAddr::V4(_) => reason,
         // RFC 4291 §2.4: only 2000::/3 is assigned for global unicast. Other ranges have no meaning yet.
@@ -107,16 +107,20 @@ fn blocked(ip: IpAddr) -> Option<BlockedAddress> {
     }
 }
 
-const fn v4(a: u8, b: u8, c: u8, d: u8, prefix_bits: u8) -> Cidr {
-    Cidr::v4(Ipv4Addr::new(a, b, c, d), prefix_bits)
+const fn net_v6(network: Ipv6Addr, prefix_bits: u8) -> IpNet {
+    IpNet::V6(Ipv6Net::new_assert(network, prefix_bits))
 }
 
-const fn v6(head: [u16; 3], prefix_bits: u8) -> Cidr {
-    Cidr::v6(Ipv6Addr::new(head[0], head[1], head[2], 0, 0, 0, 0, 0), prefix_bits)
+const fn v4(a: u8, b: u8, c: u8, d: u8, prefix_bits: u8) -> IpNet {
+    IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), prefix_bits))
+}
+
+const fn v6(head: [u16; 3], prefix_bits: u8) -> IpNet {
+    net_v6(Ipv6Addr::new(head[0], head[1], head[2], 0, 0, 0, 0, 0), prefix_bits)
 }
 
 /// Ranges of the IANA special-purpose registries (RFC 6890). Of two ranges that overlap, the narrower one is first.
-const BLOCKED_RANGES: &[(Cidr, BlockedAddress)] = &[
+const BLOCKED_RANGES: &[(IpNet, BlockedAddress)] = &[
     (v4(0, 0, 0, 0, 8), BlockedAddress::Unspecified),
     (v4(10, 0, 0, 0, 8), BlockedAddress::Private),
     (v4(100, 64, 0, 0, 10), BlockedAddress::CarrierNat),
@@ -135,11 +139,11 @@ const BLOCKED_RANGES: &[(Cidr, BlockedAddress)] = &[
     (v4(203, 0, 113, 0, 24), BlockedAddress::Documentation),
     (v4(224, 0, 0, 0, 4), BlockedAddress::Multicast),
     (v4(240, 0, 0, 0, 4), BlockedAddress::Reserved), // includes broadcast
-    (Cidr::v6(Ipv6Addr::UNSPECIFIED, 128), BlockedAddress::Unspecified),
-    (Cidr::v6(Ipv6Addr::LOCALHOST, 128), BlockedAddress::Loopback),
+    (net_v6(Ipv6Addr::UNSPECIFIED, 128), BlockedAddress::Unspecified),
+    (net_v6(Ipv6Addr::LOCALHOST, 128), BlockedAddress::Loopback),
     (v6([0, 0, 0], 96), BlockedAddress::EmbedsIpv4), // compatible
-    (Cidr::v6(Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0), 96), BlockedAddress::EmbedsIpv4), // mapped
-    (Cidr::v6(Ipv6Addr::new(0, 0, 0, 0, 0xffff, 0, 0, 0), 96), BlockedAddress::EmbedsIpv4), // translated, RFC 2765
+    (net_v6(Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0), 96), BlockedAddress::EmbedsIpv4), // mapped
+    (net_v6(Ipv6Addr::new(0, 0, 0, 0, 0xffff, 0, 0, 0), 96), BlockedAddress::EmbedsIpv4), // translated, RFC 2765
     (v6([0x64, 0xff9b, 0], 96), BlockedAddress::EmbedsIpv4), // NAT64, RFC 6052
     (v6([0x64, 0xff9b, 1], 48), BlockedAddress::EmbedsIpv4), // NAT64, RFC 8215
     (v6([0x2001, 0, 0], 32), BlockedAddress::EmbedsIpv4), // Teredo

@@ -10,8 +10,7 @@
 //!
 //! Files, in reading order:
 //! - `host.rs`: normalization of host names;
-//! - `cidr.rs` and `guard.rs`: address ranges, and the guard that decides which addresses may be dialled. Webhook
-//!   requests use the same guard;
+//! - `guard.rs`: the guard that decides which addresses may be dialled. Webhook requests use the same guard;
 //! - `site.rs`: the receiving site of an MX set;
 //! - `mx.rs` and `select.rs`: the pure routing rules; `route.rs`: the lookup of a route;
 //! - `error.rs`: lookup errors; `failures.rs`: the cache of failed lookups; `upstream.rs`: one DNS server and the
@@ -28,7 +27,6 @@
 //! Not in this module: DNSSEC validation, connections, and the second lookup before email to a domain that no longer
 //! exists bounces. The delivery schedule requests that lookup with [`Freshness::Fresh`].
 
-mod cidr;
 mod dmarc;
 mod error;
 mod failures;
@@ -47,7 +45,6 @@ mod upstream;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use cidr::{Cidr, CidrError};
 pub use dmarc::{Dmarc, compare_dmarc};
 pub use error::{DnsError, LookupError};
 pub use guard::{BlockedAddress, Guard};
