@@ -5,6 +5,7 @@
 //! - [`id`] and [`id_or_email`]: typed ids, and a parameter that is an id or an email address;
 //! - [`one_line`]: validation of one-line names;
 //! - [`printable`]: text from other people in the output of a terminal;
+//! - [`media_type`]: media types of files by their extension;
 //! - [`patch`]: an update of an optional field: absent, null or a value;
 //! - [`clock`]: the current time;
 //! - [`random`]: random bytes and jitter;
@@ -18,6 +19,7 @@ pub mod blocking;
 pub mod clock;
 pub mod id;
 pub mod id_or_email;
+pub mod media_type;
 pub(crate) mod one_line;
 pub mod patch;
 pub(crate) mod printable;

@@ -14,6 +14,8 @@ use salvo::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, 
 use salvo::http::{HeaderValue, StatusCode};
 use salvo::{Request, Response, handler};
 
+use crate::base::media_type;
+
 /// Files of the dashboard, embedded in the binary.
 #[derive(RustEmbed)]
 #[folder = "assets/dashboard/"]
@@ -38,19 +40,15 @@ pub(crate) async fn serve_file(req: &mut Request, res: &mut Response) {
         return;
     };
     let headers = res.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type(path)));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_str(&content_type(path)).expect("a media type is ASCII"));
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
     res.body(file.data.into_owned());
 }
 
-fn media_type(path: &str) -> &'static str {
-    match path.rsplit_once('.').map(|(_, extension)| extension) {
-        Some("html") => "text/html; charset=utf-8",
-        Some("css") => "text/css; charset=utf-8",
-        Some("js") => "text/javascript; charset=utf-8",
-        Some("svg") => "image/svg+xml",
-        _ => "application/octet-stream",
-    }
+/// Returns the `Content-Type` of an embedded file. Its text is UTF-8.
+fn content_type(path: &str) -> String {
+    let media_type = media_type::of_filename(path).unwrap_or(media_type::OCTET_STREAM);
+    if media_type.starts_with("text/") { format!("{media_type}; charset=utf-8") } else { media_type.to_owned() }
 }

@@ -63,7 +63,7 @@ pub(super) fn compose(
         .iter()
         .map(|(info, bytes)| MimeAttachment {
             filename: Some(&info.filename),
-            content_type: Some(&info.content_type),
+            content_type: &info.content_type,
             content: bytes,
         })
         .collect();

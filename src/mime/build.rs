@@ -129,7 +129,7 @@ fn write_attachment(out: &mut Vec<u8>, attachment: &MimeAttachment<'_>) -> Resul
     if let Some(filename) = filename {
         refuse_controls(filename, Field::Filename)?;
     }
-    let media_type = media_type::of_attachment(attachment);
+    let media_type = media_type::of_attachment(attachment.content_type);
 
     let mut folder = Folder::start(out, "Content-Type");
     folder.word(media_type.essence.as_bytes());

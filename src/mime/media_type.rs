@@ -1,56 +1,12 @@
-//! Content types of attachments: the declared type if it is valid, else one derived from the filename.
+//! Validation of the content types of attachments.
 
 use super::header::is_token;
-use super::message::MimeAttachment;
-
-const OCTET_STREAM: &str = "application/octet-stream";
+use crate::base::media_type::OCTET_STREAM;
 
 /// Longest name of a type or a subtype (RFC 6838 §4.2).
 const NAME_BYTES_MAX: usize = 127;
 const PARAMETERS_MAX: usize = 8;
 const PARAMETER_BYTES_MAX: usize = 200;
-
-/// Content types by file extension, for attachments without a declared type. Mail clients select the program for a
-/// file by its name, so a short list is sufficient.
-const BY_EXTENSION: [(&str, &str); 37] = [
-    ("avi", "video/x-msvideo"),
-    ("bmp", "image/bmp"),
-    ("css", "text/css"),
-    ("csv", "text/csv"),
-    ("doc", "application/msword"),
-    ("docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
-    ("epub", "application/epub+zip"),
-    ("gif", "image/gif"),
-    ("gz", "application/gzip"),
-    ("heic", "image/heic"),
-    ("htm", "text/html"),
-    ("html", "text/html"),
-    ("ics", "text/calendar"),
-    ("jpeg", "image/jpeg"),
-    ("jpg", "image/jpeg"),
-    ("json", "application/json"),
-    ("md", "text/markdown"),
-    ("mov", "video/quicktime"),
-    ("mp3", "audio/mpeg"),
-    ("mp4", "video/mp4"),
-    ("odt", "application/vnd.oasis.opendocument.text"),
-    ("pdf", "application/pdf"),
-    ("png", "image/png"),
-    ("ppt", "application/vnd.ms-powerpoint"),
-    ("pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation"),
-    ("rtf", "application/rtf"),
-    ("svg", "image/svg+xml"),
-    ("tiff", "image/tiff"),
-    ("txt", "text/plain"),
-    ("vcf", "text/vcard"),
-    ("wav", "audio/wav"),
-    ("webp", "image/webp"),
-    ("xls", "application/vnd.ms-excel"),
-    ("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
-    ("xml", "application/xml"),
-    ("yaml", "application/yaml"),
-    ("zip", "application/zip"),
-];
 
 /// A valid content type: its names and attributes are tokens, its values printable ASCII.
 #[derive(Debug, PartialEq, Eq)]
@@ -59,24 +15,9 @@ pub(super) struct MediaType<'a> {
     pub(super) parameters: Vec<(&'a str, String)>,
 }
 
-/// Returns the content type for an attachment.
-pub(super) fn of_attachment<'a>(attachment: &MimeAttachment<'a>) -> MediaType<'a> {
-    match attachment.content_type {
-        Some(declared) => parse(declared).unwrap_or_else(|| plain(OCTET_STREAM)),
-        None => plain(by_extension(attachment.filename.unwrap_or_default())),
-    }
-}
-
-fn plain(essence: &str) -> MediaType<'_> {
-    MediaType { essence, parameters: Vec::new() }
-}
-
-fn by_extension(filename: &str) -> &'static str {
-    let extension = filename.rsplit_once('.').map_or("", |(_, extension)| extension);
-    BY_EXTENSION
-        .iter()
-        .find(|(known, _)| known.eq_ignore_ascii_case(extension))
-        .map_or(OCTET_STREAM, |(_, essence)| essence)
+/// Returns the content type of an attachment: `declared` if it is valid, else `application/octet-stream`.
+pub(super) fn of_attachment(declared: &str) -> MediaType<'_> {
+    parse(declared).unwrap_or_else(|| MediaType { essence: OCTET_STREAM, parameters: Vec::new() })
 }
 
 /// Parses a content type. `None` if it is not `type/subtype`, or if it is composite: RFC 2046 §5 forbids base64 for
@@ -139,9 +80,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn of(filename: Option<&str>, content_type: Option<&str>) -> String {
-        let attachment = MimeAttachment { filename, content_type, content: b"" };
-        let media_type = of_attachment(&attachment);
+    fn of(declared: &str) -> String {
+        let media_type = of_attachment(declared);
         let parameters: String =
             media_type.parameters.iter().map(|(attribute, value)| format!(";{attribute}={value}")).collect();
         format!("{}{parameters}", media_type.essence)
@@ -167,28 +107,14 @@ mod tests {
             ("multipart/mixed; boundary=b", OCTET_STREAM),
             ("message/rfc822", OCTET_STREAM),
         ] {
-            assert_eq!(of(Some("x.csv"), Some(declared)), expected, "{declared:?}");
-        }
-    }
-
-    #[test]
-    fn an_absent_type_is_derived_from_the_filename() {
-        for (filename, expected) in [
-            (Some("invoice.PDF"), "application/pdf"),
-            (Some("archive.tar.gz"), "application/gzip"),
-            (Some("noextension"), OCTET_STREAM),
-            (Some("odd."), OCTET_STREAM),
-            (Some("mail.eml"), OCTET_STREAM),
-            (None, OCTET_STREAM),
-        ] {
-            assert_eq!(of(filename, None), expected, "{filename:?}");
+            assert_eq!(of(declared), expected, "{declared:?}");
         }
     }
 
     proptest! {
         #[test]
         fn any_declared_type_gives_a_printable_content_type(declared in any::<String>()) {
-            let written = of(None, Some(&declared));
+            let written = of(&declared);
             prop_assert!(written.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' '));
         }
     }

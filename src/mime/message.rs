@@ -15,8 +15,8 @@ pub struct MimeMailbox<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MimeAttachment<'a> {
     pub filename: Option<&'a str>,
-    /// Content type that the sender declares. Derived from the filename if absent.
-    pub content_type: Option<&'a str>,
+    /// Content type that the sender declares. An invalid one becomes `application/octet-stream`.
+    pub content_type: &'a str,
     /// Decoded bytes.
     pub content: &'a [u8],
 }

@@ -1,4 +1,4 @@
-//! Media types: their grammar, and a small table of file name extensions.
+//! Grammar of the content type of an attachment.
 
 const CONTENT_TYPE_BYTES_MAX: usize = 255;
 
@@ -55,69 +55,4 @@ fn split_parameter(text: &str) -> Option<(&str, &str)> {
 /// Returns whether a text is a token (RFC 2045 §5.1).
 fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic() && !b"()<>@,;:\\\"/[]?=".contains(&b))
-}
-
-pub(super) const UNKNOWN_TYPE: &str = "application/octet-stream";
-
-/// File name extensions and their media types. If a type has several extensions, the first is used for a
-/// file without a name.
-const TYPES: [(&str, &str); 48] = [
-    ("pdf", "application/pdf"),
-    ("txt", "text/plain"),
-    ("csv", "text/csv"),
-    ("html", "text/html"),
-    ("htm", "text/html"),
-    ("css", "text/css"),
-    ("md", "text/markdown"),
-    ("ics", "text/calendar"),
-    ("vcf", "text/vcard"),
-    ("xml", "application/xml"),
-    ("json", "application/json"),
-    ("js", "text/javascript"),
-    ("yaml", "application/yaml"),
-    ("yml", "application/yaml"),
-    ("rtf", "application/rtf"),
-    ("png", "image/png"),
-    ("jpg", "image/jpeg"),
-    ("jpeg", "image/jpeg"),
-    ("gif", "image/gif"),
-    ("webp", "image/webp"),
-    ("avif", "image/avif"),
-    ("svg", "image/svg+xml"),
-    ("bmp", "image/bmp"),
-    ("tiff", "image/tiff"),
-    ("tif", "image/tiff"),
-    ("ico", "image/vnd.microsoft.icon"),
-    ("heic", "image/heic"),
-    ("mp3", "audio/mpeg"),
-    ("wav", "audio/wav"),
-    ("ogg", "audio/ogg"),
-    ("m4a", "audio/mp4"),
-    ("mp4", "video/mp4"),
-    ("mov", "video/quicktime"),
-    ("webm", "video/webm"),
-    ("zip", "application/zip"),
-    ("gz", "application/gzip"),
-    ("tar", "application/x-tar"),
-    ("7z", "application/x-7z-compressed"),
-    ("doc", "application/msword"),
-    ("docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
-    ("xls", "application/vnd.ms-excel"),
-    ("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
-    ("ppt", "application/vnd.ms-powerpoint"),
-    ("pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation"),
-    ("odt", "application/vnd.oasis.opendocument.text"),
-    ("ods", "application/vnd.oasis.opendocument.spreadsheet"),
-    ("epub", "application/epub+zip"),
-    ("wasm", "application/wasm"),
-];
-
-pub(super) fn type_of_name(filename: &str) -> Option<&'static str> {
-    let (_, ending) = filename.rsplit_once('.')?;
-    TYPES.iter().find(|(extension, _)| extension.eq_ignore_ascii_case(ending)).map(|&(_, content_type)| content_type)
-}
-
-pub(super) fn extension_of_type(content_type: &str) -> Option<&'static str> {
-    let essence = content_type.split(';').next().unwrap_or_default();
-    TYPES.iter().find(|(_, content_type)| *content_type == essence).map(|&(extension, _)| extension)
 }

@@ -11,9 +11,10 @@ use salvo::oapi::ToSchema;
 use serde::{Deserialize, Deserializer, de};
 
 use super::excerpt::excerpt;
+use crate::base::media_type;
 use crate::http::IgnoredJson;
 pub use content::AttachmentContent;
-use content_type::{UNKNOWN_TYPE, canonical_type, extension_of_type, type_of_name};
+use content_type::canonical_type;
 
 mod content;
 mod content_type;
@@ -116,10 +117,12 @@ pub fn parse(requests: Vec<AttachmentRequest>, bytes_max: u64) -> Result<Vec<Att
 
         let filename = filename.as_deref().map(base_name).transpose().map_err(refuse)?.flatten();
         let content_type = match content_type.as_deref().map(str::trim) {
-            None | Some("") => filename.as_deref().and_then(type_of_name).unwrap_or(UNKNOWN_TYPE).to_owned(),
+            None | Some("") => {
+                filename.as_deref().and_then(media_type::of_filename).unwrap_or(media_type::OCTET_STREAM).to_owned()
+            }
             Some(given) => canonical_type(given).ok_or_else(|| refuse(EntryFault::ContentType(excerpt(given))))?,
         };
-        let filename = filename.unwrap_or_else(|| match extension_of_type(&content_type) {
+        let filename = filename.unwrap_or_else(|| match media_type::extension(&content_type) {
             Some(extension) => format!("attachment-{}.{extension}", index + 1),
             None => format!("attachment-{}", index + 1),
         });

@@ -65,7 +65,7 @@ fn attachments_and_alternatives_are_parts_of_one_multipart_mixed() {
     let message = Message {
         text: Some("Hi"),
         html: Some("<p>Hi</p>"),
-        attachments: &[MimeAttachment { filename: Some("a.csv"), content_type: None, content: b"a,b\n" }],
+        attachments: &[MimeAttachment { filename: Some("a.csv"), content_type: "text/csv", content: b"a,b\n" }],
         ..BASE
     };
     let raw = composed(&message);
@@ -153,7 +153,7 @@ fn control_characters_are_refused_in_every_field() {
         MimeMailbox { name: Some(name), address }
     }
     fn file(filename: &str) -> MimeAttachment<'_> {
-        MimeAttachment { filename: Some(filename), content_type: None, content: b"" }
+        MimeAttachment { filename: Some(filename), content_type: "text/plain", content: b"" }
     }
     for bad in ["x\r\nBcc: a@b.co", "x\nBcc: a@b.co", "x\rBcc: a@b.co", "x\0", "x\u{1}"] {
         let address = format!("{bad}@example.com");
@@ -225,7 +225,7 @@ proptest! {
             html: html.as_deref(),
             attachments: &[MimeAttachment {
                 filename: Some(&filename),
-                content_type: Some(&content_type),
+                content_type: &content_type,
                 content: &content,
             }],
             ..BASE

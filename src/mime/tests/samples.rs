@@ -12,7 +12,7 @@ pub(super) struct Sample {
     pub(super) headers: Vec<(&'static str, String)>,
     pub(super) text: Option<String>,
     pub(super) html: Option<String>,
-    pub(super) attachments: Vec<(Option<String>, Option<&'static str>, Vec<u8>)>,
+    pub(super) attachments: Vec<(Option<String>, &'static str, Vec<u8>)>,
 }
 
 /// Domain that sends and signs the samples.
@@ -49,7 +49,7 @@ impl Sample {
             .iter()
             .map(|(filename, content_type, content)| MimeAttachment {
                 filename: filename.as_deref(),
-                content_type: *content_type,
+                content_type,
                 content,
             })
             .collect();
@@ -77,10 +77,10 @@ pub(super) fn samples() -> Vec<Sample> {
         Sample::new("html-alone").html("<p>Hello</p><p><a href=\"https://example.com/\">Go</a></p>"),
         Sample {
             attachments: vec![
-                (Some("bytes.bin".to_owned()), None, bytes),
-                (Some("Bericht für März – 報告.pdf".to_owned()), Some("application/pdf"), b"%PDF".to_vec()),
-                (Some("empty.txt".to_owned()), None, Vec::new()),
-                (None, Some("text/calendar; method=REQUEST"), b"BEGIN:VCALENDAR\r\n".to_vec()),
+                (Some("bytes.bin".to_owned()), "application/octet-stream", bytes),
+                (Some("Bericht für März – 報告.pdf".to_owned()), "application/pdf", b"%PDF".to_vec()),
+                (Some("empty.txt".to_owned()), "text/plain", Vec::new()),
+                (None, "text/calendar; method=REQUEST", b"BEGIN:VCALENDAR\r\n".to_vec()),
             ],
             ..Sample::new("attachments").text("See below").html("<p>See below</p>")
         },
