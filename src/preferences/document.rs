@@ -3,13 +3,11 @@
 //! The style sheet, with the colours of the team, is inline. The security policy allows it by its hash. The
 //! page needs no other file, so that it works under any path of a proxy.
 
-use std::fmt::Write as _;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest as _, Sha256};
 
-use super::links::escape_html;
 use super::strings::Strings;
 use super::theme::Theme;
 
@@ -36,40 +34,46 @@ pub(super) fn failure(strings: &'static Strings) -> HtmlPage {
 }
 
 fn plain(strings: &'static Strings, title: &str, sentences: &[&str]) -> HtmlPage {
-    let mut main = format!("<h1>{}</h1>\n", escape_html(title));
-    for sentence in sentences {
-        let _ = writeln!(main, "<p>{}</p>", escape_html(sentence));
-    }
+    let main = html! {
+        h1 { (title) }
+        @for sentence in sentences {
+            p { (sentence) }
+        }
+    };
     document(strings, title, None, &Theme::default(), &main)
 }
 
-/// Returns a page. `main` is HTML; `title` and `brand` are plain text.
+/// Returns a page with the content `main`.
 pub(super) fn document(
     strings: &'static Strings,
     title: &str,
     brand: Option<&str>,
     theme: &Theme,
-    main: &str,
+    main: &Markup,
 ) -> HtmlPage {
     let style = theme.style() + STYLE;
-    let (title, header) = match brand {
-        None => (escape_html(title).into_owned(), String::new()),
-        Some(brand) => {
-            let brand = escape_html(brand);
-            (
-                format!("{} – {brand}", escape_html(title)),
-                format!("<header>\n<p class=\"brand\" dir=\"auto\">{brand}</p>\n</header>\n"),
-            )
+    let page = html! {
+        (DOCTYPE)
+        html lang=(strings.tag) dir="ltr" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="robots" content="noindex, nofollow";
+                title {
+                    (title)
+                    @if let Some(brand) = brand { " – " (brand) }
+                }
+                style { (PreEscaped(&style)) }
+            }
+            body {
+                @if let Some(brand) = brand {
+                    header { p.brand dir="auto" { (brand) } }
+                }
+                main { (main) }
+            }
         }
     };
-    let html = format!(
-        "<!doctype html>\n<html lang=\"{language}\" dir=\"ltr\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"robots\" content=\"noindex, nofollow\">\n\
-         <title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n{header}<main>\n{main}</main>\n</body>\n</html>\n",
-        language = strings.tag,
-    );
-    HtmlPage { html, policy: policy(&style, theme), language: strings.tag }
+    HtmlPage { html: page.into_string(), policy: policy(&style, theme), language: strings.tag }
 }
 
 /// Returns the security policy of a page. It allows the style sheet and forms that post to this server.
@@ -96,7 +100,8 @@ mod tests {
         for (theme, form_action) in
             [(Theme::default(), "'self'"), (Theme { redirect, ..Theme::default() }, "'self' https://example.com:8443")]
         {
-            let HtmlPage { html, policy, .. } = document(&ENGLISH, "Title", Some("Acme"), &theme, "<h1>Title</h1>\n");
+            let HtmlPage { html, policy, .. } =
+                document(&ENGLISH, "Title", Some("Acme"), &theme, &html! { h1 { "Title" } });
             let (_, style) = html.split_once("<style>").unwrap();
             let (style, _) = style.split_once("</style>").unwrap();
 

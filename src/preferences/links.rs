@@ -1,9 +1,10 @@
 //! Unsubscribe links: the check that recipients can open them, the placeholders in a body, and the header
 //! fields for one-click unsubscribe.
 
-use std::borrow::Cow;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
+
+use maud::html;
 
 use super::token::UnsubscribeToken;
 use crate::store::Keyring;
@@ -138,7 +139,7 @@ impl UnsubscribeLink {
     /// Replaces the placeholders of an HTML part with the link, escaped for an attribute value. The inserted
     /// text is not searched for placeholders.
     pub fn fill_html(&self, html: String) -> String {
-        fill(html, &escape_html(&self.url))
+        fill(html, &html! { (self.url) }.into_string())
     }
 
     /// Replaces the placeholders of a text part with the link.
@@ -191,25 +192,6 @@ fn fill(text: String, link: &str) -> String {
     }
     filled.push_str(rest);
     filled
-}
-
-/// Escapes text for use between tags and in a quoted attribute.
-pub(super) fn escape_html(text: &str) -> Cow<'_, str> {
-    if !text.contains(['&', '<', '>', '"', '\'']) {
-        return Cow::Borrowed(text);
-    }
-    let mut escaped = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            c => escaped.push(c),
-        }
-    }
-    Cow::Owned(escaped)
 }
 
 /// Returns whether the host of a URL is a loopback or unspecified address, or a localhost name.

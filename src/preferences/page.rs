@@ -1,13 +1,11 @@
 //! The content of the preference page in each of its states. `document.rs` adds the HTML around it.
 
-use std::fmt::Write as _;
+use maud::{Markup, html};
 
 use super::document::{HtmlPage, document};
-use super::links::escape_html;
 use super::strings::{Strings, Values};
 use super::undo::OptOutScope;
-use super::view::{ConsentState, ListedTopic, PageView, ScopeView};
-use crate::base::address::EmailAddress;
+use super::view::{ConsentState, ListedTopic, PageView, ScopeView, masked};
 use crate::topics::Subscription;
 
 /// Confirmation of the previous request.
@@ -42,20 +40,21 @@ pub(super) fn render(view: &PageView, notice: Option<PageNotice>, strings: &'sta
         Some(PageNotice::SubscribedAgain) if !opted_out && view.undoable.is_none() => Some(strings.subscribed_again),
         Some(PageNotice::SubscribedAgain) | None => None,
     };
-    let mut main = String::with_capacity(content.len() + 1_024);
-    if let Some(notice) = notice {
-        let _ = writeln!(main, "<p class=\"notice\" role=\"status\">{}</p>", escape_html(notice));
-    }
     let asks_recipient = view.undoable.is_none() && !matches!(view.consent_state(), ConsentState::OptedOut);
-    if let Some(message) = view.theme.message.as_ref().filter(|_| asks_recipient) {
-        let _ = writeln!(main, "<p class=\"message\" dir=\"auto\">{}</p>", escape_html(message));
-    }
-    let _ = writeln!(main, "<h1>{}</h1>", body.values.html(title));
-    main.push_str(&content);
+    let main = html! {
+        @if let Some(notice) = notice {
+            p.notice role="status" { (notice) }
+        }
+        @if let Some(message) = view.theme.message.as_ref().filter(|_| asks_recipient) {
+            p.message dir="auto" { (message) }
+        }
+        h1 { (body.values.html(title)) }
+        (content)
+    };
     document(strings, &body.values.text(title), Some(&view.brand), &view.theme, &main)
 }
 
-/// Writes the content below the heading. The method of each state returns the heading and the HTML.
+/// Writes the content below the heading. The method of each state returns the heading and the content.
 struct Body<'a> {
     view: &'a PageView,
     strings: &'static Strings,
@@ -63,78 +62,89 @@ struct Body<'a> {
 }
 
 impl Body<'_> {
-    fn ask_topic(&self) -> (&'static str, String) {
+    fn ask_topic(&self) -> (&'static str, Markup) {
         let TopicSentences { ask, receives, unsubscribe, unsubscribed: _ } = self.topic_sentences();
-        let mut html = self.sentence(receives);
-        html.push_str(&self.button(ButtonStyle::Main, "unsubscribe", "topic", unsubscribe));
-        if self.view.topics.is_empty() {
-            let _ = writeln!(html, "<p class=\"note\">{}</p>", escape_html(self.strings.nothing_yet));
-        }
-        html.push_str(&self.choices(ButtonStyle::Plain));
-        (ask, html)
+        let content = html! {
+            (self.sentence(receives))
+            (self.button(ButtonStyle::Main, "unsubscribe", "topic", unsubscribe))
+            @if self.view.topics.is_empty() {
+                p.note { (self.strings.nothing_yet) }
+            }
+            (self.choices(ButtonStyle::Plain))
+        };
+        (ask, content)
     }
 
-    fn ask_everything(&self) -> (&'static str, String) {
+    fn ask_everything(&self) -> (&'static str, Markup) {
         let Strings { ask_everything, receives_everything, unsubscribe_everything, nothing_yet, .. } = self.strings;
-        let mut html = self.sentence(receives_everything);
-        html.push_str(&self.button(ButtonStyle::Main, "unsubscribe", "everything", unsubscribe_everything));
-        let _ = writeln!(html, "<p class=\"note\">{}</p>", escape_html(nothing_yet));
-        (ask_everything, html)
+        let content = html! {
+            (self.sentence(receives_everything))
+            (self.button(ButtonStyle::Main, "unsubscribe", "everything", unsubscribe_everything))
+            p.note { (nothing_yet) }
+        };
+        (ask_everything, content)
     }
 
-    fn choose(&self) -> (&'static str, String) {
+    fn choose(&self) -> (&'static str, Markup) {
         let Strings { preferences, choose, .. } = self.strings;
-        (preferences, self.sentence(choose) + &self.choices(ButtonStyle::Main))
+        (preferences, html! { (self.sentence(choose)) (self.choices(ButtonStyle::Main)) })
     }
 
     /// Returns the confirmation of an opt-out. With `undo`, the page has an undo button: the opt-out is
     /// less than an hour old. Without it, the recipient can only opt in to topics.
-    fn unsubscribed(&self, scope: OptOutScope, undo: Option<&str>) -> (&'static str, String) {
+    fn unsubscribed(&self, scope: OptOutScope, undo: Option<&str>) -> (&'static str, Markup) {
         let Strings { unsubscribed, unsubscribed_everything, preferences, .. } = self.strings;
-        let mut html = self.sentence(match scope {
+        let sentence = match scope {
             OptOutScope::Topic => self.topic_sentences().unsubscribed,
             OptOutScope::Everything => unsubscribed_everything,
-        });
-        if let Some(success) = &self.view.theme.success {
-            let _ = writeln!(html, "<p class=\"message\" dir=\"auto\">{}</p>", escape_html(success));
-        }
-        match (undo, scope) {
-            (Some(undo), _) => {
-                html.push_str("<div class=\"row\">\n");
-                html.push_str(&self.button(ButtonStyle::Plain, "undo", undo, self.strings.undo));
-                if scope == OptOutScope::Topic && !self.view.topics.is_empty() {
-                    let _ = writeln!(html, "<a href=\"?\">{}</a>", escape_html(preferences));
-                }
-                html.push_str("</div>\n");
+        };
+        let content = html! {
+            (self.sentence(sentence))
+            @if let Some(success) = &self.view.theme.success {
+                p.message dir="auto" { (success) }
             }
-            (None, OptOutScope::Topic) => html.push_str(&self.choices(ButtonStyle::Plain)),
-            (None, OptOutScope::Everything) => {}
-        }
-        (unsubscribed, html)
+            @if let Some(undo) = undo {
+                div.row {
+                    (self.button(ButtonStyle::Plain, "undo", undo, self.strings.undo))
+                    @if scope == OptOutScope::Topic && !self.view.topics.is_empty() {
+                        a href="?" { (preferences) }
+                    }
+                }
+            } @else if scope == OptOutScope::Topic {
+                (self.choices(ButtonStyle::Plain))
+            }
+        };
+        (unsubscribed, content)
     }
 
-    /// Returns the topics with their boxes, and the button that unsubscribes from everything. Returns an
-    /// empty string if the page lists no topics.
-    fn choices(&self, style: ButtonStyle) -> String {
+    /// Returns the topics with their boxes, and the button that unsubscribes from everything. Returns no
+    /// markup if the page lists no topics.
+    fn choices(&self, style: ButtonStyle) -> Markup {
         let Strings { topics, save, unsubscribe_everything, everything_note, .. } = self.strings;
-        if self.view.topics.is_empty() {
-            return String::new();
+        html! {
+            @if !self.view.topics.is_empty() {
+                section {
+                    form method="post" {
+                        input type="hidden" name="prefs" value="1";
+                        // A topic that becomes public before the form is posted is not listed, and its choice stays.
+                        @for topic in &self.view.topics {
+                            input type="hidden" name="shown" value=(topic.id);
+                        }
+                        fieldset {
+                            legend { (topics) }
+                            @for (number, topic) in self.view.topics.iter().enumerate() {
+                                (topic_row(number, topic))
+                            }
+                        }
+                        button type="submit" class=[style.class()] { (save) }
+                    }
+                }
+                section {
+                    p.note { (self.values.html(everything_note)) }
+                    (self.button(ButtonStyle::Plain, "unsubscribe", "everything", unsubscribe_everything))
+                }
+            }
         }
-        let mut html =
-            String::from("<section>\n<form method=\"post\">\n<input type=\"hidden\" name=\"prefs\" value=\"1\">\n");
-        // A topic that becomes public before the form is posted is not listed, and its choice stays.
-        for topic in &self.view.topics {
-            let _ = writeln!(html, "<input type=\"hidden\" name=\"shown\" value=\"{}\">", topic.id);
-        }
-        let _ = writeln!(html, "<fieldset>\n<legend>{}</legend>", escape_html(topics));
-        for (number, topic) in self.view.topics.iter().enumerate() {
-            html.push_str(&topic_row(number, topic));
-        }
-        let _ = writeln!(html, "</fieldset>\n{}\n</form>\n</section>", button(style, "", &escape_html(save)));
-        let _ = writeln!(html, "<section>\n<p class=\"note\">{}</p>", self.values.html(everything_note));
-        html.push_str(&self.button(ButtonStyle::Plain, "unsubscribe", "everything", unsubscribe_everything));
-        html.push_str("</section>\n");
-        html
     }
 
     /// Returns the sentences about the link's own topic. They have no topic name if the topic is deleted.
@@ -156,15 +166,18 @@ impl Body<'_> {
         }
     }
 
-    fn sentence(&self, sentence: &str) -> String {
-        format!("<p>{}</p>\n", self.values.html(sentence))
+    fn sentence(&self, sentence: &str) -> Markup {
+        html! { p { (self.values.html(sentence)) } }
     }
 
     /// Returns a form with one button. The form has no `action`, so that it posts to the URL of the page
     /// under any path of a proxy.
-    fn button(&self, style: ButtonStyle, name: &str, value: &str, label: &str) -> String {
-        let field = format!(" name=\"{name}\" value=\"{}\"", escape_html(value));
-        format!("<form method=\"post\">{}</form>\n", button(style, &field, &self.values.html(label)))
+    fn button(&self, style: ButtonStyle, name: &str, value: &str, label: &str) -> Markup {
+        html! {
+            form method="post" {
+                button type="submit" class=[style.class()] name=(name) value=(value) { (self.values.html(label)) }
+            }
+        }
     }
 }
 
@@ -183,44 +196,35 @@ enum ButtonStyle {
     Plain,
 }
 
-fn button(style: ButtonStyle, field: &str, label: &str) -> String {
-    let class = match style {
-        ButtonStyle::Main => " class=\"main\"",
-        ButtonStyle::Plain => "",
-    };
-    format!("<button type=\"submit\"{class}{field}>{label}</button>")
+impl ButtonStyle {
+    fn class(self) -> Option<&'static str> {
+        (self == Self::Main).then_some("main")
+    }
 }
 
 /// Returns a topic with its box.
-fn topic_row(number: usize, topic: &ListedTopic) -> String {
+fn topic_row(number: usize, topic: &ListedTopic) -> Markup {
     let ListedTopic { id, name, description, subscription } = topic;
-    let checked = if *subscription == Subscription::OptIn { " checked" } else { "" };
-    let (described_by, description) = match description {
-        None => (String::new(), String::new()),
-        Some(text) => (
-            format!(" aria-describedby=\"about-{number}\""),
-            format!("<p class=\"about\" id=\"about-{number}\" dir=\"auto\">{}</p>", escape_html(text)),
-        ),
-    };
-    format!(
-        "<div class=\"topic\"><input type=\"checkbox\" id=\"topic-{number}\" name=\"topic\" \
-         value=\"{id}\"{checked}{described_by}><div><label for=\"topic-{number}\"><bdi>{}</bdi></label>{description}</div></div>\n",
-        escape_html(name)
-    )
-}
-
-/// Returns the first letter and the domain of an address. A person who gets the link in a forwarded email
-/// must not learn the address.
-fn masked(address: &EmailAddress) -> String {
-    let local = address.local().trim_start_matches('"');
-    let first = local.chars().next().filter(|_| local.chars().count() > 1);
-    let first = first.map_or_else(String::new, String::from);
-    format!("{first}•••@{}", address.domain())
+    let described_by = description.as_ref().map(|_| format!("about-{number}"));
+    let box_id = format!("topic-{number}");
+    html! {
+        div.topic {
+            input type="checkbox" id=(box_id) name="topic" value=(id)
+                checked[*subscription == Subscription::OptIn] aria-describedby=[&described_by];
+            div {
+                label for=(box_id) { bdi { (name) } }
+                @if let Some(text) = description {
+                    p.about id=[&described_by] dir="auto" { (text) }
+                }
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::address::EmailAddress;
     use crate::base::id::{Id, TopicId};
     use crate::preferences::strings::{ENGLISH, GERMAN, LANGUAGES};
     use crate::preferences::theme::Theme;
@@ -272,18 +276,6 @@ mod tests {
     }
 
     #[test]
-    fn an_address_shows_its_first_letter_and_its_domain() {
-        for (address, shown) in [
-            ("ada@example.com", "a•••@example.com"),
-            ("øre@example.com", "ø•••@example.com"),
-            ("a@example.com", "•••@example.com"),
-            ("\"a b\"@example.com", "a•••@example.com"),
-        ] {
-            assert_eq!(masked(&EmailAddress::parse(address).unwrap()), shown);
-        }
-    }
-
-    #[test]
     fn texts_of_the_team_are_escaped() {
         for state in states() {
             let hostile = || Some(HOSTILE.to_owned());
@@ -303,7 +295,7 @@ mod tests {
             let html = render(&view, None, &ENGLISH).html;
 
             assert!(!html.contains("<script"), "{html}");
-            assert!(html.contains("&lt;script&gt;&quot;&amp;&#39;&lt;/script&gt;{brand}"), "{html}");
+            assert!(html.contains("&lt;script&gt;&quot;&amp;'&lt;/script&gt;{brand}"), "{html}");
         }
     }
 

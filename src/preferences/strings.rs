@@ -3,9 +3,7 @@
 //! A sentence may contain the placeholders `{address}`, `{topic}` and `{brand}`; it contains the same ones in
 //! every language. Sentences are plain text and are escaped when the placeholders are replaced.
 
-use std::borrow::Cow;
-
-use super::links::escape_html;
+use maud::{Markup, html};
 
 /// The sentences of one language.
 #[derive(Debug)]
@@ -256,40 +254,60 @@ impl<'a> Values<'a> {
 
     /// Returns a sentence as plain text, for example for a title.
     pub(super) fn text(&self, sentence: &str) -> String {
-        fill(sentence, |name| self.of(name).map(Cow::Borrowed), Cow::Borrowed)
+        self.parts(sentence).map(|part| part.text()).collect()
     }
 
     /// Returns a sentence as HTML. Values are in `bdi` elements, because the writing direction of a name may
     /// differ from that of the sentence.
-    pub(super) fn html(&self, sentence: &str) -> String {
-        let value = |name: &str| self.of(name).map(|value| Cow::Owned(format!("<bdi>{}</bdi>", escape_html(value))));
-        fill(sentence, value, escape_html)
-    }
-}
-
-/// Replaces placeholders with values. The values are not searched for placeholders.
-fn fill<'a>(
-    sentence: &'a str,
-    value: impl Fn(&str) -> Option<Cow<'a, str>>,
-    plain: impl Fn(&'a str) -> Cow<'a, str>,
-) -> String {
-    let mut filled = String::with_capacity(sentence.len() + 128);
-    let mut rest = sentence;
-    while let Some((before, after)) = rest.split_once('{') {
-        filled.push_str(&plain(before));
-        match after.split_once('}').and_then(|(name, after)| Some((value(name)?, after))) {
-            Some((value, after)) => {
-                filled.push_str(&value);
-                rest = after;
-            }
-            None => {
-                filled.push('{');
-                rest = after;
+    pub(super) fn html(&self, sentence: &str) -> Markup {
+        html! {
+            @for part in self.parts(sentence) {
+                @match part {
+                    SentencePart::Plain(text) => (text),
+                    SentencePart::Value(value) => bdi { (value) },
+                }
             }
         }
     }
-    filled.push_str(&plain(rest));
-    filled
+
+    /// Splits a sentence at its placeholders. The values are not searched for placeholders.
+    fn parts<'s>(&self, sentence: &'s str) -> impl Iterator<Item = SentencePart<'s>>
+    where
+        'a: 's,
+    {
+        let values = *self;
+        let mut rest = sentence;
+        std::iter::from_fn(move || {
+            if rest.is_empty() {
+                return None;
+            }
+            if let Some((name, after)) = rest.strip_prefix('{').and_then(|open| open.split_once('}'))
+                && let Some(value) = values.of(name)
+            {
+                rest = after;
+                return Some(SentencePart::Value(value));
+            }
+            // A brace that starts no placeholder is plain text.
+            let end = rest.char_indices().skip(1).find(|(_, c)| *c == '{').map_or(rest.len(), |(at, _)| at);
+            let (plain, after) = rest.split_at(end);
+            rest = after;
+            Some(SentencePart::Plain(plain))
+        })
+    }
+}
+
+/// Part of a sentence.
+enum SentencePart<'a> {
+    Plain(&'a str),
+    Value(&'a str),
+}
+
+impl<'a> SentencePart<'a> {
+    fn text(&self) -> &'a str {
+        match self {
+            Self::Plain(text) | Self::Value(text) => text,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -374,12 +392,9 @@ mod tests {
     fn values_are_escaped_and_not_searched_for_placeholders() {
         let values = Values { address: "{topic}", topic: "<b>&{brand}", brand: "\"{x}'" };
 
-        let html = values.html("{address} & {topic} {unknown} {brand} {");
+        let html = values.html("{address} & {topic} {unknown} {brand} {").into_string();
 
-        assert_eq!(
-            html,
-            "<bdi>{topic}</bdi> &amp; <bdi>&lt;b&gt;&amp;{brand}</bdi> {unknown} <bdi>&quot;{x}&#39;</bdi> {"
-        );
+        assert_eq!(html, "<bdi>{topic}</bdi> &amp; <bdi>&lt;b&gt;&amp;{brand}</bdi> {unknown} <bdi>&quot;{x}'</bdi> {");
         assert_eq!(values.text("{topic}: {brand}"), "<b>&{brand}: \"{x}'");
     }
 }

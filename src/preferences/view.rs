@@ -84,6 +84,15 @@ impl PageView {
     }
 }
 
+/// Returns the first letter and the domain of an address. A person who gets the link in a forwarded email
+/// must not learn the address.
+pub(super) fn masked(address: &EmailAddress) -> String {
+    let local = address.local().trim_start_matches('"');
+    let first = local.chars().next().filter(|_| local.chars().count() > 1);
+    let first = first.map_or_else(String::new, String::from);
+    format!("{first}•••@{}", address.domain())
+}
+
 /// A link's recipient in the transaction that reads or changes their choices.
 pub(super) struct LinkRecipient {
     pub(super) hash: AddressHash,
@@ -230,4 +239,21 @@ pub(super) fn load(
         topics,
         undoable,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_shows_its_first_letter_and_its_domain() {
+        for (address, shown) in [
+            ("ada@example.com", "a•••@example.com"),
+            ("øre@example.com", "ø•••@example.com"),
+            ("a@example.com", "•••@example.com"),
+            ("\"a b\"@example.com", "a•••@example.com"),
+        ] {
+            assert_eq!(masked(&EmailAddress::parse(address).unwrap()), shown);
+        }
+    }
 }
