@@ -6,6 +6,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use super::request::AdminServices;
 use super::response::AdminError;
 use crate::api_keys::{NewKey, Permission, TOKEN_PREFIX, Token};
+use crate::base::id::TeamId;
 use crate::config::DevSetup;
 use crate::http::ApiError;
 use crate::store::Keyring;
@@ -19,6 +20,8 @@ const TOKEN_BYTES: usize = 24;
 /// Prepared key and domain.
 #[derive(Clone, Debug)]
 pub struct DevReady {
+    /// The first team of the instance.
+    pub team: TeamId,
     /// Token of a key with full access.
     pub token: Token,
     /// A verified domain; `None` if no domain was requested.
@@ -40,7 +43,7 @@ pub async fn prepare(services: &AdminServices, setup: &DevSetup) -> Result<DevRe
         let key = NewKey { name: KEY_NAME.to_owned(), permission: Permission::FullAccess, domain: None };
         services.api_keys.create_with_token(team, key, &token).await.map_err(ApiError::from)?;
     }
-    Ok(DevReady { token, domain: domains.first().map(ToString::to_string) })
+    Ok(DevReady { team, token, domain: domains.first().map(ToString::to_string) })
 }
 
 /// Returns the token of a data directory. It is derived from the master key, so that it is the same at

@@ -1,10 +1,11 @@
 //! Log lines on standard error.
 
-use std::io::{IsTerminal as _, stderr};
+use std::io::stderr;
 
 use tracing_subscriber::EnvFilter;
 
 use super::failure::Failure;
+use super::terminal::is_colourful;
 use crate::config::{Config, LogFormat};
 
 /// Log levels of dependencies, unless the filter sets others.
@@ -24,7 +25,7 @@ pub(super) fn for_server(config: &Config) -> Result<(), Failure> {
     })?;
     let lines = tracing_subscriber::fmt().with_writer(stderr).with_env_filter(filter);
     match config.log_format {
-        LogFormat::Text => lines.with_ansi(is_colourful()).init(),
+        LogFormat::Text => lines.with_ansi(is_colourful(&stderr())).init(),
         LogFormat::Json => lines.json().flatten_event(true).init(),
     }
     Ok(())
@@ -35,12 +36,7 @@ pub(super) fn for_verbs() {
     tracing_subscriber::fmt()
         .with_writer(stderr)
         .with_env_filter(EnvFilter::new("warn"))
-        .with_ansi(is_colourful())
+        .with_ansi(is_colourful(&stderr()))
         .without_time()
         .init();
-}
-
-/// Returns whether log lines have colours: only on a terminal, and not if `NO_COLOR` is set.
-fn is_colourful() -> bool {
-    stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

@@ -7,11 +7,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::failure::Failure;
 use super::output::{Output, print_json, print_line};
-use super::{dev, logging, serve};
+use super::{dev, event_lines, logging, serve, terminal};
 use crate::admin;
 use crate::app::{App, StartError};
 use crate::base::clock::Clock;
 use crate::config::{Config, DeliveryConfig, HostnameOrigin, Purpose, local_url};
+use crate::live::{EventStream, TypeFilter};
 
 /// Output of a server when it accepts requests.
 #[derive(Serialize)]
@@ -41,16 +42,20 @@ impl Menu {
                 ("Stop it with Ctrl-C.", [("Delivery", delivery), ("Key", "ringmail key create NAME".to_owned())])
             }
         };
-        eprintln!("Ringmail {}. {summary}", env!("CARGO_PKG_VERSION"));
+        eprintln!("Ringmail {}. {summary}\n", env!("CARGO_PKG_VERSION"));
         let [first, second] = facts;
         let lines = [
-            ("Dashboard", self.dashboard.clone()),
+            ("Dashboard", terminal::emphasized(&self.dashboard)),
             ("API", self.api.clone()),
             first,
             second,
             ("File", self.file.clone()),
         ];
-        print_line(&lines.map(|(name, value)| format!("{name:<9}  {value}")).join("\n"))
+        print_line(&lines.map(|(name, value)| format!("{name:<9}  {value}")).join("\n"))?;
+        if self.key.is_some() {
+            eprintln!("\nEvents follow as they occur. Stop the server with Ctrl-C.");
+        }
+        Ok(())
     }
 }
 
@@ -77,29 +82,66 @@ pub(super) fn run(config: Config, output: Output) -> Result<(), Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::failed(format!("could not start the runtime: {error}")))?;
-    runtime.block_on(async move {
-        let stop = CancellationToken::new();
-        let mut signals = JoinSet::new();
-        signals.spawn(stop_on_signal(Signals::listen()?, stop.clone()));
-        let app = App::start(config.clone(), Clock::System).await?;
-        // The address is bound, but requests are answered only after `serve`, when the API key exists.
-        let dev = match &config.purpose {
-            Purpose::Serve => None,
-            Purpose::Dev(setup) => {
-                Some(admin::prepare(app.services(), setup).await.map_err(|error| Failure::failed(error.message))?)
-            }
-        };
-        let api = local_url(app.address());
-        let menu = Menu {
-            dashboard: format!("{api}/dashboard/"),
-            api,
-            delivery: config.delivery.as_str(),
-            key: dev.as_ref().map(|dev| dev.token.reveal().to_owned()),
-            file: app.services().context.store.path().display().to_string(),
-        };
-        menu.print(&config, dev.as_ref().and_then(|dev| dev.domain.as_deref()), output)?;
-        app.serve(stop).await.map_err(|error| Failure::failed(error.to_string()))
-    })
+    let ended = runtime.block_on(run_app(config, output));
+    // A write of an event to a silent pipe may never end: the runtime must not wait for it.
+    runtime.shutdown_background();
+    ended
+}
+
+async fn run_app(config: Config, output: Output) -> Result<(), Failure> {
+    let is_console = output == Output::Text && matches!(config.purpose, Purpose::Dev(_));
+    let messages = if is_console { Messages::Console } else { Messages::Log };
+    let stop = CancellationToken::new();
+    // Dropped at the end, which ends the tasks.
+    let mut tasks = JoinSet::new();
+    tasks.spawn(stop_on_signal(Signals::listen()?, stop.clone(), messages));
+    let app = App::start(config.clone(), Clock::System).await?;
+    // The address is bound, but requests are answered only after `serve`, when the API key exists.
+    let dev = match &config.purpose {
+        Purpose::Serve => None,
+        Purpose::Dev(setup) => {
+            Some(admin::prepare(app.services(), setup).await.map_err(|error| Failure::failed(error.message))?)
+        }
+    };
+    let api = local_url(app.address());
+    let file = app.services().context.store.path().display().to_string();
+    let menu = Menu {
+        dashboard: format!("{api}/dashboard/"),
+        api,
+        delivery: config.delivery.as_str(),
+        key: dev.as_ref().map(|dev| dev.token.reveal().to_owned()),
+        file: file.clone(),
+    };
+    // The subscription precedes the menu, whose reader can send the first email.
+    let events = dev
+        .as_ref()
+        .filter(|_| is_console)
+        .map(|dev| EventStream::new(&app.services().context.event_bus, dev.team, TypeFilter::everything()));
+    menu.print(&config, dev.as_ref().and_then(|dev| dev.domain.as_deref()), output)?;
+    if let Some(events) = events {
+        tasks.spawn(event_lines::print(events));
+    }
+    app.serve(stop).await.map_err(|error| Failure::failed(error.to_string()))?;
+    messages.print(&format!("stopped; everything is on disk in {file}"));
+    Ok(())
+}
+
+/// Receiver of messages about the shutdown.
+#[derive(Clone, Copy)]
+enum Messages {
+    /// Standard error, for a person.
+    Console,
+    /// The log.
+    Log,
+}
+
+impl Messages {
+    fn print(self, text: &str) {
+        match self {
+            Self::Console => eprintln!("ringmail: {text}"),
+            Self::Log => tracing::info!("{text}"),
+        }
+    }
 }
 
 struct Signals {
@@ -125,10 +167,12 @@ impl Signals {
 
 /// Stops the server at the first signal, and ends the process at the second. Acknowledged data is on
 /// disk at any time.
-async fn stop_on_signal(mut signals: Signals, stop: CancellationToken) {
+async fn stop_on_signal(mut signals: Signals, stop: CancellationToken, messages: Messages) {
     signals.next().await;
+    messages.print("stopping; requests and deliveries in progress finish first, and a second signal ends them");
     stop.cancel();
     signals.next().await;
+    messages.print("ended at once; every accepted email is on disk");
     std::process::exit(super::failure::Exit::Failed as i32);
 }
 

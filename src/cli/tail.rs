@@ -6,9 +6,11 @@ use std::time::Duration;
 use clap::Args;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::event_lines::missed;
 use super::failure::{Exit, Failure};
 use super::output::{Output, put_line};
 use super::store_args::TeamArgs;
+use super::terminal;
 use crate::admin::response::{LiveEventView, MissedView, WatchingView};
 use crate::admin::{AdminClient, AdminClientError, Response, ServerVerb};
 use crate::base::blocking;
@@ -103,10 +105,10 @@ async fn show(client: &mut AdminClient, output: Output) -> Result<StreamEnd, Fai
         let line = match client.next_response().await {
             Ok(Some(Response::Event(LiveEventView { id, body }))) => match output {
                 Output::Json => body,
-                Output::Text => live::line(&id.to_string(), &body),
+                Output::Text => live::line(&id.to_string(), &body, terminal::line_style()),
             },
             Ok(Some(Response::Missed(MissedView { count }))) => {
-                eprintln!("{count} events are not shown: they came too fast, or an erasure discarded them.");
+                eprintln!("{}", missed(count));
                 continue;
             }
             Ok(Some(other)) => return Err(AdminClientError::Unexpected(Box::new(other)).into()),

@@ -101,6 +101,14 @@ impl Purpose {
             Self::Dev(_) => StoreKind::Dev,
         }
     }
+
+    /// Returns the default filter of log lines. A development server prints events instead.
+    const fn log_filter(&self) -> &'static str {
+        match self {
+            Self::Serve => "info",
+            Self::Dev(_) => "warn",
+        }
+    }
 }
 
 /// Valid settings of an instance.

@@ -241,9 +241,9 @@ pub struct Settings {
     log_format: LogFormat,
 
     /// Log level: error, warn, info, debug or trace, optionally for each module, such as
-    /// info,ringmail::delivery=debug.
-    #[arg(long, env = "RINGMAIL_LOG", value_name = "FILTER", default_value = "info", help_heading = "Logging")]
-    log: String,
+    /// info,ringmail::delivery=debug [default: info; ringmail dev: warn].
+    #[arg(long, env = "RINGMAIL_LOG", value_name = "FILTER", help_heading = "Logging")]
+    log: Option<String>,
 }
 
 /// Parser of settings from the environment only.
@@ -353,6 +353,7 @@ impl Settings {
             StoreKind::Serve => state_directory.unwrap_or_else(|| SERVE_DIRECTORY.into()),
             StoreKind::Dev => DEV_DIRECTORY.into(),
         });
+        let log_default = purpose.log_filter().to_owned();
         let webhooks = webhooks.into_config(&purpose)?;
         Ok(Config {
             purpose,
@@ -390,7 +391,7 @@ impl Settings {
             capture_smtp,
             webhooks,
             log_format,
-            log_filter: log,
+            log_filter: log.unwrap_or(log_default),
         })
     }
 }

@@ -19,6 +19,6 @@ mod stream;
 mod streams;
 
 pub use filter::{TypeFilter, TypeFilterError};
-pub use line::line;
+pub use line::{LineStyle, line};
 pub use stream::{EventStream, StreamItem};
 pub use streams::{EventStreams, StreamPermit, TooManyStreams};

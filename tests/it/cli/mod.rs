@@ -1,5 +1,6 @@
 //! The command line of the real binary.
 
+mod dev;
 mod export;
 mod import;
 mod program;
