@@ -275,7 +275,11 @@ impl Dispatcher {
                 sessionless::SessionlessReason::Undeliverable { status, message }
             }
             Destination::Vanished => sessionless::SessionlessReason::Vanished,
-            Destination::Unknown { reason } => sessionless::SessionlessReason::Unknown { reason },
+            Destination::Unknown { reason } => {
+                let now_ms = self.engine.context.now_ms();
+                self.engine.problems.lookup_failed(&self.engine.settings.transport, now_ms);
+                sessionless::SessionlessReason::Unknown { reason }
+            }
         };
         let mut waiting = waiting.into_iter().peekable();
         while waiting.peek().is_some() {

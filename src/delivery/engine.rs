@@ -15,6 +15,7 @@ use super::dispatcher::Dispatcher;
 use super::lane::{Lanes, Refill};
 use super::leases::LeaseTracker;
 use super::notifier::QueueNotifier;
+use super::problems::Problems;
 use super::queue::{self, DueKey};
 use super::retry::RetrySchedule;
 use super::return_path::ReturnPaths;
@@ -69,6 +70,7 @@ pub struct Engine {
     pub(super) notifier: QueueNotifier,
     pub(super) signing: SigningKeyCache,
     pub(super) return_paths: ReturnPaths,
+    pub(super) problems: Problems,
     /// Leases of this boot epoch, with the worker of each.
     pub(super) leases: LeaseTracker,
     /// Memory budget of composed messages: one permit a KiB.
@@ -88,6 +90,7 @@ impl Engine {
         Arc::new(Self {
             signing: SigningKeyCache::new(context.keyring.clone()),
             return_paths: ReturnPaths::new(&context.keyring),
+            problems: Problems::default(),
             leases: LeaseTracker::default(),
             message_memory: Arc::new(Semaphore::new(MESSAGE_MEMORY_KIB)),
             lanes: Mutex::new(Lanes::new(settings.sessions_per_site, cooldown_min)),

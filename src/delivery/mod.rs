@@ -11,7 +11,7 @@
 //! 3. `notifier.rs`: wake-ups for the dispatcher;
 //! 4. `transport.rs`: the servers of a destination;
 //! 5. `engine.rs`: the state that the tasks share, start and shutdown;
-//! 6. `dispatcher.rs`: from the queue to the lanes;
+//! 6. `dispatcher.rs`: from the queue to the lanes, with `problems.rs` (warnings for the operator);
 //! 7. `lane/`: the groups in memory, session limits and cooldowns of each site;
 //! 8. `leases.rs`: the leases of this process;
 //! 9. `worker.rs`, `session.rs`, `receiving_host.rs`: the task that serves one site, and its SMTP session;
@@ -43,6 +43,7 @@ mod leases;
 mod message;
 mod notifier;
 mod outcome;
+mod problems;
 mod queue;
 mod receiving_host;
 mod retention;

@@ -63,6 +63,7 @@ impl SiteSession {
                 tries -= 1;
                 match connect(engine, &host.name, *address, servers.tls, &identity, timeouts).await {
                     Ok(session) => {
+                        engine.problems.connected();
                         *slot = Some(Self { session, host: host.name.clone() });
                         return Ok(());
                     }

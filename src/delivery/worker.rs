@@ -235,6 +235,8 @@ impl Worker<'_> {
         servers: &Servers,
         FailedOpening { failed, endpoint }: FailedOpening,
     ) -> Next {
+        let now_ms = self.engine.context.now_ms();
+        self.engine.problems.session_failed(&self.engine.settings.transport, self.site, &failed.error, now_ms);
         let nearest = servers.hosts.first().map_or("", |host| host.name.as_str());
         let host = endpoint.as_ref().map_or(nearest, |endpoint| endpoint.host.as_str());
         let disposition = match &failed.error {

@@ -1,7 +1,7 @@
 //! One lookup over several DNS servers: choice of the server, retries, and the cache of failed questions.
 
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -17,6 +17,9 @@ use crate::base::sync;
 /// Maximum number of queries in flight. A further query waits for at most one timeout and then fails. The bound
 /// limits sockets and is high enough for a query by every delivery session.
 pub(super) const IN_FLIGHT_MAX: usize = 256;
+
+/// Lookups in a row without any response that show that no server responds. A single name can be slow itself.
+const SILENT_MIN: u32 = 3;
 
 /// Timeout, retries and cache lifetimes of a resolver.
 #[derive(Clone, Debug)]
@@ -58,6 +61,10 @@ pub(super) struct Lookups {
     preferred: AtomicUsize,
     tries: usize,
     timeout: Duration,
+    /// Whether a server has ever responded.
+    has_responded: AtomicBool,
+    /// Lookups without any response since the last response.
+    unanswered: AtomicU32,
     failures: Mutex<FailureCache>,
     permits: Semaphore,
 }
@@ -76,9 +83,17 @@ impl Lookups {
             preferred: AtomicUsize::new(0),
             tries: timings.tries.max(1),
             timeout: timings.timeout,
+            has_responded: AtomicBool::new(false),
+            unanswered: AtomicU32::new(0),
             failures: Mutex::new(FailureCache::default()),
             permits: Semaphore::new(IN_FLIGHT_MAX),
         })
+    }
+
+    /// Returns whether no server responds: to none of the last lookups, or to none since the start.
+    pub(super) fn is_silent(&self) -> bool {
+        let unanswered = self.unanswered.load(Ordering::Relaxed);
+        unanswered >= SILENT_MIN || (unanswered > 0 && !self.has_responded.load(Ordering::Relaxed))
     }
 
     pub(super) fn server_count(&self) -> usize {
@@ -151,10 +166,30 @@ impl Lookups {
                     skipped += 1;
                     last = error;
                 }
-                answer => return answer,
+                answer => {
+                    self.record(&answer);
+                    return answer;
+                }
             }
         }
-        Err(last)
+        let failed = Err(last);
+        self.record(&failed);
+        failed
+    }
+
+    /// Records whether a server responded to a lookup.
+    fn record(&self, answer: &Result<Vec<RData>, QueryError>) {
+        match answer {
+            Err(QueryError::NoResponse(_)) => {
+                self.unanswered.fetch_add(1, Ordering::Relaxed);
+            }
+            // No query was sent.
+            Err(QueryError::Overloaded) => {}
+            Ok(_) | Err(QueryError::NoSuchName | QueryError::NoRecords | QueryError::Unusable(_)) => {
+                self.has_responded.store(true, Ordering::Relaxed);
+                self.unanswered.store(0, Ordering::Relaxed);
+            }
+        }
     }
 
     fn failures(&self) -> MutexGuard<'_, FailureCache> {

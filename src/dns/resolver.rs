@@ -141,6 +141,11 @@ impl Resolver {
         self.both_families(host, CacheMode::Use { now_ms }).await
     }
 
+    /// Returns whether no server responds: to none of the last lookups, or to none since the start.
+    pub fn is_silent(&self) -> bool {
+        self.lookups.is_silent()
+    }
+
     /// Returns the addresses of `host` in the DNS, IPv4 before IPv6. Uses the cache. Does not read the hosts file, so
     /// that a customer URL cannot use its names. The [guard](super::Guard) has not checked the addresses.
     ///

@@ -3,6 +3,7 @@
 mod dev;
 mod export;
 mod import;
+mod problems;
 mod program;
 mod records;
 mod send;

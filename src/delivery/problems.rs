@@ -1,0 +1,193 @@
+//! Warnings about problems that stop the delivery of all mail: name servers, the smarthost, or the SMTP port.
+//!
+//! The timeline of each email has its own reason. The log has one warning an hour for each cause, with the
+//! next step for the operator and without any recipient.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+use tracing::warn;
+
+use super::smtp::{SessionError, SmtpPhase};
+use super::transport::Transport;
+use crate::base::clock::TimestampMs;
+use crate::base::sync;
+
+/// Time between two warnings about the same cause.
+const WARN_EVERY_MS: i64 = 60 * 60 * 1_000;
+/// Sites in a row without a connection that show that the port is blocked. A single site can be down itself.
+const SITES_MIN: usize = 3;
+
+/// Cause of a warning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cause {
+    /// No name server responds.
+    NameServers,
+    /// The name of the smarthost has no address.
+    SmarthostName,
+    /// No session with the smarthost can be opened.
+    Smarthost,
+    /// No mail server can be reached on the SMTP port.
+    Port,
+    /// No session with the built-in mailbox can be opened.
+    Mailbox,
+}
+
+/// Number of variants of [`Cause`].
+const CAUSES: usize = 5;
+
+/// The problems of one process. All teams share them.
+#[derive(Debug, Default)]
+pub(super) struct Problems(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// Time of the last warning about each cause.
+    warned_ms: [Option<TimestampMs>; CAUSES],
+    /// Whether a connection to any mail server has succeeded since the start.
+    has_connected: bool,
+    /// The sites that could not be connected to since the last connection, at most [`SITES_MIN`].
+    unreachable_sites: BTreeSet<String>,
+}
+
+impl Problems {
+    /// Records that a mail server could be connected to.
+    pub(super) fn connected(&self) {
+        let mut state = sync::lock(&self.0);
+        state.has_connected = true;
+        state.unreachable_sites.clear();
+    }
+
+    /// Records that no session with a site could be opened, and logs the cause if it concerns all mail.
+    pub(super) fn session_failed(&self, transport: &Transport, site: &str, error: &SessionError, now_ms: TimestampMs) {
+        let (cause, warning) = match transport {
+            Transport::Capture { .. } => {
+                (Cause::Mailbox, format!("the built-in mailbox cannot be reached: {}", without_reply(error)))
+            }
+            Transport::Relay(relay) => {
+                let warning = format!(
+                    "no session with the smarthost {}:{}: {}; emails stay queued. Check that it runs, --relay, and \
+                     RINGMAIL_RELAY_PASSWORD",
+                    relay.host,
+                    relay.port,
+                    without_reply(error)
+                );
+                (Cause::Smarthost, warning)
+            }
+            Transport::Direct(direct) => {
+                if !is_without_connection(error) {
+                    self.connected();
+                    return;
+                }
+                if !self.is_port_blocked(site) {
+                    return;
+                }
+                let warning = format!(
+                    "no mail server can be reached on port {}; emails stay queued. Many providers block outgoing \
+                     port 25: ask yours to open it, or use --delivery relay",
+                    direct.port
+                );
+                (Cause::Port, warning)
+            }
+        };
+        self.warn(cause, &warning, now_ms);
+    }
+
+    /// Records a site without a connection. Returns whether the failures show that the port is blocked.
+    fn is_port_blocked(&self, site: &str) -> bool {
+        let mut state = sync::lock(&self.0);
+        if state.unreachable_sites.len() < SITES_MIN {
+            state.unreachable_sites.insert(site.to_owned());
+        }
+        !state.has_connected || state.unreachable_sites.len() >= SITES_MIN
+    }
+
+    /// Records that a destination could not be looked up, and logs the cause if it concerns all mail.
+    pub(super) fn lookup_failed(&self, transport: &Transport, now_ms: TimestampMs) {
+        let (resolver, smarthost) = match transport {
+            Transport::Capture { .. } => return,
+            Transport::Direct(direct) => (&direct.resolver, None),
+            Transport::Relay(relay) => (&relay.resolver.0, Some(&relay.host)),
+        };
+        if resolver.is_silent() {
+            let warning = "no DNS server responds; emails stay queued. Check the network and --resolver";
+            self.warn(Cause::NameServers, warning, now_ms);
+        } else if let Some(host) = smarthost {
+            let warning = format!("the smarthost {host} has no address; emails stay queued. Check --relay and the DNS");
+            self.warn(Cause::SmarthostName, &warning, now_ms);
+        }
+    }
+
+    fn warn(&self, cause: Cause, warning: &str, now_ms: TimestampMs) {
+        if self.is_due(cause, now_ms) {
+            warn!(?cause, "{warning}");
+        }
+    }
+
+    /// Returns whether a warning about the cause is due, and records that it is logged.
+    fn is_due(&self, cause: Cause, now_ms: TimestampMs) -> bool {
+        let mut state = sync::lock(&self.0);
+        let last = &mut state.warned_ms[cause as usize];
+        // The lower bound allows a warning if the wall clock was set back.
+        let is_recent = last.is_some_and(|last| (last..last + WARN_EVERY_MS).contains(&now_ms));
+        if !is_recent {
+            *last = Some(now_ms);
+        }
+        !is_recent
+    }
+}
+
+/// Returns whether the TCP connection failed. Any later failure shows that the port is open.
+fn is_without_connection(error: &SessionError) -> bool {
+    matches!(error, SessionError::Unreachable { .. } | SessionError::TimedOut { phase: SmtpPhase::Connect })
+}
+
+/// Returns the error without the text of a reply, which can contain an address.
+fn without_reply(error: &SessionError) -> String {
+    match error {
+        SessionError::Refused { phase, reply } => format!("refused at {phase} with code {}", reply.code),
+        error => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_is_due_once_an_hour_and_independent_of_the_others() {
+        let problems = Problems::default();
+
+        for (cause, now_ms, is_due) in [
+            (Cause::Port, 1_000, true),
+            (Cause::Port, 1_001, false),
+            (Cause::Mailbox, 1_001, true),
+            (Cause::Port, 1_000 + WARN_EVERY_MS - 1, false),
+            (Cause::Port, 1_000 + WARN_EVERY_MS, true),
+            (Cause::Port, 1_000 + WARN_EVERY_MS, false),
+            (Cause::Port, 999, true),
+        ] {
+            assert_eq!(problems.is_due(cause, now_ms), is_due, "{cause:?} {now_ms}");
+        }
+    }
+
+    #[test]
+    fn a_port_is_blocked_if_nothing_was_ever_reached_or_three_sites_in_a_row_are_not() {
+        let problems = Problems::default();
+        assert!(problems.is_port_blocked("one.example"));
+
+        problems.connected();
+        for (site, is_blocked) in [
+            ("one.example", false),
+            ("one.example", false),
+            ("two.example", false),
+            ("one.example", false),
+            ("three.example", true),
+            ("four.example", true),
+        ] {
+            assert_eq!(problems.is_port_blocked(site), is_blocked, "{site}");
+        }
+        problems.connected();
+        assert!(!problems.is_port_blocked("five.example"));
+    }
+}

@@ -1,0 +1,70 @@
+//! The warnings of a server about problems that stop all delivery.
+
+use super::program::{Cli, Server};
+use crate::support::NameServer;
+
+/// Sends an email and waits until its first attempt has failed.
+fn send_and_fail(cli: &Cli, to: &str) {
+    let sent = cli.run(&["send", "--to", to, "--wait", "0s", "--json"]).json();
+    let started = ringmail::base::clock::monotonic();
+    let show = || cli.run(&["email", "show", sent["id"].as_str().unwrap(), "--json"]).json();
+    while !show()["events"].to_string().contains("email.delivery_delayed") {
+        assert!(started.elapsed().as_secs() < 60, "{:#}", show());
+    }
+}
+
+/// Returns the warnings of a server after two emails to different domains failed.
+fn warnings(cli: &Cli, _server: &Server) -> Vec<String> {
+    send_and_fail(cli, "ada@shop.example");
+    send_and_fail(cli, "bob@other.example");
+    let errors = std::fs::read_to_string(cli.path("errors")).unwrap();
+    assert!(!errors.contains("ada@") && !errors.contains("bob@"), "{errors}");
+    errors.lines().filter(|line| line.contains("emails stay queued")).map(str::to_owned).collect()
+}
+
+/// Returns an address of this machine without a listener.
+fn closed_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+#[test]
+fn a_smarthost_that_is_down_is_logged_once() {
+    let cli = Cli::new();
+    let relay = format!("smtp://127.0.0.1:{}?final=true", closed_port());
+    let server = cli.serve(&["dev", "--delivery", "relay", "--relay", &relay, "--retry-delays", "100ms"]);
+
+    let warnings = warnings(&cli, &server);
+
+    assert_eq!(warnings.len(), 1, "{warnings:#?}");
+    assert!(warnings[0].contains("WARN") && warnings[0].contains("127.0.0.1") && warnings[0].contains("--relay"));
+}
+
+#[test]
+fn a_blocked_smtp_port_is_logged_once() {
+    let dns = NameServer::start();
+    for name in ["shop", "other"] {
+        dns.add(&format!("{name} IN MX 10 mx.{name}.example.\nmx.{name} IN A 127.0.0.1\n"));
+    }
+    let (cli, port) = (Cli::new(), closed_port().to_string());
+    let direct = ["dev", "--delivery", "direct", "--hostname", "mx.test.example", "--allow-address", "127.0.0.0/8"];
+    let settings = ["--resolver", &dns.address(), "--smtp-port", &port, "--retry-delays", "100ms"];
+    let server = cli.serve(&[&direct[..], &settings].concat());
+
+    let warnings = warnings(&cli, &server);
+
+    assert_eq!(warnings.len(), 1, "{warnings:#?}");
+    assert!(warnings[0].contains(&port) && warnings[0].contains("--delivery relay"), "{warnings:#?}");
+}
+
+#[test]
+fn name_servers_that_do_not_respond_are_logged_once() {
+    let cli = Cli::new();
+    let resolver = format!("127.0.0.1:{}", closed_port());
+    let direct = ["dev", "--delivery", "direct", "--hostname", "mx.test.example", "--resolver", &resolver];
+    let server = cli.serve(&direct);
+
+    let warnings = warnings(&cli, &server);
+
+    assert_eq!(warnings.len(), 1, "{warnings:#?}");
+    assert!(warnings[0].contains("no DNS server responds") && warnings[0].contains("--resolver"), "{warnings:#?}");
+}
