@@ -46,7 +46,7 @@ pub struct AdminServices {
 /// A verb and the team that it applies to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Request {
-    /// Name of the team; `None` selects the only team of the instance.
+    /// Name of the team; `None` selects the first team of the instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub team: Option<String>,
     #[serde(flatten)]

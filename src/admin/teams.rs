@@ -7,6 +7,7 @@ use super::request::{AdminServices, VerbResult};
 use super::response::{AdminError, Rows};
 use crate::base::clock::to_iso;
 use crate::base::id::TeamId;
+use crate::store::StoreError;
 use crate::teams::{self, Team, TeamNameError};
 
 /// Maximum number of teams in a list. A list is one line.
@@ -23,9 +24,19 @@ pub enum TeamVerb {
         /// Name, unique in the instance.
         name: String,
     },
-    /// List the teams.
+    /// List the teams, oldest first. The first one is the default of the other verbs.
     #[serde(rename = "team_list")]
     List,
+    /// Rename a team.
+    #[serde(rename = "team_rename")]
+    Rename {
+        // The name `team` is that of the field of every request.
+        /// Name or id of the team.
+        #[arg(value_name = "TEAM")]
+        current: String,
+        /// New name, unique in the instance.
+        name: String,
+    },
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -46,8 +57,7 @@ pub(super) async fn execute(services: &AdminServices, verb: TeamVerb) -> VerbRes
     match verb {
         TeamVerb::Create { name } => match teams::create(&services.context, &name).await? {
             Ok(team) => Ok(TeamView::from(team).into()),
-            Err(error @ TeamNameError::Invalid) => Err(AdminError::invalid(error.to_string())),
-            Err(error @ TeamNameError::Taken) => Err(AdminError::conflict(error.to_string())),
+            Err(error) => Err(error.into()),
         },
         TeamVerb::List => {
             let mut teams = services.context.store.read(|tx| teams::oldest(tx, TEAMS_LISTED_MAX + 1)).await?;
@@ -55,10 +65,41 @@ pub(super) async fn execute(services: &AdminServices, verb: TeamVerb) -> VerbRes
             teams.truncate(TEAMS_LISTED_MAX);
             Ok(Rows { data: teams.into_iter().map(TeamView::from).collect(), has_more }.into())
         }
+        TeamVerb::Rename { current, name } => {
+            let found = find(services, &current).await?;
+            match teams::rename(&services.context, found.id, &name).await? {
+                Ok(Some(team)) => Ok(TeamView::from(team).into()),
+                Ok(None) => Err(unknown_team(&current)),
+                Err(error) => Err(error.into()),
+            }
+        }
     }
 }
 
-/// Returns the team with the given name; without a name, the only team of the instance.
+/// Returns the team with the given id, or else with the given name.
+async fn find(services: &AdminServices, text: &str) -> Result<Team, AdminError> {
+    let (id, name) = (TeamId::parse(text), text.to_owned());
+    let found = services.context.store.read::<_, StoreError>(move |tx| {
+        let by_id = id.map(|id| teams::find(tx, id)).transpose()?.flatten();
+        by_id.map_or_else(|| teams::find_by_name(tx, &name), |team| Ok(Some(team)))
+    });
+    found.await?.ok_or_else(|| unknown_team(text))
+}
+
+fn unknown_team(text: &str) -> AdminError {
+    AdminError::not_found(format!("there is no team `{text}`; `ringmail team list` shows all of them"))
+}
+
+impl From<TeamNameError> for AdminError {
+    fn from(error: TeamNameError) -> Self {
+        match error {
+            TeamNameError::Invalid => Self::invalid(error.to_string()),
+            TeamNameError::Taken => Self::conflict(error.to_string()),
+        }
+    }
+}
+
+/// Returns the team with the given name; without a name, the first team of the instance.
 pub(super) async fn resolve(services: &AdminServices, name: Option<String>) -> Result<TeamId, AdminError> {
     let teams = services.context.store.read(teams::list).await?;
     let names = |teams: &[Team]| {
@@ -75,9 +116,7 @@ pub(super) async fn resolve(services: &AdminServices, name: Option<String>) -> R
             .find(|team| team.name == name)
             .map(|team| team.id)
             .ok_or_else(|| AdminError::not_found(format!("there is no team `{name}`; there are: {}", names(teams)))),
-        (None, [team]) => Ok(team.id),
-        (None, teams) => {
-            Err(AdminError::invalid(format!("there are several teams; choose one with --team: {}", names(teams))))
-        }
+        // The list is oldest first.
+        (None, [first, ..]) => Ok(first.id),
     }
 }

@@ -29,7 +29,7 @@ pub(super) struct StoreArgs {
 // Team in a store.
 #[derive(Args, Clone, Debug)]
 pub(super) struct TeamArgs {
-    /// Name of the team; optional if there is only one team.
+    /// Name of the team [default: the first team].
     #[arg(long, value_name = "NAME", global = true)]
     pub(super) team: Option<String>,
 

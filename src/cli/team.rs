@@ -11,7 +11,7 @@ use crate::admin::teams::{TeamVerb, TeamView};
 /// # Errors
 /// Any failure of the request.
 pub(super) async fn run(StoreVerbArgs { verb, store }: StoreVerbArgs<TeamVerb>, output: Output) -> Result<(), Failure> {
-    if matches!(verb, TeamVerb::Create { .. }) {
+    if !matches!(verb, TeamVerb::List) {
         let team: TeamView = store.request(verb).await?;
         return output.print(&team, |team| team.id.to_string());
     }

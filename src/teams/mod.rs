@@ -15,4 +15,4 @@ pub use default::{DEFAULT_NAME, ensure_any};
 pub use model::{Team, TeamNameError};
 #[cfg(test)]
 pub(crate) use store::put;
-pub use store::{TeamRow, create, find, find_by_name, list, oldest};
+pub use store::{TeamRow, create, find, find_by_name, list, oldest, rename};

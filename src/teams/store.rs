@@ -94,6 +94,33 @@ pub async fn create(context: &Context, name: &str) -> Result<Result<Team, TeamNa
         .await
 }
 
+/// Renames a team; `None` if it does not exist.
+///
+/// # Errors
+/// [`TeamNameError`] if the name is invalid or another team has it; [`StoreError`].
+pub async fn rename(
+    context: &Context,
+    id: TeamId,
+    name: &str,
+) -> Result<Result<Option<Team>, TeamNameError>, StoreError> {
+    let name = match model::name(name) {
+        Ok(name) => name,
+        Err(error) => return Ok(Err(error)),
+    };
+    context
+        .store
+        .write(move |tx| {
+            if find_by_name(tx, &name)?.is_some_and(|other| other.id != id) {
+                return Ok(Err(TeamNameError::Taken));
+            }
+            let Some(team) = find(tx, id)? else { return Ok(Ok(None)) };
+            let renamed = Team { name: name.clone(), ..team };
+            put(tx, &renamed)?;
+            Ok(Ok(Some(renamed)))
+        })
+        .await
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

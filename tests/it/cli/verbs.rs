@@ -101,7 +101,7 @@ fn a_list_with_several_pages_is_complete() {
 }
 
 #[test]
-fn a_team_name_is_unique_and_required_with_several_teams() {
+fn a_team_name_is_unique_and_the_first_team_is_the_default() {
     let cli = Cli::new();
     let _server = cli.serve(&["dev"]);
     let listed = cli.run(&["team", "list", "--json"]).json();
@@ -113,7 +113,16 @@ fn a_team_name_is_unique_and_required_with_several_teams() {
     cli.run(&["team", "create", "Second"]).failed(4, &["already"]);
     cli.run(&["team", "create", " "]).failed(2, &["80 characters"]);
 
-    cli.run(&["key", "list"]).failed(2, &["--team", "Main, Second"]);
+    let keys = || cli.run(&["key", "list", "--json"]).json();
+    assert_eq!(keys()["data"][0]["name"], "Development");
+    assert_eq!(cli.run(&["team", "rename", "Main", "Zeta", "--json"]).json()["id"], listed["data"][0]["id"]);
+    assert_eq!(keys()["data"][0]["name"], "Development");
+    let second = created["id"].as_str().unwrap();
+    cli.run(&["team", "rename", second, "Zeta"]).failed(4, &["already"]);
+    cli.run(&["team", "rename", second, ""]).failed(2, &["80 characters"]);
+    cli.run(&["team", "rename", "Third", "Fourth"]).failed(3, &["Third"]);
+    assert_eq!(cli.run(&["team", "rename", second, "Second"]).success(), second);
+    cli.run(&["team", "rename", "Zeta", "Main"]).success();
     cli.run(&["key", "list", "--team", "Third"]).failed(3, &["Main, Second"]);
     assert_eq!(cli.run(&["key", "list", "--team", "Second", "--json"]).json()["data"], Value::Array(Vec::new()));
     assert_eq!(cli.run(&["key", "list", "--team", "Second"]).stdout, "");
