@@ -6,7 +6,7 @@
 //!   [`preferences`] (unsubscribe links and their page), [`erasure`].
 //! - Events: [`events`], [`webhooks`], [`live`] (live streams), [`ingest`] (delivery reports of other
 //!   systems), [`notices`] (messages to owners).
-//! - Tenants: [`teams`], [`users`].
+//! - Tenants: [`teams`], [`users`], [`team_removal`] (a team with all its data).
 //!
 //! Infrastructure:
 //! - [`store`] (transactions on the data file) and [`tables`] (every table with its key and row).
@@ -56,6 +56,7 @@ pub mod segments;
 pub mod store;
 pub mod suppressions;
 pub mod tables;
+pub mod team_removal;
 pub mod teams;
 pub mod topics;
 pub mod usage;

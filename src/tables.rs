@@ -24,9 +24,9 @@ use crate::notices::NoticeRow;
 use crate::preferences::ThemeRow;
 use crate::segments::SegmentRow;
 use crate::store::meta::{EPOCH, META};
-use crate::store::{Blob, Row, Table};
+use crate::store::{Blob, KeyOf, Row, StoreError, Table, WriteTx};
 use crate::suppressions::SuppressionRow;
-use crate::teams::TeamRow;
+use crate::teams::{RemovedTeamRow, TeamRow};
 use crate::topics::{DeletedTopicRow, TopicRow};
 use crate::usage::UsageRow;
 use crate::users::{MembershipRow, UserRow};
@@ -35,8 +35,11 @@ use crate::webhooks::{DeliveryRow, HealthRow, QueueRow, WebhookRow};
 /// SHA-256 of an address in lower case: the key of the address indexes.
 pub type AddressHash = [u8; 32];
 
-/// Name and creation time of each team. Written by `teams`. Few rows, never deleted.
+/// Name and creation time of each team. Written by `teams`. Few rows, deleted on request.
 pub const TEAMS: Table<(TeamId,), TeamRow> = Table::new("teams-1");
+/// Removed teams whose data is being deleted. Written by `teams`. One row for each, deleted with the last row of the
+/// team.
+pub const REMOVED_TEAMS: Table<(TeamId,), RemovedTeamRow> = Table::new("removed_teams-1");
 /// Users of the dashboard. Written by `users`. One row for each user, deleted with the user's last team.
 pub const USERS: Table<(UserId,), UserRow> = Table::new("users-1");
 /// Id of the user with an address. Index of [`USERS`], written and deleted with it.
@@ -199,6 +202,7 @@ pub const NAMES: &[&str] = &[
     META.name(),
     EPOCH.name(),
     TEAMS.name(),
+    REMOVED_TEAMS.name(),
     USERS.name(),
     USER_ADDRESSES.name(),
     MEMBERSHIPS.name(),
@@ -248,6 +252,71 @@ pub const NAMES: &[&str] = &[
     REQUEST_LOG_BODIES.name(),
     USAGE.name(),
 ];
+
+macro_rules! of_team {
+    ($($table:ident,)+) => {
+        /// Tables whose rows [`delete_of_team`] deletes.
+        pub const OF_TEAM: &[&str] = &[$($table.name(),)+];
+
+        /// Deletes up to `rows_max` rows of a removed team; returns their number. `emails` and `users` delete the rows
+        /// in their tables themselves, because other rows depend on them.
+        ///
+        /// # Errors
+        /// [`StoreError`] if the file cannot be written.
+        pub fn delete_of_team(tx: &WriteTx<'_>, team: TeamId, rows_max: usize) -> Result<usize, StoreError> {
+            let mut left = rows_max;
+            $(left -= delete_in(tx, &$table, team, left)?;)+
+            Ok(rows_max - left)
+        }
+    };
+}
+
+of_team! {
+    API_KEYS,
+    API_KEY_USES,
+    DOMAINS,
+    SENDER_DOMAINS,
+    AUDIENCE_EVENTS,
+    EVENT_SUBSCRIPTIONS,
+    EVENT_MESSAGES,
+    EVENT_OUTBOX,
+    WEBHOOKS,
+    WEBHOOK_HEALTH,
+    WEBHOOK_DELIVERIES,
+    NOTICES,
+    SUPPRESSIONS,
+    SUPPRESSION_ADDRESSES,
+    SUPPRESSION_ORIGINS,
+    ERASURES,
+    CONTACT_PROPERTIES,
+    CONTACT_PROPERTY_KEYS,
+    TOPICS,
+    DELETED_TOPICS,
+    SEGMENTS,
+    SEGMENT_MEMBERS,
+    CONTACT_SEGMENTS,
+    AUDIENCES,
+    CONTACTS,
+    CONTACT_ADDRESSES,
+    TOPIC_CHOICES,
+    PREFERENCE_THEMES,
+    REQUEST_LOGS,
+    REQUEST_LOG_BODIES,
+    USAGE,
+}
+
+fn delete_in<K: KeyOf<TeamId>, V>(
+    tx: &WriteTx<'_>,
+    table: &Table<K, V>,
+    team: TeamId,
+    rows_max: usize,
+) -> Result<usize, StoreError> {
+    if rows_max == 0 {
+        return Ok(0);
+    }
+    let (from, to) = K::bounds(team);
+    tx.delete_range(table, &from, &to, rows_max)
+}
 
 /// Row of an index: the id of a row in the indexed table.
 #[derive(Serialize, Deserialize)]

@@ -19,6 +19,7 @@ use crate::logs::{Logs, Recording, RequestLog};
 use crate::preferences::Links;
 use crate::store::{FILE_NAME, OpenError, OpenOptions, open_with_key};
 use crate::suppressions::Suppressions;
+use crate::team_removal::TeamRemovals;
 use crate::webhooks::{DispatchNotifier, Webhooks};
 
 /// Error of [`DirectStore::open`].
@@ -64,6 +65,8 @@ impl DirectStore {
         let links = Links::new(context.keyring.clone(), config.link_settings(config.listen));
         let emails = Emails::new(context.clone(), QueueNotifier::default(), idempotency, tasks.clone(), links);
         let webhooks = Webhooks::new(context.clone(), DispatchNotifier::default(), config.webhooks.policy.clone());
+        let webhooks = Arc::new(webhooks);
+        let team_removals = TeamRemovals::new(context.clone(), Arc::clone(&api_keys), Arc::clone(&webhooks));
         let suppressions = Suppressions::new(context.clone());
         // No request is logged here.
         let log = RequestLog::new(context.clone(), Recording::Off, tasks.clone());
@@ -78,7 +81,8 @@ impl DirectStore {
             domains,
             suppressions: Arc::new(suppressions),
             logs: Arc::new(logs),
-            webhooks: Arc::new(webhooks),
+            webhooks,
+            team_removals: Arc::new(team_removals),
         };
         Ok(Self { services, tasks })
     }

@@ -24,6 +24,7 @@ use crate::live::{EventStream, TypeFilter};
 use crate::logs::Logs;
 use crate::store::StoreKind;
 use crate::suppressions::Suppressions;
+use crate::team_removal::TeamRemovals;
 use crate::webhooks::Webhooks;
 
 /// Use cases that requests call. `App` builds them for a server, and `direct.rs` for a verb that opens
@@ -41,6 +42,7 @@ pub struct AdminServices {
     pub suppressions: Arc<Suppressions>,
     pub logs: Arc<Logs>,
     pub webhooks: Arc<Webhooks>,
+    pub team_removals: Arc<TeamRemovals>,
 }
 
 /// A verb and the team that it applies to.

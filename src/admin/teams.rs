@@ -8,6 +8,7 @@ use super::response::{AdminError, Rows};
 use crate::base::clock::to_iso;
 use crate::base::id::TeamId;
 use crate::store::StoreError;
+use crate::team_removal::{RemoveTeamError, UnsentEmails};
 use crate::teams::{self, Team, TeamNameError};
 
 /// Maximum number of teams in a list. A list is one line.
@@ -36,6 +37,16 @@ pub enum TeamVerb {
         current: String,
         /// New name, unique in the instance.
         name: String,
+    },
+    /// Remove a team with all its data. Its API keys stop working immediately.
+    #[serde(rename = "team_remove")]
+    Remove {
+        /// Name or id of the team.
+        #[arg(value_name = "TEAM")]
+        current: String,
+        /// Cancel the emails of the team that are queued, scheduled or in flight.
+        #[arg(long)]
+        force: bool,
     },
 }
 
@@ -73,6 +84,22 @@ pub(super) async fn execute(services: &AdminServices, verb: TeamVerb) -> VerbRes
                 Err(error) => Err(error.into()),
             }
         }
+        TeamVerb::Remove { current, force } => {
+            let unsent = if force { UnsentEmails::Cancel } else { UnsentEmails::Refuse };
+            remove(services, &current, unsent).await
+        }
+    }
+}
+
+async fn remove(services: &AdminServices, team: &str, unsent: UnsentEmails) -> VerbResult {
+    let found = find(services, team).await?;
+    match services.team_removals.remove(found.id, unsent).await {
+        Ok(()) => Ok(TeamView::from(found).into()),
+        Err(RemoveTeamError::NotFound) => Err(unknown_team(team)),
+        Err(error @ (RemoveTeamError::OnlyTeam | RemoveTeamError::HasUnsentEmails)) => {
+            Err(AdminError::conflict(error.to_string()))
+        }
+        Err(RemoveTeamError::Store(error)) => Err(error.into()),
     }
 }
 

@@ -203,6 +203,23 @@ impl ApiKeys {
         .await
     }
 
+    /// Runs the commit that deletes all keys of a team with [`delete_of_team`]. Then removes the keys from the
+    /// cache and cancels the tasks that run under them.
+    ///
+    /// # Errors
+    /// The error of `commit`.
+    pub(crate) async fn revoke_of_team<T, E>(
+        &self,
+        team: TeamId,
+        commit: impl Future<Output = Result<T, E>> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        self.change(commit, move |cache, _| cache.revoke(|caller| caller.team == team)).await
+    }
+
     /// Runs a commit, then the change of the cache. Only one pair runs at a time. It runs in a separate
     /// task: if the caller drops its future, a key that is revoked in the store must not stay valid.
     async fn change<T, E>(
@@ -247,6 +264,15 @@ impl ApiKeys {
         let written = self.tasks.spawn(async move { store.write_bulk(put).await });
         written.await.unwrap_or(Err(StoreError::Panicked))
     }
+}
+
+/// Deletes all keys of a team; returns their number. Call it in the commit of [`ApiKeys::revoke_of_team`].
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn delete_of_team(tx: &WriteTx<'_>, team: TeamId) -> Result<usize, StoreError> {
+    tx.delete_range(&API_KEY_USES, &(team, Id::MIN), &(team, Id::MAX), usize::MAX)?;
+    tx.delete_range(&API_KEYS, &(team, Id::MIN), &(team, Id::MAX), usize::MAX)
 }
 
 /// Deletes the keys that are scoped to a deleted domain, so that no scope becomes wider. Call it in the

@@ -17,7 +17,7 @@ mod keys;
 mod model;
 mod store;
 
-pub(crate) use keys::delete_scoped_to;
 pub use keys::{ApiKeys, CreateKeyError, DomainExists};
+pub(crate) use keys::{delete_of_team, delete_scoped_to};
 pub use model::{ApiKey, Caller, NewKey, Permission, TOKEN_PREFIX, Token};
 pub use store::{ApiKeyRow, ApiKeyUseRow};

@@ -23,6 +23,9 @@ const RETENTION_INTERVAL: Duration = Duration::from_secs(3600);
 /// Interval of erasure rounds.
 const ERASURES_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Interval of rounds of team removals.
+const TEAM_REMOVALS_INTERVAL: Duration = Duration::from_secs(1);
+
 /// Retention periods in days.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RetentionDays {
@@ -93,6 +96,11 @@ pub(super) fn start_workers(parts: &Parts, stop: CancellationToken) -> Superviso
     workers.start("erasure", move |stop| {
         let erasures = Arc::clone(&erasures);
         async move { every(ERASURES_INTERVAL, stop, || erasures.run_round()).await }
+    });
+    let removals = Arc::clone(&parts.services.team_removals);
+    workers.start("team removal", move |stop| {
+        let removals = Arc::clone(&removals);
+        async move { every(TEAM_REMOVALS_INTERVAL, stop, || removals.run_round()).await }
     });
     let keys = Arc::clone(&parts.services.api_keys);
     workers.start("api key uses", move |stop| {

@@ -56,6 +56,7 @@ use crate::preferences::{Links, Preferences};
 use crate::segments::Segments;
 use crate::store::{OpenOptions, open_in_time};
 use crate::suppressions::Suppressions;
+use crate::team_removal::TeamRemovals;
 use crate::topics::Topics;
 use crate::usage::Usage;
 use crate::webhooks::{DispatchNotifier, WebhookDispatcher, Webhooks};
@@ -182,6 +183,7 @@ impl App {
         });
         let cors = Cors::parse(&config.cors_origins.join(","));
         let service = router::service(services, context.ids.clone(), cors);
+        let team_removals = TeamRemovals::new(context.clone(), Arc::clone(&api_keys), Arc::clone(&webhooks));
         let services = admin::AdminServices {
             context: context.clone(),
             kind: config.purpose.kind(),
@@ -193,6 +195,7 @@ impl App {
             suppressions,
             logs,
             webhooks: Arc::clone(&webhooks),
+            team_removals: Arc::new(team_removals),
         };
         let retention = RetentionDays {
             content: config.content_retention_days,

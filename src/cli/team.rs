@@ -2,7 +2,7 @@
 
 use super::failure::Failure;
 use super::output::Output;
-use super::store_args::StoreVerbArgs;
+use super::store_args::{StoreVerbArgs, TeamArgs};
 use crate::admin::response::Rows;
 use crate::admin::teams::{TeamVerb, TeamView};
 
@@ -11,9 +11,19 @@ use crate::admin::teams::{TeamVerb, TeamView};
 /// # Errors
 /// Any failure of the request.
 pub(super) async fn run(StoreVerbArgs { verb, store }: StoreVerbArgs<TeamVerb>, output: Output) -> Result<(), Failure> {
-    if !matches!(verb, TeamVerb::List) {
+    if matches!(verb, TeamVerb::Create { .. } | TeamVerb::Rename { .. }) {
         let team: TeamView = store.request(verb).await?;
         return output.print(&team, |team| team.id.to_string());
+    }
+    if matches!(verb, TeamVerb::Remove { .. }) {
+        let mut client = TeamArgs { team: None, store }.open().await?;
+        let removed: Result<TeamView, _> = client.request(verb).await;
+        let is_running = client.is_running();
+        client.close().await;
+        output.print(&removed?, |team| team.id.to_string())?;
+        let server = if is_running { "server" } else { "next server" };
+        eprintln!("The keys of the team no longer work. The {server} deletes its data.");
+        return Ok(());
     }
     let teams: Rows<TeamView> = store.request(verb).await?;
     if teams.has_more {

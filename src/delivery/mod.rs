@@ -60,7 +60,7 @@ mod worker;
 pub use engine::{Engine, EngineSettings, Flow};
 pub(crate) use erase::{attempts_mention, erase_attempts};
 pub use notifier::QueueNotifier;
-pub(crate) use queue::{Due, DueKey};
+pub(crate) use queue::{Due, DueKey, has_groups_of};
 pub use retention::purge;
 pub use retry::RetrySchedule;
 pub(crate) use return_path::ReturnPaths;

@@ -124,7 +124,7 @@ fn scheduled(tx: &WriteTx<'_>, by: Sender, id: EmailId) -> Result<EmailRow, Chan
 }
 
 /// Deletes the queue rows of an email, and settles their recipients as canceled.
-fn cancel_queued(tx: &WriteTx<'_>, id: EmailId, row: &mut EmailRow) -> Result<(), StoreError> {
+pub(super) fn cancel_queued(tx: &WriteTx<'_>, id: EmailId, row: &mut EmailRow) -> Result<(), StoreError> {
     for (due_ms, group) in queued_groups(row) {
         tx.delete(&DUE, &due_key(due_ms, id, group))?;
     }

@@ -8,7 +8,7 @@
 //! Files in reading order: `model.rs`; the rules of the fields in `headers/`, `attachments/`, `tags.rs`
 //! and `schedule/`, with `excerpt.rs` (quotes in errors); `store/` (rows); `idempotency.rs`, `send.rs`,
 //! `prepare.rs`, `accept.rs`; `event_recorder.rs`, `read.rs`, `change.rs`,
-//! `retention.rs`, `erase.rs`; `api/` (endpoints).
+//! `retention.rs`, `erase.rs`, `removal.rs` (of a team); `api/` (endpoints).
 //!
 //! Invariants:
 //! - The content is stored only in sealed form.
@@ -30,6 +30,7 @@ mod idempotency;
 mod model;
 mod prepare;
 mod read;
+mod removal;
 mod retention;
 mod send;
 mod store;
@@ -44,6 +45,7 @@ pub use idempotency::{Idempotency, IdempotentRequest, IdempotentResponse, Idempo
 pub use model::{AttachmentInfo, EmailContent, LastEvent, Recipient, RecipientKind, SendEmail};
 pub use read::EmailDetails;
 pub(crate) use read::find_of_teams;
+pub(crate) use removal::{delete_page_of_team, has_later};
 pub(crate) use retention::is_settled;
 pub use retention::purge;
 pub use send::{Emails, SendBatchError, SendError, Sender};

@@ -13,10 +13,10 @@ use crate::tables::{ATTEMPTS, EMAIL_BODIES, EMAILS, EVENTS};
 use crate::teams;
 
 /// Emails per transaction.
-const PAGE_ROWS: usize = 200;
+pub(super) const PAGE_ROWS: usize = 200;
 
 /// Maximum number of chunks that one transaction deletes: 64 MiB. Other commands run between two.
-const CHUNKS_MAX: usize = 256;
+pub(super) const CHUNKS_MAX: usize = 256;
 
 /// Deletes the content of emails accepted before `content_before_ms`, and the rows, timelines and
 /// SMTP transcripts of emails accepted before `rows_before_ms`. Emails that are not settled keep both.

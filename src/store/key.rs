@@ -23,6 +23,35 @@ pub trait Key: Sized {
     fn from_bytes(bytes: &[u8]) -> Option<Self>;
 }
 
+/// A key whose first part is of the type `P`.
+pub trait KeyOf<P>: Key {
+    /// Returns the lowest and the highest key with a first part.
+    fn bounds(first: P) -> (Self, Self);
+}
+
+impl<P: KeyPart + Copy> KeyOf<P> for (P,) {
+    fn bounds(first: P) -> (Self, Self) {
+        ((first,), (first,))
+    }
+}
+
+impl<P: KeyPart + Copy, B: KeyPart> KeyOf<P> for (P, B) {
+    fn bounds(first: P) -> (Self, Self) {
+        ((first, part_of(u8::MIN)), (first, part_of(u8::MAX)))
+    }
+}
+
+impl<P: KeyPart + Copy, B: KeyPart, C: KeyPart> KeyOf<P> for (P, B, C) {
+    fn bounds(first: P) -> (Self, Self) {
+        ((first, part_of(u8::MIN), part_of(u8::MIN)), (first, part_of(u8::MAX), part_of(u8::MAX)))
+    }
+}
+
+/// Returns the part with this value in each of its bytes.
+fn part_of<P: KeyPart>(byte: u8) -> P {
+    P::read(&[byte; KEY_BYTES_MAX][..P::WIDTH])
+}
+
 /// The bytes of a key, stored inline.
 #[derive(Clone, Debug)]
 pub struct KeyBytes {
@@ -127,6 +156,18 @@ mod tests {
 
             prop_assert_eq!(bytes.0.as_ref().cmp(bytes.1.as_ref()), left.cmp(&right));
             prop_assert_eq!(Key::from_bytes(bytes.0.as_ref()), Some(left));
+        }
+
+        #[test]
+        fn the_bounds_of_a_first_part_include_each_key_with_it_and_no_other(
+            key in (any::<u64>(), any::<u32>(), any::<[u8; 16]>()),
+            other in any::<u64>(),
+        ) {
+            let (low, high) = <(u64, u32, [u8; 16])>::bounds(key.0);
+            prop_assert!(low <= key && key <= high);
+
+            let moved = (other, key.1, key.2);
+            prop_assert_eq!(low <= moved && moved <= high, other == key.0);
         }
 
         #[test]

@@ -55,7 +55,7 @@ pub(crate) use error::from_store_error;
 pub use error::{OpenError, StoreError, skip_corrupt};
 pub use fields::{RawValue, RowFields};
 pub use hash::{NameHash, name_hash};
-pub use key::{Key, KeyBytes, KeyPart};
+pub use key::{Key, KeyBytes, KeyOf, KeyPart};
 pub use match_page::{MatchPage, match_page};
 pub(crate) use opening::{open_in_time, open_with_key};
 pub use orphans::delete_orphans;

@@ -6,13 +6,15 @@
 //! Invariants:
 //! - No API call reads or changes rows of another team.
 //! - Team names are unique.
+//! - A removed team has no row here, only a record until its data is deleted (`team_removal`).
 
 mod default;
 mod model;
 mod store;
 
 pub use default::{DEFAULT_NAME, ensure_any};
-pub use model::{Team, TeamNameError};
+pub use model::{RemovedTeam, Team, TeamNameError};
 #[cfg(test)]
 pub(crate) use store::put;
-pub use store::{TeamRow, create, find, find_by_name, list, oldest, rename};
+pub use store::{RemovedTeamRow, TeamRow, create, find, find_by_name, list, oldest, rename};
+pub(crate) use store::{forget_removed, remove, removed};

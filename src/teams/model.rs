@@ -15,6 +15,13 @@ pub struct Team {
     pub created_ms: TimestampMs,
 }
 
+/// A team that was removed, and whose data is being deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RemovedTeam {
+    pub id: TeamId,
+    pub removed_ms: TimestampMs,
+}
+
 /// Error in the name of a new team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TeamNameError {

@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::model::{self, Team, TeamNameError};
+use super::model::{self, RemovedTeam, Team, TeamNameError};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{Id, TeamId};
 use crate::context::Context;
-use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx};
-use crate::tables::TEAMS;
+use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx, skip_corrupt};
+use crate::tables::{REMOVED_TEAMS, TEAMS};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TeamRow {
@@ -15,6 +15,13 @@ pub struct TeamRow {
     created_ms: TimestampMs,
 }
 impl Row for TeamRow {}
+
+/// A removed team on disk.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RemovedTeamRow {
+    removed_ms: TimestampMs,
+}
+impl Row for RemovedTeamRow {}
 
 fn team(id: TeamId, row: TeamRow) -> Team {
     let TeamRow { name, created_ms } = row;
@@ -119,6 +126,38 @@ pub async fn rename(
             Ok(Ok(Some(renamed)))
         })
         .await
+}
+
+/// Deletes the row of a team, and records that its data must be deleted.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn remove(tx: &WriteTx<'_>, id: TeamId, now_ms: TimestampMs) -> Result<(), StoreError> {
+    tx.delete(&TEAMS, &(id,))?;
+    tx.put(&REMOVED_TEAMS, &(id,), &RemovedTeamRow { removed_ms: now_ms })
+}
+
+/// Returns the removed teams whose data is not deleted yet.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn removed(tx: &impl Reads) -> Result<Vec<RemovedTeam>, StoreError> {
+    let mut teams = Vec::new();
+    tx.scan(&REMOVED_TEAMS, &(Id::MIN,), &(Id::MAX,), Order::Ascending, |(id,), row| {
+        // The rest of a corrupt row is not needed: the team is removed.
+        let removed_ms = skip_corrupt(row.decode(), format_args!("removed team {id}"))?.map_or(0, |row| row.removed_ms);
+        teams.push(RemovedTeam { id, removed_ms });
+        NEXT
+    })?;
+    Ok(teams)
+}
+
+/// Deletes the record of a removed team, after its data.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn forget_removed(tx: &WriteTx<'_>, id: TeamId) -> Result<(), StoreError> {
+    tx.delete(&REMOVED_TEAMS, &(id,)).map(drop)
 }
 
 #[cfg(test)]

@@ -123,6 +123,31 @@ pub async fn remove(context: &Context, team: TeamId, address: EmailAddress) -> R
         .await
 }
 
+/// Removes up to `members_max` members of a removed team; returns their number. Deletes users without another
+/// team.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn remove_team(tx: &WriteTx<'_>, team: TeamId, members_max: usize) -> Result<usize, StoreError> {
+    let mut users = Vec::new();
+    tx.scan(&MEMBERSHIPS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |(_, user), _| {
+        users.push(user);
+        if users.len() == members_max { STOP } else { NEXT }
+    })?;
+    for user in &users {
+        tx.delete(&MEMBERSHIPS, &(team, *user))?;
+        if has_membership(tx, *user)? {
+            continue;
+        }
+        if let Some(User { email, .. }) = store::find(tx, *user)?
+            && let Ok(address) = EmailAddress::parse(&email)
+        {
+            store::delete(tx, &address, *user)?;
+        }
+    }
+    Ok(users.len())
+}
+
 /// Returns a page of the members of a team, newest user first.
 ///
 /// # Errors

@@ -12,6 +12,7 @@ mod members;
 mod model;
 mod store;
 
+pub(crate) use members::remove_team;
 pub use members::{AddError, MembershipError, add, change_role, list, owners, remove};
 pub use model::{Member, Role, User};
 pub use store::{MembershipRow, UserRow};

@@ -197,6 +197,18 @@ impl Webhooks {
             })
             .await
     }
+
+    /// Deletes the endpoints of a removed team as [`Webhooks::delete`] does; returns their number.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(crate) async fn delete_of_team(&self, team: TeamId) -> Result<usize, StoreError> {
+        let ids = self.context.store.read(move |tx| store::ids(tx, team)).await?;
+        for id in &ids {
+            self.delete(team, *id).await?;
+        }
+        Ok(ids.len())
+    }
 }
 
 /// Notifies the dispatcher after the commit and before the command returns, even if the caller has gone.

@@ -21,6 +21,7 @@ mod preferences;
 mod segments;
 mod support;
 mod suppressions;
+mod team_removal;
 mod topics;
 mod usage;
 mod webhooks;

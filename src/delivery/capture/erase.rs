@@ -1,9 +1,45 @@
-//! Deletion of the captured messages that an erasure covers.
+//! Deletion of the captured messages that an erasure covers, and of those without an email.
 
-use crate::base::id::{CapturedId, Id};
+use crate::base::id::{CapturedId, Id, TeamId};
+use crate::context::Context;
 use crate::delivery::rows::CapturedRow;
 use crate::store::{MatchPage, Reads, StoreError, WriteTx, match_page};
-use crate::tables::{CAPTURED, CAPTURED_MESSAGES};
+use crate::tables::{CAPTURED, CAPTURED_MESSAGES, EMAILS};
+
+/// Envelopes in one scan.
+const PAGE_ROWS: usize = 1_000;
+/// Chunks that one commit deletes: 16 MiB.
+const CHUNKS_MAX: usize = 64;
+
+/// Deletes the messages that were composed from an email that none of the teams has.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) async fn delete_orphans(context: &Context, teams: &[TeamId]) -> Result<(), StoreError> {
+    let mut after = CapturedId::MIN;
+    loop {
+        let teams = teams.to_vec();
+        let page = context.store.read(move |tx| {
+            match_messages(tx, after, PAGE_ROWS, |_, row| {
+                let Some(email) = row.email else { return Ok(false) };
+                for team in &teams {
+                    if tx.contains(&EMAILS, &(*team, email))? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            })
+        });
+        let page = page.await?;
+        for id in page.hits {
+            while !context.store.write_bulk(move |tx| delete_message(tx, id, &mut CHUNKS_MAX.clone())).await? {}
+        }
+        match page.next {
+            Some(next) => after = next,
+            None => return Ok(()),
+        }
+    }
+}
 
 /// Scans up to `rows_max` envelopes after `after` for those that satisfy `matches`.
 ///

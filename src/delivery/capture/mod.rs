@@ -29,7 +29,7 @@ mod server_session;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use erase::{delete_message, match_messages};
+pub(crate) use erase::{delete_message, delete_orphans, match_messages};
 pub use listener::CaptureListener;
 pub use mailbox::CaptureMailbox;
 pub(crate) use mailbox::purge;

@@ -9,7 +9,7 @@ use crate::base::id::{EmailId, Id, TeamId};
 use crate::context::Context;
 use crate::emails::{self, EmailRow, LastEvent, RecipientKind, RecipientRow, RecipientState};
 use crate::events::{Detail, EmailEventKind, Event};
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
+use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
 use crate::tables::{DUE, EMAILS, LEASES};
 
 /// Maximum number of leases that one transaction recovers.
@@ -102,6 +102,29 @@ pub(super) fn read_due(
         NEXT
     })?;
     Ok(page)
+}
+
+/// Returns whether a group of a team is queued or in flight. Scans the queue.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn has_groups_of(tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
+    let mut found = false;
+    let to = (u64::MAX, u8::MAX, Id::MAX, u16::MAX);
+    tx.scan(&DUE, &(0, 0, Id::MIN, 0), &to, Order::Ascending, |(.., email, group), row| {
+        let row = skip_corrupt(row.decode(), format_args!("queue row of email {email}, group {group}"))?;
+        found = row.is_some_and(|row| row.team == team);
+        if found { STOP } else { NEXT }
+    })?;
+    if found {
+        return Ok(true);
+    }
+    tx.scan(&LEASES, &(Id::MIN, 0), &(Id::MAX, u16::MAX), Order::Ascending, |(email, group), row| {
+        let row = skip_corrupt(row.decode(), format_args!("lease of email {email}, group {group}"))?;
+        found = row.is_some_and(|row| row.due.team == team);
+        if found { STOP } else { NEXT }
+    })?;
+    Ok(found)
 }
 
 /// A leased group with its email.

@@ -41,3 +41,27 @@ fn each_table_has_one_owner() {
         assert!(users.get(table).is_some_and(|users| users.len() > 1), "{table} has one owner and needs no exception");
     }
 }
+
+/// Tables whose rows other code deletes with their team, with the reason.
+const DELETED_ELSEWHERE: &[(&str, &str)] = &[
+    ("TEAMS", "the removal of a team deletes its row first"),
+    ("REMOVED_TEAMS", "the record of the removal is deleted last"),
+    ("EMAILS", "an email in flight is deleted when its delivery ends"),
+    ("MEMBERSHIPS", "a user without another team is deleted with its membership"),
+];
+
+#[test]
+fn each_table_of_a_team_is_deleted_with_the_team() {
+    let schema = fs::read_to_string(root().join("src/tables.rs")).unwrap();
+    let of_team = schema.lines().filter_map(|line| line.strip_prefix("pub const ")?.split_once(": Table<(TeamId,"));
+    let of_team: Vec<&str> = of_team.map(|(table, _)| table).collect();
+    let (_, list) = schema.split_once("\nof_team! {\n").unwrap();
+    let list: BTreeSet<&str> =
+        list.lines().take_while(|line| *line != "}").map(|line| line.trim_matches([' ', ','])).collect();
+
+    assert!(of_team.len() > 25, "the tables of teams were not found");
+    for table in of_team {
+        let elsewhere = DELETED_ELSEWHERE.iter().any(|(other, reason)| *other == table && !reason.is_empty());
+        assert!(list.contains(table) != elsewhere, "{table} must be in the list of src/tables.rs or in the list here");
+    }
+}

@@ -129,6 +129,31 @@ fn a_team_name_is_unique_and_the_first_team_is_the_default() {
 }
 
 #[test]
+fn a_team_with_queued_email_is_removed_only_by_force() {
+    let cli = Cli::new();
+    let server = cli.serve(&["dev", "--hold"]);
+    cli.run(&["team", "create", "Second"]).success();
+    let key = cli.run(&["key", "create", "second", "--team", "Second"]).success().to_owned();
+    cli.run(&["domain", "add", "second.example", "--verified", "--team", "Second"]).success();
+    cli.run(&["send", "--to", "ada@example.net", "--wait", "0s", "--team", "Second"]).success();
+
+    cli.run(&["team", "remove", "Second"]).failed(4, &["queued", "--force"]);
+    assert_eq!(server.get("/domains", &key).0, 200);
+    let removed = cli.run(&["team", "remove", "Second", "--force", "--json"]);
+    assert_eq!(removed.json()["name"], "Second");
+    assert!(removed.stderr.contains("The server deletes its data"), "{removed:?}");
+    assert_eq!(server.get("/domains", &key).0, 403);
+
+    cli.run(&["team", "remove", "Second"]).failed(3, &["Second"]);
+    cli.run(&["team", "remove", "Main", "--force"]).failed(4, &["another one first"]);
+    cli.run(&["team", "create", "Second"]).success();
+    assert_eq!(server.stop(), 0);
+    let removed = cli.run(&["team", "remove", "Second"]);
+    assert!(removed.stderr.contains("The next server deletes its data"), "{removed:?}");
+    assert_eq!(removed.code, 0);
+}
+
+#[test]
 fn users_have_roles_and_a_team_keeps_an_owner() {
     let cli = Cli::new();
     let _server = cli.serve(&["dev"]);

@@ -1,9 +1,11 @@
 //! Creates other teams and API keys.
 
 use ringmail::api_keys::{NewKey, Permission};
-use ringmail::base::address::DomainName;
+use ringmail::base::address::{DomainName, EmailAddress};
 use ringmail::base::id::TeamId;
+use ringmail::team_removal::{RemoveTeamError, UnsentEmails};
 use ringmail::teams;
+use ringmail::users::{self, Role};
 use serde_json::{Value, json};
 
 use super::server::retry_until_ok;
@@ -12,7 +14,7 @@ use super::{ApiResponse, TestServer, email};
 /// A second team of the instance, with a full access key and a verified domain.
 pub(crate) struct OtherTeam<'s> {
     server: &'s TestServer,
-    team: TeamId,
+    pub(crate) team: TeamId,
     key: String,
     domain: String,
 }
@@ -50,6 +52,15 @@ impl TestServer {
         created["token"].as_str().expect("a token").to_owned()
     }
 
+    /// Removes the first team of the instance.
+    pub(crate) fn remove_first_team(&self) -> Result<(), RemoveTeamError> {
+        self.remove_team(self.team(), UnsentEmails::Cancel)
+    }
+
+    fn remove_team(&self, team: TeamId, unsent: UnsentEmails) -> Result<(), RemoveTeamError> {
+        self.block_on(self.services().team_removals.remove(team, unsent))
+    }
+
     /// Returns the id of the team's domain `name`.
     #[track_caller]
     pub(crate) fn domain_id(&self, name: &str) -> String {
@@ -71,6 +82,18 @@ impl OtherTeam<'_> {
 
     pub(crate) fn post(&self, path: &str, body: &Value) -> ApiResponse {
         self.server.call("POST", path, &self.key, &[], Some(body.to_string().as_bytes()))
+    }
+
+    /// Removes the team.
+    pub(crate) fn remove(&self, unsent: UnsentEmails) -> Result<(), RemoveTeamError> {
+        self.server.remove_team(self.team, unsent)
+    }
+
+    /// Adds an owner with this address to the team.
+    pub(crate) fn add_owner(&self, address: &str) {
+        let address = EmailAddress::parse(address).expect("an address");
+        let added = users::add(&self.server.services().context, self.team, address, Some(Role::Owner));
+        self.server.block_on(added).expect("the owner is added");
     }
 
     /// Stores an exhausted delivery to a webhook endpoint of the team and returns its id.

@@ -1,0 +1,135 @@
+//! Deletion of the emails of a removed team.
+
+use super::change::cancel_queued;
+use super::retention::{CHUNKS_MAX, PAGE_ROWS, delete_email, is_settled};
+use super::store::{EmailRow, delete_content_rows};
+use crate::base::id::{EmailId, TeamId};
+use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
+use crate::tables::EMAILS;
+
+/// A page of the deletion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DeletedEmails {
+    /// Emails in the page, including those in flight.
+    pub(crate) found: usize,
+    /// Email after which the next page starts; `None` at the end.
+    pub(crate) last: Option<EmailId>,
+}
+
+/// Deletes a page of the emails of a team, with their content, timelines and attempts. Queued groups are
+/// canceled. An email in flight is hidden, and deleted when its delivery ends.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn delete_page_of_team(tx: &WriteTx<'_>, team: TeamId, after: EmailId) -> Result<DeletedEmails, StoreError> {
+    let mut page: Vec<(EmailId, Option<EmailRow>)> = Vec::with_capacity(PAGE_ROWS);
+    tx.scan(&EMAILS, &(team, after), &(team, EmailId::MAX), Order::Ascending, |(_, id), row| {
+        if id > after {
+            page.push((id, skip_corrupt(row.decode(), format_args!("email {id}"))?));
+        }
+        if page.len() == PAGE_ROWS { STOP } else { NEXT }
+    })?;
+    let mut left = CHUNKS_MAX;
+    let mut deleted = DeletedEmails::default();
+    for (id, row) in page {
+        deleted.found += 1;
+        if let Some(mut row) = row {
+            cancel_queued(tx, id, &mut row)?;
+            if !is_settled(&row) {
+                tx.put(&EMAILS, &(team, id), &EmailRow { hidden: true, ..row })?;
+                deleted.last = Some(id);
+                continue;
+            }
+            // The row stays if its content needs another page.
+            tx.put(&EMAILS, &(team, id), &row)?;
+        }
+        left -= delete_content_rows(tx, id, left)?;
+        if left == 0 {
+            deleted.last = Some(deleted.last.unwrap_or(after));
+            return Ok(deleted);
+        }
+        delete_email(tx, team, id)?;
+        deleted.last = Some(id);
+    }
+    Ok(deleted)
+}
+
+/// Returns whether a team has an email with a higher id.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn has_later(tx: &impl Reads, team: TeamId, id: EmailId) -> Result<bool, StoreError> {
+    let mut found = false;
+    tx.scan(&EMAILS, &(team, id), &(team, EmailId::MAX), Order::Ascending, |_, _| {
+        found = true;
+        STOP
+    })?;
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::id::Id;
+    use crate::context::Context;
+    use crate::emails::model::LastEvent;
+    use crate::emails::store::{RecipientRow, RecipientState};
+    use crate::emails::{put_settled, removal};
+    use crate::store::Blob;
+    use crate::tables::{ATTACHMENTS, EMAIL_BODIES};
+
+    const TEAM: TeamId = Id::MIN;
+
+    fn row(state: RecipientState) -> EmailRow {
+        let recipient = RecipientRow::example("ada@example.com", state, LastEvent::Queued);
+        EmailRow::example(vec![recipient], LastEvent::Queued)
+    }
+
+    /// Returns the emails that are left, and the number of their chunks.
+    fn left(tx: &impl Reads) -> Result<(Vec<EmailId>, usize), StoreError> {
+        let (mut ids, mut chunks) = (Vec::new(), 0);
+        tx.scan(&EMAILS, &(TEAM, Id::MIN), &(TEAM, Id::MAX), Order::Ascending, |(_, id), _| {
+            ids.push(id);
+            NEXT
+        })?;
+        tx.scan(&EMAIL_BODIES, &(Id::MIN, 0), &(Id::MAX, u32::MAX), Order::Ascending, |_, _| {
+            chunks += 1;
+            NEXT
+        })?;
+        tx.scan(&ATTACHMENTS, &(Id::MIN, 0, 0), &(Id::MAX, u16::MAX, u32::MAX), Order::Ascending, |_, _| {
+            chunks += 1;
+            NEXT
+        })?;
+        Ok((ids, chunks))
+    }
+
+    #[tokio::test]
+    async fn pages_delete_a_bounded_number_of_chunks_and_leave_only_emails_in_flight() {
+        let (_directory, context) = Context::temporary();
+        let states = [RecipientState::Settled, RecipientState::Waiting { due_ms: 1 }, RecipientState::InFlight];
+        let emails: Vec<(EmailId, RecipientState)> = states.map(|state| (context.id(), state)).into();
+        let in_flight = emails[2].0;
+        let work = move |tx: &WriteTx<'_>| {
+            for (id, state) in &emails {
+                tx.put(&EMAILS, &(TEAM, *id), &row(*state))?;
+                tx.put(&EMAIL_BODIES, &(*id, 0), &Blob(vec![1]))?;
+                (0..600).try_for_each(|chunk| tx.put(&ATTACHMENTS, &(*id, 0, chunk), &Blob(vec![1])))?;
+            }
+            assert!(removal::has_later(tx, TEAM, emails[0].0)? && !removal::has_later(tx, TEAM, Id::MAX)?);
+            let (mut after, mut pages) = (EmailId::MIN, 0);
+            loop {
+                let (_, before) = left(tx)?;
+                let page = delete_page_of_team(tx, TEAM, after)?;
+                assert!(before - left(tx)?.1 <= CHUNKS_MAX + 1, "a page deletes too much");
+                let Some(last) = page.last else { break };
+                (after, pages) = (last, pages + 1);
+                assert!(pages < 20, "the deletion does not end");
+            }
+            assert_eq!(left(tx)?, (vec![in_flight], 601));
+            put_settled(tx, TEAM, in_flight, &EmailRow { hidden: true, ..row(RecipientState::Settled) })?;
+            assert_eq!(left(tx)?, (Vec::new(), 0));
+            Ok(())
+        };
+        context.store.write::<_, StoreError>(work).await.unwrap();
+    }
+}

@@ -1,0 +1,99 @@
+//! The removal of a team, and the reasons to refuse it.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use crate::api_keys::{self, ApiKeys};
+use crate::base::id::{EmailId, TeamId};
+use crate::context::Context;
+use crate::store::{StoreError, WriteTx, from_store_error};
+use crate::webhooks::Webhooks;
+use crate::{delivery, domains, emails, teams};
+
+/// Treatment of accepted emails that are queued or in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnsentEmails {
+    /// The removal is refused.
+    Refuse,
+    /// They are canceled.
+    Cancel,
+}
+
+/// Refusal of a removal.
+#[derive(Debug)]
+pub enum RemoveTeamError {
+    /// The team does not exist.
+    NotFound,
+    /// The instance has no other team.
+    OnlyTeam,
+    /// Emails of the team are queued or in flight.
+    HasUnsentEmails,
+    Store(StoreError),
+}
+
+from_store_error!(RemoveTeamError);
+
+impl std::fmt::Display for RemoveTeamError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotFound => f.write_str("the team has just been removed"),
+            Self::OnlyTeam => {
+                f.write_str("an instance needs a team; create another one first with `ringmail team create NAME`")
+            }
+            Self::HasUnsentEmails => f.write_str(
+                "emails of the team are queued, scheduled or in flight; wait until they are sent, or cancel them and \
+                 remove the team with --force",
+            ),
+            Self::Store(error) => error.fmt(f),
+        }
+    }
+}
+
+/// The removals of teams of the instance.
+pub struct TeamRemovals {
+    pub(super) context: Context,
+    pub(super) api_keys: Arc<ApiKeys>,
+    pub(super) webhooks: Arc<Webhooks>,
+    /// Removed teams without data, until the last pass. A process that starts repeats a pass.
+    pub(super) empty: Mutex<BTreeSet<TeamId>>,
+}
+
+impl TeamRemovals {
+    /// Creates the removals of the instance of `context`.
+    pub fn new(context: Context, api_keys: Arc<ApiKeys>, webhooks: Arc<Webhooks>) -> Self {
+        Self { context, api_keys, webhooks, empty: Mutex::default() }
+    }
+
+    /// Removes a team. Its keys stop working immediately, and the worker deletes its data.
+    ///
+    /// # Errors
+    /// [`RemoveTeamError`]; nothing is changed.
+    pub async fn remove(&self, team: TeamId, unsent: UnsentEmails) -> Result<(), RemoveTeamError> {
+        let context = self.context.clone();
+        // The scan of the queue is long for a transaction that others wait for. An email that is accepted
+        // after it has a higher id.
+        let scanned: EmailId = context.id();
+        let has_queued = context.store.read::<_, StoreError>(move |tx| delivery::has_groups_of(tx, team)).await?;
+        if unsent == UnsentEmails::Refuse && has_queued {
+            return Err(RemoveTeamError::HasUnsentEmails);
+        }
+        let store = context.store.clone();
+        let remove = move |tx: &WriteTx<'_>| {
+            if teams::find(tx, team)?.is_none() {
+                return Err(RemoveTeamError::NotFound);
+            }
+            if teams::oldest(tx, 2)?.len() < 2 {
+                return Err(RemoveTeamError::OnlyTeam);
+            }
+            if unsent == UnsentEmails::Refuse && emails::has_later(tx, team, scanned)? {
+                return Err(RemoveTeamError::HasUnsentEmails);
+            }
+            teams::remove(tx, team, context.now_ms())?;
+            // An email that a request in progress sends is refused, because its domain is gone.
+            domains::delete_of_team(tx, team)?;
+            api_keys::delete_of_team(tx, team)?;
+            Ok(())
+        };
+        self.api_keys.revoke_of_team(team, async move { store.write(remove).await }).await
+    }
+}
