@@ -78,6 +78,7 @@ impl DirectStore {
             api_keys,
             emails: Arc::new(emails),
             email_limits: EmailLimits { attachment_bytes_max: config.attachment_bytes_max },
+            compat: config.compat,
             domains,
             suppressions: Arc::new(suppressions),
             logs: Arc::new(logs),

@@ -227,8 +227,11 @@ async fn send(services: &AdminServices, team: TeamId, email: TestEmail) -> VerbR
     }
     let request: SendEmailRequest =
         serde_json::from_value(body).map_err(|error| AdminError::invalid(format!("invalid email: {error}")))?;
-    let rules =
-        Rules { now_ms: services.context.now_ms(), attachment_bytes_max: services.email_limits.attachment_bytes_max };
+    let rules = Rules {
+        now_ms: services.context.now_ms(),
+        attachment_bytes_max: services.email_limits.attachment_bytes_max,
+        compat: services.compat,
+    };
     let email = request.parse(rules)?;
     let sent = services.emails.send(Sender { team, key: None, domain: None }, email, None).await;
     Ok(SentView { id: sent.map_err(ApiError::from)?, from }.into())

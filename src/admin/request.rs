@@ -17,6 +17,7 @@ use super::users::UserVerb;
 use super::webhooks::WebhookVerb;
 use super::{contacts, domains, emails, keys, logs, suppressions, teams, themes, users, webhooks};
 use crate::api_keys::ApiKeys;
+use crate::base::compat::Compat;
 use crate::context::Context;
 use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails};
@@ -38,6 +39,7 @@ pub struct AdminServices {
     pub api_keys: Arc<ApiKeys>,
     pub emails: Arc<Emails>,
     pub email_limits: EmailLimits,
+    pub compat: Compat,
     pub domains: Arc<Domains>,
     pub suppressions: Arc<Suppressions>,
     pub logs: Arc<Logs>,

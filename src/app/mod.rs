@@ -160,6 +160,7 @@ impl App {
         let services = Arc::new(HttpServices {
             api_keys: Arc::clone(&api_keys),
             body_limits: Arc::new(body_limits),
+            compat: Arc::new(config.compat),
             contact_properties: Arc::new(ContactProperties::new(context.clone())),
             contacts: Arc::new(Contacts::new(context.clone())),
             dashboard_hosts: Arc::new(Hosts::new(&config.public_url(address), &config.dashboard_hosts)),
@@ -191,6 +192,7 @@ impl App {
             api_keys,
             emails,
             email_limits,
+            compat: config.compat,
             domains,
             suppressions,
             logs,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use salvo::Depot;
 
 use crate::api_keys::ApiKeys;
+use crate::base::compat::Compat;
 use crate::contact_properties::ContactProperties;
 use crate::contacts::Contacts;
 use crate::dashboard::Hosts;
@@ -44,6 +45,7 @@ macro_rules! services {
 services! {
     api_keys: ApiKeys,
     body_limits: BodyLimits,
+    compat: Compat,
     contact_properties: ContactProperties,
     contacts: Contacts,
     dashboard_hosts: Hosts,

@@ -6,6 +6,7 @@
 //! - [`one_line`]: validation of one-line names;
 //! - [`printable`]: text from other people in the output of a terminal;
 //! - [`media_type`]: media types of files by their extension;
+//! - [`compat`]: opt-in forms of the compatible API;
 //! - [`patch`]: an update of an optional field: absent, null or a value;
 //! - [`clock`]: the current time;
 //! - [`random`]: random bytes and jitter;
@@ -17,6 +18,7 @@
 pub mod address;
 pub mod blocking;
 pub mod clock;
+pub mod compat;
 pub mod id;
 pub mod id_or_email;
 pub mod media_type;

@@ -3,11 +3,24 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use clap::ValueEnum;
+
 use super::{Config, DeliveryConfig, QueueConfig, RelayTls};
 use crate::delivery::smtp::{Timeouts, TlsConfigs, TlsPolicy, Verification};
 use crate::delivery::{self, Direct, Flow, Relay, RelayResolver, RetrySchedule, Transport};
 use crate::dns::{Guard, OwnHost, Resolver, RoutePolicy};
 use crate::preferences::Links;
+
+/// Delivery mode as clap parses it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum DeliveryMode {
+    /// Store every email in the built-in mailbox; no email leaves the machine.
+    Capture,
+    /// Deliver to the MX hosts of each recipient domain.
+    Direct,
+    /// Deliver through the smarthost of --relay.
+    Relay,
+}
 
 impl Config {
     /// Returns the settings of the engine. `capture` is the address of the built-in mailbox.

@@ -4,16 +4,17 @@
 //! variable, and the variable overrides the default. [`Settings::into_config`] checks rules about more
 //! than one setting and returns the [`Config`] that the rest of the program uses.
 //!
-//! Reading order: `settings.rs` (the list of settings), `webhooks.rs`, `notices.rs` and `dev.rs` (more
-//! settings), `values.rs` (parsers of values), `relay.rs` (URL of the smarthost), `hostname.rs` and
-//! `surroundings.rs` (values of the machine and the service manager), `variables.rs` (names of variables), `delivery.rs` (settings of the
-//! delivery engine), `host.rs` (host of a URL).
+//! Reading order: `settings.rs` (the list of settings), `webhooks.rs`, `notices.rs`, `compat.rs` and
+//! `dev.rs` (more settings), `values.rs` (parsers of values), `relay.rs` (URL of the smarthost), `hostname.rs` and
+//! `surroundings.rs` (values of the machine and the service manager), `variables.rs` (names of variables),
+//! `delivery.rs` (settings of the delivery engine), `host.rs` (host of a URL).
 //!
 //! Invariants:
 //! - A [`Config`] is valid.
 //! - An empty variable counts as unset, and a variable that no setting has is an error.
 //! - `Debug` output and error messages contain no secret.
 
+mod compat;
 mod delivery;
 mod dev;
 pub(crate) mod host;
@@ -47,6 +48,7 @@ pub(crate) use variables::{UnknownVariable, check_variables};
 pub use webhooks::WebhookConfig;
 
 use crate::base::address::Mailbox;
+use crate::base::compat::Compat;
 use crate::base::signature::WebhookSecret;
 use crate::domains::{DomainSettings, RelayRecords};
 use crate::logs::Recording;
@@ -171,6 +173,8 @@ pub struct Config {
     pub body_budget_bytes: usize,
     /// Secret that signs delivery reports; `None` rejects all reports.
     pub ingest_secret: Option<WebhookSecret>,
+    /// Forms of the compatible API that are accepted in addition.
+    pub compat: Compat,
     /// Sender of notices to owners; `None` writes notices only to the log.
     pub system_from: Option<Mailbox>,
     /// Listen address of the built-in mailbox.

@@ -8,6 +8,8 @@ use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, ValueEnum, value_parser};
 use ipnet::IpNet;
 
+use super::compat::CompatSettings;
+use super::delivery::DeliveryMode;
 use super::notices::NoticeSettings;
 use super::relay::RelayText;
 use super::surroundings::{DEV_DIRECTORY, SERVE_DIRECTORY, Surroundings, without_empty_variables};
@@ -31,16 +33,6 @@ pub enum LogFormat {
     Text,
     /// One JSON object per line.
     Json,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum DeliveryMode {
-    /// Store every email in the built-in mailbox; no email leaves the machine.
-    Capture,
-    /// Deliver to the MX hosts of each recipient domain.
-    Direct,
-    /// Deliver through the smarthost of --relay.
-    Relay,
 }
 
 /// Settings as clap parses them.
@@ -102,6 +94,8 @@ pub struct Settings {
     )]
     ingest_secret: Option<SecretText>,
 
+    #[command(flatten)]
+    compat: CompatSettings,
     #[command(flatten)]
     notices: NoticeSettings,
 
@@ -299,6 +293,7 @@ impl Settings {
             body_budget_mb,
             attachment_mb,
             ingest_secret,
+            compat,
             notices,
             data_dir,
             master_key_file,
@@ -387,6 +382,7 @@ impl Settings {
             body_bytes_max: body * MIB,
             body_budget_bytes: budget * MIB,
             ingest_secret,
+            compat: compat.into(),
             system_from: notices.system_from,
             capture_smtp,
             webhooks,

@@ -5,6 +5,7 @@
 mod api_keys;
 mod architecture;
 mod cli;
+mod compat;
 mod contact_properties;
 mod contacts;
 mod dashboard;

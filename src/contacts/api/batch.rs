@@ -10,6 +10,7 @@ use super::request::{BatchGetRequest, BatchRemoveRequest, CreateContactRequest, 
 use super::response::{BatchGetResponse, BatchRemoveResponse, BatchResponse, ContactBatchItemError};
 use crate::api_keys::Caller;
 use crate::base::blocking;
+use crate::base::compat::Compat;
 use crate::contacts::{
     BATCH_CHOICES_MAX, BATCH_MAX, BatchOptions, ContactBatchError, Contacts, NewContact, OptIns, Validation,
 };
@@ -43,6 +44,7 @@ impl ToSchema for CreateContactsRequest {
 #[endpoint(tags("Contacts"))]
 pub async fn create_contacts(
     contacts: State<Contacts>,
+    compat: State<Compat>,
     caller: Caller,
     on_conflict: ConflictRule,
     validation: BatchValidation,
@@ -53,7 +55,9 @@ pub async fn create_contacts(
         BatchValidation::Strict => Validation::Strict,
         BatchValidation::Permissive => Validation::Permissive,
     };
-    let (accepted, rejected) = blocking::run_sized(raw.len(), move || parse_items(items, validation)).await?;
+    let compat = **compat;
+    let parsed = blocking::run_sized(raw.len(), move || parse_items(items, validation, compat)).await?;
+    let (accepted, rejected) = parsed;
     let options =
         BatchOptions { on_conflict: on_conflict.0, validation, opt_ins: OptIns::Allowed, source: ChangeSource::Api };
     let outcome = contacts.batch(caller.team, accepted, options).await?;
@@ -63,13 +67,13 @@ pub async fn create_contacts(
 /// Accepted items with their indexes, and the errors of the rejected items.
 type ParsedItems = (Vec<(usize, NewContact)>, Vec<ContactBatchItemError>);
 
-fn parse_items(items: Vec<Box<RawValue>>, validation: Validation) -> ApiResult<ParsedItems> {
+fn parse_items(items: Vec<Box<RawValue>>, validation: Validation, compat: Compat) -> ApiResult<ParsedItems> {
     let mut accepted = Vec::with_capacity(items.len());
     let mut rejected = Vec::new();
     let mut choices = 0;
     for (index, item) in items.into_iter().enumerate() {
         let contact = body::parse::<CreateContactRequest>(item.get().as_bytes(), &[]);
-        match contact.and_then(CreateContactRequest::parse) {
+        match contact.and_then(|contact| contact.parse(compat)) {
             Ok(contact) => {
                 choices += contact.changes.topics.len();
                 if choices > BATCH_CHOICES_MAX {

@@ -1,38 +1,20 @@
 //! Endpoints for the topics and segments of a contact.
 
 use salvo::Writer;
-use salvo::oapi::{Components, RefOr, Schema, ToSchema, endpoint};
+use salvo::oapi::endpoint;
 use salvo::writing::Json;
 
 use super::not_found;
-use super::request::{REFERENCES_MAX, TopicChoice, parse_choices};
+use super::references::TopicChoices;
+use super::request::parse_choices;
 use super::response::{ContactSegmentResponse, ContactTopicsResponse, ListedContactSegment, TopicSubscriptionResponse};
 use crate::api_keys::Caller;
+use crate::base::compat::Compat;
 use crate::base::id::resource;
 use crate::contacts::Contacts;
 use crate::events::ChangeSource;
-use crate::http::{
-    ApiError, ApiResult, AtMost, Body, BodySize, ErrorCode, FromBody, List, ListQuery, PathId, PathIdOrEmail, State,
-    body,
-};
+use crate::http::{ApiError, ApiResult, Body, ErrorCode, List, ListQuery, PathId, PathIdOrEmail, State};
 use crate::store::page::page_of;
-
-/// Topic choices. The body is an array, not an object.
-pub(crate) struct TopicChoices(AtMost<REFERENCES_MAX, TopicChoice>);
-
-impl FromBody for TopicChoices {
-    const SIZE: BodySize = BodySize::Other;
-
-    fn from_body(raw: &[u8], tolerated: &[&str]) -> Result<Self, ApiError> {
-        body::parse(raw, tolerated).map(Self)
-    }
-}
-
-impl ToSchema for TopicChoices {
-    fn to_schema(components: &mut Components) -> RefOr<Schema> {
-        AtMost::<REFERENCES_MAX, TopicChoice>::to_schema(components)
-    }
-}
 
 /// Lists the subscriptions of a contact to every topic of the team.
 #[endpoint(tags("Contacts"))]
@@ -51,12 +33,12 @@ pub async fn list_contact_topics(
 #[endpoint(tags("Contacts"))]
 pub async fn update_contact_topics(
     contacts: State<Contacts>,
+    compat: State<Compat>,
     caller: Caller,
     id: PathIdOrEmail<resource::Contact>,
     choices: Body<TopicChoices>,
 ) -> ApiResult<Json<ContactTopicsResponse>> {
-    let AtMost(choices) = choices.into_inner().0;
-    let choices = parse_choices("", choices)?;
+    let choices = parse_choices("", choices.into_inner().into_choices(**compat)?)?;
     let (contact, topics) = contacts.choose(caller.team, id.0, choices, ChangeSource::Api).await?;
     Ok(Json(ContactTopicsResponse::of(contact, topics)))
 }

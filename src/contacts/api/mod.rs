@@ -2,6 +2,7 @@
 //!
 //! Files in reading order:
 //! - `request.rs`: request bodies and their validation.
+//! - `references.rs`: the forms of a segment and of topic choices in requests.
 //! - `properties.rs`: property values in requests and responses.
 //! - `query.rs`: query parameters.
 //! - `response.rs`: response bodies.
@@ -12,6 +13,7 @@ mod batch;
 mod memberships;
 mod properties;
 mod query;
+mod references;
 mod request;
 mod response;
 
@@ -28,6 +30,7 @@ pub(crate) use self::request::{CreateContactRequest, UpdateContactRequest};
 pub(crate) use self::response::{ContactResponse, DeletedContact};
 use super::{Contacts, IncludedFields, ItemError, RESPONSE_BYTES_MAX, ShowError, WriteError};
 use crate::api_keys::Caller;
+use crate::base::compat::Compat;
 use crate::base::id::resource;
 use crate::erasure::Erasures;
 use crate::events::ChangeSource;
@@ -42,10 +45,11 @@ use crate::store::page::PageError;
 #[endpoint(tags("Contacts"))]
 pub async fn create_contact(
     contacts: State<Contacts>,
+    compat: State<Compat>,
     caller: Caller,
     contact: Body<CreateContactRequest>,
 ) -> ApiResult<Created<ContactResponse>> {
-    let new = contact.into_inner().parse()?;
+    let new = contact.into_inner().parse(**compat)?;
     let contact = contacts.create(caller.team, new, ChangeSource::Api).await?;
     Ok(Created(contact.into()))
 }

@@ -4,7 +4,9 @@ use salvo::oapi::ToSchema;
 use serde::Deserialize;
 
 use super::properties::RequestProperties;
+use super::references::SegmentReference;
 use crate::base::address::EmailAddress;
+use crate::base::compat::Compat;
 use crate::base::id::{Id, TopicId};
 use crate::base::patch::Patch;
 use crate::contacts::model::{NAME_CHARS_MAX, is_name};
@@ -45,15 +47,6 @@ pub(crate) struct CreateContactRequest {
 }
 
 impl JsonBody for CreateContactRequest {}
-
-/// A segment, given by its id.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct SegmentReference {
-    /// The id of the segment.
-    #[salvo(schema(required = true, value_type = String))]
-    id: Option<String>,
-}
 
 /// A topic choice.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -132,7 +125,7 @@ impl JsonBody for BatchRemoveRequest {}
 
 impl CreateContactRequest {
     /// Validates the fields.
-    pub(crate) fn parse(self) -> ApiResult<NewContact> {
+    pub(crate) fn parse(self, compat: Compat) -> ApiResult<NewContact> {
         let Self { email, first_name, last_name, unsubscribed, properties, segments, topics, audience_id, segment_id } =
             self;
         let email = parse_email("email", &email.ok_or_else(|| ApiError::missing_field("email"))?)?;
@@ -145,7 +138,8 @@ impl CreateContactRequest {
             ..ContactChanges::default()
         };
         for (index, segment) in items(segments).into_iter().enumerate() {
-            changes.join(parse_id(&format!("segments.{index}.id"), segment.id.as_ref())?);
+            let id = segment.into_id(index, compat)?;
+            changes.join(parse_id(&format!("segments.{index}.id"), id.as_ref())?);
         }
         join_segments(&mut changes, audience_id, segment_id)?;
         for (topic, subscription) in parse_choices("topics.", items(topics))? {

@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::base::address::Mailbox;
 use crate::base::clock::TimestampMs;
+use crate::base::compat::{Compat, CompatFeature};
 use crate::base::id::{Id, TopicId};
 use crate::emails::attachments::{self, ATTACHMENTS_MAX, AttachmentRequest};
 use crate::emails::headers::{self, RawHeaders};
@@ -138,6 +139,8 @@ pub struct Rules {
     pub now_ms: TimestampMs,
     /// Maximum size of all attachments of an email, decoded.
     pub attachment_bytes_max: u64,
+    /// Forms of the compatible API that are accepted in addition.
+    pub compat: Compat,
 }
 
 impl SendEmailRequest {
@@ -174,6 +177,9 @@ impl SendEmailRequest {
             return Err(ApiError::new(crate::http::ErrorCode::MissingRequiredField, "Missing `html` or `text` field."));
         }
         let from = mailbox("from", &from)?;
+        let cc = unless_empty("cc", cc, rules.compat)?;
+        let bcc = unless_empty("bcc", bcc, rules.compat)?;
+        let reply_to = unless_empty("reply_to", reply_to, rules.compat)?;
         let recipients = parse_recipients(to, cc, bcc)?;
         let reply_to = parse_reply_to(reply_to)?;
         check_subject(&subject)?;
@@ -181,6 +187,7 @@ impl SendEmailRequest {
             Some(raw) => headers::parse(raw.0).map_err(|error| invalid("headers", error))?,
             None => headers::CustomHeaders::default(),
         };
+        let topic = topic_id.as_deref().map_or(Ok(None), |text| parse_topic_id(text, rules.compat))?;
         let attachments =
             attachments::parse(attachments.map_or_else(Vec::new, |list| list.0), rules.attachment_bytes_max)
                 .map_err(|error| invalid("attachments", error))?;
@@ -200,7 +207,7 @@ impl SendEmailRequest {
             attachments,
             tags,
             scheduled_ms,
-            topic: topic_id.as_deref().map(parse_topic_id).transpose()?,
+            topic,
         })
     }
 }
@@ -213,8 +220,31 @@ pub(super) fn parse_scheduled_at(text: &str, now_ms: TimestampMs) -> Result<Time
     schedule::parse(text, now_ms).map_err(|error| invalid("scheduled_at", error))
 }
 
-fn parse_topic_id(text: &str) -> Result<TopicId, ApiError> {
-    Id::parse(text).ok_or_else(|| ApiError::validation("The `topic_id` must be a valid UUID."))
+fn parse_topic_id(text: &str, compat: Compat) -> Result<Option<TopicId>, ApiError> {
+    let invalid = || ApiError::validation("The `topic_id` must be a valid UUID.");
+    match text {
+        "" if compat.accepts(CompatFeature::Requests) => Ok(None),
+        "" => Err(or_start_with_requests(invalid())),
+        text => Id::parse(text).map(Some).ok_or_else(invalid),
+    }
+}
+
+/// Returns the addresses of an optional field. With [`CompatFeature::Requests`], an empty text equals an absent field.
+fn unless_empty(field: &str, addresses: Option<OneOrMany>, compat: Compat) -> Result<Option<OneOrMany>, ApiError> {
+    let is_empty = addresses.as_ref().is_some_and(|OneOrMany(addresses)| *addresses == [""]);
+    if !is_empty {
+        return Ok(addresses);
+    }
+    if compat.accepts(CompatFeature::Requests) {
+        return Ok(None);
+    }
+    mailbox(field, "").map_or_else(|error| Err(or_start_with_requests(error)), |_| Ok(addresses))
+}
+
+/// Adds the setting that accepts an empty text to the message of its refusal.
+fn or_start_with_requests(error: ApiError) -> ApiError {
+    let advice = CompatFeature::Requests.advice();
+    ApiError { message: format!("{} Leave the field out, or {advice}.", error.message), ..error }
 }
 
 fn parse_recipients(to: OneOrMany, cc: Option<OneOrMany>, bcc: Option<OneOrMany>) -> Result<Vec<Recipient>, ApiError> {
@@ -248,11 +278,13 @@ fn parse_recipients(to: OneOrMany, cc: Option<OneOrMany>, bcc: Option<OneOrMany>
 fn parse_reply_to(reply_to: Option<OneOrMany>) -> Result<Vec<Mailbox>, ApiError> {
     let addresses = reply_to.map_or_else(Vec::new, |OneOrMany(addresses)| addresses);
     if addresses.len() > RECIPIENTS_MAX {
-        return Err(ApiError::validation(format!(
-            "Invalid `reply_to` field: at most {RECIPIENTS_MAX} addresses are accepted."
-        )));
+        return Err(too_many_reply_to());
     }
     addresses.iter().map(|address| mailbox("reply_to", address)).collect()
+}
+
+fn too_many_reply_to() -> ApiError {
+    ApiError::validation(format!("Invalid `reply_to` field: at most {RECIPIENTS_MAX} addresses are accepted."))
 }
 
 fn check_subject(subject: &str) -> Result<(), ApiError> {

@@ -17,6 +17,7 @@ use super::request::{Rules, SendBatchRequest, SendEmailRequest};
 use super::response::{SendBatchResponse, SendEmailResponse};
 use crate::api_keys::Caller;
 use crate::base::blocking;
+use crate::base::compat::Compat;
 use crate::emails::idempotency::{IdempotentRequest, IdempotentRoute, KEY_CHARS_MAX, KeyConflict};
 use crate::emails::model::SendEmail;
 use crate::emails::{EmailLimits, Emails, SendBatchError, SendError};
@@ -31,6 +32,7 @@ use crate::preferences::{LinkError, PLACEHOLDERS_MAX};
 pub async fn send_email(
     emails: State<Emails>,
     limits: State<EmailLimits>,
+    compat: State<Compat>,
     caller: Caller,
     key: IdempotencyKey,
     email: Body<SendEmailRequest>,
@@ -41,7 +43,7 @@ pub async fn send_email(
     if let Some(answer) = emails.replay(caller.into(), idempotent.as_ref()).await? {
         return Ok(Json(answer.into()));
     }
-    let rules = limits.rules(emails.now_ms());
+    let rules = limits.rules(emails.now_ms(), **compat);
     let email = blocking::run_sized(body_bytes, move || request.parse(rules)).await?;
     let id = emails.send(caller.into(), email, idempotent).await?;
     Ok(Json(SendEmailResponse { id: id.to_string() }))
@@ -55,6 +57,7 @@ pub async fn send_email(
 pub async fn send_batch(
     emails: State<Emails>,
     limits: State<EmailLimits>,
+    compat: State<Compat>,
     caller: Caller,
     key: IdempotencyKey,
     validation: BatchValidation,
@@ -66,7 +69,7 @@ pub async fn send_batch(
     if let Some(answer) = emails.replay(caller.into(), idempotent.as_ref()).await? {
         return Ok(Json(answer.into()));
     }
-    let rules = limits.rules(emails.now_ms());
+    let rules = limits.rules(emails.now_ms(), **compat);
     let parsed = blocking::run_sized(body_bytes, move || ParsedBatch::parse(items, validation, rules)).await?;
     let ParsedBatch { accepted, indexes, refused } = parsed;
     let answer = emails.send_all(caller.into(), accepted, refused, idempotent).await.map_err(|error| {
@@ -203,8 +206,8 @@ impl EndpointArgRegister for IdempotencyKey {
 }
 
 impl EmailLimits {
-    fn rules(&self, now_ms: i64) -> Rules {
-        Rules { now_ms, attachment_bytes_max: self.attachment_bytes_max }
+    fn rules(&self, now_ms: i64, compat: Compat) -> Rules {
+        Rules { now_ms, attachment_bytes_max: self.attachment_bytes_max, compat }
     }
 }
 

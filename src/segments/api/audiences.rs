@@ -11,6 +11,7 @@ use super::request::CreateSegmentRequest;
 use super::response::{DeletedSegment, RemovedMemberResponse, SegmentResponse, SegmentWithCountResponse, Word};
 use super::{list_contacts_of, not_found};
 use crate::api_keys::Caller;
+use crate::base::compat::Compat;
 use crate::base::id::{SegmentId, TeamId, resource};
 use crate::contacts::api::{ContactResponse, CreateContactRequest, EraseRule, Include, UpdateContactRequest};
 use crate::contacts::{ContactName, Contacts, IncludedFields};
@@ -72,11 +73,12 @@ pub async fn delete_audience(
 #[endpoint(tags("Audiences"))]
 pub async fn create_audience_contact(
     contacts: State<Contacts>,
+    compat: State<Compat>,
     caller: Caller,
     id: PathId<resource::Segment>,
     contact: Body<CreateContactRequest>,
 ) -> ApiResult<Created<ContactResponse>> {
-    let mut new = contact.into_inner().parse()?;
+    let mut new = contact.into_inner().parse(**compat)?;
     new.changes.join(id.0);
     let contact = contacts.create(caller.team, new, ChangeSource::Api).await?;
     Ok(Created(contact.into()))
