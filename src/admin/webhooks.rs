@@ -104,7 +104,7 @@ impl From<Webhook> for WebhookView {
         let Webhook { id, endpoint, subscription, status, created_ms, previous_secret_expires_ms } = webhook;
         let events = match subscription {
             SubscribedEvents::All => None,
-            SubscribedEvents::Named(types) => Some(types.iter().map(|name| name.as_str().to_owned()).collect()),
+            SubscribedEvents::Named(types) => Some(types.names().map(ToOwned::to_owned).collect()),
         };
         Self {
             id,
@@ -166,7 +166,7 @@ fn new_webhook(services: &AdminServices, url: String, events: Vec<String>) -> Re
     // The API has no word for all types: a request without types is an error there.
     let events = if is_all { vec![EventType::EmailSent.as_str().to_owned()] } else { events };
     let request: CreateWebhookRequest = body(json!({ "endpoint": url, "events": events }))?;
-    let new = request.parse(services.webhooks.policy())?;
+    let new = request.parse(services.webhooks.policy(), services.compat)?;
     Ok(if is_all { NewWebhook { subscription: SubscribedEvents::All, ..new } } else { new })
 }
 

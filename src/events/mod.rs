@@ -45,4 +45,4 @@ pub use retention::{purge_audience, purge_messages};
 pub use sample::sample;
 pub use store::{EventRow, email_timeline, record};
 pub use team::{Deliverability, Metric, Quota, QuotaPeriod, TeamEvent, record_team};
-pub use types::{EventType, EventTypes};
+pub use types::{EventType, EventTypes, ForeignEventType};

@@ -84,6 +84,58 @@ const TYPES: &[(EventType, &str, u8)] = &[
     (EventType::QuotaPaused, "quota.paused", 23),
 ];
 
+/// Types of the compatible API that never occur here, each with its number on disk. The numbers never change: a type
+/// that occurs in a later version keeps its number.
+const FOREIGN_TYPES: [(&str, u8); 23] = [
+    ("email.received", 40),
+    ("email.suppressed", 41),
+    ("contact.topics.updated", 42),
+    ("domain.created", 43),
+    ("domain.updated", 44),
+    ("domain.deleted", 45),
+    ("topic.created", 46),
+    ("topic.updated", 47),
+    ("topic.deleted", 48),
+    ("inbox.created", 49),
+    ("inbox.updated", 50),
+    ("inbox.deleted", 51),
+    ("inbox.thread.created", 52),
+    ("inbox.thread.folder.updated", 53),
+    ("inbox.thread.assigned", 54),
+    ("inbox.thread.unassigned", 55),
+    ("inbox.thread.labels.updated", 56),
+    ("inbox.email.received", 57),
+    ("inbox.email.sent", 58),
+    ("inbox.draft.created", 59),
+    ("inbox.draft.updated", 60),
+    ("inbox.draft.sent", 61),
+    ("inbox.draft.deleted", 62),
+];
+
+/// Event type of the compatible API that never occurs here. An endpoint can name it and never receives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForeignEventType {
+    name: &'static str,
+    number: u8,
+}
+
+impl ForeignEventType {
+    /// Returns every type, in the order of the documentation.
+    pub fn all() -> impl Iterator<Item = Self> {
+        FOREIGN_TYPES.into_iter().map(|(name, number)| Self { name, number })
+    }
+
+    /// Returns the type of that name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::all().find(|foreign| foreign.name == name)
+    }
+
+    /// Returns the name.
+    pub const fn as_str(self) -> &'static str {
+        self.name
+    }
+}
+
 impl EventType {
     /// Returns every type, in the order of the documentation.
     pub fn all() -> impl Iterator<Item = Self> {
@@ -149,9 +201,34 @@ impl EventTypes {
         self.0 == 0
     }
 
-    /// Returns the types of the set in the order of [`EventType`].
+    /// Returns the names of all types of the set in the order of the documentation, the foreign types last.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        let foreign = ForeignEventType::all().filter(move |foreign| self.0 & (1 << foreign.number) != 0);
+        self.iter().map(EventType::as_str).chain(foreign.map(ForeignEventType::as_str))
+    }
+
+    /// Returns the types of the set that occur here, in the order of [`EventType`].
     pub fn iter(self) -> impl Iterator<Item = EventType> {
         EventType::all().filter(move |event_type| self.contains(*event_type))
+    }
+}
+
+impl From<EventType> for EventTypes {
+    fn from(event_type: EventType) -> Self {
+        Self(event_type.bit())
+    }
+}
+
+impl From<ForeignEventType> for EventTypes {
+    fn from(foreign: ForeignEventType) -> Self {
+        Self(1 << foreign.number)
+    }
+}
+
+/// Returns the union of the sets.
+impl FromIterator<Self> for EventTypes {
+    fn from_iter<I: IntoIterator<Item = Self>>(sets: I) -> Self {
+        Self(sets.into_iter().fold(0, |union, set| union | set.0))
     }
 }
 
@@ -175,6 +252,29 @@ mod tests {
             assert!(*number < 63, "{name}");
         }
         assert_eq!(EventType::parse("email.received"), None);
+    }
+
+    #[test]
+    fn a_foreign_type_has_its_own_number_and_is_no_type_that_occurs_here() {
+        let mut numbers: Vec<u8> = TYPES.iter().map(|(_, _, number)| *number).collect();
+        for foreign in ForeignEventType::all() {
+            assert!(!numbers.contains(&foreign.number) && foreign.number < 63, "{foreign:?}");
+            numbers.push(foreign.number);
+            assert_eq!(ForeignEventType::parse(foreign.as_str()), Some(foreign));
+            assert_eq!(EventType::parse(foreign.as_str()), None);
+            assert!(!EventTypes::all().names().any(|name| name == foreign.as_str()));
+        }
+    }
+
+    #[test]
+    fn a_set_with_foreign_types_names_them_and_contains_no_other_type() {
+        let received = ForeignEventType::parse("email.received").unwrap();
+        let set: EventTypes =
+            [received.into(), EventTypes::from(EventType::QuotaPaused), received.into()].into_iter().collect();
+
+        assert_eq!(set.names().collect::<Vec<_>>(), ["quota.paused", "email.received"]);
+        assert_eq!(set.iter().collect::<Vec<_>>(), [EventType::QuotaPaused]);
+        assert!(!EventTypes::from(received).is_empty());
     }
 
     #[test]

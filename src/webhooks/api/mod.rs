@@ -20,6 +20,7 @@ use super::error::{CreateWebhookError, RotateSecretError, UpdateWebhookError};
 use super::model::WEBHOOKS_MAX;
 use super::service::Webhooks;
 use crate::api_keys::Caller;
+use crate::base::compat::Compat;
 use crate::base::id::{TeamId, WebhookId, resource};
 use crate::http::{ApiError, ApiResult, Body, Created, List, ListQuery, PathId, State};
 
@@ -29,10 +30,11 @@ use crate::http::{ApiError, ApiResult, Body, Created, List, ListQuery, PathId, S
 #[endpoint(tags("Webhooks"))]
 pub async fn create_webhook(
     webhooks: State<Webhooks>,
+    compat: State<Compat>,
     caller: Caller,
     webhook: Body<CreateWebhookRequest>,
 ) -> ApiResult<Created<CreatedWebhook>> {
-    let new = webhook.into_inner().parse(webhooks.policy())?;
+    let new = webhook.into_inner().parse(webhooks.policy(), **compat)?;
     let (id, secret) = webhooks.create(caller.team, new).await?;
     Ok(Created(CreatedWebhook::of(id, &secret)))
 }
@@ -66,11 +68,12 @@ pub async fn get_webhook(
 #[endpoint(tags("Webhooks"))]
 pub async fn update_webhook(
     webhooks: State<Webhooks>,
+    compat: State<Compat>,
     caller: Caller,
     id: PathId<resource::Webhook>,
     changes: Body<UpdateWebhookRequest>,
 ) -> ApiResult<Json<WebhookReference>> {
-    let changes = changes.into_inner().parse(webhooks.policy())?;
+    let changes = changes.into_inner().parse(webhooks.policy(), **compat)?;
     webhooks.update(caller.team, id.0, changes).await?;
     Ok(Json(WebhookReference::of(id.0)))
 }

@@ -4,8 +4,9 @@ use salvo::oapi::ToSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::base::compat::{Compat, CompatFeature};
 use crate::base::signature::WebhookSecret;
-use crate::events::{EventType, EventTypes};
+use crate::events::{EventType, EventTypes, ForeignEventType};
 use crate::http::body::{self, FromBody};
 use crate::http::{ApiError, ApiResult, AtMost, BodyPresence, BodySize, JsonBody};
 use crate::http_client::{CustomerUrl, UrlPolicy};
@@ -18,10 +19,6 @@ use crate::webhooks::{
 const EVENTS_MAX: usize = 100;
 /// Characters of an invalid event name that the error message repeats.
 const NAME_CHARS_MAX: usize = 60;
-/// Event types of the compatible API that this server never emits.
-const FOREIGN: &[&str] = &["email.received", "email.suppressed", "contact.topics.updated"];
-/// Prefixes of such event types.
-const FOREIGN_FAMILIES: &[&str] = &["domain.", "topic.", "inbox."];
 
 /// An endpoint to create.
 #[derive(Deserialize, ToSchema)]
@@ -95,13 +92,13 @@ optional_body!(RotateSecretRequest, TestWebhookRequest);
 
 impl CreateWebhookRequest {
     /// Validates the fields.
-    pub(crate) fn parse(self, policy: &UrlPolicy) -> ApiResult<NewWebhook> {
+    pub(crate) fn parse(self, policy: &UrlPolicy, compat: Compat) -> ApiResult<NewWebhook> {
         let Self { endpoint, events, status, signing_secret } = self;
         let endpoint = endpoint.ok_or_else(|| ApiError::missing_field("endpoint"))?;
         let events = events.ok_or_else(|| ApiError::missing_field("events"))?;
         Ok(NewWebhook {
             endpoint: parse_endpoint(&endpoint, policy)?,
-            subscription: parse_events(&events.0)?,
+            subscription: parse_events(&events.0, compat)?,
             status: parse_status(status)?.unwrap_or(StatusChange::Enable).applied_to(WebhookStatus::Enabled),
             secret: parse_secret(signing_secret)?,
         })
@@ -110,11 +107,11 @@ impl CreateWebhookRequest {
 
 impl UpdateWebhookRequest {
     /// Validates the fields.
-    pub(super) fn parse(self, policy: &UrlPolicy) -> ApiResult<WebhookChanges> {
+    pub(super) fn parse(self, policy: &UrlPolicy, compat: Compat) -> ApiResult<WebhookChanges> {
         let Self { endpoint, events, status } = self;
         Ok(WebhookChanges {
             endpoint: endpoint.map(|text| parse_endpoint(&text, policy)).transpose()?,
-            subscription: events.map(|AtMost(events)| parse_events(&events)).transpose()?,
+            subscription: events.map(|AtMost(events)| parse_events(&events, compat)).transpose()?,
             status: parse_status(status)?,
         })
     }
@@ -141,7 +138,7 @@ impl RotateSecretRequest {
 impl TestWebhookRequest {
     /// Validates the fields.
     pub(crate) fn parse(self) -> ApiResult<Option<EventType>> {
-        self.event_type.map(|name| parse_event("type", &name)).transpose()
+        self.event_type.map(|name| EventType::parse(&name).ok_or_else(|| refused("type", &name))).transpose()
     }
 }
 
@@ -167,24 +164,38 @@ fn parse_secret(secret: Option<Value>) -> ApiResult<Option<WebhookSecret>> {
     secret.map(parse).transpose()
 }
 
-fn parse_events(names: &[String]) -> ApiResult<SubscribedEvents> {
+fn parse_events(names: &[String], compat: Compat) -> ApiResult<SubscribedEvents> {
     if names.is_empty() {
         return Err(ApiError::validation(format!(
             "Invalid `events` field: the array is empty; give at least one of {}.",
             known()
         )));
     }
-    let one = |(index, name): (usize, &String)| parse_event(&format!("events[{index}]"), name);
+    let one = |(index, name): (usize, &String)| parse_event(&format!("events[{index}]"), name, compat);
     names.iter().enumerate().map(one).collect::<ApiResult<EventTypes>>().map(SubscribedEvents::Named)
 }
 
-fn parse_event(field: &str, name: &str) -> ApiResult<EventType> {
-    EventType::parse(name).ok_or_else(|| {
-        let shown: String = name.chars().filter(|c| !c.is_control()).take(NAME_CHARS_MAX).collect();
-        let is_foreign = FOREIGN.contains(&name) || FOREIGN_FAMILIES.iter().any(|family| name.starts_with(family));
-        let problem = if is_foreign { "is never emitted by this server" } else { "is no type of event" };
-        ApiError::validation(format!("Invalid `{field}` field: `{shown}` {problem}; there are {}.", known()))
-    })
+fn parse_event(field: &str, name: &str, compat: Compat) -> ApiResult<EventTypes> {
+    if let Some(event_type) = EventType::parse(name) {
+        return Ok(event_type.into());
+    }
+    match ForeignEventType::parse(name) {
+        Some(foreign) if compat.accepts(CompatFeature::Events) => Ok(foreign.into()),
+        Some(_) => {
+            let ApiError { message, .. } = refused(field, name);
+            let advice = CompatFeature::Events.advice();
+            Err(ApiError::validation(format!("{message} To store it anyway, {advice}.")))
+        }
+        None => Err(refused(field, name)),
+    }
+}
+
+/// Returns the 422 for a type that is unknown or never occurs here.
+fn refused(field: &str, name: &str) -> ApiError {
+    let shown: String = name.chars().filter(|c| !c.is_control()).take(NAME_CHARS_MAX).collect();
+    let is_foreign = ForeignEventType::parse(name).is_some();
+    let problem = if is_foreign { "is never emitted by this server" } else { "is no type of event" };
+    ApiError::validation(format!("Invalid `{field}` field: `{shown}` {problem}; there are {}.", known()))
 }
 
 fn known() -> String {
@@ -201,7 +212,7 @@ mod tests {
 
     fn created(body: &serde_json::Value) -> ApiResult<NewWebhook> {
         let request = body::parse::<CreateWebhookRequest>(body.to_string().as_bytes(), &[])?;
-        request.parse(&UrlPolicy::default())
+        request.parse(&UrlPolicy::default(), Compat::NONE)
     }
 
     fn rotated(raw: &str) -> ApiResult<Rotation> {
@@ -352,7 +363,8 @@ mod tests {
     #[test]
     fn an_update_contains_the_changes() {
         let updated = |body: serde_json::Value| {
-            body::parse::<UpdateWebhookRequest>(body.to_string().as_bytes(), &[])?.parse(&UrlPolicy::default())
+            body::parse::<UpdateWebhookRequest>(body.to_string().as_bytes(), &[])?
+                .parse(&UrlPolicy::default(), Compat::NONE)
         };
 
         assert_eq!(updated(serde_json::json!({})).unwrap(), WebhookChanges::default());

@@ -7,7 +7,6 @@ use serde_json::value::RawValue;
 use crate::base::clock::to_iso;
 use crate::base::id::{WebhookDeliveryId, WebhookId};
 use crate::base::signature::WebhookSecret;
-use crate::events::EventType;
 use crate::webhooks::{Delivery, DeliveryWithPayload, RotationResult, SubscribedEvents, Webhook, WebhookAttemptRow};
 
 /// An endpoint, without its secret.
@@ -206,7 +205,7 @@ impl WebhookWithSecret {
 fn events(subscription: SubscribedEvents) -> Option<Vec<&'static str>> {
     match subscription {
         SubscribedEvents::All => None,
-        SubscribedEvents::Named(types) => Some(types.iter().map(EventType::as_str).collect()),
+        SubscribedEvents::Named(types) => Some(types.names().collect()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Opt-in compatibility: each value of `RINGMAIL_COMPAT`, with it and without it.
 
+mod events;
 mod requests;
 
 use serde_json::Value;
