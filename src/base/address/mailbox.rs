@@ -51,6 +51,31 @@ impl Mailbox {
         Ok(Self { name, address: EmailAddress::parse(address.trim_matches(' '))? })
     }
 
+    /// Parses a list of mailboxes, as in a header field. Commas separate them.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the first invalid mailbox.
+    pub fn parse_list(text: &str) -> Result<Vec<Self>, AddressError> {
+        let mut mailboxes = Vec::new();
+        let mut start = 0;
+        let mut chars = text.char_indices();
+        let mut quoted = false;
+        while let Some((at, c)) = chars.next() {
+            match c {
+                '"' => quoted = !quoted,
+                '\\' if quoted => drop(chars.next()),
+                ',' if !quoted => {
+                    mailboxes.push(Self::parse(&text[start..at])?);
+                    start = at + 1;
+                }
+                _ => {}
+            }
+        }
+        mailboxes.push(Self::parse(&text[start..])?);
+        Ok(mailboxes)
+    }
+
     /// Returns the display name, without quotes and escapes.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
@@ -182,6 +207,30 @@ mod tests {
     }
 
     #[test]
+    fn a_list_is_split_at_commas_outside_quotes() {
+        for (given, printed) in [
+            ("a@b.co", vec!["a@b.co"]),
+            ("a@b.co,c@d.co", vec!["a@b.co", "c@d.co"]),
+            (" A <a@b.co> , \"B, \\\"C\\\"\" <c@d.co>", vec!["A <a@b.co>", "\"B, \\\"C\\\"\" <c@d.co>"]),
+            ("\"a,b\"@c.co, d@e.co", vec!["\"a,b\"@c.co", "d@e.co"]),
+        ] {
+            let list = Mailbox::parse_list(given).unwrap();
+            assert_eq!(list.iter().map(ToString::to_string).collect::<Vec<_>>(), printed, "{given}");
+        }
+        for (given, error) in [
+            ("", AddressError::Empty),
+            ("a@b.co,", AddressError::Empty),
+            (",a@b.co", AddressError::Empty),
+            ("a@b.co; c@d.co", AddressError::SeveralAddresses),
+            ("a@b.co, c", AddressError::NoAtSign),
+            ("\"a, b@c.co", AddressError::UnterminatedQuote),
+            ("a@b.co,\r\n c@d.co", AddressError::ControlCharacter),
+        ] {
+            assert_eq!(Mailbox::parse_list(given), Err(error), "{given}");
+        }
+    }
+
+    #[test]
     fn a_refused_mailbox_returns_the_error_of_its_rule() {
         let long_name = format!("{} <a@b.co>", "n".repeat(257));
         for (given, error) in [
@@ -238,6 +287,15 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_displayed_list_parses_to_the_same_mailboxes(texts in prop::collection::vec("\\PC{0,12} <[a-z]{1,5}@b.co>", 1..4)) {
+            let mailboxes: Vec<Mailbox> = texts.iter().filter_map(|text| Mailbox::parse(text).ok()).collect();
+            if !mailboxes.is_empty() {
+                let list = mailboxes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+                prop_assert_eq!(Mailbox::parse_list(&list), Ok(mailboxes));
+            }
+        }
+
         #[test]
         fn a_displayed_mailbox_parses_to_the_same_mailbox(
             text in prop_oneof![

@@ -14,7 +14,7 @@ use crate::base::clock::TimestampMs;
 use crate::base::compat::{Compat, CompatFeature};
 use crate::base::id::{Id, TopicId};
 use crate::emails::attachments::{self, ATTACHMENTS_MAX, AttachmentRequest};
-use crate::emails::headers::{self, RawHeaders};
+use crate::emails::headers::{self, ParsedHeaders, RawHeaders};
 use crate::emails::model::{BATCH_MAX, RECIPIENTS_MAX, Recipient, RecipientKind, SUBJECT_CHARS_MAX, SendEmail};
 use crate::emails::schedule;
 use crate::emails::tags::{self, TAGS_MAX, TagRequest};
@@ -184,10 +184,18 @@ impl SendEmailRequest {
         let reply_to = parse_reply_to(reply_to)?;
         check_subject(&subject)?;
         let headers = match headers {
-            Some(raw) => headers::parse(raw.0).map_err(|error| invalid("headers", error))?,
-            None => headers::CustomHeaders::default(),
+            Some(raw) => headers::parse(raw.0, rules.compat).map_err(|error| invalid("headers", error))?,
+            None => ParsedHeaders::default(),
         };
+        let reply_to = match headers.reply_to {
+            Some(header) => with_reply_to_header(reply_to, &header, rules.compat)?,
+            None => reply_to,
+        };
+        let mut headers = headers.custom;
         let topic = topic_id.as_deref().map_or(Ok(None), |text| parse_topic_id(text, rules.compat))?;
+        if topic.is_some() {
+            headers.remove_lone_unsubscribe();
+        }
         let attachments =
             attachments::parse(attachments.map_or_else(Vec::new, |list| list.0), rules.attachment_bytes_max)
                 .map_err(|error| invalid("attachments", error))?;
@@ -281,6 +289,30 @@ fn parse_reply_to(reply_to: Option<OneOrMany>) -> Result<Vec<Mailbox>, ApiError>
         return Err(too_many_reply_to());
     }
     addresses.iter().map(|address| mailbox("reply_to", address)).collect()
+}
+
+/// Combines `reply_to` with the header `Reply-To`. An echo of the field has no effect. Without the field, the header is
+/// used if the instance accepts [`CompatFeature::Headers`].
+fn with_reply_to_header(reply_to: Vec<Mailbox>, header: &str, compat: Compat) -> Result<Vec<Mailbox>, ApiError> {
+    let given = Mailbox::parse_list(header).map_err(|error| {
+        ApiError::validation(format!(
+            "Invalid `headers` field: the value of `Reply-To` is not a list of addresses: {error}."
+        ))
+    })?;
+    let identities = |mailboxes: &[Mailbox]| -> HashSet<String> {
+        mailboxes.iter().map(|mailbox| mailbox.address().identity()).collect()
+    };
+    if reply_to.is_empty() && compat.accepts(CompatFeature::Headers) {
+        return if given.len() > RECIPIENTS_MAX { Err(too_many_reply_to()) } else { Ok(given) };
+    }
+    if identities(&reply_to) == identities(&given) {
+        return Ok(reply_to);
+    }
+    let advice = match reply_to.is_empty() {
+        true => format!("give the addresses in `reply_to`, or {}", CompatFeature::Headers.advice()),
+        false => "give the addresses only in `reply_to`".to_owned(),
+    };
+    Err(ApiError::validation(format!("Invalid `headers` field: `Reply-To` differs from `reply_to`; {advice}.")))
 }
 
 fn too_many_reply_to() -> ApiError {

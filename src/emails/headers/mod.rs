@@ -1,17 +1,20 @@
 //! Custom headers of an email: the allowed names and values.
 //!
-//! [`RawHeaders`] decodes the JSON (`raw.rs`), and [`parse`] applies the rules and returns [`CustomHeaders`],
-//! the only type that is used in messages. A header that is not allowed is an error. It is never dropped
-//! silently.
+//! [`RawHeaders`] decodes the JSON (`raw.rs`), and [`parse`] applies the rules of `table.rs` and returns
+//! [`CustomHeaders`], the only type that is used in messages. A header that is not allowed is an error. With
+//! [`CompatFeature::Headers`], the table allows further names, each passed, used or replaced by the server's own header.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use super::excerpt::excerpt;
+use crate::base::compat::{Compat, CompatFeature};
 pub use raw::RawHeaders;
+use table::{Form, LIST_UNSUBSCRIBE, LIST_UNSUBSCRIBE_POST, Treatment};
 
 mod raw;
+mod table;
 #[cfg(test)]
 mod tests;
 
@@ -29,35 +32,19 @@ pub const VALUE_BYTES_MAX: usize = 4096;
 /// fit on a line of 998 (RFC 5322 §2.1.1).
 pub const WORD_BYTES_MAX: usize = 920;
 
-const LIST_UNSUBSCRIBE: &str = "List-Unsubscribe";
-const LIST_UNSUBSCRIBE_POST: &str = "List-Unsubscribe-Post";
 /// The only value of `List-Unsubscribe-Post` (RFC 8058 §3.1).
 const ONE_CLICK: &str = "List-Unsubscribe=One-Click";
-
-/// Allowed names without the prefix `X-`, each with the form of its value.
-const ALLOWED: [(&str, Form); 9] = [
-    ("In-Reply-To", Form::Ascii),
-    ("References", Form::Ascii),
-    ("Importance", Form::Ascii),
-    ("Priority", Form::Ascii),
-    ("Comments", Form::Text),
-    ("Keywords", Form::Text),
-    ("Organization", Form::Text),
-    (LIST_UNSUBSCRIBE, Form::UnsubscribeTargets),
-    (LIST_UNSUBSCRIBE_POST, Form::OneClick),
-];
 
 /// Prefixes that are reserved for this server and for relays that act on such headers.
 const RESERVED_PREFIXES: [&str; 2] = ["X-Ringmail-", "X-SES-"];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
-    /// Any text. Non-ASCII text is sent as encoded words.
-    Text,
-    /// A structured field, in which RFC 2047 §5 does not allow encoded words.
-    Ascii,
-    UnsubscribeTargets,
-    OneClick,
+/// The headers of a request after the rules.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ParsedHeaders {
+    /// Headers of the message.
+    pub custom: CustomHeaders,
+    /// Value of `Reply-To`, which is a field of the request.
+    pub reply_to: Option<String>,
 }
 
 /// Checked headers, in the order of the request.
@@ -81,6 +68,13 @@ impl CustomHeaders {
         self.value(LIST_UNSUBSCRIBE_POST).is_some()
     }
 
+    /// Removes a `List-Unsubscribe` without `List-Unsubscribe-Post`. The generated pair replaces it.
+    pub fn remove_lone_unsubscribe(&mut self) {
+        if !self.has_unsubscribe_pair() {
+            self.0.retain(|(name, _)| !name.eq_ignore_ascii_case(LIST_UNSUBSCRIBE));
+        }
+    }
+
     /// Returns whether there are no headers.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -91,7 +85,7 @@ impl TryFrom<Vec<(String, String)>> for CustomHeaders {
     type Error = CustomHeaderError;
 
     fn try_from(raw: Vec<(String, String)>) -> Result<Self, CustomHeaderError> {
-        parse(raw)
+        parse(raw, Compat::ALL).map(|parsed| parsed.custom)
     }
 }
 
@@ -105,14 +99,19 @@ impl From<CustomHeaders> for Vec<(String, String)> {
 ///
 /// # Errors
 /// [`CustomHeaderError`] of the first broken rule.
-pub fn parse(raw: Vec<(String, String)>) -> Result<CustomHeaders, CustomHeaderError> {
+pub fn parse(raw: Vec<(String, String)>, compat: Compat) -> Result<ParsedHeaders, CustomHeaderError> {
     if raw.len() > HEADERS_MAX {
         return Err(CustomHeaderError::TooMany);
     }
+    let is_given = |wanted: &str| raw.iter().any(|(name, _)| name.eq_ignore_ascii_case(wanted));
+    let is_paired = is_given(LIST_UNSUBSCRIBE) == is_given(LIST_UNSUBSCRIBE_POST);
+    let is_alone = !is_paired && is_given(LIST_UNSUBSCRIBE) && compat.accepts(CompatFeature::Headers);
     let mut headers: Vec<(String, String)> = Vec::with_capacity(raw.len());
+    let mut treatments = Vec::with_capacity(raw.len());
     let mut bytes = 0;
     for (name, value) in raw {
-        let form = check_name(&name)?;
+        let (form, treatment) = check_name(&name, compat)?;
+        let form = if is_alone && form == Form::UnsubscribeTargets { Form::Targets } else { form };
         let value = check_value(&name, &value, form)?;
         if headers.iter().any(|(earlier, _)| earlier.eq_ignore_ascii_case(&name)) {
             return Err(CustomHeaderError::Duplicate(excerpt(&name)));
@@ -122,16 +121,24 @@ pub fn parse(raw: Vec<(String, String)>) -> Result<CustomHeaders, CustomHeaderEr
             return Err(CustomHeaderError::TooLarge);
         }
         headers.push((name, value));
+        treatments.push(treatment);
     }
-
-    let headers = CustomHeaders(headers);
-    if headers.value(LIST_UNSUBSCRIBE).is_some() != headers.value(LIST_UNSUBSCRIBE_POST).is_some() {
+    if !is_paired && !is_alone {
         return Err(CustomHeaderError::Unpaired);
     }
-    Ok(headers)
+
+    let mut parsed = ParsedHeaders::default();
+    for ((name, value), treatment) in headers.into_iter().zip(treatments) {
+        match treatment {
+            Treatment::Passed => parsed.custom.0.push((name, value)),
+            Treatment::Used => parsed.reply_to = Some(value),
+            Treatment::Replaced => {}
+        }
+    }
+    Ok(parsed)
 }
 
-fn check_name(name: &str) -> Result<Form, CustomHeaderError> {
+fn check_name(name: &str, compat: Compat) -> Result<(Form, Treatment), CustomHeaderError> {
     // RFC 5322 §3.6.8: printable US-ASCII except for the colon.
     if name.is_empty() || !name.bytes().all(|b| b.is_ascii_graphic() && b != b':') {
         return Err(CustomHeaderError::NameCharacters(excerpt(name)));
@@ -143,12 +150,11 @@ fn check_name(name: &str) -> Result<Form, CustomHeaderError> {
         return Err(CustomHeaderError::Reserved(excerpt(name)));
     }
     if name.len() > 2 && starts_with_ignoring_case(name, "X-") {
-        return Ok(Form::Text);
+        return Ok((Form::Text, Treatment::Passed));
     }
-    ALLOWED
-        .iter()
-        .find(|(allowed, _)| allowed.eq_ignore_ascii_case(name))
-        .map(|&(_, form)| form)
+    table::rule_of(name)
+        .filter(|rule| rule.is_accepted(compat))
+        .map(|rule| (rule.form, rule.treatment))
         .ok_or_else(|| CustomHeaderError::NotAllowed(excerpt(name)))
 }
 
@@ -164,20 +170,25 @@ fn check_value(name: &str, value: &str, form: Form) -> Result<String, CustomHead
     if value.len() > VALUE_BYTES_MAX || value.split([' ', '\t']).any(|word| word.len() > WORD_BYTES_MAX) {
         return Err(CustomHeaderError::ValueTooLong(excerpt(name)));
     }
-    if form != Form::Text && !value.is_ascii() {
+    if !matches!(form, Form::Text | Form::ListId) && !value.is_ascii() {
         return Err(CustomHeaderError::NotAscii(excerpt(name)));
     }
     match form {
-        Form::UnsubscribeTargets => check_unsubscribe_targets(value)?,
+        Form::UnsubscribeTargets if !check_targets(name, value)? => {
+            return Err(CustomHeaderError::UnsubscribeWithoutHttps);
+        }
+        Form::Targets => drop(check_targets(name, value)?),
+        Form::ListId if !is_list_id(value) => return Err(CustomHeaderError::ListId),
         Form::OneClick if value != ONE_CLICK => return Err(CustomHeaderError::NotOneClick),
-        Form::Text | Form::Ascii | Form::OneClick => {}
+        Form::Text | Form::Ascii | Form::OneClick | Form::UnsubscribeTargets | Form::ListId => {}
     }
     Ok(value.to_owned())
 }
 
-/// Checks the value of `List-Unsubscribe`: URLs in angle brackets, separated by commas (RFC 2369 §2), at least
-/// one of them https (RFC 8058 §3.1).
-fn check_unsubscribe_targets(value: &str) -> Result<(), CustomHeaderError> {
+/// Checks URLs in angle brackets, separated by commas (RFC 2369 §2). Returns whether one of them is https, which RFC 8058
+/// §3.1 requires of the unsubscribe pair.
+fn check_targets(name: &str, value: &str) -> Result<bool, CustomHeaderError> {
+    let malformed = || CustomHeaderError::Targets(excerpt(name));
     let mut https = false;
     let mut rest = value;
     loop {
@@ -185,26 +196,35 @@ fn check_unsubscribe_targets(value: &str) -> Result<(), CustomHeaderError> {
             .trim_start_matches([' ', '\t'])
             .strip_prefix('<')
             .and_then(|text| text.split_once('>'))
-            .ok_or(CustomHeaderError::UnsubscribeTarget)?;
+            .ok_or_else(malformed)?;
         if !target.bytes().all(|b| b.is_ascii_graphic() && b != b'<') {
-            return Err(CustomHeaderError::UnsubscribeTarget);
+            return Err(malformed());
         }
         if starts_with_ignoring_case(target, "https://") {
             // The host must not be empty, as in `https:///path`.
             if target["https://".len()..].starts_with(['/', '?', '#', ':']) || target.len() == "https://".len() {
-                return Err(CustomHeaderError::UnsubscribeTarget);
+                return Err(malformed());
             }
             https = true;
         } else if !starts_with_ignoring_case(target, "mailto:") || !target.contains('@') {
-            return Err(CustomHeaderError::UnsubscribeTarget);
+            return Err(malformed());
         }
         rest = after.trim_start_matches([' ', '\t']);
         if rest.is_empty() {
             break;
         }
-        rest = rest.strip_prefix(',').ok_or(CustomHeaderError::UnsubscribeTarget)?;
+        rest = rest.strip_prefix(',').ok_or_else(malformed)?;
     }
-    if https { Ok(()) } else { Err(CustomHeaderError::UnsubscribeWithoutHttps) }
+    Ok(https)
+}
+
+/// Returns whether a value is optional text and an identifier with a dot in angle brackets (RFC 2919 §2).
+fn is_list_id(value: &str) -> bool {
+    let Some((text, id)) = value.strip_suffix('>').and_then(|value| value.rsplit_once('<')) else { return false };
+    let is_label = |label: &str| {
+        !label.is_empty() && label.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-/=?^_{|}~".contains(&b))
+    };
+    !text.contains(['<', '>']) && id.contains('.') && id.split('.').all(is_label)
 }
 
 fn starts_with_ignoring_case(text: &str, prefix: &str) -> bool {
@@ -225,7 +245,9 @@ pub enum CustomHeaderError {
     EmptyValue(String),
     ValueTooLong(String),
     NotAscii(String),
-    UnsubscribeTarget,
+    /// The value of the header is not a list of URLs in angle brackets.
+    Targets(String),
+    ListId,
     UnsubscribeWithoutHttps,
     NotOneClick,
     Unpaired,
@@ -247,15 +269,20 @@ impl fmt::Display for CustomHeaderError {
             ),
             Self::NotAllowed(name) => {
                 write!(f, "`{name}` may not be set; names that start with X- are accepted, and ")?;
-                for (at, (allowed, _)) in ALLOWED.iter().enumerate() {
+                let names = table::names();
+                let last = names.len() - 1;
+                for (at, allowed) in names.enumerate() {
                     let separator = match at {
                         0 => "",
-                        _ if at + 1 == ALLOWED.len() => " and ",
+                        _ if at == last => " and ",
                         _ => ", ",
                     };
                     write!(f, "{separator}{allowed}")?;
                 }
-                Ok(())
+                match table::rule_of(name) {
+                    Some(_) => write!(f, "; leave it out, or {}", CompatFeature::Headers.advice()),
+                    None => Ok(()),
+                }
             }
             Self::Duplicate(name) => write!(
                 f,
@@ -272,16 +299,23 @@ impl fmt::Display for CustomHeaderError {
                 "the value of `{name}` is too long; at most {VALUE_BYTES_MAX} bytes are accepted, and {WORD_BYTES_MAX} between two spaces"
             ),
             Self::NotAscii(name) => write!(f, "the value of `{name}` must be plain ASCII"),
-            Self::UnsubscribeTarget => write!(
+            Self::Targets(name) => write!(
                 f,
-                "{LIST_UNSUBSCRIBE} must hold targets such as `<https://example.com/unsubscribe>` or `<mailto:leave@example.com>`, separated by commas"
+                "{name} must hold targets such as `<https://example.com/unsubscribe>` or `<mailto:leave@example.com>`, separated by commas"
             ),
             Self::UnsubscribeWithoutHttps => {
                 write!(f, "{LIST_UNSUBSCRIBE} needs an https target, such as `<https://example.com/unsubscribe>`")
             }
+            Self::ListId => f.write_str(
+                "List-Id must hold an identifier with a dot in angle brackets, such as `News <news.example.com>`",
+            ),
             Self::NotOneClick => write!(f, "the value of {LIST_UNSUBSCRIBE_POST} must be `{ONE_CLICK}`"),
             Self::Unpaired => {
-                write!(f, "{LIST_UNSUBSCRIBE} and {LIST_UNSUBSCRIBE_POST} must be given together or not at all")
+                write!(
+                    f,
+                    "{LIST_UNSUBSCRIBE} and {LIST_UNSUBSCRIBE_POST} must be given together or not at all; to give {LIST_UNSUBSCRIBE} alone, {}",
+                    CompatFeature::Headers.advice()
+                )
             }
         }
     }

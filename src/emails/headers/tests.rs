@@ -3,6 +3,20 @@ use salvo::oapi::{Components, ToSchema};
 
 use super::*;
 
+/// Parses headers without opt-in compatibility.
+fn parse(raw: Vec<(String, String)>) -> Result<CustomHeaders, CustomHeaderError> {
+    super::parse(raw, Compat::NONE).map(|parsed| {
+        assert_eq!(parsed.reply_to, None);
+        parsed.custom
+    })
+}
+
+/// Parses one header with [`CompatFeature::Headers`].
+fn one_compatible(name: &str, value: &str) -> Result<ParsedHeaders, CustomHeaderError> {
+    let compat = [CompatFeature::Headers].into_iter().collect();
+    super::parse(vec![(name.to_owned(), value.to_owned())], compat)
+}
+
 fn one(name: &str, value: &str) -> Result<CustomHeaders, CustomHeaderError> {
     parse(vec![(name.to_owned(), value.to_owned())])
 }
@@ -130,7 +144,11 @@ fn the_unsubscribe_pair_must_be_complete() {
         "(comment) <https://example.com/u>",
         ",<https://example.com/u>",
     ] {
-        assert_eq!(pair(targets, ONE_CLICK), Err(CustomHeaderError::UnsubscribeTarget), "{targets}");
+        assert_eq!(
+            pair(targets, ONE_CLICK),
+            Err(CustomHeaderError::Targets("List-Unsubscribe".to_owned())),
+            "{targets}"
+        );
     }
     assert_eq!(pair("<mailto:a@b.co>", ONE_CLICK), Err(CustomHeaderError::UnsubscribeWithoutHttps));
     for post in ["One-Click", "list-unsubscribe=one-click", "List-Unsubscribe=One-Click; x"] {
@@ -138,6 +156,80 @@ fn the_unsubscribe_pair_must_be_complete() {
     }
     assert_eq!(one("List-Unsubscribe", "<https://example.com/u>"), Err(CustomHeaderError::Unpaired));
     assert_eq!(one("list-unsubscribe-post", ONE_CLICK), Err(CustomHeaderError::Unpaired));
+}
+
+#[test]
+fn a_name_of_the_table_is_passed_used_or_replaced_with_the_feature() {
+    for (name, value) in [
+        ("Auto-Submitted", "auto-generated"),
+        ("list-id", "Grüße <news.example.com>"),
+        ("List-Id", "<news.example.com>"),
+        ("Precedence", "bulk"),
+        ("Feedback-ID", "campaign:customer:type:sender"),
+        ("List-Help", "<https://example.com/help>, <mailto:help@example.com>"),
+        ("List-Help", "<mailto:help@example.com>"),
+        ("List-Unsubscribe", "<mailto:leave@example.com>"),
+        ("List-Unsubscribe", "<https://example.com/u>"),
+    ] {
+        let parsed = one_compatible(name, value).unwrap();
+        assert_eq!(parsed.custom.iter().collect::<Vec<_>>(), [(name, value)]);
+        assert_eq!(parsed.reply_to, None);
+    }
+    for name in ["Sender", "Message-ID", "message-id", "Date"] {
+        assert_eq!(one_compatible(name, "any value").unwrap(), ParsedHeaders::default(), "{name}");
+    }
+    let used = one_compatible("REPLY-TO", " a@example.com ").unwrap();
+    assert_eq!((used.custom.is_empty(), used.reply_to.as_deref()), (true, Some("a@example.com")));
+}
+
+#[test]
+fn a_name_of_the_table_obeys_the_rules_of_values_also_with_the_feature() {
+    for rule in &table::RULES {
+        for value in ["", "a\r\nBcc: x@y.co", "a\nb", "a\0b", &"a".repeat(WORD_BYTES_MAX + 1)] {
+            assert!(one_compatible(rule.name, value).is_err(), "{}: {value:?}", rule.name);
+        }
+    }
+    for value in ["news", "<news>", "<news.example.com> x", "<a.b> <c.d>", "<a..b>", "<a b.c>", "<ä.b>", "a.b"] {
+        assert_eq!(one_compatible("List-Id", value), Err(CustomHeaderError::ListId), "{value}");
+    }
+    let targets = |name: &str| Err(CustomHeaderError::Targets(name.to_owned()));
+    for name in ["List-Help", "List-Unsubscribe"] {
+        for value in ["https://example.com/", "<ftp://example.com/>", "<http://example.com/>", "<>"] {
+            assert_eq!(one_compatible(name, value), targets(name), "{value}");
+        }
+    }
+    for name in ["From", "To", "Bcc", "Subject", "Content-Type", "MIME-Version", "Received", "DKIM-Signature"] {
+        assert_eq!(one_compatible(name, "x"), Err(CustomHeaderError::NotAllowed(name.to_owned())));
+    }
+    assert!(matches!(one_compatible("List-Unsubscribe-Post", ONE_CLICK), Err(CustomHeaderError::Unpaired)));
+    let feature: Compat = [CompatFeature::Headers].into_iter().collect();
+    let pair = |targets: &str| {
+        let raw = [("List-Unsubscribe", targets), ("List-Unsubscribe-Post", ONE_CLICK)];
+        super::parse(raw.map(|(name, value)| (name.to_owned(), value.to_owned())).into(), feature)
+    };
+    assert_eq!(pair("<mailto:a@b.co>"), Err(CustomHeaderError::UnsubscribeWithoutHttps));
+    assert!(pair("<https://example.com/u>").unwrap().custom.has_unsubscribe_pair());
+}
+
+#[test]
+fn a_refusal_of_a_name_of_the_table_names_the_setting() {
+    for rule in table::RULES.iter().filter(|rule| rule.feature.is_some()) {
+        let error = one(rule.name, "<https://a.b>").unwrap_err().to_string();
+        assert!(error.contains("start the server with `RINGMAIL_COMPAT=headers`"), "{error}");
+    }
+    assert!(!one("Bcc", "x").unwrap_err().to_string().contains("RINGMAIL_COMPAT"));
+}
+
+#[test]
+fn a_lone_unsubscribe_can_be_removed() {
+    let mut lone = one_compatible("List-Unsubscribe", "<https://example.com/u>").unwrap().custom;
+    let mut pair = pair("<https://example.com/u>", ONE_CLICK).unwrap();
+
+    lone.remove_lone_unsubscribe();
+    pair.remove_lone_unsubscribe();
+
+    assert!(lone.is_empty());
+    assert_eq!(pair.iter().len(), 2);
 }
 
 #[test]

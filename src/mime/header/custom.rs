@@ -57,7 +57,7 @@ pub(crate) fn write_custom(out: &mut Vec<u8>, name: &str, value: &str) -> Result
         Form::Tokens => write_tokens(&mut folder, value)?,
         Form::ListId => match value.rsplit_once('<') {
             Some((phrase, id)) if !phrase.trim().is_empty() => {
-                write_phrase(&mut folder, phrase.trim());
+                write_phrase(&mut folder, unquoted(phrase.trim()));
                 write_tokens(&mut folder, &format!("<{id}"))?;
             }
             _ => write_tokens(&mut folder, value)?,
@@ -86,10 +86,16 @@ fn check_name(name: &str) -> Result<Form, ComposeError> {
     }
     Ok(match lower.as_str() {
         "list-id" => Form::ListId,
-        "in-reply-to" | "references" | "feedback-id" => Form::Tokens,
+        "in-reply-to" | "references" | "feedback-id" | "auto-submitted" | "precedence" => Form::Tokens,
         list if list.starts_with("list-") => Form::Tokens,
         _ => Form::Unstructured,
     })
+}
+
+/// Returns a phrase without the quotes around it. A phrase with inner quotes or escapes is returned unchanged.
+fn unquoted(phrase: &str) -> &str {
+    let inner = phrase.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    inner.filter(|inner| !inner.contains(['"', '\\']) && !inner.is_empty()).unwrap_or(phrase)
 }
 
 /// Writes words without encoded words, folding only between them.
@@ -153,6 +159,9 @@ mod tests {
                 "List-Id: =?utf-8?q?Nouveaut=C3=A9s?= <news.example.com>\r\n".to_owned(),
             ),
             ("List-Id", "<news.example.com>", "List-Id: <news.example.com>\r\n".to_owned()),
+            ("List-Id", "\"News, all\" <n.example.com>", "List-Id: \"News, all\" <n.example.com>\r\n".to_owned()),
+            ("Auto-Submitted", "auto-generated", "Auto-Submitted: auto-generated\r\n".to_owned()),
+            ("Precedence", "bulk", "Precedence: bulk\r\n".to_owned()),
         ] {
             assert_eq!(custom(name, value).unwrap(), expected);
         }

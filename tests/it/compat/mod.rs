@@ -1,6 +1,7 @@
 //! Opt-in compatibility: each value of `RINGMAIL_COMPAT`, with it and without it.
 
 mod events;
+mod headers;
 mod requests;
 
 use serde_json::Value;
