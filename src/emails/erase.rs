@@ -92,11 +92,12 @@ fn erased(row: &EmailRow, addresses: &AddressSet) -> Option<EmailRow> {
         last_event: _,
         hidden: _,
     } = row;
+    let mentions_in_id = |info: &AttachmentInfo| info.content_id.as_deref().is_some_and(&mention);
     let is_clean = !is_meant(from)
         && !recipients.iter().any(|recipient| is_meant(&recipient.mailbox))
         && !reply_to.iter().any(is_meant)
         && !mention(subject)
-        && !attachments.iter().any(|info| mention(&info.filename));
+        && !attachments.iter().any(|info| mention(&info.filename) || mentions_in_id(info));
     if is_clean {
         return None;
     }
@@ -112,7 +113,12 @@ fn erased(row: &EmailRow, addresses: &AddressSet) -> Option<EmailRow> {
         subject: text(subject),
         attachments: attachments
             .iter()
-            .map(|info| AttachmentInfo { filename: text(&info.filename), ..info.clone() })
+            .map(|info| AttachmentInfo {
+                filename: text(&info.filename),
+                // Without its content id, the image is a file of the message.
+                content_id: info.content_id.clone().filter(|_| !mentions_in_id(info)),
+                ..info.clone()
+            })
             .collect(),
         ..row.clone()
     })

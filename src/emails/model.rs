@@ -123,6 +123,9 @@ pub struct AttachmentInfo {
     pub size: u64,
     /// Media type.
     pub content_type: String,
+    /// Content id of an inline image; `None` for a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_id: Option<String>,
 }
 
 /// Content of an email, without its subject and addresses. Stored compressed and sealed.

@@ -69,6 +69,7 @@ impl PreparedEmail {
                 filename: attachment.filename().to_owned(),
                 size: attachment.content().len() as u64,
                 content_type: attachment.content_type().to_owned(),
+                content_id: attachment.content_id().map(|id| id.as_str().to_owned()),
             })
             .collect();
         let sender_domain = from.address().domain().as_str().to_owned();

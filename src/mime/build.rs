@@ -2,7 +2,8 @@
 
 use super::body::{base64_bytes, write_base64, write_quoted_printable};
 use super::header::{
-    Folder, refuse_controls, write_addresses, write_custom, write_date, write_message_id, write_parameter, write_text,
+    Folder, refuse_controls, write_addresses, write_content_id, write_custom, write_date, write_message_id,
+    write_parameter, write_text,
 };
 use super::media_type;
 use super::message::{ComposeError, Field, Message, MimeAttachment};
@@ -34,22 +35,75 @@ pub fn compose(message: &Message<'_>, boundary_seed: u64) -> Result<Vec<u8>, Com
     write_header_section(&mut out, message)?;
 
     // RFC 2045 §6.7 and §6.8: neither encoding produces "=_", so no leaf part contains a boundary.
-    let alternative = format!("=_{boundary_seed:016x}.1");
-    if message.attachments.is_empty() {
-        write_content(&mut out, &content, &alternative);
+    let [mixed, alternative, related] = [0, 1, 2].map(|number| format!("=_{boundary_seed:016x}.{number}"));
+    // Only an HTML part can display an image by its content id.
+    let has_html = !matches!(content, Content::Text(_));
+    let is_related = |attachment: &&MimeAttachment<'_>| has_html && attachment.content_id.is_some();
+    let (images, files): (Vec<_>, Vec<_>) = message.attachments.iter().partition(is_related);
+    let body = Body { content, images, alternative, related };
+    if files.is_empty() {
+        body.write(&mut out)?;
         return Ok(out);
     }
 
-    let mixed = format!("=_{boundary_seed:016x}.0");
-    write_multipart_type(&mut out, "multipart/mixed", &mixed);
+    write_multipart_type(&mut out, "multipart/mixed", &[("boundary", &mixed)]);
     write_delimiter(&mut out, &mixed);
-    write_content(&mut out, &content, &alternative);
-    for attachment in message.attachments {
+    body.write(&mut out)?;
+    for file in files {
         write_delimiter(&mut out, &mixed);
-        write_attachment(&mut out, attachment)?;
+        write_attachment(&mut out, file)?;
     }
     write_close_delimiter(&mut out, &mixed);
     Ok(out)
+}
+
+/// The displayed content with the images of its HTML part.
+struct Body<'a> {
+    content: Content<'a>,
+    images: Vec<&'a MimeAttachment<'a>>,
+    /// Boundary of the alternatives.
+    alternative: String,
+    /// Boundary of the HTML part and its images.
+    related: String,
+}
+
+impl Body<'_> {
+    /// Writes the content with its content fields.
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), ComposeError> {
+        match &self.content {
+            Content::Text(text) => write_leaf(out, "text/plain", text),
+            Content::Html(html) => self.write_html(out, html)?,
+            Content::Both { text, html } => {
+                // RFC 2046 §5.1.4: the alternatives are in increasing order of preference.
+                write_multipart_type(out, "multipart/alternative", &[("boundary", &self.alternative)]);
+                write_delimiter(out, &self.alternative);
+                write_leaf(out, "text/plain", text);
+                write_delimiter(out, &self.alternative);
+                self.write_html(out, html)?;
+                write_close_delimiter(out, &self.alternative);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the HTML part, with its images as related parts (RFC 2387).
+    fn write_html(&self, out: &mut Vec<u8>, html: &str) -> Result<(), ComposeError> {
+        if self.images.is_empty() {
+            write_leaf(out, "text/html", html);
+            return Ok(());
+        }
+        // RFC 2387 §3.1: the type of the root part, which is the first one, is required.
+        let parameters = [("type", "text/html"), ("boundary", &self.related)];
+        write_multipart_type(out, "multipart/related", &parameters);
+        write_delimiter(out, &self.related);
+        write_leaf(out, "text/html", html);
+        for image in &self.images {
+            write_delimiter(out, &self.related);
+            write_attachment(out, image)?;
+        }
+        write_close_delimiter(out, &self.related);
+        Ok(())
+    }
 }
 
 fn content<'a>(message: &Message<'a>) -> Content<'a> {
@@ -99,23 +153,6 @@ fn write_header_section(out: &mut Vec<u8>, message: &Message<'_>) -> Result<(), 
     Ok(())
 }
 
-/// Writes the displayed content with its content fields.
-fn write_content(out: &mut Vec<u8>, content: &Content<'_>, boundary: &str) {
-    match content {
-        Content::Text(text) => write_leaf(out, "text/plain", text),
-        Content::Html(html) => write_leaf(out, "text/html", html),
-        Content::Both { text, html } => {
-            // RFC 2046 §5.1.4: the alternatives are in increasing order of preference.
-            write_multipart_type(out, "multipart/alternative", boundary);
-            write_delimiter(out, boundary);
-            write_leaf(out, "text/plain", text);
-            write_delimiter(out, boundary);
-            write_leaf(out, "text/html", html);
-            write_close_delimiter(out, boundary);
-        }
-    }
-}
-
 fn write_leaf(out: &mut Vec<u8>, essence: &str, text: &str) {
     out.extend_from_slice(b"Content-Type: ");
     out.extend_from_slice(essence.as_bytes());
@@ -143,21 +180,26 @@ fn write_attachment(out: &mut Vec<u8>, attachment: &MimeAttachment<'_>) -> Resul
     folder.end();
 
     let mut folder = Folder::start(out, "Content-Disposition");
-    folder.word(b"attachment");
+    folder.word(if attachment.content_id.is_some() { b"inline" } else { b"attachment" });
     if let Some(filename) = filename {
         write_parameter(&mut folder, "filename", filename);
     }
     folder.end();
 
+    if let Some(id) = attachment.content_id {
+        write_content_id(out, id)?;
+    }
     out.extend_from_slice(b"Content-Transfer-Encoding: base64\r\n\r\n");
     write_base64(out, attachment.content);
     Ok(())
 }
 
-fn write_multipart_type(out: &mut Vec<u8>, essence: &str, boundary: &str) {
+fn write_multipart_type(out: &mut Vec<u8>, essence: &str, parameters: &[(&str, &str)]) {
     let mut folder = Folder::start(out, "Content-Type");
     folder.word(essence.as_bytes());
-    write_parameter(&mut folder, "boundary", boundary);
+    for (attribute, value) in parameters {
+        write_parameter(&mut folder, attribute, value);
+    }
     folder.end();
     out.extend_from_slice(b"\r\n");
 }

@@ -11,12 +11,14 @@ pub struct MimeMailbox<'a> {
     pub address: &'a str,
 }
 
-/// A file attached to the message.
+/// A file attached to the message, or an image of its HTML part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MimeAttachment<'a> {
     pub filename: Option<&'a str>,
     /// Content type that the sender declares. An invalid one becomes `application/octet-stream`.
     pub content_type: &'a str,
+    /// Content-ID without angle brackets, of an image that the HTML part displays. `None` for a file.
+    pub content_id: Option<&'a str>,
     /// Decoded bytes.
     pub content: &'a [u8],
 }
@@ -64,6 +66,7 @@ pub enum Field {
     DisplayName,
     Address,
     MessageId,
+    ContentId,
     HeaderName,
     HeaderValue,
     Filename,
@@ -76,6 +79,7 @@ impl fmt::Display for Field {
             Self::DisplayName => "display name",
             Self::Address => "address",
             Self::MessageId => "message id",
+            Self::ContentId => "content id",
             Self::HeaderName => "header name",
             Self::HeaderValue => "header value",
             Self::Filename => "filename",

@@ -196,9 +196,12 @@ impl SendEmailRequest {
         if topic.is_some() {
             headers.remove_lone_unsubscribe();
         }
-        let attachments =
-            attachments::parse(attachments.map_or_else(Vec::new, |list| list.0), rules.attachment_bytes_max)
-                .map_err(|error| invalid("attachments", error))?;
+        let attachments = attachments::parse(
+            attachments.map_or_else(Vec::new, |list| list.0),
+            rules.attachment_bytes_max,
+            rules.compat,
+        )
+        .map_err(|error| invalid("attachments", error))?;
         let tags = tags::parse(tags.map_or_else(Vec::new, |list| list.0)).map_err(|error| invalid("tags", error))?;
         let scheduled_ms = match scheduled_at.as_deref() {
             None | Some("") => None,

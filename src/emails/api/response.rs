@@ -221,7 +221,7 @@ impl From<EmailDetails> for EmailResponse {
 
 impl From<AttachmentInfo> for AttachmentSummary {
     fn from(info: AttachmentInfo) -> Self {
-        let AttachmentInfo { id, filename, size, content_type } = info;
+        let AttachmentInfo { id, filename, size, content_type, content_id: _ } = info;
         Self { id: id.to_string(), filename, size, content_type }
     }
 }
@@ -239,8 +239,11 @@ pub(super) struct AttachmentResponse {
     size: u64,
     /// The media type.
     content_type: String,
-    /// Always `attachment`: inline images are not accepted.
+    /// `inline` for an inline image, otherwise `attachment`.
     content_disposition: &'static str,
+    /// The content id of an inline image.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content_id: Option<String>,
     /// Always null.
     #[salvo(schema(required = true))]
     download_url: Option<String>,
@@ -254,14 +257,15 @@ pub(super) struct AttachmentResponse {
 
 impl AttachmentResponse {
     pub(super) fn of(info: AttachmentInfo, content: Option<&[u8]>) -> Self {
-        let AttachmentInfo { id, filename, size, content_type } = info;
+        let AttachmentInfo { id, filename, size, content_type, content_id } = info;
         Self {
             object: "attachment",
             id: id.to_string(),
             filename,
             size,
             content_type,
-            content_disposition: "attachment",
+            content_disposition: if content_id.is_some() { "inline" } else { "attachment" },
+            content_id,
             download_url: None,
             expires_at: None,
             content: content.map(|content| STANDARD.encode(content)),

@@ -1,9 +1,9 @@
 //! Attachments of an email: their JSON and their rules.
 //!
 //! [`AttachmentRequest`] decodes the JSON, and [`parse`] applies the rules and returns [`Attachment`]s.
-//! Content is always in the request. A `path` is rejected and never fetched, and so are inline images by
-//! `content_id`. `content.rs` decodes the three forms of content. `content_type.rs` has the grammar and the
-//! table of media types.
+//! Content is always in the request: a `path` is rejected and never fetched. With [`CompatFeature::InlineImages`], an
+//! attachment with a `content_id` is an inline image. `content.rs` decodes the three forms of content.
+//! `content_type.rs` has the grammar and the table of media types. `content_id.rs` has the rules of content ids.
 
 use std::fmt;
 
@@ -11,12 +11,15 @@ use salvo::oapi::ToSchema;
 use serde::{Deserialize, Deserializer, de};
 
 use super::excerpt::excerpt;
+use crate::base::compat::{Compat, CompatFeature};
 use crate::base::media_type;
 use crate::http::IgnoredJson;
 pub use content::AttachmentContent;
+pub use content_id::{CONTENT_ID_BYTES_MAX, ContentId};
 use content_type::canonical_type;
 
 mod content;
+mod content_id;
 mod content_type;
 #[cfg(test)]
 mod tests;
@@ -41,13 +44,15 @@ pub struct AttachmentRequest {
     /// The media type. If absent, it is derived from the extension of the file name.
     #[serde(alias = "contentType")]
     content_type: Option<String>,
-    // Decoded only for specific errors, so that they are not in the OpenAPI schema.
+    // Refused by default, so that they are not in the OpenAPI schema.
     #[salvo(schema(skip))]
     path: Option<IgnoredJson>,
+    #[serde(alias = "contentId")]
     #[salvo(schema(skip))]
-    content_id: Option<IgnoredJson>,
+    content_id: Option<String>,
+    #[serde(alias = "inlineContentId")]
     #[salvo(schema(skip))]
-    inline_content_id: Option<IgnoredJson>,
+    inline_content_id: Option<String>,
 }
 
 /// A file of an email. The name has no directory and the content type is valid. Neither contains a control
@@ -56,6 +61,7 @@ pub struct AttachmentRequest {
 pub struct Attachment {
     filename: String,
     content_type: String,
+    content_id: Option<ContentId>,
     content: Vec<u8>,
 }
 
@@ -73,9 +79,9 @@ impl Attachment {
         &self.content
     }
 
-    /// Returns file name, content type and content.
-    pub fn into_parts(self) -> (String, String, Vec<u8>) {
-        (self.filename, self.content_type, self.content)
+    /// Returns the content id of an inline image; `None` for a file.
+    pub fn content_id(&self) -> Option<&ContentId> {
+        self.content_id.as_ref()
     }
 }
 
@@ -94,20 +100,25 @@ impl fmt::Debug for Attachment {
 ///
 /// # Errors
 /// [`AttachmentError`] of the first broken rule.
-pub fn parse(requests: Vec<AttachmentRequest>, bytes_max: u64) -> Result<Vec<Attachment>, AttachmentError> {
+pub fn parse(
+    requests: Vec<AttachmentRequest>,
+    bytes_max: u64,
+    compat: Compat,
+) -> Result<Vec<Attachment>, AttachmentError> {
     if requests.len() > ATTACHMENTS_MAX {
         return Err(AttachmentError::TooMany);
     }
     let mut bytes: u64 = 0;
-    let mut attachments = Vec::with_capacity(requests.len());
+    let mut attachments: Vec<Attachment> = Vec::with_capacity(requests.len());
     for (index, request) in requests.into_iter().enumerate() {
         let refuse = |fault| AttachmentError::Entry { index, fault };
         let AttachmentRequest { content, filename, content_type, path, content_id, inline_content_id } = request;
         if path.is_some() {
             return Err(refuse(EntryFault::Path));
         }
-        if content_id.is_some() || inline_content_id.is_some() {
-            return Err(refuse(EntryFault::ContentId));
+        let content_id = parse_content_id(content_id, inline_content_id, compat).map_err(refuse)?;
+        if content_id.is_some() && attachments.iter().any(|earlier| earlier.content_id == content_id) {
+            return Err(refuse(EntryFault::RepeatedContentId));
         }
         let AttachmentContent(content) = content.ok_or_else(|| refuse(EntryFault::NoContent))?;
         bytes = bytes.saturating_add(content.len() as u64);
@@ -126,9 +137,29 @@ pub fn parse(requests: Vec<AttachmentRequest>, bytes_max: u64) -> Result<Vec<Att
             Some(extension) => format!("attachment-{}.{extension}", index + 1),
             None => format!("attachment-{}", index + 1),
         });
-        attachments.push(Attachment { filename, content_type, content });
+        attachments.push(Attachment { filename, content_type, content_id, content });
     }
     Ok(attachments)
+}
+
+/// Parses the content id of an attachment. SDKs have two names for it. Some of them send an empty text for none.
+fn parse_content_id(
+    content_id: Option<String>,
+    inline_content_id: Option<String>,
+    compat: Compat,
+) -> Result<Option<ContentId>, EntryFault> {
+    if content_id.is_none() && inline_content_id.is_none() {
+        return Ok(None);
+    }
+    if !compat.accepts(CompatFeature::InlineImages) {
+        return Err(EntryFault::ContentId);
+    }
+    let parse = |given: String| ContentId::parse(&given).ok_or_else(|| EntryFault::ContentIdForm(excerpt(&given)));
+    let parse = |given: Option<String>| given.filter(|given| !given.is_empty()).map(parse).transpose();
+    match (parse(content_id)?, parse(inline_content_id)?) {
+        (Some(one), Some(other)) if one != other => Err(EntryFault::TwoContentIds),
+        (one, other) => Ok(one.or(other)),
+    }
 }
 
 /// Returns the last component of a name that can be a Unix or Windows path; `None` if it is empty.
@@ -157,7 +188,11 @@ pub enum AttachmentError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryFault {
     Path,
+    /// The instance does not accept inline images.
     ContentId,
+    ContentIdForm(String),
+    TwoContentIds,
+    RepeatedContentId,
     NoContent,
     FilenameCharacters,
     FilenameTooLong,
@@ -182,13 +217,23 @@ impl fmt::Display for EntryFault {
             Self::Path => f.write_str(
                 "has a `path`, and remote files are never fetched; give the file itself as base64 in `content`",
             ),
-            Self::ContentId => f.write_str(
-                "has a `content_id`, and inline images are not supported; leave it out to attach the file, or link to an image on the web",
+            Self::ContentId => write!(
+                f,
+                "has a `content_id`, and inline images are not supported; leave it out to attach the file, link to an \
+                 image on the web, or {}",
+                CompatFeature::InlineImages.advice()
             ),
+            Self::ContentIdForm(given) => write!(
+                f,
+                "has the `content_id` `{given}`; use at most {CONTENT_ID_BYTES_MAX} ASCII letters, digits and `-_.+=`, \
+                 with at most one `@` between them"
+            ),
+            Self::TwoContentIds => f.write_str("has a `content_id` and another `inline_content_id`; give one of them"),
+            Self::RepeatedContentId => f.write_str("has the `content_id` of an earlier entry; give each image its own"),
             Self::NoContent => f.write_str("has no `content`; give the file as base64"),
-            Self::FilenameCharacters => f.write_str(
-                "has a `filename` with a control or direction character; use visible characters only",
-            ),
+            Self::FilenameCharacters => {
+                f.write_str("has a `filename` with a control or direction character; use visible characters only")
+            }
             Self::FilenameTooLong => write!(f, "has a `filename` longer than {FILENAME_CHARS_MAX} characters"),
             Self::ContentType(given) => write!(
                 f,

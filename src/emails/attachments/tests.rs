@@ -7,7 +7,7 @@ use super::*;
 
 fn read(json: &str) -> Result<Vec<Attachment>, String> {
     let requests: Vec<AttachmentRequest> = serde_json::from_str(json).map_err(|error| error.to_string())?;
-    parse(requests, ATTACHMENTS_BYTES_MAX_DEFAULT).map_err(|error| error.to_string())
+    parse(requests, ATTACHMENTS_BYTES_MAX_DEFAULT, Compat::NONE).map_err(|error| error.to_string())
 }
 
 fn read_one(json: &str) -> Attachment {
@@ -74,7 +74,8 @@ fn errors_of_remote_files_and_inline_images_name_the_alternative() {
         (r#""path": "", "content": "aGkh""#, "never fetched"),
         (r#""content": "aGkh", "content_id": "logo""#, "inline images are not supported"),
         (r#""content": "aGkh", "inline_content_id": "logo""#, "inline images are not supported"),
-        (r#""content": "aGkh", "content_id": {"a": [1]}"#, "inline images are not supported"),
+        (r#""content": "aGkh", "contentId": "logo""#, "start the server with `RINGMAIL_COMPAT=inline-images`"),
+        (r#""content": "aGkh", "content_id": {"a": [1]}"#, "expected a string"),
         (r#""content": "aGkh", "disposition": "inline""#, "unknown field `disposition`"),
         (r#""content": "aGkh", "content": "aGkh""#, "duplicate field `content`"),
         (r#""content": "aGkh", "content_type": "text/plain", "contentType": "text/plain""#, "duplicate field"),
@@ -85,6 +86,39 @@ fn errors_of_remote_files_and_inline_images_name_the_alternative() {
     read_one(
         r#"{"content": "aGkh", "path": null, "content_id": null, "inline_content_id": null, "content_type": null}"#,
     );
+}
+
+#[test]
+fn a_content_id_makes_an_inline_image_with_the_feature() {
+    let read = |json: &str| -> Result<Vec<Attachment>, String> {
+        let requests: Vec<AttachmentRequest> = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        let compat = [CompatFeature::InlineImages].into_iter().collect();
+        parse(requests, ATTACHMENTS_BYTES_MAX_DEFAULT, compat).map_err(|error| error.to_string())
+    };
+    for (fields, content_id) in [
+        (r#""content_id": "logo""#, Some("logo")),
+        (r#""contentId": "<logo@example.com>""#, Some("logo@example.com")),
+        (r#""inline_content_id": "logo""#, Some("logo")),
+        (r#""inlineContentId": "logo""#, Some("logo")),
+        (r#""content_id": "", "inline_content_id": "logo""#, Some("logo")),
+        (r#""content_id": "logo", "inline_content_id": "<logo>""#, Some("logo")),
+        (r#""content_id": """#, None),
+        (r#""content_id": null"#, None),
+    ] {
+        let attachments = read(&format!(r#"[{{"content": "aGkh", {fields}}}]"#)).unwrap();
+        assert_eq!(attachments[0].content_id().map(ContentId::as_str), content_id, "{fields}");
+    }
+    let image = r#"{"content": "aGkh", "content_id": "logo"}"#;
+    for (json, reason) in [
+        (format!("[{image}, {image}]"), "entry 1 has the `content_id` of an earlier entry"),
+        (r#"[{"content": "aGkh", "content_id": "a", "inline_content_id": "b"}]"#.to_owned(), "give one of them"),
+        (r#"[{"content": "aGkh", "content_id": "a b"}]"#.to_owned(), "has the `content_id` `a b`; use at most 128"),
+        (r#"[{"content": "aGkh", "content_id": "a\r\nBcc: x@y.co"}]"#.to_owned(), "; use at most 128"),
+        (r#"[{"content": "aGkh", "path": "https://example.com/a"}]"#.to_owned(), "never fetched"),
+    ] {
+        let error = read(&json).unwrap_err();
+        assert!(error.contains(reason) && error.len() < 300 && !error.contains('\r'), "{json}: {error}");
+    }
 }
 
 #[test]
@@ -176,13 +210,13 @@ fn size_and_count_are_bounded() {
         content_id: None,
         inline_content_id: None,
     };
-    assert!(parse(vec![entry(60), entry(40)], 100).is_ok());
-    let error = parse(vec![entry(60), entry(41)], 100).unwrap_err();
+    assert!(parse(vec![entry(60), entry(40)], 100, Compat::NONE).is_ok());
+    let error = parse(vec![entry(60), entry(41)], 100, Compat::NONE).unwrap_err();
     assert_eq!(error, AttachmentError::TooLarge { bytes_max: 100 });
 
-    assert_eq!(parse((0..100).map(|_| entry(0)).collect(), 100).unwrap().len(), 100);
-    assert_eq!(parse((0..101).map(|_| entry(0)).collect(), 100), Err(AttachmentError::TooMany));
-    assert_eq!(parse(Vec::new(), 100), Ok(Vec::new()));
+    assert_eq!(parse((0..100).map(|_| entry(0)).collect(), 100, Compat::NONE).unwrap().len(), 100);
+    assert_eq!(parse((0..101).map(|_| entry(0)).collect(), 100, Compat::NONE), Err(AttachmentError::TooMany));
+    assert_eq!(parse(Vec::new(), 100, Compat::NONE), Ok(Vec::new()));
 }
 
 #[test]
@@ -254,7 +288,7 @@ proptest! {
             content_id: None,
             inline_content_id: None,
         };
-        if let Ok(attachments) = parse(vec![request], 0) {
+        if let Ok(attachments) = parse(vec![request], 0, Compat::ALL) {
             let attachment = &attachments[0];
             prop_assert!(!attachment.filename().chars().any(char::is_control));
             prop_assert!(!attachment.filename().contains(['/', '\\']));

@@ -108,6 +108,11 @@ pub(super) fn contact_events(context: &Context) -> Vec<String> {
     events
 }
 
+fn file(name: &str, content_id: Option<&str>) -> AttachmentInfo {
+    let content_id = content_id.map(ToOwned::to_owned);
+    AttachmentInfo { id: Id::MIN, filename: name.to_owned(), size: 1, content_type: "a/b".to_owned(), content_id }
+}
+
 #[tokio::test]
 async fn the_address_is_erased_from_every_field_of_an_email() {
     let (_directory, context) = Context::temporary();
@@ -116,8 +121,9 @@ async fn the_address_is_erased_from_every_field_of_an_email() {
         reply_to: vec!["bob@example.com".into(), "ada@example.com".into()],
         subject: "For Ada@Example.com".into(),
         attachments: vec![
-            AttachmentInfo { id: Id::MIN, filename: "ada@example.com.pdf".into(), size: 1, content_type: "a/b".into() },
-            AttachmentInfo { id: Id::MIN, filename: "bob.pdf".into(), size: 1, content_type: "a/b".into() },
+            file("ada@example.com.pdf", None),
+            file("bob.pdf", Some("ada@example.com")),
+            file("logo.png", Some("logo")),
         ],
         ..email(&["\"Lovelace, Ada\" <Ada@example.com>", "Bob <bob@example.com>", "nada@example.com"], SETTLED)
     };
@@ -131,7 +137,9 @@ async fn the_address_is_erased_from_every_field_of_an_email() {
     assert_eq!(row.subject, "[erased]");
     assert_eq!(mailboxes(&context, id), ["[erased]", "Bob <bob@example.com>", "nada@example.com"]);
     let names: Vec<&str> = row.attachments.iter().map(|info| info.filename.as_str()).collect();
-    assert_eq!(names, ["[erased]", "bob.pdf"]);
+    assert_eq!(names, ["[erased]", "bob.pdf", "logo.png"]);
+    let content_ids: Vec<Option<&str>> = row.attachments.iter().map(|info| info.content_id.as_deref()).collect();
+    assert_eq!(content_ids, [None, None, Some("logo")]);
     assert_eq!(count(&context, &ERASURES, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX)), 0);
 }
 

@@ -79,6 +79,23 @@ pub(super) fn write_message_id(out: &mut Vec<u8>, id: &str) -> Result<(), Compos
     Ok(())
 }
 
+/// Writes `Content-ID` and adds the angle brackets. Unlike a `Message-ID`, it can lack the part after the at sign,
+/// because mail clients compare it with a `cid:` URL only.
+pub(super) fn write_content_id(out: &mut Vec<u8>, id: &str) -> Result<(), ComposeError> {
+    refuse_controls(id, Field::ContentId)?;
+    let is_plain = id.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'<' | b'>'));
+    if id.is_empty() || !is_plain {
+        return Err(ComposeError::Malformed(Field::ContentId));
+    }
+    if id.len() + 2 > WORD_BYTES_MAX {
+        return Err(ComposeError::TooLong(Field::ContentId));
+    }
+    let mut folder = Folder::start(out, "Content-ID");
+    folder.word(format!("<{id}>").as_bytes());
+    folder.end();
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

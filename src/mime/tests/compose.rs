@@ -65,7 +65,12 @@ fn attachments_and_alternatives_are_parts_of_one_multipart_mixed() {
     let message = Message {
         text: Some("Hi"),
         html: Some("<p>Hi</p>"),
-        attachments: &[MimeAttachment { filename: Some("a.csv"), content_type: "text/csv", content: b"a,b\n" }],
+        attachments: &[MimeAttachment {
+            filename: Some("a.csv"),
+            content_type: "text/csv",
+            content_id: None,
+            content: b"a,b\n",
+        }],
         ..BASE
     };
     let raw = composed(&message);
@@ -96,6 +101,103 @@ fn attachments_and_alternatives_are_parts_of_one_multipart_mixed() {
          YSxiCg==\r\n\
          --=_0000000000000007.0--\r\n"
     );
+}
+
+#[test]
+fn the_images_of_the_html_part_are_related_to_it() {
+    let message = Message {
+        text: Some("Hi"),
+        html: Some("<img src=\"cid:logo\">"),
+        attachments: &[
+            MimeAttachment { filename: Some("a.csv"), content_type: "text/csv", content_id: None, content: b"a,b\n" },
+            MimeAttachment {
+                filename: Some("logo.png"),
+                content_type: "image/png",
+                content_id: Some("logo"),
+                content: b"PNG",
+            },
+        ],
+        ..BASE
+    };
+    let raw = composed(&message);
+    let (_, body) = raw.split_once("MIME-Version: 1.0\r\n").unwrap();
+    assert_eq!(
+        body,
+        "Content-Type: multipart/mixed; boundary=\"=_0000000000000007.0\"\r\n\
+         \r\n\
+         --=_0000000000000007.0\r\n\
+         Content-Type: multipart/alternative; boundary=\"=_0000000000000007.1\"\r\n\
+         \r\n\
+         --=_0000000000000007.1\r\n\
+         Content-Type: text/plain; charset=utf-8\r\n\
+         Content-Transfer-Encoding: quoted-printable\r\n\
+         \r\n\
+         Hi\r\n\
+         --=_0000000000000007.1\r\n\
+         Content-Type: multipart/related; type=\"text/html\";\r\n boundary=\"=_0000000000000007.2\"\r\n\
+         \r\n\
+         --=_0000000000000007.2\r\n\
+         Content-Type: text/html; charset=utf-8\r\n\
+         Content-Transfer-Encoding: quoted-printable\r\n\
+         \r\n\
+         <img src=3D\"cid:logo\">\r\n\
+         --=_0000000000000007.2\r\n\
+         Content-Type: image/png; name=logo.png\r\n\
+         Content-Disposition: inline; filename=logo.png\r\n\
+         Content-ID: <logo>\r\n\
+         Content-Transfer-Encoding: base64\r\n\
+         \r\n\
+         UE5H\r\n\
+         --=_0000000000000007.2--\r\n\
+         --=_0000000000000007.1--\r\n\
+         --=_0000000000000007.0\r\n\
+         Content-Type: text/csv; name=a.csv\r\n\
+         Content-Disposition: attachment; filename=a.csv\r\n\
+         Content-Transfer-Encoding: base64\r\n\
+         \r\n\
+         YSxiCg==\r\n\
+         --=_0000000000000007.0--\r\n"
+    );
+}
+
+#[test]
+fn an_image_without_an_html_part_is_a_part_of_the_message() {
+    let image = MimeAttachment { filename: None, content_type: "image/png", content_id: Some("a"), content: b"x" };
+    for (text, html, expected) in [
+        (Some("Hi"), None, &["multipart/mixed", "text/plain", "image/png"][..]),
+        (None, Some("<img src=cid:a>"), &["multipart/related", "text/html", "image/png"]),
+        (
+            None,
+            Some("<p>Hi</p>"),
+            &["multipart/alternative", "text/plain", "multipart/related", "text/html", "image/png"],
+        ),
+    ] {
+        let raw = composed(&Message { text, html, attachments: &[image], ..BASE });
+        let types: Vec<&str> =
+            raw.split("Content-Type: ").skip(1).map(|rest| rest.split([';', '\r']).next().unwrap()).collect();
+
+        assert_eq!(types, expected, "{raw}");
+        let parsed = MessageParser::new().parse(raw.as_bytes()).unwrap();
+        let part = parsed.attachment(0).unwrap();
+        assert_eq!((part.content_id(), part.contents()), (Some("a"), &b"x"[..]));
+        assert!(part.content_disposition().is_some_and(|disposition| disposition.is_inline()));
+    }
+}
+
+#[test]
+fn a_malformed_content_id_is_refused() {
+    for (content_id, error) in [
+        ("", ComposeError::Malformed(Field::ContentId)),
+        ("a b", ComposeError::Malformed(Field::ContentId)),
+        ("<a>", ComposeError::Malformed(Field::ContentId)),
+        ("\u{e9}", ComposeError::Malformed(Field::ContentId)),
+        (&"a".repeat(996), ComposeError::TooLong(Field::ContentId)),
+    ] {
+        let image =
+            MimeAttachment { filename: None, content_type: "image/png", content_id: Some(content_id), content: b"" };
+        let message = Message { html: Some("x"), attachments: &[image], ..BASE };
+        assert_eq!(compose(&message, 0), Err(error), "{content_id:?}");
+    }
 }
 
 #[test]
@@ -135,14 +237,15 @@ fn a_mail_parser_reads_every_sample() {
             assert_eq!(parsed.body_html(0).unwrap(), html.as_str(), "{}", sample.name);
         }
         assert_eq!(parsed.attachment_count(), sample.attachments.len(), "{}", sample.name);
-        for (part, (filename, _, content)) in parsed.attachments().zip(&sample.attachments) {
-            assert_eq!(part.attachment_name(), filename.as_deref());
+        for (part, file) in parsed.attachments().zip(&sample.attachments) {
+            assert_eq!(part.attachment_name(), file.filename);
+            assert_eq!(part.content_id(), file.content_id);
             let found = match &part.body {
                 PartType::Text(text) => text.as_bytes(),
                 PartType::Binary(bytes) => bytes,
                 other => panic!("{other:?}"),
             };
-            assert_eq!(found, content);
+            assert_eq!(found, file.content);
         }
     }
 }
@@ -153,7 +256,10 @@ fn control_characters_are_refused_in_every_field() {
         MimeMailbox { name: Some(name), address }
     }
     fn file(filename: &str) -> MimeAttachment<'_> {
-        MimeAttachment { filename: Some(filename), content_type: "text/plain", content: b"" }
+        MimeAttachment { filename: Some(filename), content_type: "text/plain", content_id: None, content: b"" }
+    }
+    fn image(content_id: &str) -> MimeAttachment<'_> {
+        MimeAttachment { filename: None, content_type: "image/png", content_id: Some(content_id), content: b"" }
     }
     for bad in ["x\r\nBcc: a@b.co", "x\nBcc: a@b.co", "x\rBcc: a@b.co", "x\0", "x\u{1}"] {
         let address = format!("{bad}@example.com");
@@ -167,6 +273,8 @@ fn control_characters_are_refused_in_every_field() {
             (Message { headers: &[("X-A", bad)], ..BASE }, Field::HeaderValue),
             (Message { headers: &[(bad, "x")], ..BASE }, Field::HeaderName),
             (Message { attachments: &[file(bad)], ..BASE }, Field::Filename),
+            (Message { attachments: &[image(bad)], ..BASE }, Field::ContentId),
+            (Message { html: Some("x"), attachments: &[image(bad)], ..BASE }, Field::ContentId),
         ] {
             assert_eq!(compose(&message, 0), Err(ComposeError::ControlCharacter(field)));
         }
@@ -226,6 +334,7 @@ proptest! {
             attachments: &[MimeAttachment {
                 filename: Some(&filename),
                 content_type: &content_type,
+                content_id: None,
                 content: &content,
             }],
             ..BASE

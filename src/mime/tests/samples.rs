@@ -12,7 +12,19 @@ pub(super) struct Sample {
     pub(super) headers: Vec<(&'static str, String)>,
     pub(super) text: Option<String>,
     pub(super) html: Option<String>,
-    pub(super) attachments: Vec<(Option<String>, &'static str, Vec<u8>)>,
+    pub(super) attachments: Vec<SampleFile>,
+}
+
+/// An attachment of a sample.
+pub(super) struct SampleFile {
+    pub(super) filename: Option<&'static str>,
+    pub(super) content_type: &'static str,
+    pub(super) content_id: Option<&'static str>,
+    pub(super) content: Vec<u8>,
+}
+
+fn file(filename: &'static str, content_type: &'static str, content: &[u8]) -> SampleFile {
+    SampleFile { filename: Some(filename), content_type, content_id: None, content: content.to_vec() }
 }
 
 /// Domain that sends and signs the samples.
@@ -47,9 +59,10 @@ impl Sample {
         let attachments: Vec<MimeAttachment<'_>> = self
             .attachments
             .iter()
-            .map(|(filename, content_type, content)| MimeAttachment {
-                filename: filename.as_deref(),
+            .map(|SampleFile { filename, content_type, content_id, content }| MimeAttachment {
+                filename: *filename,
                 content_type,
+                content_id: *content_id,
                 content,
             })
             .collect();
@@ -77,12 +90,30 @@ pub(super) fn samples() -> Vec<Sample> {
         Sample::new("html-alone").html("<p>Hello</p><p><a href=\"https://example.com/\">Go</a></p>"),
         Sample {
             attachments: vec![
-                (Some("bytes.bin".to_owned()), "application/octet-stream", bytes),
-                (Some("Bericht für März – 報告.pdf".to_owned()), "application/pdf", b"%PDF".to_vec()),
-                (Some("empty.txt".to_owned()), "text/plain", Vec::new()),
-                (None, "text/calendar; method=REQUEST", b"BEGIN:VCALENDAR\r\n".to_vec()),
+                file("bytes.bin", "application/octet-stream", &bytes),
+                file("Bericht für März – 報告.pdf", "application/pdf", b"%PDF"),
+                file("empty.txt", "text/plain", b""),
+                SampleFile { filename: None, ..file("", "text/calendar; method=REQUEST", b"BEGIN:VCALENDAR\r\n") },
             ],
             ..Sample::new("attachments").text("See below").html("<p>See below</p>")
+        },
+        Sample {
+            attachments: vec![
+                SampleFile { content_id: Some("logo"), ..file("logo.png", "image/png", b"\x89PNG") },
+                SampleFile {
+                    filename: None,
+                    content_id: Some("dot@mail.example.com"),
+                    ..file("", "image/gif", b"GIF89a")
+                },
+                file("terms.pdf", "application/pdf", b"%PDF"),
+            ],
+            ..Sample::new("inline-images")
+                .text("See below")
+                .html("<img src=\"cid:logo\"><img src='cid:dot@mail.example.com'>")
+        },
+        Sample {
+            attachments: vec![SampleFile { content_id: Some("logo"), ..file("logo.png", "image/png", b"\x89PNG") }],
+            ..Sample::new("inline-image-alone").html("<img src=\"cid:logo\">")
         },
         Sample::new("long-lines").text("x".repeat(5000)).html(format!(
             "<p>{}</p><p>{}</p>",

@@ -2,6 +2,7 @@
 
 mod events;
 mod headers;
+mod inline_images;
 mod requests;
 
 use serde_json::Value;
