@@ -46,7 +46,7 @@ use crate::delivery::capture::{CaptureListener, CaptureMailbox};
 use crate::delivery::{Engine, QueueNotifier};
 use crate::dns::Resolver;
 use crate::domains::Domains;
-use crate::emails::{EmailLimits, Emails, Idempotency};
+use crate::emails::{EmailLimits, Emails, Idempotency, RemoteFiles};
 use crate::erasure::Erasures;
 use crate::http::{BodyLimits, ConnectionLimits, Cors, OpenApiJson, QueryParameters, RateLimiter};
 use crate::ingest::Ingest;
@@ -148,6 +148,7 @@ impl App {
         let webhooks = Arc::new(Webhooks::new(context.clone(), dispatch_notifier.clone(), policy.clone()));
         let client = http_client::Client::new(Resolver::clone(&resolver), policy, http_client::HttpTimeouts::default())
             .map_err(StartError::Tls)?;
+        let remote_files = RemoteFiles::new(client.clone());
         let dispatcher = Arc::new(WebhookDispatcher::new(context.clone(), dispatch_notifier, client, dispatch));
         let log = RequestLog::new(context.clone(), config.request_log, requests.clone());
         let erasures = Arc::new(Erasures::new(context.clone(), log.pending_entries()));
@@ -175,6 +176,7 @@ impl App {
             preferences: Arc::new(Preferences::new(context.clone(), links.clone())),
             query_parameters: Arc::new(QueryParameters::of(&openapi)),
             rate_limiter: Arc::new(RateLimiter::new(config.rate_limit, context.clock.clone())),
+            remote_files: Arc::new(remote_files),
             request_log: Arc::clone(&log),
             segments: Arc::clone(&segments),
             suppressions: Arc::clone(&suppressions),

@@ -13,7 +13,7 @@ use crate::contact_properties::ContactProperties;
 use crate::contacts::Contacts;
 use crate::dashboard::Hosts;
 use crate::domains::Domains;
-use crate::emails::{EmailLimits, Emails};
+use crate::emails::{EmailLimits, Emails, RemoteFiles};
 use crate::erasure::Erasures;
 use crate::http::{BodyLimits, OpenApiJson, QueryParameters, RateLimiter, Service};
 use crate::ingest::Ingest;
@@ -60,6 +60,7 @@ services! {
     preferences: Preferences,
     query_parameters: QueryParameters,
     rate_limiter: RateLimiter,
+    remote_files: RemoteFiles,
     request_log: RequestLog,
     segments: Segments,
     suppressions: Suppressions,

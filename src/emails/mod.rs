@@ -6,7 +6,8 @@
 //! rescheduled or canceled (`change.rs`). Retention deletes the content first and the row later.
 //!
 //! Files in reading order: `model.rs`; the rules of the fields in `headers/`, `attachments/`, `tags.rs`
-//! and `schedule/`, with `excerpt.rs` (quotes in errors); `store/` (rows); `idempotency.rs`, `send.rs`,
+//! and `schedule/`, with `excerpt.rs` (quotes in errors); `remote_files.rs` (files that attachments name by
+//! URL); `store/` (rows); `idempotency.rs`, `send.rs`,
 //! `prepare.rs`, `accept.rs`; `event_recorder.rs`, `read.rs`, `change.rs`,
 //! `retention.rs`, `erase.rs`, `removal.rs` (of a team); `api/` (endpoints).
 //!
@@ -30,6 +31,7 @@ mod idempotency;
 mod model;
 mod prepare;
 mod read;
+mod remote_files;
 mod removal;
 mod retention;
 mod send;
@@ -45,6 +47,7 @@ pub use idempotency::{Idempotency, IdempotentRequest, IdempotentResponse, Idempo
 pub use model::{AttachmentInfo, EmailContent, LastEvent, Recipient, RecipientKind, SendEmail};
 pub use read::EmailDetails;
 pub(crate) use read::find_of_teams;
+pub use remote_files::{FETCH_TIMEOUT, RemoteFileError, RemoteFiles};
 pub(crate) use removal::{delete_page_of_team, has_later};
 pub(crate) use retention::is_settled;
 pub use retention::purge;

@@ -90,6 +90,11 @@ impl BodyLimits {
         self.read_within(&self.signed_in_flight, body, bytes_max).await
     }
 
+    /// Returns an empty part of the budget of unsigned bodies, for bytes that a request adds to its body.
+    pub(crate) fn empty_share(&self) -> BudgetShare {
+        BudgetShare::of(&self.in_flight, 0).expect("no permits are always available")
+    }
+
     async fn read_within(
         &self,
         budget: &Arc<Semaphore>,
@@ -131,15 +136,28 @@ impl BodyLimits {
 
 /// Part of the budget that a body has reserved, released on drop.
 #[derive(Debug)]
-pub(super) struct BudgetShare(OwnedSemaphorePermit);
+pub(crate) struct BudgetShare(OwnedSemaphorePermit);
 
 impl BudgetShare {
     fn of(budget: &Arc<Semaphore>, bytes: usize) -> Result<Self, ApiError> {
         let permits = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let permit = Arc::clone(budget).try_acquire_many_owned(permits).map_err(|_| {
-            ApiError::unavailable("The server has too many request bodies in hand. Try again in a moment.")
-        })?;
+        let permit = Arc::clone(budget).try_acquire_many_owned(permits).map_err(|_| Self::exhausted())?;
         Ok(Self(permit))
+    }
+
+    /// Returns the 503 of a request for which the budget has no bytes left.
+    pub(crate) fn exhausted() -> ApiError {
+        ApiError::unavailable("The server has too many request bodies in hand. Try again in a moment.")
+    }
+
+    /// Reserves further bytes.
+    ///
+    /// # Errors
+    /// [`BudgetShare::exhausted`].
+    pub(crate) fn extend(&mut self, bytes: usize) -> Result<(), ApiError> {
+        let more = Self::of(self.0.semaphore(), bytes)?;
+        self.join(more);
+        Ok(())
     }
 
     fn bytes(&self) -> usize {

@@ -38,6 +38,7 @@ mod validation;
 
 pub(crate) use body::read_signed_body;
 pub use body::{Body, BodyPresence, BodySize, FromBody, JsonBody};
+pub(crate) use body_limits::BudgetShare;
 pub use body_limits::{BodyLimits, BodyPace};
 pub use bounded::{AtMost, read_at_most};
 pub use connections::ConnectionLimits;
@@ -52,6 +53,7 @@ pub use query::{declare_query, query_value};
 pub use rate_limit::RateLimiter;
 pub(crate) use recording::RequestRecorder;
 pub use respond::Created;
+pub(crate) use state::service;
 pub use state::{Service, State};
 pub use strict_json::IgnoredJson;
 pub use validation::BatchValidation;

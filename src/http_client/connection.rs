@@ -45,6 +45,39 @@ pub(super) struct RawResponse {
     pub(super) is_truncated: bool,
 }
 
+/// A response whose body is read in parts. Dropping it closes the connection.
+pub(super) struct StreamedResponse {
+    connection: HttpConnection,
+    head: hyper::http::response::Parts,
+    body: Incoming,
+    end: Instant,
+}
+
+impl StreamedResponse {
+    pub(super) fn head(&self) -> &hyper::http::response::Parts {
+        &self.head
+    }
+
+    /// Returns the number of bytes that the body has at least, from its `Content-Length`.
+    pub(super) fn announced_bytes(&self) -> u64 {
+        hyper::body::Body::size_hint(&self.body).lower()
+    }
+
+    /// Returns the next bytes of the body; `None` at its end.
+    pub(super) async fn next_bytes(&mut self) -> Result<Option<Bytes>, RequestError> {
+        loop {
+            let frame = timeout_at(self.end, self.connection.driver.drive(self.body.frame())).await;
+            let Some(frame) = frame.map_err(|_| RequestError::Timeout(RequestPhase::Response))? else {
+                return Ok(None);
+            };
+            let frame = frame.map_err(|error| RequestError::of(&error, self.connection.budget.is_spent()))?;
+            if let Ok(bytes) = frame.into_data() {
+                return Ok(Some(bytes));
+            }
+        }
+    }
+}
+
 /// Failure of an exchange before the head of the response was complete.
 pub(super) struct ExchangeError {
     pub(super) error: RequestError,
@@ -54,10 +87,9 @@ pub(super) struct ExchangeError {
 }
 
 impl HttpConnection {
-    /// Starts HTTP/1.1 over a new stream. Sends no bytes.
-    pub(super) async fn start(stream: Stream) -> Result<Self, RequestError> {
-        let budget = Arc::new(ReadBudget::default());
-        budget.refill();
+    /// Starts HTTP/1.1 over a new stream, with a byte budget for each response. Sends no bytes.
+    pub(super) async fn start(stream: Stream, response_bytes_max: usize) -> Result<Self, RequestError> {
+        let budget = Arc::new(ReadBudget::new(response_bytes_max));
         let (sender, connection) = Builder::new()
             .max_buf_size(HEAD_BYTES_MAX)
             .max_header_size(HEAD_BYTES_MAX)
@@ -90,22 +122,7 @@ impl HttpConnection {
         request: Request<Full<Bytes>>,
         end: Instant,
     ) -> Result<(RawResponse, Option<Self>), ExchangeError> {
-        self.budget.refill();
-        let receiving = self.sender.send_request(request);
-        let response = match timeout_at(end, self.driver.drive(receiving)).await {
-            Ok(Ok(response)) => response,
-            Ok(Err(error)) => {
-                let error = RequestError::of(&error, self.budget.is_spent());
-                let is_before_response = error == RequestError::Reset && self.budget.is_unused();
-                return Err(ExchangeError { error, is_before_response });
-            }
-            Err(_) => {
-                return Err(ExchangeError {
-                    error: RequestError::Timeout(RequestPhase::Response),
-                    is_before_response: false,
-                });
-            }
-        };
+        let response = self.send(request, end).await?;
         let (raw, is_complete) = self.read(response, end).await;
         // After a 101 the connection no longer uses HTTP. This client never requests a protocol switch.
         if !is_complete || raw.head.status.is_informational() {
@@ -121,6 +138,34 @@ impl HttpConnection {
         self.idle_since = Instant::now();
         let is_ready = self.is_ready();
         Ok((raw, is_ready.then_some(self)))
+    }
+
+    /// Sends a request and returns the response when its head is complete.
+    async fn send(&mut self, request: Request<Full<Bytes>>, end: Instant) -> Result<Response<Incoming>, ExchangeError> {
+        self.budget.refill();
+        let receiving = self.sender.send_request(request);
+        match timeout_at(end, self.driver.drive(receiving)).await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(error)) => {
+                let error = RequestError::of(&error, self.budget.is_spent());
+                let is_before_response = error == RequestError::Reset && self.budget.is_unused();
+                Err(ExchangeError { error, is_before_response })
+            }
+            Err(_) => {
+                Err(ExchangeError { error: RequestError::Timeout(RequestPhase::Response), is_before_response: false })
+            }
+        }
+    }
+
+    /// Sends the only request of the connection and returns the response, whose body is read in parts until `end`.
+    pub(super) async fn open(
+        mut self,
+        request: Request<Full<Bytes>>,
+        end: Instant,
+    ) -> Result<StreamedResponse, RequestError> {
+        let response = self.send(request, end).await.map_err(|failed| failed.error)?;
+        let (head, body) = response.into_parts();
+        Ok(StreamedResponse { connection: self, head, body, end })
     }
 
     /// Reads the body up to [`BODY_BYTES_MAX`] and returns whether it was complete.

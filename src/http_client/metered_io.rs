@@ -12,9 +12,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-/// Maximum bytes of one response: interim responses, head, framing, and the part of the body that is read. hyper limits
-/// the size of each interim response but not their number.
-const RESPONSE_BYTES_MAX: usize = 64 * 1024;
+/// Maximum bytes of one response of a session: interim responses, head, framing, and the part of the body that is read.
+/// hyper limits the size of each interim response but not their number.
+pub(super) const RESPONSE_BYTES_MAX: usize = 64 * 1024;
 /// Maximum bytes of one read from the socket.
 const READ_BYTES: usize = 4 * 1024;
 
@@ -28,22 +28,31 @@ trait ReadWrite: AsyncRead + AsyncWrite + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Unpin> ReadWrite for T {}
 
 /// Remaining bytes of the response. Shared by the [`MeteredIo`], which hyper owns, and the connection.
-#[derive(Debug, Default)]
-pub(super) struct ReadBudget(AtomicUsize);
+#[derive(Debug)]
+pub(super) struct ReadBudget {
+    remaining: AtomicUsize,
+    /// Bytes of one response.
+    bytes_max: usize,
+}
 
 impl ReadBudget {
+    /// Returns the full budget of one response.
+    pub(super) fn new(bytes_max: usize) -> Self {
+        Self { remaining: AtomicUsize::new(bytes_max), bytes_max }
+    }
+
     /// Sets the budget to that of one response.
     pub(super) fn refill(&self) {
-        self.0.store(RESPONSE_BYTES_MAX, Ordering::Relaxed);
+        self.remaining.store(self.bytes_max, Ordering::Relaxed);
     }
 
     /// Returns whether no byte has been read since the last refill.
     pub(super) fn is_unused(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == RESPONSE_BYTES_MAX
+        self.remaining.load(Ordering::Relaxed) == self.bytes_max
     }
 
     pub(super) fn is_spent(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == 0
+        self.remaining.load(Ordering::Relaxed) == 0
     }
 }
 
@@ -68,7 +77,7 @@ impl MeteredIo {
 
 impl hyper::rt::Read for MeteredIo {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, mut into: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
-        let remaining = self.budget.0.load(Ordering::Relaxed);
+        let remaining = self.budget.remaining.load(Ordering::Relaxed);
         if remaining == 0 {
             return Poll::Ready(Err(io::Error::new(
                 io::ErrorKind::InvalidData,
@@ -81,7 +90,7 @@ impl hyper::rt::Read for MeteredIo {
         let read_bytes_max = into.remaining().min(remaining).min(READ_BYTES);
         let mut read = ReadBuf::uninit(&mut space[..read_bytes_max]);
         ready!(self.io().poll_read(cx, &mut read))?;
-        self.budget.0.store(remaining - read.filled().len(), Ordering::Relaxed);
+        self.budget.remaining.store(remaining - read.filled().len(), Ordering::Relaxed);
         into.put_slice(read.filled());
         Poll::Ready(Ok(()))
     }

@@ -9,11 +9,12 @@ use tokio::time::Instant;
 use super::client::Client;
 use super::connection::{ExchangeError, HttpConnection, RawResponse};
 use super::failure::RequestError;
+use super::metered_io::RESPONSE_BYTES_MAX;
 use super::response::HttpResponse;
 use super::url::CustomerUrl;
 use crate::base::clock::{TimestampMs, monotonic};
 
-const USER_AGENT_VALUE: &str = concat!("Ringmail/", env!("CARGO_PKG_VERSION"));
+pub(super) const USER_AGENT_VALUE: &str = concat!("Ringmail/", env!("CARGO_PKG_VERSION"));
 
 /// Sequential requests to one URL over a connection that is reused. Concurrent requests need one session each.
 ///
@@ -27,7 +28,7 @@ pub struct HttpSession {
 
 impl HttpSession {
     pub(super) fn new(client: Client, url: CustomerUrl) -> Self {
-        let host = HeaderValue::try_from(url.authority()).expect("a parsed host is printable ASCII");
+        let host = url.host_header();
         Self { client, url, host, idle_connection: None }
     }
 
@@ -91,7 +92,8 @@ impl HttpSession {
                 Err(ExchangeError { error, .. }) => return Err(error),
             }
         }
-        let connection = HttpConnection::start(self.client.dial(&self.url, now_ms, deadline).await?).await?;
+        let connection =
+            HttpConnection::start(self.client.dial(&self.url, now_ms, deadline).await?, RESPONSE_BYTES_MAX).await?;
         let (raw, connection) =
             connection.exchange(request, self.response_deadline(deadline)).await.map_err(|failed| failed.error)?;
         self.idle_connection = connection;

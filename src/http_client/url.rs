@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::num::NonZeroU16;
 
 use hyper::Uri;
+use hyper::header::HeaderValue;
 
 use super::policy::UrlPolicy;
 use crate::base::address::{AddressError, DomainName};
@@ -118,6 +119,49 @@ impl CustomerUrl {
         self.port.map_or_else(|| self.scheme.default_port(), NonZeroU16::get)
     }
 
+    /// Returns the value of the `Host` header.
+    pub(super) fn host_header(&self) -> HeaderValue {
+        HeaderValue::try_from(self.authority()).expect("a parsed host is printable ASCII")
+    }
+
+    /// Returns the URL of a redirect (RFC 9110 §10.2.2), without its fragment. Removes no dot segments.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first rule that the URL violates.
+    pub(super) fn redirect(&self, location: &str, policy: &UrlPolicy) -> Result<Self, UrlError> {
+        let location = location.split('#').next().unwrap_or_default();
+        let is_scheme = |text: &str| text.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
+        if location.split_once(':').is_some_and(|(scheme, _)| is_scheme(scheme)) {
+            return Self::parse(location, policy);
+        }
+        let scheme = self.scheme.as_str();
+        if location.starts_with("//") {
+            return Self::parse(&format!("{scheme}:{location}"), policy);
+        }
+        let path = self.target.path();
+        let before = match location.bytes().next() {
+            Some(b'/') => "",
+            Some(b'?') => path,
+            _ => path.rfind('/').map_or("/", |slash| &path[..=slash]),
+        };
+        Self::parse(&format!("{scheme}://{}{before}{location}", self.authority()), policy)
+    }
+
+    /// Returns the last component of the path, percent-decoded; `None` if it is empty or not UTF-8.
+    pub(super) fn filename(&self) -> Option<String> {
+        let component = self.target.path().rsplit('/').next()?;
+        let mut bytes = Vec::with_capacity(component.len());
+        let mut rest = component.as_bytes();
+        while let Some((first, after)) = rest.split_first() {
+            let escaped = after.get(..2).filter(|hex| *first == b'%' && hex.iter().all(u8::is_ascii_hexdigit));
+            let decoded = escaped.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
+            bytes.push(decoded.unwrap_or(*first));
+            rest = if decoded.is_some() { &after[2..] } else { after };
+        }
+        String::from_utf8(bytes).ok().filter(|name| !name.is_empty())
+    }
+
     /// Returns the host and port for the `Host` header. RFC 9110 §4.2.3: the default port is omitted.
     pub(super) fn authority(&self) -> String {
         match self.port() {
@@ -137,6 +181,13 @@ impl Scheme {
             Ok(Self::Http)
         } else {
             Err(UrlError::NotHttp)
+        }
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
         }
     }
 

@@ -1,9 +1,10 @@
 //! The endpoints under `/emails`.
 //!
 //! Files in reading order: `request.rs` (request types and their rules), `response.rs` and `timeline.rs`
-//! (response types), `send.rs`, `read.rs` and `change.rs` (handlers).
+//! (response types), `fetch.rs` (remote attachments of a request), `send.rs`, `read.rs` and `change.rs` (handlers).
 
 mod change;
+mod fetch;
 mod read;
 pub mod request;
 mod response;

@@ -13,7 +13,7 @@ use crate::base::address::Mailbox;
 use crate::base::clock::TimestampMs;
 use crate::base::compat::{Compat, CompatFeature};
 use crate::base::id::{Id, TopicId};
-use crate::emails::attachments::{self, ATTACHMENTS_MAX, AttachmentRequest};
+use crate::emails::attachments::{self, ATTACHMENTS_MAX, AttachmentRequest, ParsedAttachments, RemoteAttachment};
 use crate::emails::headers::{self, ParsedHeaders, RawHeaders};
 use crate::emails::model::{BATCH_MAX, RECIPIENTS_MAX, Recipient, RecipientKind, SUBJECT_CHARS_MAX, SendEmail};
 use crate::emails::schedule;
@@ -143,12 +143,20 @@ pub struct Rules {
     pub compat: Compat,
 }
 
+/// An email whose remote attachments are not fetched yet.
+#[derive(Debug)]
+pub struct ParsedEmail {
+    /// The email without its remote attachments.
+    pub email: SendEmail,
+    pub remote: Vec<RemoteAttachment>,
+}
+
 impl SendEmailRequest {
     /// Checks all rules that need no store.
     ///
     /// # Errors
     /// 422 for the first broken rule.
-    pub fn parse(self, rules: Rules) -> Result<SendEmail, ApiError> {
+    pub fn parse(self, rules: Rules) -> Result<ParsedEmail, ApiError> {
         let Self {
             from,
             to,
@@ -196,7 +204,7 @@ impl SendEmailRequest {
         if topic.is_some() {
             headers.remove_lone_unsubscribe();
         }
-        let attachments = attachments::parse(
+        let ParsedAttachments { files: attachments, remote } = attachments::parse(
             attachments.map_or_else(Vec::new, |list| list.0),
             rules.attachment_bytes_max,
             rules.compat,
@@ -207,7 +215,7 @@ impl SendEmailRequest {
             None | Some("") => None,
             Some(text) => Some(parse_scheduled_at(text, rules.now_ms)?),
         };
-        Ok(SendEmail {
+        let email = SendEmail {
             from,
             recipients,
             reply_to,
@@ -219,7 +227,8 @@ impl SendEmailRequest {
             tags,
             scheduled_ms,
             topic,
-        })
+        };
+        Ok(ParsedEmail { email, remote })
     }
 }
 
@@ -348,6 +357,6 @@ fn mailbox(field: &str, text: &str) -> Result<Mailbox, ApiError> {
     })
 }
 
-fn invalid(field: &str, error: impl fmt::Display) -> ApiError {
+pub(super) fn invalid(field: &str, error: impl fmt::Display) -> ApiError {
     ApiError::validation(format!("Invalid `{field}` field: {error}."))
 }

@@ -13,7 +13,8 @@ use salvo::{Depot, Extractible, Request};
 
 use serde_json::value::RawValue;
 
-use super::request::{Rules, SendBatchRequest, SendEmailRequest};
+use super::fetch::{RequestFiles, SendOptions};
+use super::request::{ParsedEmail, Rules, SendBatchRequest, SendEmailRequest};
 use super::response::{SendBatchResponse, SendEmailResponse};
 use crate::api_keys::Caller;
 use crate::base::blocking;
@@ -32,7 +33,7 @@ use crate::preferences::{LinkError, PLACEHOLDERS_MAX};
 pub async fn send_email(
     emails: State<Emails>,
     limits: State<EmailLimits>,
-    compat: State<Compat>,
+    options: SendOptions,
     caller: Caller,
     key: IdempotencyKey,
     email: Body<SendEmailRequest>,
@@ -43,8 +44,10 @@ pub async fn send_email(
     if let Some(answer) = emails.replay(caller.into(), idempotent.as_ref()).await? {
         return Ok(Json(answer.into()));
     }
-    let rules = limits.rules(emails.now_ms(), **compat);
-    let email = blocking::run_sized(body_bytes, move || request.parse(rules)).await?;
+    let rules = limits.rules(emails.now_ms(), options.compat);
+    let parsed = blocking::run_sized(body_bytes, move || request.parse(rules)).await?;
+    let mut files = options.files(caller, rules);
+    let email = files.complete(parsed).await?;
     let id = emails.send(caller.into(), email, idempotent).await?;
     Ok(Json(SendEmailResponse { id: id.to_string() }))
 }
@@ -57,7 +60,7 @@ pub async fn send_email(
 pub async fn send_batch(
     emails: State<Emails>,
     limits: State<EmailLimits>,
-    compat: State<Compat>,
+    options: SendOptions,
     caller: Caller,
     key: IdempotencyKey,
     validation: BatchValidation,
@@ -69,9 +72,10 @@ pub async fn send_batch(
     if let Some(answer) = emails.replay(caller.into(), idempotent.as_ref()).await? {
         return Ok(Json(answer.into()));
     }
-    let rules = limits.rules(emails.now_ms(), **compat);
+    let rules = limits.rules(emails.now_ms(), options.compat);
     let parsed = blocking::run_sized(body_bytes, move || ParsedBatch::parse(items, validation, rules)).await?;
-    let ParsedBatch { accepted, indexes, refused } = parsed;
+    let mut files = options.files(caller, rules);
+    let CompleteBatch { accepted, indexes, refused } = parsed.complete(&mut files, validation).await?;
     let answer = emails.send_all(caller.into(), accepted, refused, idempotent).await.map_err(|error| {
         let SendBatchError { index, error } = error;
         let request_index = indexes.get(index).copied().unwrap_or(0);
@@ -84,8 +88,14 @@ pub async fn send_batch(
     Ok(Json(answer.into()))
 }
 
-/// The valid and the rejected items of a batch.
+/// The valid items of a batch with their indexes, and the rejected items, before remote attachments are fetched.
 struct ParsedBatch {
+    accepted: Vec<(u32, ParsedEmail)>,
+    refused: Vec<(u32, String)>,
+}
+
+/// The valid and the rejected items of a batch.
+struct CompleteBatch {
     accepted: Vec<SendEmail>,
     /// Index in the request of each valid email.
     indexes: Vec<u32>,
@@ -94,23 +104,38 @@ struct ParsedBatch {
 
 impl ParsedBatch {
     fn parse(items: Vec<Box<RawValue>>, validation: BatchValidation, rules: Rules) -> ApiResult<Self> {
-        let mut batch = Self {
-            accepted: Vec::with_capacity(items.len()),
-            indexes: Vec::with_capacity(items.len()),
-            refused: Vec::new(),
-        };
+        let mut batch = Self { accepted: Vec::with_capacity(items.len()), refused: Vec::new() };
         for (index, item) in (0..).zip(items) {
             let email = body::parse::<SendEmailRequest>(item.get().as_bytes(), EMAIL_ITEM_ECHOES);
             match email.and_then(|email| email.parse(rules)) {
-                Ok(email) => {
-                    batch.accepted.push(email);
-                    batch.indexes.push(index);
-                }
+                Ok(email) => batch.accepted.push((index, email)),
                 Err(error) if validation == BatchValidation::Strict => return Err(at_index(index, error)),
                 Err(error) => batch.refused.push((index, error.message)),
             }
         }
         Ok(batch)
+    }
+
+    /// Fetches the remote attachments.
+    async fn complete(self, files: &mut RequestFiles<'_>, validation: BatchValidation) -> ApiResult<CompleteBatch> {
+        let Self { accepted, refused } = self;
+        let count = accepted.len();
+        let (mut emails, mut indexes) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        let mut batch_refused = refused;
+        for (index, parsed) in accepted {
+            match files.complete(parsed).await {
+                Ok(email) => {
+                    emails.push(email);
+                    indexes.push(index);
+                }
+                // Other errors apply to the request, not to one email.
+                Err(error) if error.code != ErrorCode::Validation => return Err(error),
+                Err(error) if validation == BatchValidation::Strict => return Err(at_index(index, error)),
+                Err(error) => batch_refused.push((index, error.message)),
+            }
+        }
+        batch_refused.sort_unstable_by_key(|(index, _)| *index);
+        Ok(CompleteBatch { accepted: emails, indexes, refused: batch_refused })
     }
 }
 

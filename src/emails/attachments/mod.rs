@@ -1,8 +1,10 @@
 //! Attachments of an email: their JSON and their rules.
 //!
-//! [`AttachmentRequest`] decodes the JSON, and [`parse`] applies the rules and returns [`Attachment`]s.
-//! Content is always in the request: a `path` is rejected and never fetched. With [`CompatFeature::InlineImages`], an
-//! attachment with a `content_id` is an inline image. `content.rs` decodes the three forms of content.
+//! [`AttachmentRequest`] decodes the JSON, and [`parse`] applies the rules and returns
+//! [`ParsedAttachments`].
+//! By default, content is always in the request. With [`CompatFeature::AttachmentPath`], an attachment can have the URL
+//! of its file in `path` instead: it is a [`RemoteAttachment`] (`remote.rs`) until the file is fetched. With
+//! [`CompatFeature::InlineImages`], an attachment with a `content_id` is an inline image. `content.rs` decodes the three forms of content.
 //! `content_type.rs` has the grammar and the table of media types. `content_id.rs` has the rules of content ids.
 
 use std::fmt;
@@ -13,14 +15,15 @@ use serde::{Deserialize, Deserializer, de};
 use super::excerpt::excerpt;
 use crate::base::compat::{Compat, CompatFeature};
 use crate::base::media_type;
-use crate::http::IgnoredJson;
 pub use content::AttachmentContent;
 pub use content_id::{CONTENT_ID_BYTES_MAX, ContentId};
 use content_type::canonical_type;
+pub use remote::RemoteAttachment;
 
 mod content;
 mod content_id;
 mod content_type;
+mod remote;
 #[cfg(test)]
 mod tests;
 
@@ -46,7 +49,7 @@ pub struct AttachmentRequest {
     content_type: Option<String>,
     // Refused by default, so that they are not in the OpenAPI schema.
     #[salvo(schema(skip))]
-    path: Option<IgnoredJson>,
+    path: Option<String>,
     #[serde(alias = "contentId")]
     #[salvo(schema(skip))]
     content_id: Option<String>,
@@ -85,6 +88,14 @@ impl Attachment {
     }
 }
 
+/// The attachments of an email after the rules, each list in the order of the request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ParsedAttachments {
+    pub files: Vec<Attachment>,
+    /// Attachments whose files are not fetched yet.
+    pub remote: Vec<RemoteAttachment>,
+}
+
 /// Omits the content, which is confidential and large.
 impl fmt::Debug for Attachment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -104,42 +115,66 @@ pub fn parse(
     requests: Vec<AttachmentRequest>,
     bytes_max: u64,
     compat: Compat,
-) -> Result<Vec<Attachment>, AttachmentError> {
+) -> Result<ParsedAttachments, AttachmentError> {
     if requests.len() > ATTACHMENTS_MAX {
         return Err(AttachmentError::TooMany);
     }
     let mut bytes: u64 = 0;
-    let mut attachments: Vec<Attachment> = Vec::with_capacity(requests.len());
+    let mut parsed = ParsedAttachments::default();
+    let mut content_ids = Vec::new();
     for (index, request) in requests.into_iter().enumerate() {
         let refuse = |fault| AttachmentError::Entry { index, fault };
         let AttachmentRequest { content, filename, content_type, path, content_id, inline_content_id } = request;
-        if path.is_some() {
-            return Err(refuse(EntryFault::Path));
-        }
         let content_id = parse_content_id(content_id, inline_content_id, compat).map_err(refuse)?;
-        if content_id.is_some() && attachments.iter().any(|earlier| earlier.content_id == content_id) {
+        if content_id.is_some() && content_ids.contains(&content_id) {
             return Err(refuse(EntryFault::RepeatedContentId));
         }
-        let AttachmentContent(content) = content.ok_or_else(|| refuse(EntryFault::NoContent))?;
-        bytes = bytes.saturating_add(content.len() as u64);
+        content_ids.push(content_id.clone());
+        let path = parse_path(path, content.is_some(), compat).map_err(refuse)?;
+        if path.is_none() && content.is_none() {
+            let is_remote = compat.accepts(CompatFeature::AttachmentPath);
+            return Err(refuse(if is_remote { EntryFault::NoContentOrPath } else { EntryFault::NoContent }));
+        }
+        let size = content.as_ref().map_or(0, |content| content.0.len() as u64);
+        bytes = bytes.saturating_add(size);
         if bytes > bytes_max {
             return Err(AttachmentError::TooLarge { bytes_max });
         }
 
         let filename = filename.as_deref().map(base_name).transpose().map_err(refuse)?.flatten();
         let content_type = match content_type.as_deref().map(str::trim) {
-            None | Some("") => {
-                filename.as_deref().and_then(media_type::of_filename).unwrap_or(media_type::OCTET_STREAM).to_owned()
-            }
-            Some(given) => canonical_type(given).ok_or_else(|| refuse(EntryFault::ContentType(excerpt(given))))?,
+            None | Some("") => None,
+            Some(given) => Some(canonical_type(given).ok_or_else(|| refuse(EntryFault::ContentType(excerpt(given))))?),
         };
-        let filename = filename.unwrap_or_else(|| match media_type::extension(&content_type) {
-            Some(extension) => format!("attachment-{}.{extension}", index + 1),
-            None => format!("attachment-{}", index + 1),
-        });
-        attachments.push(Attachment { filename, content_type, content_id, content });
+        if let Some(path) = path {
+            parsed.remote.push(RemoteAttachment { index, path, filename, content_type, content_id });
+            continue;
+        }
+        let AttachmentContent(content) = content.unwrap_or_default();
+        let by_name =
+            || filename.as_deref().and_then(media_type::of_filename).unwrap_or(media_type::OCTET_STREAM).to_owned();
+        let content_type = content_type.unwrap_or_else(by_name);
+        let filename = filename.unwrap_or_else(|| default_name(index, &content_type));
+        parsed.files.push(Attachment { filename, content_type, content_id, content });
     }
-    Ok(attachments)
+    Ok(parsed)
+}
+
+/// Returns the URL of a file that is fetched; `None` for a file in the request. Some SDKs send an empty text for none.
+fn parse_path(path: Option<String>, has_content: bool, compat: Compat) -> Result<Option<String>, EntryFault> {
+    if path.is_some() && !compat.accepts(CompatFeature::AttachmentPath) {
+        return Err(EntryFault::Path);
+    }
+    let path = path.filter(|path| !path.is_empty());
+    if path.is_some() && has_content { Err(EntryFault::PathAndContent) } else { Ok(path) }
+}
+
+/// Returns the name of a file without one.
+fn default_name(index: usize, content_type: &str) -> String {
+    match media_type::extension(content_type) {
+        Some(extension) => format!("attachment-{}.{extension}", index + 1),
+        None => format!("attachment-{}", index + 1),
+    }
 }
 
 /// Parses the content id of an attachment. SDKs have two names for it. Some of them send an empty text for none.
@@ -187,7 +222,12 @@ pub enum AttachmentError {
 /// Broken rule of one entry. Texts are excerpts of the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryFault {
+    /// The instance does not fetch files.
     Path,
+    PathAndContent,
+    NoContentOrPath,
+    /// The file could not be fetched. Contains the reason.
+    NotFetched(String),
     /// The instance does not accept inline images.
     ContentId,
     ContentIdForm(String),
@@ -214,9 +254,16 @@ impl fmt::Display for AttachmentError {
 impl fmt::Display for EntryFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Path => f.write_str(
-                "has a `path`, and remote files are never fetched; give the file itself as base64 in `content`",
+            Self::Path => write!(
+                f,
+                "has a `path`, and remote files are never fetched; give the file itself as base64 in `content`, or {}",
+                CompatFeature::AttachmentPath.advice()
             ),
+            Self::PathAndContent => f.write_str("has a `path` and `content`; give one of them"),
+            Self::NoContentOrPath => {
+                f.write_str("has neither `content` nor `path`; give the file as base64, or its URL")
+            }
+            Self::NotFetched(why) => write!(f, "has a `path` that could not be fetched: {why}"),
             Self::ContentId => write!(
                 f,
                 "has a `content_id`, and inline images are not supported; leave it out to attach the file, link to an \

@@ -7,7 +7,9 @@ use super::*;
 
 fn read(json: &str) -> Result<Vec<Attachment>, String> {
     let requests: Vec<AttachmentRequest> = serde_json::from_str(json).map_err(|error| error.to_string())?;
-    parse(requests, ATTACHMENTS_BYTES_MAX_DEFAULT, Compat::NONE).map_err(|error| error.to_string())
+    parse(requests, ATTACHMENTS_BYTES_MAX_DEFAULT, Compat::NONE)
+        .map(|parsed| parsed.files)
+        .map_err(|error| error.to_string())
 }
 
 fn read_one(json: &str) -> Attachment {
@@ -93,7 +95,9 @@ fn a_content_id_makes_an_inline_image_with_the_feature() {
     let read = |json: &str| -> Result<Vec<Attachment>, String> {
         let requests: Vec<AttachmentRequest> = serde_json::from_str(json).map_err(|error| error.to_string())?;
         let compat = [CompatFeature::InlineImages].into_iter().collect();
-        parse(requests, ATTACHMENTS_BYTES_MAX_DEFAULT, compat).map_err(|error| error.to_string())
+        parse(requests, ATTACHMENTS_BYTES_MAX_DEFAULT, compat)
+            .map(|parsed| parsed.files)
+            .map_err(|error| error.to_string())
     };
     for (fields, content_id) in [
         (r#""content_id": "logo""#, Some("logo")),
@@ -214,9 +218,9 @@ fn size_and_count_are_bounded() {
     let error = parse(vec![entry(60), entry(41)], 100, Compat::NONE).unwrap_err();
     assert_eq!(error, AttachmentError::TooLarge { bytes_max: 100 });
 
-    assert_eq!(parse((0..100).map(|_| entry(0)).collect(), 100, Compat::NONE).unwrap().len(), 100);
+    assert_eq!(parse((0..100).map(|_| entry(0)).collect(), 100, Compat::NONE).unwrap().files.len(), 100);
     assert_eq!(parse((0..101).map(|_| entry(0)).collect(), 100, Compat::NONE), Err(AttachmentError::TooMany));
-    assert_eq!(parse(Vec::new(), 100, Compat::NONE), Ok(Vec::new()));
+    assert_eq!(parse(Vec::new(), 100, Compat::NONE), Ok(ParsedAttachments::default()));
 }
 
 #[test]
@@ -288,8 +292,8 @@ proptest! {
             content_id: None,
             inline_content_id: None,
         };
-        if let Ok(attachments) = parse(vec![request], 0, Compat::ALL) {
-            let attachment = &attachments[0];
+        if let Ok(parsed) = parse(vec![request], 0, Compat::ALL) {
+            let attachment = &parsed.files[0];
             prop_assert!(!attachment.filename().chars().any(char::is_control));
             prop_assert!(!attachment.filename().contains(['/', '\\']));
             prop_assert!(attachment.content_type().bytes().all(|b| b == b' ' || b.is_ascii_graphic()));

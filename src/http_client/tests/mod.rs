@@ -6,8 +6,10 @@
 //! - `ranges.rs` and `rebinding.rs`: blocked addresses, and names with changing addresses;
 //! - `responses.rs`: valid and invalid responses;
 //! - `reuse.rs`: reuse of connections;
+//! - `fetch.rs`: fetches of files;
 //! - `secure.rs`: TLS.
 
+mod fetch;
 mod ranges;
 mod rebinding;
 mod receiver;
@@ -19,6 +21,8 @@ mod urls;
 use std::io;
 use std::net::{IpAddr, TcpListener};
 use std::time::Duration;
+
+use ipnet::IpNet;
 
 use crate::base::clock::TimestampMs;
 use crate::dns::tests::authority::Authority;
@@ -49,7 +53,8 @@ const SHORT_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Returns a policy that permits `allowed`, no other local address, and plain HTTP.
 fn policy(allowed: &[&str]) -> UrlPolicy {
-    let allowed = allowed.iter().map(|range| range.parse().unwrap()).collect();
+    let range = |text: &&str| text.parse().unwrap_or_else(|_| IpNet::from(text.parse::<IpAddr>().unwrap()));
+    let allowed = allowed.iter().map(range).collect();
     UrlPolicy { guard: Guard::allowing(allowed), plain_http: true, extra_roots: Vec::new() }
 }
 

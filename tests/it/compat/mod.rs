@@ -1,5 +1,6 @@
 //! Opt-in compatibility: each value of `RINGMAIL_COMPAT`, with it and without it.
 
+mod attachment_path;
 mod events;
 mod headers;
 mod inline_images;

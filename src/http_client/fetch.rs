@@ -1,0 +1,181 @@
+//! One file, requested with GET. Unlike the requests of a session, a fetch follows redirects.
+
+use std::fmt;
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::header::{
+    ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, LOCATION,
+    USER_AGENT,
+};
+use hyper::{Method, Request, StatusCode};
+use tokio::time::Instant;
+
+use super::client::Client;
+use super::connection::{HttpConnection, StreamedResponse};
+use super::failure::RequestError;
+use super::session::USER_AGENT_VALUE;
+use super::url::{CustomerUrl, UrlError};
+use crate::base::clock::TimestampMs;
+
+/// Maximum number of redirects of one fetch.
+const REDIRECTS_MAX: usize = 3;
+/// Bytes of a response in addition to twice the file, for its head and the framing of its body.
+const FRAMING_BYTES_MAX: usize = 64 * 1024;
+/// Maximum length of a content type that is returned.
+const CONTENT_TYPE_BYTES_MAX: usize = 255;
+
+/// Limits of a fetch.
+#[derive(Clone, Copy, Debug)]
+pub struct FetchLimits {
+    /// Maximum size of the file.
+    pub bytes_max: usize,
+    /// Time for all requests together, from the first lookup to the last byte.
+    pub overall: Duration,
+}
+
+/// A file that was fetched.
+#[derive(Debug)]
+pub struct FetchedFile {
+    pub content: Vec<u8>,
+    /// Last component of the path of the last URL, percent-decoded; `None` if it is empty or not UTF-8.
+    pub filename: Option<String>,
+    /// `Content-Type` of the response; `None` if it is absent, not ASCII or too long.
+    pub content_type: Option<String>,
+}
+
+/// The reason that a file was not fetched. `Display` returns a lowercase fragment that the customer sees. The fragment
+/// contains no text of the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FetchError {
+    Request(RequestError),
+    /// A status other than 200 and a redirect.
+    Status(u16),
+    /// The redirect has no `Location` that is text.
+    NoLocation,
+    /// The target of a redirect is not an allowed URL.
+    Redirect(UrlError),
+    TooManyRedirects,
+    /// The file is larger than [`FetchLimits::bytes_max`].
+    TooLarge,
+    /// The body is compressed, which the request did not accept.
+    Encoded,
+    /// The caller has no memory for the file.
+    NoMemory,
+}
+
+impl fmt::Display for FetchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Request(error) => error.fmt(f),
+            Self::Status(status) => write!(f, "the answer has the status {status}"),
+            Self::NoLocation => f.write_str("the answer is a redirect without a valid `Location`"),
+            Self::Redirect(error) => write!(f, "the answer is a redirect to a URL that is not allowed: {error}"),
+            Self::TooManyRedirects => write!(f, "there are more than {REDIRECTS_MAX} redirects"),
+            Self::TooLarge => f.write_str("the file is too large"),
+            Self::Encoded => f.write_str("the answer has a `Content-Encoding`, which the request did not accept"),
+            Self::NoMemory => f.write_str("the server has no memory for the file"),
+        }
+    }
+}
+
+impl std::error::Error for FetchError {}
+
+impl From<RequestError> for FetchError {
+    fn from(error: RequestError) -> Self {
+        Self::Request(error)
+    }
+}
+
+impl Client {
+    /// Fetches a file with GET. Follows at most [`REDIRECTS_MAX`] redirects. Each URL obeys the policy, and each
+    /// address the guard. `reserve` is called with a number of bytes before they are stored, and returns whether there
+    /// is memory for them.
+    ///
+    /// # Errors
+    ///
+    /// [`FetchError`]. Dropping the future closes the connection.
+    pub async fn fetch(
+        &self,
+        mut url: CustomerUrl,
+        limits: FetchLimits,
+        now_ms: TimestampMs,
+        reserve: &mut (dyn FnMut(usize) -> bool + Send),
+    ) -> Result<FetchedFile, FetchError> {
+        let deadline = Instant::now() + limits.overall;
+        for _ in 0..=REDIRECTS_MAX {
+            let stream = self.dial(&url, now_ms, deadline).await?;
+            let bytes_max = limits.bytes_max.saturating_mul(2).saturating_add(FRAMING_BYTES_MAX);
+            let connection = HttpConnection::start(stream, bytes_max).await?;
+            let response = connection.open(get(&url), deadline).await?;
+            let status = response.head().status;
+            if status == StatusCode::OK {
+                return read(&url, response, limits.bytes_max, reserve).await;
+            }
+            if !is_redirect(status) {
+                return Err(FetchError::Status(status.as_u16()));
+            }
+            let location = response.head().headers.get(LOCATION).and_then(|value| value.to_str().ok());
+            let location = location.ok_or(FetchError::NoLocation)?;
+            url = url.redirect(location, self.policy()).map_err(FetchError::Redirect)?;
+        }
+        Err(FetchError::TooManyRedirects)
+    }
+}
+
+fn is_redirect(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::MOVED_PERMANENTLY
+            | StatusCode::FOUND
+            | StatusCode::SEE_OTHER
+            | StatusCode::TEMPORARY_REDIRECT
+            | StatusCode::PERMANENT_REDIRECT
+    )
+}
+
+fn get(url: &CustomerUrl) -> Request<Full<Bytes>> {
+    let mut request = Request::new(Full::new(Bytes::new()));
+    *request.method_mut() = Method::GET;
+    *request.uri_mut() = url.target.clone();
+    let headers = request.headers_mut();
+    // RFC 9110 §7.2: `Host` is the first field.
+    headers.insert(HOST, url.host_header());
+    headers.insert(USER_AGENT, HeaderValue::from_static(USER_AGENT_VALUE));
+    headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    request
+}
+
+async fn read(
+    url: &CustomerUrl,
+    mut response: StreamedResponse,
+    bytes_max: usize,
+    reserve: &mut (dyn FnMut(usize) -> bool + Send),
+) -> Result<FetchedFile, FetchError> {
+    let headers = &response.head().headers;
+    if text(headers, &CONTENT_ENCODING).is_some_and(|encoding| !encoding.eq_ignore_ascii_case("identity")) {
+        return Err(FetchError::Encoded);
+    }
+    let content_type = text(headers, &CONTENT_TYPE).filter(|text| text.len() <= CONTENT_TYPE_BYTES_MAX);
+    let content_type = content_type.map(ToOwned::to_owned);
+    if response.announced_bytes() > bytes_max as u64 {
+        return Err(FetchError::TooLarge);
+    }
+    let mut content = Vec::new();
+    while let Some(bytes) = response.next_bytes().await? {
+        if content.len() + bytes.len() > bytes_max {
+            return Err(FetchError::TooLarge);
+        }
+        if !reserve(bytes.len()) {
+            return Err(FetchError::NoMemory);
+        }
+        content.extend_from_slice(&bytes);
+    }
+    Ok(FetchedFile { content, filename: url.filename(), content_type })
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim).filter(|text| !text.is_empty())
+}
