@@ -5,6 +5,7 @@ mod body;
 mod conformance;
 mod cors;
 mod errors;
+mod examples;
 mod idempotency;
 mod lists;
 mod openapi;

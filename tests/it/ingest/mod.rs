@@ -18,7 +18,7 @@ use sha2::Sha256;
 
 use crate::support::{ApiResponse, TestServer};
 
-const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+pub(crate) const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 /// Return path in the messages of `tests/fixtures/reports`.
 const FIXTURE_RETURN_PATH: &str = "b+agny23pzwbyabaaaaaaaaaaaaiaaa.k3mzq7ya@send.example.com";
@@ -44,7 +44,7 @@ fn signature_with(secret: &str, id: &str, timestamp_s: i64, body: &[u8]) -> Stri
 }
 
 /// Posts a body with the `webhook-id` `id`, signed with the current time.
-fn post(server: &TestServer, path: &str, id: &str, body: &[u8]) -> ApiResponse {
+pub(crate) fn post(server: &TestServer, path: &str, id: &str, body: &[u8]) -> ApiResponse {
     let timestamp_s = server.context().now_ms() / 1_000;
     let (timestamp, signature) = (timestamp_s.to_string(), signature(id, timestamp_s, body));
     let headers = [("webhook-id", id), ("webhook-timestamp", &timestamp), ("webhook-signature", &signature)];
