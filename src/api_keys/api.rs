@@ -10,7 +10,10 @@ use super::keys::{ApiKeys, CreateKeyError};
 use super::model::{ApiKey, Caller, NAME_CHARS_MAX, NewKey, Permission};
 use crate::base::clock::to_iso;
 use crate::base::id::{ApiKeyId, Id, resource};
-use crate::http::{ApiError, ApiResult, Body, Created, ErrorCode, JsonBody, List, ListQuery, PathId, State};
+use crate::http::{
+    ApiError, ApiResult, Body, Created, ErrorCode, JsonBody, List, ListQuery, PathId, ResourceNotFound, State,
+    declares_errors,
+};
 
 /// A key to create.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -103,7 +106,7 @@ impl CreateApiKeyRequest {
 }
 
 /// Creates an API key.
-#[endpoint(tags("API keys"))]
+#[endpoint(tags("API keys"), responses(CreateKeyError))]
 pub async fn create_api_key(
     keys: State<ApiKeys>,
     caller: Caller,
@@ -129,7 +132,7 @@ pub async fn list_api_keys(
 }
 
 /// Renames an API key.
-#[endpoint(tags("API keys"))]
+#[endpoint(tags("API keys"), responses(CreateKeyError))]
 pub async fn update_api_key(
     keys: State<ApiKeys>,
     caller: Caller,
@@ -146,7 +149,7 @@ pub async fn update_api_key(
 }
 
 /// Revokes an API key, effective immediately.
-#[endpoint(tags("API keys"))]
+#[endpoint(tags("API keys"), responses(ResourceNotFound))]
 pub async fn delete_api_key(
     keys: State<ApiKeys>,
     caller: Caller,
@@ -201,3 +204,5 @@ impl From<CreateKeyError> for ApiError {
         }
     }
 }
+
+declares_errors!(CreateKeyError: Validation, NotFound);

@@ -249,14 +249,15 @@ pub(super) fn service(services: Arc<HttpServices>, ids: IdSource, cors: Cors) ->
     Service::new(routes).hoop(edge).catcher(Catcher::default().hoop(edge::shape_errors))
 }
 
-/// Returns the OpenAPI document. It is generated from the routes and the types of their handlers.
+/// Returns the description of the operations. It is generated from the routes and the types of their handlers.
 pub(super) fn openapi_document() -> OpenApi {
     openapi::describe(&api())
 }
 
 /// Returns the OpenAPI document as indented JSON.
 pub fn openapi_json() -> String {
-    serde_json::to_string_pretty(&openapi_document()).expect("an OpenAPI document is plain data")
+    serde_json::to_string_pretty(&openapi::OpenApiDocument::of(&openapi_document()))
+        .expect("an OpenAPI document is plain data")
 }
 
 #[cfg(test)]

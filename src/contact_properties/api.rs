@@ -20,7 +20,10 @@ use crate::api_keys::Caller;
 use crate::base::clock::to_iso;
 use crate::base::id::{ContactPropertyId, resource};
 use crate::base::patch::Patch;
-use crate::http::{ApiError, ApiResult, Body, Created, ErrorCode, JsonBody, List, ListQuery, PathId, State};
+use crate::http::{
+    ApiError, ApiResult, Body, Created, ErrorCode, JsonBody, List, ListQuery, PathId, ResourceNotFound, State,
+    declares_errors,
+};
 
 /// A contact property to create.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -88,7 +91,7 @@ pub struct DeletedContactProperty {
 }
 
 /// Creates a contact property.
-#[endpoint(tags("Contact properties"))]
+#[endpoint(tags("Contact properties"), responses(CreatePropertyError))]
 pub async fn create_contact_property(
     properties: State<ContactProperties>,
     caller: Caller,
@@ -111,7 +114,7 @@ pub async fn list_contact_properties(
 }
 
 /// Shows a contact property.
-#[endpoint(tags("Contact properties"))]
+#[endpoint(tags("Contact properties"), responses(ResourceNotFound))]
 pub async fn get_contact_property(
     properties: State<ContactProperties>,
     caller: Caller,
@@ -122,7 +125,7 @@ pub async fn get_contact_property(
 }
 
 /// Changes the fallback of a contact property.
-#[endpoint(tags("Contact properties"))]
+#[endpoint(tags("Contact properties"), responses(UpdatePropertyError))]
 pub async fn update_contact_property(
     properties: State<ContactProperties>,
     caller: Caller,
@@ -135,7 +138,7 @@ pub async fn update_contact_property(
 }
 
 /// Deletes a contact property. Contacts keep their values, which then read as the type of their last JSON value.
-#[endpoint(tags("Contact properties"))]
+#[endpoint(tags("Contact properties"), responses(ResourceNotFound))]
 pub async fn delete_contact_property(
     properties: State<ContactProperties>,
     caller: Caller,
@@ -277,6 +280,8 @@ impl From<CreatePropertyError> for ApiError {
     }
 }
 
+declares_errors!(CreatePropertyError: Conflict, Validation);
+
 impl From<UpdatePropertyError> for ApiError {
     fn from(error: UpdatePropertyError) -> Self {
         match error {
@@ -286,3 +291,5 @@ impl From<UpdatePropertyError> for ApiError {
         }
     }
 }
+
+declares_errors!(UpdatePropertyError: NotFound, Validation);

@@ -8,6 +8,7 @@ use salvo::http::header::AUTHORIZATION;
 use salvo::oapi::{Components, EndpointArgRegister, Operation};
 use salvo::{Depot, Extractible, FlowCtrl, Request, Response, handler};
 
+use super::declared_errors::declare;
 use super::error::{ApiError, ErrorCode};
 use super::rate_limit::{RateLimit, RateLimiter};
 use super::recording::KnownCaller;
@@ -74,7 +75,7 @@ fn bearer(req: &Request) -> Option<&str> {
 
 /// Returns whether a key with the sending permission can make the request: it writes under `/emails`,
 /// except for deletion.
-fn is_sending(method: &Method, path: &str) -> bool {
+pub(super) fn is_sending(method: &Method, path: &str) -> bool {
     let path = path.trim_start_matches('/');
     let under_emails = matches!(path, "email" | "emails") || path.starts_with("emails/");
     under_emails && (method == Method::POST || method == Method::PATCH)
@@ -95,6 +96,10 @@ impl EndpointArgRegister for Caller {
     fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
         let requirement = salvo::oapi::SecurityRequirement::new("bearer", Vec::<String>::new());
         operation.securities.get_or_insert_default().push(requirement);
+        // `query.rs` checks the query parameters of every operation that takes a key.
+        let codes =
+            [ErrorCode::MissingApiKey, ErrorCode::InvalidApiKey, ErrorCode::RateLimitExceeded, ErrorCode::Validation];
+        declare(operation, &codes);
     }
 }
 

@@ -2,11 +2,12 @@
 
 use salvo::http::header::{CONTENT_TYPE, USER_AGENT};
 use salvo::http::{HeaderValue, StatusCode};
-use salvo::oapi::{Components, Content, EndpointOutRegister, Operation, RefOr, Response as ResponseDoc, ToSchema};
+use salvo::oapi::{Components, EndpointOutRegister, Operation, ToSchema};
 use salvo::{Depot, Request, Response, Writer, async_trait};
 use serde::Serialize;
 use tracing::error;
 
+use super::declared_errors::declare_failures;
 use crate::store::StoreError;
 use crate::store::page::PageError;
 
@@ -229,20 +230,7 @@ impl Writer for ApiError {
 
 impl EndpointOutRegister for ApiError {
     fn register(components: &mut Components, operation: &mut Operation) {
-        for code in ErrorCode::ALL {
-            let status = code.status().to_string();
-            if operation.responses.contains_key(&status) {
-                continue;
-            }
-            let conditions: Vec<String> = ErrorCode::ALL
-                .iter()
-                .filter(|other| other.status() == code.status())
-                .map(|code| format!("`{}`: {}", code.name(), code.when().trim()))
-                .collect();
-            let content = Content::new(ErrorBody::to_schema(components));
-            let response = ResponseDoc::new(conditions.join("\n\n")).add_content("application/json", content);
-            operation.responses.insert(status, RefOr::Type(response));
-        }
+        declare_failures(components, operation);
     }
 }
 

@@ -8,7 +8,8 @@
 //! `recording.rs`, `auth.rs`, `rate_limit.rs`, `query.rs`; the extractors `path.rs`, `list.rs`,
 //! `state.rs` (services), `validation.rs` (batch mode) and `body/` with `body_limits.rs`,
 //! `strict_json.rs`, `tolerance.rs`, `bounded.rs` (bounded arrays) and `canonical.rs` (hash of a body);
-//! the responses `respond.rs` and `error.rs`; `openapi.rs`. The routes are in `src/app/router.rs`.
+//! the responses `respond.rs` and `error.rs`; `declared_errors.rs` and `openapi/` (the OpenAPI
+//! document). The routes are in `src/app/router.rs`.
 //!
 //! Invariants:
 //! - Only this folder, `src/app`, `src/dashboard` and the `api` modules of other folders use salvo.
@@ -22,6 +23,7 @@ pub(crate) mod auth;
 mod body_limits;
 mod bounded;
 mod connections;
+mod declared_errors;
 mod discard;
 pub(crate) mod edge;
 mod list;
@@ -42,6 +44,7 @@ pub(crate) use body_limits::BudgetShare;
 pub use body_limits::{BodyLimits, BodyPace};
 pub use bounded::{AtMost, read_at_most};
 pub use connections::ConnectionLimits;
+pub(crate) use declared_errors::{ResourceNotFound, declare as declare_errors, declares_errors, responses_of};
 pub use edge::Cors;
 pub(crate) use edge::Edge;
 pub use error::{ApiError, ApiResult, ErrorCode};

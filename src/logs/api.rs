@@ -12,7 +12,7 @@ use super::store::{LogBodies, LogRow};
 use crate::api_keys::Caller;
 use crate::base::clock::to_iso;
 use crate::base::id::{LogId, resource};
-use crate::http::{ApiError, ApiResult, List, ListQuery, PathId, State};
+use crate::http::{ApiError, ApiResult, List, ListQuery, PathId, ResourceNotFound, State};
 
 /// A request, in a list.
 #[derive(Serialize, ToSchema)]
@@ -100,7 +100,7 @@ pub async fn list_logs(
 }
 
 /// Returns a request with its bodies.
-#[endpoint(tags("Logs"))]
+#[endpoint(tags("Logs"), responses(ResourceNotFound))]
 pub async fn get_log(logs: State<Logs>, caller: Caller, id: PathId<resource::Log>) -> ApiResult<Json<LogResponse>> {
     let found = logs.find(caller.team, id.0).await?;
     let (row, bodies) = found.ok_or_else(|| ApiError::not_found("Log"))?;

@@ -14,7 +14,10 @@ use crate::api_keys::Caller;
 use crate::base::clock::to_iso;
 use crate::base::id::{TopicId, resource};
 use crate::base::patch::Patch;
-use crate::http::{ApiError, ApiResult, Body, Created, ErrorCode, JsonBody, List, ListQuery, PathId, State};
+use crate::http::{
+    ApiError, ApiResult, Body, Created, ErrorCode, JsonBody, List, ListQuery, PathId, ResourceNotFound, State,
+    declares_errors,
+};
 
 /// A topic to create.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -85,7 +88,7 @@ pub struct DeletedTopic {
 }
 
 /// Creates a topic.
-#[endpoint(tags("Topics"))]
+#[endpoint(tags("Topics"), responses(CreateTopicError))]
 pub async fn create_topic(
     topics: State<Topics>,
     caller: Caller,
@@ -108,7 +111,7 @@ pub async fn list_topics(
 }
 
 /// Shows a topic.
-#[endpoint(tags("Topics"))]
+#[endpoint(tags("Topics"), responses(ResourceNotFound))]
 pub async fn get_topic(
     topics: State<Topics>,
     caller: Caller,
@@ -119,7 +122,7 @@ pub async fn get_topic(
 }
 
 /// Changes the name, the description or the visibility of a topic.
-#[endpoint(tags("Topics"))]
+#[endpoint(tags("Topics"), responses(UpdateTopicError))]
 pub async fn update_topic(
     topics: State<Topics>,
     caller: Caller,
@@ -132,7 +135,7 @@ pub async fn update_topic(
 }
 
 /// Deletes a topic. Emails already accepted under it still obey the choices of contacts.
-#[endpoint(tags("Topics"))]
+#[endpoint(tags("Topics"), responses(DeleteTopicError))]
 pub async fn delete_topic(
     topics: State<Topics>,
     caller: Caller,
@@ -244,6 +247,8 @@ impl From<CreateTopicError> for ApiError {
     }
 }
 
+declares_errors!(CreateTopicError: Validation);
+
 impl From<UpdateTopicError> for ApiError {
     fn from(error: UpdateTopicError) -> Self {
         match error {
@@ -252,6 +257,8 @@ impl From<UpdateTopicError> for ApiError {
         }
     }
 }
+
+declares_errors!(UpdateTopicError: NotFound);
 
 impl From<DeleteTopicError> for ApiError {
     fn from(error: DeleteTopicError) -> Self {
@@ -265,3 +272,5 @@ impl From<DeleteTopicError> for ApiError {
         }
     }
 }
+
+declares_errors!(DeleteTopicError: NotFound, Conflict);

@@ -16,7 +16,7 @@ use crate::contacts::{
 };
 use crate::erasure::{Erase, Erasures};
 use crate::events::ChangeSource;
-use crate::http::{ApiError, ApiResult, BatchValidation, Body, BodySize, FromBody, State, body};
+use crate::http::{ApiError, ApiResult, BatchValidation, Body, BodySize, FromBody, State, body, declares_errors};
 
 /// Contacts to create. The body is an array, not an object.
 pub(crate) struct CreateContactsRequest(Vec<Box<RawValue>>);
@@ -41,7 +41,7 @@ impl ToSchema for CreateContactsRequest {
 /// invalid item rejects the whole batch. With `x-batch-validation: permissive`, the valid items are
 /// written. A batch never clears an opt-out of all marketing email. It replaces earlier topic choices.
 /// A batch has at most 10,000 topic choices, over all its contacts.
-#[endpoint(tags("Contacts"))]
+#[endpoint(tags("Contacts"), responses(ContactBatchError))]
 pub async fn create_contacts(
     contacts: State<Contacts>,
     compat: State<Compat>,
@@ -132,3 +132,5 @@ impl From<ContactBatchError> for ApiError {
         }
     }
 }
+
+declares_errors!(ContactBatchError: NotFound, Conflict, Validation);

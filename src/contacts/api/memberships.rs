@@ -11,13 +11,15 @@ use super::response::{ContactSegmentResponse, ContactTopicsResponse, ListedConta
 use crate::api_keys::Caller;
 use crate::base::compat::Compat;
 use crate::base::id::resource;
-use crate::contacts::Contacts;
+use crate::contacts::{Contacts, WriteError};
 use crate::events::ChangeSource;
-use crate::http::{ApiError, ApiResult, Body, ErrorCode, List, ListQuery, PathId, PathIdOrEmail, State};
+use crate::http::{
+    ApiError, ApiResult, Body, ErrorCode, List, ListQuery, PathId, PathIdOrEmail, ResourceNotFound, State,
+};
 use crate::store::page::page_of;
 
 /// Lists the subscriptions of a contact to every topic of the team.
-#[endpoint(tags("Contacts"))]
+#[endpoint(tags("Contacts"), responses(ResourceNotFound))]
 pub async fn list_contact_topics(
     contacts: State<Contacts>,
     caller: Caller,
@@ -30,7 +32,7 @@ pub async fn list_contact_topics(
 }
 
 /// Sets topic choices of a contact.
-#[endpoint(tags("Contacts"))]
+#[endpoint(tags("Contacts"), responses(WriteError))]
 pub async fn update_contact_topics(
     contacts: State<Contacts>,
     compat: State<Compat>,
@@ -44,7 +46,7 @@ pub async fn update_contact_topics(
 }
 
 /// Lists the segments that contain a contact.
-#[endpoint(tags("Contacts"))]
+#[endpoint(tags("Contacts"), responses(ResourceNotFound))]
 pub async fn list_contact_segments(
     contacts: State<Contacts>,
     caller: Caller,
@@ -57,7 +59,7 @@ pub async fn list_contact_segments(
 }
 
 /// Makes a contact a member of a segment.
-#[endpoint(tags("Contacts"))]
+#[endpoint(tags("Contacts"), responses(WriteError))]
 pub async fn join_segment(
     contacts: State<Contacts>,
     caller: Caller,
@@ -71,7 +73,7 @@ pub async fn join_segment(
 /// Removes a contact from the members of a segment.
 ///
 /// If the filter of the segment matches the contact, it stays in the segment.
-#[endpoint(tags("Contacts"))]
+#[endpoint(tags("Contacts"), responses(WriteError))]
 pub async fn leave_segment(
     contacts: State<Contacts>,
     caller: Caller,

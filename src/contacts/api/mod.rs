@@ -34,15 +34,18 @@ use crate::base::compat::Compat;
 use crate::base::id::resource;
 use crate::erasure::Erasures;
 use crate::events::ChangeSource;
-use crate::http::{ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, PathIdOrEmail, State};
-use crate::segments::Segments;
+use crate::http::{
+    ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, PathIdOrEmail, ResourceNotFound, State,
+    declares_errors,
+};
+use crate::segments::{SegmentPageError, Segments};
 use crate::store::page::PageError;
 
 /// Creates a contact.
 ///
 /// If a contact has the address already, it is changed instead. Absent fields and an opt-out of all
 /// marketing email stay unchanged.
-#[endpoint(tags("Contacts"))]
+#[endpoint(tags("Contacts"), responses(WriteError))]
 pub async fn create_contact(
     contacts: State<Contacts>,
     compat: State<Compat>,
@@ -55,7 +58,7 @@ pub async fn create_contact(
 }
 
 /// Lists contacts, newest first.
-#[endpoint(tags("Contacts"))]
+#[endpoint(tags("Contacts"), responses(SegmentPageError))]
 pub async fn list_contacts(
     contacts: State<Contacts>,
     segments: State<Segments>,
@@ -75,7 +78,7 @@ pub async fn list_contacts(
 }
 
 /// Retrieves a contact by its id or address, always with its properties.
-#[endpoint(tags("Contacts"))]
+#[endpoint(tags("Contacts"), responses(ResourceNotFound))]
 pub async fn get_contact(
     contacts: State<Contacts>,
     caller: Caller,
@@ -88,7 +91,7 @@ pub async fn get_contact(
 }
 
 /// Changes a contact.
-#[endpoint(tags("Contacts"))]
+#[endpoint(tags("Contacts"), responses(WriteError))]
 pub async fn update_contact(
     contacts: State<Contacts>,
     caller: Caller,
@@ -104,7 +107,7 @@ pub async fn update_contact(
 ///
 /// With `erase=true`, its address is also erased from emails, events and logs, in the background. The
 /// batch removal can also erase an address that has no contact.
-#[endpoint(tags("Contacts"))]
+#[endpoint(tags("Contacts"), responses(ResourceNotFound))]
 pub async fn delete_contact(
     erasures: State<Erasures>,
     caller: Caller,
@@ -132,6 +135,8 @@ impl From<WriteError> for ApiError {
         }
     }
 }
+
+declares_errors!(WriteError: NotFound, Validation);
 
 impl From<ShowError> for ApiError {
     fn from(error: ShowError) -> Self {

@@ -16,12 +16,14 @@ use super::error::{CreateDomainError, DomainRule, UpdateDomainError};
 use super::service::Domains;
 use crate::api_keys::Caller;
 use crate::base::id::resource;
-use crate::http::{ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, PathId, State};
+use crate::http::{
+    ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, PathId, ResourceNotFound, State, declares_errors,
+};
 
 /// Adds a domain.
 ///
 /// The response lists the records to publish. Publish them, then request verification.
-#[endpoint(tags("Domains"))]
+#[endpoint(tags("Domains"), responses(CreateDomainError))]
 pub async fn create_domain(
     domains: State<Domains>,
     caller: Caller,
@@ -44,7 +46,7 @@ pub async fn list_domains(
 }
 
 /// Shows a domain with its records and the result of the last check of each.
-#[endpoint(tags("Domains"))]
+#[endpoint(tags("Domains"), responses(ResourceNotFound))]
 pub async fn get_domain(
     domains: State<Domains>,
     caller: Caller,
@@ -55,7 +57,7 @@ pub async fn get_domain(
 }
 
 /// Changes the tracking settings of a domain.
-#[endpoint(tags("Domains"))]
+#[endpoint(tags("Domains"), responses(UpdateDomainError))]
 pub async fn update_domain(
     domains: State<Domains>,
     caller: Caller,
@@ -68,7 +70,7 @@ pub async fn update_domain(
 }
 
 /// Deletes a domain and the API keys scoped to it. Its queued emails fail.
-#[endpoint(tags("Domains"))]
+#[endpoint(tags("Domains"), responses(ResourceNotFound))]
 pub async fn delete_domain(
     domains: State<Domains>,
     caller: Caller,
@@ -82,7 +84,7 @@ pub async fn delete_domain(
 ///
 /// The response does not wait for the check. The domain is `pending` until its records are found. A verified domain
 /// stays verified during the check.
-#[endpoint(tags("Domains"))]
+#[endpoint(tags("Domains"), responses(ResourceNotFound))]
 pub async fn verify_domain(
     domains: State<Domains>,
     caller: Caller,
@@ -118,6 +120,8 @@ impl From<CreateDomainError> for ApiError {
     }
 }
 
+declares_errors!(CreateDomainError: Forbidden, Validation);
+
 impl From<UpdateDomainError> for ApiError {
     fn from(error: UpdateDomainError) -> Self {
         match error {
@@ -127,6 +131,8 @@ impl From<UpdateDomainError> for ApiError {
         }
     }
 }
+
+declares_errors!(UpdateDomainError: NotFound, Validation);
 
 impl From<DomainRule> for ApiError {
     fn from(rule: DomainRule) -> Self {

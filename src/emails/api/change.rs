@@ -12,7 +12,7 @@ use crate::api_keys::Caller;
 use crate::base::id::resource;
 use crate::emails::Emails;
 use crate::emails::change::ChangeEmailError;
-use crate::http::{ApiError, ApiResult, Body, ErrorCode, JsonBody, PathId, State};
+use crate::http::{ApiError, ApiResult, Body, ErrorCode, JsonBody, PathId, ResourceNotFound, State, declares_errors};
 
 /// A new due time of a scheduled email.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -26,7 +26,7 @@ pub(super) struct UpdateEmailRequest {
 impl JsonBody for UpdateEmailRequest {}
 
 /// Changes the due time of a scheduled email.
-#[endpoint(tags("Emails"))]
+#[endpoint(tags("Emails"), responses(ChangeEmailError))]
 pub async fn update_email(
     emails: State<Emails>,
     caller: Caller,
@@ -41,7 +41,7 @@ pub async fn update_email(
 }
 
 /// Cancels a scheduled email.
-#[endpoint(tags("Emails"))]
+#[endpoint(tags("Emails"), responses(ChangeEmailError))]
 pub async fn cancel_email(
     emails: State<Emails>,
     caller: Caller,
@@ -52,7 +52,7 @@ pub async fn cancel_email(
 }
 
 /// Deletes an email. Queued deliveries are canceled. A delivery in progress is completed.
-#[endpoint(tags("Emails"))]
+#[endpoint(tags("Emails"), responses(ResourceNotFound))]
 pub async fn delete_email(
     emails: State<Emails>,
     caller: Caller,
@@ -81,3 +81,5 @@ impl From<ChangeEmailError> for ApiError {
         }
     }
 }
+
+declares_errors!(ChangeEmailError: RestrictedApiKey, NotFound, Validation);

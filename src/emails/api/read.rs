@@ -11,7 +11,7 @@ use crate::base::blocking;
 use crate::base::id::resource;
 use crate::emails::Emails;
 use crate::emails::read::ReadAttachmentError;
-use crate::http::{ApiError, ApiResult, ErrorCode, List, ListQuery, PathId, State};
+use crate::http::{ApiError, ApiResult, ErrorCode, List, ListQuery, PathId, ResourceNotFound, State, declares_errors};
 
 /// Lists emails, newest first.
 #[endpoint(tags("Emails"))]
@@ -25,7 +25,7 @@ pub async fn list_emails(
 }
 
 /// Returns an email with its content, recipients and timeline.
-#[endpoint(tags("Emails"))]
+#[endpoint(tags("Emails"), responses(ResourceNotFound))]
 pub async fn get_email(
     emails: State<Emails>,
     caller: Caller,
@@ -36,7 +36,7 @@ pub async fn get_email(
 }
 
 /// Lists the attachments of an email, without their content.
-#[endpoint(tags("Emails"))]
+#[endpoint(tags("Emails"), responses(ReadAttachmentError))]
 pub async fn list_attachments(
     emails: State<Emails>,
     caller: Caller,
@@ -49,7 +49,7 @@ pub async fn list_attachments(
 }
 
 /// Returns an attachment with its content as base64.
-#[endpoint(tags("Emails"))]
+#[endpoint(tags("Emails"), responses(ReadAttachmentError))]
 pub async fn get_attachment(
     emails: State<Emails>,
     caller: Caller,
@@ -76,3 +76,5 @@ impl From<ReadAttachmentError> for ApiError {
         }
     }
 }
+
+declares_errors!(ReadAttachmentError: NotFound, AttachmentsPurged);

@@ -23,13 +23,15 @@ use crate::emails::idempotency::{IdempotentRequest, IdempotentRoute, KEY_CHARS_M
 use crate::emails::model::SendEmail;
 use crate::emails::{EmailLimits, Emails, SendBatchError, SendError};
 use crate::http::tolerance::EMAIL_ITEM_ECHOES;
-use crate::http::{ApiError, ApiResult, BatchValidation, Body, ErrorCode, State, body, canonical};
+use crate::http::{
+    ApiError, ApiResult, BatchValidation, Body, ErrorCode, State, body, canonical, declare_errors, declares_errors,
+};
 use crate::preferences::{LinkError, PLACEHOLDERS_MAX};
 
 /// Sends an email.
 ///
 /// The response is sent after the email is stored. The email is delivered in the background.
-#[endpoint(tags("Emails"))]
+#[endpoint(tags("Emails"), responses(SendError))]
 pub async fn send_email(
     emails: State<Emails>,
     limits: State<EmailLimits>,
@@ -56,7 +58,7 @@ pub async fn send_email(
 ///
 /// A batch is accepted or rejected as a whole. With `x-batch-validation: permissive` the valid
 /// emails are accepted and the others listed in `errors`.
-#[endpoint(tags("Emails"))]
+#[endpoint(tags("Emails"), responses(SendError))]
 pub async fn send_batch(
     emails: State<Emails>,
     limits: State<EmailLimits>,
@@ -181,6 +183,11 @@ impl From<SendError> for ApiError {
     }
 }
 
+declares_errors!(
+    SendError: Forbidden, RestrictedApiKey, NotFound, Validation, AllRecipientsSuppressed, InvalidIdempotentRequest,
+    ConcurrentIdempotentRequests
+);
+
 /// The `Idempotency-Key` header.
 pub(super) struct IdempotencyKey(Option<String>);
 
@@ -227,6 +234,7 @@ impl EndpointArgRegister for IdempotencyKey {
             .description(about)
             .schema(schema);
         operation.parameters.insert(parameter);
+        declare_errors(operation, &[ErrorCode::InvalidIdempotencyKey]);
     }
 }
 

@@ -17,6 +17,7 @@ use serde::de::{DeserializeOwned, Deserializer as _, IgnoredAny, SeqAccess, Visi
 use serde_json::value::RawValue;
 
 use super::body_limits::BodyLimits;
+use super::declared_errors::declare;
 use super::error::{ApiError, ErrorCode};
 use super::recording::{self, BodyCapture};
 use super::state::service;
@@ -281,6 +282,7 @@ impl<T: FromBody> EndpointArgRegister for Body<T> {
         };
         let body = RequestBodyDoc::new().required(required).add_content("application/json", content);
         operation.request_body = Some(body);
+        declare(operation, &[ErrorCode::MalformedJson, ErrorCode::PayloadTooLarge, ErrorCode::Validation]);
     }
 }
 

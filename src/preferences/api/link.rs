@@ -9,7 +9,7 @@ use super::super::{LinkToError, Preferences};
 use crate::api_keys::Caller;
 use crate::base::id::resource;
 use crate::contacts::{Contacts, IncludedFields};
-use crate::http::{ApiError, ApiResult, Created, PathIdOrEmail, State};
+use crate::http::{ApiError, ApiResult, Created, PathIdOrEmail, ResourceNotFound, State};
 
 /// A link to the preference page of a contact.
 #[derive(Debug, Serialize, ToSchema)]
@@ -27,7 +27,7 @@ pub(crate) struct PreferencesLinkResponse {
 /// Creates a link to the page where a contact chooses the emails it receives.
 ///
 /// The link contains the address of the contact in encrypted form and does not expire.
-#[endpoint(tags("Contacts"))]
+#[endpoint(tags("Contacts"), responses(ResourceNotFound))]
 pub async fn create_preferences_link(
     contacts: State<Contacts>,
     preferences: State<Preferences>,

@@ -14,14 +14,17 @@ use crate::api_keys::Caller;
 use crate::base::compat::Compat;
 use crate::base::id::{SegmentId, TeamId, resource};
 use crate::contacts::api::{ContactResponse, CreateContactRequest, EraseRule, Include, UpdateContactRequest};
-use crate::contacts::{ContactName, Contacts, IncludedFields};
+use crate::contacts::{ContactName, Contacts, IncludedFields, WriteError};
 use crate::erasure::{Erase, Erasures};
 use crate::events::ChangeSource;
-use crate::http::{ApiError, ApiResult, Body, Created, List, ListQuery, PathId, PathIdOrEmail, State};
+use crate::http::{
+    ApiError, ApiResult, Body, Created, List, ListQuery, PathId, PathIdOrEmail, ResourceNotFound, State,
+};
+use crate::segments::error::{CreateSegmentError, DeleteSegmentError, SegmentPageError};
 use crate::segments::service::Segments;
 
 /// Creates a segment under its older name.
-#[endpoint(tags("Audiences"))]
+#[endpoint(tags("Audiences"), responses(CreateSegmentError))]
 pub async fn create_audience(
     segments: State<Segments>,
     caller: Caller,
@@ -44,7 +47,7 @@ pub async fn list_audiences(
 }
 
 /// Shows a segment and the number of its contacts, under its older name.
-#[endpoint(tags("Audiences"))]
+#[endpoint(tags("Audiences"), responses(ResourceNotFound))]
 pub async fn get_audience(
     segments: State<Segments>,
     caller: Caller,
@@ -56,7 +59,7 @@ pub async fn get_audience(
 }
 
 /// Deletes a segment under its older name. Its contacts remain.
-#[endpoint(tags("Audiences"))]
+#[endpoint(tags("Audiences"), responses(DeleteSegmentError))]
 pub async fn delete_audience(
     segments: State<Segments>,
     caller: Caller,
@@ -70,7 +73,7 @@ pub async fn delete_audience(
 ///
 /// If a contact has the address already, the request changes that contact. Absent fields do not change,
 /// and an opt-out of everything remains.
-#[endpoint(tags("Audiences"))]
+#[endpoint(tags("Audiences"), responses(WriteError))]
 pub async fn create_audience_contact(
     contacts: State<Contacts>,
     compat: State<Compat>,
@@ -85,7 +88,7 @@ pub async fn create_audience_contact(
 }
 
 /// Lists the contacts that a segment contains, newest first.
-#[endpoint(tags("Audiences"))]
+#[endpoint(tags("Audiences"), responses(SegmentPageError))]
 pub async fn list_audience_contacts(
     segments: State<Segments>,
     contacts: State<Contacts>,
@@ -98,7 +101,7 @@ pub async fn list_audience_contacts(
 }
 
 /// Shows a contact of the team, by its id or its address.
-#[endpoint(tags("Audiences"))]
+#[endpoint(tags("Audiences"), responses(ResourceNotFound))]
 pub async fn get_audience_contact(
     segments: State<Segments>,
     contacts: State<Contacts>,
@@ -112,7 +115,7 @@ pub async fn get_audience_contact(
 }
 
 /// Changes a contact of the team.
-#[endpoint(tags("Audiences"))]
+#[endpoint(tags("Audiences"), responses(WriteError))]
 pub async fn update_audience_contact(
     segments: State<Segments>,
     contacts: State<Contacts>,
@@ -131,7 +134,7 @@ pub async fn update_audience_contact(
 ///
 /// The response is the same if the contact or the audience does not exist. Then nothing is deleted. An unknown audience
 /// with `erase=true` is 404.
-#[endpoint(tags("Audiences"))]
+#[endpoint(tags("Audiences"), responses(ResourceNotFound))]
 pub async fn delete_audience_contact(
     segments: State<Segments>,
     erasures: State<Erasures>,

@@ -22,14 +22,16 @@ use crate::api_keys::Caller;
 use crate::base::id::{ContactId, SegmentId, TeamId, resource};
 use crate::contacts::api::{ContactResponse, Include};
 use crate::contacts::{Contacts, IncludedFields};
-use crate::http::{ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, PathId, State};
+use crate::http::{
+    ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, PathId, ResourceNotFound, State, declares_errors,
+};
 use crate::store::page::{PageError, PageQuery};
 
 /// Creates a segment.
 ///
 /// A segment contains the contacts that match its filter, and its members. A contact can become a member
 /// of any segment.
-#[endpoint(tags("Segments"))]
+#[endpoint(tags("Segments"), responses(CreateSegmentError))]
 pub async fn create_segment(
     segments: State<Segments>,
     caller: Caller,
@@ -52,7 +54,7 @@ pub async fn list_segments(
 }
 
 /// Shows a segment and the number of its contacts.
-#[endpoint(tags("Segments"))]
+#[endpoint(tags("Segments"), responses(ResourceNotFound))]
 pub async fn get_segment(
     segments: State<Segments>,
     caller: Caller,
@@ -64,7 +66,7 @@ pub async fn get_segment(
 }
 
 /// Lists the contacts that a segment contains, newest first.
-#[endpoint(tags("Segments"))]
+#[endpoint(tags("Segments"), responses(SegmentPageError))]
 pub async fn list_segment_contacts(
     segments: State<Segments>,
     contacts: State<Contacts>,
@@ -77,7 +79,7 @@ pub async fn list_segment_contacts(
 }
 
 /// Changes the name or the filter of a segment.
-#[endpoint(tags("Segments"))]
+#[endpoint(tags("Segments"), responses(UpdateSegmentError))]
 pub async fn update_segment(
     segments: State<Segments>,
     caller: Caller,
@@ -92,7 +94,7 @@ pub async fn update_segment(
 /// Deletes a segment. Its contacts remain.
 ///
 /// The response is the same if no segment has the id.
-#[endpoint(tags("Segments"))]
+#[endpoint(tags("Segments"), responses(DeleteSegmentError))]
 pub async fn delete_segment(
     segments: State<Segments>,
     caller: Caller,
@@ -130,6 +132,8 @@ impl From<CreateSegmentError> for ApiError {
     }
 }
 
+declares_errors!(CreateSegmentError: Validation);
+
 impl From<UpdateSegmentError> for ApiError {
     fn from(error: UpdateSegmentError) -> Self {
         match error {
@@ -138,6 +142,8 @@ impl From<UpdateSegmentError> for ApiError {
         }
     }
 }
+
+declares_errors!(UpdateSegmentError: NotFound);
 
 impl From<DeleteSegmentError> for ApiError {
     fn from(error: DeleteSegmentError) -> Self {
@@ -151,6 +157,8 @@ impl From<DeleteSegmentError> for ApiError {
     }
 }
 
+declares_errors!(DeleteSegmentError: Conflict);
+
 impl From<SegmentPageError> for ApiError {
     fn from(error: SegmentPageError) -> Self {
         match error {
@@ -161,6 +169,8 @@ impl From<SegmentPageError> for ApiError {
         }
     }
 }
+
+declares_errors!(SegmentPageError: NotFound, Validation);
 
 impl From<SegmentScanError> for ApiError {
     fn from(error: SegmentScanError) -> Self {

@@ -17,7 +17,7 @@ use super::service::Suppressions;
 use crate::api_keys::Caller;
 use crate::base::id::resource;
 use crate::events::ChangeSource;
-use crate::http::{ApiError, ApiResult, Body, Created, List, ListQuery, PathIdOrEmail, State};
+use crate::http::{ApiError, ApiResult, Body, Created, List, ListQuery, PathIdOrEmail, ResourceNotFound, State};
 
 /// Adds an address to the suppression list, so that the team does not send to it.
 ///
@@ -46,7 +46,7 @@ pub async fn list_suppressions(
 }
 
 /// Shows a suppression, by its id or its address.
-#[endpoint(tags("Suppressions"))]
+#[endpoint(tags("Suppressions"), responses(ResourceNotFound))]
 pub async fn get_suppression(
     suppressions: State<Suppressions>,
     caller: Caller,
@@ -57,7 +57,7 @@ pub async fn get_suppression(
 }
 
 /// Removes a suppression, by its id or its address, so that the team can send to the address again.
-#[endpoint(tags("Suppressions"))]
+#[endpoint(tags("Suppressions"), responses(ResourceNotFound))]
 pub async fn delete_suppression(
     suppressions: State<Suppressions>,
     caller: Caller,

@@ -9,12 +9,12 @@ use super::request::TestWebhookRequest;
 use super::response::{AttemptResponse, DeliveryReference, DeliveryResponse, DeliverySummary, TestDelivery};
 use crate::api_keys::Caller;
 use crate::base::id::resource;
-use crate::http::{ApiError, ApiResult, Body, List, ListQuery, PathId, State};
+use crate::http::{ApiError, ApiResult, Body, List, ListQuery, PathId, State, declares_errors};
 use crate::store::page::PageError;
 use crate::webhooks::{DeliveryError, ReplayError, TestWebhookError, Webhooks};
 
 /// Lists the events that were or will be delivered to an endpoint, newest first.
-#[endpoint(tags("Webhooks"))]
+#[endpoint(tags("Webhooks"), responses(DeliveryError))]
 pub async fn list_webhook_events(
     webhooks: State<Webhooks>,
     caller: Caller,
@@ -26,7 +26,7 @@ pub async fn list_webhook_events(
 }
 
 /// Returns an event of an endpoint with its payload.
-#[endpoint(tags("Webhooks"))]
+#[endpoint(tags("Webhooks"), responses(DeliveryError))]
 pub async fn get_webhook_event(
     webhooks: State<Webhooks>,
     caller: Caller,
@@ -38,7 +38,7 @@ pub async fn get_webhook_event(
 }
 
 /// Lists the attempts to deliver an event to an endpoint, newest first.
-#[endpoint(tags("Webhooks"))]
+#[endpoint(tags("Webhooks"), responses(DeliveryError))]
 pub async fn list_webhook_event_attempts(
     webhooks: State<Webhooks>,
     caller: Caller,
@@ -53,7 +53,7 @@ pub async fn list_webhook_event_attempts(
 /// Delivers an event to an endpoint again.
 ///
 /// The event is sent immediately, with the same `webhook-id` and a new retry schedule.
-#[endpoint(tags("Webhooks"))]
+#[endpoint(tags("Webhooks"), responses(ReplayError))]
 pub async fn replay_webhook_event(
     webhooks: State<Webhooks>,
     caller: Caller,
@@ -67,7 +67,7 @@ pub async fn replay_webhook_event(
 /// Sends a sample event to an endpoint.
 ///
 /// The sample has the exact fields of its type and sample values.
-#[endpoint(tags("Webhooks"))]
+#[endpoint(tags("Webhooks"), responses(TestWebhookError))]
 pub async fn test_webhook(
     webhooks: State<Webhooks>,
     caller: Caller,
@@ -98,6 +98,8 @@ impl From<DeliveryError> for ApiError {
     }
 }
 
+declares_errors!(DeliveryError: NotFound, Validation);
+
 impl From<ReplayError> for ApiError {
     fn from(error: ReplayError) -> Self {
         match error {
@@ -112,6 +114,8 @@ impl From<ReplayError> for ApiError {
     }
 }
 
+declares_errors!(ReplayError: NotFound, Validation);
+
 impl From<TestWebhookError> for ApiError {
     fn from(error: TestWebhookError) -> Self {
         match error {
@@ -125,3 +129,5 @@ impl From<TestWebhookError> for ApiError {
         }
     }
 }
+
+declares_errors!(TestWebhookError: NotFound, Validation);

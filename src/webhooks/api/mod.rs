@@ -22,12 +22,14 @@ use super::service::Webhooks;
 use crate::api_keys::Caller;
 use crate::base::compat::Compat;
 use crate::base::id::{TeamId, WebhookId, resource};
-use crate::http::{ApiError, ApiResult, Body, Created, List, ListQuery, PathId, State};
+use crate::http::{
+    ApiError, ApiResult, Body, Created, List, ListQuery, PathId, ResourceNotFound, State, declares_errors,
+};
 
 /// Creates an endpoint that receives events from now on.
 ///
 /// The response contains the signing secret.
-#[endpoint(tags("Webhooks"))]
+#[endpoint(tags("Webhooks"), responses(CreateWebhookError))]
 pub async fn create_webhook(
     webhooks: State<Webhooks>,
     compat: State<Compat>,
@@ -51,7 +53,7 @@ pub async fn list_webhooks(
 }
 
 /// Returns an endpoint with its signing secret.
-#[endpoint(tags("Webhooks"))]
+#[endpoint(tags("Webhooks"), responses(ResourceNotFound))]
 pub async fn get_webhook(
     webhooks: State<Webhooks>,
     caller: Caller,
@@ -65,7 +67,7 @@ pub async fn get_webhook(
 ///
 /// If an endpoint is disabled, its queued events are never delivered, nor are events that occur until it is enabled
 /// again.
-#[endpoint(tags("Webhooks"))]
+#[endpoint(tags("Webhooks"), responses(UpdateWebhookError))]
 pub async fn update_webhook(
     webhooks: State<Webhooks>,
     compat: State<Compat>,
@@ -79,7 +81,7 @@ pub async fn update_webhook(
 }
 
 /// Deletes an endpoint with all its deliveries.
-#[endpoint(tags("Webhooks"))]
+#[endpoint(tags("Webhooks"), responses(ResourceNotFound))]
 pub async fn delete_webhook(
     webhooks: State<Webhooks>,
     caller: Caller,
@@ -91,7 +93,7 @@ pub async fn delete_webhook(
 /// Replaces the secret of an endpoint.
 ///
 /// The previous secret signs as well during the overlap, so that a receiver can verify with either.
-#[endpoint(tags("Webhooks"))]
+#[endpoint(tags("Webhooks"), responses(RotateSecretError))]
 pub async fn rotate_webhook(
     webhooks: State<Webhooks>,
     caller: Caller,
@@ -102,7 +104,7 @@ pub async fn rotate_webhook(
 }
 
 /// Replaces the secret of an endpoint, as `/webhooks/{id}/rotate` does.
-#[endpoint(tags("Webhooks"))]
+#[endpoint(tags("Webhooks"), responses(RotateSecretError))]
 pub async fn rotate_signing_secret(
     webhooks: State<Webhooks>,
     caller: Caller,
@@ -137,6 +139,8 @@ impl From<CreateWebhookError> for ApiError {
     }
 }
 
+declares_errors!(CreateWebhookError: Validation);
+
 impl From<UpdateWebhookError> for ApiError {
     fn from(error: UpdateWebhookError) -> Self {
         match error {
@@ -146,6 +150,8 @@ impl From<UpdateWebhookError> for ApiError {
     }
 }
 
+declares_errors!(UpdateWebhookError: NotFound);
+
 impl From<RotateSecretError> for ApiError {
     fn from(error: RotateSecretError) -> Self {
         match error {
@@ -154,3 +160,5 @@ impl From<RotateSecretError> for ApiError {
         }
     }
 }
+
+declares_errors!(RotateSecretError: NotFound);

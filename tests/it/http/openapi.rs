@@ -84,9 +84,13 @@ fn every_response_has_a_schema_and_every_path_parameter_is_declared() {
             assert!(schema.is_object(), "{route} {status} has no schema");
             assert!(response["description"].is_string(), "{route} {status} has no description");
         }
-        for status in ["401", "403", "404", "422", "429", "500"] {
-            let schema = &responses[status]["content"]["application/json"]["schema"];
+        for status in ["401", "403", "422", "429", "500", "503"] {
+            assert!(responses.contains_key(status), "{route} {status}");
+        }
+        for (status, response) in responses.iter().filter(|(status, _)| status.as_str() >= "400") {
+            let schema = &response["content"]["application/json"]["schema"];
             assert_eq!(schema["$ref"], "#/components/schemas/Error", "{route} {status}");
+            assert_eq!(schema["properties"]["statusCode"]["const"].to_string(), *status, "{route}");
         }
         assert_eq!(responses.keys().filter(|status| status.starts_with('2')).count(), 1, "{route}");
         let declared = operation["parameters"].as_array().cloned().unwrap_or_default();
@@ -105,6 +109,105 @@ fn every_response_has_a_schema_and_every_path_parameter_is_declared() {
         let name = reference.strip_prefix("#/components/schemas/").expect("a reference to a schema");
         assert!(schemas.get(name).is_some(), "{reference} refers to no schema");
     }
+}
+
+/// Returns the errors that an operation lists, each with its status and name.
+fn errors(document: &Value, path: &str, method: &str) -> Vec<String> {
+    let responses = document["paths"][path][method]["responses"].as_object().unwrap();
+    let mut errors = Vec::new();
+    for (status, response) in responses {
+        let names = &response["content"]["application/json"]["schema"]["properties"]["name"]["enum"];
+        for name in names.as_array().into_iter().flatten() {
+            errors.push(format!("{status} {}", name.as_str().unwrap()));
+        }
+    }
+    errors
+}
+
+/// The test server checks the errors that occur in any test. This test shows that no others are listed.
+#[test]
+fn an_operation_lists_its_own_errors() {
+    let document = serde_json::from_str(&ringmail::app::openapi_json()).unwrap();
+    let of_every_operation = [
+        "401 missing_api_key",
+        "403 invalid_api_key",
+        "403 restricted_api_key",
+        "422 validation_error",
+        "429 rate_limit_exceeded",
+        "500 internal_server_error",
+        "503 service_unavailable",
+    ];
+    let with_body = ["400 validation_error", "413 payload_too_large"];
+    for (method, path, own) in [
+        ("get", "/usage", vec![]),
+        ("get", "/emails", vec![]),
+        ("get", "/topics/{id}", vec!["404 not_found"]),
+        ("get", "/emails/{id}/attachments", vec!["404 not_found", "410 attachments_purged"]),
+        ("delete", "/topics/{id}", vec!["404 not_found", "409 validation_error"]),
+        ("patch", "/domains/{id}", vec!["404 not_found", with_body[0], with_body[1]]),
+        ("post", "/topics", vec!["422 missing_required_field", with_body[0], with_body[1]]),
+        (
+            "post",
+            "/emails",
+            vec![
+                "400 invalid_idempotency_key",
+                "403 validation_error",
+                "404 not_found",
+                "409 concurrent_idempotent_requests",
+                "409 invalid_idempotent_request",
+                "422 all_recipients_suppressed",
+                "422 missing_required_field",
+                with_body[0],
+                with_body[1],
+            ],
+        ),
+    ] {
+        let mut expected = [of_every_operation.as_slice(), &own].concat();
+        expected.sort_unstable();
+        let mut found = errors(&document, path, method);
+        found.sort_unstable();
+
+        assert_eq!(found, expected, "{method} {path}");
+    }
+}
+
+#[test]
+fn the_sections_are_in_reading_order_and_emails_come_first() {
+    let text = ringmail::app::openapi_json();
+    let document: Value = serde_json::from_str(&text).unwrap();
+
+    let sections: Vec<&str> =
+        document["tags"].as_array().unwrap().iter().map(|tag| tag["name"].as_str().unwrap()).collect();
+    assert_eq!(sections[..3], ["Emails", "Domains", "API keys"]);
+    for (route, operation) in operations(&document) {
+        assert!(sections.contains(&operation["tags"][0].as_str().unwrap()), "{route}");
+    }
+    let position = |path: &str| text.find(&format!("\"{path}\": {{")).unwrap();
+    assert!(position("/emails") < position("/domains") && position("/domains") < position("/api-keys"));
+    assert_eq!(document["servers"][0]["url"], "/");
+}
+
+/// Clients send null for an absent value.
+#[test]
+fn every_optional_request_field_has_a_description_and_may_be_null() {
+    let document: Value = serde_json::from_str(&ringmail::app::openapi_json()).unwrap();
+    let schemas = &document["components"]["schemas"];
+    let mut checked = 0;
+    for (name, schema) in schemas.as_object().unwrap() {
+        if !name.ends_with("Request") {
+            continue;
+        }
+        let required = schema["required"].as_array().cloned().unwrap_or_default();
+        for (field, property) in schema["properties"].as_object().unwrap() {
+            assert!(property["description"].is_string(), "{name}: `{field}` has no description");
+            if !required.contains(&json!(field)) {
+                assert_eq!(violations(&Value::Null, property, schemas), Vec::<String>::new(), "{name}: `{field}`");
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 40, "{checked}");
+    assert_eq!(schemas["CreateApiKeyRequest"]["properties"]["permission"]["type"], json!(["string", "null"]));
 }
 
 fn references(value: &Value) -> Vec<String> {

@@ -9,9 +9,11 @@
 //! - `teams.rs` creates other teams and API keys.
 //! - `rows.rs` reads and writes rows that no endpoint exposes.
 //! - `routes.rs` lists every route of the OpenAPI document.
+//! - `documented.rs` checks every response against the operations of the OpenAPI document.
 //! - `schema.rs` checks JSON against the schemas of the OpenAPI document.
 //! - `snapshot.rs` compares a body with its snapshot, after replacing ids, times and secrets.
 
+mod documented;
 mod name_server;
 mod raw;
 mod response;

@@ -1,4 +1,4 @@
-//! Checks JSON against the schemas of the OpenAPI document: types, required fields, no undeclared field.
+//! Checks JSON against the schemas of the OpenAPI document: types, fixed values, required fields, no undeclared field.
 
 use serde_json::{Map, Value};
 
@@ -24,6 +24,10 @@ fn check(value: &Value, schema: &Value, components: &Value, at: &str, found: &mu
         }
         if !is_of_type(value, &part["type"]) {
             found.push(format!("{at}: {value} is not {}", part["type"]));
+        }
+        let is_fixed = part.get("const").is_none_or(|fixed| value == fixed);
+        if !is_fixed || part["enum"].as_array().is_some_and(|values| !values.contains(value)) {
+            found.push(format!("{at}: {value} is not {} {}", part["const"], part["enum"]));
         }
         for name in part["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             if value.get(name).is_none() {
@@ -55,6 +59,9 @@ fn collect_parts(schema: &Value, components: &Value, parts: &mut Vec<Value>) {
     if let Some(name) = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix("#/components/schemas/")) {
         let named = components.get(name).unwrap_or_else(|| panic!("the OpenAPI document has no schema {name}"));
         collect_parts(named, components, parts);
+        let mut beside = schema.clone();
+        beside.as_object_mut().expect("a reference is an object").remove("$ref");
+        parts.push(beside);
     } else if let Some(all) = schema["allOf"].as_array() {
         all.iter().for_each(|part| collect_parts(part, components, parts));
     } else {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use super::ApiResponse;
+use super::{ApiResponse, documented};
 
 /// 2026-01-05T09:00:00Z, a Monday.
 const START_MS: i64 = 1_767_603_600_000;
@@ -202,7 +202,9 @@ impl TestServer {
             }
             None => self.agent.run(request.body(()).expect("a valid request")),
         };
-        ApiResponse::read(result.expect("the server responds"))
+        let response = ApiResponse::read(result.expect("the server responds"));
+        documented::check(method, path, &response);
+        response
     }
 
     /// Sends [`email`] with `fields` and returns the id of the email.

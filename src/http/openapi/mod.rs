@@ -1,18 +1,28 @@
 //! The OpenAPI document, generated from the types of the handlers.
+//!
+//! [`describe`] collects the operations of the routes. [`OpenApiDocument`] completes what the generator cannot express:
+//! `answers.rs` joins the errors of each status, `shorten.rs` shortens schemas, and `document.rs` orders the sections.
+
+mod answers;
+mod document;
+mod shorten;
 
 use std::sync::{Arc, Once};
 
 use salvo::http::header::{ALLOW, CONTENT_TYPE};
-use salvo::http::{HeaderValue, StatusCode};
+use salvo::http::{HeaderValue, Method, StatusCode};
 use salvo::oapi::naming::{self, FlexNamer};
 use salvo::oapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use salvo::oapi::{
-    Components, Content, EndpointOutRegister, Info, License, Object, OpenApi, Operation, RefOr,
+    Components, Content, EndpointOutRegister, Info, License, Object, OpenApi, Operation, PathItemType, RefOr,
     Response as ResponseDoc, SecurityRequirement, endpoint,
 };
 use salvo::{Depot, Request, Response, Router, Writer, async_trait, handler};
 
-use super::error::ApiResult;
+pub(crate) use self::document::OpenApiDocument;
+use super::auth::is_sending;
+use super::declared_errors::declare;
+use super::error::{ApiResult, ErrorCode};
 use super::state::State;
 
 /// Version of the API, independent of the version of the program.
@@ -22,9 +32,9 @@ const API_VERSION: &str = "1.0.0";
 pub(crate) struct OpenApiJson(Vec<u8>);
 
 impl OpenApiJson {
-    /// Renders a document.
-    pub(crate) fn new(document: &OpenApi) -> Self {
-        Self(serde_json::to_vec(document).expect("an OpenAPI document is plain data"))
+    /// Completes and renders a generated document.
+    pub(crate) fn new(generated: &OpenApi) -> Self {
+        Self(serde_json::to_vec(&OpenApiDocument::of(generated)).expect("an OpenAPI document is plain data"))
     }
 }
 
@@ -39,13 +49,30 @@ pub(crate) fn describe(router: &Router) -> OpenApi {
     // The names of generic types contain angle brackets, which are invalid in names of components.
     NAMES.call_once(|| naming::set_namer(FlexNamer::new().short_mode(true).generic_delimiter("Of", "")));
     let mut document = OpenApi::with_info(info).add_security_scheme("bearer", bearer).merge_router(router);
-    for operation in document.paths.values_mut().flat_map(|path| path.operations.values_mut()) {
-        operation.operation_id = operation.operation_id.take().map(|path| short_name(&path));
-        if operation.securities.as_ref().is_none_or(Vec::is_empty) {
-            operation.securities = Some(vec![SecurityRequirement::new("bearer", Vec::<String>::new())]);
+    for (path, item) in document.paths.iter_mut() {
+        for (kind, operation) in &mut item.operations.0 {
+            operation.operation_id = operation.operation_id.take().map(|path| short_name(&path));
+            if operation.securities.as_ref().is_none_or(Vec::is_empty) {
+                operation.securities = Some(vec![SecurityRequirement::new("bearer", Vec::<String>::new())]);
+            }
+            if !is_sending(&method(kind), path) {
+                declare(operation, &[ErrorCode::RestrictedApiKey]);
+            }
         }
     }
     document
+}
+
+/// Returns the method of an operation.
+fn method(kind: &PathItemType) -> Method {
+    match kind {
+        PathItemType::Get => Method::GET,
+        PathItemType::Post => Method::POST,
+        PathItemType::Patch => Method::PATCH,
+        PathItemType::Put => Method::PUT,
+        PathItemType::Delete => Method::DELETE,
+        _ => Method::OPTIONS,
+    }
 }
 
 /// Returns the name of a handler without its modules, such as `send_email`.
@@ -54,17 +81,17 @@ fn short_name(path: &str) -> String {
 }
 
 /// Response with the OpenAPI document.
-pub(super) struct OpenApiDocument(Arc<OpenApiJson>);
+pub(super) struct OpenApiResponse(Arc<OpenApiJson>);
 
 #[async_trait]
-impl Writer for OpenApiDocument {
+impl Writer for OpenApiResponse {
     async fn write(self, _req: &mut Request, _depot: &mut Depot, res: &mut Response) {
         res.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
         res.body(self.0.0.clone());
     }
 }
 
-impl EndpointOutRegister for OpenApiDocument {
+impl EndpointOutRegister for OpenApiResponse {
     fn register(_components: &mut Components, operation: &mut Operation) {
         let schema = Object::new().description("An OpenAPI 3.1 document.");
         let response = ResponseDoc::new("The description").add_content("application/json", Content::new(schema));
@@ -76,8 +103,8 @@ impl EndpointOutRegister for OpenApiDocument {
 ///
 /// The same document is at `/docs/openapi.json`, where it needs no key.
 #[endpoint(tags("Description"))]
-pub(crate) async fn get_description(rendered: State<OpenApiJson>) -> ApiResult<OpenApiDocument> {
-    Ok(OpenApiDocument(Arc::clone(&rendered)))
+pub(crate) async fn get_description(rendered: State<OpenApiJson>) -> ApiResult<OpenApiResponse> {
+    Ok(OpenApiResponse(Arc::clone(&rendered)))
 }
 
 /// Returns that the server is running.
