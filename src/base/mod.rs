@@ -3,6 +3,7 @@
 //! Modules:
 //! - [`address`]: mailboxes, addresses and domain names;
 //! - [`id`] and [`id_or_email`]: typed ids, and a parameter that is an id or an email address;
+//! - [`nearest`]: the likely meaning of a misspelled name;
 //! - [`one_line`]: validation of one-line names;
 //! - [`printable`]: text from other people in the output of a terminal;
 //! - [`media_type`]: media types of files by their extension;
@@ -22,6 +23,7 @@ pub mod compat;
 pub mod id;
 pub mod id_or_email;
 pub mod media_type;
+pub mod nearest;
 pub(crate) mod one_line;
 pub mod patch;
 pub(crate) mod printable;

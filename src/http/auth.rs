@@ -32,9 +32,7 @@ pub(crate) async fn authenticate(req: &mut Request, depot: &mut Depot, res: &mut
 fn admit(req: &Request, depot: &mut Depot) -> Result<Caller, ApiError> {
     let keys: Arc<ApiKeys> = service(depot)?;
     let token = bearer(req).ok_or_else(missing_key)?;
-    let caller = Token::parse(token)
-        .and_then(|token| keys.authenticate(&token))
-        .ok_or_else(|| ApiError::new(ErrorCode::InvalidApiKey, "API key is invalid."))?;
+    let caller = Token::parse(token).and_then(|token| keys.authenticate(&token)).ok_or_else(|| invalid_key(token))?;
     depot.insert_typed(KnownCaller(caller));
     if caller.permission == Permission::SendingAccess && !is_sending(req.method(), req.uri().path()) {
         return Err(ApiError::new(ErrorCode::RestrictedApiKey, "This API key is restricted to only send emails"));
@@ -75,6 +73,17 @@ fn bearer(req: &Request) -> Option<&str> {
 
 /// Returns whether a key with the sending permission can make the request: it writes under `/emails`,
 /// except for deletion.
+/// Returns the error of an unknown key. The keys of Resend begin with `re_`, and no key of this server does.
+fn invalid_key(token: &str) -> ApiError {
+    let hint = if token.starts_with("re_") {
+        " It begins with `re_`, as the keys of Resend do. The keys of this server begin with `rm_`: create one with \
+         `ringmail key create`."
+    } else {
+        ""
+    };
+    ApiError::new(ErrorCode::InvalidApiKey, format!("API key is invalid.{hint}"))
+}
+
 pub(super) fn is_sending(method: &Method, path: &str) -> bool {
     let path = path.trim_start_matches('/');
     let under_emails = matches!(path, "email" | "emails") || path.starts_with("emails/");

@@ -15,7 +15,9 @@ use tracing::Instrument as _;
 
 use super::discard::{BodyRest, discard_rest};
 use super::error::{ApiError, ErrorCode};
+use super::query::QueryParameters;
 use super::rate_limit::{RateLimitState, RateLimiter};
+use super::state::service;
 use crate::base::id::{IdSource, LogId};
 
 /// Handler that adds the id and the services to a request and the headers to its response.
@@ -138,10 +140,10 @@ impl Cors {
 
 /// Renders the error responses that salvo creates as [`ApiError`]s.
 #[handler]
-pub(crate) async fn shape_errors(req: &mut Request, _depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
+pub(crate) async fn shape_errors(req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
     let status = res.status_code.unwrap_or(StatusCode::NOT_FOUND);
     let error = match status {
-        StatusCode::NOT_FOUND => ApiError::new(ErrorCode::NotFound, "The requested endpoint does not exist."),
+        StatusCode::NOT_FOUND => unknown_path(req, depot),
         StatusCode::METHOD_NOT_ALLOWED => {
             ApiError::new(ErrorCode::MethodNotAllowed, "Method is not allowed for the requested path.")
         }
@@ -157,6 +159,14 @@ pub(crate) async fn shape_errors(req: &mut Request, _depot: &mut Depot, res: &mu
     };
     error.render(req, res);
     ctrl.skip_rest();
+}
+
+/// Returns the error of an unknown path, with the path that it is likely a misspelling of.
+fn unknown_path(req: &Request, depot: &Depot) -> ApiError {
+    let paths = service::<QueryParameters>(depot);
+    let nearest = paths.ok().and_then(|paths| paths.nearest_path(req.uri().path()));
+    let suggestion = nearest.map_or_else(String::new, |path| format!(" Did you mean `{path}`?"));
+    ApiError::new(ErrorCode::NotFound, format!("The requested endpoint does not exist.{suggestion}"))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use salvo::{Depot, FlowCtrl, Request, Response, handler};
 
 use super::error::ApiError;
 use super::state::service;
+use crate::base::nearest::{did_you_mean, nearest};
 
 /// Returns the value of a query parameter; `None` if it is absent.
 ///
@@ -27,6 +28,9 @@ pub fn declare_query(operation: &mut Operation, name: &str, about: &str, schema:
         Parameter::new(name).location(ParameterIn::Query).required(Required::False).description(about).schema(schema);
     operation.parameters.insert(parameter);
 }
+
+/// Segments of the longest path that is compared with those of the API.
+const SEGMENTS_MAX: usize = 8;
 
 /// The query parameters of each route, by method and matched path.
 pub(crate) struct QueryParameters(HashMap<(String, String), Vec<String>>);
@@ -50,6 +54,26 @@ impl QueryParameters {
         Self(routes)
     }
 
+    /// Returns the path of the API that a request likely meant; `None` if none is near, or if the path has the form of a
+    /// path with parameters. A path with a version or `/api` before it means the path after it.
+    pub(crate) fn nearest_path(&self, path: &str) -> Option<String> {
+        let given: Vec<&str> = path.trim_matches('/').split('/').take(SEGMENTS_MAX + 1).collect();
+        if given.len() > SEGMENTS_MAX {
+            return None;
+        }
+        let is_prefix = |part: &&str| *part == "api" || (part.len() == 2 && part.starts_with('v'));
+        let after_prefix = given.iter().position(|part| !is_prefix(part)).unwrap_or(given.len());
+        let paths = || self.0.keys().map(|(_, path)| path.as_str());
+        let matches = |path: &&str| edits(&given[after_prefix..], path) == Some(0);
+        let nearest = if after_prefix > 0 {
+            paths().filter(matches).min()
+        } else {
+            let distances = paths().filter_map(|path| edits(&given, path).map(|edits| (edits, path)));
+            distances.min().filter(|(edits, _)| *edits > 0).map(|(_, path)| path)
+        };
+        nearest.map(|path| format!("/{path}"))
+    }
+
     fn first_unknown<'r>(&self, req: &'r Request) -> Option<(&'r str, &[String])> {
         // A HEAD route takes the parameters of its GET route.
         let method = if req.method() == Method::HEAD { "GET" } else { req.method().as_str() };
@@ -59,6 +83,24 @@ impl QueryParameters {
         let unknown = req.queries().keys().find(|name| !known.contains(name))?;
         Some((unknown.as_str(), known))
     }
+}
+
+/// Returns the number of segments that differ from a path, if each of them is a likely misspelling. A parameter equals
+/// every segment.
+fn edits(given: &[&str], path: &str) -> Option<usize> {
+    let parts: Vec<&str> = path.split('/').collect();
+    if parts.len() != given.len() {
+        return None;
+    }
+    let mut edits = 0;
+    for (given, part) in given.iter().zip(parts) {
+        if *given == part || part.starts_with('{') {
+            continue;
+        }
+        nearest(given, [part])?;
+        edits += 1;
+    }
+    Some(edits)
 }
 
 fn method_name(method: &PathItemType) -> &'static str {
@@ -86,7 +128,8 @@ pub(crate) async fn refuse_unknown(req: &mut Request, depot: &mut Depot, res: &m
     } else {
         format!("this endpoint takes `{}`", known.join("`, `"))
     };
-    let error = ApiError::validation(format!("Unknown query parameter `{shown}`: {accepted}."));
+    let suggestion = did_you_mean(unknown, known.iter().map(String::as_str));
+    let error = ApiError::validation(format!("Unknown query parameter `{shown}`: {accepted}.{suggestion}"));
     error.render(req, res);
     ctrl.skip_rest();
 }

@@ -3,7 +3,7 @@
 use salvo::oapi::ToSchema;
 use serde::Deserialize;
 
-use crate::base::address::DomainName;
+use crate::base::address::{AddressError, DomainName};
 use crate::base::patch::Patch;
 use crate::domains::model::{DomainChanges, Label, NewDomain};
 use crate::http::{ApiError, ApiResult, JsonBody};
@@ -77,8 +77,7 @@ impl CreateDomainRequest {
             capabilities,
         } = self;
         let name = name.ok_or_else(|| ApiError::missing_field("name"))?;
-        let name = DomainName::parse(&name)
-            .map_err(|error| ApiError::validation(format!("Invalid `name` field: {error}.")))?;
+        let name = DomainName::parse(&name).map_err(|error| name_error(&name, error))?;
         let label = |field, text: Option<String>| text.map(|text| parse_label(field, &text)).transpose();
         if tls.is_some_and(|tls| tls != "opportunistic") {
             return Err(ApiError::validation(
@@ -168,6 +167,22 @@ mod tests {
             (r#"{"name": "Mail.Example.org."}"#, NewDomain::named(name.clone())),
             (
                 r#"{"name": "mail.example.org", "region": null, "custom_return_path": null, "open_tracking": null,
+/// Returns the error of a name. A URL or an email address gets the domain in it.
+fn name_error(name: &str, error: AddressError) -> ApiError {
+    let (what, rest) = match (name.split_once("://"), name.rsplit_once('@')) {
+        (Some((_, rest)), _) => ("a URL", rest),
+        (None, Some((_, domain))) => ("an email address", domain),
+        (None, None) if name.contains('/') => ("a URL", name),
+        (None, None) => return ApiError::validation(format!("Invalid `name` field: {error}.")),
+    };
+    // RFC 3986 §3.2: user information before the host, and the port, path, query and fragment after it.
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = host.rsplit('@').next().unwrap_or_default();
+    let host = host.split(':').next().unwrap_or_default();
+    let domain = DomainName::parse(host).map_or_else(|_| "example.com".to_owned(), |domain| domain.to_string());
+    ApiError::validation(format!("Invalid `name` field: it is {what}; give only the domain, such as `{domain}`."))
+}
+
                     "click_tracking": null, "tracking_subdomain": "", "tls": null, "capabilities": null}"#,
                 NewDomain::named(name.clone()),
             ),

@@ -1,5 +1,5 @@
 //! Decoding of request bodies that `http/body_limits.rs` has read: JSON, and null, unknown, duplicate and missing
-//! fields.
+//! fields. `form.rs` recognizes forms, for the error of a body that is not JSON.
 //!
 //! A request type derives `Deserialize` with `deny_unknown_fields` and makes every field an
 //! `Option`, so that `null` equals absent; its `parse` turns an absent required field into
@@ -26,6 +26,7 @@ use super::tolerance;
 use crate::base::blocking;
 use crate::logs::{self, COPY_BYTES_MAX, LoggedBody};
 
+use crate::base::nearest::did_you_mean;
 /// Maximum length of a parser error in a response, in characters.
 const DETAIL_CHARS_MAX: usize = 300;
 /// Maximum length of a field path in a response, in characters.
@@ -163,8 +164,8 @@ pub fn parse<T: DeserializeOwned>(raw: &[u8], tolerated: &[&str]) -> Result<T, A
     let mut track = serde_path_to_error::Track::new();
     let reader = StrictDeserializer::new(&mut json, tolerated);
     let value = T::deserialize(serde_path_to_error::Deserializer::new(reader, &mut track));
-    let value = value.map_err(|error| api_error(&error, &track.path().to_string()))?;
-    json.end().map_err(|error| api_error(&error, "."))?;
+    let value = value.map_err(|error| api_error(raw, &error, &track.path().to_string()))?;
+    json.end().map_err(|error| api_error(raw, &error, "."))?;
     Ok(value)
 }
 
@@ -179,7 +180,7 @@ pub fn parse_items(raw: &[u8], items_max: usize, items: &str) -> Result<Vec<Box<
         serde_json::error::Category::Data => {
             ApiError::validation(format!("Invalid request body: expected an array of 1 to {items_max} {items}."))
         }
-        _ => api_error(&error, "."),
+        _ => api_error(raw, &error, "."),
     })?;
     if !(1..=items_max).contains(&count) {
         let message = format!("Invalid request body: it holds {count} {items}; 1 to {items_max} are accepted.");
@@ -216,7 +217,7 @@ impl<'de> Visitor<'de> for Items {
     }
 }
 
-fn api_error(error: &serde_json::Error, path: &str) -> ApiError {
+fn api_error(raw: &[u8], error: &serde_json::Error, path: &str) -> ApiError {
     use serde_json::error::Category;
 
     let detail = if is_secret(path) { detail_without_value(error) } else { detail(error) };
@@ -226,10 +227,16 @@ fn api_error(error: &serde_json::Error, path: &str) -> ApiError {
         }
         Category::Data => {
             let path: String = path.chars().filter(|c| !c.is_control()).take(PATH_CHARS_MAX).collect();
-            ApiError::validation(format!("Invalid `{path}` field: {detail}."))
+            ApiError::validation(format!("Invalid `{path}` field: {detail}.{}", suggestion(error)))
         }
         Category::Syntax | Category::Eof | Category::Io => {
-            ApiError::new(ErrorCode::MalformedJson, format!("The request body is not valid JSON: {detail}."))
+            let problem = match form::form_type(raw) {
+                Some(form_type) => format!(
+                    "it is a form (`{form_type}`). Send the fields as JSON, with `Content-Type: application/json`"
+                ),
+                None => detail,
+            };
+            ApiError::new(ErrorCode::MalformedJson, format!("The request body is not valid JSON: {problem}."))
         }
     }
 }
@@ -250,6 +257,14 @@ fn detail_without_value(error: &serde_json::Error) -> String {
     // The expected type is at the end, in text that only depends on the types.
     match message.rsplit_once(", expected ") {
         Some((_, expected)) => bounded(&format!("{begins}, expected {expected}")),
+/// Returns the question for the field that an unknown field is near to; empty if no field is near. The accepted names are
+/// at the end of the message, in text that only depends on the types.
+fn suggestion(error: &serde_json::Error) -> String {
+    let message = parser_message(error);
+    let names = message.strip_prefix("unknown field `").and_then(|rest| rest.rsplit_once("`, expected "));
+    names.map_or_else(String::new, |(given, accepted)| did_you_mean(given, accepted.split('`').skip(1).step_by(2)))
+}
+
         None => (*begins).to_owned(),
     }
 }
@@ -288,3 +303,4 @@ impl<T: FromBody> EndpointArgRegister for Body<T> {
 
 #[cfg(test)]
 mod tests;
+mod form;

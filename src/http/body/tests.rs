@@ -31,7 +31,11 @@ fn null_equals_absent() {
 #[test]
 fn every_error_names_the_field_and_the_accepted_values() {
     for (raw, status, message) in [
-        (r#"{"nam": 1}"#, 422, "Invalid `nam` field: unknown field `nam`, expected `name` or `inner`."),
+        (
+            r#"{"nam": 1}"#,
+            422,
+            "Invalid `nam` field: unknown field `nam`, expected `name` or `inner`. Did you mean `name`?",
+        ),
         (r#"{"name": "a", "name": "b"}"#, 422, "Invalid request body: duplicate field `name`."),
         (r#"{"name": 5}"#, 422, "Invalid `name` field: invalid type: integer `5`, expected a string."),
         (r#"{"inner": [5]}"#, 422, "Invalid `inner` field: invalid type: sequence, expected an object."),

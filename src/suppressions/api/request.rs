@@ -193,7 +193,7 @@ mod tests {
             (
                 r#"{"emails": ["a@example.com"]}"#,
                 422,
-                "Invalid `emails` field: unknown field `emails`, expected `email` or `origin`.",
+                "Invalid `emails` field: unknown field `emails`, expected `email` or `origin`. Did you mean `email`?",
             ),
         ] {
             assert_eq!(refused(body, CreateSuppressionRequest::parse), (status, message.to_owned()), "{body}");

@@ -4,7 +4,9 @@ use salvo::oapi::ToSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::schema::{EndpointText, EventTypeWord, OverlapHours, SigningSecretText, StatusWord};
 use crate::base::compat::{Compat, CompatFeature};
+use crate::base::nearest::did_you_mean;
 use crate::base::signature::WebhookSecret;
 use crate::events::{EventType, EventTypes, ForeignEventType};
 use crate::http::body::{self, FromBody};
@@ -195,7 +197,8 @@ fn refused(field: &str, name: &str) -> ApiError {
     let shown: String = name.chars().filter(|c| !c.is_control()).take(NAME_CHARS_MAX).collect();
     let is_foreign = ForeignEventType::parse(name).is_some();
     let problem = if is_foreign { "is never emitted by this server" } else { "is no type of event" };
-    ApiError::validation(format!("Invalid `{field}` field: `{shown}` {problem}; there are {}.", known()))
+    let suggestion = if is_foreign { String::new() } else { did_you_mean(name, EventType::all().map(EventType::as_str)) };
+    ApiError::validation(format!("Invalid `{field}` field: `{shown}` {problem}; there are {}.{suggestion}", known()))
 }
 
 fn known() -> String {

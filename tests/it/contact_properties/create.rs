@@ -108,7 +108,7 @@ fn each_invalid_field_of_a_property_is_reported_and_nothing_is_stored() {
         (
             json!({ "fallbackValue": 1 }),
             "422 validation_error: Invalid `fallbackValue` field: unknown field `fallbackValue`, expected one of `key`, \
-             `type`, `fallback_value`."
+             `type`, `fallback_value`. Did you mean `fallback_value`?"
                 .to_owned(),
         ),
     ] {

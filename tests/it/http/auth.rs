@@ -73,7 +73,7 @@ fn the_scheme_ignores_case() {
 fn a_malformed_key_is_invalid() {
     let server = TestServer::start();
     let key = server.key().to_owned();
-    let foreign = format!("re_{}", &key[3..]);
+    let foreign = format!("sk_{}", &key[3..]);
     let longer = format!("{key}A");
     let long = "rm_".repeat(2_000);
     for malformed in ["rm_", "x", &foreign, &longer, &key[..34], "rm_0123456789abcdefghijklmnopqrs tu", &long] {

@@ -24,7 +24,7 @@ fn a_route_that_does_not_exist_is_not_found_with_or_without_a_key() {
         ("POST", "/events/send"),
         ("GET", "/contacts/imports"),
         ("GET", "/emails/0190a6c0-0000-7000-8000-000000000001/cancel/x"),
-        ("GET", "/v1/emails"),
+        ("GET", "/v1/nothing"),
     ] {
         for key in [server.key(), "", "rm_unknown"] {
             server.call(method, path, key, &[], None).refused(status, name, message);

@@ -13,3 +13,4 @@ mod paths;
 mod query;
 mod rate_limit;
 mod sdk_fields;
+mod suggestions;

@@ -21,7 +21,10 @@ fn the_error_lists_the_accepted_query_parameters() {
     let server = TestServer::start();
     for (path, message) in [
         ("/emails?page=2", "Unknown query parameter `page`: this endpoint takes `limit`, `after`, `before`."),
-        ("/emails?limit=2&Limit=3", "Unknown query parameter `Limit`: this endpoint takes `limit`, `after`, `before`."),
+        (
+            "/emails?limit=2&Limit=3",
+            "Unknown query parameter `Limit`: this endpoint takes `limit`, `after`, `before`. Did you mean `limit`?",
+        ),
         ("/openapi.json?x", "Unknown query parameter `x`: this endpoint takes none."),
         ("/emails?%61%0d%0ab=1", "Unknown query parameter `ab`: this endpoint takes `limit`, `after`, `before`."),
     ] {

@@ -81,7 +81,7 @@ fn each_invalid_field_of_a_topic_is_reported_and_nothing_is_stored() {
             "defaultSubscription",
             json!("opt_in"),
             "422 validation_error: Invalid `defaultSubscription` field: unknown field `defaultSubscription`, expected \
-             one of `name`, `default_subscription`, `description`, `visibility`."
+             one of `name`, `default_subscription`, `description`, `visibility`. Did you mean `default_subscription`?"
                 .to_owned(),
         ),
     ] {
