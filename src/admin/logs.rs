@@ -51,6 +51,8 @@ pub struct LogDetailsView {
     pub request: LogView,
     pub request_body: serde_json::Value,
     pub response_body: serde_json::Value,
+    /// Cause of an error that the response does not contain.
+    pub detail: Option<String>,
 }
 
 impl From<(LogId, LogRow)> for LogView {
@@ -77,11 +79,12 @@ pub(super) async fn execute(services: &AdminServices, team: TeamId, verb: LogVer
         LogVerb::Show { id: text } => {
             let id = LogId::parse(&text).ok_or_else(|| unknown("log", &text))?;
             let (row, bodies) = services.logs.find(team, id).await?.ok_or_else(|| unknown("log", &text))?;
-            let LogBodies { request, response } = bodies;
+            let LogBodies { request, response, detail } = bodies;
             let body =
                 |copy: Option<String>| copy.and_then(|copy| serde_json::from_str(&copy).ok()).unwrap_or_default();
             let request_body = body(request);
-            Ok(LogDetailsView { request: (id, row).into(), request_body, response_body: body(response) }.into())
+            let response_body = body(response);
+            Ok(LogDetailsView { request: (id, row).into(), request_body, response_body, detail }.into())
         }
     }
 }

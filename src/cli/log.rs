@@ -33,7 +33,7 @@ pub(super) async fn run(TeamVerbArgs { verb, team }: TeamVerbArgs<LogVerb>, outp
     })
 }
 
-fn show(LogDetailsView { request, request_body, response_body }: &LogDetailsView) -> String {
+fn show(LogDetailsView { request, request_body, response_body, detail }: &LogDetailsView) -> String {
     let LogView { id, created_at, method, endpoint, response_status, duration_ms, user_agent, api_key_id } = request;
     let fields = [
         ("Id", id.to_string()),
@@ -43,6 +43,7 @@ fn show(LogDetailsView { request, request_body, response_body }: &LogDetailsView
         ("Duration", format!("{duration_ms} ms")),
         ("Key", api_key_id.to_string()),
         ("Client", printable(user_agent.as_deref().unwrap_or("-"), TEXT_CHARS_MAX)),
+        ("Detail", printable(detail.as_deref().unwrap_or("-"), usize::MAX)),
     ];
     let fields = fields.map(|(name, value)| format!("{name:<8}  {value}")).join("\n");
     format!("{fields}\n\nRequest body\n{}\n\nResponse body\n{}", json(request_body), json(response_body))

@@ -7,7 +7,7 @@
 use super::idempotency::ReservationRow;
 use super::model::RecipientKind;
 use super::prepare::PreparedEmail;
-use super::send::{SendBatchError, SendError, Sender};
+use super::send::{BlockReason, BlockedRecipient, SendBatchError, SendError, Sender};
 use super::store::{EmailRow, StoredMailbox};
 use crate::base::clock::TimestampMs;
 use crate::base::id::TeamId;
@@ -82,20 +82,28 @@ impl AcceptTransaction {
             None => None,
         };
         email.link.clone().map_err(SendError::Link)?;
-        let mut blocked = Vec::new();
+        let (mut blocked, mut reasons) = (Vec::new(), Vec::new());
         let mut is_to_left = false;
         for (index, (hash, recipient)) in email.recipients.iter().zip(&email.row.recipients).enumerate() {
-            let is_deliverable = match hash {
-                Some(hash) => is_deliverable(tx, team, hash, topic)?,
-                None => false,
+            let reason = match hash {
+                Some(hash) => block_reason(tx, team, hash, topic)?,
+                None => Some(BlockReason::NoAddress),
             };
-            if is_deliverable {
-                is_to_left |= recipient.kind == RecipientKind::To;
-            } else {
-                blocked.push(index);
+            match reason {
+                None => is_to_left |= recipient.kind == RecipientKind::To,
+                Some(reason) => {
+                    blocked.push(index);
+                    reasons.push(reason);
+                }
             }
         }
-        if is_to_left { Ok(Accepted { domain, blocked }) } else { Err(SendError::AllRecipientsSuppressed) }
+        if is_to_left {
+            return Ok(Accepted { domain, blocked });
+        }
+        let address = |index: &usize| email.row.recipients[*index].mailbox.bare();
+        let blocked = blocked.iter().map(address).zip(reasons);
+        let blocked = blocked.map(|(address, reason)| BlockedRecipient { address, reason });
+        Err(SendError::AllRecipientsSuppressed(blocked.collect()))
     }
 
     /// Stores an email and adds its groups to `queued`.
@@ -167,21 +175,22 @@ fn destination_of(mailbox: &StoredMailbox) -> &str {
     mailbox.domain().unwrap_or_default()
 }
 
-/// Returns whether an address is neither suppressed nor opted out of `topic`.
-fn is_deliverable(
+/// Returns the reason not to send to an address: it is suppressed, or does not receive `topic`.
+fn block_reason(
     tx: &WriteTx<'_>,
     team: TeamId,
     hash: &AddressHash,
     topic: Option<SendTopic>,
-) -> Result<bool, StoreError> {
+) -> Result<Option<BlockReason>, StoreError> {
     let kind = if topic.is_some() { SendKind::Topic } else { SendKind::Transactional };
-    if suppressions::blocks(tx, team, hash, kind)? {
-        return Ok(false);
+    if let Some(origin) = suppressions::blocking_origin(tx, team, hash, kind)? {
+        return Ok(Some(BlockReason::Suppressed(origin)));
     }
-    match topic {
-        Some(topic) => contacts::receives_topic(tx, team, hash, topic),
-        None => Ok(true),
-    }
+    let receives = match topic {
+        Some(topic) => contacts::receives_topic(tx, team, hash, topic)?,
+        None => true,
+    };
+    Ok((!receives).then_some(BlockReason::OptedOut))
 }
 
 /// Returns the indexes of `recipients` that can still be sent to: not suppressed, and not opted out.
@@ -207,7 +216,7 @@ pub(crate) fn still_deliverable(
     let mut deliverable = Vec::with_capacity(recipients.len());
     for index in recipients {
         let Some(address) = row.recipients[*index].mailbox.address() else { continue };
-        if is_deliverable(tx, team, &address.identity_hash(), topic)? {
+        if block_reason(tx, team, &address.identity_hash(), topic)?.is_none() {
             deliverable.push(*index);
         }
     }

@@ -51,7 +51,7 @@ pub use remote_files::{FETCH_TIMEOUT, RemoteFileError, RemoteFiles};
 pub(crate) use removal::{delete_page_of_team, has_later};
 pub(crate) use retention::is_settled;
 pub use retention::purge;
-pub use send::{Emails, SendBatchError, SendError, Sender};
+pub use send::{BlockReason, BlockedRecipient, Emails, SendBatchError, SendError, Sender};
 pub use store::{EmailRow, IdempotencyRow, RecipientRow, RecipientState, StoredMailbox};
 pub(crate) use store::{read_attachment, read_content};
 

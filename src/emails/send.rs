@@ -4,6 +4,7 @@
 //! after the commit. A kill before the commit leaves nothing. After a kill after the commit, the queue
 //! delivers the emails.
 
+use std::fmt;
 use std::sync::Arc;
 
 use tokio_util::task::TaskTracker;
@@ -20,6 +21,7 @@ use crate::context::Context;
 use crate::delivery::QueueNotifier;
 use crate::preferences::{LinkError, Links};
 use crate::store::{ReadTx, Reads as _, StoreError, from_store_error};
+use crate::suppressions::Origin;
 use crate::tables::EMAILS;
 
 /// Failure to accept an email.
@@ -33,8 +35,8 @@ pub enum SendError {
     TopicNotFound,
     /// The unsubscribe link of an email under a topic cannot be created.
     Link(LinkError),
-    /// Every `to` recipient is suppressed or opted out.
-    AllRecipientsSuppressed,
+    /// Every `to` recipient is suppressed or opted out: the blocked recipients.
+    AllRecipientsSuppressed(Vec<BlockedRecipient>),
     /// The idempotency key conflicts with another request.
     Key(KeyConflict),
     Store(StoreError),
@@ -45,6 +47,36 @@ from_store_error!(SendError);
 impl From<KeyConflict> for SendError {
     fn from(conflict: KeyConflict) -> Self {
         Self::Key(conflict)
+    }
+}
+
+/// A recipient that an email is not sent to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockedRecipient {
+    /// The bare address.
+    pub address: String,
+    pub reason: BlockReason,
+}
+
+/// Reason why a recipient is blocked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockReason {
+    /// The address is on the suppression list, with this origin.
+    Suppressed(Origin),
+    /// The recipient opted out of the topic or of all marketing email, or the default of the topic is an opt-out.
+    OptedOut,
+    /// The address has no form that mail can be sent to.
+    NoAddress,
+}
+
+impl fmt::Display for BlockedRecipient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { address, reason } = self;
+        match reason {
+            BlockReason::Suppressed(origin) => write!(f, "{address} is suppressed ({})", origin.as_str()),
+            BlockReason::OptedOut => write!(f, "{address} does not receive emails under the topic"),
+            BlockReason::NoAddress => write!(f, "{address} is not an address"),
+        }
     }
 }
 

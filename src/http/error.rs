@@ -8,6 +8,7 @@ use serde::Serialize;
 use tracing::error;
 
 use super::declared_errors::declare_failures;
+use super::recording::put_detail;
 use crate::store::StoreError;
 use crate::store::page::PageError;
 
@@ -107,6 +108,8 @@ pub struct ApiError {
     pub message: String,
     /// Value of `Retry-After`, in seconds.
     pub retry_after_s: Option<u32>,
+    /// More about the cause, for the request log only.
+    pub log_detail: Option<String>,
 }
 
 /// Result of a handler.
@@ -115,7 +118,7 @@ pub type ApiResult<T> = Result<T, ApiError>;
 impl ApiError {
     /// Returns an error of `code`.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), retry_after_s: None }
+        Self { code, message: message.into(), retry_after_s: None, log_detail: None }
     }
 
     /// Returns a 422 `validation_error`.
@@ -223,7 +226,10 @@ fn is_php_sdk(req: &Request) -> bool {
 
 #[async_trait]
 impl Writer for ApiError {
-    async fn write(self, req: &mut Request, _depot: &mut Depot, res: &mut Response) {
+    async fn write(mut self, req: &mut Request, depot: &mut Depot, res: &mut Response) {
+        if let Some(detail) = self.log_detail.take() {
+            put_detail(depot, detail);
+        }
         self.render(req, res);
     }
 }

@@ -31,6 +31,14 @@ pub(super) struct KnownCaller(pub(super) Caller);
 #[derive(Default)]
 struct RequestBody(Option<LoggedBody>);
 
+/// Detail of an error for the log, in the depot.
+struct ErrorDetail(String);
+
+/// Stores the detail of an error in the depot, for the log.
+pub(super) fn put_detail(depot: &mut Depot, detail: String) {
+    depot.insert_typed(ErrorDetail(detail));
+}
+
 /// Form in which the log stores a request body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyCapture {
@@ -66,6 +74,7 @@ impl Handler for RequestRecorder {
         depot.insert_typed(RequestBody::default());
         ctrl.call_next(req, depot, res).await;
         let Ok(RequestBody(request_body)) = depot.remove_typed::<RequestBody>() else { return };
+        let detail = depot.remove_typed::<ErrorDetail>().ok().map(|ErrorDetail(detail)| detail);
         let (Ok(id), Ok(KnownCaller(caller))) = (depot.get_typed::<LogId>(), depot.get_typed::<KnownCaller>()) else {
             return;
         };
@@ -80,6 +89,7 @@ impl Handler for RequestRecorder {
             duration: started.elapsed(),
             request_body,
             response_body: body_of(res),
+            detail,
             response_secrets: secrets_of(req.method().as_str(), req.matched_path()),
         };
         self.0.enqueue(begun, answered);

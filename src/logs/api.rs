@@ -64,6 +64,10 @@ pub struct LogResponse {
     request_body: JsonCopy,
     /// The body of the response, in the same form.
     response_body: JsonCopy,
+    /// The cause of an error, if the response does not contain it: for `all_recipients_suppressed`, the recipients with
+    /// their reasons. Otherwise null.
+    #[salvo(schema(required = true))]
+    detail: Option<String>,
 }
 
 /// Copy of a body: any JSON value, sent as it is stored.
@@ -139,6 +143,7 @@ impl LogResponse {
             duration_ms,
             request_body: bodies.request.into(),
             response_body: bodies.response.into(),
+            detail: bodies.detail,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::pending_entries::PendingEntryGuard;
 use super::redact::{BodyCopy, redact_also};
-use super::store::{COPY_BYTES_MAX, LogRow, PreparedLog};
+use super::store::{COPY_BYTES_MAX, DETAIL_CHARS_MAX, LogBodies, LogRow, PreparedLog};
 use crate::base::id::{ApiKeyId, LogId, TeamId};
 use crate::store::Keyring;
 
@@ -64,6 +64,8 @@ pub struct LoggedRequest<'a> {
     pub request_body: Option<LoggedBody>,
     /// `None` if the response has no body.
     pub response_body: Option<LoggedBody>,
+    /// More about the cause of an error than the response contains.
+    pub detail: Option<String>,
     /// Names of response fields to redact for this endpoint, in addition to the fields that are always
     /// redacted.
     pub response_secrets: &'static [&'static str],
@@ -76,6 +78,7 @@ pub(super) struct Entry {
     row: LogRow,
     request_body: Option<LoggedBody>,
     response_body: Option<LoggedBody>,
+    detail: Option<String>,
     response_secrets: &'static [&'static str],
     guard: PendingEntryGuard,
 }
@@ -93,6 +96,7 @@ impl Entry {
             duration,
             request_body,
             response_body,
+            detail,
             response_secrets,
         } = request;
         let user_agent = user_agent.map(|agent| cut(&String::from_utf8_lossy(agent), USER_AGENT_CHARS_MAX));
@@ -104,23 +108,24 @@ impl Entry {
             duration_ms: u32::try_from(duration.as_millis()).unwrap_or(u32::MAX),
             user_agent: user_agent.filter(|agent| !agent.is_empty()),
         };
-        Self { id, team, row, request_body, response_body, response_secrets, guard }
+        let detail = detail.map(|detail| cut(&detail, DETAIL_CHARS_MAX));
+        Self { id, team, row, request_body, response_body, detail, response_secrets, guard }
     }
 
     /// Returns the approximate size in memory.
     pub(super) fn bytes(&self) -> usize {
         let bodies = [&self.request_body, &self.response_body];
         let held: usize = bodies.into_iter().flatten().map(LoggedBody::bytes).sum();
-        ENTRY_BYTES + self.row.endpoint.len() + held
+        ENTRY_BYTES + self.row.endpoint.len() + held + self.detail.as_ref().map_or(0, String::len)
     }
 
     /// Redacts and seals the bodies and encodes the row. Takes microseconds, or longer for large bodies:
     /// call it on a blocking thread.
     pub(super) fn prepare(self, keyring: &Keyring) -> (PreparedLog, PendingEntryGuard) {
-        let Self { id, team, row, request_body, response_body, response_secrets, guard } = self;
+        let Self { id, team, row, request_body, response_body, detail, response_secrets, guard } = self;
         let request = request_body.and_then(|body| body.into_json(&[]));
         let response = response_body.and_then(|body| body.into_json(response_secrets));
-        (PreparedLog::new(keyring, (team, id), &row, request, response), guard)
+        (PreparedLog::new(keyring, (team, id), &row, &LogBodies { request, response, detail }), guard)
     }
 }
 

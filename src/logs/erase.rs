@@ -51,8 +51,9 @@ fn row_mentions(row: &LogRow, addresses: &AddressSet) -> bool {
 }
 
 fn bodies_mention(bodies: &LogBodies, addresses: &AddressSet) -> bool {
-    let LogBodies { request, response } = bodies;
+    let LogBodies { request, response, detail } = bodies;
     [request, response].into_iter().flatten().any(|json| json_mentions(json, addresses))
+        || detail.as_ref().is_some_and(|detail| addresses.is_mentioned_in(detail))
 }
 
 /// Returns whether a JSON text contains one of the addresses. JSON without escapes contains its texts

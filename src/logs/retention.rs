@@ -46,7 +46,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::logs::store::{LogRow, PreparedLog};
+    use crate::logs::store::{LogBodies, LogRow, PreparedLog};
     use crate::store::{Key, NEXT, Order, Reads as _, Table, Value};
 
     const TEAM: TeamId = Id::MIN;
@@ -60,7 +60,8 @@ mod tests {
             duration_ms: 0,
             user_agent: None,
         };
-        let prepare = |_| PreparedLog::new(&context.keyring, (TEAM, context.id()), &row, Some("{}".into()), None);
+        let bodies = LogBodies { request: Some("{}".into()), ..LogBodies::default() };
+        let prepare = |_| PreparedLog::new(&context.keyring, (TEAM, context.id()), &row, &bodies);
         let logs: Vec<PreparedLog> = (0..count).map(prepare).collect();
         let put = move |tx: &WriteTx<'_>| logs.iter().try_for_each(|log| log.put(tx));
         context.store.write::<_, StoreError>(put).await.unwrap();

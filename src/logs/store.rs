@@ -10,8 +10,10 @@ use crate::tables::{REQUEST_LOG_BODIES, REQUEST_LOGS};
 
 /// Bytes of the copy of one body, at most.
 pub const COPY_BYTES_MAX: usize = 16 << 10;
-/// Bytes of the two copies of one request before compression, with their encoding.
-const PACKED_BYTES_MAX: usize = 2 * COPY_BYTES_MAX + 1_024;
+/// Characters of the detail of an error, at most.
+pub(super) const DETAIL_CHARS_MAX: usize = 4_096;
+/// Bytes of the two copies and the detail of one request before compression, with their encoding.
+const PACKED_BYTES_MAX: usize = 2 * COPY_BYTES_MAX + 4 * DETAIL_CHARS_MAX + 1_024;
 /// Bytes below which compression is not worth its time.
 const COMPRESSED_BYTES_MIN: usize = 512;
 /// Compression level: most of the gain at a fraction of the cost of higher levels.
@@ -43,13 +45,16 @@ pub struct LogRow {
 }
 impl Row for LogRow {}
 
-/// The copies of the bodies of one request, each a JSON text.
+/// The copies of the bodies of one request, each a JSON text, and the detail of its error.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogBodies {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<String>,
+    /// Text about the cause of an error. It can contain addresses, and is not in the response.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
 }
 
 /// A request with its bodies, encoded and sealed.
@@ -60,15 +65,8 @@ pub(super) struct PreparedLog {
 }
 
 impl PreparedLog {
-    pub(super) fn new(
-        keyring: &Keyring,
-        key: (TeamId, LogId),
-        row: &LogRow,
-        request: Option<String>,
-        response: Option<String>,
-    ) -> Self {
-        let has_bodies = request.is_some() || response.is_some();
-        let bodies = has_bodies.then(|| Encoded::blob(seal(keyring, key.1, &LogBodies { request, response })));
+    pub(super) fn new(keyring: &Keyring, key: (TeamId, LogId), row: &LogRow, bodies: &LogBodies) -> Self {
+        let bodies = (*bodies != LogBodies::default()).then(|| Encoded::blob(seal(keyring, key.1, bodies)));
         Self { key, row: Encoded::new(row), bodies }
     }
 
@@ -159,9 +157,13 @@ mod tests {
         let id: LogId = context.id();
         let largest = |text: &str| Some(text.repeat(COPY_BYTES_MAX / text.len()));
         for bodies in [
-            LogBodies { request: Some("{}".into()), response: None },
-            LogBodies { request: None, response: Some(r#"{"id":"x"}"#.into()) },
-            LogBodies { request: largest("ab"), response: largest(r#"{"a":1},"#) },
+            LogBodies { request: Some("{}".into()), ..LogBodies::default() },
+            LogBodies { response: Some(r#"{"id":"x"}"#.into()), ..LogBodies::default() },
+            LogBodies {
+                request: largest("ab"),
+                response: largest(r#"{"a":1},"#),
+                detail: Some("\u{10000}".repeat(DETAIL_CHARS_MAX)),
+            },
         ] {
             let sealed = seal(&context.keyring, id, &bodies);
 

@@ -161,7 +161,7 @@ impl NoticeWorker {
         for owner in owners {
             match self.send_to(&sender, key, &owner, email.clone()).await {
                 Ok(()) => notified += 1,
-                Err(NotifyError::Send(SendError::AllRecipientsSuppressed)) => suppressed += 1,
+                Err(NotifyError::Send(SendError::AllRecipientsSuppressed(_))) => suppressed += 1,
                 Err(error) if error.is_closed() => return Err(error),
                 Err(error) => first_error = first_error.or(Some(error)),
             }

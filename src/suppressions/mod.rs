@@ -32,4 +32,4 @@ pub use model::{Origin, SendKind, Suppression, SuppressionCause};
 pub(crate) use opt_out::lift_opt_out;
 pub use service::{BatchTarget, Suppressions};
 pub(crate) use store::erase;
-pub use store::{AddResult, SuppressionRow, add, blocks, is_opted_out, origin};
+pub use store::{AddResult, SuppressionRow, add, blocking_origin, blocks, is_opted_out, origin};

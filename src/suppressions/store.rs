@@ -77,7 +77,20 @@ impl AddResult {
 /// # Errors
 /// [`StoreError`].
 pub fn blocks(tx: &impl Reads, team: TeamId, address: &AddressHash, kind: SendKind) -> Result<bool, StoreError> {
-    Ok(origin(tx, team, address)?.is_some_and(|origin| origin.blocks(kind)))
+    Ok(blocking_origin(tx, team, address, kind)?.is_some())
+}
+
+/// Returns the origin of the entry that blocks the address in a send of that kind; `None` if no entry does.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn blocking_origin(
+    tx: &impl Reads,
+    team: TeamId,
+    address: &AddressHash,
+    kind: SendKind,
+) -> Result<Option<Origin>, StoreError> {
+    Ok(origin(tx, team, address)?.filter(|origin| origin.blocks(kind)))
 }
 
 /// Returns the origin of the entry of an address; `None` if the address is not listed.

@@ -21,7 +21,7 @@ use crate::base::blocking;
 use crate::base::compat::Compat;
 use crate::emails::idempotency::{IdempotentRequest, IdempotentRoute, KEY_CHARS_MAX, KeyConflict};
 use crate::emails::model::SendEmail;
-use crate::emails::{EmailLimits, Emails, SendBatchError, SendError};
+use crate::emails::{BlockedRecipient, EmailLimits, Emails, SendBatchError, SendError};
 use crate::http::tolerance::EMAIL_ITEM_ECHOES;
 use crate::http::{
     ApiError, ApiResult, BatchValidation, Body, ErrorCode, State, body, canonical, declare_errors, declares_errors,
@@ -166,9 +166,10 @@ impl From<SendError> for ApiError {
                 "Invalid `html` or `text` field: together they hold more than {PLACEHOLDERS_MAX} unsubscribe \
                  placeholders."
             )),
-            SendError::AllRecipientsSuppressed => {
-                Self::new(ErrorCode::AllRecipientsSuppressed, "All recipients are suppressed")
-            }
+            SendError::AllRecipientsSuppressed(blocked) => Self {
+                log_detail: Some(one_per_recipient(&blocked)),
+                ..Self::new(ErrorCode::AllRecipientsSuppressed, "All recipients are suppressed")
+            },
             SendError::Key(KeyConflict::OtherPayload) => Self::new(
                 ErrorCode::InvalidIdempotentRequest,
                 "This idempotency key has been used on this endpoint within the last 24 hours with another payload. \
@@ -187,6 +188,12 @@ declares_errors!(
     SendError: Forbidden, RestrictedApiKey, NotFound, Validation, AllRecipientsSuppressed, InvalidIdempotentRequest,
     ConcurrentIdempotentRequests
 );
+
+/// Returns the reason of each blocked recipient, for the request log.
+fn one_per_recipient(blocked: &[BlockedRecipient]) -> String {
+    let reasons: Vec<String> = blocked.iter().map(ToString::to_string).collect();
+    format!("{}.", reasons.join("; "))
+}
 
 /// The `Idempotency-Key` header.
 pub(super) struct IdempotencyKey(Option<String>);

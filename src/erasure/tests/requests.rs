@@ -34,6 +34,7 @@ fn log_request(context: &Context, log: &RequestLog, team: TeamId, path: &str, bo
         duration: Duration::ZERO,
         request_body,
         response_body,
+        detail: None,
         response_secrets: &[],
     };
     log.enqueue(log.begin().unwrap(), request);

@@ -30,6 +30,7 @@ fn enqueue_body(context: &Context, log: &RequestLog, body: Option<LoggedBody>) {
         duration: Duration::from_millis(3),
         request_body: body,
         response_body: None,
+        detail: None,
         response_secrets: &[],
     };
     log.enqueue(log.begin().unwrap(), request);

@@ -1,5 +1,6 @@
 //! The request log: logged requests, redaction, erasure and retention.
 
+mod details;
 mod erasure;
 mod list;
 mod recorded;
