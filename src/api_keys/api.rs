@@ -10,21 +10,26 @@ use super::keys::{ApiKeys, CreateKeyError};
 use super::model::{ApiKey, Caller, NAME_CHARS_MAX, NewKey, Permission};
 use crate::base::clock::to_iso;
 use crate::base::id::{ApiKeyId, Id, resource};
+use crate::http::schema::{NonBlankLine, UuidText, words_schema};
 use crate::http::{
     ApiError, ApiResult, Body, Created, ErrorCode, JsonBody, List, ListQuery, PathId, ResourceNotFound, State,
     declares_errors,
 };
+
+words_schema!(PermissionWord = Permission::ALL.map(Permission::as_str));
 
 /// A key to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateApiKeyRequest {
     /// The name, 1 to 80 characters.
-    #[salvo(schema(required = true, value_type = String))]
+    #[salvo(schema(required = true, value_type = NonBlankLine<NAME_CHARS_MAX>))]
     name: Option<String>,
     /// `full_access` unless given, or `sending_access`.
+    #[salvo(schema(value_type = Option<PermissionWord>))]
     permission: Option<String>,
     /// The only domain that the key can send from.
+    #[salvo(schema(value_type = Option<UuidText>))]
     domain_id: Option<String>,
 }
 
@@ -35,7 +40,7 @@ impl JsonBody for CreateApiKeyRequest {}
 #[serde(deny_unknown_fields)]
 pub struct UpdateApiKeyRequest {
     /// The name, 1 to 80 characters.
-    #[salvo(schema(required = true, value_type = String))]
+    #[salvo(schema(required = true, value_type = NonBlankLine<NAME_CHARS_MAX>))]
     name: Option<String>,
 }
 

@@ -22,6 +22,9 @@ pub enum Permission {
 }
 
 impl Permission {
+    /// Every permission.
+    pub const ALL: [Self; 2] = [Self::FullAccess, Self::SendingAccess];
+
     /// Returns the name in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -32,11 +35,7 @@ impl Permission {
 
     /// Parses the name in the API.
     pub fn parse(text: &str) -> Option<Self> {
-        match text {
-            "full_access" => Some(Self::FullAccess),
-            "sending_access" => Some(Self::SendingAccess),
-            _ => None,
-        }
+        Self::ALL.into_iter().find(|permission| permission.as_str() == text)
     }
 }
 

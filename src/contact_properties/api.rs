@@ -12,28 +12,31 @@ use serde_json::Number;
 
 use super::definitions::PropertyValue;
 use super::model::{
-    ContactProperty, FallbackError, GivenFallback, KEY_CHARS_MAX, NewProperty, PROPERTIES_MAX, PropertyKey,
-    PropertyKind,
+    ContactProperty, FALLBACK_CHARS_MAX, FallbackError, GivenFallback, KEY_CHARS_MAX, NewProperty, PROPERTIES_MAX,
+    PropertyKey, PropertyKind,
 };
 use super::service::{ContactProperties, CreatePropertyError, UpdatePropertyError};
 use crate::api_keys::Caller;
 use crate::base::clock::to_iso;
 use crate::base::id::{ContactPropertyId, resource};
 use crate::base::patch::Patch;
+use crate::http::schema::{self, words_schema};
 use crate::http::{
     ApiError, ApiResult, Body, Created, ErrorCode, JsonBody, List, ListQuery, PathId, ResourceNotFound, State,
     declares_errors,
 };
+
+words_schema!(KindWord = PropertyKind::ALL.map(PropertyKind::as_str));
 
 /// A contact property to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateContactPropertyRequest {
     /// The key: 1 to 50 letters, digits and underscores. Two keys must differ in more than letter case.
-    #[salvo(schema(required = true, value_type = String))]
+    #[salvo(schema(required = true, value_type = KeyText))]
     key: Option<String>,
     /// The type of the values: `string` or `number`.
-    #[salvo(schema(required = true, value_type = String))]
+    #[salvo(schema(required = true, value_type = KindWord))]
     r#type: Option<String>,
     /// The value of a contact without one, of the type of the property: a number, or a string of up to
     /// 1,000 characters.
@@ -52,9 +55,10 @@ pub struct UpdateContactPropertyRequest {
     #[serde(default)]
     #[salvo(schema(value_type = Option<FallbackSchema>))]
     fallback_value: Patch<GivenFallback>,
-    /// Not accepted: the key of a property does not change.
+    // Decoded only for specific errors, so that they are not in the OpenAPI schema.
+    #[salvo(schema(skip))]
     key: Option<String>,
-    /// Not accepted: the type of a property does not change.
+    #[salvo(schema(skip))]
     r#type: Option<String>,
 }
 
@@ -71,6 +75,7 @@ pub struct ContactPropertyResponse {
     /// The key in the given letter case.
     key: String,
     /// The type of the values: `string` or `number`.
+    #[salvo(schema(value_type = KindWord))]
     r#type: &'static str,
     /// The value of a contact without one; a number is returned as text.
     #[salvo(schema(required = true))]
@@ -216,10 +221,17 @@ impl Visitor<'_> for GivenFallbackVisitor {
     }
 }
 
-fn string_or_number() -> RefOr<Schema> {
-    let string_or_number =
-        OneOf::new().item(Object::with_type(BasicType::String)).item(Object::with_type(BasicType::Number));
-    Schema::OneOf(string_or_number).into()
+fn string_or_number(string: Object) -> RefOr<Schema> {
+    Schema::OneOf(OneOf::new().item(string).item(Object::with_type(BasicType::Number))).into()
+}
+
+/// OpenAPI schema of a key.
+struct KeyText;
+
+impl ToSchema for KeyText {
+    fn to_schema(_components: &mut Components) -> RefOr<Schema> {
+        schema::text().min_length(1).max_length(KEY_CHARS_MAX).pattern("^[A-Za-z0-9_]+$").into()
+    }
 }
 
 /// OpenAPI schema of a fallback in a request.
@@ -227,13 +239,13 @@ struct FallbackSchema;
 
 impl ToSchema for FallbackSchema {
     fn to_schema(_components: &mut Components) -> RefOr<Schema> {
-        string_or_number()
+        string_or_number(schema::text().max_length(FALLBACK_CHARS_MAX))
     }
 }
 
 impl ToSchema for PropertyValue {
     fn to_schema(_components: &mut Components) -> RefOr<Schema> {
-        string_or_number()
+        string_or_number(schema::text())
     }
 }
 

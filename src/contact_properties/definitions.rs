@@ -18,7 +18,7 @@ use super::number;
 /// no definition.
 pub const VALUE_KEY_CHARS_MAX: usize = 200;
 /// Maximum length of a value, in characters.
-const VALUE_CHARS_MAX: usize = 2_000;
+pub const VALUE_CHARS_MAX: usize = 2_000;
 
 /// The type and the fallback of the values under one key.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -24,7 +24,9 @@ mod number;
 mod service;
 mod store;
 
-pub use definitions::{Definition, Definitions, PropertyError, PropertyValue, VALUE_KEY_CHARS_MAX, to_text};
+pub use definitions::{
+    Definition, Definitions, PropertyError, PropertyValue, VALUE_CHARS_MAX, VALUE_KEY_CHARS_MAX, to_text,
+};
 pub use model::{
     ContactProperty, Fallback, FallbackError, GivenFallback, NewProperty, PROPERTIES_MAX, PropertyKey, PropertyKind,
 };

@@ -27,6 +27,9 @@ pub enum PropertyKind {
 }
 
 impl PropertyKind {
+    /// Every type.
+    pub const ALL: [Self; 2] = [Self::String, Self::Number];
+
     /// Returns the API word.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -37,11 +40,7 @@ impl PropertyKind {
 
     /// Parses the API word.
     pub fn parse(text: &str) -> Option<Self> {
-        match text {
-            "string" => Some(Self::String),
-            "number" => Some(Self::Number),
-            _ => None,
-        }
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 }
 

@@ -14,7 +14,7 @@ pub(super) const NAME_CHARS_MIN: usize = 4;
 /// Longest name. RFC 1035 §2.3.4: 255 octets in a message leave 253 characters of dotted text.
 pub(super) const NAME_CHARS_MAX: usize = 253;
 /// Longest label (RFC 1035 §2.3.4).
-const LABEL_CHARS_MAX: usize = 63;
+pub(super) const LABEL_CHARS_MAX: usize = 63;
 
 /// Verification status of a domain. Only a verified domain can be used as a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

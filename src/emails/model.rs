@@ -48,6 +48,22 @@ pub enum LastEvent {
 }
 
 impl LastEvent {
+    /// Every status.
+    pub const ALL: [Self; 12] = [
+        Self::Scheduled,
+        Self::Queued,
+        Self::Sent,
+        Self::DeliveryDelayed,
+        Self::Delivered,
+        Self::Opened,
+        Self::Clicked,
+        Self::Bounced,
+        Self::Complained,
+        Self::Suppressed,
+        Self::Failed,
+        Self::Canceled,
+    ];
+
     /// Returns the name in the API.
     pub const fn as_str(self) -> &'static str {
         match self {

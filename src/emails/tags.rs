@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use salvo::oapi::ToSchema;
+use salvo::oapi::{BasicType, Components, Object, RefOr, Schema, ToSchema};
 use serde::{Deserialize, Serialize};
 
 use super::excerpt::excerpt;
@@ -17,9 +17,21 @@ pub const TAG_CHARS_MAX: usize = 256;
 #[serde(deny_unknown_fields)]
 pub struct TagRequest {
     /// ASCII letters, digits, underscores and hyphens; at most 256. Each name once.
+    #[salvo(schema(value_type = TagText))]
     pub name: String,
     /// ASCII letters, digits, underscores and hyphens; at most 256.
+    #[salvo(schema(value_type = TagText))]
     pub value: String,
+}
+
+/// OpenAPI schema of a name or a value.
+struct TagText;
+
+impl ToSchema for TagText {
+    fn to_schema(_components: &mut Components) -> RefOr<Schema> {
+        let text = Object::with_type(BasicType::String);
+        text.min_length(1).max_length(TAG_CHARS_MAX).pattern("^[A-Za-z0-9_-]+$").into()
+    }
 }
 
 /// A tag whose name and value are 1 to 256 ASCII letters, digits, underscores and hyphens.

@@ -8,7 +8,7 @@
 //! `recording.rs`, `auth.rs`, `rate_limit.rs`, `query.rs`; the extractors `path.rs`, `list.rs`,
 //! `state.rs` (services), `validation.rs` (batch mode) and `body/` with `body_limits.rs`,
 //! `strict_json.rs`, `tolerance.rs`, `bounded.rs` (bounded arrays) and `canonical.rs` (hash of a body);
-//! the responses `respond.rs` and `error.rs`; `declared_errors.rs` and `openapi/` (the OpenAPI
+//! the responses `respond.rs` and `error.rs`; `declared_errors.rs`, `schema.rs` (fields) and `openapi/` (the OpenAPI
 //! document). The routes are in `src/app/router.rs`.
 //!
 //! Invariants:
@@ -33,6 +33,7 @@ pub(crate) mod query;
 mod rate_limit;
 mod recording;
 mod respond;
+pub(crate) mod schema;
 mod state;
 mod strict_json;
 pub(crate) mod tolerance;

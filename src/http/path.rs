@@ -3,13 +3,12 @@
 //! The router has decoded the percent escapes of each segment once. A `+` stays a plus sign.
 
 use salvo::extract::Metadata;
-use salvo::oapi::{BasicType, Object};
-use salvo::oapi::{
-    Components, EndpointArgRegister, KnownFormat, Operation, Parameter, ParameterIn, Required, SchemaFormat,
-};
+use salvo::oapi::schema::AnyOf;
+use salvo::oapi::{Components, EndpointArgRegister, Operation, Parameter, ParameterIn, Required, Schema};
 use salvo::{Depot, Extractible, Request};
 
 use super::error::ApiError;
+use super::schema;
 use crate::base::id::Id;
 use crate::base::id_or_email::{IdOrEmail, IdOrEmailError};
 
@@ -37,8 +36,7 @@ impl<'ex, R: 'static> Extractible<'ex> for PathId<R> {
 
 impl<R> EndpointArgRegister for PathId<R> {
     fn register(_components: &mut Components, operation: &mut Operation, arg: &str) {
-        let schema = Object::with_type(BasicType::String).format(SchemaFormat::KnownFormat(KnownFormat::Uuid));
-        let parameter = Parameter::new(arg).location(ParameterIn::Path).required(Required::True).schema(schema);
+        let parameter = Parameter::new(arg).location(ParameterIn::Path).required(Required::True).schema(schema::uuid());
         operation.parameters.insert(parameter);
     }
 }
@@ -76,7 +74,7 @@ impl<R> EndpointArgRegister for PathIdOrEmail<R> {
             .location(ParameterIn::Path)
             .required(Required::True)
             .description("The id, or the email address.")
-            .schema(Object::with_type(BasicType::String));
+            .schema(Schema::AnyOf(AnyOf::new().item(schema::uuid()).item(schema::formatted("email"))));
         operation.parameters.insert(parameter);
     }
 }

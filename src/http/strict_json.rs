@@ -21,6 +21,14 @@ impl<'t, D> StrictDeserializer<'t, D> {
     }
 }
 
+macro_rules! hand_on_whole {
+    ($($method:ident();)+) => { $(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+            self.inner.$method(Whole { visitor })
+        }
+    )+ };
+}
+
 macro_rules! hand_on {
     ($($method:ident($($name:ident: $type:ty),*);)+) => { $(
         fn $method<V: Visitor<'de>>(self, $($name: $type,)* visitor: V) -> Result<V::Value, D::Error> {
@@ -32,18 +40,21 @@ macro_rules! hand_on {
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for StrictDeserializer<'_, D> {
     type Error = D::Error;
 
-    hand_on! {
-        deserialize_any();
-        deserialize_bool();
+    hand_on_whole! {
         deserialize_i8();
         deserialize_i16();
         deserialize_i32();
         deserialize_i64();
-        deserialize_i128();
         deserialize_u8();
         deserialize_u16();
         deserialize_u32();
         deserialize_u64();
+    }
+
+    hand_on! {
+        deserialize_any();
+        deserialize_bool();
+        deserialize_i128();
         deserialize_u128();
         deserialize_f32();
         deserialize_f64();
@@ -79,6 +90,62 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for StrictDeserializer<'_, D> 
     }
 }
 
+macro_rules! take {
+    ($($method:ident($type:ty);)+) => { $(
+        fn $method<E: Error>(self, value: $type) -> Result<V::Value, E> {
+            self.visitor.$method(value)
+        }
+    )+ };
+}
+
+/// Visitor of an integer. JSON does not distinguish 5 from 5.0, and a JSON Schema accepts both as an integer.
+struct Whole<V> {
+    visitor: V,
+}
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for Whole<V> {
+    type Value = V::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.visitor.expecting(f)
+    }
+
+    take! {
+        visit_bool(bool);
+        visit_i64(i64);
+        visit_u64(u64);
+        visit_str(&str);
+        visit_borrowed_str(&'de str);
+        visit_string(String);
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<V::Value, E> {
+        /// Largest number below which every integer is an exact `f64`.
+        const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+        if value.fract() != 0.0 || value.abs() > EXACT_MAX {
+            return self.visitor.visit_f64(value);
+        }
+        // Exact, because the number is whole and small.
+        let whole = value as i64;
+        match u64::try_from(whole) {
+            Ok(whole) => self.visitor.visit_u64(whole),
+            Err(_) => self.visitor.visit_i64(whole),
+        }
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<V::Value, E> {
+        self.visitor.visit_unit()
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<V::Value, A::Error> {
+        self.visitor.visit_seq(seq)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
+        self.visitor.visit_map(map)
+    }
+}
+
 /// Visitor that accepts only an object. The default methods reject other values.
 struct Object<'t, V> {
     visitor: V,
@@ -101,14 +168,6 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Object<'_, V> {
 struct Nested<'t, V> {
     visitor: V,
     skipped: &'t [&'t str],
-}
-
-macro_rules! take {
-    ($($method:ident($type:ty);)+) => { $(
-        fn $method<E: Error>(self, value: $type) -> Result<V::Value, E> {
-            self.visitor.$method(value)
-        }
-    )+ };
 }
 
 impl<'de, V: Visitor<'de>> Visitor<'de> for Nested<'_, V> {

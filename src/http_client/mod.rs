@@ -56,4 +56,4 @@ pub use hyper::body::Bytes;
 pub use policy::{HttpTimeouts, UrlPolicy};
 pub use response::HttpResponse;
 pub use session::HttpSession;
-pub use url::{CustomerUrl, UrlError};
+pub use url::{CustomerUrl, URL_CHARS_MAX, UrlError};

@@ -12,7 +12,7 @@ use crate::base::address::{AddressError, DomainName};
 use crate::dns::{BlockedAddress, host};
 
 /// Maximum characters of a URL. A longer URL contains data that belongs in the body.
-pub(super) const URL_CHARS_MAX: usize = 2_048;
+pub const URL_CHARS_MAX: usize = 2_048;
 
 /// Printable characters that RFC 3986 §2 does not allow and that programs interpret differently: a browser reads a
 /// backslash as a slash. Other forbidden characters, such as braces, are accepted and sent unchanged.

@@ -14,24 +14,36 @@ use crate::api_keys::Caller;
 use crate::base::clock::to_iso;
 use crate::base::id::{TopicId, resource};
 use crate::base::patch::Patch;
+use crate::http::schema::{NonBlankLine, Paragraph, words_schema};
 use crate::http::{
     ApiError, ApiResult, Body, Created, ErrorCode, JsonBody, List, ListQuery, PathId, ResourceNotFound, State,
     declares_errors,
 };
+
+words_schema!(
+    /// A choice of a contact about a topic.
+    pub(crate) SubscriptionWord = Subscription::ALL.map(Subscription::as_str)
+);
+words_schema!(
+    /// The visibility of a topic.
+    pub(crate) VisibilityWord = Visibility::ALL.map(Visibility::as_str)
+);
 
 /// A topic to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateTopicRequest {
     /// The name, 1 to 50 characters. Recipients see it.
-    #[salvo(schema(required = true, value_type = String))]
+    #[salvo(schema(required = true, value_type = NonBlankLine<NAME_CHARS_MAX>))]
     name: Option<String>,
     /// The subscription of a contact without a choice: `opt_in` or `opt_out`. It cannot be changed.
-    #[salvo(schema(required = true, value_type = String))]
+    #[salvo(schema(required = true, value_type = SubscriptionWord))]
     default_subscription: Option<String>,
     /// The text on the preference page, up to 200 characters.
+    #[salvo(schema(value_type = Option<Paragraph<DESCRIPTION_CHARS_MAX>>))]
     description: Option<String>,
     /// `public` or `private`; `private` by default. The preference page lists only public topics.
+    #[salvo(schema(value_type = Option<VisibilityWord>))]
     visibility: Option<String>,
 }
 
@@ -42,14 +54,17 @@ impl JsonBody for CreateTopicRequest {}
 #[serde(deny_unknown_fields)]
 pub struct UpdateTopicRequest {
     /// The name, 1 to 50 characters.
+    #[salvo(schema(value_type = Option<NonBlankLine<NAME_CHARS_MAX>>))]
     name: Option<String>,
     /// The text on the preference page, up to 200 characters; null or an empty text removes it.
     #[serde(default)]
-    #[salvo(schema(value_type = Option<String>))]
+    #[salvo(schema(value_type = Option<Paragraph<DESCRIPTION_CHARS_MAX>>))]
     description: Patch<String>,
     /// `public` or `private`.
+    #[salvo(schema(value_type = Option<VisibilityWord>))]
     visibility: Option<String>,
-    /// Not accepted: the default of a topic does not change.
+    // Decoded only for its specific error, so that it is not in the OpenAPI schema.
+    #[salvo(schema(skip))]
     default_subscription: Option<String>,
 }
 
@@ -69,8 +84,10 @@ pub struct TopicResponse {
     #[salvo(schema(required = true))]
     description: Option<String>,
     /// The subscription of a contact without a choice: `opt_in` or `opt_out`.
+    #[salvo(schema(value_type = SubscriptionWord))]
     default_subscription: &'static str,
     /// `public` or `private`.
+    #[salvo(schema(value_type = VisibilityWord))]
     visibility: &'static str,
     /// Time of creation.
     created_at: String,

@@ -25,6 +25,9 @@ pub enum Subscription {
 }
 
 impl Subscription {
+    /// Every choice.
+    pub const ALL: [Self; 2] = [Self::OptIn, Self::OptOut];
+
     /// Returns the choice of a contact, or the default of the topic without one.
     #[must_use]
     pub fn effective(chosen: Option<Self>, default: Self) -> Self {
@@ -41,11 +44,7 @@ impl Subscription {
 
     /// Parses the API word.
     pub fn parse(text: &str) -> Option<Self> {
-        match text {
-            "opt_in" => Some(Self::OptIn),
-            "opt_out" => Some(Self::OptOut),
-            _ => None,
-        }
+        Self::ALL.into_iter().find(|choice| choice.as_str() == text)
     }
 }
 
@@ -60,6 +59,9 @@ pub enum Visibility {
 }
 
 impl Visibility {
+    /// Every visibility.
+    pub const ALL: [Self; 2] = [Self::Public, Self::Private];
+
     /// Returns the API word.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -70,11 +72,7 @@ impl Visibility {
 
     /// Parses the API word.
     pub fn parse(text: &str) -> Option<Self> {
-        match text {
-            "public" => Some(Self::Public),
-            "private" => Some(Self::Private),
-            _ => None,
-        }
+        Self::ALL.into_iter().find(|visibility| visibility.as_str() == text)
     }
 }
 

@@ -145,6 +145,9 @@ pub enum DeliveryStatus {
 }
 
 impl DeliveryStatus {
+    /// Every status.
+    pub const ALL: [Self; 4] = [Self::Pending, Self::Attempting, Self::Success, Self::Failed];
+
     /// Returns the value of the API field.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -16,6 +16,7 @@ use crate::contacts::{
 };
 use crate::erasure::{Erase, Erasures};
 use crate::events::ChangeSource;
+use crate::http::schema::NonEmptyList;
 use crate::http::{ApiError, ApiResult, BatchValidation, Body, BodySize, FromBody, State, body, declares_errors};
 
 /// Contacts to create. The body is an array, not an object.
@@ -31,7 +32,7 @@ impl FromBody for CreateContactsRequest {
 
 impl ToSchema for CreateContactsRequest {
     fn to_schema(components: &mut Components) -> RefOr<Schema> {
-        Vec::<CreateContactRequest>::to_schema(components)
+        NonEmptyList::<BATCH_MAX, CreateContactRequest>::to_schema(components)
     }
 }
 

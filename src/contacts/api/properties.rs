@@ -2,15 +2,16 @@
 
 use std::fmt;
 
-use salvo::oapi::{Components, Object, RefOr, Schema, ToSchema};
+use salvo::oapi::schema::{OneOf, SchemaType};
+use salvo::oapi::{BasicType, Components, Object, RefOr, Schema, ToSchema};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::Value;
 
-use crate::contact_properties::{PropertyValue, to_text};
+use crate::contact_properties::{PropertyKind, PropertyValue, VALUE_CHARS_MAX, VALUE_KEY_CHARS_MAX, to_text};
 use crate::contacts::check::key_excerpt;
 use crate::contacts::{CONTACT_PROPERTIES_MAX, PropertyChange};
-use crate::http::{ApiError, ApiResult};
+use crate::http::{ApiError, ApiResult, schema};
 
 /// Properties of a request: a flat object of strings, numbers and nulls.
 #[derive(Debug)]
@@ -68,8 +69,13 @@ impl<'de> Deserialize<'de> for RequestProperties {
 impl ToSchema for RequestProperties {
     fn to_schema(_components: &mut Components) -> RefOr<Schema> {
         let description = "Values by key: strings or numbers. Null removes the stored value.";
-        let object =
-            Object::new().description(description).additional_properties(Object::new().description("A value."));
+        let types = [BasicType::String, BasicType::Number, BasicType::Null];
+        let value = Object::with_type(SchemaType::from_iter(types)).max_length(VALUE_CHARS_MAX);
+        let object = Object::new()
+            .description(description)
+            .max_properties(CONTACT_PROPERTIES_MAX)
+            .property_names(schema::text().max_length(VALUE_KEY_CHARS_MAX).pattern(r"\S"))
+            .additional_properties(value);
         RefOr::Type(Schema::Object(Box::new(object)))
     }
 }
@@ -97,10 +103,17 @@ impl Serialize for ResponseProperties {
 
 impl ToSchema for ResponseProperties {
     fn to_schema(_components: &mut Components) -> RefOr<Schema> {
-        let value = Object::new()
-            .property("type", Object::new().description("`string` or `number`."))
-            .property("value", Object::new().description("The value, of that type."));
-        let object = Object::new().description("Values by key.").additional_properties(value);
+        let value = |kind: PropertyKind, value: BasicType| {
+            Object::new()
+                .property("type", schema::text().enum_values([kind.as_str()]))
+                .property("value", Object::with_type(value))
+                .required("type")
+                .required("value")
+        };
+        let values = OneOf::new()
+            .item(value(PropertyKind::String, BasicType::String))
+            .item(value(PropertyKind::Number, BasicType::Number));
+        let object = Object::new().description("Values by key.").additional_properties(values);
         RefOr::Type(Schema::Object(Box::new(object)))
     }
 }

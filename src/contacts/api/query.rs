@@ -7,7 +7,16 @@ use salvo::{Depot, Extractible, Request};
 use crate::base::id::{Id, SegmentId};
 use crate::contacts::{IncludedFields, OnConflict};
 use crate::erasure::Erase;
+use crate::http::schema::{self, words_schema};
 use crate::http::{ApiError, ApiResult, declare_query, query_value};
+
+/// The names of included fields.
+const INCLUDED: [&str; 2] = ["properties", "topics"];
+
+words_schema!(
+    /// The name of an included field.
+    pub(super) IncludeWord = INCLUDED
+);
 
 /// Parses the names of included fields.
 pub(super) fn parse_include<'n>(names: impl IntoIterator<Item = &'n str>) -> ApiResult<IncludedFields> {
@@ -40,7 +49,9 @@ impl<'ex> Extractible<'ex> for Include {
 impl EndpointArgRegister for Include {
     fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
         let description = "Additional fields of each contact: `properties`, `topics` or both, separated by a comma.";
-        declare_query(operation, "include", description, Object::with_type(BasicType::String));
+        let names = INCLUDED.join("|");
+        let schema = schema::text().pattern(format!("^(({names})(,({names}))*)?$"));
+        declare_query(operation, "include", description, schema);
     }
 }
 
@@ -62,7 +73,7 @@ impl<'ex> Extractible<'ex> for InSegment {
 impl EndpointArgRegister for InSegment {
     fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
         let description = "Lists only the contacts of this segment.";
-        declare_query(operation, "segment_id", description, Object::with_type(BasicType::String));
+        declare_query(operation, "segment_id", description, schema::uuid());
     }
 }
 

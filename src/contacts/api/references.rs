@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::request::{REFERENCES_MAX, TopicChoice};
 use crate::base::compat::{Compat, CompatFeature};
+use crate::http::schema::UuidText;
 use crate::http::{ApiError, ApiResult, AtMost, BodySize, FromBody, IgnoredJson, body};
 
 /// A segment, given by an object with its id, or by the id alone.
@@ -25,7 +26,7 @@ pub(crate) enum SegmentReference {
 #[salvo(schema(name = "SegmentReference"))]
 pub(crate) struct SegmentObject {
     /// The id of the segment.
-    #[salvo(schema(required = true, value_type = String))]
+    #[salvo(schema(required = true, value_type = UuidText))]
     id: Option<String>,
 }
 

@@ -1,9 +1,11 @@
 //! Request bodies of contacts and their validation.
 
-use salvo::oapi::ToSchema;
+use salvo::oapi::{Components, RefOr, Schema, ToSchema};
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::properties::RequestProperties;
+use super::query::IncludeWord;
 use super::references::SegmentReference;
 use crate::base::address::EmailAddress;
 use crate::base::compat::Compat;
@@ -11,8 +13,10 @@ use crate::base::id::{Id, TopicId};
 use crate::base::patch::Patch;
 use crate::contacts::model::{NAME_CHARS_MAX, is_name};
 use crate::contacts::{ContactChanges, ContactName, NewContact};
+use crate::http::schema::{self, AddressText, LineText, NonEmptyList, UuidText};
 use crate::http::{ApiError, ApiResult, AtMost, JsonBody};
 use crate::topics::Subscription;
+use crate::topics::api::SubscriptionWord;
 
 /// Maximum number of segments, and of topics, in one request.
 pub(super) const REFERENCES_MAX: usize = 500;
@@ -26,11 +30,13 @@ const INCLUDE_MAX: usize = 10;
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateContactRequest {
     /// The bare address, without a display name.
-    #[salvo(schema(required = true, value_type = String))]
+    #[salvo(schema(required = true, value_type = AddressText))]
     email: Option<String>,
     /// The first name.
+    #[salvo(schema(value_type = Option<LineText<NAME_CHARS_MAX>>))]
     first_name: Option<String>,
     /// The last name.
+    #[salvo(schema(value_type = Option<LineText<NAME_CHARS_MAX>>))]
     last_name: Option<String>,
     /// Whether the contact opts out of all marketing email.
     unsubscribed: Option<bool>,
@@ -41,8 +47,10 @@ pub(crate) struct CreateContactRequest {
     /// Topic choices of the contact.
     topics: Option<AtMost<REFERENCES_MAX, TopicChoice>>,
     /// One more segment that the contact becomes a member of, by the deprecated name.
+    #[salvo(schema(value_type = Option<UuidText>))]
     audience_id: Option<String>,
     /// One more segment that the contact becomes a member of.
+    #[salvo(schema(value_type = Option<UuidText>))]
     segment_id: Option<String>,
 }
 
@@ -53,10 +61,10 @@ impl JsonBody for CreateContactRequest {}
 #[serde(deny_unknown_fields)]
 pub(crate) struct TopicChoice {
     /// The id of the topic.
-    #[salvo(schema(required = true, value_type = String))]
+    #[salvo(schema(required = true, value_type = UuidText))]
     id: Option<String>,
     /// `opt_in` or `opt_out`.
-    #[salvo(schema(required = true, value_type = String))]
+    #[salvo(schema(required = true, value_type = SubscriptionWord))]
     subscription: Option<String>,
 }
 
@@ -65,22 +73,25 @@ pub(crate) struct TopicChoice {
 #[serde(deny_unknown_fields)]
 pub(crate) struct UpdateContactRequest {
     /// The address of the contact, which cannot change.
+    #[salvo(schema(value_type = Option<AddressText>))]
     email: Option<String>,
     /// The first name; null removes it.
     #[serde(default)]
-    #[salvo(schema(value_type = Option<String>))]
+    #[salvo(schema(value_type = Option<LineText<NAME_CHARS_MAX>>))]
     first_name: Patch<String>,
     /// The last name; null removes it.
     #[serde(default)]
-    #[salvo(schema(value_type = Option<String>))]
+    #[salvo(schema(value_type = Option<LineText<NAME_CHARS_MAX>>))]
     last_name: Patch<String>,
     /// True opts the contact out of all marketing email; false subscribes it again.
     unsubscribed: Option<bool>,
     /// Values by key, merged with the stored values; null removes a value.
     properties: Option<RequestProperties>,
     /// A segment that the contact becomes a member of, by the deprecated name.
+    #[salvo(schema(value_type = Option<UuidText>))]
     audience_id: Option<String>,
     /// A segment that the contact becomes a member of.
+    #[salvo(schema(value_type = Option<UuidText>))]
     segment_id: Option<String>,
 }
 
@@ -91,9 +102,20 @@ impl JsonBody for UpdateContactRequest {}
 #[serde(deny_unknown_fields)]
 pub(crate) struct ContactReference {
     /// The id.
+    #[salvo(schema(value_type = Option<UuidText>))]
     pub(super) id: Option<String>,
     /// The address.
+    #[salvo(schema(value_type = Option<AddressText>))]
     pub(super) email: Option<String>,
+}
+
+/// [`ContactReference`] with its rule.
+struct ContactReferenceSchema;
+
+impl ToSchema for ContactReferenceSchema {
+    fn to_schema(components: &mut Components) -> RefOr<Schema> {
+        schema::with_rules::<ContactReference>(components, &schema::one_of_fields(&["id", "email"]))
+    }
 }
 
 /// Contacts to read.
@@ -101,9 +123,10 @@ pub(crate) struct ContactReference {
 #[serde(deny_unknown_fields)]
 pub(crate) struct BatchGetRequest {
     /// 1 to 1,000 contacts, each given by its id or address.
-    #[salvo(schema(required = true, value_type = AtMost<NAMES_MAX, ContactReference>))]
+    #[salvo(schema(required = true, value_type = NonEmptyList<NAMES_MAX, ContactReferenceSchema>))]
     contacts: Option<AtMost<NAMES_MAX, ContactReference>>,
     /// `properties`, `topics` or both.
+    #[salvo(schema(value_type = Option<AtMost<INCLUDE_MAX, IncludeWord>>))]
     include: Option<AtMost<INCLUDE_MAX, String>>,
 }
 
@@ -114,14 +137,20 @@ impl JsonBody for BatchGetRequest {}
 #[serde(deny_unknown_fields)]
 pub(crate) struct BatchRemoveRequest {
     /// 1 to 1,000 ids.
+    #[salvo(schema(value_type = Option<NonEmptyList<NAMES_MAX, UuidText>>))]
     ids: Option<AtMost<NAMES_MAX, String>>,
     /// 1 to 1,000 addresses.
+    #[salvo(schema(value_type = Option<NonEmptyList<NAMES_MAX, AddressText>>))]
     emails: Option<AtMost<NAMES_MAX, String>>,
     /// Whether the addresses are also erased from emails, events and logs.
     erase: Option<bool>,
 }
 
-impl JsonBody for BatchRemoveRequest {}
+impl JsonBody for BatchRemoveRequest {
+    fn rules() -> Map<String, Value> {
+        schema::any_of_fields(&["ids", "emails"])
+    }
+}
 
 impl CreateContactRequest {
     /// Validates the fields.

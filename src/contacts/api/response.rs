@@ -8,7 +8,9 @@ use super::request::ContactReference;
 use crate::base::clock::to_iso;
 use crate::base::id::{ContactId, SegmentId};
 use crate::contacts::{BatchItem, BatchOutcome, ContactView, ItemStatus, TopicSubscription};
+use crate::http::schema::words_schema;
 use crate::segments::Segment;
+use crate::topics::api::{SubscriptionWord, VisibilityWord};
 
 /// A contact.
 #[derive(Serialize, ToSchema)]
@@ -66,10 +68,12 @@ pub(crate) struct TopicSubscriptionResponse {
     #[salvo(schema(required = true))]
     description: Option<String>,
     /// `opt_in` or `opt_out`: the contact's choice, or the default of the topic if there is no choice.
+    #[salvo(schema(value_type = SubscriptionWord))]
     subscription: &'static str,
     /// Whether the contact has a choice for the topic.
     explicit: bool,
     /// `public` or `private`.
+    #[salvo(schema(value_type = VisibilityWord))]
     visibility: &'static str,
     /// The creation time of the topic.
     created_at: String,
@@ -143,6 +147,8 @@ pub(crate) struct BatchResponse {
     errors: Vec<ContactBatchItemError>,
 }
 
+words_schema!(ItemStatusWord = ["created", "updated", "skipped"]);
+
 /// An item of a batch that did not fail.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct BatchItemResponse {
@@ -153,6 +159,7 @@ pub(crate) struct BatchItemResponse {
     /// The id of the contact.
     id: String,
     /// `created`, `updated` or `skipped`.
+    #[salvo(schema(value_type = ItemStatusWord))]
     status: &'static str,
 }
 

@@ -1,31 +1,69 @@
 //! Request types of domains, and the validation that needs neither the store nor the settings.
 
-use salvo::oapi::ToSchema;
+use salvo::oapi::{Components, RefOr, Schema, ToSchema};
 use serde::Deserialize;
 
 use crate::base::address::{AddressError, DomainName};
 use crate::base::patch::Patch;
-use crate::domains::model::{DomainChanges, Label, NewDomain};
+use crate::domains::model::{DomainChanges, LABEL_CHARS_MAX, Label, NAME_CHARS_MAX, NAME_CHARS_MIN, NewDomain};
+use crate::http::schema::{self, words_schema};
 use crate::http::{ApiError, ApiResult, JsonBody};
+
+/// Pattern of a label of a host name.
+const LABEL: &str = "[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?";
+
+words_schema!(TlsWord = ["opportunistic"]);
+words_schema!(SendingWord = ["enabled"]);
+words_schema!(ReceivingWord = ["disabled"]);
+
+/// The name of a domain.
+struct DomainText;
+
+impl ToSchema for DomainText {
+    fn to_schema(_components: &mut Components) -> RefOr<Schema> {
+        schema::formatted("domain").min_length(NAME_CHARS_MIN).max_length(NAME_CHARS_MAX).into()
+    }
+}
+
+/// A label of a host name.
+struct LabelText;
+
+impl ToSchema for LabelText {
+    fn to_schema(_components: &mut Components) -> RefOr<Schema> {
+        schema::text().pattern(format!("^{LABEL}$")).max_length(LABEL_CHARS_MAX).into()
+    }
+}
+
+/// A label of a host name, or an empty text.
+struct LabelOrEmpty;
+
+impl ToSchema for LabelOrEmpty {
+    fn to_schema(_components: &mut Components) -> RefOr<Schema> {
+        schema::text().pattern(format!("^({LABEL})?$")).max_length(LABEL_CHARS_MAX).into()
+    }
+}
 
 /// A domain to add.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CreateDomainRequest {
     /// Name, such as `example.com` or `mail.example.com`.
-    #[salvo(schema(required = true, value_type = String))]
+    #[salvo(schema(required = true, value_type = DomainText))]
     name: Option<String>,
     /// One of the regions that this server offers. Default: the first one.
     region: Option<String>,
     /// Label of the subdomain that receives bounces. Default: `send`.
+    #[salvo(schema(value_type = Option<LabelText>))]
     custom_return_path: Option<String>,
     /// Whether opens are recorded. Default: false.
     open_tracking: Option<bool>,
     /// Whether clicks are recorded. Default: false.
     click_tracking: Option<bool>,
     /// Label of the subdomain in tracked links.
+    #[salvo(schema(value_type = Option<LabelOrEmpty>))]
     tracking_subdomain: Option<String>,
     /// Only `opportunistic` is accepted.
+    #[salvo(schema(value_type = Option<TlsWord>))]
     tls: Option<String>,
     /// Only sending `enabled` and receiving `disabled` are accepted.
     capabilities: Option<CapabilitiesRequest>,
@@ -38,8 +76,10 @@ impl JsonBody for CreateDomainRequest {}
 #[serde(deny_unknown_fields)]
 pub(super) struct CapabilitiesRequest {
     /// Only `enabled` is accepted.
+    #[salvo(schema(value_type = Option<SendingWord>))]
     sending: Option<String>,
     /// Only `disabled` is accepted.
+    #[salvo(schema(value_type = Option<ReceivingWord>))]
     receiving: Option<String>,
 }
 
@@ -53,11 +93,12 @@ pub(super) struct UpdateDomainRequest {
     click_tracking: Option<bool>,
     /// Label of the subdomain in tracked links. Null or an empty text removes it.
     #[serde(default)]
-    #[salvo(schema(value_type = Option<String>))]
+    #[salvo(schema(value_type = Option<LabelOrEmpty>))]
     tracking_subdomain: Patch<String>,
-    /// Refused: TLS cannot be set per domain.
+    // Decoded only for specific errors, so that they are not in the OpenAPI schema.
+    #[salvo(schema(skip))]
     tls: Option<String>,
-    /// Refused: the capabilities of a domain cannot be changed.
+    #[salvo(schema(skip))]
     capabilities: Option<CapabilitiesRequest>,
 }
 
@@ -126,6 +167,22 @@ impl UpdateDomainRequest {
     }
 }
 
+/// Returns the error of a name. A URL or an email address gets the domain in it.
+fn name_error(name: &str, error: AddressError) -> ApiError {
+    let (what, rest) = match (name.split_once("://"), name.rsplit_once('@')) {
+        (Some((_, rest)), _) => ("a URL", rest),
+        (None, Some((_, domain))) => ("an email address", domain),
+        (None, None) if name.contains('/') => ("a URL", name),
+        (None, None) => return ApiError::validation(format!("Invalid `name` field: {error}.")),
+    };
+    // RFC 3986 §3.2: user information before the host, and the port, path, query and fragment after it.
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = host.rsplit('@').next().unwrap_or_default();
+    let host = host.split(':').next().unwrap_or_default();
+    let domain = DomainName::parse(host).map_or_else(|_| "example.com".to_owned(), |domain| domain.to_string());
+    ApiError::validation(format!("Invalid `name` field: it is {what}; give only the domain, such as `{domain}`."))
+}
+
 fn parse_label(field: &str, text: &str) -> ApiResult<Label> {
     Label::parse(text).ok_or_else(|| {
         ApiError::validation(format!(
@@ -167,22 +224,6 @@ mod tests {
             (r#"{"name": "Mail.Example.org."}"#, NewDomain::named(name.clone())),
             (
                 r#"{"name": "mail.example.org", "region": null, "custom_return_path": null, "open_tracking": null,
-/// Returns the error of a name. A URL or an email address gets the domain in it.
-fn name_error(name: &str, error: AddressError) -> ApiError {
-    let (what, rest) = match (name.split_once("://"), name.rsplit_once('@')) {
-        (Some((_, rest)), _) => ("a URL", rest),
-        (None, Some((_, domain))) => ("an email address", domain),
-        (None, None) if name.contains('/') => ("a URL", name),
-        (None, None) => return ApiError::validation(format!("Invalid `name` field: {error}.")),
-    };
-    // RFC 3986 §3.2: user information before the host, and the port, path, query and fragment after it.
-    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = host.rsplit('@').next().unwrap_or_default();
-    let host = host.split(':').next().unwrap_or_default();
-    let domain = DomainName::parse(host).map_or_else(|_| "example.com".to_owned(), |domain| domain.to_string());
-    ApiError::validation(format!("Invalid `name` field: it is {what}; give only the domain, such as `{domain}`."))
-}
-
                     "click_tracking": null, "tracking_subdomain": "", "tls": null, "capabilities": null}"#,
                 NewDomain::named(name.clone()),
             ),

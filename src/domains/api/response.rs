@@ -7,6 +7,13 @@ use crate::base::clock::to_iso;
 use crate::base::id::DomainId;
 use crate::domains::model::{Domain, DomainWithRecords, RecordStatus};
 use crate::domains::records::RecordView;
+use crate::http::schema::words_schema;
+
+words_schema!(DomainStatusWord = ["not_started", "pending", "verified", "failed"]);
+words_schema!(RecordStatusWord = ["not_started", "pending", "verified", "failed", "temporary_failure"]);
+words_schema!(LiveWord = ["found", "missing", "mismatch", "unknown"]);
+words_schema!(PurposeWord = ["SPF", "DKIM", "Tracking", "DMARC"]);
+words_schema!(DnsTypeWord = ["TXT", "MX", "CNAME"]);
 
 /// A domain without its records.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -20,6 +27,7 @@ pub struct DomainResponse {
     /// Name of the domain.
     pub name: String,
     /// `not_started`, `pending`, `verified` or `failed`. Only a verified domain can be used as a sender.
+    #[salvo(schema(value_type = DomainStatusWord))]
     pub status: String,
     /// Time of creation.
     pub created_at: String,
@@ -92,15 +100,18 @@ impl From<DomainWithRecords> for DomainWithRecordsResponse {
 #[salvo(schema(name = "DomainRecord"))]
 pub struct RecordResponse {
     /// Purpose: `SPF`, `DKIM`, `Tracking` or `DMARC`.
+    #[salvo(schema(value_type = PurposeWord))]
     pub record: String,
     /// Name relative to the registrable domain.
     pub name: String,
     /// `TXT`, `MX` or `CNAME`.
     #[serde(rename = "type")]
+    #[salvo(schema(value_type = DnsTypeWord))]
     pub dns_type: String,
     /// Always `Auto`: any TTL is accepted.
     pub ttl: String,
     /// `not_started`, `pending`, `verified`, `failed` or `temporary_failure`.
+    #[salvo(schema(value_type = RecordStatusWord))]
     pub status: String,
     /// Value of the record.
     pub value: String,
@@ -109,6 +120,7 @@ pub struct RecordResponse {
     pub priority: Option<u16>,
     /// Result of the last lookup: `found`, `missing`, `mismatch` or `unknown`. Absent before the first check.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[salvo(schema(value_type = Option<LiveWord>))]
     pub live: Option<String>,
     /// One line with the complete name of the record and the problem.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -12,6 +12,7 @@ use crate::api_keys::Caller;
 use crate::base::id::resource;
 use crate::emails::Emails;
 use crate::emails::change::ChangeEmailError;
+use crate::http::schema::ScheduleText;
 use crate::http::{ApiError, ApiResult, Body, ErrorCode, JsonBody, PathId, ResourceNotFound, State, declares_errors};
 
 /// A new due time of a scheduled email.
@@ -19,7 +20,7 @@ use crate::http::{ApiError, ApiResult, Body, ErrorCode, JsonBody, PathId, Resour
 #[serde(deny_unknown_fields)]
 pub(super) struct UpdateEmailRequest {
     /// When to send, up to 30 days ahead: ISO 8601, or words such as `in 1 hour`.
-    #[salvo(schema(required = true, value_type = String))]
+    #[salvo(schema(required = true, value_type = ScheduleText))]
     scheduled_at: Option<String>,
 }
 

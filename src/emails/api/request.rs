@@ -8,6 +8,7 @@ use salvo::oapi::{Array, BasicType, Components, Object, RefOr, Schema, ToSchema}
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::base::address::Mailbox;
 use crate::base::clock::TimestampMs;
@@ -18,6 +19,7 @@ use crate::emails::headers::{self, ParsedHeaders, RawHeaders};
 use crate::emails::model::{BATCH_MAX, RECIPIENTS_MAX, Recipient, RecipientKind, SUBJECT_CHARS_MAX, SendEmail};
 use crate::emails::schedule;
 use crate::emails::tags::{self, TAGS_MAX, TagRequest};
+use crate::http::schema::{self, MailboxText, NonEmptyLine, NonEmptyList, ScheduleText, UuidText};
 use crate::http::{ApiError, AtMost, BodySize, FromBody, IgnoredJson, JsonBody, body, read_at_most};
 
 /// Maximum number of addresses decoded from one field. More than are accepted, so that the error has their
@@ -29,13 +31,13 @@ const ADDRESSES_READ_MAX: usize = 1_000;
 #[serde(deny_unknown_fields)]
 pub struct SendEmailRequest {
     /// The sender: `user@example.com` or `Name <user@example.com>`, of a verified domain.
-    #[salvo(schema(required = true, value_type = String))]
+    #[salvo(schema(required = true, value_type = MailboxText))]
     from: Option<String>,
     /// The recipients. With `cc` and `bcc` at most 50.
-    #[salvo(schema(required = true, value_type = OneOrMany))]
+    #[salvo(schema(required = true, value_type = OneOrMore))]
     to: Option<OneOrMany>,
     /// The subject, up to 998 characters.
-    #[salvo(schema(required = true, value_type = String))]
+    #[salvo(schema(required = true, value_type = NonEmptyLine<SUBJECT_CHARS_MAX>))]
     subject: Option<String>,
     /// The HTML part. At least one of `html` and `text` is required.
     html: Option<String>,
@@ -56,16 +58,22 @@ pub struct SendEmailRequest {
     /// Tags of the email, as names and values.
     tags: Option<AtMost<TAGS_MAX, TagRequest>>,
     /// When to send, up to 30 days ahead: ISO 8601, or words such as `in 1 hour`.
+    #[salvo(schema(value_type = Option<ScheduleText>))]
     scheduled_at: Option<String>,
     /// The topic that a recipient can opt out of.
+    #[salvo(schema(value_type = Option<UuidText>))]
     topic_id: Option<String>,
     /// Not available on this server yet.
-    #[salvo(schema(value_type = Option<Object>))]
+    #[salvo(schema(required = false, value_type = NoTemplate))]
     template: Option<IgnoredJson>,
 }
 
 impl JsonBody for SendEmailRequest {
     const SIZE: BodySize = BodySize::Email;
+
+    fn rules() -> Map<String, Value> {
+        schema::any_of_fields(&["html", "text"])
+    }
 }
 
 /// Up to 100 emails. Each is decoded separately, so that an error names the index of the invalid one.
@@ -74,7 +82,8 @@ pub struct SendBatchRequest(pub Vec<Box<RawValue>>);
 
 impl ToSchema for SendBatchRequest {
     fn to_schema(components: &mut Components) -> RefOr<Schema> {
-        Array::new().items(SendEmailRequest::to_schema(components)).min_items(1).max_items(BATCH_MAX).into()
+        let email = schema::with_rules::<SendEmailRequest>(components, &<SendEmailRequest as JsonBody>::rules());
+        Array::new().items(email).min_items(1).max_items(BATCH_MAX).into()
     }
 }
 
@@ -126,9 +135,27 @@ impl<'de> Deserialize<'de> for OneOrMany {
 
 impl ToSchema for OneOrMany {
     fn to_schema(_components: &mut Components) -> RefOr<Schema> {
-        let one = Object::with_type(BasicType::String);
-        let many = Array::new().items(Object::with_type(BasicType::String));
-        Schema::OneOf(OneOf::new().item(one).item(many)).into()
+        let many = Array::new().items(schema::formatted("mailbox")).max_items(RECIPIENTS_MAX);
+        Schema::OneOf(OneOf::new().item(schema::formatted("mailbox")).item(many)).into()
+    }
+}
+
+/// OpenAPI schema of an address or a non-empty array of addresses.
+struct OneOrMore;
+
+impl ToSchema for OneOrMore {
+    fn to_schema(components: &mut Components) -> RefOr<Schema> {
+        let many = NonEmptyList::<RECIPIENTS_MAX, MailboxText>::to_schema(components);
+        Schema::OneOf(OneOf::new().item(schema::formatted("mailbox")).item(many)).into()
+    }
+}
+
+/// OpenAPI schema of a field that has to be null.
+struct NoTemplate;
+
+impl ToSchema for NoTemplate {
+    fn to_schema(_components: &mut Components) -> RefOr<Schema> {
+        Object::with_type(BasicType::Null).into()
     }
 }
 

@@ -8,10 +8,13 @@ use serde::Serialize;
 use super::timeline::EventResponse;
 use crate::base::clock::to_iso;
 use crate::base::id::EmailId;
-use crate::emails::model::{AttachmentInfo, RecipientKind};
+use crate::emails::model::{AttachmentInfo, LastEvent, RecipientKind};
 use crate::emails::read::EmailDetails;
 use crate::emails::store::EmailRow;
 use crate::emails::{IdempotentResponse, StoredMailbox, message_id};
+use crate::http::schema::words_schema;
+
+words_schema!(LastEventWord = LastEvent::ALL.map(LastEvent::as_str));
 
 /// The id of an accepted email.
 #[derive(Serialize, ToSchema)]
@@ -117,6 +120,7 @@ pub(super) struct EmailSummary {
     #[salvo(schema(required = true))]
     scheduled_at: Option<String>,
     /// The highest status of all recipients.
+    #[salvo(schema(value_type = LastEventWord))]
     last_event: &'static str,
     /// The topic of the email.
     #[salvo(schema(required = true))]
@@ -193,6 +197,7 @@ pub(super) struct RecipientResponse {
     /// The address without a display name.
     email: String,
     /// The status of the recipient.
+    #[salvo(schema(value_type = LastEventWord))]
     last_event: &'static str,
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use salvo::oapi::schema::OneOf;
+use salvo::oapi::schema::{AdditionalProperties, OneOf};
 use salvo::oapi::{Array, BasicType, Components, Object, RefOr, Schema, ToSchema};
 use serde::{Deserialize, Deserializer, de};
 
@@ -25,6 +25,9 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
+
+/// Pattern of base64 without white space. The last character of an incomplete group has zero bits at its end.
+const PATTERN: &str = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/][AQgw](==)?|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=?)?$";
 
 fn decode_base64(text: &str) -> Result<Vec<u8>, &'static str> {
     let decoded = if text.bytes().any(|b| b.is_ascii_whitespace()) {
@@ -143,14 +146,20 @@ impl ToSchema for AttachmentContent {
         let byte = || Object::with_type(BasicType::Integer).minimum(0.0).maximum(255.0);
         OneOf::new()
             .description("The file: base64 text, an array of bytes, or a serialized Node.js `Buffer`.")
-            .item(Object::with_type(BasicType::String).description("Standard base64; line breaks are ignored."))
+            .item(
+                Object::with_type(BasicType::String)
+                    .description("Standard base64; line breaks are ignored.")
+                    .content_encoding("base64")
+                    .pattern(PATTERN),
+            )
             .item(Array::new().items(byte()))
             .item(
                 Object::new()
                     .property("type", Object::with_type(BasicType::String).enum_values(["Buffer"]))
                     .required("type")
                     .property("data", Array::new().items(byte()))
-                    .required("data"),
+                    .required("data")
+                    .additional_properties(AdditionalProperties::FreeForm(false)),
             )
             .into()
     }

@@ -9,7 +9,8 @@
 
 use std::fmt;
 
-use salvo::oapi::ToSchema;
+use salvo::oapi::schema::OneOf;
+use salvo::oapi::{BasicType, Components, Object, RefOr, Schema, SchemaFormat, ToSchema};
 use serde::{Deserialize, Deserializer, de};
 
 use super::excerpt::excerpt;
@@ -43,9 +44,11 @@ pub struct AttachmentRequest {
     content: Option<AttachmentContent>,
     /// The file name. If absent, it is derived from the content type.
     #[serde(default, deserialize_with = "filename_or_false")]
+    #[salvo(schema(value_type = Option<FilenameText>))]
     filename: Option<String>,
     /// The media type. If absent, it is derived from the extension of the file name.
     #[serde(alias = "contentType")]
+    #[salvo(schema(value_type = Option<MediaTypeText>))]
     content_type: Option<String>,
     // Refused by default, so that they are not in the OpenAPI schema.
     #[salvo(schema(skip))]
@@ -56,6 +59,27 @@ pub struct AttachmentRequest {
     #[serde(alias = "inlineContentId")]
     #[salvo(schema(skip))]
     inline_content_id: Option<String>,
+}
+
+/// OpenAPI schema of a file name. Some SDKs send `false` for a file without a name.
+struct FilenameText;
+
+impl ToSchema for FilenameText {
+    fn to_schema(_components: &mut Components) -> RefOr<Schema> {
+        // The characters that `base_name` refuses.
+        let visible = r"^[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]*$";
+        let none = Object::with_type(BasicType::Boolean).enum_values([false]);
+        OneOf::new().item(Object::with_type(BasicType::String).pattern(visible)).item(none).into()
+    }
+}
+
+/// OpenAPI schema of a media type.
+struct MediaTypeText;
+
+impl ToSchema for MediaTypeText {
+    fn to_schema(_components: &mut Components) -> RefOr<Schema> {
+        Object::with_type(BasicType::String).format(SchemaFormat::Custom("media-type".to_owned())).into()
+    }
 }
 
 /// A file of an email. The name has no directory and the content type is valid. Neither contains a control

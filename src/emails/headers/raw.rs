@@ -5,7 +5,8 @@ use std::fmt;
 use salvo::oapi::{BasicType, Components, Object, RefOr, Schema, ToSchema};
 use serde::{Deserialize, Deserializer, de};
 
-use super::{CustomHeaderError, HEADERS_MAX};
+use super::table::names;
+use super::{CustomHeaderError, HEADERS_MAX, NAME_BYTES_MAX, RESERVED_PREFIXES, VALUE_BYTES_MAX};
 use crate::emails::excerpt::excerpt;
 
 /// The `headers` of a request: a JSON object of strings, in the order of the request.
@@ -64,7 +65,33 @@ impl ToSchema for RawHeaders {
     fn to_schema(_components: &mut Components) -> RefOr<Schema> {
         Object::new()
             .description("Custom headers: names that start with `X-`, a few standard names, and the unsubscribe pair.")
-            .additional_properties(Object::with_type(BasicType::String))
+            .max_properties(HEADERS_MAX)
+            .property_names(Object::with_type(BasicType::String).pattern(name_pattern()))
+            .additional_properties(
+                Object::with_type(BasicType::String).max_length(VALUE_BYTES_MAX).pattern(VALUE_PATTERN),
+            )
             .into()
     }
+}
+
+/// Pattern of a value: no control character but a tab, and not only spaces and tabs.
+const VALUE_PATTERN: &str = concat!(
+    r"^[^\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]*[^ \x00-\x1f\x7f-\x9f\u2028\u2029]",
+    r"[^\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]*$"
+);
+
+/// Returns the pattern of the names that every server accepts, in any letter case.
+fn name_pattern() -> String {
+    let reserved = RESERVED_PREFIXES.map(any_case).join("|");
+    let allowed: Vec<String> = names().map(any_case).collect();
+    let rest_bytes_max = NAME_BYTES_MAX - "X-".len();
+    format!("^(?:(?!{reserved})[Xx]-[!-9;-~]{{1,{rest_bytes_max}}}|{})$", allowed.join("|"))
+}
+
+fn any_case(text: &str) -> String {
+    let either = |c: char| match c {
+        c if c.is_ascii_alphabetic() => format!("[{}{}]", c.to_ascii_uppercase(), c.to_ascii_lowercase()),
+        c => c.to_string(),
+    };
+    text.chars().map(either).collect()
 }

@@ -15,18 +15,20 @@ use salvo::oapi::{
 use salvo::{Depot, Extractible, Request};
 use serde::de::{DeserializeOwned, Deserializer as _, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use super::body_limits::BodyLimits;
 use super::declared_errors::declare;
 use super::error::{ApiError, ErrorCode};
 use super::recording::{self, BodyCapture};
+use super::schema;
 use super::state::service;
 use super::strict_json::StrictDeserializer;
 use super::tolerance;
 use crate::base::blocking;
+use crate::base::nearest::did_you_mean;
 use crate::logs::{self, COPY_BYTES_MAX, LoggedBody};
 
-use crate::base::nearest::did_you_mean;
 /// Maximum length of a parser error in a response, in characters.
 const DETAIL_CHARS_MAX: usize = 300;
 /// Maximum length of a field path in a response, in characters.
@@ -57,6 +59,11 @@ pub trait FromBody: ToSchema + Send + Sized + 'static {
     /// Whether the OpenAPI document declares the body as required.
     const PRESENCE: BodyPresence = BodyPresence::Required;
 
+    /// Returns rules for the OpenAPI document that concern several fields.
+    fn rules() -> Map<String, Value> {
+        Map::new()
+    }
+
     /// Parses the body and skips the top-level fields of `tolerated`.
     ///
     /// # Errors
@@ -68,10 +75,19 @@ pub trait FromBody: ToSchema + Send + Sized + 'static {
 pub trait JsonBody: DeserializeOwned + ToSchema + Send + 'static {
     /// Size limit of the body.
     const SIZE: BodySize = BodySize::Other;
+
+    /// Returns rules for the OpenAPI document that concern several fields.
+    fn rules() -> Map<String, Value> {
+        Map::new()
+    }
 }
 
 impl<T: JsonBody> FromBody for T {
     const SIZE: BodySize = <T as JsonBody>::SIZE;
+
+    fn rules() -> Map<String, Value> {
+        <T as JsonBody>::rules()
+    }
 
     fn from_body(raw: &[u8], tolerated: &[&str]) -> Result<Self, ApiError> {
         parse(raw, tolerated)
@@ -241,6 +257,14 @@ fn api_error(raw: &[u8], error: &serde_json::Error, path: &str) -> ApiError {
     }
 }
 
+/// Returns the question for the field that an unknown field is near to; empty if no field is near. The accepted names are
+/// at the end of the message, in text that only depends on the types.
+fn suggestion(error: &serde_json::Error) -> String {
+    let message = parser_message(error);
+    let names = message.strip_prefix("unknown field `").and_then(|rest| rest.rsplit_once("`, expected "));
+    names.map_or_else(String::new, |(given, accepted)| did_you_mean(given, accepted.split('`').skip(1).step_by(2)))
+}
+
 /// Returns whether a path contains a field that the request log omits. The log also has the response.
 fn is_secret(path: &str) -> bool {
     path.split(['.', '[']).any(logs::is_secret_field)
@@ -257,14 +281,6 @@ fn detail_without_value(error: &serde_json::Error) -> String {
     // The expected type is at the end, in text that only depends on the types.
     match message.rsplit_once(", expected ") {
         Some((_, expected)) => bounded(&format!("{begins}, expected {expected}")),
-/// Returns the question for the field that an unknown field is near to; empty if no field is near. The accepted names are
-/// at the end of the message, in text that only depends on the types.
-fn suggestion(error: &serde_json::Error) -> String {
-    let message = parser_message(error);
-    let names = message.strip_prefix("unknown field `").and_then(|rest| rest.rsplit_once("`, expected "));
-    names.map_or_else(String::new, |(given, accepted)| did_you_mean(given, accepted.split('`').skip(1).step_by(2)))
-}
-
         None => (*begins).to_owned(),
     }
 }
@@ -290,7 +306,7 @@ fn bounded(message: &str) -> String {
 
 impl<T: FromBody> EndpointArgRegister for Body<T> {
     fn register(components: &mut Components, operation: &mut Operation, _arg: &str) {
-        let content = Content::new(T::to_schema(components));
+        let content = Content::new(schema::with_rules::<T>(components, &T::rules()));
         let required = match T::PRESENCE {
             BodyPresence::Required => Required::True,
             BodyPresence::Optional => Required::False,
@@ -301,6 +317,6 @@ impl<T: FromBody> EndpointArgRegister for Body<T> {
     }
 }
 
+mod form;
 #[cfg(test)]
 mod tests;
-mod form;

@@ -29,6 +29,18 @@ fn null_equals_absent() {
 }
 
 #[test]
+fn a_whole_number_with_a_fraction_of_zero_is_an_integer() {
+    for raw in [r#"{"inner": {"count": 5}}"#, r#"{"inner": {"count": 5.0}}"#, r#"{"inner": {"count": 0.5e1}}"#] {
+        let sample: Sample = parse(raw.as_bytes(), &[]).unwrap();
+
+        assert_eq!(sample.inner, Some(Inner { count: 5 }), "{raw}");
+    }
+    for raw in ["5.5", "-1.0", "1e300", "4294967296.0", "9007199254740994.0"] {
+        assert_eq!(status_and_message(&format!(r#"{{"inner": {{"count": {raw}}}}}"#)).0, 422, "{raw}");
+    }
+}
+
+#[test]
 fn every_error_names_the_field_and_the_accepted_values() {
     for (raw, status, message) in [
         (

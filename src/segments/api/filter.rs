@@ -6,8 +6,12 @@ use salvo::oapi::ToSchema;
 use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::condition::ConditionSchema;
+use crate::http::schema::{TextUpTo, words_schema};
 use crate::http::{ApiError, ApiResult, AtMost};
-use crate::segments::filter::{CONDITIONS_MAX, ConditionText, Filter, FilterError, Match};
+use crate::segments::filter::{CONDITIONS_MAX, ConditionText, Filter, FilterError, Match, VALUE_CHARS_MAX};
+
+words_schema!(MatchWord = Match::WORDS);
 
 /// A filter on the fields of contacts.
 ///
@@ -17,10 +21,10 @@ use crate::segments::filter::{CONDITIONS_MAX, ConditionText, Filter, FilterError
 pub(crate) struct FilterRequest {
     /// `all` if every condition must be true, `any` if one is enough.
     #[serde(rename = "match")]
-    #[salvo(schema(required = true, value_type = String))]
+    #[salvo(schema(required = true, value_type = MatchWord))]
     matching: Option<String>,
     /// Up to 50 conditions.
-    #[salvo(schema(required = true, value_type = AtMost<CONDITIONS_MAX, ConditionRequest>))]
+    #[salvo(schema(required = true, value_type = AtMost<CONDITIONS_MAX, ConditionSchema>))]
     conditions: Option<ConditionsRequest>,
 }
 
@@ -75,6 +79,7 @@ pub(crate) struct ConditionRequest {
     #[salvo(schema(required = true, value_type = String))]
     op: Option<String>,
     /// The value to compare with, up to 1,000 characters. Ignored if the operator needs no value.
+    #[salvo(schema(value_type = Option<TextUpTo<VALUE_CHARS_MAX>>))]
     value: Option<String>,
 }
 
@@ -117,6 +122,7 @@ impl From<FilterError> for ApiError {
 pub(crate) struct FilterResponse {
     /// `all` if every condition must be true, `any` if one is enough.
     #[serde(rename = "match")]
+    #[salvo(schema(value_type = MatchWord))]
     matching: &'static str,
     /// The conditions.
     conditions: Vec<ConditionResponse>,

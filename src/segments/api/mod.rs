@@ -1,10 +1,11 @@
 //! The endpoints under `/segments`, and under `/audiences`, the older name of segments.
 //!
-//! Reading order: `request.rs` and `filter.rs` (requests), `response.rs` (responses), `audiences.rs` (the
+//! Reading order: `request.rs`, `filter.rs` and `condition.rs` (requests), `response.rs` (responses), `audiences.rs` (the
 //! older paths).
 
 pub mod audiences;
 
+mod condition;
 mod filter;
 mod request;
 mod response;

@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use super::filter::FilterRequest;
 use crate::base::patch::Patch;
+use crate::http::schema::NonBlankLine;
 use crate::http::{ApiError, ApiResult, JsonBody};
 use crate::segments::model::{NAME_CHARS_MAX, NewSegment, SegmentChanges, SegmentName};
 
@@ -13,7 +14,7 @@ use crate::segments::model::{NAME_CHARS_MAX, NewSegment, SegmentChanges, Segment
 #[serde(deny_unknown_fields)]
 pub(super) struct CreateSegmentRequest {
     /// The name, 1 to 255 characters.
-    #[salvo(schema(required = true, value_type = String))]
+    #[salvo(schema(required = true, value_type = NonBlankLine<NAME_CHARS_MAX>))]
     name: Option<String>,
     /// The filter. Without one, the segment contains only its members.
     filter: Option<FilterRequest>,
@@ -26,6 +27,7 @@ impl JsonBody for CreateSegmentRequest {}
 #[serde(deny_unknown_fields)]
 pub(super) struct UpdateSegmentRequest {
     /// The name, 1 to 255 characters.
+    #[salvo(schema(value_type = Option<NonBlankLine<NAME_CHARS_MAX>>))]
     name: Option<String>,
     /// The filter. Null removes it: the segment then contains only its members.
     #[serde(default)]

@@ -22,7 +22,9 @@ mod tests;
 use serde::{Deserialize, Serialize, Serializer};
 
 pub use matching::FilterSubject;
-pub use parse::{ConditionError, FilterError};
+pub use parse::{
+    CREATED_OPS, ConditionError, FilterError, PROPERTY_OPS, TEXT_FIELDS, TEXT_OPS, UNSUBSCRIBED_OPS, needs_value,
+};
 
 use crate::base::clock::TimestampMs;
 

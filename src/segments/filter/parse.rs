@@ -13,8 +13,12 @@ const PROPERTY_PREFIX: &str = "property:";
 /// Maximum length of a refused text in an error message, in characters.
 const SHOWN_CHARS_MAX: usize = 60;
 
-const TEXT_OPS: &[&str] = &["equals", "not_equals", "contains", "starts_with", "ends_with", "is_set", "is_not_set"];
-const PROPERTY_OPS: &[&str] = &[
+/// Fields with a text, except properties.
+pub const TEXT_FIELDS: &[&str] = &["email", "first_name", "last_name"];
+/// Operators of [`TEXT_FIELDS`].
+pub const TEXT_OPS: &[&str] = &["equals", "not_equals", "contains", "starts_with", "ends_with", "is_set", "is_not_set"];
+/// Operators of properties.
+pub const PROPERTY_OPS: &[&str] = &[
     "equals",
     "not_equals",
     "contains",
@@ -25,8 +29,15 @@ const PROPERTY_OPS: &[&str] = &[
     "greater_than",
     "less_than",
 ];
-const UNSUBSCRIBED_OPS: &[&str] = &["is_true", "is_false"];
-const CREATED_OPS: &[&str] = &["before", "after"];
+/// Operators of `unsubscribed`.
+pub const UNSUBSCRIBED_OPS: &[&str] = &["is_true", "is_false"];
+/// Operators of `created_at`.
+pub const CREATED_OPS: &[&str] = &["before", "after"];
+
+/// Returns whether an operator compares with a value.
+pub fn needs_value(op: &str) -> bool {
+    !op.starts_with("is_")
+}
 
 impl Filter {
     /// Parses the conditions of a filter, in their order.

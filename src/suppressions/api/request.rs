@@ -4,9 +4,11 @@ use salvo::extract::Metadata;
 use salvo::oapi::{BasicType, Components, EndpointArgRegister, Object, Operation, ToSchema};
 use salvo::{Depot, Extractible, Request};
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use crate::base::address::{EmailAddress, Mailbox};
 use crate::base::id::{Id, SuppressionId};
+use crate::http::schema::{self, MailboxText, NonEmptyList, UuidText, words_schema};
 use crate::http::{ApiError, ApiResult, AtMost, ErrorCode, JsonBody, declare_query, query_value};
 use crate::suppressions::{BatchTarget, Origin};
 
@@ -15,14 +17,20 @@ const BATCH_MAX: usize = 1_000;
 /// The origins in an error message.
 const ORIGINS: &str = "use `bounce`, `complaint`, `manual` or `unsubscribe`";
 
+words_schema!(
+    /// The origin of a suppression.
+    pub(super) OriginWord = Origin::ALL.map(Origin::as_str)
+);
+
 /// An address to add to the suppression list.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CreateSuppressionRequest {
     /// The address. A display name is ignored.
-    #[salvo(schema(required = true, value_type = String))]
+    #[salvo(schema(required = true, value_type = MailboxText))]
     email: Option<String>,
     /// The origin; `manual` by default.
+    #[salvo(schema(value_type = Option<OriginWord>))]
     origin: Option<String>,
 }
 
@@ -33,9 +41,10 @@ impl JsonBody for CreateSuppressionRequest {}
 #[serde(deny_unknown_fields)]
 pub(super) struct AddSuppressionsRequest {
     /// The addresses, 1 to 1000. Display names are ignored.
-    #[salvo(schema(required = true, value_type = AtMost<BATCH_MAX, String>))]
+    #[salvo(schema(required = true, value_type = NonEmptyList<BATCH_MAX, MailboxText>))]
     emails: Option<AtMost<BATCH_MAX, String>>,
     /// The origin; `manual` by default.
+    #[salvo(schema(value_type = Option<OriginWord>))]
     origin: Option<String>,
 }
 
@@ -46,12 +55,18 @@ impl JsonBody for AddSuppressionsRequest {}
 #[serde(deny_unknown_fields)]
 pub(super) struct RemoveSuppressionsRequest {
     /// The addresses, 1 to 1000. Display names are ignored.
+    #[salvo(schema(value_type = Option<NonEmptyList<BATCH_MAX, MailboxText>>))]
     emails: Option<AtMost<BATCH_MAX, String>>,
     /// The ids, 1 to 1000.
+    #[salvo(schema(value_type = Option<NonEmptyList<BATCH_MAX, UuidText>>))]
     ids: Option<AtMost<BATCH_MAX, String>>,
 }
 
-impl JsonBody for RemoveSuppressionsRequest {}
+impl JsonBody for RemoveSuppressionsRequest {
+    fn rules() -> Map<String, Value> {
+        schema::one_of_fields(&["emails", "ids"])
+    }
+}
 
 impl CreateSuppressionRequest {
     /// Checks and converts the fields.

@@ -3,6 +3,7 @@
 use salvo::oapi::ToSchema;
 use serde::Serialize;
 
+use super::request::OriginWord;
 use crate::base::clock::to_iso;
 use crate::base::id::SuppressionId;
 use crate::events::ERASED;
@@ -19,6 +20,7 @@ pub(super) struct SuppressionResponse {
     /// The address in lower case; `[erased]` after an erasure.
     email: String,
     /// `bounce`, `complaint`, `manual` or `unsubscribe`. The last applies only to emails under a topic.
+    #[salvo(schema(value_type = OriginWord))]
     origin: &'static str,
     /// The email that bounced or that the recipient reported.
     #[salvo(schema(required = true))]

@@ -1,6 +1,7 @@
 //! Handlers of `/webhooks`.
 //!
-//! Files: `request.rs` (request bodies), `response.rs` (response bodies), `deliveries.rs` (handlers of deliveries and
+//! Files: `request.rs` (request bodies), `response.rs` (response bodies), `schema.rs`
+//! (their fields in the OpenAPI document), `payloads.rs` (the events in the OpenAPI document), `deliveries.rs` (handlers of deliveries and
 //! tests).
 
 pub mod deliveries;
@@ -8,6 +9,7 @@ pub(crate) mod request;
 
 mod response;
 
+mod schema;
 use salvo::Writer;
 use salvo::oapi::endpoint;
 use salvo::writing::Json;

@@ -10,6 +10,7 @@ use crate::base::nearest::did_you_mean;
 use crate::base::signature::WebhookSecret;
 use crate::events::{EventType, EventTypes, ForeignEventType};
 use crate::http::body::{self, FromBody};
+use crate::http::schema::NonEmptyList;
 use crate::http::{ApiError, ApiResult, AtMost, BodyPresence, BodySize, JsonBody};
 use crate::http_client::{CustomerUrl, UrlPolicy};
 use crate::webhooks::{
@@ -27,15 +28,16 @@ const NAME_CHARS_MAX: usize = 60;
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateWebhookRequest {
     /// The `https` URL that events are posted to, up to 2048 characters.
-    #[salvo(schema(required = true, value_type = String))]
+    #[salvo(schema(required = true, value_type = EndpointText))]
     endpoint: Option<String>,
     /// The types of events to subscribe to, at least one.
-    #[salvo(schema(required = true, value_type = AtMost<EVENTS_MAX, String>))]
+    #[salvo(schema(required = true, value_type = NonEmptyList<EVENTS_MAX, EventTypeWord>))]
     events: Option<AtMost<EVENTS_MAX, String>>,
     /// `enabled` or `disabled`; enabled if omitted.
+    #[salvo(schema(value_type = Option<StatusWord>))]
     status: Option<String>,
     /// The signing secret, `whsec_` and base64 of 24 to 64 bytes; generated if omitted.
-    #[salvo(schema(value_type = Option<String>))]
+    #[salvo(schema(value_type = Option<SigningSecretText>))]
     signing_secret: Option<Value>,
 }
 
@@ -46,10 +48,13 @@ impl JsonBody for CreateWebhookRequest {}
 #[serde(deny_unknown_fields)]
 pub(super) struct UpdateWebhookRequest {
     /// The `https` URL that events are posted to, up to 2048 characters.
+    #[salvo(schema(value_type = Option<EndpointText>))]
     endpoint: Option<String>,
     /// The types of events to subscribe to, at least one.
+    #[salvo(schema(value_type = Option<NonEmptyList<EVENTS_MAX, EventTypeWord>>))]
     events: Option<AtMost<EVENTS_MAX, String>>,
     /// `enabled` or `disabled`.
+    #[salvo(schema(value_type = Option<StatusWord>))]
     status: Option<String>,
 }
 
@@ -60,9 +65,10 @@ impl JsonBody for UpdateWebhookRequest {}
 #[serde(deny_unknown_fields)]
 pub(crate) struct RotateSecretRequest {
     /// The number of hours that the previous secret continues to sign, 0 to 72; 24 if omitted.
+    #[salvo(schema(value_type = Option<OverlapHours>))]
     overlap_hours: Option<i64>,
     /// The new signing secret, `whsec_` and base64 of 24 to 64 bytes; generated if omitted.
-    #[salvo(schema(value_type = Option<String>))]
+    #[salvo(schema(value_type = Option<SigningSecretText>))]
     signing_secret: Option<Value>,
 }
 
@@ -73,7 +79,7 @@ pub(crate) struct TestWebhookRequest {
     /// A type that the endpoint subscribes to. If omitted: `email.delivered`, or the first of its types if it does not
     /// subscribe to that.
     #[serde(rename = "type")]
-    #[salvo(schema(rename = "type"))]
+    #[salvo(schema(rename = "type", value_type = Option<EventTypeWord>))]
     event_type: Option<String>,
 }
 
@@ -197,7 +203,8 @@ fn refused(field: &str, name: &str) -> ApiError {
     let shown: String = name.chars().filter(|c| !c.is_control()).take(NAME_CHARS_MAX).collect();
     let is_foreign = ForeignEventType::parse(name).is_some();
     let problem = if is_foreign { "is never emitted by this server" } else { "is no type of event" };
-    let suggestion = if is_foreign { String::new() } else { did_you_mean(name, EventType::all().map(EventType::as_str)) };
+    let suggestion =
+        if is_foreign { String::new() } else { did_you_mean(name, EventType::all().map(EventType::as_str)) };
     ApiError::validation(format!("Invalid `{field}` field: `{shown}` {problem}; there are {}.{suggestion}", known()))
 }
 

@@ -4,6 +4,7 @@ use salvo::oapi::ToSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::schema::{DeliveryStatusWord, EventTypeWord, StatusWord};
 use crate::base::clock::to_iso;
 use crate::base::id::{WebhookDeliveryId, WebhookId};
 use crate::base::signature::WebhookSecret;
@@ -23,6 +24,7 @@ pub(super) struct WebhookResponse {
     #[salvo(schema(required = true))]
     events: Option<Vec<&'static str>>,
     /// `enabled`, or `disabled` by the team or after too many failed deliveries.
+    #[salvo(schema(value_type = StatusWord))]
     status: &'static str,
     /// Time of its creation.
     created_at: String,
@@ -41,6 +43,7 @@ pub(super) struct WebhookWithSecret {
     #[salvo(schema(required = true))]
     events: Option<Vec<&'static str>>,
     /// `enabled`, or `disabled` by the team or after too many failed deliveries.
+    #[salvo(schema(value_type = StatusWord))]
     status: &'static str,
     /// Time of its creation.
     created_at: String,
@@ -104,11 +107,12 @@ pub(super) struct DeliverySummary {
     id: String,
     /// The type of the event.
     #[serde(rename = "type")]
-    #[salvo(schema(rename = "type"))]
+    #[salvo(schema(rename = "type", value_type = EventTypeWord))]
     event_type: &'static str,
     /// Time of the event.
     created_at: String,
     /// `pending`, `attempting`, `success` or `failed`.
+    #[salvo(schema(value_type = DeliveryStatusWord))]
     status: &'static str,
 }
 
@@ -122,11 +126,12 @@ pub(super) struct DeliveryResponse {
     id: String,
     /// The type of the event.
     #[serde(rename = "type")]
-    #[salvo(schema(rename = "type"))]
+    #[salvo(schema(rename = "type", value_type = EventTypeWord))]
     event_type: &'static str,
     /// Time of the event.
     created_at: String,
     /// `pending`, `attempting`, `success` or `failed`.
+    #[salvo(schema(value_type = DeliveryStatusWord))]
     status: &'static str,
     /// Time of the next attempt; null if none is planned or one is in progress.
     #[salvo(schema(required = true))]
@@ -170,11 +175,12 @@ pub(super) struct TestDelivery {
     id: String,
     /// The type of the event.
     #[serde(rename = "type")]
-    #[salvo(schema(rename = "type"))]
+    #[salvo(schema(rename = "type", value_type = EventTypeWord))]
     event_type: &'static str,
     /// Time of the test request.
     created_at: String,
     /// `pending`.
+    #[salvo(schema(value_type = DeliveryStatusWord))]
     status: &'static str,
 }
 
