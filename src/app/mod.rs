@@ -8,11 +8,12 @@
 //! 5. Data in memory (uses of API keys, the request log) is written.
 //! 6. The store closes.
 //!
-//! Reading order: `router.rs` (all routes), `services.rs` (services of the handlers), `listening.rs` (the
+//! Reading order: `router.rs` (all routes), `examples.rs` (examples of the OpenAPI document), `services.rs` (services of the handlers), `listening.rs` (the
 //! listener and the resolver), `background.rs` (the workers), `error.rs`.
 
 mod background;
 mod error;
+mod examples;
 mod listening;
 mod router;
 mod services;
@@ -155,7 +156,8 @@ impl App {
         let live = Arc::new(EventStreams::new(context.event_bus.clone(), requests.clone()));
         let email_limits = EmailLimits { attachment_bytes_max: config.attachment_bytes_max };
         let body_limits = BodyLimits::new(config.body_bytes_max, OTHER_BODY_BYTES_MAX, config.body_budget_bytes);
-        let openapi = router::openapi_document();
+        let operations = router::openapi_document();
+        let query_parameters = QueryParameters::of(&operations);
         let logs = Arc::new(Logs::new(context.clone(), Arc::clone(&log)));
         let suppressions = Arc::new(Suppressions::new(context.clone()));
         let services = Arc::new(HttpServices {
@@ -172,9 +174,9 @@ impl App {
             event_streams: Arc::clone(&live),
             ingest: Arc::new(Ingest::new(context.clone(), config.ingest_secret.clone())),
             logs: Arc::clone(&logs),
-            openapi: Arc::new(OpenApiJson::new(&openapi)),
+            openapi: Arc::new(OpenApiJson::new(&router::complete(operations))),
             preferences: Arc::new(Preferences::new(context.clone(), links.clone())),
-            query_parameters: Arc::new(QueryParameters::of(&openapi)),
+            query_parameters: Arc::new(query_parameters),
             rate_limiter: Arc::new(RateLimiter::new(config.rate_limit, context.clock.clone())),
             remote_files: Arc::new(remote_files),
             request_log: Arc::clone(&log),

@@ -8,8 +8,10 @@ use salvo::oapi::OpenApi;
 use salvo::routing::{FilterInfo, filters};
 use salvo::{Router, Service};
 
+use super::examples;
 use super::services::HttpServices;
 use crate::base::id::IdSource;
+use crate::http::openapi::OpenApiDocument;
 use crate::http::{Cors, Edge, RequestRecorder, auth, edge, openapi, query};
 use crate::{
     api_keys, contact_properties, contacts, dashboard, domains, emails, ingest, logs, preferences, segments,
@@ -194,7 +196,6 @@ fn absent() -> Router {
 
 /// Returns the routes that need no API key, except the event stream of the dashboard.
 fn open() -> Router {
-    use ingest::api as ingest;
     use preferences::api as preferences;
 
     Router::new()
@@ -210,7 +211,14 @@ fn open() -> Router {
         .push(
             Router::with_path("unsubscribe/{token}").get(preferences::show_unsubscribe).post(preferences::unsubscribe),
         )
-        // The reporting system signs these requests.
+        .push(reports())
+}
+
+/// Returns the routes of reports. The reporting system signs these requests.
+fn reports() -> Router {
+    use ingest::api as ingest;
+
+    Router::new()
         .push(Router::with_path("ingest/events").post(ingest::ingest_events))
         .push(Router::with_path("ingest/message").post(ingest::ingest_message))
 }
@@ -251,13 +259,18 @@ pub(super) fn service(services: Arc<HttpServices>, ids: IdSource, cors: Cors) ->
 
 /// Returns the description of the operations. It is generated from the routes and the types of their handlers.
 pub(super) fn openapi_document() -> OpenApi {
-    openapi::describe(&api())
+    openapi::describe(&api().push(reports()))
+}
+
+/// Returns the OpenAPI document, completed with the events of webhooks.
+pub(super) fn complete(mut operations: OpenApi) -> OpenApiDocument {
+    let events = webhooks::api::describe_events(&mut operations.components);
+    OpenApiDocument::of(&operations, events, &examples::of_operations())
 }
 
 /// Returns the OpenAPI document as indented JSON.
 pub fn openapi_json() -> String {
-    serde_json::to_string_pretty(&openapi::OpenApiDocument::of(&openapi_document()))
-        .expect("an OpenAPI document is plain data")
+    serde_json::to_string_pretty(&complete(openapi_document())).expect("an OpenAPI document is plain data")
 }
 
 #[cfg(test)]
@@ -285,7 +298,7 @@ mod tests {
     #[test]
     fn the_openapi_document_has_every_route_of_the_api() {
         let mut routes = Vec::new();
-        handlers(&api(), "", "", &mut routes);
+        handlers(&api().push(reports()), "", "", &mut routes);
         let document = openapi_document();
         let mut described = Vec::new();
         for (path, item) in document.paths.iter() {

@@ -8,7 +8,6 @@ use salvo::http::header::AUTHORIZATION;
 use salvo::oapi::{Components, EndpointArgRegister, Operation};
 use salvo::{Depot, Extractible, FlowCtrl, Request, Response, handler};
 
-use super::declared_errors::declare;
 use super::error::{ApiError, ErrorCode};
 use super::rate_limit::{RateLimit, RateLimiter};
 use super::recording::KnownCaller;
@@ -56,6 +55,16 @@ fn admit(req: &Request, depot: &mut Depot) -> Result<Caller, ApiError> {
     }
 }
 
+/// Returns the errors of [`authenticate`] and of the check of the query parameters after it.
+pub(super) fn errors_of(method: &Method, path: &str) -> Vec<ErrorCode> {
+    let mut codes =
+        vec![ErrorCode::MissingApiKey, ErrorCode::InvalidApiKey, ErrorCode::RateLimitExceeded, ErrorCode::Validation];
+    if !is_sending(method, path) {
+        codes.push(ErrorCode::RestrictedApiKey);
+    }
+    codes
+}
+
 fn missing_key() -> ApiError {
     ApiError::new(
         ErrorCode::MissingApiKey,
@@ -64,15 +73,6 @@ fn missing_key() -> ApiError {
     )
 }
 
-fn bearer(req: &Request) -> Option<&str> {
-    let value = req.headers().get(AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, token) = value.split_once(' ')?;
-    let token = token.trim();
-    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
-}
-
-/// Returns whether a key with the sending permission can make the request: it writes under `/emails`,
-/// except for deletion.
 /// Returns the error of an unknown key. The keys of Resend begin with `re_`, and no key of this server does.
 fn invalid_key(token: &str) -> ApiError {
     let hint = if token.starts_with("re_") {
@@ -84,7 +84,16 @@ fn invalid_key(token: &str) -> ApiError {
     ApiError::new(ErrorCode::InvalidApiKey, format!("API key is invalid.{hint}"))
 }
 
-pub(super) fn is_sending(method: &Method, path: &str) -> bool {
+fn bearer(req: &Request) -> Option<&str> {
+    let value = req.headers().get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}
+
+/// Returns whether a key with the sending permission can make the request: it writes under `/emails`,
+/// except for deletion.
+fn is_sending(method: &Method, path: &str) -> bool {
     let path = path.trim_start_matches('/');
     let under_emails = matches!(path, "email" | "emails") || path.starts_with("emails/");
     under_emails && (method == Method::POST || method == Method::PATCH)
@@ -105,10 +114,6 @@ impl EndpointArgRegister for Caller {
     fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
         let requirement = salvo::oapi::SecurityRequirement::new("bearer", Vec::<String>::new());
         operation.securities.get_or_insert_default().push(requirement);
-        // `query.rs` checks the query parameters of every operation that takes a key.
-        let codes =
-            [ErrorCode::MissingApiKey, ErrorCode::InvalidApiKey, ErrorCode::RateLimitExceeded, ErrorCode::Validation];
-        declare(operation, &codes);
     }
 }
 

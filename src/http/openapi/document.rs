@@ -2,9 +2,9 @@
 
 use salvo::oapi::OpenApi;
 use serde::{Serialize, Serializer};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::{answers, shorten};
+use super::{answers, examples, fixed, shorten};
 
 /// Sections of the API in reading order, each with its subject.
 const SECTIONS: &[(&str, &str)] = &[
@@ -18,6 +18,8 @@ const SECTIONS: &[(&str, &str)] = &[
     ("Audiences", "Segments under their older name."),
     ("Suppressions", "Addresses that the team does not send to."),
     ("Webhooks", "Endpoints that receive events."),
+    ("Events", "Requests of this server to webhook endpoints."),
+    ("Reports", "Outcomes of deliveries that other systems report."),
     ("Logs", "Requests of the team."),
     ("Usage", "Numbers of the team."),
     ("Description", "This document."),
@@ -31,6 +33,7 @@ pub(crate) struct OpenApiDocument {
     servers: Value,
     tags: Value,
     paths: InOrder,
+    webhooks: Value,
     components: Value,
 }
 
@@ -44,17 +47,21 @@ impl Serialize for InOrder {
 }
 
 impl OpenApiDocument {
-    /// Completes the generated description of the routes.
-    pub(crate) fn of(generated: &OpenApi) -> Self {
+    /// Completes the generated description of the routes. `events` are the requests to webhook endpoints, by event type.
+    /// `examples` are the examples of the operations, by operation id.
+    pub(crate) fn of(generated: &OpenApi, events: Value, examples: &Map<String, Value>) -> Self {
         let mut generated = serde_json::to_value(generated).expect("an OpenAPI document is plain data");
         shorten::shorten(&mut generated);
+        fixed::fix(&mut generated["components"]);
         let components = generated["components"].take();
         let Value::Object(paths) = generated["paths"].take() else { unreachable!("paths are an object") };
         let mut paths: Vec<(String, Value)> = paths.into_iter().collect();
-        for operation in
-            paths.iter_mut().filter_map(|(_, item)| item.as_object_mut()).flat_map(|item| item.values_mut())
-        {
+        let items = paths.iter_mut().filter_map(|(_, item)| item.as_object_mut());
+        for operation in items.flat_map(|item| item.values_mut()) {
             answers::complete(operation, &components["schemas"]);
+            if let Some(example) = operation["operationId"].as_str().and_then(|id| examples.get(id)) {
+                examples::add(operation, example);
+            }
         }
         // The sort is stable: the paths of a section stay in alphabetical order.
         paths.sort_by_key(|(_, item)| section(item));
@@ -65,6 +72,7 @@ impl OpenApiDocument {
             servers: json!([{ "url": "/", "description": "The server that this document is read from." }]),
             tags,
             paths: InOrder(paths),
+            webhooks: events,
             components,
         }
     }

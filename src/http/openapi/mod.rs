@@ -1,10 +1,13 @@
 //! The OpenAPI document, generated from the types of the handlers.
 //!
 //! [`describe`] collects the operations of the routes. [`OpenApiDocument`] completes what the generator cannot express:
-//! `answers.rs` joins the errors of each status, `shorten.rs` shortens schemas, and `document.rs` orders the sections.
+//! `answers.rs` joins the errors of each status, `examples.rs` adds examples, `fixed.rs` adds the value of fields that
+//! have only one, `shorten.rs` shortens schemas, and `document.rs` orders the sections.
 
 mod answers;
 mod document;
+mod examples;
+mod fixed;
 mod shorten;
 
 use std::sync::{Arc, Once};
@@ -20,9 +23,9 @@ use salvo::oapi::{
 use salvo::{Depot, Request, Response, Router, Writer, async_trait, handler};
 
 pub(crate) use self::document::OpenApiDocument;
-use super::auth::is_sending;
+use super::auth;
 use super::declared_errors::declare;
-use super::error::{ApiResult, ErrorCode};
+use super::error::ApiResult;
 use super::state::State;
 
 /// Version of the API, independent of the version of the program.
@@ -32,9 +35,9 @@ const API_VERSION: &str = "1.0.0";
 pub(crate) struct OpenApiJson(Vec<u8>);
 
 impl OpenApiJson {
-    /// Completes and renders a generated document.
-    pub(crate) fn new(generated: &OpenApi) -> Self {
-        Self(serde_json::to_vec(&OpenApiDocument::of(generated)).expect("an OpenAPI document is plain data"))
+    /// Renders a document.
+    pub(crate) fn new(document: &OpenApiDocument) -> Self {
+        Self(serde_json::to_vec(document).expect("an OpenAPI document is plain data"))
     }
 }
 
@@ -49,14 +52,15 @@ pub(crate) fn describe(router: &Router) -> OpenApi {
     // The names of generic types contain angle brackets, which are invalid in names of components.
     NAMES.call_once(|| naming::set_namer(FlexNamer::new().short_mode(true).generic_delimiter("Of", "")));
     let mut document = OpenApi::with_info(info).add_security_scheme("bearer", bearer).merge_router(router);
+    let bearer = SecurityRequirement::new("bearer", Vec::<String>::new());
     for (path, item) in document.paths.iter_mut() {
         for (kind, operation) in &mut item.operations.0 {
             operation.operation_id = operation.operation_id.take().map(|path| short_name(&path));
             if operation.securities.as_ref().is_none_or(Vec::is_empty) {
-                operation.securities = Some(vec![SecurityRequirement::new("bearer", Vec::<String>::new())]);
+                operation.securities = Some(vec![bearer.clone()]);
             }
-            if !is_sending(&method(kind), path) {
-                declare(operation, &[ErrorCode::RestrictedApiKey]);
+            if operation.securities.as_ref().is_some_and(|securities| securities.contains(&bearer)) {
+                declare(operation, &auth::errors_of(&method(kind), path));
             }
         }
     }

@@ -52,7 +52,7 @@ fn lift_null(fields: &mut Map<String, Value>) {
         }
     } else {
         let last = Value::Object(other);
-        fields.insert("oneOf".to_owned(), json!([last, null]));
+        fields.insert("oneOf".to_owned(), Value::Array(vec![last, null]));
         return;
     }
     fields.remove("oneOf");

@@ -5,6 +5,8 @@
 //! an event is rejected, because the operator of the relay must correct it.
 
 use chrono::DateTime;
+use salvo::oapi::schema::{AllOf, OneOf};
+use salvo::oapi::{Array, Components, RefOr, Schema, ToSchema};
 use serde::Deserialize;
 
 use super::super::model::{
@@ -24,10 +26,26 @@ const EVENTS_MAX: usize = 1_000;
 /// Characters of a reason code or subtype.
 const WORD_CHARS_MAX: usize = 64;
 
-/// Fields of an event of any type.
-#[derive(Debug, Deserialize)]
+/// One event or an array of events, in the OpenAPI document.
+pub(super) enum RelayEvents {}
+
+impl ToSchema for RelayEvents {
+    fn to_schema(components: &mut Components) -> RefOr<Schema> {
+        let event = AllOf::new().item(AnyEvent::to_schema(components)).item(RelayEvent::to_schema(components));
+        let event: RefOr<Schema> = Schema::AllOf(event).into();
+        let events = Array::new().items(event.clone()).min_items(1).max_items(EVENTS_MAX);
+        Schema::OneOf(OneOf::new().item(event).item(events)).into()
+    }
+}
+
+/// The type of a relay event.
+#[derive(Debug, Deserialize, ToSchema)]
+#[salvo(schema(name = "RelayEventType"))]
 struct AnyEvent {
+    /// `delivered`, `delayed`, `bounced`, `failed` or `complained`, or the same with `email.` before it. An event of
+    /// another type is ignored.
     #[serde(rename = "type")]
+    #[salvo(schema(rename = "type", required = true, value_type = String))]
     event_type: Option<String>,
 }
 
@@ -55,24 +73,38 @@ impl RelayEventType {
     }
 }
 
-/// Event with an outcome.
-#[derive(Debug, Deserialize)]
+/// An outcome that a relay reports.
+#[derive(Debug, Deserialize, ToSchema)]
 struct RelayEvent {
+    /// The id of the email. Required without `message_id`.
     email_id: Option<String>,
+    /// The `Message-ID` of the email.
     message_id: Option<String>,
+    /// The address of the recipient.
+    #[salvo(schema(required = true, value_type = String))]
     recipient: Option<String>,
+    /// The time in ISO 8601; now if absent.
     created_at: Option<String>,
+    /// The reply of the other server.
     reply: Option<String>,
+    /// The reply of the other server; takes precedence over `reply`.
     diagnostic: Option<String>,
+    /// Of `failed`: one word. `rejected` if absent.
     reason: Option<String>,
+    /// Of `complained`: one word.
     complaint_feedback_type: Option<String>,
+    /// Of `bounced`: the bounce.
     bounce: Option<RelayBounce>,
 }
 
-#[derive(Debug, Deserialize)]
+/// A bounce that a relay reports.
+#[derive(Debug, Deserialize, ToSchema)]
 struct RelayBounce {
+    /// `Permanent`, `Transient` or `Undetermined`.
     #[serde(rename = "type")]
+    #[salvo(schema(rename = "type"))]
     bounce_type: Option<String>,
+    /// The class, such as `General`.
     #[serde(alias = "subType")]
     sub_type: Option<String>,
 }

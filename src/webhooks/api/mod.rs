@@ -7,13 +7,15 @@
 pub mod deliveries;
 pub(crate) mod request;
 
+mod payloads;
 mod response;
-
 mod schema;
+
 use salvo::Writer;
 use salvo::oapi::endpoint;
 use salvo::writing::Json;
 
+pub(crate) use self::payloads::describe_events;
 use self::request::{CreateWebhookRequest, RotateSecretRequest, UpdateWebhookRequest};
 use self::response::{
     CreatedWebhook, DeletedWebhook, RotatedSecret, WebhookReference, WebhookResponse, WebhookWithSecret,

@@ -60,11 +60,12 @@ fn every_operation_and_schema_has_a_unique_well_formed_name() {
     let mut seen = std::collections::HashSet::new();
     for (route, operation) in operations(&document) {
         let id = operation["operationId"].as_str().unwrap_or_else(|| panic!("{route} has no operationId")).to_owned();
+        assert!(operation["tags"].is_array(), "{route} has no tag");
         assert!(id.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{route}: {id}");
         assert!(seen.insert(id), "{route}");
         assert!(!operation["summary"].as_str().unwrap_or_default().is_empty(), "{route} has no summary");
-        assert!(operation["tags"].is_array(), "{route} has no tag");
-        assert_eq!(operation["security"], json!([{ "bearer": [] }]), "{route}");
+        let security = if route.contains("/ingest/") { json!([{}]) } else { json!([{ "bearer": [] }]) };
+        assert_eq!(operation["security"], security, "{route}");
     }
     // OpenAPI 3.1 §4.8.7.1: the keys of components are letters, digits, dots, hyphens, underscores.
     for name in document["components"]["schemas"].as_object().unwrap().keys() {
@@ -84,7 +85,8 @@ fn every_response_has_a_schema_and_every_path_parameter_is_declared() {
             assert!(schema.is_object(), "{route} {status} has no schema");
             assert!(response["description"].is_string(), "{route} {status} has no description");
         }
-        for status in ["401", "403", "422", "429", "500", "503"] {
+        let by_key = ["403", "422", "429"].into_iter().filter(|_| !route.contains("/ingest/"));
+        for status in ["401", "500", "503"].into_iter().chain(by_key) {
             assert!(responses.contains_key(status), "{route} {status}");
         }
         for (status, response) in responses.iter().filter(|(status, _)| status.as_str() >= "400") {
@@ -236,6 +238,8 @@ fn only_the_mandatory_request_fields_are_required() {
         let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
         let schema = if schema["items"].is_object() { schema["items"].clone() } else { schema.clone() };
         let name = schema["$ref"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+    // The body of an event is one of two forms, and that of a message is no JSON.
+    unchecked.retain(|route| !route.contains("/ingest/"));
         let schema = &document["components"]["schemas"][&name];
         let required = schema["required"].as_array().cloned().unwrap_or_default();
         for field in &required {

@@ -52,7 +52,7 @@ pub(crate) fn post(server: &TestServer, path: &str, id: &str, body: &[u8]) -> Ap
 }
 
 /// Returns a `webhook-id` that no other request of this process uses.
-fn fresh_id() -> String {
+pub(crate) fn fresh_id() -> String {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     format!("msg_{}", COUNT.fetch_add(1, Ordering::Relaxed))
 }

@@ -32,8 +32,9 @@ fn document() -> &'static Value {
 
 /// Returns the operation of a request. A path without parameters takes precedence.
 fn operation<'d>(document: &'d Value, method: &str, path: &str) -> Option<&'d Value> {
-    let path = path.split('?').next().unwrap_or_default();
+    let path = path.split('?').next().unwrap_or_default().trim_matches('/');
     let matches = |template: &&String| {
+        let template = template.trim_matches('/');
         path.split('/').count() == template.split('/').count()
             && path.split('/').zip(template.split('/')).all(|(given, part)| given == part || part.starts_with('{'))
     };
