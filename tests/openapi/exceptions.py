@@ -1,0 +1,110 @@
+"""Exceptions: valid requests that the server rejects, and invalid requests that it accepts, each with its reason.
+
+A rejection of a valid request depends on stored data, on the settings, or on several fields at once, which the schema
+of one field cannot express. The server accepts an invalid request if official clients send it.
+"""
+
+import dataclasses
+import re
+from collections.abc import Callable
+
+POSITIVE = "positive_data_acceptance"
+NEGATIVE = "negative_data_rejection"
+
+
+@dataclasses.dataclass(frozen=True)
+class Exception_:
+    name: str
+    check: str
+    # Pattern of the message of the response.
+    message: str = ""
+    # Pattern of the method and path of the operation.
+    operation: str = ""
+    # Condition of a value in the body, or of one inside it.
+    value: Callable = None
+    # Condition of a parameter of the path.
+    parameter: Callable = None
+
+    def matches(self, check, operation, message, body, parameters):
+        return (
+            check == self.check
+            and re.search(self.message, message) is not None
+            and re.search(self.operation, operation) is not None
+            and (self.value is None or any(self.value(name, value) for name, value in values(body)))
+            and (self.parameter is None or any(self.parameter(value) for value in parameters))
+        )
+
+
+def values(body, name=None):
+    """Yields every value in a body with the name of its field."""
+    yield name, body
+    if isinstance(body, dict):
+        for field, value in body.items():
+            yield from values(value, field)
+    elif isinstance(body, list):
+        for item in body:
+            yield from values(item, name)
+
+
+def positive(name, message, parameter=None):
+    return Exception_(name, POSITIVE, message, parameter=parameter)
+
+
+def negative(name, operation, value):
+    return Exception_(name, NEGATIVE, operation=operation, value=value)
+
+
+def is_php_list(name, value):
+    is_list = isinstance(value, dict) and all(key.lstrip("+").isdigit() for key in value)
+    return name in ("to", "cc", "bcc", "reply_to") and is_list
+
+
+IDS = ("audience_id", "segment_id")
+EXCEPTIONS = [
+    # Stored data.
+    positive("a cursor is an item of the list", r"^Invalid cursor\."),
+    positive("a status that permits no change", r"is not scheduled: its status is"),
+    positive("a disabled endpoint", r"^The webhook endpoint is disabled"),
+    positive("an endpoint without the type", r"^The webhook endpoint is not subscribed to"),
+    positive("a payload that retention deleted", r"^The payload of this event has been deleted"),
+    positive("suppressed recipients", r"^(emails\.\d+: )?All recipients are suppressed$"),
+    positive("a limit of rows of a team", r"^A team has at most \d+ "),
+    positive("the type of a contact property", r"the property is a number|is a number"),
+    positive("the address of a contact", r"^Invalid `email` field: the address of a contact does not change"),
+    positive("an absent id in a response before", r"must be a valid UUID", parameter=lambda value: value in (None, "None")),
+    # Settings.
+    positive("a region of the settings", r"^Invalid `region` field: this server offers"),
+    positive("tracking without a public URL", r"^Tracking cannot be enabled"),
+    positive("a link without a public URL", r"recipients cannot open http"),
+    positive("a customer URL that the address guard rejects", r"^Invalid `endpoint` field: "),
+    # The clock.
+    positive("a time from now to 30 days ahead", r"`scheduled_at` field: the time|`scheduled_at` field: .*30 days"),
+    # Several fields at once.
+    positive("two cursors", r"^Use either `after` or `before`, not both at once\."),
+    positive("the number of all recipients", r"together hold \d+ recipients"),
+    positive("a tag or header given twice", r"is given twice|duplicate"),
+    positive("properties that differ only in letter case", r"duplicate property"),
+    positive("the unsubscribe pair", r"List-Unsubscribe"),
+    positive("the value of a header", r"^(emails\.\d+: )?Invalid `headers` field: the value of"),
+    positive("the labels of a domain", r"^Invalid `tracking_subdomain` field: it is the label of the return path"),
+    positive("a fallback of the type of its property", r"^Invalid `fallback_value` field"),
+    positive("an address repeated in a batch", r"repeats|is repeated|appears twice"),
+    # Forms that official clients send.
+    negative("a list that PHP encodes as an object", r"^POST /emails", is_php_list),
+    negative("an empty map that PHP encodes as a list", r"^(POST|PATCH) ", lambda name, value: value == []),
+    negative("an absent id as an empty text", r"/contacts", lambda name, value: name in IDS and value == ""),
+]
+
+
+def find(check, case, response):
+    """Returns the name of the exception that applies to a finding; `None` if no exception applies."""
+    operation = f"{case.method.upper()} {case.path}"
+    try:
+        message = response.json().get("message", "")
+    except ValueError:
+        message = ""
+    parameters = list((case.path_parameters or {}).values())
+    for exception in EXCEPTIONS:
+        if exception.matches(check, operation, message, case.body, parameters):
+            return exception.name
+    return None
