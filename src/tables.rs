@@ -23,7 +23,7 @@ use crate::logs::LogRow;
 use crate::notices::NoticeRow;
 use crate::preferences::ThemeRow;
 use crate::segments::SegmentRow;
-use crate::store::meta::{EPOCH, META};
+use crate::store::meta::{DELETED_CURSORS, EPOCH, META};
 use crate::store::{Blob, KeyOf, Row, StoreError, Table, WriteTx};
 use crate::suppressions::SuppressionRow;
 use crate::teams::{RemovedTeamRow, TeamRow};
@@ -45,18 +45,18 @@ pub const USERS: Table<(UserId,), UserRow> = Table::new("users-1");
 /// Id of the user with an address. Index of [`USERS`], written and deleted with it.
 pub const USER_ADDRESSES: Table<(AddressHash,), UserIdRow> = Table::new("user_addresses-1");
 /// Role of a user in a team. Written by `users`. One row for each user and team, deleted on removal.
-pub const MEMBERSHIPS: Table<(TeamId, UserId), MembershipRow> = Table::new("memberships-1");
+pub const MEMBERSHIPS: Table<(TeamId, UserId), MembershipRow> = Table::listed("memberships-1", 7);
 
 /// API keys: permission, domain scope and SHA-256 of the token, never the token. Written by `api_keys`. One row for
 /// each key, deleted on request or with the domain of its scope.
-pub const API_KEYS: Table<(TeamId, ApiKeyId), ApiKeyRow> = Table::new("api_keys-1");
+pub const API_KEYS: Table<(TeamId, ApiKeyId), ApiKeyRow> = Table::listed("api_keys-1", 1);
 /// Time of the last use of a key, to the minute. Written by `api_keys` in the background. At most one row for each
 /// key, deleted with it.
 pub const API_KEY_USES: Table<(TeamId, ApiKeyId), ApiKeyUseRow> = Table::new("api_key_uses-1");
 
 /// Sending domains with their sealed DKIM keys and the result of the last check. Written by `domains`. One row for
 /// each domain, deleted on request.
-pub const DOMAINS: Table<(TeamId, DomainId), DomainRow> = Table::new("domains-1");
+pub const DOMAINS: Table<(TeamId, DomainId), DomainRow> = Table::listed("domains-1", 5);
 /// The fields of a domain that a send needs, by SHA-256 of the name in A-labels. Index of [`DOMAINS`], written and
 /// deleted with it. Every send reads this row, which is much smaller than the row of the domain.
 pub const SENDER_DOMAINS: Table<(TeamId, [u8; 32]), SenderDomainRow> = Table::new("sender_domains-1");
@@ -64,7 +64,7 @@ pub const SENDER_DOMAINS: Table<(TeamId, [u8; 32]), SenderDomainRow> = Table::ne
 /// Emails without their content: sender, recipients with their states, subject, last event. Written by `emails` at
 /// accept, and by `delivery` with each lease and outcome. One row for each email, deleted after
 /// `RINGMAIL_EMAIL_RETENTION_DAYS` or on request.
-pub const EMAILS: Table<(TeamId, EmailId), EmailRow> = Table::new("emails-1");
+pub const EMAILS: Table<(TeamId, EmailId), EmailRow> = Table::listed("emails-1", 6);
 /// Content of an email: HTML part, text part and custom headers, compressed and sealed, in chunks of 256 KiB.
 /// Written by `emails` at accept. One row for each chunk, deleted after `RINGMAIL_CONTENT_RETENTION_DAYS` or with
 /// the email.
@@ -95,7 +95,7 @@ pub const RECEIVING_HOSTS: Table<([u8; 32],), ReceivingHostRow> = Table::new("re
 pub const DESTINATIONS: Table<([u8; 32],), DestinationRow> = Table::new("destinations-1");
 /// Messages in the built-in mailbox: envelope, email id and size. Written by `delivery` in capture mode. One row
 /// for each message, deleted after `RINGMAIL_CONTENT_RETENTION_DAYS`.
-pub const CAPTURED: Table<(CapturedId,), CapturedRow> = Table::new("captured-1");
+pub const CAPTURED: Table<(CapturedId,), CapturedRow> = Table::listed("captured-1", 2);
 /// Raw messages of [`CAPTURED`], sealed, in chunks of 256 KiB. Written and deleted with it.
 pub const CAPTURED_MESSAGES: Table<(CapturedId, u32), Blob> = Table::new("captured_messages-1");
 
@@ -124,14 +124,14 @@ pub const EVENT_OUTBOX: Table<(TeamId, EventId), OutboxRow> = Table::new("event_
 
 /// Webhook endpoints with their sealed signing secrets. Written by `webhooks`. At most 200 rows for each team,
 /// deleted on request.
-pub const WEBHOOKS: Table<(TeamId, WebhookId), WebhookRow> = Table::new("webhooks-1");
+pub const WEBHOOKS: Table<(TeamId, WebhookId), WebhookRow> = Table::listed("webhooks-1", 13);
 /// Results of the most recent deliveries of an endpoint. Written by `webhooks` with an outcome that changes them.
 /// At most one row for each endpoint, deleted with it.
 pub const WEBHOOK_HEALTH: Table<(TeamId, WebhookId), HealthRow> = Table::new("webhook_health-1");
 /// Deliveries of events to an endpoint, with their last attempts. Written by `webhooks`. One row for each event and
 /// endpoint, deleted after `WEBHOOK_DELIVERY_RETENTION_DAYS` unless pending, or with the endpoint.
 pub const WEBHOOK_DELIVERIES: Table<(TeamId, WebhookId, WebhookDeliveryId), DeliveryRow> =
-    Table::new("webhook_deliveries-1");
+    Table::listed("webhook_deliveries-1", 14);
 /// Pending deliveries by endpoint and due time in ms. Written by `webhooks`. One row for each pending delivery,
 /// deleted when it is delivered or exhausted, or with the endpoint.
 pub const WEBHOOK_QUEUE: Table<(WebhookId, u64, WebhookDeliveryId), QueueRow> = Table::new("webhook_queue-1");
@@ -147,35 +147,35 @@ pub const SUPPRESSIONS: Table<(TeamId, SuppressionId), SuppressionRow> = Table::
 pub const SUPPRESSION_ADDRESSES: Table<(TeamId, AddressHash), SuppressionIdRow> = Table::new("suppression_addresses-1");
 /// Suppressions by the number of their origin, and again under 255 for any origin. Index of those [`SUPPRESSIONS`]
 /// whose address has not been erased, written and deleted with it.
-pub const SUPPRESSION_ORIGINS: Table<(TeamId, u8, SuppressionId), ()> = Table::new("suppression_origins-1");
+pub const SUPPRESSION_ORIGINS: Table<(TeamId, u8, SuppressionId), ()> = Table::listed("suppression_origins-1", 11);
 /// Erasures in progress, with their sealed addresses and position. Written by `erasure`. One row for each request,
 /// deleted when the erasure is complete or an earlier one includes it.
 pub const ERASURES: Table<(TeamId, ErasureId), ErasureRow> = Table::new("erasures-1");
 /// Contact properties of a team: key, type and fallback value. Written by `contact_properties`. At most 500 rows
 /// for each team, deleted on request.
 pub const CONTACT_PROPERTIES: Table<(TeamId, ContactPropertyId), ContactPropertyRow> =
-    Table::new("contact_properties-1");
+    Table::listed("contact_properties-1", 4);
 /// Id of the contact property with a key, by SHA-256 of the key in lower case. Index of [`CONTACT_PROPERTIES`],
 /// written and deleted with it.
 pub const CONTACT_PROPERTY_KEYS: Table<(TeamId, [u8; 32]), ContactPropertyIdRow> =
     Table::new("contact_property_keys-1");
 /// Topics that recipients can opt out of. Written by `topics`. At most 500 rows for each team, deleted on request.
-pub const TOPICS: Table<(TeamId, TopicId), TopicRow> = Table::new("topics-1");
+pub const TOPICS: Table<(TeamId, TopicId), TopicRow> = Table::listed("topics-1", 12);
 /// Deletion time of a topic. Written by `topics`. One row for each deleted topic, deleted after 40 days with the
 /// remaining choices of the topic.
 pub const DELETED_TOPICS: Table<(TeamId, TopicId), DeletedTopicRow> = Table::new("deleted_topics-1");
 /// Segments of a team with their filters. Written by `segments`. One row for each segment, deleted on request.
-pub const SEGMENTS: Table<(TeamId, SegmentId), SegmentRow> = Table::new("segments-1");
+pub const SEGMENTS: Table<(TeamId, SegmentId), SegmentRow> = Table::listed("segments-1", 9);
 /// Contacts that were added to a segment explicitly. Written by `segments`. One row for each membership, deleted
 /// with the membership, the contact or the segment.
-pub const SEGMENT_MEMBERS: Table<(TeamId, SegmentId, ContactId), ()> = Table::new("segment_members-1");
+pub const SEGMENT_MEMBERS: Table<(TeamId, SegmentId, ContactId), ()> = Table::listed("segment_members-1", 10);
 /// Segments by contact. Index of [`SEGMENT_MEMBERS`], written and deleted with it.
 pub const CONTACT_SEGMENTS: Table<(TeamId, ContactId, SegmentId), ()> = Table::new("contact_segments-1");
 /// Number of contacts and audience revision of a team. Written by `contacts`. One row for each team, never deleted.
 pub const AUDIENCES: Table<(TeamId,), AudienceRow> = Table::new("audiences-1");
 /// Contacts: address, names, properties and opt-out time. Written by `contacts`. One row for each contact, deleted
 /// on request.
-pub const CONTACTS: Table<(TeamId, ContactId), ContactRow> = Table::new("contacts-1");
+pub const CONTACTS: Table<(TeamId, ContactId), ContactRow> = Table::listed("contacts-1", 3);
 /// Id of the contact with an address. Index of [`CONTACTS`], written and deleted with it.
 pub const CONTACT_ADDRESSES: Table<(TeamId, AddressHash), ContactIdRow> = Table::new("contact_addresses-1");
 /// Explicit choice of a contact for a topic. Written by `contacts`. One row for each choice, deleted with the
@@ -188,7 +188,7 @@ pub const PREFERENCE_THEMES: Table<(TeamId,), ThemeRow> = Table::new("preference
 
 /// Requests to the API with their status. Written by `logs` in the background. One row for each request with a
 /// valid key, deleted after `RINGMAIL_LOG_RETENTION_DAYS`.
-pub const REQUEST_LOGS: Table<(TeamId, LogId), LogRow> = Table::new("request_logs-1");
+pub const REQUEST_LOGS: Table<(TeamId, LogId), LogRow> = Table::listed("request_logs-1", 8);
 /// Redacted bodies of the request and the response of [`REQUEST_LOGS`], at most 16 KiB each, sealed. Written and
 /// deleted with it.
 pub const REQUEST_LOG_BODIES: Table<(TeamId, LogId), Blob> = Table::new("request_log_bodies-1");
@@ -201,6 +201,7 @@ pub const USAGE: Table<(TeamId, u32), UsageRow> = Table::new("usage-1");
 pub const NAMES: &[&str] = &[
     META.name(),
     EPOCH.name(),
+    DELETED_CURSORS.name(),
     TEAMS.name(),
     REMOVED_TEAMS.name(),
     USERS.name(),

@@ -179,7 +179,8 @@ impl ApiKeys {
     /// [`StoreError`].
     pub async fn delete(&self, team: TeamId, id: ApiKeyId) -> Result<bool, StoreError> {
         let store = self.context.store.clone();
-        let commit = async move { store.write(move |tx| delete_row(tx, team, id)).await };
+        let now_ms = self.context.now_ms();
+        let commit = async move { store.write(move |tx| delete_row(tx, team, id, now_ms)).await };
         self.change(commit, move |cache, _| {
             cache.revoke(|caller| caller.team == team && caller.key == id);
         })
@@ -280,7 +281,12 @@ pub(crate) fn delete_of_team(tx: &WriteTx<'_>, team: TeamId) -> Result<usize, St
 ///
 /// # Errors
 /// [`StoreError`].
-pub(crate) fn delete_scoped_to(tx: &WriteTx<'_>, team: TeamId, domain: DomainId) -> Result<(), StoreError> {
+pub(crate) fn delete_scoped_to(
+    tx: &WriteTx<'_>,
+    team: TeamId,
+    domain: DomainId,
+    now_ms: TimestampMs,
+) -> Result<(), StoreError> {
     let mut scoped = Vec::new();
     tx.scan(&API_KEYS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |(_, id), row| {
         if row.decode()?.domain == Some(domain) {
@@ -289,17 +295,17 @@ pub(crate) fn delete_scoped_to(tx: &WriteTx<'_>, team: TeamId, domain: DomainId)
         NEXT
     })?;
     for id in scoped {
-        delete_row(tx, team, id)?;
+        delete_row(tx, team, id, now_ms)?;
     }
     Ok(())
 }
 
-fn delete_row(tx: &WriteTx<'_>, team: TeamId, id: ApiKeyId) -> Result<bool, StoreError> {
+fn delete_row(tx: &WriteTx<'_>, team: TeamId, id: ApiKeyId, now_ms: TimestampMs) -> Result<bool, StoreError> {
     if !tx.contains(&API_KEYS, &(team, id))? {
         return Ok(false);
     }
     tx.delete(&API_KEY_USES, &(team, id))?;
-    tx.delete(&API_KEYS, &(team, id))
+    tx.delete_listed(&API_KEYS, &(team, id), now_ms)
 }
 
 fn draw_token() -> Token {

@@ -10,7 +10,7 @@ use crate::base::clock::DAY_MS;
 use crate::context::Context;
 use crate::delivery::capture;
 use crate::notices::NoticeWorker;
-use crate::store::StoreError;
+use crate::store::{StoreError, purge_deleted_cursors};
 use crate::workers::{Supervisor, every};
 use crate::{contacts, delivery, emails, events, ingest, logs, webhooks};
 
@@ -47,6 +47,7 @@ impl RetentionDays {
     /// [`StoreError`].
     async fn apply(self, context: &Context) -> Result<(), StoreError> {
         let before = |days: u32| context.now_ms() - i64::from(days) * DAY_MS;
+        purge_deleted_cursors(&context.store, context.now_ms()).await?;
         delivery::purge(context).await?;
         contacts::purge_deleted_topic_choices(context).await?;
         logs::purge(context, before(self.logs)).await?;

@@ -133,11 +133,12 @@ impl ContactProperties {
     /// # Errors
     /// [`StoreError`].
     pub async fn delete(&self, team: TeamId, id: ContactPropertyId) -> Result<bool, StoreError> {
+        let now_ms = self.context.now_ms();
         self.context
             .store
             .write(move |tx| {
                 let Some(row) = tx.get(&CONTACT_PROPERTIES, &(team, id))? else { return Ok(false) };
-                store::remove(tx, team, id, &row)?;
+                store::remove(tx, team, id, &row, now_ms)?;
                 Ok(true)
             })
             .await

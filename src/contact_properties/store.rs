@@ -83,8 +83,9 @@ pub(super) fn remove(
     team: TeamId,
     id: ContactPropertyId,
     row: &ContactPropertyRow,
+    now_ms: TimestampMs,
 ) -> Result<(), StoreError> {
     tx.delete(&CONTACT_PROPERTY_KEYS, &(team, key_hash(&row.key)))?;
-    tx.delete(&CONTACT_PROPERTIES, &(team, id))?;
+    tx.delete_listed(&CONTACT_PROPERTIES, &(team, id), now_ms)?;
     Ok(())
 }

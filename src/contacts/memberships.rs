@@ -8,25 +8,27 @@ use super::write::ContactWriter;
 use crate::base::id::{ContactId, SegmentId, TeamId, TopicId};
 use crate::events::ChangeSource;
 use crate::segments::{self, Segment};
-use crate::store::StoreError;
-use crate::topics::Subscription;
+use crate::store::page::{Page, PageError, PageQuery, page_of};
+use crate::topics::{self, Subscription};
 
 impl Contacts {
-    /// Returns the subscriptions of a contact to every topic of the team, newest topic first; `None` if
+    /// Returns a page of the subscriptions of a contact to every topic of the team, newest topic first; `None` if
     /// the team has no such contact.
     ///
     /// # Errors
-    /// [`StoreError`].
+    /// [`PageError`].
     pub async fn topics(
         &self,
         team: TeamId,
         name: ContactName,
-    ) -> Result<Option<(ContactId, Vec<TopicSubscription>)>, StoreError> {
+        query: PageQuery<TopicId>,
+    ) -> Result<Option<Page<TopicSubscription>>, PageError> {
         self.context
             .store
             .read(move |tx| {
                 let Some((id, _)) = find_named(tx, team, &name)? else { return Ok(None) };
-                Ok(Some((id, topics_of(tx, team, id)?)))
+                let was_item = |topic| topics::was_listed(tx, team, topic);
+                page_of(topics_of(tx, team, id)?, query, |item| item.topic.id, was_item).map(Some)
             })
             .await
     }
@@ -103,17 +105,24 @@ impl Contacts {
             .await
     }
 
-    /// Returns the segments that contain a contact as a member or by their filter, newest first; `None`
+    /// Returns a page of the segments that contain a contact as a member or by their filter, newest first; `None`
     /// if the team has no such contact.
     ///
     /// # Errors
-    /// [`StoreError`].
-    pub async fn segments(&self, team: TeamId, name: ContactName) -> Result<Option<Vec<Segment>>, StoreError> {
+    /// [`PageError`].
+    pub async fn segments(
+        &self,
+        team: TeamId,
+        name: ContactName,
+        query: PageQuery<SegmentId>,
+    ) -> Result<Option<Page<Segment>>, PageError> {
         self.context
             .store
             .read(move |tx| {
                 let Some((id, _)) = find_named(tx, team, &name)? else { return Ok(None) };
-                Ok(Some(segments::containing(tx, team, segments::all(tx, team)?, id)?))
+                let containing = segments::containing(tx, team, segments::all(tx, team)?, id)?;
+                let was_item = |segment| segments::was_of_contact(tx, team, segment, id);
+                page_of(containing, query, |segment| segment.id, was_item).map(Some)
             })
             .await
     }

@@ -61,7 +61,7 @@ pub use model::{
 };
 pub(crate) use service::remove;
 pub use service::{ContactName, Contacts, WriteError};
-pub use store::{AudienceRow, ContactRow, TopicChoiceRow, audience, choices_of, find, find_by_address};
+pub use store::{AudienceRow, ContactRow, TopicChoiceRow, audience, choices_of, find, find_by_address, was_listed};
 pub use topic_choice_retention::purge_deleted_topic_choices;
 pub use undo::undo_topic_opt_out;
 pub use view::{ContactView, IncludedFields, RESPONSE_BYTES_MAX, ShowError, TopicSubscription};

@@ -87,6 +87,14 @@ pub fn find(tx: &impl Reads, team: TeamId, id: ContactId) -> Result<Option<Conta
     tx.get(&CONTACTS, &(team, id))
 }
 
+/// Returns whether the team deleted the contact in the last 24 hours.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn was_listed(tx: &impl Reads, team: TeamId, id: ContactId) -> Result<bool, StoreError> {
+    crate::store::was_listed(tx, &CONTACTS, &(team, id))
+}
+
 /// Returns the contact with this address.
 ///
 /// # Errors
@@ -146,8 +154,14 @@ pub(super) fn insert(
 ///
 /// # Errors
 /// [`StoreError`].
-pub(super) fn remove(tx: &WriteTx<'_>, team: TeamId, id: ContactId, address: &AddressHash) -> Result<(), StoreError> {
-    tx.delete(&CONTACTS, &(team, id))?;
+pub(super) fn remove(
+    tx: &WriteTx<'_>,
+    team: TeamId,
+    id: ContactId,
+    address: &AddressHash,
+    now_ms: TimestampMs,
+) -> Result<(), StoreError> {
+    tx.delete_listed(&CONTACTS, &(team, id), now_ms)?;
     tx.delete(&CONTACT_ADDRESSES, &(team, *address))?;
     let (from, to) = ((team, id, Id::MIN), (team, id, Id::MAX));
     tx.delete_range(&TOPIC_CHOICES, &from, &to, usize::MAX)?;

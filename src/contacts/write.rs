@@ -164,7 +164,7 @@ impl<'a, 't> ContactWriter<'a, 't> {
     /// # Errors
     /// [`StoreError`].
     pub fn leave_segment(&mut self, id: ContactId, segment: SegmentId) -> Result<bool, StoreError> {
-        let left = segments::remove_member(self.tx, self.team, segment, id)?;
+        let left = segments::leave(self.tx, self.team, segment, id, self.now_ms)?;
         self.changed |= left;
         Ok(left)
     }
@@ -182,7 +182,7 @@ impl<'a, 't> ContactWriter<'a, 't> {
         for segment in segments {
             segments::remove_member(self.tx, self.team, segment, id)?;
         }
-        store::remove(self.tx, self.team, id, &row.email.identity_hash())?;
+        store::remove(self.tx, self.team, id, &row.email.identity_hash(), self.now_ms)?;
         if opted_out {
             let cause = SuppressionCause::listed(Origin::Unsubscribe, self.source);
             suppressions::add(self.tx, self.context, self.team, &row.email, cause)?;

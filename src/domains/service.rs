@@ -226,11 +226,11 @@ impl Domains {
     /// # Errors
     /// Returns [`StoreError`].
     pub async fn delete(&self, team: TeamId, id: DomainId) -> Result<bool, StoreError> {
-        let store = self.context.store.clone();
+        let (store, now_ms) = (self.context.store.clone(), self.context.now_ms());
         let remove = move |tx: &WriteTx<'_>| {
             let Some(row) = store::find(tx, team, id)? else { return Ok(false) };
-            api_keys::delete_scoped_to(tx, team, id)?;
-            store::remove(tx, team, id, &row)?;
+            api_keys::delete_scoped_to(tx, team, id, now_ms)?;
+            store::remove(tx, team, id, &row, now_ms)?;
             Ok(true)
         };
         self.keys.revoke_scoped_to(team, id, async move { store.write(remove).await }).await

@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(second.keys[1].1.public_record(), stored.ed25519.record);
 
         let removed = stored.clone();
-        context.store.write(move |tx| store::remove(tx, team, id, &removed)).await.unwrap();
+        context.store.write(move |tx| store::remove(tx, team, id, &removed, 0)).await.unwrap();
         assert!(find().is_none());
         assert!(cache.cached(team, id).is_none());
     }

@@ -151,9 +151,15 @@ pub(super) fn put(tx: &WriteTx<'_>, team: TeamId, id: DomainId, row: &DomainRow)
 ///
 /// # Errors
 /// Returns [`StoreError`].
-pub(super) fn remove(tx: &WriteTx<'_>, team: TeamId, id: DomainId, row: &DomainRow) -> Result<(), StoreError> {
+pub(super) fn remove(
+    tx: &WriteTx<'_>,
+    team: TeamId,
+    id: DomainId,
+    row: &DomainRow,
+    now_ms: TimestampMs,
+) -> Result<(), StoreError> {
     tx.delete(&SENDER_DOMAINS, &(team, name_hash(&row.name)))?;
-    tx.delete(&DOMAINS, &(team, id))?;
+    tx.delete_listed(&DOMAINS, &(team, id), now_ms)?;
     Ok(())
 }
 /// Deletes all domains of a removed team, so that it cannot send.

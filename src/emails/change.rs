@@ -85,10 +85,12 @@ impl Emails {
     /// # Errors
     /// [`StoreError`].
     pub async fn delete(&self, team: TeamId, id: EmailId) -> Result<bool, StoreError> {
+        let now_ms = self.context.now_ms();
         self.context
             .store
             .write(move |tx| {
                 let Some(mut row) = visible(tx, team, id)? else { return Ok(false) };
+                tx.keep_cursor(&EMAILS, &(team, id), now_ms)?;
                 cancel_queued(tx, id, &mut row)?;
                 if is_settled(&row) {
                     delete_email(tx, team, id)?;
@@ -175,7 +177,7 @@ mod tests {
     use crate::emails::Idempotency;
     use crate::emails::store::RecipientRow;
     use crate::store::Blob;
-    use crate::store::page::{Cursor, PageError, PageQuery};
+    use crate::store::page::{Cursor, PageQuery};
     use crate::tables::{EMAIL_BODIES, EVENTS};
 
     const TEAM: TeamId = Id::MIN;
@@ -227,8 +229,8 @@ mod tests {
         for id in [settled, queued, in_flight] {
             assert!(emails.delete(TEAM, id).await.unwrap());
             assert!(!emails.delete(TEAM, id).await.unwrap());
-            let page = emails.list(TEAM, PageQuery { limit: 1, cursor: Cursor::After(id) }).await;
-            assert!(matches!(page, Err(PageError::UnknownCursor)));
+            let page = emails.list(TEAM, PageQuery { limit: 10, cursor: Cursor::Before(id) }).await.unwrap();
+            assert!(page.rows.iter().all(|(listed, _)| *listed > id));
         }
 
         assert_eq!(stored_parts(&context, settled), [false; 3]);

@@ -103,10 +103,12 @@ pub(crate) fn is_settled(row: &EmailRow) -> bool {
 }
 
 async fn purge_rows(context: &Context, team: TeamId, before: TimestampMs) -> Result<(), StoreError> {
+    let now_ms = context.now_ms();
     let until = EmailId::first_at(before);
     let mut after = EmailId::MIN;
     loop {
-        let last = context.store.write_bulk::<_, StoreError>(move |tx| purge_rows_page(tx, team, after, until)).await?;
+        let purge = move |tx: &WriteTx<'_>| purge_rows_page(tx, team, after, until, now_ms);
+        let last = context.store.write_bulk::<_, StoreError>(purge).await?;
         match last {
             Some(last) => after = last,
             None => return Ok(()),
@@ -120,6 +122,7 @@ fn purge_rows_page(
     team: TeamId,
     after: EmailId,
     until: EmailId,
+    now_ms: TimestampMs,
 ) -> Result<Option<EmailId>, StoreError> {
     let mut page = Vec::with_capacity(PAGE_ROWS);
     tx.scan(&EMAILS, &(team, after), &(team, until), Order::Ascending, |(_, id), row| {
@@ -137,6 +140,7 @@ fn purge_rows_page(
                 return Ok(Some(done.unwrap_or(after)));
             }
             delete_email(tx, team, id)?;
+            tx.keep_cursor(&EMAILS, &(team, id), now_ms)?;
         }
         done = Some(id);
     }

@@ -3,10 +3,11 @@
 use super::stages::Stage;
 use super::store::{ErasureKey, ErasureRow, ErasureTarget};
 use crate::base::address::AddressSet;
+use crate::base::clock::TimestampMs;
 use crate::base::id::{CapturedId, EmailId, EventId, LogId, TeamId};
+use crate::context::Context;
 use crate::delivery::{self, CapturedRow, capture};
 use crate::emails::{self, EmailErasure, EmailRow};
-use crate::event_bus::EventBus;
 use crate::events::{self, ErasureScope, MessageSubject};
 use crate::store::{Keyring, MatchPage, Reads, StoreError, WriteTx, match_page, skip_corrupt};
 use crate::tables::{EMAILS, ERASURES};
@@ -128,11 +129,11 @@ fn page_scan<I>(page: MatchPage<I>, rows: fn(Vec<I>) -> MatchedRows, position: i
 }
 
 /// Erases the addresses from the rows of a page and stores the new position in the same transaction.
-/// Returns the row of the erasure after that. After the commit of a page of event messages, `event_bus`
+/// Returns the row of the erasure after that. After the commit of a page of event messages, the event bus
 /// notifies the code that holds messages in memory.
 pub(super) fn erase_page(
     tx: &WriteTx<'_>,
-    event_bus: &EventBus,
+    context: &Context,
     key: ErasureKey,
     mut row: ErasureRow,
     target: &ErasureTarget,
@@ -141,7 +142,7 @@ pub(super) fn erase_page(
     if !tx.contains(&ERASURES, &key)? {
         return Ok((StepResult::Done, row));
     }
-    if erase_rows(tx, event_bus, &mut row, target, &page.rows)? {
+    if erase_rows(tx, context, &mut row, target, &page.rows)? {
         match page.next {
             Some(stage) => row.stage = stage,
             None if row.start_next_stage() => {}
@@ -158,20 +159,20 @@ pub(super) fn erase_page(
 /// Returns whether all rows have been erased. Otherwise the next step scans from the position in `row`.
 fn erase_rows(
     tx: &WriteTx<'_>,
-    event_bus: &EventBus,
+    context: &Context,
     row: &mut ErasureRow,
     target: &ErasureTarget,
     rows: &MatchedRows,
 ) -> Result<bool, StoreError> {
-    let team = target.team;
+    let (team, now_ms) = (target.team, context.now_ms());
     match rows {
         MatchedRows::Emails(ids) => return erase_emails(tx, row, target, ids),
-        MatchedRows::SettledEmails(ids) => return erase_settled_emails(tx, row, target, ids),
-        MatchedRows::Suppressions => erase_suppressions(tx, row, target)?,
+        MatchedRows::SettledEmails(ids) => return erase_settled_emails(tx, context, row, target, ids),
+        MatchedRows::Suppressions => erase_suppressions(tx, row, target, now_ms)?,
         MatchedRows::Captured(ids) => {
             let mut chunks_left = CHUNKS_MAX;
             for id in ids {
-                if !capture::delete_message(tx, *id, &mut chunks_left)? {
+                if !capture::delete_message(tx, *id, &mut chunks_left, now_ms)? {
                     return Ok(false);
                 }
             }
@@ -186,7 +187,7 @@ fn erase_rows(
                 let scope = |subject| message_scope(row, target, *id, subject);
                 events::erase_message(tx, team, *id, &target.all(), scope)?;
             }
-            let (event_bus, has_changed) = (event_bus.clone(), !ids.is_empty());
+            let (event_bus, has_changed) = (context.event_bus.clone(), !ids.is_empty());
             tx.after_commit(move || {
                 if has_changed {
                     event_bus.bump_erasure_generation();
@@ -202,7 +203,7 @@ fn erase_rows(
         }
         MatchedRows::Requests(ids) => {
             for id in ids {
-                logs::delete(tx, team, *id)?;
+                logs::delete(tx, team, *id, now_ms)?;
             }
         }
     }
@@ -282,6 +283,7 @@ fn settled_emails(tx: &impl Reads, row: &ErasureRow, target: &ErasureTarget) -> 
 /// second run can start.
 fn erase_settled_emails(
     tx: &WriteTx<'_>,
+    context: &Context,
     row: &mut ErasureRow,
     target: &ErasureTarget,
     emails: &[EmailId],
@@ -295,7 +297,7 @@ fn erase_settled_emails(
         erased.push(*id);
     }
     if !erased.is_empty() {
-        erase_suppressions(tx, row, target)?;
+        erase_suppressions(tx, row, target, context.now_ms())?;
     }
     row.pending_emails.retain(|id| !erased.contains(id));
     let pending_max = if row.resume_after.is_some() { PENDING_EMAILS_MAX / 2 } else { 0 };
@@ -304,9 +306,14 @@ fn erase_settled_emails(
 
 /// Deletes the addresses from their suppressions. The row keeps the ids of entries from after the request,
 /// because the team can delete such an entry before the stages that erase its events.
-fn erase_suppressions(tx: &WriteTx<'_>, row: &mut ErasureRow, target: &ErasureTarget) -> Result<(), StoreError> {
+fn erase_suppressions(
+    tx: &WriteTx<'_>,
+    row: &mut ErasureRow,
+    target: &ErasureTarget,
+    now_ms: TimestampMs,
+) -> Result<(), StoreError> {
     for (address, request) in &target.hashes {
-        let erased = suppressions::erase(tx, target.team, address, *request);
+        let erased = suppressions::erase(tx, target.team, address, *request, now_ms);
         let erased = skip_corrupt(erased, format_args!("a suppression of team {}", target.team))?.flatten();
         row.derived_suppressions.extend(erased.filter(|entry| entry.as_bytes() > request.as_bytes()));
     }

@@ -162,8 +162,8 @@ impl Erasures {
             }
             StagePage::Matches(page) => page,
         };
-        let (row, target, event_bus) = (run.row.clone(), Arc::clone(&run.target), self.context.event_bus.clone());
-        let erase = move |tx: &WriteTx<'_>| pages::erase_page(tx, &event_bus, key, row.clone(), &target, &page);
+        let (row, target, context) = (run.row.clone(), Arc::clone(&run.target), self.context.clone());
+        let erase = move |tx: &WriteTx<'_>| pages::erase_page(tx, &context, key, row.clone(), &target, &page);
         let (result, row) = self.context.store.write_bulk(erase).await?;
         run.row = row;
         run.is_ahead = false;

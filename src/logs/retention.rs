@@ -25,6 +25,7 @@ pub async fn purge(context: &Context, before_ms: TimestampMs) -> Result<(), Stor
 /// Deletes the requests of a team up to `until`. `until` is the lowest id of its millisecond, and no
 /// request has that id.
 async fn purge_team(context: &Context, team: TeamId, until: LogId) -> Result<(), StoreError> {
+    let now_ms = context.now_ms();
     loop {
         // The copies are deleted before the rows: after an interruption, the rows still lead to the copies.
         let remove = move |tx: &WriteTx<'_>| {
@@ -33,7 +34,7 @@ async fn purge_team(context: &Context, team: TeamId, until: LogId) -> Result<(),
             if copies == PAGE_ROWS {
                 return Ok(PAGE_ROWS);
             }
-            tx.delete_range(&REQUEST_LOGS, &from, &to, PAGE_ROWS)
+            tx.delete_listed_range(&REQUEST_LOGS, &from, &to, PAGE_ROWS, now_ms)
         };
         if context.store.write_bulk::<_, StoreError>(remove).await? < PAGE_ROWS {
             return Ok(());

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::clock::TimestampMs;
 use crate::base::id::{ApiKeyId, LogId, TeamId};
 use crate::store::{Blob, Encoded, Keyring, Reads, Row, StoreError, WriteTx};
 use crate::tables::{REQUEST_LOG_BODIES, REQUEST_LOGS};
@@ -96,9 +97,9 @@ pub(super) fn bodies(tx: &impl Reads, keyring: &Keyring, team: TeamId, id: LogId
 ///
 /// # Errors
 /// [`StoreError`].
-pub(crate) fn delete(tx: &WriteTx<'_>, team: TeamId, id: LogId) -> Result<(), StoreError> {
+pub(crate) fn delete(tx: &WriteTx<'_>, team: TeamId, id: LogId, now_ms: TimestampMs) -> Result<(), StoreError> {
     tx.delete(&REQUEST_LOG_BODIES, &(team, id))?;
-    tx.delete(&REQUEST_LOGS, &(team, id))?;
+    tx.delete_listed(&REQUEST_LOGS, &(team, id), now_ms)?;
     Ok(())
 }
 

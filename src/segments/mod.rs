@@ -34,7 +34,10 @@ pub use error::{CreateSegmentError, DeleteSegmentError, SegmentPageError, Segmen
 pub use model::{NewSegment, SEGMENTS_MAX, Segment, SegmentChanges, SegmentName};
 pub use scan::{ContactRange, ScanLimit, SegmentRule, containing, scan};
 pub use service::Segments;
-pub use store::{SegmentRow, add_member, all, count, exists, find, of_contact, oldest_of_contact, remove_member};
+pub use store::{
+    SegmentRow, add_member, all, count, exists, find, leave, of_contact, oldest_of_contact, remove_member,
+    was_of_contact,
+};
 
 #[cfg(test)]
 mod tests;

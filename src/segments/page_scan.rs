@@ -43,7 +43,7 @@ impl PageScan {
         };
         let mut rest = Some(ContactRange::all(order));
         if let Some(cursor) = cursor {
-            if !contains(tx, team, &rule, cursor)? {
+            if !contains(tx, team, &rule, cursor)? && !store::was_member(tx, team, rule.segment, cursor)? {
                 return Err(SegmentPageError::UnknownCursor);
             }
             rest = ContactRange::all(order).beyond(cursor);

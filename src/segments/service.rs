@@ -129,7 +129,7 @@ impl Segments {
     /// # Errors
     /// [`DeleteSegmentError`].
     pub async fn delete(&self, team: TeamId, id: SegmentId) -> Result<(), DeleteSegmentError> {
-        let deleted = Arc::clone(&self.deleted);
+        let (deleted, now_ms) = (Arc::clone(&self.deleted), self.context.now_ms());
         self.context
             .store
             .write(move |tx| {
@@ -138,7 +138,7 @@ impl Segments {
                 }
                 // A check of references to the segment belongs here, before the first write, and fails
                 // with `DeleteSegmentError::InUse`.
-                tx.delete(&SEGMENTS, &(team, id))?;
+                tx.delete_listed(&SEGMENTS, &(team, id), now_ms)?;
                 if store::remove_members(tx, team, id)? {
                     let deleted = Arc::clone(&deleted);
                     tx.after_commit(move || deleted.notify());

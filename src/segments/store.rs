@@ -6,7 +6,8 @@ use super::filter::Filter;
 use super::model::{SEGMENTS_MAX, Segment};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{ContactId, Id, SegmentId, TeamId};
-use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx};
+use crate::contacts;
+use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx, was_listed};
 use crate::tables::{CONTACT_SEGMENTS, SEGMENT_MEMBERS, SEGMENTS};
 
 /// Number of members deleted in one commit, which takes some milliseconds.
@@ -87,7 +88,54 @@ pub fn add_member(tx: &WriteTx<'_>, team: TeamId, segment: SegmentId, contact: C
     Ok(true)
 }
 
-/// Ends the membership of a contact in a segment. Returns whether there was one.
+/// Ends the membership of a contact that is not deleted. Returns whether there was one. The contact stays a cursor of
+/// the lists of the segment, and the segment one of the list of the contact.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn leave(
+    tx: &WriteTx<'_>,
+    team: TeamId,
+    segment: SegmentId,
+    contact: ContactId,
+    now_ms: TimestampMs,
+) -> Result<bool, StoreError> {
+    let left = remove_member(tx, team, segment, contact)?;
+    if left {
+        tx.keep_cursor(&SEGMENT_MEMBERS, &(team, segment, contact), now_ms)?;
+    }
+    Ok(left)
+}
+
+/// Returns whether a contact was in a segment in the last 24 hours and was deleted or left it. A deleted contact may
+/// have matched the filter of any segment of its team.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn was_member(
+    tx: &impl Reads,
+    team: TeamId,
+    segment: SegmentId,
+    contact: ContactId,
+) -> Result<bool, StoreError> {
+    Ok(was_listed(tx, &SEGMENT_MEMBERS, &(team, segment, contact))? || contacts::was_listed(tx, team, contact)?)
+}
+
+/// Returns whether a segment was in the list of a contact's segments in the last 24 hours and was deleted or left.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn was_of_contact(
+    tx: &impl Reads,
+    team: TeamId,
+    segment: SegmentId,
+    contact: ContactId,
+) -> Result<bool, StoreError> {
+    Ok(was_listed(tx, &SEGMENT_MEMBERS, &(team, segment, contact))? || was_listed(tx, &SEGMENTS, &(team, segment))?)
+}
+
+/// Deletes the membership of a contact in a segment, with the contact or with the segment. Returns whether there was
+/// one.
 ///
 /// # Errors
 /// [`StoreError`].

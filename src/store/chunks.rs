@@ -5,7 +5,8 @@
 
 use super::StoreError;
 use super::key::Key;
-use super::transaction::{NEXT, Order, Reads, Table, WriteTx};
+use super::table::Table;
+use super::transaction::{NEXT, Order, Reads, WriteTx};
 use super::value::{Blob, Encoded};
 
 /// Maximum size of a chunk, in bytes.

@@ -3,14 +3,19 @@
 use serde::{Deserialize, Serialize};
 
 use super::StoreKind;
+use super::cursors::LIST_KEY_BYTES;
 use super::key::{Key, KeyBytes};
-use super::transaction::Table;
+use super::table::Table;
 use super::value::Row;
 
 /// Schema version and kind of the file. One row, written at creation and by migrations.
 pub const META: Table<MetaKey, MetaRow> = Table::new("meta-1");
 /// Boot epoch. One row, incremented at each opening.
 pub const EPOCH: Table<MetaKey, EpochRow> = Table::new("epoch-1");
+
+/// Keys of deleted rows of lists, which stay valid cursors: UTC day of the deletion, number of the list, key of the row
+/// padded with zeros. Written with the deletion. One row for each deleted row, deleted after one to two days.
+pub const DELETED_CURSORS: Table<(u32, u8, [u8; LIST_KEY_BYTES]), ()> = Table::new("deleted_cursors-1");
 
 /// Key of a row in the tables of the store. The numbers on disk must never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,9 +6,9 @@
 //! Files, in reading order:
 //! - `key.rs`, `hash.rs` and `value.rs`: encoding of keys and values;
 //! - `fields.rs`: reads of single fields without decoding the row;
-//! - `transaction.rs`: tables; get, scan, put and delete;
+//! - `table.rs` and `transaction.rs`: tables; get, scan, put and delete;
 //! - `meta.rs`: the tables of the store itself;
-//! - `page.rs`: lists;
+//! - `page.rs` and `cursors.rs`: lists, and the cursors of deleted rows;
 //! - `match_page.rs`: bounded scans for rows to change;
 //! - `orphans.rs`: child rows of deleted parents;
 //! - `chunks.rs`: values too large for one row;
@@ -30,6 +30,7 @@ pub mod migrations;
 pub mod page;
 
 mod chunks;
+mod cursors;
 mod error;
 mod fields;
 mod file;
@@ -40,6 +41,7 @@ mod opening;
 mod orphans;
 mod queue;
 mod seal;
+mod table;
 mod transaction;
 mod value;
 mod writer;
@@ -51,6 +53,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
 pub use chunks::{Chunks, read_chunks};
+pub use cursors::{purge_deleted_cursors, was_listed};
 pub(crate) use error::from_store_error;
 pub use error::{OpenError, StoreError, skip_corrupt};
 pub use fields::{RawValue, RowFields};
@@ -61,7 +64,8 @@ pub(crate) use opening::{open_in_time, open_with_key};
 pub use orphans::delete_orphans;
 pub use queue::WAITING_MAX;
 pub use seal::Keyring;
-pub use transaction::{NEXT, Order, ReadTx, Reads, STOP, Step, Stored, Table, WriteTx};
+pub use table::Table;
+pub use transaction::{NEXT, Order, ReadTx, Reads, STOP, Step, Stored, WriteTx};
 pub use value::{Blob, Encoded, Row, Value};
 
 use queue::WriteQueue;

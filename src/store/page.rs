@@ -1,8 +1,10 @@
 //! Pages of lists: newest first, by id, from a cursor that the list returned.
 
+use super::cursors::was_listed;
 use super::error::{StoreError, from_store_error};
 use super::key::{Key, KeyPart};
-use super::transaction::{NEXT, Order, Reads, STOP, Stored, Table};
+use super::table::Table;
+use super::transaction::{NEXT, Order, Reads, STOP, Stored};
 use super::value::Value;
 use crate::base::id::{Id, TeamId};
 
@@ -51,7 +53,7 @@ pub struct Page<T> {
 /// Failure to read a page.
 #[derive(Debug)]
 pub enum PageError {
-    /// The cursor is not a row of the list.
+    /// The cursor is not a row of the list, and no row with this id was removed from it in the last 24 hours.
     UnknownCursor,
     Store(StoreError),
 }
@@ -62,7 +64,8 @@ from_store_error!(PageError);
 /// is that of the rows on the page and the omitted rows between them.
 ///
 /// # Errors
-/// [`PageError::UnknownCursor`] if the cursor is not a row of the team or is omitted; [`StoreError`].
+/// [`PageError::UnknownCursor`] if the cursor is not a row of the team or is omitted, unless the row was removed in the
+/// last 24 hours; [`StoreError`].
 pub fn page<R, V: Value, T>(
     tx: &impl Reads,
     table: &Table<(TeamId, Id<R>), V>,
@@ -122,7 +125,7 @@ fn page_between<R, K: Key, V: Value, T>(
             is_listed = row(id(at), stored)?.is_some();
             STOP
         })?;
-        if !is_listed {
+        if !is_listed && !was_listed(tx, table, &key(cursor))? {
             return Err(PageError::UnknownCursor);
         }
     }
@@ -174,20 +177,34 @@ where
     Ok(count >= rows_max)
 }
 
-/// Returns a page of a short list that is stored in one row, in the order of the list.
+/// Returns a page of a short list that is in memory, in the order of the list. `was_item` returns whether the cursor
+/// was an item in the last 24 hours; only a list with the newest item first can return `true`.
 ///
 /// # Errors
-/// [`PageError::UnknownCursor`] if the cursor is not an item of the list.
-pub fn page_of<R, T>(items: Vec<T>, query: PageQuery<Id<R>>, id: impl Fn(&T) -> Id<R>) -> Result<Page<T>, PageError> {
-    let position = |cursor: Id<R>| items.iter().position(|item| id(item) == cursor).ok_or(PageError::UnknownCursor);
+/// [`PageError::UnknownCursor`] if the cursor is not and was not an item of the list; the error of `was_item`.
+pub fn page_of<R, T>(
+    items: Vec<T>,
+    query: PageQuery<Id<R>>,
+    id: impl Fn(&T) -> Id<R>,
+    was_item: impl FnOnce(Id<R>) -> Result<bool, StoreError>,
+) -> Result<Page<T>, PageError> {
+    // The items before the cursor, and the first item after it.
+    let around = |cursor: Id<R>| match items.iter().position(|item| id(item) == cursor) {
+        Some(at) => Ok((at, at + 1)),
+        None if was_item(cursor)? => {
+            let newer = items.iter().take_while(|item| id(item) > cursor).count();
+            Ok((newer, newer))
+        }
+        None => Err(PageError::UnknownCursor),
+    };
     let (from, to, has_more) = match query.cursor {
         Cursor::Newest => (0, query.limit.min(items.len()), items.len() > query.limit),
         Cursor::After(cursor) => {
-            let from = position(cursor)? + 1;
+            let (_, from) = around(cursor)?;
             (from, (from + query.limit).min(items.len()), items.len() > from + query.limit)
         }
         Cursor::Before(cursor) => {
-            let to = position(cursor)?;
+            let (to, _) = around(cursor)?;
             (to.saturating_sub(query.limit), to, to > query.limit)
         }
     };
@@ -201,7 +218,7 @@ mod tests {
 
     fn page_items(query: PageQuery<EmailId>) -> (Vec<u8>, bool) {
         let items: Vec<u8> = vec![1, 2, 3, 4, 5];
-        let page = page_of(items, query, |item| Id::from_bytes([*item; 16])).unwrap();
+        let page = page_of(items, query, |item| Id::from_bytes([*item; 16]), |_| Ok(false)).unwrap();
         (page.rows, page.has_more)
     }
 
@@ -221,8 +238,27 @@ mod tests {
     fn a_cursor_of_another_list_is_rejected() {
         let query = PageQuery { limit: 2, cursor: Cursor::After(Id::from_bytes([9; 16])) };
 
-        let page = page_of(vec![1_u8], query, |item| EmailId::from_bytes([*item; 16]));
+        let page = page_of(vec![1_u8], query, |item| EmailId::from_bytes([*item; 16]), |_| Ok(false));
 
         assert!(matches!(page, Err(PageError::UnknownCursor)));
+    }
+
+    #[test]
+    fn a_page_continues_where_a_removed_item_was() {
+        let at = |item: u8| EmailId::from_bytes([item; 16]);
+        for (cursor, expected) in [
+            (Cursor::After(at(7)), (vec![6, 4], true)),
+            (Cursor::After(at(5)), (vec![4, 2], false)),
+            (Cursor::After(at(1)), (vec![], false)),
+            (Cursor::Before(at(7)), (vec![8], false)),
+            (Cursor::Before(at(3)), (vec![6, 4], true)),
+            (Cursor::Before(at(9)), (vec![], false)),
+        ] {
+            let query = PageQuery { limit: 2, cursor };
+
+            let page = page_of(vec![8_u8, 6, 4, 2], query, |item| at(*item), |_| Ok(true)).unwrap();
+
+            assert_eq!((page.rows, page.has_more), expected, "{cursor:?}");
+        }
     }
 }

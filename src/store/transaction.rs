@@ -7,36 +7,13 @@ use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-use redb::{ReadableDatabase, ReadableTable as _, TableDefinition, TableError};
+use redb::{ReadableDatabase, ReadableTable as _, TableError};
 
 use super::error::{StoreError, skip_corrupt};
 use super::fields::RowFields;
 use super::key::Key;
+use super::table::{Bytes, Table};
 use super::value::{Blob, Encoded, Row, Value, after_version};
-
-type Bytes = &'static [u8];
-
-/// A table: its name on disk and the types of its keys and values.
-pub struct Table<K, V> {
-    name: &'static str,
-    types: PhantomData<fn() -> (K, V)>,
-}
-
-impl<K, V> Table<K, V> {
-    /// Declares a table. All declarations are in `tables.rs`.
-    pub(crate) const fn new(name: &'static str) -> Self {
-        Self { name, types: PhantomData }
-    }
-
-    /// Returns the name of the table on disk.
-    pub const fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn definition(&self) -> TableDefinition<'static, Bytes, Bytes> {
-        TableDefinition::new(self.name)
-    }
-}
 
 /// Direction of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -250,11 +227,11 @@ impl<'t> WriteTx<'t> {
 
     fn table<K, V>(&self, table: &Table<K, V>) -> Result<OpenTable<'t>, StoreError> {
         let mut open = self.open.borrow_mut();
-        if let Some((_, found)) = open.iter().find(|(name, _)| *name == table.name) {
+        if let Some((_, found)) = open.iter().find(|(name, _)| *name == table.name()) {
             return Ok(Rc::clone(found));
         }
         let opened = Rc::new(RefCell::new(self.transaction.open_table(table.definition())?));
-        open.push((table.name, Rc::clone(&opened)));
+        open.push((table.name(), Rc::clone(&opened)));
         Ok(opened)
     }
 

@@ -174,7 +174,7 @@ pub fn add(
     if let Some((id, row)) = find_by_address(tx, team, &hash)? {
         return match cause.origin {
             Origin::Unsubscribe => store_opt_out(tx, context, team, id, row),
-            Origin::Bounce | Origin::Complaint | Origin::Manual => raise(tx, team, id, row, cause),
+            Origin::Bounce | Origin::Complaint | Origin::Manual => raise(tx, context, team, id, row, cause),
         };
     }
     let SuppressionCause { origin, email, source } = cause;
@@ -206,6 +206,7 @@ fn store_opt_out(
 /// Replaces the origin `unsubscribe` of an entry by one that blocks every send. The opt-out stays.
 fn raise(
     tx: &WriteTx<'_>,
+    context: &Context,
     team: TeamId,
     id: SuppressionId,
     row: SuppressionRow,
@@ -215,7 +216,7 @@ fn raise(
         return Ok(AddResult::Listed(id));
     }
     let opted_out_ms = row.opted_out_ms.or(Some(row.created_ms));
-    unlist(tx, team, id, &row)?;
+    unlist(tx, team, id, &row, context.now_ms())?;
     put(tx, team, id, &SuppressionRow { origin: cause.origin, source: cause.email, opted_out_ms, ..row })?;
     Ok(AddResult::Raised(id))
 }
@@ -260,7 +261,7 @@ pub(super) fn remove(
     if row.origin == Origin::Unsubscribe || !row.is_opted_out() {
         return remove_row(tx, context, team, id, &row, source);
     }
-    unlist(tx, team, id, &row)?;
+    unlist(tx, team, id, &row, context.now_ms())?;
     put(tx, team, id, &SuppressionRow { origin: Origin::Unsubscribe, source: None, ..row })
 }
 
@@ -275,7 +276,7 @@ fn remove_row(
 ) -> Result<(), StoreError> {
     tx.delete(&SUPPRESSIONS, &(team, id))?;
     tx.delete(&SUPPRESSION_ADDRESSES, &(team, row.hash))?;
-    unlist(tx, team, id, row)?;
+    unlist(tx, team, id, row, context.now_ms())?;
     record(tx, context, team, AudienceKind::SuppressionRemoved, id, row, Some(source))
 }
 
@@ -290,6 +291,7 @@ pub(crate) fn erase(
     team: TeamId,
     address: &AddressHash,
     request: ErasureId,
+    now_ms: TimestampMs,
 ) -> Result<Option<SuppressionId>, StoreError> {
     let Some((id, row)) = find_listed(tx, team, address)? else { return Ok(None) };
     let is_covered =
@@ -297,7 +299,7 @@ pub(crate) fn erase(
     if !is_covered {
         return Ok(None);
     }
-    unlist(tx, team, id, &row)?;
+    unlist(tx, team, id, &row, now_ms)?;
     tx.put(&SUPPRESSIONS, &(team, id), &SuppressionRow { email: None, ..row })?;
     Ok(Some(id))
 }
@@ -312,10 +314,16 @@ fn put(tx: &WriteTx<'_>, team: TeamId, id: SuppressionId, row: &SuppressionRow) 
     Ok(())
 }
 
-/// Deletes the index rows by origin.
-fn unlist(tx: &WriteTx<'_>, team: TeamId, id: SuppressionId, row: &SuppressionRow) -> Result<(), StoreError> {
-    tx.delete(&SUPPRESSION_ORIGINS, &(team, row.origin.number(), id))?;
-    tx.delete(&SUPPRESSION_ORIGINS, &(team, ANY_ORIGIN, id))?;
+/// Deletes the index rows by origin. The lists accept the entry as a cursor for 24 hours.
+fn unlist(
+    tx: &WriteTx<'_>,
+    team: TeamId,
+    id: SuppressionId,
+    row: &SuppressionRow,
+    now_ms: TimestampMs,
+) -> Result<(), StoreError> {
+    tx.delete_listed(&SUPPRESSION_ORIGINS, &(team, row.origin.number(), id), now_ms)?;
+    tx.delete_listed(&SUPPRESSION_ORIGINS, &(team, ANY_ORIGIN, id), now_ms)?;
     Ok(())
 }
 

@@ -147,7 +147,7 @@ async fn an_erased_address_still_blocks_and_is_found_only_by_its_id() {
             add(tx, context, TEAM, &ada, SuppressionCause::listed(Origin::Manual, ChangeSource::Api)).unwrap().id();
 
         for (request, erased) in [(Id::MIN, None), (request_at(id), Some(id)), (request_at(id), None)] {
-            assert_eq!(erase(tx, TEAM, &ada.identity_hash(), request).unwrap(), erased, "{request}");
+            assert_eq!(erase(tx, TEAM, &ada.identity_hash(), request, 0).unwrap(), erased, "{request}");
         }
 
         assert!(blocks(tx, TEAM, &ada.identity_hash(), SendKind::Transactional).unwrap());
@@ -175,7 +175,7 @@ async fn an_address_is_erased_by_the_email_that_caused_its_entry() {
 
         for (accepted, erased) in [(earlier, None), (email, Some(id)), (email, None)] {
             let request = request_at(accepted);
-            assert_eq!(erase(tx, TEAM, &ada.identity_hash(), request).unwrap(), erased, "{request}");
+            assert_eq!(erase(tx, TEAM, &ada.identity_hash(), request, 0).unwrap(), erased, "{request}");
         }
 
         assert_eq!(find(tx, TEAM, id).unwrap().unwrap().email, None);
@@ -209,7 +209,7 @@ async fn the_index_has_only_the_entries_that_lists_contain() {
             [(2, reduced), (2, erased), (3, unchanged), (255, unchanged), (255, reduced), (255, erased)]
         );
 
-        erase(tx, TEAM, &eve.identity_hash(), Id::MAX).unwrap();
+        erase(tx, TEAM, &eve.identity_hash(), Id::MAX, 0).unwrap();
         list(&eve, opt_out);
         remove(tx, context, TEAM, reduced, find(tx, TEAM, reduced).unwrap().unwrap(), ChangeSource::Api).unwrap();
         assert_eq!(indexed(), [(3, unchanged), (3, reduced), (255, unchanged), (255, reduced)]);
@@ -230,7 +230,7 @@ async fn replacing_the_origin_of_an_erased_opt_out_does_not_list_it() {
         let id = add(tx, context, TEAM, &ada, SuppressionCause::listed(Origin::Unsubscribe, ChangeSource::Api))
             .unwrap()
             .id();
-        erase(tx, TEAM, &ada.identity_hash(), request_at(id)).unwrap();
+        erase(tx, TEAM, &ada.identity_hash(), request_at(id), 0).unwrap();
 
         assert_eq!(
             add(tx, context, TEAM, &ada, SuppressionCause::complaint(context.id())).unwrap(),

@@ -26,4 +26,5 @@ pub use model::{
 pub use service::{CreateTopicError, DeleteTopicError, Topics, UpdateTopicError};
 pub use store::{
     DeletedTopicRow, ExpiredTopic, TopicRow, all, delete_expired, expired, find, find_for_send, record_deleted,
+    was_listed,
 };

@@ -129,7 +129,7 @@ impl Topics {
                 }
                 // A check of references to the topic belongs here, before the first write, and fails
                 // with `DeleteTopicError::InUse`.
-                tx.delete(&TOPICS, &(team, id))?;
+                tx.delete_listed(&TOPICS, &(team, id), now_ms)?;
                 Ok(store::record_deleted(tx, team, id, now_ms)?)
             })
             .await

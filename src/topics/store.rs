@@ -118,6 +118,14 @@ pub fn find(tx: &impl Reads, team: TeamId, id: TopicId) -> Result<Option<Topic>,
     Ok(tx.get(&TOPICS, &(team, id))?.map(|row| row.topic(id)))
 }
 
+/// Returns whether the team deleted the topic in the last 24 hours.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn was_listed(tx: &impl Reads, team: TeamId, id: TopicId) -> Result<bool, StoreError> {
+    crate::store::was_listed(tx, &TOPICS, &(team, id))
+}
+
 /// Returns the part of a topic that a send needs.
 ///
 /// # Errors

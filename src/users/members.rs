@@ -106,6 +106,7 @@ pub async fn change_role(
 /// # Errors
 /// [`MembershipError`]; nothing is stored.
 pub async fn remove(context: &Context, team: TeamId, address: EmailAddress) -> Result<Member, MembershipError> {
+    let now_ms = context.now_ms();
     context
         .store
         .write(move |tx| {
@@ -114,7 +115,7 @@ pub async fn remove(context: &Context, team: TeamId, address: EmailAddress) -> R
             if member.role == Role::Owner {
                 require_other_owner(tx, team, user)?;
             }
-            tx.delete(&MEMBERSHIPS, &(team, user))?;
+            tx.delete_listed(&MEMBERSHIPS, &(team, user), now_ms)?;
             if !has_membership(tx, user)? {
                 store::delete(tx, &address, user)?;
             }

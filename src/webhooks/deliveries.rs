@@ -76,7 +76,7 @@ impl Webhooks {
             .read(move |tx| {
                 let mut attempts = find(tx, team, webhook, id)?.attempts;
                 attempts.reverse();
-                Ok(page_of(attempts, query, |attempt| attempt.id)?)
+                Ok(page_of(attempts, query, |attempt| attempt.id, |_| Ok(false))?)
             })
             .await
     }

@@ -57,7 +57,8 @@ async fn purge_deliveries(
 ) -> Result<EventId, StoreError> {
     let (mut after, mut oldest_event) = (Id::MIN, Id::MAX);
     loop {
-        let purge = move |tx: &WriteTx<'_>| purge_page(tx, (team, webhook), (after, until));
+        let now_ms = context.now_ms();
+        let purge = move |tx: &WriteTx<'_>| purge_page(tx, (team, webhook), (after, until), now_ms);
         let PurgedPage { last, oldest_kept } = context.store.write_bulk::<_, StoreError>(purge).await?;
         oldest_event = oldest_event.min(oldest_kept);
         match last {
@@ -79,6 +80,7 @@ fn purge_page(
     tx: &WriteTx<'_>,
     (team, webhook): (TeamId, WebhookId),
     (after, until): (WebhookDeliveryId, WebhookDeliveryId),
+    now_ms: TimestampMs,
 ) -> Result<PurgedPage, StoreError> {
     let mut page = PurgedPage { last: None, oldest_kept: Id::MAX };
     let (mut obsolete, mut rows) = (Vec::new(), 0);
@@ -105,7 +107,7 @@ fn purge_page(
         STOP
     })?;
     for id in obsolete {
-        tx.delete(&WEBHOOK_DELIVERIES, &(team, webhook, id))?;
+        tx.delete_listed(&WEBHOOK_DELIVERIES, &(team, webhook, id), now_ms)?;
     }
     Ok(page)
 }

@@ -180,10 +180,11 @@ impl Webhooks {
     /// [`StoreError`].
     pub async fn delete(&self, team: TeamId, id: WebhookId) -> Result<bool, StoreError> {
         let (notifier, deleted) = (self.notifier.clone(), Arc::clone(&self.deleted));
+        let now_ms = self.context.now_ms();
         self.context
             .store
             .write(move |tx| {
-                if !tx.delete(&WEBHOOKS, &(team, id))? {
+                if !tx.delete_listed(&WEBHOOKS, &(team, id), now_ms)? {
                     return Ok(false);
                 }
                 tx.delete(&WEBHOOK_HEALTH, &(team, id))?;

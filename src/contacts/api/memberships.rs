@@ -16,7 +16,6 @@ use crate::events::ChangeSource;
 use crate::http::{
     ApiError, ApiResult, Body, ErrorCode, List, ListQuery, PathId, PathIdOrEmail, ResourceNotFound, State,
 };
-use crate::store::page::page_of;
 
 /// Lists the subscriptions of a contact to every topic of the team.
 #[endpoint(tags("Contacts"), responses(ResourceNotFound))]
@@ -26,8 +25,7 @@ pub async fn list_contact_topics(
     id: PathIdOrEmail<resource::Contact>,
     query: ListQuery<resource::Topic>,
 ) -> ApiResult<Json<List<TopicSubscriptionResponse>>> {
-    let (_, topics) = contacts.topics(caller.team, id.0).await?.ok_or_else(not_found)?;
-    let page = page_of(topics, query.0, |subscription| subscription.topic.id)?;
+    let page = contacts.topics(caller.team, id.0, query.0).await?.ok_or_else(not_found)?;
     Ok(Json(List::of(page, |subscription| TopicSubscriptionResponse::from(&subscription))))
 }
 
@@ -53,8 +51,7 @@ pub async fn list_contact_segments(
     id: PathIdOrEmail<resource::Contact>,
     query: ListQuery<resource::Segment>,
 ) -> ApiResult<Json<List<ListedContactSegment>>> {
-    let segments = contacts.segments(caller.team, id.0).await?.ok_or_else(not_found)?;
-    let page = page_of(segments, query.0, |segment| segment.id)?;
+    let page = contacts.segments(caller.team, id.0, query.0).await?.ok_or_else(not_found)?;
     Ok(Json(List::of(page, ListedContactSegment::from)))
 }
 

@@ -1,5 +1,6 @@
 //! Deletion of the captured messages that an erasure covers, and of those without an email.
 
+use crate::base::clock::TimestampMs;
 use crate::base::id::{CapturedId, Id, TeamId};
 use crate::context::Context;
 use crate::delivery::rows::CapturedRow;
@@ -31,8 +32,9 @@ pub(crate) async fn delete_orphans(context: &Context, teams: &[TeamId]) -> Resul
             })
         });
         let page = page.await?;
+        let now_ms = context.now_ms();
         for id in page.hits {
-            while !context.store.write_bulk(move |tx| delete_message(tx, id, &mut CHUNKS_MAX.clone())).await? {}
+            while !context.store.write_bulk(move |tx| delete_message(tx, id, &mut CHUNKS_MAX.clone(), now_ms)).await? {}
         }
         match page.next {
             Some(next) => after = next,
@@ -62,12 +64,17 @@ pub(crate) fn match_messages(
 ///
 /// # Errors
 /// [`StoreError`].
-pub(crate) fn delete_message(tx: &WriteTx<'_>, id: CapturedId, chunks_left: &mut usize) -> Result<bool, StoreError> {
+pub(crate) fn delete_message(
+    tx: &WriteTx<'_>,
+    id: CapturedId,
+    chunks_left: &mut usize,
+    now_ms: TimestampMs,
+) -> Result<bool, StoreError> {
     let deleted = tx.delete_range(&CAPTURED_MESSAGES, &(id, 0), &(id, u32::MAX), *chunks_left)?;
     *chunks_left -= deleted;
     if *chunks_left == 0 {
         return Ok(false);
     }
-    tx.delete(&CAPTURED, &(id,))?;
+    tx.delete_listed(&CAPTURED, &(id,), now_ms)?;
     Ok(true)
 }

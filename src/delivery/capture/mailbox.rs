@@ -109,12 +109,13 @@ pub(crate) async fn purge(context: &Context, before_ms: TimestampMs) -> Result<(
 /// Deletes the messages below an id, one page a transaction. After an interruption, the next call
 /// continues, because it deletes from the oldest row of each table.
 async fn delete_until(context: &Context, until: CapturedId) -> Result<(), StoreError> {
+    let now_ms = context.now_ms();
     loop {
         let removed = context
             .store
             .write_bulk::<_, StoreError>(move |tx| {
                 let chunks = tx.delete_range(&CAPTURED_MESSAGES, &(Id::MIN, 0), &(until, 0), PAGE_ROWS)?;
-                let rows = tx.delete_range(&CAPTURED, &(Id::MIN,), &(until,), PAGE_ROWS)?;
+                let rows = tx.delete_listed_range(&CAPTURED, &(Id::MIN,), &(until,), PAGE_ROWS, now_ms)?;
                 Ok(chunks.max(rows))
             })
             .await?;

@@ -44,7 +44,7 @@ pub async fn list_attachments(
     query: ListQuery<resource::Attachment>,
 ) -> ApiResult<Json<List<AttachmentResponse>>> {
     let attachments = emails.attachments(caller.team, id.0).await?;
-    let page = crate::store::page::page_of(attachments, query.0, |info| info.id)?;
+    let page = crate::store::page::page_of(attachments, query.0, |info| info.id, |_| Ok(false))?;
     Ok(Json(List::of(page, |info| AttachmentResponse::of(info, None))))
 }
 

@@ -137,13 +137,13 @@ async fn the_erasure_generation_is_incremented_directly_after_the_commit() {
     let target = store::target(&context.keyring, key, &row).unwrap();
     let scan = |tx: &crate::store::ReadTx| pages::scan_page(tx, &context.keyring, &row, &target);
     let StagePage::Matches(page) = context.store.read_now(scan).unwrap() else { panic!("the page has a match") };
-    let event_bus = context.event_bus.clone();
+    let erasing = context.clone();
     let (sender, receiver) = std::sync::mpsc::channel();
 
     write(&context, move |tx| {
-        pages::erase_page(tx, &event_bus, key, row.clone(), &target, &page)?;
+        pages::erase_page(tx, &erasing, key, row.clone(), &target, &page)?;
         // Runs after the commit, before the next command.
-        let (event_bus, sender) = (event_bus.clone(), sender.clone());
+        let (event_bus, sender) = (erasing.event_bus.clone(), sender.clone());
         tx.after_commit(move || sender.send(event_bus.erasure_generation()).unwrap());
         Ok(())
     })

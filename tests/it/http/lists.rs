@@ -1,8 +1,12 @@
 //! Pages, cursors and limits of every list of the API.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
-use crate::support::{TestServer, email};
+use crate::support::{ApiResponse, TestServer, email};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Returns the ids of a page and its `has_more`. `query` is empty or starts with `?`.
 fn page(server: &TestServer, path: &str, query: &str) -> (Vec<String>, bool) {
@@ -105,16 +109,125 @@ fn has_more_is_false_on_a_page_that_ends_with_the_last_row() {
     assert_eq!(page(&server, "/emails", &format!("?before={}", all[0])), (Vec::new(), false));
 }
 
+const UNKNOWN_CURSOR: &str = "Invalid cursor. `after` and `before` take the `id` of an item that this list returned.";
+
 #[test]
-fn a_deleted_email_is_not_listed_and_is_not_a_cursor() {
+fn a_deleted_row_is_not_listed_and_its_id_stays_a_cursor_for_a_day() {
+    let mut server = TestServer::start();
+    let mut lists = Vec::new();
+    for (path, alias) in [
+        ("/emails", None),
+        ("/api-keys", None),
+        ("/domains", None),
+        ("/contacts", None),
+        ("/contact-properties", None),
+        ("/segments", Some("/audiences")),
+        ("/suppressions", Some("/suppressions?origin=manual")),
+        ("/topics", None),
+        ("/webhooks", None),
+    ] {
+        let (before, _) = page(&server, path, "");
+        let mut left = create_rows(&server, path, 3);
+        let deleted = left.remove(1);
+        left.extend(before);
+        server.delete(&format!("{path}/{deleted}")).ok(200);
+        lists.push((path, alias, left, deleted));
+    }
+    server = server.restart_after(DAY - Duration::from_secs(1), &[]);
+
+    for (path, alias, left, deleted) in &lists {
+        for path in [path].into_iter().chain(alias) {
+            assert_eq!(page(&server, path, "?limit=100"), (left.clone(), false), "{path}");
+            assert_eq!(page(&server, path, &format!("?after={deleted}")), (left[1..].to_vec(), false), "{path}");
+            assert_eq!(page(&server, path, &format!("?before={deleted}")), (left[..1].to_vec(), false), "{path}");
+        }
+    }
+    let other_team = server.other_team("Other", "other.example");
+    for (path, _, _, deleted) in &lists {
+        for (other_list, ..) in lists.iter().filter(|(list, ..)| list != path) {
+            let response = server.get(&format!("{other_list}?after={deleted}"));
+            response.refused(422, "validation_error", UNKNOWN_CURSOR);
+        }
+        let response = server.call("GET", &format!("{path}?after={deleted}"), other_team.key(), &[], None);
+        response.refused(422, "validation_error", UNKNOWN_CURSOR);
+    }
+
+    server = server.restart_after(DAY + Duration::from_secs(1), &[]);
+    for (path, _, _, deleted) in &lists {
+        server.poll(&format!("{path}?after={deleted}"), "retention", |response| response.status == 422);
+    }
+}
+
+#[test]
+fn a_deleted_contact_and_a_deleted_membership_stay_cursors_of_their_lists() {
     let server = TestServer::start();
-    let all = create_rows(&server, "/emails", 3);
+    let contacts = create_rows(&server, "/contacts", 4);
+    let segments = create_rows(&server, "/segments", 4);
+    let topics = create_rows(&server, "/topics", 3);
+    for (contact, segment) in contacts.iter().flat_map(|contact| segments.iter().map(move |one| (contact, one))) {
+        server.post(&format!("/contacts/{contact}/segments/{segment}"), &json!({})).ok(200);
+    }
+    let of_segment = format!("/segments/{}/contacts", segments[0]);
+    let of_audience = format!("/audiences/{}/contacts", segments[0]);
+    let of_contact = format!("/contacts/{}/segments", contacts[0]);
+    let topics_of_contact = format!("/contacts/{}/topics", contacts[0]);
 
-    server.delete(&format!("/emails/{}", all[1])).ok(200);
+    server.delete(&format!("/contacts/{}", contacts[1])).ok(200);
+    server.delete(&format!("/contacts/{}/segments/{}", contacts[2], segments[0])).ok(200);
+    server.delete(&format!("/segments/{}", segments[1])).ok(200);
+    server.delete(&format!("/contacts/{}/segments/{}", contacts[0], segments[2])).ok(200);
+    server.delete(&format!("/topics/{}", topics[1])).ok(200);
 
-    let message = "Invalid cursor. `after` and `before` take the `id` of an item that this list returned.";
-    server.get(&format!("/emails?after={}", all[1])).refused(422, "validation_error", message);
-    assert_eq!(page(&server, "/emails", "?limit=2"), (vec![all[0].clone(), all[2].clone()], false));
+    for (path, all) in [(&of_segment, &contacts), (&of_audience, &contacts), (&of_contact, &segments)] {
+        assert_eq!(page(&server, path, ""), (vec![all[0].clone(), all[3].clone()], false), "{path}");
+        for deleted in &all[1..3] {
+            assert_eq!(page(&server, path, &format!("?after={deleted}")), (all[3..].to_vec(), false), "{path}");
+            assert_eq!(page(&server, path, &format!("?before={deleted}")), (all[..1].to_vec(), false), "{path}");
+        }
+    }
+    let after_topic = page(&server, &topics_of_contact, &format!("?after={}", topics[1]));
+    assert_eq!(after_topic, (topics[2..].to_vec(), false));
+    for (path, never_listed) in [(&of_segment, &segments[1]), (&of_contact, &contacts[1]), (&of_contact, &topics[1])] {
+        let response = server.get(&format!("{path}?after={never_listed}"));
+        response.refused(422, "validation_error", UNKNOWN_CURSOR);
+    }
+}
+
+/// Waits until the log has a request to `endpoint`, and returns the id of the newest.
+fn newest_log(server: &TestServer, endpoint: &str) -> String {
+    let of_endpoint = |list: &ApiResponse| {
+        let rows = list.json["data"].as_array().unwrap();
+        rows.iter().find(|row| row["endpoint"] == endpoint).map(|row| row["id"].as_str().unwrap().to_owned())
+    };
+    of_endpoint(&server.poll("/logs", "the log", |list| of_endpoint(list).is_some())).unwrap()
+}
+
+#[test]
+fn a_row_that_retention_or_an_erasure_deletes_stays_a_cursor() {
+    let mut server = TestServer::start();
+    let email = server.send(&json!({ "to": "ada@example.net" }));
+    server.wait_for(&email, "delivered");
+    let suppressed = server.post("/suppressions", &json!({ "email": "ada@example.net" })).ok(201);
+    let suppressed = suppressed["id"].as_str().unwrap().to_owned();
+    let erased = newest_log(&server, "/suppressions");
+    server.get("/usage").ok(200);
+    let kept = newest_log(&server, "/usage");
+    server.erase(&["ada@example.net"]);
+    assert_eq!(server.get(&format!("/logs/{erased}")).status, 404);
+    let (older, _) = page(&server, "/logs", &format!("?after={erased}"));
+    assert!(!older.contains(&kept), "{older:?}");
+    for list in ["/suppressions", "/suppressions?origin=manual"] {
+        assert_eq!(page(&server, list, ""), (Vec::new(), false));
+        assert_eq!(page(&server, list, &format!("?after={suppressed}")), (Vec::new(), false));
+    }
+
+    server = server.restart_after(400 * DAY, &[]);
+
+    for (path, deleted) in [("/emails", &email), ("/logs", &kept)] {
+        let is_gone = |response: &ApiResponse| response.status == 404;
+        server.poll(&format!("{path}/{deleted}"), "retention", is_gone);
+        assert_eq!(page(&server, path, &format!("?after={deleted}")), (Vec::new(), false), "{path}");
+    }
 }
 
 #[test]
@@ -122,7 +235,7 @@ fn an_invalid_limit_or_cursor_is_refused_on_every_list() {
     let server = TestServer::start();
     let id = server.send(&json!({ "attachments": [{ "content": "YQ==" }] }));
     let limit = "The `limit` must be a number from 1 to 100.";
-    let unknown_cursor = "Invalid cursor. `after` and `before` take the `id` of an item that this list returned.";
+    let unknown_cursor = UNKNOWN_CURSOR;
     let unknown_id = "0190a6c0-0000-7000-8000-000000000001";
     let attachments = format!("/emails/{id}/attachments");
     let webhook = create_rows(&server, "/webhooks", 1).remove(0);

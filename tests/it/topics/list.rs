@@ -32,15 +32,12 @@ fn a_page_has_twenty_topics_by_default() {
 }
 
 #[test]
-fn a_deleted_topic_is_not_listed_and_is_not_a_cursor() {
+fn a_deleted_topic_is_not_listed() {
     let server = TestServer::start();
     let paths: Vec<String> = (0..3).map(|_| create(&server, &json!({}))).collect();
-    let deleted = paths[1].rsplit('/').next().unwrap();
 
     server.delete(&paths[1]).ok(200);
 
-    let message = "Invalid cursor. `after` and `before` take the `id` of an item that this list returned.";
-    server.get(&format!("/topics?after={deleted}")).refused(422, "validation_error", message);
     let rows: Vec<Value> = server.get("/topics").ok(200)["data"].as_array().unwrap().clone();
     let ids: Vec<&str> = rows.iter().map(|row| row["id"].as_str().unwrap()).collect();
     assert_eq!(ids, [paths[2].rsplit('/').next().unwrap(), paths[0].rsplit('/').next().unwrap()]);
