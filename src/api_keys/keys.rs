@@ -102,31 +102,25 @@ impl ApiKeys {
     pub async fn create_with_token(&self, team: TeamId, new: NewKey, token: &Token) -> Result<ApiKey, CreateKeyError> {
         let NewKey { name, permission, domain } = new;
         let name = checked_name(&name).ok_or(CreateKeyError::Name)?;
-        let id: ApiKeyId = self.context.id();
-        let row = ApiKeyRow {
-            name,
-            permission,
-            domain,
-            token_hash: token.hash(),
-            last_four: token.last_four().to_owned(),
-            created_ms: self.context.now_ms(),
-        };
-        let stored = row.clone();
-        let (store, domain_exists) = (self.context.store.clone(), self.domain_exists);
+        let (token_hash, last_four) = (token.hash(), token.last_four().to_owned());
+        let (context, domain_exists) = (self.context.clone(), self.domain_exists);
         let commit = async move {
+            let ids = context.ids.clone();
             let insert = move |tx: &WriteTx<'_>| {
-                if let Some(domain) = stored.domain
+                if let Some(domain) = domain
                     && !domain_exists(tx, team, domain)?
                 {
                     return Err(CreateKeyError::DomainNotFound);
                 }
-                tx.put(&API_KEYS, &(team, id), &stored)?;
-                Ok(())
+                let id: ApiKeyId = ids.draw();
+                let (name, last_four, created_ms) = (name.clone(), last_four.clone(), id.created_ms());
+                let row = ApiKeyRow { name, permission, domain, token_hash, last_four, created_ms };
+                tx.put(&API_KEYS, &(team, id), &row)?;
+                Ok((id, row))
             };
-            store.write(insert).await?;
-            Ok::<_, CreateKeyError>(row)
+            context.store.write(insert).await
         };
-        let row = self.change(commit, move |cache, row| cache.insert(team, id, row)).await?;
+        let (id, row) = self.change(commit, move |cache, (id, row)| cache.insert(team, *id, row)).await?;
         Ok(row.key(team, id, None))
     }
 

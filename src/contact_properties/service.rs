@@ -50,24 +50,22 @@ impl ContactProperties {
     /// [`CreatePropertyError`].
     pub async fn create(&self, team: TeamId, new: NewProperty) -> Result<ContactProperty, CreatePropertyError> {
         let NewProperty { key, kind, fallback } = new;
-        let id: ContactPropertyId = self.context.id();
-        let row = ContactPropertyRow {
-            key: key.into_string(),
-            kind,
-            fallback: fallback.map(Fallback::into_string),
-            created_ms: self.context.now_ms(),
-        };
+        let (key, fallback) = (key.into_string(), fallback.map(Fallback::into_string));
+        let ids = self.context.ids.clone();
         self.context
             .store
             .write(move |tx| {
-                if store::is_taken(tx, team, &row.key)? {
-                    return Err(CreatePropertyError::Taken(row.key.clone()));
+                if store::is_taken(tx, team, &key)? {
+                    return Err(CreatePropertyError::Taken(key.clone()));
                 }
                 if is_full(tx, &CONTACT_PROPERTIES, team, PROPERTIES_MAX)? {
                     return Err(CreatePropertyError::TooMany);
                 }
+                let id: ContactPropertyId = ids.draw();
+                let (key, fallback, created_ms) = (key.clone(), fallback.clone(), id.created_ms());
+                let row = ContactPropertyRow { key, kind, fallback, created_ms };
                 store::put(tx, team, id, &row)?;
-                Ok(row.clone().property(id))
+                Ok(row.property(id))
             })
             .await
     }

@@ -24,13 +24,56 @@ use crate::base::patch::Patch;
 use crate::context::Context;
 use crate::dns::Resolver;
 use crate::store::page::{Page, PageError, PageQuery, page};
-use crate::store::{StoreError, WriteTx};
+use crate::store::{Keyring, StoreError, WriteTx};
 use crate::tables::DOMAINS;
 
 /// Default label of the return path, as in the compatible API.
 const RETURN_PATH: &str = "send";
 /// Maximum number of domains whose keys are generated concurrently. Each needs one second of CPU time at most.
 const KEY_GENERATIONS_MAX: usize = 2;
+
+/// A valid new domain with its keys, before it has an id.
+struct DomainDraft {
+    name: DomainName,
+    region: String,
+    return_path: String,
+    open_tracking: bool,
+    click_tracking: bool,
+    tracking_subdomain: Option<String>,
+    keys: NewKeys,
+}
+
+impl DomainDraft {
+    /// Returns the row of the domain with its keys sealed under `id`.
+    fn row(&self, keyring: &Keyring, id: DomainId) -> DomainRow {
+        let Self { name, region, return_path, open_tracking, click_tracking, tracking_subdomain, keys } = self;
+        DomainRow {
+            name: name.as_str().to_owned(),
+            region: region.clone(),
+            status: DomainStatus::NotStarted,
+            return_path: return_path.clone(),
+            open_tracking: *open_tracking,
+            click_tracking: *click_tracking,
+            tracking_subdomain: tracking_subdomain.clone(),
+            rsa: keys.rsa.seal(keyring, id),
+            ed25519: keys.ed25519.seal(keyring, id),
+            records: Vec::new(),
+            checked_ms: None,
+            pending_since_ms: None,
+            assumed: false,
+            created_ms: id.created_ms(),
+        }
+    }
+}
+
+/// Status of a domain when it is added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum InitialStatus {
+    /// The domain becomes verified by checks.
+    NotStarted,
+    /// The domain is verified without a check.
+    Assumed,
+}
 
 /// The sending domains of the instance.
 pub struct Domains {
@@ -62,8 +105,8 @@ impl Domains {
     /// # Errors
     /// Returns [`CreateDomainError`].
     pub async fn create(&self, team: TeamId, new: NewDomain) -> Result<DomainWithRecords, CreateDomainError> {
-        let (id, row) = self.draft(team, new).await?;
-        self.insert(team, id, row.clone()).await?;
+        let draft = self.draft(team, new).await?;
+        let (id, row) = self.insert(team, draft, InitialStatus::NotStarted).await?;
         Ok(self.with_records(id, &row))
     }
 
@@ -76,10 +119,8 @@ impl Domains {
         if let Some(id) = self.assume_existing(team, &name).await? {
             return Ok(id);
         }
-        let (id, mut row) = self.draft(team, NewDomain::named(name)).await?;
-        let current = records::all(&row, &self.settings);
-        decide::assume(&mut row, &current);
-        self.insert(team, id, row).await?;
+        let draft = self.draft(team, NewDomain::named(name)).await?;
+        let (id, _) = self.insert(team, draft, InitialStatus::Assumed).await?;
         Ok(id)
     }
 
@@ -99,7 +140,7 @@ impl Domains {
     }
 
     /// Validates a new domain and generates its keys. Stores nothing.
-    async fn draft(&self, team: TeamId, new: NewDomain) -> Result<(DomainId, DomainRow), CreateDomainError> {
+    async fn draft(&self, team: TeamId, new: NewDomain) -> Result<DomainDraft, CreateDomainError> {
         let NewDomain { name, region, return_path, open_tracking, click_tracking, tracking_subdomain } = new;
         let region = self.region(region)?;
         let return_path = return_path.map_or_else(|| RETURN_PATH.to_owned(), Label::into_string);
@@ -117,25 +158,8 @@ impl Domains {
         if taken.is_some() {
             return Err(CreateDomainError::Taken(name));
         }
-        let id: DomainId = self.context.id();
-        let NewKeys { rsa, ed25519 } = self.generate_keys(id).await?;
-        let row = DomainRow {
-            name: name.as_str().to_owned(),
-            region,
-            status: DomainStatus::NotStarted,
-            return_path,
-            open_tracking,
-            click_tracking,
-            tracking_subdomain,
-            rsa,
-            ed25519,
-            records: Vec::new(),
-            checked_ms: None,
-            pending_since_ms: None,
-            assumed: false,
-            created_ms: self.context.now_ms(),
-        };
-        Ok((id, row))
+        let keys = self.generate_keys().await?;
+        Ok(DomainDraft { name, region, return_path, open_tracking, click_tracking, tracking_subdomain, keys })
     }
 
     fn region(&self, requested: Option<String>) -> Result<String, CreateDomainError> {
@@ -147,24 +171,36 @@ impl Domains {
         region.cloned().ok_or_else(|| CreateDomainError::Region(offered.clone()))
     }
 
-    async fn generate_keys(&self, id: DomainId) -> Result<NewKeys, CreateDomainError> {
+    async fn generate_keys(&self) -> Result<NewKeys, CreateDomainError> {
         let Ok(_permit) = self.key_generations.acquire().await else {
             return Err(StoreError::Closed.into());
         };
-        let keyring = self.context.keyring.clone();
-        blocking::run(move || signing::generate(&keyring, id)).await.map_err(CreateDomainError::Keys)
+        blocking::run(signing::generate).await.map_err(CreateDomainError::Keys)
     }
 
-    async fn insert(&self, team: TeamId, id: DomainId, row: DomainRow) -> Result<(), CreateDomainError> {
+    /// Stores a draft. The id is drawn in the transaction: the keys of another domain may need longer, and the order of
+    /// ids is the order of creation.
+    async fn insert(
+        &self,
+        team: TeamId,
+        draft: DomainDraft,
+        initial: InitialStatus,
+    ) -> Result<(DomainId, DomainRow), CreateDomainError> {
+        let (context, settings) = (self.context.clone(), Arc::clone(&self.settings));
         self.context
             .store
             .write(move |tx| {
-                if store::find_sender(tx, team, &row.name)?.is_some() {
-                    let name = DomainName::parse(&row.name).expect("the name of a draft was parsed");
-                    return Err(CreateDomainError::Taken(name));
+                if store::find_sender(tx, team, draft.name.as_str())?.is_some() {
+                    return Err(CreateDomainError::Taken(draft.name.clone()));
+                }
+                let id: DomainId = context.id();
+                let mut row = draft.row(&context.keyring, id);
+                if initial == InitialStatus::Assumed {
+                    let current = records::all(&row, &settings);
+                    decide::assume(&mut row, &current);
                 }
                 store::put(tx, team, id, &row)?;
-                Ok(())
+                Ok((id, row))
             })
             .await
     }

@@ -18,24 +18,39 @@ const SELECTOR_RANDOM_CHARS: usize = 10;
 /// Crockford's base 32 in lower case, without letters that look like digits.
 const SELECTOR_ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-/// Keys of a domain that has not been stored yet.
+/// Keys of a domain that has no id yet.
 pub(super) struct NewKeys {
-    pub(super) rsa: DkimKeyRow,
-    pub(super) ed25519: DkimKeyRow,
+    pub(super) rsa: UnsealedKey,
+    pub(super) ed25519: UnsealedKey,
 }
 
-/// Generates and seals both keys of a domain. Needs one second of CPU time at most: call it on a blocking thread.
+/// Key of a domain that has no id yet.
+pub(super) struct UnsealedKey {
+    selector: String,
+    record: String,
+    /// Private key (PKCS #8).
+    pkcs8: Vec<u8>,
+}
+
+impl UnsealedKey {
+    /// Seals the key under the id of its domain.
+    pub(super) fn seal(&self, keyring: &Keyring, id: DomainId) -> DkimKeyRow {
+        let sealed = keyring.seal(&associated_data(id, &self.selector), &self.pkcs8);
+        DkimKeyRow { selector: self.selector.clone(), record: self.record.clone(), sealed }
+    }
+}
+
+/// Generates both keys of a domain. Needs one second of CPU time at most: call it on a blocking thread.
 ///
 /// # Errors
 /// Returns [`KeyError`] if the cryptographic library fails.
-pub(super) fn generate(keyring: &Keyring, id: DomainId) -> Result<NewKeys, KeyError> {
+pub(super) fn generate() -> Result<NewKeys, KeyError> {
     let prefix = draw_selector();
     let key = |algorithm, suffix| {
         let selector = format!("{prefix}-{suffix}");
         debug_assert!(selector.len() <= SELECTOR_CHARS, "`names_fit` assumes a shorter selector");
         let key = SigningKey::generate(algorithm)?;
-        let sealed = keyring.seal(&associated_data(id, &selector), &key.to_pkcs8()?);
-        Ok(DkimKeyRow { selector, record: key.public_record(), sealed })
+        Ok(UnsealedKey { selector, record: key.public_record(), pkcs8: key.to_pkcs8()? })
     };
     Ok(NewKeys { rsa: key(Algorithm::RsaSha256, "rsa")?, ed25519: key(Algorithm::Ed25519Sha256, "ed")? })
 }
@@ -170,7 +185,8 @@ mod tests {
         let (_directory, context) = context();
         let (team, id) = (Id::MIN, context.id());
         let cache = SigningKeyCache::new(context.keyring.clone());
-        let NewKeys { rsa, ed25519 } = generate(&context.keyring, id).unwrap();
+        let NewKeys { rsa, ed25519 } = generate().unwrap();
+        let (rsa, ed25519) = (rsa.seal(&context.keyring, id), ed25519.seal(&context.keyring, id));
         let mut stored = DomainRow { rsa, ed25519, ..row("example.org") };
         let find = || context.store.read_now(|tx| cache.find(tx, team, id)).unwrap();
         let put = async |row: &DomainRow| {
@@ -202,7 +218,9 @@ mod tests {
     #[test]
     fn a_key_cannot_be_opened_for_another_domain() {
         let (_directory, context) = context();
-        let NewKeys { rsa, ed25519 } = generate(&context.keyring, context.id()).unwrap();
+        let NewKeys { rsa, ed25519 } = generate().unwrap();
+        let id = context.id();
+        let (rsa, ed25519) = (rsa.seal(&context.keyring, id), ed25519.seal(&context.keyring, id));
         let copied = DomainRow { rsa, ed25519, ..row("example.org") };
 
         assert!(matches!(open(&context.keyring, context.id(), &copied), Err(StoreError::Corrupt(_))));

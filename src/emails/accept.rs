@@ -115,7 +115,7 @@ impl AcceptTransaction {
         queued: &mut Vec<Due>,
     ) -> Result<(), StoreError> {
         let team = self.sender.team;
-        let (row, groups) = queue_rows(team, email, accepted);
+        let (row, groups) = queue_rows(team, email, accepted, self.now);
         tx.put(&EMAILS, &(team, email.id), &row)?;
         for (due, row) in groups {
             tx.put(&DUE, &due.key.parts(), &row)?;
@@ -133,12 +133,17 @@ impl AcceptTransaction {
 }
 
 /// Returns the row of an email and its queue rows, without the blocked recipients.
-fn queue_rows(team: TeamId, email: &PreparedEmail, accepted: &Accepted) -> (EmailRow, Vec<(Due, DueRow)>) {
+fn queue_rows(
+    team: TeamId,
+    email: &PreparedEmail,
+    accepted: &Accepted,
+    now: TimestampMs,
+) -> (EmailRow, Vec<(Due, DueRow)>) {
     let Accepted { domain, blocked } = accepted;
     let mut row = EmailRow { domain: domain.id, ..email.row.clone() };
     let mut index = 0..;
     row.recipients.retain(|_| index.next().is_some_and(|index| !blocked.contains(&index)));
-    let due_ms = row.scheduled_ms.unwrap_or(row.created_ms);
+    let due_ms = row.scheduled_ms.unwrap_or(now);
     let groups = assign_groups(&mut row, *domain);
     let queue_row = |(group, destination)| {
         let due = DueRow::fresh(team, destination, due_ms);

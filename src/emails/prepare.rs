@@ -53,7 +53,7 @@ impl PreparedEmail {
             scheduled_ms,
             topic,
         } = email;
-        let id = context.id();
+        let id: EmailId = context.id();
         let scheduled_ms = scheduled_ms.filter(|due| *due > now);
         let due_ms = scheduled_ms.unwrap_or(now);
         let last_event = if scheduled_ms.is_some() { LastEvent::Scheduled } else { LastEvent::Queued };
@@ -81,7 +81,8 @@ impl PreparedEmail {
             last_event,
         };
         let row = EmailRow {
-            created_ms: now,
+            // The time in the id, so that the order of ids is the order of creation times.
+            created_ms: id.created_ms(),
             from: from.into(),
             domain: DomainId::MIN,
             key: sender.key,

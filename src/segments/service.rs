@@ -45,16 +45,18 @@ impl Segments {
     /// [`CreateSegmentError`].
     pub async fn create(&self, team: TeamId, new: NewSegment) -> Result<Segment, CreateSegmentError> {
         let NewSegment { name, filter } = new;
-        let id: SegmentId = self.context.id();
-        let row = SegmentRow { name: name.into_string(), filter, created_ms: self.context.now_ms() };
+        let name = name.into_string();
+        let ids = self.context.ids.clone();
         self.context
             .store
             .write(move |tx| {
                 if is_full(tx, &SEGMENTS, team, SEGMENTS_MAX)? {
                     return Err(CreateSegmentError::TooMany);
                 }
+                let id: SegmentId = ids.draw();
+                let row = SegmentRow { name: name.clone(), filter: filter.clone(), created_ms: id.created_ms() };
                 tx.put(&SEGMENTS, &(team, id), &row)?;
-                Ok(row.clone().segment(id))
+                Ok(row.segment(id))
             })
             .await
     }

@@ -178,8 +178,8 @@ pub fn add(
         };
     }
     let SuppressionCause { origin, email, source } = cause;
-    let id = context.id();
-    let created_ms = context.now_ms();
+    let id: SuppressionId = context.id();
+    let created_ms = id.created_ms();
     let opted_out_ms = (origin == Origin::Unsubscribe).then_some(created_ms);
     let row = SuppressionRow { email: Some(address.identity()), hash, origin, source: email, created_ms, opted_out_ms };
     put(tx, team, id, &row)?;

@@ -88,15 +88,17 @@ pub async fn create(context: &Context, name: &str) -> Result<Result<Team, TeamNa
         Ok(name) => name,
         Err(error) => return Ok(Err(error)),
     };
-    let new = Team { id: context.id(), name, created_ms: context.now_ms() };
+    let ids = context.ids.clone();
     context
         .store
         .write(move |tx| {
-            if find_by_name(tx, &new.name)?.is_some() {
+            if find_by_name(tx, &name)?.is_some() {
                 return Ok(Err(TeamNameError::Taken));
             }
+            let id: TeamId = ids.draw();
+            let new = Team { id, name: name.clone(), created_ms: id.created_ms() };
             put(tx, &new)?;
-            Ok(Ok(new.clone()))
+            Ok(Ok(new))
         })
         .await
 }

@@ -57,22 +57,19 @@ impl Topics {
     /// [`CreateTopicError`].
     pub async fn create(&self, team: TeamId, new: NewTopic) -> Result<Topic, CreateTopicError> {
         let NewTopic { name, description, default_subscription, visibility } = new;
-        let id: TopicId = self.context.id();
-        let row = TopicRow {
-            name: name.into_string(),
-            description: description.map(|description| description.into_string()),
-            default_subscription,
-            visibility,
-            created_ms: self.context.now_ms(),
-        };
+        let (name, description) = (name.into_string(), description.map(|description| description.into_string()));
+        let ids = self.context.ids.clone();
         self.context
             .store
             .write(move |tx| {
                 if is_full(tx, &TOPICS, team, TOPICS_MAX)? {
                     return Err(CreateTopicError::TooMany);
                 }
+                let id: TopicId = ids.draw();
+                let (name, description, created_ms) = (name.clone(), description.clone(), id.created_ms());
+                let row = TopicRow { name, description, default_subscription, visibility, created_ms };
                 tx.put(&TOPICS, &(team, id), &row)?;
-                Ok(row.clone().topic(id))
+                Ok(row.topic(id))
             })
             .await
     }

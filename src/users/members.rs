@@ -45,7 +45,7 @@ pub async fn add(
     address: EmailAddress,
     role: Option<Role>,
 ) -> Result<Member, AddError> {
-    let (id, now): (UserId, _) = (context.id(), context.now_ms());
+    let (ids, now) = (context.ids.clone(), context.now_ms());
     context
         .store
         .write(move |tx| {
@@ -66,7 +66,8 @@ pub async fn add(
             let user = match existing {
                 Some(user) => user,
                 None => {
-                    let user = User { id, email: address.to_string(), created_ms: now };
+                    let id: UserId = ids.draw();
+                    let user = User { id, email: address.to_string(), created_ms: id.created_ms() };
                     store::put(tx, &address, &user)?;
                     user
                 }

@@ -123,7 +123,6 @@ impl Webhooks {
         wanted: Option<EventType>,
     ) -> Result<Delivery, TestWebhookError> {
         let (notifier, context) = (self.notifier.clone(), self.context.clone());
-        let (event, id): (EventId, WebhookDeliveryId) = (self.context.id(), self.context.id());
         self.context
             .store
             .write(move |tx| {
@@ -138,6 +137,7 @@ impl Webhooks {
                 if !types.contains(event_type) {
                     return Err(TestWebhookError::NotSubscribed(event_type));
                 }
+                let (event, id): (EventId, WebhookDeliveryId) = (context.id(), context.id());
                 let body = events::sample(event_type, now_ms);
                 events::put_message(tx, team, event, &MessageRow { event_type, at_ms: now_ms, body })?;
                 let state = WebhookDeliveryState::Queued { due_ms: now_ms };

@@ -54,29 +54,31 @@ impl Webhooks {
         new: NewWebhook,
     ) -> Result<(WebhookId, WebhookSecret), CreateWebhookError> {
         let NewWebhook { endpoint, subscription, status, secret } = new;
-        let id: WebhookId = self.context.id();
         let secret = secret.unwrap_or_else(WebhookSecret::generate);
-        let row = WebhookRow {
-            endpoint: endpoint.to_string(),
-            subscription,
-            status,
-            activation: 0,
-            secret: store::seal_secret(&self.context.keyring, id, secret.reveal()),
-            previous: None,
-        };
-        let notifier = self.notifier.clone();
-        self.context
+        let (context, notifier, plain_secret) = (self.context.clone(), self.notifier.clone(), secret.clone());
+        let id = self
+            .context
             .store
             .write(move |tx| {
                 if store::is_full(tx, team)? {
                     return Err(CreateWebhookError::TooMany);
                 }
+                // The secret is sealed under the id, which the transaction draws.
+                let id: WebhookId = context.id();
+                let row = WebhookRow {
+                    endpoint: endpoint.to_string(),
+                    subscription,
+                    status,
+                    activation: 0,
+                    secret: store::seal_secret(&context.keyring, id, plain_secret.reveal()),
+                    previous: None,
+                };
                 tx.put(&WEBHOOKS, &(team, id), &row)?;
                 if row.status == WebhookStatus::Enabled {
                     events::subscribe(tx, team, (id, row.activation), row.subscription.types())?;
                 }
                 notify_after_commit(tx, &notifier, id);
-                Ok(())
+                Ok(id)
             })
             .await?;
         Ok((id, secret))

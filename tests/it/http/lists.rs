@@ -18,9 +18,9 @@ fn page(server: &TestServer, path: &str, query: &str) -> (Vec<String>, bool) {
     (ids, page["has_more"].as_bool().unwrap())
 }
 
-/// Creates `count` resources of the list and returns their ids, newest first.
-fn create_rows(server: &TestServer, path: &str, count: usize) -> Vec<String> {
-    let create = |n: usize| match path {
+/// Creates the resource number `n` of the list and returns its id.
+fn create_row(server: &TestServer, path: &str, n: usize) -> String {
+    let created = match path {
         "/emails" => server.post(path, &email(&json!({}))).ok(200),
         "/api-keys" => server.post(path, &json!({ "name": format!("{n}") })).ok(201),
         "/suppressions" | "/suppressions?origin=manual" => {
@@ -37,9 +37,77 @@ fn create_rows(server: &TestServer, path: &str, count: usize) -> Vec<String> {
         }
         _ => unreachable!("unknown list"),
     };
-    let mut ids: Vec<String> = (0..count).map(|n| create(n)["id"].as_str().unwrap().to_owned()).collect();
+    created["id"].as_str().unwrap().to_owned()
+}
+
+/// Creates `count` resources of the list and returns their ids, newest first.
+fn create_rows(server: &TestServer, path: &str, count: usize) -> Vec<String> {
+    let mut ids: Vec<String> = (0..count).map(|n| create_row(server, path, n)).collect();
     ids.reverse();
     ids
+}
+
+/// Domains that were created at once used to be listed in the order of their requests. The keys of a later request can
+/// be ready first, so that a client that had read the list never saw the other domain among the newer items.
+#[test]
+fn rows_that_are_created_at_once_are_listed_in_the_order_of_their_commits() {
+    for (path, threads, rows) in [
+        ("/domains", 6, 1),
+        ("/api-keys", 4, 8),
+        ("/contacts", 4, 8),
+        ("/contact-properties", 4, 8),
+        ("/segments", 4, 8),
+        ("/suppressions", 4, 8),
+        ("/topics", 4, 8),
+        ("/webhooks", 4, 8),
+    ] {
+        let server = &TestServer::start();
+        let all = page(server, path, "").0.len() + threads * rows;
+        std::thread::scope(|scope| {
+            for thread in 0..threads {
+                scope.spawn(move || (0..rows).for_each(|n| drop(create_row(server, path, thread * rows + n))));
+            }
+            let mut seen: Vec<String> = Vec::new();
+            while seen.len() < all {
+                let (listed, _) = page(server, path, "?limit=100");
+                assert!(listed.ends_with(&seen), "{path}: a row was added among older rows: {seen:?} {listed:?}");
+                seen = listed;
+                server.advance(Duration::from_millis(1));
+            }
+        });
+    }
+}
+
+#[test]
+fn the_creation_time_of_a_row_is_the_time_in_its_id() {
+    let server = &TestServer::start();
+    for path in [
+        "/emails",
+        "/domains",
+        "/api-keys",
+        "/contacts",
+        "/contact-properties",
+        "/segments",
+        "/suppressions",
+        "/topics",
+        "/webhooks",
+    ] {
+        std::thread::scope(|scope| {
+            let creating = scope.spawn(move || drop(create_rows(server, path, 3)));
+            while !creating.is_finished() {
+                server.advance(Duration::from_millis(1));
+            }
+        });
+
+        let rows = server.get(path).ok(200)["data"].as_array().unwrap().clone();
+        assert!(rows.len() >= 3);
+        for row in rows {
+            let id = row["id"].as_str().unwrap();
+            let id_ms = u64::from_str_radix(&id.replace('-', "")[..12], 16).unwrap();
+            let created_at = ringmail::base::clock::to_iso(i64::try_from(id_ms).unwrap());
+            assert_eq!(row["created_at"], created_at, "{path} {row}");
+        }
+    }
 }
 
 #[test]
