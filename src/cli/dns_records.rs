@@ -11,23 +11,24 @@ const TTL_S: u32 = 3_600;
 /// Maximum length of a character string (RFC 1035 §3.3). A longer text consists of several.
 const STRING_BYTES_MAX: usize = 255;
 
-/// Formats a domain and its records as blocks. Each field is on its own line, with the complete name and value.
-pub(super) fn blocks(domain: &DomainWithRecordsResponse) -> String {
+/// Formats a domain and its records as blocks. Each field is on its own line, with the complete name and value. The
+/// results of lookups are shown if the domain has been checked.
+pub(super) fn blocks(domain: &DomainWithRecordsResponse, is_checked: bool) -> String {
     let DomainWithRecordsResponse { domain, records, recommended_records } = domain;
     let DomainResponse { id, name, status, .. } = domain;
     let mut text = format!("{name}  {status}  {id}");
     for record in records {
-        add_block(&mut text, name, record, "");
+        add_block(&mut text, name, record, "", is_checked);
     }
     for record in recommended_records {
-        add_block(&mut text, name, record, ", recommended");
+        add_block(&mut text, name, record, ", recommended", is_checked);
     }
     text
 }
 
-fn add_block(text: &mut String, domain: &str, record: &RecordResponse, kind: &str) {
+fn add_block(text: &mut String, domain: &str, record: &RecordResponse, kind: &str, is_checked: bool) {
     let RecordResponse { record: purpose, dns_type, status, value, priority, live, detail, .. } = record;
-    let live = live.as_ref().map(|live| format!(", {live} in the DNS")).unwrap_or_default();
+    let live = if is_checked { format!(", {live} in the DNS") } else { String::new() };
     text.push('\n');
     let mut field = |name: &str, value: &str| {
         // A write to a string does not fail.
@@ -40,7 +41,9 @@ fn add_block(text: &mut String, domain: &str, record: &RecordResponse, kind: &st
         field("Priority", &priority.to_string());
     }
     field("Value", value);
-    if let Some(detail) = detail {
+    if let Some(detail) = detail
+        && is_checked
+    {
         field("Problem", detail);
     }
 }

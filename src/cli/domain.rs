@@ -121,6 +121,6 @@ async fn wait_for_check(
     }
 }
 
-fn text(domain: &CheckedDomain) -> String {
-    dns_records::blocks(&domain.details)
+fn text(CheckedDomain { details, checked_at }: &CheckedDomain) -> String {
+    dns_records::blocks(details, checked_at.is_some())
 }

@@ -118,6 +118,11 @@ pub(super) fn view(record: ExpectedRecord, row: &DomainRow) -> RecordView {
         RecordKind::Tracking => "Tracking",
         RecordKind::Dmarc => "DMARC",
     };
+    // A record that no check has looked up yet.
+    let detail = match live {
+        Some(_) => detail,
+        None => Some(format!("{name}: not looked up yet; publish the record, then verify the domain")),
+    };
     let name = relative(&name, dns::registrable(&row.name));
     RecordView { record, name, dns_type, value, priority, status, live, detail, inherited_from, policy }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::clock::to_iso;
 use crate::base::id::DomainId;
+use crate::dns::DnsMatch;
 use crate::domains::model::{Domain, DomainWithRecords, RecordStatus};
 use crate::domains::records::RecordView;
 use crate::http::schema::words_schema;
@@ -118,10 +119,9 @@ pub struct RecordResponse {
     /// Preference of an MX record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<u16>,
-    /// Result of the last lookup: `found`, `missing`, `mismatch` or `unknown`. Absent before the first check.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[salvo(schema(value_type = Option<LiveWord>))]
-    pub live: Option<String>,
+    /// Result of the last lookup: `found`, `missing`, `mismatch` or `unknown`. Before the first check, `unknown`.
+    #[salvo(schema(value_type = LiveWord))]
+    pub live: String,
     /// One line with the complete name of the record and the problem.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
@@ -144,7 +144,7 @@ impl From<RecordView> for RecordResponse {
             status: status.as_str().to_owned(),
             value,
             priority,
-            live: live.map(|live| live.as_str().to_owned()),
+            live: live.unwrap_or(DnsMatch::Unknown).as_str().to_owned(),
             detail: detail.filter(|_| status != RecordStatus::Verified),
             inherited_from,
             policy,
@@ -189,7 +189,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::dns::DnsMatch;
     use crate::domains::model::{DomainStatus, RecordKind, RecordState};
     use crate::domains::records;
     use crate::domains::store::DomainRow;
@@ -232,6 +231,8 @@ mod tests {
         let json = serde_json::to_value(DomainWithRecordsResponse::from(domain)).unwrap();
 
         let key = |name, value| json!({"record": "DKIM", "name": name, "type": "TXT", "ttl": "Auto", "value": value});
+        let not_looked_up =
+            |name: &str| format!("{name}.example.org: not looked up yet; publish the record, then verify the domain");
         let with = |mut record: serde_json::Value, more: serde_json::Value| {
             record.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             record
@@ -256,13 +257,20 @@ mod tests {
                     },
                     {
                         "record": "SPF", "name": "send.mail", "type": "TXT", "ttl": "Auto", "status": "not_started",
-                        "value": "v=spf1 a:mx.ringmail.example ~all",
+                        "value": "v=spf1 a:mx.ringmail.example ~all", "live": "unknown",
+                        "detail": not_looked_up("send.mail"),
                     },
                     with(
                         key("one-rsa._domainkey.mail", "v=DKIM1; k=rsa; p=AAAA"),
                         json!({"status": "verified", "live": "found"}),
                     ),
-                    with(key("one-ed._domainkey.mail", "v=DKIM1; k=ed25519; p=BBBB"), json!({"status": "not_started"})),
+                    with(
+                        key("one-ed._domainkey.mail", "v=DKIM1; k=ed25519; p=BBBB"),
+                        json!({
+                            "status": "not_started", "live": "unknown",
+                            "detail": not_looked_up("one-ed._domainkey.mail"),
+                        }),
+                    ),
                 ],
                 "recommended_records": [{
                     "record": "DMARC", "name": "_dmarc.mail", "type": "TXT", "ttl": "Auto", "status": "verified",

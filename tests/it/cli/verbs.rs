@@ -204,7 +204,8 @@ fn domains_show_their_records_and_can_be_set_verified_only_in_development() {
 
     let added = cli.run(&["domain", "add", "Mail.example.org", "--json"]).json();
     assert_eq!((&added["name"], &added["status"]), (&"mail.example.org".into(), &"not_started".into()));
-    assert_eq!(fields(&added["records"][0]), ["name", "priority", "record", "status", "ttl", "type", "value"]);
+    let expected = ["detail", "live", "name", "priority", "record", "status", "ttl", "type", "value"];
+    assert_eq!(fields(&added["records"][0]), expected);
     assert_eq!(added["records"][0]["value"], "mx.example.net");
     let shown = cli.run(&["domain", "show", "mail.example.org"]);
     let lines: Vec<&str> = shown.success().lines().collect();
@@ -221,6 +222,7 @@ fn domains_show_their_records_and_can_be_set_verified_only_in_development() {
     }
     let key = format!("Value     {}", added["records"][2]["value"].as_str().unwrap());
     assert!(lines.contains(&key.as_str()), "{shown:?}");
+    assert!(!shown.stdout.contains("not looked up"), "no problem before the first check: {shown:?}");
     cli.run(&["domain", "add", "mail.example.org"]).failed(4, &["already"]);
     cli.run(&["domain", "add", "nonsense"]).failed(2, &["nonsense"]);
     cli.run(&["domain", "show", "other.example"]).failed(3, &["other.example"]);

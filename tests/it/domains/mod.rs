@@ -26,9 +26,12 @@ fn path(domain: &Value) -> String {
 fn redacted(mut domain: Value) -> Value {
     domain["id"] = json!("[id]");
     for record in domain["records"].as_array_mut().expect("records are a list") {
-        let name = record["name"].as_str().expect("a name");
+        let name = record["name"].as_str().expect("a name").to_owned();
         if let Some((selector, rest)) = name.split_once("._domainkey") {
             let (_, kind) = selector.rsplit_once('-').expect("the selector ends with its algorithm");
+            if let Some(detail) = record["detail"].as_str() {
+                record["detail"] = json!(detail.replace(selector, &format!("[selector]-{kind}")));
+            }
             record["name"] = json!(format!("[selector]-{kind}._domainkey{rest}"));
             let (tags, _) = record["value"].as_str().and_then(|value| value.split_once("p=")).expect("a public key");
             record["value"] = json!(format!("{tags}p=[key]"));
