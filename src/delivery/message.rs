@@ -6,13 +6,12 @@ use super::return_path::ReturnPaths;
 use super::smtp::Envelope;
 use crate::base::address::Mailbox;
 use crate::base::clock::TimestampMs;
-use crate::base::id::TopicId;
 use crate::context::Context;
 use crate::domains::SigningKeyCache;
 use crate::emails::{self, EmailContent, EmailRow, RecipientKind, StoredMailbox, message_id};
 use crate::mime::dkim::{self, Signature};
 use crate::mime::{self, Message, MimeAttachment, MimeMailbox};
-use crate::preferences::{Links, UnsubscribeToken};
+use crate::preferences::{Links, Scope, UnsubscribeToken, has_placeholder};
 use crate::store::{ReadTx, StoreError, from_store_error};
 
 /// A composed message with its envelope.
@@ -49,9 +48,13 @@ pub(super) fn compose(
 ) -> Result<Composed, MessageError> {
     let (row, id) = (&claimed.row, claimed.key.email);
     let mut content = emails::read_content(tx, &context.keyring, id)?.ok_or(MessageError::ContentDeleted)?;
-    if let Some(topic) = row.topic {
-        content = with_link(content, links, claimed, topic)?;
-    }
+    content = match row.topic {
+        Some(topic) => with_link(content, links, claimed, Scope::Topic(topic))?,
+        None if has_placeholder(content.html.as_deref(), content.text.as_deref()) => {
+            with_link(content, links, claimed, Scope::Everything)?
+        }
+        None => content,
+    };
     let domain = signing.find(tx, claimed.due.team, row.domain)?.ok_or(MessageError::DomainDeleted)?;
     let mut files = Vec::with_capacity(row.attachments.len());
     for (number, info) in (0..).zip(&row.attachments) {
@@ -96,21 +99,21 @@ pub(super) fn compose(
     Ok(Composed { envelope, signatures, message: bytes })
 }
 
-/// Inserts the unsubscribe link of the recipient into an email under a topic, and adds the
-/// unsubscribe pair unless the email has its own `List-Unsubscribe`. Under a topic, each recipient is
-/// a group, so the group has one recipient.
+/// Replaces the placeholders with the link of the recipient. Under a topic, also adds the unsubscribe pair unless the
+/// email has its own `List-Unsubscribe`. Each recipient of an email with a link is a group, so the group has one
+/// recipient.
 fn with_link(
     content: EmailContent,
     links: &Links,
     claimed: &Claimed,
-    topic: TopicId,
+    scope: Scope,
 ) -> Result<EmailContent, MessageError> {
     let Some(index) = claimed.recipients.first() else { return Ok(content) };
     let mailbox = parsed(&claimed.row.recipients[*index].mailbox)?;
-    let token = UnsubscribeToken::of_topic(claimed.due.team, topic, mailbox.address().clone());
+    let token = UnsubscribeToken { team: claimed.due.team, scope, address: mailbox.address().clone() };
     let link = links.link(&token);
     let EmailContent { html, text, mut headers } = content;
-    if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("List-Unsubscribe")) {
+    if scope != Scope::Everything && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("List-Unsubscribe")) {
         headers.extend(link.headers());
     }
     Ok(EmailContent {

@@ -144,7 +144,7 @@ fn queue_rows(
     let mut index = 0..;
     row.recipients.retain(|_| index.next().is_some_and(|index| !blocked.contains(&index)));
     let due_ms = row.scheduled_ms.unwrap_or(now);
-    let groups = assign_groups(&mut row, *domain);
+    let groups = assign_groups(&mut row, email.has_link || domain.tracked);
     let queue_row = |(group, destination)| {
         let due = DueRow::fresh(team, destination, due_ms);
         (Due::new(DueKey { due_ms, class: Class::Transactional, email: email.id, group }, &due), due)
@@ -155,10 +155,9 @@ fn queue_rows(
 
 /// Numbers the recipient groups of an email; returns the number and the destination of each group.
 ///
-/// Under a topic or with tracking, each recipient is a group, because its message has its own
-/// tokens. Otherwise the recipients of one destination are a group.
-fn assign_groups(row: &mut EmailRow, domain: SenderDomainRow) -> Vec<(u16, String)> {
-    let is_personal = row.topic.is_some() || domain.tracked;
+/// If `is_personal`, each recipient is a group, because its message has its own tokens: under a topic, with an
+/// unsubscribe placeholder, or with tracking. Otherwise the recipients of one destination are a group.
+fn assign_groups(row: &mut EmailRow, is_personal: bool) -> Vec<(u16, String)> {
     let mut groups: Vec<(u16, String)> = Vec::new();
     for recipient in &mut row.recipients {
         let destination = destination_of(&recipient.mailbox);

@@ -13,7 +13,7 @@ use crate::base::id::{DomainId, EmailId};
 use crate::context::Context;
 use crate::delivery::simulated::{self, SimulatedOutcome};
 use crate::events::EmailEventData;
-use crate::preferences::{LinkError, Links, PairOrigin};
+use crate::preferences::{LinkError, Links, PairOrigin, has_placeholder};
 use crate::store::{NameHash, name_hash};
 use crate::tables::AddressHash;
 
@@ -25,6 +25,8 @@ pub(super) struct PreparedEmail {
     pub(super) sender_hash: NameHash,
     /// Whether the email can carry its unsubscribe link.
     pub(super) link: Result<(), LinkError>,
+    /// Whether each recipient has a separate link, under a topic or in the place of a placeholder.
+    pub(super) has_link: bool,
     /// Identity hash of each recipient of `row`, in the same order; `None` for a recipient that is
     /// simulated as suppressed.
     pub(super) recipients: Vec<Option<AddressHash>>,
@@ -40,6 +42,7 @@ impl PreparedEmail {
     /// Seals the content and the attachments, and builds the row.
     pub(super) fn new(context: &Context, links: &Links, sender: Sender, email: SendEmail, now: TimestampMs) -> Self {
         let link = check_link(links, &email);
+        let has_link = email.topic.is_some() || has_placeholder(email.html.as_deref(), email.text.as_deref());
         let SendEmail {
             from,
             recipients,
@@ -102,6 +105,7 @@ impl PreparedEmail {
             sender_hash: name_hash(&sender_domain),
             sender_domain,
             link,
+            has_link,
             recipients: recipients.iter().map(|recipient| suppression_hash(&recipient.mailbox)).collect(),
             event_data: scheduled_ms.map(|_| event_recorder::with_headers(id, &row, content.headers.clone())),
             row,
@@ -116,13 +120,14 @@ impl PreparedEmail {
     }
 }
 
-/// Checks that an email under a topic can carry its unsubscribe link. An email without a topic
-/// needs none.
+/// Checks that an email can carry its unsubscribe link. An email without a topic and without a placeholder needs
+/// none.
 fn check_link(links: &Links, email: &SendEmail) -> Result<(), LinkError> {
-    if email.topic.is_none() {
-        return Ok(());
-    }
-    let pair = if email.headers.has_unsubscribe_pair() { PairOrigin::Caller } else { PairOrigin::Generated };
+    let pair = match email.topic {
+        None => PairOrigin::NoPair,
+        Some(_) if email.headers.has_unsubscribe_pair() => PairOrigin::Caller,
+        Some(_) => PairOrigin::Generated,
+    };
     links.check(email.html.as_deref(), email.text.as_deref(), pair)
 }
 

@@ -63,11 +63,13 @@ enum HeaderForm {
     LinkOnly,
 }
 
-/// Reason why an email under a topic is refused.
+/// Reason why an email with a link is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkError {
-    /// The email needs a link, and recipients cannot open this public URL.
+    /// The email is under a topic and needs a link, and recipients cannot open this public URL.
     Loopback(String),
+    /// The email is under no topic and has a placeholder, and recipients cannot open this public URL.
+    PlaceholderLoopback(String),
     /// The parts contain more than [`PLACEHOLDERS_MAX`] placeholders.
     TooManyPlaceholders,
 }
@@ -75,6 +77,8 @@ pub enum LinkError {
 /// Origin of the unsubscribe pair of an email.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PairOrigin {
+    /// The email is under no topic and gets no pair.
+    NoPair,
     /// The caller gave a pair, which is sent unchanged.
     Caller,
     /// The server generates the pair.
@@ -94,18 +98,24 @@ impl Links {
         Self { keyring, settings: Arc::new(settings) }
     }
 
-    /// Checks the links of an email under a topic before it is accepted.
+    /// Checks the links of an email before it is accepted.
     ///
     /// # Errors
     /// [`LinkError::TooManyPlaceholders`] if the parts have more than [`PLACEHOLDERS_MAX`];
-    /// [`LinkError::Loopback`] if the email needs a link that recipients cannot open.
+    /// [`LinkError::Loopback`] or [`LinkError::PlaceholderLoopback`] if the email needs a link that recipients cannot
+    /// open.
     pub fn check(&self, html: Option<&str>, text: Option<&str>, pair: PairOrigin) -> Result<(), LinkError> {
         let placeholders: usize = [html, text].into_iter().flatten().map(count_placeholders).sum();
         if placeholders > PLACEHOLDERS_MAX {
             return Err(LinkError::TooManyPlaceholders);
         }
-        let needs_link = pair == PairOrigin::Generated || placeholders > 0;
-        if needs_link { self.check_reachable().map_err(LinkError::Loopback) } else { Ok(()) }
+        if pair != PairOrigin::Generated && placeholders == 0 {
+            return Ok(());
+        }
+        self.check_reachable().map_err(match pair {
+            PairOrigin::NoPair => LinkError::PlaceholderLoopback,
+            PairOrigin::Caller | PairOrigin::Generated => LinkError::Loopback,
+        })
     }
 
     /// Checks that recipients can open links.
@@ -155,6 +165,11 @@ impl UnsubscribeLink {
         }
         headers
     }
+}
+
+/// Returns whether a part of an email contains a placeholder.
+pub fn has_placeholder(html: Option<&str>, text: Option<&str>) -> bool {
+    [html, text].into_iter().flatten().any(|part| split_at_placeholder(part).is_some())
 }
 
 /// Returns the text before and after the first placeholder; `None` if there is no placeholder.
@@ -292,10 +307,13 @@ mod tests {
     fn an_email_is_refused_if_its_recipients_cannot_open_its_link() {
         let with_link = Some("{{{UNSUBSCRIBE_URL}}}");
         let loopback = || Err(LinkError::Loopback("http://localhost:8787".into()));
+        let placeholder_loopback = || Err(LinkError::PlaceholderLoopback("http://localhost:8787".into()));
         for (public_url, audience, text, pair, checked) in [
             ("http://localhost:8787", LinkAudience::Delivered, None, PairOrigin::Generated, loopback()),
             ("http://localhost:8787", LinkAudience::Delivered, with_link, PairOrigin::Caller, loopback()),
             ("http://localhost:8787", LinkAudience::Delivered, Some("Hello"), PairOrigin::Caller, Ok(())),
+            ("http://localhost:8787", LinkAudience::Delivered, with_link, PairOrigin::NoPair, placeholder_loopback()),
+            ("http://localhost:8787", LinkAudience::Delivered, Some("Hello"), PairOrigin::NoPair, Ok(())),
             ("http://localhost:8787", LinkAudience::Captured, with_link, PairOrigin::Generated, Ok(())),
             ("http://m.test", LinkAudience::Delivered, with_link, PairOrigin::Generated, Ok(())),
         ] {

@@ -1,7 +1,8 @@
 //! Unsubscribe links, the preference page behind them, and the theme that a team gives the page.
 //!
-//! Data flow: accepting an email under a topic calls [`Links::check`]. Composing the message calls
-//! [`Links::link`] for each recipient and puts the link into the bodies and the header. A request to
+//! Data flow: accepting an email calls [`Links::check`]. Composing the message of an email under a topic, or with a
+//! placeholder, calls [`Links::link`] for each recipient. The link replaces the placeholders; under a topic, it is also
+//! in the header. A request to
 //! the link arrives in `api/`. The token in the link contains the team, the scope and the address;
 //! [`Preferences`] reads or records the choices of that address. [`Preferences::link_to`] makes a link
 //! to all choices of a contact on request.
@@ -49,7 +50,9 @@ mod undo;
 mod view;
 
 pub use colour::Colour;
-pub use links::{LinkAudience, LinkError, LinkSettings, Links, PLACEHOLDERS_MAX, PairOrigin, UnsubscribeLink};
+pub use links::{
+    LinkAudience, LinkError, LinkSettings, Links, PLACEHOLDERS_MAX, PairOrigin, UnsubscribeLink, has_placeholder,
+};
 pub use opt_out::{LinkToError, OptOut, OptedOut, Preferences};
 pub use palette::Palette;
 pub use redirect::RedirectUrl;

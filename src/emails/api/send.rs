@@ -162,6 +162,11 @@ impl From<SendError> for ApiError {
                  open {public_url}. Start the server with `--public-url` (or `RINGMAIL_PUBLIC_URL`) set to the \
                  address they reach it under."
             )),
+            SendError::Link(LinkError::PlaceholderLoopback(public_url)) => Self::validation(format!(
+                "Invalid `html` or `text` field: an unsubscribe placeholder becomes a link, and recipients cannot open \
+                 {public_url}. Start the server with `--public-url` (or `RINGMAIL_PUBLIC_URL`) set to the address \
+                 they reach it under."
+            )),
             SendError::Link(LinkError::TooManyPlaceholders) => Self::validation(format!(
                 "Invalid `html` or `text` field: together they hold more than {PLACEHOLDERS_MAX} unsubscribe \
                  placeholders."

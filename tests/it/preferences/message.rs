@@ -2,7 +2,7 @@
 
 use std::borrow::Borrow;
 use std::hash::Hash;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mail_auth::common::parse::TxtRecordParser as _;
 use mail_auth::common::verify::DomainKey;
@@ -11,7 +11,9 @@ use mail_auth::{AuthenticatedMessage, DkimResult, MessageAuthenticator, Paramete
 use mail_parser::MessageParser;
 use serde_json::json;
 
-use super::{block_on, captured_messages, create_topic, deliver, header, unsubscribe_path};
+use super::{
+    FORM, ONE_CLICK, block_on, captured_messages, create_topic, deliver, get_page, header, request, unsubscribe_path,
+};
 use crate::support::{TestServer, email};
 
 const PLACEHOLDERS: &str = "{{{UNSUBSCRIBE_URL}}} {{{RESEND_UNSUBSCRIBE_URL}}}";
@@ -78,15 +80,87 @@ fn a_supplied_unsubscribe_pair_is_kept_and_placeholders_are_replaced() {
 }
 
 #[test]
-fn an_email_without_a_topic_gets_no_link() {
+fn an_email_without_a_topic_and_without_a_placeholder_gets_no_link() {
     let server = TestServer::start();
 
-    let id = server.send(&json!({ "to": "ada@example.org", "text": PLACEHOLDERS }));
+    let id = server.send(&json!({ "to": ["ada@example.org", "bob@example.org"], "text": "{{{OTHER}}}" }));
     server.wait_for(&id, "delivered");
 
-    let (_, message) = captured_messages(&server).remove(0);
-    assert!(message.contains(PLACEHOLDERS), "{message}");
-    assert_eq!(header(&message, "List-Unsubscribe"), None);
+    let messages = captured_messages(&server);
+    let [(recipients, message)] = &messages[..] else { panic!("one message: {messages:?}") };
+    assert_eq!(recipients.len(), 2);
+    assert!(message.contains("{{{OTHER}}}"), "{message}");
+    assert_eq!(header(message, "List-Unsubscribe"), None);
+}
+
+/// Returns the path of the only link in the text part of a message without an unsubscribe pair.
+#[track_caller]
+fn linked_path(server: &TestServer, message: &str) -> String {
+    assert_eq!(header(message, "List-Unsubscribe"), None);
+    assert_eq!(header(message, "List-Unsubscribe-Post"), None);
+    let parsed = MessageParser::default().parse(message).unwrap();
+    let text = parsed.body_text(0).unwrap().trim_end().to_owned();
+    let (first, second) = text.split_once(' ').expect("the text has both placeholders");
+    assert_eq!(first, second);
+    first.strip_prefix(server.base()).expect("a link to this server").to_owned()
+}
+
+#[test]
+fn a_placeholder_without_a_topic_links_to_the_recipients_own_page_of_all_public_topics() {
+    let server = TestServer::start();
+    let public = json!({ "name": "Offers", "default_subscription": "opt_in", "visibility": "public" });
+    server.post("/topics", &public).ok(201);
+    server.post("/topics", &json!({ "name": "Secret", "default_subscription": "opt_in" })).ok(201);
+    for to in ["ada@example.org", "bob@example.org"] {
+        server.post("/contacts", &json!({ "email": to })).ok(201);
+    }
+    let all_recipients = ["ada@example.org", "bob@example.org", "eve@example.org"];
+    let body = json!({
+        "to": ["ada@example.org", "bob@example.org"], "bcc": "eve@example.org", "text": PLACEHOLDERS,
+        "html": "<a href='{{{UNSUBSCRIBE_URL}}}'>x</a>",
+    });
+    let mut scheduled = body.clone();
+    scheduled["scheduled_at"] = json!("in 1 hour");
+    let batch = json!([email(&body), email(&scheduled)]);
+    let sent = server.post("/emails/batch", &batch).ok(200);
+    server.advance(Duration::from_secs(3_600));
+    for sent in sent["data"].as_array().unwrap() {
+        server.wait_until(sent["id"].as_str().unwrap(), "every delivery", |email| {
+            email["recipients"].as_array().unwrap().iter().all(|recipient| recipient["last_event"] == "delivered")
+        });
+    }
+
+    let messages = captured_messages(&server);
+    assert_eq!(messages.len(), 2 * all_recipients.len());
+    for (recipients, message) in &messages {
+        let [recipient] = &recipients[..] else { panic!("one recipient: {recipients:?}") };
+        let page = get_page(&server, &linked_path(&server, message));
+        assert_eq!(page.status, 200);
+        // The page shows the first letter and the domain of an address.
+        for address in all_recipients {
+            let masked = format!("{}•••@example.org", &address[..1]);
+            assert_eq!(page.text().contains(&masked), address == recipient, "{address}: {}", page.text());
+        }
+        // The page lists the public topics to contacts.
+        assert_eq!(page.text().contains("Offers"), recipient != "eve@example.org", "{}", page.text());
+        assert!(!page.text().contains("Secret"), "{}", page.text());
+    }
+
+    // A one-click request to the link of one recipient opts out that recipient only.
+    let (_, to_ada) = messages.iter().find(|(to, _)| to[0] == "ada@example.org").unwrap();
+    let opted_out = request(&server, "POST", &linked_path(&server, to_ada), &[("content-type", FORM)], ONE_CLICK);
+    assert!(opted_out.status < 400, "{}", opted_out.body);
+    assert_eq!(server.get("/contacts/ada@example.org").ok(200)["unsubscribed"], true);
+    assert_eq!(server.get("/contacts/bob@example.org").ok(200)["unsubscribed"], false);
+}
+
+#[test]
+fn a_placeholder_without_a_topic_does_not_change_a_simulated_send() {
+    let server = TestServer::start();
+    for (to, outcome) in [("delivered@ringmail.test", "delivered"), ("bounced@ringmail.test", "bounced")] {
+        let id = server.send(&json!({ "to": to, "text": PLACEHOLDERS }));
+        server.wait_for(&id, outcome);
+    }
 }
 
 #[test]
@@ -145,7 +219,9 @@ fn an_email_with_a_link_is_refused_without_a_reachable_public_url() {
     server.post("/emails/batch", &batch).refused(422, "validation_error", &format!("emails.1: {refusal}"));
     assert_eq!(server.get("/emails").ok(200)["data"], json!([]));
 
-    post(json!({ "text": PLACEHOLDERS })).ok(200);
+    let refused = post(json!({ "text": PLACEHOLDERS })).refusal();
+    assert!(refused.starts_with("422 validation_error: Invalid `html` or `text` field: "), "{refused}");
+    post(json!({ "text": "Hello" })).ok(200);
     let pair = json!({
         "List-Unsubscribe": "<https://example.com/leave>",
         "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
