@@ -211,7 +211,8 @@ pub(super) fn read_refusal(
     match verdict.action {
         Action::Bounce { suppress } => {
             let bounce = Bounce {
-                message: format!("The recipient's mail server refused the message at {phase}."),
+                // Clients recognize a bounce by the words `bounce message`.
+                message: format!("The recipient's mail server sent a bounce message: it refused the email at {phase}."),
                 bounce_type: bounce_type(verdict.kind),
                 subtype: verdict.subtype.to_owned(),
                 diagnostic: vec![reply_text],
@@ -252,7 +253,7 @@ fn bounce_type(kind: BounceKind) -> BounceType {
 /// Returns the bounce of a destination that accepts no mail, such as a missing domain or a null MX.
 pub(super) fn undeliverable(message: &str, status: &str) -> RecipientDisposition {
     let bounce = Bounce {
-        message: message.to_owned(),
+        message: format!("This server wrote the bounce message: {message}"),
         bounce_type: BounceType::Permanent,
         subtype: "NoEmail".to_owned(),
         diagnostic: vec![format!("{status} {message}")],

@@ -127,7 +127,7 @@ fn simulated_disposition(outcome: Option<SimulatedOutcome>, first_attempt: bool)
     match outcome {
         Some(SimulatedOutcome::Bounced) => {
             let bounce = Bounce {
-                message: "The recipient's mail server refused the message.".into(),
+                message: "The recipient's mail server sent a bounce message: it refused the email.".into(),
                 bounce_type: BounceType::Permanent,
                 subtype: "General".into(),
                 diagnostic: vec!["550 5.1.1 simulated bounce".into()],

@@ -9,7 +9,7 @@
 //! - Settled: every outcome counts.
 //! - In flight: the report may arrive before the outcome of our own attempt is stored. An authenticated report counts
 //!   and ends the delivery. With other evidence, only a delay and the complaint of an only recipient count.
-//! - Waiting for an attempt: only a suppressing bounce and a complaint count. Both end the delivery.
+//! - Waiting for an attempt: only a bounce and a complaint count. Both end the delivery.
 //! - Never sent to: nothing counts.
 
 use std::collections::BTreeMap;
@@ -205,13 +205,9 @@ impl OpenEmail {
                 last_event >= LastEvent::Bounced || count(&[EmailEventKind::DeliveryDelayed]) >= DELAYS_REPORTED_MAX
             }
             // A recipient refused for another reason may later prove not to exist.
-            ReportedOutcome::Bounced { suppresses: true, .. } => {
-                self.timeline.iter().filter(about).any(is_permanent_bounce)
-            }
+            ReportedOutcome::Bounced { .. } => self.timeline.iter().filter(about).any(is_permanent_bounce),
             // Otherwise the first refusal counts, from whichever system.
-            ReportedOutcome::Bounced { .. } | ReportedOutcome::Failed { .. } => {
-                count(&[EmailEventKind::Bounced, EmailEventKind::Failed]) > 0
-            }
+            ReportedOutcome::Failed { .. } => count(&[EmailEventKind::Bounced, EmailEventKind::Failed]) > 0,
             ReportedOutcome::Complained { .. } => count(&[EmailEventKind::Complained]) > 0,
         }
     }
@@ -232,11 +228,11 @@ impl OpenEmail {
             ReportedOutcome::Delayed { reply } => {
                 (EmailEventKind::DeliveryDelayed, LastEvent::DeliveryDelayed, detail_of(reply), None)
             }
-            ReportedOutcome::Bounced { bounce, suppresses } => (
+            ReportedOutcome::Bounced { bounce } => (
                 EmailEventKind::Bounced,
                 LastEvent::Bounced,
                 Detail::Bounce(bounce),
-                suppresses.then(|| SuppressionCause::bounce(id)),
+                Some(SuppressionCause::bounce(id)),
             ),
             ReportedOutcome::Failed { reason, diagnostic } => {
                 let detail = Detail::Failed { reason, diagnostic: diagnostic.into_iter().collect() };
@@ -289,10 +285,7 @@ fn counts(recipient: &RecipientRow, outcome: &ReportedOutcome, evidence: Evidenc
                 matches!(outcome, ReportedOutcome::Delayed { .. } | ReportedOutcome::Complained { .. })
             }
             (RecipientState::Waiting { .. }, _) => {
-                matches!(
-                    outcome,
-                    ReportedOutcome::Complained { .. } | ReportedOutcome::Bounced { suppresses: true, .. }
-                )
+                matches!(outcome, ReportedOutcome::Complained { .. } | ReportedOutcome::Bounced { .. })
             }
         }
 }
@@ -360,10 +353,6 @@ mod tests {
         assert_eq!(bodies.filter(|body| body.contains("X-Order")).count(), ADDRESSES.len());
     }
 
-    fn bounced(suppresses: bool) -> ReportedOutcome {
-        ReportedOutcome::Bounced { bounce: reported(BounceType::Permanent, "General", None), suppresses }
-    }
-
     #[test]
     fn the_outcomes_that_count_depend_on_the_state_and_the_evidence() {
         use LastEvent::{Canceled, DeliveryDelayed, Failed, Queued, Sent, Suppressed};
@@ -371,17 +360,16 @@ mod tests {
         let outcomes = [
             ReportedOutcome::Delivered { reply: None },
             ReportedOutcome::Delayed { reply: None },
-            bounced(false),
-            bounced(true),
+            ReportedOutcome::Bounced { bounce: reported("General", None) },
             ReportedOutcome::Failed { reason: "rejected".into(), diagnostic: None },
             ReportedOutcome::Complained { feedback_type: None },
         ];
         let waiting = RecipientState::Waiting { due_ms: 7 };
-        let (all, none) = ([true; 6], [false; 6]);
-        let forbids_another_attempt = [false, false, false, true, false, true];
+        let (all, none) = ([true; 5], [false; 5]);
+        let forbids_another_attempt = [false, false, true, false, true];
         for (state, last_event, authenticated, seen) in [
             (Settled, Failed, all, all),
-            (InFlight, Sent, all, [false, true, false, false, false, true]),
+            (InFlight, Sent, all, [false, true, false, false, true]),
             (waiting, DeliveryDelayed, forbids_another_attempt, forbids_another_attempt),
             (waiting, Queued, none, none),
             (Settled, Suppressed, none, none),

@@ -34,7 +34,7 @@ impl RecipientReport {
         recipients
             + match &self.outcome {
                 ReportedOutcome::Delivered { reply } | ReportedOutcome::Delayed { reply } => bytes(reply),
-                ReportedOutcome::Bounced { bounce, suppresses: _ } => {
+                ReportedOutcome::Bounced { bounce } => {
                     let diagnostic: usize = bounce.diagnostic.iter().map(String::len).sum();
                     bounce.message.len() + bounce.subtype.len() + diagnostic
                 }
@@ -85,13 +85,9 @@ pub enum ReportedOutcome {
         /// Reply of the remote server.
         reply: Option<String>,
     },
-    /// Permanently refused because of the recipient.
-    Bounced {
-        bounce: Bounce,
-        /// Whether the address is added to the suppression list.
-        suppresses: bool,
-    },
-    /// Given up for a reason other than the recipient.
+    /// Permanently refused because of the recipient, whose address is added to the suppression list.
+    Bounced { bounce: Bounce },
+    /// Given up for a reason other than the recipient, or without sufficient evidence against the recipient.
     Failed {
         /// Reason code.
         reason: String,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::model::{DeliveryReport, EmailLocator, FallbackRecipient, RecipientReport, ReportedOutcome};
 use crate::base::id::{EmailId, TeamId};
 use crate::delivery::ReturnPaths;
+use crate::delivery::smtp::FailReason;
 use crate::emails::{self, EmailRow};
-use crate::events::BounceType;
 use crate::store::{ReadTx, Store, StoreError};
 use crate::teams;
 
@@ -58,15 +58,12 @@ impl ResolvedEmail {
         }
         match &mut finding.outcome {
             ReportedOutcome::Complained { .. } => return (recipients == 1).then_some((finding, fallback)),
-            ReportedOutcome::Bounced { bounce, suppresses: suppresses @ true } => {
-                *suppresses = false;
-                bounce.bounce_type = BounceType::Undetermined;
-                bounce.subtype = "Undetermined".to_owned();
+            ReportedOutcome::Bounced { bounce } => {
+                let diagnostic = bounce.diagnostic.pop();
+                let reason = FailReason::Rejected.as_str().to_owned();
+                finding.outcome = ReportedOutcome::Failed { reason, diagnostic };
             }
-            ReportedOutcome::Bounced { .. }
-            | ReportedOutcome::Delivered { .. }
-            | ReportedOutcome::Delayed { .. }
-            | ReportedOutcome::Failed { .. } => {}
+            ReportedOutcome::Delivered { .. } | ReportedOutcome::Delayed { .. } | ReportedOutcome::Failed { .. } => {}
         }
         Some((finding, FallbackRecipient::None))
     }

@@ -4,11 +4,11 @@
 //! or was rejected there. Only a recipient that does not exist bounces.
 
 use super::model::{ReportedOutcome, one_line};
-use crate::delivery::smtp::{Action, BounceKind, EnhancedCode, FailReason, RefusalClass, Reply, SmtpPhase, classify};
-use crate::delivery::smtp::{Verdict, parse_reply};
+use crate::delivery::smtp::{Action, EnhancedCode, FailReason, RefusalClass, Reply, SmtpPhase, classify, parse_reply};
 use crate::events::{Bounce, BounceType};
 
-const MESSAGE: &str = "The recipient's mail system reported that the message cannot be delivered.";
+/// Clients recognize a bounce by the words `bounce message`.
+const MESSAGE: &str = "The recipient's mail system sent a bounce message.";
 
 /// Reported refusal.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,8 +30,8 @@ impl Refusal<'_> {
         };
         let verdict = classify(SmtpPhase::Rcpt, &reply, self.host.unwrap_or_default());
         match verdict.action {
-            Action::Bounce { suppress } => {
-                ReportedOutcome::Bounced { bounce: bounce(&verdict, diagnostic), suppresses: suppress }
+            Action::Bounce { suppress: true } => {
+                ReportedOutcome::Bounced { bounce: reported(verdict.subtype, diagnostic) }
             }
             action => ReportedOutcome::Failed { reason: reason(action, &reply).as_str().to_owned(), diagnostic },
         }
@@ -96,20 +96,11 @@ fn reason(action: Action, reply: &Reply) -> FailReason {
     }
 }
 
-fn bounce(verdict: &Verdict, diagnostic: Option<String>) -> Bounce {
-    let bounce_type = match verdict.kind {
-        BounceKind::Permanent => BounceType::Permanent,
-        BounceKind::Transient => BounceType::Transient,
-        BounceKind::Undetermined => BounceType::Undetermined,
-    };
-    reported(bounce_type, verdict.subtype, diagnostic)
-}
-
 /// Returns the details of a reported bounce.
-pub(super) fn reported(bounce_type: BounceType, subtype: &str, diagnostic: Option<String>) -> Bounce {
+pub(super) fn reported(subtype: &str, diagnostic: Option<String>) -> Bounce {
     Bounce {
         message: MESSAGE.to_owned(),
-        bounce_type,
+        bounce_type: BounceType::Permanent,
         subtype: subtype.to_owned(),
         diagnostic: diagnostic.into_iter().collect(),
     }
@@ -123,9 +114,7 @@ mod tests {
 
     fn short(outcome: &ReportedOutcome) -> String {
         match outcome {
-            ReportedOutcome::Bounced { bounce, suppresses } => {
-                format!("{} {} {suppresses}", bounce.bounce_type.as_str(), bounce.subtype)
-            }
+            ReportedOutcome::Bounced { bounce } => format!("{} {}", bounce.bounce_type.as_str(), bounce.subtype),
             ReportedOutcome::Failed { reason, .. } => reason.clone(),
             other => panic!("a refusal is final: {other:?}"),
         }
@@ -134,18 +123,14 @@ mod tests {
     #[test]
     fn only_a_recipient_that_does_not_exist_bounces() {
         for (status, diagnostic, expected) in [
-            (Some("5.1.1"), Some("550 5.1.1 No such user here"), "Permanent NoEmail true"),
-            (Some("5.0.0"), Some("550 5.1.1 No such user here"), "Permanent NoEmail true"),
-            (
-                Some("5.0.0"),
-                Some("550-5.1.1 The account does not exist. 550 5.1.1 Try again"),
-                "Permanent NoEmail true",
-            ),
-            (Some("5.1.1"), None, "Permanent NoEmail true"),
-            (Some("5.1.1"), Some("unknown user: \"ada\""), "Permanent NoEmail true"),
-            (Some("5.0.0"), Some("Unrouteable address"), "Permanent NoEmail true"),
-            (None, Some("User unknown"), "Permanent NoEmail true"),
-            (Some("5.1.2 (bad domain)"), None, "Permanent NoEmail true"),
+            (Some("5.1.1"), Some("550 5.1.1 No such user here"), "Permanent NoEmail"),
+            (Some("5.0.0"), Some("550 5.1.1 No such user here"), "Permanent NoEmail"),
+            (Some("5.0.0"), Some("550-5.1.1 The account does not exist. 550 5.1.1 Try again"), "Permanent NoEmail"),
+            (Some("5.1.1"), None, "Permanent NoEmail"),
+            (Some("5.1.1"), Some("unknown user: \"ada\""), "Permanent NoEmail"),
+            (Some("5.0.0"), Some("Unrouteable address"), "Permanent NoEmail"),
+            (None, Some("User unknown"), "Permanent NoEmail"),
+            (Some("5.1.2 (bad domain)"), None, "Permanent NoEmail"),
             (Some("5.7.1"), Some("554 5.7.1 Message content rejected"), "content_rejected"),
             (Some("5.0.0"), Some("554 5.7.1 Message content rejected"), "content_rejected"),
             (Some("5.3.4"), Some("552 5.3.4 Message too big"), "message_too_large"),

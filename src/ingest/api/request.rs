@@ -167,26 +167,31 @@ impl RelayEvent {
         }
     }
 
-    /// Returns the outcome of a bounce. A transient or undetermined bounce of the relay is taken as it is. A permanent
-    /// one may be a refusal of the content, so a clear diagnostic text takes precedence. Without a type and a clear
-    /// text, the recipient is not suppressed.
+    /// Returns the outcome of a bounce. Only a permanent bounce is one: the relay has given up on a transient or an
+    /// undetermined one without evidence against the recipient. A permanent one may be a refusal of the content, so a
+    /// clear diagnostic text takes precedence. Without a type, only a clear text counts as a bounce.
     fn bounced(&self) -> ReportedOutcome {
         let text = self.diagnostic_text();
         let clear = Refusal { diagnostic: text.as_deref(), ..Refusal::default() }.clear_outcome();
         let bounce_type = self.bounce.as_ref().and_then(|bounce| bounce.bounce_type.as_deref());
         let bounce_type = bounce_type.and_then(bounce_type_of);
-        let outcome = |bounce_type, suppresses| {
-            let sub_type = self.bounce.as_ref().and_then(|bounce| bounce.sub_type.as_deref()).and_then(word);
-            let sub_type = sub_type.unwrap_or_else(|| "General".to_owned());
-            ReportedOutcome::Bounced { bounce: reported(bounce_type, &sub_type, text.clone()), suppresses }
+        let failed = |reason: FailReason| ReportedOutcome::Failed {
+            reason: reason.as_str().to_owned(),
+            diagnostic: text.clone(),
         };
         match bounce_type {
-            Some(milder @ (BounceType::Transient | BounceType::Undetermined)) => outcome(milder, false),
+            Some(BounceType::Transient) => failed(FailReason::Expired),
+            Some(BounceType::Undetermined) => failed(FailReason::Rejected),
             Some(BounceType::Permanent) => match clear {
                 Some(failed @ ReportedOutcome::Failed { .. }) => failed,
-                _ => outcome(BounceType::Permanent, true),
+                _ => {
+                    let sub_type = self.bounce.as_ref().and_then(|bounce| bounce.sub_type.as_deref()).and_then(word);
+                    ReportedOutcome::Bounced {
+                        bounce: reported(sub_type.as_deref().unwrap_or("General"), text.clone()),
+                    }
+                }
             },
-            None => clear.unwrap_or_else(|| outcome(BounceType::Undetermined, false)),
+            None => clear.unwrap_or_else(|| failed(FailReason::Rejected)),
         }
     }
 
@@ -250,33 +255,31 @@ mod tests {
             ("email.clicked", None),
             ("", None),
         ] {
-            let found = outcome(&json!({ "type": event_type })).map(|outcome| format!("{outcome:?}"));
+            let fields = json!({ "type": event_type, "bounce": { "type": "Permanent" } });
+            let found = outcome(&fields).map(|outcome| format!("{outcome:?}"));
             assert_eq!(found.as_ref().map(|found| found.split(' ').next().unwrap()), expected, "{event_type}");
         }
     }
 
     #[test]
-    fn a_permanent_bounce_suppresses_unless_the_text_contradicts_it() {
+    fn only_a_permanent_bounce_that_the_text_does_not_contradict_is_a_bounce() {
         for (fields, expected) in [
-            (json!({}), "Undetermined General false"),
-            (json!({ "bounce": { "type": "Permanent", "sub_type": "NoEmail" } }), "Permanent NoEmail true"),
-            (json!({ "bounce": { "type": "permanent", "subType": "General" } }), "Permanent General true"),
-            (json!({ "bounce": { "type": "Transient", "sub_type": "MailboxFull" } }), "Transient MailboxFull false"),
-            (json!({ "bounce": { "type": "Undetermined" } }), "Undetermined General false"),
-            (json!({ "bounce": { "type": "Odd", "sub_type": "no word" } }), "Undetermined General false"),
-            (json!({ "diagnostic": "550 5.1.1 No such user" }), "Permanent NoEmail true"),
+            (json!({}), "rejected"),
+            (json!({ "bounce": { "type": "Permanent", "sub_type": "NoEmail" } }), "Permanent NoEmail"),
+            (json!({ "bounce": { "type": "permanent", "subType": "General" } }), "Permanent General"),
+            (json!({ "bounce": { "type": "Transient", "sub_type": "MailboxFull" } }), "expired"),
+            (json!({ "bounce": { "type": "Undetermined" } }), "rejected"),
+            (json!({ "bounce": { "type": "Odd", "sub_type": "no word" } }), "rejected"),
+            (json!({ "diagnostic": "550 5.1.1 No such user" }), "Permanent NoEmail"),
             (json!({ "reply": "554 5.7.1 spam" }), "content_rejected"),
-            (json!({ "diagnostic": "550 No" }), "Undetermined General false"),
-            (json!({ "diagnostic": "550 No", "bounce": { "type": "Permanent" } }), "Permanent General true"),
+            (json!({ "diagnostic": "550 No" }), "rejected"),
+            (json!({ "diagnostic": "550 No", "bounce": { "type": "Permanent" } }), "Permanent General"),
             (json!({ "diagnostic": "554 5.7.1 spam", "bounce": { "type": "Permanent" } }), "content_rejected"),
-            (
-                json!({ "diagnostic": "550 5.1.1 Unknown", "bounce": { "type": "Transient" } }),
-                "Transient General false",
-            ),
+            (json!({ "diagnostic": "550 5.1.1 Unknown", "bounce": { "type": "Transient" } }), "expired"),
         ] {
             let found = match outcome(&fields).unwrap() {
-                ReportedOutcome::Bounced { bounce, suppresses } => {
-                    format!("{} {} {suppresses}", bounce.bounce_type.as_str(), bounce.subtype)
+                ReportedOutcome::Bounced { bounce } => {
+                    format!("{} {}", bounce.bounce_type.as_str(), bounce.subtype)
                 }
                 ReportedOutcome::Failed { reason, .. } => reason,
                 other => panic!("{other:?}"),

@@ -31,8 +31,8 @@ fn only_finding(report: &DeliveryReport) -> (String, String) {
     let text = match outcome {
         ReportedOutcome::Delivered { reply } => format!("delivered: {}", reply.as_deref().unwrap_or_default()),
         ReportedOutcome::Delayed { reply } => format!("delayed: {}", reply.as_deref().unwrap_or_default()),
-        ReportedOutcome::Bounced { bounce, suppresses } => {
-            assert!(*suppresses && bounce.bounce_type == BounceType::Permanent, "{bounce:?}");
+        ReportedOutcome::Bounced { bounce } => {
+            assert_eq!(bounce.bounce_type, BounceType::Permanent, "{bounce:?}");
             format!("bounced {}: {}", bounce.subtype, bounce.diagnostic.join(", "))
         }
         ReportedOutcome::Failed { reason, diagnostic } => {

@@ -41,7 +41,7 @@ fn a_reported_bounce_is_recorded_and_suppresses_the_address() {
     assert_eq!(
         bounce["bounce"],
         json!({
-            "message": "The recipient's mail system reported that the message cannot be delivered.",
+            "message": "The recipient's mail system sent a bounce message.",
             "type": "Permanent", "subType": "NoEmail", "diagnosticCode": ["550 5.1.1 No such user"],
         })
     );
@@ -55,7 +55,8 @@ fn a_reported_bounce_is_recorded_and_suppresses_the_address() {
 fn every_report_type_has_its_effect() {
     let server = server();
     for (number, (event_type, fields, status, suppressed)) in [
-        ("bounced", json!({ "bounce": { "type": "Transient", "sub_type": "MailboxFull" } }), "bounced", false),
+        ("bounced", json!({ "bounce": { "type": "Transient", "sub_type": "MailboxFull" } }), "failed", false),
+        ("email.bounced", json!({ "bounce": { "type": "Undetermined" } }), "failed", false),
         ("email.bounced", json!({ "reply": "554 5.7.1 spam" }), "failed", false),
         ("email.failed", json!({ "reason": "expired", "diagnostic": "4.4.1 no answer" }), "failed", false),
         ("complained", json!({ "complaint_feedback_type": "abuse" }), "complained", true),
@@ -76,6 +77,7 @@ fn every_report_type_has_its_effect() {
         let listed = server.get(&format!("/suppressions/{to}"));
         assert_eq!(listed.status == 200, suppressed, "{event_type}");
         match event_type {
+            "bounced" => assert_eq!(email["events"][2]["failed"]["reason"], "expired"),
             "email.failed" => assert_eq!(email["events"][2]["failed"]["reason"], "expired"),
             "complained" => assert_eq!(email["events"][2]["complaint_feedback_type"], "abuse"),
             "delayed" => assert_eq!(email["events"][2]["reply"], "451 later"),
