@@ -4,7 +4,7 @@
 //! It reads the sender's domain, the topic, the suppressions and the opt-outs. It writes the
 //! emails, their content, their queue rows, the idempotency row and the usage count, or nothing.
 
-use super::idempotency::ReservationRow;
+use super::idempotency::{IdempotentResponse, ReservationRow};
 use super::model::RecipientKind;
 use super::prepare::PreparedEmail;
 use super::send::{BlockReason, BlockedRecipient, SendBatchError, SendError, Sender};
@@ -37,8 +37,25 @@ pub(super) struct AcceptTransaction {
     pub(super) sender: Sender,
     pub(super) now: TimestampMs,
     pub(super) emails: Vec<PreparedEmail>,
+    /// Index in the request of each email.
+    pub(super) indexes: Vec<u32>,
+    pub(super) suppressed: SuppressedItems,
+    /// Items that were refused before: index in the request and message.
+    pub(super) refused: Vec<(u32, String)>,
     pub(super) key_row: Option<ReservationRow>,
 }
+
+/// Effect of an item without a deliverable `to` recipient on the other items of its batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SuppressedItems {
+    /// The whole request is refused.
+    RefuseAll,
+    /// The item is listed as refused, and the others are accepted.
+    List,
+}
+
+/// Message of an email without a deliverable `to` recipient.
+pub const ALL_RECIPIENTS_SUPPRESSED: &str = "All recipients are suppressed";
 
 /// The result of the checks of one email.
 struct Accepted {
@@ -48,25 +65,34 @@ struct Accepted {
 }
 
 impl AcceptTransaction {
-    /// Checks all emails, then stores them. Returns the queued groups, for the delivery engine.
-    pub(super) fn apply(&self, tx: &WriteTx<'_>) -> Result<Vec<Due>, AcceptError> {
+    /// Checks all emails, then stores them. Returns the response, and the queued groups for the delivery engine.
+    pub(super) fn apply(&self, tx: &WriteTx<'_>) -> Result<(IdempotentResponse, Vec<Due>), AcceptError> {
         // All checks run before the first write: a failure after a write makes the writer repeat its group.
         let mut accepted = Vec::with_capacity(self.emails.len());
+        let mut refused = self.refused.clone();
         for (index, email) in self.emails.iter().enumerate() {
-            accepted.push(self.check(tx, email).map_err(|error| match error {
-                SendError::Store(error) => AcceptError::Store(error),
-                error => AcceptError::Item(SendBatchError { index, error }),
-            })?);
+            match self.check(tx, email) {
+                Ok(checked) => accepted.push((email, checked)),
+                Err(SendError::AllRecipientsSuppressed(_)) if self.suppressed == SuppressedItems::List => {
+                    refused.push((self.indexes[index], ALL_RECIPIENTS_SUPPRESSED.to_owned()));
+                }
+                Err(SendError::Store(error)) => return Err(AcceptError::Store(error)),
+                Err(error) => {
+                    return Err(AcceptError::Item(SendBatchError { index: self.indexes[index], error }));
+                }
+            }
         }
-        let mut queued = Vec::with_capacity(self.emails.len());
-        for (email, accepted) in self.emails.iter().zip(accepted) {
-            self.put(tx, email, &accepted, &mut queued)?;
+        refused.sort_by_key(|(index, _)| *index);
+        let mut queued = Vec::with_capacity(accepted.len());
+        for (email, accepted) in &accepted {
+            self.put(tx, email, accepted, &mut queued)?;
         }
+        let answer = IdempotentResponse { emails: accepted.iter().map(|(email, _)| email.id).collect(), refused };
         if let Some(key_row) = &self.key_row {
-            key_row.put(tx)?;
+            key_row.put(tx, &answer)?;
         }
-        usage::count(tx, self.sender.team, self.now, self.emails.len() as u64)?;
-        Ok(queued)
+        usage::count(tx, self.sender.team, self.now, accepted.len() as u64)?;
+        Ok((answer, queued))
     }
 
     fn check(&self, tx: &WriteTx<'_>, email: &PreparedEmail) -> Result<Accepted, SendError> {

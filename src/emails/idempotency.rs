@@ -214,20 +214,20 @@ pub struct Reservation {
 #[derive(Clone, Debug)]
 pub(super) struct ReservationRow {
     key: (u64, IdempotencyId),
-    row: IdempotencyRow,
+    team: TeamId,
+    key_hash: [u8; 32],
+    body_hash: [u8; 32],
 }
 
 impl Reservation {
-    /// Returns the row of a response.
-    pub(super) fn row(&self, id: IdempotencyId, answer: &IdempotentResponse) -> ReservationRow {
-        let row = IdempotencyRow {
+    /// Returns the row of the response to come.
+    pub(super) fn row(&self, id: IdempotencyId) -> ReservationRow {
+        ReservationRow {
+            key: (u64::try_from(self.expires_ms).unwrap_or(0), id),
             team: self.team,
             key_hash: self.request.key_hash,
             body_hash: self.request.body_hash,
-            answer: answer.emails.clone(),
-            refused: answer.refused.clone(),
-        };
-        ReservationRow { key: (u64::try_from(self.expires_ms).unwrap_or(0), id), row }
+        }
     }
 
     /// Adds a response to the map. Call it after the commit of its row.
@@ -247,8 +247,10 @@ impl Drop for Reservation {
 }
 
 impl ReservationRow {
-    pub(super) fn put(&self, tx: &WriteTx<'_>) -> Result<(), StoreError> {
-        tx.put(&IDEMPOTENCY, &self.key, &self.row)
+    pub(super) fn put(&self, tx: &WriteTx<'_>, answer: &IdempotentResponse) -> Result<(), StoreError> {
+        let Self { key, team, key_hash, body_hash } = *self;
+        let (answer, refused) = (answer.emails.clone(), answer.refused.clone());
+        tx.put(&IDEMPOTENCY, &key, &IdempotencyRow { team, key_hash, body_hash, answer, refused })
     }
 }
 
@@ -303,8 +305,8 @@ mod tests {
     /// Uses a key for the first time.
     async fn settle(context: &Context, keys: &Idempotency, sender: TeamId, request: &IdempotentRequest) {
         let Ok(Reserved::First(reservation)) = keys.reserve(sender, request).await else { panic!("the key is in use") };
-        let row = reservation.row(context.id(), &IdempotentResponse::default());
-        context.store.write::<_, StoreError>(move |tx| row.put(tx)).await.unwrap();
+        let row = reservation.row(context.id());
+        context.store.write::<_, StoreError>(move |tx| row.put(tx, &IdempotentResponse::default())).await.unwrap();
         reservation.settle(IdempotentResponse::default());
     }
 

@@ -38,6 +38,7 @@ mod send;
 mod store;
 
 pub(crate) use accept::still_deliverable;
+pub use accept::{ALL_RECIPIENTS_SUPPRESSED, SuppressedItems};
 pub(crate) use change::put_settled;
 pub(crate) use erase::{EmailErasure, erase, is_erased_or_mentions, mentions};
 #[cfg(test)]
@@ -51,7 +52,7 @@ pub use remote_files::{FETCH_TIMEOUT, RemoteFileError, RemoteFiles};
 pub(crate) use removal::{delete_page_of_team, has_later};
 pub(crate) use retention::is_settled;
 pub use retention::purge;
-pub use send::{BlockReason, BlockedRecipient, Emails, SendBatchError, SendError, Sender};
+pub use send::{BlockReason, BlockedRecipient, Emails, SendBatch, SendBatchError, SendError, Sender};
 pub use store::{EmailRow, IdempotencyRow, RecipientRow, RecipientState, StoredMailbox};
 pub(crate) use store::{read_attachment, read_content};
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use tokio_util::task::TaskTracker;
 
-use super::accept::{AcceptError, AcceptTransaction};
+use super::accept::{AcceptError, AcceptTransaction, SuppressedItems};
 use super::idempotency::{Idempotency, IdempotentRequest, IdempotentResponse, KeyConflict, Reservation, Reserved};
 use super::model::SendEmail;
 use super::prepare::PreparedEmail;
@@ -84,8 +84,20 @@ impl fmt::Display for BlockedRecipient {
 #[derive(Debug)]
 pub struct SendBatchError {
     /// Index of the email in the request, from 0.
-    pub index: usize,
+    pub index: u32,
     pub error: SendError,
+}
+
+/// The emails of one request.
+#[derive(Debug)]
+pub struct SendBatch {
+    pub emails: Vec<SendEmail>,
+    /// Index in the request of each email.
+    pub indexes: Vec<u32>,
+    /// The items that a permissive batch skips: index and message. They are stored with the response, for replays.
+    pub refused: Vec<(u32, String)>,
+    /// Effect of an email whose recipients are all suppressed.
+    pub suppressed: SuppressedItems,
 }
 
 /// The sender of emails: an API key, or the command line.
@@ -181,20 +193,24 @@ impl Emails {
         email: SendEmail,
         request: Option<IdempotentRequest>,
     ) -> Result<EmailId, SendError> {
-        let answer = self.send_all(sender, vec![email], Vec::new(), request).await.map_err(|error| error.error)?;
+        let one = SendBatch {
+            emails: vec![email],
+            indexes: vec![0],
+            refused: Vec::new(),
+            suppressed: SuppressedItems::RefuseAll,
+        };
+        let answer = self.send_all(sender, one, request).await.map_err(|error| error.error)?;
         Ok(answer.emails.first().copied().expect("one email was accepted"))
     }
 
-    /// Accepts all emails or none. `refused` are the items that a permissive batch skips: index and
-    /// message. They are stored with the response, for replays.
+    /// Accepts all emails or none. A permissive batch skips the emails whose recipients are all suppressed.
     ///
     /// # Errors
     /// [`SendBatchError`] of the first rejected email; nothing is stored.
     pub async fn send_all(
         &self,
         sender: Sender,
-        emails: Vec<SendEmail>,
-        refused: Vec<(u32, String)>,
+        batch: SendBatch,
         request: Option<IdempotentRequest>,
     ) -> Result<IdempotentResponse, SendBatchError> {
         let batch_error = |error: SendError| SendBatchError { index: 0, error };
@@ -210,7 +226,7 @@ impl Emails {
         // the queue and the settling of the key must all happen, so that they run in a separate task.
         let this = self.clone_for_task();
         let accepted = self.tasks.spawn(async move {
-            let (answer, reservation) = this.accept(sender, emails, refused, reservation).await?;
+            let (answer, reservation) = this.accept(sender, batch, reservation).await?;
             if let Some(reservation) = reservation {
                 reservation.settle(answer.clone());
             }
@@ -232,19 +248,19 @@ impl Emails {
     async fn accept(
         &self,
         sender: Sender,
-        emails: Vec<SendEmail>,
-        refused: Vec<(u32, String)>,
+        batch: SendBatch,
         reservation: Option<Reservation>,
     ) -> Result<(IdempotentResponse, Option<Reservation>), SendBatchError> {
         let now = self.context.now_ms();
+        let SendBatch { emails, indexes, refused, suppressed } = batch;
         let emails = self.prepare(sender, emails, now).await;
-        let answer = IdempotentResponse { emails: emails.iter().map(|email| email.id).collect(), refused };
-        let key_row = reservation.as_ref().map(|reservation| reservation.row(self.context.id(), &answer));
+        let key_row = reservation.as_ref().map(|reservation| reservation.row(self.context.id()));
         let bytes = emails.iter().map(PreparedEmail::bytes).sum();
-        let accept = AcceptTransaction { context: self.context.clone(), sender, now, emails, key_row };
+        let context = self.context.clone();
+        let accept = AcceptTransaction { context, sender, now, emails, indexes, suppressed, refused, key_row };
         let accepted = self.context.store.write_sized(bytes, move |tx| accept.apply(tx)).await;
         match accepted {
-            Ok(queued) => {
+            Ok((answer, queued)) => {
                 self.notifier.groups_queued(queued);
                 Ok((answer, reservation))
             }

@@ -20,8 +20,10 @@ use crate::api_keys::Caller;
 use crate::base::blocking;
 use crate::base::compat::Compat;
 use crate::emails::idempotency::{IdempotentRequest, IdempotentRoute, KEY_CHARS_MAX, KeyConflict};
-use crate::emails::model::SendEmail;
-use crate::emails::{BlockedRecipient, EmailLimits, Emails, SendBatchError, SendError};
+use crate::emails::{
+    ALL_RECIPIENTS_SUPPRESSED, BlockedRecipient, EmailLimits, Emails, SendBatch, SendBatchError, SendError,
+    SuppressedItems,
+};
 use crate::http::tolerance::EMAIL_ITEM_ECHOES;
 use crate::http::{
     ApiError, ApiResult, BatchValidation, Body, ErrorCode, State, body, canonical, declare_errors, declares_errors,
@@ -77,14 +79,13 @@ pub async fn send_batch(
     let rules = limits.rules(emails.now_ms(), options.compat);
     let parsed = blocking::run_sized(body_bytes, move || ParsedBatch::parse(items, validation, rules)).await?;
     let mut files = options.files(caller, rules);
-    let CompleteBatch { accepted, indexes, refused } = parsed.complete(&mut files, validation).await?;
-    let answer = emails.send_all(caller.into(), accepted, refused, idempotent).await.map_err(|error| {
+    let batch = parsed.complete(&mut files, validation).await?;
+    let answer = emails.send_all(caller.into(), batch, idempotent).await.map_err(|error| {
         let SendBatchError { index, error } = error;
-        let request_index = indexes.get(index).copied().unwrap_or(0);
         match error {
             // These errors apply to the request, not to one email.
             error @ (SendError::Key(_) | SendError::Store(_)) => error.into(),
-            error => at_index(request_index, error.into()),
+            error => at_index(index, error.into()),
         }
     })?;
     Ok(Json(answer.into()))
@@ -93,14 +94,6 @@ pub async fn send_batch(
 /// The valid items of a batch with their indexes, and the rejected items, before remote attachments are fetched.
 struct ParsedBatch {
     accepted: Vec<(u32, ParsedEmail)>,
-    refused: Vec<(u32, String)>,
-}
-
-/// The valid and the rejected items of a batch.
-struct CompleteBatch {
-    accepted: Vec<SendEmail>,
-    /// Index in the request of each valid email.
-    indexes: Vec<u32>,
     refused: Vec<(u32, String)>,
 }
 
@@ -119,11 +112,10 @@ impl ParsedBatch {
     }
 
     /// Fetches the remote attachments.
-    async fn complete(self, files: &mut RequestFiles<'_>, validation: BatchValidation) -> ApiResult<CompleteBatch> {
-        let Self { accepted, refused } = self;
+    async fn complete(self, files: &mut RequestFiles<'_>, validation: BatchValidation) -> ApiResult<SendBatch> {
+        let Self { accepted, mut refused } = self;
         let count = accepted.len();
         let (mut emails, mut indexes) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        let mut batch_refused = refused;
         for (index, parsed) in accepted {
             match files.complete(parsed).await {
                 Ok(email) => {
@@ -133,11 +125,14 @@ impl ParsedBatch {
                 // Other errors apply to the request, not to one email.
                 Err(error) if error.code != ErrorCode::Validation => return Err(error),
                 Err(error) if validation == BatchValidation::Strict => return Err(at_index(index, error)),
-                Err(error) => batch_refused.push((index, error.message)),
+                Err(error) => refused.push((index, error.message)),
             }
         }
-        batch_refused.sort_unstable_by_key(|(index, _)| *index);
-        Ok(CompleteBatch { accepted: emails, indexes, refused: batch_refused })
+        let suppressed = match validation {
+            BatchValidation::Strict => SuppressedItems::RefuseAll,
+            BatchValidation::Permissive => SuppressedItems::List,
+        };
+        Ok(SendBatch { emails, indexes, refused, suppressed })
     }
 }
 
@@ -173,7 +168,7 @@ impl From<SendError> for ApiError {
             )),
             SendError::AllRecipientsSuppressed(blocked) => Self {
                 log_detail: Some(one_per_recipient(&blocked)),
-                ..Self::new(ErrorCode::AllRecipientsSuppressed, "All recipients are suppressed")
+                ..Self::new(ErrorCode::AllRecipientsSuppressed, ALL_RECIPIENTS_SUPPRESSED)
             },
             SendError::Key(KeyConflict::OtherPayload) => Self::new(
                 ErrorCode::InvalidIdempotentRequest,

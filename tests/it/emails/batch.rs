@@ -126,6 +126,45 @@ fn a_permissive_batch_without_a_valid_item_accepts_no_email() {
 }
 
 #[test]
+fn a_permissive_batch_lists_the_items_whose_recipients_are_all_suppressed() {
+    let server = TestServer::start();
+    server.post("/suppressions", &json!({ "email": "ada@example.net" })).ok(201);
+    let topic = server.post("/topics", &json!({ "name": "News", "default_subscription": "opt_in" })).ok(201);
+    let choices = json!([{ "id": topic["id"], "subscription": "opt_out" }]);
+    server.post("/contacts", &json!({ "email": "bob@example.net", "topics": choices })).ok(201);
+    let emails = [
+        email(&json!({ "to": "ada@example.net" })),
+        email(&json!({ "to": "nobody" })),
+        email(&json!({ "to": ["ada@example.net", "eve@example.net"], "subject": "Kept" })),
+        email(&json!({ "to": "bob@example.net", "topic_id": topic["id"] })),
+    ];
+    let post = |validation: &str| {
+        let headers = [("x-batch-validation", validation), ("idempotency-key", validation)];
+        let body = json!(emails).to_string();
+        server.call("POST", "/emails/batch", server.key(), &headers, Some(body.as_bytes()))
+    };
+
+    let response = post("permissive").ok(200);
+
+    assert_eq!(ids(&response).len(), 1);
+    assert_eq!(server.wait_for(&ids(&response)[0], "delivered")["to"], json!(["eve@example.net"]));
+    let errors = response["errors"].as_array().unwrap();
+    let indexes: Vec<u64> = errors.iter().map(|error| error["index"].as_u64().unwrap()).collect();
+    assert_eq!(indexes, [0, 1, 3]);
+    for error in [&errors[0], &errors[2]] {
+        assert_eq!(error["message"], "All recipients are suppressed");
+    }
+    assert_eq!(post("permissive").ok(200), response, "a repetition has the first response");
+    assert_eq!(server.stored_emails(), 1);
+    let strict = [emails[2].clone(), emails[0].clone()];
+    let refused = post_batch(&server, "strict", &strict);
+    refused.refused(422, "all_recipients_suppressed", "emails.1: All recipients are suppressed");
+    let suppressed = post_batch(&server, "permissive", &emails[..1]).ok(200);
+    assert_eq!((&suppressed["data"], suppressed["errors"].as_array().unwrap().len()), (&json!([]), 1));
+    assert_eq!(server.stored_emails(), 1);
+}
+
+#[test]
 fn a_permissive_batch_is_refused_if_an_item_conflicts_with_stored_data() {
     let server = TestServer::start();
     let emails = [email(&json!({ "to": "nobody" })), email(&json!({})), email(&json!({ "from": "hello@example.org" }))];
