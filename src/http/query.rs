@@ -8,6 +8,7 @@ use salvo::{Depot, FlowCtrl, Request, Response, handler};
 
 use super::error::ApiError;
 use super::state::service;
+use super::tolerance;
 use crate::base::nearest::{did_you_mean, nearest};
 
 /// Returns the value of a query parameter; `None` if it is absent.
@@ -80,7 +81,12 @@ impl QueryParameters {
         let key = (method.to_owned(), req.matched_path().to_owned());
         // A route that the document lacks takes no parameters.
         let known = self.0.get(&key).map_or(&[][..], Vec::as_slice);
-        let unknown = req.queries().keys().find(|name| !known.contains(name))?;
+        let is_echo = |name: &str, values: &[String]| {
+            let path_value = |parameter: &str| req.params().get(parameter).map(String::as_str);
+            values.iter().all(|value| tolerance::is_query_echo(&key.0, &key.1, name, value, path_value))
+        };
+        let mut parameters = req.queries().iter_all();
+        let (unknown, _) = parameters.find(|(name, values)| !known.contains(name) && !is_echo(name, values))?;
         Some((unknown.as_str(), known))
     }
 }

@@ -1,11 +1,14 @@
 //! A deserializer with the rules of the API. A struct is read only from an object, not from the array
-//! that derived types also accept. In the outermost objects, it skips the fields that SDKs add. All other
+//! that derived types also accept. A map is read from an object or from an empty array, because PHP encodes
+//! an empty map as `[]`. In the outermost objects, it skips the fields that SDKs add. All other
 //! unknown fields are rejected.
 
 use std::fmt;
 
+use serde::de::value::MapDeserializer;
 use serde::de::{
-    Deserialize, DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer as _, MapAccess, SeqAccess, Visitor,
+    Deserialize, DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer as _, MapAccess, SeqAccess,
+    Unexpected, Visitor,
 };
 
 /// Deserializer that delegates to `inner`, except for the rules of this module.
@@ -70,7 +73,6 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for StrictDeserializer<'_, D> 
         deserialize_seq();
         deserialize_tuple(len: usize);
         deserialize_tuple_struct(name: &'static str, len: usize);
-        deserialize_map();
         deserialize_enum(name: &'static str, variants: &'static [&'static str]);
         deserialize_identifier();
         deserialize_ignored_any();
@@ -83,6 +85,11 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for StrictDeserializer<'_, D> 
         visitor: V,
     ) -> Result<V::Value, D::Error> {
         self.inner.deserialize_struct(name, fields, Object { visitor, skipped: self.skipped })
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        // The JSON decoder reads an array only for a visitor of any value.
+        self.inner.deserialize_any(MapOrEmptyArray { visitor, skipped: self.skipped })
     }
 
     fn is_human_readable(&self) -> bool {
@@ -143,6 +150,31 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Whole<V> {
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
         self.visitor.visit_map(map)
+    }
+}
+
+/// Visitor that accepts an object, and an empty array as an object without fields.
+struct MapOrEmptyArray<'t, V> {
+    visitor: V,
+    skipped: &'t [&'t str],
+}
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for MapOrEmptyArray<'_, V> {
+    type Value = V::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.visitor.expecting(f)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
+        self.visitor.visit_map(Fields { map, skipped: self.skipped })
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<V::Value, A::Error> {
+        if seq.next_element::<IgnoredJson>()?.is_some() {
+            return Err(A::Error::invalid_type(Unexpected::Seq, &self));
+        }
+        self.visitor.visit_map(MapDeserializer::new(std::iter::empty::<(&str, &str)>()))
     }
 }
 

@@ -1,5 +1,5 @@
-//! Fields that official SDKs add to bodies without effect. They are skipped on these routes. All other
-//! unknown fields are rejected.
+//! Fields that official SDKs add to bodies, and query parameters that they add, without effect. They are skipped on
+//! these routes. All other unknown fields and parameters are rejected.
 
 /// Fields that SDKs add to an email, alone or in a batch.
 const EMAIL_ECHOES: &[&str] = &["created_at"];
@@ -27,4 +27,30 @@ pub(crate) fn of_route(method: &str, matched_path: &str) -> &'static [&'static s
         .iter()
         .find(|(its_method, path, _)| *its_method == method && *path == matched_path)
         .map_or(&[], |(_, _, fields)| fields)
+}
+
+/// Method, matched path, query parameter, and the path parameter that it repeats.
+const QUERY_ECHOES: &[(&str, &str, &str, &str)] = &[
+    ("GET", "audiences/{id}/contacts", "audience_id", "id"),
+    ("GET", "contacts/{id}/segments", "contact_id", "id"),
+    ("GET", "contacts/{id}/segments", "email", "id"),
+    ("GET", "contacts/{id}/topics", "contact_id", "id"),
+    ("GET", "contacts/{id}/topics", "email", "id"),
+];
+
+/// Returns whether a query parameter of a route only repeats a path parameter, or is empty. `path_value` returns the
+/// value of a path parameter.
+pub(crate) fn is_query_echo<'v>(
+    method: &str,
+    matched_path: &str,
+    name: &str,
+    value: &str,
+    path_value: impl FnOnce(&str) -> Option<&'v str>,
+) -> bool {
+    QUERY_ECHOES
+        .iter()
+        .find(|(its_method, path, its_name, _)| *its_method == method && *path == matched_path && *its_name == name)
+        .is_some_and(|(.., repeated)| {
+            value.is_empty() || path_value(repeated).is_some_and(|path_value| path_value.eq_ignore_ascii_case(value))
+        })
 }

@@ -55,7 +55,7 @@ impl EndpointArgRegister for Include {
     }
 }
 
-/// The `segment_id` parameter: restricts a list to the contacts of one segment.
+/// The `segment_id` parameter, or its deprecated name `audience_id`: restricts a list to the contacts of one segment.
 pub(crate) struct InSegment(pub(crate) Option<SegmentId>);
 
 impl<'ex> Extractible<'ex> for InSegment {
@@ -65,8 +65,19 @@ impl<'ex> Extractible<'ex> for InSegment {
     }
 
     async fn extract(req: &'ex mut Request, _depot: &'ex mut Depot) -> Result<Self, ApiError> {
-        let invalid = || ApiError::validation("The `segment_id` must be a valid UUID.");
-        Ok(Self(query_value(req, "segment_id")?.map(|text| Id::parse(text).ok_or_else(invalid)).transpose()?))
+        let parse = |name: &str, text: &str| {
+            Id::parse(text).ok_or_else(|| ApiError::validation(format!("The `{name}` must be a valid UUID.")))
+        };
+        let segment = query_value(req, "segment_id")?.map(|text| parse("segment_id", text)).transpose()?;
+        // An SDK sends an empty `audience_id` for a contact without an audience.
+        let audience = query_value(req, "audience_id")?.filter(|text| !text.is_empty());
+        let audience = audience.map(|text| parse("audience_id", text)).transpose()?;
+        match (segment, audience) {
+            (Some(segment), Some(audience)) if segment != audience => {
+                Err(ApiError::validation("Use either `segment_id` or `audience_id`: they name different segments."))
+            }
+            (segment, audience) => Ok(Self(segment.or(audience))),
+        }
     }
 }
 
@@ -74,6 +85,8 @@ impl EndpointArgRegister for InSegment {
     fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
         let description = "Lists only the contacts of this segment.";
         declare_query(operation, "segment_id", description, schema::uuid());
+        let description = "Deprecated name of `segment_id`.";
+        declare_query(operation, "audience_id", description, schema::uuid());
     }
 }
 

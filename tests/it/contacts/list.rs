@@ -106,7 +106,7 @@ fn an_invalid_query_parameter_is_refused() {
         ("segment_id=", "The `segment_id` must be a valid UUID."),
         (
             "email=ada@example.net",
-            "Unknown query parameter `email`: this endpoint takes `limit`, `after`, `before`, `segment_id`, `include`.",
+            "Unknown query parameter `email`: this endpoint takes `limit`, `after`, `before`, `segment_id`, `audience_id`, `include`.",
         ),
     ] {
         server.get(&format!("/contacts?{query}")).refused(422, "validation_error", message);

@@ -1,4 +1,4 @@
-//! Additional fields that official SDKs send in bodies: ignored on their route, refused on every other route.
+//! Additional fields and query parameters that official SDKs send: ignored on their route, refused on every other route.
 
 use serde_json::{Value, json};
 
@@ -115,4 +115,96 @@ fn the_idempotency_key_applies_also_with_a_deeply_nested_sdk_field() {
 
     assert!(first.status >= 400 || first.json["id"] == second.json["id"], "{} {}", first.json, second.json);
     assert!(server.stored_emails() <= 1);
+}
+
+/// Returns the ids of a list.
+#[track_caller]
+fn listed(server: &TestServer, path: &str) -> Vec<Value> {
+    let list = server.get(path).ok(200);
+    list["data"].as_array().unwrap().iter().map(|row| row["id"].clone()).collect()
+}
+
+#[test]
+fn a_query_parameter_that_repeats_the_path_is_ignored_on_its_route() {
+    let server = TestServer::start();
+    let segment = server.post("/segments", &json!({ "name": "Some" })).ok(201)["id"].as_str().unwrap().to_owned();
+    let other = server.post("/segments", &json!({ "name": "Other" })).ok(201)["id"].as_str().unwrap().to_owned();
+    let topic = server.post("/topics", &json!({ "name": "News", "default_subscription": "opt_in" })).ok(201);
+    let fields = json!({ "email": "ada@example.net", "segments": [{ "id": segment }] });
+    let contact = server.post("/contacts", &fields).ok(201)["id"].as_str().unwrap().to_owned();
+    server.post("/contacts", &json!({ "email": "bob@example.net" })).ok(201);
+
+    let of_segment = format!("/audiences/{segment}/contacts");
+    for query in [format!("audience_id={segment}"), format!("audience_id={}&limit=5", segment.to_uppercase())] {
+        assert_eq!(listed(&server, &format!("{of_segment}?{query}")), [json!(contact)], "{query}");
+    }
+    for (list, expected) in [("segments", json!(segment)), ("topics", topic["id"].clone())] {
+        for path in [
+            format!("/contacts/{contact}/{list}?contact_id={contact}"),
+            format!("/contacts/ada%40example.net/{list}?email=ada%40example.net"),
+            format!("/contacts/{contact}/{list}?contact_id={contact}&email="),
+            format!("/contacts/{contact}/{list}?limit=1&contact_id={contact}"),
+        ] {
+            assert_eq!(listed(&server, &path), [expected.clone()], "{path}");
+        }
+    }
+    for path in [
+        format!("{of_segment}?audience_id={other}"),
+        format!("{of_segment}?audience_id={segment}&audience_id={other}"),
+        format!("{of_segment}?segment_id={segment}"),
+        format!("/contacts/{contact}/segments?contact_id=bob@example.net"),
+        format!("/contacts/{contact}/topics?email=ada@example.net"),
+        format!("/contacts/{contact}?contact_id={contact}"),
+        format!("/segments/{segment}/contacts?audience_id={segment}"),
+    ] {
+        let refused = server.get(&path).refusal();
+        assert!(refused.starts_with("422 validation_error: Unknown query parameter `"), "{path}: {refused}");
+    }
+}
+
+#[test]
+fn the_audience_id_of_a_list_of_contacts_selects_the_segment() {
+    let server = TestServer::start();
+    let segment = server.post("/segments", &json!({ "name": "Some" })).ok(201)["id"].as_str().unwrap().to_owned();
+    let other = server.post("/segments", &json!({ "name": "Other" })).ok(201)["id"].as_str().unwrap().to_owned();
+    let fields = json!({ "email": "ada@example.net", "segments": [{ "id": segment }] });
+    let contact = server.post("/contacts", &fields).ok(201)["id"].clone();
+    server.post("/contacts", &json!({ "email": "bob@example.net" })).ok(201);
+
+    for query in [format!("audience_id={segment}"), format!("audience_id={segment}&segment_id={segment}")] {
+        assert_eq!(listed(&server, &format!("/contacts?{query}")), [contact.clone()], "{query}");
+    }
+    assert_eq!(listed(&server, "/contacts?audience_id=").len(), 2);
+    assert_eq!(listed(&server, &format!("/contacts?audience_id={other}")), Vec::<Value>::new());
+    let unknown = "0190a6c0-0000-7000-8000-000000000001";
+    server.get(&format!("/contacts?audience_id={unknown}")).refused(404, "not_found", "Segment not found");
+    let refused = server.get("/contacts?audience_id=x").refusal();
+    assert_eq!(refused, "422 validation_error: The `audience_id` must be a valid UUID.");
+    let refused = server.get(&format!("/contacts?audience_id={other}&segment_id={segment}")).refusal();
+    assert!(refused.starts_with("422 validation_error: Use either `segment_id` or `audience_id`"), "{refused}");
+}
+
+/// PHP encodes an empty map as an empty list.
+#[test]
+fn an_empty_list_is_an_empty_map() {
+    let server = TestServer::start();
+    let id = server.send(&json!({ "headers": [] }));
+    server.wait_for(&id, "delivered");
+    server.post("/emails/batch", &json!([email(&json!({ "headers": [] }))])).ok(200);
+    let contact = json!({ "email": "ada@example.net", "properties": [] });
+    assert_eq!(server.post("/contacts", &contact).ok(201)["properties"], json!({}));
+    server.patch("/contacts/ada@example.net", &json!({ "properties": { "plan": "pro" } })).ok(200);
+    let unchanged = server.patch("/contacts/ada@example.net", &json!({ "properties": [] })).ok(200);
+    assert_eq!(unchanged["properties"]["plan"]["value"], "pro");
+    let batch = server.post("/contacts/batch?on_conflict=upsert", &json!([contact])).ok(200);
+    assert_eq!(batch["counts"]["failed"], 0);
+
+    for (path, body) in [
+        ("/emails", email(&json!({ "headers": ["X-A"] }))),
+        ("/emails", email(&json!({ "headers": [[]] }))),
+        ("/contacts", json!({ "email": "bob@example.net", "properties": [{ "plan": "pro" }] })),
+    ] {
+        let refused = server.post(path, &body).refusal();
+        assert!(refused.contains("invalid type: sequence, expected "), "{path} {body}: {refused}");
+    }
 }
