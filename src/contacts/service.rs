@@ -8,7 +8,7 @@ use super::check::{ItemError, PropertySizes, ReferenceCache, normalize_keys};
 use super::model::{ContactChanges, NewContact, OptIns, Resubscribe};
 use super::store::{self, ContactRow};
 use super::view::{ContactView, IncludedFields, ShowError, Viewer};
-use super::write::ContactWriter;
+use super::write::{ContactWriter, EventIdentity};
 use crate::base::address::EmailAddress;
 use crate::base::id::{ContactId, TeamId, resource};
 use crate::base::id_or_email::IdOrEmail;
@@ -290,8 +290,9 @@ pub(crate) fn remove(
     team: TeamId,
     names: &[ContactName],
     source: ChangeSource,
+    identity: EventIdentity,
 ) -> Result<RemovedContacts, StoreError> {
-    let mut writer = ContactWriter::new(tx, context, team, source);
+    let mut writer = ContactWriter::new(tx, context, team, source).with_identity(identity);
     let mut removed = RemovedContacts { ids: Vec::new(), addresses: Vec::new() };
     for name in names {
         match (find_named(tx, team, name)?, name) {

@@ -9,7 +9,9 @@ use crate::base::clock::TimestampMs;
 use crate::base::id::{ContactId, SegmentId, TeamId, TopicId};
 use crate::contact_properties::{self, Definitions};
 use crate::context::Context;
-use crate::events::{self, AudienceEvent, AudienceKind, AudienceSubject, ChangeSource, ContactSnapshot, TopicSnapshot};
+use crate::events::{
+    self, AudienceEvent, AudienceKind, AudienceSubject, ChangeSource, ContactSnapshot, ERASED, TopicSnapshot,
+};
 use crate::segments;
 use crate::store::{Reads as _, StoreError, WriteTx};
 use crate::suppressions::{self, Origin, SuppressionCause};
@@ -19,6 +21,15 @@ use crate::topics::{self, Subscription};
 /// Maximum number of segments in an event about a contact. Bounds the size of a transaction: a batch
 /// can record ten thousand events about topic choices.
 const EVENT_SEGMENTS_MAX: usize = 100;
+
+/// Form of the contact in its events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventIdentity {
+    /// With address and names.
+    Shown,
+    /// With the id, `[erased]` as the address, and without names: the contact is deleted with an erasure.
+    Erased,
+}
 
 /// The segments in the events about one contact; `None` until the first event reads them.
 type EventSegments = Option<Vec<SegmentId>>;
@@ -33,6 +44,7 @@ pub struct ContactWriter<'a, 't> {
     now_ms: TimestampMs,
     /// The property definitions of the team, read when they are first needed.
     definitions: OnceCell<Definitions>,
+    identity: EventIdentity,
     added: u64,
     removed: u64,
     changed: bool,
@@ -51,7 +63,24 @@ impl<'a, 't> ContactWriter<'a, 't> {
     /// Returns a writer for changes by `source` to the contacts of `team`.
     pub fn new(tx: &'a WriteTx<'t>, context: &'a Context, team: TeamId, source: ChangeSource) -> Self {
         let now_ms = context.now_ms();
-        Self { tx, context, team, source, now_ms, definitions: OnceCell::new(), added: 0, removed: 0, changed: false }
+        Self {
+            tx,
+            context,
+            team,
+            source,
+            now_ms,
+            definitions: OnceCell::new(),
+            identity: EventIdentity::Shown,
+            added: 0,
+            removed: 0,
+            changed: false,
+        }
+    }
+
+    /// Returns a writer whose events show the contact in this form.
+    #[must_use]
+    pub fn with_identity(self, identity: EventIdentity) -> Self {
+        Self { identity, ..self }
     }
 
     /// Creates a contact and records its event. The caller has checked that the team has no contact
@@ -230,11 +259,15 @@ impl<'a, 't> ContactWriter<'a, 't> {
                 event_segments.insert(oldest).clone()
             }
         };
+        let (email, first_name, last_name) = match self.identity {
+            EventIdentity::Shown => (row.email.to_string(), row.first_name.clone(), row.last_name.clone()),
+            EventIdentity::Erased => (ERASED.to_owned(), None, None),
+        };
         let contact = ContactSnapshot {
             id,
-            email: row.email.to_string(),
-            first_name: row.first_name.clone(),
-            last_name: row.last_name.clone(),
+            email,
+            first_name,
+            last_name,
             unsubscribed: row.unsubscribed(),
             updated_ms: row.updated_ms.unwrap_or_else(|| id.created_ms()),
             segments,

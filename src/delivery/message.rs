@@ -152,13 +152,19 @@ impl AddressFields {
             Ok(HeaderMailbox { name: mailbox.name().map(ToOwned::to_owned), address: mailbox.address().to_string() })
         };
         let line = |kind: RecipientKind| -> Result<Vec<HeaderMailbox>, MessageError> {
-            row.mailboxes(kind).map(field).collect()
+            // The address of a recipient can have been erased since the email was accepted.
+            row.mailboxes(kind).filter(|mailbox| !mailbox.is_erased()).map(field).collect()
         };
         Ok(Self {
             from: field(&row.from)?,
             to: line(RecipientKind::To)?,
             cc: line(RecipientKind::Cc)?,
-            reply_to: row.reply_to.iter().map(field).collect::<Result<_, _>>()?,
+            reply_to: row
+                .reply_to
+                .iter()
+                .filter(|mailbox| !mailbox.is_erased())
+                .map(field)
+                .collect::<Result<_, _>>()?,
         })
     }
 }

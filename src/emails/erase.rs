@@ -1,23 +1,155 @@
 //! Erasure of addresses from emails.
+//!
+//! A recipient who waits for an attempt is dropped. The rest of an email is erased when no erased recipient is in
+//! flight: a message in flight needs the address. If other recipients remain, each occurrence of the address in the
+//! subject and in the content is replaced. Otherwise the content is deleted.
+//!
+//! The new content is prepared before the transaction, because it must be opened, compressed and sealed.
 
-use super::model::AttachmentInfo;
-use super::retention::is_settled;
-use super::store::{EmailRow, RecipientRow, StoredMailbox, delete_content_rows, has_content};
+use super::event_recorder;
+use super::model::{AttachmentInfo, EmailContent, LastEvent};
+use super::store::{
+    EmailRow, RecipientRow, RecipientState, StoredBlob, StoredMailbox, delete_content_rows, has_content, read_content,
+    replace_content, seal_content,
+};
 use crate::base::address::AddressSet;
+use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, TeamId};
-use crate::events::ERASED;
-use crate::store::{Reads as _, StoreError, WriteTx};
-use crate::tables::EMAILS;
+use crate::context::Context;
+use crate::delivery::{Class, DueKey, DueRow, simulated};
+use crate::events::{Detail, ERASED, EmailEventKind, Event};
+use crate::store::{Keyring, MatchPage, Reads, StoreError, WriteTx, match_page, skip_corrupt};
+use crate::tables::{DUE, EMAILS};
+
+/// Key of a queue row: due time, class, email, recipient group.
+pub(crate) type QueueKey = (u64, u8, EmailId, u16);
+
+/// First key of the queue.
+pub(crate) const QUEUE_START: QueueKey = (0, 0, EmailId::MIN, 0);
+const QUEUE_END: QueueKey = (u64::MAX, u8::MAX, EmailId::MAX, u16::MAX);
 
 /// Result of erasing addresses from an email.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EmailErasure {
     /// The row contains none of the addresses. If all recipients are erased, the content is deleted.
     Erased,
-    /// The email is not settled and is unchanged.
+    /// A recipient is in flight, or the sender is erased and the email is not settled. Only the waiting recipients have
+    /// been dropped.
     NotSettled,
     /// The content has more chunks than one transaction may delete. The row is unchanged.
     Unfinished,
+}
+
+/// An email to erase addresses from, with its new content.
+#[derive(Clone, Debug)]
+pub(crate) struct PreparedErasure {
+    pub(crate) id: EmailId,
+    /// Whether no erased recipient was in flight, so that the content was searched.
+    is_searched: bool,
+    /// Content without the addresses; `None` if it contained none, or if no recipient remains.
+    content: Option<StoredBlob>,
+}
+
+impl PreparedErasure {
+    /// Returns the size of the new content on disk, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.content.as_ref().map_or(0, StoredBlob::len)
+    }
+}
+
+/// Prepares the erasure of addresses from an email. Opens the content if other recipients remain. A missing or corrupt
+/// row, and corrupt content, need no new content.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn prepare_erasure(
+    tx: &impl Reads,
+    keyring: &Keyring,
+    team: TeamId,
+    id: EmailId,
+    addresses: &AddressSet,
+) -> Result<PreparedErasure, StoreError> {
+    let mut prepared = PreparedErasure { id, is_searched: true, content: None };
+    let Some(row) = tx.get_valid(&EMAILS, &(team, id))? else { return Ok(prepared) };
+    if !is_erasable(&row, addresses) {
+        prepared.is_searched = false;
+        return Ok(prepared);
+    }
+    if !row.recipients.iter().any(|recipient| remains(recipient, addresses)) {
+        return Ok(prepared);
+    }
+    let content = skip_corrupt(read_content(tx, keyring, id), format_args!("the content of email {id}"))?.flatten();
+    prepared.content = content
+        .and_then(|content| content_without(content, addresses))
+        .map(|content| seal_content(keyring, id, &content));
+    Ok(prepared)
+}
+
+/// Returns the content without the addresses; `None` if it contains none of them.
+fn content_without(content: EmailContent, addresses: &AddressSet) -> Option<EmailContent> {
+    let EmailContent { mut html, mut text, mut headers } = content;
+    let values = headers.iter_mut().map(|(_, value)| value);
+    let mut is_changed = false;
+    for part in html.iter_mut().chain(text.iter_mut()).chain(values) {
+        if let Some(replaced) = addresses.replaced_in(part, ERASED) {
+            *part = replaced;
+            is_changed = true;
+        }
+    }
+    is_changed.then_some(EmailContent { html, text, headers })
+}
+
+/// Scans up to `rows_max` queue rows after `after` for emails of the team, up to `last`, with a waiting recipient among
+/// the addresses. Reads only the emails to the domains of the addresses.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn match_queued(
+    tx: &impl Reads,
+    team: TeamId,
+    (after, last): (QueueKey, EmailId),
+    all: &AddressSet,
+    addresses: impl Fn(EmailId) -> AddressSet,
+    rows_max: usize,
+) -> Result<MatchPage<QueueKey>, StoreError> {
+    let matches = |(_, _, id, _): QueueKey, due: Option<DueRow>| {
+        let is_candidate = due.is_some_and(|due| {
+            due.team == team && (due.destination == simulated::DESTINATION || all.has_domain(&due.destination))
+        });
+        if !is_candidate || id > last {
+            return Ok(false);
+        }
+        let Some(row) = tx.get_valid(&EMAILS, &(team, id))? else { return Ok(false) };
+        let addresses = addresses(id);
+        Ok(row.recipients.iter().any(|recipient| is_waiting(recipient) && is_meant(&recipient.mailbox, &addresses)))
+    };
+    match_page(tx, &DUE, after, QUEUE_END, rows_max, matches)
+}
+
+fn is_meant(mailbox: &StoredMailbox, addresses: &AddressSet) -> bool {
+    mailbox.address().is_some_and(|address| addresses.contains_address(address))
+}
+
+fn is_waiting(recipient: &RecipientRow) -> bool {
+    matches!(recipient.state, RecipientState::Waiting { .. })
+}
+
+/// Returns whether a recipient keeps the email after the erasure.
+fn remains(recipient: &RecipientRow, addresses: &AddressSet) -> bool {
+    !recipient.mailbox.is_erased() && !is_meant(&recipient.mailbox, addresses)
+}
+
+/// Returns whether the addresses can be erased from an email after its waiting recipients have been dropped. The
+/// messages of other recipients need the sender.
+pub(crate) fn is_erasable(row: &EmailRow, addresses: &AddressSet) -> bool {
+    let is_in_flight = |recipient: &RecipientRow| {
+        recipient.state == RecipientState::InFlight && is_meant(&recipient.mailbox, addresses)
+    };
+    let needs_sender = |recipient: &RecipientRow| {
+        recipient.state != RecipientState::Settled && !is_meant(&recipient.mailbox, addresses)
+    };
+    let is_sender_needed = is_meant(&row.from, addresses) && row.recipients.iter().any(needs_sender);
+    !is_sender_needed && !row.recipients.iter().any(is_in_flight)
 }
 
 /// Returns whether the row of an email contains one of the addresses.
@@ -35,45 +167,104 @@ pub(super) fn is_erased(row: &EmailRow) -> bool {
     row.from.is_erased()
         || row.reply_to.iter().any(StoredMailbox::is_erased)
         || row.recipients.iter().any(|recipient| recipient.mailbox.is_erased())
-        || row.subject == ERASED
+        || row.subject.contains(ERASED)
         || row.attachments.iter().any(|attachment| attachment.filename == ERASED)
 }
 
-/// Erases addresses from the row of a settled email. If every recipient is erased, deletes its content
-/// and attachments as retention does. Subtracts the deleted chunks from `chunks_left`, which limits them.
-/// A missing or corrupt row counts as erased.
+/// Erases addresses from an email. Drops the waiting recipients. If no recipient remains, deletes the content and the
+/// attachments as retention does, and cancels an email that was never sent. Subtracts the deleted chunks from
+/// `chunks_left`, which limits them. A missing or corrupt row counts as erased.
 ///
 /// # Errors
 /// [`StoreError`].
 pub(crate) fn erase(
     tx: &WriteTx<'_>,
+    context: &Context,
     team: TeamId,
-    id: EmailId,
+    prepared: &PreparedErasure,
     addresses: &AddressSet,
     chunks_left: &mut usize,
 ) -> Result<EmailErasure, StoreError> {
-    let Some(row) = tx.get_valid(&EMAILS, &(team, id))? else { return Ok(EmailErasure::Erased) };
-    if !is_settled(&row) {
+    let id = prepared.id;
+    let Some(mut row) = tx.get_valid(&EMAILS, &(team, id))? else { return Ok(EmailErasure::Erased) };
+    let dropped = drop_waiting(&mut row, addresses);
+    // An attempt may have ended since the content was prepared. The next scan prepares it.
+    if !prepared.is_searched || !is_erasable(&row, addresses) {
+        if !dropped.is_empty() {
+            delete_empty_groups(tx, id, &row, &dropped)?;
+            tx.put(&EMAILS, &(team, id), &row)?;
+        }
         return Ok(EmailErasure::NotSettled);
     }
     let erased = erased(&row, addresses);
-    let row = erased.as_ref().unwrap_or(&row);
+    let is_changed = erased.is_some() || !dropped.is_empty();
+    let mut row = erased.unwrap_or(row);
+    let has_recipient = row.recipients.iter().any(|recipient| !recipient.mailbox.is_erased());
     // The row is written after the content is deleted: until then, the next scan finds the email again.
-    if row.recipients.iter().all(|recipient| recipient.mailbox.is_erased()) && has_content(tx, id)? {
+    if !has_recipient && has_content(tx, id)? {
         *chunks_left = chunks_left.saturating_sub(delete_content_rows(tx, id, *chunks_left)?);
         if has_content(tx, id)? {
             return Ok(EmailErasure::Unfinished);
         }
     }
-    if erased.is_some() {
-        tx.put(&EMAILS, &(team, id), row)?;
+    if has_recipient
+        && let Some(content) = &prepared.content
+        && has_content(tx, id)?
+    {
+        replace_content(tx, id, content)?;
+    }
+    let is_canceled = !dropped.is_empty()
+        && !has_recipient
+        && row.recipients.iter().all(|recipient| recipient.last_event == LastEvent::Canceled);
+    if is_canceled {
+        row.last_event.advance(LastEvent::Canceled);
+        let recipients = row.recipients.iter().map(|recipient| recipient.mailbox.to_string()).collect();
+        let event = Event { kind: EmailEventKind::Canceled, at_ms: context.now_ms(), recipients, detail: Detail::None };
+        event_recorder::record(tx, context, team, id, &row, event)?;
+    }
+    delete_empty_groups(tx, id, &row, &dropped)?;
+    if is_changed {
+        tx.put(&EMAILS, &(team, id), &row)?;
     }
     Ok(EmailErasure::Erased)
 }
 
+/// Settles the waiting recipients among the addresses as canceled. Returns the due time and the group of each.
+fn drop_waiting(row: &mut EmailRow, addresses: &AddressSet) -> Vec<(TimestampMs, u16)> {
+    let mut dropped = Vec::new();
+    for recipient in &mut row.recipients {
+        if let RecipientState::Waiting { due_ms } = recipient.state
+            && is_meant(&recipient.mailbox, addresses)
+        {
+            dropped.push((due_ms, recipient.group));
+            recipient.state = RecipientState::Settled;
+            recipient.last_event.advance(LastEvent::Canceled);
+            recipient.mailbox = StoredMailbox::erased();
+        }
+    }
+    dropped
+}
+
+/// Deletes the queue rows of groups that have no waiting recipient any more.
+fn delete_empty_groups(
+    tx: &WriteTx<'_>,
+    id: EmailId,
+    row: &EmailRow,
+    groups: &[(TimestampMs, u16)],
+) -> Result<(), StoreError> {
+    for (due_ms, group) in groups {
+        if !row.recipients.iter().any(|recipient| recipient.group == *group && is_waiting(recipient)) {
+            for class in [Class::Transactional, Class::Broadcast] {
+                tx.delete(&DUE, &DueKey { due_ms: *due_ms, class, email: id, group: *group }.parts())?;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Returns the row without the addresses; `None` if it contains none of them.
 fn erased(row: &EmailRow, addresses: &AddressSet) -> Option<EmailRow> {
-    let is_meant = |mailbox: &StoredMailbox| mailbox.address().is_some_and(|it| addresses.contains_address(it));
+    let is_meant = |mailbox: &StoredMailbox| is_meant(mailbox, addresses);
     let mention = |text: &str| addresses.is_mentioned_in(text);
     let EmailRow {
         created_ms: _,
@@ -103,6 +294,10 @@ fn erased(row: &EmailRow, addresses: &AddressSet) -> Option<EmailRow> {
     }
     let mailbox = |it: &StoredMailbox| if is_meant(it) { StoredMailbox::erased() } else { it.clone() };
     let text = |text: &str| if mention(text) { ERASED.to_owned() } else { text.to_owned() };
+    // The other recipients keep the rest of the subject.
+    let has_other = recipients.iter().any(|recipient| remains(recipient, addresses));
+    let without = || addresses.replaced_in(subject, ERASED).filter(|subject| !mention(subject));
+    let subject = if has_other { without().unwrap_or_else(|| text(subject)) } else { text(subject) };
     Some(EmailRow {
         from: mailbox(from),
         recipients: recipients
@@ -110,7 +305,7 @@ fn erased(row: &EmailRow, addresses: &AddressSet) -> Option<EmailRow> {
             .map(|recipient| RecipientRow { mailbox: mailbox(&recipient.mailbox), ..recipient.clone() })
             .collect(),
         reply_to: reply_to.iter().map(mailbox).collect(),
-        subject: text(subject),
+        subject,
         attachments: attachments
             .iter()
             .map(|info| AttachmentInfo {

@@ -40,7 +40,10 @@ mod store;
 pub(crate) use accept::still_deliverable;
 pub use accept::{ALL_RECIPIENTS_SUPPRESSED, SuppressedItems};
 pub(crate) use change::put_settled;
-pub(crate) use erase::{EmailErasure, erase, is_erased_or_mentions, mentions};
+pub(crate) use erase::{
+    EmailErasure, PreparedErasure, QUEUE_START, QueueKey, erase, is_erasable, is_erased_or_mentions, match_queued,
+    mentions, prepare_erasure,
+};
 #[cfg(test)]
 pub(crate) use event_recorder::put_headers;
 pub(crate) use event_recorder::{EventRecorder, record};
@@ -50,7 +53,6 @@ pub use read::EmailDetails;
 pub(crate) use read::find_of_teams;
 pub use remote_files::{FETCH_TIMEOUT, RemoteFileError, RemoteFiles};
 pub(crate) use removal::{delete_page_of_team, has_later};
-pub(crate) use retention::is_settled;
 pub use retention::purge;
 pub use send::{BlockReason, BlockedRecipient, Emails, SendBatch, SendBatchError, SendError, Sender};
 pub use store::{EmailRow, IdempotencyRow, RecipientRow, RecipientState, StoredMailbox};

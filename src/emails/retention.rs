@@ -98,7 +98,7 @@ fn has_unsettled(tx: &impl Reads, teams: &[TeamId], id: EmailId) -> Result<bool,
 }
 
 /// Returns whether all recipients of an email are settled.
-pub(crate) fn is_settled(row: &EmailRow) -> bool {
+pub(super) fn is_settled(row: &EmailRow) -> bool {
     row.recipients.iter().all(|recipient| recipient.state == RecipientState::Settled)
 }
 

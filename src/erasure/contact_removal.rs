@@ -3,10 +3,12 @@
 use super::store::request;
 use super::worker::Erasures;
 use crate::base::id::{ContactId, TeamId};
-use crate::contacts::{self, ContactName};
+use crate::contacts::{self, ContactName, EventIdentity};
 use crate::events::ChangeSource;
 use crate::store::{StoreError, WriteTx};
 
+/// Contact names of one transaction, so that other commands run between two of them.
+const NAMES_PER_COMMIT: usize = 250;
 /// Bytes of a contact name in the queue of the writer, at most.
 const NAME_BYTES: usize = 512;
 
@@ -17,6 +19,16 @@ pub enum Erase {
     No,
     /// A background erasure removes the addresses.
     Yes,
+}
+
+impl Erase {
+    /// Returns the form of the contact in the event of its deletion.
+    const fn identity(self) -> EventIdentity {
+        match self {
+            Self::No => EventIdentity::Shown,
+            Self::Yes => EventIdentity::Erased,
+        }
+    }
 }
 
 impl Erasures {
@@ -34,7 +46,7 @@ impl Erasures {
     ) -> Result<Option<ContactId>, StoreError> {
         let context = self.context.clone();
         let remove = move |tx: &WriteTx<'_>| {
-            let removed = contacts::remove(tx, &context, team, std::slice::from_ref(&name), source)?;
+            let removed = contacts::remove(tx, &context, team, std::slice::from_ref(&name), source, erase.identity())?;
             let id = removed.ids.first().copied();
             // The erasure covers the events of the deletion: they are recorded before the request.
             if id.is_some() && erase == Erase::Yes {
@@ -45,11 +57,12 @@ impl Erasures {
         self.context.store.write(remove).await
     }
 
-    /// Deletes contacts in one transaction and returns the ids of those that existed. [`Erase::Yes`] also
-    /// erases the addresses in `names` that have no contact.
+    /// Deletes contacts and returns the ids of those that existed. [`Erase::Yes`] also erases the addresses in
+    /// `names` that have no contact. A transaction deletes up to [`NAMES_PER_COMMIT`] of them, together with the
+    /// request for their erasure.
     ///
     /// # Errors
-    /// [`StoreError`].
+    /// [`StoreError`]; the contacts of earlier transactions stay deleted.
     pub async fn remove_contacts(
         &self,
         team: TeamId,
@@ -57,15 +70,19 @@ impl Erasures {
         erase: Erase,
         source: ChangeSource,
     ) -> Result<Vec<ContactId>, StoreError> {
-        let context = self.context.clone();
-        let bytes = names.len() * NAME_BYTES;
-        let remove = move |tx: &WriteTx<'_>| {
-            let removed = contacts::remove(tx, &context, team, &names, source)?;
-            if erase == Erase::Yes {
-                request(tx, &context, team, removed.addresses)?;
-            }
-            Ok(removed.ids)
-        };
-        self.context.store.write_bulk_sized(bytes, remove).await
+        let mut ids = Vec::with_capacity(names.len());
+        for names in names.chunks(NAMES_PER_COMMIT) {
+            let (context, names) = (self.context.clone(), names.to_vec());
+            let bytes = names.len() * NAME_BYTES;
+            let remove = move |tx: &WriteTx<'_>| {
+                let removed = contacts::remove(tx, &context, team, &names, source, erase.identity())?;
+                if erase == Erase::Yes {
+                    request(tx, &context, team, removed.addresses)?;
+                }
+                Ok(removed.ids)
+            };
+            ids.extend(self.context.store.write_bulk_sized::<_, StoreError>(bytes, remove).await?);
+        }
+        Ok(ids)
     }
 }

@@ -2,13 +2,14 @@
 //!
 //! The transaction that deletes contacts can add an [`ErasureRow`] with their addresses, sealed. The
 //! worker then runs a list of stages, one for each kind of data. Each stage scans its table page by
-//! page and erases the rows that contain an address. An email that is not settled is left unchanged
-//! and listed in the row. After the list, the worker erases these emails as they settle. When all have
-//! settled, it runs the stages after the emails again, for the data that the emails caused. Without such an email, one
+//! page and erases the rows that contain an address. An email with an erased recipient in flight is left
+//! unchanged and listed in the row. After the list, the worker erases these emails when their attempts end. When
+//! all are erased, it runs the stages after the emails again, for the data that the emails caused. Without such an email, one
 //! run is enough. The row is deleted at the end.
 //!
 //! Reading order: `contact_removal.rs` (deletion of contacts), `store.rs` (the row, the request and its
-//! addresses), `stages.rs` (the list of stages), `pages.rs` (one page: scan and erase), `worker.rs` (rounds,
+//! addresses), `stages.rs` (the list of stages), `pages.rs` and `email_pages.rs` (one
+//! page: scan and erase), `worker.rs` (rounds,
 //! turns and retries).
 //!
 //! Invariants:
@@ -22,6 +23,7 @@
 //! - The addresses are stored in the row only, and sealed.
 
 mod contact_removal;
+mod email_pages;
 mod pages;
 mod stages;
 mod store;

@@ -1,30 +1,28 @@
 //! One page of a stage: the scan for rows that contain an address, and the erasure of these rows.
 
+use std::sync::Arc;
+
+use super::email_pages;
 use super::stages::Stage;
 use super::store::{ErasureKey, ErasureRow, ErasureTarget};
 use crate::base::address::AddressSet;
 use crate::base::clock::TimestampMs;
-use crate::base::id::{CapturedId, EmailId, EventId, LogId, TeamId};
+use crate::base::id::{CapturedId, EventId, LogId};
 use crate::context::Context;
-use crate::delivery::{self, CapturedRow, capture};
-use crate::emails::{self, EmailErasure, EmailRow};
+use crate::delivery::{CapturedRow, capture};
+use crate::emails::{self, PreparedErasure};
 use crate::events::{self, ErasureScope, MessageSubject};
-use crate::store::{Keyring, MatchPage, Reads, StoreError, WriteTx, match_page, skip_corrupt};
+use crate::store::{Keyring, MatchPage, Reads, StoreError, WriteTx, skip_corrupt};
 use crate::tables::{EMAILS, ERASURES};
 use crate::webhooks::{self, DeliveryKey};
 use crate::{logs, suppressions, teams};
 
-/// Emails in one page, each with its events and SMTP transcripts.
-const EMAILS_MAX: usize = 100;
 /// Requests of the log in one page. Their bodies must be opened.
 const REQUESTS_MAX: usize = 100;
 /// Rows of another table in one page.
-const ROWS_MAX: usize = 500;
+pub(super) const ROWS_MAX: usize = 500;
 /// Chunks of content or of captured messages that one transaction deletes: 64 MiB.
-const CHUNKS_MAX: usize = 256;
-/// Pending emails in one row. If there are more, the scan for the others starts when half of these have
-/// settled.
-pub(super) const PENDING_EMAILS_MAX: usize = 1_000;
+pub(super) const CHUNKS_MAX: usize = 256;
 
 /// Result of scanning one page.
 #[derive(Clone, Debug)]
@@ -47,7 +45,7 @@ pub(super) struct PageMatches {
 
 #[derive(Clone, Debug)]
 enum MatchedRows {
-    Emails(Vec<EmailId>),
+    Emails(Arc<Vec<PreparedErasure>>),
     /// The entries of all addresses: they are found by the hash of the address.
     Suppressions,
     Captured(Vec<CapturedId>),
@@ -55,8 +53,14 @@ enum MatchedRows {
     Messages(Vec<EventId>),
     Deliveries(Vec<DeliveryKey>),
     Requests(Vec<LogId>),
-    /// Pending emails that have settled or do not exist any more.
-    SettledEmails(Vec<EmailId>),
+    /// Pending emails that can be erased or do not exist any more.
+    PendingEmails(Arc<Vec<PreparedErasure>>),
+}
+
+impl MatchedRows {
+    fn emails(prepared: Vec<PreparedErasure>) -> Self {
+        Self::Emails(Arc::new(prepared))
+    }
 }
 
 /// Result of one step.
@@ -81,28 +85,32 @@ pub(super) fn scan_page(
 ) -> Result<StagePage, StoreError> {
     let team = target.team;
     let scan = match row.stage {
+        Stage::Queue { after } => {
+            let prepared = email_pages::scan_queue(tx, keyring, target, after)?;
+            page_scan(prepared, MatchedRows::emails, |after| Stage::Queue { after })
+        }
         Stage::Emails { after } => {
-            let page = match_emails(tx, after, target)?;
-            page_scan(page, MatchedRows::Emails, |after| Stage::Emails { after })
+            let prepared = email_pages::scan_emails(tx, keyring, target, after)?;
+            page_scan(prepared, MatchedRows::emails, |after| Stage::Emails { after })
         }
         Stage::Suppressions => StagePage::Matches(PageMatches { rows: MatchedRows::Suppressions, next: None }),
         Stage::Captured { after } => {
             let matches = |id, message: &CapturedRow| is_captured_match(tx, id, message, target);
             let page = capture::match_messages(tx, after, ROWS_MAX, matches)?;
-            page_scan(page, MatchedRows::Captured, |after| Stage::Captured { after })
+            page_scan(parts(page), MatchedRows::Captured, |after| Stage::Captured { after })
         }
         Stage::AudienceEvents { after } => {
             let page = events::match_audience_events(tx, team, after, |id| event_scope(row, target, id), ROWS_MAX)?;
-            page_scan(page, MatchedRows::AudienceEvents, |after| Stage::AudienceEvents { after })
+            page_scan(parts(page), MatchedRows::AudienceEvents, |after| Stage::AudienceEvents { after })
         }
         Stage::Messages { after } => {
             let scope = |event, subject| message_scope(row, target, event, subject);
             let page = events::match_messages(tx, team, after, &target.all(), scope, ROWS_MAX)?;
-            page_scan(page, MatchedRows::Messages, |after| Stage::Messages { after })
+            page_scan(parts(page), MatchedRows::Messages, |after| Stage::Messages { after })
         }
         Stage::Deliveries { after } => {
             let page = webhooks::match_deliveries(tx, team, after, &target.all(), ROWS_MAX)?;
-            page_scan(page, MatchedRows::Deliveries, |after| Stage::Deliveries { after })
+            page_scan(parts(page), MatchedRows::Deliveries, |after| Stage::Deliveries { after })
         }
         Stage::RequestLog { after, until } => {
             let until = match until {
@@ -110,22 +118,34 @@ pub(super) fn scan_page(
                 None => logs::newest(tx, team)?.unwrap_or(LogId::MIN),
             };
             let page = logs::match_requests(tx, keyring, team, (after, until), &target.all(), REQUESTS_MAX)?;
-            page_scan(page, MatchedRows::Requests, |after| Stage::RequestLog { after, until: Some(until) })
+            page_scan(parts(page), MatchedRows::Requests, |after| Stage::RequestLog { after, until: Some(until) })
         }
-        Stage::PendingEmails => match settled_emails(tx, row, target)? {
-            settled if settled.is_empty() && !row.pending_emails.is_empty() => StagePage::StillPending,
-            settled => StagePage::Matches(PageMatches { rows: MatchedRows::SettledEmails(settled), next: None }),
+        Stage::PendingEmails => match email_pages::scan_pending(tx, keyring, row, target)? {
+            erasable if erasable.is_empty() && !row.pending_emails.is_empty() => StagePage::StillPending,
+            erasable => {
+                let rows = MatchedRows::PendingEmails(Arc::new(erasable));
+                StagePage::Matches(PageMatches { rows, next: None })
+            }
         },
     };
     Ok(scan)
 }
 
-fn page_scan<I>(page: MatchPage<I>, rows: fn(Vec<I>) -> MatchedRows, position: impl Fn(I) -> Stage) -> StagePage {
-    let (has_hits, next) = (!page.hits.is_empty(), page.next.map(position));
-    match next {
-        Some(stage) if !has_hits => StagePage::NoMatch(stage),
-        next => StagePage::Matches(PageMatches { rows: rows(page.hits), next }),
+/// Returns the result of a scan from its hits and the last row that it read, if the range has more rows.
+fn page_scan<H, P>(
+    (hits, last): (Vec<H>, Option<P>),
+    rows: fn(Vec<H>) -> MatchedRows,
+    position: impl Fn(P) -> Stage,
+) -> StagePage {
+    match last.map(position) {
+        Some(stage) if hits.is_empty() => StagePage::NoMatch(stage),
+        next => StagePage::Matches(PageMatches { rows: rows(hits), next }),
     }
+}
+
+/// Returns the hits of a page, and the last row that it read, if the range has more rows.
+pub(super) fn parts<I>(page: MatchPage<I>) -> (Vec<I>, Option<I>) {
+    (page.hits, page.next)
 }
 
 /// Erases the addresses from the rows of a page and stores the new position in the same transaction.
@@ -166,8 +186,8 @@ fn erase_rows(
 ) -> Result<bool, StoreError> {
     let (team, now_ms) = (target.team, context.now_ms());
     match rows {
-        MatchedRows::Emails(ids) => return erase_emails(tx, row, target, ids),
-        MatchedRows::SettledEmails(ids) => return erase_settled_emails(tx, context, row, target, ids),
+        MatchedRows::Emails(emails) => return email_pages::erase_emails(tx, context, row, target, emails),
+        MatchedRows::PendingEmails(emails) => return email_pages::erase_pending(tx, context, row, target, emails),
         MatchedRows::Suppressions => erase_suppressions(tx, row, target, now_ms)?,
         MatchedRows::Captured(ids) => {
             let mut chunks_left = CHUNKS_MAX;
@@ -210,103 +230,9 @@ fn erase_rows(
     Ok(true)
 }
 
-/// Scans a page of the emails that were accepted before the requests.
-fn match_emails(tx: &impl Reads, after: EmailId, target: &ErasureTarget) -> Result<MatchPage<EmailId>, StoreError> {
-    let team = target.team;
-    let matches = |(_, id): (TeamId, EmailId), email: Option<EmailRow>| {
-        let addresses = &target.at(id);
-        Ok(email.is_some_and(|email| emails::mentions(&email, addresses))
-            || events::email_events_mention(tx, id, addresses)?
-            || delivery::attempts_mention(tx, id, addresses)?)
-    };
-    let page = match_page(tx, &EMAILS, (team, after), (team, target.last_request()), EMAILS_MAX, matches)?;
-    Ok(page.map(|(_, id)| id))
-}
-
-fn erase_emails(
-    tx: &WriteTx<'_>,
-    row: &mut ErasureRow,
-    target: &ErasureTarget,
-    emails: &[EmailId],
-) -> Result<bool, StoreError> {
-    let Stage::Emails { mut after } = row.stage else { return Ok(false) };
-    let mut chunks_left = CHUNKS_MAX;
-    for id in emails {
-        match erase_email(tx, target, *id, &mut chunks_left)? {
-            EmailErasure::Erased => {}
-            EmailErasure::NotSettled if row.pending_emails.len() < PENDING_EMAILS_MAX => row.pending_emails.push(*id),
-            EmailErasure::NotSettled => {
-                row.resume_after.get_or_insert(after);
-            }
-            EmailErasure::Unfinished => {
-                row.stage = Stage::Emails { after };
-                return Ok(false);
-            }
-        }
-        after = *id;
-    }
-    Ok(true)
-}
-
-/// Erases an email with its timeline and SMTP transcripts. If the row of the email is corrupt, only
-/// these are erased.
-fn erase_email(
-    tx: &WriteTx<'_>,
-    target: &ErasureTarget,
-    id: EmailId,
-    chunks_left: &mut usize,
-) -> Result<EmailErasure, StoreError> {
-    let addresses = &target.at(id);
-    let erased = emails::erase(tx, target.team, id, addresses, chunks_left)?;
-    if erased == EmailErasure::Erased {
-        events::erase_email_events(tx, id, addresses)?;
-        delivery::erase_attempts(tx, id, addresses)?;
-    }
-    Ok(erased)
-}
-
-/// Returns up to [`EMAILS_MAX`] pending emails that have settled or have been deleted.
-fn settled_emails(tx: &impl Reads, row: &ErasureRow, target: &ErasureTarget) -> Result<Vec<EmailId>, StoreError> {
-    let mut settled = Vec::new();
-    for id in &row.pending_emails {
-        if tx.get_valid(&EMAILS, &(target.team, *id))?.is_none_or(|email| emails::is_settled(&email)) {
-            settled.push(*id);
-            if settled.len() == EMAILS_MAX {
-                break;
-            }
-        }
-    }
-    Ok(settled)
-}
-
-/// Erases pending emails that have settled, and the suppressions that they caused. Returns whether the
-/// second run can start.
-fn erase_settled_emails(
-    tx: &WriteTx<'_>,
-    context: &Context,
-    row: &mut ErasureRow,
-    target: &ErasureTarget,
-    emails: &[EmailId],
-) -> Result<bool, StoreError> {
-    let mut chunks_left = CHUNKS_MAX;
-    let mut erased = Vec::new();
-    for id in emails {
-        if erase_email(tx, target, *id, &mut chunks_left)? != EmailErasure::Erased {
-            break;
-        }
-        erased.push(*id);
-    }
-    if !erased.is_empty() {
-        erase_suppressions(tx, row, target, context.now_ms())?;
-    }
-    row.pending_emails.retain(|id| !erased.contains(id));
-    let pending_max = if row.resume_after.is_some() { PENDING_EMAILS_MAX / 2 } else { 0 };
-    Ok(row.pending_emails.len() <= pending_max)
-}
-
 /// Deletes the addresses from their suppressions. The row keeps the ids of entries from after the request,
 /// because the team can delete such an entry before the stages that erase its events.
-fn erase_suppressions(
+pub(super) fn erase_suppressions(
     tx: &WriteTx<'_>,
     row: &mut ErasureRow,
     target: &ErasureTarget,

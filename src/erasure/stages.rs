@@ -2,8 +2,11 @@
 //!
 //! | Data | Effect on an address |
 //! |---|---|
+//! | waiting recipients of an email | dropped: no attempt starts, and an email without a recipient is canceled |
 //! | sender, recipients and reply addresses of an email | the mailbox with its name becomes `[erased]` |
-//! | subject and file names of an email | a text that contains the address becomes `[erased]` |
+//! | subject, HTML part, text part and header values of an email to others | each occurrence becomes `[erased]` |
+//! | subject of an email without another recipient | a subject that contains the address becomes `[erased]` |
+//! | file names of an email | a name that contains the address becomes `[erased]` |
 //! | content and attachments of an email | deleted if every recipient has been erased |
 //! | timeline of an email | recipients, and texts that contain the address, become `[erased]` |
 //! | SMTP transcripts | a text that contains the address becomes `[erased]` |
@@ -14,7 +17,7 @@
 //! | responses of webhook endpoints | a response of any age that contains the address becomes `[erased]` |
 //! | request log | a request of any age that contains the address is deleted |
 //!
-//! The queue contains only the ids of emails. The request itself deletes the contact. Texts about other
+//! A queue row contains only the id of its email. The request itself deletes the contact. Texts about other
 //! objects can contain the address and stay: filters of segments, values and names of other contacts,
 //! fallbacks of properties, names and descriptions. For one day, an idempotency row can quote the start
 //! of a tag that a permissive batch refused. `tests/tables.rs` lists the effect for every table.
@@ -25,12 +28,18 @@ use serde::{Deserialize, Serialize};
 
 use super::store::ErasureRow;
 use crate::base::id::{CapturedId, EmailId, EventId, Id, LogId};
+use crate::emails::{QUEUE_START, QueueKey};
 use crate::webhooks::DeliveryKey;
 
 /// Position of an erasure. A scan continues after the row `after`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Stage {
+    /// The queue. First, so that no attempt to an erased recipient starts later.
+    Queue {
+        /// The last queue row that was scanned.
+        after: QueueKey,
+    },
     /// Emails with their content, timeline and SMTP transcripts.
     Emails {
         /// The last email that was scanned.
@@ -66,19 +75,21 @@ pub(super) enum Stage {
         /// The newest request to scan; `None` until all requests that were in progress have been logged.
         until: Option<LogId>,
     },
-    /// The emails that had not settled. The erasure waits here until each of them has.
+    /// The emails that could not be erased, because an erased recipient was in flight. The erasure waits here until each
+    /// of them can.
     PendingEmails,
 }
 
 impl Stage {
     /// Start of the list.
-    pub(super) const FIRST: Self = Self::Emails { after: Id::MIN };
+    pub(super) const FIRST: Self = Self::Queue { after: QUEUE_START };
 }
 
 impl ErasureRow {
     /// Moves to the next stage; returns whether there is one.
     pub(super) fn start_next_stage(&mut self) -> bool {
         self.stage = match self.stage {
+            Stage::Queue { .. } => Stage::Emails { after: Id::MIN },
             Stage::Emails { .. } => Stage::Suppressions,
             Stage::Suppressions => Stage::Captured { after: Id::MIN },
             Stage::Captured { .. } => Stage::AudienceEvents { after: Id::MIN },

@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::escapes::{self, Escapes};
@@ -69,6 +70,11 @@ impl AddressSet {
         self.index.identities.get(&address.identity()).is_some_and(|list| *list >= self.from)
     }
 
+    /// Returns whether an address of the set has this domain, in lower-case A-labels.
+    pub fn has_domain(&self, domain: &str) -> bool {
+        self.index.locals.contains_key(domain)
+    }
+
     /// Returns whether a text contains one of the addresses, plain or with the escapes of JSON, URLs or
     /// quoted-printable. An address that is part of a longer address does not count.
     pub fn is_mentioned_in(&self, text: &str) -> bool {
@@ -82,15 +88,37 @@ impl AddressSet {
     /// Returns whether a text contains one of the addresses without escapes, apart from an escaped at sign.
     fn is_plain_in(&self, text: &str) -> bool {
         let text = text.to_lowercase();
-        AT_SIGNS.iter().flat_map(|sign| text.match_indices(sign)).any(|(at, sign)| {
-            let (before, after) = (&text[..at], &text[at + sign.len()..]);
-            domain_candidates(after)
-                .filter_map(|domain| self.index.locals.get(domain))
-                .flatten()
-                .filter(|(_, list)| *list >= self.from)
-                .any(|(local, _)| before.strip_suffix(local.as_str()).is_some_and(can_precede_local_part))
-        })
+        at_signs(&text).any(|(at, sign)| self.span_at(&text, at, sign).is_some())
     }
+
+    /// Returns the occurrences of the addresses in a text in lower case. Two of them can overlap.
+    pub(super) fn spans(&self, text: &str) -> Vec<Range<usize>> {
+        at_signs(text).filter_map(|(at, sign)| self.span_at(text, at, sign)).collect()
+    }
+
+    /// Returns the longest occurrence of an address around the at sign at `at`.
+    fn span_at(&self, text: &str, at: usize, sign: &str) -> Option<Range<usize>> {
+        let after_sign = at + sign.len();
+        let (before, after) = (&text[..at], &text[after_sign..]);
+        let mut longest: Option<Range<usize>> = None;
+        for domain in domain_candidates(after) {
+            for (local, list) in self.index.locals.get(domain).into_iter().flatten() {
+                let starts = before.strip_suffix(local.as_str()).filter(|before| can_precede_local_part(before));
+                if *list >= self.from
+                    && let Some(start) = starts.map(str::len)
+                {
+                    let span = start..after_sign + domain.len();
+                    longest = longest.filter(|longest| longest.len() >= span.len()).or(Some(span));
+                }
+            }
+        }
+        longest
+    }
+}
+
+/// Returns the position and the form of each at sign in a text in lower case.
+fn at_signs(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    AT_SIGNS.iter().flat_map(|sign| text.match_indices(sign))
 }
 
 /// Returns whether a local part can start after this text. Characters that usually quote or separate an address

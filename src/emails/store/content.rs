@@ -99,6 +99,19 @@ pub(crate) fn read_attachment(
     keyring.open_sealed(&attachment_associated_data(id, number), &sealed).map(Some)
 }
 
+/// Replaces the content of an email. The attachments stay.
+///
+/// # Errors
+/// [`StoreError`].
+pub(in crate::emails) fn replace_content(
+    tx: &WriteTx<'_>,
+    id: EmailId,
+    content: &StoredBlob,
+) -> Result<(), StoreError> {
+    tx.delete_range(&EMAIL_BODIES, &(id, 0), &(id, u32::MAX), usize::MAX)?;
+    content.put_content(tx, id)
+}
+
 /// Returns whether the content is stored.
 ///
 /// # Errors

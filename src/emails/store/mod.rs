@@ -5,7 +5,9 @@ mod content;
 mod mailbox;
 mod rows;
 
-pub(super) use content::{StoredBlob, delete_content, delete_content_rows, has_content, seal_attachment, seal_content};
+pub(super) use content::{
+    StoredBlob, delete_content, delete_content_rows, has_content, replace_content, seal_attachment, seal_content,
+};
 pub(crate) use content::{read_attachment, read_content};
 pub use mailbox::StoredMailbox;
 pub use rows::{EmailRow, IdempotencyRow, RecipientRow, RecipientState};

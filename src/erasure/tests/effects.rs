@@ -134,7 +134,7 @@ async fn the_address_is_erased_from_every_field_of_an_email() {
     let row = email_row(&context, id);
     assert_eq!(row.from.to_string(), "[erased]");
     assert_eq!(row.reply_to, ["bob@example.com", "[erased]"].map(StoredMailbox::from));
-    assert_eq!(row.subject, "[erased]");
+    assert_eq!(row.subject, "For [erased]");
     assert_eq!(mailboxes(&context, id), ["[erased]", "Bob <bob@example.com>", "nada@example.com"]);
     let names: Vec<&str> = row.attachments.iter().map(|info| info.filename.as_str()).collect();
     assert_eq!(names, ["[erased]", "bob.pdf", "logo.png"]);

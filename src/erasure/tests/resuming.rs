@@ -43,6 +43,7 @@ async fn an_erasure_continues_after_a_restart_at_every_step() {
 
     let emails = |after| Some(Stage::Emails { after });
     let expected = [
+        (emails(Id::MIN), 0),
         (emails(ids[99]), 50),
         (emails(ids[199]), 100),
         (Some(Stage::Suppressions), 125),

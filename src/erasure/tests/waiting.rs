@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::emails;
-use crate::erasure::pages::PENDING_EMAILS_MAX;
+use crate::erasure::email_pages::PENDING_EMAILS_MAX;
 use crate::events::{
     self, AudienceEvent, AudienceKind, AudienceSubject, ChangeSource, Detail, EmailEventKind, Event, EventTypes,
     MessageRow,
@@ -34,11 +34,14 @@ pub(super) fn listed(context: &Context) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn an_email_is_unchanged_until_it_settles() {
+async fn a_waiting_recipient_is_dropped_and_an_email_in_flight_is_unchanged_until_it_settles() {
     let (_directory, context) = Context::temporary();
     let waiting = put_email(&context, email(&["ada@example.com"], RecipientState::Waiting { due_ms: 1 })).await;
     let in_flight = put_email(&context, email(&["ada@example.com"], RecipientState::InFlight)).await;
     let settled = put_email(&context, email(&["ada@example.com"], RecipientState::Settled)).await;
+    let mut mixed = email(&["ada@example.com", "bob@example.com"], RecipientState::Waiting { due_ms: 1 });
+    mixed.recipients[1].state = RecipientState::InFlight;
+    let mixed = put_email(&context, mixed).await;
     let key = request(&context, &["ada@example.com"]).await;
     let run_rounds = async || {
         for _ in 0..3 {
@@ -48,15 +51,33 @@ async fn an_email_is_unchanged_until_it_settles() {
 
     run_rounds().await;
     assert_eq!(mailboxes(&context, settled), ["[erased]"]);
-    assert_eq!(mailboxes(&context, waiting), ["ada@example.com"]);
-    assert_eq!(erasure(&context, key).unwrap().pending_emails, [waiting, in_flight]);
+    assert_eq!(mailboxes(&context, waiting), ["[erased]"]);
+    assert_eq!(email_row(&context, waiting).recipients[0].state, RecipientState::Settled);
+    assert_eq!(mailboxes(&context, mixed), ["[erased]", "bob@example.com"]);
+    assert_eq!(email_row(&context, mixed).recipients[1].state, RecipientState::InFlight);
+    assert_eq!(mailboxes(&context, in_flight), ["ada@example.com"]);
+    assert_eq!(erasure(&context, key).unwrap().pending_emails, [in_flight]);
     settle(&context, in_flight).await;
     run_rounds().await;
-    assert_eq!(mailboxes(&context, in_flight), ["[erased]"]);
-    assert_eq!(erasure(&context, key).unwrap().pending_emails, [waiting]);
-    write(&context, move |tx| tx.delete(&EMAILS, &(TEAM, waiting))).await;
-    run_rounds().await;
 
+    assert_eq!(mailboxes(&context, in_flight), ["[erased]"]);
+    assert!(erasure(&context, key).is_none());
+}
+
+#[tokio::test]
+async fn the_sender_of_an_email_in_progress_is_erased_after_it_settles() {
+    let (_directory, context) = Context::temporary();
+    let row = email(&["bob@example.com"], RecipientState::Waiting { due_ms: 1 });
+    let id = put_email(&context, EmailRow { from: "Ada <ada@example.com>".into(), ..row }).await;
+    let key = request(&context, &["ada@example.com"]).await;
+    let run = async || Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
+
+    run().await;
+    assert_eq!(email_row(&context, id).from.to_string(), "Ada <ada@example.com>");
+    settle(&context, id).await;
+    run().await;
+
+    assert_eq!(email_row(&context, id).from.to_string(), "[erased]");
     assert!(erasure(&context, key).is_none());
 }
 
@@ -170,9 +191,9 @@ async fn more_pending_emails_than_one_row_lists_are_erased_too() {
 #[tokio::test]
 async fn other_data_is_erased_before_the_pending_emails_settle() {
     let (_directory, context) = Context::temporary();
-    let row = email(&["ada@example.com"], RecipientState::Waiting { due_ms: 1 });
-    let scheduled: Vec<EmailId> = (0..PENDING_EMAILS_MAX + 150).map(|_| context.id()).collect();
-    let writing = scheduled.clone();
+    let row = email(&["ada@example.com"], RecipientState::InFlight);
+    let pending: Vec<EmailId> = (0..PENDING_EMAILS_MAX + 150).map(|_| context.id()).collect();
+    let writing = pending.clone();
     write(&context, move |tx| writing.iter().try_for_each(|id| tx.put(&EMAILS, &(TEAM, *id), &row))).await;
     let settled = put_email(&context, email(&["ada@example.com"], RecipientState::Settled)).await;
     let captured = effects::capture(&context, None, &["ada@example.com"]).await;
@@ -185,18 +206,18 @@ async fn other_data_is_erased_before_the_pending_emails_settle() {
     assert_eq!(effects::is_captured(&context, captured), [false; 2]);
     assert_eq!(effects::contact_events(&context), ["\"[erased]\" null null"]);
     let row = erasure(&context, key).unwrap();
-    assert_eq!(row.pending_emails, scheduled[..PENDING_EMAILS_MAX]);
-    assert_eq!(row.resume_after, Some(scheduled[PENDING_EMAILS_MAX - 1]));
-    // The scan for the others starts when half of the listed emails have settled.
-    let half = scheduled[..PENDING_EMAILS_MAX / 2].to_vec();
+    assert_eq!(row.pending_emails, pending[..PENDING_EMAILS_MAX]);
+    assert_eq!(row.resume_after, Some(pending[PENDING_EMAILS_MAX - 1]));
+    // The scan for the others starts when half of the listed emails have been erased.
+    let half = pending[..PENDING_EMAILS_MAX / 2].to_vec();
     let row = email(&["ada@example.com"], RecipientState::Settled);
-    let last = scheduled[PENDING_EMAILS_MAX + 149];
+    let last = pending[PENDING_EMAILS_MAX + 149];
     write(&context, move |tx| half.iter().chain([&last]).try_for_each(|id| tx.put(&EMAILS, &(TEAM, *id), &row))).await;
     Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
 
     assert_eq!(mailboxes(&context, last), ["[erased]"]);
     let row = erasure(&context, key).unwrap();
-    assert_eq!(row.pending_emails, scheduled[PENDING_EMAILS_MAX / 2..PENDING_EMAILS_MAX + 149]);
+    assert_eq!(row.pending_emails, pending[PENDING_EMAILS_MAX / 2..PENDING_EMAILS_MAX + 149]);
     assert_eq!(row.resume_after, None);
 }
 

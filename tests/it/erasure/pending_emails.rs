@@ -1,4 +1,4 @@
-//! An email in progress settles before its address is erased. Its later events and reports are erased as well.
+//! An erasure cancels the emails that wait for an attempt. Reports during an erasure leave no address.
 
 use std::time::Duration;
 
@@ -9,39 +9,38 @@ use crate::ingest;
 use crate::support::TestServer;
 
 #[test]
-fn a_scheduled_email_is_erased_after_delivery_even_across_a_restart() {
+fn a_scheduled_email_is_canceled_immediately_and_never_sent() {
     let server = TestServer::start();
     let sent = server.send(&json!({ "to": "ada@example.net" }));
     server.wait_for(&sent, "delivered");
     let scheduled = server.send(&json!({ "to": "ada@example.net", "scheduled_at": "in 1 hour" }));
-    server.request_erasure(&["ADA@example.net"]);
-    server.poll(&format!("/emails/{sent}"), "the erasure", |response| response.json["to"] == json!(["[erased]"]));
 
+    server.erase(&["ADA@example.net"]);
+
+    let path = format!("/emails/{scheduled}");
+    let email = server.get(&path).ok(200);
+    assert_eq!((&email["last_event"], &email["to"]), (&json!("canceled"), &json!(["[erased]"])));
+    let reschedule = server.patch(&path, &json!({ "scheduled_at": "in 2 hours" }));
+    assert!(reschedule.refusal().starts_with("422 validation_error"));
     let server = server.restart_with(&[]);
-    assert_eq!(server.pending_erasures(), 1);
-    assert_eq!(server.get(&format!("/emails/{scheduled}")).ok(200)["to"], json!(["ada@example.net"]));
-    server.advance(Duration::from_secs(3_600));
-    server.wait_for_erasures(0);
-
-    let email = server.get(&format!("/emails/{scheduled}")).ok(200);
-    assert_eq!((&email["last_event"], &email["to"]), (&json!("delivered"), &json!(["[erased]"])));
+    server.advance(Duration::from_secs(2 * 3_600));
+    let later = server.send(&json!({}));
+    server.wait_for(&later, "delivered");
+    assert_eq!(server.get(&path).ok(200)["last_event"], "canceled");
     assert!(!server.has_content(&scheduled));
     assert!(server.captured_messages().is_empty(), "the mailbox contains a message to the address");
 }
 
 #[test]
-fn an_erasure_does_not_wait_for_a_canceled_email() {
+fn an_email_that_was_canceled_before_is_erased() {
     let server = TestServer::start();
     let scheduled = server.send(&json!({ "to": "ada@example.net", "scheduled_at": "in 1 hour" }));
-    server.request_erasure(&["ada@example.net"]);
-
     server.post(&format!("/emails/{scheduled}/cancel"), &json!({})).ok(200);
-    server.wait_for_erasures(0);
+
+    server.erase(&["ada@example.net"]);
 
     let email = server.get(&format!("/emails/{scheduled}")).ok(200);
     assert_eq!((&email["last_event"], &email["to"]), (&json!("canceled"), &json!(["[erased]"])));
-    let reschedule = server.patch(&format!("/emails/{scheduled}"), &json!({ "scheduled_at": "in 2 hours" }));
-    assert!(reschedule.refusal().starts_with("422 validation_error"));
 }
 
 #[test]

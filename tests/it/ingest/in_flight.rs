@@ -198,3 +198,53 @@ fn the_complaint_of_the_only_recipient_settles_a_delivery_in_flight() {
         assert_eq!(event_types(&read(&server, &id)), ["email.sent", "email.complained"], "{reply}");
     }
 }
+
+/// Sends an email through a smarthost that is not final, and waits until the smarthost has accepted it. Returns the id.
+fn relay(server: &TestServer, smarthost: &TcpListener, to: &str) -> String {
+    let id = server.send(&json!({ "to": to }));
+    // The status `sent` follows the delay only after the acceptance is settled.
+    OpenTransaction::receive(smarthost).complete(DEFERRED);
+    server.wait_for(&id, "delivery_delayed");
+    server.advance(Duration::from_secs(3_600));
+    OpenTransaction::receive(smarthost).complete(ACCEPTED);
+    server.wait_for(&id, "sent");
+    id
+}
+
+/// Checks that reports about an email have no effect.
+#[track_caller]
+fn assert_reports_are_ignored(server: &TestServer, id: &str, to: &str) {
+    for event_type in ["delivered", "bounced", "complained"] {
+        let bounce = json!({ "type": "Permanent" });
+        let event = json!({ "type": event_type, "email_id": id, "recipient": to, "bounce": bounce });
+        assert_eq!(report(server, &event), (0, 1), "{event_type}");
+    }
+    assert_eq!(server.suppressed_addresses(), Vec::<String>::new());
+}
+
+#[test]
+fn a_relayed_email_can_be_deleted_before_its_report() {
+    let (server, smarthost) = relay_server_with("");
+    let id = relay(&server, &smarthost, "ada@example.net");
+
+    server.delete(&format!("/emails/{id}")).ok(200);
+
+    server.get(&format!("/emails/{id}")).refused(404, "not_found", "Email not found");
+    assert!(!server.has_content(&id));
+    assert_eq!(server.recorded_events(&id), Vec::<&str>::new());
+    assert_reports_are_ignored(&server, &id, "ada@example.net");
+}
+
+#[test]
+fn a_relayed_email_is_erased_before_its_report() {
+    let (server, smarthost) = relay_server_with("");
+    let id = relay(&server, &smarthost, "ada@example.net");
+
+    server.erase(&["ada@example.net"]);
+
+    let email = read(&server, &id);
+    assert_eq!((&email["last_event"], &email["to"]), (&json!("sent"), &json!(["[erased]"])));
+    assert!(!server.has_content(&id));
+    assert_reports_are_ignored(&server, &id, "ada@example.net");
+    assert_eq!(read(&server, &id), email);
+}

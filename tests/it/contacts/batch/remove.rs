@@ -66,6 +66,52 @@ fn ids_and_addresses_remove_contacts_together_and_each_contact_once() {
 }
 
 #[test]
+fn an_erasure_of_ids_and_addresses_covers_all_of_them() {
+    let server = TestServer::start();
+    let sent = ["ada", "bob", "never", "eve"].map(|name| server.send(&json!({ "to": format!("{name}@example.net") })));
+    for id in &sent {
+        server.wait_for(id, "delivered");
+    }
+    let created = ["ada", "bob", "eve"].map(|name| create(&server, &format!("{name}@example.net"), &json!({})));
+    let [ada, bob, eve] = created.each_ref().map(|contact| &contact["id"]);
+
+    // One contact is named by its id and by its address, and one address has no contact.
+    let emails = ["BOB@example.net", "ada@example.net", "never@example.net"];
+    let body = json!({ "ids": [ada, UNKNOWN_ID], "emails": emails, "erase": true });
+    let response = server.post(PATH, &body).ok(200);
+    server.wait_for_erasures(0);
+
+    let deleted: Vec<&Value> = response["data"].as_array().unwrap().iter().map(|row| &row["contact"]).collect();
+    assert_eq!(deleted, [ada, bob]);
+    let to = sent.map(|id| server.get(&format!("/emails/{id}")).ok(200)["to"][0].clone());
+    assert_eq!(to, ["[erased]", "[erased]", "[erased]", "eve@example.net"]);
+    assert_eq!(server.get("/contacts").ok(200)["data"][0]["id"], *eve);
+}
+
+#[test]
+fn a_batch_removes_1000_ids_and_1000_addresses() {
+    let server = TestServer::start();
+    let emails: Vec<String> = (0..2_000).map(|number| format!("c{number}@example.net")).collect();
+    let mut ids = Vec::new();
+    for part in emails.chunks(1_000) {
+        let batch: Value = part.iter().map(|email| json!({ "email": email })).collect();
+        let created = server.post("/contacts/batch", &batch).ok(200);
+        ids.extend(created["data"].as_array().unwrap().iter().map(|row| row["id"].clone()));
+    }
+    create(&server, "kept@example.net", &json!({}));
+
+    let response = server.post(PATH, &json!({ "ids": ids[..1_000], "emails": emails[1_000..] })).ok(200);
+
+    let deleted: Vec<Value> = response["data"].as_array().unwrap().iter().map(|row| row["contact"].clone()).collect();
+    assert_eq!(deleted, ids);
+    assert_eq!(server.get("/contacts").ok(200)["data"].as_array().unwrap().len(), 1);
+    // The counters of the audience follow every part.
+    let everyone = json!({ "name": "Everyone", "filter": { "match": "all", "conditions": [] } });
+    let segment = server.post("/segments", &everyone).ok(201);
+    assert_eq!(server.get(&format!("/segments/{}", id(&segment))).ok(200)["contact_count"], 1);
+}
+
+#[test]
 fn a_batch_removes_at_most_1000_contacts() {
     let server = TestServer::start();
     let emails: Vec<String> = (0..1_001).map(|number| format!("c{number}@example.net")).collect();
