@@ -6,6 +6,7 @@
 //! - [`nearest`]: the likely meaning of a misspelled name;
 //! - [`one_line`]: validation of one-line names;
 //! - [`printable`]: text from other people in the output of a terminal;
+//! - [`percent`]: percent-encoding of URLs;
 //! - [`media_type`]: media types of files by their extension;
 //! - [`compat`]: opt-in forms of the compatible API;
 //! - [`patch`]: an update of an optional field: absent, null or a value;
@@ -26,6 +27,7 @@ pub mod media_type;
 pub mod nearest;
 pub(crate) mod one_line;
 pub mod patch;
+pub(crate) mod percent;
 pub(crate) mod printable;
 pub mod random;
 pub mod signature;

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use super::ConfigError;
 use crate::base::address::DomainName;
+use crate::base::percent;
 
 /// RFC 6409 §3.1: port of message submission.
 const SUBMISSION_PORT: u16 = 587;
@@ -288,24 +289,9 @@ fn parse_credentials(text: &str) -> Result<RelayCredentials, RelayUrlError> {
     Ok(RelayCredentials { user, password: RelayPassword(decode(password)?) })
 }
 
-/// Decodes percent-encoding (RFC 3986 §2.1).
+/// Decodes a percent-encoded credential.
 fn decode(text: &str) -> Result<String, RelayUrlError> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, tail)) = rest.split_first() {
-        if first != b'%' {
-            bytes.push(first);
-            rest = tail;
-            continue;
-        }
-        let (pair, tail) = tail.split_at_checked(2).ok_or(RelayUrlError::Credentials)?;
-        let pair = std::str::from_utf8(pair).map_err(|_| RelayUrlError::Credentials)?;
-        if !pair.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err(RelayUrlError::Credentials);
-        }
-        bytes.push(u8::from_str_radix(pair, 16).map_err(|_| RelayUrlError::Credentials)?);
-        rest = tail;
-    }
+    let bytes = percent::decode(text).ok_or(RelayUrlError::Credentials)?;
     let decoded = String::from_utf8(bytes).map_err(|_| RelayUrlError::Credentials)?;
     // A control character could end the SMTP command and start another one.
     if decoded.len() > CREDENTIAL_BYTES_MAX || decoded.chars().any(char::is_control) {
