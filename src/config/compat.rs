@@ -29,10 +29,9 @@ impl From<CompatSettings> for Compat {
 #[derive(Clone)]
 struct FeatureParser;
 
-impl FeatureParser {
-    fn values() -> PossibleValuesParser {
-        PossibleValuesParser::new(CompatFeature::ALL.map(CompatFeature::as_str).into_iter().chain([ALL]))
-    }
+/// Returns every accepted value.
+fn values() -> impl Iterator<Item = PossibleValue> {
+    CompatFeature::ALL.map(CompatFeature::as_str).into_iter().chain([ALL]).map(PossibleValue::new)
 }
 
 impl TypedValueParser for FeatureParser {
@@ -40,14 +39,13 @@ impl TypedValueParser for FeatureParser {
 
     fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<Self::Value, clap::Error> {
         let value = value.to_str().map_or(value, |text| OsStr::new(text.trim()));
-        let name = Self::values().parse_ref(command, arg, value)?;
+        let name = PossibleValuesParser::new(values()).parse_ref(command, arg, value)?;
         let features: &'static [CompatFeature] = &CompatFeature::ALL;
         Ok(features.iter().position(|feature| feature.as_str() == name).map_or(features, |at| &features[at..=at]))
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let names = CompatFeature::ALL.map(CompatFeature::as_str).into_iter().chain([ALL]);
-        Some(Box::new(names.map(PossibleValue::new)))
+        Some(Box::new(values()))
     }
 }
 
