@@ -56,7 +56,7 @@ impl RemoteFiles {
     }
 
     /// Fetches a file of at most `bytes_max` bytes until `deadline`. `reserve` is called with a number of bytes before
-    /// they are stored, and returns whether there is memory for them.
+    /// they are allocated, and returns whether there is memory for them.
     ///
     /// # Errors
     /// [`RemoteFileError`].

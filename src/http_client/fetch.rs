@@ -23,6 +23,8 @@ use crate::base::clock::TimestampMs;
 const REDIRECTS_MAX: usize = 3;
 /// Bytes of a response in addition to twice the file, for its head and the framing of its body.
 const FRAMING_BYTES_MAX: usize = 64 * 1024;
+/// First capacity of a file, unless the file is known to be smaller.
+const CAPACITY_MIN: usize = 16 * 1024;
 /// Maximum length of a content type that is returned.
 const CONTENT_TYPE_BYTES_MAX: usize = 255;
 
@@ -59,6 +61,8 @@ pub enum FetchError {
     TooManyRedirects,
     /// The file is larger than [`FetchLimits::bytes_max`].
     TooLarge,
+    /// The body ended before the file was complete, or its framing is not valid.
+    Incomplete,
     /// The body is compressed, which the request did not accept.
     Encoded,
     /// The caller has no memory for the file.
@@ -74,6 +78,7 @@ impl fmt::Display for FetchError {
             Self::Redirect(error) => write!(f, "the answer is a redirect to a URL that is not allowed: {error}"),
             Self::TooManyRedirects => write!(f, "there are more than {REDIRECTS_MAX} redirects"),
             Self::TooLarge => f.write_str("the file is too large"),
+            Self::Incomplete => f.write_str("the answer ended before the file was complete"),
             Self::Encoded => f.write_str("the answer has a `Content-Encoding`, which the request did not accept"),
             Self::NoMemory => f.write_str("the server has no memory for the file"),
         }
@@ -90,8 +95,8 @@ impl From<RequestError> for FetchError {
 
 impl Client {
     /// Fetches a file with GET. Follows at most [`REDIRECTS_MAX`] redirects. Each URL obeys the policy, and each
-    /// address the guard. `reserve` is called with a number of bytes before they are stored, and returns whether there
-    /// is memory for them.
+    /// address the guard. `reserve` is called with a number of bytes before they are allocated, and returns whether
+    /// there is memory for them.
     ///
     /// # Errors
     ///
@@ -155,25 +160,48 @@ async fn read(
     reserve: &mut (dyn FnMut(usize) -> bool + Send),
 ) -> Result<FetchedFile, FetchError> {
     let headers = &response.head().headers;
-    if text(headers, &CONTENT_ENCODING).is_some_and(|encoding| !encoding.eq_ignore_ascii_case("identity")) {
+    let is_identity = |value: &HeaderValue| {
+        let encoding = value.as_bytes().trim_ascii();
+        encoding.is_empty() || encoding.eq_ignore_ascii_case(b"identity")
+    };
+    if !headers.get_all(CONTENT_ENCODING).iter().all(is_identity) {
         return Err(FetchError::Encoded);
     }
     let content_type = text(headers, &CONTENT_TYPE).filter(|text| text.len() <= CONTENT_TYPE_BYTES_MAX);
     let content_type = content_type.map(ToOwned::to_owned);
-    if response.announced_bytes() > bytes_max as u64 {
+    let announced = usize::try_from(response.announced_bytes()).unwrap_or(usize::MAX);
+    if announced > bytes_max {
         return Err(FetchError::TooLarge);
     }
+    // Without a `Content-Length`, the size is known at the end only.
+    let expected_max = if announced > 0 { announced } else { bytes_max };
     let mut content = Vec::new();
-    while let Some(bytes) = response.next_bytes().await? {
-        if content.len() + bytes.len() > bytes_max {
+    while let Some(bytes) = next_bytes(&mut response).await? {
+        let needed = content.len() + bytes.len();
+        if needed > bytes_max {
             return Err(FetchError::TooLarge);
         }
-        if !reserve(bytes.len()) {
-            return Err(FetchError::NoMemory);
+        if needed > content.capacity() {
+            let capacity = needed.max(content.capacity().saturating_mul(2)).max(CAPACITY_MIN).min(expected_max);
+            let capacity = capacity.max(needed);
+            if !reserve(capacity - content.capacity()) {
+                return Err(FetchError::NoMemory);
+            }
+            content.reserve_exact(capacity - content.len());
         }
         content.extend_from_slice(&bytes);
     }
     Ok(FetchedFile { content, filename: url.filename(), content_type })
+}
+
+/// Returns the next bytes of a file; `None` at its end. After the head of the response, some errors have other reasons.
+async fn next_bytes(response: &mut StreamedResponse) -> Result<Option<Bytes>, FetchError> {
+    response.next_bytes().await.map_err(|error| match error {
+        RequestError::Reset => FetchError::Incomplete,
+        // The framing is larger than the file.
+        RequestError::HeadersTooLarge => FetchError::TooLarge,
+        error => FetchError::Request(error),
+    })
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {

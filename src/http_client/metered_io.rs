@@ -84,8 +84,8 @@ impl hyper::rt::Read for MeteredIo {
                 "the response exceeds its byte budget",
             )));
         }
-        // The buffer of hyper is uninitialized, and passing it to the stream would need `unsafe`. Responses are short,
-        // so a copy is cheap.
+        // The buffer of hyper is uninitialized, and passing it to the stream would need `unsafe`. A copy
+        // of at most 4 KiB is cheap compared with the read.
         let mut space = [MaybeUninit::<u8>::uninit(); READ_BYTES];
         let read_bytes_max = into.remaining().min(remaining).min(READ_BYTES);
         let mut read = ReadBuf::uninit(&mut space[..read_bytes_max]);

@@ -9,6 +9,7 @@ use hyper::header::HeaderValue;
 
 use super::policy::UrlPolicy;
 use crate::base::address::{AddressError, DomainName};
+use crate::base::percent;
 use crate::dns::{BlockedAddress, host};
 
 /// Maximum characters of a URL. A longer URL contains data that belongs in the body.
@@ -124,7 +125,7 @@ impl CustomerUrl {
         HeaderValue::try_from(self.authority()).expect("a parsed host is printable ASCII")
     }
 
-    /// Returns the URL of a redirect (RFC 9110 §10.2.2), without its fragment. Removes no dot segments.
+    /// Returns the URL of a redirect (RFC 9110 §10.2.2), resolved as in RFC 3986 §5.2.2, without its fragment.
     ///
     /// # Errors
     ///
@@ -133,32 +134,51 @@ impl CustomerUrl {
         let location = location.split('#').next().unwrap_or_default();
         let is_scheme = |text: &str| text.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
         if location.split_once(':').is_some_and(|(scheme, _)| is_scheme(scheme)) {
-            return Self::parse(location, policy);
+            return Self::parse(location, policy)?.without_dot_segments(policy);
         }
         let scheme = self.scheme.as_str();
         if location.starts_with("//") {
-            return Self::parse(&format!("{scheme}:{location}"), policy);
+            return Self::parse(&format!("{scheme}:{location}"), policy)?.without_dot_segments(policy);
         }
+        let authority = self.authority();
         let path = self.target.path();
         let before = match location.bytes().next() {
+            None => return Self::parse(&format!("{scheme}://{authority}{}", self.target), policy),
+            Some(b'?') => return Self::parse(&format!("{scheme}://{authority}{path}{location}"), policy),
             Some(b'/') => "",
-            Some(b'?') => path,
-            _ => path.rfind('/').map_or("/", |slash| &path[..=slash]),
+            Some(_) => path.rfind('/').map_or("/", |slash| &path[..=slash]),
         };
-        Self::parse(&format!("{scheme}://{}{before}{location}", self.authority()), policy)
+        Self::parse(&format!("{scheme}://{authority}{before}{location}"), policy)?.without_dot_segments(policy)
     }
 
-    /// Returns the last component of the path, percent-decoded; `None` if it is empty or not UTF-8.
+    /// Removes the segments `.` and `..` of the path (RFC 3986 §5.2.4).
+    fn without_dot_segments(self, policy: &UrlPolicy) -> Result<Self, UrlError> {
+        let mut kept = Vec::new();
+        let mut segments = self.target.path().split('/').skip(1).peekable();
+        while let Some(segment) = segments.next() {
+            let is_dots = matches!(segment, "." | "..");
+            if segment == ".." {
+                kept.pop();
+            }
+            if !is_dots {
+                kept.push(segment);
+            } else if segments.peek().is_none() {
+                kept.push("");
+            }
+        }
+        let path = format!("/{}", kept.join("/"));
+        if path == self.target.path() {
+            return Ok(self);
+        }
+        let query = self.target.query().map_or_else(String::new, |query| format!("?{query}"));
+        Self::parse(&format!("{}://{}{path}{query}", self.scheme.as_str(), self.authority()), policy)
+    }
+
+    /// Returns the last component of the path, percent-decoded if all its escapes are valid; `None` if it is empty or
+    /// not UTF-8.
     pub(super) fn filename(&self) -> Option<String> {
         let component = self.target.path().rsplit('/').next()?;
-        let mut bytes = Vec::with_capacity(component.len());
-        let mut rest = component.as_bytes();
-        while let Some((first, after)) = rest.split_first() {
-            let escaped = after.get(..2).filter(|hex| *first == b'%' && hex.iter().all(u8::is_ascii_hexdigit));
-            let decoded = escaped.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
-            bytes.push(decoded.unwrap_or(*first));
-            rest = if decoded.is_some() { &after[2..] } else { after };
-        }
+        let bytes = percent::decode(component).unwrap_or_else(|| component.as_bytes().to_vec());
         String::from_utf8(bytes).ok().filter(|name| !name.is_empty())
     }
 

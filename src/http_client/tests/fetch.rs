@@ -61,6 +61,13 @@ async fn a_file_beyond_the_limit_is_not_read() {
         &[ReadRequest, Write("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 1\r\n\r\nx")],
         &[
             ReadRequest,
+            Write(
+                "HTTP/1.1 200 OK\r\ncontent-encoding: identity\r\ncontent-encoding: gzip\r\n\
+                 content-length: 1\r\n\r\nx",
+            ),
+        ],
+        &[
+            ReadRequest,
             Write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"),
             WriteForever("1;x=yyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n"),
         ],
@@ -79,9 +86,36 @@ async fn a_file_beyond_the_limit_is_not_read() {
     };
     assert_eq!(client.fetch(parsed, LIMITS, NOW_MS, &mut reserve).await.unwrap_err(), FetchError::NoMemory);
     assert!((1..=10).contains(&reserved), "{reserved}");
-    assert_eq!(fetch(&client, &url, LIMITS).await.unwrap_err(), FetchError::Request(RequestError::Reset));
-    assert_eq!(fetch(&client, &url, LIMITS).await.unwrap_err(), FetchError::Encoded);
-    assert!(matches!(fetch(&client, &url, LIMITS).await.unwrap_err(), FetchError::Request(_)));
+    assert_eq!(fetch(&client, &url, LIMITS).await.unwrap_err(), FetchError::Incomplete);
+    for _ in 0..2 {
+        assert_eq!(fetch(&client, &url, LIMITS).await.unwrap_err(), FetchError::Encoded);
+    }
+    assert_eq!(fetch(&client, &url, LIMITS).await.unwrap_err(), FetchError::Incomplete);
+}
+
+#[tokio::test]
+async fn the_memory_of_a_file_is_reserved_before_it_is_allocated() {
+    let receiver = Receiver::new([
+        &[ReadRequest, Write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n")]
+            as &[_],
+        &[ReadRequest, Write("HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nabc")],
+        &[ReadRequest, Write("HTTP/1.1 200 OK\r\n\r\nabc")],
+    ]);
+    let url = format!("http://127.0.0.1:{}/", receiver.port());
+    let client = local();
+    for reserved_bytes in [10, 3, 10] {
+        let mut reserved = 0;
+        let mut reserve = |bytes| {
+            reserved += bytes;
+            true
+        };
+        let parsed = CustomerUrl::parse(&url, client.policy()).unwrap();
+
+        let file = client.fetch(parsed, LIMITS, NOW_MS, &mut reserve).await.unwrap();
+
+        assert_eq!((file.content.as_slice(), file.content.capacity()), (&b"abc"[..], reserved));
+        assert_eq!(reserved, reserved_bytes);
+    }
 }
 
 #[tokio::test]
@@ -143,7 +177,7 @@ async fn a_redirect_obeys_the_guard_and_the_policy() {
 #[tokio::test]
 async fn a_redirect_from_https_to_http_is_refused() {
     let strict = UrlPolicy { guard: Guard::default(), plain_http: false, extra_roots: Vec::new() };
-    let url = CustomerUrl::parse("https://example.com/a/b", &strict).unwrap();
+    let url = CustomerUrl::parse("https://example.com/a/b?c=../d", &strict).unwrap();
 
     assert_eq!(url.redirect("http://example.com/", &strict), Err(UrlError::NotHttps));
     for (location, target) in [
@@ -152,7 +186,15 @@ async fn a_redirect_from_https_to_http_is_refused() {
         ("//other.example/x", "https://other.example/x"),
         ("?q=http://x", "https://example.com/a/b?q=http://x"),
         ("HTTPS://other.example:8443/x#y", "HTTPS://other.example:8443/x"),
-        ("", "https://example.com/a/"),
+        ("", "https://example.com/a/b?c=../d"),
+        ("#e", "https://example.com/a/b?c=../d"),
+        ("../x?y=../z", "https://example.com/x?y=../z"),
+        ("./x/../y/./", "https://example.com/a/y/"),
+        ("../../..", "https://example.com/"),
+        ("/x/./y/..", "https://example.com/x/"),
+        ("//other.example/../x", "https://other.example/x"),
+        ("https://other.example:8443/a/../x?y", "https://other.example:8443/x?y"),
+        ("x..y/...", "https://example.com/a/x..y/..."),
     ] {
         assert_eq!(url.redirect(location, &strict).unwrap().to_string(), target, "{location}");
     }
