@@ -147,9 +147,12 @@ impl App {
         let dispatch_notifier = DispatchNotifier::default();
         let WebhookConfig { dispatch, policy } = config.webhooks.clone();
         let webhooks = Arc::new(Webhooks::new(context.clone(), dispatch_notifier.clone(), policy.clone()));
-        let client = http_client::Client::new(Resolver::clone(&resolver), policy, http_client::HttpTimeouts::default())
-            .map_err(StartError::Tls)?;
-        let remote_files = RemoteFiles::new(client.clone());
+        let client = |policy| {
+            let timeouts = http_client::HttpTimeouts::default();
+            http_client::Client::new(Resolver::clone(&resolver), policy, timeouts).map_err(StartError::Tls)
+        };
+        let remote_files = RemoteFiles::new(client(config.file_policy.clone())?);
+        let client = client(policy)?;
         let dispatcher = Arc::new(WebhookDispatcher::new(context.clone(), dispatch_notifier, client, dispatch));
         let log = RequestLog::new(context.clone(), config.request_log, requests.clone());
         let erasures = Arc::new(Erasures::new(context.clone(), log.pending_entries()));

@@ -51,6 +51,7 @@ use crate::base::address::Mailbox;
 use crate::base::compat::Compat;
 use crate::base::signature::WebhookSecret;
 use crate::domains::{DomainSettings, RelayRecords};
+use crate::http_client::UrlPolicy;
 use crate::logs::Recording;
 use crate::preferences::{LinkAudience, LinkSettings};
 use crate::store::StoreKind;
@@ -180,6 +181,8 @@ pub struct Config {
     /// Listen address of the built-in mailbox.
     pub capture_smtp: SocketAddr,
     pub webhooks: WebhookConfig,
+    /// Policy for the URLs of attachments.
+    pub file_policy: UrlPolicy,
     pub log_format: LogFormat,
     pub log_filter: String,
 }

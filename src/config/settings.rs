@@ -14,7 +14,7 @@ use super::notices::NoticeSettings;
 use super::relay::RelayText;
 use super::surroundings::{DEV_DIRECTORY, SERVE_DIRECTORY, Surroundings, without_empty_variables};
 use super::values::{self, SecretText};
-use super::webhooks::WebhookSettings;
+use super::webhooks::{WebhookSettings, file_policy};
 use super::{Config, ConfigError, DeliveryConfig, Hostname, Purpose, QueueConfig};
 use crate::base::address::DomainName;
 use crate::domains::RelayRecords;
@@ -349,6 +349,7 @@ impl Settings {
             StoreKind::Dev => DEV_DIRECTORY.into(),
         });
         let log_default = purpose.log_filter().to_owned();
+        let file_policy = file_policy(&purpose);
         let webhooks = webhooks.into_config(&purpose)?;
         Ok(Config {
             purpose,
@@ -386,6 +387,7 @@ impl Settings {
             system_from: notices.system_from,
             capture_smtp,
             webhooks,
+            file_policy,
             log_format,
             log_filter: log.unwrap_or(log_default),
         })

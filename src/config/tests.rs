@@ -357,6 +357,25 @@ fn webhooks_to_loopback_are_allowed_only_in_development() {
 }
 
 #[test]
+fn files_of_attachments_have_none_of_the_exceptions_of_webhooks() {
+    let loopback = "127.0.0.1".parse().unwrap();
+    let dev = config_within(
+        &["--webhook-allow-address", "10.0.0.0/8"],
+        Purpose::Dev(DevSetup::default()),
+        Surroundings::default(),
+    );
+    let serve = config(&["--webhook-allow-address", "10.0.0.0/8,127.0.0.0/8", "--webhook-allow-http"]).unwrap();
+
+    let (dev, serve) = (dev.unwrap().file_policy, serve.file_policy);
+
+    assert!(dev.plain_http && dev.guard.permits(loopback) && dev.guard.permits("::1".parse().unwrap()));
+    assert!(!serve.plain_http && !serve.guard.permits(loopback));
+    for policy in [dev, serve] {
+        assert!(!policy.guard.permits("10.1.2.3".parse().unwrap()) && policy.extra_roots.is_empty());
+    }
+}
+
+#[test]
 fn a_file_without_a_certificate_is_an_error_that_names_the_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("ca.pem");

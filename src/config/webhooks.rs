@@ -1,4 +1,4 @@
-//! Settings of webhooks.
+//! Settings of webhooks, and the policy for other customer URLs.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
@@ -39,6 +39,21 @@ pub(super) struct WebhookSettings {
     webhook_ca_file: Option<PathBuf>,
 }
 
+/// Returns the policy for the URLs of attachments. A caller can read the file, so that the exceptions for webhooks do
+/// not apply. Development accepts files of this machine.
+pub(super) fn file_policy(purpose: &Purpose) -> UrlPolicy {
+    match purpose {
+        Purpose::Serve => UrlPolicy::default(),
+        Purpose::Dev(_) => {
+            UrlPolicy { guard: Guard::allowing(loopback().into()), plain_http: true, extra_roots: Vec::new() }
+        }
+    }
+}
+
+fn loopback() -> [IpNet; 2] {
+    [IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(127, 0, 0, 0), 8)), IpNet::from(IpAddr::V6(Ipv6Addr::LOCALHOST))]
+}
+
 /// Settings of webhook deliveries.
 #[derive(Clone, Debug)]
 pub struct WebhookConfig {
@@ -52,8 +67,7 @@ impl WebhookSettings {
         let mut allowed = webhook_allow_address;
         let is_development = matches!(purpose, Purpose::Dev(_));
         if is_development {
-            allowed.push(IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(127, 0, 0, 0), 8)));
-            allowed.push(IpNet::from(IpAddr::V6(Ipv6Addr::LOCALHOST)));
+            allowed.extend(loopback());
         }
         let policy = UrlPolicy {
             guard: Guard::allowing(allowed),
