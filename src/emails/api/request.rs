@@ -212,9 +212,7 @@ impl SendEmailRequest {
             return Err(ApiError::new(crate::http::ErrorCode::MissingRequiredField, "Missing `html` or `text` field."));
         }
         let from = mailbox("from", &from)?;
-        let cc = unless_empty("cc", cc, rules.compat)?;
-        let bcc = unless_empty("bcc", bcc, rules.compat)?;
-        let reply_to = unless_empty("reply_to", reply_to, rules.compat)?;
+        let [cc, bcc, reply_to] = [cc, bcc, reply_to].map(|addresses| unless_empty(addresses, rules.compat));
         let recipients = parse_recipients(to, cc, bcc)?;
         let reply_to = parse_reply_to(reply_to)?;
         check_subject(&subject)?;
@@ -226,11 +224,6 @@ impl SendEmailRequest {
             Some(header) => with_reply_to_header(reply_to, &header, rules.compat)?,
             None => reply_to,
         };
-        let mut headers = headers.custom;
-        let topic = topic_id.as_deref().map_or(Ok(None), |text| parse_topic_id(text, rules.compat))?;
-        if topic.is_some() {
-            headers.remove_lone_unsubscribe();
-        }
         let ParsedAttachments { files: attachments, remote } = attachments::parse(
             attachments.map_or_else(Vec::new, |list| list.0),
             rules.attachment_bytes_max,
@@ -242,6 +235,11 @@ impl SendEmailRequest {
             None | Some("") => None,
             Some(text) => Some(parse_scheduled_at(text, rules.now_ms)?),
         };
+        let topic = topic_id.as_deref().map_or(Ok(None), |text| parse_topic_id(text, rules.compat))?;
+        let mut headers = headers.custom;
+        if topic.is_some() {
+            headers.remove_lone_unsubscribe();
+        }
         let email = SendEmail {
             from,
             recipients,
@@ -277,15 +275,15 @@ fn parse_topic_id(text: &str, compat: Compat) -> Result<Option<TopicId>, ApiErro
 }
 
 /// Returns the addresses of an optional field. With [`CompatFeature::Requests`], an empty text equals an absent field.
-fn unless_empty(field: &str, addresses: Option<OneOrMany>, compat: Compat) -> Result<Option<OneOrMany>, ApiError> {
-    let is_empty = addresses.as_ref().is_some_and(|OneOrMany(addresses)| *addresses == [""]);
-    if !is_empty {
-        return Ok(addresses);
-    }
-    if compat.accepts(CompatFeature::Requests) {
-        return Ok(None);
-    }
-    mailbox(field, "").map_or_else(|error| Err(or_start_with_requests(error)), |_| Ok(addresses))
+fn unless_empty(addresses: Option<OneOrMany>, compat: Compat) -> Option<OneOrMany> {
+    let is_empty = |OneOrMany(addresses): &OneOrMany| *addresses == [""];
+    addresses.filter(|addresses| !(is_empty(addresses) && compat.accepts(CompatFeature::Requests)))
+}
+
+/// Parses the addresses of an optional field. The refusal of an empty text names the setting that accepts it.
+fn optional_mailboxes(field: &str, addresses: &[String]) -> Result<Vec<Mailbox>, ApiError> {
+    let mailboxes: Result<_, _> = addresses.iter().map(|address| mailbox(field, address)).collect();
+    mailboxes.map_err(|error| if *addresses == [""] { or_start_with_requests(error) } else { error })
 }
 
 /// Adds the setting that accepts an empty text to the message of its refusal.
@@ -311,8 +309,11 @@ fn parse_recipients(to: OneOrMany, cc: Option<OneOrMany>, bcc: Option<OneOrMany>
     for (field, kind, addresses) in
         [("to", RecipientKind::To, to.0), ("cc", RecipientKind::Cc, cc), ("bcc", RecipientKind::Bcc, bcc)]
     {
-        for address in addresses {
-            let mailbox = mailbox(field, &address)?;
+        let mailboxes = match kind {
+            RecipientKind::To => addresses.iter().map(|address| mailbox(field, address)).collect(),
+            RecipientKind::Cc | RecipientKind::Bcc => optional_mailboxes(field, &addresses),
+        };
+        for mailbox in mailboxes? {
             // If a mailbox is repeated, only its first occurrence counts.
             if seen.insert(mailbox.address().identity()) {
                 recipients.push(Recipient { kind, mailbox });
@@ -327,7 +328,7 @@ fn parse_reply_to(reply_to: Option<OneOrMany>) -> Result<Vec<Mailbox>, ApiError>
     if addresses.len() > RECIPIENTS_MAX {
         return Err(too_many_reply_to());
     }
-    addresses.iter().map(|address| mailbox("reply_to", address)).collect()
+    optional_mailboxes("reply_to", &addresses)
 }
 
 /// Combines `reply_to` with the header `Reply-To`. An echo of the field has no effect. Without the field, the header is

@@ -4,8 +4,9 @@
 //! [`ParsedAttachments`].
 //! By default, content is always in the request. With [`CompatFeature::AttachmentPath`], an attachment can have the URL
 //! of its file in `path` instead: it is a [`RemoteAttachment`] (`remote.rs`) until the file is fetched. With
-//! [`CompatFeature::InlineImages`], an attachment with a `content_id` is an inline image. `content.rs` decodes the three forms of content.
-//! `content_type.rs` has the grammar and the table of media types. `content_id.rs` has the rules of content ids.
+//! [`CompatFeature::InlineImages`], an attachment with a `content_id` is an inline image. `content.rs` decodes the three
+//! forms of content. `opt_in_text.rs` decodes the fields that are refused by default. `content_type.rs` has the grammar
+//! and the table of media types. `content_id.rs` has the rules of content ids.
 
 use std::fmt;
 
@@ -19,11 +20,13 @@ use crate::base::media_type;
 pub use content::AttachmentContent;
 pub use content_id::{CONTENT_ID_BYTES_MAX, ContentId};
 use content_type::canonical_type;
+use opt_in_text::OptInText;
 pub use remote::RemoteAttachment;
 
 mod content;
 mod content_id;
 mod content_type;
+mod opt_in_text;
 mod remote;
 #[cfg(test)]
 mod tests;
@@ -52,13 +55,13 @@ pub struct AttachmentRequest {
     content_type: Option<String>,
     // Refused by default, so that they are not in the OpenAPI schema.
     #[salvo(schema(skip))]
-    path: Option<String>,
+    path: Option<OptInText>,
     #[serde(alias = "contentId")]
     #[salvo(schema(skip))]
-    content_id: Option<String>,
+    content_id: Option<OptInText>,
     #[serde(alias = "inlineContentId")]
     #[salvo(schema(skip))]
-    inline_content_id: Option<String>,
+    inline_content_id: Option<OptInText>,
 }
 
 /// OpenAPI schema of a file name. Some SDKs send `false` for a file without a name.
@@ -149,12 +152,12 @@ pub fn parse(
     for (index, request) in requests.into_iter().enumerate() {
         let refuse = |fault| AttachmentError::Entry { index, fault };
         let AttachmentRequest { content, filename, content_type, path, content_id, inline_content_id } = request;
+        let path = parse_path(path, content.is_some(), compat).map_err(refuse)?;
         let content_id = parse_content_id(content_id, inline_content_id, compat).map_err(refuse)?;
         if content_id.is_some() && content_ids.contains(&content_id) {
             return Err(refuse(EntryFault::RepeatedContentId));
         }
         content_ids.push(content_id.clone());
-        let path = parse_path(path, content.is_some(), compat).map_err(refuse)?;
         if path.is_none() && content.is_none() {
             let is_remote = compat.accepts(CompatFeature::AttachmentPath);
             return Err(refuse(if is_remote { EntryFault::NoContentOrPath } else { EntryFault::NoContent }));
@@ -185,11 +188,11 @@ pub fn parse(
 }
 
 /// Returns the URL of a file that is fetched; `None` for a file in the request. Some SDKs send an empty text for none.
-fn parse_path(path: Option<String>, has_content: bool, compat: Compat) -> Result<Option<String>, EntryFault> {
+fn parse_path(path: Option<OptInText>, has_content: bool, compat: Compat) -> Result<Option<String>, EntryFault> {
     if path.is_some() && !compat.accepts(CompatFeature::AttachmentPath) {
         return Err(EntryFault::Path);
     }
-    let path = path.filter(|path| !path.is_empty());
+    let path = path.map(|path| path.into_text("path")).transpose()?.filter(|path| !path.is_empty());
     if path.is_some() && has_content { Err(EntryFault::PathAndContent) } else { Ok(path) }
 }
 
@@ -203,8 +206,8 @@ fn default_name(index: usize, content_type: &str) -> String {
 
 /// Parses the content id of an attachment. SDKs have two names for it. Some of them send an empty text for none.
 fn parse_content_id(
-    content_id: Option<String>,
-    inline_content_id: Option<String>,
+    content_id: Option<OptInText>,
+    inline_content_id: Option<OptInText>,
     compat: Compat,
 ) -> Result<Option<ContentId>, EntryFault> {
     if content_id.is_none() && inline_content_id.is_none() {
@@ -214,8 +217,11 @@ fn parse_content_id(
         return Err(EntryFault::ContentId);
     }
     let parse = |given: String| ContentId::parse(&given).ok_or_else(|| EntryFault::ContentIdForm(excerpt(&given)));
-    let parse = |given: Option<String>| given.filter(|given| !given.is_empty()).map(parse).transpose();
-    match (parse(content_id)?, parse(inline_content_id)?) {
+    let parse = |name: &'static str, given: Option<OptInText>| {
+        let given = given.map(|given| given.into_text(name)).transpose()?;
+        given.filter(|given| !given.is_empty()).map(parse).transpose()
+    };
+    match (parse("content_id", content_id)?, parse("inline_content_id", inline_content_id)?) {
         (Some(one), Some(other)) if one != other => Err(EntryFault::TwoContentIds),
         (one, other) => Ok(one.or(other)),
     }
@@ -249,6 +255,8 @@ pub enum EntryFault {
     /// The instance does not fetch files.
     Path,
     PathAndContent,
+    /// The value of a field is not a text. Contains the name of the field.
+    NotText(&'static str),
     NoContentOrPath,
     /// The file could not be fetched. Contains the reason.
     NotFetched(String),
@@ -284,6 +292,7 @@ impl fmt::Display for EntryFault {
                 CompatFeature::AttachmentPath.advice()
             ),
             Self::PathAndContent => f.write_str("has a `path` and `content`; give one of them"),
+            Self::NotText(field) => write!(f, "has a `{field}` that is not a text; give it as a JSON string"),
             Self::NoContentOrPath => {
                 f.write_str("has neither `content` nor `path`; give the file as base64, or its URL")
             }

@@ -124,7 +124,8 @@ pub fn parse(raw: Vec<(String, String)>, compat: Compat) -> Result<ParsedHeaders
         treatments.push(treatment);
     }
     if !is_paired && !is_alone {
-        return Err(CustomHeaderError::Unpaired);
+        let accepts_one = compat.accepts(CompatFeature::Headers);
+        return Err(if accepts_one { CustomHeaderError::PostAlone } else { CustomHeaderError::Unpaired });
     }
 
     let mut parsed = ParsedHeaders::default();
@@ -155,7 +156,7 @@ fn check_name(name: &str, compat: Compat) -> Result<(Form, Treatment), CustomHea
     table::rule_of(name)
         .filter(|rule| rule.is_accepted(compat))
         .map(|rule| (rule.form, rule.treatment))
-        .ok_or_else(|| CustomHeaderError::NotAllowed(excerpt(name)))
+        .ok_or_else(|| CustomHeaderError::NotAllowed { name: excerpt(name), compat })
 }
 
 fn check_value(name: &str, value: &str, form: Form) -> Result<String, CustomHeaderError> {
@@ -239,7 +240,11 @@ pub enum CustomHeaderError {
     NameCharacters(String),
     NameTooLong(String),
     Reserved(String),
-    NotAllowed(String),
+    /// The instance does not accept the name.
+    NotAllowed {
+        name: String,
+        compat: Compat,
+    },
     Duplicate(String),
     ControlCharacter(String),
     EmptyValue(String),
@@ -251,6 +256,8 @@ pub enum CustomHeaderError {
     UnsubscribeWithoutHttps,
     NotOneClick,
     Unpaired,
+    /// `List-Unsubscribe-Post` without `List-Unsubscribe`.
+    PostAlone,
 }
 
 impl fmt::Display for CustomHeaderError {
@@ -267,9 +274,9 @@ impl fmt::Display for CustomHeaderError {
                 "`{name}` is reserved: names that start with {} or {} belong to the server; choose another X- name",
                 RESERVED_PREFIXES[0], RESERVED_PREFIXES[1]
             ),
-            Self::NotAllowed(name) => {
+            Self::NotAllowed { name, compat } => {
                 write!(f, "`{name}` may not be set; names that start with X- are accepted, and ")?;
-                let names = table::names();
+                let names = table::names(*compat);
                 let last = names.len() - 1;
                 for (at, allowed) in names.enumerate() {
                     let separator = match at {
@@ -280,7 +287,15 @@ impl fmt::Display for CustomHeaderError {
                     write!(f, "{separator}{allowed}")?;
                 }
                 match table::rule_of(name) {
-                    Some(_) => write!(f, "; leave it out, or {}", CompatFeature::Headers.advice()),
+                    Some(rule) => {
+                        write!(f, "; leave it out, or {}", CompatFeature::Headers.advice())?;
+                        match rule.treatment {
+                            Treatment::Used => {
+                                write!(f, "; if it repeats `reply_to`, {}", CompatFeature::Requests.advice())
+                            }
+                            Treatment::Passed | Treatment::Replaced => Ok(()),
+                        }
+                    }
                     None => Ok(()),
                 }
             }
@@ -310,6 +325,7 @@ impl fmt::Display for CustomHeaderError {
                 "List-Id must hold an identifier with a dot in angle brackets, such as `News <news.example.com>`",
             ),
             Self::NotOneClick => write!(f, "the value of {LIST_UNSUBSCRIBE_POST} must be `{ONE_CLICK}`"),
+            Self::PostAlone => write!(f, "{LIST_UNSUBSCRIBE_POST} must be given together with {LIST_UNSUBSCRIBE}"),
             Self::Unpaired => {
                 write!(
                     f,

@@ -100,10 +100,10 @@ pub(super) fn rule_of(name: &str) -> Option<&'static HeaderRule> {
     ALL.iter().find(|rule| rule.name.eq_ignore_ascii_case(name))
 }
 
-/// Returns the names that every server accepts.
-pub(super) fn names() -> impl ExactSizeIterator<Item = &'static str> {
-    let always: Vec<&'static str> = RULES.iter().filter(|rule| rule.feature.is_none()).map(|rule| rule.name).collect();
-    always.into_iter()
+/// Returns the names that an instance accepts.
+pub(super) fn names(compat: Compat) -> impl ExactSizeIterator<Item = &'static str> {
+    let accepted = RULES.iter().filter(|rule| rule.is_accepted(compat)).map(|rule| rule.name);
+    accepted.collect::<Vec<&'static str>>().into_iter()
 }
 
 #[cfg(test)]

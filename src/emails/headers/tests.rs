@@ -72,7 +72,8 @@ fn other_names_are_refused() {
         "X-",
         "X",
     ] {
-        assert_eq!(one(name, "1"), Err(CustomHeaderError::NotAllowed(name.to_owned())), "{name}");
+        let error = CustomHeaderError::NotAllowed { name: name.to_owned(), compat: Compat::NONE };
+        assert_eq!(one(name, "1"), Err(error), "{name}");
     }
     for name in ["X-Ringmail-Id", "x-ringmail-", "X-SES-Configuration-Set", "x-ses-source"] {
         assert_eq!(one(name, "1"), Err(CustomHeaderError::Reserved(name.to_owned())), "{name}");
@@ -199,9 +200,14 @@ fn a_name_of_the_table_obeys_the_rules_of_values_also_with_the_feature() {
         }
     }
     for name in ["From", "To", "Bcc", "Subject", "Content-Type", "MIME-Version", "Received", "DKIM-Signature"] {
-        assert_eq!(one_compatible(name, "x"), Err(CustomHeaderError::NotAllowed(name.to_owned())));
+        let error = one_compatible(name, "x").unwrap_err();
+        assert!(matches!(&error, CustomHeaderError::NotAllowed { name: own, .. } if own == name), "{error}");
+        let message = error.to_string();
+        assert!(message.contains("Organization, ") && message.ends_with(" and List-Help"), "{message}");
     }
-    assert!(matches!(one_compatible("List-Unsubscribe-Post", ONE_CLICK), Err(CustomHeaderError::Unpaired)));
+    let error = one_compatible("List-Unsubscribe-Post", ONE_CLICK).unwrap_err();
+    assert_eq!(error, CustomHeaderError::PostAlone);
+    assert!(!error.to_string().contains("RINGMAIL_COMPAT"), "{error}");
     let feature: Compat = [CompatFeature::Headers].into_iter().collect();
     let pair = |targets: &str| {
         let raw = [("List-Unsubscribe", targets), ("List-Unsubscribe-Post", ONE_CLICK)];
@@ -216,6 +222,9 @@ fn a_refusal_of_a_name_of_the_table_names_the_setting() {
     for rule in table::RULES.iter().filter(|rule| rule.feature.is_some()) {
         let error = one(rule.name, "<https://a.b>").unwrap_err().to_string();
         assert!(error.contains("start the server with `RINGMAIL_COMPAT=headers`"), "{error}");
+        let names_requests =
+            error.contains("if it repeats `reply_to`, start the server with `RINGMAIL_COMPAT=requests`");
+        assert_eq!(names_requests, rule.name == "Reply-To", "{error}");
     }
     assert!(!one("Bcc", "x").unwrap_err().to_string().contains("RINGMAIL_COMPAT"));
 }

@@ -127,14 +127,29 @@ fn a_lone_unsubscribe_header_is_replaced_under_a_topic() {
 
 #[test]
 fn a_header_of_a_framework_cannot_add_a_line() {
-    let server = TestServer::start_with(&["--compat", "all"]);
-    for name in ["Reply-To", "Sender", "Message-ID", "Date", "Auto-Submitted", "List-Id", "Precedence", "List-Help"] {
+    let (accepting, server) =
+        (TestServer::start_with(&["--compat", "all"]), TestServer::start_with(&["--compat", "all"]));
+    for (name, before, after) in [
+        ("Reply-To", "a@example.com,", " all@example.net"),
+        ("Sender", "a@example.com", "Bcc: all@example.net"),
+        ("Message-ID", "<a@example.com>", "Bcc: all@example.net"),
+        ("Date", "Mon, 1 Jan 2001", " 00:00:00 +0000"),
+        ("Auto-Submitted", "auto-generated", "Bcc: all@example.net"),
+        ("List-Id", "News", " <news.example.com>"),
+        ("Precedence", "bulk", "Bcc: all@example.net"),
+        ("Feedback-ID", "a:b", ":c:d"),
+        ("List-Help", "<https://a.example>,", " <mailto:help@example.com>"),
+        ("List-Unsubscribe", "<https://a.example>,", " <mailto:leave@example.com>"),
+    ] {
+        accepting.send(&json!({ "headers": { name: format!("{before}{after}") } }));
         for line_break in ["\r\n", "\n", "\r", "\u{0}", "\u{85}", "\u{2028}"] {
-            let value = format!("<https://a.example>{line_break}Bcc: all@example.net");
+            let value = format!("{before}{line_break}{after}");
 
             let refused = server.post("/emails", &email(&json!({ "headers": { name: value } }))).refusal();
 
-            assert!(refused.starts_with("422 validation_error: Invalid `headers` field: "), "{name}: {refused}");
+            let reason =
+                format!("the value of `{name}` holds a line break or another control character; write it on one line.");
+            assert_eq!(refused, format!("422 validation_error: Invalid `headers` field: {reason}"));
         }
     }
     assert_eq!(server.stored_emails(), 0);
@@ -165,4 +180,7 @@ fn the_headers_of_frameworks_are_refused_by_default() {
     ] {
         assert_send_refused_without("headers", &json!({ "headers": { name: value } }));
     }
+    let echo = json!({ "reply_to": "a@example.com", "headers": { "Reply-To": "a@example.com" } });
+    assert_send_refused_without("headers", &echo);
+    assert_send_refused_without("requests", &echo);
 }

@@ -37,6 +37,26 @@ fn an_empty_text_is_refused_by_default() {
 }
 
 #[test]
+fn an_empty_text_does_not_change_the_order_of_refusals() {
+    let server = TestServer::start();
+    for (fields, first) in [
+        (json!({ "to": "nobody", "cc": "", "reply_to": "" }), "Invalid `to` field"),
+        (json!({ "cc": "", "bcc": "nobody" }), "Invalid `cc` field"),
+        (json!({ "subject": "", "reply_to": "" }), "Invalid `reply_to` field"),
+        (json!({ "topic_id": "x", "attachments": [{}] }), "Invalid `attachments` field"),
+        (json!({ "topic_id": "x", "scheduled_at": "never" }), "Invalid `scheduled_at` field"),
+        (
+            json!({ "attachments": [{ "path": 5, "content_id": 5 }] }),
+            "Invalid `attachments` field: entry 0 has a `path`",
+        ),
+    ] {
+        let refused = server.post("/emails", &email(&fields)).refusal();
+
+        assert!(refused.starts_with(&format!("422 validation_error: {first}")), "{fields}: {refused}");
+    }
+}
+
+#[test]
 fn a_segment_can_be_given_by_its_id_alone() {
     let server = TestServer::start_with(&["--compat", "requests"]);
     let segment = segment(&server);
