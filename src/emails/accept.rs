@@ -6,7 +6,7 @@
 
 use super::idempotency::{IdempotentResponse, ReservationRow};
 use super::model::RecipientKind;
-use super::prepare::PreparedEmail;
+use super::prepare::{EmailChecks, PreparedEmail};
 use super::send::{BlockReason, BlockedRecipient, SendBatchError, SendError, Sender};
 use super::store::{EmailRow, StoredMailbox};
 use crate::base::clock::TimestampMs;
@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::delivery::{Class, Due, DueKey, DueRow, simulated};
 use crate::domains::SenderDomainRow;
 use crate::events::{self, Detail, EmailEventKind, Event};
-use crate::store::{StoreError, WriteTx, from_store_error};
+use crate::store::{Reads, StoreError, WriteTx, from_store_error};
 use crate::suppressions::{self, SendKind};
 use crate::tables::{AddressHash, DUE, EMAILS};
 use crate::topics::{self, SendTopic, Subscription};
@@ -58,7 +58,7 @@ pub enum SuppressedItems {
 pub const ALL_RECIPIENTS_SUPPRESSED: &str = "All recipients are suppressed";
 
 /// The result of the checks of one email.
-struct Accepted {
+pub(super) struct Accepted {
     domain: SenderDomainRow,
     /// Indexes of the recipients that the email is not sent to.
     blocked: Vec<usize>,
@@ -71,7 +71,7 @@ impl AcceptTransaction {
         let mut accepted = Vec::with_capacity(self.emails.len());
         let mut refused = self.refused.clone();
         for (index, email) in self.emails.iter().enumerate() {
-            match self.check(tx, email) {
+            match check(tx, self.sender, &email.checks, |index| email.row.recipients[index].mailbox.bare()) {
                 Ok(checked) => accepted.push((email, checked)),
                 Err(SendError::AllRecipientsSuppressed(_)) if self.suppressed == SuppressedItems::List => {
                     refused.push((self.indexes[index], ALL_RECIPIENTS_SUPPRESSED.to_owned()));
@@ -93,43 +93,6 @@ impl AcceptTransaction {
         }
         usage::count(tx, self.sender.team, self.now, accepted.len() as u64)?;
         Ok((answer, queued))
-    }
-
-    fn check(&self, tx: &WriteTx<'_>, email: &PreparedEmail) -> Result<Accepted, SendError> {
-        let team = self.sender.team;
-        let domain = domains::find_sender_hashed(tx, team, &email.sender_hash)?
-            .filter(|domain| domain.verified)
-            .ok_or_else(|| SendError::DomainNotVerified(email.sender_domain.clone()))?;
-        if !self.sender.may_use(domain.id) {
-            return Err(SendError::KeyOfAnotherDomain);
-        }
-        let topic = match email.row.topic {
-            Some(id) => Some(topics::find_for_send(tx, team, id)?.ok_or(SendError::TopicNotFound)?),
-            None => None,
-        };
-        email.link.clone().map_err(SendError::Link)?;
-        let (mut blocked, mut reasons) = (Vec::new(), Vec::new());
-        let mut is_to_left = false;
-        for (index, (hash, recipient)) in email.recipients.iter().zip(&email.row.recipients).enumerate() {
-            let reason = match hash {
-                Some(hash) => block_reason(tx, team, hash, topic)?,
-                None => Some(BlockReason::NoAddress),
-            };
-            match reason {
-                None => is_to_left |= recipient.kind == RecipientKind::To,
-                Some(reason) => {
-                    blocked.push(index);
-                    reasons.push(reason);
-                }
-            }
-        }
-        if is_to_left {
-            return Ok(Accepted { domain, blocked });
-        }
-        let address = |index: &usize| email.row.recipients[*index].mailbox.bare();
-        let blocked = blocked.iter().map(address).zip(reasons);
-        let blocked = blocked.map(|(address, reason)| BlockedRecipient { address, reason });
-        Err(SendError::AllRecipientsSuppressed(blocked.collect()))
     }
 
     /// Stores an email and adds its groups to `queued`.
@@ -156,6 +119,52 @@ impl AcceptTransaction {
         let event = Event { kind: EmailEventKind::Scheduled, at_ms: row.created_ms, recipients, detail: Detail::None };
         events::record(tx, &self.context, team, email.id, event, || Ok(data.clone()))
     }
+}
+
+/// Checks an email against the store: the sender's domain, the topic, the unsubscribe link, the suppressions and the
+/// opt-outs. `address` returns the address of a recipient by its index.
+///
+/// # Errors
+/// [`SendError`] of the first broken rule.
+pub(super) fn check(
+    tx: &impl Reads,
+    sender: Sender,
+    email: &EmailChecks,
+    address: impl Fn(usize) -> String,
+) -> Result<Accepted, SendError> {
+    let team = sender.team;
+    let domain = domains::find_sender_hashed(tx, team, &email.sender_hash)?
+        .filter(|domain| domain.verified)
+        .ok_or_else(|| SendError::DomainNotVerified(email.sender_domain.clone()))?;
+    if !sender.may_use(domain.id) {
+        return Err(SendError::KeyOfAnotherDomain);
+    }
+    let topic = match email.topic {
+        Some(id) => Some(topics::find_for_send(tx, team, id)?.ok_or(SendError::TopicNotFound)?),
+        None => None,
+    };
+    email.link.clone().map_err(SendError::Link)?;
+    let (mut blocked, mut reasons) = (Vec::new(), Vec::new());
+    let mut is_to_left = false;
+    for (index, (kind, hash)) in email.recipients.iter().enumerate() {
+        let reason = match hash {
+            Some(hash) => block_reason(tx, team, hash, topic)?,
+            None => Some(BlockReason::NoAddress),
+        };
+        match reason {
+            None => is_to_left |= *kind == RecipientKind::To,
+            Some(reason) => {
+                blocked.push(index);
+                reasons.push(reason);
+            }
+        }
+    }
+    if is_to_left {
+        return Ok(Accepted { domain, blocked });
+    }
+    let blocked = blocked.into_iter().map(address).zip(reasons);
+    let blocked = blocked.map(|(address, reason)| BlockedRecipient { address, reason });
+    Err(SendError::AllRecipientsSuppressed(blocked.collect()))
 }
 
 /// Returns the row of an email and its queue rows, without the blocked recipients.
@@ -207,7 +216,7 @@ fn destination_of(mailbox: &StoredMailbox) -> &str {
 
 /// Returns the reason not to send to an address: it is suppressed, or does not receive `topic`.
 fn block_reason(
-    tx: &WriteTx<'_>,
+    tx: &impl Reads,
     team: TeamId,
     hash: &AddressHash,
     topic: Option<SendTopic>,

@@ -73,8 +73,8 @@ pub struct IdempotentResponse {
 /// Result of a reservation.
 #[derive(Debug)]
 pub enum Reserved {
-    /// The request is the first with its key.
-    First(Reservation),
+    /// The request is the first with its key, or has no key.
+    First(Option<Reservation>),
     /// An earlier request with the key is complete.
     Replay(IdempotentResponse),
 }
@@ -136,19 +136,6 @@ impl Idempotency {
         Ok(())
     }
 
-    /// Returns the response to an earlier request with the same key and payload, if there was one.
-    ///
-    /// # Errors
-    /// [`KeyConflict`].
-    pub async fn replay(
-        &self,
-        team: TeamId,
-        request: &IdempotentRequest,
-    ) -> Result<Option<IdempotentResponse>, KeyConflict> {
-        self.wait_until_loaded().await;
-        find_response(&lock(&self.keys), request.team.unwrap_or(team), request, self.context.now_ms())
-    }
-
     /// Reserves the key of a request, or returns the response to an earlier request.
     ///
     /// # Errors
@@ -163,13 +150,13 @@ impl Idempotency {
         }
         keys.insert((team, request.key_hash), Entry::Running { body_hash: request.body_hash });
         drop(keys);
-        Ok(Reserved::First(Reservation {
+        Ok(Reserved::First(Some(Reservation {
             keys: Arc::clone(&self.keys),
             team,
             request: request.clone(),
             expires_ms: now_ms + request.lifetime_ms,
             settled: false,
-        }))
+        })))
     }
 
     async fn wait_until_loaded(&self) {
@@ -304,10 +291,17 @@ mod tests {
 
     /// Uses a key for the first time.
     async fn settle(context: &Context, keys: &Idempotency, sender: TeamId, request: &IdempotentRequest) {
-        let Ok(Reserved::First(reservation)) = keys.reserve(sender, request).await else { panic!("the key is in use") };
+        let Ok(Reserved::First(Some(reservation))) = keys.reserve(sender, request).await else {
+            panic!("the key is in use")
+        };
         let row = reservation.row(context.id());
         context.store.write::<_, StoreError>(move |tx| row.put(tx, &IdempotentResponse::default())).await.unwrap();
         reservation.settle(IdempotentResponse::default());
+    }
+
+    /// Returns whether a request gets the response to an earlier one. Otherwise its key is released again.
+    async fn is_replayed(keys: &Idempotency, sender: TeamId, request: &IdempotentRequest) -> bool {
+        matches!(keys.reserve(sender, request).await.unwrap(), Reserved::Replay(_))
     }
 
     #[tokio::test]
@@ -327,15 +321,11 @@ mod tests {
             restarted.load().await.unwrap();
 
             for keys in [&keys, &restarted] {
-                assert_eq!(keys.replay(TEAM, &callers).await.unwrap().is_some(), callers_lives, "{hours} hours later");
+                assert_eq!(is_replayed(keys, TEAM, &callers).await, callers_lives, "{hours} hours later");
                 for sender in [TEAM, OTHER] {
-                    let answer = keys.replay(sender, &instances).await.unwrap();
-                    assert_eq!(answer.is_some(), instances_lives, "{hours} hours later");
+                    assert_eq!(is_replayed(keys, sender, &instances).await, instances_lives, "{hours} hours later");
                 }
-                assert!(
-                    keys.replay(OTHER, &callers).await.unwrap().is_none(),
-                    "a key of a caller is valid for its team only"
-                );
+                assert!(!is_replayed(keys, OTHER, &callers).await, "a key of a caller is valid for its team only");
             }
         }
     }

@@ -47,7 +47,9 @@ pub(crate) use erase::{
 #[cfg(test)]
 pub(crate) use event_recorder::put_headers;
 pub(crate) use event_recorder::{EventRecorder, record};
-pub use idempotency::{Idempotency, IdempotentRequest, IdempotentResponse, IdempotentRoute, KeyConflict};
+pub use idempotency::{
+    Idempotency, IdempotentRequest, IdempotentResponse, IdempotentRoute, KeyConflict, Reservation, Reserved,
+};
 pub use model::{AttachmentInfo, EmailContent, LastEvent, Recipient, RecipientKind, SendEmail};
 pub use read::EmailDetails;
 pub(crate) use read::find_of_teams;

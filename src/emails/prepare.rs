@@ -4,12 +4,12 @@
 //! they do not delay other commands.
 
 use super::event_recorder;
-use super::model::{AttachmentInfo, EmailContent, LastEvent, Recipient, SendEmail};
+use super::model::{AttachmentInfo, EmailContent, LastEvent, Recipient, RecipientKind, SendEmail};
 use super::send::Sender;
 use super::store::{EmailRow, RecipientRow, RecipientState, StoredBlob, seal_attachment, seal_content};
 use crate::base::address::Mailbox;
 use crate::base::clock::TimestampMs;
-use crate::base::id::{DomainId, EmailId};
+use crate::base::id::{DomainId, EmailId, TopicId};
 use crate::context::Context;
 use crate::delivery::simulated::{self, SimulatedOutcome};
 use crate::events::EmailEventData;
@@ -17,19 +17,39 @@ use crate::preferences::{LinkError, Links, PairOrigin, has_placeholder};
 use crate::store::{NameHash, name_hash};
 use crate::tables::AddressHash;
 
-/// An email ready for its transaction.
-pub(super) struct PreparedEmail {
-    pub(super) id: EmailId,
+/// The properties of an email that are checked against the store.
+pub(super) struct EmailChecks {
     /// Name of the sender's domain.
     pub(super) sender_domain: String,
     pub(super) sender_hash: NameHash,
+    pub(super) topic: Option<TopicId>,
     /// Whether the email can carry its unsubscribe link.
     pub(super) link: Result<(), LinkError>,
+    /// Kind and identity hash of each recipient, in the order of the email; no hash for a recipient that is simulated
+    /// as suppressed.
+    pub(super) recipients: Vec<(RecipientKind, Option<AddressHash>)>,
+}
+
+impl EmailChecks {
+    pub(super) fn of(links: &Links, email: &SendEmail) -> Self {
+        let sender_domain = email.from.address().domain().as_str().to_owned();
+        let recipient = |recipient: &Recipient| (recipient.kind, suppression_hash(&recipient.mailbox));
+        Self {
+            sender_hash: name_hash(&sender_domain),
+            sender_domain,
+            topic: email.topic,
+            link: check_link(links, email),
+            recipients: email.recipients.iter().map(recipient).collect(),
+        }
+    }
+}
+
+/// An email ready for its transaction.
+pub(super) struct PreparedEmail {
+    pub(super) id: EmailId,
+    pub(super) checks: EmailChecks,
     /// Whether each recipient has a separate link, under a topic or in the place of a placeholder.
     pub(super) has_link: bool,
-    /// Identity hash of each recipient of `row`, in the same order; `None` for a recipient that is
-    /// simulated as suppressed.
-    pub(super) recipients: Vec<Option<AddressHash>>,
     /// Row with all recipients. The transaction sets its domain and its groups.
     pub(super) row: EmailRow,
     /// Event data of a scheduled email; `None` if the email is due immediately.
@@ -41,7 +61,7 @@ pub(super) struct PreparedEmail {
 impl PreparedEmail {
     /// Seals the content and the attachments, and builds the row.
     pub(super) fn new(context: &Context, links: &Links, sender: Sender, email: SendEmail, now: TimestampMs) -> Self {
-        let link = check_link(links, &email);
+        let checks = EmailChecks::of(links, &email);
         let has_link = email.topic.is_some() || has_placeholder(email.html.as_deref(), email.text.as_deref());
         let SendEmail {
             from,
@@ -75,7 +95,6 @@ impl PreparedEmail {
                 content_id: attachment.content_id().map(|id| id.as_str().to_owned()),
             })
             .collect();
-        let sender_domain = from.address().domain().as_str().to_owned();
         let queued = |Recipient { kind, mailbox }: &Recipient| RecipientRow {
             kind: *kind,
             mailbox: mailbox.clone().into(),
@@ -102,11 +121,8 @@ impl PreparedEmail {
         };
         Self {
             id,
-            sender_hash: name_hash(&sender_domain),
-            sender_domain,
-            link,
+            checks,
             has_link,
-            recipients: recipients.iter().map(|recipient| suppression_hash(&recipient.mailbox)).collect(),
             event_data: scheduled_ms.map(|_| event_recorder::with_headers(id, &row, content.headers.clone())),
             row,
             content: seal_content(&context.keyring, id, &content),

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use tokio_util::task::TaskTracker;
 
-use super::accept::{AcceptError, AcceptTransaction, SuppressedItems};
+use super::accept::{AcceptError, AcceptTransaction, SuppressedItems, check};
 use super::idempotency::{Idempotency, IdempotentRequest, IdempotentResponse, KeyConflict, Reservation, Reserved};
 use super::model::SendEmail;
-use super::prepare::PreparedEmail;
+use super::prepare::{EmailChecks, PreparedEmail};
 use crate::api_keys::Caller;
 use crate::base::blocking;
 use crate::base::clock::TimestampMs;
@@ -100,6 +100,13 @@ pub struct SendBatch {
     pub suppressed: SuppressedItems,
 }
 
+impl SendBatch {
+    /// Returns the request of one email.
+    pub fn of(email: SendEmail) -> Self {
+        Self { emails: vec![email], indexes: vec![0], refused: Vec::new(), suppressed: SuppressedItems::RefuseAll }
+    }
+}
+
 /// The sender of emails: an API key, or the command line.
 #[derive(Clone, Copy, Debug)]
 pub struct Sender {
@@ -149,22 +156,45 @@ impl Emails {
         self.context.now_ms()
     }
 
-    /// Returns the response to an earlier request with the same key and payload, if there was one.
-    /// Call it before the rules are checked, because the current state may break them.
+    /// Reserves the key of a request, or returns the response to an earlier request with the same key and payload. Call
+    /// it before the rules are checked, because the current state may break them for a repeat. Dropping the reservation
+    /// releases the key.
     ///
     /// # Errors
     /// [`SendError::Key`] if the key was used with another payload, or its first request is in progress;
     /// [`SendError::KeyOfAnotherDomain`] if the earlier request sent from another domain than the API key's.
-    pub async fn replay(
+    pub async fn reserve(&self, sender: Sender, request: Option<&IdempotentRequest>) -> Result<Reserved, SendError> {
+        let Some(request) = request else { return Ok(Reserved::First(None)) };
+        match self.idempotency.reserve(sender.team, request).await? {
+            Reserved::Replay(answer) => self.in_scope(sender, answer).await.map(Reserved::Replay),
+            first @ Reserved::First(_) => Ok(first),
+        }
+    }
+
+    /// Checks emails against the store as their acceptance does, and returns each with its refusal. For emails whose
+    /// completion is expensive: the acceptance checks them again.
+    ///
+    /// # Errors
+    /// [`SendError::Store`].
+    pub(super) async fn check<E: AsRef<SendEmail> + Send + 'static>(
         &self,
         sender: Sender,
-        request: Option<&IdempotentRequest>,
-    ) -> Result<Option<IdempotentResponse>, SendError> {
-        let Some(request) = request else { return Ok(None) };
-        match self.idempotency.replay(sender.team, request).await? {
-            Some(answer) => self.in_scope(sender, answer).await.map(Some),
-            None => Ok(None),
-        }
+        emails: Vec<E>,
+    ) -> Result<Vec<(E, Option<SendError>)>, SendError> {
+        let links = self.links.clone();
+        let read = move |tx: &ReadTx| {
+            let checked = |email: E| {
+                let checks = EmailChecks::of(&links, email.as_ref());
+                let address = |index: usize| email.as_ref().recipients[index].mailbox.address().to_string();
+                match check(tx, sender, &checks, address) {
+                    Ok(_) => Ok((email, None)),
+                    Err(error @ SendError::Store(_)) => Err(error),
+                    Err(error) => Ok((email, Some(error))),
+                }
+            };
+            emails.into_iter().map(checked).collect()
+        };
+        self.context.store.read(read).await
     }
 
     /// Returns the response to an earlier request, unless one of its emails is of another domain than the API key's.
@@ -193,13 +223,12 @@ impl Emails {
         email: SendEmail,
         request: Option<IdempotentRequest>,
     ) -> Result<EmailId, SendError> {
-        let one = SendBatch {
-            emails: vec![email],
-            indexes: vec![0],
-            refused: Vec::new(),
-            suppressed: SuppressedItems::RefuseAll,
+        let answer = match self.reserve(sender, request.as_ref()).await? {
+            Reserved::Replay(answer) => answer,
+            Reserved::First(reservation) => {
+                self.send_all(sender, SendBatch::of(email), reservation).await.map_err(|error| error.error)?
+            }
         };
-        let answer = self.send_all(sender, one, request).await.map_err(|error| error.error)?;
         Ok(answer.emails.first().copied().expect("one email was accepted"))
     }
 
@@ -211,17 +240,9 @@ impl Emails {
         &self,
         sender: Sender,
         batch: SendBatch,
-        request: Option<IdempotentRequest>,
+        reservation: Option<Reservation>,
     ) -> Result<IdempotentResponse, SendBatchError> {
         let batch_error = |error: SendError| SendBatchError { index: 0, error };
-        let mut reservation = None;
-        if let Some(request) = request {
-            let reserved = self.idempotency.reserve(sender.team, &request).await;
-            match reserved.map_err(|conflict| batch_error(conflict.into()))? {
-                Reserved::Replay(answer) => return self.in_scope(sender, answer).await.map_err(batch_error),
-                Reserved::First(first) => reservation = Some(first),
-            }
-        }
         // If the client disconnects, the future of the request is dropped. The commit, the notification of
         // the queue and the settling of the key must all happen, so that they run in a separate task.
         let this = self.clone_for_task();

@@ -164,7 +164,8 @@ impl BudgetShare {
         self.0.num_permits()
     }
 
-    fn join(&mut self, more: Self) {
+    /// Adds another part of the same budget.
+    pub(crate) fn join(&mut self, more: Self) {
         self.0.merge(more.0);
     }
 }

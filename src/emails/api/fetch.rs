@@ -33,6 +33,7 @@ impl SendOptions {
     pub(super) fn files(&self, caller: Caller, rules: Rules) -> RequestFiles<'_> {
         RequestFiles {
             files: &self.files,
+            bodies: &self.bodies,
             memory: self.bodies.empty_share(),
             team: caller.team,
             now_ms: rules.now_ms,
@@ -64,6 +65,8 @@ impl EndpointArgRegister for SendOptions {
 /// Fetches the remote attachments of one request. Holds the memory of their bytes until it is dropped.
 pub(super) struct RequestFiles<'a> {
     files: &'a RemoteFiles,
+    bodies: &'a BodyLimits,
+    /// Memory of the files of all complete emails.
     memory: BudgetShare,
     team: TeamId,
     now_ms: TimestampMs,
@@ -78,47 +81,90 @@ pub(super) struct RequestFiles<'a> {
     bytes_left: usize,
 }
 
+/// An email whose fetches are planned: their number and their URLs are allowed.
+pub(super) struct PlannedEmail {
+    /// The email without its remote attachments.
+    email: SendEmail,
+    files: Vec<(RemoteAttachment, CustomerUrl)>,
+}
+
+impl PlannedEmail {
+    pub(super) fn has_files(&self) -> bool {
+        !self.files.is_empty()
+    }
+}
+
+impl AsRef<SendEmail> for PlannedEmail {
+    fn as_ref(&self) -> &SendEmail {
+        &self.email
+    }
+}
+
 impl RequestFiles<'_> {
-    /// Returns the email with all attachments.
+    /// Checks the number of files and their URLs. All emails of a request are planned before the first fetch.
+    ///
+    /// # Errors
+    /// 422 for the first URL that is not allowed, and for more than [`FILES_MAX`] files in the request.
+    pub(super) fn plan(&mut self, parsed: ParsedEmail) -> ApiResult<PlannedEmail> {
+        let ParsedEmail { email, remote } = parsed;
+        let files_left = self.files_left.checked_sub(remote.len()).ok_or_else(|| {
+            invalid("attachments", format_args!("the request has more than {FILES_MAX} attachments with a `path`"))
+        })?;
+        let mut files = Vec::with_capacity(remote.len());
+        for attachment in remote {
+            let url = CustomerUrl::parse(attachment.path(), self.files.policy())
+                .map_err(|error| not_fetched(attachment.index(), error.to_string()))?;
+            files.push((attachment, url));
+        }
+        self.files_left = files_left;
+        Ok(PlannedEmail { email, files })
+    }
+
+    /// Fetches the files of an email, and returns the email with all attachments. After a failure, the memory of its
+    /// files is free, and their bytes still count against the maximum of the request.
     ///
     /// # Errors
     /// 422 for the first file that cannot be fetched; 503 without memory for it.
-    pub(super) async fn complete(&mut self, parsed: ParsedEmail) -> ApiResult<SendEmail> {
-        let ParsedEmail { mut email, remote } = parsed;
-        self.files_left = self.files_left.checked_sub(remote.len()).ok_or_else(|| {
-            invalid("attachments", format_args!("the request has more than {FILES_MAX} attachments with a `path`"))
-        })?;
+    pub(super) async fn complete(&mut self, planned: PlannedEmail) -> ApiResult<SendEmail> {
+        let PlannedEmail { mut email, files } = planned;
+        let mut memory = self.bodies.empty_share();
         let mut bytes: u64 = email.attachments.iter().map(|attachment| attachment.content().len() as u64).sum();
-        for attachment in remote {
+        for (attachment, url) in files {
             let index = attachment.index();
-            let file = self.fetch(&attachment, self.attachment_bytes_max.saturating_sub(bytes)).await?;
+            let bytes_max = self.attachment_bytes_max.saturating_sub(bytes);
+            let file = self.fetch(index, url, bytes_max, &mut memory).await?;
             bytes += file.content.len() as u64;
             // Attachments are completed in the order of the request, so that each index is its final position.
             email.attachments.insert(index, attachment.complete(file));
         }
+        self.memory.join(memory);
         Ok(email)
     }
 
-    async fn fetch(&mut self, attachment: &RemoteAttachment, bytes_max: u64) -> ApiResult<FetchedFile> {
-        let refused = |why: String| {
-            let fault = EntryFault::NotFetched(why);
-            invalid("attachments", AttachmentError::Entry { index: attachment.index(), fault })
-        };
-        let url =
-            CustomerUrl::parse(attachment.path(), self.files.policy()).map_err(|error| refused(error.to_string()))?;
+    async fn fetch(
+        &mut self,
+        index: usize,
+        url: CustomerUrl,
+        bytes_max: u64,
+        memory: &mut BudgetShare,
+    ) -> ApiResult<FetchedFile> {
         let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX).min(self.bytes_left);
-        let memory = &mut self.memory;
-        let mut reserve = |bytes| memory.extend(bytes).is_ok();
+        let is_request_limit = bytes_max == self.bytes_left;
+        let mut reserved = 0;
+        let mut reserve = |bytes| {
+            let is_reserved = memory.extend(bytes).is_ok();
+            reserved += if is_reserved { bytes } else { 0 };
+            is_reserved
+        };
         let fetched = self.files.fetch(self.team, url, bytes_max, self.deadline, self.now_ms, &mut reserve).await;
-        if let Ok(file) = &fetched {
-            self.bytes_left -= file.content.len();
-        }
+        let read_bytes = fetched.as_ref().map_or(reserved, |file| file.content.len());
+        self.bytes_left = self.bytes_left.saturating_sub(read_bytes);
         fetched.map_err(|error| match error {
             RemoteFileError::Busy => {
                 ApiError::unavailable("The server fetches too many files at the moment. Try again.")
             }
             RemoteFileError::Fetch(FetchError::NoMemory) => BudgetShare::exhausted(),
-            RemoteFileError::Fetch(FetchError::TooLarge) if bytes_max == self.bytes_left => {
+            RemoteFileError::Fetch(FetchError::TooLarge) if is_request_limit => {
                 let bytes_max = self.bytes_max;
                 invalid(
                     "attachments",
@@ -128,7 +174,11 @@ impl RequestFiles<'_> {
             RemoteFileError::Fetch(FetchError::TooLarge) => {
                 invalid("attachments", AttachmentError::TooLarge { bytes_max: self.attachment_bytes_max })
             }
-            RemoteFileError::Fetch(error) => refused(error.to_string()),
+            RemoteFileError::Fetch(error) => not_fetched(index, error.to_string()),
         })
     }
+}
+
+fn not_fetched(index: usize, why: String) -> ApiError {
+    invalid("attachments", AttachmentError::Entry { index, fault: EntryFault::NotFetched(why) })
 }

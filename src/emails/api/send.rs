@@ -13,7 +13,7 @@ use salvo::{Depot, Extractible, Request};
 
 use serde_json::value::RawValue;
 
-use super::fetch::{RequestFiles, SendOptions};
+use super::fetch::{PlannedEmail, RequestFiles, SendOptions};
 use super::request::{ParsedEmail, Rules, SendBatchRequest, SendEmailRequest};
 use super::response::{SendBatchResponse, SendEmailResponse};
 use crate::api_keys::Caller;
@@ -21,7 +21,7 @@ use crate::base::blocking;
 use crate::base::compat::Compat;
 use crate::emails::idempotency::{IdempotentRequest, IdempotentRoute, KEY_CHARS_MAX, KeyConflict};
 use crate::emails::{
-    ALL_RECIPIENTS_SUPPRESSED, BlockedRecipient, EmailLimits, Emails, SendBatch, SendBatchError, SendError,
+    ALL_RECIPIENTS_SUPPRESSED, BlockedRecipient, EmailLimits, Emails, Reserved, SendBatch, SendBatchError, SendError,
     SuppressedItems,
 };
 use crate::http::tolerance::EMAIL_ITEM_ECHOES;
@@ -45,15 +45,22 @@ pub async fn send_email(
     let (request, raw) = email.into_parts();
     let body_bytes = raw.len();
     let idempotent = key.request(IdempotentRoute::Send, raw).await?;
-    if let Some(answer) = emails.replay(caller.into(), idempotent.as_ref()).await? {
-        return Ok(Json(answer.into()));
-    }
+    let reservation = match emails.reserve(caller.into(), idempotent.as_ref()).await? {
+        Reserved::Replay(answer) => return Ok(Json(answer.into())),
+        Reserved::First(reservation) => reservation,
+    };
     let rules = limits.rules(emails.now_ms(), options.compat);
     let parsed = blocking::run_sized(body_bytes, move || request.parse(rules)).await?;
     let mut files = options.files(caller, rules);
-    let email = files.complete(parsed).await?;
-    let id = emails.send(caller.into(), email, idempotent).await?;
-    Ok(Json(SendEmailResponse { id: id.to_string() }))
+    let mut planned = files.plan(parsed)?;
+    if planned.has_files() {
+        let (email, refusal) = emails.check(caller.into(), vec![planned]).await?.pop().expect("one email was checked");
+        refusal.map_or(Ok(()), Err)?;
+        planned = email;
+    }
+    let email = files.complete(planned).await?;
+    let answer = emails.send_all(caller.into(), SendBatch::of(email), reservation).await;
+    Ok(Json(answer.map_err(|error| error.error)?.into()))
 }
 
 /// Sends up to 100 emails.
@@ -73,66 +80,121 @@ pub async fn send_batch(
     let (SendBatchRequest(items), raw) = batch.into_parts();
     let body_bytes = raw.len();
     let idempotent = key.request(IdempotentRoute::Batch, raw).await?;
-    if let Some(answer) = emails.replay(caller.into(), idempotent.as_ref()).await? {
-        return Ok(Json(answer.into()));
-    }
+    let reservation = match emails.reserve(caller.into(), idempotent.as_ref()).await? {
+        Reserved::Replay(answer) => return Ok(Json(answer.into())),
+        Reserved::First(reservation) => reservation,
+    };
     let rules = limits.rules(emails.now_ms(), options.compat);
     let parsed = blocking::run_sized(body_bytes, move || ParsedBatch::parse(items, validation, rules)).await?;
     let mut files = options.files(caller, rules);
-    let batch = parsed.complete(&mut files, validation).await?;
-    let answer = emails.send_all(caller.into(), batch, idempotent).await.map_err(|error| {
+    let planned = parsed.plan(&mut files)?.check(&emails, caller).await?;
+    let batch = planned.complete(&mut files).await?;
+    let answer = emails.send_all(caller.into(), batch, reservation).await.map_err(|error| {
         let SendBatchError { index, error } = error;
         match error {
-            // These errors apply to the request, not to one email.
-            error @ (SendError::Key(_) | SendError::Store(_)) => error.into(),
+            // This error applies to the request, not to one email.
+            error @ SendError::Store(_) => error.into(),
             error => at_index(index, error.into()),
         }
     })?;
     Ok(Json(answer.into()))
 }
 
-/// The valid items of a batch with their indexes, and the rejected items, before remote attachments are fetched.
-struct ParsedBatch {
-    accepted: Vec<(u32, ParsedEmail)>,
-    refused: Vec<(u32, String)>,
+/// The items of a batch after a step: those that are left with their indexes, and those that are refused.
+struct ParsedBatch<E> {
+    left: Vec<(u32, E)>,
+    refused: Refusals,
 }
 
-impl ParsedBatch {
+/// The refused items of a batch: index and message.
+struct Refusals {
+    items: Vec<(u32, String)>,
+    validation: BatchValidation,
+}
+
+impl Refusals {
+    /// Lists an item, or refuses the whole request.
+    fn add(&mut self, index: u32, error: ApiError) -> ApiResult<()> {
+        match self.validation {
+            // Other errors apply to the request, not to one email.
+            _ if error.code != ErrorCode::Validation => Err(error),
+            BatchValidation::Strict => Err(at_index(index, error)),
+            BatchValidation::Permissive => {
+                self.items.push((index, error.message));
+                Ok(())
+            }
+        }
+    }
+}
+
+impl ParsedBatch<ParsedEmail> {
     fn parse(items: Vec<Box<RawValue>>, validation: BatchValidation, rules: Rules) -> ApiResult<Self> {
-        let mut batch = Self { accepted: Vec::with_capacity(items.len()), refused: Vec::new() };
+        let refused = Refusals { items: Vec::new(), validation };
+        let mut batch = Self { left: Vec::with_capacity(items.len()), refused };
         for (index, item) in (0..).zip(items) {
             let email = body::parse::<SendEmailRequest>(item.get().as_bytes(), EMAIL_ITEM_ECHOES);
             match email.and_then(|email| email.parse(rules)) {
-                Ok(email) => batch.accepted.push((index, email)),
+                Ok(email) => batch.left.push((index, email)),
                 Err(error) if validation == BatchValidation::Strict => return Err(at_index(index, error)),
-                Err(error) => batch.refused.push((index, error.message)),
+                Err(error) => batch.refused.items.push((index, error.message)),
             }
         }
         Ok(batch)
     }
 
-    /// Fetches the remote attachments.
-    async fn complete(self, files: &mut RequestFiles<'_>, validation: BatchValidation) -> ApiResult<SendBatch> {
-        let Self { accepted, mut refused } = self;
-        let count = accepted.len();
-        let (mut emails, mut indexes) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        for (index, parsed) in accepted {
-            match files.complete(parsed).await {
+    /// Plans the fetches of all emails.
+    fn plan(self, files: &mut RequestFiles<'_>) -> ApiResult<ParsedBatch<PlannedEmail>> {
+        let Self { left, mut refused } = self;
+        let mut planned = Vec::with_capacity(left.len());
+        for (index, email) in left {
+            match files.plan(email) {
+                Ok(email) => planned.push((index, email)),
+                Err(error) => refused.add(index, error)?,
+            }
+        }
+        Ok(ParsedBatch { left: planned, refused })
+    }
+}
+
+impl ParsedBatch<PlannedEmail> {
+    /// Checks all emails against the store if files must be fetched for one of them.
+    async fn check(self, emails: &Emails, caller: Caller) -> ApiResult<Self> {
+        if !self.left.iter().any(|(_, email)| email.has_files()) {
+            return Ok(self);
+        }
+        let Self { left, mut refused } = self;
+        let (indexes, planned): (Vec<u32>, Vec<PlannedEmail>) = left.into_iter().unzip();
+        let mut left = Vec::with_capacity(indexes.len());
+        for (index, (email, refusal)) in indexes.into_iter().zip(emails.check(caller.into(), planned).await?) {
+            match refusal {
+                None => left.push((index, email)),
+                Some(SendError::AllRecipientsSuppressed) if refused.validation == BatchValidation::Permissive => {
+                    refused.items.push((index, ALL_RECIPIENTS_SUPPRESSED.to_owned()));
+                }
+                Some(error) => return Err(at_index(index, error.into())),
+            }
+        }
+        Ok(Self { left, refused })
+    }
+
+    /// Fetches the files.
+    async fn complete(self, files: &mut RequestFiles<'_>) -> ApiResult<SendBatch> {
+        let Self { left, mut refused } = self;
+        let (mut emails, mut indexes) = (Vec::with_capacity(left.len()), Vec::with_capacity(left.len()));
+        for (index, planned) in left {
+            match files.complete(planned).await {
                 Ok(email) => {
                     emails.push(email);
                     indexes.push(index);
                 }
-                // Other errors apply to the request, not to one email.
-                Err(error) if error.code != ErrorCode::Validation => return Err(error),
-                Err(error) if validation == BatchValidation::Strict => return Err(at_index(index, error)),
-                Err(error) => refused.push((index, error.message)),
+                Err(error) => refused.add(index, error)?,
             }
         }
-        let suppressed = match validation {
+        let suppressed = match refused.validation {
             BatchValidation::Strict => SuppressedItems::RefuseAll,
             BatchValidation::Permissive => SuppressedItems::List,
         };
-        Ok(SendBatch { emails, indexes, refused, suppressed })
+        Ok(SendBatch { emails, indexes, refused: refused.items, suppressed })
     }
 }
 

@@ -3,9 +3,10 @@
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 
+use ringmail::suppressions::Origin;
 use serde_json::{Value, json};
 
 use super::assert_send_refused_without;
@@ -152,7 +153,7 @@ fn a_file_that_cannot_be_fetched_is_refused_with_the_reason() {
         (files.url("/metadata"), "redirect to a URL that is not allowed: the URL's host is a link-local address"),
         (files.url("/loop"), "there are more than 3 redirects"),
         (files.url("/gzip"), "the answer has a `Content-Encoding`"),
-        (files.url("/short"), "the connection was closed"),
+        (files.url("/short"), "the answer ended before the file was complete"),
         (files.url("/other"), "the answer is not valid HTTP/1.1"),
         (format!("http://{closed}/"), "no connection could be made"),
         ("http://10.0.0.1/a.txt".to_owned(), "the URL's host is a private address"),
@@ -173,7 +174,8 @@ fn a_file_that_cannot_be_fetched_is_refused_with_the_reason() {
     for (attachment, reason) in [
         (json!({ "path": "https://example.com/", "content": "YQ==" }), "entry 0 has a `path` and `content`"),
         (json!({ "path": "" }), "entry 0 has neither `content` nor `path`"),
-        (json!({ "path": 5 }), "Invalid `attachments[0].path` field"),
+        (json!({ "path": 5 }), "entry 0 has a `path` that is not a text"),
+        (json!({ "path": { "a": [1] } }), "entry 0 has a `path` that is not a text"),
     ] {
         let refused = server.post("/emails", &email(&json!({ "attachments": [attachment] }))).refusal();
         assert!(refused.starts_with("422 ") && refused.contains(reason), "{refused}");
@@ -249,7 +251,120 @@ fn a_request_fetches_at_most_100_files() {
 
     let sentence = "emails.1: Invalid `attachments` field: the request has more than 100 attachments with a `path`.";
     assert_eq!(refused, format!("422 validation_error: {sentence}"));
+    assert_eq!(files.targets(), [""; 0]);
     server.post("/emails/batch", &json!([one(60), one(40)])).ok(200);
+}
+
+#[test]
+fn a_request_with_a_url_that_is_not_allowed_fetches_no_file() {
+    let files = FileServer::start(|_| ok("text/plain", "Hi"));
+    let server = TestServer::start_with(&["--compat", "attachment-path", "--webhook-allow-address", "10.0.0.0/8"]);
+    let with = |paths: &[&str]| {
+        let attachments: Vec<Value> = paths.iter().map(|path| json!({ "path": path })).collect();
+        email(&json!({ "attachments": attachments }))
+    };
+    let (file, private) = (files.url("/a"), "http://10.0.0.1/a");
+
+    let one = server.post("/emails", &with(&[&file, private])).refusal();
+    let batch = server.post("/emails/batch", &json!([with(&[&file]), with(&[private])])).refusal();
+
+    for refused in [one, batch] {
+        assert!(refused.contains("the URL's host is a private address"), "{refused}");
+    }
+    assert_eq!(files.targets(), [""; 0]);
+}
+
+#[test]
+fn a_send_that_its_key_or_its_content_forbids_fetches_no_file() {
+    let files = FileServer::start(|_| ok("text/plain", "Hi"));
+    let server = TestServer::start_with(&["--compat", "all", "--domain", "example.com", "--domain", "other.example"]);
+    server.suppress("gone@example.net", Origin::Bounce);
+    let scoped = server.create_key(&json!({ "name": "Scoped", "domain_id": server.domain_id("other.example") }));
+    let topic = "0190a6c0-0000-7000-8000-000000000001";
+    for (key, fields, refusal) in [
+        (
+            server.key(),
+            json!({ "from": "a@example.org" }),
+            "403 validation_error: The example.org domain is not verified.",
+        ),
+        (scoped.as_str(), json!({}), "403 restricted_api_key: This API key is restricted to another domain."),
+        (server.key(), json!({ "topic_id": topic }), "404 not_found: Topic not found"),
+        (server.key(), json!({ "to": "gone@example.net" }), "422 all_recipients_suppressed: All recipients"),
+    ] {
+        let mut one = email(&fields);
+        one["attachments"] = json!([{ "path": files.url("/a") }]);
+
+        let refused = server.call("POST", "/emails", key, &[], Some(one.to_string().as_bytes())).refusal();
+
+        assert!(refused.starts_with(refusal), "{fields}: {refused}");
+        let batch = json!([email(&json!({ "from": "a@other.example" })), one]).to_string();
+        let refused = server.call("POST", "/emails/batch", key, &[], Some(batch.as_bytes())).refusal();
+        assert!(refused.contains(" emails.1: "), "{fields}: {refused}");
+    }
+    let suppressed = email(&json!({ "to": "gone@example.net", "attachments": [{ "path": files.url("/a") }] }));
+    let batch = json!([suppressed, email(&json!({}))]).to_string();
+    let headers = [("x-batch-validation", "permissive")];
+    let sent = server.call("POST", "/emails/batch", server.key(), &headers, Some(batch.as_bytes())).ok(200);
+    assert_eq!(sent["errors"], json!([{ "index": 0, "message": "All recipients are suppressed" }]));
+    assert_eq!(files.targets(), [""; 0]);
+}
+
+#[test]
+fn a_repeat_during_the_fetch_is_a_conflict_and_fetches_nothing() {
+    let (arrived_tx, arrived) = mpsc::channel();
+    let (release, released) = mpsc::channel::<()>();
+    let files = FileServer::start(move |_| {
+        arrived_tx.send(()).expect("the test waits for the request");
+        // The sender is dropped to release all responses.
+        let _ = released.recv();
+        ok("text/plain", "Hi")
+    });
+    let server = TestServer::start_with(&COMPATIBLE);
+    let send = |target: &str| {
+        let body = email(&json!({ "attachments": [{ "path": files.url(target) }] })).to_string();
+        server.call("POST", "/emails", server.key(), &[("idempotency-key", "k")], Some(body.as_bytes()))
+    };
+
+    let first = std::thread::scope(|scope| {
+        let first = scope.spawn(|| send("/a"));
+        arrived.recv().expect("the first request fetches its file");
+        let repeats = [send("/a").refusal(), send("/b").refusal()];
+        drop(release);
+        assert!(repeats[0].starts_with("409 concurrent_idempotent_requests: "), "{}", repeats[0]);
+        assert!(repeats[1].starts_with("409 invalid_idempotent_request: "), "{}", repeats[1]);
+        first.join().unwrap().ok(200)
+    });
+
+    assert_eq!(send("/a").ok(200), first);
+    assert_eq!(files.targets(), ["/a"]);
+}
+
+#[test]
+fn a_failed_item_of_a_permissive_batch_frees_its_memory_and_counts_its_bytes() {
+    let (half_mib, rest) = ("x".repeat(512 * 1024), "x".repeat(64 * 1024));
+    let files = FileServer::start(move |target| match target {
+        "/missing" => b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_vec(),
+        "/short" => format!("HTTP/1.1 200 OK\r\nContent-Length: 700000\r\n\r\n{half_mib}{rest}").into_bytes(),
+        _ => ok("text/plain", &half_mib),
+    });
+    let with = |targets: &[&str]| {
+        let attachments: Vec<Value> = targets.iter().map(|target| json!({ "path": files.url(target) })).collect();
+        email(&json!({ "attachments": attachments }))
+    };
+    let send = |server: &TestServer, batch: Value| {
+        let headers = [("x-batch-validation", "permissive")];
+        server.call("POST", "/emails/batch", server.key(), &headers, Some(batch.to_string().as_bytes())).ok(200)
+    };
+    let server = TestServer::start_with(&["--compat", "all", "--body-mb", "1", "--body-budget-mb", "1"]);
+
+    let freed = send(&server, json!([with(&["/a", "/missing"]), with(&["/a"])]));
+    let counted = send(&server, json!([with(&["/short"]), with(&["/a"])]));
+
+    assert_eq!((freed["data"].as_array().unwrap().len(), &freed["errors"][0]["index"]), (1, &json!(0)), "{freed}");
+    let messages: Vec<&str> =
+        counted["errors"].as_array().unwrap().iter().map(|error| error["message"].as_str().unwrap()).collect();
+    assert!(messages[0].contains("ended before the file was complete"), "{counted}");
+    assert!(messages[1].contains("the files of the request are larger than 1048576 bytes"), "{counted}");
 }
 
 #[test]
