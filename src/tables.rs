@@ -171,7 +171,8 @@ pub const SEGMENTS: Table<(TeamId, SegmentId), SegmentRow> = Table::listed("segm
 pub const SEGMENT_MEMBERS: Table<(TeamId, SegmentId, ContactId), ()> = Table::listed("segment_members-1", 10);
 /// Segments by contact. Index of [`SEGMENT_MEMBERS`], written and deleted with it.
 pub const CONTACT_SEGMENTS: Table<(TeamId, ContactId, SegmentId), ()> = Table::new("contact_segments-1");
-/// Number of contacts and audience revision of a team. Written by `contacts`. One row for each team, never deleted.
+/// Number of contacts and audience revision of a team. Written by `contacts`. One row for each team, deleted with
+/// it.
 pub const AUDIENCES: Table<(TeamId,), AudienceRow> = Table::new("audiences-1");
 /// Contacts: address, names, properties and opt-out time. Written by `contacts`. One row for each contact, deleted
 /// on request.
@@ -194,7 +195,7 @@ pub const REQUEST_LOGS: Table<(TeamId, LogId), LogRow> = Table::listed("request_
 pub const REQUEST_LOG_BODIES: Table<(TeamId, LogId), Blob> = Table::new("request_log_bodies-1");
 
 /// Number of accepted emails by team and UTC day (days since the epoch). Written by `emails` at accept. One row for
-/// each day and team, never deleted.
+/// each day and team, deleted with the team.
 pub const USAGE: Table<(TeamId, u32), UsageRow> = Table::new("usage-1");
 
 /// Names of all tables, in the order of this file. A test checks that the documentation lists each of them.

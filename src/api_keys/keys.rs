@@ -1,6 +1,6 @@
 //! The use cases of API keys. Requests are authenticated from the cache.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, RwLock};
 
 use tokio_util::sync::CancellationToken;
@@ -18,6 +18,7 @@ use crate::context::Context;
 use crate::store::page::{Page, PageError, PageQuery, page};
 use crate::store::{NEXT, Order, Reads, StoreError, WriteTx, from_store_error};
 use crate::tables::{API_KEY_USES, API_KEYS};
+use crate::teams;
 
 /// Resolution of the last use. A busy key causes at most one write per minute.
 const USE_RESOLUTION_MS: i64 = 60_000;
@@ -53,16 +54,19 @@ pub struct ApiKeys {
 }
 
 impl ApiKeys {
-    /// Loads all keys into the cache. Blocks.
+    /// Loads the keys of all teams into the cache, except those of removed teams. Blocks.
     ///
     /// # Errors
     /// [`StoreError`].
     pub fn load(context: Context, tasks: TaskTracker, domain_exists: DomainExists) -> Result<Arc<Self>, StoreError> {
         let cache = context.store.read_now::<_, StoreError>(|tx| {
             let mut cache = Cache::default();
+            let removed: BTreeSet<TeamId> = teams::removed(tx)?.into_iter().map(|team| team.id).collect();
             let (from, to) = ((Id::MIN, Id::MIN), (Id::MAX, Id::MAX));
             tx.scan(&API_KEYS, &from, &to, Order::Ascending, |(team, id), row| {
-                cache.insert(team, id, &row.decode()?);
+                if !removed.contains(&team) {
+                    cache.insert(team, id, &row.decode()?);
+                }
                 NEXT
             })?;
             Ok(cache)
@@ -198,8 +202,8 @@ impl ApiKeys {
         .await
     }
 
-    /// Runs the commit that deletes all keys of a team with [`delete_of_team`]. Then removes the keys from the
-    /// cache and cancels the tasks that run under them.
+    /// Runs the commit that removes a team or deletes its keys with [`delete_of_team`]. Then removes the keys from
+    /// the cache and cancels the tasks that run under them.
     ///
     /// # Errors
     /// The error of `commit`.
@@ -261,13 +265,14 @@ impl ApiKeys {
     }
 }
 
-/// Deletes all keys of a team; returns their number. Call it in the commit of [`ApiKeys::revoke_of_team`].
+/// Deletes up to `rows_max` keys of a removed team and as many uses; returns the number of rows. Call it in the
+/// commit of [`ApiKeys::revoke_of_team`].
 ///
 /// # Errors
 /// [`StoreError`].
-pub(crate) fn delete_of_team(tx: &WriteTx<'_>, team: TeamId) -> Result<usize, StoreError> {
-    tx.delete_range(&API_KEY_USES, &(team, Id::MIN), &(team, Id::MAX), usize::MAX)?;
-    tx.delete_range(&API_KEYS, &(team, Id::MIN), &(team, Id::MAX), usize::MAX)
+pub(crate) fn delete_of_team(tx: &WriteTx<'_>, team: TeamId, rows_max: usize) -> Result<usize, StoreError> {
+    let uses = tx.delete_range(&API_KEY_USES, &(team, Id::MIN), &(team, Id::MAX), rows_max)?;
+    Ok(uses + tx.delete_range(&API_KEYS, &(team, Id::MIN), &(team, Id::MAX), rows_max)?)
 }
 
 /// Deletes the keys that are scoped to a deleted domain, so that no scope becomes wider. Call it in the

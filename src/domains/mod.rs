@@ -46,5 +46,4 @@ pub use records::RecordView;
 pub use service::Domains;
 pub use settings::{DomainSettings, RelayRecords, RelayRecordsError};
 pub use signing::{SigningKeyCache, SigningKeys, signing_keys};
-pub(crate) use store::delete_of_team;
 pub use store::{DkimKeyRow, DomainRow, SenderDomainRow, count, exists, find, find_sender, find_sender_hashed};

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::model::{DomainStatus, RecordKind, RecordState};
 use crate::base::clock::TimestampMs;
-use crate::base::id::{DomainId, Id, TeamId};
+use crate::base::id::{DomainId, TeamId};
 use crate::store::{NEXT, NameHash, Order, Reads, Row, STOP, StoreError, WriteTx, name_hash};
 use crate::tables::{DOMAINS, SENDER_DOMAINS};
 
@@ -161,12 +161,4 @@ pub(super) fn remove(
     tx.delete(&SENDER_DOMAINS, &(team, name_hash(&row.name)))?;
     tx.delete_listed(&DOMAINS, &(team, id), now_ms)?;
     Ok(())
-}
-/// Deletes all domains of a removed team, so that it cannot send.
-///
-/// # Errors
-/// [`StoreError`].
-pub(crate) fn delete_of_team(tx: &WriteTx<'_>, team: TeamId) -> Result<(), StoreError> {
-    tx.delete_range(&SENDER_DOMAINS, &(team, [0; 32]), &(team, [u8::MAX; 32]), usize::MAX)?;
-    tx.delete_range(&DOMAINS, &(team, Id::MIN), &(team, Id::MAX), usize::MAX).map(drop)
 }

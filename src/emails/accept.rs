@@ -19,7 +19,7 @@ use crate::store::{Reads, StoreError, WriteTx, from_store_error};
 use crate::suppressions::{self, SendKind};
 use crate::tables::{AddressHash, DUE, EMAILS};
 use crate::topics::{self, SendTopic, Subscription};
-use crate::{contacts, domains, usage};
+use crate::{contacts, domains, teams, usage};
 
 /// Failure to accept the emails of a request.
 #[derive(Debug)]
@@ -68,10 +68,16 @@ impl AcceptTransaction {
     /// Checks all emails, then stores them. Returns the response, and the queued groups for the delivery engine.
     pub(super) fn apply(&self, tx: &WriteTx<'_>) -> Result<(IdempotentResponse, Vec<Due>), AcceptError> {
         // All checks run before the first write: a failure after a write makes the writer repeat its group.
+        let is_team_removed = teams::is_removed(tx, self.sender.team)?;
         let mut accepted = Vec::with_capacity(self.emails.len());
         let mut refused = self.refused.clone();
         for (index, email) in self.emails.iter().enumerate() {
             match check(tx, self.sender, &email.checks, |index| email.row.recipients[index].mailbox.bare()) {
+                // A removed team has no domains. The worker deletes their rows.
+                Ok(_) if is_team_removed => {
+                    let error = SendError::DomainNotVerified(email.checks.sender_domain.clone());
+                    return Err(AcceptError::Item(SendBatchError { index: self.indexes[index], error }));
+                }
                 Ok(checked) => accepted.push((email, checked)),
                 Err(SendError::AllRecipientsSuppressed(_)) if self.suppressed == SuppressedItems::List => {
                     refused.push((self.indexes[index], ALL_RECIPIENTS_SUPPRESSED.to_owned()));

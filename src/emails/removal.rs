@@ -54,27 +54,14 @@ pub(crate) fn delete_page_of_team(tx: &WriteTx<'_>, team: TeamId, after: EmailId
     Ok(deleted)
 }
 
-/// Returns whether a team has an email with a higher id.
-///
-/// # Errors
-/// [`StoreError`].
-pub(crate) fn has_later(tx: &impl Reads, team: TeamId, id: EmailId) -> Result<bool, StoreError> {
-    let mut found = false;
-    tx.scan(&EMAILS, &(team, id), &(team, EmailId::MAX), Order::Ascending, |_, _| {
-        found = true;
-        STOP
-    })?;
-    Ok(found)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::base::id::Id;
     use crate::context::Context;
     use crate::emails::model::LastEvent;
+    use crate::emails::put_settled;
     use crate::emails::store::{RecipientRow, RecipientState};
-    use crate::emails::{put_settled, removal};
     use crate::store::Blob;
     use crate::tables::{ATTACHMENTS, EMAIL_BODIES};
 
@@ -115,7 +102,6 @@ mod tests {
                 tx.put(&EMAIL_BODIES, &(*id, 0), &Blob(vec![1]))?;
                 (0..600).try_for_each(|chunk| tx.put(&ATTACHMENTS, &(*id, 0, chunk), &Blob(vec![1])))?;
             }
-            assert!(removal::has_later(tx, TEAM, emails[0].0)? && !removal::has_later(tx, TEAM, Id::MAX)?);
             let (mut after, mut pages) = (EmailId::MIN, 0);
             loop {
                 let (_, before) = left(tx)?;

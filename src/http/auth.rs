@@ -65,6 +65,11 @@ pub(super) fn errors_of(method: &Method, path: &str) -> Vec<ErrorCode> {
     codes
 }
 
+/// Returns the error of a key whose team has just been removed.
+pub(crate) fn revoked_key() -> ApiError {
+    ApiError::new(ErrorCode::InvalidApiKey, "API key is invalid.")
+}
+
 fn missing_key() -> ApiError {
     ApiError::new(
         ErrorCode::MissingApiKey,

@@ -1,8 +1,8 @@
 //! Removal of a team with all its data.
 //!
-//! One transaction deletes the team, its API keys and its domains, and stores a removal row. Afterwards, no
-//! request authenticates and no email is accepted. The worker then deletes the rest in
-//! bounded commits: it calls the nouns whose rows need care, then deletes every other row whose key starts
+//! One transaction deletes the team and its webhook endpoints, and stores a removal row. Afterwards, no
+//! request authenticates, no email is accepted and no queued email is sent. The worker then deletes the rest
+//! in bounded commits: it calls the nouns whose rows need care, then deletes every other row whose key starts
 //! with the team (`tables.rs`). It repeats these passes until one finds nothing, and deletes the removal row
 //! last. A pass can be interrupted and repeated at any commit.
 //!
@@ -15,6 +15,8 @@
 //!   deleted too.
 
 mod service;
+#[cfg(test)]
+mod tests;
 mod worker;
 
 pub use service::{RemoveTeamError, TeamRemovals, UnsentEmails};

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use crate::api_keys::{self, ApiKeys};
-use crate::base::id::{EmailId, TeamId};
+use crate::api_keys::ApiKeys;
+use crate::base::id::TeamId;
 use crate::context::Context;
-use crate::store::{StoreError, WriteTx, from_store_error};
+use crate::store::{ReadTx, StoreError, WriteTx, from_store_error};
 use crate::webhooks::Webhooks;
-use crate::{delivery, domains, emails, teams};
+use crate::{delivery, teams, usage};
 
 /// Treatment of accepted emails that are queued or in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +49,14 @@ impl std::fmt::Display for RemoveTeamError {
     }
 }
 
+/// The unsent emails of a team at one moment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct QueueScan {
+    has_unsent: bool,
+    /// Number of emails that the team has ever accepted.
+    accepted: u64,
+}
+
 /// The removals of teams of the instance.
 pub struct TeamRemovals {
     pub(super) context: Context,
@@ -69,14 +77,31 @@ impl TeamRemovals {
     /// # Errors
     /// [`RemoveTeamError`]; nothing is changed.
     pub async fn remove(&self, team: TeamId, unsent: UnsentEmails) -> Result<(), RemoveTeamError> {
-        let context = self.context.clone();
-        // The scan of the queue is long for a transaction that others wait for. An email that is accepted
-        // after it has a higher id.
-        let scanned: EmailId = context.id();
-        let has_queued = context.store.read::<_, StoreError>(move |tx| delivery::has_groups_of(tx, team)).await?;
-        if unsent == UnsentEmails::Refuse && has_queued {
+        // The scan of the queue is too long for a transaction that others wait for.
+        let scan = self.scan(team).await?;
+        self.remove_scanned(team, unsent, scan).await
+    }
+
+    /// Reads the queue and the number of accepted emails of a team in one snapshot.
+    pub(super) async fn scan(&self, team: TeamId) -> Result<QueueScan, StoreError> {
+        let read = move |tx: &ReadTx| {
+            let (has_unsent, accepted) = (delivery::has_groups_of(tx, team)?, usage::total(tx, team)?);
+            Ok(QueueScan { has_unsent, accepted })
+        };
+        self.context.store.read(read).await
+    }
+
+    /// Removes a team, unless the scan or an email that was accepted after it forbids that.
+    pub(super) async fn remove_scanned(
+        &self,
+        team: TeamId,
+        unsent: UnsentEmails,
+        scan: QueueScan,
+    ) -> Result<(), RemoveTeamError> {
+        if unsent == UnsentEmails::Refuse && scan.has_unsent {
             return Err(RemoveTeamError::HasUnsentEmails);
         }
+        let (context, webhooks) = (self.context.clone(), Arc::clone(&self.webhooks));
         let store = context.store.clone();
         let remove = move |tx: &WriteTx<'_>| {
             if teams::find(tx, team)?.is_none() {
@@ -85,13 +110,12 @@ impl TeamRemovals {
             if teams::oldest(tx, 2)?.len() < 2 {
                 return Err(RemoveTeamError::OnlyTeam);
             }
-            if unsent == UnsentEmails::Refuse && emails::has_later(tx, team, scanned)? {
+            if unsent == UnsentEmails::Refuse && usage::total(tx, team)? != scan.accepted {
                 return Err(RemoveTeamError::HasUnsentEmails);
             }
             teams::remove(tx, team, context.now_ms())?;
-            // An email that a request in progress sends is refused, because its domain is gone.
-            domains::delete_of_team(tx, team)?;
-            api_keys::delete_of_team(tx, team)?;
+            // An email in flight can still have an outcome. No endpoint receives it.
+            webhooks.delete_endpoints(tx, team)?;
             Ok(())
         };
         self.api_keys.revoke_of_team(team, async move { store.write(remove).await }).await

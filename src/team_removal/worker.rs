@@ -47,7 +47,7 @@ impl TeamRemovals {
         }
         sync::lock(&self.empty).insert(team);
         if is_final {
-            self.delete_captured().await?;
+            capture::delete_orphans(&self.context).await?;
             self.context.store.write_bulk(move |tx| teams::forget_removed(tx, team)).await?;
             sync::lock(&self.empty).remove(&team);
             info!(team.id = %team, "deleted the data of the removed team {team}");
@@ -59,10 +59,7 @@ impl TeamRemovals {
     /// until a delivery ends.
     async fn delete_rows(&self, team: TeamId) -> Result<usize, StoreError> {
         let mut found = 0;
-        // A request in progress can have created a key.
-        let store = self.context.store.clone();
-        let keys = async move { store.write_bulk(move |tx| api_keys::delete_of_team(tx, team)).await };
-        found += self.api_keys.revoke_of_team::<_, StoreError>(team, keys).await?;
+        found += self.delete_keys(team).await?;
         found += self.webhooks.delete_of_team(team).await?;
         found += self.delete_emails(team).await?;
         found += self.repeat(move |tx| users::remove_team(tx, team, ROWS_PER_COMMIT)).await?;
@@ -84,6 +81,20 @@ impl TeamRemovals {
         }
     }
 
+    /// Deletes the keys, including those that a request in progress has created.
+    async fn delete_keys(&self, team: TeamId) -> Result<usize, StoreError> {
+        let mut found = 0;
+        loop {
+            let store = self.context.store.clone();
+            let delete = move |tx: &WriteTx<'_>| api_keys::delete_of_team(tx, team, ROWS_PER_COMMIT);
+            let commit = async move { store.write_bulk(delete).await };
+            match self.api_keys.revoke_of_team::<_, StoreError>(team, commit).await? {
+                0 => return Ok(found),
+                rows => found += rows,
+            }
+        }
+    }
+
     async fn delete_emails(&self, team: TeamId) -> Result<usize, StoreError> {
         let (mut found, mut after) = (0, EmailId::MIN);
         loop {
@@ -94,12 +105,5 @@ impl TeamRemovals {
                 None => return Ok(found),
             }
         }
-    }
-
-    /// Deletes the messages in the built-in mailbox whose email no team has.
-    async fn delete_captured(&self) -> Result<(), StoreError> {
-        let teams = self.context.store.read::<_, StoreError>(teams::list).await?;
-        let teams: Vec<TeamId> = teams.into_iter().map(|team| team.id).collect();
-        capture::delete_orphans(&self.context, &teams).await
     }
 }

@@ -139,6 +139,14 @@ pub(crate) fn remove(tx: &WriteTx<'_>, id: TeamId, now_ms: TimestampMs) -> Resul
     tx.put(&REMOVED_TEAMS, &(id,), &RemovedTeamRow { removed_ms: now_ms })
 }
 
+/// Returns whether a team is removed and has data left.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn is_removed(tx: &impl Reads, id: TeamId) -> Result<bool, StoreError> {
+    tx.contains(&REMOVED_TEAMS, &(id,))
+}
+
 /// Returns the removed teams whose data is not deleted yet.
 ///
 /// # Errors

@@ -21,4 +21,5 @@ mod store;
 
 pub use model::{Sent, UsageReport};
 pub use service::Usage;
+pub(crate) use store::total;
 pub use store::{UsageRow, count};

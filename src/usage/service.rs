@@ -4,7 +4,7 @@ use super::model::{Sent, UsagePeriod, UsageReport};
 use super::store;
 use crate::base::id::TeamId;
 use crate::context::Context;
-use crate::store::{ReadTx, Reads, StoreError};
+use crate::store::{ReadTx, StoreError};
 use crate::{domains, teams};
 
 /// The usage of all teams.
@@ -24,8 +24,8 @@ impl Usage {
         &self.dashboard_url
     }
 
-    /// Returns the usage of the team, and the result of `read_more`. Both read the same transaction, so
-    /// that all numbers are of one moment.
+    /// Returns the usage of the team, and the result of `read_more`; `None` if the team has just been removed.
+    /// Both read the same transaction, so that all numbers are of one moment.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -33,7 +33,7 @@ impl Usage {
         &self,
         team: TeamId,
         read_more: impl FnOnce(&ReadTx) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<(UsageReport, T), StoreError> {
+    ) -> Result<Option<(UsageReport, T)>, StoreError> {
         let now_ms = self.context.now_ms();
         self.context
             .store
@@ -42,18 +42,15 @@ impl Usage {
                     let emails = store::emails(tx, team, &period.days)?;
                     Ok::<_, StoreError>(Sent { emails, resets_ms: period.resets_ms })
                 };
+                let Some(found) = teams::find(tx, team)? else { return Ok(None) };
                 let report = UsageReport {
-                    team: find_team(tx, team)?,
+                    team: found,
                     today: sent(UsagePeriod::day(now_ms))?,
                     month: sent(UsagePeriod::month(now_ms))?,
                     domains: domains::count(tx, team)?,
                 };
-                Ok((report, read_more(tx)?))
+                Ok(Some((report, read_more(tx)?)))
             })
             .await
     }
-}
-
-fn find_team(tx: &impl Reads, team: TeamId) -> Result<teams::Team, StoreError> {
-    teams::find(tx, team)?.ok_or_else(|| StoreError::Corrupt("the team of an API key has no row".into()))
 }

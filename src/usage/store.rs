@@ -29,7 +29,15 @@ pub fn count(tx: &WriteTx<'_>, team: TeamId, now_ms: TimestampMs, emails: u64) -
     tx.put(&USAGE, &key, &row)
 }
 
-/// Returns the number of emails that the team accepted on `days`. Reads one row for each day, at most 31.
+/// Returns the number of emails that the team has ever accepted. Reads one row for each day.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn total(tx: &impl Reads, team: TeamId) -> Result<u64, StoreError> {
+    emails(tx, team, &(0..=u32::MAX))
+}
+
+/// Returns the number of emails that the team accepted on `days`. Reads one row for each day.
 ///
 /// # Errors
 /// [`StoreError`].

@@ -24,7 +24,7 @@ impl Webhooks {
         after_each(&self.deleted, stop, || self.delete_all_orphans()).await
     }
 
-    async fn delete_all_orphans(&self) -> Result<(), StoreError> {
+    pub(super) async fn delete_all_orphans(&self) -> Result<(), StoreError> {
         delete_orphans(&self.context.store, &WEBHOOK_DELIVERIES, &WEBHOOKS, delete_rows).await?;
         let mut after = None;
         loop {

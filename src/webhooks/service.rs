@@ -201,7 +201,27 @@ impl Webhooks {
             .await
     }
 
-    /// Deletes the endpoints of a removed team as [`Webhooks::delete`] does; returns their number.
+    /// Deletes the endpoints of a team in the transaction that removes the team: at most [`WEBHOOKS_MAX`] rows and
+    /// their health. [`Webhooks::run`] deletes the deliveries.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    ///
+    /// [`WEBHOOKS_MAX`]: super::model::WEBHOOKS_MAX
+    pub(crate) fn delete_endpoints(&self, tx: &WriteTx<'_>, team: TeamId) -> Result<(), StoreError> {
+        for id in store::ids(tx, team)? {
+            tx.delete(&WEBHOOKS, &(team, id))?;
+            tx.delete(&WEBHOOK_HEALTH, &(team, id))?;
+            events::unsubscribe(tx, team, id)?;
+            notify_after_commit(tx, &self.notifier, id);
+        }
+        let deleted = Arc::clone(&self.deleted);
+        tx.after_commit(move || deleted.notify());
+        Ok(())
+    }
+
+    /// Deletes the endpoints that a request in progress has created for a removed team, and all deliveries without
+    /// an endpoint. Returns the number of endpoints.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -210,6 +230,7 @@ impl Webhooks {
         for id in &ids {
             self.delete(team, *id).await?;
         }
+        self.delete_all_orphans().await?;
         Ok(ids.len())
     }
 }

@@ -47,7 +47,7 @@ fn is_removal_complete(server: &TestServer) -> bool {
 }
 
 /// Returns the tables with a row that contains one of the byte strings.
-fn tables_with(directory: &std::path::Path, wanted: &[Vec<u8>]) -> Vec<String> {
+pub(crate) fn tables_with(directory: &std::path::Path, wanted: &[Vec<u8>]) -> Vec<String> {
     let database = redb::Database::open(directory.join(ringmail::store::FILE_NAME)).unwrap();
     let tx = database.begin_read().unwrap();
     let mut found = Vec::new();

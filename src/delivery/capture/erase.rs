@@ -1,30 +1,32 @@
 //! Deletion of the captured messages that an erasure covers, and of those without an email.
 
 use crate::base::clock::TimestampMs;
-use crate::base::id::{CapturedId, Id, TeamId};
+use crate::base::id::{CapturedId, Id};
 use crate::context::Context;
 use crate::delivery::rows::CapturedRow;
 use crate::store::{MatchPage, Reads, StoreError, WriteTx, match_page};
 use crate::tables::{CAPTURED, CAPTURED_MESSAGES, EMAILS};
+use crate::teams;
 
 /// Envelopes in one scan.
 const PAGE_ROWS: usize = 1_000;
 /// Chunks that one commit deletes: 16 MiB.
 const CHUNKS_MAX: usize = 64;
 
-/// Deletes the messages that were composed from an email that none of the teams has.
+/// Deletes the messages that were composed from an email that no team has. Each page reads the teams in its own
+/// snapshot, because a team can be created during the scan.
 ///
 /// # Errors
 /// [`StoreError`].
-pub(crate) async fn delete_orphans(context: &Context, teams: &[TeamId]) -> Result<(), StoreError> {
+pub(crate) async fn delete_orphans(context: &Context) -> Result<(), StoreError> {
     let mut after = CapturedId::MIN;
     loop {
-        let teams = teams.to_vec();
         let page = context.store.read(move |tx| {
+            let teams = teams::list(tx)?;
             match_messages(tx, after, PAGE_ROWS, |_, row| {
                 let Some(email) = row.email else { return Ok(false) };
                 for team in &teams {
-                    if tx.contains(&EMAILS, &(*team, email))? {
+                    if tx.contains(&EMAILS, &(team.id, email))? {
                         return Ok(false);
                     }
                 }

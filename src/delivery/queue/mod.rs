@@ -11,6 +11,7 @@ use crate::emails::{self, EmailRow, LastEvent, RecipientKind, RecipientRow, Reci
 use crate::events::{Detail, EmailEventKind, Event};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
 use crate::tables::{DUE, EMAILS, LEASES};
+use crate::teams;
 
 /// Maximum number of leases that one transaction recovers.
 const RECOVER_ROWS: usize = 500;
@@ -147,7 +148,7 @@ impl Claimed {
 /// Moves groups from the queue to leases of this boot epoch. Records `email.sent` for recipients
 /// that are leased for the first time.
 ///
-/// Omits groups that are not in the queue any more. Settles recipients that were suppressed or opted
+/// Omits groups that are not in the queue any more, and deletes those of a removed team. Settles recipients that were suppressed or opted
 /// out after the email was accepted.
 pub(super) fn claim(tx: &WriteTx<'_>, context: &Context, keys: &[DueKey]) -> Result<Vec<Claimed>, StoreError> {
     let now_ms = context.now_ms();
@@ -155,6 +156,10 @@ pub(super) fn claim(tx: &WriteTx<'_>, context: &Context, keys: &[DueKey]) -> Res
     for key in keys {
         let Some(due) = tx.get(&DUE, &key.parts())? else { continue };
         tx.delete(&DUE, &key.parts())?;
+        // The worker of the removal deletes the email.
+        if teams::is_removed(tx, due.team)? {
+            continue;
+        }
         let Some(mut row) = tx.get(&EMAILS, &(due.team, key.email))? else { continue };
         let waiting = RecipientState::Waiting { due_ms: key.due_ms };
         let mut recipients: Vec<usize> = (0..row.recipients.len())

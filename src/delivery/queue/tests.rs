@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::base::address::EmailAddress;
-use crate::events::ChangeSource;
+use crate::events::{self, ChangeSource};
 use crate::suppressions::{self, Origin, SuppressionCause};
 
 pub(in crate::delivery) const TEAM: TeamId = Id::from_bytes([1; 16]);
@@ -67,6 +67,22 @@ async fn an_address_suppressed_right_after_the_send_gets_no_message() {
 
     let recipients = row(&context, id).recipients;
     assert_eq!((recipients[0].state, recipients[0].last_event), (RecipientState::Settled, LastEvent::Suppressed));
+}
+
+#[tokio::test]
+async fn a_group_of_a_removed_team_leaves_the_queue_without_an_event() {
+    let (_directory, context) = Context::temporary();
+    let (id, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
+    let remove = |tx: &WriteTx<'_>| teams::remove(tx, TEAM, 0);
+    context.store.write::<_, StoreError>(remove).await.unwrap();
+
+    assert_eq!(claimed(&context, &keys).await, [] as [String; 0]);
+
+    let key = keys[0];
+    let read =
+        |tx: &crate::store::ReadTx| Ok((tx.contains(&DUE, &key.parts())?, events::email_timeline(tx, id)?.len()));
+    assert_eq!(context.store.read_now::<_, StoreError>(read).unwrap(), (false, 0));
+    assert_eq!(row(&context, id).last_event, LastEvent::Queued);
 }
 
 #[tokio::test]

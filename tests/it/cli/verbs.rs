@@ -1,9 +1,11 @@
 //! JSON output and exit codes of the verbs.
 
+use ringmail::base::id::TeamId;
 use serde_json::Value;
 
 use super::program::Cli;
 use crate::support::NameServer;
+use crate::team_removal::tables_with;
 
 /// Returns the field names of an object, sorted.
 fn fields(value: &Value) -> Vec<&str> {
@@ -146,11 +148,33 @@ fn a_team_with_queued_email_is_removed_only_by_force() {
 
     cli.run(&["team", "remove", "Second"]).failed(3, &["Second"]);
     cli.run(&["team", "remove", "Main", "--force"]).failed(4, &["another one first"]);
-    cli.run(&["team", "create", "Second"]).success();
+}
+
+#[test]
+fn the_next_server_deletes_the_data_of_a_team_that_was_removed_without_a_server() {
+    let cli = Cli::new();
+    let server = cli.serve(&["dev", "--hold"]);
+    let team = cli.run(&["team", "create", "Second", "--json"]).json();
+    let key = cli.run(&["key", "create", "second", "--team", "Second"]).success().to_owned();
+    cli.run(&["domain", "add", "second.example", "--verified", "--team", "Second"]).success();
+    cli.run(&["send", "--to", "ada@example.net", "--wait", "0s", "--team", "Second"]).success();
     assert_eq!(server.stop(), 0);
-    let removed = cli.run(&["team", "remove", "Second"]);
+
+    let removed = cli.run(&["team", "remove", "Second", "--force"]);
     assert!(removed.stderr.contains("The next server deletes its data"), "{removed:?}");
     assert_eq!(removed.code, 0);
+
+    let id = TeamId::parse(team["id"].as_str().unwrap()).unwrap();
+    let wanted = [id.as_bytes().to_vec(), b"ada@example.net".to_vec()];
+    let started = ringmail::base::clock::monotonic();
+    // The row of the removal stays until no request from before the removal can be in progress.
+    while tables_with(&cli.path("ringmail-dev"), &wanted) != ["removed_teams-1"] {
+        assert!(started.elapsed().as_secs() < 60, "the data of the team is not deleted");
+        // This server delivers queued emails. It must not deliver those of the team.
+        let server = cli.serve(&["dev"]);
+        assert_eq!(server.get("/domains", &key).0, 403);
+        assert_eq!(server.stop(), 0);
+    }
 }
 
 #[test]
