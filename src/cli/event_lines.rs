@@ -1,6 +1,6 @@
 //! The events of a team as lines on standard output, while a development server runs.
 
-use super::output::put_line;
+use super::output::{put_line, put_message};
 use super::terminal;
 use crate::base::blocking;
 use crate::live::{self, EventStream, StreamItem};
@@ -12,7 +12,7 @@ pub(super) async fn print(mut events: EventStream) {
         let event = match item {
             StreamItem::Event(event) => event,
             StreamItem::Missed(count) => {
-                eprintln!("{}", missed(count));
+                put_message(&missed(count));
                 continue;
             }
         };

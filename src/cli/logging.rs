@@ -24,6 +24,8 @@ pub(super) fn for_server(config: &Config) -> Result<(), Failure> {
         ))
     })?;
     let lines = tracing_subscriber::fmt().with_writer(stderr).with_env_filter(filter);
+    // The report of a failed write to standard error is a write to standard error, which would panic.
+    let lines = lines.log_internal_errors(false);
     match config.log_format {
         LogFormat::Text => lines.with_ansi(is_colourful(&stderr())).init(),
         LogFormat::Json => lines.json().flatten_event(true).init(),

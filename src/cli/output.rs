@@ -112,6 +112,12 @@ pub(super) fn put(text: &str) -> Result<bool, Failure> {
     }
 }
 
+/// Prints a message and a newline on standard error. A closed standard error is not a failure, because a server
+/// continues without a reader.
+pub(super) fn put_message(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
 /// Formats cells as columns, separated by two spaces. The last column is not padded.
 pub(super) fn table(heading: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let mut lines: Vec<Vec<String>> = vec![heading.iter().map(|cell| (*cell).to_owned()).collect()];

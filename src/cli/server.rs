@@ -6,7 +6,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::failure::Failure;
-use super::output::{Output, print_json, print_line};
+use super::output::{Output, print_json, print_line, put_message};
 use super::{dev, event_lines, logging, serve, terminal};
 use crate::admin;
 use crate::app::{App, StartError};
@@ -42,7 +42,7 @@ impl Menu {
                 ("Stop it with Ctrl-C.", [("Delivery", delivery), ("Key", "ringmail key create NAME".to_owned())])
             }
         };
-        eprintln!("Ringmail {}. {summary}\n", env!("CARGO_PKG_VERSION"));
+        put_message(&format!("Ringmail {}. {summary}\n", env!("CARGO_PKG_VERSION")));
         let [first, second] = facts;
         let lines = [
             ("Dashboard", terminal::emphasized(&self.dashboard)),
@@ -53,7 +53,7 @@ impl Menu {
         ];
         print_line(&lines.map(|(name, value)| format!("{name:<9}  {value}")).join("\n"))?;
         if self.key.is_some() {
-            eprintln!("\nEvents follow as they occur. Stop the server with Ctrl-C.");
+            put_message("\nThe events of the first team follow as they occur. Stop the server with Ctrl-C.");
         }
         Ok(())
     }
@@ -138,7 +138,7 @@ enum Messages {
 impl Messages {
     fn print(self, text: &str) {
         match self {
-            Self::Console => eprintln!("ringmail: {text}"),
+            Self::Console => put_message(&format!("ringmail: {text}")),
             Self::Log => tracing::info!("{text}"),
         }
     }
@@ -165,14 +165,16 @@ impl Signals {
     }
 }
 
-/// Stops the server at the first signal, and ends the process at the second. Acknowledged data is on
-/// disk at any time.
+/// Stops the server at the first signal, and ends the process at the second without a message. Acknowledged data
+/// is on disk at any time.
 async fn stop_on_signal(mut signals: Signals, stop: CancellationToken, messages: Messages) {
     signals.next().await;
-    messages.print("stopping; requests and deliveries in progress finish first, and a second signal ends them");
+    // A write to a full pipe may never end.
     stop.cancel();
+    tokio::task::spawn_blocking(move || {
+        messages.print("stopping; requests and deliveries in progress finish first, and a second signal ends them");
+    });
     signals.next().await;
-    messages.print("ended at once; every accepted email is on disk");
     std::process::exit(super::failure::Exit::Failed as i32);
 }
 

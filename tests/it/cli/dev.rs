@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use ringmail::base::clock::monotonic;
 
-use super::program::Cli;
+use super::program::{self, Cli};
 
 /// Longest wait for the deliveries.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A running `ringmail dev` with text output. Drop kills it.
+/// A running server with text output. Drop kills it.
 struct Dev {
     child: Child,
     out: BufReader<ChildStdout>,
@@ -21,7 +21,12 @@ impl Dev {
     /// Starts the program. Its messages go to the file `errors`.
     fn start(cli: &Cli) -> Self {
         let errors = std::fs::File::create(cli.path("errors")).unwrap();
-        let mut command = cli.command(&["dev", "--listen", "127.0.0.1:0", "--rate-limit", "0"]);
+        Self::start_with(cli, &["dev", "--rate-limit", "0"], errors.into())
+    }
+
+    /// Starts the program with arguments. Its messages go to `errors`.
+    fn start_with(cli: &Cli, arguments: &[&str], errors: Stdio) -> Self {
+        let mut command = cli.command(&[arguments, &["--listen", "127.0.0.1:0"]].concat());
         let mut child = command.stdout(Stdio::piped()).stderr(errors).spawn().expect("the binary runs");
         let out = BufReader::new(child.stdout.take().expect("standard output is piped"));
         Self { child, out }
@@ -45,7 +50,7 @@ impl Dev {
     fn stop(&mut self, signal: &str) -> bool {
         let kill = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
         assert!(kill.expect("the program `kill` exists").success());
-        self.child.wait().expect("the exit status").success()
+        program::wait(&mut self.child) == 0
     }
 }
 
@@ -101,4 +106,18 @@ fn a_development_server_stops_although_its_output_is_not_read() {
     }
 
     assert!(dev.stop("-TERM"));
+}
+
+#[test]
+fn a_server_stops_although_its_messages_have_no_reader() {
+    let cli = Cli::new();
+    for arguments in [&["dev"][..], &["serve", "--data-dir", "data"]] {
+        let mut server = Dev::start_with(&cli, arguments, Stdio::piped());
+        let menu: Vec<String> =
+            std::iter::repeat_with(|| server.line()).take_while(|line| !line.is_empty()).take(5).collect();
+        assert!(menu.last().is_some_and(|line| line.starts_with("File")), "{menu:?}");
+        drop(server.child.stderr.take());
+
+        assert!(server.stop("-TERM"), "{arguments:?}");
+    }
 }

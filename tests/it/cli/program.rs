@@ -123,7 +123,7 @@ fn finish(mut child: Child) -> RunOutput {
 }
 
 /// Waits up to [`DEADLINE`] for the exit of a program, and returns its exit code.
-fn wait(child: &mut Child) -> i32 {
+pub(super) fn wait(child: &mut Child) -> i32 {
     let started = monotonic();
     loop {
         if let Some(status) = child.try_wait().expect("the exit status") {
