@@ -2,12 +2,14 @@
 
 use std::fmt::Write as _;
 
-use crate::dns;
-use crate::domains::RecordStatus;
+use crate::base::printable::printable;
+use crate::dns::{self, DnsMatch};
 use crate::domains::api::response::{DomainResponse, DomainWithRecordsResponse, RecordResponse};
 
 /// TTL of the records in a zone file, in seconds. Any TTL works.
 const TTL_S: u32 = 3_600;
+/// Characters of the problem of a record.
+const DETAIL_CHARS_MAX: usize = 400;
 /// Maximum length of a character string (RFC 1035 §3.3). A longer text consists of several.
 const STRING_BYTES_MAX: usize = 255;
 
@@ -44,27 +46,41 @@ fn add_block(text: &mut String, domain: &str, record: &RecordResponse, kind: &st
     if let Some(detail) = detail
         && is_checked
     {
-        field("Problem", detail);
+        // Other servers write parts of it.
+        field("Problem", &printable(detail, DETAIL_CHARS_MAX));
     }
 }
 
-/// Formats the records of a domain as lines of a zone file (RFC 1035 §5). A DMARC record that exists is left
-/// out: the recommended one would replace a stricter policy.
+/// Formats the records of a domain as lines of a zone file (RFC 1035 §5). The recommended DMARC record is a comment
+/// unless the last check found that no such record exists: it would replace a stricter policy.
 pub(super) fn zone(domain: &DomainWithRecordsResponse) -> String {
     let DomainWithRecordsResponse { domain, records, recommended_records } = domain;
     let mut text = format!("; Records of {} for Ringmail.\n$TTL {TTL_S}", domain.name);
-    let recommended = recommended_records.iter().filter(|record| record.status != RecordStatus::Verified.as_str());
-    for record in records.iter().chain(recommended) {
-        let data = match (record.dns_type.as_str(), record.priority) {
-            ("TXT", _) => strings(&record.value),
-            (_, Some(priority)) => format!("{priority} {}", absolute(&record.value)),
-            (_, None) => absolute(&record.value),
-        };
-        let name = absolute(&full_name(&domain.name, record));
-        // A write to a string does not fail.
-        let _ = write!(text, "\n{name} IN {} {data}", record.dns_type);
+    for record in records {
+        add_line(&mut text, "", &domain.name, record);
+    }
+    for record in recommended_records {
+        match record.live.as_deref() {
+            Some(live) if live == DnsMatch::Missing.as_str() => add_line(&mut text, "", &domain.name, record),
+            Some(live) if live == DnsMatch::Found.as_str() => {}
+            _ => {
+                text.push_str("\n; Recommended, unless the domain has such a record:");
+                add_line(&mut text, "; ", &domain.name, record);
+            }
+        }
     }
     text
+}
+
+fn add_line(text: &mut String, start: &str, domain: &str, record: &RecordResponse) {
+    let data = match (record.dns_type.as_str(), record.priority) {
+        ("TXT", _) => strings(&record.value),
+        (_, Some(priority)) => format!("{priority} {}", absolute(&record.value)),
+        (_, None) => absolute(&record.value),
+    };
+    let name = absolute(&full_name(domain, record));
+    // A write to a string does not fail.
+    let _ = write!(text, "\n{start}{name} IN {} {data}", record.dns_type);
 }
 
 /// Returns the complete name of a record. Its name in the API is relative to the registrable domain.
@@ -97,6 +113,7 @@ fn escape(byte: u8) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::id::DomainId;
 
     #[test]
     fn a_long_text_is_split_and_special_bytes_are_escaped() {
@@ -110,5 +127,42 @@ mod tests {
         ] {
             assert_eq!(strings(&text), quoted, "{text:?}");
         }
+    }
+
+    /// Returns a domain whose DMARC record has this result of the last check.
+    fn domain(live: Option<&str>) -> DomainWithRecordsResponse {
+        let record = serde_json::json!({
+            "record": "DMARC", "name": "_dmarc", "type": "TXT", "ttl": "Auto", "status": "pending",
+            "value": "v=DMARC1; p=none;", "live": live, "detail": "Published: \u{1b}[2J",
+        });
+        let domain = serde_json::json!({
+            "object": "domain", "id": DomainId::MIN, "name": "shop.example", "status": "pending",
+            "created_at": "2026-01-05T09:00:00.000Z", "region": "us-east-1", "open_tracking": false,
+            "click_tracking": false, "tracking_subdomain": null,
+            "capabilities": { "sending": "enabled", "receiving": "disabled" },
+            "records": [], "recommended_records": [record],
+        });
+        serde_json::from_value(domain).unwrap()
+    }
+
+    #[test]
+    fn a_zone_has_a_dmarc_record_only_if_the_last_check_found_none() {
+        let line = "_dmarc.shop.example. IN TXT \"v=DMARC1; p=none;\"";
+        for (live, expected) in [
+            (Some("missing"), Some(line.to_owned())),
+            (Some("found"), None),
+            (Some("mismatch"), Some(format!("; {line}"))),
+            (Some("unknown"), Some(format!("; {line}"))),
+            (None, Some(format!("; {line}"))),
+        ] {
+            let zone = zone(&domain(live));
+            assert_eq!(zone.lines().find(|text| text.contains("_dmarc")), expected.as_deref(), "{live:?}");
+        }
+    }
+
+    #[test]
+    fn a_problem_cannot_control_the_terminal() {
+        let blocks = blocks(&domain(Some("mismatch")));
+        assert!(blocks.contains("Problem   Published:  [2J"), "{blocks}");
     }
 }

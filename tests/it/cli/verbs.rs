@@ -297,7 +297,10 @@ fn a_domain_is_verified_by_its_zone_file() {
         let output = cli.run(&["domain", "show", "shop.example", "--zone", "--data-dir", "data"]);
         output.success().to_owned()
     };
-    assert!(zone().contains("\n_dmarc.shop.example. IN TXT \"v=DMARC1; p=none;\""), "{}", zone());
+    let dmarc = "_dmarc.shop.example. IN TXT \"v=DMARC1; p=none;\"";
+    assert!(zone().contains(&format!("\n; {dmarc}")), "the domain can have a stricter policy: {}", zone());
+    cli.run(&["domain", "check", "shop.example", "--data-dir", "data"]);
+    assert!(zone().contains(&format!("\n{dmarc}")), "{}", zone());
 
     dns.add(&format!("{}\n", zone()));
 
