@@ -44,8 +44,6 @@ pub(super) struct Problems(Mutex<State>);
 struct State {
     /// Time of the last warning about each cause.
     warned_ms: [Option<TimestampMs>; CAUSES],
-    /// Whether a connection to any mail server has succeeded since the start.
-    has_connected: bool,
     /// The sites that could not be connected to since the last connection, at most [`SITES_MIN`].
     unreachable_sites: BTreeSet<String>,
 }
@@ -53,9 +51,15 @@ struct State {
 impl Problems {
     /// Records that a mail server could be connected to.
     pub(super) fn connected(&self) {
-        let mut state = sync::lock(&self.0);
-        state.has_connected = true;
-        state.unreachable_sites.clear();
+        sync::lock(&self.0).unreachable_sites.clear();
+    }
+
+    /// Records that no session with one address of a site could be opened. Any failure after the connection shows
+    /// that the port is open.
+    pub(super) fn address_failed(&self, error: &SessionError) {
+        if !is_without_connection(error) {
+            self.connected();
+        }
     }
 
     /// Records that no session with a site could be opened, and logs the cause if it concerns all mail.
@@ -75,11 +79,7 @@ impl Problems {
                 (Cause::Smarthost, warning)
             }
             Transport::Direct(direct) => {
-                if !is_without_connection(error) {
-                    self.connected();
-                    return;
-                }
-                if !self.is_port_blocked(site) {
+                if !is_without_connection(error) || !self.is_port_blocked(site) {
                     return;
                 }
                 let warning = format!(
@@ -99,7 +99,7 @@ impl Problems {
         if state.unreachable_sites.len() < SITES_MIN {
             state.unreachable_sites.insert(site.to_owned());
         }
-        !state.has_connected || state.unreachable_sites.len() >= SITES_MIN
+        state.unreachable_sites.len() >= SITES_MIN
     }
 
     /// Records that a destination could not be looked up, and logs the cause if it concerns all mail.
@@ -146,6 +146,7 @@ fn is_without_connection(error: &SessionError) -> bool {
 fn without_reply(error: &SessionError) -> String {
     match error {
         SessionError::Refused { phase, reply } => format!("refused at {phase} with code {}", reply.code),
+        SessionError::StartTlsRefused { reply } => format!("STARTTLS was refused with code {}", reply.code),
         error => error.to_string(),
     }
 }
@@ -153,6 +154,7 @@ fn without_reply(error: &SessionError) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::delivery::smtp::Reply;
 
     #[test]
     fn a_cause_is_due_once_an_hour_and_independent_of_the_others() {
@@ -172,11 +174,8 @@ mod tests {
     }
 
     #[test]
-    fn a_port_is_blocked_if_nothing_was_ever_reached_or_three_sites_in_a_row_are_not() {
+    fn a_port_is_blocked_if_three_sites_in_a_row_are_not_reached() {
         let problems = Problems::default();
-        assert!(problems.is_port_blocked("one.example"));
-
-        problems.connected();
         for (site, is_blocked) in [
             ("one.example", false),
             ("one.example", false),
@@ -187,7 +186,25 @@ mod tests {
         ] {
             assert_eq!(problems.is_port_blocked(site), is_blocked, "{site}");
         }
-        problems.connected();
+        problems.address_failed(&SessionError::TimedOut { phase: SmtpPhase::Connect });
+        assert!(problems.is_port_blocked("five.example"));
+        problems.address_failed(&SessionError::Lost { phase: SmtpPhase::Greeting });
         assert!(!problems.is_port_blocked("five.example"));
+        problems.is_port_blocked("six.example");
+        problems.connected();
+        assert!(!problems.is_port_blocked("seven.example"));
+    }
+
+    #[test]
+    fn a_warning_has_no_text_of_a_reply() {
+        let reply = || Reply { code: 454, enhanced: None, text: "not for ada@shop.example".into() };
+        for error in [
+            SessionError::StartTlsRefused { reply: reply() },
+            SessionError::Refused { phase: SmtpPhase::Greeting, reply: reply() },
+        ] {
+            assert!(error.to_string().contains("ada@shop.example"));
+            let warning = without_reply(&error);
+            assert!(warning.contains("454") && !warning.contains("ada@"), "{warning}");
+        }
     }
 }

@@ -67,7 +67,10 @@ impl SiteSession {
                         *slot = Some(Self { session, host: host.name.clone() });
                         return Ok(());
                     }
-                    Err(failed) => last = Some(failed),
+                    Err(opening) => {
+                        engine.problems.address_failed(&opening.failed.error);
+                        last = Some(opening);
+                    }
                 }
             }
         }
@@ -119,10 +122,14 @@ async fn connect(
     };
     // RFC 7435 §3: opportunistic security must not prevent delivery. The fallback to clear text adds
     // no risk: an attacker who can inject text can also remove STARTTLS from the reply to EHLO.
-    let is_tls_failure = matches!(failed.error, SessionError::TlsFailed { .. } | SessionError::Injected);
+    let is_tls_failure = matches!(
+        failed.error,
+        SessionError::TlsFailed { .. } | SessionError::StartTlsRefused { .. } | SessionError::Injected
+    );
     if !is_tls_failure || endpoint.tls != TlsPolicy::Opportunistic {
         return Err(FailedOpening { failed, endpoint: Some(endpoint) });
     }
+    engine.problems.connected();
     debug!("STARTTLS of {host} failed: {}", failed.error);
     receiving_host::store_broken_tls(&engine.context, host).await;
     endpoint.tls = TlsPolicy::Never;

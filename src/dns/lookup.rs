@@ -1,7 +1,8 @@
 //! One lookup over several DNS servers: choice of the server, retries, and the cache of failed questions.
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use tokio::sync::Semaphore;
 use super::error::{DnsError, LookupError};
 use super::failures::{FailureCache, Question};
 use super::host;
+use super::site::registrable;
 use super::upstream::{QueryError, Upstream};
 use crate::base::sync;
 
@@ -18,8 +20,9 @@ use crate::base::sync;
 /// limits sockets and is high enough for a query by every delivery session.
 pub(super) const IN_FLIGHT_MAX: usize = 256;
 
-/// Lookups in a row without any response that show that no server responds. A single name can be slow itself.
-const SILENT_MIN: u32 = 3;
+/// Registrable domains in a row without any response that show that no server responds. The servers of one domain
+/// can be slow themselves.
+const SILENT_MIN: usize = 3;
 
 /// Timeout, retries and cache lifetimes of a resolver.
 #[derive(Clone, Debug)]
@@ -61,10 +64,8 @@ pub(super) struct Lookups {
     preferred: AtomicUsize,
     tries: usize,
     timeout: Duration,
-    /// Whether a server has ever responded.
-    has_responded: AtomicBool,
-    /// Lookups without any response since the last response.
-    unanswered: AtomicU32,
+    /// Registrable domains of the lookups without any response since the last response, at most [`SILENT_MIN`].
+    unanswered: Mutex<BTreeSet<String>>,
     failures: Mutex<FailureCache>,
     permits: Semaphore,
 }
@@ -83,17 +84,15 @@ impl Lookups {
             preferred: AtomicUsize::new(0),
             tries: timings.tries.max(1),
             timeout: timings.timeout,
-            has_responded: AtomicBool::new(false),
-            unanswered: AtomicU32::new(0),
+            unanswered: Mutex::default(),
             failures: Mutex::new(FailureCache::default()),
             permits: Semaphore::new(IN_FLIGHT_MAX),
         })
     }
 
-    /// Returns whether no server responds: to none of the last lookups, or to none since the start.
+    /// Returns whether no server has responded to the last lookups, of several domains.
     pub(super) fn is_silent(&self) -> bool {
-        let unanswered = self.unanswered.load(Ordering::Relaxed);
-        unanswered >= SILENT_MIN || (unanswered > 0 && !self.has_responded.load(Ordering::Relaxed))
+        sync::lock(&self.unanswered).len() >= SILENT_MIN
     }
 
     pub(super) fn server_count(&self) -> usize {
@@ -144,18 +143,21 @@ impl Lookups {
     }
 
     /// Queries the servers until one returns a conclusive answer or no try is left.
-    async fn query(&self, (name, kind): &Question, cache_mode: CacheMode) -> Result<Vec<RData>, QueryError> {
-        let name = complete(name).map_err(|_| QueryError::NoSuchName)?;
+    async fn query(&self, (domain, kind): &Question, cache_mode: CacheMode) -> Result<Vec<RData>, QueryError> {
+        let name = complete(domain).map_err(|_| QueryError::NoSuchName)?;
         let Ok(Ok(_permit)) = tokio::time::timeout(self.timeout, self.permits.acquire()).await else {
             return Err(QueryError::Overloaded);
         };
         let mut last = QueryError::Overloaded;
         // Number of servers that returned an unusable answer. The next server may have a usable one.
         let mut skipped = 0;
+        let mut has_response = false;
         for _ in 0..self.tries {
             let at = self.preferred.load(Ordering::Relaxed);
             let upstream = &self.upstreams[(at + skipped) % self.upstreams.len()];
-            match upstream.query(&name, *kind, cache_mode).await {
+            let answer = upstream.query(&name, *kind, cache_mode).await;
+            self.record_response(&answer);
+            match answer {
                 Err(QueryError::NoResponse(reason)) => {
                     let next = (at + 1) % self.upstreams.len();
                     // If a concurrent lookup has already advanced the index, it stays unchanged.
@@ -164,31 +166,34 @@ impl Lookups {
                 }
                 Err(error @ QueryError::Unusable(_)) => {
                     skipped += 1;
+                    has_response = true;
                     last = error;
                 }
-                answer => {
-                    self.record(&answer);
-                    return answer;
-                }
+                answer => return answer,
             }
         }
-        let failed = Err(last);
-        self.record(&failed);
-        failed
+        if !has_response && matches!(last, QueryError::NoResponse(_)) {
+            self.record_silence(domain);
+        }
+        Err(last)
     }
 
-    /// Records whether a server responded to a lookup.
-    fn record(&self, answer: &Result<Vec<RData>, QueryError>) {
+    /// Records the response of a server, if the answer is one.
+    fn record_response(&self, answer: &Result<Vec<RData>, QueryError>) {
         match answer {
-            Err(QueryError::NoResponse(_)) => {
-                self.unanswered.fetch_add(1, Ordering::Relaxed);
-            }
-            // No query was sent.
-            Err(QueryError::Overloaded) => {}
+            // No server has responded, or no query was sent.
+            Err(QueryError::NoResponse(_) | QueryError::Overloaded) => {}
             Ok(_) | Err(QueryError::NoSuchName | QueryError::NoRecords | QueryError::Unusable(_)) => {
-                self.has_responded.store(true, Ordering::Relaxed);
-                self.unanswered.store(0, Ordering::Relaxed);
+                sync::lock(&self.unanswered).clear();
             }
+        }
+    }
+
+    /// Records a lookup that no server has responded to.
+    fn record_silence(&self, domain: &str) {
+        let mut unanswered = sync::lock(&self.unanswered);
+        if unanswered.len() < SILENT_MIN {
+            unanswered.insert(registrable(domain).to_owned());
         }
     }
 

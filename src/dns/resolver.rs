@@ -141,7 +141,7 @@ impl Resolver {
         self.both_families(host, CacheMode::Use { now_ms }).await
     }
 
-    /// Returns whether no server responds: to none of the last lookups, or to none since the start.
+    /// Returns whether no server has responded to the last lookups, of several domains.
     pub fn is_silent(&self) -> bool {
         self.lookups.is_silent()
     }

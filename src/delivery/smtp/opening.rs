@@ -128,7 +128,7 @@ impl Opening<'_> {
     async fn starttls(&self, conversation: &mut Conversation) -> Result<(), SessionError> {
         let reply = conversation.command(SmtpPhase::StartTls, "STARTTLS\r\n", self.timeouts.tls).await?;
         if !reply.is_positive() {
-            return Err(SessionError::TlsFailed { reason: format!("STARTTLS was answered with {reply}") });
+            return Err(SessionError::StartTlsRefused { reply });
         }
         // RFC 3207 §4.2: bytes received in clear text must not be read as replies inside TLS. Servers that ignored
         // this were open to command injection.

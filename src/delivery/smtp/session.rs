@@ -79,10 +79,14 @@ pub enum SessionError {
         phase: SmtpPhase,
         reply: Reply,
     },
-    /// STARTTLS was refused or the handshake failed. With [`TlsPolicy::Opportunistic`] the caller may connect again
-    /// with [`TlsPolicy::Never`] and store the host.
+    /// The TLS handshake failed. With [`TlsPolicy::Opportunistic`] the caller may connect again with
+    /// [`TlsPolicy::Never`] and store the host.
     TlsFailed {
         reason: String,
+    },
+    /// The server offers STARTTLS and refused it. The caller may connect again as after a failed handshake.
+    StartTlsRefused {
+        reply: Reply,
     },
     /// The policy is [`TlsPolicy::Required`] and STARTTLS is not offered.
     TlsNotOffered,
@@ -112,6 +116,7 @@ impl fmt::Display for SessionError {
             Self::Unreachable { reason } => write!(f, "could not connect: {reason}"),
             Self::Refused { phase, reply } => write!(f, "refused at {phase}: {reply}"),
             Self::TlsFailed { reason } => write!(f, "TLS failed: {reason}"),
+            Self::StartTlsRefused { reply } => write!(f, "TLS failed: STARTTLS was answered with {reply}"),
             Self::TlsNotOffered => f.write_str("TLS is required and not offered"),
             Self::Injected => f.write_str("clear text followed the reply to STARTTLS"),
             Self::AuthNotOffered => f.write_str("no usable authentication mechanism is offered"),

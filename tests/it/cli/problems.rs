@@ -13,10 +13,11 @@ fn send_and_fail(cli: &Cli, to: &str) {
     }
 }
 
-/// Returns the warnings of a server after two emails to different domains failed.
+/// Returns the warnings of a server after three emails to different domains failed.
 fn warnings(cli: &Cli, _server: &Server) -> Vec<String> {
     send_and_fail(cli, "ada@shop.example");
     send_and_fail(cli, "bob@other.example");
+    send_and_fail(cli, "eve@third.example");
     let errors = std::fs::read_to_string(cli.path("errors")).unwrap();
     assert!(!errors.contains("ada@") && !errors.contains("bob@"), "{errors}");
     errors.lines().filter(|line| line.contains("emails stay queued")).map(str::to_owned).collect()
@@ -42,7 +43,7 @@ fn a_smarthost_that_is_down_is_logged_once() {
 #[test]
 fn a_blocked_smtp_port_is_logged_once() {
     let dns = NameServer::start();
-    for name in ["shop", "other"] {
+    for name in ["shop", "other", "third"] {
         dns.add(&format!("{name} IN MX 10 mx.{name}.example.\nmx.{name} IN A 127.0.0.1\n"));
     }
     let (cli, port) = (Cli::new(), closed_port().to_string());
