@@ -105,7 +105,7 @@ impl Purpose {
         }
     }
 
-    /// Returns the default filter of log lines. A development server prints events instead.
+    /// Returns the default filter of log lines. `info` lines would hide the events that a development server prints.
     const fn log_filter(&self) -> &'static str {
         match self {
             Self::Serve => "info",

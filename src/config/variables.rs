@@ -7,6 +7,7 @@ use std::fmt;
 use clap::Command;
 
 use super::surroundings::RELAY_PASSWORD_VARIABLE;
+use crate::base::printable::printable;
 
 /// Prefix of the variables of settings.
 const PREFIX: &str = "RINGMAIL_";
@@ -24,8 +25,7 @@ pub(crate) struct UnknownVariable {
 
 impl fmt::Display for UnknownVariable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let printable = |c: char| if c.is_control() { ' ' } else { c };
-        let name: String = self.name.chars().take(SHOWN_CHARS_MAX).map(printable).collect();
+        let name = printable(&self.name, SHOWN_CHARS_MAX);
         match &self.nearest {
             Some(nearest) => write!(f, "no setting has the variable {name}; did you mean {nearest}?"),
             None => {
@@ -70,17 +70,20 @@ fn add_variables(command: &Command, known: &mut BTreeSet<String>) {
     }
 }
 
-/// Returns whether Kubernetes sets the variable for a service with the name `ringmail`. It sets
-/// `RINGMAIL_SERVICE_HOST`, `RINGMAIL_SERVICE_PORT` and `RINGMAIL_PORT`, the latter two with suffixes too, in
-/// every container of the namespace.
+/// Returns whether Kubernetes sets the variable for a service with the name `ringmail` or `ringmail-` and more. It
+/// sets `NAME_SERVICE_HOST`, `NAME_SERVICE_PORT` and `NAME_PORT`, the latter two with suffixes too, in every
+/// container of the namespace.
 fn is_of_service_link(name: &str, value: &str) -> bool {
-    let name = &name[PREFIX.len()..];
     let is_url = ["tcp://", "udp://", "sctp://"].iter().any(|scheme| value.starts_with(scheme));
-    match name.strip_prefix("PORT") {
-        Some("") => is_url,
-        Some(rest) => rest.strip_prefix('_').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())),
-        None => name == "SERVICE_HOST" || name == "SERVICE_PORT" || name.starts_with("SERVICE_PORT_"),
-    }
+    let is_port = |rest: &str| {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        digits > 0 && rest[digits..].starts_with('_')
+    };
+    name.ends_with("_SERVICE_HOST")
+        || name.ends_with("_SERVICE_PORT")
+        || name.contains("_SERVICE_PORT_")
+        || name.split("_PORT_").skip(1).any(is_port)
+        || (name.ends_with("_PORT") && is_url)
 }
 
 /// Returns the known variable that is most similar to a name; `None` if none is similar.
@@ -120,6 +123,11 @@ mod tests {
             ("RINGMAIL_SERVICE_PORT_HTTP", "8787"),
             ("RINGMAIL_PORT", "tcp://10.0.0.1:8787"),
             ("RINGMAIL_PORT_8787_TCP_ADDR", "10.0.0.1"),
+            ("RINGMAIL_SMTP_RELAY_SERVICE_HOST", "10.0.0.1"),
+            ("RINGMAIL_SMTP_RELAY_SERVICE_PORT", "25"),
+            ("RINGMAIL_SMTP_RELAY_SERVICE_PORT_SMTP", "25"),
+            ("RINGMAIL_SMTP_RELAY_PORT", "tcp://10.0.0.1:25"),
+            ("RINGMAIL_SMTP_RELAY_PORT_25_TCP", "tcp://10.0.0.1:25"),
         ] {
             assert_eq!(check(name, value), Ok(()), "{name}");
         }
@@ -134,6 +142,8 @@ mod tests {
             ("RINGMAIL_RELAY_PASSWD", "RINGMAIL_RELAY_PASSWORD"),
             ("RINGMAIL_PORT", "--help"),
             ("RINGMAIL_PORT_HTTP", "--help"),
+            ("RINGMAIL_PORT_80", "--help"),
+            ("RINGMAIL_RELAY_PORT", "RINGMAIL_RELAY"),
             ("RINGMAIL_", "--help"),
         ] {
             let sentence = check(name, "80").unwrap_err().to_string();

@@ -11,6 +11,7 @@ use super::error::LookupError;
 use super::host;
 use super::resolver::Resolver;
 use super::txt::compare_txt;
+use crate::base::printable::printable;
 
 /// Timeout of one record check. Short, because an API caller can wait for the check and the next sweep repeats it.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -160,12 +161,7 @@ fn comparable(name: &str) -> String {
 
 /// Returns published text on one line of at most [`QUOTED_CHARS_MAX`] characters.
 pub(super) fn quote(text: &str) -> String {
-    let mut quoted: String =
-        text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(QUOTED_CHARS_MAX).collect();
-    if text.chars().nth(QUOTED_CHARS_MAX).is_some() {
-        quoted.push('…');
-    }
-    quoted
+    printable(text, QUOTED_CHARS_MAX)
 }
 
 #[cfg(test)]
