@@ -17,7 +17,7 @@ pub enum LogVerb {
     #[serde(rename = "log_list")]
     List {
         /// Maximum number of requests.
-        #[arg(long, value_name = "N", default_value_t = super::LISTED_DEFAULT)]
+        #[arg(long, value_name = "N", default_value_t = super::LISTED_DEFAULT, value_parser = super::listed_max())]
         #[serde(skip)]
         limit: usize,
         #[arg(skip)]

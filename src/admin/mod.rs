@@ -6,9 +6,9 @@
 //!
 //! Reading order: `request.rs` (requests and their execution), `response.rs`, one file for each noun
 //! with its verbs, its responses and their execution (`teams.rs`, `keys.rs`, `users.rs`, `domains.rs`,
-//! `webhooks.rs`, `themes.rs`, `emails.rs`, `logs.rs`, `suppressions.rs`, `contacts.rs`), `pages.rs` (lookup in lists), `socket.rs` and
-//! `tail.rs` (the server side), `client.rs` and `direct.rs` (the side of the verb), `dev.rs` (preparation of a
-//! development instance).
+//! `webhooks.rs`, `themes.rs`, `emails.rs`, `logs.rs`, `suppressions.rs`, `contacts.rs`), `pages.rs` (lookup
+//! in lists), `socket.rs` and `tail.rs` (the server side), `client.rs` and `direct.rs` (the side of the verb),
+//! `dev.rs` (preparation of a development instance).
 //!
 //! Invariants:
 //! - The socket answers only the user of the server and root.
@@ -43,6 +43,8 @@ pub use socket::{AdminListener, serve};
 
 use std::time::Duration;
 
+use clap::builder::RangedU64ValueParser;
+
 /// Name of the socket in the data directory.
 const SOCKET_NAME: &str = "ringmail.sock";
 /// Maximum length of a request. A batch of imported contacts uses up to half of it.
@@ -52,5 +54,10 @@ const LINE_BYTES_MAX: usize = 1 << 20;
 const RESPONSE_BYTES_MAX: usize = 16 << 20;
 /// Default number of rows of a list that can be long.
 pub(crate) const LISTED_DEFAULT: usize = 20;
+
+/// Parses the maximum number of rows of a list verb.
+pub(crate) fn listed_max() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..)
+}
 /// Maximum duration of a request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);

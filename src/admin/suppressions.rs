@@ -12,10 +12,7 @@ use crate::base::clock::to_iso;
 use crate::base::id::{EmailId, SuppressionId, TeamId};
 use crate::base::id_or_email::IdOrEmail;
 use crate::events::{ChangeSource, ERASED};
-use crate::suppressions::{Origin, Suppression};
-
-/// Maximum number of addresses of one request, as in the API.
-const ADDRESSES_MAX: usize = 1_000;
+use crate::suppressions::{BATCH_MAX, Origin, Suppression};
 
 #[derive(Clone, Debug, Subcommand, Serialize, Deserialize)]
 #[serde(tag = "verb", deny_unknown_fields)]
@@ -27,7 +24,7 @@ pub enum SuppressionVerb {
         #[arg(long, value_parser = origins())]
         origin: Option<Origin>,
         /// Maximum number of entries.
-        #[arg(long, value_name = "N", default_value_t = super::LISTED_DEFAULT)]
+        #[arg(long, value_name = "N", default_value_t = super::LISTED_DEFAULT, value_parser = super::listed_max())]
         #[serde(skip)]
         limit: usize,
         #[arg(skip)]
@@ -37,7 +34,7 @@ pub enum SuppressionVerb {
     #[serde(rename = "suppression_add")]
     Add {
         /// Addresses, up to 1000.
-        #[arg(required = true, value_name = "ADDRESS", num_args = 1..=ADDRESSES_MAX)]
+        #[arg(required = true, value_name = "ADDRESS", num_args = 1..=BATCH_MAX)]
         addresses: Vec<String>,
         /// Origin of the entries.
         #[arg(long, default_value = "manual", value_parser = origins())]
@@ -108,8 +105,8 @@ pub(super) async fn execute(services: &AdminServices, team: TeamId, verb: Suppre
 }
 
 async fn add(services: &AdminServices, team: TeamId, addresses: &[String], origin: Origin) -> VerbResult {
-    if addresses.len() > ADDRESSES_MAX {
-        return Err(AdminError::invalid(format!("more than {ADDRESSES_MAX} addresses; add them in parts")));
+    if addresses.len() > BATCH_MAX {
+        return Err(AdminError::invalid(format!("more than {BATCH_MAX} addresses; add them in parts")));
     }
     // A client often copies an address with a display name, and the API accepts one too.
     let parse = |text: &String| match Mailbox::parse(text) {

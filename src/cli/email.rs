@@ -5,8 +5,8 @@ use clap::Subcommand;
 use super::failure::{Exit, Failure};
 use super::output::{Output, table};
 use super::store_args::TeamVerbArgs;
-use crate::admin::LISTED_DEFAULT;
 use crate::admin::emails::{EmailVerb, EmailView, EventView, ListedEmailView};
+use crate::admin::{LISTED_DEFAULT, listed_max};
 use crate::base::id::EmailId;
 use crate::base::printable::printable;
 
@@ -20,7 +20,7 @@ pub(super) enum EmailCommand {
     /// List the emails, newest first.
     List {
         /// Maximum number of emails.
-        #[arg(long, value_name = "N", default_value_t = LISTED_DEFAULT)]
+        #[arg(long, value_name = "N", default_value_t = LISTED_DEFAULT, value_parser = listed_max())]
         limit: usize,
     },
     /// Show an email with its recipients and its timeline.

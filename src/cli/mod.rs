@@ -1,13 +1,14 @@
 //! The command line: one file for each verb or noun.
 //!
-//! `serve` and `dev` run the server (`server.rs`), and `dev` prints its events (`event_lines.rs`). The other verbs send requests to a running server, or
-//! to the store itself if no server runs (`store_args.rs`, `store_directory.rs`). They print the response (`output.rs`) and
-//! their progress (`progress.rs`), or write files that only their owner can read (`private_file.rs`).
-//! Each failure becomes an exit code and a sentence (`failure.rs`).
+//! `serve` and `dev` run the server (`server.rs`), and `dev` prints its events (`event_lines.rs`). The other
+//! verbs send requests to a running server, or to the store itself if no server runs (`store_args.rs`,
+//! `store_directory.rs`). They print the response (`output.rs`) and their progress (`progress.rs`), or write
+//! files that only their owner can read (`private_file.rs`). Each failure becomes an exit code and a sentence
+//! (`failure.rs`).
 //!
 //! Verbs: `serve.rs`, `dev.rs`, `ready.rs`, `send.rs`, `tail.rs`, `import.rs`, `export.rs`, `openapi.rs`; nouns with
-//! verbs: `domain.rs` with its records in `dns_records.rs`, `email.rs`, `key.rs`, `log.rs`, `suppression.rs`, `team.rs`, `theme.rs`, `user.rs`,
-//! `webhook.rs`. `logging.rs` sets up the log of the program, `terminal.rs` the
+//! verbs: `domain.rs` with its records in `dns_records.rs`, `email.rs`, `key.rs`, `log.rs`, `suppression.rs`,
+//! `team.rs`, `theme.rs`, `user.rs`, `webhook.rs`. `logging.rs` sets up the log of the program, `terminal.rs` the
 //! colours.
 //!
 //! Invariants:

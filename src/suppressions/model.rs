@@ -6,6 +6,9 @@ use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, SuppressionId};
 use crate::events::ChangeSource;
 
+/// Maximum number of addresses or ids in one request.
+pub const BATCH_MAX: usize = 1_000;
+
 /// Origin of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

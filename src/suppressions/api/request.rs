@@ -10,10 +10,8 @@ use crate::base::address::{EmailAddress, Mailbox};
 use crate::base::id::{Id, SuppressionId};
 use crate::http::schema::{self, MailboxText, NonEmptyList, UuidText, words_schema};
 use crate::http::{ApiError, ApiResult, AtMost, ErrorCode, JsonBody, declare_query, query_value};
-use crate::suppressions::{BatchTarget, Origin};
+use crate::suppressions::{BATCH_MAX, BatchTarget, Origin};
 
-/// Maximum number of addresses or ids in one request.
-const BATCH_MAX: usize = 1_000;
 /// The origins in an error message.
 const ORIGINS: &str = "use `bounce`, `complaint`, `manual` or `unsubscribe`";
 

@@ -37,6 +37,9 @@ fn emails_can_be_listed_and_shown_with_and_without_a_server() {
     assert_eq!(newest.success().lines().count(), 3);
     assert!(newest.stdout.contains("T wo") && newest.stderr.contains("--limit"), "{newest:?}");
     assert!(!cli.run(&["email", "list", "--limit", "3"]).stderr.contains("--limit"));
+    for noun in ["email", "log", "suppression"] {
+        assert_eq!(cli.run(&[noun, "list", "--limit", "0"]).code, 2, "{noun}");
+    }
 
     // The simulated recipient has its outcome after the email was sent and delivered.
     assert_eq!(cli.run(&["send", "--to", "delivered@ringmail.test"]).code, 0);
