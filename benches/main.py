@@ -14,12 +14,13 @@ import accept  # noqa: E402
 import audience  # noqa: E402
 import deliver  # noqa: E402
 import machine  # noqa: E402
+import memory  # noqa: E402
 import pages  # noqa: E402
 import webhooks  # noqa: E402
 from server import TARGET, binary  # noqa: E402
 
 BENCHES = {"accept": accept.run, "deliver": deliver.run, "pages": pages.run, "audience": audience.run,
-           "webhooks": webhooks.run}  # fmt: skip
+           "webhooks": webhooks.run, "memory": memory.run}  # fmt: skip
 
 
 def main():
@@ -30,6 +31,8 @@ def main():
     parser.add_argument("--rows", default="10000,1000000", help="sizes of the stores for the pages")
     parser.add_argument("--messages", type=int, default=15_000, help="messages per delivery run")
     parser.add_argument("--contacts", type=int, default=1_000_000, help="number of contacts in the audience bench")
+    # Ten connections below the limit of the server are left for GET /health.
+    parser.add_argument("--connections", type=int, default=9_990, help="connections of each flood of the memory bench")
     options = parser.parse_args()
     limits = os.environ.get("LIMIT_PROGRAMS")
     options.limits = pathlib.Path(limits) if limits else None
