@@ -1,5 +1,6 @@
 //! Start, menu and shutdown of `serve` and `dev`.
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
@@ -65,6 +66,7 @@ impl Menu {
 /// Fails if the server cannot start, if a worker keeps failing, or if the store fails.
 pub(super) fn run(config: Config, output: Output) -> Result<(), Failure> {
     logging::for_server(&config)?;
+    raise_file_limit();
     if config.hostname.origin == HostnameOrigin::Fallback && config.delivery != DeliveryConfig::Capture {
         tracing::warn!(
             "this machine has no fully qualified host name; SMTP uses {}, which other servers may refuse; \
@@ -141,6 +143,18 @@ impl Messages {
             Self::Console => put_message(&format!("ringmail: {text}")),
             Self::Log => tracing::info!("{text}"),
         }
+    }
+}
+
+/// Raises the limit of open files to the maximum that the system allows this process. Each connection needs a file, and
+/// the default of many systems is 1,024.
+fn raise_file_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current == limit.maximum {
+        return;
+    }
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
+        tracing::warn!(%error, limit = limit.current, "could not raise the limit of open files: {error}");
     }
 }
 

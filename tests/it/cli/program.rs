@@ -64,9 +64,32 @@ impl Cli {
     /// Starts a server on a free port and waits for its menu, the JSON line that it prints when it is ready.
     pub(super) fn serve(&self, arguments: &[&str]) -> Server {
         let arguments: Vec<&str> = arguments.iter().copied().chain(["--listen", "127.0.0.1:0", "--json"]).collect();
+        self.serve_by(self.command(&arguments))
+    }
+
+    /// Starts a server on a free port from a shell, after the shell command `before`.
+    pub(super) fn serve_after(&self, before: &str, arguments: &[&str]) -> Server {
+        let arguments: Vec<&str> = arguments.iter().copied().chain(["--listen", "127.0.0.1:0", "--json"]).collect();
+        let server = self.command(&arguments);
+        let mut shell = Command::new("sh");
+        shell
+            .arg("-c")
+            .arg(format!("{before} && exec \"$0\" \"$@\""))
+            .arg(server.get_program())
+            .args(server.get_args());
+        for (name, value) in server.get_envs() {
+            match value {
+                Some(value) => shell.env(name, value),
+                None => shell.env_remove(name),
+            };
+        }
+        shell.current_dir(self.0.path()).stdin(Stdio::null());
+        self.serve_by(shell)
+    }
+
+    fn serve_by(&self, mut command: Command) -> Server {
         let errors = std::fs::File::create(self.path("errors")).expect("the directory is writable");
-        let mut child =
-            self.command(&arguments).stdout(Stdio::piped()).stderr(errors).spawn().expect("the binary runs");
+        let mut child = command.stdout(Stdio::piped()).stderr(errors).spawn().expect("the binary runs");
         let mut out = BufReader::new(child.stdout.take().expect("standard output is piped"));
         let mut line = String::new();
         out.read_line(&mut line).expect("the menu is text");
@@ -164,6 +187,11 @@ pub(super) struct Server {
 impl Server {
     pub(super) fn api(&self) -> &str {
         self.menu["api"].as_str().expect("the menu has the URL of the API")
+    }
+
+    /// Returns the process id.
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// Sends a GET request with a key and returns status and body.

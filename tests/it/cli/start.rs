@@ -225,3 +225,16 @@ fn a_flag_overrides_its_variable_and_a_variable_overrides_the_default() {
     cli.run_with(&[&free[..], &["--data-dir", "from-flag"]].concat(), &variables).failed(1, &["socket"]);
     assert!(cli.path("from-flag/ringmail.redb").exists());
 }
+
+#[test]
+fn a_server_raises_its_limit_of_open_files_to_the_maximum() {
+    let cli = Cli::new();
+
+    let server = cli.serve_after("ulimit -Sn 128", &["dev", "--data-dir", "d"]);
+
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", server.pid())).unwrap();
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    let values: Vec<&str> = line.split_whitespace().skip(3).take(2).collect();
+    assert_eq!(values[0], values[1], "{line}");
+    assert_ne!(values[0], "128", "{line}");
+}
