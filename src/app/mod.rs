@@ -67,6 +67,8 @@ use crate::{domains, http_client, teams};
 const OTHER_BODY_BYTES_MAX: usize = 4 << 20;
 /// Time that running requests get to finish after the stop.
 const REQUESTS_STOP_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time to write small responses after the last running request.
+const RESPONSES_STOP_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// An instance with bound listeners and an open store. It does not serve yet.
 pub struct App {
@@ -94,6 +96,8 @@ struct Parts {
     system_from: Option<Sender>,
     retention: RetentionDays,
     requests: TaskTracker,
+    in_flight: TaskTracker,
+    limits: ConnectionLimits,
     live: Arc<EventStreams>,
 }
 
@@ -163,6 +167,7 @@ impl App {
         let query_parameters = QueryParameters::of(&operations);
         let logs = Arc::new(Logs::new(context.clone(), Arc::clone(&log)));
         let suppressions = Arc::new(Suppressions::new(context.clone()));
+        let in_flight = TaskTracker::new();
         let services = Arc::new(HttpServices {
             api_keys: Arc::clone(&api_keys),
             body_limits: Arc::new(body_limits),
@@ -190,7 +195,7 @@ impl App {
             webhooks: Arc::clone(&webhooks),
         });
         let cors = Cors::parse(&config.cors_origins.join(","));
-        let service = router::service(services, context.ids.clone(), cors);
+        let service = router::service(services, context.ids.clone(), cors, in_flight.clone());
         let team_removals = TeamRemovals::new(context.clone(), Arc::clone(&api_keys), Arc::clone(&webhooks));
         let services = admin::AdminServices {
             context: context.clone(),
@@ -226,6 +231,12 @@ impl App {
             system_from: config.system_from,
             retention,
             requests,
+            in_flight,
+            limits: ConnectionLimits {
+                client_connections_max: config.address_connections_max,
+                trusted_proxies: config.trusted_proxies,
+                ..ConnectionLimits::default()
+            },
             live,
         };
         Ok(Self { http, address, admin, capture: (capture, mailbox), capture_address, parts, service })
@@ -266,7 +277,7 @@ impl App {
         tasks.spawn(CaptureMailbox::serve(capture, mailbox, listeners.clone()));
         tasks.spawn(admin::serve(admin, parts.services.clone(), listeners.clone()));
 
-        let server = ConnectionLimits::default().server(http);
+        let server = parts.limits.clone().server(http);
         let handle = server.handle();
         let serving = tasks.spawn(server.serve(service));
         info!("serving on {address}");
@@ -279,8 +290,21 @@ impl App {
         // A live stream is a request that does not end by itself.
         parts.live.stop();
         handle.stop_graceful(REQUESTS_STOP_TIMEOUT);
+        parts.in_flight.close();
+        let idle = async {
+            parts.in_flight.wait().await;
+            tokio::time::sleep(RESPONSES_STOP_TIMEOUT).await;
+        };
+        tokio::pin!(serving);
         // The server enforces the deadline and logs a panic itself.
-        let _ = serving.await;
+        tokio::select! {
+            _ = &mut serving => {}
+            // The connections that are left have no request, or one whose head is not complete.
+            () = idle => {
+                handle.stop_forceful();
+                let _ = serving.await;
+            }
+        }
         parts.requests.close();
         parts.requests.wait().await;
         work.cancel();

@@ -7,6 +7,7 @@ use salvo::http::Method;
 use salvo::oapi::OpenApi;
 use salvo::routing::{FilterInfo, filters};
 use salvo::{Router, Service};
+use tokio_util::task::TaskTracker;
 
 use super::examples;
 use super::services::HttpServices;
@@ -244,14 +245,14 @@ fn answer_head(router: &mut Router) {
 }
 
 /// Builds the HTTP service: all routes with their checks.
-pub(super) fn service(services: Arc<HttpServices>, ids: IdSource, cors: Cors) -> Service {
+pub(super) fn service(services: Arc<HttpServices>, ids: IdSource, cors: Cors, in_flight: TaskTracker) -> Service {
     let keyed = api()
         .push(aliases())
         .hoop(RequestRecorder(Arc::clone(&services.request_log)))
         .hoop(auth::authenticate)
         .hoop(query::refuse_unknown);
     let limiter = Arc::clone(&services.rate_limiter);
-    let edge = Edge { services, limiter, ids, cors };
+    let edge = Edge { services, limiter, ids, cors, in_flight };
     let mut routes = Router::new().push(absent()).push(open()).push(keyed);
     answer_head(&mut routes);
     Service::new(routes).hoop(edge).catcher(Catcher::default().hoop(edge::shape_errors))

@@ -4,7 +4,7 @@
 //! variable, and the variable overrides the default. [`Settings::into_config`] checks rules about more
 //! than one setting and returns the [`Config`] that the rest of the program uses.
 //!
-//! Reading order: `settings.rs` (the list of settings), `webhooks.rs`, `notices.rs`, `compat.rs` and
+//! Reading order: `settings.rs` (the list of settings), `limits.rs`, `webhooks.rs`, `notices.rs`, `compat.rs` and
 //! `dev.rs` (more settings), `values.rs` (parsers of values), `relay.rs` (URL of the smarthost), `hostname.rs` and
 //! `surroundings.rs` (values of the machine and the service manager), `variables.rs` (names of variables),
 //! `delivery.rs` (settings of the delivery engine), `host.rs` (host of a URL).
@@ -19,6 +19,7 @@ mod delivery;
 mod dev;
 pub(crate) mod host;
 mod hostname;
+mod limits;
 mod notices;
 mod relay;
 mod settings;
@@ -149,6 +150,10 @@ pub struct Config {
     pub sessions_max: usize,
     /// Maximum number of requests per second and API key; 0 is no limit.
     pub rate_limit: u32,
+    /// Maximum number of open connections from one address; `None` is no limit.
+    pub address_connections_max: Option<usize>,
+    /// Reverse proxies, which have no limit of connections.
+    pub trusted_proxies: Vec<IpNet>,
     /// Origins of web pages that may call the API; `*` allows any.
     pub cors_origins: Vec<String>,
     /// Hosts of the dashboard, in addition to the host of the public URL and loopback.

@@ -10,6 +10,7 @@ use ipnet::IpNet;
 
 use super::compat::CompatSettings;
 use super::delivery::DeliveryMode;
+use super::limits::LimitSettings;
 use super::notices::NoticeSettings;
 use super::relay::RelayText;
 use super::surroundings::{DEV_DIRECTORY, SERVE_DIRECTORY, Surroundings, without_empty_variables};
@@ -68,20 +69,8 @@ pub struct Settings {
           default_value = "us-east-1", value_parser = values::region, help_heading = "Serving")]
     regions: Vec<String>,
 
-    /// Maximum size of a request with emails, in MiB: 1 to 512.
-    #[arg(long, env = "RINGMAIL_BODY_MB", value_name = "MIB", default_value_t = 56,
-          value_parser = value_parser!(u32).range(1..=512), help_heading = "Serving")]
-    body_mb: u32,
-
-    /// Memory for all request bodies together, in MiB: 1 to 65536; further requests get status 503.
-    #[arg(long, env = "RINGMAIL_BODY_BUDGET_MB", value_name = "MIB", default_value_t = 128,
-          value_parser = value_parser!(u32).range(1..=65_536), help_heading = "Serving")]
-    body_budget_mb: u32,
-
-    /// Maximum size of all attachments of an email, decoded, in MiB: 1 to 256.
-    #[arg(long, env = "RINGMAIL_ATTACHMENT_MB", value_name = "MIB", default_value_t = 40,
-          value_parser = value_parser!(u32).range(1..=256), help_heading = "Serving")]
-    attachment_mb: u32,
+    #[command(flatten)]
+    limits: LimitSettings,
 
     #[arg(
         long,
@@ -289,9 +278,7 @@ impl Settings {
             cors_origins,
             dashboard_hosts,
             regions,
-            body_mb,
-            body_budget_mb,
-            attachment_mb,
+            limits,
             ingest_secret,
             compat,
             notices,
@@ -327,7 +314,7 @@ impl Settings {
                 email_days: email_retention_days,
             });
         }
-        let (body, budget) = (body_mb as usize, body_budget_mb as usize);
+        let (body, budget) = (limits.body_mb as usize, limits.body_budget_mb as usize);
         if budget < body {
             return Err(ConfigError::BodyBudget { body_mb: body, budget_mb: budget });
         }
@@ -370,6 +357,8 @@ impl Settings {
             site_sessions_max: site,
             sessions_max: all,
             rate_limit,
+            address_connections_max: limits.address_connections_max(),
+            trusted_proxies: limits.trusted_proxies,
             cors_origins,
             dashboard_hosts,
             regions,
@@ -379,7 +368,7 @@ impl Settings {
             webhook_delivery_retention_days,
             log_retention_days,
             request_log: if request_log { Recording::On } else { Recording::Off },
-            attachment_bytes_max: u64::from(attachment_mb) * MIB as u64,
+            attachment_bytes_max: u64::from(limits.attachment_mb) * MIB as u64,
             body_bytes_max: body * MIB,
             body_budget_bytes: budget * MIB,
             ingest_secret,

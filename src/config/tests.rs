@@ -42,6 +42,7 @@ fn without_arguments_every_setting_has_its_documented_default() {
     assert_eq!(config.queue, QueueConfig::Run);
     assert_eq!((config.site_sessions_max, config.sessions_max), (10, 200));
     assert_eq!(config.rate_limit, 100);
+    assert_eq!((config.address_connections_max, config.trusted_proxies.len()), (Some(512), 0));
     assert_eq!(config.cors_origins, Vec::<String>::new());
     assert_eq!(config.regions, ["us-east-1"]);
     assert_eq!(config.cache_bytes, 64 << 20);

@@ -29,6 +29,8 @@ pub struct BodyLimits {
     pub other_bytes_max: usize,
     /// Minimum rate of a body.
     pub pace: BodyPace,
+    /// Minimum rate of a signed body.
+    pub signed_pace: BodyPace,
     /// Budget of unsigned bodies, one permit a byte.
     in_flight: Arc<Semaphore>,
     /// Budget of signed bodies, one permit a byte.
@@ -53,6 +55,10 @@ impl Default for BodyPace {
 }
 
 impl BodyPace {
+    /// Pace of a body whose sender is unknown until it has arrived: five seconds at any size.
+    const SIGNED: Self =
+        Self { pause_max: Duration::from_secs(5), lag_max: Duration::from_secs(5), bytes_a_second: u32::MAX };
+
     /// Returns the maximum time of a body of `bytes` bytes.
     fn time_for(self, bytes: usize) -> Duration {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
@@ -66,7 +72,14 @@ impl BodyLimits {
     pub fn new(email_bytes_max: usize, other_bytes_max: usize, in_flight_bytes_max: usize) -> Self {
         let in_flight = Arc::new(Semaphore::new(in_flight_bytes_max.min(Semaphore::MAX_PERMITS)));
         let signed_in_flight = Arc::new(Semaphore::new(SIGNED_IN_FLIGHT_BYTES_MAX));
-        Self { email_bytes_max, other_bytes_max, pace: BodyPace::default(), in_flight, signed_in_flight }
+        Self {
+            email_bytes_max,
+            other_bytes_max,
+            pace: BodyPace::default(),
+            signed_pace: BodyPace::SIGNED,
+            in_flight,
+            signed_in_flight,
+        }
     }
 
     /// Reads a body of up to `bytes_max`.
@@ -75,7 +88,7 @@ impl BodyLimits {
     /// 413 if the body is larger; 503 if the budget is used up; 400 if the body is incomplete or too
     /// slow. The error table of the compatible API has no 408.
     pub(super) async fn read(&self, body: &mut ReqBody, bytes_max: usize) -> Result<(Vec<u8>, BudgetShare), ApiError> {
-        self.read_within(&self.in_flight, body, bytes_max).await
+        self.read_within(&self.in_flight, self.pace, body, bytes_max).await
     }
 
     /// Reads a signed body of up to `bytes_max`.
@@ -87,7 +100,7 @@ impl BodyLimits {
         body: &mut ReqBody,
         bytes_max: usize,
     ) -> Result<(Vec<u8>, BudgetShare), ApiError> {
-        self.read_within(&self.signed_in_flight, body, bytes_max).await
+        self.read_within(&self.signed_in_flight, self.signed_pace, body, bytes_max).await
     }
 
     /// Returns an empty part of the budget of unsigned bodies, for bytes that a request adds to its body.
@@ -98,6 +111,7 @@ impl BodyLimits {
     async fn read_within(
         &self,
         budget: &Arc<Semaphore>,
+        pace: BodyPace,
         body: &mut ReqBody,
         bytes_max: usize,
     ) -> Result<(Vec<u8>, BudgetShare), ApiError> {
@@ -111,12 +125,12 @@ impl BodyLimits {
         }
         let mut share = BudgetShare::of(budget, announced.min(RESERVED_BYTES_MAX))?;
         let mut raw = Vec::with_capacity(share.bytes());
-        let end = tokio::time::sleep(self.pace.time_for(0));
+        let end = tokio::time::sleep(pace.time_for(0));
         tokio::pin!(end);
-        let start = end.deadline() - self.pace.time_for(0);
+        let start = end.deadline() - pace.time_for(0);
         loop {
             let bytes = tokio::select! {
-                bytes = next_bytes(body, self.pace.pause_max) => bytes?,
+                bytes = next_bytes(body, pace.pause_max) => bytes?,
                 () = &mut end => return Err(broken("it came too slowly")),
             };
             let Some(bytes) = bytes else { return Ok((raw, share)) };
@@ -129,7 +143,7 @@ impl BodyLimits {
                 share.join(BudgetShare::of(budget, length - share.bytes())?);
             }
             raw.extend_from_slice(bytes);
-            end.as_mut().reset(start + self.pace.time_for(length));
+            end.as_mut().reset(start + pace.time_for(length));
         }
     }
 }
@@ -201,13 +215,17 @@ mod tests {
 
     use super::*;
 
-    /// Handler that returns the length of the body.
+    /// Handler that returns the length of the body. The body is signed at `/signed`.
     struct Counted(Arc<BodyLimits>);
 
     #[async_trait]
     impl Handler for Counted {
         async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, _ctrl: &mut FlowCtrl) {
-            match self.0.read(req.body_mut(), self.0.other_bytes_max).await {
+            let is_signed = req.uri().path() == "/signed";
+            let (body, bytes_max) = (req.body_mut(), self.0.other_bytes_max);
+            let read =
+                if is_signed { self.0.read_signed(body, bytes_max).await } else { self.0.read(body, bytes_max).await };
+            match read {
                 Ok((raw, _share)) => res.render(raw.len().to_string()),
                 Err(error) => error.write(req, depot, res).await,
             }
@@ -240,7 +258,7 @@ mod tests {
     async fn connect(tasks: &TaskTracker, limits: &Arc<BodyLimits>) -> TcpStream {
         let acceptor = TcpListener::new("127.0.0.1:0").bind().await;
         let address = acceptor.holdings()[0].local_addr.clone().into_std().unwrap();
-        tasks.spawn(Server::new(acceptor).serve(Router::new().goal(Counted(Arc::clone(limits)))));
+        tasks.spawn(Server::new(acceptor).serve(Router::with_path("{**rest}").goal(Counted(Arc::clone(limits)))));
         TcpStream::connect(address).await.unwrap()
     }
 
@@ -267,6 +285,30 @@ mod tests {
         assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
         assert!(answer.contains("broke off"), "{answer}");
         assert_eq!(limits.in_flight.available_permits(), 1 << 20);
+    }
+
+    #[test]
+    fn a_signed_body_has_five_seconds_at_any_size() {
+        let limits = BodyLimits::new(0, 0, 0);
+
+        for bytes in [0, 4 << 20] {
+            assert_eq!(limits.signed_pace.time_for(bytes).as_secs(), 5);
+        }
+        assert_eq!(limits.signed_pace.pause_max, Duration::from_secs(5));
+    }
+
+    #[tokio::test]
+    async fn a_signed_body_that_pauses_releases_its_budget() {
+        let mut limits = BodyLimits::new(0, 1 << 20, 1 << 20);
+        limits.signed_pace = BodyPace { pause_max: Duration::from_millis(20), ..BodyPace::SIGNED };
+        let (tasks, limits) = (TaskTracker::new(), Arc::new(limits));
+        let mut stream = connect(&tasks, &limits).await;
+
+        stream.write_all(b"POST /signed HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab").await.unwrap();
+        let answer = answer(&mut stream).await;
+
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+        assert_eq!(limits.signed_in_flight.available_permits(), SIGNED_IN_FLIGHT_BYTES_MAX);
     }
 
     #[tokio::test]

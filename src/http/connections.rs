@@ -1,4 +1,7 @@
-//! Limits of connections: their number and their timeouts.
+//! Limits of connections: their number, their memory and their timeouts.
+//!
+//! A connection holds at most [`HEAD_BYTES_MAX`] of a request that is not complete. `address_limit.rs` bounds the
+//! connections of one client, and `acceptor.rs` accepts again after a failure.
 //!
 //! One timeout covers the time from the end of a response to the end of the next request head. It is
 //! longer than the idle timeout of reverse proxies (nginx: 60 seconds): a request on a connection that
@@ -6,15 +9,28 @@
 
 use std::time::Duration;
 
+use ipnet::IpNet;
 use salvo::Server;
 use salvo::conn::Acceptor;
 use salvo::fuse::FuseConfig;
 
+use super::acceptor::PersistentAcceptor;
+use super::address_limit::AddressLimit;
+
+/// Maximum size of a request line with its headers: the limit of other servers too (Node.js: 16 KiB). The same limit
+/// bounds the buffers of a connection, so that 10,000 clients with unfinished heads use 160 MiB. A larger head gets
+/// status 431.
+const HEAD_BYTES_MAX: usize = 16 << 10;
+
 /// Limits of connections. `body_limits.rs` has those of request bodies.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ConnectionLimits {
     /// Maximum number of open connections. Further ones wait to be accepted.
     pub connections_max: usize,
+    /// Maximum number of open connections of one client. Further ones are closed. `None` is no limit.
+    pub client_connections_max: Option<usize>,
+    /// Addresses of reverse proxies, whose connections are those of many clients. They have no limit of their own.
+    pub trusted_proxies: Vec<IpNet>,
     /// Timeout from the end of a response, or the start of the connection, to the end of a request head.
     pub request_wait_max: Duration,
     /// Timeout for a client that does not read its response.
@@ -25,6 +41,8 @@ impl Default for ConnectionLimits {
     fn default() -> Self {
         Self {
             connections_max: 10_000,
+            client_connections_max: None,
+            trusted_proxies: Vec::new(),
             request_wait_max: Duration::from_secs(75),
             answer_stall_max: Duration::from_secs(30),
         }
@@ -33,11 +51,15 @@ impl Default for ConnectionLimits {
 
 impl ConnectionLimits {
     /// Returns a server with these limits.
-    pub fn server<A: Acceptor + Send>(self, acceptor: A) -> Server<A> {
-        let fuse = FuseConfig::default()
+    pub fn server<A: Acceptor + Send>(self, acceptor: A) -> Server<impl Acceptor> {
+        let timeouts = FuseConfig::default()
             .with_http1_header_timeout(self.request_wait_max)
             .with_write_stall_timeout(self.answer_stall_max);
-        Server::new(acceptor).fuse_config(fuse).max_connections(self.connections_max)
+        let policy = AddressLimit::new(self.client_connections_max, self.trusted_proxies, timeouts);
+        let mut server =
+            Server::new(PersistentAcceptor::new(acceptor)).fuse_policy(policy).max_connections(self.connections_max);
+        server.http1_mut().max_buf_size(HEAD_BYTES_MAX);
+        server
     }
 }
 

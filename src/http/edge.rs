@@ -7,10 +7,12 @@ use std::sync::Arc;
 use salvo::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, CONNECTION, CONTENT_TYPE,
-    ORIGIN, VARY,
+    HOST, ORIGIN, VARY,
 };
-use salvo::http::{HeaderValue, Method, StatusCode};
+use salvo::http::uri::Authority;
+use salvo::http::{HeaderValue, Method, StatusCode, Version};
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, async_trait, handler};
+use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
 use super::discard::{BodyRest, discard_rest};
@@ -26,18 +28,24 @@ pub(crate) struct Edge<S> {
     pub(crate) limiter: Arc<RateLimiter>,
     pub(crate) ids: IdSource,
     pub(crate) cors: Cors,
+    /// Tracks the requests that are running, so that a shutdown waits for them only.
+    pub(crate) in_flight: TaskTracker,
 }
 
 #[async_trait]
 impl<S: Send + Sync + 'static> Handler for Edge<S> {
     async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
+        let _in_flight = self.in_flight.token();
         let id: LogId = self.ids.draw();
         let span = tracing::info_span!("request", request.id = %id, method = %req.method(), path = &*redacted_path(req.uri().path()));
         depot.insert_typed(Arc::clone(&self.services));
         // The request log stores the request under this id.
         depot.insert_typed(id);
         self.cors.write_headers(req, res);
-        if self.cors.is_preflight(req) {
+        if let Err(error) = check_host(req) {
+            error.render(req, res);
+            ctrl.skip_rest();
+        } else if self.cors.is_preflight(req) {
             res.status_code(StatusCode::OK);
             res.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
             res.body("{}");
@@ -53,6 +61,22 @@ impl<S: Send + Sync + 'static> Handler for Edge<S> {
         if let Ok(value) = HeaderValue::try_from(id.to_string()) {
             res.headers_mut().insert("x-request-id", value);
         }
+    }
+}
+
+/// Checks that a request of HTTP/1.1 has exactly one valid `Host` header (RFC 9112 §3.2).
+fn check_host(req: &Request) -> Result<(), ApiError> {
+    let refused = |problem: &str| {
+        let message = format!("The request has {problem}. Send one `Host` header with the name of this server.");
+        ApiError::new(ErrorCode::MalformedJson, message)
+    };
+    let mut hosts = req.headers().get_all(HOST).iter();
+    match (hosts.next(), hosts.next()) {
+        (Some(host), None) if host.is_empty() || Authority::try_from(host.as_bytes()).is_ok() => Ok(()),
+        (Some(_), None) => Err(refused("an invalid `Host` header")),
+        (Some(_), Some(_)) => Err(refused("more than one `Host` header")),
+        (None, _) if req.version() >= Version::HTTP_11 => Err(refused("no `Host` header")),
+        (None, _) => Ok(()),
     }
 }
 

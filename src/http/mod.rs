@@ -4,7 +4,7 @@
 //! CORS), then the checks of its route in this order: `recording.rs` (request log), `auth.rs` (key,
 //! permission, rate limit), `query.rs` (unknown parameters), the extractors of the handler, the handler.
 //!
-//! Files in reading order: `connections.rs`, `edge.rs`, `discard.rs` (unread request bodies),
+//! Files in reading order: `connections.rs` with `acceptor.rs` and `address_limit.rs`, `edge.rs`, `discard.rs` (unread request bodies),
 //! `recording.rs`, `auth.rs`, `rate_limit.rs`, `query.rs`; the extractors `path.rs`, `list.rs`,
 //! `state.rs` (services), `validation.rs` (batch mode) and `body/` with `body_limits.rs`,
 //! `strict_json.rs`, `tolerance.rs`, `bounded.rs` (bounded arrays) and `canonical.rs` (hash of a body);
@@ -19,6 +19,8 @@ pub mod body;
 pub mod canonical;
 pub mod error;
 
+mod acceptor;
+mod address_limit;
 pub(crate) mod auth;
 mod body_limits;
 mod bounded;

@@ -3,6 +3,7 @@
 mod auth;
 mod body;
 mod conformance;
+mod connections;
 mod cors;
 mod errors;
 mod event_schemas;
