@@ -69,7 +69,7 @@ pub const EMAILS: Table<(TeamId, EmailId), EmailRow> = Table::listed("emails-1",
 /// Written by `emails` at accept. One row for each chunk, deleted after `RINGMAIL_CONTENT_RETENTION_DAYS` or with
 /// the email.
 pub const EMAIL_BODIES: Table<(EmailId, u32), Blob> = Table::new("email_bodies-1");
-/// Attachments by their number in the email, sealed, in chunks of 256 KiB. Written by `emails` at accept. One row
+/// Attachments by their number in the email, in chunks of 60 KiB, each sealed. Written by `emails` at accept. One row
 /// for each chunk, deleted with the content.
 pub const ATTACHMENTS: Table<(EmailId, u16, u32), Blob> = Table::new("attachments-1");
 /// Response to an idempotency key, by expiry in ms. Written by `emails` at accept. One row for each request with a

@@ -49,7 +49,7 @@ use crate::dns::Resolver;
 use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, Idempotency, RemoteFiles};
 use crate::erasure::Erasures;
-use crate::http::{BodyLimits, ConnectionLimits, Cors, OpenApiJson, QueryParameters, RateLimiter};
+use crate::http::{BodyLimits, ConnectionLimits, Cors, OpenApiJson, QueryParameters, RateLimiter, ResponseLimits};
 use crate::ingest::Ingest;
 use crate::live::EventStreams;
 use crate::logs::{Logs, RequestLog};
@@ -188,6 +188,7 @@ impl App {
             rate_limiter: Arc::new(RateLimiter::new(config.rate_limit, context.clock.clone())),
             remote_files: Arc::new(remote_files),
             request_log: Arc::clone(&log),
+            response_limits: Arc::new(ResponseLimits::new(in_flight.clone())),
             segments: Arc::clone(&segments),
             suppressions: Arc::clone(&suppressions),
             topics: Arc::new(Topics::new(context.clone())),

@@ -13,7 +13,7 @@ use super::examples;
 use super::services::HttpServices;
 use crate::base::id::IdSource;
 use crate::http::openapi::OpenApiDocument;
-use crate::http::{Cors, Edge, RequestRecorder, auth, edge, openapi, query};
+use crate::http::{Cors, Edge, RequestRecorder, auth, edge, openapi, query, response_limits};
 use crate::{
     api_keys, contact_properties, contacts, dashboard, domains, emails, ingest, logs, preferences, segments,
     suppressions, topics, usage, webhooks,
@@ -250,7 +250,8 @@ pub(super) fn service(services: Arc<HttpServices>, ids: IdSource, cors: Cors, in
         .push(aliases())
         .hoop(RequestRecorder(Arc::clone(&services.request_log)))
         .hoop(auth::authenticate)
-        .hoop(query::refuse_unknown);
+        .hoop(query::refuse_unknown)
+        .hoop(response_limits::bound_response);
     let limiter = Arc::clone(&services.rate_limiter);
     let edge = Edge { services, limiter, ids, cors, in_flight };
     let mut routes = Router::new().push(absent()).push(open()).push(keyed);

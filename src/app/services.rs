@@ -15,7 +15,7 @@ use crate::dashboard::Hosts;
 use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, RemoteFiles};
 use crate::erasure::Erasures;
-use crate::http::{BodyLimits, OpenApiJson, QueryParameters, RateLimiter, Service};
+use crate::http::{BodyLimits, OpenApiJson, QueryParameters, RateLimiter, ResponseLimits, Service};
 use crate::ingest::Ingest;
 use crate::live::EventStreams;
 use crate::logs::{Logs, RequestLog};
@@ -62,6 +62,7 @@ services! {
     rate_limiter: RateLimiter,
     remote_files: RemoteFiles,
     request_log: RequestLog,
+    response_limits: ResponseLimits,
     segments: Segments,
     suppressions: Suppressions,
     topics: Topics,

@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_problem_cannot_control_the_terminal() {
-        let blocks = blocks(&domain("mismatch"));
+        let blocks = blocks(&domain("mismatch"), true);
         assert!(blocks.contains("Problem   Published:  [2J"), "{blocks}");
     }
 }

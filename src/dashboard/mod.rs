@@ -9,6 +9,8 @@ pub(crate) use events::stream_events;
 pub use hosts::Hosts;
 pub(crate) use hosts::known_host;
 
+use std::borrow::Cow;
+
 use rust_embed::RustEmbed;
 use salvo::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION};
 use salvo::http::{HeaderValue, StatusCode};
@@ -44,7 +46,11 @@ pub(crate) async fn serve_file(req: &mut Request, res: &mut Response) {
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
-    res.body(file.data.into_owned());
+    match file.data {
+        // In a release build, all responses share the bytes of the binary.
+        Cow::Borrowed(bytes) => res.body(bytes),
+        Cow::Owned(bytes) => res.body(bytes),
+    };
 }
 
 /// Returns the `Content-Type` of an embedded file. Its text is UTF-8.

@@ -58,7 +58,8 @@ pub(super) fn compose(
     let domain = signing.find(tx, claimed.due.team, row.domain)?.ok_or(MessageError::DomainDeleted)?;
     let mut files = Vec::with_capacity(row.attachments.len());
     for (number, info) in (0..).zip(&row.attachments) {
-        let bytes = emails::read_attachment(tx, &context.keyring, id, number)?.ok_or(MessageError::ContentDeleted)?;
+        let bytes = emails::read_attachment(tx, &context.keyring, id, number, info.size)?;
+        let bytes = bytes.ok_or(MessageError::ContentDeleted)?;
         files.push((info, bytes));
     }
     let fields = AddressFields::parse(row)?;

@@ -51,8 +51,8 @@ pub use idempotency::{
     Idempotency, IdempotentRequest, IdempotentResponse, IdempotentRoute, KeyConflict, Reservation, Reserved,
 };
 pub use model::{AttachmentInfo, EmailContent, LastEvent, Recipient, RecipientKind, SendEmail};
-pub use read::EmailDetails;
 pub(crate) use read::find_of_teams;
+pub use read::{BoundedEmail, EmailDetails, StoredAttachment};
 pub use remote_files::{FETCH_TIMEOUT, RemoteFileError, RemoteFiles};
 pub(crate) use removal::delete_page_of_team;
 pub(crate) use retention::is_settled;

@@ -2,7 +2,9 @@
 
 use super::model::{AttachmentInfo, EmailContent};
 use super::send::Emails;
-use super::store::{EmailRow, has_content, read_attachment, read_content};
+use super::store::{
+    BoundedContent, EmailRow, attachment_chunks, has_content, read_attachment_chunk, read_content_within,
+};
 use crate::base::id::{AttachmentId, EmailId, TeamId};
 use crate::events::{self, Event};
 use crate::store::page::{Page, PageError, PageQuery, page};
@@ -18,6 +20,30 @@ pub struct EmailDetails {
     pub content: Option<EmailContent>,
     /// Timeline, oldest first.
     pub events: Vec<Event>,
+}
+
+/// An email that was read within a bound of memory.
+#[derive(Debug)]
+pub enum BoundedEmail {
+    Read(Box<EmailDetails>),
+    /// The email needs more memory: approximately this number of bytes.
+    Needs(usize),
+}
+
+/// An attachment whose chunks are read one by one.
+#[derive(Clone, Debug)]
+pub struct StoredAttachment {
+    pub info: AttachmentInfo,
+    email: EmailId,
+    /// Number in the email.
+    number: u16,
+}
+
+impl StoredAttachment {
+    /// Returns the number of chunks, at least one.
+    pub fn chunks(&self) -> u32 {
+        attachment_chunks(self.info.size)
+    }
 }
 
 /// Failure to read an attachment.
@@ -56,14 +82,34 @@ impl Emails {
     /// # Errors
     /// [`StoreError`].
     pub async fn find(&self, team: TeamId, id: EmailId) -> Result<Option<EmailDetails>, StoreError> {
+        match self.find_within(team, id, usize::MAX).await? {
+            Some(BoundedEmail::Read(email)) => Ok(Some(*email)),
+            Some(BoundedEmail::Needs(_)) | None => Ok(None),
+        }
+    }
+
+    /// Returns an email if reading and rendering its content need at most about `memory_max` bytes; `None` if the team
+    /// has no such email.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn find_within(
+        &self,
+        team: TeamId,
+        id: EmailId,
+        memory_max: usize,
+    ) -> Result<Option<BoundedEmail>, StoreError> {
         let keyring = self.context.keyring.clone();
         self.context
             .store
             .read(move |tx| {
                 let Some(row) = visible(tx, team, id)? else { return Ok(None) };
-                let content = read_content(tx, &keyring, id)?;
+                let content = match read_content_within(tx, &keyring, id, memory_max)? {
+                    BoundedContent::Read(content) => content,
+                    BoundedContent::Needs(bytes) => return Ok(Some(BoundedEmail::Needs(bytes))),
+                };
                 let events = events::email_timeline(tx, id)?;
-                Ok(Some(EmailDetails { id, row, content, events }))
+                Ok(Some(BoundedEmail::Read(Box::new(EmailDetails { id, row, content, events }))))
             })
             .await
     }
@@ -85,7 +131,7 @@ impl Emails {
             .await
     }
 
-    /// Returns the metadata and the bytes of an attachment.
+    /// Returns an attachment of an email, without its bytes.
     ///
     /// # Errors
     /// [`ReadAttachmentError`].
@@ -94,16 +140,33 @@ impl Emails {
         team: TeamId,
         id: EmailId,
         attachment: AttachmentId,
-    ) -> Result<(AttachmentInfo, Vec<u8>), ReadAttachmentError> {
-        let keyring = self.context.keyring.clone();
+    ) -> Result<StoredAttachment, ReadAttachmentError> {
         self.context
             .store
             .read(move |tx| {
                 let row = visible(tx, team, id)?.ok_or(ReadAttachmentError::EmailNotFound)?;
                 let found = (0..).zip(row.attachments).find(|(_, info)| info.id == attachment);
                 let (number, info) = found.ok_or(ReadAttachmentError::AttachmentNotFound)?;
-                let content = read_attachment(tx, &keyring, id, number)?.ok_or(ReadAttachmentError::Purged)?;
-                Ok((info, content))
+                Ok(StoredAttachment { info, email: id, number })
+            })
+            .await
+    }
+
+    /// Returns the bytes of one chunk of an attachment.
+    ///
+    /// # Errors
+    /// [`ReadAttachmentError::Purged`], or [`ReadAttachmentError::Store`].
+    pub async fn attachment_chunk(
+        &self,
+        attachment: &StoredAttachment,
+        chunk: u32,
+    ) -> Result<Vec<u8>, ReadAttachmentError> {
+        let keyring = self.context.keyring.clone();
+        let (email, number) = (attachment.email, attachment.number);
+        self.context
+            .store
+            .read(move |tx| {
+                read_attachment_chunk(tx, &keyring, email, number, chunk)?.ok_or(ReadAttachmentError::Purged)
             })
             .await
     }

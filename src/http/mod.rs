@@ -8,8 +8,8 @@
 //! `recording.rs`, `auth.rs`, `rate_limit.rs`, `query.rs`; the extractors `path.rs`, `list.rs`,
 //! `state.rs` (services), `validation.rs` (batch mode) and `body/` with `body_limits.rs`,
 //! `strict_json.rs`, `tolerance.rs`, `bounded.rs` (bounded arrays) and `canonical.rs` (hash of a body);
-//! the responses `respond.rs` and `error.rs`; `declared_errors.rs`, `schema.rs` (fields) and `openapi/` (the OpenAPI
-//! document). The routes are in `src/app/router.rs`.
+//! the responses `respond.rs`, `parted_body.rs` and `error.rs`, bounded by `response_limits.rs`; `declared_errors.rs`,
+//! `schema.rs` (fields) and `openapi/` (the OpenAPI document). The routes are in `src/app/router.rs`.
 //!
 //! Invariants:
 //! - Only this folder, `src/app`, `src/dashboard` and the `api` modules of other folders use salvo.
@@ -30,11 +30,13 @@ mod discard;
 pub(crate) mod edge;
 mod list;
 pub(crate) mod openapi;
+mod parted_body;
 mod path;
 pub(crate) mod query;
 mod rate_limit;
 mod recording;
 mod respond;
+pub(crate) mod response_limits;
 pub(crate) mod schema;
 mod state;
 mod strict_json;
@@ -53,12 +55,14 @@ pub(crate) use edge::Edge;
 pub use error::{ApiError, ApiResult, ErrorCode};
 pub use list::{List, ListQuery};
 pub(crate) use openapi::OpenApiJson;
+pub use parted_body::{PartFuture, PartedJson, ReadPart, RenderedJson};
 pub use path::{PathId, PathIdOrEmail};
 pub(crate) use query::QueryParameters;
 pub use query::{declare_query, query_value};
 pub use rate_limit::RateLimiter;
 pub(crate) use recording::RequestRecorder;
 pub use respond::Created;
+pub use response_limits::{ResponseLimits, ResponsePermit};
 pub(crate) use state::service;
 pub use state::{Service, State};
 pub use strict_json::IgnoredJson;

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use salvo::http::header::USER_AGENT;
+use salvo::http::header::{CONTENT_LENGTH, USER_AGENT};
 use salvo::http::{ResBody, StatusCode};
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, async_trait};
 
@@ -111,9 +111,11 @@ fn status_of(res: &Response) -> StatusCode {
 }
 
 /// Returns the body of the response for the log: shared if it is small, only its size if it is large;
-/// `None` for a stream.
+/// `None` for a stream of unknown size.
 fn body_of(res: &Response) -> Option<LoggedBody> {
-    let bytes = res.body.size().and_then(|bytes| usize::try_from(bytes).ok()).filter(|bytes| *bytes > 0)?;
+    let length = || res.headers().get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok();
+    let bytes = res.body.size().or_else(length).and_then(|bytes| usize::try_from(bytes).ok());
+    let bytes = bytes.filter(|bytes| *bytes > 0)?;
     if bytes > HELD_BYTES_MAX {
         return Some(LoggedBody::Copied(BodyCopy::TooLarge { bytes }));
     }

@@ -9,8 +9,9 @@ use super::table::Table;
 use super::transaction::{NEXT, Order, Reads, WriteTx};
 use super::value::{Blob, Encoded};
 
-/// Maximum size of a chunk, in bytes.
-const CHUNK_BYTES: usize = 256 << 10;
+/// Maximum size of a chunk, in bytes. Together with its key and a seal, it fits into 64 KiB of the file, because the
+/// engine rounds the space of a large row up to a power of two.
+pub const CHUNK_BYTES: usize = 60 << 10;
 
 /// A value split into chunks, ready to be stored.
 #[derive(Clone, Debug)]
@@ -25,6 +26,11 @@ impl Chunks {
             return Self { chunks: vec![Encoded::blob(bytes)] };
         }
         Self { chunks: bytes.chunks(CHUNK_BYTES).map(|chunk| Encoded::blob(chunk.to_vec())).collect() }
+    }
+
+    /// Returns chunks that are read one by one, each sealed for its own row.
+    pub fn of_sealed(chunks: impl Iterator<Item = Vec<u8>>) -> Self {
+        Self { chunks: chunks.map(Encoded::blob).collect() }
     }
 
     /// Returns the size of all chunks, in bytes.
@@ -66,6 +72,23 @@ pub fn read_chunks<K: Key>(
     Ok(joined)
 }
 
+/// Returns the size of the chunks under `key` without copying them; 0 without a chunk.
+///
+/// # Errors
+/// [`StoreError`] if the file cannot be read.
+pub fn chunk_bytes<K: Key>(
+    tx: &impl Reads,
+    table: &Table<K, Blob>,
+    key: impl Fn(u32) -> K,
+) -> Result<usize, StoreError> {
+    let mut bytes = 0;
+    tx.scan(table, &key(0), &key(u32::MAX), Order::Ascending, |_, chunk| {
+        bytes += chunk.bytes().len();
+        NEXT
+    })?;
+    Ok(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,6 +119,8 @@ mod tests {
             let read = |id| move |number| (id, number);
             let joined = store.read_now(|tx| read_chunks(tx, &CAPTURED_MESSAGES, read(id))).unwrap();
             assert_eq!(joined, Some(bytes));
+            let size = store.read_now::<_, StoreError>(|tx| chunk_bytes(tx, &CAPTURED_MESSAGES, read(id)));
+            assert_eq!(size.unwrap(), length);
             let none = store.read_now(|tx| read_chunks(tx, &CAPTURED_MESSAGES, read(Id::MAX))).unwrap();
             assert_eq!(none, None);
         }

@@ -52,7 +52,7 @@ use std::sync::{Arc, RwLock};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 
-pub use chunks::{Chunks, read_chunks};
+pub use chunks::{CHUNK_BYTES, Chunks, chunk_bytes, read_chunks};
 pub use cursors::{purge_deleted_cursors, was_listed};
 pub(crate) use error::from_store_error;
 pub use error::{OpenError, StoreError, skip_corrupt};

@@ -10,7 +10,7 @@ use super::service::Usage;
 use crate::api_keys::Caller;
 use crate::base::clock::to_iso;
 use crate::contacts;
-use crate::http::auth::invalid_key;
+use crate::http::auth::revoked_key;
 use crate::http::{ApiResult, RateLimiter, State};
 use crate::segments::{self, SEGMENTS_MAX};
 use crate::store::ReadTx;
@@ -35,7 +35,7 @@ pub async fn get_usage(
         let contacts = contacts::audience(tx, team)?.contacts;
         Ok(AudienceUsage { contacts, segments: segments::count(tx, team)? })
     };
-    let (report, audience) = usage.report(team, read_audience).await?.ok_or_else(invalid_key)?;
+    let (report, audience) = usage.report(team, read_audience).await?.ok_or_else(revoked_key)?;
     let rate_limit = limiter.unused().limit;
     Ok(Json(UsageResponse::of(report, audience, usage.dashboard_url(), rate_limit)))
 }

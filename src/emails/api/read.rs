@@ -1,17 +1,23 @@
-//! `GET /emails`, `GET /emails/{id}` and the attachments.
+//! `GET /emails` and `GET /emails/{id}`.
 
-use salvo::oapi::endpoint;
+use std::sync::Arc;
 
 use salvo::Writer;
+use salvo::oapi::endpoint;
 use salvo::writing::Json;
 
-use super::response::{AttachmentResponse, EmailResponse, EmailSummary};
+use super::response::{EmailResponse, EmailSummary};
 use crate::api_keys::Caller;
 use crate::base::blocking;
 use crate::base::id::resource;
-use crate::emails::Emails;
-use crate::emails::read::ReadAttachmentError;
-use crate::http::{ApiError, ApiResult, ErrorCode, List, ListQuery, PathId, ResourceNotFound, State, declares_errors};
+use crate::emails::{BoundedEmail, Emails};
+use crate::http::{
+    ApiError, ApiResult, ErrorCode, List, ListQuery, PathId, RenderedJson, ResourceNotFound, ResponseLimits,
+    ResponsePermit, State,
+};
+
+/// Memory of an email that needs no part of the memory of responses. Most emails need less.
+const MEMORY_BYTES: usize = 64 << 10;
 
 /// Lists emails, newest first.
 #[endpoint(tags("Emails"))]
@@ -28,53 +34,29 @@ pub async fn list_emails(
 #[endpoint(tags("Emails"), responses(ResourceNotFound))]
 pub async fn get_email(
     emails: State<Emails>,
+    limits: State<ResponseLimits>,
     caller: Caller,
     id: PathId<resource::Email>,
-) -> ApiResult<Json<EmailResponse>> {
-    let email = emails.find(caller.team, id.0).await?.ok_or_else(|| ApiError::not_found("Email"))?;
-    Ok(Json(email.into()))
-}
-
-/// Lists the attachments of an email, without their content.
-#[endpoint(tags("Emails"), responses(ReadAttachmentError))]
-pub async fn list_attachments(
-    emails: State<Emails>,
-    caller: Caller,
-    id: PathId<resource::Email>,
-    query: ListQuery<resource::Attachment>,
-) -> ApiResult<Json<List<AttachmentResponse>>> {
-    let attachments = emails.attachments(caller.team, id.0).await?;
-    let page = crate::store::page::page_of(attachments, query.0, |info| info.id, |_| Ok(false))?;
-    Ok(Json(List::of(page, |info| AttachmentResponse::of(info, None))))
-}
-
-/// Returns an attachment with its content as base64.
-#[endpoint(tags("Emails"), responses(ReadAttachmentError))]
-pub async fn get_attachment(
-    emails: State<Emails>,
-    caller: Caller,
-    id: PathId<resource::Email>,
-    attachment_id: PathId<resource::Attachment>,
-) -> ApiResult<Json<AttachmentResponse>> {
-    let (info, content) = emails.attachment(caller.team, id.0, attachment_id.0).await?;
-    let content_bytes = content.len();
-    let encode = move || AttachmentResponse::of(info, Some(&content));
-    let attachment = blocking::run_sized(content_bytes, encode).await;
-    Ok(Json(attachment))
-}
-
-impl From<ReadAttachmentError> for ApiError {
-    fn from(error: ReadAttachmentError) -> Self {
-        match error {
-            ReadAttachmentError::EmailNotFound => Self::not_found("Email"),
-            ReadAttachmentError::AttachmentNotFound => Self::not_found("Attachment"),
-            ReadAttachmentError::Purged => Self::new(
-                ErrorCode::AttachmentsPurged,
-                "The attachments of this email have been removed by the retention period.",
-            ),
-            ReadAttachmentError::Store(error) => error.into(),
+) -> ApiResult<RenderedJson<EmailResponse>> {
+    let (mut needed, mut permit) = (MEMORY_BYTES, None::<ResponsePermit>);
+    loop {
+        // A content larger than the whole budget is read while no other large response is in memory.
+        let is_whole = permit.as_ref().is_some_and(|permit| permit.bytes() < needed);
+        let memory_max = if is_whole { usize::MAX } else { needed };
+        let email = emails.find_within(caller.team, id.0, memory_max).await?;
+        match email.ok_or_else(|| ApiError::not_found("Email"))? {
+            BoundedEmail::Needs(bytes) => {
+                // A request that waits for memory must not hold any.
+                drop(permit);
+                (needed, permit) = (bytes, Some(limits.reserve(bytes).await?));
+            }
+            BoundedEmail::Read(email) => {
+                let render = move || serde_json::to_vec(&EmailResponse::from(*email));
+                let body = blocking::run_sized(needed, render)
+                    .await
+                    .map_err(|_| ApiError::new(ErrorCode::InternalServerError, "The email cannot be rendered."))?;
+                return Ok(RenderedJson::new(body, permit, Arc::clone(&limits)));
+            }
         }
     }
 }
-
-declares_errors!(ReadAttachmentError: NotFound, AttachmentsPurged);

@@ -1,7 +1,5 @@
 //! Response types of the email endpoints.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use salvo::oapi::ToSchema;
 use serde::Serialize;
 
@@ -261,7 +259,8 @@ pub(super) struct AttachmentResponse {
 }
 
 impl AttachmentResponse {
-    pub(super) fn of(info: AttachmentInfo, content: Option<&[u8]>) -> Self {
+    /// Returns the response for a list, without content.
+    pub(super) fn of(info: AttachmentInfo) -> Self {
         let AttachmentInfo { id, filename, size, content_type, content_id } = info;
         Self {
             object: "attachment",
@@ -273,7 +272,7 @@ impl AttachmentResponse {
             content_id,
             download_url: None,
             expires_at: None,
-            content: content.map(|content| STANDARD.encode(content)),
+            content: None,
         }
     }
 }

@@ -5,11 +5,15 @@ use std::cell::RefCell;
 
 use crate::base::id::EmailId;
 use crate::emails::model::EmailContent;
-use crate::store::{Chunks, Keyring, Reads, StoreError, WriteTx, read_chunks};
+use crate::store::{Blob, CHUNK_BYTES, Chunks, Keyring, Reads, StoreError, WriteTx, chunk_bytes, read_chunks};
 use crate::tables::{ATTACHMENTS, EMAIL_BODIES};
 
 /// Compression level. Higher levels cost much more time and save little space.
 const ZSTD_LEVEL: i32 = 1;
+/// Copies of the stored bytes that exist while content is opened: the joined chunks, and the opened bytes.
+const OPENED_COPIES: usize = 2;
+/// Copies of the content that exist while it is decoded and rendered as JSON.
+const RENDERED_COPIES: usize = 3;
 /// Maximum decompressed size of content. The limit of requests is far lower.
 const CONTENT_BYTES_MAX: usize = 64 << 20;
 
@@ -57,9 +61,29 @@ pub(in crate::emails) fn seal_content(keyring: &Keyring, id: EmailId, content: &
     StoredBlob(Chunks::of(keyring.seal(&content_associated_data(id), &packed)))
 }
 
-/// Seals an attachment. Does not compress it, because most files are compressed.
+/// Seals each chunk of an attachment, so that a response reads one chunk at a time. Does not compress them, because
+/// most files are compressed.
 pub(in crate::emails) fn seal_attachment(keyring: &Keyring, id: EmailId, number: u16, content: &[u8]) -> StoredBlob {
-    StoredBlob(Chunks::of(keyring.seal(&attachment_associated_data(id, number), content)))
+    let sealed = (0..attachment_chunks(content.len() as u64)).map(|chunk| {
+        let from = (chunk as usize * CHUNK_BYTES).min(content.len());
+        let to = (from + CHUNK_BYTES).min(content.len());
+        keyring.seal(&attachment_associated_data(id, number, chunk), &content[from..to])
+    });
+    StoredBlob(Chunks::of_sealed(sealed))
+}
+
+/// Returns the number of chunks of an attachment of `size` bytes. An empty one has one empty chunk.
+pub(in crate::emails) fn attachment_chunks(size: u64) -> u32 {
+    u32::try_from(size.div_ceil(CHUNK_BYTES as u64)).unwrap_or(u32::MAX).max(1)
+}
+
+/// Content of an email that was read within a bound of memory.
+#[derive(Debug)]
+pub(in crate::emails) enum BoundedContent {
+    /// The content; `None` after retention has deleted it.
+    Read(Option<EmailContent>),
+    /// The content needs more memory: approximately this number of bytes.
+    Needs(usize),
 }
 
 /// Returns the content of an email; `None` after retention has deleted it.
@@ -71,7 +95,32 @@ pub(crate) fn read_content(
     keyring: &Keyring,
     id: EmailId,
 ) -> Result<Option<EmailContent>, StoreError> {
-    let Some(sealed) = read_chunks(tx, &EMAIL_BODIES, |chunk| (id, chunk))? else { return Ok(None) };
+    match read_content_within(tx, keyring, id, usize::MAX)? {
+        BoundedContent::Read(content) => Ok(content),
+        BoundedContent::Needs(_) => Err(StoreError::Corrupt(format!("content of email {id}: its size"))),
+    }
+}
+
+/// Returns the content of an email if reading and rendering it need at most about `memory_max` bytes.
+///
+/// # Errors
+/// [`StoreError`].
+pub(in crate::emails) fn read_content_within(
+    tx: &impl Reads,
+    keyring: &Keyring,
+    id: EmailId,
+    memory_max: usize,
+) -> Result<BoundedContent, StoreError> {
+    if memory_max < usize::MAX {
+        let stored = chunk_bytes(tx, &EMAIL_BODIES, |chunk| (id, chunk))?;
+        // The size of the content is unknown until the stored bytes are opened. Text compresses to about a quarter.
+        if stored * OPENED_COPIES > memory_max {
+            return Ok(BoundedContent::Needs(stored * (OPENED_COPIES + 4 * RENDERED_COPIES)));
+        }
+    }
+    let Some(sealed) = read_chunks(tx, &EMAIL_BODIES, |chunk| (id, chunk))? else {
+        return Ok(BoundedContent::Read(None));
+    };
     let packed = keyring.open_sealed(&content_associated_data(id), &sealed)?;
     let corrupt = |what: &str| StoreError::Corrupt(format!("content of email {id}: {what}"));
     let size = zstd::zstd_safe::get_frame_content_size(&packed)
@@ -80,11 +129,16 @@ pub(crate) fn read_content(
         .and_then(|size| usize::try_from(size).ok())
         .filter(|size| *size <= CONTENT_BYTES_MAX)
         .ok_or_else(|| corrupt("no size"))?;
+    let needed = sealed.len() * OPENED_COPIES + size * RENDERED_COPIES;
+    if needed > memory_max {
+        return Ok(BoundedContent::Needs(needed));
+    }
     let plain = zstd::bulk::decompress(&packed, size).map_err(|error| corrupt(&error.to_string()))?;
-    rmp_serde::from_slice(&plain).map(Some).map_err(|error| corrupt(&error.to_string()))
+    let content = rmp_serde::from_slice(&plain).map_err(|error| corrupt(&error.to_string()))?;
+    Ok(BoundedContent::Read(Some(content)))
 }
 
-/// Returns the bytes of an attachment; `None` after retention has deleted them.
+/// Returns the bytes of an attachment of `size` bytes; `None` after retention has deleted them.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -93,10 +147,29 @@ pub(crate) fn read_attachment(
     keyring: &Keyring,
     id: EmailId,
     number: u16,
+    size: u64,
 ) -> Result<Option<Vec<u8>>, StoreError> {
-    let sealed = read_chunks(tx, &ATTACHMENTS, |chunk| (id, number, chunk))?;
-    let Some(sealed) = sealed else { return Ok(None) };
-    keyring.open_sealed(&attachment_associated_data(id, number), &sealed).map(Some)
+    let mut content = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
+    for chunk in 0..attachment_chunks(size) {
+        let Some(bytes) = read_attachment_chunk(tx, keyring, id, number, chunk)? else { return Ok(None) };
+        content.extend_from_slice(&bytes);
+    }
+    Ok(Some(content))
+}
+
+/// Returns the bytes of one chunk of an attachment; `None` after retention has deleted it.
+///
+/// # Errors
+/// [`StoreError`].
+pub(in crate::emails) fn read_attachment_chunk(
+    tx: &impl Reads,
+    keyring: &Keyring,
+    id: EmailId,
+    number: u16,
+    chunk: u32,
+) -> Result<Option<Vec<u8>>, StoreError> {
+    let Some(Blob(sealed)) = tx.get(&ATTACHMENTS, &(id, number, chunk))? else { return Ok(None) };
+    keyring.open_sealed(&attachment_associated_data(id, number, chunk), &sealed).map(Some)
 }
 
 /// Replaces the content of an email. The attachments stay.
@@ -150,9 +223,14 @@ fn content_associated_data(id: EmailId) -> [u8; 17] {
     data
 }
 
-fn attachment_associated_data(id: EmailId, number: u16) -> [u8; 19] {
-    let mut data = [b'a'; 19];
-    data[1..17].copy_from_slice(id.as_bytes());
-    data[17..].copy_from_slice(&number.to_be_bytes());
+/// Returns the associated data of a chunk. That of the first chunk has no chunk number.
+fn attachment_associated_data(id: EmailId, number: u16, chunk: u32) -> Vec<u8> {
+    let mut data = Vec::with_capacity(23);
+    data.push(b'a');
+    data.extend_from_slice(id.as_bytes());
+    data.extend_from_slice(&number.to_be_bytes());
+    if chunk > 0 {
+        data.extend_from_slice(&chunk.to_be_bytes());
+    }
     data
 }

@@ -6,7 +6,8 @@ mod mailbox;
 mod rows;
 
 pub(super) use content::{
-    StoredBlob, delete_content, delete_content_rows, has_content, replace_content, seal_attachment, seal_content,
+    BoundedContent, StoredBlob, attachment_chunks, delete_content, delete_content_rows, has_content,
+    read_attachment_chunk, read_content_within, replace_content, seal_attachment, seal_content,
 };
 pub(crate) use content::{read_attachment, read_content};
 pub use mailbox::StoredMailbox;

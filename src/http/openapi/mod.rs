@@ -14,6 +14,7 @@ use std::sync::{Arc, Once};
 
 use salvo::http::header::{ALLOW, CONTENT_TYPE};
 use salvo::http::{HeaderValue, Method, StatusCode};
+use salvo::hyper::body::Bytes;
 use salvo::oapi::naming::{self, FlexNamer};
 use salvo::oapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use salvo::oapi::{
@@ -31,13 +32,13 @@ use super::state::State;
 /// Version of the API, independent of the version of the program.
 const API_VERSION: &str = "1.0.0";
 
-/// The OpenAPI document, encoded as JSON.
-pub(crate) struct OpenApiJson(Vec<u8>);
+/// The OpenAPI document, encoded as JSON. All responses share its bytes.
+pub(crate) struct OpenApiJson(Bytes);
 
 impl OpenApiJson {
     /// Renders a document.
     pub(crate) fn new(document: &OpenApiDocument) -> Self {
-        Self(serde_json::to_vec(document).expect("an OpenAPI document is plain data"))
+        Self(serde_json::to_vec(document).expect("an OpenAPI document is plain data").into())
     }
 }
 

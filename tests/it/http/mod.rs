@@ -9,6 +9,7 @@ mod errors;
 mod event_schemas;
 mod examples;
 mod idempotency;
+mod large_responses;
 mod lists;
 mod openapi;
 mod openapi_examples;
