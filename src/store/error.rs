@@ -116,6 +116,8 @@ pub enum OpenError {
     },
     /// The file is not a store or is damaged.
     Damaged(PathBuf, String),
+    /// The file is empty or zeroed. A creation never leaves such a file.
+    Blank(PathBuf),
     /// Another error of the engine.
     Engine(PathBuf, Box<redb::Error>),
     /// A transaction during the opening failed.
@@ -173,6 +175,11 @@ impl std::fmt::Display for OpenError {
                 f,
                 "{} is not a Ringmail store or is damaged ({why}); \
                  restore a backup, or choose another directory with --data-dir",
+                path.display()
+            ),
+            Self::Blank(path) => write!(
+                f,
+                "{} is empty, so its data is lost; restore a backup, or move the file away to start with an empty store",
                 path.display()
             ),
             Self::Engine(path, error) => write!(f, "cannot open {}: {error}", path.display()),

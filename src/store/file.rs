@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::fs;
-use std::io::{self, Read, Seek as _};
+use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -57,19 +57,14 @@ pub(super) fn open_watched(
     cache_bytes: usize,
     repairing: impl Fn(f64) + 'static,
 ) -> Result<redb::Database, OpenError> {
-    let exists = path.exists();
-    let file = fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(path)
-        .map_err(|error| OpenError::Directory(path.into(), error))?;
-    if !exists {
-        sync_parent(path).map_err(|error| OpenError::Directory(path.into(), error))?;
+    let failed = |error| OpenError::Directory(path.into(), error);
+    if !path.exists() {
+        return create(path, cache_bytes);
     }
-    clear_unfinished(&file).map_err(|error| OpenError::Directory(path.into(), error))?;
+    let file = fs::OpenOptions::new().read(true).write(true).open(path).map_err(failed)?;
+    if is_unfinished(&file).map_err(failed)? {
+        return Err(OpenError::Blank(path.into()));
+    }
     guarded(path, || {
         redb::Database::builder()
             .set_cache_size(cache_bytes)
@@ -78,20 +73,38 @@ pub(super) fn open_watched(
     })
 }
 
-/// Truncates a file whose creation was interrupted. The engine would reject it permanently, although
-/// no commit was ever written to it.
-fn clear_unfinished(file: &fs::File) -> io::Result<()> {
-    // If another process has the lock, it is creating the file now. The engine then reports that the file is in use.
-    if file.metadata()?.len() == 0 || !is_unfinished(file)? || file.try_lock().is_err() {
-        return Ok(());
+/// Creates the file under a temporary name, and renames it when it is complete. After a kill there is therefore no file,
+/// or a complete one. The next creation replaces a temporary file that is left.
+fn create(path: &Path, cache_bytes: usize) -> Result<redb::Database, OpenError> {
+    let failed = |error| OpenError::Directory(path.into(), error);
+    let beside = path.with_extension("redb.new");
+    let file = fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(&beside)
+        .map_err(failed)?;
+    // A process that creates the file at the same time has the lock.
+    if matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock)) {
+        return Err(OpenError::InUse(path.into()));
     }
-    let mut again = file;
-    again.rewind()?;
-    if is_unfinished(file)? { file.set_len(0) } else { Ok(()) }
+    // That process may have renamed its file after the check of the caller. Then this is another, empty file.
+    if path.exists() {
+        fs::remove_file(&beside).map_err(failed)?;
+        return Err(OpenError::InUse(path.into()));
+    }
+    file.set_len(0).map_err(failed)?;
+    let written = file.try_clone().map_err(failed)?;
+    let database = guarded(path, || redb::Database::builder().set_cache_size(cache_bytes).create_file(file))?;
+    let renamed = written.sync_all().and_then(|()| fs::rename(&beside, path)).and_then(|()| sync_parent(path));
+    renamed.map_err(failed)?;
+    Ok(database)
 }
 
-/// Returns whether bytes are those of a file whose creation was interrupted. The engine writes its magic
-/// number last, after a sync. Until then it has written only the first page.
+/// Returns whether a file is empty, or whether it has neither the magic number of the engine nor a byte after its first
+/// page. The engine writes its magic number last, after a sync.
 pub(super) fn is_unfinished(mut bytes: impl Read) -> io::Result<bool> {
     let mut page = Vec::with_capacity(PAGE_BYTES);
     bytes.by_ref().take(PAGE_BYTES as u64).read_to_end(&mut page)?;

@@ -162,17 +162,56 @@ async fn only_the_owner_can_access_the_directory_and_the_file() {
     assert_eq!(mode(&data.join(FILE_NAME)), 0o600);
 }
 
-#[test]
-fn a_file_whose_creation_was_interrupted_is_created_again() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join(FILE_NAME);
+/// Returns files that are empty, zeroed, or whose creation was interrupted.
+fn blank_files() -> [Vec<u8>; 5] {
     let mut unfinished = vec![0; 1 << 20];
     unfinished[9..200].fill(3);
-    for bytes in [&[][..], &[0], &unfinished[..5_000], &unfinished] {
-        fs::write(&path, bytes).unwrap();
+    [Vec::new(), vec![0], vec![0; 1 << 20], unfinished[..5_000].to_vec(), unfinished]
+}
+
+#[test]
+fn a_file_whose_creation_was_interrupted_is_created_again() {
+    for bytes in blank_files() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("ringmail.redb.new"), &bytes).unwrap();
 
         assert_eq!(Store::open(&options(directory.path())).unwrap().epoch(), 1);
+
+        let names: Vec<_> = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, [FILE_NAME]);
     }
+}
+
+#[test]
+fn an_empty_or_zeroed_file_is_rejected_and_unchanged() {
+    for bytes in blank_files() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(FILE_NAME);
+        fs::write(&path, &bytes).unwrap();
+
+        let message = open_error(directory.path());
+
+        let expected = format!(
+            "{} is empty, so its data is lost; restore a backup, or move the file away to start with an empty store",
+            path.display()
+        );
+        assert_eq!(message, expected);
+        assert_eq!(fs::read(&path).unwrap(), bytes);
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_another_process_is_creating_is_in_use() {
+    let directory = tempfile::tempdir().unwrap();
+    let creating = fs::File::create(directory.path().join("ringmail.redb.new")).unwrap();
+    creating.lock().unwrap();
+
+    let refused = Store::open(&options(directory.path())).map(drop);
+
+    assert!(matches!(refused, Err(OpenError::InUse(_))), "{refused:?}");
+    assert!(!directory.path().join(FILE_NAME).exists());
+    drop(creating);
+    assert_eq!(Store::open(&options(directory.path())).unwrap().epoch(), 1);
 }
 
 #[test]
