@@ -49,18 +49,21 @@ use crate::dns::Resolver;
 use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, Idempotency, RemoteFiles};
 use crate::erasure::Erasures;
-use crate::http::{BodyLimits, ConnectionLimits, Cors, OpenApiJson, QueryParameters, RateLimiter, ResponseLimits};
+use crate::http::{
+    BodyLimits, ConnectionLimits, Cors, Health, OpenApiJson, QueryParameters, RateLimiter, ResponseLimits,
+};
 use crate::ingest::Ingest;
 use crate::live::EventStreams;
 use crate::logs::{Logs, RequestLog};
 use crate::preferences::{Links, Preferences};
 use crate::segments::Segments;
-use crate::store::{OpenOptions, open_in_time};
+use crate::store::{OpenOptions, Store, open_in_time};
 use crate::suppressions::Suppressions;
 use crate::team_removal::TeamRemovals;
 use crate::topics::Topics;
 use crate::usage::Usage;
 use crate::webhooks::{DispatchNotifier, WebhookDispatcher, Webhooks};
+use crate::workers::WorkerFailures;
 use crate::{domains, http_client, teams};
 
 /// Maximum size of a request body without emails.
@@ -97,6 +100,7 @@ struct Parts {
     retention: RetentionDays,
     requests: TaskTracker,
     in_flight: TaskTracker,
+    worker_failures: Arc<WorkerFailures>,
     limits: ConnectionLimits,
     live: Arc<EventStreams>,
 }
@@ -168,6 +172,7 @@ impl App {
         let logs = Arc::new(Logs::new(context.clone(), Arc::clone(&log)));
         let suppressions = Arc::new(Suppressions::new(context.clone()));
         let in_flight = TaskTracker::new();
+        let worker_failures = Arc::new(WorkerFailures::default());
         let services = Arc::new(HttpServices {
             api_keys: Arc::clone(&api_keys),
             body_limits: Arc::new(body_limits),
@@ -180,6 +185,7 @@ impl App {
             emails: Arc::clone(&emails),
             erasures: Arc::clone(&erasures),
             event_streams: Arc::clone(&live),
+            health: Arc::new(health(context.store.clone(), Arc::clone(&worker_failures))),
             ingest: Arc::new(Ingest::new(context.clone(), config.ingest_secret.clone())),
             logs: Arc::clone(&logs),
             openapi: Arc::new(OpenApiJson::new(&router::complete(operations))),
@@ -233,6 +239,7 @@ impl App {
             retention,
             requests,
             in_flight,
+            worker_failures,
             limits: ConnectionLimits {
                 client_connections_max: config.address_connections_max,
                 trusted_proxies: config.trusted_proxies,
@@ -323,4 +330,13 @@ impl App {
         parts.context.store.close().await;
         failed.map_or(ended.map_err(ServeError::Worker), Err)
     }
+}
+
+/// Returns the health of an instance: whether its store and its workers fail.
+fn health(store: Store, workers: Arc<WorkerFailures>) -> Health {
+    Health::new(move || {
+        let store = store.is_failing().then(|| "store".to_owned());
+        let workers = workers.recent().into_iter().map(|worker| format!("worker {worker}"));
+        store.into_iter().chain(workers).collect()
+    })
 }

@@ -13,7 +13,7 @@ use super::examples;
 use super::services::HttpServices;
 use crate::base::id::IdSource;
 use crate::http::openapi::OpenApiDocument;
-use crate::http::{Cors, Edge, RequestRecorder, auth, edge, openapi, query, response_limits};
+use crate::http::{Cors, Edge, RequestRecorder, auth, edge, health, openapi, query, response_limits};
 use crate::{
     api_keys, contact_properties, contacts, dashboard, domains, emails, ingest, logs, preferences, segments,
     suppressions, topics, usage, webhooks,
@@ -200,7 +200,7 @@ fn open() -> Router {
     use preferences::api as preferences;
 
     Router::new()
-        .push(Router::with_path("health").get(openapi::health))
+        .push(Router::with_path("health").get(health::health))
         .push(Router::with_path("docs/openapi.json").get(openapi::get_description))
         .push(
             Router::with_hoop(dashboard::known_host)

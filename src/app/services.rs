@@ -15,7 +15,7 @@ use crate::dashboard::Hosts;
 use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, RemoteFiles};
 use crate::erasure::Erasures;
-use crate::http::{BodyLimits, OpenApiJson, QueryParameters, RateLimiter, ResponseLimits, Service};
+use crate::http::{BodyLimits, Health, OpenApiJson, QueryParameters, RateLimiter, ResponseLimits, Service};
 use crate::ingest::Ingest;
 use crate::live::EventStreams;
 use crate::logs::{Logs, RequestLog};
@@ -54,6 +54,7 @@ services! {
     emails: Emails,
     erasures: Erasures,
     event_streams: EventStreams,
+    health: Health,
     ingest: Ingest,
     logs: Logs,
     openapi: OpenApiJson,

@@ -12,6 +12,7 @@
 //! - [`patch`]: an update of an optional field: absent, null or a value;
 //! - [`clock`]: the current time;
 //! - [`random`]: random bytes and jitter;
+//! - [`recent`]: the time of the last failure;
 //! - [`signature`]: Standard Webhooks signatures;
 //! - [`blocking`]: blocking work on the thread pool;
 //! - [`sync`]: locks that ignore poisoning;
@@ -30,6 +31,7 @@ pub mod patch;
 pub(crate) mod percent;
 pub(crate) mod printable;
 pub mod random;
+pub mod recent;
 pub mod signature;
 pub mod sync;
 pub mod wakeup;

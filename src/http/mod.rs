@@ -9,7 +9,7 @@
 //! `state.rs` (services), `validation.rs` (batch mode) and `body/` with `body_limits.rs`,
 //! `strict_json.rs`, `tolerance.rs`, `bounded.rs` (bounded arrays) and `canonical.rs` (hash of a body);
 //! the responses `respond.rs`, `parted_body.rs` and `error.rs`, bounded by `response_limits.rs`; `declared_errors.rs`,
-//! `schema.rs` (fields) and `openapi/` (the OpenAPI document). The routes are in `src/app/router.rs`.
+//! `schema.rs` (fields) and `openapi/` (the OpenAPI document); `health.rs`. The routes are in `src/app/router.rs`.
 //!
 //! Invariants:
 //! - Only this folder, `src/app`, `src/dashboard` and the `api` modules of other folders use salvo.
@@ -28,6 +28,7 @@ mod connections;
 mod declared_errors;
 mod discard;
 pub(crate) mod edge;
+pub(crate) mod health;
 mod list;
 pub(crate) mod openapi;
 mod parted_body;
@@ -53,6 +54,7 @@ pub(crate) use declared_errors::{ResourceNotFound, declare as declare_errors, de
 pub use edge::Cors;
 pub(crate) use edge::Edge;
 pub use error::{ApiError, ApiResult, ErrorCode};
+pub use health::Health;
 pub use list::{List, ListQuery};
 pub(crate) use openapi::OpenApiJson;
 pub use parted_body::{PartFuture, PartedJson, ReadPart, RenderedJson};

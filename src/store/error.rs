@@ -13,7 +13,7 @@ pub enum StoreError {
     Engine(Arc<redb::Error>),
     /// Stored bytes cannot be decoded or opened.
     Corrupt(String),
-    /// A command panicked. The other commands of its group are not affected.
+    /// A command or a read panicked. The other commands of its group are not affected.
     Panicked,
     /// The store has been shut down.
     Closed,
@@ -24,7 +24,7 @@ impl std::fmt::Display for StoreError {
         match self {
             Self::Engine(error) => write!(f, "store: {error}"),
             Self::Corrupt(what) => write!(f, "store: corrupt data: {what}"),
-            Self::Panicked => f.write_str("store: a command panicked"),
+            Self::Panicked => f.write_str("store: a command or a read panicked"),
             Self::Closed => f.write_str("store: shut down"),
         }
     }

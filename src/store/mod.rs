@@ -46,11 +46,13 @@ mod transaction;
 mod value;
 mod writer;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
+use tracing::error;
 
 pub use chunks::{CHUNK_BYTES, Chunks, chunk_bytes, read_chunks};
 pub use cursors::{purge_deleted_cursors, was_listed};
@@ -72,6 +74,7 @@ use queue::WriteQueue;
 use writer::Writer;
 
 use crate::base::blocking;
+use crate::base::recent::Recent;
 use crate::base::sync;
 
 /// Name of the file in the data directory.
@@ -118,6 +121,8 @@ struct StoreInner {
     database: RwLock<Option<Arc<redb::Database>>>,
     writer: Writer,
     reads: Arc<Semaphore>,
+    /// Panics of reads and commands.
+    panics: Arc<Recent>,
     path: PathBuf,
     epoch: u32,
 }
@@ -158,11 +163,12 @@ impl Store {
         let database = Arc::new(migrations::bring_up_to_date(database, &path, options)?);
         let epoch = migrations::begin_epoch(&database, &path, keyring)?;
         let counted = path.clone();
-        let writer = Writer::start(Arc::clone(&database), move || {
+        let panics = Arc::new(Recent::default());
+        let writer = Writer::start(Arc::clone(&database), Arc::clone(&panics), move || {
             std::fs::metadata(&counted).map_or(0, |metadata| metadata.len())
         });
         let reads = Arc::new(Semaphore::new(READS_MAX));
-        Ok(Self(Arc::new(StoreInner { database: RwLock::new(Some(database)), writer, reads, path, epoch })))
+        Ok(Self(Arc::new(StoreInner { database: RwLock::new(Some(database)), writer, reads, panics, path, epoch })))
     }
 
     /// Runs `work` over a consistent view of the store, on a thread that may block. Keep it under
@@ -170,7 +176,7 @@ impl Store {
     /// is dropped, `work` still runs to its end.
     ///
     /// # Errors
-    /// The error of `work`, or [`StoreError`] if the view cannot be opened.
+    /// The error of `work`, [`StoreError`] if the view cannot be opened, or [`StoreError::Panicked`] if `work` panics.
     pub async fn read<T, E>(&self, work: impl FnOnce(&ReadTx) -> Result<T, E> + Send + 'static) -> Result<T, E>
     where
         T: Send + 'static,
@@ -183,7 +189,11 @@ impl Store {
         blocking::run(move || {
             // The thread owns the permit, because the caller may drop its future before the read ends.
             let _permit = permit;
-            store.read_now(work)
+            catch_unwind(AssertUnwindSafe(|| store.read_now(work))).unwrap_or_else(|panic| {
+                error!("a read of the store panicked: {}", file::panic_message(panic.as_ref()));
+                store.0.panics.record();
+                Err(StoreError::Panicked.into())
+            })
         })
         .await
     }
@@ -275,6 +285,11 @@ impl Store {
     /// rejects every transaction until the store is opened again. Pending while the store works.
     pub async fn failed(&self) -> StoreError {
         self.0.writer.failed().await
+    }
+
+    /// Returns whether the engine has failed permanently, or a read or a command panicked in the last minute.
+    pub fn is_failing(&self) -> bool {
+        self.0.writer.failure().is_some() || self.0.panics.is_recent()
     }
 
     /// Commits the queued commands and closes the file, so that another process can open it without a

@@ -23,6 +23,7 @@ use super::file::panic_message;
 use super::queue::{QueuedCommand, Queues, Typed, WAITING_MAX, WriteQueue};
 use super::transaction::WriteTx;
 use crate::base::clock::monotonic;
+use crate::base::recent::Recent;
 use crate::base::sync;
 
 /// Idle time after which an empty commit with quick repair is made, so that the file opens fast after a
@@ -39,6 +40,7 @@ struct Shared {
     wake: Condvar,
     /// The first permanent failure of the engine.
     failure: watch::Sender<Option<StoreError>>,
+    panics: Arc<Recent>,
 }
 
 impl Shared {
@@ -74,9 +76,13 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Starts the writer thread over `database`.
-    pub(super) fn start(database: Arc<redb::Database>, file_bytes: impl Fn() -> u64 + Send + 'static) -> Self {
+    pub(super) fn start(
+        database: Arc<redb::Database>,
+        panics: Arc<Recent>,
+        file_bytes: impl Fn() -> u64 + Send + 'static,
+    ) -> Self {
         let failure = watch::Sender::new(None);
-        let shared = Arc::new(Shared { queues: Mutex::default(), wake: Condvar::new(), failure });
+        let shared = Arc::new(Shared { queues: Mutex::default(), wake: Condvar::new(), failure, panics });
         let thread_shared = Arc::clone(&shared);
         let thread = thread::Builder::new()
             .name("store-writer".into())
@@ -123,6 +129,11 @@ impl Writer {
         self.shared.lock().push(queue, QueuedCommand::new(command, bytes, permit))?;
         self.shared.wake.notify_one();
         answered.await.unwrap_or_else(|_| Err(StoreError::Closed.into()))
+    }
+
+    /// Returns the first permanent failure of the engine; `None` while it works.
+    pub(super) fn failure(&self) -> Option<StoreError> {
+        self.shared.failure.borrow().clone()
     }
 
     /// Waits for the first permanent failure of the engine.
@@ -270,6 +281,7 @@ impl<B: Fn() -> u64> WriterLoop<B> {
                     Err(panic) => {
                         let what = panic_message(panic.as_ref());
                         error!("a store command panicked: {what}");
+                        self.shared.panics.record();
                         aborted = Some(Attempt::Aborted { index, failure: Some(StoreError::Panicked) });
                         break;
                     }

@@ -13,4 +13,4 @@ mod periodic;
 mod supervisor;
 
 pub use periodic::{after_each, every};
-pub use supervisor::{Supervisor, WorkerError};
+pub use supervisor::{Supervisor, WorkerError, WorkerFailures};

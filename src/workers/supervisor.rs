@@ -1,12 +1,17 @@
 //! Supervisor: starts workers and restarts them after a failure, up to a limit.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::future::Future;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, error, info_span};
+
+use crate::base::recent::Recent;
+use crate::base::sync;
 
 /// Consecutive failures after which the process stops.
 const FAILURES_MAX: u32 = 5;
@@ -30,17 +35,33 @@ impl Display for WorkerError {
 
 impl std::error::Error for WorkerError {}
 
+/// Failures of the workers of one instance.
+#[derive(Debug, Default)]
+pub struct WorkerFailures(Mutex<BTreeMap<&'static str, Recent>>);
+
+impl WorkerFailures {
+    fn record(&self, worker: &'static str) {
+        sync::lock(&self.0).entry(worker).or_default().record();
+    }
+
+    /// Returns the names of the workers that failed in the last minute.
+    pub fn recent(&self) -> Vec<&'static str> {
+        sync::lock(&self.0).iter().filter(|(_, failure)| failure.is_recent()).map(|(worker, _)| *worker).collect()
+    }
+}
+
 /// The workers of one instance.
 pub struct Supervisor {
     stop: CancellationToken,
     restart_after: Duration,
+    failures: Arc<WorkerFailures>,
     workers: JoinSet<Result<(), WorkerError>>,
 }
 
 impl Supervisor {
-    /// Returns a supervisor. `stop` stops its workers.
-    pub fn new(stop: CancellationToken) -> Self {
-        Self { stop, restart_after: RESTART_AFTER, workers: JoinSet::new() }
+    /// Returns a supervisor. `stop` stops its workers. It records their failures in `failures`.
+    pub fn new(stop: CancellationToken, failures: Arc<WorkerFailures>) -> Self {
+        Self { stop, restart_after: RESTART_AFTER, failures, workers: JoinSet::new() }
     }
 
     /// Starts a worker. Calls `run` again after a failure.
@@ -49,8 +70,8 @@ impl Supervisor {
         F: Future<Output = Result<(), E>> + Send + 'static,
         E: Display + Send + 'static,
     {
-        let (stop, restart_after) = (self.stop.clone(), self.restart_after);
-        let supervised = async move { supervise(worker, &run, stop, restart_after).await };
+        let (stop, restart_after, failures) = (self.stop.clone(), self.restart_after, Arc::clone(&self.failures));
+        let supervised = async move { supervise(worker, &run, stop, restart_after, &failures).await };
         self.workers.spawn(supervised.instrument(info_span!("worker", name = worker)));
     }
 
@@ -72,6 +93,7 @@ async fn supervise<F, E>(
     run: &(impl Fn(CancellationToken) -> F + Sync),
     stop: CancellationToken,
     restart_after: Duration,
+    recorded: &WorkerFailures,
 ) -> Result<(), WorkerError>
 where
     F: Future<Output = Result<(), E>> + Send + 'static,
@@ -90,6 +112,7 @@ where
         if stop.is_cancelled() {
             return Ok(());
         }
+        recorded.record(worker);
         failures = if started.elapsed() >= RECOVERED_AFTER { 1 } else { failures + 1 };
         if failures >= FAILURES_MAX {
             return Err(WorkerError { worker });
@@ -103,13 +126,13 @@ where
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
 
     fn supervisor() -> Supervisor {
-        Supervisor { restart_after: Duration::from_millis(1), ..Supervisor::new(CancellationToken::new()) }
+        let supervisor = Supervisor::new(CancellationToken::new(), Arc::default());
+        Supervisor { restart_after: Duration::from_millis(1), ..supervisor }
     }
 
     #[tokio::test]
@@ -128,6 +151,17 @@ mod tests {
 
         assert_eq!(supervisor.wait().await, Ok(()));
         assert_eq!(runs.load(Ordering::SeqCst), 2);
+        assert_eq!(supervisor.failures.recent(), ["once"]);
+    }
+
+    #[tokio::test]
+    async fn a_worker_that_ends_has_no_failure() {
+        let mut supervisor = supervisor();
+
+        supervisor.start("ends", |_| async { Ok::<(), String>(()) });
+
+        assert_eq!(supervisor.wait().await, Ok(()));
+        assert!(supervisor.failures.recent().is_empty());
     }
 
     #[tokio::test]

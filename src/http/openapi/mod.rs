@@ -112,13 +112,6 @@ pub(crate) async fn get_description(rendered: State<OpenApiJson>) -> ApiResult<O
     Ok(OpenApiResponse(Arc::clone(&rendered)))
 }
 
-/// Returns that the server is running.
-#[handler]
-pub(crate) async fn health(res: &mut Response) {
-    res.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
-    res.body(r#"{"ok":true}"#);
-}
-
 /// Returns the error of a method that a path with only a POST route does not support. For all other paths, salvo finds
 /// the methods of `Allow` (RFC 9110 §10.2.1) itself.
 #[handler]

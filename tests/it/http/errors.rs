@@ -169,5 +169,5 @@ fn every_response_has_its_own_request_id() {
 fn the_health_check_requires_no_key() {
     let server = TestServer::start();
 
-    assert_eq!(server.call("GET", "/health", "", &[], None).ok(200), json!({ "ok": true }));
+    assert_eq!(server.call("GET", "/health", "", &[], None).ok(200), json!({ "ok": true, "status": "ok" }));
 }

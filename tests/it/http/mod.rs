@@ -8,6 +8,7 @@ mod cors;
 mod errors;
 mod event_schemas;
 mod examples;
+mod health;
 mod idempotency;
 mod large_responses;
 mod lists;
