@@ -13,7 +13,7 @@ use super::examples;
 use super::services::HttpServices;
 use crate::base::id::IdSource;
 use crate::http::openapi::OpenApiDocument;
-use crate::http::{Cors, Edge, RequestRecorder, auth, edge, health, openapi, query, response_limits};
+use crate::http::{Cors, Edge, RequestRecorder, auth, compression, edge, health, openapi, query, response_limits};
 use crate::{
     api_keys, contact_properties, contacts, dashboard, domains, emails, ingest, logs, preferences, segments,
     suppressions, topics, usage, webhooks,
@@ -254,7 +254,7 @@ pub(super) fn service(services: Arc<HttpServices>, ids: IdSource, cors: Cors, in
         .hoop(response_limits::bound_response);
     let limiter = Arc::clone(&services.rate_limiter);
     let edge = Edge { services, limiter, ids, cors, in_flight };
-    let mut routes = Router::new().push(absent()).push(open()).push(keyed);
+    let mut routes = Router::with_hoop(compression::compress).push(absent()).push(open()).push(keyed);
     answer_head(&mut routes);
     Service::new(routes).hoop(edge).catcher(Catcher::default().hoop(edge::shape_errors))
 }

@@ -8,8 +8,9 @@
 //! `recording.rs`, `auth.rs`, `rate_limit.rs`, `query.rs`; the extractors `path.rs`, `list.rs`,
 //! `state.rs` (services), `validation.rs` (batch mode) and `body/` with `body_limits.rs`,
 //! `strict_json.rs`, `tolerance.rs`, `bounded.rs` (bounded arrays) and `canonical.rs` (hash of a body);
-//! the responses `respond.rs`, `parted_body.rs` and `error.rs`, bounded by `response_limits.rs`; `declared_errors.rs`,
-//! `schema.rs` (fields) and `openapi/` (the OpenAPI document); `health.rs`. The routes are in `src/app/router.rs`.
+//! the responses `respond.rs`, `parted_body.rs` and `error.rs`, bounded by `response_limits.rs` and compressed by
+//! `compression.rs`; `declared_errors.rs`, `schema.rs` (fields) and `openapi/` (the OpenAPI document); `health.rs`.
+//! The routes are in `src/app/router.rs`.
 //!
 //! Invariants:
 //! - Only this folder, `src/app`, `src/dashboard` and the `api` modules of other folders use salvo.
@@ -24,6 +25,7 @@ mod address_limit;
 pub(crate) mod auth;
 mod body_limits;
 mod bounded;
+pub(crate) mod compression;
 mod connections;
 mod declared_errors;
 mod discard;

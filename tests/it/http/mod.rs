@@ -2,6 +2,7 @@
 
 mod auth;
 mod body;
+mod compression;
 mod conformance;
 mod connections;
 mod cors;

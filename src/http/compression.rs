@@ -1,0 +1,159 @@
+//! Compression of JSON and pages with brotli or gzip, as the client accepts (RFC 9110 §12.5.3).
+//!
+//! Only complete bodies are compressed: event streams and attachments in parts are sent as they are. The encoder and its
+//! result reserve memory of `response_limits.rs`. If the memory is used up, the response is sent without compression.
+
+use std::io::Write as _;
+
+use brotli::enc::BrotliEncoderParams;
+use flate2::write::GzEncoder;
+use salvo::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, VARY};
+use salvo::http::{HeaderMap, HeaderValue, Method, ResBody};
+use salvo::{Depot, FlowCtrl, Request, Response, handler};
+
+use super::response_limits::{ResponseLimits, connection_of};
+use super::state::service;
+use crate::base::blocking;
+
+/// Size of the smallest body that is compressed. Smaller ones fit into one packet.
+const BODY_BYTES_MIN: usize = 1 << 10;
+/// Size of the largest body that is compressed. Larger ones would use the CPU for too long.
+const BODY_BYTES_MAX: usize = 8 << 20;
+/// Memory of an encoder, approximately.
+const ENCODER_BYTES: usize = 1 << 20;
+/// Quality of brotli: higher ones take several times as long for text that is generated for each response.
+const BROTLI_QUALITY: i32 = 4;
+/// Window of brotli, as a power of two: 256 KiB.
+const BROTLI_WINDOW_BITS: i32 = 18;
+/// Level of gzip, for the same reason.
+const GZIP_LEVEL: u32 = 5;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Coding {
+    Brotli,
+    Gzip,
+}
+
+impl Coding {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Brotli => "br",
+            Self::Gzip => "gzip",
+        }
+    }
+
+    /// Returns the compressed bytes; `None` if they are not fewer.
+    fn encode(self, body: &[u8]) -> Option<Vec<u8>> {
+        let mut encoded = Vec::with_capacity(body.len() / 4);
+        match self {
+            Self::Brotli => {
+                let params = BrotliEncoderParams {
+                    quality: BROTLI_QUALITY,
+                    lgwin: BROTLI_WINDOW_BITS,
+                    size_hint: body.len(),
+                    ..BrotliEncoderParams::default()
+                };
+                brotli::BrotliCompress(&mut &body[..], &mut encoded, &params).ok()?;
+            }
+            Self::Gzip => {
+                let mut encoder = GzEncoder::new(&mut encoded, flate2::Compression::new(GZIP_LEVEL));
+                encoder.write_all(body).ok()?;
+                encoder.finish().ok()?;
+            }
+        }
+        (encoded.len() < body.len()).then_some(encoded)
+    }
+
+    /// Returns the coding that the client prefers; `None` if it accepts neither. Brotli wins a tie.
+    fn accepted(headers: &HeaderMap) -> Option<Self> {
+        let lists = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+        let (mut brotli, mut gzip, mut others) = (None, None, None);
+        for entry in lists.flat_map(|list| list.split(',')) {
+            let (name, parameters) = entry.split_once(';').unwrap_or((entry, ""));
+            let weight = parameters.trim().strip_prefix("q=").map_or(Some(1.0), |weight| weight.parse::<f32>().ok());
+            match name.trim().to_ascii_lowercase().as_str() {
+                "br" => brotli = weight,
+                "gzip" | "x-gzip" => gzip = weight,
+                "*" => others = weight,
+                _ => {}
+            }
+        }
+        let brotli = brotli.or(others).filter(|weight| *weight > 0.0);
+        let gzip = gzip.or(others).filter(|weight| *weight > 0.0);
+        match (brotli, gzip) {
+            (Some(brotli), Some(gzip)) if gzip > brotli => Some(Self::Gzip),
+            (Some(_), _) => Some(Self::Brotli),
+            (None, Some(_)) => Some(Self::Gzip),
+            (None, None) => None,
+        }
+    }
+}
+
+/// Compresses the body of a response.
+#[handler]
+pub(crate) async fn compress(req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
+    ctrl.call_next(req, depot, res).await;
+    if !is_text(res) || res.headers().contains_key(CONTENT_ENCODING) {
+        return;
+    }
+    res.headers_mut().append(VARY, HeaderValue::from_static("accept-encoding"));
+    let ResBody::Once(body) = &res.body else { return };
+    // The body of a HEAD request is removed later.
+    if !(BODY_BYTES_MIN..=BODY_BYTES_MAX).contains(&body.len()) || req.method() == Method::HEAD {
+        return;
+    }
+    let Some(coding) = Coding::accepted(req.headers()) else { return };
+    let Ok(limits) = service::<ResponseLimits>(depot) else { return };
+    let Some(permit) = limits.try_reserve(ENCODER_BYTES + body.len()) else { return };
+    let plain = body.clone();
+    let Some(encoded) = blocking::run_sized(plain.len(), move || coding.encode(&plain)).await else { return };
+    res.body = ResBody::Once(limits.hold_large(encoded.into(), permit, connection_of(req)));
+    let headers = res.headers_mut();
+    headers.remove(CONTENT_LENGTH);
+    headers.insert(CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
+}
+
+/// Returns whether the body is text, which compresses well.
+fn is_text(res: &Response) -> bool {
+    let content_type = res.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    matches!(essence, "application/json" | "image/svg+xml")
+        || (essence.starts_with("text/") && essence != "text/event-stream")
+}
+
+#[cfg(test)]
+mod tests {
+    use salvo::http::HeaderMap;
+
+    use super::*;
+
+    #[test]
+    fn the_coding_with_the_highest_weight_is_used() {
+        for (accepted, expected) in [
+            ("gzip, deflate, br, zstd", Some(Coding::Brotli)),
+            ("gzip", Some(Coding::Gzip)),
+            ("GZIP;q=1.0, br;q=0.5", Some(Coding::Gzip)),
+            ("br;q=0, gzip;q=0.1", Some(Coding::Gzip)),
+            ("*", Some(Coding::Brotli)),
+            ("*;q=0.5, br;q=0", Some(Coding::Gzip)),
+            ("identity", None),
+            ("gzip;q=0", None),
+            ("gzip;q=high", None),
+            ("", None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT_ENCODING, HeaderValue::from_str(accepted).unwrap());
+            assert_eq!(Coding::accepted(&headers), expected, "{accepted}");
+        }
+        assert_eq!(Coding::accepted(&HeaderMap::new()), None);
+    }
+
+    #[test]
+    fn a_body_that_does_not_become_smaller_is_not_replaced() {
+        let random: Vec<u8> = crate::base::random::bytes::<64>().into();
+
+        assert_eq!(Coding::Gzip.encode(&random), None);
+        assert!(Coding::Gzip.encode(&[b'a'; 5_000]).is_some_and(|encoded| encoded.len() < 100));
+        assert!(Coding::Brotli.encode(&[b'a'; 5_000]).is_some_and(|encoded| encoded.len() < 100));
+    }
+}

@@ -1,0 +1,106 @@
+//! Compressed responses.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::{TestServer, email};
+
+/// Status line and headers in lower case, and the body.
+struct RawResponse {
+    head: String,
+    body: Vec<u8>,
+}
+
+impl RawResponse {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+    }
+}
+
+fn ask(server: &TestServer, method: &str, path: &str, accepted: &str) -> RawResponse {
+    let mut stream = TcpStream::connect(server.base().strip_prefix("http://").unwrap()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let request = format!("{}accept-encoding: {accepted}\r\n\r\n", server.raw_request_head(method, path));
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut received = Vec::new();
+    stream.read_to_end(&mut received).unwrap();
+    let end = received.windows(4).position(|window| window == b"\r\n\r\n").unwrap();
+    let head = String::from_utf8(received[..end].to_vec()).unwrap().to_ascii_lowercase();
+    assert!(head.starts_with("http/1.1 200 "), "{head}");
+    RawResponse { head, body: received[end + 4..].to_vec() }
+}
+
+/// Returns a server whose page of emails is larger than 1 KiB, and that page.
+fn with_emails() -> (TestServer, Value) {
+    let server = TestServer::start_with(&["--hold"]);
+    let emails: Vec<Value> = (0..20).map(|_| email(&json!({ "subject": "Monthly report" }))).collect();
+    server.post("/emails/batch", &json!(emails)).ok(200);
+    let page = server.get("/emails").ok(200);
+    (server, page)
+}
+
+#[test]
+fn a_page_is_compressed_as_the_client_accepts() {
+    let (server, page) = with_emails();
+
+    let gzip = ask(&server, "GET", "/emails", "gzip");
+    let brotli = ask(&server, "GET", "/emails", "gzip, deflate, br");
+
+    assert_eq!((gzip.header("content-encoding"), brotli.header("content-encoding")), (Some("gzip"), Some("br")));
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(gzip.body.as_slice()).read_to_string(&mut text).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), page);
+    let mut text = String::new();
+    brotli::Decompressor::new(brotli.body.as_slice(), 4_096).read_to_string(&mut text).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), page);
+    for response in [gzip, brotli] {
+        assert_eq!(response.header("content-length"), Some(response.body.len().to_string().as_str()));
+        assert_eq!(response.header("vary"), Some("accept-encoding"));
+        assert!(response.body.len() < page.to_string().len() / 2);
+    }
+}
+
+#[test]
+fn a_client_that_accepts_no_coding_gets_the_plain_page() {
+    let (server, page) = with_emails();
+
+    for accepted in ["identity", "gzip;q=0", "zstd"] {
+        let response = ask(&server, "GET", "/emails", accepted);
+        assert_eq!((response.header("content-encoding"), response.header("vary")), (None, Some("accept-encoding")));
+        assert_eq!(serde_json::from_slice::<Value>(&response.body).unwrap(), page, "{accepted}");
+    }
+}
+
+#[test]
+fn small_bodies_files_in_parts_and_head_requests_are_not_compressed() {
+    let server = TestServer::start();
+    let content = vec![b'a'; 200 << 10];
+    let id = server.send(&json!({ "attachments": [{ "filename": "a.txt", "content": content }] }));
+    let list = server.get(&format!("/emails/{id}/attachments")).ok(200);
+    let file = format!("/emails/{id}/attachments/{}", list["data"][0]["id"].as_str().unwrap());
+
+    assert_eq!(ask(&server, "GET", "/health", "gzip").header("content-encoding"), None);
+    assert_eq!(ask(&server, "GET", &file, "gzip").header("content-encoding"), None);
+    let head = ask(&server, "HEAD", "/docs/openapi.json", "gzip");
+    assert_eq!((head.header("content-encoding"), head.body.len()), (None, 0));
+    assert_eq!(ask(&server, "GET", "/docs/openapi.json", "gzip").header("content-encoding"), Some("gzip"));
+}
+
+#[test]
+fn the_request_log_stores_the_plain_body() {
+    let (server, _) = with_emails();
+
+    ask(&server, "GET", "/emails?limit=3", "gzip");
+
+    let is_logged = |response: &crate::support::ApiResponse| {
+        response.json["data"].as_array().is_some_and(|rows| rows.iter().any(|row| row["endpoint"] == "/emails"))
+    };
+    let logs = server.poll("/logs", "the entry", is_logged);
+    let rows = logs.json["data"].as_array().unwrap();
+    let id = rows.iter().find(|row| row["endpoint"] == "/emails" && row["method"] == "GET").unwrap()["id"].clone();
+    let log = server.get(&format!("/logs/{}", id.as_str().unwrap())).ok(200);
+    assert_eq!(log["response_body"]["object"], "list", "{log:#}");
+}
