@@ -103,15 +103,18 @@ impl DecodedText {
     fn of(text: &str, decoding: Decoding) -> Self {
         let mut decoded = Self { lower: String::with_capacity(text.len()), starts: Vec::with_capacity(text.len() + 1) };
         let mut at = 0;
-        while let Some(letter) = text[at..].chars().next() {
-            let rest = &text[at + letter.len_utf8()..];
-            let escape = match letter {
+        while let Some(character) = text[at..].chars().next() {
+            let rest = &text[at + character.len_utf8()..];
+            let escape = match character {
                 '&' if decoding.references => reference(rest),
-                '%' if decoding.percent => percent_encoded(&text[at..]).map(|(letter, bytes)| (letter, bytes - 1)),
+                '%' if decoding.percent => {
+                    percent_encoded(&text[at..]).map(|(character, bytes)| (character, bytes - 1))
+                }
                 _ => None,
             };
-            let (letter_found, bytes) = escape.map_or((letter, letter.len_utf8()), |(found, bytes)| (found, bytes + 1));
-            for lower in letter_found.to_lowercase() {
+            let (found_character, bytes) =
+                escape.map_or((character, character.len_utf8()), |(found, bytes)| (found, bytes + 1));
+            for lower in found_character.to_lowercase() {
                 decoded.lower.push(lower);
                 decoded.starts.resize(decoded.lower.len(), at);
             }
@@ -130,17 +133,17 @@ impl DecodedText {
 /// Decodes a character reference after its `&`. Returns the character and the number of bytes after the `&`.
 fn reference(text: &str) -> Option<(char, usize)> {
     let Some(number) = text.strip_prefix('#') else {
-        return NAMED.iter().find(|(name, _)| text.starts_with(name)).map(|(name, letter)| (*letter, name.len()));
+        return NAMED.iter().find(|(name, _)| text.starts_with(name)).map(|(name, character)| (*character, name.len()));
     };
     let (digits, radix, prefix) = match number.strip_prefix(['x', 'X']) {
         Some(digits) => (digits, 16, 2),
         None => (number, 10, 1),
     };
     let count = digits.chars().take(DIGITS_MAX).take_while(|digit| digit.is_digit(radix)).count();
-    let letter = u32::from_str_radix(&digits[..count], radix).ok().and_then(char::from_u32)?;
+    let character = u32::from_str_radix(&digits[..count], radix).ok().and_then(char::from_u32)?;
     // The semicolon may be missing.
     let semicolon = usize::from(digits[count..].starts_with(';'));
-    Some((letter, prefix + count + semicolon))
+    Some((character, prefix + count + semicolon))
 }
 
 /// Decodes the percent-encoded UTF-8 character at the start of a text, with its number of bytes.
@@ -153,7 +156,7 @@ fn percent_encoded(text: &str) -> Option<(char, usize)> {
         bytes.push(byte);
         rest = after;
         if let Ok(decoded) = str::from_utf8(&bytes) {
-            return decoded.chars().next().map(|letter| (letter, 3 * bytes.len()));
+            return decoded.chars().next().map(|character| (character, 3 * bytes.len()));
         }
         if bytes.len() == 4 {
             return None;
