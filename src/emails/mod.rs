@@ -55,7 +55,6 @@ pub(crate) use read::find_of_teams;
 pub use read::{BoundedEmail, EmailDetails, StoredAttachment};
 pub use remote_files::{FETCH_TIMEOUT, RemoteFileError, RemoteFiles};
 pub(crate) use removal::delete_page_of_team;
-pub(crate) use retention::is_settled;
 pub use retention::purge;
 pub use send::{BlockReason, BlockedRecipient, Emails, SendBatch, SendBatchError, SendError, Sender};
 pub use store::{EmailRow, IdempotencyRow, RecipientRow, RecipientState, StoredMailbox};

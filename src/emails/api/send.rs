@@ -168,7 +168,7 @@ impl ParsedBatch<PlannedEmail> {
         for (index, (email, refusal)) in indexes.into_iter().zip(emails.check(caller.into(), planned).await?) {
             match refusal {
                 None => left.push((index, email)),
-                Some(SendError::AllRecipientsSuppressed) if refused.validation == BatchValidation::Permissive => {
+                Some(SendError::AllRecipientsSuppressed(_)) if refused.validation == BatchValidation::Permissive => {
                     refused.items.push((index, ALL_RECIPIENTS_SUPPRESSED.to_owned()));
                 }
                 Some(error) => return Err(at_index(index, error.into())),

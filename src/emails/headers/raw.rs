@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, de};
 
 use super::table::names;
 use super::{CustomHeaderError, HEADERS_MAX, NAME_BYTES_MAX, RESERVED_PREFIXES, VALUE_BYTES_MAX};
+use crate::base::compat::Compat;
 use crate::emails::excerpt::excerpt;
 
 /// The `headers` of a request: a JSON object of strings, in the order of the request.
@@ -83,7 +84,7 @@ const VALUE_PATTERN: &str = concat!(
 /// Returns the pattern of the names that every server accepts, in any letter case.
 fn name_pattern() -> String {
     let reserved = RESERVED_PREFIXES.map(any_case).join("|");
-    let allowed: Vec<String> = names().map(any_case).collect();
+    let allowed: Vec<String> = names(Compat::NONE).map(any_case).collect();
     let rest_bytes_max = NAME_BYTES_MAX - "X-".len();
     format!("^(?:(?!{reserved})[Xx]-[!-9;-~]{{1,{rest_bytes_max}}}|{})$", allowed.join("|"))
 }
