@@ -11,6 +11,7 @@ use super::output::{Output, print_json, print_line, put_message};
 use super::{dev, event_lines, logging, serve, terminal};
 use crate::admin;
 use crate::app::{App, StartError};
+use crate::base::blocking;
 use crate::base::clock::Clock;
 use crate::config::{Config, DeliveryConfig, HostnameOrigin, Purpose, local_url};
 use crate::live::{EventStream, TypeFilter};
@@ -185,10 +186,11 @@ async fn stop_on_signal(mut signals: Signals, stop: CancellationToken, messages:
     signals.next().await;
     // A write to a full pipe may never end.
     stop.cancel();
-    tokio::task::spawn_blocking(move || {
-        messages.print("stopping; requests and deliveries in progress finish first, and a second signal ends them");
-    });
-    signals.next().await;
+    let message = "stopping; requests and deliveries in progress finish first, and a second signal ends them";
+    tokio::select! {
+        () = blocking::run(move || messages.print(message)) => signals.next().await,
+        () = signals.next() => {}
+    }
     std::process::exit(super::failure::Exit::Failed as i32);
 }
 
