@@ -1,7 +1,8 @@
 """Exceptions: valid requests that the server rejects, and invalid requests that it accepts, each with its reason.
 
 A rejection of a valid request depends on stored data, on the settings, or on several fields at once, which the schema
-of one field cannot express. The server accepts an invalid request if official clients send it.
+of one field cannot express. The server accepts an invalid request if official clients send it, or if its mode asks for
+the errors in the response.
 """
 
 import dataclasses
@@ -13,7 +14,7 @@ NEGATIVE = "negative_data_rejection"
 
 
 @dataclasses.dataclass(frozen=True)
-class Exception_:
+class NamedException:
     name: str
     check: str
     # Pattern of the message of the response.
@@ -24,14 +25,17 @@ class Exception_:
     value: Callable = None
     # Condition of a parameter of the path.
     parameter: Callable = None
+    # Condition of the response.
+    response: Callable = None
 
-    def matches(self, check, operation, message, body, parameters):
+    def matches(self, check, operation, response, body, parameters):
         return (
             check == self.check
-            and re.search(self.message, message) is not None
+            and re.search(self.message, response.get("message", "")) is not None
             and re.search(self.operation, operation) is not None
             and (self.value is None or any(self.value(name, value) for name, value in values(body)))
             and (self.parameter is None or any(self.parameter(value) for value in parameters))
+            and (self.response is None or self.response(response))
         )
 
 
@@ -47,11 +51,11 @@ def values(body, name=None):
 
 
 def positive(name, message, parameter=None):
-    return Exception_(name, POSITIVE, message, parameter=parameter)
+    return NamedException(name, POSITIVE, message, parameter=parameter)
 
 
-def negative(name, operation, value):
-    return Exception_(name, NEGATIVE, operation=operation, value=value)
+def negative(name, operation, value=None, response=None):
+    return NamedException(name, NEGATIVE, operation=operation, value=value, response=response)
 
 
 def is_php_list(name, value):
@@ -89,6 +93,8 @@ EXCEPTIONS = [
     positive("the labels of a domain", r"^Invalid `tracking_subdomain` field: it is the label of the return path"),
     positive("a fallback of the type of its property", r"^Invalid `fallback_value` field"),
     positive("an address repeated in a batch", r"repeats|is repeated|appears twice"),
+    # The mode of the request: the response lists the invalid items.
+    negative("an invalid item of a permissive batch", r"^POST /\w+/batch$", response=lambda it: bool(it.get("errors"))),
     # Forms that official clients send.
     negative("a list that PHP encodes as an object", r"^POST /emails", is_php_list),
     negative("an empty map that PHP encodes as a list", r"^(POST|PATCH) ", lambda name, value: value == []),
@@ -100,11 +106,11 @@ def find(check, case, response):
     """Returns the name of the exception that applies to a finding; `None` if no exception applies."""
     operation = f"{case.method.upper()} {case.path}"
     try:
-        message = response.json().get("message", "")
+        decoded = response.json()
     except ValueError:
-        message = ""
+        decoded = {}
     parameters = list((case.path_parameters or {}).values())
     for exception in EXCEPTIONS:
-        if exception.matches(check, operation, message, case.body, parameters):
+        if exception.matches(check, operation, decoded, case.body, parameters):
             return exception.name
     return None
