@@ -5,20 +5,18 @@ pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, tail)) = rest.split_first() {
-        if first != b'%' {
-            bytes.push(first);
-            rest = tail;
-            continue;
-        }
-        let (pair, tail) = tail.split_at_checked(2)?;
-        // `from_str_radix` would accept a plus sign.
-        if !pair.iter().all(u8::is_ascii_hexdigit) {
-            return None;
-        }
-        bytes.push(u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?);
-        rest = tail;
+        let (byte, after) = if first == b'%' { escape(rest)? } else { (first, tail) };
+        bytes.push(byte);
+        rest = after;
     }
     Some(bytes)
+}
+
+/// Decodes the escape at the start of a text. Returns its byte and the text after it; `None` without a valid escape.
+pub(crate) fn escape(text: &[u8]) -> Option<(u8, &[u8])> {
+    let [b'%', high, low, after @ ..] = text else { return None };
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    Some((digit(*high)? << 4 | digit(*low)?, after))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Parses the body of a POST request to a link. Pure.
 
 use crate::base::id::TopicId;
+use crate::base::percent;
 
 /// Longest body that is parsed, in bytes. A form with 500 topics, the most that a page can list, and all
 /// boxes checked has 43,000 bytes. A mail program sends about 200.
@@ -100,21 +101,15 @@ fn field(pair: &[u8]) -> Option<(String, String)> {
 
 /// Decodes `+` and percent escapes. An invalid escape is left unchanged.
 pub(super) fn decode(text: &[u8]) -> String {
-    let digit =
-        |at: usize| text.get(at).and_then(|byte| char::from(*byte).to_digit(16)).and_then(|d| u8::try_from(d).ok());
     let mut bytes = Vec::with_capacity(text.len());
-    let mut at = 0;
-    while let Some(&byte) = text.get(at) {
-        match (byte, digit(at + 1), digit(at + 2)) {
-            (b'%', Some(high), Some(low)) => {
-                bytes.push(high << 4 | low);
-                at += 3;
-                continue;
-            }
-            (b'+', ..) => bytes.push(b' '),
-            _ => bytes.push(byte),
-        }
-        at += 1;
+    let mut rest = text;
+    while let Some((&first, tail)) = rest.split_first() {
+        let (byte, after) = match first {
+            b'+' => (b' ', tail),
+            _ => percent::escape(rest).unwrap_or((first, tail)),
+        };
+        bytes.push(byte);
+        rest = after;
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use super::AddressSet;
+use crate::base::percent;
 
 /// Named character references of the ASCII characters of addresses, without `&` and with `;` (HTML §13.5).
 const NAMED: [(&str, char); 24] = [
@@ -150,9 +151,7 @@ fn reference(text: &str) -> Option<(char, usize)> {
 fn percent_encoded(text: &str) -> Option<(char, usize)> {
     let mut bytes = Vec::with_capacity(4);
     let mut rest = text.as_bytes();
-    while let [b'%', high, low, after @ ..] = rest {
-        let digit = |byte: u8| char::from(byte).to_digit(16);
-        let byte = u8::try_from((digit(*high)? << 4) | digit(*low)?).ok()?;
+    while let Some((byte, after)) = percent::escape(rest) {
         bytes.push(byte);
         rest = after;
         if let Ok(decoded) = str::from_utf8(&bytes) {
