@@ -72,12 +72,13 @@ impl AcceptTransaction {
         let mut accepted = Vec::with_capacity(self.emails.len());
         let mut refused = self.refused.clone();
         for (index, email) in self.emails.iter().enumerate() {
-            match check(tx, self.sender, &email.checks, |index| email.row.recipients[index].mailbox.bare()) {
+            let address = |recipient: usize| email.row.recipients[recipient].mailbox.bare();
+            let checked = match is_team_removed {
                 // A removed team has no domains. The worker deletes their rows.
-                Ok(_) if is_team_removed => {
-                    let error = SendError::DomainNotVerified(email.checks.sender_domain.clone());
-                    return Err(AcceptError::Item(SendBatchError { index: self.indexes[index], error }));
-                }
+                true => Err(SendError::DomainNotVerified(email.checks.sender_domain.clone())),
+                false => check(tx, self.sender, &email.checks, address),
+            };
+            match checked {
                 Ok(checked) => accepted.push((email, checked)),
                 Err(SendError::AllRecipientsSuppressed(_)) if self.suppressed == SuppressedItems::List => {
                     refused.push((self.indexes[index], ALL_RECIPIENTS_SUPPRESSED.to_owned()));
