@@ -8,8 +8,8 @@
 //! 5. Data in memory (uses of API keys, the request log) is written.
 //! 6. The store closes.
 //!
-//! Reading order: `router.rs` (all routes), `examples.rs` (examples of the OpenAPI document), `services.rs` (services of the handlers), `listening.rs` (the
-//! listener and the resolver), `background.rs` (the workers), `error.rs`.
+//! Reading order: `router.rs` (all routes), `examples.rs` (examples of the OpenAPI document), `services.rs` (services
+//! of the handlers), `listening.rs` (the listener and the resolver), `background.rs` (the workers), `error.rs`.
 
 mod background;
 mod error;

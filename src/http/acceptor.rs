@@ -1,4 +1,5 @@
-//! Acceptance of connections while the system refuses them, for example because the process has no file descriptor left.
+//! Acceptance of connections while the system refuses them, for example because the process has no file descriptor
+//! left.
 
 use std::io;
 use std::time::{Duration, Instant};

@@ -1,7 +1,8 @@
 //! Compression of JSON and pages with brotli or gzip, as the client accepts (RFC 9110 §12.5.3).
 //!
-//! Only complete bodies are compressed: event streams and attachments in parts are sent as they are. The encoder and its
-//! result reserve memory of `response_limits.rs`. If the memory is used up, the response is sent without compression.
+//! Only complete bodies are compressed: event streams and attachments in parts are sent as they are. The encoder and
+//! its result reserve memory of `response_limits.rs`. If the memory is used up, the response is sent without
+//! compression.
 
 use std::io::Write as _;
 

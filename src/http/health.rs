@@ -1,5 +1,5 @@
-//! `GET /health`: whether the instance works, for monitoring and for orchestrators. It needs no key, so that it names the
-//! parts of the program only.
+//! `GET /health`: whether the instance works, for monitoring and for orchestrators. It needs no key, so that it names
+//! the parts of the program only.
 
 use salvo::http::StatusCode;
 use salvo::writing::Json;

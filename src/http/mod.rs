@@ -4,13 +4,13 @@
 //! CORS), then the checks of its route in this order: `recording.rs` (request log), `auth.rs` (key,
 //! permission, rate limit), `query.rs` (unknown parameters), the extractors of the handler, the handler.
 //!
-//! Files in reading order: `connections.rs` with `acceptor.rs` and `address_limit.rs`, `edge.rs`, `discard.rs` (unread request bodies),
-//! `recording.rs`, `auth.rs`, `rate_limit.rs`, `query.rs`; the extractors `path.rs`, `list.rs`,
-//! `state.rs` (services), `validation.rs` (batch mode) and `body/` with `body_limits.rs`,
-//! `strict_json.rs`, `tolerance.rs`, `bounded.rs` (bounded arrays) and `canonical.rs` (hash of a body);
-//! the responses `respond.rs`, `parted_body.rs` and `error.rs`, bounded by `response_limits.rs` and compressed by
-//! `compression.rs`; `declared_errors.rs`, `schema.rs` (fields) and `openapi/` (the OpenAPI document); `health.rs`.
-//! The routes are in `src/app/router.rs`.
+//! Files in reading order: `connections.rs` with `acceptor.rs` and `address_limit.rs`, `edge.rs`, `discard.rs` (unread
+//! request bodies), `recording.rs`, `auth.rs`, `rate_limit.rs`, `query.rs`; the extractors `path.rs`, `list.rs`,
+//! `state.rs` (services), `validation.rs` (batch mode) and `body/` with `body_limits.rs`, `strict_json.rs`,
+//! `tolerance.rs`, `bounded.rs` (bounded arrays) and `canonical.rs` (hash of a body); the responses `respond.rs`,
+//! `parted_body.rs` and `error.rs`, bounded by `response_limits.rs` and compressed by `compression.rs`;
+//! `declared_errors.rs`, `schema.rs` (fields) and `openapi/` (the OpenAPI document); `health.rs`. The routes are in
+//! `src/app/router.rs`.
 //!
 //! Invariants:
 //! - Only this folder, `src/app`, `src/dashboard` and the `api` modules of other folders use salvo.

@@ -22,7 +22,8 @@ use super::state::service;
 /// Budget of all large bodies, in bytes. The server stays below 300 MiB with 10,000 connections, and many bodies of the
 /// usual size fit. A larger body takes the whole budget.
 const IN_FLIGHT_BYTES_MAX: usize = 64 << 20;
-/// Maximum size of a body that needs no part of the budget. The number of connections bounds the memory of these bodies.
+/// Maximum size of a body that needs no part of the budget. The number of connections bounds the memory of these
+/// bodies.
 const SMALL_BYTES_MAX: usize = 16 << 10;
 /// Maximum wait of a response for its part of the budget.
 const WAIT_MAX: Duration = Duration::from_secs(5);

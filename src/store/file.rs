@@ -73,8 +73,8 @@ pub(super) fn open_watched(
     })
 }
 
-/// Creates the file under a temporary name, and renames it when it is complete. After a kill there is therefore no file,
-/// or a complete one. The next creation replaces a temporary file that is left.
+/// Creates the file under a temporary name, and renames it when it is complete. After a kill there is therefore no
+/// file, or a complete one. The next creation replaces a temporary file that is left.
 fn create(path: &Path, cache_bytes: usize) -> Result<redb::Database, OpenError> {
     let failed = |error| OpenError::Directory(path.into(), error);
     let beside = path.with_extension("redb.new");

@@ -9,7 +9,8 @@
 //! [`AddressSet`] finds given addresses in mailboxes and in texts.
 //!
 //! Files in reading order: `domain.rs`, `email.rs`, `mailbox.rs`, `set.rs`, `escapes.rs` (escape sequences in
-//! texts), `replace.rs` (replacement of addresses in texts), `error.rs`, `strings.rs` (the text form of the three types in JSON and in stored rows).
+//! texts), `replace.rs` (replacement of addresses in texts), `error.rs`, `strings.rs` (the text form of the three types
+//! in JSON and in stored rows).
 //!
 //! Invariants:
 //! - A value contains no control character, so no value can break a header or an SMTP command.

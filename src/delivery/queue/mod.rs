@@ -148,8 +148,8 @@ impl Claimed {
 /// Moves groups from the queue to leases of this boot epoch. Records `email.sent` for recipients
 /// that are leased for the first time.
 ///
-/// Omits groups that are not in the queue any more, and deletes those of a removed team. Settles recipients that were suppressed or opted
-/// out after the email was accepted.
+/// Omits groups that are not in the queue any more, and deletes those of a removed team. Settles recipients that were
+/// suppressed or opted out after the email was accepted.
 pub(super) fn claim(tx: &WriteTx<'_>, context: &Context, keys: &[DueKey]) -> Result<Vec<Claimed>, StoreError> {
     let now_ms = context.now_ms();
     let mut claimed = Vec::with_capacity(keys.len());

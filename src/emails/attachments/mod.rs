@@ -4,9 +4,9 @@
 //! [`ParsedAttachments`].
 //! By default, content is always in the request. With [`CompatFeature::AttachmentPath`], an attachment can have the URL
 //! of its file in `path` instead: it is a [`RemoteAttachment`] (`remote.rs`) until the file is fetched. With
-//! [`CompatFeature::InlineImages`], an attachment with a `content_id` is an inline image. `content.rs` decodes the three
-//! forms of content. `opt_in_text.rs` decodes the fields that are refused by default. `content_type.rs` has the grammar
-//! and the table of media types. `content_id.rs` has the rules of content ids.
+//! [`CompatFeature::InlineImages`], an attachment with a `content_id` is an inline image. `content.rs` decodes the
+//! three forms of content. `opt_in_text.rs` decodes the fields that are refused by default. `content_type.rs` has the
+//! grammar and the table of media types. `content_id.rs` has the rules of content ids.
 
 use std::fmt;
 

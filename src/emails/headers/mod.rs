@@ -2,7 +2,8 @@
 //!
 //! [`RawHeaders`] decodes the JSON (`raw.rs`), and [`parse`] applies the rules of `table.rs` and returns
 //! [`CustomHeaders`], the only type that is used in messages. A header that is not allowed is an error. With
-//! [`CompatFeature::Headers`], the table allows further names, each passed, used or replaced by the server's own header.
+//! [`CompatFeature::Headers`], the table allows further names, each passed, used or replaced by the server's own
+//! header.
 
 use std::fmt;
 
@@ -186,8 +187,8 @@ fn check_value(name: &str, value: &str, form: Form) -> Result<String, CustomHead
     Ok(value.to_owned())
 }
 
-/// Checks URLs in angle brackets, separated by commas (RFC 2369 §2). Returns whether one of them is https, which RFC 8058
-/// §3.1 requires of the unsubscribe pair.
+/// Checks URLs in angle brackets, separated by commas (RFC 2369 §2). Returns whether one of them is https, which RFC
+/// 8058 §3.1 requires of the unsubscribe pair.
 fn check_targets(name: &str, value: &str) -> Result<bool, CustomHeaderError> {
     let malformed = || CustomHeaderError::Targets(excerpt(name));
     let mut https = false;

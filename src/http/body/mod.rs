@@ -257,8 +257,8 @@ fn api_error(raw: &[u8], error: &serde_json::Error, path: &str) -> ApiError {
     }
 }
 
-/// Returns the question for the field that an unknown field is near to; empty if no field is near. The accepted names are
-/// at the end of the message, in text that only depends on the types.
+/// Returns the question for the field that an unknown field is near to; empty if no field is near. The accepted names
+/// are at the end of the message, in text that only depends on the types.
 fn suggestion(error: &serde_json::Error) -> String {
     let message = parser_message(error);
     let names = message.strip_prefix("unknown field `").and_then(|rest| rest.rsplit_once("`, expected "));

@@ -1,7 +1,7 @@
 //! The endpoints under `/segments`, and under `/audiences`, the older name of segments.
 //!
-//! Reading order: `request.rs`, `filter.rs` and `condition.rs` (requests), `response.rs` (responses), `audiences.rs` (the
-//! older paths).
+//! Reading order: `request.rs`, `filter.rs` and `condition.rs` (requests), `response.rs` (responses), `audiences.rs`
+//! (the older paths).
 
 pub mod audiences;
 
