@@ -13,7 +13,7 @@ pub(crate) fn check(message: &[u8]) {
         assert!(finding.recipients.iter().all(|address| address.len() <= 320 && address.contains('@')));
         let texts = match &finding.outcome {
             ReportedOutcome::Delivered { reply } | ReportedOutcome::Delayed { reply } => reply.iter().collect(),
-            ReportedOutcome::Bounced { bounce, suppresses: _ } => bounce.diagnostic.iter().collect(),
+            ReportedOutcome::Bounced { bounce } => bounce.diagnostic.iter().collect(),
             ReportedOutcome::Failed { reason: _, diagnostic } => diagnostic.iter().collect(),
             ReportedOutcome::Complained { feedback_type } => feedback_type.iter().collect::<Vec<_>>(),
         };
