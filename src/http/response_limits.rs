@@ -2,7 +2,7 @@
 //!
 //! A large body reserves a part of a shared memory budget, and releases it when it is sent or its connection ends. The
 //! reader must have a minimum rate, so that an unread response releases its part of the budget.
-//! [`PartedBody`](super::parted_body::PartedBody) reserves one part at a time.
+//! [`PartedJson`](super::parted_body::PartedJson) reserves one part at a time.
 
 use std::sync::Arc;
 use std::time::Duration;
