@@ -68,7 +68,7 @@ pub(super) fn compose(
         .map(|(info, bytes)| MimeAttachment {
             filename: Some(&info.filename),
             content_type: &info.content_type,
-            content_id: info.content_id.as_deref(),
+            content_id: info.part_content_id(),
             content: bytes,
         })
         .collect();

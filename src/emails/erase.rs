@@ -168,7 +168,7 @@ pub(super) fn is_erased(row: &EmailRow) -> bool {
         || row.reply_to.iter().any(StoredMailbox::is_erased)
         || row.recipients.iter().any(|recipient| recipient.mailbox.is_erased())
         || row.subject.contains(ERASED)
-        || row.attachments.iter().any(|attachment| attachment.filename == ERASED)
+        || row.attachments.iter().any(|info| info.filename == ERASED || info.content_id.as_deref() == Some(ERASED))
 }
 
 /// Erases addresses from an email. Drops the waiting recipients. If no recipient remains, deletes the content and the
@@ -310,8 +310,7 @@ fn erased(row: &EmailRow, addresses: &AddressSet) -> Option<EmailRow> {
             .iter()
             .map(|info| AttachmentInfo {
                 filename: text(&info.filename),
-                // Without its content id, the image is a file of the message.
-                content_id: info.content_id.clone().filter(|_| !mentions_in_id(info)),
+                content_id: info.content_id.as_deref().map(text),
                 ..info.clone()
             })
             .collect(),

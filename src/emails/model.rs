@@ -8,6 +8,7 @@ use super::tags::Tag;
 use crate::base::address::Mailbox;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{AttachmentId, TopicId};
+use crate::events::ERASED;
 
 /// Maximum number of recipients in `to`, `cc` and `bcc` together.
 pub(super) const RECIPIENTS_MAX: usize = 50;
@@ -139,9 +140,16 @@ pub struct AttachmentInfo {
     pub size: u64,
     /// Media type.
     pub content_type: String,
-    /// Content id of an inline image; `None` for a file.
+    /// Content id of an inline image; `None` for a file. [`ERASED`] after erasure, which is not a valid content id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_id: Option<String>,
+}
+
+impl AttachmentInfo {
+    /// Returns the content id of the part in a message. An image whose content id has been erased is a file.
+    pub fn part_content_id(&self) -> Option<&str> {
+        self.content_id.as_deref().filter(|id| *id != ERASED)
+    }
 }
 
 /// Content of an email, without its subject and addresses. Stored compressed and sealed.

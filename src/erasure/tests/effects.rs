@@ -139,7 +139,9 @@ async fn the_address_is_erased_from_every_field_of_an_email() {
     let names: Vec<&str> = row.attachments.iter().map(|info| info.filename.as_str()).collect();
     assert_eq!(names, ["[erased]", "bob.pdf", "logo.png"]);
     let content_ids: Vec<Option<&str>> = row.attachments.iter().map(|info| info.content_id.as_deref()).collect();
-    assert_eq!(content_ids, [None, None, Some("logo")]);
+    assert_eq!(content_ids, [None, Some("[erased]"), Some("logo")]);
+    let part_ids: Vec<Option<&str>> = row.attachments.iter().map(AttachmentInfo::part_content_id).collect();
+    assert_eq!(part_ids, [None, None, Some("logo")]);
     assert_eq!(count(&context, &ERASURES, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX)), 0);
 }
 

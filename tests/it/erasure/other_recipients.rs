@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mail_parser::MessageParser;
+use mail_parser::{MessageParser, MimeHeaders as _};
 use ringmail::base::id::TeamId;
 use ringmail::event_bus::BusMessage;
 use serde_json::{Value, json};
@@ -86,6 +86,38 @@ fn a_scheduled_email_is_sent_without_the_erased_recipient() {
         assert!(!text.to_lowercase().contains("<ada@") && !text.to_lowercase().contains(" ada@"), "{text}");
     }
     assert_eq!(server.get(&format!("/emails/{alone}")).ok(200)["last_event"], "canceled");
+}
+
+#[test]
+fn an_address_in_a_content_id_is_erased_with_the_captured_message_of_its_email() {
+    let server = TestServer::start_with(&["--compat", "inline-images"]);
+    let image = |content_id: &str| json!([{ "filename": "a.png", "content": "UE5H", "content_id": content_id }]);
+    let about_ada = json!({ "to": "bob@example.net", "attachments": image("ada@example.net"), "html": "Hello" });
+    let delivered = server.send(&about_ada);
+    let mut scheduled = about_ada;
+    scheduled["scheduled_at"] = "in 1 hour".into();
+    let scheduled = server.send(&scheduled);
+    let unrelated = server.send(&json!({ "to": "bob@example.net", "attachments": image("bob@example.net") }));
+    server.wait_for(&delivered, "delivered");
+    server.wait_for(&unrelated, "delivered");
+    assert_eq!(server.captured_messages().len(), 2);
+
+    server.erase(&["ada@example.net"]);
+
+    let messages = server.captured_messages();
+    assert_eq!(messages.len(), 1);
+    assert!(String::from_utf8_lossy(&messages[0].1).contains("Content-ID: <bob@example.net>"));
+    let row = server.get(&format!("/emails/{delivered}/attachments")).ok(200)["data"][0].clone();
+    assert_eq!((&row["filename"], &row["content_id"]), (&json!("a.png"), &json!("[erased]")));
+    // The image of the email that is sent later is a file.
+    server.advance(Duration::from_secs(3_600));
+    server.wait_for(&scheduled, "delivered");
+    let messages: Vec<Vec<u8>> = server.captured_messages().into_iter().map(|(_, message)| message).collect();
+    let parsed: Vec<_> = messages.iter().map(|message| MessageParser::default().parse(message).unwrap()).collect();
+    let mut content_ids: Vec<_> = parsed.iter().map(|message| message.attachment(0).unwrap().content_id()).collect();
+    content_ids.sort_unstable();
+    assert_eq!(content_ids, [None, Some("bob@example.net")]);
+    assert_eq!(tables_that_mention(server.into_directory().path(), "ada@example.net"), [] as [String; 0]);
 }
 
 #[test]
