@@ -7,6 +7,7 @@
 //! - [`one_line`]: validation of one-line names;
 //! - [`printable`]: text from other people in the output of a terminal;
 //! - [`percent`]: percent-encoding of URLs;
+//! - [`char_reference`]: numeric character references of HTML;
 //! - [`media_type`]: media types of files by their extension;
 //! - [`compat`]: opt-in forms of the compatible API;
 //! - [`patch`]: an update of an optional field: absent, null or a value;
@@ -20,6 +21,7 @@
 
 pub mod address;
 pub mod blocking;
+pub(crate) mod char_reference;
 pub mod clock;
 pub mod compat;
 pub mod id;

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::AddressSet;
-use crate::base::percent;
+use crate::base::{char_reference, percent};
 
 /// Named character references of the ASCII characters of addresses, without `&` and with `;` (HTML §13.5).
 const NAMED: [(&str, char); 24] = [
@@ -35,9 +35,6 @@ const NAMED: [(&str, char); 24] = [
     ("rcub;", '}'),
     ("rbrace;", '}'),
 ];
-
-/// Most digits of a numeric character reference that are read. A code point has at most seven.
-const DIGITS_MAX: usize = 12;
 
 /// Escapes that a pass decodes. A text that looks like an escape can be literal, so that each combination is a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,18 +130,9 @@ impl DecodedText {
 
 /// Decodes a character reference after its `&`. Returns the character and the number of bytes after the `&`.
 fn reference(text: &str) -> Option<(char, usize)> {
-    let Some(number) = text.strip_prefix('#') else {
-        return NAMED.iter().find(|(name, _)| text.starts_with(name)).map(|(name, character)| (*character, name.len()));
-    };
-    let (digits, radix, prefix) = match number.strip_prefix(['x', 'X']) {
-        Some(digits) => (digits, 16, 2),
-        None => (number, 10, 1),
-    };
-    let count = digits.chars().take(DIGITS_MAX).take_while(|digit| digit.is_digit(radix)).count();
-    let character = u32::from_str_radix(&digits[..count], radix).ok().and_then(char::from_u32)?;
-    // The semicolon may be missing.
-    let semicolon = usize::from(digits[count..].starts_with(';'));
-    Some((character, prefix + count + semicolon))
+    char_reference::decode_numeric(text).or_else(|| {
+        NAMED.iter().find(|(name, _)| text.starts_with(name)).map(|(name, character)| (*character, name.len()))
+    })
 }
 
 /// Decodes the percent-encoded UTF-8 character at the start of a text, with its number of bytes.
@@ -173,7 +161,12 @@ mod tests {
 
     fn set() -> AddressSet {
         let parse = |text| EmailAddress::parse(text).unwrap();
-        AddressSet::new(&[parse("ada@example.com"), parse("d@b\u{fc}cher.example"), parse("a+b@example.com")])
+        AddressSet::new(&[
+            parse("ada@example.com"),
+            parse("d@b\u{fc}cher.example"),
+            parse("a+b@example.com"),
+            parse("\u{17e}a@example.com"),
+        ])
     }
 
     #[test]
@@ -185,6 +178,8 @@ mod tests {
             ("ada&#64;example.com &amp; ada&#x40;example&period;com", "[x] &amp; [x]"),
             ("&#97;&#100;&#97;&commat;example&#46;com", "[x]"),
             ("&#97&#100&#97&#64example.com", "[x]"),
+            ("ada&#00000000000000000064;example.com", "[x]"),
+            ("&#158;a@example.com &#0;ada@example.com", "[x] &#0;[x]"),
             ("a&plus;b@example.com", "[x]"),
             ("https://shop.example/?to=ada%40example.com&amp;x=1", "https://shop.example/?to=[x]&amp;x=1"),
             ("d@b%C3%BCcher.example and d@b&#252;cher.example", "[x] and [x]"),
