@@ -86,8 +86,9 @@ pub const LEASES: Table<(EmailId, u16), LeaseRow> = Table::new("leases-1");
 /// SMTP attempts: host, TLS and transcript of at most 8 KiB. Written by `delivery`. One row for each attempt,
 /// deleted with the row of the email.
 pub const ATTEMPTS: Table<(EmailId, AttemptId), SmtpAttemptRow> = Table::new("attempts-1");
-/// Receiving hosts with a failed STARTTLS, by SHA-256 of the name. Written by `delivery`. One row for each such
-/// host, deleted three days after the last failure.
+/// TLS history of receiving hosts, by SHA-256 of the name: day of the last TLS, failures of STARTTLS. Written by
+/// `delivery` when it changes, once a day while TLS works. One row for each host, deleted seven days after the last
+/// TLS.
 pub const RECEIVING_HOSTS: Table<([u8; 32],), ReceivingHostRow> = Table::new("receiving_hosts-1");
 /// Domains that accepted an email, by SHA-256 of the name. If such a name no longer exists, it is looked up again
 /// before its email bounces. Written by `delivery` once for each day and domain. One row for each domain, deleted

@@ -41,6 +41,7 @@ impl Config {
                     ..RoutePolicy::default()
                 },
                 port: self.smtp_port,
+                required_tls: self.required_tls.clone(),
             }),
             DeliveryConfig::Relay(relay) => Transport::Relay(Relay {
                 host: relay.host.clone(),

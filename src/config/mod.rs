@@ -4,8 +4,8 @@
 //! variable, and the variable overrides the default. [`Settings::into_config`] checks rules about more
 //! than one setting and returns the [`Config`] that the rest of the program uses.
 //!
-//! Reading order: `settings.rs` (the list of settings), `limits.rs`, `webhooks.rs`, `notices.rs`, `compat.rs` and
-//! `dev.rs` (more settings), `values.rs` (parsers of values), `relay.rs` (URL of the smarthost), `hostname.rs` and
+//! Reading order: `settings.rs` (the list of settings), `limits.rs`, `tls.rs`, `webhooks.rs`, `notices.rs`, `compat.rs`
+//! and `dev.rs` (more settings), `values.rs` (parsers of values), `relay.rs` (URL of the smarthost), `hostname.rs` and
 //! `surroundings.rs` (values of the machine and the service manager), `variables.rs` (names of variables),
 //! `delivery.rs` (settings of the delivery engine), `host.rs` (host of a URL).
 //!
@@ -24,6 +24,7 @@ mod notices;
 mod relay;
 mod settings;
 mod surroundings;
+mod tls;
 mod values;
 mod variables;
 mod webhooks;
@@ -51,6 +52,7 @@ pub use webhooks::WebhookConfig;
 use crate::base::address::Mailbox;
 use crate::base::compat::Compat;
 use crate::base::signature::WebhookSecret;
+use crate::delivery::smtp::RequiredTls;
 use crate::domains::{DomainSettings, RelayRecords};
 use crate::http_client::UrlPolicy;
 use crate::logs::Recording;
@@ -139,6 +141,8 @@ pub struct Config {
     pub smtp_port: u16,
     /// Private addresses that direct delivery may connect to.
     pub allowed_addresses: Vec<IpNet>,
+    /// MX hosts and recipient domains that get no email without TLS in direct delivery.
+    pub required_tls: RequiredTls,
     /// Delay after each failed attempt; the last one repeats.
     pub retry_delays: Vec<Duration>,
     /// Retry period of an email.

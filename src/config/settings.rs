@@ -14,6 +14,7 @@ use super::limits::LimitSettings;
 use super::notices::NoticeSettings;
 use super::relay::RelayText;
 use super::surroundings::{DEV_DIRECTORY, SERVE_DIRECTORY, Surroundings, without_empty_variables};
+use super::tls::TlsSettings;
 use super::values::{self, SecretText};
 use super::webhooks::{WebhookSettings, file_policy};
 use super::{Config, ConfigError, DeliveryConfig, Hostname, Purpose, QueueConfig};
@@ -179,6 +180,9 @@ pub struct Settings {
           value_parser = values::cidr, help_heading = "Delivering")]
     allow_address: Vec<IpNet>,
 
+    #[command(flatten)]
+    tls: TlsSettings,
+
     /// Delays between attempts, each 100ms to 5d; the last one repeats.
     #[arg(long, env = "RINGMAIL_RETRY_DELAYS", value_name = "DURATION", value_delimiter = ',',
           default_value = "1m,3m,5m,10m,20m,40m,1h,2h,4h", value_parser = values::retry_delay,
@@ -297,6 +301,7 @@ impl Settings {
             resolver,
             smtp_port,
             allow_address,
+            tls,
             retry_delays,
             expire_after,
             concurrency,
@@ -351,6 +356,7 @@ impl Settings {
             resolvers: resolver,
             smtp_port,
             allowed_addresses: allow_address,
+            required_tls: tls.into(),
             retry_delays,
             expire_after,
             queue: if hold { QueueConfig::Hold } else { QueueConfig::Run },

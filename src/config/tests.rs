@@ -35,7 +35,7 @@ fn without_arguments_every_setting_has_its_documented_default() {
     assert_eq!(config.master_key_file, PathBuf::from("./ringmail-data/master.key"));
     assert_eq!(config.public_url(config.listen), "http://127.0.0.1:8787");
     assert_eq!(config.delivery, DeliveryConfig::Capture);
-    assert_eq!(config.smtp_port, 25);
+    assert_eq!((config.smtp_port, config.required_tls.0.len()), (25, 2));
     assert_eq!(config.expire_after, Duration::from_secs(48 * 3600));
     let minutes: Vec<u64> = config.retry_delays.iter().map(|delay| delay.as_secs() / 60).collect();
     assert_eq!(minutes, [1, 3, 5, 10, 20, 40, 60, 120, 240]);

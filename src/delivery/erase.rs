@@ -47,6 +47,7 @@ fn erase_row(row: &mut SmtpAttemptRow, addresses: &AddressSet) -> bool {
         host: _,
         address: _,
         tls: _,
+        tls_downgraded: _,
         possible_duplicate: _,
         summary,
         transcript,

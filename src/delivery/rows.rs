@@ -107,6 +107,9 @@ pub struct SmtpAttemptRow {
     /// TLS version and cipher suite; `None` in clear text or if no session was opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<String>,
+    /// Whether the session was in clear text although the host had TLS within the last days.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tls_downgraded: bool,
     /// Whether an earlier attempt may have delivered the message already.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub possible_duplicate: bool,
@@ -118,13 +121,32 @@ pub struct SmtpAttemptRow {
 }
 impl Row for SmtpAttemptRow {}
 
-/// A receiving host with broken STARTTLS.
+/// The TLS history of a receiving host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReceivingHostRow {
     /// Host name, for operators. The key is its hash.
     pub name: String,
+    /// Start of the day (UTC) of the last session with TLS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls_ms: Option<TimestampMs>,
+    /// Failures of STARTTLS since the last session with TLS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls_failures: Option<TlsFailuresRow>,
     /// Time until which STARTTLS is not tried.
-    pub broken_tls_until_ms: TimestampMs,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broken_tls_until_ms: Option<TimestampMs>,
+}
+
+/// Failures of STARTTLS with one host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TlsFailuresRow {
+    /// Time of the first failure.
+    pub first_ms: TimestampMs,
+    /// Time of the last failure.
+    pub last_ms: TimestampMs,
+    pub failures: u32,
+    /// Number of sessions with a failure. Concurrent sessions count as one.
+    pub sessions: u32,
 }
 impl Row for ReceivingHostRow {}
 

@@ -10,7 +10,7 @@ use tracing::debug;
 use super::engine::Engine;
 use super::receiving_host;
 use super::smtp::{Endpoint, FailedSession, Identity, SessionError, SmtpSession, Timeouts, TlsPolicy};
-use super::transport::Servers;
+use super::transport::{MailHost, Servers};
 
 /// Age after which a session gets no further message.
 const AGE_MAX: Duration = Duration::from_secs(5 * 60);
@@ -23,6 +23,10 @@ const ADDRESSES_TRIED_MAX: usize = 3;
 pub(super) struct SiteSession {
     pub(super) session: SmtpSession,
     pub(super) host: String,
+    /// Whether the session is in clear text although the host had TLS within the last days.
+    pub(super) is_downgraded: bool,
+    /// Whether the session is in clear text because STARTTLS failed just before. It gets one message.
+    is_fallback: bool,
 }
 
 /// Error of the last attempt to open a session, and its endpoint.
@@ -56,15 +60,16 @@ impl SiteSession {
             source: None,
             credentials: servers.credentials.clone(),
         };
+        let opener = Opener { engine, identity: &identity, timeouts };
         let mut last = None;
         let mut tries = ADDRESSES_TRIED_MAX;
         for host in &servers.hosts {
             for address in host.addresses.iter().take(tries) {
                 tries -= 1;
-                match connect(engine, &host.name, *address, servers.tls, &identity, timeouts).await {
-                    Ok(session) => {
+                match opener.connect(host, *address).await {
+                    Ok(open) => {
                         engine.problems.connected();
-                        *slot = Some(Self { session, host: host.name.clone() });
+                        *slot = Some(open);
                         return Ok(());
                     }
                     Err(opening) => {
@@ -80,14 +85,17 @@ impl SiteSession {
         }))
     }
 
-    /// Returns whether the session is with one of these servers.
+    /// Returns whether the session is with one of these servers, and has TLS if the server requires it.
     pub(super) fn is_with(&self, servers: &Servers) -> bool {
-        servers.hosts.iter().any(|host| host.name == self.host)
+        let has_tls = self.session.facts().tls.is_some();
+        let may_use = |host: &MailHost| has_tls || !matches!(host.tls, TlsPolicy::Required { .. });
+        servers.hosts.iter().any(|host| host.name == self.host && may_use(host))
     }
 
     /// Returns whether the session has reached a limit or cannot be reused.
     pub(super) fn is_spent(&self, now: Instant) -> bool {
-        !self.session.is_reusable() || self.session.transactions() >= MESSAGES_MAX || self.session.age(now) >= AGE_MAX
+        let messages_max = if self.is_fallback { 1 } else { MESSAGES_MAX };
+        !self.session.is_reusable() || self.session.transactions() >= messages_max || self.session.age(now) >= AGE_MAX
     }
 
     /// Turns pipelining off for the following messages of the session.
@@ -101,38 +109,68 @@ impl SiteSession {
     }
 }
 
-/// Opens a session with one address. If opportunistic TLS fails, stores the host as one with broken
-/// STARTTLS and connects again in clear text.
-async fn connect(
-    engine: &Engine,
-    host: &str,
-    address: SocketAddr,
-    tls: TlsPolicy,
-    identity: &Identity,
-    timeouts: &Timeouts,
-) -> Result<SmtpSession, FailedOpening> {
-    let settings = &engine.settings;
-    let mut endpoint = Endpoint { address, host: host.to_owned(), tls };
-    if tls == TlsPolicy::Opportunistic && receiving_host::has_broken_tls(&engine.context, host).await {
+/// Opens sessions with single addresses.
+struct Opener<'a> {
+    engine: &'a Engine,
+    identity: &'a Identity,
+    timeouts: &'a Timeouts,
+}
+
+impl Opener<'_> {
+    /// Opens a session with one address, with the TLS policy of its host.
+    async fn connect(&self, host: &MailHost, address: SocketAddr) -> Result<SiteSession, FailedOpening> {
+        let endpoint = Endpoint { address, host: host.name.clone(), tls: host.tls };
+        if host.tls == TlsPolicy::Opportunistic {
+            return self.connect_opportunistic(endpoint).await;
+        }
+        let session = self.open(&endpoint).await?;
+        Ok(SiteSession { session, host: endpoint.host, is_downgraded: false, is_fallback: false })
+    }
+
+    /// Opens a session with TLS if possible. If STARTTLS fails, connects again in clear text for one message. If it
+    /// failed repeatedly, does not try it for some hours.
+    async fn connect_opportunistic(&self, mut endpoint: Endpoint) -> Result<SiteSession, FailedOpening> {
+        let context = &self.engine.context;
+        let started_ms = context.now_ms();
+        let history = receiving_host::tls_history(context, &endpoint.host).await;
+        let had_tls = history.had_tls(started_ms);
+        if history.has_broken_tls(started_ms) {
+            endpoint.tls = TlsPolicy::Never;
+        }
+        let first = match self.open(&endpoint).await {
+            Ok(session) => {
+                let has_tls = session.facts().tls.is_some();
+                if has_tls {
+                    receiving_host::record_tls(context, &history).await;
+                }
+                let is_downgraded = had_tls && !has_tls;
+                return Ok(SiteSession { session, host: endpoint.host, is_downgraded, is_fallback: false });
+            }
+            Err(opening) => opening.failed,
+        };
+        if !first.error.is_starttls_failure() || endpoint.tls == TlsPolicy::Never {
+            return Err(FailedOpening { failed: first, endpoint: Some(endpoint) });
+        }
+        self.engine.problems.connected();
+        debug!("STARTTLS of {} failed: {}", endpoint.host, first.error);
+        receiving_host::record_tls_failure(context, &endpoint.host, started_ms).await;
+        // RFC 7435 §3: opportunistic security must not prevent delivery. The fallback to clear text adds no risk: an
+        // attacker who can inject text can also remove STARTTLS from the reply to EHLO.
         endpoint.tls = TlsPolicy::Never;
+        match self.open(&endpoint).await {
+            Ok(mut session) => {
+                session.note_earlier(&first.error);
+                Ok(SiteSession { session, host: endpoint.host, is_downgraded: had_tls, is_fallback: true })
+            }
+            Err(mut second) => {
+                second.failed.transcript.insert_str(0, &first.transcript);
+                Err(second)
+            }
+        }
     }
-    let failed = match SmtpSession::open(&endpoint, identity, timeouts, &settings.tls).await {
-        Ok(session) => return Ok(session),
-        Err(failed) => failed,
-    };
-    // RFC 7435 §3: opportunistic security must not prevent delivery. The fallback to clear text adds
-    // no risk: an attacker who can inject text can also remove STARTTLS from the reply to EHLO.
-    let is_tls_failure = matches!(
-        failed.error,
-        SessionError::TlsFailed { .. } | SessionError::StartTlsRefused { .. } | SessionError::Injected
-    );
-    if !is_tls_failure || endpoint.tls != TlsPolicy::Opportunistic {
-        return Err(FailedOpening { failed, endpoint: Some(endpoint) });
+
+    async fn open(&self, endpoint: &Endpoint) -> Result<SmtpSession, FailedOpening> {
+        let opened = SmtpSession::open(endpoint, self.identity, self.timeouts, &self.engine.settings.tls).await;
+        opened.map_err(|failed| FailedOpening { failed, endpoint: Some(endpoint.clone()) })
     }
-    engine.problems.connected();
-    debug!("STARTTLS of {host} failed: {}", failed.error);
-    receiving_host::store_broken_tls(&engine.context, host).await;
-    endpoint.tls = TlsPolicy::Never;
-    let opened = SmtpSession::open(&endpoint, identity, timeouts, &settings.tls).await;
-    opened.map_err(|failed| FailedOpening { failed, endpoint: Some(endpoint) })
 }

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use super::smtp::{Credentials, TlsPolicy};
+use super::smtp::{Credentials, RequiredTls, TlsPolicy};
 use crate::base::clock::TimestampMs;
 use crate::base::random;
 use crate::dns::{Freshness, MxHost, Resolver, Route, RoutePolicy};
@@ -31,6 +31,8 @@ pub struct Direct {
     pub policy: RoutePolicy,
     /// Port of the MX hosts: 25, another one only in tests.
     pub port: u16,
+    /// Hosts and recipient domains that get no email in clear text.
+    pub required_tls: RequiredTls,
 }
 
 /// Relay through a smarthost.
@@ -81,7 +83,6 @@ pub(super) struct Servers {
     pub(super) site: String,
     /// Hosts in the order of preference.
     pub(super) hosts: Vec<MailHost>,
-    pub(super) tls: TlsPolicy,
     pub(super) credentials: Option<Credentials>,
     /// Whether the acceptance of the servers is the delivery.
     pub(super) is_final: bool,
@@ -91,6 +92,7 @@ pub(super) struct Servers {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct MailHost {
     pub(super) name: String,
+    pub(super) tls: TlsPolicy,
     pub(super) addresses: Vec<SocketAddr>,
 }
 
@@ -102,8 +104,7 @@ impl Transport {
             Self::Relay(relay) => relay.destination(now_ms).await,
             Self::Capture { address } => Destination::Servers(Arc::new(Servers {
                 site: "capture".into(),
-                hosts: vec![MailHost { name: "localhost".into(), addresses: vec![*address] }],
-                tls: TlsPolicy::Never,
+                hosts: vec![MailHost { name: "localhost".into(), tls: TlsPolicy::Never, addresses: vec![*address] }],
                 credentials: None,
                 is_final: true,
             })),
@@ -123,14 +124,8 @@ impl Direct {
         let status = route.status().unwrap_or("5.4.4");
         match route {
             Route::Hosts { site, hosts } => {
-                let hosts = hosts.into_iter().map(|host| self.host(host)).collect();
-                Destination::Servers(Arc::new(Servers {
-                    site: site.name,
-                    hosts,
-                    tls: TlsPolicy::Opportunistic,
-                    credentials: None,
-                    is_final: true,
-                }))
+                let hosts = hosts.into_iter().map(|host| self.host(domain, host)).collect();
+                Destination::Servers(Arc::new(Servers { site: site.name, hosts, credentials: None, is_final: true }))
             }
             Route::NoSuchDomain => Destination::Vanished,
             Route::Temporary { reason } => Destination::Unknown { reason },
@@ -140,9 +135,10 @@ impl Direct {
         }
     }
 
-    fn host(&self, host: MxHost) -> MailHost {
+    fn host(&self, domain: &str, host: MxHost) -> MailHost {
         let addresses = host.addresses.into_iter().map(|ip| SocketAddr::new(ip, self.port)).collect();
-        MailHost { name: host.name, addresses }
+        let tls = self.required_tls.policy(domain, &host.name);
+        MailHost { name: host.name, tls, addresses }
     }
 }
 
@@ -153,9 +149,9 @@ impl Relay {
                 site: format!("relay {}", self.host),
                 hosts: vec![MailHost {
                     name: self.host.clone(),
+                    tls: self.tls,
                     addresses: addresses.into_iter().map(|ip| SocketAddr::new(ip, self.port)).collect(),
                 }],
-                tls: self.tls,
                 credentials: self.credentials.clone(),
                 is_final: self.is_final,
             })),

@@ -241,7 +241,7 @@ impl Worker<'_> {
         let host = endpoint.as_ref().map_or(nearest, |endpoint| endpoint.host.as_str());
         let disposition = match &failed.error {
             SessionError::Refused { phase, reply } => read_refusal(*phase, reply, host, true).0,
-            error => RecipientDisposition::Deferred(Deferral::ordinary(Some(format!("4.4.1 {error}")))),
+            error => RecipientDisposition::Deferred(Deferral::ordinary(Some(format!("{} {error}", error.status())))),
         };
         let attempt = SmtpAttemptRow {
             at_ms: self.engine.context.now_ms(),
@@ -250,6 +250,7 @@ impl Worker<'_> {
             host: endpoint.as_ref().map(|endpoint| endpoint.host.clone()),
             address: endpoint.map(|endpoint| endpoint.address.to_string()),
             tls: None,
+            tls_downgraded: false,
             possible_duplicate: claimed.due.possible_duplicate,
             summary: failed.error.to_string(),
             transcript: failed.transcript,
@@ -277,6 +278,7 @@ impl Worker<'_> {
             host: facts.map(|facts| facts.host.clone()),
             address: facts.map(|facts| facts.address.to_string()),
             tls: facts.and_then(|facts| facts.tls.as_ref()).map(|tls| format!("{} {}", tls.version, tls.cipher)),
+            tls_downgraded: self.open.as_ref().is_some_and(|open| open.is_downgraded),
             possible_duplicate: claimed.due.possible_duplicate,
             summary,
             transcript,

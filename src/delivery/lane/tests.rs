@@ -1,9 +1,8 @@
 use super::*;
 use crate::base::id::{EmailId, Id};
-use crate::delivery::smtp::TlsPolicy;
 
 fn servers(site: &str) -> Arc<Servers> {
-    Arc::new(Servers { site: site.into(), hosts: Vec::new(), tls: TlsPolicy::Never, credentials: None, is_final: true })
+    Arc::new(Servers { site: site.into(), hosts: Vec::new(), credentials: None, is_final: true })
 }
 
 fn ready(site: &str, number: u8, class: Class) -> ReadyGroup {

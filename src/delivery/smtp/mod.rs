@@ -70,7 +70,7 @@ pub use outcome::{ConnectionState, IncompleteReason, RecipientResult, Transactio
 pub use reply::{EnhancedCode, Reply, ReplyError, parse_reply};
 pub use session::{Credentials, Endpoint, FailedSession, Hello, Identity, SessionError, SessionFacts, SmtpSession};
 pub use timeouts::Timeouts;
-pub use tls::{TlsConfigs, TlsFacts, TlsPolicy, Verification};
+pub use tls::{RequiredTls, TlsConfigs, TlsFacts, TlsPolicy, Verification};
 
 /// Phase of a session, in the order of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -130,6 +130,28 @@ impl fmt::Display for SessionError {
 
 impl std::error::Error for SessionError {}
 
+impl SessionError {
+    /// Returns the enhanced status code of a deferral (RFC 3463).
+    pub fn status(&self) -> &'static str {
+        match self {
+            Self::TlsNotOffered => "4.7.4",
+            Self::TlsFailed { .. } | Self::StartTlsRefused { .. } | Self::Injected => "4.7.5",
+            Self::Unreachable { .. }
+            | Self::Refused { .. }
+            | Self::AuthNotOffered
+            | Self::AuthInClear
+            | Self::TimedOut { .. }
+            | Self::Lost { .. }
+            | Self::InvalidReply { .. } => "4.4.1",
+        }
+    }
+
+    /// Returns whether STARTTLS was offered and failed. Without TLS, the session could be opened.
+    pub fn is_starttls_failure(&self) -> bool {
+        matches!(self, Self::TlsFailed { .. } | Self::StartTlsRefused { .. } | Self::Injected)
+    }
+}
+
 impl From<ConversationFailure> for SessionError {
     fn from(failure: ConversationFailure) -> Self {
         let phase = failure.phase;
@@ -202,15 +224,19 @@ impl SmtpSession {
         // servers do not recover on the first one.
         match opening.open(Hello::Helo).await {
             Ok(mut session) => {
-                let note = format!("on an earlier connection: {}", first.error);
-                let transcript = &mut session.conversation.stream().transcript;
-                transcript.record(LineSource::Note, note.as_bytes());
+                session.note_earlier(&first.error);
                 Ok(session)
             }
             Err(second) => {
                 Err(FailedSession { error: second.error, transcript: first.transcript + &second.transcript })
             }
         }
+    }
+
+    /// Records in the transcript why an earlier connection failed.
+    pub fn note_earlier(&mut self, error: &SessionError) {
+        let note = format!("on an earlier connection: {error}");
+        self.conversation.stream().transcript.record(LineSource::Note, note.as_bytes());
     }
 
     /// Returns a session over a connection on which MAIL may follow.

@@ -9,6 +9,9 @@ use tokio_rustls::rustls::{
     ClientConfig, ClientConnection, DigitallySignedStruct, Error, ProtocolVersion, RootCertStore, SignatureScheme,
 };
 
+use super::rules::is_under;
+use crate::base::address::DomainName;
+
 /// TLS policy of a connection. The caller chooses it for each host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -23,6 +26,23 @@ pub enum TlsPolicy {
     Required { verify: Verification },
     /// TLS from the first byte (RFC 8314 §3.3), as on port 465 of a smarthost.
     Implicit { verify: Verification },
+}
+
+/// Names of hosts and recipient domains that get no email in clear text. A name includes its subdomains.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequiredTls(pub Vec<DomainName>);
+
+impl RequiredTls {
+    /// Returns the TLS policy for a host that receives the email of a domain. Both names are in lower case.
+    pub fn policy(&self, domain: &str, host: &str) -> TlsPolicy {
+        let is_required = |name: &DomainName| is_under(domain, name.as_str()) || is_under(host, name.as_str());
+        if self.0.iter().any(is_required) {
+            // Which certificate is the right one is known only from a policy of the domain, such as MTA-STS.
+            TlsPolicy::Required { verify: Verification::Nothing }
+        } else {
+            TlsPolicy::Opportunistic
+        }
+    }
 }
 
 /// Verification of the server certificate. A later variant for DANE would contain the TLSA records.
@@ -158,5 +178,29 @@ impl ServerCertVerifier for AnyCertificate {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tls_is_required_for_a_listed_host_or_recipient_domain_with_its_subdomains() {
+        let names = ["google.com", "bank.example"].map(|name| DomainName::parse(name).unwrap());
+        let required = RequiredTls(names.to_vec());
+        for (domain, host, is_required) in [
+            ("shop.example", "aspmx.l.google.com", true),
+            ("shop.example", "google.com", true),
+            ("shop.example", "notgoogle.com", false),
+            ("bank.example", "mx.shop.example", true),
+            ("mail.bank.example", "mx.shop.example", true),
+            ("other-bank.example", "mx.shop.example", false),
+        ] {
+            let policy = required.policy(domain, host);
+            let expected = TlsPolicy::Required { verify: Verification::Nothing };
+            assert_eq!(policy, if is_required { expected } else { TlsPolicy::Opportunistic }, "{domain} {host}");
+        }
+        assert_eq!(RequiredTls::default().policy("google.com", "google.com"), TlsPolicy::Opportunistic);
     }
 }

@@ -23,6 +23,7 @@ fn attempt(summary: &str, transcript: &str) -> SmtpAttemptRow {
         host: Some("mx.example.net".into()),
         address: Some("192.0.2.1:25".into()),
         tls: None,
+        tls_downgraded: false,
         possible_duplicate: false,
         summary: summary.into(),
         transcript: transcript.into(),

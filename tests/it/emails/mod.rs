@@ -11,4 +11,5 @@ mod recipients;
 mod scheduled;
 mod send;
 mod simulated;
+mod tls;
 mod update;

@@ -6,6 +6,7 @@
 //! - `response.rs` checks a response.
 //! - `raw.rs` sends malformed and truncated requests.
 //! - `name_server.rs` is a DNS server with one zone.
+//! - `mail_server.rs` is a mail server whose STARTTLS can fail.
 //! - `teams.rs` creates other teams and API keys.
 //! - `rows.rs` reads and writes rows that no endpoint exposes.
 //! - `routes.rs` lists every route of the OpenAPI document.
@@ -14,6 +15,7 @@
 //! - `snapshot.rs` compares a body with its snapshot, after replacing ids, times and secrets.
 
 mod documented;
+mod mail_server;
 mod name_server;
 mod raw;
 mod response;
@@ -24,6 +26,7 @@ mod server;
 mod snapshot;
 mod teams;
 
+pub(crate) use mail_server::{MailServer, Received, StartTls};
 pub(crate) use name_server::NameServer;
 pub(crate) use response::ApiResponse;
 pub(crate) use routes::{Ids, Route, every_route};

@@ -3,8 +3,8 @@
 use ringmail::base::address::EmailAddress;
 use ringmail::base::id::{ContactId, EmailId, EventId, Id, TeamId, TopicId, WebhookDeliveryId, WebhookId};
 use ringmail::contacts::{ContactRow, TopicChoiceRow};
-use ringmail::delivery::CapturedRow;
 use ringmail::delivery::capture::CaptureMailbox;
+use ringmail::delivery::{CapturedRow, SmtpAttemptRow};
 use ringmail::erasure;
 use ringmail::events::{self, ChangeSource, EventType, MessageRow};
 use ringmail::notices::{self, Notice};
@@ -12,7 +12,7 @@ use ringmail::store::page::{Cursor, PageQuery};
 use ringmail::store::{NEXT, Order, ReadTx, Reads as _, STOP, StoreError, WriteTx};
 use ringmail::suppressions::{self, Origin, SuppressionCause};
 use ringmail::tables::{
-    AUDIENCE_EVENTS, CONTACT_ADDRESSES, CONTACTS, ContactIdRow, EMAIL_BODIES, EMAILS, ERASURES, SUPPRESSIONS,
+    ATTEMPTS, AUDIENCE_EVENTS, CONTACT_ADDRESSES, CONTACTS, ContactIdRow, EMAIL_BODIES, EMAILS, ERASURES, SUPPRESSIONS,
     TOPIC_CHOICES, TOPICS, WEBHOOK_DELIVERIES,
 };
 use ringmail::topics::{Subscription, TopicRow, Visibility};
@@ -65,6 +65,18 @@ impl TestServer {
                 NEXT
             })?;
             Ok(listed)
+        })
+    }
+
+    /// Returns the SMTP attempts of all emails, oldest first.
+    pub(crate) fn stored_attempts(&self) -> Vec<SmtpAttemptRow> {
+        self.read(|tx| {
+            let mut rows = Vec::new();
+            tx.scan(&ATTEMPTS, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX), Order::Ascending, |_, row| {
+                rows.push(row.decode()?);
+                NEXT
+            })?;
+            Ok(rows)
         })
     }
 

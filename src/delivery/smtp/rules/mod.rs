@@ -53,7 +53,7 @@ impl ReplyRule {
 }
 
 /// Returns whether a host name equals the suffix or is a subdomain of it.
-fn is_under(host: &str, suffix: &str) -> bool {
+pub(super) fn is_under(host: &str, suffix: &str) -> bool {
     host.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
