@@ -43,6 +43,7 @@ class Habits:
     greeting: str | None = None  # Greeting instead of 220. The receiver then closes the connection.
     greeting_times: int | None = None  # Number of sessions with this greeting; `None` for all.
     starttls: str = "none"  # none, good, garbage, refused, injects
+    starttls_faults: int | None = None  # Number of STARTTLS commands with this fault; `None` for all.
     pipelining: bool = True
     size_bytes: int = 50_000_000
     byte_delay_s: float = 0.0  # Delay after each byte of a reply.
@@ -113,7 +114,9 @@ class Session(SMTP):
             self.transport.close()
 
     async def smtp_STARTTLS(self, arg):
-        if self.habits.starttls == "good":
+        count = self.peers.next_starttls(self.address)
+        is_over = self.habits.starttls_faults is not None and count > self.habits.starttls_faults
+        if self.habits.starttls == "good" or is_over:
             return await super().smtp_STARTTLS(arg)
         if self.habits.starttls == "refused":
             return await self.push("454 4.7.0 TLS not available")
@@ -173,6 +176,7 @@ class FaultyPeers:
         self.port, self.habits = port, habits
         self.lock = threading.Lock()
         self.sessions, self.attempts, self.transactions, self.hostnames = [], {}, [], set()
+        self.starttls_counts = {}
         self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         self.context.load_cert_chain(*certificate(directory))
         self.loop = asyncio.new_event_loop()
@@ -203,6 +207,12 @@ class FaultyPeers:
         with self.lock:
             self.sessions.append(address)
             return len(self.sessions)
+
+    def next_starttls(self, address):
+        """Counts a STARTTLS command. Returns the number of those at this address."""
+        with self.lock:
+            count = self.starttls_counts[address] = self.starttls_counts.get(address, 0) + 1
+            return count
 
     def session_count(self, address):
         with self.lock:

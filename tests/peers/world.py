@@ -24,11 +24,17 @@ HABITS = {
     "127.0.0.19": Habits(greeting="421 4.3.2 Too busy", greeting_times=1),
     "127.0.0.20": Habits(byte_delay_s=0.05),
     "127.0.0.21": Habits(),  # Second host of the routing cases.
+    "127.0.0.22": Habits(starttls="refused", starttls_faults=1),
+    "127.0.0.23": Habits(starttls="refused", starttls_faults=3),
 }
 TLS, GARBAGE_TLS, REFUSED_TLS, INJECTING_TLS = "127.0.0.11", "127.0.0.12", "127.0.0.13", "127.0.0.14"
 NO_PIPELINING, SMALL, DRIPPING = "127.0.0.15", "127.0.0.16", "127.0.0.17"
 BLOCKING_ONCE, BUSY_ONCE, VERY_SLOW, SECOND = "127.0.0.18", "127.0.0.19", "127.0.0.20", "127.0.0.21"
+TLS_REFUSED_ONCE, TLS_REFUSED_THRICE = "127.0.0.22", "127.0.0.23"
 NO_LISTENER = "127.0.0.99"
+
+# Recipient domain, with its subdomains, that gets no email in clear text.
+REQUIRED_TLS = "required.test"
 
 RETRY_DELAYS = "1s,1s,2s,2s,3s,3s,5s,5s,5s,5s,5s,5s"
 
@@ -42,14 +48,14 @@ class World:
         self.names = Names()
         self.faults = FaultyPeers(self.port, HABITS, self.directory)
         self.postfix = Postfix(POSTFIX, self.port)
-        self.direct = self.server("direct", self.direct_mode())
+        self.direct = self.server("direct", self.direct_mode(), ["--require-tls", REQUIRED_TLS])
         self.relay = self.server("relay", Relay(f"smtp://{POSTFIX}:{self.port}"))
 
     def direct_mode(self):
         return Direct(self.names.address, self.port)
 
-    def server(self, name, delivery):
-        return Server(self.directory / name, delivery, retry_delays=RETRY_DELAYS)
+    def server(self, name, delivery, extra=()):
+        return Server(self.directory / name, delivery, retry_delays=RETRY_DELAYS, extra=extra)
 
     def start(self):
         self.postfix.start()
@@ -73,12 +79,12 @@ class World:
         with self.lock:
             return f"n{next(self.numbers)}"
 
-    def site(self, address):
-        """Returns a new domain whose only mail host has this address.
+    def site(self, address, parent="test"):
+        """Returns a new subdomain of `parent` whose only mail host has this address.
 
         A case does not share a site with another one, because a 421 reply throttles the site.
         """
-        domain = f"{self.unique()}.test"
+        domain = f"{self.unique()}.{parent}"
         self.names.mail_host(domain, address)
         return domain
 

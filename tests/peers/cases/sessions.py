@@ -8,9 +8,13 @@ from world import (
     INJECTING_TLS,
     NO_PIPELINING,
     PLAIN,
+    POSTFIX,
     REFUSED_TLS,
+    REQUIRED_TLS,
     SMALL,
     TLS,
+    TLS_REFUSED_ONCE,
+    TLS_REFUSED_THRICE,
 )
 
 from cases import case, equal
@@ -18,7 +22,11 @@ from cases import case, equal
 
 def delivered_over(world, address, seconds=60):
     """Sends one email to a new site at `address`. Returns the transaction that the peer accepted."""
-    to = world.recipient(address)
+    return delivered_to(world, world.recipient(address), seconds)
+
+
+def delivered_to(world, to, seconds=60):
+    """Sends one email. Returns the transaction that the peer accepted."""
     email = world.direct.send([to])
     world.direct.wait_for(email, "delivered", seconds)
     accepted = world.faults.accepted(to)
@@ -44,6 +52,46 @@ def a_failed_handshake_falls_back_to_plain_text(world):
 @case
 def a_refused_starttls_falls_back_to_plain_text(world):
     assert not delivered_over(world, REFUSED_TLS).tls
+
+
+@case
+def a_starttls_that_is_refused_once_affects_one_message(world):
+    domain = world.site(TLS_REFUSED_ONCE)
+
+    assert not delivered_to(world, f"one@{domain}").tls
+    assert delivered_to(world, f"two@{domain}").tls
+
+
+@case
+def a_starttls_that_is_refused_three_times_is_not_tried_again(world):
+    domain = world.site(TLS_REFUSED_THRICE)
+
+    for name in ("one", "two", "three", "four"):
+        assert not delivered_to(world, f"{name}@{domain}").tls, name
+    equal(world.faults.starttls_counts[TLS_REFUSED_THRICE], 3, "STARTTLS commands")
+
+
+@case
+def a_domain_that_requires_tls_gets_no_plain_text(world):
+    for address in (PLAIN, REFUSED_TLS, GARBAGE_TLS):
+        to = f"one@{world.site(address, REQUIRED_TLS)}"
+
+        email = world.direct.send([to])
+
+        world.direct.wait_for(email, "delivery_delayed")
+        equal(world.faults.received(to), [], "messages at the peer")
+    assert delivered_to(world, f"two@{world.site(TLS, REQUIRED_TLS)}").tls
+
+
+@case
+def postfix_as_a_host_that_requires_tls_receives_over_tls(world):
+    to = f"one@{world.site(POSTFIX, REQUIRED_TLS)}"
+
+    email = world.direct.send([to])
+
+    world.direct.wait_for(email, "delivered")
+    received = world.postfix.wait_for_message(to).received
+    assert "TLSv1" in received, received
 
 
 @case
