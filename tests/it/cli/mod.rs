@@ -2,6 +2,7 @@
 
 mod dev;
 mod export;
+mod files;
 mod import;
 mod problems;
 mod program;
