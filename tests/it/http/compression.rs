@@ -18,12 +18,27 @@ impl RawResponse {
     fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
     }
+
+    /// Returns the body without its coding.
+    fn decoded(&self) -> String {
+        let mut text = String::new();
+        match self.header("content-encoding") {
+            Some("gzip") => flate2::read::GzDecoder::new(self.body.as_slice()).read_to_string(&mut text).unwrap(),
+            Some("br") => brotli::Decompressor::new(self.body.as_slice(), 4_096).read_to_string(&mut text).unwrap(),
+            Some(other) => panic!("unknown coding {other}"),
+            None => self.body.as_slice().read_to_string(&mut text).unwrap(),
+        };
+        text
+    }
 }
 
 fn ask(server: &TestServer, method: &str, path: &str, accepted: &str) -> RawResponse {
+    exchange(server, &format!("{}accept-encoding: {accepted}\r\n\r\n", server.raw_request_head(method, path)))
+}
+
+fn exchange(server: &TestServer, request: &str) -> RawResponse {
     let mut stream = TcpStream::connect(server.base().strip_prefix("http://").unwrap()).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    let request = format!("{}accept-encoding: {accepted}\r\n\r\n", server.raw_request_head(method, path));
     stream.write_all(request.as_bytes()).unwrap();
     let mut received = Vec::new();
     stream.read_to_end(&mut received).unwrap();
@@ -50,13 +65,8 @@ fn a_page_is_compressed_as_the_client_accepts() {
     let brotli = ask(&server, "GET", "/emails", "gzip, deflate, br");
 
     assert_eq!((gzip.header("content-encoding"), brotli.header("content-encoding")), (Some("gzip"), Some("br")));
-    let mut text = String::new();
-    flate2::read::GzDecoder::new(gzip.body.as_slice()).read_to_string(&mut text).unwrap();
-    assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), page);
-    let mut text = String::new();
-    brotli::Decompressor::new(brotli.body.as_slice(), 4_096).read_to_string(&mut text).unwrap();
-    assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), page);
     for response in [gzip, brotli] {
+        assert_eq!(serde_json::from_str::<Value>(&response.decoded()).unwrap(), page);
         assert_eq!(response.header("content-length"), Some(response.body.len().to_string().as_str()));
         assert_eq!(response.header("vary"), Some("accept-encoding"));
         assert!(response.body.len() < page.to_string().len() / 2);
@@ -103,4 +113,35 @@ fn the_request_log_stores_the_plain_body() {
     let id = rows.iter().find(|row| row["endpoint"] == "/emails" && row["method"] == "GET").unwrap()["id"].clone();
     let log = server.get(&format!("/logs/{}", id.as_str().unwrap())).ok(200);
     assert_eq!(log["response_body"]["object"], "list", "{log:#}");
+}
+
+#[test]
+fn a_repeated_request_has_the_same_response_in_each_coding() {
+    let server = TestServer::start_with(&["--hold"]);
+    let batch = json!((0..100).map(|_| email(&json!({}))).collect::<Vec<_>>()).to_string();
+    let send = |key: &str, accepted: &str| {
+        let head = server.raw_request_head("POST", "/emails/batch");
+        let length = batch.len();
+        exchange(
+            &server,
+            &format!(
+                "{head}idempotency-key: {key}\r\naccept-encoding: {accepted}\r\ncontent-length: {length}\r\n\r\n{batch}"
+            ),
+        )
+    };
+
+    for (key, first_coding) in [("a", "identity"), ("b", "gzip"), ("c", "br")] {
+        let first = send(key, first_coding).decoded();
+        assert_eq!(serde_json::from_str::<Value>(&first).unwrap()["data"].as_array().unwrap().len(), 100);
+        for (accepted, coding) in [("gzip", Some("gzip")), ("br", Some("br")), ("identity", None)] {
+            let replay = send(key, accepted);
+
+            assert_eq!(replay.header("content-encoding"), coding, "{key}");
+            assert_eq!(replay.decoded(), first, "{key} {accepted}");
+            assert_eq!(replay.header("content-type"), Some("application/json; charset=utf-8"));
+            assert_eq!(replay.header("content-length"), Some(replay.body.len().to_string().as_str()));
+            assert_eq!(replay.header("vary"), Some("accept-encoding"));
+        }
+    }
+    assert_eq!(server.stored_emails(), 300);
 }
