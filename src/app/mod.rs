@@ -17,6 +17,8 @@ mod examples;
 mod listening;
 mod router;
 mod services;
+#[cfg(test)]
+mod tests;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
