@@ -43,7 +43,7 @@ impl AddressLimit {
 }
 
 /// Returns the address itself, or the /64 network of an IPv6 address.
-fn client_of(address: IpAddr) -> IpAddr {
+pub(super) fn client_of(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & IPV6_CLIENT_BITS).into(),

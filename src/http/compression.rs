@@ -13,13 +13,15 @@ use salvo::http::{HeaderMap, HeaderValue, Method, ResBody};
 use salvo::{Depot, FlowCtrl, Request, Response, handler};
 
 use super::response_limits::{ResponseLimits, connection_of};
+use super::response_memory::MemoryHolder;
 use super::state::service;
 use crate::base::blocking;
 
 /// Size of the smallest body that is compressed. Smaller ones fit into one packet.
 const BODY_BYTES_MIN: usize = 1 << 10;
-/// Size of the largest body that is compressed. Larger ones would use the CPU for too long.
-const BODY_BYTES_MAX: usize = 8 << 20;
+/// Size of the largest body that is compressed. Larger ones would use the CPU for too long. The memory of one team has
+/// room for the body, the encoder, and the result.
+const BODY_BYTES_MAX: usize = 7 << 20;
 /// Memory of an encoder, approximately.
 const ENCODER_BYTES: usize = 1 << 20;
 /// Quality of brotli: higher ones take several times as long for text that is generated for each response.
@@ -105,7 +107,8 @@ pub(crate) async fn compress(req: &mut Request, depot: &mut Depot, res: &mut Res
     }
     let Some(coding) = Coding::accepted(req.headers()) else { return };
     let Ok(limits) = service::<ResponseLimits>(depot) else { return };
-    let Some(permit) = limits.try_reserve(ENCODER_BYTES + body.len()) else { return };
+    let holder = MemoryHolder::of(req, depot);
+    let Some(permit) = limits.try_reserve(holder, ENCODER_BYTES + body.len()).await else { return };
     let plain = body.clone();
     let Some(encoded) = blocking::run_sized(plain.len(), move || coding.encode(&plain)).await else { return };
     res.body = ResBody::Once(limits.hold_large(encoded.into(), permit, connection_of(req)));

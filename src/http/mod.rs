@@ -8,9 +8,9 @@
 //! request bodies), `recording.rs`, `auth.rs`, `rate_limit.rs`, `query.rs`; the extractors `path.rs`, `list.rs`,
 //! `state.rs` (services), `validation.rs` (batch mode) and `body/` with `body_limits.rs`, `strict_json.rs`,
 //! `tolerance.rs`, `bounded.rs` (bounded arrays) and `canonical.rs` (hash of a body); the responses `respond.rs`,
-//! `parted_body.rs` and `error.rs`, bounded by `response_limits.rs` and compressed by `compression.rs`;
-//! `declared_errors.rs`, `schema.rs` (fields) and `openapi/` (the OpenAPI document); `health.rs`. The routes are in
-//! `src/app/router.rs`.
+//! `parted_body.rs` and `error.rs`, bounded by `response_limits.rs` with `response_memory.rs` and compressed by
+//! `compression.rs`; `declared_errors.rs`, `schema.rs` (fields) and `openapi/` (the OpenAPI document); `health.rs`. The
+//! routes are in `src/app/router.rs`.
 //!
 //! Invariants:
 //! - Only this folder, `src/app`, `src/dashboard` and the `api` modules of other folders use salvo.
@@ -40,6 +40,7 @@ mod rate_limit;
 mod recording;
 mod respond;
 pub(crate) mod response_limits;
+mod response_memory;
 pub(crate) mod schema;
 mod state;
 mod strict_json;
@@ -66,7 +67,8 @@ pub use query::{declare_query, query_value};
 pub use rate_limit::RateLimiter;
 pub(crate) use recording::RequestRecorder;
 pub use respond::Created;
-pub use response_limits::{ResponseLimits, ResponsePermit};
+pub use response_limits::ResponseLimits;
+pub use response_memory::{MemoryHolder, ResponsePermit};
 pub(crate) use state::service;
 pub use state::{Service, State};
 pub use strict_json::IgnoredJson;

@@ -19,7 +19,8 @@ use serde::Serialize;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::error::ApiError;
-use super::response_limits::{Held, ResponseLimits, ResponsePermit, connection_of};
+use super::response_limits::{Held, ResponseLimits, connection_of};
+use super::response_memory::{MemoryHolder, ResponsePermit};
 
 /// A part of a body, or the reason why it cannot be read.
 pub type PartFuture = Pin<Box<dyn Future<Output = Result<Vec<u8>, ApiError>> + Send>>;
@@ -42,16 +43,18 @@ impl<T> PartedJson<T> {
     /// is closed before the body is complete.
     pub async fn read(
         limits: Arc<ResponseLimits>,
+        holder: MemoryHolder,
         bytes: u64,
         parts: u32,
         part_bytes: usize,
         read: ReadPart,
     ) -> Result<Self, ApiError> {
-        let permit = limits.reserve(part_bytes).await?;
+        let permit = limits.reserve(holder, part_bytes).await?;
         let first = read(0).await?;
         let state = Mutex::new(State::Ready(first, permit));
         let running = limits.running();
-        let body = PartedBody { limits, connection: None, bytes, next: 1, parts, part_bytes, read, state, running };
+        let body =
+            PartedBody { limits, holder, connection: None, bytes, next: 1, parts, part_bytes, read, state, running };
         Ok(Self { body, of: PhantomData })
     }
 }
@@ -113,6 +116,7 @@ impl<T: ToSchema + Serialize> EndpointOutRegister for RenderedJson<T> {
 /// Body that reads its next part when the connection can send it.
 struct PartedBody {
     limits: Arc<ResponseLimits>,
+    holder: MemoryHolder,
     connection: Option<ConnCtrl>,
     /// Bytes that are not sent yet.
     bytes: u64,
@@ -153,11 +157,11 @@ impl PartedBody {
     }
 
     fn start_next(&mut self) -> State {
-        let (limits, part_bytes) = (Arc::clone(&self.limits), self.part_bytes);
+        let (limits, holder, part_bytes) = (Arc::clone(&self.limits), self.holder, self.part_bytes);
         let part = (self.read)(self.next);
         self.next += 1;
         State::Reading(Box::pin(async move {
-            let permit = limits.reserve_part(part_bytes).await?;
+            let permit = limits.reserve_part(holder, part_bytes).await?;
             Ok((part.await?, permit))
         }))
     }

@@ -1,26 +1,25 @@
 //! Limits of response bodies: the memory of all bodies together, and their rate.
 //!
 //! A large body reserves a part of a shared memory budget, and releases it when it is sent or its connection ends. The
-//! reader must have a minimum rate, so that an unread response releases its part of the budget.
-//! [`PartedJson`](super::parted_body::PartedJson) reserves one part at a time.
+//! reader must have a minimum rate, so that an unread response releases its part of the budget. `response_memory.rs`
+//! bounds the part of one team. [`PartedJson`](super::parted_body::PartedJson) reserves one part at a time.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use salvo::conn::ConnCtrl;
 use salvo::http::{Method, ResBody};
 use salvo::hyper::body::Bytes;
 use salvo::{Depot, FlowCtrl, Request, Response, handler};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::error::ApiError;
+use super::response_memory::{MemoryHolder, ResponseMemory, ResponsePermit};
 use super::state::service;
 
 /// Budget of all large bodies, in bytes. The server stays below 300 MiB with 10,000 connections, and many bodies of the
-/// usual size fit. A larger body takes the whole budget.
+/// usual size fit.
 const IN_FLIGHT_BYTES_MAX: usize = 64 << 20;
 /// Maximum size of a body that needs no part of the budget. The number of connections bounds the memory of these
 /// bodies.
@@ -39,29 +38,11 @@ const READS_BY_POST: &[&str] = &["contacts/batch/get"];
 /// Limits of response bodies.
 #[derive(Debug)]
 pub struct ResponseLimits {
-    /// Budget, one permit a byte.
-    in_flight: Arc<Semaphore>,
-    bytes_max: usize,
+    memory: ResponseMemory,
     wait_max: Duration,
     lag_max: Duration,
     /// Owner of the timers of bodies. A shutdown waits for it.
     tasks: TaskTracker,
-}
-
-/// Part of the budget that a body has reserved, released on drop.
-#[derive(Debug)]
-pub struct ResponsePermit(OwnedSemaphorePermit);
-
-impl ResponsePermit {
-    /// Returns the reserved size in bytes.
-    pub fn bytes(&self) -> usize {
-        self.0.num_permits()
-    }
-
-    /// Releases the part above `bytes`.
-    fn shrink(&mut self, bytes: usize) {
-        drop(self.0.split(self.bytes().saturating_sub(bytes)));
-    }
 }
 
 impl ResponseLimits {
@@ -71,37 +52,38 @@ impl ResponseLimits {
     }
 
     fn with_budget(bytes_max: usize, tasks: TaskTracker) -> Self {
-        let in_flight = Arc::new(Semaphore::new(bytes_max));
-        Self { in_flight, bytes_max, wait_max: WAIT_MAX, lag_max: LAG_MAX, tasks }
+        Self { memory: ResponseMemory::new(bytes_max), wait_max: WAIT_MAX, lag_max: LAG_MAX, tasks }
     }
 
-    /// Reserves `bytes` of the budget, or the whole budget for a larger body. Waits up to [`WAIT_MAX`].
+    /// Reserves `bytes` of the budget, or half of it for a larger body. Waits up to [`WAIT_MAX`].
     ///
     /// # Errors
-    /// 503 if the budget is used up.
-    pub async fn reserve(&self, bytes: usize) -> Result<ResponsePermit, ApiError> {
-        self.reserve_within(bytes, self.wait_max).await
+    /// 503 if the budget, or the part of its holder, is used up.
+    pub async fn reserve(&self, holder: MemoryHolder, bytes: usize) -> Result<ResponsePermit, ApiError> {
+        self.reserve_within(holder, bytes, self.wait_max).await
     }
 
     /// Reserves `bytes` for the next part of a body that has begun.
     ///
     /// # Errors
-    /// 503 if the budget is used up for [`PART_WAIT_MAX`].
-    pub(super) async fn reserve_part(&self, bytes: usize) -> Result<ResponsePermit, ApiError> {
-        self.reserve_within(bytes, PART_WAIT_MAX).await
+    /// 503 if the budget, or the part of its holder, is used up for [`PART_WAIT_MAX`].
+    pub(super) async fn reserve_part(&self, holder: MemoryHolder, bytes: usize) -> Result<ResponsePermit, ApiError> {
+        self.reserve_within(holder, bytes, PART_WAIT_MAX).await
     }
 
     /// Reserves `bytes` of the budget; `None` if they are not free now.
-    pub(super) fn try_reserve(&self, bytes: usize) -> Option<ResponsePermit> {
-        let permits = u32::try_from(bytes.min(self.bytes_max)).ok()?;
-        Arc::clone(&self.in_flight).try_acquire_many_owned(permits).ok().map(ResponsePermit)
+    pub(super) async fn try_reserve(&self, holder: MemoryHolder, bytes: usize) -> Option<ResponsePermit> {
+        self.reserve_within(holder, bytes, Duration::ZERO).await.ok()
     }
 
-    async fn reserve_within(&self, bytes: usize, wait_max: Duration) -> Result<ResponsePermit, ApiError> {
-        let permits = u32::try_from(bytes.min(self.bytes_max)).unwrap_or(u32::MAX);
-        let reserved = Arc::clone(&self.in_flight).acquire_many_owned(permits);
-        match tokio::time::timeout(wait_max, reserved).await {
-            Ok(Ok(permit)) => Ok(ResponsePermit(permit)),
+    async fn reserve_within(
+        &self,
+        holder: MemoryHolder,
+        bytes: usize,
+        wait_max: Duration,
+    ) -> Result<ResponsePermit, ApiError> {
+        match tokio::time::timeout(wait_max, self.memory.reserve(holder, bytes)).await {
+            Ok(Ok(permit)) => Ok(permit),
             Ok(Err(_)) | Err(_) => Err(busy()),
         }
     }
@@ -132,14 +114,14 @@ impl ResponseLimits {
 
     /// Reserves the memory of a body that is complete. Replaces the body by a 503 if the budget is used up and the
     /// request changed nothing.
-    async fn bound(&self, req: &Request, res: &mut Response) {
+    async fn bound(&self, holder: MemoryHolder, req: &Request, res: &mut Response) {
         let ResBody::Once(body) = &mut res.body else { return };
         if body.len() <= SMALL_BYTES_MAX || res.extensions.get::<Held>().is_some() {
             return;
         }
         let is_read = req.method() == Method::GET || READS_BY_POST.contains(&req.matched_path());
         let wait_max = if is_read { Duration::ZERO } else { self.wait_max };
-        match self.reserve_within(body.len(), wait_max).await {
+        match self.reserve_within(holder, body.len(), wait_max).await {
             Ok(permit) => *body = self.hold(std::mem::take(body), permit, connection_of(req)),
             Err(error) if is_read => error.render(req, res),
             // The response of a change is sent in any case, so that the client does not repeat the change.
@@ -185,13 +167,16 @@ impl Drop for HeldBytes {
 pub(crate) async fn bound_response(req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
     ctrl.call_next(req, depot, res).await;
     if let Ok(limits) = service::<ResponseLimits>(depot) {
-        limits.bound(req, res).await;
+        limits.bound(MemoryHolder::of(req, depot), req, res).await;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::id::Id;
+
+    const TEAM: MemoryHolder = MemoryHolder::Team(Id::MIN);
 
     fn limits(bytes_max: usize) -> ResponseLimits {
         let limits = ResponseLimits::with_budget(bytes_max, TaskTracker::new());
@@ -204,15 +189,15 @@ mod tests {
         *req.method_mut() = method;
         let mut res = Response::new();
         res.body(vec![b'.'; bytes]);
-        limits.bound(&req, &mut res).await;
+        limits.bound(TEAM, &req, &mut res).await;
         res
     }
 
     #[tokio::test]
     async fn a_response_that_is_not_sent_keeps_its_part_of_the_budget() {
-        let limits = limits(100_000);
+        let limits = limits(400_000);
         let held = respond(&limits, Method::GET, 60_000).await;
-        assert_eq!(limits.in_flight.available_permits(), 40_000);
+        assert_eq!(limits.memory.free_bytes(), 340_000);
 
         let refused = respond(&limits, Method::GET, 60_000).await;
         assert_eq!(refused.status_code.unwrap().as_u16(), 503);
@@ -221,13 +206,13 @@ mod tests {
         assert_eq!(small.status_code, None);
 
         drop(held);
-        assert_eq!(limits.in_flight.available_permits(), 100_000);
+        assert_eq!(limits.memory.free_bytes(), 400_000);
         assert_eq!(respond(&limits, Method::GET, 60_000).await.status_code, None);
     }
 
     #[tokio::test]
     async fn the_response_of_a_change_is_sent_without_a_part_of_the_budget() {
-        let limits = limits(100_000);
+        let limits = limits(400_000);
         let _held = respond(&limits, Method::GET, 60_000).await;
 
         let changed = respond(&limits, Method::POST, 60_000).await;
@@ -236,37 +221,37 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_larger_than_the_budget_takes_all_of_it() {
-        let limits = limits(50_000);
+    async fn a_body_larger_than_half_of_the_budget_takes_half_of_it() {
+        let limits = limits(200_000);
 
-        let permit = limits.reserve(60_000).await.unwrap();
+        let permit = limits.reserve(TEAM, 260_000).await.unwrap();
 
-        assert_eq!(permit.bytes(), 50_000);
-        assert!(limits.reserve(1).await.is_err());
+        assert_eq!(permit.bytes(), 100_000);
+        assert!(limits.reserve(TEAM, 60_000).await.is_err());
         drop(permit);
-        assert!(limits.reserve(1).await.is_ok());
+        assert!(limits.reserve(TEAM, 60_000).await.is_ok());
     }
 
     #[tokio::test]
     async fn the_connection_of_a_slow_reader_is_aborted() {
         let limits = ResponseLimits { lag_max: Duration::from_millis(20), ..limits(100_000) };
-        let permit = limits.reserve(100).await.unwrap();
+        let permit = limits.reserve(TEAM, 100).await.unwrap();
         let connection = ConnCtrl::new();
 
         let held = limits.hold(Bytes::from_static(&[0; 10]), permit, Some(connection.clone()));
 
-        assert_eq!(limits.in_flight.available_permits(), 100_000 - 10);
+        assert_eq!(limits.memory.free_bytes(), 100_000 - 10);
         limits.tasks.close();
         tokio::time::timeout(Duration::from_secs(20), limits.tasks.wait()).await.unwrap();
         assert!(connection.is_aborted());
         drop(held);
-        assert_eq!(limits.in_flight.available_permits(), 100_000);
+        assert_eq!(limits.memory.free_bytes(), 100_000);
     }
 
     #[tokio::test]
     async fn a_body_that_is_sent_ends_its_timer() {
         let limits = limits(100_000);
-        let permit = limits.reserve(10).await.unwrap();
+        let permit = limits.reserve(TEAM, 10).await.unwrap();
 
         drop(limits.hold(Bytes::from_static(&[0; 10]), permit, None));
 

@@ -14,8 +14,8 @@ use crate::base::id::resource;
 use crate::emails::read::ReadAttachmentError;
 use crate::emails::{Emails, StoredAttachment};
 use crate::http::{
-    ApiError, ApiResult, ErrorCode, List, ListQuery, PartFuture, PartedJson, PathId, ResponseLimits, State,
-    declares_errors,
+    ApiError, ApiResult, ErrorCode, List, ListQuery, MemoryHolder, PartFuture, PartedJson, PathId, ResponseLimits,
+    State, declares_errors,
 };
 use crate::store::CHUNK_BYTES;
 
@@ -59,7 +59,8 @@ pub async fn get_attachment(
     let reader = Arc::new(Reader { emails: Arc::clone(&emails), attachment, begin });
     let part_bytes = CHUNK_BYTES / 3 * 4 + FIELDS_BYTES_MAX;
     let read = Box::new(move |number| Arc::clone(&reader).read(number));
-    PartedJson::read(Arc::clone(&limits), bytes, parts, part_bytes, read).await
+    let holder = MemoryHolder::Team(caller.team);
+    PartedJson::read(Arc::clone(&limits), holder, bytes, parts, part_bytes, read).await
 }
 
 /// Reader of the parts of a response: one chunk of the attachment each.

@@ -12,8 +12,8 @@ use crate::base::blocking;
 use crate::base::id::resource;
 use crate::emails::{BoundedEmail, Emails};
 use crate::http::{
-    ApiError, ApiResult, ErrorCode, List, ListQuery, PathId, RenderedJson, ResourceNotFound, ResponseLimits,
-    ResponsePermit, State,
+    ApiError, ApiResult, ErrorCode, List, ListQuery, MemoryHolder, PathId, RenderedJson, ResourceNotFound,
+    ResponseLimits, ResponsePermit, State,
 };
 
 /// Memory of an email that needs no part of the memory of responses. Most emails need less.
@@ -38,9 +38,10 @@ pub async fn get_email(
     caller: Caller,
     id: PathId<resource::Email>,
 ) -> ApiResult<RenderedJson<EmailResponse>> {
+    let holder = MemoryHolder::Team(caller.team);
     let (mut needed, mut permit) = (MEMORY_BYTES, None::<ResponsePermit>);
     loop {
-        // A content larger than the whole budget is read while no other large response is in memory.
+        // A content larger than the memory of all oversized responses is read while no other one is in memory.
         let is_whole = permit.as_ref().is_some_and(|permit| permit.bytes() < needed);
         let memory_max = if is_whole { usize::MAX } else { needed };
         let email = emails.find_within(caller.team, id.0, memory_max).await?;
@@ -48,7 +49,7 @@ pub async fn get_email(
             BoundedEmail::Needs(bytes) => {
                 // A request that waits for memory must not hold any.
                 drop(permit);
-                (needed, permit) = (bytes, Some(limits.reserve(bytes).await?));
+                (needed, permit) = (bytes, Some(limits.reserve(holder, bytes).await?));
             }
             BoundedEmail::Read(email) => {
                 let render = move || serde_json::to_vec(&EmailResponse::from(*email));

@@ -4,11 +4,12 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use ringmail::base::clock::monotonic;
 use ringmail::base::random;
 use serde_json::{Value, json};
 use tokio::net::TcpSocket;
 
-use crate::support::TestServer;
+use crate::support::{TestServer, email};
 
 /// Sends an email with one attachment, and returns the path of the attachment.
 fn attached(server: &TestServer, content: &[u8]) -> String {
@@ -49,8 +50,8 @@ fn an_attachment_of_any_size_is_read_back_unchanged() {
     }
 }
 
-/// Sends a GET request over a connection with a small buffer. Reads the first byte of the response only.
-fn unread(server: &TestServer, path: &str) -> TcpStream {
+/// Sends a GET request over a connection with a small buffer. Does not read the response.
+fn request_unread(server: &TestServer, path: &str) -> TcpStream {
     let to: SocketAddr = server.base().strip_prefix("http://").unwrap().parse().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
     let stream = runtime.block_on(async move {
@@ -63,19 +64,36 @@ fn unread(server: &TestServer, path: &str) -> TcpStream {
     let mut stream = stream;
     let request = format!("{}\r\n", server.raw_request_head("GET", path));
     stream.write_all(request.as_bytes()).unwrap();
-    let mut byte = [0];
-    stream.read_exact(&mut byte).unwrap();
     stream
+}
+
+/// Reads the begin of a response, up to its status, and returns the status.
+fn status(stream: &mut TcpStream) -> u16 {
+    let mut begin = [0; "HTTP/1.1 200".len()];
+    stream.read_exact(&mut begin).unwrap();
+    std::str::from_utf8(&begin[9..]).unwrap().parse().unwrap()
+}
+
+/// Size of the HTML part of a large email. To read the email, the server needs more than a quarter of the memory of all
+/// responses. The rendered email is smaller than a quarter.
+const HTML_BYTES: usize = 9 << 20;
+
+fn html() -> Value {
+    json!({ "html": "x".repeat(HTML_BYTES) })
 }
 
 #[test]
 fn unread_responses_use_a_bounded_memory_that_is_free_again_when_they_end() {
-    const HTML_BYTES: usize = 9 << 20;
     let server = TestServer::start();
-    let id = server.send(&json!({ "html": "x".repeat(HTML_BYTES) }));
+    let id = server.send(&html());
     let path = format!("/emails/{id}");
-    // After five of these responses, less than the memory of a sixth is left of the 64 MiB of all responses.
-    let unread: Vec<TcpStream> = (0..5).map(|_| unread(&server, &path)).collect();
+    let unread: Vec<TcpStream> = (0..2)
+        .map(|_| {
+            let mut stream = request_unread(&server, &path);
+            assert_eq!(status(&mut stream), 200);
+            stream
+        })
+        .collect();
 
     let refused = server.get(&path);
 
@@ -87,6 +105,31 @@ fn unread_responses_use_a_bounded_memory_that_is_free_again_when_they_end() {
     drop(unread);
     let whole = server.poll(&path, "free memory", |response| response.status == 200);
     assert_eq!(whole.json["html"].as_str().map(str::len), Some(HTML_BYTES));
+}
+
+#[test]
+fn unread_responses_of_a_team_do_not_delay_the_large_responses_of_another() {
+    let server = TestServer::start();
+    let other = server.other_team("Other", "other.example");
+    let subject = "s".repeat(900);
+    let batch: Vec<Value> =
+        (0..100).map(|_| email(&json!({ "from": "hello@other.example", "subject": subject }))).collect();
+    other.post("/emails/batch", &json!(batch)).ok(200);
+    let theirs = format!("/emails/{}", other.send(&html()));
+    let path = format!("/emails/{}", server.send(&html()));
+    // All of them together need more than the memory of all responses.
+    let mut unread: Vec<TcpStream> = (0..12).map(|_| request_unread(&server, &path)).collect();
+    let statuses: Vec<u16> = unread.iter_mut().map(status).collect();
+    assert!(statuses.contains(&200) && statuses.contains(&503), "{statuses:?}");
+
+    // A list does not wait for memory.
+    let list = other.get("/emails?limit=100");
+    let started = monotonic();
+    let large = other.get(&theirs);
+
+    assert!(list.ok(200).to_string().len() > 64 << 10);
+    assert_eq!(large.ok(200)["html"].as_str().map(str::len), Some(HTML_BYTES));
+    assert!(started.elapsed() < Duration::from_secs(5), "the response took {:?}", started.elapsed());
 }
 
 #[test]
