@@ -14,7 +14,7 @@ use crate::base::id::{
 };
 use crate::contact_properties::ContactPropertyRow;
 use crate::contacts::{AudienceRow, ContactRow, TopicChoiceRow};
-use crate::delivery::{CapturedRow, DestinationRow, DueRow, LeaseRow, ReceivingHostRow, SmtpAttemptRow};
+use crate::delivery::{CapturedRow, DueRow, LeaseRow, ReceivingHostRow, SmtpAttemptRow};
 use crate::domains::{DomainRow, SenderDomainRow};
 use crate::emails::{EmailRow, IdempotencyRow};
 use crate::erasure::ErasureRow;
@@ -90,10 +90,6 @@ pub const ATTEMPTS: Table<(EmailId, AttemptId), SmtpAttemptRow> = Table::new("at
 /// `delivery` when it changes, once a day while TLS works. One row for each host, deleted seven days after the last
 /// TLS.
 pub const RECEIVING_HOSTS: Table<([u8; 32],), ReceivingHostRow> = Table::new("receiving_hosts-1");
-/// Domains that accepted an email, by SHA-256 of the name. If such a name no longer exists, it is looked up again
-/// before its email bounces. Written by `delivery` once for each day and domain. One row for each domain, deleted
-/// 30 days after the last delivery.
-pub const DESTINATIONS: Table<([u8; 32],), DestinationRow> = Table::new("destinations-1");
 /// Messages in the built-in mailbox: envelope, email id and size. Written by `delivery` in capture mode. One row
 /// for each message, deleted after `RINGMAIL_CONTENT_RETENTION_DAYS`.
 pub const CAPTURED: Table<(CapturedId,), CapturedRow> = Table::listed("captured-1", 2);
@@ -221,7 +217,6 @@ pub const NAMES: &[&str] = &[
     LEASES.name(),
     ATTEMPTS.name(),
     RECEIVING_HOSTS.name(),
-    DESTINATIONS.name(),
     CAPTURED.name(),
     CAPTURED_MESSAGES.name(),
     EVENTS.name(),

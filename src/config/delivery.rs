@@ -63,7 +63,11 @@ impl Config {
         delivery::EngineSettings {
             hostname,
             transport,
-            schedule: RetrySchedule { delays: self.retry_delays.clone(), expire_after: self.expire_after },
+            schedule: RetrySchedule {
+                delays: self.retry_delays.clone(),
+                expire_after: self.expire_after,
+                confirm_after: self.confirm_after,
+            },
             sessions_max: self.sessions_max,
             sessions_per_site: self.site_sessions_max,
             timeouts: Timeouts::default(),

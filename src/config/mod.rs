@@ -147,6 +147,8 @@ pub struct Config {
     pub retry_delays: Vec<Duration>,
     /// Retry period of an email.
     pub expire_after: Duration,
+    /// Time between the two attempts that must find a destination missing before an email bounces.
+    pub confirm_after: Duration,
     pub queue: QueueConfig,
     /// Maximum number of concurrent SMTP sessions with one site.
     pub site_sessions_max: usize,

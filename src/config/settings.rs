@@ -194,6 +194,11 @@ pub struct Settings {
           value_parser = values::expire_after, help_heading = "Delivering")]
     expire_after: Duration,
 
+    /// Time before the second lookup of a missing domain, 100ms to 5d. For tests.
+    #[arg(long, env = "RINGMAIL_CONFIRM_AFTER", value_name = "DURATION", default_value = "15m", hide = true,
+          value_parser = values::retry_delay, help_heading = "Delivering")]
+    confirm_after: Duration,
+
     /// Maximum number of concurrent SMTP sessions with one site: 1 to 100.
     #[arg(long, env = "RINGMAIL_CONCURRENCY", value_name = "N", default_value_t = 10,
           value_parser = value_parser!(u16).range(1..=100), help_heading = "Delivering")]
@@ -304,6 +309,7 @@ impl Settings {
             tls,
             retry_delays,
             expire_after,
+            confirm_after,
             concurrency,
             sessions,
             hold,
@@ -359,6 +365,7 @@ impl Settings {
             required_tls: tls.into(),
             retry_delays,
             expire_after,
+            confirm_after,
             queue: if hold { QueueConfig::Hold } else { QueueConfig::Run },
             site_sessions_max: site,
             sessions_max: all,

@@ -37,6 +37,7 @@ fn without_arguments_every_setting_has_its_documented_default() {
     assert_eq!(config.delivery, DeliveryConfig::Capture);
     assert_eq!((config.smtp_port, config.required_tls.0.len()), (25, 2));
     assert_eq!(config.expire_after, Duration::from_secs(48 * 3600));
+    assert_eq!(config.confirm_after, Duration::from_secs(15 * 60));
     let minutes: Vec<u64> = config.retry_delays.iter().map(|delay| delay.as_secs() / 60).collect();
     assert_eq!(minutes, [1, 3, 5, 10, 20, 40, 60, 120, 240]);
     assert_eq!(config.queue, QueueConfig::Run);

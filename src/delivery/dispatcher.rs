@@ -271,10 +271,11 @@ impl Dispatcher {
                 self.routes.insert(name, RouteState::Known(now_ms, servers));
                 return;
             }
-            Destination::Undeliverable { status, message } => {
-                sessionless::SessionlessReason::Undeliverable { status, message }
+            Destination::Undeliverable(no_route) => sessionless::SessionlessReason::Undeliverable(no_route),
+            Destination::Missing { no_route, freshness } => {
+                sessionless::SessionlessReason::Missing { no_route, freshness }
             }
-            Destination::Vanished => sessionless::SessionlessReason::Vanished,
+            Destination::Unroutable(no_route) => sessionless::SessionlessReason::Unroutable(no_route),
             Destination::Unknown { reason } => {
                 let now_ms = self.engine.context.now_ms();
                 self.engine.problems.lookup_failed(&self.engine.settings.transport, now_ms);

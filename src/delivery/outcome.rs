@@ -1,9 +1,7 @@
 //! From the result of an SMTP transaction to a disposition for each recipient. No I/O.
 
 use super::retry::RetryDelay;
-use super::smtp::{
-    Action, BounceKind, FailReason, IncompleteReason, RecipientResult, Reply, SmtpPhase, Transaction, classify,
-};
+use super::smtp::{Action, FailReason, IncompleteReason, RecipientResult, Reply, SmtpPhase, Transaction, classify};
 use crate::events::{Bounce, BounceType};
 
 /// Result of one attempt for one recipient.
@@ -59,7 +57,6 @@ pub(super) enum Grouping {
 /// Whether an attempt counts in the retry schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Charge {
-    /// The attempt counts.
     Counted,
     /// The attempt does not count, for example because the server never received the envelope.
     Free,
@@ -68,7 +65,6 @@ pub(super) enum Charge {
 /// Health of a site after a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SiteHealth {
-    /// The site answers.
     Healthy,
     /// The site limits or breaks off transactions. Its cooldown starts.
     Throttled,
@@ -85,6 +81,11 @@ impl Deferral {
             without_pipelining: false,
             grouping: Grouping::Group,
         }
+    }
+
+    /// Returns the deferral until the attempt that confirms a missing destination.
+    pub(super) fn unconfirmed(reply: String) -> Self {
+        Self { delay: RetryDelay::Confirm, ..Self::ordinary(Some(reply)) }
     }
 
     /// Returns a deferral with the delay of the schedule, of an attempt that does not count.
@@ -109,6 +110,8 @@ pub(super) struct TransactionContext<'a> {
     pub(super) without_pipelining: bool,
     /// Whether the session was used for an earlier message.
     pub(super) reused: bool,
+    /// Whether the destination has been missing for the confirmation time.
+    pub(super) is_confirmed_missing: bool,
 }
 
 /// Returns one disposition for each recipient, in the order of the envelope, and the health of the
@@ -170,9 +173,7 @@ fn read_result(result: &RecipientResult, context: TransactionContext<'_>) -> (Re
         RecipientResult::Accepted { reply } => {
             (RecipientDisposition::Delivered { reply: reply.to_string(), complained: false }, SiteHealth::Healthy)
         }
-        RecipientResult::Refused { phase, reply } => {
-            read_refusal(*phase, reply, context.host, context.without_pipelining)
-        }
+        RecipientResult::Refused { phase, reply } => read_refusal(*phase, reply, context),
         // RFC 5321 §3.8: a server may close between messages, and many do after some messages. The
         // close is no sign about this message or the site.
         RecipientResult::NotTried { phase, .. } if *phase < SmtpPhase::Mail && context.reused => {
@@ -202,22 +203,22 @@ fn read_result(result: &RecipientResult, context: TransactionContext<'_>) -> (Re
 pub(super) fn read_refusal(
     phase: SmtpPhase,
     reply: &Reply,
-    host: &str,
-    without_pipelining: bool,
+    context: TransactionContext<'_>,
 ) -> (RecipientDisposition, SiteHealth) {
-    let verdict = classify(phase, reply, host);
+    let verdict = classify(phase, reply, context.host);
     let reply_text = reply.to_string();
     let deferred = |deferral| (RecipientDisposition::Deferred(deferral), SiteHealth::Healthy);
     match verdict.action {
-        Action::Bounce { suppress } => {
+        Action::ConfirmBounce if !context.is_confirmed_missing => deferred(Deferral::unconfirmed(reply_text)),
+        Action::Bounce | Action::ConfirmBounce => {
             let bounce = Bounce {
                 // Clients recognize a bounce by the words `bounce message`.
                 message: format!("The recipient's mail server sent a bounce message: it refused the email at {phase}."),
-                bounce_type: bounce_type(verdict.kind),
+                bounce_type: BounceType::Permanent,
                 subtype: verdict.subtype.to_owned(),
                 diagnostic: vec![reply_text],
             };
-            (RecipientDisposition::Bounced { bounce, suppresses: suppress }, SiteHealth::Healthy)
+            (RecipientDisposition::Bounced { bounce, suppresses: true }, SiteHealth::Healthy)
         }
         Action::Fail { reason } => (
             RecipientDisposition::Failed { reason: reason.as_str().to_owned(), reply: Some(reply_text) },
@@ -232,7 +233,7 @@ pub(super) fn read_refusal(
             (RecipientDisposition::Deferred(Deferral::ordinary(Some(reply_text))), SiteHealth::Throttled)
         }
         Action::SplitRecipients => deferred(Deferral::immediate(Some(reply_text))),
-        Action::RetryWithoutPipelining if without_pipelining => {
+        Action::RetryWithoutPipelining if context.without_pipelining => {
             let reason = FailReason::Rejected.as_str().to_owned();
             (RecipientDisposition::Failed { reason, reply: Some(reply_text) }, SiteHealth::Healthy)
         }
@@ -242,32 +243,18 @@ pub(super) fn read_refusal(
     }
 }
 
-fn bounce_type(kind: BounceKind) -> BounceType {
-    match kind {
-        BounceKind::Permanent => BounceType::Permanent,
-        BounceKind::Transient => BounceType::Transient,
-        BounceKind::Undetermined => BounceType::Undetermined,
-    }
-}
-
-/// Returns the bounce of a destination that accepts no mail, such as a missing domain or a null MX.
-pub(super) fn undeliverable(message: &str, status: &str) -> RecipientDisposition {
-    let bounce = Bounce {
-        message: format!("This server wrote the bounce message: {message}"),
-        bounce_type: BounceType::Permanent,
-        subtype: "NoEmail".to_owned(),
-        diagnostic: vec![format!("{status} {message}")],
-    };
-    RecipientDisposition::Bounced { bounce, suppresses: true }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::delivery::smtp::ConnectionState;
 
-    const CONTEXT: TransactionContext<'_> =
-        TransactionContext { host: "mx.example.net", is_final: true, without_pipelining: false, reused: false };
+    const CONTEXT: TransactionContext<'_> = TransactionContext {
+        host: "mx.example.net",
+        is_final: true,
+        without_pipelining: false,
+        reused: false,
+        is_confirmed_missing: false,
+    };
 
     fn reply(code: u16, text: &str) -> Reply {
         let (reply, _) = crate::delivery::smtp::parse_reply(format!("{code} {text}\r\n").as_bytes()).unwrap();
@@ -327,6 +314,17 @@ mod tests {
 
         assert!(several.iter().all(|disposition| deferral(disposition).grouping == Grouping::Alone));
         assert!(matches!(single[0], RecipientDisposition::Bounced { .. }));
+    }
+
+    #[test]
+    fn a_domain_that_the_server_calls_missing_bounces_only_after_a_confirmation() {
+        let unknown = refused(SmtpPhase::Rcpt, 550, "5.1.2 domain not found");
+        let read =
+            |is_confirmed_missing| read_result(&unknown, TransactionContext { is_confirmed_missing, ..CONTEXT }).0;
+
+        let first = read(false);
+        assert_eq!((deferral(&first).delay, deferral(&first).charge), (RetryDelay::Confirm, Charge::Counted));
+        assert!(matches!(read(true), RecipientDisposition::Bounced { suppresses: true, .. }));
     }
 
     #[test]

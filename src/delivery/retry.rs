@@ -10,8 +10,9 @@ use crate::base::clock::TimestampMs;
 const JITTER_PERCENT: i64 = 20;
 /// Maximum delay after greylisting. Such servers accept a retry after some minutes.
 const SHORT_MS_MAX: i64 = 5 * 60_000;
-/// Time between the two lookups that must not find a domain before its recipients bounce.
-pub(super) const CONFIRM_AFTER_MS: i64 = 15 * 60_000;
+/// Period of these short delays, from the first due time of a group. Greylisting ends within hours. A server that
+/// still refuses has another reason.
+const SHORT_PERIOD_MS: i64 = 4 * 3_600_000;
 /// Age of a group from which each of its `email.delivery_delayed` events is recorded, in
 /// milliseconds since its first due time.
 const DELAY_REPORTED_AFTER_MS: [i64; 3] = [0, 4 * 3_600_000, 24 * 3_600_000];
@@ -23,6 +24,8 @@ pub struct RetrySchedule {
     pub delays: Vec<Duration>,
     /// Retry period, from the first due time of a group.
     pub expire_after: Duration,
+    /// Minimum time between the two attempts that must find a destination missing before its recipients bounce.
+    pub confirm_after: Duration,
 }
 
 /// Delay before the next attempt.
@@ -30,11 +33,11 @@ pub struct RetrySchedule {
 pub(super) enum RetryDelay {
     /// Delay of the schedule.
     Ordinary,
-    /// Delay of the schedule, at most five minutes.
+    /// Delay of the schedule, in the first four hours at most five minutes.
     Short,
     /// No delay: the recipient continues in another transaction.
     Immediate,
-    /// Fifteen minutes, before a second lookup confirms that a domain does not exist.
+    /// [`RetrySchedule::confirm_after`], before a second attempt confirms that the destination is missing.
     Confirm,
 }
 
@@ -56,9 +59,11 @@ impl RetrySchedule {
         }
         let delay_ms = match delay {
             RetryDelay::Immediate => return Some(now_ms),
-            RetryDelay::Confirm => return Some((now_ms + CONFIRM_AFTER_MS).min(self.expires_ms(due))),
-            RetryDelay::Ordinary => self.delay_ms(attempts),
-            RetryDelay::Short => self.delay_ms(attempts).min(SHORT_MS_MAX),
+            RetryDelay::Confirm => return Some((now_ms + millis(self.confirm_after)).min(self.expires_ms(due))),
+            RetryDelay::Short if now_ms - due.first_due_ms < SHORT_PERIOD_MS => {
+                self.delay_ms(attempts).min(SHORT_MS_MAX)
+            }
+            RetryDelay::Ordinary | RetryDelay::Short => self.delay_ms(attempts),
         };
         let jitter_ms = delay_ms * JITTER_PERCENT / 100;
         let span = u64::try_from(2 * jitter_ms + 1).unwrap_or(1);
@@ -69,14 +74,23 @@ impl RetrySchedule {
 
     /// Returns the end of the retry period of a group.
     pub(super) fn expires_ms(&self, due: &DueRow) -> TimestampMs {
-        due.first_due_ms.saturating_add(i64::try_from(self.expire_after.as_millis()).unwrap_or(i64::MAX))
+        due.first_due_ms.saturating_add(millis(self.expire_after))
+    }
+
+    /// Returns whether the destination of a group has been missing for the confirmation time.
+    pub(super) fn is_confirmed_missing(&self, due: &DueRow, now_ms: TimestampMs) -> bool {
+        due.vanished_ms.is_some_and(|since_ms| now_ms - since_ms >= millis(self.confirm_after))
     }
 
     fn delay_ms(&self, attempts: u16) -> i64 {
         let index = usize::from(attempts.saturating_sub(1)).min(self.delays.len().saturating_sub(1));
-        let delay = self.delays.get(index).copied().unwrap_or(Duration::from_secs(60));
-        i64::try_from(delay.as_millis()).unwrap_or(i64::MAX / 4)
+        millis(self.delays.get(index).copied().unwrap_or(Duration::from_secs(60)))
     }
+}
+
+/// Returns a duration in milliseconds, at most a quarter of the range so that sums with it do not overflow.
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX / 4).min(i64::MAX / 4)
 }
 
 /// Returns whether to record the next `email.delivery_delayed` event of a group, after `reported`
@@ -104,6 +118,7 @@ mod tests {
         RetrySchedule {
             delays: minutes.map(|minutes| Duration::from_secs(minutes * 60)).to_vec(),
             expire_after: Duration::from_secs(48 * 3600),
+            confirm_after: Duration::from_secs(15 * 60),
         }
     }
 
@@ -126,6 +141,30 @@ mod tests {
 
         assert_eq!(schedule().next_attempt(RetryDelay::Ordinary, 20, &due(), expires_ms, 0), None);
         assert_eq!(schedule().next_attempt(RetryDelay::Ordinary, 20, &due(), expires_ms - 1, 0), Some(expires_ms));
+    }
+
+    #[test]
+    fn the_delay_after_greylisting_is_short_for_four_hours() {
+        let short = |attempts, now_ms| {
+            let middle = |delay_ms: i64| u64::try_from(delay_ms * JITTER_PERCENT / 100).unwrap();
+            let delay_ms = if now_ms < 240 * MINUTE_MS { 5 } else { 240 } * MINUTE_MS;
+            schedule().next_attempt(RetryDelay::Short, attempts, &due(), now_ms, middle(delay_ms)).unwrap() - now_ms
+        };
+
+        assert_eq!(short(9, 0), 5 * MINUTE_MS);
+        assert_eq!(short(40, 240 * MINUTE_MS - 1), 5 * MINUTE_MS);
+        assert_eq!(short(40, 240 * MINUTE_MS), 240 * MINUTE_MS);
+        assert_eq!(schedule().next_attempt(RetryDelay::Short, 1, &due(), 0, 12_000), Some(MINUTE_MS));
+    }
+
+    #[test]
+    fn a_missing_destination_is_confirmed_after_fifteen_minutes() {
+        let since = DueRow { vanished_ms: Some(1_000), ..due() };
+
+        assert_eq!(schedule().next_attempt(RetryDelay::Confirm, 1, &since, 1_000, 7), Some(1_000 + 15 * MINUTE_MS));
+        assert!(!schedule().is_confirmed_missing(&since, 1_000 + 15 * MINUTE_MS - 1));
+        assert!(schedule().is_confirmed_missing(&since, 1_000 + 15 * MINUTE_MS));
+        assert!(!schedule().is_confirmed_missing(&due(), 1_000 + 15 * MINUTE_MS));
     }
 
     #[test]

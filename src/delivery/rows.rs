@@ -1,5 +1,4 @@
-//! The stored rows of delivery: queue, leases, attempts, receiving hosts, destinations and captured
-//! messages.
+//! The stored rows of delivery: queue, leases, attempts, receiving hosts and captured messages.
 
 use serde::{Deserialize, Serialize};
 
@@ -46,7 +45,8 @@ pub struct DueRow {
     pub attempts: u16,
     /// First due time. The retry period starts here.
     pub first_due_ms: TimestampMs,
-    /// Time of the first lookup that found no such domain, until a second lookup confirms it.
+    /// Time of the first attempt that found the destination missing: no such domain, no address of its hosts, or a
+    /// reply that says so. `None` after an attempt with another result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vanished_ms: Option<TimestampMs>,
     /// Whether the next attempt sends one command at a time.
@@ -149,16 +149,6 @@ pub struct TlsFailuresRow {
     pub sessions: u32,
 }
 impl Row for ReceivingHostRow {}
-
-/// A destination that has accepted mail.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DestinationRow {
-    /// Domain, for operators. The key is its hash.
-    pub name: String,
-    /// Start of the day (UTC) of the last delivery.
-    pub delivered_ms: TimestampMs,
-}
-impl Row for DestinationRow {}
 
 /// A message in the built-in mailbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

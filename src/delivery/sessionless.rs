@@ -4,21 +4,19 @@
 use std::sync::Arc;
 
 use super::engine::Engine;
-use super::outcome::{Deferral, RecipientDisposition, undeliverable};
+use super::outcome::{Deferral, RecipientDisposition};
 use super::queue::{Claimed, Due, DueKey, claim};
-use super::retry::{CONFIRM_AFTER_MS, RetryDelay};
+use super::retry::RetrySchedule;
 use super::rows::DueRow;
 use super::settle::{Settlement, settle};
 use super::simulated::{self, SimulatedOutcome};
-use crate::base::clock::{DAY_MS, TimestampMs};
+use super::smtp::FailReason;
+use super::transport::NoRoute;
+use crate::base::clock::TimestampMs;
+use crate::dns::Freshness;
 use crate::events::{Bounce, BounceType};
-use crate::store::{Reads, StoreError, WriteTx, name_hash};
-use crate::tables::DESTINATIONS;
+use crate::store::StoreError;
 use tracing::error;
-
-/// Maximum age of the last delivery to a destination for which a missing domain is confirmed by a
-/// second lookup before its recipients bounce.
-const RECENT_DELIVERY_MS: i64 = 30 * DAY_MS;
 
 /// Reason why a group has no SMTP session.
 #[derive(Clone, Debug)]
@@ -26,13 +24,11 @@ pub(super) enum SessionlessReason {
     /// The recipients are simulated.
     Simulated,
     /// The destination accepts no mail.
-    Undeliverable {
-        /// Enhanced status code (RFC 3463).
-        status: &'static str,
-        message: String,
-    },
-    /// The domain does not exist.
-    Vanished,
+    Undeliverable(NoRoute),
+    /// The domain or the addresses of its servers do not exist.
+    Missing { no_route: NoRoute, freshness: Freshness },
+    /// This server does not connect to the servers of the destination.
+    Unroutable(NoRoute),
     /// The lookup of the servers failed temporarily.
     Unknown { reason: String },
     /// The retry period ended while the site failed.
@@ -48,7 +44,7 @@ pub(super) async fn settle_groups(engine: &Engine, groups: Vec<Due>, reason: &Se
         let now_ms = context.now_ms();
         let mut requeued = Vec::new();
         for claimed in claim(tx, &context, &claiming)? {
-            let settlement = settlement_for(tx, claimed, &reason, now_ms)?;
+            let settlement = settlement_for(claimed, &schedule, &reason, now_ms);
             requeued.extend(settle(tx, &context, &schedule, &settlement)?);
         }
         Ok(requeued)
@@ -74,43 +70,52 @@ pub(super) async fn release_abandoned(engine: &Engine) {
 
 /// Returns the settlement of a claimed group for this reason.
 fn settlement_for(
-    tx: &WriteTx<'_>,
     claimed: Claimed,
+    schedule: &RetrySchedule,
     reason: &SessionlessReason,
     now_ms: TimestampMs,
-) -> Result<Settlement, StoreError> {
+) -> Settlement {
     let disposition = match reason {
-        SessionlessReason::Simulated => return Ok(simulate(claimed)),
-        SessionlessReason::Undeliverable { status, message } => undeliverable(message, status),
-        SessionlessReason::Vanished if !is_confirmed(&claimed, now_ms) && accepted_recently(tx, &claimed, now_ms)? => {
-            let since_ms = claimed.due.vanished_ms.unwrap_or(now_ms);
-            let due = DueRow { vanished_ms: Some(since_ms), ..claimed.due };
-            let reply_text = "5.1.2 the domain does not exist; it accepted mail recently, so it is looked up again";
-            let deferral = Deferral { delay: RetryDelay::Confirm, ..Deferral::ordinary(Some(reply_text.into())) };
-            return Ok(Settlement::uniform(
-                Arc::new(Claimed { due, ..claimed }),
-                RecipientDisposition::Deferred(deferral),
-                None,
-            ));
+        SessionlessReason::Simulated => return simulate(claimed),
+        SessionlessReason::Undeliverable(NoRoute { status, message }) => undeliverable(message, status),
+        SessionlessReason::Missing { no_route, freshness } => {
+            // A cached answer is the answer of the first lookup.
+            match *freshness == Freshness::Fresh && schedule.is_confirmed_missing(&claimed.due, now_ms) {
+                true => undeliverable(&no_route.message, no_route.status),
+                false => RecipientDisposition::Deferred(unconfirmed(no_route)),
+            }
         }
-        SessionlessReason::Vanished => undeliverable("The recipient's domain does not exist.", "5.1.2"),
+        SessionlessReason::Unroutable(NoRoute { status, message }) => unroutable(message, status),
         SessionlessReason::Unknown { reason } => {
             RecipientDisposition::Deferred(Deferral::ordinary(Some(format!("4.4.3 {reason}"))))
         }
         SessionlessReason::Expired => RecipientDisposition::Failed { reason: "expired".into(), reply: None },
     };
-    Ok(Settlement::uniform(Arc::new(claimed), disposition, None))
+    Settlement::uniform(Arc::new(claimed), disposition, None)
 }
 
-/// Returns whether the domain has not existed for at least [`CONFIRM_AFTER_MS`].
-fn is_confirmed(claimed: &Claimed, now_ms: TimestampMs) -> bool {
-    claimed.due.vanished_ms.is_some_and(|since_ms| now_ms - since_ms >= CONFIRM_AFTER_MS)
+/// Returns the deferral until the lookup that confirms a missing destination.
+fn unconfirmed(NoRoute { status, message }: &NoRoute) -> Deferral {
+    // The permanent code belongs to the bounce that may follow.
+    let status = format!("4{}", &status[1..]);
+    Deferral::unconfirmed(format!("{status} {message}; it is looked up again before the email bounces"))
 }
 
-/// Returns whether a server of the destination accepted a message in the last 30 days.
-fn accepted_recently(tx: &WriteTx<'_>, claimed: &Claimed, now_ms: TimestampMs) -> Result<bool, StoreError> {
-    let known = tx.get(&DESTINATIONS, &(name_hash(&claimed.due.destination),))?;
-    Ok(known.is_some_and(|known| now_ms - known.delivered_ms < RECENT_DELIVERY_MS))
+/// Returns the bounce of a destination that accepts no mail, such as a missing domain or a null MX.
+fn undeliverable(message: &str, status: &str) -> RecipientDisposition {
+    let bounce = Bounce {
+        message: format!("This server wrote the bounce message: {message}"),
+        bounce_type: BounceType::Permanent,
+        subtype: "NoEmail".to_owned(),
+        diagnostic: vec![format!("{status} {message}")],
+    };
+    RecipientDisposition::Bounced { bounce, suppresses: true }
+}
+
+/// Returns the failure of a destination whose servers this server does not connect to.
+fn unroutable(message: &str, status: &str) -> RecipientDisposition {
+    let reason = FailReason::Unroutable.as_str().to_owned();
+    RecipientDisposition::Failed { reason, reply: Some(format!("{status} {message}")) }
 }
 
 /// Returns a settlement with the outcome that each address requests. The recipients of a group share
@@ -147,5 +152,70 @@ fn simulated_disposition(outcome: Option<SimulatedOutcome>, first_attempt: bool)
             let complained = outcome == Some(SimulatedOutcome::Complained);
             RecipientDisposition::Delivered { reply: "250 2.0.0 simulated delivery".into(), complained }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::base::id::Id;
+    use crate::delivery::rows::Class;
+    use crate::emails::{EmailRow, LastEvent, RecipientRow, RecipientState};
+
+    /// Returns the disposition of a group whose destination is missing since `vanished_ms`.
+    fn disposition(
+        vanished_ms: Option<TimestampMs>,
+        reason: &SessionlessReason,
+        now_ms: TimestampMs,
+    ) -> RecipientDisposition {
+        let schedule = RetrySchedule {
+            delays: vec![Duration::from_secs(60)],
+            expire_after: Duration::from_secs(3_600),
+            confirm_after: Duration::from_millis(900),
+        };
+        let recipient = RecipientRow::example("ada@gone.example", RecipientState::InFlight, LastEvent::Sent);
+        let claimed = Claimed {
+            key: DueKey { due_ms: 0, class: Class::Transactional, email: Id::MIN, group: 0 },
+            due: DueRow { vanished_ms, ..DueRow::fresh(Id::MIN, "gone.example".into(), 0) },
+            row: EmailRow::example(vec![recipient], LastEvent::Sent),
+            recipients: vec![0],
+        };
+        settlement_for(claimed, &schedule, reason, now_ms).dispositions.remove(0)
+    }
+
+    #[test]
+    fn a_missing_destination_bounces_only_after_a_fresh_lookup_confirms_it() {
+        let no_route = NoRoute { status: "5.1.2", message: "the domain does not exist".into() };
+        let missing = |freshness| SessionlessReason::Missing { no_route: no_route.clone(), freshness };
+        for (vanished_ms, freshness, now_ms, bounces) in [
+            (None, Freshness::Fresh, 5_000, false),
+            (Some(1_000), Freshness::Fresh, 1_899, false),
+            (Some(1_000), Freshness::Cached, 1_900, false),
+            (Some(1_000), Freshness::Fresh, 1_900, true),
+        ] {
+            match disposition(vanished_ms, &missing(freshness), now_ms) {
+                RecipientDisposition::Bounced { bounce, suppresses: true } if bounces => {
+                    assert_eq!(bounce.diagnostic, ["5.1.2 the domain does not exist"]);
+                }
+                RecipientDisposition::Deferred(deferral) if !bounces => {
+                    assert!(deferral.reply.unwrap().starts_with("4.1.2 the domain does not exist; "));
+                }
+                other => panic!("{vanished_ms:?} {freshness:?} {now_ms}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_destination_that_this_server_does_not_connect_to_fails_and_a_null_mx_bounces() {
+        let no_route = |status| NoRoute { status, message: "no route".into() };
+
+        let unroutable = disposition(None, &SessionlessReason::Unroutable(no_route("5.4.6")), 0);
+        let null_mx = disposition(None, &SessionlessReason::Undeliverable(no_route("5.1.10")), 0);
+
+        let reply = Some("5.4.6 no route".to_owned());
+        assert_eq!(unroutable, RecipientDisposition::Failed { reason: "unroutable".into(), reply });
+        assert!(matches!(null_mx, RecipientDisposition::Bounced { suppresses: true, .. }));
     }
 }

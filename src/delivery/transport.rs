@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::smtp::{Credentials, RequiredTls, TlsPolicy};
 use crate::base::clock::TimestampMs;
 use crate::base::random;
-use crate::dns::{Freshness, MxHost, Resolver, Route, RoutePolicy};
+use crate::dns::{Freshness, MxHost, Resolver, Route, RoutePolicy, Unroutable};
 
 /// Delivery mode.
 #[derive(Clone)]
@@ -63,17 +63,27 @@ impl std::fmt::Debug for RelayResolver {
 pub(super) enum Destination {
     Servers(Arc<Servers>),
     /// The destination accepts no mail. Permanent.
-    Undeliverable {
-        /// Enhanced status code (RFC 3463).
-        status: &'static str,
-        message: String,
+    Undeliverable(NoRoute),
+    /// The domain or the addresses of its servers do not exist. Permanent if a second lookup confirms it.
+    Missing {
+        no_route: NoRoute,
+        freshness: Freshness,
     },
+    /// This server does not connect to the servers of the destination. Permanent, and not caused by the recipient.
+    Unroutable(NoRoute),
     /// The lookup failed temporarily.
     Unknown {
         reason: String,
     },
-    /// The domain does not exist. Permanent if a second lookup confirms it.
-    Vanished,
+}
+
+/// Reason why a destination has no servers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NoRoute {
+    /// Permanent enhanced status code (RFC 3463).
+    pub(super) status: &'static str,
+    /// Fragment of a sentence.
+    pub(super) message: String,
 }
 
 /// The servers of a destination.
@@ -121,16 +131,19 @@ impl Direct {
     async fn destination(&self, domain: &str, now_ms: TimestampMs, freshness: Freshness) -> Destination {
         let policy = RoutePolicy { seed: random::number(), freshness, ..self.policy.clone() };
         let route = self.resolver.route(domain, now_ms, &policy).await;
-        let status = route.status().unwrap_or("5.4.4");
+        let no_route = NoRoute { status: route.status().unwrap_or("5.4.4"), message: route.to_string() };
         match route {
             Route::Hosts { site, hosts } => {
                 let hosts = hosts.into_iter().map(|host| self.host(domain, host)).collect();
                 Destination::Servers(Arc::new(Servers { site: site.name, hosts, credentials: None, is_final: true }))
             }
-            Route::NoSuchDomain => Destination::Vanished,
             Route::Temporary { reason } => Destination::Unknown { reason },
-            route @ (Route::NullMx | Route::NoAddresses(_)) => {
-                Destination::Undeliverable { status, message: route.to_string() }
+            Route::NullMx => Destination::Undeliverable(no_route),
+            Route::NoSuchDomain | Route::NoAddresses(Unroutable::NoAddresses) => {
+                Destination::Missing { no_route, freshness }
+            }
+            Route::NoAddresses(Unroutable::Guarded | Unroutable::OtherFamily | Unroutable::OwnHost) => {
+                Destination::Unroutable(no_route)
             }
         }
     }

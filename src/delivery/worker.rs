@@ -124,7 +124,7 @@ impl Worker<'_> {
         let claimed = self.engine.context.store.write_bulk(move |tx| claim(tx, &context, &claiming)).await;
         self.engine.untrack(&keys);
         let claimed: Vec<Arc<Claimed>> = match claimed {
-            Ok(claimed) => claimed.into_iter().map(clear_vanished).map(Arc::new).collect(),
+            Ok(claimed) => claimed.into_iter().map(Arc::new).collect(),
             Err(error) => {
                 // The groups are still in the table. The next reconciliation loads them.
                 error!(%error, "could not lease deliveries: {error}");
@@ -197,6 +197,7 @@ impl Worker<'_> {
             is_final: servers.is_final,
             without_pipelining: claimed.due.without_pipelining,
             reused,
+            is_confirmed_missing: self.is_confirmed_missing(&claimed),
         };
         let (dispositions, health) = read_transaction(&transaction, context);
         let attempt = self.attempt_row(&claimed, summary(&dispositions), transaction.transcript);
@@ -240,7 +241,16 @@ impl Worker<'_> {
         let nearest = servers.hosts.first().map_or("", |host| host.name.as_str());
         let host = endpoint.as_ref().map_or(nearest, |endpoint| endpoint.host.as_str());
         let disposition = match &failed.error {
-            SessionError::Refused { phase, reply } => read_refusal(*phase, reply, host, true).0,
+            SessionError::Refused { phase, reply } => {
+                let context = TransactionContext {
+                    host,
+                    is_final: servers.is_final,
+                    without_pipelining: true,
+                    reused: false,
+                    is_confirmed_missing: self.is_confirmed_missing(&claimed),
+                };
+                read_refusal(*phase, reply, context).0
+            }
             error => RecipientDisposition::Deferred(Deferral::ordinary(Some(format!("{} {error}", error.status())))),
         };
         let attempt = SmtpAttemptRow {
@@ -258,6 +268,10 @@ impl Worker<'_> {
         self.engine.settle(Settlement::uniform(claimed, disposition, Some(attempt))).await;
         self.start_cooldown(self.engine.context.now_ms()).await;
         Next::End
+    }
+
+    fn is_confirmed_missing(&self, claimed: &Claimed) -> bool {
+        self.engine.settings.schedule.is_confirmed_missing(&claimed.due, self.engine.context.now_ms())
     }
 
     /// Starts the cooldown of the site, and settles its groups that have expired.
@@ -284,12 +298,6 @@ impl Worker<'_> {
             transcript,
         }
     }
-}
-
-/// Clears the time since when the destination's name does not exist, because it has servers.
-fn clear_vanished(mut claimed: Claimed) -> Claimed {
-    claimed.due.vanished_ms = None;
-    claimed
 }
 
 /// Returns the disposition of a message that cannot be composed.

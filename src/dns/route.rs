@@ -29,7 +29,8 @@ pub enum Route {
     NullMx,
     /// The domain does not exist. Permanent after a confirmation by a [`Freshness::Fresh`] lookup.
     NoSuchDomain,
-    /// The domain exists, but has no address that may be dialled. Permanent.
+    /// The domain exists, but has no address that may be dialled. Permanent; [`Unroutable::NoAddresses`] only after a
+    /// confirmation, as for a missing domain.
     NoAddresses(Unroutable),
     /// No response, or an unusable one. Transient.
     Temporary {
@@ -194,9 +195,14 @@ impl fmt::Display for Route {
             Self::NoSuchDomain => f.write_str("the domain does not exist"),
             Self::NoAddresses(reason) => f.write_str(match reason {
                 Unroutable::NoAddresses => "no mail host of the domain has an address",
-                Unroutable::Guarded => "all mail hosts of the domain are at addresses that are not dialled",
-                Unroutable::OtherFamily => "the mail hosts of the domain have IPv6 addresses only",
-                Unroutable::OwnHost => "the mail of the domain would loop back to this server",
+                Unroutable::Guarded => {
+                    "the mail hosts of the domain have private or reserved addresses, and this server does not connect \
+                     to them"
+                }
+                Unroutable::OtherFamily => {
+                    "the mail hosts of the domain have IPv6 addresses only, and this server does not connect to them"
+                }
+                Unroutable::OwnHost => "the mail host of the domain is this server, so the email would loop",
             }),
             Self::Temporary { reason } => write!(f, "the domain could not be looked up: {reason}"),
         }

@@ -30,7 +30,7 @@ impl Refusal<'_> {
         };
         let verdict = classify(SmtpPhase::Rcpt, &reply, self.host.unwrap_or_default());
         match verdict.action {
-            Action::Bounce { suppress: true } => {
+            Action::Bounce | Action::ConfirmBounce => {
                 ReportedOutcome::Bounced { bounce: reported(verdict.subtype, diagnostic) }
             }
             action => ReportedOutcome::Failed { reason: reason(action, &reply).as_str().to_owned(), diagnostic },

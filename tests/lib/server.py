@@ -150,13 +150,13 @@ class Api:
 class Server:
     """One data directory and its server process, which can be started and stopped repeatedly."""
 
-    def __init__(self, directory, delivery, *, profile="debug", domains=(DOMAIN,), retry_delays=None, extra=()):
+    def __init__(self, directory, delivery, *, profile="debug", domains=(DOMAIN,), retry_delays=None, confirm_after=None, extra=()):
         self.directory = pathlib.Path(directory)
         self.directory.mkdir(parents=True, exist_ok=True)
         self.delivery = delivery
         self.profile = profile
         self.domains = domains
-        self.retry_delays = retry_delays
+        self.retry_delays, self.confirm_after = retry_delays, confirm_after
         self.extra = list(extra)
         self.port = free_port()
         self.process = None
@@ -184,6 +184,8 @@ class Server:
         clean["RINGMAIL_RATE_LIMIT"] = "0"
         if self.retry_delays:
             clean["RINGMAIL_RETRY_DELAYS"] = self.retry_delays
+        if self.confirm_after:
+            clean["RINGMAIL_CONFIRM_AFTER"] = self.confirm_after
         return clean
 
     def spawn(self):

@@ -36,6 +36,7 @@ NO_LISTENER = "127.0.0.99"
 # Recipient domain, with its subdomains, that gets no email in clear text.
 REQUIRED_TLS = "required.test"
 
+CONFIRM_AFTER = "3s"  # Before the second lookup of a missing domain.
 RETRY_DELAYS = "1s,1s,2s,2s,3s,3s,5s,5s,5s,5s,5s,5s"
 
 
@@ -55,7 +56,9 @@ class World:
         return Direct(self.names.address, self.port)
 
     def server(self, name, delivery, extra=()):
-        return Server(self.directory / name, delivery, retry_delays=RETRY_DELAYS, extra=extra)
+        return Server(
+            self.directory / name, delivery, retry_delays=RETRY_DELAYS, confirm_after=CONFIRM_AFTER, extra=extra
+        )
 
     def start(self):
         self.postfix.start()

@@ -50,7 +50,7 @@ pub(crate) struct Due {
     pub(crate) destination: String,
     /// Start of the retry period.
     pub(crate) first_due_ms: TimestampMs,
-    /// Whether the destination did not exist at the last lookup. The next lookup bypasses the cache.
+    /// Whether the destination was missing at the last attempt. The next lookup bypasses the cache.
     pub(crate) vanished: bool,
 }
 

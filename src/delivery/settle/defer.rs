@@ -55,6 +55,7 @@ impl Settling<'_, '_> {
         let mut due = self.due.clone();
         let counted = deferred.iter().any(|(_, deferral)| deferral.charge == Charge::Counted);
         due.attempts = due.attempts.saturating_add(u16::from(counted));
+        due.vanished_ms = self.missing_since(deferred);
         let mut next_ms = None;
         let mut waiting = Vec::new();
         for (index, deferral) in deferred {
@@ -76,6 +77,16 @@ impl Settling<'_, '_> {
         }
         let (email, class) = (self.email(), self.settlement.claimed.key.class);
         requeue(self.tx, &mut self.row, email, group, class, next_ms, &due).map(Some)
+    }
+
+    /// Returns since when the destination is missing. A deferral that does not count changes nothing. After another
+    /// result, the confirmation starts again.
+    fn missing_since(&self, deferred: &[(usize, &Deferral)]) -> Option<TimestampMs> {
+        if deferred.iter().any(|(_, deferral)| deferral.delay == RetryDelay::Confirm) {
+            return self.due.vanished_ms.or(Some(self.now_ms));
+        }
+        let counted = deferred.iter().any(|(_, deferral)| deferral.charge == Charge::Counted);
+        self.due.vanished_ms.filter(|_| !counted)
     }
 
     /// Returns whether the time limit of the deferral itself has passed.

@@ -12,15 +12,15 @@ use std::sync::Arc;
 use super::outcome::RecipientDisposition;
 use super::queue::{Claimed, Due, has_reported_outcome};
 use super::retry::RetrySchedule;
-use super::rows::{DestinationRow, DueRow, SmtpAttemptRow};
-use crate::base::clock::{DAY_MS, TimestampMs};
+use super::rows::{DueRow, SmtpAttemptRow};
+use crate::base::clock::TimestampMs;
 use crate::base::id::EmailId;
 use crate::context::Context;
 use crate::emails::{self, EmailRow, LastEvent, RecipientState};
 use crate::events::{Bounce, Detail, EmailEventKind, Event};
-use crate::store::{Reads, StoreError, WriteTx, name_hash};
+use crate::store::{Reads, StoreError, WriteTx};
 use crate::suppressions::{self, SuppressionCause};
-use crate::tables::{ATTEMPTS, DESTINATIONS, EMAILS, LEASES};
+use crate::tables::{ATTEMPTS, EMAILS, LEASES};
 
 /// Outcome of a leased group.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub(super) struct Settlement {
     pub(super) dispositions: Vec<RecipientDisposition>,
     /// Row to store for the attempt, if it made a connection or failed to.
     pub(super) attempt: Option<SmtpAttemptRow>,
-    /// Whether the outcome is simulated. It then adds no suppression and no destination.
+    /// Whether the outcome is simulated. It then adds no suppression.
     pub(super) simulated: bool,
 }
 
@@ -204,22 +204,7 @@ impl Settling<'_, '_> {
                 Detail::Complaint { feedback_type: Some("abuse".to_owned()) },
             )?;
         }
-        if !delivered.is_empty() && !self.settlement.simulated {
-            self.store_destination()?;
-        }
         Ok(())
-    }
-
-    /// Stores that the destination accepts mail. Writes at most once a day.
-    fn store_destination(&self) -> Result<(), StoreError> {
-        let key = (name_hash(&self.due.destination),);
-        let day_ms = self.now_ms.div_euclid(DAY_MS) * DAY_MS;
-        let known = self.tx.get(&DESTINATIONS, &key)?;
-        if known.is_some_and(|known| known.delivered_ms == day_ms) {
-            return Ok(());
-        }
-        let row = DestinationRow { name: self.due.destination.clone(), delivered_ms: day_ms };
-        self.tx.put(&DESTINATIONS, &key, &row)
     }
 
     fn bounce(&mut self, index: usize, bounce: &Bounce, suppresses: bool) -> Result<(), StoreError> {

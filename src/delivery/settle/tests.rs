@@ -5,6 +5,7 @@ use crate::base::address::EmailAddress;
 use crate::delivery::outcome::Deferral;
 use crate::delivery::queue::claim;
 use crate::delivery::queue::tests::{ADA, BOB, TEAM, put_due, row};
+use crate::delivery::retry::RetryDelay;
 use crate::emails::RecipientKind;
 use crate::event_bus::BusMessage;
 use crate::events::{self, BounceType};
@@ -33,7 +34,11 @@ async fn settled(context: &Context, reported: LastEvent, dispositions: [Recipien
 }
 
 fn schedule() -> RetrySchedule {
-    RetrySchedule { delays: vec![Duration::from_secs(60)], expire_after: Duration::from_secs(3_600) }
+    RetrySchedule {
+        delays: vec![Duration::from_secs(60)],
+        expire_after: Duration::from_secs(3_600),
+        confirm_after: Duration::from_secs(900),
+    }
 }
 
 /// Returns the events of the email after `email.sent`, each with its recipients.
@@ -122,6 +127,34 @@ async fn a_settlement_opens_the_content_once_for_all_its_events() {
     let bodies: Vec<_> = std::iter::from_fn(|| subscription.try_recv().ok()).map(BusMessage::body).collect();
     assert_eq!(bodies.len(), 3);
     assert!(bodies.iter().all(|body| body.contains("X-Order")), "{bodies:?}");
+}
+
+#[tokio::test]
+async fn a_missing_destination_keeps_its_first_time_until_an_attempt_has_another_result() {
+    let (_directory, context) = Context::temporary();
+    let reply = || Some("4.1.2 the domain does not exist".into());
+    let missing = || Deferral { delay: RetryDelay::Confirm, ..Deferral::ordinary(reply()) };
+    for (known_ms, deferral, expected_ms) in [
+        (None, missing(), Some(context.now_ms())),
+        (Some(7), missing(), Some(7)),
+        (Some(7), Deferral::immediate(None), Some(7)),
+        (Some(7), Deferral::ordinary(reply()), None),
+    ] {
+        let (_, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
+        let (settling, schedule, disposition) = (context.clone(), schedule(), deferral.clone());
+        let write = move |tx: &WriteTx<'_>| {
+            let mut claimed = claim(tx, &settling, &keys)?.remove(0);
+            claimed.due.vanished_ms = known_ms;
+            let disposition = RecipientDisposition::Deferred(disposition.clone());
+            let requeued =
+                settle(tx, &settling, &schedule, &Settlement::uniform(Arc::new(claimed), disposition, None))?;
+            tx.get(&DUE, &requeued[0].key.parts())
+        };
+
+        let due = context.store.write::<_, StoreError>(write).await.unwrap().unwrap();
+
+        assert_eq!(due.vanished_ms, expected_ms, "{known_ms:?} {deferral:?}");
+    }
 }
 
 #[tokio::test]

@@ -1,13 +1,16 @@
 //! Classification of refusals: from a reply to its meaning and the action that follows.
 //!
 //! A rule for the text of a provider precedes the general rules. Among those, the text decides if the enhanced code is
-//! missing or vague, then the enhanced code, then the basic code with the phase.
+//! missing or vague, then the enhanced code, then the basic code with the phase. If the result blames the recipient,
+//! the text is searched for another cause, which then wins.
 //!
 //! # Invariants
 //!
 //! - A 4xx is always retried, whatever its code and text.
 //! - A 5xx before RCPT concerns the client or the site, never the recipient. The precheck is the exception.
 //! - Rules that suppress an address are the last in their table.
+//! - Without a rule for a provider, a refusal suppresses an address only if it has the code of a bad mailbox or a text
+//!   that names one, and no text about the sender, its address, its DNS records, a blocklist or a policy.
 
 use super::SmtpPhase;
 use super::reply::Reply;
@@ -17,6 +20,7 @@ use super::rules::{self, SiteLimit};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RefusalClass {
     BadMailbox,
+    /// The domain or its hosts do not exist, as the server says. Permanent only if a later attempt confirms it.
     BadDomain,
     MailboxFull,
     Greylisted,
@@ -27,6 +31,8 @@ pub enum RefusalClass {
     Authentication,
     /// The source address or its network is blocked.
     Blocked,
+    /// A rule of the receiver refuses the sender, with a code that blames the recipient.
+    Policy,
     RateLimited,
     TooManyRecipients,
     /// The server rejected the syntax or the order of the commands.
@@ -64,8 +70,10 @@ impl BounceKind {
 /// Action that follows from a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Bounce. No retry.
-    Bounce { suppress: bool },
+    /// Bounce and suppress the address. No retry.
+    Bounce,
+    /// Retry after the confirmation time. If the next attempt has the same result, bounce and suppress the address.
+    ConfirmBounce,
     /// Fail without a bounce. No retry.
     Fail { reason: FailReason },
     /// Retry on the schedule.
@@ -105,6 +113,8 @@ pub enum FailReason {
     Attachment,
     Authentication,
     AddressUnsupported,
+    /// The servers of the domain are this server, or at addresses that it does not connect to.
+    Unroutable,
     Expired,
     /// Refused without a known reason.
     Rejected,
@@ -119,6 +129,7 @@ impl FailReason {
             Self::Attachment => "attachment_rejected",
             Self::Authentication => "authentication_failed",
             Self::AddressUnsupported => "address_not_supported",
+            Self::Unroutable => "unroutable",
             Self::Expired => "expired",
             Self::Rejected => "rejected",
         }
@@ -146,7 +157,8 @@ impl RefusalClass {
         use BounceKind::{Permanent, Transient, Undetermined};
         let fail = |reason| Action::Fail { reason };
         let (kind, subtype, action) = match self {
-            Self::BadMailbox | Self::BadDomain => (Permanent, "NoEmail", Action::Bounce { suppress: true }),
+            Self::BadMailbox => (Permanent, "NoEmail", Action::Bounce),
+            Self::BadDomain => (Permanent, "NoEmail", Action::ConfirmBounce),
             Self::MailboxFull => {
                 let hours = MAILBOX_FULL_HOURS;
                 (Transient, "MailboxFull", Action::RetryLimited { hours })
@@ -164,6 +176,7 @@ impl RefusalClass {
                 let throttle = SiteThrottle::Halve;
                 (Transient, "General", Action::ThrottleSite { throttle })
             }
+            Self::Policy => (Transient, "General", fail(FailReason::Rejected)),
             Self::TooManyRecipients => (Transient, "General", Action::SplitRecipients),
             Self::Protocol => (Undetermined, "Undetermined", Action::RetryWithoutPipelining),
             Self::AddressUnsupported => (Undetermined, "Undetermined", fail(FailReason::AddressUnsupported)),
@@ -180,6 +193,12 @@ impl RefusalClass {
 struct Classification {
     class: RefusalClass,
     limit: Option<SiteLimit>,
+}
+
+impl From<&rules::ReplyRule> for Classification {
+    fn from(rule: &rules::ReplyRule) -> Self {
+        Self { class: rule.class, limit: rule.limit }
+    }
 }
 
 impl From<RefusalClass> for Classification {
@@ -203,7 +222,7 @@ pub fn classify(phase: SmtpPhase, reply: &Reply, host: &str) -> Verdict {
     };
     let host = host.trim_end_matches('.').to_ascii_lowercase();
     let classification = match rules::provider(&refusal.text, refusal.code, refusal.detail, &host) {
-        Some(rule) => Classification { class: rule.class, limit: rule.limit },
+        Some(rule) => rule.into(),
         None => refusal.classification(),
     };
     refusal.verdict(classification)
@@ -226,23 +245,35 @@ impl Refusal {
         let by_detail = self.detail.and_then(|detail| self.by_detail(detail));
         // RFC 3463 §3: detail 0 of any subject, and 7.1, mean only "refused". The text is then more specific.
         let is_vague = self.detail.is_none_or(|detail| matches!(detail, (_, 0) | (7, 1)));
-        let words = rules::words(&self.text).filter(|_| is_vague);
+        let words = rules::words(&self.text, self.code).filter(|_| is_vague);
         match (words, by_detail) {
             // For a temporary refusal, the retry time matters more than the reason. If the text gives only a reason,
             // the enhanced code is preferred.
-            (Some(rule), Some(class)) if self.is_transient && !is_about_timing(rule.class) => class.into(),
-            (Some(rule), _) => Classification { class: rule.class, limit: rule.limit },
-            (None, Some(class)) => class.into(),
+            (Some(rule), class) if self.is_transient && !is_about_timing(rule.class) => {
+                class.unwrap_or_else(|| self.by_code()).into()
+            }
+            (Some(rule), _) => self.unless_contradicted(rule.into()),
+            (None, Some(class)) => self.unless_contradicted(class.into()),
             (None, None) => self.by_code().into(),
         }
+    }
+
+    /// Returns the classification, or that of a text which contradicts a permanent refusal of the recipient.
+    ///
+    /// Many servers send the codes of a missing mailbox, or the words `mailbox unavailable` of RFC 5321 §4.2.3, when a
+    /// rule of theirs refuses the sender.
+    fn unless_contradicted(&self, classification: Classification) -> Classification {
+        let blames_recipient = matches!(classification.class, RefusalClass::BadMailbox | RefusalClass::BadDomain);
+        let other = rules::other_cause(&self.text, self.code).filter(|_| blames_recipient && !self.is_transient);
+        other.map_or(classification, Classification::from)
     }
 
     /// Returns the class of an enhanced code.
     fn by_detail(&self, detail: (u16, u16)) -> Option<RefusalClass> {
         Some(match detail {
             (1, 1) | (2, 1) if self.is_transient => RefusalClass::Greylisted,
-            (1, 0 | 1 | 3 | 6) | (2, 1) => RefusalClass::BadMailbox,
-            (1, 2 | 10) | (4, 4) => RefusalClass::BadDomain,
+            (1, 0 | 1 | 3 | 6 | 10) | (2, 1) => RefusalClass::BadMailbox,
+            (1, 2) | (4, 4) => RefusalClass::BadDomain,
             // RFC 3463 §3.2: address and domain of the sender.
             (1, 7 | 8) => RefusalClass::Authentication,
             (2, 2) => RefusalClass::MailboxFull,
@@ -337,7 +368,7 @@ fn is_about_timing(class: RefusalClass) -> bool {
 /// Turns the verdict on a 4xx into a retry with a transient kind.
 fn make_transient(verdict: Verdict) -> Verdict {
     let action = match verdict.action {
-        Action::Bounce { .. } | Action::Fail { .. } | Action::RetryWithoutPipelining => Action::Retry,
+        Action::Bounce | Action::ConfirmBounce | Action::Fail { .. } | Action::RetryWithoutPipelining => Action::Retry,
         action => action,
     };
     let subtype = match verdict.kind {

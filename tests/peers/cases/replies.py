@@ -92,6 +92,37 @@ def a_blocked_sender_address_delays_the_email(world):
 
 
 @case
+def a_refusal_of_the_reverse_dns_of_the_server_delays_the_email(world):
+    to = world.recipient(PLAIN, "ptr")
+
+    email = world.direct.send([to])
+
+    world.direct.wait_for(email, "delivery_delayed")
+    world.direct.send([to])  # Accepted, because the address is not suppressed.
+
+
+@case
+def a_policy_with_the_code_of_a_bad_mailbox_fails_without_suppressing(world):
+    to = world.recipient(PLAIN, "policy")
+
+    email = world.direct.send([to])
+
+    world.direct.wait_for(email, "failed")
+    world.direct.send([to])  # Accepted, because the address is not suppressed.
+
+
+@case
+def a_domain_that_is_unknown_to_its_server_bounces_after_a_second_attempt(world):
+    lasting, passing = world.recipient(PLAIN, "nodomain"), world.recipient(PLAIN, "nodomain-1")
+
+    emails = [world.direct.send([to]) for to in (lasting, passing)]
+
+    world.direct.wait_for(emails[0], "delivery_delayed")
+    world.direct.wait_for(emails[0], "bounced")
+    world.direct.wait_for(emails[1], "delivered")
+
+
+@case
 def a_full_mailbox_is_retried(world):
     to = world.recipient(PLAIN, "full-1")
 

@@ -1,12 +1,15 @@
-//! Tables of reply texts and their classes: for single providers (`providers.rs`) and for all hosts (`words.rs`).
+//! Tables of reply texts and their classes: for single providers (`providers.rs`), about the sender at any host
+//! (`sender.rs`), and about the message or the recipient at any host (`words.rs`).
 //!
 //! Texts are in lower case and match anywhere in the joined lines of a reply. In each table the first match wins.
 
 mod providers;
+mod sender;
 mod words;
 
 use providers::PROVIDERS;
-use words::WORDS;
+use sender::{POLICY, SENDER};
+use words::{RECIPIENT, TIMING, WORDS};
 
 use super::classify::{Action, RefusalClass, SiteThrottle};
 
@@ -63,12 +66,29 @@ pub(super) fn provider(text: &str, code: u16, detail: Option<(u16, u16)>, host: 
     rules.find(|rule| rule.matches(text, code, detail, host))
 }
 
-/// Returns the first rule for all hosts that matches.
-pub(super) fn words(text: &str) -> Option<&'static ReplyRule> {
-    WORDS.iter().find(|rule| rule.texts.iter().any(|known| text.contains(known)))
+/// Returns the first rule for all hosts that matches. Rules about the recipient come last.
+pub(super) fn words(text: &str, code: u16) -> Option<&'static ReplyRule> {
+    first([SENDER, TIMING, WORDS, RECIPIENT], text, code)
+}
+
+/// Returns the first rule for all hosts that matches and gives a cause other than the recipient. Rules about the
+/// content are no such cause, because their words are also part of replies about a mailbox.
+pub(super) fn other_cause(text: &str, code: u16) -> Option<&'static ReplyRule> {
+    first([SENDER, TIMING, POLICY], text, code)
+}
+
+/// Returns the first matching rule of tables whose rules have neither hosts nor details.
+fn first<const N: usize>(tables: [&'static [ReplyRule]; N], text: &str, code: u16) -> Option<&'static ReplyRule> {
+    tables.into_iter().flatten().find(|rule| rule.matches(text, code, None, ""))
+}
+
+const fn any_host(class: RefusalClass, texts: &'static [&'static str]) -> ReplyRule {
+    ReplyRule { hosts: &[], codes: ANY, details: &[], texts, class, limit: None }
 }
 
 const ANY: (u16, u16) = (400, 599);
+const TRANSIENT: (u16, u16) = (400, 499);
+const PERMANENT: (u16, u16) = (500, 599);
 
 /// Returns a limit of one message a minute for 90 minutes.
 const fn trickle(delist: Option<&'static str>) -> Option<SiteLimit> {
@@ -83,7 +103,8 @@ mod tests {
 
     #[test]
     fn every_text_is_lower_case_and_has_at_least_four_characters() {
-        for text in PROVIDERS.iter().chain(WORDS).flat_map(|rule| rule.texts) {
+        let tables = [PROVIDERS, SENDER, POLICY, TIMING, WORDS, RECIPIENT];
+        for text in tables.into_iter().flatten().flat_map(|rule| rule.texts) {
             assert_eq!(*text, text.to_ascii_lowercase());
             assert!(text.len() >= 4, "{text}");
         }

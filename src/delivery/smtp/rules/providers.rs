@@ -1,14 +1,12 @@
 //! Rules for single providers.
 
-use super::{ANY, ReplyRule, SPAMHAUS_DELIST, SiteLimit, trickle};
+use super::{ANY, PERMANENT, ReplyRule, SPAMHAUS_DELIST, SiteLimit, TRANSIENT, trickle};
 use crate::delivery::smtp::classify::{RefusalClass, SiteThrottle};
-
-const TRANSIENT: (u16, u16) = (400, 499);
-const PERMANENT: (u16, u16) = (500, 599);
 
 const MICROSOFT: &[&str] = &["outlook.com", "hotmail.com"];
 const GOOGLE: &[&str] = &["google.com", "googlemail.com"];
 const YAHOO: &[&str] = &["yahoodns.net"];
+const NETEASE: &[&str] = &["netease.com", "163.com", "126.com"];
 
 const MICROSOFT_CONSUMER_DELIST: &str = "https://sendersupport.olc.protection.outlook.com/pm/";
 const MICROSOFT_OFFICE_DELIST: &str = "https://sender.office.com/";
@@ -33,6 +31,15 @@ pub(super) static PROVIDERS: &[ReplyRule] = &[
         texts: &["banned sending ip", "delist.messaging.microsoft.com", "sender.office.com"],
         class: RefusalClass::Blocked,
         limit: trickle(Some(MICROSOFT_OFFICE_DELIST)),
+    },
+    // Codes of the consumer service for blocked addresses and networks.
+    ReplyRule {
+        hosts: MICROSOFT,
+        codes: PERMANENT,
+        details: &[],
+        texts: &["sc-001", "sc-002", "sc-003", "sc-004", "dy-001", "dy-002", "ou-001", "ou-002"],
+        class: RefusalClass::Blocked,
+        limit: trickle(Some(MICROSOFT_CONSUMER_DELIST)),
     },
     // For a missing mailbox, the consumer service sends a code that means a wrong command.
     ReplyRule {
@@ -101,6 +108,15 @@ pub(super) static PROVIDERS: &[ReplyRule] = &[
         class: RefusalClass::Blocked,
         limit: trickle(Some(SPAMHAUS_DELIST)),
     },
+    // Codes of AOL for blocked addresses, some with the enhanced code of a disabled mailbox.
+    ReplyRule {
+        hosts: &[],
+        codes: ANY,
+        details: &[],
+        texts: &["(con:b", "(rtr:", "(dyn:", "(rly:"],
+        class: RefusalClass::Blocked,
+        limit: trickle(Some(YAHOO_DELIST)),
+    },
     ReplyRule {
         hosts: YAHOO,
         codes: (552, 554),
@@ -163,6 +179,51 @@ pub(super) static PROVIDERS: &[ReplyRule] = &[
         codes: PERMANENT,
         details: &[(4, 5)],
         texts: &["sending limit", "sending quota"],
+        class: RefusalClass::RateLimited,
+        limit: None,
+    },
+    // NetEase (163.com, 126.com): codes in the text, without enhanced codes.
+    ReplyRule {
+        hosts: NETEASE,
+        codes: ANY,
+        details: &[],
+        texts: &["hl:rep", "hl:ifc", "hl:ipb", "dt:rbl"],
+        class: RefusalClass::Blocked,
+        limit: trickle(None),
+    },
+    ReplyRule {
+        hosts: NETEASE,
+        codes: ANY,
+        details: &[],
+        texts: &[
+            "hl:icc", "mi:cel", "mi:dmc", "mi:ccl", "mi:sfq", "mi:stc", "rp:cel", "rp:drc", "rp:ccl", "rp:qrc",
+            "rp:frl", "rp:rcl", "rp:trc",
+        ],
+        class: RefusalClass::RateLimited,
+        limit: None,
+    },
+    ReplyRule {
+        hosts: NETEASE,
+        codes: PERMANENT,
+        details: &[],
+        texts: &["mi:spf", "mi:dma"],
+        class: RefusalClass::Authentication,
+        limit: None,
+    },
+    ReplyRule {
+        hosts: NETEASE,
+        codes: PERMANENT,
+        details: &[],
+        texts: &["dt:spm"],
+        class: RefusalClass::Content,
+        limit: None,
+    },
+    // Cisco: a rate limit with the words of the next rule.
+    ReplyRule {
+        hosts: &[],
+        codes: ANY,
+        details: &[],
+        texts: &["too many recipients received"],
         class: RefusalClass::RateLimited,
         limit: None,
     },

@@ -1,65 +1,10 @@
-//! Rules for all hosts.
+//! Rules for all hosts about the time, the message and the recipient.
 
-use super::{ANY, ReplyRule, SPAMHAUS_DELIST, trickle};
+use super::{ReplyRule, any_host};
 use crate::delivery::smtp::classify::RefusalClass;
 
-const fn any_host(class: RefusalClass, texts: &'static [&'static str]) -> ReplyRule {
-    ReplyRule { hosts: &[], codes: ANY, details: &[], texts, class, limit: None }
-}
-
-/// Texts of replies whose codes mean only "refused". Rules that concern the sender come first, rules that suppress an
-/// address come last.
-pub(super) static WORDS: &[ReplyRule] = &[
-    any_host(
-        RefusalClass::Authentication,
-        &[
-            "domain of sender",
-            "sender domain",
-            "sender address rejected",
-            "sender verify failed",
-            "dmarc",
-            "spf check",
-            "spf fail",
-            "spf validation",
-            "spf record",
-            "not authorized to send",
-            "unauthenticated email",
-            "unauthenticated mail",
-            "dkim signature",
-            "does not pass authentication",
-        ],
-    ),
-    ReplyRule {
-        hosts: &[],
-        codes: ANY,
-        details: &[],
-        texts: &["spamhaus"],
-        class: RefusalClass::Blocked,
-        limit: trickle(Some(SPAMHAUS_DELIST)),
-    },
-    any_host(
-        RefusalClass::Blocked,
-        &[
-            "blocklist",
-            "blacklist",
-            "block list",
-            "black list",
-            "blocked using",
-            "spamcop",
-            "barracudacentral",
-            "sorbs",
-            "dnsbl",
-            "uceprotect",
-            "bad reputation",
-            "poor reputation",
-            "low reputation",
-            "ip reputation",
-            "your ip has been",
-            "your ip address has been",
-            "ip address is blocked",
-            "traffic not accepted from this ip",
-        ],
-    ),
+/// Texts that ask for a later attempt.
+pub(super) static TIMING: &[ReplyRule] = &[
     any_host(
         RefusalClass::Greylisted,
         &["greylist", "graylist", "grey-list", "gray-list", "grey list", "gray list", "first attempt from this"],
@@ -80,26 +25,7 @@ pub(super) static WORDS: &[ReplyRule] = &[
             "connection limit",
             "concurrent connections",
             "sending limit exceeded",
-        ],
-    ),
-    any_host(RefusalClass::Attachment, &["attachment", "file type", "executable content"]),
-    any_host(
-        RefusalClass::Content,
-        &[
-            "virus",
-            "malware",
-            "phish",
-            "spam",
-            "junk mail",
-            "unsolicited",
-            "message content",
-            "content reject",
-            "content filter",
-            "content policy",
-            "due to content",
-            "bulk mail",
-            "bad url",
-            "bad link",
+            "frequency limited",
         ],
     ),
     any_host(
@@ -121,6 +47,31 @@ pub(super) static WORDS: &[ReplyRule] = &[
             "out of storage space",
         ],
     ),
+];
+
+/// Texts about the message.
+pub(super) static WORDS: &[ReplyRule] = &[
+    any_host(RefusalClass::Attachment, &["attachment", "file type", "executable content"]),
+    any_host(
+        RefusalClass::Content,
+        &[
+            "virus",
+            "malware",
+            "phish",
+            "spam",
+            "junk mail",
+            "unsolicited",
+            "message content",
+            "content reject",
+            "content filter",
+            "content policy",
+            "content denied",
+            "due to content",
+            "bulk mail",
+            "bad url",
+            "bad link",
+        ],
+    ),
     any_host(
         RefusalClass::TooLarge,
         &[
@@ -137,6 +88,10 @@ pub(super) static WORDS: &[ReplyRule] = &[
             "size limit exceeded",
         ],
     ),
+];
+
+/// Texts that name the domain or the mailbox of the recipient as unknown. They are searched last.
+pub(super) static RECIPIENT: &[ReplyRule] = &[
     any_host(
         RefusalClass::BadDomain,
         &["no such domain", "domain does not exist", "domain not found", "unknown domain"],
@@ -179,7 +134,14 @@ pub(super) static WORDS: &[ReplyRule] = &[
             "no mailbox here",
             "unrouteable address",
             "user doesn't have",
-            "no longer valid",
+            "address no longer valid",
+            "address is no longer valid",
+            "mailbox is no longer valid",
+            "account is no longer valid",
+            "invalid user",
+            "user is unknown",
+            "not our customer",
+            "unknown or illegal alias",
         ],
     ),
 ];

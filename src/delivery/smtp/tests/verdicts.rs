@@ -17,9 +17,13 @@ fn reply(line: &str) -> Reply {
     parse_reply(format!("{line}\r\n").as_bytes()).unwrap().0
 }
 
+fn phase(name: &str) -> SmtpPhase {
+    let phases = [Greeting, Ehlo, Auth, Precheck, Mail, Rcpt, Data, Body];
+    phases.into_iter().find(|phase| format!("{phase:?}") == name).expect("the name of a phase")
+}
+
 #[test]
 fn refusals_of_providers_have_the_expected_class() {
-    let phases = [Greeting, Ehlo, Auth, Precheck, Mail, Rcpt, Data, Body];
     let lines = include_str!("fixtures/refusals.txt").lines();
     let mut count = 0;
     for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
@@ -27,10 +31,8 @@ fn refusals_of_providers_have_the_expected_class() {
         let [name, host, class, text] = columns[..] else {
             panic!("four columns: {line}");
         };
-        let named = |phase: &&SmtpPhase| format!("{phase:?}") == name;
-        let phase = phases.iter().find(named).expect("the name of a phase");
 
-        let verdict = classify(*phase, &reply(&text.replace("\\n", "\r\n")), host);
+        let verdict = classify(phase(name), &reply(&text.replace("\\n", "\r\n")), host);
 
         assert_eq!(format!("{:?}", verdict.class), class, "{line}\n{verdict:?}");
         count += 1;
@@ -39,16 +41,77 @@ fn refusals_of_providers_have_the_expected_class() {
 }
 
 #[test]
+fn a_reply_of_a_provider_suppresses_only_a_recipient_that_it_names() {
+    let lines = include_str!("fixtures/providers.txt").lines();
+    let mut count = 0;
+    for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let columns: Vec<&str> = line.splitn(5, " | ").collect();
+        let [name, host, class, suppression, text] = columns[..] else {
+            panic!("five columns: {line}");
+        };
+
+        let verdict = classify(phase(name), &reply(&text.replace("\\n", "\r\n")), host);
+
+        assert_eq!(format!("{:?}", verdict.class), class, "{line}\n{verdict:?}");
+        let actual = match verdict.action {
+            Action::Bounce => "suppressed",
+            Action::ConfirmBounce => "confirmed",
+            _ => "kept",
+        };
+        assert_eq!(actual, suppression, "{line}\n{verdict:?}");
+        count += 1;
+    }
+    assert!(count >= 100, "{count} replies");
+}
+
+#[test]
+fn words_about_the_sender_win_over_every_sign_of_a_bad_mailbox() {
+    let signs = [
+        "5.1.0",
+        "5.1.1",
+        "5.1.3",
+        "5.1.6",
+        "5.1.10",
+        "5.2.1",
+        "mailbox unavailable",
+        "user unknown",
+        "5.1.2",
+        "5.4.4",
+    ];
+    let causes = [
+        "invalid DNS PTR record",
+        "no reverse DNS",
+        "cannot find your hostname",
+        "blocked using zen.spamhaus.org",
+        "your IP is on our blocklist",
+        "your IP was refused",
+        "rejected by policy",
+        "Sender address rejected",
+        "the sender domain does not exist",
+        "relaying denied",
+        "DNS lookup failed",
+    ];
+    for sign in signs {
+        for cause in causes {
+            let verdict = classify(Rcpt, &reply(&format!("550 {sign} - {cause}")), OTHER);
+
+            let is_kept =
+                matches!(verdict.action, Action::Fail { .. } | Action::HoldSite { .. } | Action::ThrottleSite { .. });
+            assert!(is_kept, "{sign} {cause}: {verdict:?}");
+        }
+    }
+}
+
+#[test]
 fn every_class_has_its_bounce_type_and_action() {
     let fail = |reason| Action::Fail { reason };
     let trickle = SiteThrottle::Trickle { minutes: 90 };
     let hold = Action::HoldSite { throttle: trickle, delist: None };
     let halve = Action::ThrottleSite { throttle: SiteThrottle::Halve };
-    let suppress = Action::Bounce { suppress: true };
     let full = Action::RetryLimited { hours: 24 };
     let cases = [
-        ("550 5.1.1 no", RefusalClass::BadMailbox, "Permanent", "NoEmail", suppress),
-        ("550 5.1.2 no", RefusalClass::BadDomain, "Permanent", "NoEmail", suppress),
+        ("550 5.1.1 no", RefusalClass::BadMailbox, "Permanent", "NoEmail", Action::Bounce),
+        ("550 5.1.2 no", RefusalClass::BadDomain, "Permanent", "NoEmail", Action::ConfirmBounce),
         ("552 5.2.2 full", RefusalClass::MailboxFull, "Transient", "MailboxFull", full),
         ("452 4.2.2 full", RefusalClass::MailboxFull, "Transient", "MailboxFull", full),
         ("450 4.2.1 later", RefusalClass::Greylisted, "Transient", "General", Action::RetryShort),
@@ -163,11 +226,11 @@ proptest! {
     ) {
         let verdict = classify(phase, &Reply { code, enhanced, text }, &host);
 
-        let is_terminal = matches!(verdict.action, Action::Bounce { .. } | Action::Fail { .. });
+        let is_bounce = matches!(verdict.action, Action::Bounce | Action::ConfirmBounce);
+        let is_terminal = is_bounce || matches!(verdict.action, Action::Fail { .. });
         if code < 500 {
             prop_assert!(!is_terminal, "a 4xx ended a message: {:?}", verdict);
         }
-        let is_bounce = matches!(verdict.action, Action::Bounce { suppress: true });
         prop_assert_eq!(is_bounce, verdict.kind == BounceKind::Permanent);
         prop_assert!(!is_bounce || phase >= Rcpt || phase == Precheck, "{:?} at {}", verdict, phase);
         prop_assert!(!is_bounce || matches!(verdict.class, RefusalClass::BadMailbox | RefusalClass::BadDomain));
