@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::domains::SigningKeyCache;
 use crate::emails::{self, EmailContent, EmailRow, RecipientKind, StoredMailbox, message_id};
 use crate::mime::dkim::{self, Signature};
-use crate::mime::{self, Message, MimeAttachment, MimeMailbox};
+use crate::mime::{self, AddressForm, Message, MimeAttachment, MimeMailbox};
 use crate::preferences::{Links, Scope, UnsubscribeToken, has_placeholder};
 use crate::store::{ReadTx, StoreError, from_store_error};
 
@@ -37,7 +37,7 @@ pub(super) enum MessageError {
 
 from_store_error!(MessageError);
 
-/// Composes and signs the message of a claimed group.
+/// Composes and signs the message of a claimed group. `address_form` depends on the extensions of the server.
 pub(super) fn compose(
     tx: &ReadTx,
     context: &Context,
@@ -45,6 +45,7 @@ pub(super) fn compose(
     return_paths: &ReturnPaths,
     links: &Links,
     claimed: &Claimed,
+    address_form: AddressForm,
 ) -> Result<Composed, MessageError> {
     let (row, id) = (&claimed.row, claimed.key.email);
     let mut content = emails::read_content(tx, &context.keyring, id)?.ok_or(MessageError::ContentDeleted)?;
@@ -80,6 +81,7 @@ pub(super) fn compose(
         to: &mime_mailboxes(&fields.to),
         cc: &mime_mailboxes(&fields.cc),
         reply_to: &mime_mailboxes(&fields.reply_to),
+        address_form,
         subject: &row.subject,
         date_ms: date_ms(row),
         message_id: &message_id,

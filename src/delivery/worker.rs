@@ -25,6 +25,7 @@ use super::settle::Settlement;
 use super::smtp::SessionError;
 use super::transport::Servers;
 use crate::base::blocking;
+use crate::mime::AddressForm;
 
 /// Maximum time that an open session waits for more groups of its site.
 const IDLE_MAX: Duration = Duration::from_secs(10);
@@ -177,7 +178,7 @@ impl Worker<'_> {
         }
         // Bounds the memory of concurrent messages. Held until the group is settled.
         let _memory = self.engine.reserve_message_memory(&claimed.row).await;
-        let composed = match self.compose(&claimed).await {
+        let composed = match self.compose(&claimed, self.address_form()).await {
             Ok(composed) => composed,
             Err(error) => {
                 self.engine.settle(Settlement::uniform(claimed, compose_failure(error), None)).await;
@@ -218,12 +219,18 @@ impl Worker<'_> {
         Next::Continue
     }
 
-    async fn compose(&self, claimed: &Arc<Claimed>) -> Result<Composed, MessageError> {
+    /// Returns the form of non-ASCII recipients that the server of the open session accepts.
+    fn address_form(&self) -> AddressForm {
+        let accepts = |open: &SiteSession| open.session.facts().capabilities.utf8_headers();
+        if self.open.as_ref().is_some_and(accepts) { AddressForm::Unicode } else { AddressForm::Ascii }
+    }
+
+    async fn compose(&self, claimed: &Arc<Claimed>, form: AddressForm) -> Result<Composed, MessageError> {
         let (engine, claimed) = (Arc::clone(self.engine), Arc::clone(claimed));
         blocking::run(move || {
             engine.context.store.read_now(|tx| {
                 let links = &engine.settings.links;
-                message::compose(tx, &engine.context, &engine.signing, &engine.return_paths, links, &claimed)
+                message::compose(tx, &engine.context, &engine.signing, &engine.return_paths, links, &claimed, form)
             })
         })
         .await

@@ -6,7 +6,7 @@ use super::header::{
     write_parameter, write_text,
 };
 use super::media_type;
-use super::message::{ComposeError, Field, Message, MimeAttachment};
+use super::message::{AddressForm, ComposeError, Field, Message, MimeAttachment};
 use super::text::text_from_html;
 
 /// Longest subject word that is written plainly. Longer words become encoded words, which can be folded.
@@ -132,14 +132,18 @@ fn estimated_bytes(message: &Message<'_>, content: &Content<'_>) -> usize {
 
 fn write_header_section(out: &mut Vec<u8>, message: &Message<'_>) -> Result<(), ComposeError> {
     write_date(out, message.date_ms)?;
-    write_addresses(out, "From", &[message.from])?;
+    write_addresses(out, "From", &[message.from], AddressForm::Unicode)?;
     if message.to.is_empty() && message.cc.is_empty() {
         // RFC 5322 §3.6.3: To is optional, but filters of receivers expect it.
         out.extend_from_slice(b"To: undisclosed-recipients:;\r\n");
     }
-    for (name, mailboxes) in [("To", message.to), ("Cc", message.cc), ("Reply-To", message.reply_to)] {
+    for (name, mailboxes, form) in [
+        ("To", message.to, message.address_form),
+        ("Cc", message.cc, message.address_form),
+        ("Reply-To", message.reply_to, AddressForm::Unicode),
+    ] {
         if !mailboxes.is_empty() {
-            write_addresses(out, name, mailboxes)?;
+            write_addresses(out, name, mailboxes, form)?;
         }
     }
     let mut folder = Folder::start(out, "Subject");

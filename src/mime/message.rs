@@ -11,6 +11,17 @@ pub struct MimeMailbox<'a> {
     pub address: &'a str,
 }
 
+/// Form of an address in `To` and `Cc` whose local part is not ASCII.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum AddressForm {
+    /// The address in UTF-8 (RFC 6532). The transaction then needs SMTPUTF8 and 8BITMIME.
+    #[default]
+    Unicode,
+    /// An empty group whose name contains the address in encoded words, as RFC 6857 §3.1 writes it for readers without
+    /// UTF-8. The header is then plain ASCII (RFC 5322 §3.4), so any server accepts it for the other recipients.
+    Ascii,
+}
+
 /// A file attached to the message, or an image of its HTML part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MimeAttachment<'a> {
@@ -32,6 +43,7 @@ pub struct Message<'a> {
     pub to: &'a [MimeMailbox<'a>],
     pub cc: &'a [MimeMailbox<'a>],
     pub reply_to: &'a [MimeMailbox<'a>],
+    pub address_form: AddressForm,
     pub subject: &'a str,
     /// `Date` of the message, in milliseconds since 1970.
     pub date_ms: i64,
@@ -49,13 +61,11 @@ pub struct Message<'a> {
 impl Message<'_> {
     /// Returns whether the header section needs the SMTPUTF8 extension (RFC 6531).
     ///
-    /// Only a non-ASCII local part needs it, because it has no ASCII form.
+    /// Only a non-ASCII local part needs it. In `From` and `Reply-To` it has no ASCII form: DMARC and replies need the
+    /// address.
     pub fn needs_smtputf8(&self) -> bool {
-        std::iter::once(&self.from)
-            .chain(self.to)
-            .chain(self.cc)
-            .chain(self.reply_to)
-            .any(|mailbox| !mailbox.address.is_ascii())
+        let recipients = self.to.iter().chain(self.cc).filter(|_| self.address_form == AddressForm::Unicode);
+        std::iter::once(&self.from).chain(self.reply_to).chain(recipients).any(|mailbox| !mailbox.address.is_ascii())
     }
 }
 

@@ -36,5 +36,5 @@ mod text;
 
 pub use build::compose;
 pub use header::{HEADER_NAME_BYTES_MAX, check_header};
-pub use message::{ComposeError, Field, Message, MimeAttachment, MimeMailbox};
+pub use message::{AddressForm, ComposeError, Field, Message, MimeAttachment, MimeMailbox};
 pub use text::text_from_html;

@@ -48,6 +48,7 @@ class Habits:
     starttls: str = "none"  # none, good, garbage, refused, injects
     starttls_faults: int | None = None  # Number of STARTTLS commands with this fault; `None` for all.
     pipelining: bool = True
+    smtputf8: bool = False
     size_bytes: int = 50_000_000
     byte_delay_s: float = 0.0  # Delay after each byte of a reply.
 
@@ -60,6 +61,7 @@ class Transaction:
     session: int
     tls: bool
     mail_from: str
+    mail_options: tuple  # Parameters of MAIL.
     recipients: tuple  # Accepted recipients.
     content: bytes
     reply: str | None
@@ -92,7 +94,7 @@ class Session(SMTP):
     def __init__(self, peers, address, habits, context):
         self.peers, self.habits, self.greeted = peers, habits, False
         super().__init__(
-            Transactions(peers, address), data_size_limit=habits.size_bytes, enable_SMTPUTF8=False,
+            Transactions(peers, address), data_size_limit=habits.size_bytes, enable_SMTPUTF8=habits.smtputf8,
             hostname="peer.test", ident="ESMTP", tls_context=context, loop=peers.loop, timeout=120,
         )  # fmt: skip
         self.number, self.address = peers.next_session(address), address
@@ -160,7 +162,7 @@ class Transactions:
         self.peers.record(
             Transaction(
                 address=self.address, session=server.number, tls=session.ssl is not None,
-                mail_from=envelope.mail_from, recipients=tuple(envelope.rcpt_tos), content=envelope.content,
+                mail_from=envelope.mail_from, mail_options=tuple(envelope.mail_options), recipients=tuple(envelope.rcpt_tos), content=envelope.content,
                 reply=None if closes else reply, at=time.monotonic(),
             )
         )  # fmt: skip

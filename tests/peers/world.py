@@ -26,11 +26,13 @@ HABITS = {
     "127.0.0.21": Habits(),  # Second host of the routing cases.
     "127.0.0.22": Habits(starttls="refused", starttls_faults=1),
     "127.0.0.23": Habits(starttls="refused", starttls_faults=3),
+    "127.0.0.24": Habits(smtputf8=True),
 }
 TLS, GARBAGE_TLS, REFUSED_TLS, INJECTING_TLS = "127.0.0.11", "127.0.0.12", "127.0.0.13", "127.0.0.14"
 NO_PIPELINING, SMALL, DRIPPING = "127.0.0.15", "127.0.0.16", "127.0.0.17"
 BLOCKING_ONCE, BUSY_ONCE, VERY_SLOW, SECOND = "127.0.0.18", "127.0.0.19", "127.0.0.20", "127.0.0.21"
 TLS_REFUSED_ONCE, TLS_REFUSED_THRICE = "127.0.0.22", "127.0.0.23"
+INTERNATIONAL = "127.0.0.24"
 NO_LISTENER = "127.0.0.99"
 
 # Recipient domain, with its subdomains, that gets no email in clear text.

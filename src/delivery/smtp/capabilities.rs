@@ -95,6 +95,11 @@ impl Capabilities {
         self.has(EXT_SMTP_UTF8)
     }
 
+    /// Returns whether the header of a message may be UTF-8 (RFC 6531 §3.1 requires 8BITMIME with SMTPUTF8).
+    pub fn utf8_headers(&self) -> bool {
+        self.smtputf8() && self.eight_bit_mime()
+    }
+
     /// Returns whether MAIL accepts `BODY=8BITMIME` (RFC 6152).
     pub fn eight_bit_mime(&self) -> bool {
         self.has(EXT_8BIT_MIME)

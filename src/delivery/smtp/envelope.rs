@@ -23,7 +23,26 @@ pub struct Envelope {
     pub recipients: Vec<String>,
 }
 
+/// Encoding of a message. The body is always 7-bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MessageEncoding {
+    SevenBit,
+    /// The header contains UTF-8 (RFC 6532).
+    Utf8Header,
+}
+
+impl MessageEncoding {
+    /// Returns the encoding of a message in pieces.
+    pub(super) fn of(message: &[&[u8]]) -> Self {
+        if message.iter().all(|piece| piece.is_ascii()) { Self::SevenBit } else { Self::Utf8Header }
+    }
+}
+
 /// The MAIL and RCPT commands of one transaction.
+///
+/// Internationalized addresses follow RFC 6531. There is no downgrade on the way: a recipient with a non-ASCII local part
+/// is refused with 5.6.7 if the server has no SMTPUTF8, and so is every recipient of a message with a UTF-8 header. The
+/// composer avoids such a header if the server is known to lack the extension.
 pub(super) struct EnvelopePlan {
     /// MAIL command; empty if it was refused.
     pub(super) mail: String,
@@ -33,9 +52,14 @@ pub(super) struct EnvelopePlan {
 
 impl EnvelopePlan {
     /// Returns the commands for a server with these capabilities. If MAIL is refused, all recipients are.
-    pub(super) fn new(envelope: &Envelope, message_bytes: u64, capabilities: &Capabilities) -> Self {
+    pub(super) fn new(
+        envelope: &Envelope,
+        message_bytes: u64,
+        encoding: MessageEncoding,
+        capabilities: &Capabilities,
+    ) -> Self {
         let refused = |reply: Reply| Err(RecipientResult::Refused { phase: SmtpPhase::Precheck, reply });
-        let mail = mail_command(envelope, message_bytes, capabilities);
+        let mail = mail_command(envelope, message_bytes, encoding, capabilities);
         let rcpt_max = capabilities.rcpt_max.unwrap_or(RCPT_MAX_DEFAULT);
         let mut accepted = 0;
         let recipients = envelope
@@ -65,7 +89,12 @@ impl EnvelopePlan {
 }
 
 /// Returns the MAIL command, or the refusal that a server would send.
-fn mail_command(envelope: &Envelope, message_bytes: u64, capabilities: &Capabilities) -> Result<String, Reply> {
+fn mail_command(
+    envelope: &Envelope,
+    message_bytes: u64,
+    encoding: MessageEncoding,
+    capabilities: &Capabilities,
+) -> Result<String, Reply> {
     if let Some(size_max) = capabilities.size_max
         && message_bytes > size_max
     {
@@ -81,9 +110,15 @@ fn mail_command(envelope: &Envelope, message_bytes: u64, capabilities: &Capabili
     if needs_utf8 && !capabilities.smtputf8() {
         return Err(no_smtputf8());
     }
+    let has_utf8_header = encoding == MessageEncoding::Utf8Header;
+    if has_utf8_header && !capabilities.utf8_headers() {
+        let text = "an address in the header is not ASCII, and the server does not announce SMTPUTF8 and 8BITMIME";
+        return Err(Reply::local(554, (5, 6, 7), text.to_string()));
+    }
     // One recipient that needs UTF-8 makes the whole transaction use it. If the server lacks SMTPUTF8, only that
     // recipient is refused.
     let wants_utf8 = needs_utf8
+        || has_utf8_header
         || (capabilities.smtputf8()
             && envelope.recipients.iter().any(|recipient| path(recipient).is_some_and(|path| !path.is_ascii())));
     let mut parameters = Parameters::new();
@@ -91,7 +126,7 @@ fn mail_command(envelope: &Envelope, message_bytes: u64, capabilities: &Capabili
         parameters.add(("SIZE".to_string(), message_bytes.to_string()));
     }
     if wants_utf8 {
-        // RFC 6531 §3.4. The header may then contain UTF-8, which needs 8BITMIME.
+        // RFC 6531 §3.4. A UTF-8 header needs 8BITMIME.
         parameters.add("SMTPUTF8");
         if capabilities.eight_bit_mime() {
             parameters.add(("BODY", "8BITMIME"));
@@ -150,6 +185,7 @@ fn path(address: &str) -> Option<Cow<'_, str>> {
 
 #[cfg(test)]
 mod tests {
+    use super::MessageEncoding::{SevenBit, Utf8Header};
     use super::*;
     use proptest::prelude::*;
 
@@ -185,7 +221,7 @@ mod tests {
             ),
         ];
         for (sender, recipient, lines, expected) in cases {
-            let plan = EnvelopePlan::new(&envelope(sender, &[recipient]), 70, &announced(lines));
+            let plan = EnvelopePlan::new(&envelope(sender, &[recipient]), 70, SevenBit, &announced(lines));
 
             assert_eq!(plan.mail, expected);
             assert_eq!(plan.recipients[0], Ok(format!("RCPT TO:<{recipient}>\r\n")));
@@ -194,21 +230,22 @@ mod tests {
 
     #[test]
     fn a_domain_is_always_sent_in_a_labels() {
-        let plan = EnvelopePlan::new(&envelope("", &["a@bücher.test"]), 1, &announced(""));
+        let plan = EnvelopePlan::new(&envelope("", &["a@bücher.test"]), 1, SevenBit, &announced(""));
 
         assert_eq!(plan.recipients[0].as_deref(), Ok("RCPT TO:<a@xn--bcher-kva.test>\r\n"));
     }
 
     #[test]
     fn a_message_over_the_announced_size_is_refused_before_mail() {
-        let plan = EnvelopePlan::new(&envelope("", &["a@x.test", "b@x.test"]), 71, &announced("250 SIZE 70\r\n"));
+        let plan =
+            EnvelopePlan::new(&envelope("", &["a@x.test", "b@x.test"]), 71, SevenBit, &announced("250 SIZE 70\r\n"));
 
         assert!(plan.recipients.iter().all(|result| refusal(result) == Some((5, 3, 4))));
     }
 
     #[test]
     fn without_smtputf8_only_the_recipient_that_needs_it_is_refused() {
-        let plan = EnvelopePlan::new(&envelope("", &["a@x.test", "é@x.test"]), 1, &announced(""));
+        let plan = EnvelopePlan::new(&envelope("", &["a@x.test", "é@x.test"]), 1, SevenBit, &announced(""));
 
         assert_eq!(plan.mail, "MAIL FROM:<>\r\n");
         assert!(plan.recipients[0].is_ok());
@@ -216,10 +253,25 @@ mod tests {
     }
 
     #[test]
+    fn a_utf8_header_needs_smtputf8_and_8bitmime() {
+        let plan = |lines| EnvelopePlan::new(&envelope("b@y.test", &["a@x.test"]), 1, Utf8Header, &announced(lines));
+
+        let accepted = plan("250-8BITMIME\r\n250 SMTPUTF8\r\n");
+        assert_eq!(accepted.mail, "MAIL FROM:<b@y.test> SMTPUTF8 BODY=8BITMIME\r\n");
+        assert!(accepted.recipients[0].is_ok());
+        for lines in ["", "250 8BITMIME\r\n", "250 SMTPUTF8\r\n"] {
+            assert_eq!(refusal(&plan(lines).recipients[0]), Some((5, 6, 7)), "{lines}");
+        }
+        assert_eq!(MessageEncoding::of(&[b"To: a", b"@x.test\r\n"]), SevenBit);
+        assert_eq!(MessageEncoding::of(&[b"To: ", "é@x.test\r\n".as_bytes()]), Utf8Header);
+    }
+
+    #[test]
     fn recipients_over_the_limit_need_another_transaction() {
         let plan = EnvelopePlan::new(
             &envelope("", &["a@x.test", "b@x.test", "c@x.test"]),
             1,
+            SevenBit,
             &announced("250 LIMITS RCPTMAX=2\r\n"),
         );
 
@@ -245,20 +297,20 @@ mod tests {
             "a@\u{fffd}.test",
         ];
         for address in cases {
-            let plan = EnvelopePlan::new(&envelope("", &[address]), 1, &announced("250 SMTPUTF8\r\n"));
+            let plan = EnvelopePlan::new(&envelope("", &[address]), 1, SevenBit, &announced("250 SMTPUTF8\r\n"));
 
             assert_eq!(refusal(&plan.recipients[0]), Some((5, 1, 3)), "{address:?}");
         }
-        let plan = EnvelopePlan::new(&envelope("a\n@x.test", &["a@x.test"]), 1, &announced(""));
+        let plan = EnvelopePlan::new(&envelope("a\n@x.test", &["a@x.test"]), 1, SevenBit, &announced(""));
         assert_eq!(refusal(&plan.recipients[0]), Some((5, 1, 7)));
-        let plan = EnvelopePlan::new(&envelope("", &["\"a> b\"@x.test"]), 1, &announced(""));
+        let plan = EnvelopePlan::new(&envelope("", &["\"a> b\"@x.test"]), 1, SevenBit, &announced(""));
         assert_eq!(plan.recipients[0].as_deref(), Ok("RCPT TO:<\"a> b\"@x.test>\r\n"));
     }
 
     proptest! {
         #[test]
         fn every_command_is_one_line_of_bounded_length(address in "\\PC{0,40}|[ -~\r\n\\x00-\\x1f]{0,300}") {
-            let plan = EnvelopePlan::new(&envelope(&address, &[&address]), 1, &announced("250 SMTPUTF8\r\n"));
+            let plan = EnvelopePlan::new(&envelope(&address, &[&address]), 1, SevenBit, &announced("250 SMTPUTF8\r\n"));
             for line in plan.recipients.iter().flatten().chain([&plan.mail]) {
                 prop_assert!(line.is_empty() || line.ends_with("\r\n"));
                 prop_assert!(line.len() <= 2 + 4 * PATH_BYTES_MAX);

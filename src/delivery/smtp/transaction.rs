@@ -5,7 +5,7 @@ use tokio::time::Instant;
 use super::SmtpPhase;
 use super::body::DotStuffer;
 use super::conversation::{Cause, ConversationFailure};
-use super::envelope::{Envelope, EnvelopePlan};
+use super::envelope::{Envelope, EnvelopePlan, MessageEncoding};
 use super::outcome::{ConnectionState, IncompleteReason, RecipientResult, Transaction};
 use super::reply::{Reply, ReplyError};
 use super::session::{SessionError, SmtpSession};
@@ -55,7 +55,8 @@ impl SmtpSession {
     /// Takes no longer than [`Timeouts::transaction`](super::Timeouts::transaction), plus the time of a pending RSET.
     pub async fn deliver(&mut self, envelope: &Envelope, message: &[&[u8]]) -> Transaction {
         let message_bytes = message.iter().map(|piece| piece.len() as u64).sum();
-        let plan = EnvelopePlan::new(envelope, message_bytes, &self.facts().capabilities);
+        let encoding = MessageEncoding::of(message);
+        let plan = EnvelopePlan::new(envelope, message_bytes, encoding, &self.facts().capabilities);
         let results = plan.recipients.iter().map(|planned| planned.as_ref().err().cloned());
         let mut progress = Progress { results: results.collect(), accepted: Vec::new() };
 

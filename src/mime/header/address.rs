@@ -2,7 +2,7 @@
 
 use super::words::{WordContext, write_encoded};
 use super::{Folder, refuse_controls};
-use crate::mime::message::{ComposeError, Field, MimeMailbox};
+use crate::mime::message::{AddressForm, ComposeError, Field, MimeMailbox};
 
 /// Longest local part (RFC 5321 §4.5.3.1.1).
 const LOCAL_PART_BYTES_MAX: usize = 64;
@@ -17,6 +17,7 @@ pub(crate) fn write_addresses(
     out: &mut Vec<u8>,
     name: &str,
     mailboxes: &[MimeMailbox<'_>],
+    form: AddressForm,
 ) -> Result<(), ComposeError> {
     let mut folder = Folder::start(out, name);
     for (index, mailbox) in mailboxes.iter().enumerate() {
@@ -25,7 +26,10 @@ pub(crate) fn write_addresses(
         let display_name = mailbox.name.unwrap_or_default();
         refuse_controls(display_name, Field::DisplayName)?;
         let display_name = display_name.trim();
-        if display_name.is_empty() {
+        if form == AddressForm::Ascii && !mailbox.address.is_ascii() {
+            write_phrase(&mut folder, format!("{display_name} {}", mailbox.address).trim_start());
+            folder.word(format!(":;{comma}").as_bytes());
+        } else if display_name.is_empty() {
             folder.word(format!("{}{comma}", mailbox.address).as_bytes());
         } else {
             write_phrase(&mut folder, display_name);
@@ -117,7 +121,7 @@ mod tests {
 
     fn to(mailboxes: &[MimeMailbox<'_>]) -> Result<String, ComposeError> {
         let mut out = Vec::new();
-        write_addresses(&mut out, "To", mailboxes)?;
+        write_addresses(&mut out, "To", mailboxes, AddressForm::Unicode)?;
         Ok(String::from_utf8(out).unwrap())
     }
 

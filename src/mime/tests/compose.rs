@@ -1,7 +1,7 @@
 //! Tests of the structure of composed messages.
 
 use super::samples::samples;
-use crate::mime::{ComposeError, Field, Message, MimeAttachment, MimeMailbox, compose};
+use crate::mime::{AddressForm, ComposeError, Field, Message, MimeAttachment, MimeMailbox, compose};
 use mail_parser::{MessageParser, MimeHeaders as _, PartType};
 use proptest::prelude::*;
 
@@ -10,6 +10,7 @@ const BASE: Message<'_> = Message {
     to: &[MimeMailbox { name: None, address: "to@example.net" }],
     cc: &[],
     reply_to: &[],
+    address_form: AddressForm::Unicode,
     subject: "Hello",
     date_ms: 1_767_225_600_000,
     message_id: "id@example.com",
@@ -288,6 +289,31 @@ fn only_a_non_ascii_local_part_needs_smtputf8() {
     let message = Message { to: &to("zoë@example.net"), text: Some("é"), ..BASE };
     assert!(message.needs_smtputf8());
     assert!(composed(&message).contains("<zoë@example.net>\r\n"));
+}
+
+#[test]
+fn the_ascii_form_of_a_recipient_is_an_empty_group_with_its_address_as_the_name() {
+    let to = [
+        MimeMailbox { name: Some("Zoë"), address: "zoë@example.net" },
+        MimeMailbox { name: None, address: "ann@example.net" },
+    ];
+    let message = Message { to: &to, cc: &to[..1], text: Some("x"), address_form: AddressForm::Ascii, ..BASE };
+
+    let raw = composed(&message);
+
+    assert!(!message.needs_smtputf8());
+    assert_invariants(raw.as_bytes());
+    let parsed = MessageParser::new().parse(raw.as_bytes()).unwrap();
+    let mail_parser::Address::Group(groups) = parsed.to().unwrap() else { panic!("no group: {raw}") };
+    assert_eq!(groups[0].name.as_deref(), Some("Zoë zoë@example.net"), "{raw}");
+    assert!(groups[0].addresses.is_empty(), "{raw}");
+    let addresses: Vec<_> = parsed.to().unwrap().iter().filter_map(|address| address.address()).collect();
+    assert_eq!(addresses, ["ann@example.net"]);
+    assert!(raw.contains("?= :;\r\nSubject"), "{raw}");
+    for message in [Message { from: to[0], ..message }, Message { reply_to: &to[..1], ..message }] {
+        assert!(message.needs_smtputf8());
+        assert!(!composed(&message).is_ascii());
+    }
 }
 
 fn assert_invariants(raw: &[u8]) {

@@ -1,6 +1,6 @@
 //! Sample messages for all parsers and verifiers.
 
-use crate::mime::{Message, MimeAttachment, MimeMailbox};
+use crate::mime::{AddressForm, Message, MimeAttachment, MimeMailbox};
 
 /// A message without the fields that all samples share.
 #[derive(Default)]
@@ -71,6 +71,7 @@ impl Sample {
             to: &to,
             cc: &[],
             reply_to: &[],
+            address_form: AddressForm::Unicode,
             subject: &self.subject,
             date_ms: DATE_MS,
             message_id: "0199b0a1-7c00-7000-8000-000000000001@mail.example.com",

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 
 use super::samples::{DATE_MS, DOMAIN, samples};
 use crate::mime::dkim::{Algorithm, Signature, SigningKey, sign};
-use crate::mime::{Message, MimeMailbox, compose};
+use crate::mime::{AddressForm, Message, MimeMailbox, compose};
 
 const TIME_S: u64 = DATE_MS.unsigned_abs() / 1000;
 
@@ -158,6 +158,7 @@ proptest! {
                 to: &[],
                 cc: &[],
                 reply_to: &[],
+                address_form: AddressForm::Unicode,
                 subject: &subject,
                 date_ms: DATE_MS,
                 message_id: "id@mail.example.com",

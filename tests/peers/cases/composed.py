@@ -1,13 +1,13 @@
 """Composed messages in the maildir of Postfix: unchanged, signed and within the limits of RFC 5322."""
 
 import base64
-import email
-import email.policy
+import email as email_parser
+import email.policy as email_policy
 import re
 
 from server import DOMAIN
 from signatures import check_both_signatures, published_keys
-from world import POSTFIX
+from world import INTERNATIONAL, PLAIN, POSTFIX
 
 from cases import case, equal
 
@@ -25,7 +25,7 @@ def delivered(world, **fields):
     check_both_signatures(message.content, published_keys(world.direct, DOMAIN))
     check_wire_form(message.content)
     equal(len(world.postfix.messages(to)), 1, "messages in the maildir")
-    return message, email.message_from_bytes(message.content, policy=email.policy.default)
+    return message, email_parser.message_from_bytes(message.content, policy=email_policy.default)
 
 
 def check_wire_form(content):
@@ -106,6 +106,31 @@ def utf8_text_subject_and_names_arrive(world):
     equal(text_of(parsed, "plain"), text, "text")
     equal(parsed["subject"], text.strip(), "subject")
     equal(parsed["from"].addresses[0].display_name, "Jürgen Müller", "sender")
+
+
+@case
+def an_address_in_utf8_is_sent_raw_only_to_a_server_with_smtputf8(world):
+    raw, plain = world.site(INTERNATIONAL), world.site(PLAIN)
+    there, here, both = f"用户@{raw}", f"用户@{plain}", f"ann@{plain}"
+
+    email = world.direct.send([there, here], cc=[both])
+
+    outcome = {there: "delivered", here: "failed", both: "delivered"}
+    read = world.direct.wait_for_recipients(email, outcome)
+    [failed] = [event for event in read["events"] if event["type"] == "email.failed"]
+    equal((failed["to"], failed["failed"]["reason"]), ([here], "address_not_supported"), "the failure")
+    [international] = world.faults.accepted(there)
+    assert {"SMTPUTF8", "BODY=8BITMIME"} <= set(international.mail_options), international.mail_options
+    assert there.encode() in international.content, "the address is not in UTF-8"
+    [ascii_only] = world.faults.accepted(both)
+    equal([option for option in ascii_only.mail_options if not option.startswith("SIZE=")], [], "parameters of MAIL")
+    check_wire_form(ascii_only.content)
+    parsed = email_parser.message_from_bytes(ascii_only.content, policy=email_policy.default)
+    equal([group.display_name for group in parsed["to"].groups], [there, here], "groups in To")
+    equal(parsed["to"].addresses, (), "addresses in To")
+    equal([address.addr_spec for address in parsed["cc"].addresses], [both], "addresses in Cc")
+    for one in (international, ascii_only):
+        check_both_signatures(one.content, published_keys(world.direct, DOMAIN))
 
 
 @case
