@@ -90,6 +90,19 @@ fn each_recipient_under_a_topic_gets_a_separate_message() {
 }
 
 #[test]
+fn a_quoted_local_part_with_reserved_characters_receives_the_email() {
+    let server = TestServer::start();
+    let addresses =
+        ["\"a<b\"@example.net", "\"a>b\"@example.net", "\"a,b; <c>\"@example.net", "\"a\\\"<@b\"@example.net"];
+
+    let id =
+        server.send(&json!({ "to": addresses[0], "cc": format!("Name <{}>", addresses[1]), "bcc": &addresses[2..] }));
+    wait_for_all(&server, &id);
+
+    assert_eq!(envelopes(&server), [addresses]);
+}
+
+#[test]
 fn a_suppressed_recipient_is_not_in_the_message() {
     let server = TestServer::start();
     server.suppress("gone@example.net", ringmail::suppressions::Origin::Complaint);
