@@ -83,13 +83,20 @@ pub(super) enum Stage {
 impl Stage {
     /// Start of the list.
     pub(super) const FIRST: Self = Self::Queue { after: QUEUE_START };
+    /// Position after the queue.
+    pub(super) const AFTER_QUEUE: Self = Self::Emails { after: Id::MIN };
+
+    /// Returns whether the stage scans the queue.
+    pub(super) const fn is_queue(self) -> bool {
+        matches!(self, Self::Queue { .. })
+    }
 }
 
 impl ErasureRow {
     /// Moves to the next stage; returns whether there is one.
     pub(super) fn start_next_stage(&mut self) -> bool {
         self.stage = match self.stage {
-            Stage::Queue { .. } => Stage::Emails { after: Id::MIN },
+            Stage::Queue { .. } => Stage::AFTER_QUEUE,
             Stage::Emails { .. } => Stage::Suppressions,
             Stage::Suppressions => Stage::Captured { after: Id::MIN },
             Stage::Captured { .. } => Stage::AudienceEvents { after: Id::MIN },

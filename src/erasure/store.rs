@@ -57,9 +57,12 @@ pub(super) struct JoinedRequest {
 }
 
 impl ErasureRow {
-    /// Returns whether no page has been erased.
-    fn is_new(&self) -> bool {
-        self.stage == Stage::FIRST
+    /// Returns whether another request of the same stage can join: no page has been erased, or only the queue.
+    fn is_joinable(&self) -> bool {
+        (self.stage == Stage::FIRST || self.stage == Stage::AFTER_QUEUE)
+            && self.pending_emails.is_empty()
+            && self.resume_after.is_none()
+            && self.derived_suppressions.is_empty()
     }
 
     fn sealed_bytes(&self) -> usize {
@@ -143,28 +146,45 @@ pub(super) fn next_team(tx: &impl Reads, after: Option<TeamId>) -> Result<Option
     Ok(next)
 }
 
-/// Returns the earliest erasure of a team that is `wanted`.
+/// The erasure of a team to run next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NextErasure {
+    /// The earliest one.
+    Earliest(ErasureKey),
+    /// A later one in the stage of the queue, which must not wait: attempts to its recipients would start.
+    QueueOnly(ErasureKey),
+}
+
+/// Returns the next erasure of a team that is `wanted`; `None` if the team has none.
 ///
 /// # Errors
 /// [`StoreError`].
-pub(super) fn earliest(
+pub(super) fn next_erasure(
     tx: &impl Reads,
     team: TeamId,
     wanted: impl Fn(ErasureKey) -> bool,
-) -> Result<Option<ErasureKey>, StoreError> {
-    let mut found = None;
-    tx.scan(&ERASURES, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |key, _| {
-        if wanted(key) {
-            found = Some(key);
+) -> Result<Option<NextErasure>, StoreError> {
+    let (mut earliest, mut in_queue) = (None, None);
+    tx.scan(&ERASURES, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |key, row| {
+        if !wanted(key) {
+            return NEXT;
+        }
+        earliest = earliest.or(Some(key));
+        // A corrupt row is logged when the worker runs it.
+        if row.decode().is_ok_and(|row| row.stage.is_queue()) {
+            in_queue = Some(key);
             return STOP;
         }
         NEXT
     })?;
-    Ok(found)
+    Ok(earliest.map(|earliest| match in_queue {
+        Some(key) if key != earliest => NextErasure::QueueOnly(key),
+        _ => NextErasure::Earliest(earliest),
+    }))
 }
 
-/// Returns the later requests of the team that can share the run of an erasure. Both must be new and
-/// valid. One run for all of them costs little more than for one.
+/// Returns the later requests of the team that can share the run of an erasure. Both must be valid, and at the start of
+/// the same stage: the queue, or the emails. One run for all of them costs little more than for one.
 ///
 /// # Errors
 /// [`StoreError`]; [`StoreError::Corrupt`] if the addresses of the erasure cannot be opened.
@@ -176,7 +196,7 @@ pub(super) fn joinable(
 ) -> Result<Vec<ErasureId>, StoreError> {
     let (team, first) = key;
     let mut ids = Vec::new();
-    if !row.is_new() {
+    if !row.is_joinable() {
         return Ok(ids);
     }
     // No request joins an erasure that would fail.
@@ -188,7 +208,8 @@ pub(super) fn joinable(
         }
         // A corrupt row is logged when the worker runs it.
         let Ok(other) = other.decode() else { return NEXT };
-        if !other.is_new() || !other.joined.is_empty() || open(keyring, id, &other.sealed).is_err() {
+        let is_joinable = other.is_joinable() && other.stage == row.stage;
+        if !is_joinable || target(keyring, (team, id), &other).is_err() {
             return NEXT;
         }
         bytes += other.sealed_bytes() + ID_BYTES;
@@ -212,7 +233,9 @@ pub(super) fn join(tx: &WriteTx<'_>, key: ErasureKey, others: &[ErasureId]) -> R
         let Some(other) = tx.get(&ERASURES, &(team, *id))? else { continue };
         tx.delete(&ERASURES, &(team, *id))?;
         row.joined.push(JoinedRequest { id: *id, sealed: other.sealed });
+        row.joined.extend(other.joined);
     }
+    row.joined.sort_unstable_by_key(|request| request.id);
     tx.put(&ERASURES, &key, &row)
 }
 

@@ -7,7 +7,7 @@ use tracing::{error, info};
 
 use super::pages::{self, StagePage, StepResult};
 use super::stages::Stage;
-use super::store::{self, ErasureKey, ErasureRow, ErasureTarget};
+use super::store::{self, ErasureKey, ErasureRow, ErasureTarget, NextErasure};
 use crate::base::id::TeamId;
 use crate::base::sync;
 use crate::context::Context;
@@ -62,9 +62,9 @@ impl Erasures {
         Self { context, delays: Mutex::default(), pending_entries, awaited_entries: Mutex::default() }
     }
 
-    /// Runs one round: every erasure until it is complete or has to wait. Round-robin over teams; the
-    /// erasures of a team run in the order of their requests. A failed erasure is logged and delayed, and
-    /// the others continue. Cancel safe.
+    /// Runs one round: every erasure until it is complete or has to wait. Round-robin over teams; the erasures of a
+    /// team run in the order of their requests, but the stage of the queue of each runs first. A failed erasure is
+    /// logged and delayed, and the others continue. Cancel safe.
     ///
     /// # Errors
     /// [`StoreError`] if the list of erasures cannot be read or the store is closed.
@@ -83,13 +83,14 @@ impl Erasures {
         }
     }
 
-    /// Runs one turn of the earliest erasure of a team that is not delayed. Returns whether there was one.
+    /// Runs one turn of an erasure of a team that is not delayed. Returns whether there was one.
     pub(super) async fn run_team(&self, team: TeamId) -> Result<bool, StoreError> {
         let delayed = self.delayed();
-        let earliest = self.read(move |tx| store::earliest(tx, team, |key| !delayed.contains(&key))).await?;
-        let Some(key) = earliest else { return Ok(false) };
+        let next = self.read(move |tx| store::next_erasure(tx, team, |key| !delayed.contains(&key))).await?;
+        let Some(next) = next else { return Ok(false) };
+        let (NextErasure::Earliest(key) | NextErasure::QueueOnly(key)) = next;
         let (_, id) = key;
-        match self.run_turn(key).await {
+        match self.run_turn(key, next).await {
             Ok(StepResult::More) => {}
             Ok(StepResult::Waiting) => self.delay(key, WAITING_ROUNDS_MAX),
             Ok(StepResult::Logging) => self.delay(key, LOGGING_ROUNDS_MAX),
@@ -107,9 +108,13 @@ impl Erasures {
         Ok(true)
     }
 
-    async fn run_turn(&self, key: ErasureKey) -> Result<StepResult, StoreError> {
+    async fn run_turn(&self, key: ErasureKey, turn: NextErasure) -> Result<StepResult, StoreError> {
         let Some(mut run) = self.begin(key).await? else { return Ok(StepResult::Done) };
         for _ in 0..TURN_PAGES {
+            // After the queue, the erasures that wait for the earliest can share a run.
+            if turn == NextErasure::QueueOnly(key) && !run.row.stage.is_queue() {
+                break;
+            }
             let result = self.step(&mut run).await?;
             if result != StepResult::More {
                 return Ok(result);

@@ -1,9 +1,11 @@
 //! Requests of one team that share a run, and round-robin over teams.
 
 use super::*;
+use crate::delivery::{Class, DueKey, DueRow};
+use crate::erasure::stages::Stage;
 use crate::store::Keyring;
 use crate::suppressions::{self, Origin, SuppressionCause};
-use crate::tables::SUPPRESSIONS;
+use crate::tables::{DUE, SUPPRESSIONS};
 
 const OTHER_TEAM: TeamId = Id::from_bytes([2; 16]);
 
@@ -122,6 +124,39 @@ async fn a_request_that_cannot_be_opened_does_not_join() {
     Erasures::new(context.clone(), PendingEntries::default()).begin(first).await.unwrap().unwrap();
 
     assert_eq!(pending(&context), [first, foreign]);
+}
+
+#[tokio::test]
+async fn later_erasures_drop_waiting_recipients_at_once_and_share_a_run_after_the_earlier_one() {
+    let (_directory, context) = Context::temporary();
+    put_emails(&context, TEAM, 2_500).await;
+    let first = request(&context, &["ada@example.com"]).await;
+    let erasures = Erasures::new(context.clone(), PendingEntries::default());
+    assert!(erasures.run_team(TEAM).await.unwrap());
+
+    let mut later = Vec::new();
+    for name in ["dan@example.com", "eve@example.com"] {
+        let id = put_email(&context, email(&[name], RecipientState::Waiting { due_ms: 1 })).await;
+        write(&context, move |tx| {
+            let key = DueKey { due_ms: 1, class: Class::Transactional, email: id, group: 0 };
+            tx.put(&DUE, &key.parts(), &DueRow::fresh(TEAM, "example.com".to_owned(), 1))
+        })
+        .await;
+        let key = request(&context, &[name]).await;
+
+        assert!(erasures.run_team(TEAM).await.unwrap());
+
+        assert_eq!(mailboxes(&context, id), ["[erased]"]);
+        assert_eq!(erasure(&context, key).unwrap().stage, Stage::AFTER_QUEUE);
+        later.push(key);
+    }
+    assert!(matches!(erasure(&context, first).unwrap().stage, Stage::Emails { .. }));
+    assert!(erasures.run_team(TEAM).await.unwrap());
+    assert_eq!(pending(&context), later, "the first erasure is complete");
+    assert!(erasures.run_team(TEAM).await.unwrap());
+    assert_eq!(pending(&context), later[..1]);
+    assert!(erasures.run_team(TEAM).await.unwrap());
+    assert_eq!(pending(&context), []);
 }
 
 #[tokio::test]
