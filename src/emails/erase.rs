@@ -9,12 +9,12 @@
 use super::event_recorder;
 use super::model::{AttachmentInfo, EmailContent, LastEvent};
 use super::store::{
-    EmailRow, RecipientRow, RecipientState, StoredBlob, StoredMailbox, delete_content_rows, has_content, read_content,
-    replace_content, seal_content,
+    EmailRow, ErasureMark, RecipientRow, RecipientState, StoredBlob, StoredMailbox, delete_content_rows, has_content,
+    read_content, replace_content, seal_content,
 };
 use crate::base::address::AddressSet;
 use crate::base::clock::TimestampMs;
-use crate::base::id::{EmailId, TeamId};
+use crate::base::id::{EmailId, ErasureId, TeamId};
 use crate::context::Context;
 use crate::delivery::{Class, DueKey, DueRow, simulated};
 use crate::events::{Detail, ERASED, EmailEventKind, Event};
@@ -157,30 +157,17 @@ pub(crate) fn mentions(row: &EmailRow, addresses: &AddressSet) -> bool {
     erased(row, addresses).is_some()
 }
 
-/// Returns whether the row of an email contains one of the addresses, or an erased address.
-pub(crate) fn is_erased_or_mentions(row: &EmailRow, addresses: &AddressSet) -> bool {
-    is_erased(row) || mentions(row, addresses)
-}
-
-/// Returns whether an address has been erased from the row of an email.
-pub(super) fn is_erased(row: &EmailRow) -> bool {
-    row.from.is_erased()
-        || row.reply_to.iter().any(StoredMailbox::is_erased)
-        || row.recipients.iter().any(|recipient| recipient.mailbox.is_erased())
-        || row.subject.contains(ERASED)
-        || row.attachments.iter().any(|info| info.filename == ERASED || info.content_id.as_deref() == Some(ERASED))
-}
-
-/// Erases addresses from an email. Drops the waiting recipients. If no recipient remains, deletes the content and the
-/// attachments as retention does, and cancels an email that was never sent. Subtracts the deleted chunks from
-/// `chunks_left`, which limits them. A missing or corrupt row counts as erased.
+/// Erases addresses from an email and stores `erasure` in its row. Drops the waiting recipients. If no recipient
+/// remains, deletes the content and the attachments as retention does, and cancels an email whose recipients have all
+/// been canceled. Subtracts the deleted chunks from `chunks_left`, which limits them. A missing or corrupt row counts
+/// as erased.
 ///
 /// # Errors
 /// [`StoreError`].
 pub(crate) fn erase(
     tx: &WriteTx<'_>,
     context: &Context,
-    team: TeamId,
+    (team, erasure): (TeamId, ErasureId),
     prepared: &PreparedErasure,
     addresses: &AddressSet,
     chunks_left: &mut usize,
@@ -192,13 +179,22 @@ pub(crate) fn erase(
     if !prepared.is_searched || !is_erasable(&row, addresses) {
         if !dropped.is_empty() {
             delete_empty_groups(tx, id, &row, &dropped)?;
+            row.erasure = Some(ErasureMark { id: erasure, is_searched: false });
             tx.put(&EMAILS, &(team, id), &row)?;
         }
         return Ok(EmailErasure::NotSettled);
     }
     let erased = erased(&row, addresses);
-    let is_changed = erased.is_some() || !dropped.is_empty();
+    let mut is_changed = erased.is_some() || !dropped.is_empty();
     let mut row = erased.unwrap_or(row);
+    if is_changed {
+        row.erasure = Some(ErasureMark { id: erasure, is_searched: true });
+    } else if let Some(mark) = &mut row.erasure
+        && !mark.is_searched
+    {
+        mark.is_searched = true;
+        is_changed = true;
+    }
     let has_recipient = row.recipients.iter().any(|recipient| !recipient.mailbox.is_erased());
     // The row is written after the content is deleted: until then, the next scan finds the email again.
     if !has_recipient && has_content(tx, id)? {
@@ -282,6 +278,7 @@ fn erased(row: &EmailRow, addresses: &AddressSet) -> Option<EmailRow> {
         has_headers: _,
         last_event: _,
         hidden: _,
+        erasure: _,
     } = row;
     let mentions_in_id = |info: &AttachmentInfo| info.content_id.as_deref().is_some_and(&mention);
     let is_clean = !is_meant(from)

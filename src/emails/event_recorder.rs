@@ -1,7 +1,7 @@
 //! Recording of the events of an email.
 
+use super::message_id;
 use super::store::{EmailRow, read_content};
-use super::{erase, message_id};
 use crate::base::id::{EmailId, TeamId};
 use crate::context::Context;
 use crate::events::{self, EmailEventData, Event};
@@ -66,8 +66,8 @@ fn read_headers(
     id: EmailId,
     row: &EmailRow,
 ) -> Result<Vec<(String, String)>, StoreError> {
-    // A header can contain an erased address, which the event must not store again.
-    if !row.has_headers || erase::is_erased(row) {
+    // A header can contain an erased address, which the event must not store again, until the erasure has searched it.
+    if !row.has_headers || row.erasure.is_some_and(|mark| !mark.is_searched) {
         return Ok(Vec::new());
     }
     // If the content is corrupt, the event is recorded without headers.
@@ -106,7 +106,7 @@ pub(crate) fn put_headers(
 mod tests {
     use super::*;
     use crate::emails::model::LastEvent;
-    use crate::emails::store::{RecipientRow, RecipientState, StoredMailbox};
+    use crate::emails::store::{ErasureMark, RecipientRow, RecipientState, StoredMailbox};
     use crate::events::ERASED;
     use crate::store::Encoded;
     use crate::tables::EMAIL_BODIES;
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn events_have_custom_headers_unless_the_content_is_corrupt_or_the_email_is_erased() {
+    async fn events_have_custom_headers_unless_the_content_is_corrupt_or_an_erasure_has_not_searched_it() {
         let (_directory, context) = Context::temporary();
         let id: EmailId = context.id();
         let expected = vec![("X-Order".to_owned(), "42".to_owned())];
@@ -130,15 +130,17 @@ mod tests {
         let put = move |tx: &WriteTx<'_>| put_headers(tx, &writing, id, stored.clone());
         context.store.write::<_, StoreError>(put).await.unwrap();
         let intact = row();
-        let mut erased = [row(), row(), row()];
-        erased[0].recipients[0].mailbox = StoredMailbox::erased();
-        erased[1].from = StoredMailbox::erased();
-        ERASED.clone_into(&mut erased[2].subject);
+        let mut searched = [row(), row(), row()];
+        searched[0].recipients[0].mailbox = StoredMailbox::erased();
+        ERASED.clone_into(&mut searched[1].subject);
+        searched[2].erasure = Some(ErasureMark { id: context.id(), is_searched: true });
+        let dropped = EmailRow { erasure: Some(ErasureMark { id: context.id(), is_searched: false }), ..row() };
 
         assert_eq!(headers(&context, id, intact.clone()).await, expected);
-        for erased in erased {
-            assert_eq!(headers(&context, id, erased).await, []);
+        for searched in searched {
+            assert_eq!(headers(&context, id, searched).await, expected);
         }
+        assert_eq!(headers(&context, id, dropped).await, []);
         let corrupt = move |tx: &WriteTx<'_>| tx.put_encoded(&EMAIL_BODIES, &(id, 0), &Encoded::blob(vec![0xff; 8]));
         context.store.write::<_, StoreError>(corrupt).await.unwrap();
         assert_eq!(headers(&context, id, intact).await, []);

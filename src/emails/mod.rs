@@ -41,8 +41,7 @@ pub(crate) use accept::still_deliverable;
 pub use accept::{ALL_RECIPIENTS_SUPPRESSED, SuppressedItems};
 pub(crate) use change::put_settled;
 pub(crate) use erase::{
-    EmailErasure, PreparedErasure, QUEUE_START, QueueKey, erase, is_erasable, is_erased_or_mentions, match_queued,
-    mentions, prepare_erasure,
+    EmailErasure, PreparedErasure, QUEUE_START, QueueKey, erase, is_erasable, match_queued, mentions, prepare_erasure,
 };
 #[cfg(test)]
 pub(crate) use event_recorder::put_headers;
@@ -57,7 +56,7 @@ pub use remote_files::{FETCH_TIMEOUT, RemoteFileError, RemoteFiles};
 pub(crate) use removal::delete_page_of_team;
 pub use retention::purge;
 pub use send::{BlockReason, BlockedRecipient, Emails, SendBatch, SendBatchError, SendError, Sender};
-pub use store::{EmailRow, IdempotencyRow, RecipientRow, RecipientState, StoredMailbox};
+pub use store::{EmailRow, ErasureMark, IdempotencyRow, RecipientRow, RecipientState, StoredMailbox};
 pub(crate) use store::{read_attachment, read_content};
 
 use crate::base::id::EmailId;

@@ -118,6 +118,7 @@ impl PreparedEmail {
             has_headers: !content.headers.is_empty(),
             last_event,
             hidden: false,
+            erasure: None,
         };
         Self {
             id,

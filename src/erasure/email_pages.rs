@@ -139,7 +139,7 @@ fn erase_email(
     chunks_left: &mut usize,
 ) -> Result<EmailErasure, StoreError> {
     let addresses = &target.at(email.id);
-    let erased = emails::erase(tx, context, target.team, email, addresses, chunks_left)?;
+    let erased = emails::erase(tx, context, (target.team, target.id()), email, addresses, chunks_left)?;
     if erased == EmailErasure::Erased {
         events::erase_email_events(tx, email.id, addresses)?;
         delivery::erase_attempts(tx, email.id, addresses)?;

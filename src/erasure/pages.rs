@@ -262,7 +262,9 @@ fn is_captured_match(
         return Ok(false);
     }
     if let Some(row) = tx.get_valid(&EMAILS, &(team, email))? {
-        return Ok(is_named || emails::is_erased_or_mentions(&row, &addresses));
+        // Before this erasure changed the row, a message could name its addresses in the header.
+        let is_changed = row.erasure.is_some_and(|mark| target.includes(mark.id));
+        return Ok(is_named || is_changed || emails::mentions(&row, &addresses));
     }
     if !is_named {
         return Ok(false);

@@ -84,6 +84,16 @@ pub(super) struct ErasureTarget {
 }
 
 impl ErasureTarget {
+    /// Returns the id of the erasure: its first request.
+    pub(super) fn id(&self) -> ErasureId {
+        self.requests.first().copied().unwrap_or(Id::MIN)
+    }
+
+    /// Returns whether a request shares the run.
+    pub(super) fn includes(&self, request: ErasureId) -> bool {
+        self.requests.contains(&request)
+    }
+
     /// Returns the last request as an id of another type. Rows with a higher id stay.
     pub(super) fn last_request<R>(&self) -> Id<R> {
         self.requests.last().map_or(Id::MIN, |last| Id::from_bytes(*last.as_bytes()))

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::mailbox::StoredMailbox;
 use crate::base::clock::TimestampMs;
-use crate::base::id::{ApiKeyId, DomainId, EmailId, TeamId, TopicId};
+use crate::base::id::{ApiKeyId, DomainId, EmailId, ErasureId, TeamId, TopicId};
 use crate::emails::model::{AttachmentInfo, LastEvent, RecipientKind};
 use crate::store::Row;
 
@@ -44,8 +44,20 @@ pub struct EmailRow {
     /// the delivery ends.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
+    /// The last erasure that changed this row; `None` if no erasure did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub erasure: Option<ErasureMark>,
 }
 impl Row for EmailRow {}
+
+/// Mark of an erasure in the row of an email.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErasureMark {
+    /// Id of the erasure.
+    pub id: ErasureId,
+    /// Whether the content has been searched. Before, the content can contain an erased address.
+    pub is_searched: bool,
+}
 
 /// A recipient with the state of its delivery.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -118,6 +130,7 @@ impl EmailRow {
             has_headers: false,
             last_event,
             hidden: false,
+            erasure: None,
         }
     }
 }

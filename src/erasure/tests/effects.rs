@@ -245,6 +245,27 @@ async fn captured_messages_are_deleted_except_those_of_other_people_and_teams() 
 }
 
 #[tokio::test]
+async fn an_erasure_deletes_no_captured_message_of_an_email_that_only_an_earlier_one_changed() {
+    let (_directory, context) = Context::temporary();
+    let quoting =
+        put_email(&context, EmailRow { subject: "Invoice [erased]".into(), ..email(&["bob@example.com"], SETTLED) });
+    let quoting = quoting.await;
+    let waiting = RecipientState::Waiting { due_ms: 1 };
+    let shared = put_email(&context, email(&["ada@example.com", "bob@example.com"], waiting)).await;
+    erase(&context, &["ada@example.com"]).await;
+    let kept = [
+        capture(&context, Some(quoting), &["bob@example.com"]).await,
+        // Sent after the erasure, without the address.
+        capture(&context, Some(shared), &["bob@example.com"]).await,
+    ];
+
+    erase(&context, &["carol@example.com"]).await;
+
+    assert_eq!(kept.map(|id| is_captured(&context, id)), [[true; 2]; 2]);
+    assert_eq!(mailboxes(&context, shared), ["[erased]", "bob@example.com"]);
+}
+
+#[tokio::test]
 async fn names_are_erased_with_the_address_from_events_about_a_contact() {
     let (_directory, context) = Context::temporary();
     record_contact_event(&context, AudienceKind::ContactCreated, "Ada@example.com").await;
