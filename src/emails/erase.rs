@@ -209,8 +209,9 @@ pub(crate) fn erase(
     {
         replace_content(tx, id, content)?;
     }
-    let is_canceled = !dropped.is_empty()
-        && !has_recipient
+    // An earlier transaction may have dropped the last recipient.
+    let is_canceled = !has_recipient
+        && row.last_event != LastEvent::Canceled
         && row.recipients.iter().all(|recipient| recipient.last_event == LastEvent::Canceled);
     if is_canceled {
         row.last_event.advance(LastEvent::Canceled);
@@ -219,7 +220,7 @@ pub(crate) fn erase(
         event_recorder::record(tx, context, team, id, &row, event)?;
     }
     delete_empty_groups(tx, id, &row, &dropped)?;
-    if is_changed {
+    if is_changed || is_canceled {
         tx.put(&EMAILS, &(team, id), &row)?;
     }
     Ok(EmailErasure::Erased)

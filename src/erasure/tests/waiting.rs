@@ -1,7 +1,9 @@
 //! Emails that have not settled at the time of the request.
 
 use super::*;
-use crate::emails;
+use crate::base::address::AddressSet;
+use crate::base::id::ErasureId;
+use crate::emails::{self, EmailErasure, PreparedErasure};
 use crate::erasure::email_pages::PENDING_EMAILS_MAX;
 use crate::events::{
     self, AudienceEvent, AudienceKind, AudienceSubject, ChangeSource, Detail, EmailEventKind, Event, EventTypes,
@@ -62,6 +64,40 @@ async fn a_waiting_recipient_is_dropped_and_an_email_in_flight_is_unchanged_unti
 
     assert_eq!(mailboxes(&context, in_flight), ["[erased]"]);
     assert!(erasure(&context, key).is_none());
+}
+
+#[tokio::test]
+async fn an_email_whose_last_recipient_was_dropped_before_is_canceled() {
+    let (_directory, context) = Context::temporary();
+    let recipient = RecipientRow::example("ada@example.com", RecipientState::InFlight, LastEvent::DeliveryDelayed);
+    let row = EmailRow::example(vec![recipient], LastEvent::DeliveryDelayed);
+    let id = put_email(&context, row.clone()).await;
+    let run: ErasureId = context.id();
+    let addresses = AddressSet::new(&[address("ada@example.com")]);
+    let prepare = || {
+        let prepare = |tx: &crate::store::ReadTx| emails::prepare_erasure(tx, &context.keyring, TEAM, id, &addresses);
+        context.store.read_now(prepare).unwrap()
+    };
+    let erase = async |prepared: PreparedErasure| {
+        let (context, addresses) = (context.clone(), addresses.clone());
+        let erasing = context.clone();
+        let work = move |tx: &WriteTx<'_>| emails::erase(tx, &erasing, (TEAM, run), &prepared, &addresses, &mut 10);
+        write(&context, work).await
+    };
+    let in_flight = prepare();
+    // The attempt ends after the scan and before the transaction.
+    let mut deferred = row;
+    deferred.recipients[0].state = RecipientState::Waiting { due_ms: 1 };
+    write(&context, move |tx| tx.put(&EMAILS, &(TEAM, id), &deferred)).await;
+
+    assert_eq!(erase(in_flight).await, EmailErasure::NotSettled);
+    for _ in 0..2 {
+        assert_eq!(erase(prepare()).await, EmailErasure::Erased);
+    }
+
+    assert_eq!(email_row(&context, id).last_event, LastEvent::Canceled);
+    let kinds: Vec<EmailEventKind> = effects::timeline(&context, id).into_iter().map(|event| event.kind).collect();
+    assert_eq!(kinds, [EmailEventKind::Canceled]);
 }
 
 #[tokio::test]
