@@ -10,7 +10,7 @@ use super::prepare::{EmailChecks, PreparedEmail};
 use super::send::{BlockReason, BlockedRecipient, SendBatchError, SendError, Sender};
 use super::store::{EmailRow, StoredMailbox};
 use crate::base::clock::TimestampMs;
-use crate::base::id::TeamId;
+use crate::base::id::{DomainId, TeamId};
 use crate::context::Context;
 use crate::delivery::{Class, Due, DueKey, DueRow, simulated};
 use crate::domains::SenderDomainRow;
@@ -94,12 +94,16 @@ impl AcceptTransaction {
         for (email, accepted) in &accepted {
             self.put(tx, email, accepted, &mut queued)?;
         }
-        let answer = IdempotentResponse { emails: accepted.iter().map(|(email, _)| email.id).collect(), refused };
+        let mut domains: Vec<DomainId> = accepted.iter().map(|(_, accepted)| accepted.domain.id).collect();
+        domains.sort_unstable();
+        domains.dedup();
+        let emails = accepted.iter().map(|(email, _)| email.id).collect();
+        let response = IdempotentResponse { emails, refused, domains: domains.into() };
         if let Some(key_row) = &self.key_row {
-            key_row.put(tx, &answer)?;
+            key_row.put(tx, &response)?;
         }
         usage::count(tx, self.sender.team, self.now, accepted.len() as u64)?;
-        Ok((answer, queued))
+        Ok((response, queued))
     }
 
     /// Stores an email and adds its groups to `queued`.

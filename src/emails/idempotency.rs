@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use super::store::IdempotencyRow;
 use crate::base::clock::{DAY_MS, TimestampMs};
-use crate::base::id::{EmailId, Id, IdempotencyId, TeamId};
+use crate::base::id::{DomainId, EmailId, Id, IdempotencyId, TeamId};
 use crate::base::sync::lock;
 use crate::context::Context;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
@@ -68,6 +68,8 @@ pub struct IdempotentResponse {
     pub emails: Vec<EmailId>,
     /// Rejected items of a permissive batch: index and message.
     pub refused: Vec<(u32, String)>,
+    /// Domains of the senders of the emails, each once. A key that is scoped to another domain gets no response.
+    pub domains: Box<[DomainId]>,
 }
 
 /// Result of a reservation.
@@ -91,7 +93,7 @@ pub enum KeyConflict {
 #[derive(Debug)]
 enum Entry {
     Running { body_hash: [u8; 32] },
-    Done { body_hash: [u8; 32], expires_ms: TimestampMs, answer: IdempotentResponse },
+    Done { body_hash: [u8; 32], expires_ms: TimestampMs, response: IdempotentResponse },
 }
 
 type Keys = HashMap<(TeamId, [u8; 32]), Entry>;
@@ -121,10 +123,10 @@ impl Idempotency {
             let Some(last) = page.last().map(|(key, _)| *key) else { break };
             let mut keys = lock(&self.keys);
             for ((expires, _), row) in page {
-                let IdempotencyRow { team, key_hash, body_hash, answer, refused } = row;
+                let IdempotencyRow { team, key_hash, body_hash, emails, refused, domains } = row;
                 let expires_ms = i64::try_from(expires).unwrap_or(i64::MAX);
-                let answer = IdempotentResponse { emails: answer, refused };
-                keys.entry((team, key_hash)).or_insert(Entry::Done { body_hash, expires_ms, answer });
+                let response = IdempotentResponse { emails, refused, domains };
+                keys.entry((team, key_hash)).or_insert(Entry::Done { body_hash, expires_ms, response });
             }
             drop(keys);
             if !full {
@@ -145,8 +147,8 @@ impl Idempotency {
         let team = request.team.unwrap_or(team);
         let now_ms = self.context.now_ms();
         let mut keys = lock(&self.keys);
-        if let Some(answer) = find_response(&keys, team, request, now_ms)? {
-            return Ok(Reserved::Replay(answer));
+        if let Some(response) = find_response(&keys, team, request, now_ms)? {
+            return Ok(Reserved::Replay(response));
         }
         keys.insert((team, request.key_hash), Entry::Running { body_hash: request.body_hash });
         drop(keys);
@@ -218,8 +220,8 @@ impl Reservation {
     }
 
     /// Adds a response to the map. Call it after the commit of its row.
-    pub(super) fn settle(mut self, answer: IdempotentResponse) {
-        let entry = Entry::Done { body_hash: self.request.body_hash, expires_ms: self.expires_ms, answer };
+    pub(super) fn settle(mut self, response: IdempotentResponse) {
+        let entry = Entry::Done { body_hash: self.request.body_hash, expires_ms: self.expires_ms, response };
         lock(&self.keys).insert((self.team, self.request.key_hash), entry);
         self.settled = true;
     }
@@ -234,10 +236,10 @@ impl Drop for Reservation {
 }
 
 impl ReservationRow {
-    pub(super) fn put(&self, tx: &WriteTx<'_>, answer: &IdempotentResponse) -> Result<(), StoreError> {
+    pub(super) fn put(&self, tx: &WriteTx<'_>, response: &IdempotentResponse) -> Result<(), StoreError> {
         let Self { key, team, key_hash, body_hash } = *self;
-        let (answer, refused) = (answer.emails.clone(), answer.refused.clone());
-        tx.put(&IDEMPOTENCY, &key, &IdempotencyRow { team, key_hash, body_hash, answer, refused })
+        let IdempotentResponse { emails, refused, domains } = response.clone();
+        tx.put(&IDEMPOTENCY, &key, &IdempotencyRow { team, key_hash, body_hash, emails, refused, domains })
     }
 }
 
@@ -259,7 +261,7 @@ fn find_response(
             Err(KeyConflict::OtherPayload)
         }
         Some(Entry::Running { .. }) => Err(KeyConflict::Running),
-        Some(Entry::Done { answer, .. }) => Ok(Some(answer.clone())),
+        Some(Entry::Done { response, .. }) => Ok(Some(response.clone())),
     }
 }
 

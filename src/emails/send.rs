@@ -20,9 +20,8 @@ use crate::base::id::{ApiKeyId, DomainId, EmailId, TeamId};
 use crate::context::Context;
 use crate::delivery::QueueNotifier;
 use crate::preferences::{LinkError, Links};
-use crate::store::{ReadTx, Reads as _, StoreError, from_store_error};
+use crate::store::{ReadTx, StoreError, from_store_error};
 use crate::suppressions::Origin;
-use crate::tables::EMAILS;
 
 /// Failure to accept an email.
 #[derive(Debug)]
@@ -166,8 +165,10 @@ impl Emails {
     pub async fn reserve(&self, sender: Sender, request: Option<&IdempotentRequest>) -> Result<Reserved, SendError> {
         let Some(request) = request else { return Ok(Reserved::First(None)) };
         match self.idempotency.reserve(sender.team, request).await? {
-            Reserved::Replay(answer) => self.in_scope(sender, answer).await.map(Reserved::Replay),
-            first @ Reserved::First(_) => Ok(first),
+            Reserved::Replay(response) if !response.domains.iter().all(|domain| sender.may_use(*domain)) => {
+                Err(SendError::KeyOfAnotherDomain)
+            }
+            reserved => Ok(reserved),
         }
     }
 
@@ -197,22 +198,6 @@ impl Emails {
         self.context.store.read(read).await
     }
 
-    /// Returns the response to an earlier request, unless one of its emails is of another domain than the API key's.
-    async fn in_scope(&self, sender: Sender, answer: IdempotentResponse) -> Result<IdempotentResponse, SendError> {
-        if sender.domain.is_none() {
-            return Ok(answer);
-        }
-        let read = move |tx: &ReadTx| {
-            for id in &answer.emails {
-                if tx.get(&EMAILS, &(sender.team, *id))?.is_some_and(|row| !sender.may_use(row.domain)) {
-                    return Err(SendError::KeyOfAnotherDomain);
-                }
-            }
-            Ok(answer)
-        };
-        self.context.store.read(read).await
-    }
-
     /// Accepts one email and returns its id.
     ///
     /// # Errors
@@ -223,13 +208,13 @@ impl Emails {
         email: SendEmail,
         request: Option<IdempotentRequest>,
     ) -> Result<EmailId, SendError> {
-        let answer = match self.reserve(sender, request.as_ref()).await? {
-            Reserved::Replay(answer) => answer,
+        let response = match self.reserve(sender, request.as_ref()).await? {
+            Reserved::Replay(response) => response,
             Reserved::First(reservation) => {
                 self.send_all(sender, SendBatch::of(email), reservation).await.map_err(|error| error.error)?
             }
         };
-        Ok(answer.emails.first().copied().expect("one email was accepted"))
+        Ok(response.emails.first().copied().expect("one email was accepted"))
     }
 
     /// Accepts all emails or none. A permissive batch skips the emails whose recipients are all suppressed.
@@ -247,11 +232,11 @@ impl Emails {
         // the queue and the settling of the key must all happen, so that they run in a separate task.
         let this = self.clone_for_task();
         let accepted = self.tasks.spawn(async move {
-            let (answer, reservation) = this.accept(sender, batch, reservation).await?;
+            let (response, reservation) = this.accept(sender, batch, reservation).await?;
             if let Some(reservation) = reservation {
-                reservation.settle(answer.clone());
+                reservation.settle(response.clone());
             }
-            Ok(answer)
+            Ok(response)
         });
         accepted.await.unwrap_or_else(|_| Err(batch_error(SendError::Store(StoreError::Panicked))))
     }
@@ -281,9 +266,9 @@ impl Emails {
         let accept = AcceptTransaction { context, sender, now, emails, indexes, suppressed, refused, key_row };
         let accepted = self.context.store.write_sized(bytes, move |tx| accept.apply(tx)).await;
         match accepted {
-            Ok((answer, queued)) => {
+            Ok((response, queued)) => {
                 self.notifier.groups_queued(queued);
-                Ok((answer, reservation))
+                Ok((response, reservation))
             }
             Err(AcceptError::Item(error)) => Err(error),
             Err(AcceptError::Store(error)) => Err(SendBatchError { index: 0, error: error.into() }),

@@ -40,15 +40,15 @@ pub(super) struct EmailBatchItemError {
 }
 
 impl From<IdempotentResponse> for SendEmailResponse {
-    fn from(answer: IdempotentResponse) -> Self {
-        let id = answer.emails.first().map(ToString::to_string);
+    fn from(response: IdempotentResponse) -> Self {
+        let id = response.emails.first().map(ToString::to_string);
         Self { id: id.expect("a send that was accepted has one email") }
     }
 }
 
 impl From<IdempotentResponse> for SendBatchResponse {
-    fn from(answer: IdempotentResponse) -> Self {
-        let IdempotentResponse { emails, refused } = answer;
+    fn from(response: IdempotentResponse) -> Self {
+        let IdempotentResponse { emails, refused, domains: _ } = response;
         Self {
             data: emails.into_iter().map(|id| SendEmailResponse { id: id.to_string() }).collect(),
             errors: refused.into_iter().map(|(index, message)| EmailBatchItemError { index, message }).collect(),

@@ -46,7 +46,7 @@ pub async fn send_email(
     let body_bytes = raw.len();
     let idempotent = key.request(IdempotentRoute::Send, raw).await?;
     let reservation = match emails.reserve(caller.into(), idempotent.as_ref()).await? {
-        Reserved::Replay(answer) => return Ok(Json(answer.into())),
+        Reserved::Replay(response) => return Ok(Json(response.into())),
         Reserved::First(reservation) => reservation,
     };
     let rules = limits.rules(emails.now_ms(), options.compat);
@@ -59,8 +59,8 @@ pub async fn send_email(
         planned = email;
     }
     let email = files.complete(planned).await?;
-    let answer = emails.send_all(caller.into(), SendBatch::of(email), reservation).await;
-    Ok(Json(answer.map_err(|error| error.error)?.into()))
+    let response = emails.send_all(caller.into(), SendBatch::of(email), reservation).await;
+    Ok(Json(response.map_err(|error| error.error)?.into()))
 }
 
 /// Sends up to 100 emails.
@@ -81,7 +81,7 @@ pub async fn send_batch(
     let body_bytes = raw.len();
     let idempotent = key.request(IdempotentRoute::Batch, raw).await?;
     let reservation = match emails.reserve(caller.into(), idempotent.as_ref()).await? {
-        Reserved::Replay(answer) => return Ok(Json(answer.into())),
+        Reserved::Replay(response) => return Ok(Json(response.into())),
         Reserved::First(reservation) => reservation,
     };
     let rules = limits.rules(emails.now_ms(), options.compat);
@@ -89,7 +89,7 @@ pub async fn send_batch(
     let mut files = options.files(caller, rules);
     let planned = parsed.plan(&mut files)?.check(&emails, caller).await?;
     let batch = planned.complete(&mut files).await?;
-    let answer = emails.send_all(caller.into(), batch, reservation).await.map_err(|error| {
+    let response = emails.send_all(caller.into(), batch, reservation).await.map_err(|error| {
         let SendBatchError { index, error } = error;
         match error {
             // This error applies to the request, not to one email.
@@ -97,7 +97,7 @@ pub async fn send_batch(
             error => at_index(index, error.into()),
         }
     })?;
-    Ok(Json(answer.into()))
+    Ok(Json(response.into()))
 }
 
 /// The items of a batch after a step: those that are left with their indexes, and those that are refused.

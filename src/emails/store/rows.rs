@@ -97,10 +97,14 @@ pub struct IdempotencyRow {
     #[serde(with = "serde_bytes")]
     pub body_hash: [u8; 32],
     /// Ids of the accepted emails, in order. Rejected items of a permissive batch have none.
-    pub answer: Vec<EmailId>,
+    #[serde(rename = "answer")]
+    pub emails: Vec<EmailId>,
     /// Rejected items of a permissive batch: index and message.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<(u32, String)>,
+    /// Domains of the senders of the emails, each once.
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub domains: Box<[DomainId]>,
 }
 impl Row for IdempotencyRow {}
 

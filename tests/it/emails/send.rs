@@ -323,6 +323,32 @@ fn a_key_of_one_domain_cannot_change_or_replay_an_email_of_another_domain() {
 }
 
 #[test]
+fn a_key_of_one_domain_cannot_replay_a_deleted_email_of_another_domain() {
+    let flags = ["--domain", "example.com", "--domain", "other.example"];
+    let server = TestServer::start_with(&flags);
+    let [own, other] = ["example.com", "other.example"].map(|name| {
+        server
+            .create_key(&json!({ "name": "Scoped", "permission": "full_access", "domain_id": server.domain_id(name) }))
+    });
+    let body = email(&json!({})).to_string();
+    let send = |server: &TestServer, key: &str| {
+        server.call("POST", "/emails", key, &[("idempotency-key", "once")], Some(body.as_bytes()))
+    };
+    let sent = send(&server, server.key()).ok(200);
+    let id = sent["id"].as_str().unwrap();
+    server.wait_for(id, "delivered");
+    server.delete(&format!("/emails/{id}")).ok(200);
+    let replay = |server: &TestServer| {
+        let refused = send(server, &other).refusal();
+        assert!(refused.starts_with("403 restricted_api_key: This API key is restricted"), "{refused}");
+        assert_eq!(send(server, &own).ok(200), sent);
+    };
+
+    replay(&server);
+    replay(&server.restart_with(&flags));
+}
+
+#[test]
 fn templates_and_unknown_topics_are_refused() {
     let server = TestServer::start();
 
