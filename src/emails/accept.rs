@@ -160,7 +160,7 @@ pub(super) fn check(
     for (index, (kind, hash)) in email.recipients.iter().enumerate() {
         let reason = match hash {
             Some(hash) => block_reason(tx, team, hash, topic)?,
-            None => Some(BlockReason::NoAddress),
+            None => Some(BlockReason::Simulated),
         };
         match reason {
             None => is_to_left |= *kind == RecipientKind::To,

@@ -64,8 +64,8 @@ pub enum BlockReason {
     Suppressed(Origin),
     /// The recipient opted out of the topic or of all marketing email, or the default of the topic is an opt-out.
     OptedOut,
-    /// The address has no form that mail can be sent to.
-    NoAddress,
+    /// The address is simulated as suppressed.
+    Simulated,
 }
 
 impl fmt::Display for BlockedRecipient {
@@ -74,7 +74,7 @@ impl fmt::Display for BlockedRecipient {
         match reason {
             BlockReason::Suppressed(origin) => write!(f, "{address} is suppressed ({})", origin.as_str()),
             BlockReason::OptedOut => write!(f, "{address} does not receive emails under the topic"),
-            BlockReason::NoAddress => write!(f, "{address} is not an address"),
+            BlockReason::Simulated => write!(f, "{address} is simulated as suppressed"),
         }
     }
 }

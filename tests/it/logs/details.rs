@@ -24,10 +24,12 @@ fn the_log_has_the_reason_of_each_suppressed_recipient() {
 
     let (_, suppressed) = refused(&server, &json!({ "to": ["Ada <Ada@example.net>", "bob@example.net"] }));
     let (_, opted_out) = refused(&server, &json!({ "to": "carl@example.net", "topic_id": topic["id"] }));
+    let (_, simulated) = refused(&server, &json!({ "to": "suppressed@resend.dev" }));
     let sent = server.post("/emails", &email(&json!({})));
 
     assert_eq!(suppressed, "Ada@example.net is suppressed (bounce); bob@example.net is suppressed (manual).");
     assert_eq!(opted_out, "carl@example.net does not receive emails under the topic.");
+    assert_eq!(simulated, "suppressed@resend.dev is simulated as suppressed.");
     let sent = server.get(&format!("/logs/{}", sent.header("x-request-id").unwrap())).ok(200);
     assert_eq!(sent["detail"], Value::Null);
 }
