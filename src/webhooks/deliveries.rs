@@ -4,7 +4,7 @@ use super::dispatch::DispatchNotifier;
 use super::error::{DeliveryError, ReplayError, TestWebhookError};
 use super::model::{Delivery, DeliveryStatus, DeliveryWithPayload, WebhookStatus};
 use super::service::Webhooks;
-use super::store::{self, DeliveryRow, WebhookAttemptRow, WebhookDeliveryState};
+use super::store::{self, ATTEMPTS_KEPT, DeliveryRow, WebhookAttemptRow, WebhookDeliveryState};
 use crate::base::id::{EventId, TeamId, WebhookAttemptId, WebhookDeliveryId, WebhookId};
 use crate::events::{self, EventType, MessageRow};
 use crate::store::page::{Page, PageQuery, page_of, page_under};
@@ -76,7 +76,12 @@ impl Webhooks {
             .read(move |tx| {
                 let mut attempts = find(tx, team, webhook, id)?.attempts;
                 attempts.reverse();
-                Ok(page_of(attempts, query, |attempt| attempt.id, |_| Ok(false))?)
+                let oldest = attempts.last().filter(|_| attempts.len() >= ATTEMPTS_KEPT).map(|attempt| attempt.id);
+                // Each further attempt removes the oldest. A cursor between the two can be a removed one.
+                let was_attempt = |cursor: WebhookAttemptId| {
+                    Ok(oldest.is_some_and(|oldest| cursor < oldest) && cursor.as_bytes() > id.as_bytes())
+                };
+                Ok(page_of(attempts, query, |attempt| attempt.id, was_attempt)?)
             })
             .await
     }

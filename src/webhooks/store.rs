@@ -10,6 +10,9 @@ use crate::store::{Keyring, NEXT, Order, Reads, Row, StoreError, WriteTx};
 use crate::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
 use crate::teams;
 
+/// Attempts that a delivery row stores. A delivery whose endpoint keeps answering 429 has more.
+pub(super) const ATTEMPTS_KEPT: usize = 16;
+
 /// Row of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WebhookRow {
@@ -72,7 +75,7 @@ pub struct DeliveryRow {
     /// Attempts of the retry schedule since the last queueing.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub counted: u8,
-    /// The last sixteen attempts, oldest first.
+    /// The last [`ATTEMPTS_KEPT`] attempts, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<WebhookAttemptRow>,
 }

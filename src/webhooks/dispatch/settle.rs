@@ -13,11 +13,8 @@ use crate::webhooks::health::{DeliveryResult, HealthAction};
 use crate::webhooks::model::WebhookStatus;
 use crate::webhooks::retry::{self, ResponseInfo, RetryDecision};
 use crate::webhooks::store::{
-    self, DeliveryRow, ExhaustedReason, HealthRow, WebhookAttemptRow, WebhookDeliveryState, WebhookRow,
+    self, ATTEMPTS_KEPT, DeliveryRow, ExhaustedReason, HealthRow, WebhookAttemptRow, WebhookDeliveryState, WebhookRow,
 };
-
-/// Attempts that a delivery row stores. A delivery whose endpoint keeps answering 429 has more.
-const ATTEMPTS_KEPT: usize = 16;
 
 #[derive(Clone, Debug)]
 pub(super) struct DeliveryOutcome {

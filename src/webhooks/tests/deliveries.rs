@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::base::id::WebhookAttemptId;
 use crate::store::page::{Cursor, PageQuery};
 
 const NEWEST: PageQuery<WebhookDeliveryId> = PageQuery { limit: 10, cursor: Cursor::Newest };
@@ -70,6 +71,40 @@ async fn a_delivery_shows_its_status() {
     let page = webhooks.deliveries(TEAM, webhook, NEWEST).await.unwrap();
     let ids: Vec<WebhookDeliveryId> = page.rows.iter().map(|delivery| delivery.id).collect();
     assert_eq!(ids, put.iter().rev().map(|(id, _)| *id).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn a_removed_attempt_stays_a_cursor_of_the_list() {
+    let (_directory, context) = Context::temporary();
+    let webhooks = webhooks(&context);
+    let webhook = create(&webhooks, TEAM).await;
+    let before = context.id();
+    let (id, _) = put_deliveries(&context, (TEAM, webhook), states(0)[0], 1).await[0];
+    let attempts: Vec<WebhookAttemptRow> = (0..ATTEMPTS_KEPT + 2)
+        .map(|_| WebhookAttemptRow { id: context.id(), sent_ms: 0, took_ms: 0, status: None, response: String::new() })
+        .collect();
+    let after: WebhookAttemptId = context.id();
+    let put = async |stored: &[WebhookAttemptRow]| {
+        let row = DeliveryRow { attempts: stored.to_vec(), ..delivery_row(&context, webhook, id) };
+        write(&context, move |tx| tx.put(&WEBHOOK_DELIVERIES, &(TEAM, webhook, id), &row)).await;
+    };
+    let page = async |cursor| {
+        let page = webhooks.attempts(TEAM, webhook, id, PageQuery { limit: 2, cursor }).await;
+        page.map(|page| (page.rows.iter().map(|row| row.id).collect::<Vec<_>>(), page.has_more))
+    };
+    put(&attempts[2..]).await;
+
+    for removed in &attempts[..2] {
+        assert_eq!(page(Cursor::After(removed.id)).await.unwrap(), (vec![], false));
+        let oldest = vec![attempts[3].id, attempts[2].id];
+        assert_eq!(page(Cursor::Before(removed.id)).await.unwrap(), (oldest, true));
+    }
+    for never in [before, after] {
+        assert!(page(Cursor::After(never)).await.is_err(), "the list never had this item");
+    }
+    // No attempt has been removed.
+    put(&attempts[2..5]).await;
+    assert!(page(Cursor::After(attempts[0].id)).await.is_err());
 }
 
 #[tokio::test]

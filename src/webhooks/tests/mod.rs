@@ -4,7 +4,7 @@ mod deleting;
 mod deliveries;
 mod endpoints;
 
-use super::store::{self, WebhookRow};
+use super::store::{self, ATTEMPTS_KEPT, WebhookRow};
 use super::*;
 use crate::base::id::{EventId, Id, TeamId, WebhookDeliveryId, WebhookId};
 use crate::context::Context;
