@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 use super::{AddressError, DomainName, is_control};
 
 /// Longest local part (RFC 5321 §4.5.3.1.1).
-const LOCAL_BYTES_MAX: usize = 64;
+pub(super) const LOCAL_BYTES_MAX: usize = 64;
 /// Longest address. RFC 5321 §4.5.3.1.3 allows a path of 256 octets, which includes two angle brackets.
 const ADDRESS_BYTES_MAX: usize = 254;
 

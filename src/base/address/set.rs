@@ -7,7 +7,7 @@ use super::escapes::{self, Escapes};
 use super::{EmailAddress, Mailbox};
 
 /// Number of characters after an at sign that are searched for a domain. A domain has at most 253.
-const DOMAIN_CHARS_MAX: usize = 256;
+pub(super) const DOMAIN_CHARS_MAX: usize = 256;
 /// The at sign and its escaped forms, in lower case.
 const AT_SIGNS: [&str; 4] = ["@", "%40", "=40", "\\u0040"];
 
