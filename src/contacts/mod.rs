@@ -65,7 +65,7 @@ pub use store::{AudienceRow, ContactRow, TopicChoiceRow, audience, choices_of, f
 pub use topic_choice_retention::purge_deleted_topic_choices;
 pub use undo::undo_topic_opt_out;
 pub use view::{ContactView, IncludedFields, RESPONSE_BYTES_MAX, ShowError, TopicSubscription};
-pub use write::{ContactWriter, EventIdentity, WriteResult, set_subscription, set_topics};
+pub use write::{ContactWriter, WriteResult, set_subscription, set_topics};
 
 #[cfg(test)]
 mod tests;

@@ -10,7 +10,8 @@ use crate::base::id::{ContactId, SegmentId, TeamId, TopicId};
 use crate::contact_properties::{self, Definitions};
 use crate::context::Context;
 use crate::events::{
-    self, AudienceEvent, AudienceKind, AudienceSubject, ChangeSource, ContactSnapshot, ERASED, TopicSnapshot,
+    self, AudienceEvent, AudienceKind, AudienceSubject, ChangeSource, ContactSnapshot, ERASED, EventIdentity,
+    TopicSnapshot,
 };
 use crate::segments;
 use crate::store::{Reads as _, StoreError, WriteTx};
@@ -21,15 +22,6 @@ use crate::topics::{self, Subscription};
 /// Maximum number of segments in an event about a contact. Bounds the size of a transaction: a batch
 /// can record ten thousand events about topic choices.
 const EVENT_SEGMENTS_MAX: usize = 100;
-
-/// Form of the contact in its events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EventIdentity {
-    /// With address and names.
-    Shown,
-    /// With the id, `[erased]` as the address, and without names: the contact is deleted with an erasure.
-    Erased,
-}
 
 /// The segments in the events about one contact; `None` until the first event reads them.
 type EventSegments = Option<Vec<SegmentId>>;
@@ -199,7 +191,8 @@ impl<'a, 't> ContactWriter<'a, 't> {
     }
 
     /// Deletes a contact, its memberships and its topic choices, and records the event. If the contact
-    /// opted out of a topic or of all marketing email, its address is added to the suppression list.
+    /// opted out of a topic or of all marketing email, its address is added to the suppression list. With
+    /// [`EventIdentity::Erased`], the entry and its event have no address, only the hash.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -213,7 +206,8 @@ impl<'a, 't> ContactWriter<'a, 't> {
         }
         store::remove(self.tx, self.team, id, &row.email.identity_hash(), self.now_ms)?;
         if opted_out {
-            let cause = SuppressionCause::listed(Origin::Unsubscribe, self.source);
+            let identity = self.identity;
+            let cause = SuppressionCause { identity, ..SuppressionCause::listed(Origin::Unsubscribe, self.source) };
             suppressions::add(self.tx, self.context, self.team, &row.email, cause)?;
         }
         self.removed += 1;

@@ -3,8 +3,8 @@
 use super::store::request;
 use super::worker::Erasures;
 use crate::base::id::{ContactId, TeamId};
-use crate::contacts::{self, ContactName, EventIdentity};
-use crate::events::ChangeSource;
+use crate::contacts::{self, ContactName};
+use crate::events::{ChangeSource, EventIdentity};
 use crate::store::{StoreError, WriteTx};
 
 /// Contact names of one transaction, so that other commands run between two of them.
@@ -22,7 +22,7 @@ pub enum Erase {
 }
 
 impl Erase {
-    /// Returns the form of the contact in the event of its deletion.
+    /// Returns the form of the contact in the events of its deletion.
     const fn identity(self) -> EventIdentity {
         match self {
             Self::No => EventIdentity::Shown,

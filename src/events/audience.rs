@@ -68,6 +68,15 @@ impl AudienceKind {
     }
 }
 
+/// Form of a person in events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventIdentity {
+    /// With address and names.
+    Shown,
+    /// With `[erased]` as the address, and without names: the contact is deleted with an erasure.
+    Erased,
+}
+
 /// Origin of a change to a contact or the suppression list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -29,7 +29,7 @@ mod types;
 
 pub use audience::{
     AudienceEvent, AudienceEventRow, AudienceKind, AudienceSubject, ChangeSource, ContactSnapshot, ERASED,
-    SuppressionSnapshot, TopicSnapshot, record_audience,
+    EventIdentity, SuppressionSnapshot, TopicSnapshot, record_audience,
 };
 pub(crate) use erase::{
     ErasureScope, email_events_mention, erase_audience_event, erase_email_events, match_audience_events,

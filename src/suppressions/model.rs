@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, SuppressionId};
-use crate::events::ChangeSource;
+use crate::events::{ChangeSource, EventIdentity};
 
 /// Maximum number of addresses or ids in one request.
 pub const BATCH_MAX: usize = 1_000;
@@ -61,22 +61,24 @@ pub struct SuppressionCause {
     pub email: Option<EmailId>,
     /// The source of the change; `None` for a bounce or a complaint.
     pub source: Option<ChangeSource>,
+    /// Form of the address in a new entry and its event. An entry without the address has its hash.
+    pub identity: EventIdentity,
 }
 
 impl SuppressionCause {
     /// Returns the cause of a permanent bounce.
     pub const fn bounce(email: EmailId) -> Self {
-        Self { origin: Origin::Bounce, email: Some(email), source: None }
+        Self { origin: Origin::Bounce, email: Some(email), source: None, identity: EventIdentity::Shown }
     }
 
     /// Returns the cause of a complaint.
     pub const fn complaint(email: EmailId) -> Self {
-        Self { origin: Origin::Complaint, email: Some(email), source: None }
+        Self { origin: Origin::Complaint, email: Some(email), source: None, identity: EventIdentity::Shown }
     }
 
     /// Returns the cause of a request that adds an address.
     pub const fn listed(origin: Origin, source: ChangeSource) -> Self {
-        Self { origin, email: None, source: Some(source) }
+        Self { origin, email: None, source: Some(source), identity: EventIdentity::Shown }
     }
 }
 

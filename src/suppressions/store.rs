@@ -7,7 +7,9 @@ use crate::base::address::EmailAddress;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, ErasureId, SuppressionId, TeamId};
 use crate::context::Context;
-use crate::events::{self, AudienceEvent, AudienceKind, AudienceSubject, ChangeSource, ERASED, SuppressionSnapshot};
+use crate::events::{
+    self, AudienceEvent, AudienceKind, AudienceSubject, ChangeSource, ERASED, EventIdentity, SuppressionSnapshot,
+};
 use crate::store::page::{Page, PageError, PageQuery, page_under};
 use crate::store::{Reads, Row, StoreError, WriteTx};
 use crate::tables::{AddressHash, SUPPRESSION_ADDRESSES, SUPPRESSION_ORIGINS, SUPPRESSIONS, SuppressionIdRow};
@@ -177,11 +179,12 @@ pub fn add(
             Origin::Bounce | Origin::Complaint | Origin::Manual => raise(tx, context, team, id, row, cause),
         };
     }
-    let SuppressionCause { origin, email, source } = cause;
+    let SuppressionCause { origin, email, source, identity } = cause;
     let id: SuppressionId = context.id();
     let created_ms = id.created_ms();
     let opted_out_ms = (origin == Origin::Unsubscribe).then_some(created_ms);
-    let row = SuppressionRow { email: Some(address.identity()), hash, origin, source: email, created_ms, opted_out_ms };
+    let shown = (identity == EventIdentity::Shown).then(|| address.identity());
+    let row = SuppressionRow { email: shown, hash, origin, source: email, created_ms, opted_out_ms };
     put(tx, team, id, &row)?;
     tx.put(&SUPPRESSION_ADDRESSES, &(team, hash), &SuppressionIdRow { id })?;
     record(tx, context, team, AudienceKind::SuppressionAdded, id, &row, source)?;

@@ -82,7 +82,7 @@ async fn an_opt_out_is_stored_in_an_entry_of_any_origin_and_remains_after_it() {
             let ada = address(&format!("ada{number}@example.com"));
             let email = context.id();
             let opted_out = || is_opted_out(tx, TEAM, &ada.identity_hash()).unwrap();
-            let cause = SuppressionCause { origin, email: Some(email), source: Some(ChangeSource::Api) };
+            let cause = SuppressionCause { email: Some(email), ..SuppressionCause::listed(origin, ChangeSource::Api) };
             let id = add(tx, context, TEAM, &ada, cause).unwrap().id();
             assert!(!opted_out());
 

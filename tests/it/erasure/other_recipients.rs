@@ -145,7 +145,9 @@ fn the_event_of_a_contact_that_is_deleted_with_an_erasure_has_no_address() {
     let server = TestServer::start();
     let team = server.get("/usage").ok(200)["team"]["id"].as_str().and_then(TeamId::parse).unwrap();
     let mut live = server.context().event_bus.subscribe(team);
-    let contact = |email: &str| json!({ "email": email, "first_name": "Ada", "last_name": "Lovelace" });
+    // A deleted contact that opted out is added to the suppression list.
+    let contact =
+        |email: &str| json!({ "email": email, "first_name": "Ada", "last_name": "Lovelace", "unsubscribed": true });
     let ids: Vec<Value> = ["one@example.net", "two@example.net", "kept@example.net"]
         .map(|email| server.post("/contacts", &contact(email)).ok(201)["id"].clone())
         .into();
@@ -156,11 +158,13 @@ fn the_event_of_a_contact_that_is_deleted_with_an_erasure_has_no_address() {
     server.delete("/contacts/kept@example.net").ok(200);
     server.wait_for_erasures(0);
 
-    let mut deleted = Vec::new();
+    let (mut deleted, mut suppressed) = (Vec::new(), Vec::new());
     while let Ok(message) = live.try_recv() {
         let BusMessage::Event(event) = message else { continue };
         if event.event_type == "contact.deleted" {
             deleted.push(serde_json::from_str::<Value>(&event.body).unwrap()["data"].clone());
+        } else if event.event_type == "suppression.added" {
+            suppressed.push(serde_json::from_str::<Value>(&event.body).unwrap()["data"]["email"].clone());
         }
     }
     let identity = |data: &Value| json!([data["id"], data["email"], data["first_name"], data["last_name"]]);
@@ -170,6 +174,7 @@ fn the_event_of_a_contact_that_is_deleted_with_an_erasure_has_no_address() {
         json!([ids[2], "kept@example.net", "Ada", "Lovelace"]),
     ];
     assert_eq!(deleted.iter().map(identity).collect::<Vec<_>>(), expected);
+    assert_eq!(suppressed, ["[erased]", "[erased]", "kept@example.net"]);
     let stored = server.audience_events();
     let stored = stored.iter().filter(|event| event["type"] == "contact.deleted").map(|event| identity(&event["data"]));
     assert_eq!(stored.collect::<Vec<_>>(), expected);
