@@ -7,8 +7,6 @@ use crate::contacts::{self, ContactName};
 use crate::events::{ChangeSource, EventIdentity};
 use crate::store::{StoreError, WriteTx};
 
-/// Contact names of one transaction, so that other commands run between two of them.
-const NAMES_PER_COMMIT: usize = 250;
 /// Bytes of a contact name in the queue of the writer, at most.
 const NAME_BYTES: usize = 512;
 
@@ -58,11 +56,10 @@ impl Erasures {
     }
 
     /// Deletes contacts and returns the ids of those that existed. [`Erase::Yes`] also erases the addresses in
-    /// `names` that have no contact. A transaction deletes up to [`NAMES_PER_COMMIT`] of them, together with the
-    /// request for their erasure.
+    /// `names` that have no contact. One transaction deletes all of them and requests the erasure.
     ///
     /// # Errors
-    /// [`StoreError`]; the contacts of earlier transactions stay deleted.
+    /// [`StoreError`]; no contact is deleted.
     pub async fn remove_contacts(
         &self,
         team: TeamId,
@@ -70,19 +67,15 @@ impl Erasures {
         erase: Erase,
         source: ChangeSource,
     ) -> Result<Vec<ContactId>, StoreError> {
-        let mut ids = Vec::with_capacity(names.len());
-        for names in names.chunks(NAMES_PER_COMMIT) {
-            let (context, names) = (self.context.clone(), names.to_vec());
-            let bytes = names.len() * NAME_BYTES;
-            let remove = move |tx: &WriteTx<'_>| {
-                let removed = contacts::remove(tx, &context, team, &names, source, erase.identity())?;
-                if erase == Erase::Yes {
-                    request(tx, &context, team, removed.addresses)?;
-                }
-                Ok(removed.ids)
-            };
-            ids.extend(self.context.store.write_bulk_sized::<_, StoreError>(bytes, remove).await?);
-        }
-        Ok(ids)
+        let context = self.context.clone();
+        let bytes = names.len() * NAME_BYTES;
+        let remove = move |tx: &WriteTx<'_>| {
+            let removed = contacts::remove(tx, &context, team, &names, source, erase.identity())?;
+            if erase == Erase::Yes {
+                request(tx, &context, team, removed.addresses)?;
+            }
+            Ok(removed.ids)
+        };
+        self.context.store.write_bulk_sized(bytes, remove).await
     }
 }

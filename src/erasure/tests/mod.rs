@@ -1,5 +1,6 @@
 //! Tests of erasures with a real store.
 
+mod contact_removal;
 mod effects;
 mod failing;
 mod requests;
