@@ -63,7 +63,14 @@ def is_php_list(name, value):
     return name in ("to", "cc", "bcc", "reply_to") and is_list
 
 
+def is_empty_php_map(name, value):
+    return name in MAPS and value == []
+
+
 IDS = ("audience_id", "segment_id")
+# The fields that hold a map.
+MAPS = ("headers", "properties")
+GUARD_ADVICE = "use a host that the Internet can reach"
 EXCEPTIONS = [
     # Stored data.
     positive("a cursor is an item of the list", r"^Invalid cursor\."),
@@ -80,15 +87,16 @@ EXCEPTIONS = [
     positive("a region of the settings", r"^Invalid `region` field: this server offers"),
     positive("tracking without a public URL", r"^Tracking cannot be enabled"),
     positive("a link without a public URL", r"recipients cannot open http"),
-    positive("a customer URL that the address guard rejects", r"^Invalid `endpoint` field: "),
+    positive("a customer URL that the address guard rejects", rf"^Invalid `endpoint` field: .*; {GUARD_ADVICE}\.$"),
     # The clock.
     positive("a time from now to 30 days ahead", r"`scheduled_at` field: the time|`scheduled_at` field: .*30 days"),
     # Several fields at once.
     positive("two cursors", r"^Use either `after` or `before`, not both at once\."),
+    positive("two names of one parameter", r"^Use either `segment_id` or `audience_id`: they name different"),
     positive("the number of all recipients", r"together hold \d+ recipients"),
     positive("a tag or header given twice", r"is given twice|duplicate"),
     positive("properties that differ only in letter case", r"duplicate property"),
-    positive("the unsubscribe pair", r"List-Unsubscribe"),
+    positive("the unsubscribe pair", r"^(emails\.\d+: )?Invalid `headers` field: List-Unsubscribe"),
     positive("the value of a header", r"^(emails\.\d+: )?Invalid `headers` field: the value of"),
     positive("the labels of a domain", r"^Invalid `tracking_subdomain` field: it is the label of the return path"),
     positive("a fallback of the type of its property", r"^Invalid `fallback_value` field"),
@@ -97,7 +105,7 @@ EXCEPTIONS = [
     negative("an invalid item of a permissive batch", r"^POST /\w+/batch$", response=lambda it: bool(it.get("errors"))),
     # Forms that official clients send.
     negative("a list that PHP encodes as an object", r"^POST /emails", is_php_list),
-    negative("an empty map that PHP encodes as a list", r"^(POST|PATCH) ", lambda name, value: value == []),
+    negative("an empty map that PHP encodes as a list", r"^(POST|PATCH) ", is_empty_php_map),
     negative("an absent id as an empty text", r"/contacts", lambda name, value: name in IDS and value == ""),
 ]
 
