@@ -1,10 +1,10 @@
 //! Deletion of the emails of a removed team.
 
 use super::change::cancel_queued;
-use super::retention::{CHUNKS_MAX, PAGE_ROWS, delete_email, is_settled};
+use super::retention::{PAGE_ROWS, delete_email, is_settled};
 use super::store::{EmailRow, delete_content_rows};
 use crate::base::id::{EmailId, TeamId};
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
+use crate::store::{CHUNKS_PER_COMMIT, NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
 use crate::tables::EMAILS;
 
 /// A page of the deletion.
@@ -29,7 +29,7 @@ pub(crate) fn delete_page_of_team(tx: &WriteTx<'_>, team: TeamId, after: EmailId
         }
         if page.len() == PAGE_ROWS { STOP } else { NEXT }
     })?;
-    let mut left = CHUNKS_MAX;
+    let mut left = CHUNKS_PER_COMMIT;
     let mut deleted = DeletedEmails::default();
     for (id, row) in page {
         deleted.found += 1;
@@ -106,7 +106,7 @@ mod tests {
             loop {
                 let (_, before) = left(tx)?;
                 let page = delete_page_of_team(tx, TEAM, after)?;
-                assert!(before - left(tx)?.1 <= CHUNKS_MAX + 1, "a page deletes too much");
+                assert!(before - left(tx)?.1 <= CHUNKS_PER_COMMIT + 1, "a page deletes too much");
                 let Some(last) = page.last else { break };
                 (after, pages) = (last, pages + 1);
                 assert!(pages < 20, "the deletion does not end");

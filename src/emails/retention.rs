@@ -8,15 +8,12 @@ use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, Id, TeamId};
 use crate::context::Context;
 use crate::emails::store::RecipientState;
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
+use crate::store::{CHUNKS_PER_COMMIT, NEXT, Order, Reads, STOP, StoreError, WriteTx};
 use crate::tables::{ATTEMPTS, EMAIL_BODIES, EMAILS, EVENTS};
 use crate::teams;
 
 /// Emails per transaction.
 pub(super) const PAGE_ROWS: usize = 200;
-
-/// Maximum number of chunks that one transaction deletes: 64 MiB. Other commands run between two.
-pub(super) const CHUNKS_MAX: usize = 256;
 
 /// Deletes the content of emails accepted before `content_before_ms`, and the rows, timelines and
 /// SMTP transcripts of emails accepted before `rows_before_ms`. Emails that are not settled keep both.
@@ -59,7 +56,7 @@ fn purge_content_page(
     after: EmailId,
     until: EmailId,
 ) -> Result<Option<EmailId>, StoreError> {
-    let mut left = CHUNKS_MAX;
+    let mut left = CHUNKS_PER_COMMIT;
     let mut done = None;
     for id in content_page(tx, after, until)? {
         if !has_unsettled(tx, teams, id)? {
@@ -131,7 +128,7 @@ fn purge_rows_page(
         }
         if page.len() == PAGE_ROWS { STOP } else { NEXT }
     })?;
-    let mut left = CHUNKS_MAX;
+    let mut left = CHUNKS_PER_COMMIT;
     let mut done = None;
     for (id, settled) in page {
         if settled {
@@ -202,7 +199,7 @@ mod tests {
                 let (mut after, mut commands) = (EmailId::MIN, 0);
                 while let Some(next) = purge_content_page(tx, &[], after, until)? {
                     let before = std::mem::replace(&mut left, chunks(tx)?);
-                    assert!(before - left <= CHUNKS_MAX);
+                    assert!(before - left <= CHUNKS_PER_COMMIT);
                     (after, commands) = (next, commands + 1);
                     assert!(commands < 20, "the purge does not end");
                 }

@@ -2,7 +2,7 @@
 //!
 //! A scan also prepares the new content of each email, so that the transaction only writes it.
 
-use super::pages::{CHUNKS_MAX, ROWS_MAX, erase_suppressions, parts};
+use super::pages::{ROWS_MAX, erase_suppressions, parts};
 use super::stages::Stage;
 use super::store::{ErasureRow, ErasureTarget};
 use crate::base::id::{EmailId, TeamId};
@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::delivery;
 use crate::emails::{self, EmailErasure, EmailRow, PreparedErasure, QueueKey};
 use crate::events;
-use crate::store::{Keyring, MatchPage, Reads, StoreError, WriteTx, match_page};
+use crate::store::{CHUNKS_PER_COMMIT, Keyring, MatchPage, Reads, StoreError, WriteTx, match_page};
 use crate::tables::EMAILS;
 
 /// Emails in one page, each with its events and SMTP transcripts.
@@ -101,7 +101,7 @@ pub(super) fn erase_emails(
     target: &ErasureTarget,
     emails: &[PreparedErasure],
 ) -> Result<bool, StoreError> {
-    let mut chunks_left = CHUNKS_MAX;
+    let mut chunks_left = CHUNKS_PER_COMMIT;
     let Stage::Emails { mut after } = row.stage else {
         // The queue. The later stage of the emails lists the emails that cannot be erased yet.
         for email in emails {
@@ -171,7 +171,7 @@ pub(super) fn erase_pending(
     target: &ErasureTarget,
     emails: &[PreparedErasure],
 ) -> Result<bool, StoreError> {
-    let mut chunks_left = CHUNKS_MAX;
+    let mut chunks_left = CHUNKS_PER_COMMIT;
     let mut erased = Vec::new();
     for email in emails {
         match erase_email(tx, context, target, email, &mut chunks_left)? {

@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::delivery::{CapturedRow, capture};
 use crate::emails::{self, PreparedErasure};
 use crate::events::{self, ErasureScope, MessageSubject};
-use crate::store::{Keyring, MatchPage, Reads, StoreError, WriteTx, skip_corrupt};
+use crate::store::{CHUNKS_PER_COMMIT, Keyring, MatchPage, Reads, StoreError, WriteTx, skip_corrupt};
 use crate::tables::{EMAILS, ERASURES};
 use crate::webhooks::{self, DeliveryKey};
 use crate::{logs, suppressions, teams};
@@ -21,8 +21,6 @@ use crate::{logs, suppressions, teams};
 const REQUESTS_MAX: usize = 100;
 /// Rows of another table in one page.
 pub(super) const ROWS_MAX: usize = 500;
-/// Chunks of content or of captured messages that one transaction deletes: 64 MiB.
-pub(super) const CHUNKS_MAX: usize = 256;
 
 /// Result of scanning one page.
 #[derive(Clone, Debug)]
@@ -190,7 +188,7 @@ fn erase_rows(
         MatchedRows::PendingEmails(emails) => return email_pages::erase_pending(tx, context, row, target, emails),
         MatchedRows::Suppressions => erase_suppressions(tx, row, target, now_ms)?,
         MatchedRows::Captured(ids) => {
-            let mut chunks_left = CHUNKS_MAX;
+            let mut chunks_left = CHUNKS_PER_COMMIT;
             for id in ids {
                 if !capture::delete_message(tx, *id, &mut chunks_left, now_ms)? {
                     return Ok(false);

@@ -54,7 +54,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 use tracing::error;
 
-pub use chunks::{CHUNK_BYTES, Chunks, chunk_bytes, read_chunks};
+pub use chunks::{CHUNK_BYTES, CHUNKS_PER_COMMIT, Chunks, chunk_bytes, read_chunks};
 pub use cursors::{purge_deleted_cursors, was_listed};
 pub(crate) use error::from_store_error;
 pub use error::{OpenError, StoreError, skip_corrupt};

@@ -10,7 +10,7 @@ use crate::teams;
 
 /// Envelopes in one scan.
 const PAGE_ROWS: usize = 1_000;
-/// Chunks that one commit deletes: 16 MiB.
+/// Chunks that one commit deletes: 3.75 MiB.
 const CHUNKS_MAX: usize = 64;
 
 /// Deletes the messages that were composed from an email that no team has. Each page reads the teams in its own
