@@ -33,6 +33,8 @@ pub enum DnsMatch {
 }
 
 impl DnsMatch {
+    pub const ALL: [Self; 4] = [Self::Found, Self::Missing, Self::Mismatch, Self::Unknown];
+
     /// Returns the value in the API.
     pub const fn as_str(self) -> &'static str {
         match self {

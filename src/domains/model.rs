@@ -31,6 +31,8 @@ pub enum DomainStatus {
 }
 
 impl DomainStatus {
+    pub const ALL: [Self; 4] = [Self::NotStarted, Self::Pending, Self::Verified, Self::Failed];
+
     /// Returns the value in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -87,6 +89,8 @@ pub enum RecordStatus {
 }
 
 impl RecordStatus {
+    pub const ALL: [Self; 5] = [Self::NotStarted, Self::Pending, Self::Verified, Self::Failed, Self::TemporaryFailure];
+
     /// Returns the value in the API.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -10,23 +10,26 @@ use crate::erasure::Erase;
 use crate::http::schema::{self, words_schema};
 use crate::http::{ApiError, ApiResult, declare_query, query_value};
 
+/// The name of an included field, and its flag.
+type IncludedField = (&'static str, fn(&mut IncludedFields) -> &mut bool);
+
 /// The names of included fields.
-const INCLUDED: [&str; 2] = ["properties", "topics"];
+const INCLUDED: [IncludedField; 2] =
+    [("properties", |include| &mut include.properties), ("topics", |include| &mut include.topics)];
 
 words_schema!(
     /// The name of an included field.
-    pub(super) IncludeWord = INCLUDED
+    pub(super) IncludeWord = INCLUDED.map(|(name, _)| name)
 );
 
 /// Parses the names of included fields.
 pub(super) fn parse_include<'n>(names: impl IntoIterator<Item = &'n str>) -> ApiResult<IncludedFields> {
     let mut include = IncludedFields::default();
     for name in names {
-        match name {
-            "properties" => include.properties = true,
-            "topics" => include.topics = true,
-            _ => return Err(ApiError::validation("Invalid `include`: use `properties`, `topics` or both.")),
-        }
+        let Some((_, field)) = INCLUDED.iter().find(|(included, _)| *included == name) else {
+            return Err(ApiError::validation("Invalid `include`: use `properties`, `topics` or both."));
+        };
+        *field(&mut include) = true;
     }
     Ok(include)
 }
@@ -49,7 +52,7 @@ impl<'ex> Extractible<'ex> for Include {
 impl EndpointArgRegister for Include {
     fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
         let description = "Additional fields of each contact: `properties`, `topics` or both, separated by a comma.";
-        let names = INCLUDED.join("|");
+        let names = INCLUDED.map(|(name, _)| name).join("|");
         let schema = schema::text().pattern(format!("^(({names})(,({names}))*)?$"));
         declare_query(operation, "include", description, schema);
     }

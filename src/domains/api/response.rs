@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 use crate::base::clock::to_iso;
 use crate::base::id::DomainId;
 use crate::dns::DnsMatch;
-use crate::domains::model::{Domain, DomainWithRecords, RecordStatus};
+use crate::domains::model::{Domain, DomainStatus, DomainWithRecords, RecordStatus};
 use crate::domains::records::RecordView;
 use crate::http::schema::words_schema;
 
-words_schema!(DomainStatusWord = ["not_started", "pending", "verified", "failed"]);
-words_schema!(RecordStatusWord = ["not_started", "pending", "verified", "failed", "temporary_failure"]);
-words_schema!(LiveWord = ["found", "missing", "mismatch", "unknown"]);
+words_schema!(DomainStatusWord = DomainStatus::ALL.map(DomainStatus::as_str));
+words_schema!(RecordStatusWord = RecordStatus::ALL.map(RecordStatus::as_str));
+words_schema!(LiveWord = DnsMatch::ALL.map(DnsMatch::as_str));
 words_schema!(PurposeWord = ["SPF", "DKIM", "Tracking", "DMARC"]);
 words_schema!(DnsTypeWord = ["TXT", "MX", "CNAME"]);
 
@@ -189,7 +189,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::domains::model::{DomainStatus, RecordKind, RecordState};
+    use crate::domains::model::{RecordKind, RecordState};
     use crate::domains::records;
     use crate::domains::store::DomainRow;
     use crate::domains::testing::{row, settings};
