@@ -185,12 +185,12 @@ fn absent() -> Router {
         "contacts/imports",
         "contacts/imports/{**rest}",
     ] {
-        router = router.push(Router::with_path(path).goal(openapi::unknown));
+        router = router.push(Router::with_path(path).goal(edge::unknown));
     }
     // For other methods, `emails/{id}` and `contacts/{id}` would match these paths.
     for path in ["emails/batch", "contacts/batch"] {
         let batch = Router::with_path(path).filter_fn(|req, _| req.method() != Method::POST);
-        router = router.push(batch.goal(openapi::only_post));
+        router = router.push(batch.goal(edge::only_post));
     }
     router
 }
@@ -226,7 +226,7 @@ fn reports() -> Router {
 
 /// Adds a HEAD route beside each GET route (RFC 9110 §9.3.2). It has the handler of the GET route, and salvo removes
 /// the body.
-fn answer_head(router: &mut Router) {
+fn add_head_routes(router: &mut Router) {
     let is_get =
         |route: &&Router| route.filters().iter().any(|filter| matches!(filter.info(), FilterInfo::Method(Method::GET)));
     let heads: Vec<Router> = router
@@ -241,7 +241,7 @@ fn answer_head(router: &mut Router) {
         .collect();
     let routes = router.routers_mut();
     routes.extend(heads);
-    routes.iter_mut().for_each(answer_head);
+    routes.iter_mut().for_each(add_head_routes);
 }
 
 /// Builds the HTTP service: all routes with their checks.
@@ -255,7 +255,7 @@ pub(super) fn service(services: Arc<HttpServices>, ids: IdSource, cors: Cors, in
     let limiter = Arc::clone(&services.rate_limiter);
     let edge = Edge { services, limiter, ids, cors, in_flight };
     let mut routes = Router::with_hoop(compression::compress).push(absent()).push(open()).push(keyed);
-    answer_head(&mut routes);
+    add_head_routes(&mut routes);
     Service::new(routes).hoop(edge).catcher(Catcher::default().hoop(edge::shape_errors))
 }
 

@@ -4,7 +4,7 @@
 //! [`declares_errors`], and the attribute of the handler names that type: `#[endpoint(responses(SendError))]`.
 //!
 //! While operations are collected, `responses` has one entry for each code, under its status and name, so that no
-//! declaration replaces another. `openapi/answers.rs` then joins the entries of each status.
+//! declaration replaces another. `openapi/error_responses.rs` then joins the entries of each status.
 
 use salvo::oapi::{Components, Operation, Response, Responses};
 

@@ -1,13 +1,13 @@
 //! Handling of every request, with or without a matching route: its id, its span, the rate limit
-//! headers, CORS, and the shape of the error responses that salvo creates.
+//! headers, CORS, the errors of absent routes, and the shape of the error responses that salvo creates.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use salvo::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, CONNECTION, CONTENT_TYPE,
-    HOST, ORIGIN, VARY,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ALLOW, CONNECTION,
+    CONTENT_TYPE, HOST, ORIGIN, VARY,
 };
 use salvo::http::uri::Authority;
 use salvo::http::{HeaderValue, Method, StatusCode, Version};
@@ -160,6 +160,20 @@ impl Cors {
             headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
         }
     }
+}
+
+/// Returns the error of a method that a path with only a POST route does not support. For all other paths, salvo finds
+/// the methods of `Allow` (RFC 9110 §10.2.1) itself.
+#[handler]
+pub(crate) async fn only_post(res: &mut Response) {
+    res.status_code(StatusCode::METHOD_NOT_ALLOWED);
+    res.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+}
+
+/// Returns the error of an unknown path.
+#[handler]
+pub(crate) async fn unknown(res: &mut Response) {
+    res.status_code(StatusCode::NOT_FOUND);
 }
 
 /// Renders the error responses that salvo creates as [`ApiError`]s.

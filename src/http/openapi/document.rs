@@ -4,7 +4,7 @@ use salvo::oapi::OpenApi;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::{answers, examples, fixed, shorten};
+use super::{error_responses, examples, fixed, shorten};
 
 /// Sections of the API in reading order, each with its subject.
 const SECTIONS: &[(&str, &str)] = &[
@@ -58,7 +58,7 @@ impl OpenApiDocument {
         let mut paths: Vec<(String, Value)> = paths.into_iter().collect();
         let items = paths.iter_mut().filter_map(|(_, item)| item.as_object_mut());
         for operation in items.flat_map(|item| item.values_mut()) {
-            answers::complete(operation, &components["schemas"]);
+            error_responses::complete(operation, &components["schemas"]);
             if let Some(example) = operation["operationId"].as_str().and_then(|id| examples.get(id)) {
                 examples::add(operation, example);
             }

@@ -1,19 +1,19 @@
 //! The OpenAPI document, generated from the types of the handlers.
 //!
 //! [`describe`] collects the operations of the routes. [`OpenApiDocument`] completes what the generator cannot express:
-//! `answers.rs` joins the errors of each status, `examples.rs` adds examples, `fixed.rs` adds the value of fields that
-//! have only one, `shorten.rs` shortens schemas, and `document.rs` orders the sections.
+//! `error_responses.rs` joins the errors of each status, `examples.rs` adds examples, `fixed.rs` adds the value of
+//! fields that have only one, `shorten.rs` shortens schemas, and `document.rs` orders the sections.
 
-mod answers;
 mod document;
+mod error_responses;
 mod examples;
 mod fixed;
 mod shorten;
 
 use std::sync::{Arc, Once};
 
-use salvo::http::header::{ALLOW, CONTENT_TYPE};
-use salvo::http::{HeaderValue, Method, StatusCode};
+use salvo::http::header::CONTENT_TYPE;
+use salvo::http::{HeaderValue, Method};
 use salvo::hyper::body::Bytes;
 use salvo::oapi::naming::{self, FlexNamer};
 use salvo::oapi::security::{Http, HttpAuthScheme, SecurityScheme};
@@ -21,7 +21,7 @@ use salvo::oapi::{
     Components, Content, EndpointOutRegister, Info, License, Object, OpenApi, Operation, PathItemType, RefOr,
     Response as ResponseDoc, SecurityRequirement, endpoint,
 };
-use salvo::{Depot, Request, Response, Router, Writer, async_trait, handler};
+use salvo::{Depot, Request, Response, Router, Writer, async_trait};
 
 pub(crate) use self::document::OpenApiDocument;
 use super::auth;
@@ -110,18 +110,4 @@ impl EndpointOutRegister for OpenApiResponse {
 #[endpoint(tags("Description"))]
 pub(crate) async fn get_description(rendered: State<OpenApiJson>) -> ApiResult<OpenApiResponse> {
     Ok(OpenApiResponse(Arc::clone(&rendered)))
-}
-
-/// Returns the error of a method that a path with only a POST route does not support. For all other paths, salvo finds
-/// the methods of `Allow` (RFC 9110 §10.2.1) itself.
-#[handler]
-pub(crate) async fn only_post(res: &mut Response) {
-    res.status_code(StatusCode::METHOD_NOT_ALLOWED);
-    res.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
-}
-
-/// Returns the error of an unknown path.
-#[handler]
-pub(crate) async fn unknown(res: &mut Response) {
-    res.status_code(StatusCode::NOT_FOUND);
 }

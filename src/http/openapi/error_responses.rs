@@ -1,4 +1,4 @@
-//! The error answers of the operations: one response for each status, with the names of its errors.
+//! The error responses of the operations: one response for each status, with the names of its errors.
 
 use std::collections::BTreeMap;
 
