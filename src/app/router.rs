@@ -70,7 +70,11 @@ fn audience() -> Router {
     Router::new()
         .push(Router::with_path("contacts").post(contacts::create_contact).get(contacts::list_contacts))
         .push(Router::with_path("contacts/batch").post(contacts::create_contacts))
-        .push(Router::with_path("contacts/batch/get").post(contacts::batch_get_contacts))
+        .push(
+            Router::with_path("contacts/batch/get")
+                .hoop(response_limits::bound_read)
+                .post(contacts::batch_get_contacts),
+        )
         .push(Router::with_path("contacts/batch/remove").post(contacts::batch_remove_contacts))
         .push(
             Router::with_path("contacts/{id}")

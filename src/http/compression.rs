@@ -1,18 +1,21 @@
 //! Compression of JSON and pages with brotli or gzip, as the client accepts (RFC 9110 §12.5.3).
 //!
-//! Only complete bodies are compressed: event streams and attachments in parts are sent as they are. The encoder and
-//! its result reserve memory of `response_limits.rs`. If the memory is used up, the response is sent without
-//! compression.
+//! Only complete bodies are compressed: event streams and attachments in parts are sent as they are. Encoders have their
+//! own memory budget, and a large result reserves memory of `response_limits/`. If either is used up, the response is
+//! sent without compression. A [`StaticText`] is compressed once.
 
 use std::io::Write as _;
+use std::sync::Arc;
 
 use brotli::enc::BrotliEncoderParams;
 use flate2::write::GzEncoder;
 use salvo::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, VARY};
 use salvo::http::{HeaderMap, HeaderValue, Method, ResBody};
+use salvo::hyper::body::Bytes;
 use salvo::{Depot, FlowCtrl, Request, Response, handler};
+use tokio::sync::OnceCell;
 
-use super::response_limits::{ResponseLimits, connection_of};
+use super::response_limits::{BodyIsBudgeted, ResponseLimits, connection_of};
 use super::response_memory::MemoryHolder;
 use super::state::service;
 use crate::base::blocking;
@@ -20,7 +23,7 @@ use crate::base::blocking;
 /// Size of the smallest body that is compressed. Smaller ones fit into one packet.
 const BODY_BYTES_MIN: usize = 1 << 10;
 /// Size of the largest body that is compressed. Larger ones would use the CPU for too long. The memory of one team has
-/// room for the body, the encoder, and the result.
+/// room for the body and the result.
 const BODY_BYTES_MAX: usize = 7 << 20;
 /// Memory of an encoder, approximately.
 const ENCODER_BYTES: usize = 1 << 20;
@@ -73,7 +76,10 @@ impl Coding {
         let (mut brotli, mut gzip, mut others) = (None, None, None);
         for entry in lists.flat_map(|list| list.split(',')) {
             let (name, parameters) = entry.split_once(';').unwrap_or((entry, ""));
-            let weight = parameters.trim().strip_prefix("q=").map_or(Some(1.0), |weight| weight.parse::<f32>().ok());
+            let parameters = parameters.trim();
+            // RFC 9110 §12.4.2: the name of the weight is case-insensitive.
+            let weight = parameters.strip_prefix("q=").or_else(|| parameters.strip_prefix("Q="));
+            let weight = weight.map_or(Some(1.0), |weight| weight.parse::<f32>().ok());
             match name.trim().to_ascii_lowercase().as_str() {
                 "br" => brotli = weight,
                 "gzip" | "x-gzip" => gzip = weight,
@@ -106,15 +112,61 @@ pub(crate) async fn compress(req: &mut Request, depot: &mut Depot, res: &mut Res
         return;
     }
     let Some(coding) = Coding::accepted(req.headers()) else { return };
-    let Ok(limits) = service::<ResponseLimits>(depot) else { return };
-    let holder = MemoryHolder::of(req, depot);
-    let Some(permit) = limits.try_reserve(holder, ENCODER_BYTES + body.len()).await else { return };
-    let plain = body.clone();
-    let Some(encoded) = blocking::run_sized(plain.len(), move || coding.encode(&plain)).await else { return };
-    res.body = ResBody::Once(limits.hold_large(encoded.into(), permit, connection_of(req)));
+    let body = body.clone();
+    let encoded = match res.extensions.get::<Arc<StaticText>>().cloned() {
+        Some(text) => text.encoded(coding).await,
+        None => encode(coding, body, req, depot).await,
+    };
+    let Some(encoded) = encoded else { return };
+    res.body = ResBody::Once(encoded);
     let headers = res.headers_mut();
     headers.remove(CONTENT_LENGTH);
     headers.insert(CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
+}
+
+/// Compresses a body within the memory of encoders. `None` if it does not become smaller, or if there is no memory for
+/// the encoder or the result.
+async fn encode(coding: Coding, body: Bytes, req: &Request, depot: &Depot) -> Option<Bytes> {
+    let limits = service::<ResponseLimits>(depot).ok()?;
+    let encoder = limits.try_reserve_encoder(ENCODER_BYTES + body.len())?;
+    let encoded = blocking::run_sized(body.len(), move || {
+        // If the request ends early, the encoder holds its memory until it ends.
+        let _encoder = encoder;
+        coding.encode(&body)
+    });
+    limits.try_budget(MemoryHolder::of(req, depot), encoded.await?.into(), connection_of(req)).await
+}
+
+/// Text that never changes. All responses share its bytes and those of its compressed forms.
+pub(super) struct StaticText {
+    plain: Bytes,
+    brotli: OnceCell<Option<Bytes>>,
+    gzip: OnceCell<Option<Bytes>>,
+}
+
+impl StaticText {
+    pub(super) fn new(plain: Vec<u8>) -> Self {
+        Self { plain: plain.into(), brotli: OnceCell::new(), gzip: OnceCell::new() }
+    }
+
+    /// Makes the text the body of a response. [`compress`] replaces it by the form that the client accepts.
+    pub(super) fn write(self: &Arc<Self>, res: &mut Response) {
+        res.body(self.plain.clone());
+        res.extensions.insert(Arc::clone(self));
+        // All responses share the bytes.
+        res.extensions.insert(BodyIsBudgeted);
+    }
+
+    /// Returns the compressed bytes; `None` if they are not fewer. The first call for a coding compresses.
+    async fn encoded(&self, coding: Coding) -> Option<Bytes> {
+        let form = match coding {
+            Coding::Brotli => &self.brotli,
+            Coding::Gzip => &self.gzip,
+        };
+        let plain = self.plain.clone();
+        let encode = || blocking::run_sized(plain.len(), move || coding.encode(&plain).map(Bytes::from));
+        form.get_or_init(encode).await.clone()
+    }
 }
 
 /// Returns whether the body is text, which compresses well.
@@ -140,6 +192,8 @@ mod tests {
             ("br;q=0, gzip;q=0.1", Some(Coding::Gzip)),
             ("*", Some(Coding::Brotli)),
             ("*;q=0.5, br;q=0", Some(Coding::Gzip)),
+            ("br;Q=0, gzip", Some(Coding::Gzip)),
+            ("gzip;Q=0", None),
             ("identity", None),
             ("gzip;q=0", None),
             ("gzip;q=high", None),
@@ -159,5 +213,21 @@ mod tests {
         assert_eq!(Coding::Gzip.encode(&random), None);
         assert!(Coding::Gzip.encode(&[b'a'; 5_000]).is_some_and(|encoded| encoded.len() < 100));
         assert!(Coding::Brotli.encode(&[b'a'; 5_000]).is_some_and(|encoded| encoded.len() < 100));
+    }
+
+    #[tokio::test]
+    async fn a_static_text_is_compressed_once() {
+        let text = Arc::new(StaticText::new(vec![b'a'; 5_000]));
+        for coding in [Coding::Brotli, Coding::Gzip] {
+            let first = text.encoded(coding).await.unwrap();
+            let second = text.encoded(coding).await.unwrap();
+
+            assert_eq!(Some(&first[..]), coding.encode(&text.plain).as_deref());
+            assert_eq!(first.as_ptr(), second.as_ptr(), "both responses share the bytes");
+        }
+        let mut res = Response::new();
+        text.write(&mut res);
+        let ResBody::Once(body) = &res.body else { panic!("the body is complete") };
+        assert_eq!(body.as_ptr(), text.plain.as_ptr());
     }
 }

@@ -8,7 +8,7 @@
 //! request bodies), `recording.rs`, `auth.rs`, `rate_limit.rs`, `query.rs`; the extractors `path.rs`, `list.rs`,
 //! `state.rs` (services), `validation.rs` (batch mode) and `body/` with `body_limits.rs`, `strict_json.rs`,
 //! `tolerance.rs`, `bounded.rs` (bounded arrays) and `canonical.rs` (hash of a body); the responses `respond.rs`,
-//! `parted_body.rs` and `error.rs`, bounded by `response_limits.rs` with `response_memory.rs` and compressed by
+//! `parted_body.rs` and `error.rs`, bounded by `response_limits/` with `response_memory.rs` and compressed by
 //! `compression.rs`; `declared_errors.rs`, `schema.rs` (fields) and `openapi/` (the OpenAPI document); `health.rs`. The
 //! routes are in `src/app/router.rs`.
 //!

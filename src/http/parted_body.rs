@@ -16,10 +16,11 @@ use salvo::oapi::{Components, EndpointOutRegister, Operation, ToSchema};
 use salvo::writing::Json;
 use salvo::{BoxedError, Depot, Request, Response, Writer, async_trait};
 use serde::Serialize;
+use tokio::time::Instant;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::error::ApiError;
-use super::response_limits::{Held, ResponseLimits, connection_of};
+use super::response_limits::{BodyIsBudgeted, ReaderPace, ResponseLimits, connection_of};
 use super::response_memory::{MemoryHolder, ResponsePermit};
 
 /// A part of a body, or the reason why it cannot be read.
@@ -53,8 +54,19 @@ impl<T> PartedJson<T> {
         let first = read(0).await?;
         let state = Mutex::new(State::Ready(first, permit));
         let running = limits.running();
-        let body =
-            PartedBody { limits, holder, connection: None, bytes, next: 1, parts, part_bytes, read, state, running };
+        let body = PartedBody {
+            limits,
+            holder,
+            connection: None,
+            bytes,
+            next: 1,
+            parts,
+            part_bytes,
+            read,
+            state,
+            pace: ReaderPace::new(),
+            running,
+        };
         Ok(Self { body, of: PhantomData })
     }
 }
@@ -68,7 +80,7 @@ impl<T: Send + 'static> Writer for PartedJson<T> {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
         headers.insert(CONTENT_LENGTH, HeaderValue::from(body.bytes));
         res.body(body.into_response());
-        res.extensions.insert(Held);
+        res.extensions.insert(BodyIsBudgeted);
     }
 }
 
@@ -102,8 +114,8 @@ impl<T: Send + 'static> Writer for RenderedJson<T> {
             res.body(self.body);
             return;
         };
-        res.body(ResBody::Once(self.limits.hold_large(self.body.into(), permit, connection_of(req))));
-        res.extensions.insert(Held);
+        res.body(ResBody::Once(self.limits.with_deadline_if_large(self.body.into(), permit, connection_of(req))));
+        res.extensions.insert(BodyIsBudgeted);
     }
 }
 
@@ -127,6 +139,8 @@ struct PartedBody {
     read: ReadPart,
     // A lock makes the future `Sync`. No two threads use it at the same time.
     state: Mutex<State>,
+    /// Minimum rate of the reader over all parts.
+    pace: ReaderPace,
     /// A shutdown waits for it.
     #[expect(dead_code, reason = "it acts on drop")]
     running: TaskTrackerToken,
@@ -135,8 +149,8 @@ struct PartedBody {
 enum State {
     /// A part has been read and is not sent yet.
     Ready(Vec<u8>, ResponsePermit),
-    /// A later part is being read.
-    Reading(ReservedPartFuture),
+    /// A later part is being read, since this time.
+    Reading(ReservedPartFuture, Instant),
     /// The last part that was read has been sent.
     Idle,
 }
@@ -147,7 +161,7 @@ impl PartedBody {
         if self.parts == 1
             && let State::Ready(part, permit) = std::mem::replace(self.state_mut(), State::Idle)
         {
-            return ResBody::Once(self.limits.hold_large(part.into(), permit, self.connection));
+            return ResBody::Once(self.limits.with_deadline_if_large(part.into(), permit, self.connection));
         }
         ResBody::Boxed(Box::pin(self))
     }
@@ -160,10 +174,11 @@ impl PartedBody {
         let (limits, holder, part_bytes) = (Arc::clone(&self.limits), self.holder, self.part_bytes);
         let part = (self.read)(self.next);
         self.next += 1;
-        State::Reading(Box::pin(async move {
+        let read = Box::pin(async move {
             let permit = limits.reserve_part(holder, part_bytes).await?;
             Ok((part.await?, permit))
-        }))
+        });
+        State::Reading(read, Instant::now())
     }
 }
 
@@ -179,8 +194,10 @@ impl Body for PartedBody {
             }
             *this.state_mut() = this.start_next();
         }
-        if let State::Reading(reading) = this.state_mut() {
+        if let State::Reading(reading, since) = this.state_mut() {
             let part = ready!(reading.as_mut().poll(cx));
+            let pause = since.elapsed();
+            this.pace.exclude(pause);
             *this.state_mut() = match part {
                 Ok((part, permit)) => State::Ready(part, permit),
                 Err(error) => {
@@ -194,11 +211,45 @@ impl Body for PartedBody {
             return Poll::Ready(None);
         };
         this.bytes = this.bytes.saturating_sub(part.len() as u64);
-        let part = this.limits.hold(part.into(), permit, this.connection.clone());
+        let part = this.limits.with_deadline(part.into(), permit, &mut this.pace, this.connection.clone());
         Poll::Ready(Some(Ok(Frame::data(part))))
     }
 
     fn size_hint(&self) -> SizeHint {
         SizeHint::with_exact(self.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio_util::task::TaskTracker;
+
+    use super::*;
+    use crate::base::id::Id;
+
+    #[tokio::test]
+    async fn a_reader_that_is_too_slow_over_all_parts_is_disconnected() {
+        let limits = Arc::new(ResponseLimits::new(TaskTracker::new()));
+        let read: ReadPart = Box::new(|_| Box::pin(async { Ok(vec![0; 10]) }));
+        let holder = MemoryHolder::Team(Id::MIN);
+        let mut body = PartedJson::<()>::read(limits, holder, 20, 2, 10, read).await.unwrap().body;
+        let connection = ConnCtrl::new();
+        body.connection = Some(connection.clone());
+        let first = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await;
+        drop(first.unwrap().unwrap());
+        assert!(!connection.is_aborted());
+
+        body.pace = ReaderPace::since(Instant::now() - Duration::from_secs(60));
+        let second = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await;
+
+        let aborted = async {
+            while !connection.is_aborted() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), aborted).await.unwrap();
+        drop(second);
     }
 }

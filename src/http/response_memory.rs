@@ -1,8 +1,9 @@
-//! Memory budget of large responses, and the limits of each memory holder.
+//! Memory budget of large responses, the number of reads at once, and the limits of each memory holder.
 //!
 //! A holder is a team, or the client of a request without an API key. It holds at most a quarter of the budget, and one
 //! oversized response in addition. Oversized responses together hold at most half of the budget. If one holder holds all
-//! that it can, a quarter is left for the others.
+//! that it can, a quarter is left for the others. A read holds its turn while its result has no part of the budget; one
+//! holder has a quarter of the turns.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -15,6 +16,11 @@ use super::address_limit::client_of;
 use crate::api_keys::Caller;
 use crate::base::id::TeamId;
 use crate::base::sync;
+
+/// Maximum number of reads whose result is in memory without a part of the budget.
+const READS_MAX: usize = 16;
+/// Maximum number of these reads of one holder. A list of 100 long rows needs some MiB until it is rendered.
+pub(super) const READS_OF_HOLDER_MAX: usize = READS_MAX / 4;
 
 /// Holder of memory of responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,6 +52,8 @@ pub(super) struct ResponseMemory {
     oversized_bytes_max: usize,
     /// Maximum size of a response that is not oversized, and the bytes of all these responses of one holder.
     part_bytes: usize,
+    /// Reads at once, one permit each.
+    reads: Arc<Semaphore>,
     holders: Holders,
 }
 
@@ -59,6 +67,8 @@ struct HolderEntry {
     part: Arc<Semaphore>,
     /// The one permit of an oversized response.
     oversized: Arc<Semaphore>,
+    /// Reads of the holder at once, one permit each.
+    reads: Arc<Semaphore>,
     /// Number of the [`HolderGuard`]s.
     guards: usize,
 }
@@ -70,6 +80,7 @@ struct HolderGuard {
     holders: Holders,
     part: Arc<Semaphore>,
     oversized: Arc<Semaphore>,
+    reads: Arc<Semaphore>,
 }
 
 impl HolderGuard {
@@ -78,11 +89,13 @@ impl HolderGuard {
         let entry = locked.entry(holder).or_insert_with(|| HolderEntry {
             part: Arc::new(Semaphore::new(part_bytes)),
             oversized: Arc::new(Semaphore::new(1)),
+            reads: Arc::new(Semaphore::new(READS_OF_HOLDER_MAX)),
             guards: 0,
         });
         entry.guards += 1;
         let (part, oversized) = (Arc::clone(&entry.part), Arc::clone(&entry.oversized));
-        Self { holder, holders: Arc::clone(holders), part, oversized }
+        let reads = Arc::clone(&entry.reads);
+        Self { holder, holders: Arc::clone(holders), part, oversized, reads }
     }
 }
 
@@ -108,6 +121,18 @@ pub struct ResponsePermit {
     holder: HolderGuard,
 }
 
+/// Turn of a read, released on drop.
+#[derive(Debug)]
+pub(super) struct ReadPermit {
+    #[expect(dead_code, reason = "it acts on drop")]
+    read: OwnedSemaphorePermit,
+    #[expect(dead_code, reason = "it acts on drop")]
+    of_holder: OwnedSemaphorePermit,
+    // The last field: the entry of the holder is deleted after its permits are released.
+    #[expect(dead_code, reason = "it acts on drop")]
+    holder: HolderGuard,
+}
+
 /// Permit of the limits of a holder.
 #[derive(Debug)]
 enum HolderPermit {
@@ -129,8 +154,18 @@ impl ResponseMemory {
             oversized: Arc::new(Semaphore::new(oversized_bytes_max)),
             oversized_bytes_max,
             part_bytes: bytes_max / 4,
+            reads: Arc::new(Semaphore::new(READS_MAX)),
             holders: Holders::default(),
         }
+    }
+
+    /// Waits for the turn of a read.
+    pub(super) async fn admit_read(&self, holder: MemoryHolder) -> Result<ReadPermit, AcquireError> {
+        let holder = HolderGuard::new(&self.holders, holder, self.part_bytes);
+        // The limit of the holder comes first, so that its waiting reads delay no others.
+        let of_holder = Arc::clone(&holder.reads).acquire_owned().await?;
+        let read = Arc::clone(&self.reads).acquire_owned().await?;
+        Ok(ReadPermit { read, of_holder, holder })
     }
 
     /// Reserves `bytes`, or the maximum of oversized responses for a larger body. Waits until the bytes are free.
@@ -284,6 +319,36 @@ mod tests {
         assert_eq!(sync::lock(&budget.holders).len(), 1);
         drop(second);
 
+        assert!(sync::lock(&budget.holders).is_empty());
+    }
+
+    /// Admits a read; `None` if it must wait.
+    async fn admit(budget: &ResponseMemory, holder: MemoryHolder) -> Option<ReadPermit> {
+        tokio::time::timeout(Duration::ZERO, budget.admit_read(holder)).await.ok().map(Result::unwrap)
+    }
+
+    #[tokio::test]
+    async fn the_reads_of_a_holder_leave_turns_to_others() {
+        let budget = ResponseMemory::new(400);
+        let mut turns = Vec::new();
+        for _ in 0..READS_OF_HOLDER_MAX {
+            turns.push(admit(&budget, ONE).await.unwrap());
+        }
+
+        assert!(admit(&budget, ONE).await.is_none());
+        let others = (READS_MAX - READS_OF_HOLDER_MAX) / READS_OF_HOLDER_MAX;
+        for other in 0..others {
+            let holder = MemoryHolder::Client(Ipv4Addr::from_bits(u32::try_from(other).unwrap()).into());
+            for _ in 0..READS_OF_HOLDER_MAX {
+                turns.push(admit(&budget, holder).await.unwrap());
+            }
+        }
+        assert!(admit(&budget, OTHER).await.is_none());
+
+        turns.remove(0);
+        assert!(admit(&budget, OTHER).await.is_some());
+        assert!(admit(&budget, ONE).await.is_some());
+        turns.clear();
         assert!(sync::lock(&budget.holders).is_empty());
     }
 }

@@ -14,7 +14,6 @@ use std::sync::{Arc, Once};
 
 use salvo::http::header::CONTENT_TYPE;
 use salvo::http::{HeaderValue, Method};
-use salvo::hyper::body::Bytes;
 use salvo::oapi::naming::{self, FlexNamer};
 use salvo::oapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use salvo::oapi::{
@@ -25,6 +24,7 @@ use salvo::{Depot, Request, Response, Router, Writer, async_trait};
 
 pub(crate) use self::document::OpenApiDocument;
 use super::auth;
+use super::compression::StaticText;
 use super::declared_errors::declare;
 use super::error::ApiResult;
 use super::state::State;
@@ -32,13 +32,13 @@ use super::state::State;
 /// Version of the API, independent of the version of the program.
 const API_VERSION: &str = "1.0.0";
 
-/// The OpenAPI document, encoded as JSON. All responses share its bytes.
-pub(crate) struct OpenApiJson(Bytes);
+/// The OpenAPI document, encoded as JSON.
+pub(crate) struct OpenApiJson(Arc<StaticText>);
 
 impl OpenApiJson {
     /// Renders a document.
     pub(crate) fn new(document: &OpenApiDocument) -> Self {
-        Self(serde_json::to_vec(document).expect("an OpenAPI document is plain data").into())
+        Self(Arc::new(StaticText::new(serde_json::to_vec(document).expect("an OpenAPI document is plain data"))))
     }
 }
 
@@ -92,7 +92,7 @@ pub(super) struct OpenApiResponse(Arc<OpenApiJson>);
 impl Writer for OpenApiResponse {
     async fn write(self, _req: &mut Request, _depot: &mut Depot, res: &mut Response) {
         res.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
-        res.body(self.0.0.clone());
+        self.0.0.write(res);
     }
 }
 
