@@ -301,10 +301,7 @@ impl App {
         parts.live.stop();
         handle.stop_graceful(REQUESTS_STOP_TIMEOUT);
         parts.in_flight.close();
-        let idle = async {
-            parts.in_flight.wait().await;
-            tokio::time::sleep(RESPONSES_STOP_TIMEOUT).await;
-        };
+        let idle = requests_finished(&parts.in_flight, RESPONSES_STOP_TIMEOUT);
         tokio::pin!(serving);
         // The server enforces the deadline and logs a panic itself.
         tokio::select! {
@@ -331,6 +328,18 @@ impl App {
         parts.log.flush().await;
         parts.context.store.close().await;
         failed.map_or(ended.map_err(ServeError::Worker), Err)
+    }
+}
+
+/// Waits until no request is running after a pause, in which connections write small responses. A connection can start
+/// a request in the pause. `in_flight` must be closed.
+async fn requests_finished(in_flight: &TaskTracker, pause: Duration) {
+    loop {
+        in_flight.wait().await;
+        tokio::time::sleep(pause).await;
+        if in_flight.is_empty() {
+            return;
+        }
     }
 }
 

@@ -1,8 +1,9 @@
-//! Health of an instance over HTTP.
+//! Health of an instance over HTTP, and the requests of a shutdown.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use clap::Parser;
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::App;
+use super::{App, requests_finished};
 use crate::base::clock::Clock;
 use crate::config::{DevSettings, Purpose, Settings};
 use crate::workers::Supervisor;
@@ -59,4 +60,24 @@ async fn a_worker_that_fails_once_is_a_health_of_503() {
     assert_eq!(health(address).await, (503, problems));
     stop.cancel();
     served.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_shutdown_waits_for_a_request_that_starts_while_responses_are_written() {
+    let in_flight = TaskTracker::new();
+    let first = in_flight.token();
+    in_flight.close();
+    let pause = Duration::from_millis(20);
+    let finished = requests_finished(&in_flight, pause);
+    tokio::pin!(finished);
+    assert!(tokio::time::timeout(Duration::ZERO, &mut finished).await.is_err());
+    drop(first);
+    // The poll starts the pause.
+    assert!(tokio::time::timeout(Duration::ZERO, &mut finished).await.is_err());
+
+    let second = in_flight.token();
+
+    assert!(tokio::time::timeout(10 * pause, &mut finished).await.is_err());
+    drop(second);
+    tokio::time::timeout(Duration::from_secs(20), finished).await.unwrap();
 }
