@@ -9,6 +9,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use salvo::Request;
 use salvo::http::ReqBody;
 use salvo::http::body::Body as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -82,13 +83,14 @@ impl BodyLimits {
         }
     }
 
-    /// Reads a body of up to `bytes_max`.
+    /// Reads a body of up to `bytes_max`. Marks the request with [`BodyBrokeOff`] if the body is incomplete or too slow.
     ///
     /// # Errors
     /// 413 if the body is larger; 503 if the budget is used up; 400 if the body is incomplete or too
     /// slow. The error table of the compatible API has no 408.
-    pub(super) async fn read(&self, body: &mut ReqBody, bytes_max: usize) -> Result<(Vec<u8>, BudgetShare), ApiError> {
-        self.read_within(&self.in_flight, self.pace, body, bytes_max).await
+    pub(super) async fn read(&self, req: &mut Request, bytes_max: usize) -> Result<(Vec<u8>, BudgetShare), ApiError> {
+        let read = self.read_within(&self.in_flight, self.pace, req.body_mut(), bytes_max).await;
+        read.map_err(|failure| failure.mark(req))
     }
 
     /// Reads a signed body of up to `bytes_max`.
@@ -97,10 +99,11 @@ impl BodyLimits {
     /// As [`BodyLimits::read`].
     pub(super) async fn read_signed(
         &self,
-        body: &mut ReqBody,
+        req: &mut Request,
         bytes_max: usize,
     ) -> Result<(Vec<u8>, BudgetShare), ApiError> {
-        self.read_within(&self.signed_in_flight, self.signed_pace, body, bytes_max).await
+        let read = self.read_within(&self.signed_in_flight, self.signed_pace, req.body_mut(), bytes_max).await;
+        read.map_err(|failure| failure.mark(req))
     }
 
     /// Returns an empty part of the budget of unsigned bodies, for bytes that a request adds to its body.
@@ -114,10 +117,10 @@ impl BodyLimits {
         pace: BodyPace,
         body: &mut ReqBody,
         bytes_max: usize,
-    ) -> Result<(Vec<u8>, BudgetShare), ApiError> {
+    ) -> Result<(Vec<u8>, BudgetShare), BodyFailure> {
         let too_large = || {
             let message = format!("The request body is larger than the {bytes_max} bytes this endpoint takes.");
-            ApiError::new(ErrorCode::PayloadTooLarge, message)
+            BodyFailure::Refused(ApiError::new(ErrorCode::PayloadTooLarge, message))
         };
         let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
         if announced > bytes_max {
@@ -161,7 +164,7 @@ impl BudgetShare {
 
     /// Returns the 503 of a request for which the budget has no bytes left.
     pub(crate) fn exhausted() -> ApiError {
-        ApiError::unavailable("The server has too many request bodies in hand. Try again in a moment.")
+        ApiError::unavailable("The server has no memory for further request bodies. Try again in a moment.")
     }
 
     /// Reserves further bytes.
@@ -184,15 +187,47 @@ impl BudgetShare {
     }
 }
 
-fn broken(why: &str) -> ApiError {
-    ApiError::new(ErrorCode::MalformedJson, format!("The request body broke off: {why}."))
+/// Reason why a body was not read.
+#[derive(Debug)]
+pub(super) enum BodyFailure {
+    /// The body came too slowly, or it is incomplete.
+    BrokeOff(ApiError),
+    /// The server does not accept the body.
+    Refused(ApiError),
+}
+
+impl From<ApiError> for BodyFailure {
+    fn from(error: ApiError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl BodyFailure {
+    /// Marks the request of a body that broke off. Returns the error of the response.
+    fn mark(self, req: &mut Request) -> ApiError {
+        match self {
+            Self::BrokeOff(error) => {
+                req.extensions_mut().insert(BodyBrokeOff);
+                error
+            }
+            Self::Refused(error) => error,
+        }
+    }
+}
+
+/// Mark in the extensions of a request whose body came too slowly or is incomplete. The rest of the body is not read.
+#[derive(Clone, Copy)]
+pub(super) struct BodyBrokeOff;
+
+fn broken(why: &str) -> BodyFailure {
+    BodyFailure::BrokeOff(ApiError::new(ErrorCode::MalformedJson, format!("The request body broke off: {why}.")))
 }
 
 /// Returns the next bytes of a body; `None` at its end.
 pub(super) async fn next_bytes(
     body: &mut ReqBody,
     pause_max: Duration,
-) -> Result<Option<impl AsRef<[u8]> + use<>>, ApiError> {
+) -> Result<Option<impl AsRef<[u8]> + use<>>, BodyFailure> {
     loop {
         let frame = std::future::poll_fn(|cx| std::pin::Pin::new(&mut *body).poll_frame(cx));
         let Ok(frame) = tokio::time::timeout(pause_max, frame).await else {
@@ -208,7 +243,7 @@ pub(super) async fn next_bytes(
 #[cfg(test)]
 mod tests {
     use salvo::conn::{Acceptor as _, Listener as _, TcpListener};
-    use salvo::{Depot, FlowCtrl, Handler, Request, Response, Router, Server, Writer as _, async_trait};
+    use salvo::{Depot, FlowCtrl, Handler, Response, Router, Server, Writer as _, async_trait};
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpStream;
     use tokio_util::task::TaskTracker;
@@ -222,9 +257,9 @@ mod tests {
     impl Handler for Counted {
         async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, _ctrl: &mut FlowCtrl) {
             let is_signed = req.uri().path() == "/signed";
-            let (body, bytes_max) = (req.body_mut(), self.0.other_bytes_max);
+            let bytes_max = self.0.other_bytes_max;
             let read =
-                if is_signed { self.0.read_signed(body, bytes_max).await } else { self.0.read(body, bytes_max).await };
+                if is_signed { self.0.read_signed(req, bytes_max).await } else { self.0.read(req, bytes_max).await };
             match read {
                 Ok((raw, _share)) => res.render(raw.len().to_string()),
                 Err(error) => error.write(req, depot, res).await,
@@ -235,18 +270,22 @@ mod tests {
     #[tokio::test]
     async fn signed_bodies_do_not_use_the_budget_of_others() {
         let limits = limits(BodyPace::default());
-        let body = |bytes: usize| ReqBody::Once(vec![b' '; bytes].into());
+        let request = |bytes: usize| {
+            let mut req = Request::new();
+            *req.body_mut() = ReqBody::Once(vec![b' '; bytes].into());
+            req
+        };
         let mut shares = Vec::new();
         for _ in 0..16 {
-            shares.push(limits.read_signed(&mut body(1 << 20), 1 << 20).await.unwrap().1);
+            shares.push(limits.read_signed(&mut request(1 << 20), 1 << 20).await.unwrap().1);
         }
 
-        let refused = limits.read_signed(&mut body(1), 1 << 20).await.unwrap_err();
+        let refused = limits.read_signed(&mut request(1), 1 << 20).await.unwrap_err();
 
         assert_eq!(refused.code.status(), 503);
-        assert_eq!(limits.read(&mut body(3), 1 << 20).await.unwrap().0.len(), 3);
+        assert_eq!(limits.read(&mut request(3), 1 << 20).await.unwrap().0.len(), 3);
         shares.pop();
-        assert!(limits.read_signed(&mut body(1), 1 << 20).await.is_ok());
+        assert!(limits.read_signed(&mut request(1), 1 << 20).await.is_ok());
     }
 
     fn limits(pace: BodyPace) -> Arc<BodyLimits> {

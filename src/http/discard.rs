@@ -6,7 +6,7 @@ use salvo::Request;
 use salvo::http::body::Body as _;
 use salvo::http::header::EXPECT;
 
-use super::body_limits::next_bytes;
+use super::body_limits::{BodyBrokeOff, next_bytes};
 
 /// Maximum number of bytes that are read and discarded.
 const DISCARDED_BYTES_MAX: u64 = 128 << 20;
@@ -23,15 +23,16 @@ pub(super) enum BodyRest {
 }
 
 /// Reads and discards the rest of a request body. If the server closes the connection while a client
-/// sends, the client may not receive the response.
+/// sends, the client may not receive the response. The rest of a body that came too slowly is not read.
 pub(super) async fn discard_rest(req: &mut Request) -> BodyRest {
     // The client of `Expect: 100-continue` gets the response instead of the `100 Continue`.
     let asks_first = req.headers().contains_key(EXPECT);
+    let broke_off = req.extensions().get::<BodyBrokeOff>().is_some();
     let body = req.body_mut();
     if body.is_end_stream() {
         return BodyRest::Read;
     }
-    if asks_first || body.size_hint().lower() > DISCARDED_BYTES_MAX {
+    if asks_first || broke_off || body.size_hint().lower() > DISCARDED_BYTES_MAX {
         return BodyRest::Unread;
     }
     let discarding = async {

@@ -133,7 +133,7 @@ impl<'ex, T: FromBody> Extractible<'ex> for Body<T> {
             BodySize::Email => limits.email_bytes_max,
             BodySize::Other => limits.other_bytes_max,
         };
-        let (raw, share) = limits.read(req.body_mut(), bytes_max).await?;
+        let (raw, share) = limits.read(req, bytes_max).await?;
         // The depot holds the reservation until the request ends.
         depot.insert_typed(share);
         let tolerated = tolerance::of_route(req.method().as_str(), req.matched_path());
@@ -165,7 +165,7 @@ pub(crate) async fn read_signed_body(
     bytes_max: usize,
 ) -> Result<Vec<u8>, ApiError> {
     let limits: Arc<BodyLimits> = service(depot)?;
-    let (raw, share) = limits.read_signed(req.body_mut(), bytes_max).await?;
+    let (raw, share) = limits.read_signed(req, bytes_max).await?;
     // The depot holds the reservation until the request ends.
     depot.insert_typed(share);
     Ok(raw)

@@ -235,7 +235,10 @@ fn fetched_bytes_count_against_the_limits_of_attachments_and_bodies() {
     let small = TestServer::start_with(&["--compat", "all", "--body-mb", "1", "--body-budget-mb", "1"]);
     let two = email(&json!({ "attachments": [path("/a"), path("/b")] }));
     let refused = small.post("/emails", &two).refusal();
-    assert!(refused.starts_with("503 service_unavailable: The server has too many request bodies"), "{refused}");
+    assert!(
+        refused.starts_with("503 service_unavailable: The server has no memory for further request bodies"),
+        "{refused}"
+    );
     assert_eq!(small.stored_emails(), 0);
     // The memory is free again.
     small.send(&json!({ "attachments": [path("/a")] }));

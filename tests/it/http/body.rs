@@ -261,7 +261,7 @@ fn request_bodies_over_the_shared_budget_are_refused() {
     });
 
     assert_eq!(refused.header("retry-after"), Some("1"));
-    let message = "The server has too many request bodies in hand. Try again in a moment.";
+    let message = "The server has no memory for further request bodies. Try again in a moment.";
     refused.refused(503, "service_unavailable", message);
     // If both bodies grow at the same time, both requests can exceed the budget.
     assert!(other.status == 200 || other.status == 503, "{}", other.json);

@@ -1,5 +1,8 @@
-//! Authentication of delivery reports: a current signature of the body with the ingest secret.
+//! Authentication of delivery reports: a current signature of the body with the ingest secret, and limits of the body.
 
+use std::time::Duration;
+
+use ringmail::base::clock::monotonic;
 use ringmail::base::signature::WebhookSecret;
 use serde_json::json;
 
@@ -130,4 +133,22 @@ fn each_path_has_its_own_body_limit() {
     assert!(events.starts_with("413 payload_too_large"), "{events}");
     let spaces = post(&server, "/ingest/events", "msg_3", &large).refusal();
     assert!(spaces.starts_with("400 validation_error"), "{spaces}");
+}
+
+#[test]
+fn a_body_that_does_not_arrive_gets_its_response_after_five_seconds() {
+    let server = server();
+    let timestamp_s = server.context().now_ms() / 1_000;
+    let request = format!(
+        "POST /ingest/events HTTP/1.1\r\nhost: localhost\r\nwebhook-id: msg_1\r\nwebhook-timestamp: {timestamp_s}\r\n\
+         webhook-signature: v1,AAAA\r\ncontent-length: 100\r\n\r\n{{"
+    );
+    let started = monotonic();
+
+    let response = server.send_raw(request.as_bytes());
+
+    assert_eq!(response.header("connection"), Some("close"));
+    assert!(response.refusal().starts_with("400 validation_error: The request body broke off"), "{}", response.json);
+    let elapsed = started.elapsed();
+    assert!(elapsed < Duration::from_secs(12), "the response took {elapsed:?}");
 }
