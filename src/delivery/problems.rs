@@ -15,7 +15,8 @@ use crate::base::sync;
 
 /// Time between two warnings about the same cause.
 const WARN_EVERY_MS: i64 = 60 * 60 * 1_000;
-/// Sites in a row without a connection that show that the port is blocked. A single site can be down itself.
+/// Sites in a row without a connection that show that the port is blocked. A single site can be down itself. Before the
+/// first connection since the start, one site is enough for a warning.
 const SITES_MIN: usize = 3;
 
 /// Cause of a warning.
@@ -23,7 +24,7 @@ const SITES_MIN: usize = 3;
 enum Cause {
     /// No name server responds.
     NameServers,
-    /// The name of the smarthost has no address.
+    /// No address of the smarthost was found.
     SmarthostName,
     /// No session with the smarthost can be opened.
     Smarthost,
@@ -46,12 +47,25 @@ struct State {
     warned_ms: [Option<TimestampMs>; CAUSES],
     /// The sites that could not be connected to since the last connection, at most [`SITES_MIN`].
     unreachable_sites: BTreeSet<String>,
+    /// Whether a mail server could be connected to since the start.
+    has_connected: bool,
+}
+
+/// Evidence that the SMTP port is blocked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PortProblem {
+    /// No mail server could be connected to since the start.
+    SinceStart,
+    /// [`SITES_MIN`] sites in a row could not be connected to.
+    SeveralSites,
 }
 
 impl Problems {
     /// Records that a mail server could be connected to.
     pub(super) fn connected(&self) {
-        sync::lock(&self.0).unreachable_sites.clear();
+        let mut state = sync::lock(&self.0);
+        state.unreachable_sites.clear();
+        state.has_connected = true;
     }
 
     /// Records that no session with one address of a site could be opened. Any failure after the connection shows
@@ -79,12 +93,17 @@ impl Problems {
                 (Cause::Smarthost, warning)
             }
             Transport::Direct(direct) => {
-                if !is_without_connection(error) || !self.is_port_blocked(site) {
+                if !is_without_connection(error) {
                     return;
                 }
+                let problem = match self.port_problem(site) {
+                    None => return,
+                    Some(PortProblem::SinceStart) => "no mail server has been reached since the start",
+                    Some(PortProblem::SeveralSites) => "no mail server can be reached",
+                };
                 let warning = format!(
-                    "no mail server can be reached on port {}; emails stay queued. Many providers block outgoing \
-                     port 25: ask yours to open it, or use --delivery relay",
+                    "{problem} on port {}; emails stay queued. Many providers block outgoing port 25: ask yours to \
+                     open it, or use --delivery relay",
                     direct.port
                 );
                 (Cause::Port, warning)
@@ -93,13 +112,16 @@ impl Problems {
         self.warn(cause, &warning, now_ms);
     }
 
-    /// Records a site without a connection. Returns whether the failures show that the port is blocked.
-    fn is_port_blocked(&self, site: &str) -> bool {
+    /// Records a site without a connection. Returns the evidence that the port is blocked, if there is any.
+    fn port_problem(&self, site: &str) -> Option<PortProblem> {
         let mut state = sync::lock(&self.0);
         if state.unreachable_sites.len() < SITES_MIN {
             state.unreachable_sites.insert(site.to_owned());
         }
-        state.unreachable_sites.len() >= SITES_MIN
+        if !state.has_connected {
+            return Some(PortProblem::SinceStart);
+        }
+        (state.unreachable_sites.len() >= SITES_MIN).then_some(PortProblem::SeveralSites)
     }
 
     /// Records that a destination could not be looked up, and logs the cause if it concerns all mail.
@@ -110,10 +132,16 @@ impl Problems {
             Transport::Relay(relay) => (&relay.resolver.0, Some(&relay.host)),
         };
         if resolver.is_silent() {
-            let warning = "no DNS server responds; emails stay queued. Check the network and --resolver";
-            self.warn(Cause::NameServers, warning, now_ms);
+            let state = if resolver.has_responded() { "" } else { " yet" };
+            let warning =
+                format!("no DNS server responds{state}; emails stay queued. Check the network and --resolver");
+            self.warn(Cause::NameServers, &warning, now_ms);
         } else if let Some(host) = smarthost {
-            let warning = format!("the smarthost {host} has no address; emails stay queued. Check --relay and the DNS");
+            // The caller does not know whether the name has no address or the servers did not respond.
+            let warning = format!(
+                "no address of the smarthost {host} was found; emails stay queued. Check --relay, the DNS, and \
+                 --resolver"
+            );
             self.warn(Cause::SmarthostName, &warning, now_ms);
         }
     }
@@ -176,6 +204,7 @@ mod tests {
     #[test]
     fn a_port_is_blocked_if_three_sites_in_a_row_are_not_reached() {
         let problems = Problems::default();
+        problems.connected();
         for (site, is_blocked) in [
             ("one.example", false),
             ("one.example", false),
@@ -184,15 +213,26 @@ mod tests {
             ("three.example", true),
             ("four.example", true),
         ] {
-            assert_eq!(problems.is_port_blocked(site), is_blocked, "{site}");
+            let expected = is_blocked.then_some(PortProblem::SeveralSites);
+            assert_eq!(problems.port_problem(site), expected, "{site}");
         }
         problems.address_failed(&SessionError::TimedOut { phase: SmtpPhase::Connect });
-        assert!(problems.is_port_blocked("five.example"));
+        assert_eq!(problems.port_problem("five.example"), Some(PortProblem::SeveralSites));
         problems.address_failed(&SessionError::Lost { phase: SmtpPhase::Greeting });
-        assert!(!problems.is_port_blocked("five.example"));
-        problems.is_port_blocked("six.example");
+        assert_eq!(problems.port_problem("five.example"), None);
+        problems.port_problem("six.example");
         problems.connected();
-        assert!(!problems.is_port_blocked("seven.example"));
+        assert_eq!(problems.port_problem("seven.example"), None);
+    }
+
+    #[test]
+    fn before_the_first_connection_one_site_is_enough_for_a_warning() {
+        let problems = Problems::default();
+
+        assert_eq!(problems.port_problem("one.example"), Some(PortProblem::SinceStart));
+        assert_eq!(problems.port_problem("two.example"), Some(PortProblem::SinceStart));
+        problems.address_failed(&SessionError::Lost { phase: SmtpPhase::Greeting });
+        assert_eq!(problems.port_problem("one.example"), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::base::sync;
 pub(super) const IN_FLIGHT_MAX: usize = 256;
 
 /// Registrable domains in a row without any response that show that no server responds. The servers of one domain
-/// can be slow themselves.
+/// can be slow themselves. Before the first response since the start, one domain is enough.
 const SILENT_MIN: usize = 3;
 
 /// Timeout, retries and cache lifetimes of a resolver.
@@ -66,6 +66,8 @@ pub(super) struct Lookups {
     timeout: Duration,
     /// Registrable domains of the lookups without any response since the last response, at most [`SILENT_MIN`].
     unanswered: Mutex<BTreeSet<String>>,
+    /// Whether a server has responded since the start.
+    has_responded: AtomicBool,
     failures: Mutex<FailureCache>,
     permits: Semaphore,
 }
@@ -85,14 +87,21 @@ impl Lookups {
             tries: timings.tries.max(1),
             timeout: timings.timeout,
             unanswered: Mutex::default(),
+            has_responded: AtomicBool::new(false),
             failures: Mutex::new(FailureCache::default()),
             permits: Semaphore::new(IN_FLIGHT_MAX),
         })
     }
 
-    /// Returns whether no server has responded to the last lookups, of several domains.
+    /// Returns whether no server has responded to the last lookups, of several domains, or to any lookup.
     pub(super) fn is_silent(&self) -> bool {
-        sync::lock(&self.unanswered).len() >= SILENT_MIN
+        let domains_min = if self.has_responded() { SILENT_MIN } else { 1 };
+        sync::lock(&self.unanswered).len() >= domains_min
+    }
+
+    /// Returns whether a server has responded since the start.
+    pub(super) fn has_responded(&self) -> bool {
+        self.has_responded.load(Ordering::Relaxed)
     }
 
     pub(super) fn server_count(&self) -> usize {
@@ -184,6 +193,7 @@ impl Lookups {
             // No server has responded, or no query was sent.
             Err(QueryError::NoResponse(_) | QueryError::Overloaded) => {}
             Ok(_) | Err(QueryError::NoSuchName | QueryError::NoRecords | QueryError::Unusable(_)) => {
+                self.has_responded.store(true, Ordering::Relaxed);
                 sync::lock(&self.unanswered).clear();
             }
         }
@@ -219,4 +229,34 @@ pub(super) fn complete(name: &str) -> Result<Name, hickory_resolver::proto::Prot
     let mut name = Name::from_ascii(name)?;
     name.set_fqdn(true);
     Ok(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dns::upstream::server_at;
+
+    #[tokio::test]
+    async fn servers_are_silent_after_one_domain_at_the_start_and_after_three_later() {
+        let timings = Timings::default();
+        let server = server_at("127.0.0.1:9".parse().unwrap());
+        let lookups = Lookups::new(vec![Upstream::new(server, &timings).unwrap()], &timings).unwrap();
+        assert!(!lookups.is_silent());
+        lookups.record_silence("mail.one.example");
+        assert!(lookups.is_silent() && !lookups.has_responded());
+
+        lookups.record_response(&Err(QueryError::NoRecords));
+
+        assert!(lookups.has_responded() && !lookups.is_silent());
+        for (host, is_silent) in [
+            ("mail.one.example", false),
+            ("other.one.example", false),
+            ("third.one.example", false),
+            ("mail.two.example", false),
+            ("mail.three.example", true),
+        ] {
+            lookups.record_silence(host);
+            assert_eq!(lookups.is_silent(), is_silent, "{host}");
+        }
+    }
 }

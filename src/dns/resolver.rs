@@ -141,9 +141,15 @@ impl Resolver {
         self.both_families(host, CacheMode::Use { now_ms }).await
     }
 
-    /// Returns whether no server has responded to the last lookups, of several domains.
+    /// Returns whether no server has responded to the last lookups, of several domains, or to any lookup since the
+    /// start.
     pub fn is_silent(&self) -> bool {
         self.lookups.is_silent()
+    }
+
+    /// Returns whether a server has responded since the start.
+    pub fn has_responded(&self) -> bool {
+        self.lookups.has_responded()
     }
 
     /// Returns the addresses of `host` in the DNS, IPv4 before IPv6. Uses the cache. Does not read the hosts file, so

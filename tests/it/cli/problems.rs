@@ -13,14 +13,20 @@ fn send_and_fail(cli: &Cli, to: &str) {
     }
 }
 
-/// Returns the warnings of a server after three emails to different domains failed.
-fn warnings(cli: &Cli, _server: &Server) -> Vec<String> {
-    send_and_fail(cli, "ada@shop.example");
-    send_and_fail(cli, "bob@other.example");
-    send_and_fail(cli, "eve@third.example");
+/// Returns the warnings in the log of a server.
+fn logged(cli: &Cli) -> Vec<String> {
     let errors = std::fs::read_to_string(cli.path("errors")).unwrap();
     assert!(!errors.contains("ada@") && !errors.contains("bob@"), "{errors}");
     errors.lines().filter(|line| line.contains("emails stay queued")).map(str::to_owned).collect()
+}
+
+/// Returns the warnings of a server after three emails to different domains failed. The first one causes a warning.
+fn warnings(cli: &Cli, _server: &Server) -> Vec<String> {
+    send_and_fail(cli, "ada@shop.example");
+    assert_eq!(logged(cli).len(), 1, "{:#?}", logged(cli));
+    send_and_fail(cli, "bob@other.example");
+    send_and_fail(cli, "eve@third.example");
+    logged(cli)
 }
 
 /// Returns an address of this machine without a listener.
@@ -68,4 +74,32 @@ fn name_servers_that_do_not_respond_are_logged_once() {
 
     assert_eq!(warnings.len(), 1, "{warnings:#?}");
     assert!(warnings[0].contains("no DNS server responds") && warnings[0].contains("--resolver"), "{warnings:#?}");
+}
+
+#[test]
+fn a_smarthost_that_is_not_found_is_logged_once() {
+    let dns = NameServer::start();
+    dns.add("other IN A 127.0.0.1\n");
+    let cli = Cli::new();
+    let relay = ["dev", "--delivery", "relay", "--relay", "smtp://absent.example:25", "--resolver", &dns.address()];
+    let server = cli.serve(&relay);
+
+    let warnings = warnings(&cli, &server);
+
+    assert_eq!(warnings.len(), 1, "{warnings:#?}");
+    let expected = "no address of the smarthost absent.example was found";
+    assert!(warnings[0].contains(expected) && warnings[0].contains("--resolver"), "{warnings:#?}");
+}
+
+#[test]
+fn a_dead_resolver_is_not_a_smarthost_without_an_address() {
+    let cli = Cli::new();
+    let resolver = format!("127.0.0.1:{}", closed_port());
+    let relay = ["dev", "--delivery", "relay", "--relay", "smtp://relay.example:25", "--resolver", &resolver];
+    let server = cli.serve(&relay);
+
+    let warnings = warnings(&cli, &server);
+
+    assert_eq!(warnings.len(), 1, "{warnings:#?}");
+    assert!(warnings[0].contains("no DNS server responds yet"), "{warnings:#?}");
 }
