@@ -65,7 +65,7 @@ pub const SENDER_DOMAINS: Table<(TeamId, [u8; 32]), SenderDomainRow> = Table::ne
 /// accept, and by `delivery` with each lease and outcome. One row for each email, deleted after
 /// `RINGMAIL_EMAIL_RETENTION_DAYS` or on request.
 pub const EMAILS: Table<(TeamId, EmailId), EmailRow> = Table::listed("emails-1", 6);
-/// Content of an email: HTML part, text part and custom headers, compressed and sealed, in chunks of 256 KiB.
+/// Content of an email: HTML part, text part and custom headers, compressed and sealed, in chunks of 60 KiB.
 /// Written by `emails` at accept. One row for each chunk, deleted after `RINGMAIL_CONTENT_RETENTION_DAYS` or with
 /// the email.
 pub const EMAIL_BODIES: Table<(EmailId, u32), Blob> = Table::new("email_bodies-1");
@@ -93,7 +93,7 @@ pub const RECEIVING_HOSTS: Table<([u8; 32],), ReceivingHostRow> = Table::new("re
 /// Messages in the built-in mailbox: envelope, email id and size. Written by `delivery` in capture mode. One row
 /// for each message, deleted after `RINGMAIL_CONTENT_RETENTION_DAYS`.
 pub const CAPTURED: Table<(CapturedId,), CapturedRow> = Table::listed("captured-1", 2);
-/// Raw messages of [`CAPTURED`], sealed, in chunks of 256 KiB. Written and deleted with it.
+/// Raw messages of [`CAPTURED`], sealed, in chunks of 60 KiB. Written and deleted with it.
 pub const CAPTURED_MESSAGES: Table<(CapturedId, u32), Blob> = Table::new("captured_messages-1");
 
 /// Timeline of an email, oldest event first. Written only by `events::record`. A few rows for each email, deleted
@@ -332,3 +332,50 @@ pub type SuppressionIdRow = IdRow<crate::base::id::resource::Suppression>;
 pub type ContactIdRow = IdRow<crate::base::id::resource::Contact>;
 /// Row of [`CONTACT_PROPERTY_KEYS`].
 pub type ContactPropertyIdRow = IdRow<crate::base::id::resource::ContactProperty>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    macro_rules! list_numbers {
+        ($($table:ident,)+) => { [$(($table.name(), $table.list_number()),)+] };
+    }
+
+    #[test]
+    fn the_numbers_of_lists_never_change() {
+        let numbers = list_numbers![
+            API_KEYS,
+            CAPTURED,
+            CONTACTS,
+            CONTACT_PROPERTIES,
+            DOMAINS,
+            EMAILS,
+            MEMBERSHIPS,
+            REQUEST_LOGS,
+            SEGMENTS,
+            SEGMENT_MEMBERS,
+            SUPPRESSION_ORIGINS,
+            TOPICS,
+            WEBHOOKS,
+            WEBHOOK_DELIVERIES,
+        ];
+        let on_disk = [
+            ("api_keys-1", 1),
+            ("captured-1", 2),
+            ("contacts-1", 3),
+            ("contact_properties-1", 4),
+            ("domains-1", 5),
+            ("emails-1", 6),
+            ("memberships-1", 7),
+            ("request_logs-1", 8),
+            ("segments-1", 9),
+            ("segment_members-1", 10),
+            ("suppression_origins-1", 11),
+            ("topics-1", 12),
+            ("webhooks-1", 13),
+            ("webhook_deliveries-1", 14),
+        ];
+
+        assert_eq!(numbers, on_disk);
+    }
+}
