@@ -1,4 +1,4 @@
-//! Check of the names of environment variables. A misspelt name would silently select the default.
+//! Check of the names of environment variables. A misspelled name would silently select the default.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

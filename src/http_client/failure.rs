@@ -106,7 +106,7 @@ impl fmt::Display for RequestError {
             Self::Timeout(RequestPhase::Tls) => f.write_str("making the connection secure took too long"),
             Self::Timeout(RequestPhase::Response) => f.write_str("the answer took too long"),
             Self::Reset => f.write_str("the connection was closed before an answer had come"),
-            Self::Protocol => f.write_str("the answer is not valid HTTP/1.1"),
+            Self::Protocol => f.write_str("the response is not valid HTTP/1.1"),
             Self::HeadersTooLarge => f.write_str("the header of the answer was too large"),
             Self::InvalidHeader => f.write_str("the request has a header field that cannot be sent"),
         }

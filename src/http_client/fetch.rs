@@ -73,13 +73,13 @@ impl fmt::Display for FetchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Request(error) => error.fmt(f),
-            Self::Status(status) => write!(f, "the answer has the status {status}"),
-            Self::NoLocation => f.write_str("the answer is a redirect without a valid `Location`"),
-            Self::Redirect(error) => write!(f, "the answer is a redirect to a URL that is not allowed: {error}"),
+            Self::Status(status) => write!(f, "the response has the status {status}"),
+            Self::NoLocation => f.write_str("the response is a redirect without a valid `Location`"),
+            Self::Redirect(error) => write!(f, "the response is a redirect to a URL that is not allowed: {error}"),
             Self::TooManyRedirects => write!(f, "there are more than {REDIRECTS_MAX} redirects"),
             Self::TooLarge => f.write_str("the file is too large"),
-            Self::Incomplete => f.write_str("the answer ended before the file was complete"),
-            Self::Encoded => f.write_str("the answer has a `Content-Encoding`, which the request did not accept"),
+            Self::Incomplete => f.write_str("the response ended before the file was complete"),
+            Self::Encoded => f.write_str("the response has a `Content-Encoding`, which the request did not accept"),
             Self::NoMemory => f.write_str("the server has no memory for the file"),
         }
     }

@@ -148,13 +148,13 @@ fn a_file_that_cannot_be_fetched_is_refused_with_the_reason() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let server = TestServer::start_with(&COMPATIBLE);
     for (path, reason) in [
-        (files.url("/missing"), "the answer has the status 404"),
+        (files.url("/missing"), "the response has the status 404"),
         (files.url("/private"), "redirect to a URL that is not allowed: the URL's host is a private address"),
         (files.url("/metadata"), "redirect to a URL that is not allowed: the URL's host is a link-local address"),
         (files.url("/loop"), "there are more than 3 redirects"),
-        (files.url("/gzip"), "the answer has a `Content-Encoding`"),
-        (files.url("/short"), "the answer ended before the file was complete"),
-        (files.url("/other"), "the answer is not valid HTTP/1.1"),
+        (files.url("/gzip"), "the response has a `Content-Encoding`"),
+        (files.url("/short"), "the response ended before the file was complete"),
+        (files.url("/other"), "the response is not valid HTTP/1.1"),
         (format!("http://{closed}/"), "no connection could be made"),
         ("http://10.0.0.1/a.txt".to_owned(), "the URL's host is a private address"),
         ("http://[fd00::1]/a.txt".to_owned(), "the URL's host is a unique local address"),
