@@ -20,7 +20,14 @@ import webhooks  # noqa: E402
 from server import TARGET, binary  # noqa: E402
 
 BENCHES = {"accept": accept.run, "deliver": deliver.run, "pages": pages.run, "audience": audience.run,
-           "webhooks": webhooks.run, "memory": memory.run}  # fmt: skip
+           "webhooks": webhooks.run, "memory": memory.run, "starvation": starvation}  # fmt: skip
+
+
+def starvation(options):
+    # Its name server needs a package that the other benches do without.
+    import starvation as bench
+
+    bench.run(options)
 
 
 def main():
@@ -33,6 +40,7 @@ def main():
     parser.add_argument("--contacts", type=int, default=1_000_000, help="number of contacts in the audience bench")
     # Ten connections below the limit of the server are left for GET /health.
     parser.add_argument("--connections", type=int, default=9_990, help="connections of each flood of the memory bench")
+    parser.add_argument("--scale", type=float, default=1, help="part of the sizes of the starvation bench")
     options = parser.parse_args()
     limits = os.environ.get("LIMIT_PROGRAMS")
     options.limits = pathlib.Path(limits) if limits else None
