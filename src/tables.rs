@@ -14,7 +14,7 @@ use crate::base::id::{
 };
 use crate::contact_properties::ContactPropertyRow;
 use crate::contacts::{AudienceRow, ContactRow, TopicChoiceRow};
-use crate::delivery::{CapturedRow, DueRow, LeaseRow, ReceivingHostRow, SmtpAttemptRow};
+use crate::delivery::{CapturedRow, DueRow, LeaseRow, QueueKey, ReceivingHostRow, SmtpAttemptRow};
 use crate::domains::{DomainRow, SenderDomainRow};
 use crate::emails::{EmailRow, IdempotencyRow};
 use crate::erasure::ErasureRow;
@@ -76,10 +76,10 @@ pub const ATTACHMENTS: Table<(EmailId, u16, u32), Blob> = Table::new("attachment
 /// key, deleted after 24 hours; for emails of notices after eight days.
 pub const IDEMPOTENCY: Table<(u64, IdempotencyId), IdempotencyRow> = Table::new("idempotency-1");
 
-/// The queue: due time in ms, class (0 transactional, 1 broadcast), email, recipient group. Written by `emails` at
-/// accept and by `delivery` at a deferral. One row for each queued group, deleted when the group is leased or
-/// canceled.
-pub const DUE: Table<(u64, u8, EmailId, u16), DueRow> = Table::new("due-1");
+/// The queue, one range for each lane. Key: start of the SHA-256 of the destination, class (0 transactional,
+/// 1 broadcast), stream (team or broadcast), due time in ms, email, recipient group. Written by `emails` at accept and
+/// by `delivery` at a deferral. One row for each queued group, deleted when the group is leased or canceled.
+pub const DUE: Table<QueueKey, DueRow> = Table::new("due-1");
 /// Recipient groups in flight, with their queue row and boot epoch. Written by `delivery`. One row for each group,
 /// deleted with the outcome or at the next start.
 pub const LEASES: Table<(EmailId, u16), LeaseRow> = Table::new("leases-1");

@@ -1,7 +1,7 @@
 //! The current time. Only this module reads the system clock, so that tests can use a manual clock.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Milliseconds since the Unix epoch, UTC.
@@ -20,6 +20,9 @@ pub enum Clock {
     Manual(Arc<AtomicI64>),
 }
 
+/// Start of [`Clock::elapsed_ms`].
+static START: LazyLock<Instant> = LazyLock::new(monotonic);
+
 impl Clock {
     /// Returns a manual clock that starts at `now_ms`.
     pub fn manual(now_ms: TimestampMs) -> Self {
@@ -30,6 +33,15 @@ impl Clock {
     pub fn now_ms(&self) -> TimestampMs {
         match self {
             Self::System => system_ms(),
+            Self::Manual(now) => now.load(Ordering::SeqCst),
+        }
+    }
+
+    /// Returns the milliseconds since an arbitrary start. Steps of the wall clock do not change them. A manual clock
+    /// returns its value.
+    pub fn elapsed_ms(&self) -> i64 {
+        match self {
+            Self::System => i64::try_from(START.elapsed().as_millis()).unwrap_or(i64::MAX),
             Self::Manual(now) => now.load(Ordering::SeqCst),
         }
     }

@@ -37,6 +37,7 @@ pub mod resource {
         Log,
         Notice,
         Segment,
+        Stream,
         Suppression,
         Team,
         Topic,
@@ -81,6 +82,8 @@ pub type LogId = Id<resource::Log>;
 pub type NoticeId = Id<resource::Notice>;
 /// Id of a segment.
 pub type SegmentId = Id<resource::Segment>;
+/// Id of a stream of email in the queue: the team of transactional email, or the broadcast.
+pub type StreamId = Id<resource::Stream>;
 /// Id of an entry of the suppression list.
 pub type SuppressionId = Id<resource::Suppression>;
 /// Id of a team.
@@ -105,6 +108,11 @@ impl<R> Id<R> {
     /// Builds an id from the 16 bytes of a table key.
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self { uuid: Uuid::from_bytes(bytes), resource: PhantomData }
+    }
+
+    /// Returns the id with the same bytes of another type of resource.
+    pub const fn cast<S>(self) -> Id<S> {
+        Id { uuid: self.uuid, resource: PhantomData }
     }
 
     /// Returns the lowest id of the millisecond `ms` since the Unix epoch: the start of a range by creation time.

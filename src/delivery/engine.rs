@@ -1,7 +1,7 @@
 //! The delivery engine: the state that the dispatcher and the workers share, start and shutdown.
 //!
-//! One dispatcher task (`dispatcher.rs`) loads groups and starts workers (`worker.rs`). The table is
-//! the queue. The groups in memory are a cache of it and are loaded again after a restart.
+//! One dispatcher task (`dispatcher.rs`) finds lanes and starts workers (`worker.rs`). The table is the queue: no group is
+//! in memory until a worker has leased it.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -12,13 +12,13 @@ use tokio_util::task::TaskTracker;
 use tracing::{error, info, warn};
 
 use super::dispatcher::Dispatcher;
-use super::lane::{Lanes, Refill};
 use super::leases::LeaseTracker;
 use super::notifier::QueueNotifier;
 use super::problems::Problems;
-use super::queue::{self, DueKey};
+use super::queue;
 use super::retry::RetrySchedule;
 use super::return_path::ReturnPaths;
+use super::schedule::{Limits, Now, Schedule};
 use super::settle::{Settlement, settle};
 use super::smtp::{Timeouts, TlsConfigs};
 use super::transport::Transport;
@@ -75,26 +75,28 @@ pub struct Engine {
     pub(super) leases: LeaseTracker,
     /// Memory budget of composed messages: one permit a KiB.
     pub(super) message_memory: Arc<Semaphore>,
-    /// One permit for each session, over all sites.
-    pub(super) sessions: Arc<Semaphore>,
     /// Workers, and tasks that settle groups without a session.
     pub(super) tasks: TaskTracker,
-    lanes: Mutex<Lanes>,
+    schedule: Mutex<Schedule>,
 }
 
 impl Engine {
     /// Returns an engine that [`Engine::run`] starts. `notifier` must be the instance that the
     /// writers of the queue use.
     pub fn new(context: Context, settings: EngineSettings, notifier: QueueNotifier) -> Arc<Self> {
-        let cooldown_min = settings.schedule.delays.first().copied().unwrap_or(Duration::from_secs(60));
+        let limits = Limits {
+            sessions_max: settings.sessions_max,
+            site_sessions_max: settings.sessions_per_site,
+            pause_min: settings.schedule.delays.first().copied().unwrap_or(Duration::from_secs(60)),
+            is_single: settings.transport.is_single(),
+        };
         Arc::new(Self {
             signing: SigningKeyCache::new(context.keyring.clone()),
             return_paths: ReturnPaths::new(&context.keyring),
             problems: Problems::default(),
             leases: LeaseTracker::default(),
             message_memory: Arc::new(Semaphore::new(MESSAGE_MEMORY_KIB)),
-            lanes: Mutex::new(Lanes::new(settings.sessions_per_site, cooldown_min)),
-            sessions: Arc::new(Semaphore::new(settings.sessions_max)),
+            schedule: Mutex::new(Schedule::new(limits)),
             tasks: TaskTracker::new(),
             context,
             settings,
@@ -117,8 +119,7 @@ impl Engine {
             stop.cancelled().await;
             return Ok(());
         }
-        // If an earlier dispatcher failed, the groups that it was resolving are still tracked.
-        self.lanes().untrack_orphans();
+        self.schedule().restart();
         let ended = Dispatcher::new(Arc::clone(&self), stop).run().await;
         self.tasks.close();
         if tokio::time::timeout(SHUTDOWN_TIMEOUT, self.tasks.wait()).await.is_err() {
@@ -159,15 +160,11 @@ impl Engine {
         }
     }
 
-    /// Removes groups from the set of groups in memory. Wakes the dispatcher if that frees capacity
-    /// for due groups that it had to leave in the table.
-    pub(super) fn untrack(&self, keys: &[DueKey]) {
-        if self.lanes().untrack(keys) == Refill::Needed {
-            self.notifier.wake();
-        }
+    pub(super) fn schedule(&self) -> MutexGuard<'_, Schedule> {
+        sync::lock(&self.schedule)
     }
 
-    pub(super) fn lanes(&self) -> MutexGuard<'_, Lanes> {
-        sync::lock(&self.lanes)
+    pub(super) fn now(&self) -> Now {
+        Now { wall_ms: self.context.now_ms(), elapsed_ms: self.context.clock.elapsed_ms() }
     }
 }

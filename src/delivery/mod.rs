@@ -1,8 +1,8 @@
 //! Delivers accepted emails over SMTP and stores the outcome of each recipient.
 //!
-//! Data flow: the dispatcher reads due recipient groups from the queue table. It resolves the servers
-//! of each destination and pushes the group into the lane of their site. A worker leases groups of
-//! one site, composes and signs each message, sends it over an SMTP session and settles the group.
+//! Data flow: the queue table has a lane for each destination, class and stream. The dispatcher finds the lanes with due
+//! recipient groups, looks up the servers of each destination and starts workers for their site. A worker leases the
+//! first groups of a lane, composes and signs each message, sends it over an SMTP session and settles the group.
 //!
 //! Files, in reading order:
 //!
@@ -11,21 +11,22 @@
 //! 3. `notifier.rs`: wake-ups for the dispatcher;
 //! 4. `transport.rs`: the servers of a destination;
 //! 5. `engine.rs`: the state that the tasks share, start and shutdown;
-//! 6. `dispatcher.rs`: from the queue to the lanes, with `problems.rs` (warnings for the operator);
-//! 7. `lane/`: the groups in memory, session limits and cooldowns of each site;
+//! 6. `schedule/`: which lane is delivered next, and by how many sessions; no I/O;
+//! 7. `dispatcher.rs`: finds lanes, looks up destinations and starts workers, with `problems.rs` (warnings for the
+//!    operator);
 //! 8. `leases.rs`: the leases of this process;
 //! 9. `worker.rs`, `session.rs`, `receiving_host.rs`: the task that serves one site, and its SMTP session;
 //! 10. `message.rs`, `return_path.rs`: the message and its envelope;
 //! 11. `smtp/`: the SMTP client and the classification of replies;
 //! 12. `outcome.rs`: from the results of a transaction to a disposition for each recipient;
 //! 13. `settle/`, `retry.rs`: storage of the dispositions, and the time of the next attempt;
-//! 14. `sessionless.rs`, `simulated.rs`: groups that are settled without an SMTP session;
+//! 14. `sessionless.rs`, `simulated.rs`, `held.rs`: groups that are settled without an SMTP session;
 //! 15. `capture/`: the built-in mailbox of development mode;
 //! 16. `retention.rs`, `erase.rs`: deletion by age, and erasure of addresses.
 //!
 //! # Invariants
 //!
-//! - The groups in memory are a subset of the queue table.
+//! - No queued group is in memory until it is leased.
 //! - A message is sent only under a committed lease.
 //! - A group leaves the queue in the transaction that stores its lease. Its lease is deleted in the
 //!   transaction that stores its outcome.
@@ -38,7 +39,7 @@ pub mod smtp;
 mod dispatcher;
 mod engine;
 mod erase;
-mod lane;
+mod held;
 mod leases;
 mod message;
 mod notifier;
@@ -50,6 +51,7 @@ mod retention;
 mod retry;
 mod return_path;
 mod rows;
+mod schedule;
 mod session;
 mod sessionless;
 mod settle;
@@ -60,7 +62,7 @@ mod worker;
 pub use engine::{Engine, EngineSettings, Flow};
 pub(crate) use erase::{attempts_mention, erase_attempts};
 pub use notifier::QueueNotifier;
-pub(crate) use queue::{Due, DueKey, has_groups_of};
+pub(crate) use queue::{Due, DueKey, LaneKey, QueueKey, has_groups_of};
 pub use retention::purge;
 pub use retry::RetrySchedule;
 pub(crate) use return_path::ReturnPaths;

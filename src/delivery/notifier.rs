@@ -25,8 +25,8 @@ impl QueueNotifier {
         self.0.notify_rows(due);
     }
 
-    /// Wakes the dispatcher without a change of the queue: a lane has capacity, a worker has ended, or the
-    /// test clock was set.
+    /// Wakes the dispatcher without a change of the queue: a worker has ended, a lane has more groups, or the test clock
+    /// was set.
     pub fn wake(&self) {
         self.0.notify();
     }

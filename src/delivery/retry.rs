@@ -37,6 +37,8 @@ pub(super) enum RetryDelay {
     Short,
     /// No delay: the recipient continues in another transaction.
     Immediate,
+    /// No delay: the group stays due while its destination is paused.
+    Held,
     /// [`RetrySchedule::confirm_after`], before a second attempt confirms that the destination is missing.
     Confirm,
 }
@@ -58,7 +60,7 @@ impl RetrySchedule {
             return None;
         }
         let delay_ms = match delay {
-            RetryDelay::Immediate => return Some(now_ms),
+            RetryDelay::Immediate | RetryDelay::Held => return Some(now_ms),
             RetryDelay::Confirm => return Some((now_ms + millis(self.confirm_after)).min(self.expires_ms(due))),
             RetryDelay::Short if now_ms - due.first_due_ms < SHORT_PERIOD_MS => {
                 self.delay_ms(attempts).min(SHORT_MS_MAX)

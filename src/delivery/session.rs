@@ -2,6 +2,7 @@
 //! its age and its number of messages.
 
 use std::net::SocketAddr;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -9,8 +10,10 @@ use tracing::debug;
 
 use super::engine::Engine;
 use super::receiving_host;
-use super::smtp::{Endpoint, FailedSession, Identity, SessionError, SmtpSession, Timeouts, TlsPolicy};
+use super::schedule::Slot;
+use super::smtp::{Endpoint, FailedSession, Identity, SessionError, SmtpPhase, SmtpSession, Timeouts, TlsPolicy};
 use super::transport::{MailHost, Servers};
+use crate::base::sync;
 
 /// Age after which a session gets no further message.
 const AGE_MAX: Duration = Duration::from_secs(5 * 60);
@@ -37,46 +40,55 @@ pub(super) struct FailedOpening {
 }
 
 impl SiteSession {
-    /// Ensures that `slot` contains a reusable session with one of these servers. Keeps the open
+    /// Ensures that `open` contains a reusable session with one of these servers. Keeps the open
     /// session if it qualifies. Otherwise ends it and connects to up to [`ADDRESSES_TRIED_MAX`]
-    /// addresses, in the order of preference.
+    /// addresses, in the order of preference. Omits paused hosts unless all are paused.
     ///
     /// # Errors
     /// [`FailedOpening`] with the error of the last address.
     pub(super) async fn open_in(
-        slot: &mut Option<Self>,
+        open: &mut Option<Self>,
         engine: &Engine,
+        slot: &Mutex<Slot>,
         servers: &Servers,
-        timeouts: &Timeouts,
     ) -> Result<(), FailedOpening> {
-        if slot.as_ref().is_some_and(|open| open.session.is_reusable() && open.is_with(servers)) {
+        if open.as_ref().is_some_and(|open| open.session.is_reusable() && open.is_with(servers)) {
             return Ok(());
         }
-        if let Some(open) = slot.take() {
-            open.quit().await;
+        if let Some(other) = open.take() {
+            other.quit().await;
         }
         let identity = Identity {
             ehlo_name: engine.settings.hostname.clone(),
             source: None,
             credentials: servers.credentials.clone(),
         };
-        let opener = Opener { engine, identity: &identity, timeouts };
         let mut last = None;
         let mut tries = ADDRESSES_TRIED_MAX;
-        for host in &servers.hosts {
+        let hosts = usable(engine, servers);
+        engine.schedule().connecting(servers, engine.now());
+        for host in hosts {
+            let timeouts = timeouts_of(engine, host);
+            let opener = Opener { engine, identity: &identity, timeouts: &timeouts };
+            let mut failure = None;
             for address in host.addresses.iter().take(tries) {
                 tries -= 1;
                 match opener.connect(host, *address).await {
-                    Ok(open) => {
+                    Ok(session) => {
                         engine.problems.connected();
-                        *slot = Some(open);
+                        engine.schedule().session_opened(&mut sync::lock(slot), &host.name, engine.now());
+                        *open = Some(session);
                         return Ok(());
                     }
                     Err(opening) => {
                         engine.problems.address_failed(&opening.failed.error);
-                        last = Some(opening);
+                        failure = Some(opening);
                     }
                 }
+            }
+            if let Some(opening) = failure {
+                host_failed(engine, &host.name, &opening.failed.error);
+                last = Some(opening);
             }
         }
         Err(last.unwrap_or_else(|| {
@@ -107,6 +119,29 @@ impl SiteSession {
     pub(super) async fn quit(self) {
         self.session.quit().await;
     }
+}
+
+/// Returns the hosts to try: those that are not paused, or all if each is paused.
+fn usable<'a>(engine: &Engine, servers: &'a Servers) -> Vec<&'a MailHost> {
+    let (schedule, now) = (engine.schedule(), engine.now());
+    let working: Vec<&MailHost> =
+        servers.hosts.iter().filter(|host| !schedule.is_host_paused(&host.name, now)).collect();
+    if working.is_empty() { servers.hosts.iter().collect() } else { working }
+}
+
+/// Returns the time limits of a session with a host. One that sent its greeting late gets more time for it.
+fn timeouts_of(engine: &Engine, host: &MailHost) -> Timeouts {
+    let timeouts = engine.settings.timeouts.clone();
+    if engine.schedule().is_host_slow(&host.name) { timeouts.for_slow_greeting() } else { timeouts }
+}
+
+/// Pauses a host that could not be connected to. A refusal belongs to the site.
+fn host_failed(engine: &Engine, host: &str, error: &SessionError) {
+    if matches!(error, SessionError::Refused { .. }) {
+        return;
+    }
+    let is_slow = matches!(error, SessionError::TimedOut { phase: SmtpPhase::Greeting });
+    engine.schedule().host_failed(host, is_slow, engine.now());
 }
 
 /// Opens sessions with single addresses.

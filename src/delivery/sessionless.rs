@@ -1,13 +1,14 @@
-//! Settlement of groups without an SMTP session: simulated recipients, destinations without servers,
-//! expired groups and abandoned leases.
+//! Settlement of groups without an SMTP session: simulated recipients, destinations without servers, and abandoned
+//! leases.
 
 use std::sync::Arc;
 
 use super::engine::Engine;
 use super::outcome::{Deferral, RecipientDisposition};
-use super::queue::{Claimed, Due, DueKey, claim};
+use super::queue::{Claimed, claim_lane};
 use super::retry::RetrySchedule;
 use super::rows::DueRow;
+use super::schedule::Taken;
 use super::settle::{Settlement, settle};
 use super::simulated::{self, SimulatedOutcome};
 use super::smtp::FailReason;
@@ -17,6 +18,9 @@ use crate::dns::Freshness;
 use crate::events::{Bounce, BounceType};
 use crate::store::StoreError;
 use tracing::error;
+
+/// Number of groups that one transaction settles.
+const PAGE_GROUPS: usize = 50;
 
 /// Reason why a group has no SMTP session.
 #[derive(Clone, Debug)]
@@ -31,30 +35,42 @@ pub(super) enum SessionlessReason {
     Unroutable(NoRoute),
     /// The lookup of the servers failed temporarily.
     Unknown { reason: String },
-    /// The retry period ended while the site failed.
-    Expired,
 }
 
-/// Claims and settles groups in one transaction. Logs a store error and leaves the groups queued.
-pub(super) async fn settle_groups(engine: &Engine, groups: Vec<Due>, reason: &SessionlessReason) {
-    let keys: Vec<DueKey> = groups.into_iter().map(|due| due.key).collect();
-    let (context, schedule, reason) = (engine.context.clone(), engine.settings.schedule.clone(), reason.clone());
-    let claiming = keys.clone();
-    let settled = engine.context.store.write_bulk::<_, StoreError>(move |tx| {
-        let now_ms = context.now_ms();
-        let mut requeued = Vec::new();
-        for claimed in claim(tx, &context, &claiming)? {
-            let settlement = settlement_for(claimed, &schedule, &reason, now_ms);
-            requeued.extend(settle(tx, &context, &schedule, &settlement)?);
+/// Claims and settles due groups of a lane without a session, one page in each transaction. After a failed lookup,
+/// only the first group reports the delay, and the others wait without an attempt.
+pub(super) async fn settle_lane(engine: &Engine, taken: &Taken, reason: &SessionlessReason) {
+    let lane = taken.lane;
+    let is_one = matches!(reason, SessionlessReason::Unknown { .. });
+    let groups_max = if is_one { 1 } else { PAGE_GROUPS };
+    loop {
+        let (context, schedule, reason) = (engine.context.clone(), engine.settings.schedule.clone(), reason.clone());
+        let settled = engine.context.store.write_bulk::<_, StoreError>(move |tx| {
+            let now_ms = context.now_ms();
+            let (claimed, rest) = claim_lane(tx, &context, lane, groups_max)?;
+            let mut requeued = Vec::new();
+            for claimed in claimed {
+                let settlement = settlement_for(claimed, &schedule, &reason, now_ms);
+                requeued.extend(settle(tx, &context, &schedule, &settlement)?);
+            }
+            Ok((requeued, rest))
+        });
+        match settled.await {
+            Ok((requeued, rest)) => {
+                engine.notifier.groups_queued(requeued);
+                if rest.ready == 0 || is_one {
+                    engine.schedule().claimed(taken, rest, engine.now());
+                    break;
+                }
+            }
+            Err(error) => {
+                error!(%error, "could not settle deliveries: {error}");
+                engine.schedule().claim_failed(taken, engine.now());
+                break;
+            }
         }
-        Ok(requeued)
-    });
-    match settled.await {
-        Ok(requeued) => engine.notifier.groups_queued(requeued),
-        // The groups are still in the table. The next reconciliation loads them.
-        Err(error) => error!(%error, "could not settle deliveries: {error}"),
     }
-    engine.untrack(&keys);
+    engine.notifier.wake();
 }
 
 /// Requeues the groups of abandoned leases as possible duplicates: a server may have accepted the
@@ -87,9 +103,8 @@ fn settlement_for(
         }
         SessionlessReason::Unroutable(NoRoute { status, message }) => unroutable(message, status),
         SessionlessReason::Unknown { reason } => {
-            RecipientDisposition::Deferred(Deferral::ordinary(Some(format!("4.4.3 {reason}"))))
+            RecipientDisposition::Deferred(Deferral::free(Some(format!("4.4.3 {reason}"))))
         }
-        SessionlessReason::Expired => RecipientDisposition::Failed { reason: "expired".into(), reply: None },
     };
     Settlement::uniform(Arc::new(claimed), disposition, None)
 }
@@ -161,6 +176,7 @@ mod tests {
 
     use super::*;
     use crate::base::id::Id;
+    use crate::delivery::queue::{DueKey, LaneKey};
     use crate::delivery::rows::Class;
     use crate::emails::{EmailRow, LastEvent, RecipientRow, RecipientState};
 
@@ -176,8 +192,9 @@ mod tests {
             confirm_after: Duration::from_millis(900),
         };
         let recipient = RecipientRow::example("ada@gone.example", RecipientState::InFlight, LastEvent::Sent);
+        let lane = LaneKey::new("gone.example", Class::Transactional, Id::MIN);
         let claimed = Claimed {
-            key: DueKey { due_ms: 0, class: Class::Transactional, email: Id::MIN, group: 0 },
+            key: DueKey { lane, due_ms: 0, email: Id::MIN, group: 0 },
             due: DueRow { vanished_ms, ..DueRow::fresh(Id::MIN, "gone.example".into(), 0) },
             row: EmailRow::example(vec![recipient], LastEvent::Sent),
             recipients: vec![0],

@@ -5,7 +5,8 @@
 //! reply of the server and before the next message. If the process is killed between the two
 //! commits, the next start sends the message again, marked as a possible duplicate.
 
-use std::sync::Arc;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::task::JoinSet;
@@ -14,32 +15,38 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, error};
 
 use super::engine::Engine;
-use super::lane::{Idle, NextGroups, ReadyGroup};
 use super::message::{self, Composed, MessageError};
 use super::outcome::{Deferral, RecipientDisposition, SiteHealth, TransactionContext, read_refusal, read_transaction};
-use super::queue::{Claimed, DueKey, claim};
+use super::queue::{Claimed, claim_lane};
 use super::rows::SmtpAttemptRow;
+use super::schedule::{Idle, Slot, Take, Taken};
 use super::session::{FailedOpening, SiteSession};
-use super::sessionless;
 use super::settle::Settlement;
 use super::smtp::SessionError;
 use super::transport::Servers;
-use crate::base::blocking;
+use crate::base::{blocking, sync};
 use crate::mime::AddressForm;
+use crate::store::{StoreError, WriteTx};
 
 /// Maximum time that an open session waits for more groups of its site.
 const IDLE_MAX: Duration = Duration::from_secs(10);
+/// Time of one message after which the groups behind it return to the queue.
+const RELEASE_AFTER: Duration = Duration::from_secs(5);
+/// Time of opening a session after which its server is slow.
+const SLOW_AFTER: Duration = Duration::from_secs(3);
 
 /// Delivers groups of a site until none are left, the site fails, or the engine stops.
 ///
 /// The worker runs in a task of its own. If it panics, its session reservation is released and its
-/// leases are marked as abandoned, so that the reconciliation requeues them.
-pub(super) async fn run(engine: Arc<Engine>, site: String, stop: CancellationToken) {
+/// leases are marked as abandoned, so that the next scan requeues them.
+pub(super) async fn run(engine: Arc<Engine>, slot: Slot, stop: CancellationToken) {
     let number = engine.leases.start_worker();
+    let slot = Arc::new(Mutex::new(slot));
     let mut task = JoinSet::new();
-    let (task_engine, task_site) = (Arc::clone(&engine), site.clone());
+    let (task_engine, task_slot) = (Arc::clone(&engine), Arc::clone(&slot));
     let serve = async move {
-        let mut worker = Worker { engine: &task_engine, site: &task_site, number, stop, open: None };
+        let site = Arc::clone(&sync::lock(&task_slot).site);
+        let mut worker = Worker { engine: &task_engine, slot: &task_slot, site, number, stop, open: None };
         worker.serve().await;
         if let Some(open) = worker.open.take() {
             open.quit().await;
@@ -47,16 +54,17 @@ pub(super) async fn run(engine: Arc<Engine>, site: String, stop: CancellationTok
     };
     task.spawn(serve.in_current_span());
     if let Some(Err(panic)) = task.join_next().await {
-        error!("the delivery worker of {site} panicked: {panic}");
+        error!("the delivery worker of {} panicked: {panic}", sync::lock(&slot).site);
     }
     engine.leases.end_worker(number);
-    engine.lanes().session_ended(&site);
+    engine.schedule().session_ended(&sync::lock(&slot), engine.now());
     engine.notifier.wake();
 }
 
 struct Worker<'a> {
     engine: &'a Arc<Engine>,
-    site: &'a str,
+    slot: &'a Mutex<Slot>,
+    site: Arc<str>,
     /// Number of this worker in the lease tracker.
     number: u64,
     stop: CancellationToken,
@@ -73,39 +81,36 @@ enum Next {
 impl Worker<'_> {
     async fn serve(&mut self) {
         while !self.stop.is_cancelled() {
-            let now_ms = self.engine.context.now_ms();
-            let take = self.engine.lanes().take(self.site, now_ms, |servers| self.fits(servers));
+            let now = self.engine.now();
+            let take = self.engine.schedule().take(&sync::lock(self.slot), now, |servers| self.fits(servers));
             match take {
-                NextGroups::Groups(groups) => {
-                    if self.engine.lanes().take_refill_request(self.site) {
-                        self.engine.notifier.rescan();
-                    }
-                    if self.deliver_groups(groups).await == Next::End {
+                Take::Groups { taken, servers, groups_max } => {
+                    if self.deliver_lane(&taken, &servers, groups_max).await == Next::End {
                         return;
                     }
                 }
-                NextGroups::OtherServers => {
+                Take::OtherServers => {
                     if let Some(open) = self.open.take() {
                         open.quit().await;
                     }
                 }
-                NextGroups::Wait { work, evict } => {
+                Take::Wait { work, evict } => {
                     if self.open.is_none() {
                         return;
                     }
-                    self.engine.lanes().set_idle(self.site, Idle::Begins);
+                    self.engine.schedule().set_idle(&sync::lock(self.slot), Idle::Begins);
                     let woken = tokio::select! {
                         () = work.notified() => true,
                         () = evict.notified() => false,
                         () = tokio::time::sleep(IDLE_MAX) => false,
                         () = self.stop.cancelled() => false,
                     };
-                    self.engine.lanes().set_idle(self.site, Idle::Ends);
+                    self.engine.schedule().set_idle(&sync::lock(self.slot), Idle::Ends);
                     if !woken {
                         return;
                     }
                 }
-                NextGroups::CoolingDown => return,
+                Take::End => return,
             }
         }
     }
@@ -115,35 +120,48 @@ impl Worker<'_> {
         self.open.as_ref().is_none_or(|open| open.is_with(servers))
     }
 
-    /// Leases the groups in one transaction and delivers them one after the other. Releases the
-    /// remaining leases if the worker must end.
-    async fn deliver_groups(&mut self, groups: Vec<ReadyGroup>) -> Next {
-        let Some(first) = groups.first() else { return Next::Continue };
-        let servers = Arc::clone(&first.servers);
-        let keys: Vec<DueKey> = groups.iter().map(|ready| ready.due.key).collect();
-        let (context, claiming) = (self.engine.context.clone(), keys.clone());
-        let claimed = self.engine.context.store.write_bulk(move |tx| claim(tx, &context, &claiming)).await;
-        self.engine.untrack(&keys);
-        let claimed: Vec<Arc<Claimed>> = match claimed {
-            Ok(claimed) => claimed.into_iter().map(Arc::new).collect(),
+    /// Leases the first groups of a lane in one transaction and delivers them one after the other.
+    ///
+    /// Returns the groups that have not begun to the queue if the worker must end, or if the message before them takes
+    /// long.
+    async fn deliver_lane(&mut self, taken: &Taken, servers: &Servers, groups_max: usize) -> Next {
+        let (context, lane) = (self.engine.context.clone(), taken.lane);
+        let claiming = move |tx: &WriteTx<'_>| claim_lane(tx, &context, lane, groups_max);
+        let claimed: Vec<Arc<Claimed>> = match self.engine.context.store.write_bulk::<_, StoreError>(claiming).await {
+            Ok((claimed, rest)) => {
+                self.engine.schedule().claimed(taken, rest, self.engine.now());
+                claimed.into_iter().map(Arc::new).collect()
+            }
             Err(error) => {
-                // The groups are still in the table. The next reconciliation loads them.
                 error!(%error, "could not lease deliveries: {error}");
+                self.engine.schedule().claim_failed(taken, self.engine.now());
                 return Next::End;
             }
         };
         self.engine.leases.record(self.number, &claimed);
+        // The lane may have groups for a further session.
+        self.engine.notifier.wake();
+        let engine = self.engine;
         let mut remaining = claimed.into_iter();
         while let Some(group) = remaining.next() {
             let next = if self.stop.is_cancelled() {
-                self.release(group).await;
+                release(engine, group).await;
                 Next::End
             } else {
-                self.deliver(group, &servers).await
+                let mut delivery = pin!(self.deliver(group, servers));
+                tokio::select! {
+                    next = &mut delivery => next,
+                    () = tokio::time::sleep(RELEASE_AFTER) => {
+                        for group in remaining.by_ref() {
+                            release(engine, group).await;
+                        }
+                        delivery.await
+                    }
+                }
             };
             if next == Next::End {
                 for group in remaining {
-                    self.release(group).await;
+                    release(engine, group).await;
                 }
                 return Next::End;
             }
@@ -151,30 +169,15 @@ impl Worker<'_> {
         Next::Continue
     }
 
-    /// Returns a leased group to the queue without an attempt.
-    async fn release(&self, claimed: Arc<Claimed>) {
-        self.engine
-            .settle(Settlement::uniform(claimed, RecipientDisposition::Deferred(Deferral::immediate(None)), None))
-            .await;
-    }
-
     /// Makes one attempt for a leased group and settles it.
     async fn deliver(&mut self, claimed: Arc<Claimed>, servers: &Servers) -> Next {
-        let timeouts = if claimed.due.attempts == 0 {
-            self.engine.settings.timeouts.clone()
-        } else {
-            self.engine.settings.timeouts.clone().for_retry()
-        };
-        let stop = self.stop.clone();
-        let opened = tokio::select! {
-            opened = SiteSession::open_in(&mut self.open, self.engine, servers, &timeouts) => opened,
-            () = stop.cancelled() => {
-                self.release(claimed).await;
+        match self.open(servers).await {
+            Opening::Opened => {}
+            Opening::Interrupted => {
+                release(self.engine, claimed).await;
                 return Next::End;
             }
-        };
-        if let Err(failed) = opened {
-            return self.site_failed(claimed, servers, failed).await;
+            Opening::Failed(failed) => return self.opening_failed(claimed, servers, failed).await,
         }
         // Bounds the memory of concurrent messages. Held until the group is settled.
         let _memory = self.engine.reserve_message_memory(&claimed.row).await;
@@ -206,13 +209,43 @@ impl Worker<'_> {
         self.after_transaction(health).await
     }
 
+    /// Opens a session with one of the servers, unless a suitable one is open.
+    ///
+    /// A server that takes long to answer must not use the sessions of working sites. If the part of the slow ones is
+    /// used up, the opening is interrupted, and the server gets its next attempt after a pause.
+    async fn open(&mut self, servers: &Servers) -> Opening {
+        let (engine, slot, stop) = (self.engine, self.slot, self.stop.clone());
+        let mut opening = pin!(SiteSession::open_in(&mut self.open, engine, slot, servers));
+        let opened = tokio::select! {
+            opened = &mut opening => opened,
+            () = stop.cancelled() => return Opening::Interrupted,
+            () = tokio::time::sleep(SLOW_AFTER) => {
+                if !engine.schedule().opening_is_slow(&mut sync::lock(slot)) {
+                    let mut schedule = engine.schedule();
+                    for host in &servers.hosts {
+                        schedule.host_failed(&host.name, true, engine.now());
+                    }
+                    schedule.opening_failed(&sync::lock(slot));
+                    return Opening::Interrupted;
+                }
+                tokio::select! {
+                    opened = &mut opening => opened,
+                    () = stop.cancelled() => return Opening::Interrupted,
+                }
+            }
+        };
+        match opened {
+            Ok(()) => Opening::Opened,
+            Err(failed) => Opening::Failed(failed),
+        }
+    }
+
     async fn after_transaction(&mut self, health: SiteHealth) -> Next {
-        let now_ms = self.engine.context.now_ms();
         if health == SiteHealth::Throttled {
-            self.start_cooldown(now_ms).await;
+            self.engine.schedule().pause_site(&sync::lock(self.slot), Duration::ZERO, self.engine.now());
             return Next::End;
         }
-        self.engine.lanes().succeeded(self.site);
+        self.engine.schedule().succeeded(&sync::lock(self.slot));
         if let Some(spent) = self.open.take_if(|open| open.is_spent(Instant::now())) {
             spent.quit().await;
         }
@@ -236,17 +269,19 @@ impl Worker<'_> {
         .await
     }
 
-    /// Settles the group whose session could not be opened, and starts the cooldown of the site.
-    async fn site_failed(
+    /// Settles the group whose session could not be opened. A refusal pauses the site. The hosts that could not be
+    /// connected to are paused already.
+    async fn opening_failed(
         &mut self,
         claimed: Arc<Claimed>,
         servers: &Servers,
         FailedOpening { failed, endpoint }: FailedOpening,
     ) -> Next {
         let now_ms = self.engine.context.now_ms();
-        self.engine.problems.session_failed(&self.engine.settings.transport, self.site, &failed.error, now_ms);
+        self.engine.problems.session_failed(&self.engine.settings.transport, &self.site, &failed.error, now_ms);
         let nearest = servers.hosts.first().map_or("", |host| host.name.as_str());
         let host = endpoint.as_ref().map_or(nearest, |endpoint| endpoint.host.as_str());
+        let is_refusal = matches!(failed.error, SessionError::Refused { .. });
         let disposition = match &failed.error {
             SessionError::Refused { phase, reply } => {
                 let context = TransactionContext {
@@ -273,21 +308,17 @@ impl Worker<'_> {
             transcript: failed.transcript,
         };
         self.engine.settle(Settlement::uniform(claimed, disposition, Some(attempt))).await;
-        self.start_cooldown(self.engine.context.now_ms()).await;
+        let (mut schedule, slot, now) = (self.engine.schedule(), sync::lock(self.slot), self.engine.now());
+        if is_refusal {
+            schedule.pause_site(&slot, Duration::ZERO, now);
+        } else {
+            schedule.opening_failed(&slot);
+        }
         Next::End
     }
 
     fn is_confirmed_missing(&self, claimed: &Claimed) -> bool {
         self.engine.settings.schedule.is_confirmed_missing(&claimed.due, self.engine.context.now_ms())
-    }
-
-    /// Starts the cooldown of the site, and settles its groups that have expired.
-    async fn start_cooldown(&self, now_ms: i64) {
-        let expired = self.engine.lanes().failed(self.site, now_ms, self.engine.settings.schedule.expire_after);
-        if !expired.is_empty() {
-            let expired = expired.into_iter().map(|ready| ready.due).collect();
-            sessionless::settle_groups(self.engine, expired, &sessionless::SessionlessReason::Expired).await;
-        }
     }
 
     fn attempt_row(&self, claimed: &Claimed, summary: String, transcript: String) -> SmtpAttemptRow {
@@ -305,6 +336,20 @@ impl Worker<'_> {
             transcript,
         }
     }
+}
+
+/// Result of opening a session.
+enum Opening {
+    Opened,
+    /// The engine stops, or the server is slow and other sites need the session.
+    Interrupted,
+    Failed(FailedOpening),
+}
+
+/// Returns a leased group to the queue without an attempt.
+async fn release(engine: &Engine, claimed: Arc<Claimed>) {
+    let deferral = RecipientDisposition::Deferred(Deferral::immediate(None));
+    engine.settle(Settlement::uniform(claimed, deferral, None)).await;
 }
 
 /// Returns the disposition of a message that cannot be composed.

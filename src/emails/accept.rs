@@ -7,12 +7,13 @@
 use super::idempotency::{IdempotentResponse, ReservationRow};
 use super::model::RecipientKind;
 use super::prepare::{EmailChecks, PreparedEmail};
+use super::queue_keys::destination_of;
 use super::send::{BlockReason, BlockedRecipient, SendBatchError, SendError, Sender};
-use super::store::{EmailRow, StoredMailbox};
+use super::store::EmailRow;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{DomainId, TeamId};
 use crate::context::Context;
-use crate::delivery::{Class, Due, DueKey, DueRow, simulated};
+use crate::delivery::{Class, Due, DueKey, DueRow, LaneKey};
 use crate::domains::SenderDomainRow;
 use crate::events::{self, Detail, EmailEventKind, Event};
 use crate::store::{Reads, StoreError, WriteTx, from_store_error};
@@ -193,7 +194,8 @@ fn queue_rows(
     let groups = assign_groups(&mut row, email.has_link || domain.tracked);
     let queue_row = |(group, destination)| {
         let due = DueRow::fresh(team, destination, due_ms);
-        (Due::new(DueKey { due_ms, class: Class::Transactional, email: email.id, group }, &due), due)
+        let lane = LaneKey::new(&due.destination, Class::Transactional, team.cast());
+        (Due::new(DueKey { lane, due_ms, email: email.id, group }, &due), due)
     };
     let queued = groups.into_iter().map(queue_row).collect();
     (row, queued)
@@ -215,14 +217,6 @@ fn assign_groups(row: &mut EmailRow, is_personal: bool) -> Vec<(u16, String)> {
         });
     }
     groups
-}
-
-/// Returns the domain of a recipient, or [`simulated::DESTINATION`] for a simulated recipient.
-fn destination_of(mailbox: &StoredMailbox) -> &str {
-    if simulated::outcome(&mailbox.bare()).is_some() {
-        return simulated::DESTINATION;
-    }
-    mailbox.domain().unwrap_or_default()
 }
 
 /// Returns the reason not to send to an address: it is suppressed, or does not receive `topic`.

@@ -3,13 +3,14 @@
 
 use super::event_recorder;
 use super::model::LastEvent;
+use super::queue_keys::queued_groups;
 use super::read::visible;
 use super::retention::{delete_email, is_settled};
 use super::send::{Emails, Sender};
 use super::store::{EmailRow, RecipientState};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, TeamId};
-use crate::delivery::{Class, DueKey};
+use crate::delivery::DueKey;
 use crate::events::{Detail, EmailEventKind, Event};
 use crate::store::{Reads, StoreError, WriteTx, from_store_error};
 use crate::tables::{DUE, EMAILS};
@@ -39,11 +40,11 @@ impl Emails {
             .store
             .write::<_, ChangeEmailError>(move |tx| {
                 let mut row = scheduled(tx, by, id)?;
-                for (old_ms, group) in queued_groups(&row) {
-                    let Some(mut due) = tx.get(&DUE, &due_key(old_ms, id, group))? else { continue };
+                for key in queued_groups(team, id, &row.recipients) {
+                    let Some(mut due) = tx.get(&DUE, &key.parts())? else { continue };
                     due.first_due_ms = due_ms;
-                    tx.delete(&DUE, &due_key(old_ms, id, group))?;
-                    tx.put(&DUE, &due_key(due_ms, id, group), &due)?;
+                    tx.delete(&DUE, &key.parts())?;
+                    tx.put(&DUE, &DueKey { due_ms, ..key }.parts(), &due)?;
                 }
                 row.scheduled_ms = Some(due_ms);
                 for recipient in &mut row.recipients {
@@ -67,7 +68,7 @@ impl Emails {
             .store
             .write(move |tx| {
                 let mut row = scheduled(tx, by, id)?;
-                cancel_queued(tx, id, &mut row)?;
+                cancel_queued(tx, team, id, &mut row)?;
                 let recipients = row.recipients.iter().map(|recipient| recipient.mailbox.bare()).collect();
                 let event =
                     Event { kind: EmailEventKind::Canceled, at_ms: context.now_ms(), recipients, detail: Detail::None };
@@ -91,7 +92,7 @@ impl Emails {
             .write(move |tx| {
                 let Some(mut row) = visible(tx, team, id)? else { return Ok(false) };
                 tx.keep_cursor(&EMAILS, &(team, id), now_ms)?;
-                cancel_queued(tx, id, &mut row)?;
+                cancel_queued(tx, team, id, &mut row)?;
                 if is_settled(&row) {
                     delete_email(tx, team, id)?;
                     return Ok(true);
@@ -126,9 +127,9 @@ fn scheduled(tx: &WriteTx<'_>, by: Sender, id: EmailId) -> Result<EmailRow, Chan
 }
 
 /// Deletes the queue rows of an email, and settles their recipients as canceled.
-pub(super) fn cancel_queued(tx: &WriteTx<'_>, id: EmailId, row: &mut EmailRow) -> Result<(), StoreError> {
-    for (due_ms, group) in queued_groups(row) {
-        tx.delete(&DUE, &due_key(due_ms, id, group))?;
+pub(super) fn cancel_queued(tx: &WriteTx<'_>, team: TeamId, id: EmailId, row: &mut EmailRow) -> Result<(), StoreError> {
+    for key in queued_groups(team, id, &row.recipients) {
+        tx.delete(&DUE, &key.parts())?;
     }
     let mut is_canceled = false;
     for recipient in &mut row.recipients {
@@ -142,25 +143,6 @@ pub(super) fn cancel_queued(tx: &WriteTx<'_>, id: EmailId, row: &mut EmailRow) -
         row.last_event.advance(LastEvent::Canceled);
     }
     Ok(())
-}
-
-/// Returns the due time and number of each queued group.
-fn queued_groups(row: &EmailRow) -> Vec<(TimestampMs, u16)> {
-    let mut groups: Vec<(TimestampMs, u16)> = row
-        .recipients
-        .iter()
-        .filter_map(|recipient| match recipient.state {
-            RecipientState::Waiting { due_ms } => Some((due_ms, recipient.group)),
-            RecipientState::InFlight | RecipientState::Settled => None,
-        })
-        .collect();
-    groups.sort_unstable();
-    groups.dedup();
-    groups
-}
-
-fn due_key(due_ms: TimestampMs, email: EmailId, group: u16) -> (u64, u8, EmailId, u16) {
-    DueKey { due_ms, class: Class::Transactional, email, group }.parts()
 }
 
 #[cfg(test)]

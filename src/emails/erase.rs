@@ -8,25 +8,22 @@
 
 use super::event_recorder;
 use super::model::{AttachmentInfo, EmailContent, LastEvent};
+use super::queue_keys::queue_key;
 use super::store::{
     EmailRow, ErasureMark, RecipientRow, RecipientState, StoredBlob, StoredMailbox, delete_content_rows, has_content,
     read_content, replace_content, seal_content,
 };
 use crate::base::address::AddressSet;
-use crate::base::clock::TimestampMs;
-use crate::base::id::{EmailId, ErasureId, TeamId};
+use crate::base::id::{EmailId, ErasureId, Id, TeamId};
 use crate::context::Context;
-use crate::delivery::{Class, DueKey, DueRow, simulated};
+use crate::delivery::{DueKey, DueRow, QueueKey, simulated};
 use crate::events::{Detail, ERASED, EmailEventKind, Event};
 use crate::store::{Keyring, MatchPage, Reads, StoreError, WriteTx, match_page, skip_corrupt};
 use crate::tables::{DUE, EMAILS};
 
-/// Key of a queue row: due time, class, email, recipient group.
-pub(crate) type QueueKey = (u64, u8, EmailId, u16);
-
 /// First key of the queue.
-pub(crate) const QUEUE_START: QueueKey = (0, 0, EmailId::MIN, 0);
-const QUEUE_END: QueueKey = (u64::MAX, u8::MAX, EmailId::MAX, u16::MAX);
+pub(crate) const QUEUE_START: QueueKey = ([0; 16], 0, Id::MIN, 0, Id::MIN, 0);
+const QUEUE_END: QueueKey = ([u8::MAX; 16], u8::MAX, Id::MAX, u64::MAX, Id::MAX, u16::MAX);
 
 /// Result of erasing addresses from an email.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +109,7 @@ pub(crate) fn match_queued(
     addresses: impl Fn(EmailId) -> AddressSet,
     rows_max: usize,
 ) -> Result<MatchPage<QueueKey>, StoreError> {
-    let matches = |(_, _, id, _): QueueKey, due: Option<DueRow>| {
+    let matches = |(.., id, _): QueueKey, due: Option<DueRow>| {
         let is_candidate = due.is_some_and(|due| {
             due.team == team && (due.destination == simulated::DESTINATION || all.has_domain(&due.destination))
         });
@@ -174,11 +171,11 @@ pub(crate) fn erase(
 ) -> Result<EmailErasure, StoreError> {
     let id = prepared.id;
     let Some(mut row) = tx.get_valid(&EMAILS, &(team, id))? else { return Ok(EmailErasure::Erased) };
-    let dropped = drop_waiting(&mut row, addresses);
+    let dropped = drop_waiting(team, id, &mut row, addresses);
     // An attempt may have ended since the content was prepared. The next scan prepares it.
     if !prepared.is_searched || !is_erasable(&row, addresses) {
         if !dropped.is_empty() {
-            delete_empty_groups(tx, id, &row, &dropped)?;
+            delete_empty_groups(tx, &row, &dropped)?;
             row.erasure = Some(ErasureMark { id: erasure, is_searched: false });
             tx.put(&EMAILS, &(team, id), &row)?;
         }
@@ -219,21 +216,21 @@ pub(crate) fn erase(
         let event = Event { kind: EmailEventKind::Canceled, at_ms: context.now_ms(), recipients, detail: Detail::None };
         event_recorder::record(tx, context, team, id, &row, event)?;
     }
-    delete_empty_groups(tx, id, &row, &dropped)?;
+    delete_empty_groups(tx, &row, &dropped)?;
     if is_changed || is_canceled {
         tx.put(&EMAILS, &(team, id), &row)?;
     }
     Ok(EmailErasure::Erased)
 }
 
-/// Settles the waiting recipients among the addresses as canceled. Returns the due time and the group of each.
-fn drop_waiting(row: &mut EmailRow, addresses: &AddressSet) -> Vec<(TimestampMs, u16)> {
+/// Settles the waiting recipients among the addresses as canceled. Returns the queue key of the group of each.
+fn drop_waiting(team: TeamId, id: EmailId, row: &mut EmailRow, addresses: &AddressSet) -> Vec<DueKey> {
     let mut dropped = Vec::new();
     for recipient in &mut row.recipients {
         if let RecipientState::Waiting { due_ms } = recipient.state
             && is_meant(&recipient.mailbox, addresses)
         {
-            dropped.push((due_ms, recipient.group));
+            dropped.push(queue_key(team, id, recipient, due_ms));
             recipient.state = RecipientState::Settled;
             recipient.last_event.advance(LastEvent::Canceled);
             recipient.mailbox = StoredMailbox::erased();
@@ -243,17 +240,10 @@ fn drop_waiting(row: &mut EmailRow, addresses: &AddressSet) -> Vec<(TimestampMs,
 }
 
 /// Deletes the queue rows of groups that have no waiting recipient any more.
-fn delete_empty_groups(
-    tx: &WriteTx<'_>,
-    id: EmailId,
-    row: &EmailRow,
-    groups: &[(TimestampMs, u16)],
-) -> Result<(), StoreError> {
-    for (due_ms, group) in groups {
-        if !row.recipients.iter().any(|recipient| recipient.group == *group && is_waiting(recipient)) {
-            for class in [Class::Transactional, Class::Broadcast] {
-                tx.delete(&DUE, &DueKey { due_ms: *due_ms, class, email: id, group: *group }.parts())?;
-            }
+fn delete_empty_groups(tx: &WriteTx<'_>, row: &EmailRow, groups: &[DueKey]) -> Result<(), StoreError> {
+    for key in groups {
+        if !row.recipients.iter().any(|recipient| recipient.group == key.group && is_waiting(recipient)) {
+            tx.delete(&DUE, &key.parts())?;
         }
     }
     Ok(())

@@ -8,7 +8,7 @@
 //! Files in reading order: `model.rs`; the rules of the fields in `headers/`, `attachments/`, `tags.rs`
 //! and `schedule/`, with `excerpt.rs` (quotes in errors); `remote_files.rs` (files that attachments name by
 //! URL); `store/` (rows); `idempotency.rs`, `send.rs`,
-//! `prepare.rs`, `accept.rs`; `event_recorder.rs`, `read.rs`, `change.rs`,
+//! `prepare.rs`, `queue_keys.rs`, `accept.rs`; `event_recorder.rs`, `read.rs`, `change.rs`,
 //! `retention.rs`, `erase.rs`, `removal.rs` (of a team); `api/` (endpoints).
 //!
 //! Invariants:
@@ -30,6 +30,7 @@ mod excerpt;
 mod idempotency;
 mod model;
 mod prepare;
+mod queue_keys;
 mod read;
 mod remote_files;
 mod removal;
@@ -41,7 +42,7 @@ pub(crate) use accept::still_deliverable;
 pub use accept::{ALL_RECIPIENTS_SUPPRESSED, SuppressedItems};
 pub(crate) use change::put_settled;
 pub(crate) use erase::{
-    EmailErasure, PreparedErasure, QUEUE_START, QueueKey, erase, is_erasable, match_queued, mentions, prepare_erasure,
+    EmailErasure, PreparedErasure, QUEUE_START, erase, is_erasable, match_queued, mentions, prepare_erasure,
 };
 #[cfg(test)]
 pub(crate) use event_recorder::put_headers;

@@ -34,7 +34,7 @@ pub(crate) fn delete_page_of_team(tx: &WriteTx<'_>, team: TeamId, after: EmailId
     for (id, row) in page {
         deleted.found += 1;
         if let Some(mut row) = row {
-            cancel_queued(tx, id, &mut row)?;
+            cancel_queued(tx, team, id, &mut row)?;
             if !is_settled(&row) {
                 tx.put(&EMAILS, &(team, id), &EmailRow { hidden: true, ..row })?;
                 deleted.last = Some(id);

@@ -8,7 +8,8 @@ use super::store::{ErasureRow, ErasureTarget};
 use crate::base::id::{EmailId, TeamId};
 use crate::context::Context;
 use crate::delivery;
-use crate::emails::{self, EmailErasure, EmailRow, PreparedErasure, QueueKey};
+use crate::delivery::QueueKey;
+use crate::emails::{self, EmailErasure, EmailRow, PreparedErasure};
 use crate::events;
 use crate::store::{CHUNKS_PER_COMMIT, Keyring, MatchPage, Reads, StoreError, WriteTx, match_page};
 use crate::tables::EMAILS;
@@ -32,8 +33,9 @@ pub(super) fn scan_queue(
 ) -> Result<EmailPage<QueueKey>, StoreError> {
     let last = target.last_request();
     let page = emails::match_queued(tx, target.team, (after, last), &target.all(), |id| target.at(id), ROWS_MAX)?;
-    let mut page = page.map(|key| (key, key.2));
-    // The groups of an email are separate rows.
+    let mut page = page.map(|key| (key, key.4));
+    // The groups of an email are separate rows, and those of other destinations are not adjacent.
+    page.hits.sort_unstable_by_key(|(_, id)| *id);
     page.hits.dedup_by_key(|(_, id)| *id);
     prepare(tx, keyring, target, page)
 }

@@ -28,7 +28,8 @@ use serde::{Deserialize, Serialize};
 
 use super::store::ErasureRow;
 use crate::base::id::{CapturedId, EmailId, EventId, Id, LogId};
-use crate::emails::{QUEUE_START, QueueKey};
+use crate::delivery::QueueKey;
+use crate::emails::QUEUE_START;
 use crate::webhooks::DeliveryKey;
 
 /// Position of an erasure. A scan continues after the row `after`.

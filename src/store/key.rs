@@ -138,7 +138,7 @@ macro_rules! tuple_keys {
         }
     )+ };
 }
-tuple_keys!((A.0), (A.0, B.1), (A.0, B.1, C.2), (A.0, B.1, C.2, D.3));
+tuple_keys!((A.0), (A.0, B.1), (A.0, B.1, C.2), (A.0, B.1, C.2, D.3), (A.0, B.1, C.2, D.3, E.4, F.5),);
 
 #[cfg(test)]
 mod tests {

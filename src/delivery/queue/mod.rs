@@ -1,7 +1,18 @@
 //! The queue table: reading due groups, leasing them, requeueing them, and recovery after a restart.
 //!
+//! Files: `key.rs` (lanes and groups), `lanes.rs` (reading), this file (changes of state).
+//!
 //! A recipient group has exactly one of three states: a row in the queue, a lease, or settled
 //! recipients in the row of its email. Each change of state is one transaction.
+
+mod key;
+mod lanes;
+
+pub(crate) use key::{DestinationHash, Due, DueKey, LaneKey, QueueKey, destination_hash};
+pub(crate) use lanes::has_groups_of;
+pub(super) use lanes::{FoundLane, LaneRest, read_head, read_lanes, read_rows};
+
+use tracing::error;
 
 use super::rows::{Class, DueRow, LeaseRow};
 use crate::base::clock::TimestampMs;
@@ -9,124 +20,12 @@ use crate::base::id::{EmailId, Id, TeamId};
 use crate::context::Context;
 use crate::emails::{self, EmailRow, LastEvent, RecipientKind, RecipientRow, RecipientState};
 use crate::events::{Detail, EmailEventKind, Event};
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
+use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
 use crate::tables::{DUE, EMAILS, LEASES};
 use crate::teams;
 
 /// Maximum number of leases that one transaction recovers.
 const RECOVER_ROWS: usize = 500;
-
-/// Key of a recipient group in the queue, ordered by due time and class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct DueKey {
-    pub(crate) due_ms: TimestampMs,
-    pub(crate) class: Class,
-    pub(crate) email: EmailId,
-    pub(crate) group: u16,
-}
-
-impl DueKey {
-    /// Returns the key in the table.
-    pub(crate) fn parts(self) -> (u64, u8, EmailId, u16) {
-        (u64::try_from(self.due_ms).unwrap_or(0), self.class.number(), self.email, self.group)
-    }
-
-    fn from_parts((due_ms, class, email, group): (u64, u8, EmailId, u16)) -> Self {
-        let due_ms = i64::try_from(due_ms).unwrap_or(i64::MAX);
-        Self { due_ms, class: Class::from_number(class), email, group }
-    }
-
-    /// Returns the lowest key due at `due_ms`.
-    fn first_at(due_ms: TimestampMs) -> Self {
-        Self { due_ms, class: Class::Transactional, email: Id::MIN, group: 0 }
-    }
-}
-
-/// The fields of a queued recipient group that the dispatcher and the lanes need.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Due {
-    pub(crate) key: DueKey,
-    /// The recipients' domain.
-    pub(crate) destination: String,
-    /// Start of the retry period.
-    pub(crate) first_due_ms: TimestampMs,
-    /// Whether the destination was missing at the last attempt. The next lookup bypasses the cache.
-    pub(crate) vanished: bool,
-}
-
-impl Due {
-    /// Returns the group with this key and row.
-    pub(crate) fn new(key: DueKey, row: &DueRow) -> Self {
-        let (destination, vanished) = (row.destination.clone(), row.vanished_ms.is_some());
-        Self { key, destination, first_due_ms: row.first_due_ms, vanished }
-    }
-}
-
-/// A page of due groups.
-#[derive(Debug, Default)]
-pub(super) struct DuePage {
-    /// Due groups in the order of their keys.
-    pub(super) rows: Vec<Due>,
-    /// Whether more due groups follow the page.
-    pub(super) more: bool,
-    /// Due time of the first group that is not due yet; `None` if no such group exists or the page is full.
-    pub(super) next_due_ms: Option<TimestampMs>,
-}
-
-/// Returns up to `rows_max` groups that are due at `now_ms`, after the key `after`.
-///
-/// # Errors
-/// [`StoreError`], also if a row is corrupt.
-pub(super) fn read_due(
-    tx: &impl Reads,
-    after: Option<DueKey>,
-    now_ms: TimestampMs,
-    rows_max: usize,
-) -> Result<DuePage, StoreError> {
-    let from = after.unwrap_or_else(|| DueKey::first_at(0)).parts();
-    let to = (u64::MAX, u8::MAX, Id::MAX, u16::MAX);
-    let mut page = DuePage::default();
-    tx.scan(&DUE, &from, &to, Order::Ascending, |key, row| {
-        let key = DueKey::from_parts(key);
-        if Some(key) == after {
-            return NEXT;
-        }
-        if key.due_ms > now_ms {
-            page.next_due_ms = Some(key.due_ms);
-            return STOP;
-        }
-        if page.rows.len() == rows_max {
-            page.more = true;
-            return STOP;
-        }
-        page.rows.push(Due::new(key, &row.decode()?));
-        NEXT
-    })?;
-    Ok(page)
-}
-
-/// Returns whether a group of a team is queued or in flight. Scans the queue.
-///
-/// # Errors
-/// [`StoreError`].
-pub(crate) fn has_groups_of(tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
-    let mut found = false;
-    let to = (u64::MAX, u8::MAX, Id::MAX, u16::MAX);
-    tx.scan(&DUE, &(0, 0, Id::MIN, 0), &to, Order::Ascending, |(.., email, group), row| {
-        let row = skip_corrupt(row.decode(), format_args!("queue row of email {email}, group {group}"))?;
-        found = row.is_some_and(|row| row.team == team);
-        if found { STOP } else { NEXT }
-    })?;
-    if found {
-        return Ok(true);
-    }
-    tx.scan(&LEASES, &(Id::MIN, 0), &(Id::MAX, u16::MAX), Order::Ascending, |(email, group), row| {
-        let row = skip_corrupt(row.decode(), format_args!("lease of email {email}, group {group}"))?;
-        found = row.is_some_and(|row| row.due.team == team);
-        if found { STOP } else { NEXT }
-    })?;
-    Ok(found)
-}
 
 /// A leased group with its email.
 #[derive(Clone, Debug)]
@@ -145,6 +44,17 @@ impl Claimed {
     }
 }
 
+/// Leases the first due groups of a lane, at most `groups_max`. See [`claim`].
+pub(super) fn claim_lane(
+    tx: &WriteTx<'_>,
+    context: &Context,
+    lane: LaneKey,
+    groups_max: usize,
+) -> Result<(Vec<Claimed>, LaneRest), StoreError> {
+    let head = read_head(tx, lane, context.now_ms(), groups_max)?;
+    Ok((claim(tx, context, &head.keys)?, head.rest))
+}
+
 /// Moves groups from the queue to leases of this boot epoch. Records `email.sent` for recipients
 /// that are leased for the first time.
 ///
@@ -154,13 +64,12 @@ pub(super) fn claim(tx: &WriteTx<'_>, context: &Context, keys: &[DueKey]) -> Res
     let now_ms = context.now_ms();
     let mut claimed = Vec::with_capacity(keys.len());
     for key in keys {
-        let Some(due) = tx.get(&DUE, &key.parts())? else { continue };
-        tx.delete(&DUE, &key.parts())?;
+        let Some(due) = take_row(tx, *key)? else { continue };
         // The worker of the removal deletes the email.
         if teams::is_removed(tx, due.team)? {
             continue;
         }
-        let Some(mut row) = tx.get(&EMAILS, &(due.team, key.email))? else { continue };
+        let Some(mut row) = tx.get_valid(&EMAILS, &(due.team, key.email))? else { continue };
         let waiting = RecipientState::Waiting { due_ms: key.due_ms };
         let mut recipients: Vec<usize> = (0..row.recipients.len())
             .filter(|index| row.recipients[*index].group == key.group && row.recipients[*index].state == waiting)
@@ -186,12 +95,36 @@ pub(super) fn claim(tx: &WriteTx<'_>, context: &Context, keys: &[DueKey]) -> Res
                 Event { kind: EmailEventKind::Sent, at_ms: now_ms, recipients: newly_sent, detail: Detail::None };
             emails::record(tx, context, due.team, key.email, &row, event)?;
         }
-        let lease = LeaseRow { due, class: key.class, epoch: context.store.epoch(), leased_ms: now_ms };
+        let lease = LeaseRow { due, class: key.lane.class, epoch: context.store.epoch(), leased_ms: now_ms };
         tx.put(&LEASES, &(key.email, key.group), &lease)?;
         tx.put(&EMAILS, &(lease.due.team, key.email), &row)?;
         claimed.push(Claimed { key: *key, due: lease.due, row, recipients });
     }
     Ok(claimed)
+}
+
+/// Deletes the row of a queued group and returns it; `None` if the group is not in the queue any more.
+///
+/// A corrupt row is replaced by one without attempts, so that it delays its email but does not stop the queue. The row
+/// of a broadcast cannot be replaced: its key does not name the team.
+fn take_row(tx: &WriteTx<'_>, key: DueKey) -> Result<Option<DueRow>, StoreError> {
+    let parts = key.parts();
+    if !tx.contains(&DUE, &parts)? {
+        return Ok(None);
+    }
+    let row = tx.get_valid(&DUE, &parts)?;
+    tx.delete(&DUE, &parts)?;
+    if row.is_some() || key.lane.class == Class::Broadcast {
+        return Ok(row);
+    }
+    let team = key.lane.stream.cast();
+    let email: Option<EmailRow> = tx.get_valid(&EMAILS, &(team, key.email))?;
+    let recipient = email.iter().flat_map(|email| &email.recipients).find(|recipient| recipient.group == key.group);
+    let destination = recipient.map(|recipient| recipient.mailbox.domain().unwrap_or_default().to_owned());
+    if destination.is_none() {
+        error!(email = %key.email, "a corrupt queue row was dropped, because its email cannot be read");
+    }
+    Ok(destination.map(|destination| DueRow::fresh(team, destination, key.due_ms)))
 }
 
 /// Settles the recipients that are suppressed or have opted out, and removes them from `recipients`.
@@ -266,8 +199,7 @@ pub(super) async fn recover(context: &Context) -> Result<usize, StoreError> {
 fn recover_page(tx: &WriteTx<'_>, context: &Context) -> Result<usize, StoreError> {
     let epoch = context.store.epoch();
     let mut stale = Vec::new();
-    tx.scan(&LEASES, &(Id::MIN, 0), &(Id::MAX, u16::MAX), Order::Ascending, |key, lease| {
-        let lease = lease.decode()?;
+    tx.scan_valid(&LEASES, &(Id::MIN, 0), &(Id::MAX, u16::MAX), Order::Ascending, |key, lease| {
         if lease.epoch != epoch {
             stale.push((key, lease));
         }
@@ -307,7 +239,8 @@ pub(super) fn requeue(
             recipient.state = if is_settled { RecipientState::Settled } else { RecipientState::Waiting { due_ms } };
         }
     }
-    let key = DueKey { due_ms, class, email, group };
+    let stream = due.team.cast();
+    let key = DueKey { lane: LaneKey::new(&due.destination, class, stream), due_ms, email, group };
     tx.put(&DUE, &key.parts(), due)?;
     Ok(Due::new(key, due))
 }

@@ -26,7 +26,8 @@ pub(in crate::delivery) async fn put_due(
         subject: "Hello".into(),
         ..EmailRow::example(recipients.iter().enumerate().map(recipient).collect(), LastEvent::Queued)
     };
-    let key = |group| DueKey { due_ms: now_ms, class: Class::Transactional, email: id, group };
+    let lane = LaneKey::new("example.com", Class::Transactional, TEAM.cast());
+    let key = |group| DueKey { lane, due_ms: now_ms, email: id, group };
     let keys: Vec<DueKey> = row.recipients.iter().map(|recipient| key(recipient.group)).collect();
     let putting = keys.clone();
     let put = move |tx: &WriteTx<'_>| {
@@ -113,7 +114,7 @@ async fn a_recipient_with_a_reported_outcome_is_settled_instead_of_requeued() {
         let key = keys[0];
         let requeueing = move |tx: &WriteTx<'_>| {
             let (mut row, due) = (row.clone(), DueRow::fresh(TEAM, "example.com".into(), 7));
-            requeue(tx, &mut row, key.email, key.group, key.class, 7, &due)?;
+            requeue(tx, &mut row, key.email, key.group, key.lane.class, 7, &due)?;
             Ok(row)
         };
 

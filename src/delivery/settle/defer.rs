@@ -75,7 +75,7 @@ impl Settling<'_, '_> {
         for (index, _) in &waiting {
             self.row.recipients[*index].group = group;
         }
-        let (email, class) = (self.email(), self.settlement.claimed.key.class);
+        let (email, class) = (self.email(), self.settlement.claimed.key.lane.class);
         requeue(self.tx, &mut self.row, email, group, class, next_ms, &due).map(Some)
     }
 

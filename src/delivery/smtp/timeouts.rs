@@ -9,7 +9,7 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct Timeouts {
     pub connect: Duration,
-    /// The default is 60 s, for a first attempt. See [`Timeouts::for_retry`].
+    /// The default is 60 s. See [`Timeouts::for_slow_greeting`].
     pub greeting: Duration,
     pub ehlo: Duration,
     /// STARTTLS and the handshake together, or the handshake alone.
@@ -35,7 +35,7 @@ impl Default for Timeouts {
     fn default() -> Self {
         let seconds = Duration::from_secs;
         Self {
-            connect: seconds(30),
+            connect: seconds(10),
             greeting: seconds(60),
             ehlo: seconds(120),
             tls: seconds(30),
@@ -58,10 +58,10 @@ impl Default for Timeouts {
 }
 
 impl Timeouts {
-    /// Returns the limits for attempts after the first.
+    /// Returns the limits for a host that sent no greeting in time before.
     ///
     /// RFC 5321 §4.5.3.2.1: five minutes for the greeting. Some hosts delay it intentionally.
-    pub fn for_retry(self) -> Self {
+    pub fn for_slow_greeting(self) -> Self {
         Self { greeting: Duration::from_secs(300), ..self }
     }
 

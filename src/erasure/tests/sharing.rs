@@ -1,7 +1,7 @@
 //! Requests of one team that share a run, and round-robin over teams.
 
 use super::*;
-use crate::delivery::{Class, DueKey, DueRow};
+use crate::delivery::{Class, DueKey, DueRow, LaneKey};
 use crate::erasure::stages::Stage;
 use crate::store::Keyring;
 use crate::suppressions::{self, Origin, SuppressionCause};
@@ -138,7 +138,8 @@ async fn later_erasures_drop_waiting_recipients_at_once_and_share_a_run_after_th
     for name in ["dan@example.com", "eve@example.com"] {
         let id = put_email(&context, email(&[name], RecipientState::Waiting { due_ms: 1 })).await;
         write(&context, move |tx| {
-            let key = DueKey { due_ms: 1, class: Class::Transactional, email: id, group: 0 };
+            let lane = LaneKey::new("example.com", Class::Transactional, TEAM.cast());
+            let key = DueKey { lane, due_ms: 1, email: id, group: 0 };
             tx.put(&DUE, &key.parts(), &DueRow::fresh(TEAM, "example.com".to_owned(), 1))
         })
         .await;

@@ -1,0 +1,109 @@
+//! Mail that is held without an attempt, because its destination or site is paused.
+//!
+//! Groups whose retry period ends are settled as expired, and groups that wait for four hours and for a day report the
+//! delay. The lanes are read in pages, one transaction each.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tracing::error;
+
+use super::engine::Engine;
+use super::outcome::{Deferral, RecipientDisposition};
+use super::queue::{DueKey, LaneKey, claim, read_rows};
+use super::retry::{RetryDelay, RetrySchedule, should_report_delay};
+use super::rows::DueRow;
+use super::settle::{Settlement, settle};
+use crate::base::clock::TimestampMs;
+use crate::context::Context;
+use crate::store::{StoreError, WriteTx};
+
+/// Number of queue rows that one transaction reads.
+const PAGE_ROWS: usize = 500;
+
+/// The pass over the held lanes. At most one runs.
+#[derive(Debug, Default)]
+pub(super) struct HeldMail {
+    is_running: Arc<AtomicBool>,
+}
+
+impl HeldMail {
+    /// Starts a pass over the lanes that are held now, unless the last one still runs.
+    pub(super) fn start_pass(&self, engine: &Arc<Engine>) {
+        let lanes = engine.schedule().held_lanes(engine.now());
+        if lanes.is_empty() || self.is_running.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let (engine, is_running) = (Arc::clone(engine), Arc::clone(&self.is_running));
+        engine.tasks.clone().spawn(async move {
+            for lane in lanes {
+                if let Err(error) = settle_lane(&engine, lane).await {
+                    error!(%error, "could not read held deliveries: {error}");
+                    break;
+                }
+            }
+            is_running.store(false, Ordering::SeqCst);
+        });
+    }
+}
+
+async fn settle_lane(engine: &Engine, lane: LaneKey) -> Result<(), StoreError> {
+    // Groups that this pass requeues are due now and come last. They are not read again.
+    let now_ms = engine.context.now_ms() - 1;
+    let mut after = None;
+    loop {
+        let schedule = engine.settings.schedule.clone();
+        let read = move |tx: &crate::store::ReadTx| read_rows(tx, lane, after, now_ms, PAGE_ROWS);
+        let rows = engine.context.store.read(read).await?;
+        let Some((last, _)) = rows.last() else { return Ok(()) };
+        after = Some(*last);
+        let is_last = rows.len() < PAGE_ROWS;
+        let overdue = rows.into_iter().filter(|(_, row)| event_of(row, &schedule, now_ms).is_some());
+        let keys: Vec<DueKey> = overdue.map(|(key, _)| key).collect();
+        if !keys.is_empty() {
+            let context = engine.context.clone();
+            engine.context.store.write_bulk(move |tx| settle_page(tx, &context, &schedule, &keys)).await?;
+        }
+        if is_last {
+            return Ok(());
+        }
+    }
+}
+
+/// What a held group records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HeldEvent {
+    Expired,
+    Delayed,
+}
+
+fn event_of(row: &DueRow, schedule: &RetrySchedule, now_ms: TimestampMs) -> Option<HeldEvent> {
+    if now_ms >= schedule.expires_ms(row) {
+        return Some(HeldEvent::Expired);
+    }
+    // The first report belongs to the first attempt. A group without one reports after four hours.
+    should_report_delay(row.delays_reported.max(1), row, now_ms).then_some(HeldEvent::Delayed)
+}
+
+fn settle_page(
+    tx: &WriteTx<'_>,
+    context: &Context,
+    schedule: &RetrySchedule,
+    keys: &[DueKey],
+) -> Result<(), StoreError> {
+    let now_ms = context.now_ms();
+    for mut claimed in claim(tx, context, keys)? {
+        let disposition = match event_of(&claimed.due, schedule, now_ms) {
+            Some(HeldEvent::Expired) => RecipientDisposition::Failed { reason: "expired".into(), reply: None },
+            Some(HeldEvent::Delayed) | None => {
+                claimed.due.delays_reported = claimed.due.delays_reported.max(1);
+                let reply_text = "4.4.1 the destination is paused after failures; the email waits without an attempt";
+                let held = Deferral { delay: RetryDelay::Held, ..Deferral::free(Some(reply_text.into())) };
+                RecipientDisposition::Deferred(held)
+            }
+        };
+        // The lane is held, so that no notification is needed.
+        settle(tx, context, schedule, &Settlement::uniform(Arc::new(claimed), disposition, None))?;
+    }
+    Ok(())
+}

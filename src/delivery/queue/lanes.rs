@@ -1,0 +1,145 @@
+//! Reading the lanes of the queue.
+
+use super::key::{Due, DueKey, LaneKey, QueueKey};
+use crate::base::clock::TimestampMs;
+use crate::base::id::{EmailId, Id, TeamId};
+use crate::delivery::rows::DueRow;
+use crate::store::{NEXT, Order, Reads, STOP, StoreError};
+use crate::tables::{DUE, LEASES};
+
+/// Number of further due groups that a claim counts.
+const READY_COUNTED_MAX: usize = 32;
+
+/// First key of the queue, and its last.
+const START: QueueKey = ([0; 16], 0, Id::MIN, 0, Id::MIN, 0);
+const END: QueueKey = ([u8::MAX; 16], u8::MAX, Id::MAX, u64::MAX, Id::MAX, u16::MAX);
+
+/// The first groups of a lane that are due, and what follows them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(in crate::delivery) struct LaneHead {
+    /// Due groups in the order of their due times.
+    pub(in crate::delivery) keys: Vec<DueKey>,
+    /// What follows.
+    pub(in crate::delivery) rest: LaneRest,
+}
+
+/// The groups of a lane after those that were taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::delivery) struct LaneRest {
+    /// Number of further due groups, at most [`READY_COUNTED_MAX`].
+    pub(in crate::delivery) ready: usize,
+    /// Due time of the next group; `None` if the lane has no further group.
+    pub(in crate::delivery) next_due_ms: Option<TimestampMs>,
+}
+
+/// Returns up to `groups_max` groups of a lane that are due at `now_ms`.
+///
+/// # Errors
+/// [`StoreError`].
+pub(in crate::delivery) fn read_head(
+    tx: &impl Reads,
+    lane: LaneKey,
+    now_ms: TimestampMs,
+    groups_max: usize,
+) -> Result<LaneHead, StoreError> {
+    let mut head = LaneHead::default();
+    tx.scan(&DUE, &lane.from(0), &lane.last(), Order::Ascending, |key, _| {
+        let key = DueKey::from_parts(key);
+        if key.due_ms <= now_ms && head.keys.len() < groups_max {
+            head.keys.push(key);
+            return NEXT;
+        }
+        let rest = &mut head.rest;
+        rest.next_due_ms = rest.next_due_ms.or(Some(key.due_ms));
+        if key.due_ms > now_ms || rest.ready == READY_COUNTED_MAX {
+            return STOP;
+        }
+        rest.ready += 1;
+        NEXT
+    })?;
+    Ok(head)
+}
+
+/// A lane with its first group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::delivery) struct FoundLane {
+    pub(in crate::delivery) first: Due,
+}
+
+/// Returns up to `lanes_max` lanes after the lane `after`, each with its first readable group. Reads one row of each
+/// lane, so that the cost does not depend on the number of queued groups.
+///
+/// # Errors
+/// [`StoreError`].
+pub(in crate::delivery) fn read_lanes(
+    tx: &impl Reads,
+    after: Option<LaneKey>,
+    lanes_max: usize,
+) -> Result<Vec<FoundLane>, StoreError> {
+    let mut lanes = Vec::new();
+    let mut from = after.map_or(START, LaneKey::last);
+    while lanes.len() < lanes_max {
+        let mut found = None;
+        tx.scan_valid(&DUE, &from, &END, Order::Ascending, |key, row| {
+            found = Some((DueKey::from_parts(key), row));
+            STOP
+        })?;
+        let Some((key, row)) = found else { break };
+        from = key.lane.last();
+        lanes.push(FoundLane { first: Due::new(key, &row) });
+    }
+    Ok(lanes)
+}
+
+/// Returns up to `rows_max` due groups of a lane after `after`, with their rows.
+///
+/// # Errors
+/// [`StoreError`].
+pub(in crate::delivery) fn read_rows(
+    tx: &impl Reads,
+    lane: LaneKey,
+    after: Option<DueKey>,
+    now_ms: TimestampMs,
+    rows_max: usize,
+) -> Result<Vec<(DueKey, DueRow)>, StoreError> {
+    let mut rows = Vec::new();
+    let from = after.map_or(lane.from(0), DueKey::parts);
+    tx.scan_valid(&DUE, &from, &lane.last(), Order::Ascending, |key, row| {
+        let key = DueKey::from_parts(key);
+        if key.due_ms > now_ms {
+            return STOP;
+        }
+        if Some(key) != after {
+            rows.push((key, row));
+        }
+        if rows.len() == rows_max { STOP } else { NEXT }
+    })?;
+    Ok(rows)
+}
+
+/// Returns whether a group of a team is queued or in flight. Reads one row of each lane, and the leases.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn has_groups_of(tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
+    let mut found = false;
+    let mut from = START;
+    loop {
+        let mut next = None;
+        tx.scan_valid(&DUE, &from, &END, Order::Ascending, |key, row| {
+            next = Some(DueKey::from_parts(key).lane.last());
+            found = row.team == team;
+            STOP
+        })?;
+        match next {
+            Some(_) if found => return Ok(true),
+            Some(last) => from = last,
+            None => break,
+        }
+    }
+    tx.scan_valid(&LEASES, &(EmailId::MIN, 0), &(EmailId::MAX, u16::MAX), Order::Ascending, |_, row| {
+        found = row.due.team == team;
+        if found { STOP } else { NEXT }
+    })?;
+    Ok(found)
+}

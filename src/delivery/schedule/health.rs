@@ -1,0 +1,133 @@
+//! The health of receiving hosts: which of them could not be connected to, and until when they are not tried.
+//!
+//! A connection failure belongs to the host. Other hosts of the same provider go on.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::delivery::queue::DestinationHash;
+use crate::delivery::transport::Servers;
+
+/// Maximum pause of a host or a site.
+pub(super) const PAUSE_MAX_MS: i64 = 30 * 60 * 1_000;
+/// Maximum time of a probe. Other groups for the host wait for it.
+const PROBE_MS: i64 = 15_000;
+
+/// A host that could not be connected to.
+#[derive(Debug, Default)]
+struct HostHealth {
+    failures: u32,
+    paused_until_ms: i64,
+    /// Whether the pause is that of a probe.
+    is_probed: bool,
+    /// Whether the host accepted a connection and sent no greeting in time. It gets more time at the next attempt.
+    is_slow: bool,
+    /// Destinations whose groups wait for this host.
+    held: Vec<DestinationHash>,
+}
+
+/// The hosts with failures, by name.
+#[derive(Debug)]
+pub(super) struct HostPauses {
+    hosts: HashMap<String, HostHealth>,
+    pause_min_ms: i64,
+}
+
+impl HostPauses {
+    pub(super) fn new(pause_min: Duration) -> Self {
+        Self { hosts: HashMap::new(), pause_min_ms: i64::try_from(pause_min.as_millis()).unwrap_or(PAUSE_MAX_MS) }
+    }
+
+    /// Returns the pause after a number of failures in a row.
+    pub(super) fn pause_ms(&self, failures: u32) -> i64 {
+        pause_ms(self.pause_min_ms, failures)
+    }
+
+    /// Returns whether a host is not to be tried now.
+    pub(super) fn is_paused(&self, name: &str, now_ms: i64) -> bool {
+        self.hosts.get(name).is_some_and(|host| host.paused_until_ms > now_ms)
+    }
+
+    /// Returns whether a host accepted a connection and sent no greeting at the last attempt.
+    pub(super) fn is_slow(&self, name: &str) -> bool {
+        self.hosts.get(name).is_some_and(|host| host.is_slow)
+    }
+
+    /// Returns the host of a destination whose pause ends first, and its end; `None` if a host is not paused.
+    fn first_of_paused<'a>(&self, servers: &'a Servers, now_ms: i64) -> Option<(&'a str, i64)> {
+        let pause = |name: &str| self.hosts.get(name).map_or(0, |known| known.paused_until_ms);
+        let pauses = servers.hosts.iter().map(|host| (host.name.as_str(), pause(&host.name)));
+        pauses.min_by_key(|(_, until_ms)| *until_ms).filter(|(_, until_ms)| *until_ms > now_ms)
+    }
+
+    /// Returns whether all hosts of a destination are paused.
+    pub(super) fn are_paused(&self, servers: &Servers, now_ms: i64) -> bool {
+        self.first_of_paused(servers, now_ms).is_some()
+    }
+
+    /// Makes a destination wait if all its hosts are paused. Returns the host whose pause ends first, and its end.
+    pub(super) fn hold(
+        &mut self,
+        servers: &Servers,
+        destination: DestinationHash,
+        now_ms: i64,
+    ) -> Option<(String, i64)> {
+        let (name, until_ms) = self.first_of_paused(servers, now_ms)?;
+        let host = self.hosts.get_mut(name)?;
+        if !host.held.contains(&destination) {
+            host.held.push(destination);
+        }
+        Some((name.to_owned(), until_ms))
+    }
+
+    /// Returns whether every host failed at its last attempt.
+    pub(super) fn all_failed(&self, servers: &Servers) -> bool {
+        !servers.hosts.is_empty() && servers.hosts.iter().all(|host| self.hosts.contains_key(&host.name))
+    }
+
+    /// Starts a probe: until it ends, no other session is opened with these hosts.
+    pub(super) fn probe(&mut self, servers: &Servers, now_ms: i64) {
+        for host in &servers.hosts {
+            if let Some(host) = self.hosts.get_mut(&host.name) {
+                host.is_probed = true;
+                host.paused_until_ms = now_ms + PROBE_MS;
+            }
+        }
+    }
+
+    /// Pauses a host that could not be connected to. Returns the end of the pause. Failures of concurrent sessions
+    /// count once.
+    pub(super) fn failed(&mut self, name: &str, is_slow: bool, now_ms: i64) -> i64 {
+        let pause_min_ms = self.pause_min_ms;
+        let host = self.hosts.entry(name.to_owned()).or_default();
+        host.is_slow = is_slow;
+        if std::mem::take(&mut host.is_probed) || host.paused_until_ms <= now_ms {
+            host.failures = host.failures.saturating_add(1);
+            host.paused_until_ms = now_ms + pause_ms(pause_min_ms, host.failures);
+        }
+        host.paused_until_ms
+    }
+
+    /// Forgets the failures of a host. Returns the destinations that waited for it.
+    pub(super) fn opened(&mut self, name: &str) -> Vec<DestinationHash> {
+        self.hosts.remove(name).map(|host| host.held).unwrap_or_default()
+    }
+
+    /// Returns the destinations that wait for a host whose pause has ended.
+    pub(super) fn pause_ended(&mut self, name: &str, now_ms: i64) -> Vec<DestinationHash> {
+        match self.hosts.get_mut(name) {
+            Some(host) if host.paused_until_ms <= now_ms => std::mem::take(&mut host.held),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Forgets the hosts that no destination waits for and whose last pause ended long ago.
+    pub(super) fn forget_old(&mut self, now_ms: i64) {
+        self.hosts.retain(|_, host| !host.held.is_empty() || host.paused_until_ms + 2 * PAUSE_MAX_MS > now_ms);
+    }
+}
+
+/// Returns the pause after a number of failures in a row: `pause_min_ms`, doubled with each further one.
+fn pause_ms(pause_min_ms: i64, failures: u32) -> i64 {
+    pause_min_ms.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(PAUSE_MAX_MS)
+}

@@ -1,0 +1,236 @@
+//! Where each lane waits, and what follows a claim.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use super::shares::Turn;
+use super::site::SiteState;
+use super::{Destination, Lane, Now, Place, ROUTE_FRESH_MS, Route, Schedule, Taken, Timer};
+use crate::base::clock::TimestampMs;
+use crate::delivery::queue::{DestinationHash, Due, FoundLane, LaneKey, LaneRest, destination_hash};
+use crate::delivery::simulated;
+use crate::delivery::transport::Servers;
+
+/// Maximum number of lanes that scans of the table add. Notifications may add twice as many, so that new mail is taken
+/// up while many lanes wait.
+const LANES_MAX: usize = 100_000;
+/// Pause of a lane whose claim could not be stored.
+pub(super) const CLAIM_FAILED_MS: i64 = 5_000;
+
+impl Schedule {
+    /// Records a group that has been committed to the queue.
+    pub(in crate::delivery) fn queued(&mut self, due: &Due, now: Now) {
+        self.add(due, now, 2 * LANES_MAX, |lane| {
+            lane.ready += 1;
+        });
+    }
+
+    /// Records a lane that a scan of the table found. Returns `false` if it does not fit.
+    pub(in crate::delivery) fn found(&mut self, found: &FoundLane, now: Now) -> bool {
+        let is_known = self.lanes.get(&found.first.key.lane).is_some_and(|lane| {
+            lane.ready > 0 || lane.claims > 0 || (lane.place == Place::Later && lane.due_ms <= found.first.key.due_ms)
+        });
+        is_known || self.add(&found.first, now, LANES_MAX, |lane| lane.ready = lane.ready.max(1))
+    }
+
+    pub(super) fn add(&mut self, due: &Due, now: Now, lanes_max: usize, count: impl Fn(&mut Lane)) -> bool {
+        let key = due.key.lane;
+        if !self.lanes.contains_key(&key) {
+            if self.lanes.len() >= lanes_max {
+                self.overflowed = true;
+                return false;
+            }
+            let lane = Lane { place: Place::Taken, due_ms: TimestampMs::MAX, ready: 0, changes: 0, claims: 0 };
+            self.lanes.insert(key, lane);
+        }
+        let route_key = self.route_key(key);
+        let destination = self.destinations.entry(route_key).or_insert_with(|| Destination {
+            name: due.destination.clone(),
+            route: Route::Unknown,
+            waiting: VecDeque::new(),
+            fresh: false,
+            lookup_failures: 0,
+        });
+        if due.vanished {
+            destination.fresh = true;
+        }
+        let Some(lane) = self.lanes.get_mut(&key) else { return false };
+        lane.changes += 1;
+        if due.key.due_ms > now.wall_ms {
+            if due.key.due_ms < lane.due_ms {
+                lane.due_ms = due.key.due_ms;
+                self.later.push(Reverse((due.key.due_ms, key)));
+            }
+            if lane.ready == 0 && lane.claims == 0 {
+                lane.place = Place::Later;
+            }
+            return true;
+        }
+        count(lane);
+        match lane.place.clone() {
+            Place::Site(site) => self.site_changed(&site, 1, now, Turn::Last),
+            Place::Destination => {}
+            Place::Later | Place::Taken => self.activate(key, now),
+        }
+        true
+    }
+
+    /// Returns the destination whose servers a lane needs.
+    pub(super) fn route_key(&self, lane: LaneKey) -> DestinationHash {
+        let is_shared = self.limits.is_single && lane.destination != destination_hash(simulated::DESTINATION);
+        if is_shared { [0; 16] } else { lane.destination }
+    }
+
+    /// Moves a lane with due groups to its site, or to its destination if the servers are not known.
+    pub(super) fn activate(&mut self, key: LaneKey, now: Now) {
+        let route_key = self.route_key(key);
+        let Some(destination) = self.destinations.get_mut(&route_key) else { return };
+        match &destination.route {
+            Route::Servers { servers, at_ms } if now.elapsed_ms - at_ms < ROUTE_FRESH_MS && !destination.fresh => {
+                let servers = Arc::clone(servers);
+                self.seat(key, route_key, &servers, now);
+                return;
+            }
+            Route::Servers { .. } | Route::Unknown => {
+                destination.route = Route::LookedUp;
+                self.new_lookups.push_front(route_key);
+            }
+            Route::LookedUp | Route::Failed { .. } => {}
+        }
+        destination.waiting.push_back(key);
+        self.place(key, Place::Destination);
+    }
+
+    /// Moves a lane to its site, unless all hosts of its destination are paused.
+    pub(super) fn seat(&mut self, key: LaneKey, route_key: DestinationHash, servers: &Servers, now: Now) {
+        if let Some((host, until_ms)) = self.hosts.hold(servers, route_key, now.elapsed_ms) {
+            self.timers.push(Reverse((until_ms, Timer::Host(host))));
+            if let Some(destination) = self.destinations.get_mut(&route_key) {
+                destination.waiting.push_back(key);
+            }
+            self.place(key, Place::Destination);
+            return;
+        }
+        let name: Arc<str> = servers.site.as_str().into();
+        let limit = self.limits.site_sessions_max;
+        let site = self.sites.entry(Arc::clone(&name)).or_insert_with(|| {
+            if self.limits.is_single { SiteState::new_single(limit) } else { SiteState::new(limit) }
+        });
+        let turn = if site.is_empty() && site.sessions == 0 { Turn::First } else { Turn::Last };
+        site.push(key);
+        let Some(lane) = self.lanes.get_mut(&key) else { return };
+        lane.ready = lane.ready.max(1);
+        lane.place = Place::Site(Arc::clone(&name));
+        let ready = lane.ready;
+        self.site_changed(&name, ready, now, turn);
+    }
+
+    pub(super) fn place(&mut self, key: LaneKey, place: Place) {
+        if let Some(lane) = self.lanes.get_mut(&key) {
+            lane.place = place;
+        }
+    }
+
+    /// Adds due groups to a site, wakes its idle sessions, and queues the site for a further session.
+    pub(super) fn site_changed(&mut self, name: &Arc<str>, ready: usize, now: Now, turn: Turn) {
+        let Some(site) = self.sites.get_mut(name) else { return };
+        site.ready += ready;
+        for _ in 0..ready.min(site.idle) {
+            // If no session waits, `Notify` stores the permit for the next session that does.
+            site.work.notify_one();
+        }
+        if !site.is_waiting && site.needs_session(now.elapsed_ms) {
+            site.is_waiting = true;
+            self.shares.wait(site.kind(now.elapsed_ms), Arc::clone(name), turn);
+        }
+    }
+
+    /// Records the result of a claim: what follows in the lane.
+    pub(in crate::delivery) fn claimed(&mut self, taken: &Taken, rest: LaneRest, now: Now) {
+        let Some(lane) = self.lanes.get_mut(&taken.lane) else { return };
+        lane.claims = lane.claims.saturating_sub(1);
+        let is_current = lane.changes == taken.changes;
+        let ready = if is_current { rest.ready } else { rest.ready.max(lane.ready).max(1) };
+        let next_due_ms = rest.next_due_ms.unwrap_or(TimestampMs::MAX);
+        lane.due_ms = if is_current || lane.due_ms <= now.wall_ms { next_due_ms } else { lane.due_ms.min(next_due_ms) };
+        match lane.place.clone() {
+            Place::Site(site) if ready > lane.ready => {
+                let more = ready - lane.ready;
+                lane.ready = ready;
+                self.site_changed(&site, more, now, Turn::Last);
+            }
+            // Another claim has found more. The next one corrects the number.
+            Place::Site(_) | Place::Destination => {}
+            Place::Taken | Place::Later => {
+                lane.ready = ready;
+                if ready > 0 {
+                    self.activate(taken.lane, now);
+                } else if lane.claims == 0 {
+                    self.rest(taken.lane);
+                }
+            }
+        }
+    }
+
+    /// Lets a lane without due groups wait for its next one, or forgets an empty lane.
+    pub(super) fn rest(&mut self, key: LaneKey) {
+        let Some(lane) = self.lanes.get_mut(&key) else { return };
+        if lane.due_ms == TimestampMs::MAX {
+            self.lanes.remove(&key);
+            return;
+        }
+        lane.place = Place::Later;
+        self.later.push(Reverse((lane.due_ms, key)));
+    }
+
+    /// Records a claim that could not be stored. The lane is tried again some seconds later.
+    pub(in crate::delivery) fn claim_failed(&mut self, taken: &Taken, now: Now) {
+        let Some(lane) = self.lanes.get_mut(&taken.lane) else { return };
+        lane.claims = lane.claims.saturating_sub(1);
+        if lane.place == Place::Taken {
+            lane.ready = 0;
+            lane.due_ms = now.wall_ms + CLAIM_FAILED_MS;
+            self.rest(taken.lane);
+        }
+    }
+
+    /// Returns the lanes that have due groups and wait for a lookup, a host or a paused site.
+    pub(in crate::delivery) fn held_lanes(&self, now: Now) -> Vec<LaneKey> {
+        let is_paused =
+            |site: &Arc<str>| self.sites.get(site).is_some_and(|site| site.paused_until_ms > now.elapsed_ms);
+        let is_held = |lane: &Lane| match &lane.place {
+            Place::Destination => true,
+            Place::Site(site) => is_paused(site),
+            Place::Later | Place::Taken => false,
+        };
+        self.lanes.iter().filter(|(_, lane)| is_held(lane)).map(|(key, _)| *key).collect()
+    }
+
+    /// Returns whether lanes did not fit since the last call. The next scan of the table adds them.
+    pub(in crate::delivery) fn take_overflow(&mut self) -> bool {
+        self.lanes.len() < LANES_MAX && std::mem::take(&mut self.overflowed)
+    }
+
+    /// Forgets destinations without lanes, and sites and hosts about which nothing is known.
+    pub(in crate::delivery) fn forget_unused(&mut self, now: Now) {
+        let used: BTreeSet<DestinationHash> = self.lanes.keys().map(|lane| self.route_key(*lane)).collect();
+        self.destinations.retain(|key, destination| used.contains(key) || matches!(destination.route, Route::LookedUp));
+        self.sites.retain(|_, site| site.is_waiting || !site.is_forgettable(now.elapsed_ms));
+        self.hosts.forget_old(now.elapsed_ms);
+    }
+
+    /// Forgets all lanes and lookups. For the start of a dispatcher after another one failed: its lookups and claims
+    /// never end.
+    pub(in crate::delivery) fn restart(&mut self) {
+        self.lanes.clear();
+        self.destinations.clear();
+        self.later.clear();
+        self.new_lookups.clear();
+        self.repeated_lookups.clear();
+        (self.lookups, self.lookups_repeated) = (0, 0);
+        for site in self.sites.values_mut() {
+            site.clear();
+        }
+    }
+}

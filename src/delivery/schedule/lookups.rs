@@ -1,0 +1,99 @@
+//! Lookups of the servers of destinations.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use super::{Lookup, Now, Place, Route, Schedule, Taken, Timer};
+use crate::delivery::queue::{DestinationHash, LaneKey};
+use crate::delivery::transport::Servers;
+
+/// Maximum number of concurrent lookups, and how many of them may be for destinations whose last lookup failed.
+const LOOKUPS_MAX: usize = 64;
+pub(super) const REPEATED_LOOKUPS_MAX: usize = 32;
+/// First and maximum pause after a failed lookup.
+pub(super) const LOOKUP_PAUSE_MS: i64 = 5_000;
+const LOOKUP_PAUSE_MAX_MS: i64 = 5 * 60_000;
+
+impl Schedule {
+    /// Returns the next lookup to start. New destinations go first, the newest before the others.
+    pub(in crate::delivery) fn next_lookup(&mut self) -> Option<Lookup> {
+        if self.lookups >= LOOKUPS_MAX {
+            return None;
+        }
+        let may_repeat = self.lookups_repeated < REPEATED_LOOKUPS_MAX;
+        let (key, is_repeated) = match self.new_lookups.pop_front() {
+            Some(key) => (key, false),
+            None if may_repeat => (self.repeated_lookups.pop_front()?, true),
+            None => return None,
+        };
+        let destination = self.destinations.get_mut(&key)?;
+        self.lookups += 1;
+        self.lookups_repeated += usize::from(is_repeated);
+        let fresh = std::mem::take(&mut destination.fresh);
+        Some(Lookup { destination: key, name: destination.name.clone(), fresh, is_repeated })
+    }
+
+    pub(super) fn lookup_ended(&mut self, lookup: &Lookup) {
+        self.lookups = self.lookups.saturating_sub(1);
+        self.lookups_repeated = self.lookups_repeated.saturating_sub(usize::from(lookup.is_repeated));
+    }
+
+    /// Records the servers of a destination, and moves its lanes to their site.
+    pub(in crate::delivery) fn routed(&mut self, lookup: &Lookup, servers: Arc<Servers>, now: Now) {
+        self.lookup_ended(lookup);
+        if let Some(destination) = self.destinations.get_mut(&lookup.destination) {
+            destination.lookup_failures = 0;
+            destination.route = Route::Servers { servers, at_ms: now.elapsed_ms };
+        }
+        self.reactivate(lookup.destination, now);
+    }
+
+    /// Moves the waiting lanes of a destination on.
+    pub(super) fn reactivate(&mut self, key: DestinationHash, now: Now) {
+        let Some(destination) = self.destinations.get_mut(&key) else { return };
+        for lane in std::mem::take(&mut destination.waiting) {
+            self.place(lane, Place::Taken);
+            self.activate(lane, now);
+        }
+    }
+
+    /// Records a lookup that failed temporarily. The groups wait without an attempt. Returns one lane, whose first
+    /// group reports the delay; it must be claimed.
+    pub(in crate::delivery) fn lookup_failed(&mut self, lookup: &Lookup, now: Now) -> Option<Taken> {
+        self.lookup_ended(lookup);
+        let destination = self.destinations.get_mut(&lookup.destination)?;
+        let failures = destination.lookup_failures;
+        destination.lookup_failures = failures.saturating_add(1);
+        let pause_ms = (LOOKUP_PAUSE_MS << failures.min(10)).min(LOOKUP_PAUSE_MAX_MS);
+        let until_ms = now.elapsed_ms + pause_ms;
+        destination.route = Route::Failed { until_ms };
+        let first = destination.waiting.pop_front();
+        self.timers.push(Reverse((until_ms, Timer::Lookup(lookup.destination))));
+        first.and_then(|lane| self.take_waiting(lane))
+    }
+
+    /// Forgets the route of a destination that has no servers, and returns its lanes. They must be claimed.
+    pub(in crate::delivery) fn unroutable(&mut self, lookup: &Lookup) -> Vec<Taken> {
+        self.lookup_ended(lookup);
+        let Some(destination) = self.destinations.get_mut(&lookup.destination) else { return Vec::new() };
+        destination.route = Route::Unknown;
+        let waiting = std::mem::take(&mut destination.waiting);
+        waiting.into_iter().filter_map(|lane| self.take_waiting(lane)).collect()
+    }
+
+    pub(super) fn take_waiting(&mut self, key: LaneKey) -> Option<Taken> {
+        let lane = self.lanes.get_mut(&key)?;
+        lane.place = Place::Taken;
+        lane.claims += 1;
+        lane.ready = 0;
+        Some(Taken { lane: key, changes: lane.changes })
+    }
+
+    pub(super) fn repeat_lookup(&mut self, key: DestinationHash, now: Now) {
+        let Some(destination) = self.destinations.get_mut(&key) else { return };
+        if matches!(destination.route, Route::Failed { until_ms } if until_ms <= now.elapsed_ms) {
+            destination.route = Route::LookedUp;
+            self.repeated_lookups.push_back(key);
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! The schedule: which lane is delivered next, and by how many sessions. No I/O.
+//!
+//! The groups stay in the table. This module holds one small entry for each lane, so that its memory depends on the
+//! number of destinations and not on the number of queued messages. A lane is in one of these places:
+//!
+//! - `Later`: its first group is not due yet;
+//! - `Destination`: it waits for the lookup of its servers, or for the end of the pause of all its hosts;
+//! - `Site`: it waits for a session of its site (`site.rs`, `ring.rs`);
+//! - `Taken`: a session or a settlement claims its groups.
+//!
+//! Files: this one (types, and what becomes due), `lanes.rs`, `lookups.rs` and `sessions.rs` (the operations).
+//!
+//! Sessions are shared between working, new and failing sites (`shares.rs`). A host that cannot be connected to is
+//! paused (`health.rs`), and so is a site that refuses or limits our mail.
+
+mod health;
+mod lanes;
+mod lookups;
+mod ring;
+mod sessions;
+mod shares;
+mod site;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use health::HostPauses;
+use shares::{Shares, SiteKind, Turn};
+use site::SiteState;
+
+use super::queue::{DestinationHash, LaneKey};
+use super::transport::Servers;
+use crate::base::clock::TimestampMs;
+
+/// Maximum age of a route. The resolver has its own cache, which applies the TTLs.
+const ROUTE_FRESH_MS: i64 = 60_000;
+
+/// The current time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Now {
+    /// The wall clock, for due times.
+    pub(super) wall_ms: TimestampMs,
+    /// The monotonic clock, for pauses and ages.
+    pub(super) elapsed_ms: i64,
+}
+
+/// Settings of the schedule.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Maximum number of concurrent sessions of all sites.
+    pub(super) sessions_max: usize,
+    /// Maximum number of concurrent sessions of one site.
+    pub(super) site_sessions_max: usize,
+    /// Pause after the first failure. It doubles with each further one.
+    pub(super) pause_min: Duration,
+    /// Whether all destinations have the same servers.
+    pub(super) is_single: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    Later,
+    Destination,
+    Site(Arc<str>),
+    Taken,
+}
+
+#[derive(Debug)]
+struct Lane {
+    place: Place,
+    /// Due time of the first group, if it is not due yet.
+    due_ms: TimestampMs,
+    /// Number of due groups that no session has taken, as far as known.
+    ready: usize,
+    /// Number of notifications. A claim that ends compares it, because its result may be older.
+    changes: u64,
+    /// Number of claims that have not ended.
+    claims: u32,
+}
+
+#[derive(Debug)]
+enum Route {
+    Unknown,
+    /// A lookup waits for its turn, or runs.
+    LookedUp,
+    Servers {
+        servers: Arc<Servers>,
+        at_ms: i64,
+    },
+    /// The lookup failed temporarily, and is repeated at this time.
+    Failed {
+        until_ms: i64,
+    },
+}
+
+#[derive(Debug)]
+struct Destination {
+    name: String,
+    route: Route,
+    /// Lanes in [`Place::Destination`].
+    waiting: VecDeque<LaneKey>,
+    /// Whether the next lookup bypasses the cache.
+    fresh: bool,
+    lookup_failures: u32,
+}
+
+/// A due time on the monotonic clock.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Timer {
+    Lookup(DestinationHash),
+    Host(String),
+    Site(Arc<str>),
+}
+
+/// A lookup to start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Lookup {
+    pub(super) destination: DestinationHash,
+    pub(super) name: String,
+    /// Whether the lookup bypasses the cache.
+    pub(super) fresh: bool,
+    is_repeated: bool,
+}
+
+/// The reservation of a session.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) site: Arc<str>,
+    kind: SiteKind,
+    started_ms: i64,
+    is_slow: bool,
+}
+
+/// A lane whose groups may be claimed now. [`Schedule::claimed`] or [`Schedule::claim_failed`] must follow.
+#[derive(Clone, Debug)]
+pub(super) struct Taken {
+    pub(super) lane: LaneKey,
+    changes: u64,
+}
+
+/// Next action of a session.
+#[derive(Debug)]
+pub(super) enum Take {
+    /// Claim and deliver groups of this lane.
+    Groups { taken: Taken, servers: Arc<Servers>, groups_max: usize },
+    /// Wait for one of the two notifications. The site has no due group.
+    Wait { work: Arc<Notify>, evict: Arc<Notify> },
+    /// Reconnect: the next groups have other servers than the session.
+    OtherServers,
+    /// End: the site is paused, or other sites wait for the session.
+    End,
+}
+
+/// Change of the idle state of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Idle {
+    Begins,
+    Ends,
+}
+
+/// All lanes, destinations, hosts and sites of the process.
+#[derive(Debug)]
+pub(super) struct Schedule {
+    limits: Limits,
+    lanes: HashMap<LaneKey, Lane>,
+    destinations: HashMap<DestinationHash, Destination>,
+    sites: HashMap<Arc<str>, SiteState>,
+    hosts: HostPauses,
+    shares: Shares,
+    /// Due times of the lanes in [`Place::Later`]. Outdated entries are skipped.
+    later: BinaryHeap<Reverse<(TimestampMs, LaneKey)>>,
+    /// Ends of pauses. Outdated entries are skipped.
+    timers: BinaryHeap<Reverse<(i64, Timer)>>,
+    new_lookups: VecDeque<DestinationHash>,
+    repeated_lookups: VecDeque<DestinationHash>,
+    /// Numbers of running lookups: all, and repeated ones.
+    lookups: usize,
+    lookups_repeated: usize,
+    idle: usize,
+    /// Whether lanes did not fit and wait for the next scan of the table.
+    overflowed: bool,
+}
+
+impl Schedule {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self {
+            shares: Shares::new(limits.sessions_max),
+            hosts: HostPauses::new(limits.pause_min),
+            limits,
+            lanes: HashMap::new(),
+            destinations: HashMap::new(),
+            sites: HashMap::new(),
+            later: BinaryHeap::new(),
+            timers: BinaryHeap::new(),
+            new_lookups: VecDeque::new(),
+            repeated_lookups: VecDeque::new(),
+            lookups: 0,
+            lookups_repeated: 0,
+            idle: 0,
+            overflowed: false,
+        }
+    }
+
+    /// Moves on what has become due.
+    pub(super) fn advance(&mut self, now: Now) {
+        while let Some(Reverse((due_ms, key))) = self.later.peek().copied() {
+            if due_ms > now.wall_ms {
+                break;
+            }
+            self.later.pop();
+            let Some(lane) = self.lanes.get_mut(&key) else { continue };
+            // A lane in another place reads its due groups anyway.
+            if lane.due_ms == due_ms && lane.place == Place::Later {
+                lane.due_ms = TimestampMs::MAX;
+                lane.ready = lane.ready.max(1);
+                self.activate(key, now);
+            }
+        }
+        while let Some(Reverse((at_ms, _))) = self.timers.peek() {
+            if *at_ms > now.elapsed_ms {
+                break;
+            }
+            let Some(Reverse((_, timer))) = self.timers.pop() else { break };
+            match timer {
+                Timer::Lookup(key) => self.repeat_lookup(key, now),
+                Timer::Host(name) => {
+                    for destination in self.hosts.pause_ended(&name, now.elapsed_ms) {
+                        self.reactivate(destination, now);
+                    }
+                }
+                Timer::Site(name) => self.site_changed(&name, 0, now, Turn::First),
+            }
+        }
+    }
+
+    /// Returns the time until [`Schedule::advance`] has work; `None` if no time is known.
+    pub(super) fn time_until_work(&self, now: Now) -> Option<Duration> {
+        let later = self.later.peek().map(|Reverse((due_ms, _))| due_ms - now.wall_ms);
+        let timer = self.timers.peek().map(|Reverse((at_ms, _))| at_ms - now.elapsed_ms);
+        let wait_ms = [later, timer].into_iter().flatten().min()?;
+        Some(Duration::from_millis(u64::try_from(wait_ms).unwrap_or(0)))
+    }
+}

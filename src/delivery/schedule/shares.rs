@@ -1,0 +1,155 @@
+//! The sessions of the process, shared between three kinds of site.
+//!
+//! Each kind has a guaranteed part, so that silent servers cannot use up the sessions of working sites, and a backlog
+//! for working sites cannot use up those of a site that is seen for the first time.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Kind of a site, by its latest sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::delivery) enum SiteKind {
+    /// A session was opened lately.
+    Working,
+    /// No session was tried lately.
+    New,
+    /// Sessions could not be opened, or a server takes long to answer.
+    Failing,
+}
+
+/// All kinds, in the order in which they get free sessions.
+pub(super) const KINDS: [SiteKind; 3] = [SiteKind::New, SiteKind::Working, SiteKind::Failing];
+
+impl SiteKind {
+    const fn index(self) -> usize {
+        match self {
+            Self::Working => 0,
+            Self::New => 1,
+            Self::Failing => 2,
+        }
+    }
+}
+
+/// The session counts, and the sites that wait for a session.
+#[derive(Debug)]
+pub(super) struct Shares {
+    sessions_max: usize,
+    used: [usize; 3],
+    waiting: [VecDeque<Arc<str>>; 3],
+}
+
+impl Shares {
+    pub(super) fn new(sessions_max: usize) -> Self {
+        Self { sessions_max, used: [0; 3], waiting: Default::default() }
+    }
+
+    /// Returns the guaranteed number of sessions of a kind: 40 %, 20 % and 10 %, at least one.
+    fn guaranteed(&self, kind: SiteKind) -> usize {
+        let percent = match kind {
+            SiteKind::Working => 40,
+            SiteKind::New => 20,
+            SiteKind::Failing => 10,
+        };
+        (self.sessions_max * percent / 100).max(1)
+    }
+
+    /// Returns whether one more session of a kind may start. The guaranteed parts of the other kinds stay free, and
+    /// failing sites get at most a third.
+    pub(super) fn admits(&self, kind: SiteKind) -> bool {
+        let used: usize = self.used.iter().sum();
+        if kind == SiteKind::Failing && self.used[kind.index()] >= (self.sessions_max / 3).max(1) {
+            return false;
+        }
+        if self.used[kind.index()] < self.guaranteed(kind) {
+            return used < self.sessions_max.max(KINDS.len());
+        }
+        let others = KINDS.into_iter().filter(|other| *other != kind);
+        let reserved: usize = others.map(|other| self.guaranteed(other).saturating_sub(self.used[other.index()])).sum();
+        used + reserved < self.sessions_max
+    }
+
+    pub(super) fn start(&mut self, kind: SiteKind) {
+        self.used[kind.index()] += 1;
+    }
+
+    pub(super) fn end(&mut self, kind: SiteKind) {
+        self.used[kind.index()] = self.used[kind.index()].saturating_sub(1);
+    }
+
+    /// Adds a site to those that wait for a session.
+    pub(super) fn wait(&mut self, kind: SiteKind, site: Arc<str>, turn: Turn) {
+        match turn {
+            Turn::First => self.waiting[kind.index()].push_front(site),
+            Turn::Last => self.waiting[kind.index()].push_back(site),
+        }
+    }
+
+    /// Removes and returns the next site of a kind that waits for a session.
+    pub(super) fn pop(&mut self, kind: SiteKind) -> Option<Arc<str>> {
+        self.waiting[kind.index()].pop_front()
+    }
+
+    /// Returns whether sites wait that could use a session of this kind instead of its site.
+    pub(super) fn has_competitors(&self, kind: SiteKind) -> bool {
+        match kind {
+            SiteKind::Failing => self.has_waiting(SiteKind::Failing),
+            SiteKind::Working | SiteKind::New => self.has_waiting(SiteKind::Working) || self.has_waiting(SiteKind::New),
+        }
+    }
+
+    /// Returns whether sites of a kind wait for a session.
+    pub(super) fn has_waiting(&self, kind: SiteKind) -> bool {
+        !self.waiting[kind.index()].is_empty()
+    }
+}
+
+/// Position of a site among those that wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// The site had no mail before: its mail must not wait behind a backlog.
+    First,
+    /// The site had sessions and has a backlog.
+    Last,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(mut shares: Shares, kind: SiteKind) -> (Shares, usize) {
+        let mut started = 0;
+        while shares.admits(kind) {
+            shares.start(kind);
+            started += 1;
+        }
+        (shares, started)
+    }
+
+    #[test]
+    fn each_kind_keeps_its_guaranteed_part_whatever_the_others_use() {
+        let (shares, working) = filled(Shares::new(200), SiteKind::Working);
+        let (shares, failing) = filled(shares, SiteKind::Failing);
+        let (_, new) = filled(shares, SiteKind::New);
+
+        assert_eq!((working, failing, new), (140, 20, 40));
+    }
+
+    #[test]
+    fn failing_sites_get_at_most_a_third() {
+        let (shares, failing) = filled(Shares::new(200), SiteKind::Failing);
+        let (_, new) = filled(shares, SiteKind::New);
+
+        assert_eq!((failing, new), (66, 54));
+    }
+
+    #[test]
+    fn a_server_with_few_sessions_serves_each_kind() {
+        for sessions_max in 1..=4 {
+            let (shares, failing) = filled(Shares::new(sessions_max), SiteKind::Failing);
+            let (shares, new) = filled(shares, SiteKind::New);
+            let (_, working) = filled(shares, SiteKind::Working);
+
+            assert!(failing >= 1 && new >= 1 && working >= 1, "{sessions_max}: {failing}, {new}, {working}");
+        }
+    }
+}
