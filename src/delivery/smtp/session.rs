@@ -148,7 +148,17 @@ impl SessionError {
 
     /// Returns whether STARTTLS was offered and failed. Without TLS, the session could be opened.
     pub fn is_starttls_failure(&self) -> bool {
-        matches!(self, Self::TlsFailed { .. } | Self::StartTlsRefused { .. } | Self::Injected)
+        match self {
+            Self::TlsFailed { .. } | Self::StartTlsRefused { .. } | Self::Injected => true,
+            Self::TimedOut { phase } | Self::Lost { phase } | Self::InvalidReply { phase, .. } => {
+                *phase == SmtpPhase::StartTls
+            }
+            Self::Unreachable { .. }
+            | Self::Refused { .. }
+            | Self::TlsNotOffered
+            | Self::AuthNotOffered
+            | Self::AuthInClear => false,
+        }
     }
 }
 

@@ -68,16 +68,18 @@ fn texts(flags: &[String]) -> Vec<&str> {
 }
 
 #[test]
-fn a_refused_starttls_affects_one_message() {
-    let world = World::start(StartTls::Refused, "none");
+fn a_failed_starttls_affects_one_message() {
+    for fault in [StartTls::Refused, StartTls::HangsUp] {
+        let world = World::start(fault, "none");
 
-    assert!(!world.deliver("one@open.example"));
-    world.mail.set_starttls(StartTls::Works);
+        assert!(!world.deliver("one@open.example"));
+        world.mail.set_starttls(StartTls::Works);
 
-    // The session in clear text ended with its message.
-    assert!(world.deliver("two@open.example"));
-    assert!(world.deliver("three@open.example"));
-    assert_eq!(world.mail.starttls_commands(), 2);
+        // The session in clear text ended with its message.
+        assert!(world.deliver("two@open.example"));
+        assert!(world.deliver("three@open.example"));
+        assert_eq!(world.mail.starttls_commands(), 2);
+    }
 }
 
 #[test]

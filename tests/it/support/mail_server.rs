@@ -14,6 +14,8 @@ pub(crate) enum StartTls {
     Works,
     /// Offered and refused with 454.
     Refused,
+    /// Offered, and the server closes the connection without a reply.
+    HangsUp,
     NotOffered,
 }
 
@@ -98,9 +100,14 @@ fn serve(tcp: TcpStream, state: &Mutex<State>) -> io::Result<()> {
             "EHLO" => reply(&mut stream, "250-mx.test\r\n250 STARTTLS")?,
             "STARTTLS" => {
                 lock().starttls_commands += 1;
-                if lock().starttls != StartTls::Works {
-                    reply(&mut stream, "454 4.7.0 TLS not available")?;
-                    continue;
+                let starttls = lock().starttls;
+                match starttls {
+                    StartTls::Works => {}
+                    StartTls::HangsUp => return Ok(()),
+                    StartTls::Refused | StartTls::NotOffered => {
+                        reply(&mut stream, "454 4.7.0 TLS not available")?;
+                        continue;
+                    }
                 }
                 reply(&mut stream, "220 Ready")?;
                 let session = ServerConnection::new(Arc::new(server_config())).expect("a usable certificate");
