@@ -1,12 +1,10 @@
 //! The rows of the log, and the copies of bodies: redacted, compressed if that is smaller, and sealed.
 
-use std::cell::RefCell;
-
 use serde::{Deserialize, Serialize};
 
 use crate::base::clock::TimestampMs;
 use crate::base::id::{ApiKeyId, LogId, TeamId};
-use crate::store::{Blob, Encoded, Keyring, Reads, Row, StoreError, WriteTx};
+use crate::store::{Blob, Encoded, Keyring, Reads, Row, StoreError, WriteTx, pack, unpack};
 use crate::tables::{REQUEST_LOG_BODIES, REQUEST_LOGS};
 
 /// Bytes of the copy of one body, at most.
@@ -15,19 +13,6 @@ pub const COPY_BYTES_MAX: usize = 16 << 10;
 pub(super) const DETAIL_CHARS_MAX: usize = 4_096;
 /// Bytes of the two copies and the detail of one request before compression, with their encoding.
 const PACKED_BYTES_MAX: usize = 2 * COPY_BYTES_MAX + 4 * DETAIL_CHARS_MAX + 1_024;
-/// Bytes below which compression is not worth its time.
-const COMPRESSED_BYTES_MIN: usize = 512;
-/// Compression level: most of the gain at a fraction of the cost of higher levels.
-const ZSTD_LEVEL: i32 = 1;
-/// First byte of uncompressed copies. Stored on disk: never change it.
-const PLAIN: u8 = 0;
-/// First byte of compressed copies. Stored on disk: never change it.
-const COMPRESSED: u8 = 1;
-
-thread_local! {
-    /// Reused, because creating a compressor takes longer than compressing a typical body.
-    static COMPRESSOR: RefCell<Option<zstd::bulk::Compressor<'static>>> = const { RefCell::new(None) };
-}
 
 /// A request on disk. Its id contains the start time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,32 +96,8 @@ fn seal(keyring: &Keyring, id: LogId, bodies: &LogBodies) -> Vec<u8> {
 fn open(keyring: &Keyring, id: LogId, sealed: &[u8]) -> Result<LogBodies, StoreError> {
     let corrupt = || StoreError::Corrupt(format!("the bodies of request {id} cannot be decoded"));
     let packed = keyring.open_sealed(&associated_data(id), sealed)?;
-    let plain = unpack(&packed).ok_or_else(corrupt)?;
+    let plain = unpack(&packed, PACKED_BYTES_MAX).ok_or_else(corrupt)?;
     rmp_serde::from_slice(&plain).map_err(|_| corrupt())
-}
-
-fn pack(plain: &[u8]) -> Vec<u8> {
-    if plain.len() >= COMPRESSED_BYTES_MIN {
-        let compressed = COMPRESSOR.with_borrow_mut(|slot| {
-            let compressor = match slot {
-                Some(compressor) => compressor,
-                None => slot.insert(zstd::bulk::Compressor::new(ZSTD_LEVEL).expect("zstd supports the level")),
-            };
-            compressor.compress(plain).expect("zstd allocates the output")
-        });
-        if compressed.len() < plain.len() {
-            return [&[COMPRESSED], compressed.as_slice()].concat();
-        }
-    }
-    [&[PLAIN], plain].concat()
-}
-
-fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
-    match packed.split_first()? {
-        (&PLAIN, plain) => Some(plain.to_vec()),
-        (&COMPRESSED, compressed) => zstd::bulk::decompress(compressed, PACKED_BYTES_MAX).ok(),
-        _ => None,
-    }
 }
 
 /// Returns the associated data of the sealed copies of a request.
@@ -171,21 +132,5 @@ mod tests {
             assert_eq!(open(&context.keyring, id, &sealed).unwrap(), bodies);
             assert!(open(&context.keyring, Id::MIN, &sealed).is_err());
         }
-    }
-
-    #[test]
-    fn small_copies_stay_uncompressed_and_large_copies_are_compressed() {
-        assert_eq!(pack(b"{}"), [b"\0".as_slice(), b"{}"].concat());
-        let large = vec![b'a'; 2 * COPY_BYTES_MAX];
-        let packed = pack(&large);
-
-        assert!(packed.len() < 1_000, "{}", packed.len());
-        assert_eq!(unpack(&packed).unwrap(), large);
-        assert_eq!(unpack(&[]), None);
-        assert_eq!(unpack(&[9, 1]), None);
-        assert_eq!(unpack(&[COMPRESSED, 1, 2, 3]), None);
-        // Data that would exceed `PACKED_BYTES_MAX` is not decompressed.
-        let bomb = zstd::bulk::compress(&vec![0; 1 << 20], ZSTD_LEVEL).unwrap();
-        assert_eq!(unpack(&[&[COMPRESSED], bomb.as_slice()].concat()), None);
     }
 }
