@@ -60,23 +60,23 @@ pub enum PageError {
 
 from_store_error!(PageError);
 
-/// Reads a page of a table keyed by team and id. If `row` returns `None`, the row is omitted. The cost
+/// Reads a page of a table keyed by an owner, such as a team, and id. If `row` returns `None`, the row is omitted. The cost
 /// is that of the rows on the page and the omitted rows between them.
 ///
 /// # Errors
-/// [`PageError::UnknownCursor`] if the cursor is not a row of the team or is omitted, unless the row was removed in the
+/// [`PageError::UnknownCursor`] if the cursor is not a row of the owner or is omitted, unless the row was removed in the
 /// last 24 hours; [`StoreError`].
-pub fn page<R, V: Value, T>(
+pub fn page<R, O: KeyPart + Copy, V: Value, T>(
     tx: &impl Reads,
-    table: &Table<(TeamId, Id<R>), V>,
-    team: TeamId,
+    table: &Table<(O, Id<R>), V>,
+    owner: O,
     query: PageQuery<Id<R>>,
     row: impl FnMut(Id<R>, Stored<'_, V>) -> Result<Option<T>, StoreError>,
 ) -> Result<Page<T>, PageError>
 where
-    (TeamId, Id<R>): Key,
+    (O, Id<R>): Key,
 {
-    page_between(tx, table, |id| (team, id), |(_, id)| id, query, row)
+    page_between(tx, table, |id| (owner, id), |(_, id)| id, query, row)
 }
 
 /// As [`page`], of an index keyed by team, `part` and id. Reads only the rows of `part`.
