@@ -83,9 +83,9 @@ pub const DUE: Table<QueueKey, DueRow> = Table::new("due-1");
 /// Recipient groups in flight, with their queue row and boot epoch. Written by `delivery`. One row for each group,
 /// deleted with the outcome or at the next start.
 pub const LEASES: Table<(EmailId, u16), LeaseRow> = Table::new("leases-1");
-/// SMTP attempts: host, TLS and transcript of at most 8 KiB. Written by `delivery`. One row for each attempt,
-/// deleted with the row of the email.
-pub const ATTEMPTS: Table<(EmailId, AttemptId), SmtpAttemptRow> = Table::new("attempts-1");
+/// SMTP attempts: host, TLS and compressed transcript. Written by `delivery`. One row for each attempt, deleted after
+/// `RINGMAIL_ATTEMPT_RETENTION_DAYS` or with the row of the email.
+pub const ATTEMPTS: Table<(EmailId, AttemptId), SmtpAttemptRow> = Table::listed("attempts-1", 15);
 /// TLS history of receiving hosts, by SHA-256 of the name: day of the last TLS, failures of STARTTLS. Written by
 /// `delivery` when it changes, once a day while TLS works. One row for each host, deleted seven days after the last
 /// TLS.

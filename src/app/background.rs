@@ -31,8 +31,10 @@ const TEAM_REMOVALS_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) struct RetentionDays {
     /// Content and attachments of emails, and captured messages.
     pub(super) content: u32,
-    /// Rows, timelines and SMTP transcripts of emails. At least as long as the content.
+    /// Rows and timelines of emails. At least as long as the content.
     pub(super) emails: u32,
+    /// SMTP attempts with their transcripts. Those of a deleted email are deleted with it.
+    pub(super) attempts: u32,
     /// Webhook deliveries, and events about contacts and suppressions.
     pub(super) deliveries: u32,
     /// Request log.
@@ -48,7 +50,7 @@ impl RetentionDays {
     async fn apply(self, context: &Context) -> Result<(), StoreError> {
         let before = |days: u32| context.now_ms() - i64::from(days) * DAY_MS;
         purge_deleted_cursors(&context.store, context.now_ms()).await?;
-        delivery::purge(context).await?;
+        delivery::purge(context, before(self.attempts)).await?;
         contacts::purge_deleted_topic_choices(context).await?;
         logs::purge(context, before(self.logs)).await?;
         ingest::purge(context).await?;

@@ -223,6 +223,7 @@ impl App {
         let retention = RetentionDays {
             content: config.content_retention_days,
             emails: config.email_retention_days,
+            attempts: config.attempt_retention_days,
             deliveries: config.webhook_delivery_retention_days,
             logs: config.log_retention_days,
         };

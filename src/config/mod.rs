@@ -172,6 +172,8 @@ pub struct Config {
     pub content_retention_days: u32,
     /// Retention period of email rows and timelines; at least as long as that of the content.
     pub email_retention_days: u32,
+    /// Retention period of SMTP attempts with their transcripts.
+    pub attempt_retention_days: u32,
     /// Retention period of webhook deliveries, and of events about contacts and suppressions.
     pub webhook_delivery_retention_days: u32,
     /// Retention period of the request log.

@@ -114,6 +114,11 @@ pub struct Settings {
           value_parser = value_parser!(u32).range(1..=36_500), help_heading = "Storing")]
     email_retention_days: u32,
 
+    /// Retention period of SMTP attempts with their transcripts, in days: 1 to 36500.
+    #[arg(long, env = "RINGMAIL_ATTEMPT_RETENTION_DAYS", value_name = "DAYS", default_value_t = 30,
+          value_parser = value_parser!(u32).range(1..=36_500), help_heading = "Storing")]
+    attempt_retention_days: u32,
+
     /// Retention period of webhook deliveries, and of events about contacts and suppressions, in days: 1 to 36500.
     #[arg(long, env = "WEBHOOK_DELIVERY_RETENTION_DAYS", value_name = "DAYS", default_value_t = 30,
           value_parser = value_parser!(u32).range(1..=36_500), help_heading = "Storing")]
@@ -296,6 +301,7 @@ impl Settings {
             cache_mb,
             content_retention_days,
             email_retention_days,
+            attempt_retention_days,
             webhook_delivery_retention_days,
             log_retention_days,
             request_log,
@@ -378,6 +384,7 @@ impl Settings {
             cache_bytes: cache_mb as usize * MIB,
             content_retention_days,
             email_retention_days,
+            attempt_retention_days,
             webhook_delivery_retention_days,
             log_retention_days,
             request_log: if request_log { Recording::On } else { Recording::Off },

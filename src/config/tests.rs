@@ -48,7 +48,7 @@ fn without_arguments_every_setting_has_its_documented_default() {
     assert_eq!(config.regions, ["us-east-1"]);
     assert_eq!(config.cache_bytes, 64 << 20);
     assert_eq!((config.content_retention_days, config.email_retention_days), (30, 365));
-    assert_eq!(config.webhook_delivery_retention_days, 30);
+    assert_eq!((config.webhook_delivery_retention_days, config.attempt_retention_days), (30, 30));
     assert_eq!((config.log_retention_days, config.request_log), (30, Recording::On));
     assert_eq!(config.attachment_bytes_max, 40 << 20);
     assert_eq!((config.body_bytes_max, config.body_budget_bytes), (56 << 20, 128 << 20));

@@ -66,5 +66,5 @@ pub(crate) use queue::{Due, DueKey, LaneKey, QueueKey, has_groups_of};
 pub use retention::purge;
 pub use retry::RetrySchedule;
 pub(crate) use return_path::ReturnPaths;
-pub use rows::{CapturedRow, Class, DueRow, LeaseRow, ReceivingHostRow, SmtpAttemptRow, TlsFailuresRow};
+pub use rows::{AttemptTlsRow, CapturedRow, Class, DueRow, LeaseRow, ReceivingHostRow, SmtpAttemptRow, TlsFailuresRow};
 pub use transport::{Direct, Relay, RelayResolver, Transport};

@@ -1,9 +1,10 @@
-//! Retention of receiving hosts.
+//! Retention of attempts and receiving hosts.
 
 use crate::base::clock::TimestampMs;
+use crate::base::id::{AttemptId, EmailId};
 use crate::context::Context;
 use crate::store::{NEXT, NameHash, Order, Reads, STOP, StoreError, WriteTx};
-use crate::tables::RECEIVING_HOSTS;
+use crate::tables::{ATTEMPTS, RECEIVING_HOSTS};
 
 /// Maximum number of rows scanned or deleted in one transaction.
 const PAGE_ROWS: usize = 1_000;
@@ -11,18 +12,52 @@ const PAGE_ROWS: usize = 1_000;
 const FIRST: NameHash = [0; 32];
 const LAST: NameHash = [0xff; 32];
 
-/// Deletes receiving hosts whose TLS history has expired, one page a transaction.
+/// Deletes attempts before `attempts_before_ms`, and receiving hosts whose TLS history has expired, one page a
+/// transaction.
 ///
 /// # Errors
 /// [`StoreError`].
-pub async fn purge(context: &Context) -> Result<(), StoreError> {
+pub async fn purge(context: &Context, attempts_before_ms: TimestampMs) -> Result<(), StoreError> {
     let now_ms = context.now_ms();
+    purge_attempts(context, attempts_before_ms, now_ms).await?;
     let mut from = Some(FIRST);
     while let Some(after) = from {
         let purge = move |tx: &WriteTx<'_>| purge_page(tx, after, now_ms);
         from = context.store.write_bulk::<_, StoreError>(purge).await?;
     }
     Ok(())
+}
+
+/// Deletes the attempts before a time. Scans only attempts for emails that were accepted before it, from the oldest.
+async fn purge_attempts(context: &Context, before_ms: TimestampMs, now_ms: TimestampMs) -> Result<(), StoreError> {
+    let mut from = Some((EmailId::MIN, AttemptId::MIN));
+    while let Some(after) = from {
+        let purge = move |tx: &WriteTx<'_>| purge_attempts_page(tx, after, before_ms, now_ms);
+        from = context.store.write_bulk::<_, StoreError>(purge).await?;
+    }
+    Ok(())
+}
+
+/// Deletes the old attempts of one page. Returns the key at which the next page starts; `None` at the end.
+fn purge_attempts_page(
+    tx: &WriteTx<'_>,
+    from: (EmailId, AttemptId),
+    before_ms: TimestampMs,
+    now_ms: TimestampMs,
+) -> Result<Option<(EmailId, AttemptId)>, StoreError> {
+    let (emails_end, attempts_end) = (EmailId::first_at(before_ms), AttemptId::first_at(before_ms));
+    let (mut old, mut seen, mut last) = (Vec::new(), 0, None);
+    tx.scan(&ATTEMPTS, &from, &(emails_end, AttemptId::MIN), Order::Ascending, |key, _| {
+        if key.1 < attempts_end {
+            old.push(key);
+        }
+        (seen, last) = (seen + 1, Some(key));
+        if seen == PAGE_ROWS { STOP } else { NEXT }
+    })?;
+    for key in old {
+        tx.delete_listed(&ATTEMPTS, &key, now_ms)?;
+    }
+    Ok(last.filter(|last| seen == PAGE_ROWS && *last != from))
 }
 
 /// Deletes the old rows of one page. Returns the key at which the next page starts; `None` at the end. Skips corrupt
@@ -44,9 +79,11 @@ fn purge_page(tx: &WriteTx<'_>, from: NameHash, now_ms: TimestampMs) -> Result<O
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::base::clock::DAY_MS;
-    use crate::delivery::ReceivingHostRow;
+    use crate::delivery::{ReceivingHostRow, SmtpAttemptRow};
 
     fn key(number: u32) -> (NameHash,) {
         let mut key = FIRST;
@@ -56,6 +93,46 @@ mod tests {
 
     fn host(tls_ms: TimestampMs) -> ReceivingHostRow {
         ReceivingHostRow { name: "mx".into(), tls_ms: Some(tls_ms), tls_failures: None, broken_tls_until_ms: None }
+    }
+
+    #[tokio::test]
+    async fn old_attempts_are_deleted_from_all_pages_and_later_attempts_of_old_emails_stay() {
+        let (_directory, context) = Context::temporary();
+        let before_ms = context.now_ms();
+        let row: SmtpAttemptRow =
+            serde_json::from_value(json!({ "at_ms": before_ms, "group": 0, "number": 1, "summary": "1 delivered" }))
+                .unwrap();
+        let emails: Vec<EmailId> = (0..3).map(|day| EmailId::first_at(before_ms - day * DAY_MS - 1)).collect();
+        let (written, per_email) = (emails.clone(), i64::try_from(PAGE_ROWS).unwrap());
+        context
+            .store
+            .write::<_, StoreError>(move |tx| {
+                for email in &written {
+                    for number in 1..=per_email {
+                        tx.put(&ATTEMPTS, &(*email, AttemptId::first_at(before_ms - number)), &row)?;
+                    }
+                    tx.put(&ATTEMPTS, &(*email, AttemptId::first_at(before_ms)), &row)?;
+                }
+                Ok(())
+            })
+            .await
+            .unwrap();
+
+        purge(&context, before_ms).await.unwrap();
+
+        let mut left = Vec::new();
+        context
+            .store
+            .read_now::<_, StoreError>(|tx| {
+                let (from, to) = ((EmailId::MIN, AttemptId::MIN), (EmailId::MAX, AttemptId::MAX));
+                tx.scan(&ATTEMPTS, &from, &to, Order::Ascending, |key, _| {
+                    left.push(key);
+                    NEXT
+                })
+            })
+            .unwrap();
+        let expected: Vec<_> = emails.iter().rev().map(|email| (*email, AttemptId::first_at(before_ms))).collect();
+        assert_eq!(left, expected);
     }
 
     #[tokio::test]
@@ -75,7 +152,7 @@ mod tests {
             .await
             .unwrap();
 
-        purge(&context).await.unwrap();
+        purge(&context, now_ms).await.unwrap();
 
         let is_left =
             |number: u32| context.store.read_now::<_, StoreError>(|tx| tx.contains(&RECEIVING_HOSTS, &key(number)));

@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::smtp::TlsFacts;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, TeamId};
-use crate::store::Row;
+use crate::store::{Row, packed_text};
 
 /// Class of an email. Transactional email is sent first. The numbers are part of stored keys and
 /// must not change.
@@ -104,9 +105,9 @@ pub struct SmtpAttemptRow {
     /// IP address and port of the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// TLS version and cipher suite; `None` in clear text or if no session was opened.
+    /// `None` in clear text or if no session was opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tls: Option<String>,
+    pub tls: Option<AttemptTlsRow>,
     /// Whether the session was in clear text although the host had TLS within the last days.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tls_downgraded: bool,
@@ -116,10 +117,27 @@ pub struct SmtpAttemptRow {
     /// Outcome in one line.
     pub summary: String,
     /// Commands and replies without the message; at most 8 KiB for each connection.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty", with = "packed_text")]
     pub transcript: String,
 }
 impl Row for SmtpAttemptRow {}
+
+/// TLS of the session of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptTlsRow {
+    /// `TLSv1.2` or `TLSv1.3`.
+    pub version: String,
+    /// Name of the cipher suite.
+    pub cipher: String,
+    /// Whether the certificate was verified.
+    pub verified: bool,
+}
+
+impl From<&TlsFacts> for AttemptTlsRow {
+    fn from(TlsFacts { version, cipher, verified }: &TlsFacts) -> Self {
+        Self { version: (*version).to_owned(), cipher: cipher.clone(), verified: *verified }
+    }
+}
 
 /// The TLS history of a receiving host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -18,7 +18,7 @@ use super::engine::Engine;
 use super::message::{self, Composed, MessageError};
 use super::outcome::{Deferral, RecipientDisposition, SiteHealth, TransactionContext, read_refusal, read_transaction};
 use super::queue::{Claimed, claim_lane};
-use super::rows::SmtpAttemptRow;
+use super::rows::{AttemptTlsRow, SmtpAttemptRow};
 use super::schedule::{Idle, Slot, Take, Taken};
 use super::session::{FailedOpening, SiteSession};
 use super::settle::Settlement;
@@ -329,7 +329,7 @@ impl Worker<'_> {
             number: claimed.due.attempts.saturating_add(1),
             host: facts.map(|facts| facts.host.clone()),
             address: facts.map(|facts| facts.address.to_string()),
-            tls: facts.and_then(|facts| facts.tls.as_ref()).map(|tls| format!("{} {}", tls.version, tls.cipher)),
+            tls: facts.and_then(|facts| facts.tls.as_ref()).map(AttemptTlsRow::from),
             tls_downgraded: self.open.as_ref().is_some_and(|open| open.is_downgraded),
             possible_duplicate: claimed.due.possible_duplicate,
             summary,

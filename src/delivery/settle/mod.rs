@@ -18,7 +18,7 @@ use crate::base::id::EmailId;
 use crate::context::Context;
 use crate::emails::{self, EmailRow, LastEvent, RecipientState};
 use crate::events::{Bounce, Detail, EmailEventKind, Event};
-use crate::store::{Reads, StoreError, WriteTx};
+use crate::store::{Encoded, Reads, StoreError, WriteTx};
 use crate::suppressions::{self, SuppressionCause};
 use crate::tables::{ATTEMPTS, EMAILS, LEASES};
 
@@ -28,8 +28,8 @@ pub(super) struct Settlement {
     pub(super) claimed: Arc<Claimed>,
     /// One disposition for each claimed recipient, in their order.
     pub(super) dispositions: Vec<RecipientDisposition>,
-    /// Row to store for the attempt, if it made a connection or failed to.
-    pub(super) attempt: Option<SmtpAttemptRow>,
+    /// Row to store for the attempt, if it made a connection or failed to. It is compressed outside the transaction.
+    pub(super) attempt: Option<Encoded<SmtpAttemptRow>>,
     /// Whether the outcome is simulated. It then adds no suppression.
     pub(super) simulated: bool,
 }
@@ -41,7 +41,7 @@ impl Settlement {
         dispositions: Vec<RecipientDisposition>,
         attempt: Option<SmtpAttemptRow>,
     ) -> Self {
-        Self { claimed, dispositions, attempt, simulated: false }
+        Self { claimed, dispositions, attempt: attempt.as_ref().map(Encoded::new), simulated: false }
     }
 
     /// Returns a settlement with the same disposition for every recipient.
@@ -102,7 +102,7 @@ pub(super) fn settle(
     settling.record_delivered()?;
     let requeued = settling.defer(schedule, &deferred)?;
     if let Some(attempt) = &settlement.attempt {
-        tx.put(&ATTEMPTS, &(key.email, context.id()), attempt)?;
+        tx.put_encoded(&ATTEMPTS, &(key.email, context.id()), attempt)?;
     }
     let row = settling.row;
     emails::put_settled(tx, due.team, key.email, &row)?;
