@@ -37,6 +37,7 @@ fn api() -> Router {
                 .delete(emails::delete_email),
         )
         .push(Router::with_path("emails/{id}/cancel").post(emails::cancel_email))
+        .push(Router::with_path("emails/{id}/attempts").get(emails::list_email_attempts))
         .push(Router::with_path("emails/{id}/attachments").get(emails::list_attachments))
         .push(Router::with_path("emails/{id}/attachments/{attachment_id}").get(emails::get_attachment))
         .push(Router::with_path("domains").post(domains::create_domain).get(domains::list_domains))

@@ -8,7 +8,7 @@
 //! Files in reading order: `model.rs`; the rules of the fields in `headers/`, `attachments/`, `tags.rs`
 //! and `schedule/`, with `excerpt.rs` (quotes in errors); `remote_files.rs` (files that attachments name by
 //! URL); `store/` (rows); `idempotency.rs`, `send.rs`,
-//! `prepare.rs`, `queue_keys.rs`, `accept.rs`; `event_recorder.rs`, `read.rs`, `change.rs`,
+//! `prepare.rs`, `queue_keys.rs`, `accept.rs`; `event_recorder.rs`, `read.rs`, `attempts.rs`, `change.rs`,
 //! `retention.rs`, `erase.rs`, `removal.rs` (of a team); `api/` (endpoints).
 //!
 //! Invariants:
@@ -23,6 +23,7 @@ pub mod schedule;
 pub mod tags;
 
 mod accept;
+mod attempts;
 mod change;
 mod erase;
 mod event_recorder;
@@ -40,6 +41,7 @@ mod store;
 
 pub(crate) use accept::still_deliverable;
 pub use accept::{ALL_RECIPIENTS_SUPPRESSED, SuppressedItems};
+pub use attempts::{EmailAttempt, ListAttemptsError};
 pub(crate) use change::put_settled;
 pub(crate) use erase::{
     EmailErasure, PreparedErasure, QUEUE_START, erase, is_erasable, match_queued, mentions, prepare_erasure,

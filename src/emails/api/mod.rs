@@ -1,10 +1,11 @@
 //! The endpoints under `/emails`.
 //!
 //! Files in reading order: `request.rs` (request types and their rules), `response.rs` and `timeline.rs`
-//! (response types), `fetch.rs` (remote attachments of a request), `send.rs`, `read.rs`, `attachment.rs` and
-//! `change.rs` (handlers).
+//! (response types), `fetch.rs` (remote attachments of a request), `send.rs`, `read.rs`, `attachment.rs`,
+//! `attempts.rs` and `change.rs` (handlers).
 
 mod attachment;
+mod attempts;
 mod change;
 mod fetch;
 mod read;
@@ -14,6 +15,7 @@ mod send;
 mod timeline;
 
 pub use attachment::{get_attachment, list_attachments};
+pub use attempts::{EmailAttemptResponse, list_email_attempts};
 pub use change::{cancel_email, delete_email, update_email};
 pub use read::{get_email, list_emails};
 pub use send::{send_batch, send_email};

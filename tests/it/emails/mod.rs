@@ -1,6 +1,7 @@
 //! `/emails`.
 
 mod attachments;
+mod attempts;
 mod batch;
 mod cancel;
 mod captured;

@@ -117,6 +117,19 @@ fn a_success_between_failures_resets_their_number() {
 }
 
 #[test]
+fn an_attempt_has_the_encryption_of_its_session() {
+    let world = World::start(StartTls::Works, "none");
+    let id = world.server.send(&json!({ "to": "one@open.example" }));
+    world.server.wait_for(&id, "delivered");
+
+    let attempts = world.server.get(&format!("/emails/{id}/attempts")).ok(200);
+
+    let tls = &attempts["data"][0]["tls"];
+    assert_eq!((&tls["version"], &tls["verified"]), (&json!("TLSv1.3"), &json!(false)));
+    assert!(tls["cipher"].as_str().unwrap().starts_with("TLS13_"), "{tls}");
+}
+
+#[test]
 fn clear_text_to_a_host_that_had_tls_is_recorded_as_downgraded() {
     let mut world = World::start(StartTls::Works, "none");
     assert!(world.deliver("one@open.example"));

@@ -30,6 +30,9 @@ fn every_response_matches_its_schema() {
     checker.check("GET /emails/{id}", &format!("/emails/{delayed}"), None);
     checker.check("GET /emails", "/emails", None);
     checker.check("GET /emails/{id}/attachments", &format!("/emails/{id}/attachments"), None);
+    let captured = server.send(&json!({ "to": "ada@example.net" }));
+    server.wait_for(&captured, "delivered");
+    checker.check("GET /emails/{id}/attempts", &format!("/emails/{captured}/attempts"), None);
     let one = format!("/emails/{id}/attachments/{attachment}");
     checker.check("GET /emails/{id}/attachments/{attachment_id}", &one, None);
     checker.check(

@@ -306,6 +306,7 @@ fn an_invalid_limit_or_cursor_is_refused_on_every_list() {
     let unknown_cursor = UNKNOWN_CURSOR;
     let unknown_id = "0190a6c0-0000-7000-8000-000000000001";
     let attachments = format!("/emails/{id}/attachments");
+    let email_attempts = format!("/emails/{id}/attempts");
     let webhook = create_rows(&server, "/webhooks", 1).remove(0);
     let deliveries = format!("/webhooks/{webhook}/events");
     let attempts = format!("{deliveries}/{}/attempts", server.add_webhook_delivery(&webhook));
@@ -320,6 +321,7 @@ fn an_invalid_limit_or_cursor_is_refused_on_every_list() {
         "/topics",
         "/logs",
         &attachments,
+        &email_attempts,
         "/webhooks",
         &deliveries,
         &attempts,

@@ -145,6 +145,7 @@ fn an_operation_lists_its_own_errors() {
         ("get", "/emails", vec![]),
         ("get", "/topics/{id}", vec!["404 not_found"]),
         ("get", "/emails/{id}/attachments", vec!["404 not_found", "410 attachments_purged"]),
+        ("get", "/emails/{id}/attempts", vec!["404 not_found"]),
         ("delete", "/topics/{id}", vec!["404 not_found", "409 validation_error"]),
         ("patch", "/domains/{id}", vec!["404 not_found", with_body[0], with_body[1]]),
         ("post", "/topics", vec!["422 missing_required_field", with_body[0], with_body[1]]),
@@ -313,6 +314,9 @@ fn a_response_field_that_is_always_present_is_required() {
     let id = server.send(&json!({ "attachments": [{ "content": "YQ==" }] }));
     let sent = server.wait_for(&id, "delivered");
     let attachments = server.get(&format!("/emails/{id}/attachments")).ok(200);
+    let captured = server.send(&json!({ "to": "ada@example.net" }));
+    server.wait_for(&captured, "delivered");
+    let attempts = server.get(&format!("/emails/{captured}/attempts")).ok(200);
     let topic = server.post("/topics", &json!({ "name": "News", "default_subscription": "opt_in" })).ok(201);
     let property = server.post("/contact-properties", &json!({ "key": "plan", "type": "string" })).ok(201);
     let segment = server.post("/segments", &json!({ "name": "Some" })).ok(201);
@@ -328,6 +332,7 @@ fn a_response_field_that_is_always_present_is_required() {
         ("EmailResponse", &sent),
         ("EmailSummary", &server.get("/emails").ok(200)["data"][0]),
         ("AttachmentResponse", &attachments["data"][0]),
+        ("EmailAttempt", &attempts["data"][0]),
         ("Topic", &topic),
         ("SegmentWithCount", &segment),
         ("Segment", &server.get("/segments").ok(200)["data"][0]),

@@ -51,6 +51,7 @@ const ORDER: &[&str] = &[
     "list_emails",
     "get_email",
     "list_attachments",
+    "list_email_attempts",
     "get_attachment",
     "update_email",
     "cancel_email",
@@ -156,6 +157,11 @@ impl ExampleRun {
             let email = self.real(&self.parameter("get_email", "id"));
             self.server.wait_for(&email, "delivered");
             self.server.advance(Duration::from_secs(1));
+        }
+        if id == "list_email_attempts" {
+            let captured = self.server.send(&serde_json::json!({ "to": "ada@example.net" }));
+            self.server.wait_for(&captured, "delivered");
+            self.ids.insert(self.parameter("list_email_attempts", "id"), captured);
         }
         if id == "list_webhook_events" {
             let webhook = self.real(&self.parameter("list_webhook_events", "id"));

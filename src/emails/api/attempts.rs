@@ -1,0 +1,138 @@
+//! `GET /emails/{id}/attempts`, an extension of the API.
+
+use std::sync::Arc;
+
+use salvo::Writer;
+use salvo::oapi::{ToSchema, endpoint};
+use serde::{Deserialize, Serialize};
+
+use crate::api_keys::Caller;
+use crate::base::blocking;
+use crate::base::clock::to_iso;
+use crate::base::id::{AttemptId, resource};
+use crate::delivery::{AttemptTlsRow, SmtpAttemptRow};
+use crate::emails::{EmailAttempt, Emails, ListAttemptsError};
+use crate::http::{
+    ApiError, ApiResult, ErrorCode, List, ListQuery, MemoryHolder, PathId, RenderedJson, ResponseLimits, State,
+    declares_errors,
+};
+use crate::store::page::PageError;
+
+/// Memory of an attempt while a page is read and rendered. A transcript has at most 8 KiB for each connection.
+const ATTEMPT_BYTES: usize = 32 << 10;
+
+/// An attempt to deliver an email over SMTP.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[salvo(schema(name = "EmailAttempt"))]
+pub struct EmailAttemptResponse {
+    /// Always `email_attempt`.
+    pub object: String,
+    /// The id.
+    #[salvo(schema(value_type = String))]
+    pub id: AttemptId,
+    /// The end of the attempt.
+    pub created_at: String,
+    /// The number of the attempt for these recipients, from 1.
+    pub number: u16,
+    /// The recipients.
+    pub to: Vec<String>,
+    /// The name of the server; null if none was found.
+    #[salvo(schema(required = true))]
+    pub host: Option<String>,
+    /// The IP address and the port of the server; null if none was found.
+    #[salvo(schema(required = true))]
+    pub address: Option<String>,
+    /// The encryption; null in clear text, or without a session.
+    #[salvo(schema(required = true))]
+    pub tls: Option<AttemptTls>,
+    /// Whether the session was in clear text although the server had TLS within the last 7 days.
+    pub tls_downgraded: bool,
+    /// Whether an earlier attempt may have delivered the message.
+    pub possible_duplicate: bool,
+    /// The result in one line.
+    pub result: String,
+    /// The commands and the replies without the message, one line each. A line starts with `C:` (command), `S:`
+    /// (reply) or `--` (remark).
+    pub transcript: String,
+}
+
+/// The encryption of an SMTP session.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct AttemptTls {
+    /// `TLSv1.2` or `TLSv1.3`.
+    pub version: String,
+    /// The cipher suite.
+    pub cipher: String,
+    /// Whether the certificate was verified.
+    pub verified: bool,
+}
+
+impl From<EmailAttempt> for EmailAttemptResponse {
+    fn from(EmailAttempt { id, row, recipients }: EmailAttempt) -> Self {
+        let SmtpAttemptRow {
+            at_ms,
+            group: _,
+            number,
+            host,
+            address,
+            tls,
+            tls_downgraded,
+            possible_duplicate,
+            summary,
+            transcript,
+        } = row;
+        Self {
+            object: "email_attempt".to_owned(),
+            id,
+            created_at: to_iso(at_ms),
+            number,
+            to: recipients,
+            host,
+            address,
+            tls: tls.map(AttemptTls::from),
+            tls_downgraded,
+            possible_duplicate,
+            result: summary,
+            transcript,
+        }
+    }
+}
+
+impl From<AttemptTlsRow> for AttemptTls {
+    fn from(AttemptTlsRow { version, cipher, verified }: AttemptTlsRow) -> Self {
+        Self { version, cipher, verified }
+    }
+}
+
+/// Lists the SMTP attempts to deliver an email, newest first.
+///
+/// An extension of the API. Simulated recipients have no attempts.
+#[endpoint(tags("Emails"), responses(ListAttemptsError))]
+pub async fn list_email_attempts(
+    emails: State<Emails>,
+    limits: State<ResponseLimits>,
+    caller: Caller,
+    id: PathId<resource::Email>,
+    query: ListQuery<resource::Attempt>,
+) -> ApiResult<RenderedJson<List<EmailAttemptResponse>>> {
+    let bytes = query.0.limit * ATTEMPT_BYTES;
+    let permit = limits.reserve(MemoryHolder::Team(caller.team), bytes).await?;
+    let page = emails.attempts(caller.team, id.0, query.0).await?;
+    let render = move || serde_json::to_vec(&List::of(page, EmailAttemptResponse::from));
+    let body = blocking::run_sized(bytes, render)
+        .await
+        .map_err(|_| ApiError::new(ErrorCode::InternalServerError, "The attempts cannot be rendered."))?;
+    Ok(RenderedJson::new(body, Some(permit), Arc::clone(&limits)))
+}
+
+impl From<ListAttemptsError> for ApiError {
+    fn from(error: ListAttemptsError) -> Self {
+        match error {
+            ListAttemptsError::EmailNotFound => Self::not_found("Email"),
+            ListAttemptsError::UnknownCursor => PageError::UnknownCursor.into(),
+            ListAttemptsError::Store(error) => error.into(),
+        }
+    }
+}
+
+declares_errors!(ListAttemptsError: NotFound, Validation);
