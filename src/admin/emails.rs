@@ -9,17 +9,21 @@ use super::pages::page_after;
 use super::request::{AdminServices, VerbResult};
 use super::response::{AdminError, Rows};
 use crate::base::clock::to_iso;
-use crate::base::id::{EmailId, TeamId};
+use crate::base::id::{AttemptId, EmailId, TeamId};
 use crate::base::printable::printable;
+use crate::emails::api::EmailAttemptResponse;
 use crate::emails::api::request::{Rules, SendEmailRequest};
 use crate::emails::{EmailDetails, EmailRow, LastEvent, RecipientRow, RecipientState, Sender};
 use crate::events::{ClickDetail, Detail, Event, OpenDetail};
 use crate::http::ApiError;
+use crate::store::page::PageQuery;
 
 /// Local part of the default sender.
 const SENDER_LOCAL_PART: &str = "hello";
 /// Maximum number of events in a response; the latest ones.
 const EVENTS_MAX: usize = 200;
+/// Attempts of one page. Their transcripts are long.
+const ATTEMPTS_PAGE_ROWS: usize = 20;
 /// Maximum length of an event's detail, in characters.
 const DETAIL_CHARS_MAX: usize = 500;
 
@@ -32,6 +36,8 @@ pub enum EmailVerb {
     List { after: Option<EmailId> },
     #[serde(rename = "email_show")]
     Show { id: EmailId },
+    #[serde(rename = "email_attempts")]
+    Attempts { id: EmailId, after: Option<AttemptId> },
 }
 
 // An email that `ringmail send` sends. A doc comment would replace the description of the verb.
@@ -209,6 +215,11 @@ pub(super) async fn execute(services: &AdminServices, team: TeamId, verb: EmailV
             let email = services.emails.find(team, id).await?;
             let email = email.ok_or_else(|| AdminError::not_found(format!("the team has no email {id}")))?;
             Ok(EmailView::from(email).into())
+        }
+        EmailVerb::Attempts { id, after } => {
+            let query = PageQuery { limit: ATTEMPTS_PAGE_ROWS, ..page_after(after) };
+            let page = services.emails.attempts(team, id, query).await.map_err(ApiError::from)?;
+            Ok(Rows::of(page, EmailAttemptResponse::from).into())
         }
     }
 }

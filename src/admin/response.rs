@@ -15,6 +15,7 @@ use crate::base::id::EventId;
 use crate::contacts::export::ExportPage;
 use crate::contacts::import::{ImportOutcome, Property};
 use crate::domains::api::response::DomainResponse;
+use crate::emails::api::EmailAttemptResponse;
 use crate::http::{ApiError, ErrorCode};
 use crate::store::StoreError;
 use crate::store::page::{Page, PageError};
@@ -76,6 +77,7 @@ responses! {
     Sent(SentView),
     Email(EmailView),
     Emails(Rows<ListedEmailView>),
+    Attempts(Rows<EmailAttemptResponse>),
     Suppressions(Rows<SuppressionView>),
     RemovedSuppression(RemovedSuppressionView),
     Log(LogDetailsView),

@@ -63,7 +63,12 @@ pub(super) async fn run(
 }
 
 fn show(email: &EmailView) -> String {
-    let EmailView { id, from, subject, created_at, last_event, recipients, events } = email;
+    let events: Vec<String> = email.events.iter().map(line).collect();
+    format!("{}\n\n{}", head(email), events.join("\n"))
+}
+
+/// Returns the fields of an email and its recipients.
+pub(super) fn head(EmailView { id, from, subject, created_at, last_event, recipients, .. }: &EmailView) -> String {
     let fields = [
         ("Id", id.to_string()),
         ("From", printable(from, FIELD_CHARS_MAX)),
@@ -74,8 +79,7 @@ fn show(email: &EmailView) -> String {
     let fields = fields.map(|(name, value)| format!("{name:<7}  {value}")).join("\n");
     let rows = recipients.iter().map(|recipient| vec![recipient.email.clone(), recipient.last_event.clone()]);
     let recipients = table(&["RECIPIENT", "STATUS"], rows);
-    let events: Vec<String> = events.iter().map(line).collect();
-    format!("{fields}\n\n{recipients}\n\n{}", events.join("\n"))
+    format!("{fields}\n\n{recipients}")
 }
 
 /// Returns an event of the timeline as one line.

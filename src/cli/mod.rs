@@ -6,8 +6,8 @@
 //! files that only their owner can read (`private_file.rs`). Each failure becomes an exit code and a sentence
 //! (`failure.rs`).
 //!
-//! Verbs: `serve.rs`, `dev.rs`, `ready.rs`, `send.rs`, `tail.rs`, `import.rs`, `export.rs`, `openapi.rs`; nouns with
-//! verbs: `domain.rs` with its records in `dns_records.rs`, `email.rs`, `key.rs`, `log.rs`, `suppression.rs`,
+//! Verbs: `serve.rs`, `dev.rs`, `ready.rs`, `send.rs`, `tail.rs`, `trace.rs`, `import.rs`, `export.rs`, `openapi.rs`; nouns
+//! with verbs: `domain.rs` with its records in `dns_records.rs`, `email.rs`, `key.rs`, `log.rs`, `suppression.rs`,
 //! `team.rs`, `theme.rs`, `user.rs`, `webhook.rs`. `logging.rs` sets up the log of the program, `terminal.rs` the
 //! colours.
 //!
@@ -44,6 +44,7 @@ mod tail;
 mod team;
 mod terminal;
 mod theme;
+mod trace;
 mod user;
 mod webhook;
 
@@ -102,6 +103,8 @@ enum Verb {
     Webhook(TeamVerbArgs<WebhookVerb>),
     /// Emails and their timelines.
     Email(TeamVerbArgs<email::EmailCommand>),
+    /// Show the timeline of an email with its SMTP attempts and their transcripts.
+    Trace(trace::TraceArgs),
     /// Addresses that the team does not send to.
     Suppression(TeamVerbArgs<SuppressionVerb>),
     /// Requests to the API.
@@ -157,6 +160,7 @@ fn run(verb: Verb, output: Output) -> Result<(), Failure> {
         Verb::Domain(verb) => run_client(domain::run(verb, output)),
         Verb::Webhook(verb) => run_client(webhook::run(verb, output)),
         Verb::Email(verb) => run_client(email::run(verb, output)),
+        Verb::Trace(args) => run_client(trace::run(args, output)),
         Verb::Suppression(verb) => run_client(suppression::run(verb, output)),
         Verb::Log(verb) => run_client(log::run(verb, output)),
         Verb::Import(verb) => run_client(import::run(verb, output)),

@@ -11,4 +11,5 @@ mod send;
 mod start;
 mod stores;
 mod tail;
+mod trace;
 mod verbs;
