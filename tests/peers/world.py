@@ -85,12 +85,13 @@ class World:
             return f"n{next(self.numbers)}"
 
     def site(self, address, parent="test"):
-        """Returns a new subdomain of `parent` whose only mail host has this address.
+        """Returns a new subdomain of `parent` whose only mail host has this address. Its site is not shared.
 
         A case does not share a site with another one, because a 421 reply throttles the site.
         """
-        domain = f"{self.unique()}.{parent}"
-        self.names.mail_host(domain, address)
+        name = self.unique()
+        domain = f"{name}.{parent}"
+        self.names.mail_host(domain, address, host=f"mx.{name}.test")
         return domain
 
     def recipient(self, address, fault="ok"):
