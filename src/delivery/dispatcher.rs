@@ -27,7 +27,7 @@ use crate::store::StoreError;
 const SCAN_LANES: usize = 500;
 /// Interval of the full scans of the table, which need no notification.
 const SCAN_EVERY: Duration = Duration::from_secs(60);
-/// Maximum time without a look at the clock, so that a step of the wall clock is noticed.
+/// Maximum time between two checks of the clock, so that a step of the wall clock is noticed.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// The task that finds lanes, looks up destinations and starts workers.
@@ -125,7 +125,7 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// Moves on what is due, and starts lookups and sessions.
+    /// Activates lanes that are due, and starts lookups and sessions.
     fn move_on(&mut self) {
         let now = self.engine.now();
         let mut schedule = self.engine.schedule();

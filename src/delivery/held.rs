@@ -21,14 +21,14 @@ use crate::store::{StoreError, WriteTx};
 /// Number of queue rows that one transaction reads.
 const PAGE_ROWS: usize = 500;
 
-/// The pass over the held lanes. At most one runs.
+/// The settlement of the held lanes. At most one runs.
 #[derive(Debug, Default)]
 pub(super) struct HeldMail {
     is_running: Arc<AtomicBool>,
 }
 
 impl HeldMail {
-    /// Starts a pass over the lanes that are held now, unless the last one still runs.
+    /// Starts to settle the lanes that are held now, unless the last settlement still runs.
     pub(super) fn start_pass(&self, engine: &Arc<Engine>) {
         let lanes = engine.schedule().held_lanes(engine.now());
         if lanes.is_empty() || self.is_running.swap(true, Ordering::SeqCst) {
@@ -48,7 +48,7 @@ impl HeldMail {
 }
 
 async fn settle_lane(engine: &Engine, lane: LaneKey) -> Result<(), StoreError> {
-    // Groups that this pass requeues are due now and come last. They are not read again.
+    // Groups that this settlement requeues are due now and come last. They are not read again.
     let now_ms = engine.context.now_ms() - 1;
     let mut after = None;
     loop {
@@ -70,7 +70,7 @@ async fn settle_lane(engine: &Engine, lane: LaneKey) -> Result<(), StoreError> {
     }
 }
 
-/// What a held group records.
+/// Event of a held group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HeldEvent {
     Expired,

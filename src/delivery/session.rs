@@ -129,7 +129,7 @@ fn usable<'a>(engine: &Engine, servers: &'a Servers) -> Vec<&'a MailHost> {
     if working.is_empty() { servers.hosts.iter().collect() } else { working }
 }
 
-/// Returns the time limits of a session with a host. One that sent its greeting late gets more time for it.
+/// Returns the time limits of a session with a host. A host that sent its greeting late gets more time for it.
 fn timeouts_of(engine: &Engine, host: &MailHost) -> Timeouts {
     let timeouts = engine.settings.timeouts.clone();
     if engine.schedule().is_host_slow(&host.name) { timeouts.for_slow_greeting() } else { timeouts }

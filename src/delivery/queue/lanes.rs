@@ -19,7 +19,7 @@ const END: QueueKey = ([u8::MAX; 16], u8::MAX, Id::MAX, u64::MAX, Id::MAX, u16::
 pub(in crate::delivery) struct LaneHead {
     /// Due groups in the order of their due times.
     pub(in crate::delivery) keys: Vec<DueKey>,
-    /// What follows.
+    /// The groups behind them.
     pub(in crate::delivery) rest: LaneRest,
 }
 

@@ -1,6 +1,6 @@
 //! The health of receiving hosts: which of them could not be connected to, and until when they are not tried.
 //!
-//! A connection failure belongs to the host. Other hosts of the same provider go on.
+//! A connection failure belongs to the host. Other hosts of the same provider are tried.
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -12,8 +12,8 @@ use crate::delivery::queue::{DestinationHash, Due, FoundLane, LaneKey, LaneRest,
 use crate::delivery::simulated;
 use crate::delivery::transport::Servers;
 
-/// Maximum number of lanes that scans of the table add. Notifications may add twice as many, so that new mail is taken
-/// up while many lanes wait.
+/// Maximum number of lanes that scans of the table add. Notifications may add twice as many, so that new mail is loaded
+/// while many lanes wait.
 const LANES_MAX: usize = 100_000;
 /// Pause of a lane whose claim could not be stored.
 pub(super) const CLAIM_FAILED_MS: i64 = 5_000;
@@ -136,8 +136,8 @@ impl Schedule {
     pub(super) fn site_changed(&mut self, name: &Arc<str>, ready: usize, now: Now, turn: Turn) {
         let Some(site) = self.sites.get_mut(name) else { return };
         site.ready += ready;
-        for _ in 0..ready.min(site.idle) {
-            // If no session waits, `Notify` stores the permit for the next session that does.
+        // If no session waits yet, `Notify` stores one permit for the next session that does.
+        for _ in 0..ready.min(site.idle.max(1)) {
             site.work.notify_one();
         }
         if !site.is_waiting && site.needs_session(now.elapsed_ms) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::base::id::StreamId;
 use crate::delivery::queue::LaneKey;
 
-/// Lanes that wait for a session. A lane is in a ring at most once.
+/// Lanes that wait for a session. Each lane is in it at most once.
 #[derive(Debug, Default)]
 pub(super) struct Ring {
     streams: VecDeque<StreamId>,
@@ -40,7 +40,7 @@ impl Ring {
         self.lanes.values().map(VecDeque::len).sum()
     }
 
-    /// Returns whether the ring has no lane.
+    /// Returns whether no lane waits.
     pub(super) fn is_empty(&self) -> bool {
         self.streams.is_empty()
     }

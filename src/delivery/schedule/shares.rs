@@ -9,9 +9,9 @@ use std::sync::Arc;
 /// Kind of a site, by its latest sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::delivery) enum SiteKind {
-    /// A session was opened lately.
+    /// A session was opened recently.
     Working,
-    /// No session was tried lately.
+    /// No session was tried recently.
     New,
     /// Sessions could not be opened, or a server takes long to answer.
     Failing,

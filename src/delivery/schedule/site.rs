@@ -25,7 +25,7 @@ const WORKING_MS: i64 = 10 * 60 * 1_000;
 pub(super) struct SiteState {
     transactional: Ring,
     bulk: Ring,
-    /// Number of due groups in the lanes of the rings, as far as known.
+    /// Number of due groups in the lanes that wait here, as far as known.
     pub(super) ready: usize,
     /// Number of sessions, including the idle ones and those that are being opened.
     pub(super) sessions: usize,
