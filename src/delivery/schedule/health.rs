@@ -2,7 +2,7 @@
 //!
 //! A connection failure belongs to the host. Other hosts of the same provider are tried.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use crate::delivery::queue::DestinationHash;
@@ -23,7 +23,7 @@ struct HostHealth {
     /// Whether the host accepted a connection and sent no greeting in time. It gets more time at the next attempt.
     is_slow: bool,
     /// Destinations whose groups wait for this host.
-    held: Vec<DestinationHash>,
+    held: BTreeSet<DestinationHash>,
 }
 
 /// The hosts with failures, by name.
@@ -73,10 +73,7 @@ impl HostPauses {
         now_ms: i64,
     ) -> Option<(String, i64)> {
         let (name, until_ms) = self.first_of_paused(servers, now_ms)?;
-        let host = self.hosts.get_mut(name)?;
-        if !host.held.contains(&destination) {
-            host.held.push(destination);
-        }
+        self.hosts.get_mut(name)?.held.insert(destination);
         Some((name.to_owned(), until_ms))
     }
 
@@ -109,15 +106,15 @@ impl HostPauses {
     }
 
     /// Forgets the failures of a host. Returns the destinations that waited for it.
-    pub(super) fn opened(&mut self, name: &str) -> Vec<DestinationHash> {
+    pub(super) fn opened(&mut self, name: &str) -> BTreeSet<DestinationHash> {
         self.hosts.remove(name).map(|host| host.held).unwrap_or_default()
     }
 
     /// Returns the destinations that wait for a host whose pause has ended.
-    pub(super) fn pause_ended(&mut self, name: &str, now_ms: i64) -> Vec<DestinationHash> {
+    pub(super) fn pause_ended(&mut self, name: &str, now_ms: i64) -> BTreeSet<DestinationHash> {
         match self.hosts.get_mut(name) {
             Some(host) if host.paused_until_ms <= now_ms => std::mem::take(&mut host.held),
-            _ => Vec::new(),
+            _ => BTreeSet::new(),
         }
     }
 
