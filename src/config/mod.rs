@@ -4,7 +4,7 @@
 //! variable, and the variable overrides the default. [`Settings::into_config`] checks rules about more
 //! than one setting and returns the [`Config`] that the rest of the program uses.
 //!
-//! Reading order: `settings.rs` (the list of settings), `limits.rs`, `tls.rs`, `webhooks.rs`, `notices.rs`, `compat.rs`
+//! Reading order: `settings.rs` (the list of settings), `limits.rs`, `log_format.rs`, `tls.rs`, `webhooks.rs`, `notices.rs`, `compat.rs`
 //! and `dev.rs` (more settings), `values.rs` (parsers of values), `relay.rs` (URL of the smarthost), `hostname.rs` and
 //! `surroundings.rs` (values of the machine and the service manager), `variables.rs` (names of variables),
 //! `delivery.rs` (settings of the delivery engine), `host.rs` (host of a URL).
@@ -20,6 +20,7 @@ mod dev;
 pub(crate) mod host;
 mod hostname;
 mod limits;
+mod log_format;
 mod notices;
 mod relay;
 mod settings;
@@ -40,8 +41,9 @@ use ipnet::IpNet;
 
 pub use dev::{DevSettings, DevSetup};
 pub use hostname::{Hostname, HostnameOrigin};
+pub use log_format::LogFormat;
 pub use relay::{RelayCredentials, RelayPassword, RelayTls, RelayUrl, RelayUrlError};
-pub use settings::{LogFormat, Settings};
+pub use settings::Settings;
 pub use surroundings::{DEV_DIRECTORY, SERVE_DIRECTORY};
 pub(crate) use surroundings::{SERVICE_DIRECTORY, state_directory, without_empty_variables};
 pub(crate) use values::wait;

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
-use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, ValueEnum, value_parser};
+use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, value_parser};
 use ipnet::IpNet;
 
 use super::compat::CompatSettings;
 use super::delivery::DeliveryMode;
 use super::limits::LimitSettings;
+use super::log_format::LogFormat;
 use super::notices::NoticeSettings;
 use super::relay::RelayText;
 use super::surroundings::{DEV_DIRECTORY, SERVE_DIRECTORY, Surroundings, without_empty_variables};
@@ -27,15 +28,6 @@ use crate::store::StoreKind;
 const MASTER_KEY_NAME: &str = "master.key";
 
 const MIB: usize = 1 << 20;
-
-/// Format of log lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
-    /// Text lines.
-    Text,
-    /// One JSON object per line.
-    Json,
-}
 
 /// Settings as clap parses them.
 #[derive(Args, Clone, Debug)]

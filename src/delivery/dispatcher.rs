@@ -1,7 +1,7 @@
 //! The dispatcher: finds lanes with due groups, looks up the servers of their destinations, and starts workers.
 //!
-//! It holds no groups. A worker claims the first due groups of a lane from the table. If a notification is lost, the next
-//! scan finds the lane.
+//! It holds no groups. A worker claims the first due groups of a lane from the table. If a notification is lost, the
+//! next scan finds the lane.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,6 +19,7 @@ use super::sessionless::{self, SessionlessReason};
 use super::simulated;
 use super::transport::Destination;
 use super::worker;
+use crate::base::clock::TimestampMs;
 use crate::base::wakeup::PendingWakeup;
 use crate::dns::Freshness;
 use crate::store::StoreError;
@@ -27,6 +28,7 @@ use crate::store::StoreError;
 const SCAN_LANES: usize = 500;
 /// Interval of the full scans of the table, which need no notification.
 const SCAN_EVERY: Duration = Duration::from_secs(60);
+const SCAN_EVERY_MS: i64 = 60_000;
 /// Maximum time between two checks of the clock, so that a step of the wall clock is noticed.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
@@ -36,6 +38,8 @@ pub(super) struct Dispatcher {
     stop: CancellationToken,
     /// The running scan of the table: the last lane that it read.
     scan: Option<Scan>,
+    /// Wall clock at the start of the last scan.
+    scanned_ms: TimestampMs,
     lookups: JoinSet<Destination>,
     /// The lookup of each running task.
     running: HashMap<tokio::task::Id, Lookup>,
@@ -54,6 +58,7 @@ impl Dispatcher {
             engine,
             stop,
             scan: Some(Scan::default()),
+            scanned_ms: 0,
             lookups: JoinSet::new(),
             running: HashMap::new(),
             held: HeldMail::default(),
@@ -81,6 +86,7 @@ impl Dispatcher {
                 _ = scan_again.tick() => {
                     sessionless::release_abandoned(&self.engine).await;
                     self.held.start_pass(&self.engine);
+                    self.scanned_ms = self.engine.now().wall_ms;
                     self.scan.get_or_insert_default();
                 }
             }
@@ -130,7 +136,10 @@ impl Dispatcher {
         let now = self.engine.now();
         let mut schedule = self.engine.schedule();
         schedule.advance(now);
-        if schedule.take_overflow() {
+        // A step of the wall clock can make lanes due that the last scan left in the table.
+        let is_step = !(0..SCAN_EVERY_MS).contains(&(now.wall_ms - self.scanned_ms));
+        if schedule.take_overflow() || is_step {
+            self.scanned_ms = now.wall_ms;
             self.scan.get_or_insert_default();
         }
         drop(schedule);

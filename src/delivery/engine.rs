@@ -1,7 +1,7 @@
 //! The delivery engine: the state that the dispatcher and the workers share, start and shutdown.
 //!
-//! One dispatcher task (`dispatcher.rs`) finds lanes and starts workers (`worker.rs`). The table is the queue: no group is
-//! in memory until a worker has leased it.
+//! One dispatcher task (`dispatcher.rs`) finds lanes and starts workers (`worker.rs`). The table is the queue: no group
+//! is in memory until a worker has leased it.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;

@@ -66,8 +66,8 @@ impl SiteSession {
         let mut last = None;
         let mut tries = ADDRESSES_TRIED_MAX;
         let hosts = usable(engine, servers);
-        engine.schedule().connecting(servers, engine.now());
         for host in hosts {
+            engine.schedule().connecting(&mut sync::lock(slot), &host.name, engine.now());
             let timeouts = timeouts_of(engine, host);
             let opener = Opener { engine, identity: &identity, timeouts: &timeouts };
             let mut failure = None;

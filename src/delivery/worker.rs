@@ -141,7 +141,7 @@ impl Worker<'_> {
         self.engine.leases.record(self.number, &claimed);
         // The lane may have groups for a further session.
         self.engine.notifier.wake();
-        let engine = self.engine;
+        let (engine, slot) = (self.engine, self.slot);
         let mut remaining = claimed.into_iter();
         while let Some(group) = remaining.next() {
             let next = if self.stop.is_cancelled() {
@@ -152,10 +152,14 @@ impl Worker<'_> {
                 tokio::select! {
                     next = &mut delivery => next,
                     () = tokio::time::sleep(RELEASE_AFTER) => {
+                        engine.schedule().set_stuck(&mut sync::lock(slot), true, engine.now());
                         for group in remaining.by_ref() {
                             release(engine, group).await;
                         }
-                        delivery.await
+                        engine.notifier.wake();
+                        let next = delivery.await;
+                        engine.schedule().set_stuck(&mut sync::lock(slot), false, engine.now());
+                        next
                     }
                 }
             };
@@ -220,14 +224,11 @@ impl Worker<'_> {
             opened = &mut opening => opened,
             () = stop.cancelled() => return Opening::Interrupted,
             () = tokio::time::sleep(SLOW_AFTER) => {
-                if !engine.schedule().opening_is_slow(&mut sync::lock(slot)) {
-                    let mut schedule = engine.schedule();
-                    for host in &servers.hosts {
-                        schedule.host_failed(&host.name, true, engine.now());
-                    }
-                    schedule.opening_failed(&sync::lock(slot));
+                if !engine.schedule().opening_is_slow(&mut sync::lock(slot), engine.now()) {
+                    engine.schedule().opening_interrupted(&sync::lock(slot), engine.now());
                     return Opening::Interrupted;
                 }
+                engine.notifier.wake();
                 tokio::select! {
                     opened = &mut opening => opened,
                     () = stop.cancelled() => return Opening::Interrupted,
@@ -245,7 +246,7 @@ impl Worker<'_> {
             self.engine.schedule().pause_site(&sync::lock(self.slot), Duration::ZERO, self.engine.now());
             return Next::End;
         }
-        self.engine.schedule().succeeded(&sync::lock(self.slot));
+        self.engine.schedule().succeeded(&sync::lock(self.slot), self.engine.now());
         if let Some(spent) = self.open.take_if(|open| open.is_spent(Instant::now())) {
             spent.quit().await;
         }
@@ -312,7 +313,7 @@ impl Worker<'_> {
         if is_refusal {
             schedule.pause_site(&slot, Duration::ZERO, now);
         } else {
-            schedule.opening_failed(&slot);
+            schedule.opening_failed(&slot, now);
         }
         Next::End
     }

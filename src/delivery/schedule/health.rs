@@ -65,7 +65,8 @@ impl HostPauses {
         self.first_of_paused(servers, now_ms).is_some()
     }
 
-    /// Makes a destination wait if all its hosts are paused. Returns the host whose pause ends first, and its end.
+    /// Makes a destination wait for any of its hosts if all are paused. Returns the host whose pause ends first, and its
+    /// end.
     pub(super) fn hold(
         &mut self,
         servers: &Servers,
@@ -73,7 +74,9 @@ impl HostPauses {
         now_ms: i64,
     ) -> Option<(String, i64)> {
         let (name, until_ms) = self.first_of_paused(servers, now_ms)?;
-        self.hosts.get_mut(name)?.held.insert(destination);
+        for host in &servers.hosts {
+            self.hosts.get_mut(&host.name)?.held.insert(destination);
+        }
         Some((name.to_owned(), until_ms))
     }
 
@@ -82,14 +85,12 @@ impl HostPauses {
         !servers.hosts.is_empty() && servers.hosts.iter().all(|host| self.hosts.contains_key(&host.name))
     }
 
-    /// Starts a probe: until it ends, no other session is opened with these hosts.
-    pub(super) fn probe(&mut self, servers: &Servers, now_ms: i64) {
-        for host in &servers.hosts {
-            if let Some(host) = self.hosts.get_mut(&host.name) {
-                host.is_probed = true;
-                host.paused_until_ms = now_ms + PROBE_MS;
-            }
-        }
+    /// Starts a probe of a host: until it ends, no other session is opened with it. Returns its latest end.
+    pub(super) fn probe(&mut self, name: &str, now_ms: i64) -> Option<i64> {
+        let host = self.hosts.get_mut(name)?;
+        host.is_probed = true;
+        host.paused_until_ms = host.paused_until_ms.max(now_ms + PROBE_MS);
+        Some(host.paused_until_ms)
     }
 
     /// Pauses a host that could not be connected to. Returns the end of the pause. Failures of concurrent sessions

@@ -15,6 +15,8 @@ use crate::delivery::transport::Servers;
 /// Maximum number of lanes that scans of the table add. Notifications may add twice as many, so that new mail is loaded
 /// while many lanes wait.
 const LANES_MAX: usize = 100_000;
+/// Time before which a scan leaves a lane in the table. At least two scans follow in this time.
+const FOUND_AHEAD_MS: i64 = 3 * 60_000;
 /// Pause of a lane whose claim could not be stored.
 pub(super) const CLAIM_FAILED_MS: i64 = 5_000;
 
@@ -31,7 +33,9 @@ impl Schedule {
         let is_known = self.lanes.get(&found.first.key.lane).is_some_and(|lane| {
             lane.ready > 0 || lane.claims > 0 || (lane.place == Place::Later && lane.due_ms <= found.first.key.due_ms)
         });
-        is_known || self.add(&found.first, now, LANES_MAX, |lane| lane.ready = lane.ready.max(1))
+        // A later scan finds the lane in time.
+        let is_far = found.first.key.due_ms > now.wall_ms + FOUND_AHEAD_MS;
+        is_known || is_far || self.add(&found.first, now, LANES_MAX, |lane| lane.ready = lane.ready.max(1))
     }
 
     pub(super) fn add(&mut self, due: &Due, now: Now, lanes_max: usize, count: impl Fn(&mut Lane)) -> bool {
@@ -58,13 +62,11 @@ impl Schedule {
         let Some(lane) = self.lanes.get_mut(&key) else { return false };
         lane.changes += 1;
         if due.key.due_ms > now.wall_ms {
-            if due.key.due_ms < lane.due_ms {
-                lane.due_ms = due.key.due_ms;
-                self.later.push(Reverse((due.key.due_ms, key)));
-            }
             if lane.ready == 0 && lane.claims == 0 {
                 lane.place = Place::Later;
             }
+            let due_ms = lane.due_ms.min(due.key.due_ms);
+            self.set_due(key, due_ms);
             return true;
         }
         count(lane);
@@ -92,7 +94,11 @@ impl Schedule {
                 self.seat(key, route_key, &servers, now);
                 return;
             }
-            Route::Servers { .. } | Route::Unknown => {
+            Route::Servers { .. } => {
+                destination.route = Route::LookedUp;
+                self.new_lookups.push_back(route_key);
+            }
+            Route::Unknown => {
                 destination.route = Route::LookedUp;
                 self.new_lookups.push_front(route_key);
             }
@@ -153,8 +159,11 @@ impl Schedule {
         let is_current = lane.changes == taken.changes;
         let ready = if is_current { rest.ready } else { rest.ready.max(lane.ready).max(1) };
         let next_due_ms = rest.next_due_ms.unwrap_or(TimestampMs::MAX);
-        lane.due_ms = if is_current || lane.due_ms <= now.wall_ms { next_due_ms } else { lane.due_ms.min(next_due_ms) };
-        match lane.place.clone() {
+        let due_ms = if is_current { next_due_ms } else { lane.due_ms.min(next_due_ms) };
+        let place = lane.place.clone();
+        self.set_due(taken.lane, due_ms);
+        let Some(lane) = self.lanes.get_mut(&taken.lane) else { return };
+        match place {
             Place::Site(site) if ready > lane.ready => {
                 let more = ready - lane.ready;
                 lane.ready = ready;
@@ -178,19 +187,32 @@ impl Schedule {
         let Some(lane) = self.lanes.get_mut(&key) else { return };
         if lane.due_ms == TimestampMs::MAX {
             self.lanes.remove(&key);
+        } else {
+            lane.place = Place::Later;
+        }
+    }
+
+    /// Sets the next due time of a lane.
+    pub(super) fn set_due(&mut self, key: LaneKey, due_ms: TimestampMs) {
+        let Some(lane) = self.lanes.get_mut(&key) else { return };
+        if lane.due_ms == due_ms {
             return;
         }
-        lane.place = Place::Later;
-        self.later.push(Reverse((lane.due_ms, key)));
+        self.later.remove(&(lane.due_ms, key));
+        lane.due_ms = due_ms;
+        if due_ms != TimestampMs::MAX {
+            self.later.insert((due_ms, key));
+        }
     }
 
     /// Records a claim that could not be stored. The lane is tried again some seconds later.
     pub(in crate::delivery) fn claim_failed(&mut self, taken: &Taken, now: Now) {
         let Some(lane) = self.lanes.get_mut(&taken.lane) else { return };
         lane.claims = lane.claims.saturating_sub(1);
-        if lane.place == Place::Taken {
+        if matches!(lane.place, Place::Taken | Place::Later) {
             lane.ready = 0;
-            lane.due_ms = now.wall_ms + CLAIM_FAILED_MS;
+            let due_ms = lane.due_ms.min(now.wall_ms + CLAIM_FAILED_MS);
+            self.set_due(taken.lane, due_ms);
             self.rest(taken.lane);
         }
     }

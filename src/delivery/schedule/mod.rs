@@ -5,7 +5,7 @@
 //!
 //! - `Later`: its first group is not due yet;
 //! - `Destination`: it waits for the lookup of its servers, or for the end of the pause of all its hosts;
-//! - `Site`: it waits for a session of its site (`site.rs`, `ring.rs`);
+//! - `Site`: it waits for a session of its site (`site.rs`, `rotation.rs`);
 //! - `Taken`: a session or a settlement claims its groups.
 //!
 //! Files: this one (types, and what becomes due), `lanes.rs`, `lookups.rs` and `sessions.rs` (the operations).
@@ -16,7 +16,7 @@
 mod health;
 mod lanes;
 mod lookups;
-mod ring;
+mod rotation;
 mod sessions;
 mod shares;
 mod site;
@@ -24,7 +24,7 @@ mod site;
 mod tests;
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::{BTreeSet, BinaryHeap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -74,7 +74,8 @@ enum Place {
 #[derive(Debug)]
 struct Lane {
     place: Place,
-    /// Due time of the first group, if it is not due yet.
+    /// Due time of the first group that is not due yet; the maximum if there is no such group. The lane has an entry of
+    /// this time in [`Schedule::later`].
     due_ms: TimestampMs,
     /// Number of due groups that no session has taken, as far as known.
     ready: usize,
@@ -135,6 +136,9 @@ pub(super) struct Slot {
     kind: SiteKind,
     started_ms: i64,
     is_slow: bool,
+    is_stuck: bool,
+    /// Host that the session is being opened with.
+    host: Option<String>,
 }
 
 /// A lane whose groups may be claimed now. [`Schedule::claimed`] or [`Schedule::claim_failed`] must follow.
@@ -173,8 +177,8 @@ pub(super) struct Schedule {
     sites: HashMap<Arc<str>, SiteState>,
     hosts: HostPauses,
     shares: Shares,
-    /// Due times of the lanes in [`Place::Later`]. Outdated entries are skipped.
-    later: BinaryHeap<Reverse<(TimestampMs, LaneKey)>>,
+    /// The next due time of each lane.
+    later: BTreeSet<(TimestampMs, LaneKey)>,
     /// Ends of pauses. Outdated entries are skipped.
     timers: BinaryHeap<Reverse<(i64, Timer)>>,
     new_lookups: VecDeque<DestinationHash>,
@@ -182,7 +186,8 @@ pub(super) struct Schedule {
     /// Numbers of running lookups: all, and repeated ones.
     lookups: usize,
     lookups_repeated: usize,
-    idle: usize,
+    /// Sites with idle sessions.
+    idle_sites: BTreeSet<Arc<str>>,
     /// Whether lanes did not fit and wait for the next scan of the table.
     overflowed: bool,
 }
@@ -196,28 +201,27 @@ impl Schedule {
             lanes: HashMap::new(),
             destinations: HashMap::new(),
             sites: HashMap::new(),
-            later: BinaryHeap::new(),
+            later: BTreeSet::new(),
             timers: BinaryHeap::new(),
             new_lookups: VecDeque::new(),
             repeated_lookups: VecDeque::new(),
             lookups: 0,
             lookups_repeated: 0,
-            idle: 0,
+            idle_sites: BTreeSet::new(),
             overflowed: false,
         }
     }
 
     /// Moves on what has become due.
     pub(super) fn advance(&mut self, now: Now) {
-        while let Some(Reverse((due_ms, key))) = self.later.peek().copied() {
+        while let Some((due_ms, key)) = self.later.first().copied() {
             if due_ms > now.wall_ms {
                 break;
             }
-            self.later.pop();
+            self.set_due(key, TimestampMs::MAX);
             let Some(lane) = self.lanes.get_mut(&key) else { continue };
-            // A lane in another place reads its due groups anyway.
-            if lane.due_ms == due_ms && lane.place == Place::Later {
-                lane.due_ms = TimestampMs::MAX;
+            // The next claim of a lane in another place reads all its due groups.
+            if lane.place == Place::Later {
                 lane.ready = lane.ready.max(1);
                 self.activate(key, now);
             }
@@ -241,7 +245,7 @@ impl Schedule {
 
     /// Returns the time until [`Schedule::advance`] has work; `None` if no time is known.
     pub(super) fn time_until_work(&self, now: Now) -> Option<Duration> {
-        let later = self.later.peek().map(|Reverse((due_ms, _))| due_ms - now.wall_ms);
+        let later = self.later.first().map(|(due_ms, _)| due_ms - now.wall_ms);
         let timer = self.timers.peek().map(|Reverse((at_ms, _))| at_ms - now.elapsed_ms);
         let wait_ms = [later, timer].into_iter().flatten().min()?;
         Some(Duration::from_millis(u64::try_from(wait_ms).unwrap_or(0)))

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use super::shares::{KINDS, SiteKind, Turn};
 use super::site::{SiteState, TAKE_MAX};
-use super::{Idle, Now, Place, ROUTE_FRESH_MS, Route, Schedule, Slot, Take, Taken, Timer, health};
+use super::{Idle, Now, Place, Route, Schedule, Slot, Take, Taken, Timer, health};
 use crate::delivery::queue::LaneKey;
 use crate::delivery::transport::Servers;
 
 /// Time that a session serves its site while other sites wait for one.
 pub(super) const SLICE_MS: i64 = 2_000;
+/// Maximum age of the route of a lane that waits for a session.
+const ROUTE_USABLE_MS: i64 = 10 * 60_000;
 /// Lanes of one site that are tested for one that fits the open session.
 const FITTING_TESTED_MAX: usize = 32;
 
@@ -29,12 +31,20 @@ impl Schedule {
                 }
                 site.sessions += 1;
                 self.shares.start(kind);
-                slots.push(Slot { site: Arc::clone(&name), kind, started_ms: now.elapsed_ms, is_slow: false });
+                slots.push(Slot {
+                    site: Arc::clone(&name),
+                    kind,
+                    started_ms: now.elapsed_ms,
+                    is_slow: false,
+                    is_stuck: false,
+                    host: None,
+                });
                 self.site_changed(&name, 0, now, Turn::Last);
             }
         }
-        if self.idle > 0 && KINDS.into_iter().any(|kind| self.shares.has_waiting(kind)) {
-            for site in self.sites.values().filter(|site| site.idle > 0 && site.is_empty()) {
+        if self.shares.needs_eviction() {
+            let idle = self.idle_sites.iter().filter_map(|name| self.sites.get(name));
+            for site in idle.filter(|site| site.is_empty()) {
                 site.evict.notify_waiters();
             }
         }
@@ -43,18 +53,18 @@ impl Schedule {
 
     /// Returns the next groups of a session. `fits` returns whether the open session can send to the given servers.
     pub(in crate::delivery) fn take(&mut self, slot: &Slot, now: Now, fits: impl Fn(&Servers) -> bool) -> Take {
-        let is_over = now.elapsed_ms - slot.started_ms >= SLICE_MS && self.shares.has_competitors(slot.kind);
+        let is_over =
+            now.elapsed_ms - slot.started_ms >= SLICE_MS && self.shares.has_competitors(slot.kind, &slot.site);
         let Some(site) = self.sites.get(&slot.site) else { return Take::End };
         if is_over || site.paused_until_ms > now.elapsed_ms {
             return Take::End;
         }
-        let mut tested = 0;
-        while tested < FITTING_TESTED_MAX.min(self.lanes_of(&slot.site)) {
-            tested += 1;
+        let mut unfit = 0;
+        while unfit < FITTING_TESTED_MAX.min(self.lanes_of(&slot.site)) {
             let Some(key) = self.sites.get_mut(&slot.site).and_then(SiteState::pop) else { break };
             let route_key = self.route_key(key);
             let servers = match self.destinations.get(&route_key).map(|destination| &destination.route) {
-                Some(Route::Servers { servers, at_ms }) if now.elapsed_ms - at_ms < ROUTE_FRESH_MS => {
+                Some(Route::Servers { servers, at_ms }) if now.elapsed_ms - at_ms < ROUTE_USABLE_MS => {
                     Arc::clone(servers)
                 }
                 _ => {
@@ -72,14 +82,13 @@ impl Schedule {
                 if let Some(site) = self.sites.get_mut(&slot.site) {
                     site.push(key);
                 }
+                unfit += 1;
                 continue;
             }
             return self.take_lane(slot, key, servers);
         }
         match self.sites.get(&slot.site) {
-            Some(site) if site.is_empty() => {
-                Take::Wait { work: Arc::clone(&site.work), evict: Arc::clone(&site.evict) }
-            }
+            Some(site) if unfit == 0 => Take::Wait { work: Arc::clone(&site.work), evict: Arc::clone(&site.evict) },
             Some(_) => Take::OtherServers,
             None => Take::End,
         }
@@ -125,6 +134,7 @@ impl Schedule {
         if let Some(site) = self.sites.get_mut(&slot.site) {
             site.sessions = site.sessions.saturating_sub(1);
             site.slow = site.slow.saturating_sub(usize::from(slot.is_slow));
+            site.stuck = site.stuck.saturating_sub(usize::from(slot.is_stuck));
         }
         self.site_changed(&slot.site, 0, now, Turn::Last);
     }
@@ -133,14 +143,19 @@ impl Schedule {
     pub(in crate::delivery) fn set_idle(&mut self, slot: &Slot, idle: Idle) {
         let Some(site) = self.sites.get_mut(&slot.site) else { return };
         match idle {
-            Idle::Begins => (site.idle, self.idle) = (site.idle + 1, self.idle + 1),
-            Idle::Ends => (site.idle, self.idle) = (site.idle.saturating_sub(1), self.idle.saturating_sub(1)),
+            Idle::Begins => site.idle += 1,
+            Idle::Ends => site.idle = site.idle.saturating_sub(1),
+        }
+        if site.idle > 0 {
+            self.idle_sites.insert(Arc::clone(&slot.site));
+        } else {
+            self.idle_sites.remove(&slot.site);
         }
     }
 
     /// Records that the server of a session takes long to answer. The session then uses the part of the failing sites.
     /// Returns `false` if that is used up, so that the session must end.
-    pub(in crate::delivery) fn opening_is_slow(&mut self, slot: &mut Slot) -> bool {
+    pub(in crate::delivery) fn opening_is_slow(&mut self, slot: &mut Slot, now: Now) -> bool {
         let Some(site) = self.sites.get_mut(&slot.site) else { return false };
         if slot.kind != SiteKind::Failing {
             if !self.shares.admits(SiteKind::Failing) || !site.may_be_slow() {
@@ -154,6 +169,7 @@ impl Schedule {
             slot.is_slow = true;
             site.slow += 1;
         }
+        self.site_changed(&slot.site, 0, now, Turn::First);
         true
     }
 
@@ -174,12 +190,33 @@ impl Schedule {
         }
     }
 
-    /// Records that a session with one of these hosts is being opened. If all of them failed before, no other session is
-    /// opened with them meanwhile.
-    pub(in crate::delivery) fn connecting(&mut self, servers: &Servers, now: Now) {
-        if self.hosts.all_failed(servers) {
-            self.hosts.probe(servers, now.elapsed_ms);
+    /// Records that a session with a host is being opened. If the host failed before, no other session is opened with it
+    /// meanwhile.
+    pub(in crate::delivery) fn connecting(&mut self, slot: &mut Slot, host: &str, now: Now) {
+        slot.host = Some(host.to_owned());
+        if let Some(until_ms) = self.hosts.probe(host, now.elapsed_ms) {
+            self.timers.push(Reverse((until_ms, Timer::Host(host.to_owned()))));
         }
+    }
+
+    /// Records that a session was given up while it was being opened, because its host is slow.
+    pub(in crate::delivery) fn opening_interrupted(&mut self, slot: &Slot, now: Now) {
+        if let Some(host) = &slot.host {
+            self.host_failed(host, true, now);
+        }
+        self.opening_failed(slot, now);
+    }
+
+    /// Records that a message of a session takes long, or no longer. Other groups do not wait for this session.
+    pub(in crate::delivery) fn set_stuck(&mut self, slot: &mut Slot, is_stuck: bool, now: Now) {
+        if slot.is_stuck == is_stuck {
+            return;
+        }
+        slot.is_stuck = is_stuck;
+        if let Some(site) = self.sites.get_mut(&slot.site) {
+            site.stuck = if is_stuck { site.stuck + 1 } else { site.stuck.saturating_sub(1) };
+        }
+        self.site_changed(&slot.site, 0, now, Turn::First);
     }
 
     /// Returns whether a host is not to be tried now.
@@ -199,17 +236,18 @@ impl Schedule {
     }
 
     /// Records that no host of a destination could be connected to.
-    pub(in crate::delivery) fn opening_failed(&mut self, slot: &Slot) {
+    pub(in crate::delivery) fn opening_failed(&mut self, slot: &Slot, now: Now) {
         if let Some(site) = self.sites.get_mut(&slot.site) {
-            site.open_failed();
+            site.open_failed(now.elapsed_ms);
         }
     }
 
     /// Records a message that the site neither refused nor limited.
-    pub(in crate::delivery) fn succeeded(&mut self, slot: &Slot) {
+    pub(in crate::delivery) fn succeeded(&mut self, slot: &Slot, now: Now) {
         if let Some(site) = self.sites.get_mut(&slot.site) {
             site.succeeded();
         }
+        self.site_changed(&slot.site, 0, now, Turn::Last);
     }
 
     /// Pauses a site that refuses or limits our mail, for at least `pause_min`.

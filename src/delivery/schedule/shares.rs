@@ -57,7 +57,7 @@ impl Shares {
     /// failing sites get at most a third.
     pub(super) fn admits(&self, kind: SiteKind) -> bool {
         let used: usize = self.used.iter().sum();
-        if kind == SiteKind::Failing && self.used[kind.index()] >= (self.sessions_max / 3).max(1) {
+        if kind == SiteKind::Failing && self.used[kind.index()] >= self.failing_max() {
             return false;
         }
         if self.used[kind.index()] < self.guaranteed(kind) {
@@ -89,16 +89,33 @@ impl Shares {
         self.waiting[kind.index()].pop_front()
     }
 
-    /// Returns whether sites wait that could use a session of this kind instead of its site.
-    pub(super) fn has_competitors(&self, kind: SiteKind) -> bool {
+    /// Returns whether other sites wait that could use a session of this kind instead of its site.
+    pub(super) fn has_competitors(&self, kind: SiteKind, site: &Arc<str>) -> bool {
+        let others_wait = |kind: SiteKind| {
+            let waiting = &self.waiting[kind.index()];
+            waiting.len() > 1 || waiting.front().is_some_and(|first| first != site)
+        };
         match kind {
-            SiteKind::Failing => self.has_waiting(SiteKind::Failing),
-            SiteKind::Working | SiteKind::New => self.has_waiting(SiteKind::Working) || self.has_waiting(SiteKind::New),
+            SiteKind::Failing => others_wait(SiteKind::Failing),
+            SiteKind::Working | SiteKind::New => others_wait(SiteKind::Working) || others_wait(SiteKind::New),
         }
     }
 
+    /// Returns whether the end of an idle session lets a waiting site start one.
+    pub(super) fn needs_eviction(&self) -> bool {
+        let failing = SiteKind::Failing;
+        let may_fail = self.used[failing.index()] < self.failing_max();
+        self.has_waiting(SiteKind::Working)
+            || self.has_waiting(SiteKind::New)
+            || (may_fail && self.has_waiting(failing))
+    }
+
+    fn failing_max(&self) -> usize {
+        (self.sessions_max / 3).max(1)
+    }
+
     /// Returns whether sites of a kind wait for a session.
-    pub(super) fn has_waiting(&self, kind: SiteKind) -> bool {
+    fn has_waiting(&self, kind: SiteKind) -> bool {
         !self.waiting[kind.index()].is_empty()
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use super::ring::Ring;
+use super::health::PAUSE_MAX_MS;
+use super::rotation::LaneRotation;
 use super::shares::SiteKind;
 use crate::delivery::queue::LaneKey;
 use crate::delivery::rows::Class;
@@ -23,14 +24,16 @@ const WORKING_MS: i64 = 10 * 60 * 1_000;
 /// The state of a site.
 #[derive(Debug)]
 pub(super) struct SiteState {
-    transactional: Ring,
-    bulk: Ring,
+    transactional: LaneRotation,
+    bulk: LaneRotation,
     /// Number of due groups in the lanes that wait here, as far as known.
     pub(super) ready: usize,
     /// Number of sessions, including the idle ones and those that are being opened.
     pub(super) sessions: usize,
     /// Number of the sessions whose server takes long to answer. They do not count for the limit.
     pub(super) slow: usize,
+    /// Number of sessions with a message that takes long.
+    pub(super) stuck: usize,
     /// Number of open sessions that wait for groups.
     pub(super) idle: usize,
     /// Current limit of the sessions.
@@ -40,6 +43,7 @@ pub(super) struct SiteState {
     clean: u32,
     /// Number of failures since the last success.
     failures: u32,
+    failed_ms: i64,
     pub(super) paused_until_ms: i64,
     /// Time of the last session that was opened.
     opened_ms: Option<i64>,
@@ -55,16 +59,18 @@ pub(super) struct SiteState {
 impl SiteState {
     pub(super) fn new(limit_max: usize) -> Self {
         Self {
-            transactional: Ring::default(),
-            bulk: Ring::default(),
+            transactional: LaneRotation::default(),
+            bulk: LaneRotation::default(),
             ready: 0,
             sessions: 0,
             slow: 0,
+            stuck: 0,
             idle: 0,
             limit: SESSIONS_START.min(limit_max),
             limit_max,
             clean: 0,
             failures: 0,
+            failed_ms: 0,
             paused_until_ms: 0,
             opened_ms: None,
             is_waiting: false,
@@ -81,7 +87,7 @@ impl SiteState {
 
     /// Forgets the lanes.
     pub(super) fn clear(&mut self) {
-        (self.transactional, self.bulk) = (Ring::default(), Ring::default());
+        (self.transactional, self.bulk) = (LaneRotation::default(), LaneRotation::default());
         self.ready = 0;
     }
 
@@ -104,7 +110,7 @@ impl SiteState {
     /// its sessions take next. After a failure, one session tests whether the site works again.
     pub(super) fn needs_session(&self, now_ms: i64) -> bool {
         let counted = self.sessions.saturating_sub(self.slow);
-        let busy = self.sessions.saturating_sub(self.idle);
+        let busy = counted.saturating_sub(self.idle + self.stuck);
         let enough = if self.idle > 0 { self.idle * TAKE_MAX } else { busy };
         let limit = if self.failures > 0 { 1 } else { self.limit };
         self.paused_until_ms <= now_ms && counted < limit && self.ready > enough
@@ -155,8 +161,9 @@ impl SiteState {
     }
 
     /// Counts a session that could not be opened.
-    pub(super) fn open_failed(&mut self) {
+    pub(super) fn open_failed(&mut self, now_ms: i64) {
         self.failures = self.failures.saturating_add(1);
+        self.failed_ms = now_ms;
     }
 
     /// Halves the limit and pauses the site. Returns the end of the pause. Failures of concurrent sessions count once.
@@ -165,6 +172,7 @@ impl SiteState {
             self.limit = (self.limit / 2).max(1);
             self.clean = 0;
             self.failures = self.failures.saturating_add(1);
+            self.failed_ms = now_ms;
             self.paused_until_ms = now_ms + pause_ms(self.failures);
         }
         self.paused_until_ms
@@ -172,9 +180,8 @@ impl SiteState {
 
     /// Returns whether nothing is known about the site that a new entry would not have.
     pub(super) fn is_forgettable(&self, now_ms: i64) -> bool {
-        self.is_empty()
-            && self.sessions == 0
-            && self.paused_until_ms <= now_ms
-            && self.kind(now_ms) != SiteKind::Working
+        let is_used = !self.is_empty() || self.sessions > 0 || self.paused_until_ms > now_ms;
+        let failed_recently = self.failures > 0 && now_ms - self.failed_ms < 2 * PAUSE_MAX_MS;
+        !is_used && !failed_recently && self.kind(now_ms) != SiteKind::Working
     }
 }

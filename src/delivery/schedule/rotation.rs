@@ -7,12 +7,12 @@ use crate::delivery::queue::LaneKey;
 
 /// Lanes that wait for a session. Each lane is in it at most once.
 #[derive(Debug, Default)]
-pub(super) struct Ring {
+pub(super) struct LaneRotation {
     streams: VecDeque<StreamId>,
     lanes: BTreeMap<StreamId, VecDeque<LaneKey>>,
 }
 
-impl Ring {
+impl LaneRotation {
     /// Adds a lane as the last one of its stream.
     pub(super) fn push(&mut self, lane: LaneKey) {
         let lanes = self.lanes.entry(lane.stream).or_default();
@@ -58,20 +58,20 @@ mod tests {
 
     #[test]
     fn a_stream_with_many_lanes_gets_no_more_turns_than_another() {
-        let mut ring = Ring::default();
+        let mut rotation = LaneRotation::default();
         for destination in 1..=3 {
-            ring.push(lane(destination, 1));
+            rotation.push(lane(destination, 1));
         }
-        ring.push(lane(9, 2));
+        rotation.push(lane(9, 2));
 
         let mut turns = Vec::new();
         for _ in 0..6 {
-            let next = ring.pop().unwrap();
+            let next = rotation.pop().unwrap();
             turns.push((next.stream.as_bytes()[0], next.destination[0]));
-            ring.push(next);
+            rotation.push(next);
         }
 
         assert_eq!(turns, [(1, 1), (2, 9), (1, 2), (2, 9), (1, 3), (2, 9)]);
-        assert_eq!(ring.len(), 4);
+        assert_eq!(rotation.len(), 4);
     }
 }

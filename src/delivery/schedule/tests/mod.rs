@@ -1,5 +1,6 @@
+mod hosts;
+
 use super::lanes::CLAIM_FAILED_MS;
-use super::lookups::{LOOKUP_PAUSE_MS, REPEATED_LOOKUPS_MAX};
 use super::sessions::SLICE_MS;
 use super::*;
 use crate::base::id::Id;
@@ -117,72 +118,6 @@ fn a_claim_that_fails_is_repeated_some_seconds_later() {
 }
 
 #[test]
-fn a_host_that_cannot_be_connected_to_holds_only_its_own_destinations() {
-    let mut schedule = schedule();
-    let now = at(0);
-    for destination in ["dead.example", "good.example"] {
-        schedule.queued(&due(destination), now);
-    }
-    let provider = |name: &str| Some(servers("provider", &[&format!("{name}.mx")]));
-    route(&mut schedule, now, provider);
-    let slots = schedule.reserve_sessions(now);
-    schedule.host_failed("dead.example.mx", false, now);
-
-    let (next, _) = taken(&mut schedule, &slots[0], at(1_000)).unwrap();
-
-    assert_eq!(next.lane, due("good.example").key.lane);
-    assert!(taken(&mut schedule, &slots[0], at(1_000)).is_none());
-    assert_eq!(schedule.held_lanes(at(1_000)), [due("dead.example").key.lane]);
-}
-
-#[test]
-fn one_group_tests_a_paused_host_and_all_follow_when_it_works_again() {
-    let mut schedule = schedule();
-    let destinations = ["a.example", "b.example", "c.example"];
-    for destination in destinations {
-        schedule.queued(&due(destination), at(0));
-    }
-    let shared = |_: &str| Some(servers("shared", &["mx.shared"]));
-    schedule.host_failed("mx.shared", false, at(0));
-    route(&mut schedule, at(0), shared);
-    assert!(schedule.reserve_sessions(at(0)).is_empty());
-
-    schedule.advance(at(PAUSE_MS));
-    route(&mut schedule, at(PAUSE_MS), shared);
-    let mut slots = schedule.reserve_sessions(at(PAUSE_MS));
-    let (probe, groups_max) = taken(&mut schedule, &slots[0], at(PAUSE_MS)).unwrap();
-    schedule.connecting(&shared("").unwrap(), at(PAUSE_MS));
-    let while_probed = taken(&mut schedule, &slots[0], at(PAUSE_MS)).is_some();
-    schedule.session_opened(&mut slots[0], "mx.shared", at(PAUSE_MS));
-    emptied(&mut schedule, &probe, at(PAUSE_MS));
-
-    assert_eq!((groups_max, while_probed), (1, false));
-    let mut lanes: Vec<LaneKey> =
-        (0..2).map(|_| taken(&mut schedule, &slots[0], at(PAUSE_MS)).unwrap().0.lane).collect();
-    lanes.push(probe.lane);
-    lanes.sort_unstable();
-    let mut expected = destinations.map(|destination| due(destination).key.lane);
-    expected.sort_unstable();
-    assert_eq!(lanes, expected);
-}
-
-#[test]
-fn the_pause_of_a_host_doubles_with_each_failed_probe_and_concurrent_failures_count_once() {
-    let mut schedule = schedule();
-    let mx = servers("a.example", &["mx.a.example"]);
-    schedule.host_failed("mx.a.example", false, at(0));
-    schedule.host_failed("mx.a.example", false, at(10));
-    assert!(schedule.is_host_paused("mx.a.example", at(PAUSE_MS - 1)));
-    assert!(!schedule.is_host_paused("mx.a.example", at(PAUSE_MS)));
-
-    schedule.connecting(&mx, at(PAUSE_MS));
-    schedule.host_failed("mx.a.example", false, at(PAUSE_MS + 100));
-
-    assert!(schedule.is_host_paused("mx.a.example", at(PAUSE_MS + 100 + 2 * PAUSE_MS - 1)));
-    assert!(!schedule.is_host_paused("mx.a.example", at(PAUSE_MS + 100 + 2 * PAUSE_MS)));
-}
-
-#[test]
 fn silent_servers_leave_sessions_to_a_site_that_is_seen_for_the_first_time() {
     let mut schedule = schedule();
     let silent: Vec<Due> = (0..500).map(|number| due(&format!("silent{number}.example"))).collect();
@@ -190,7 +125,7 @@ fn silent_servers_leave_sessions_to_a_site_that_is_seen_for_the_first_time() {
     let mut slots = schedule.reserve_sessions(at(0));
     assert_eq!(slots.len(), 10, "the guaranteed parts of working and failing sites stay free");
     // After three seconds, the openings use the part of the failing sites, or end.
-    let kept: Vec<bool> = slots.iter_mut().map(|slot| schedule.opening_is_slow(slot)).collect();
+    let kept: Vec<bool> = slots.iter_mut().map(|slot| schedule.opening_is_slow(slot, at(3_000))).collect();
     for (slot, kept) in slots.iter().zip(&kept) {
         if !kept {
             schedule.session_ended(slot, at(3_000));
@@ -289,14 +224,9 @@ fn a_site_that_limits_our_mail_is_paused_and_gets_half_of_its_sessions() {
     let slots = schedule.reserve_sessions(at(0));
     assert_eq!(slots.len(), 2);
     for _ in 0..10 {
-        schedule.succeeded(&slots[0]);
+        schedule.succeeded(&slots[0], at(0));
     }
-    assert_eq!(schedule.reserve_sessions(at(0)).len(), 0, "a further session waits for a notification");
-    let (next, _) = taken(&mut schedule, &slots[0], at(0)).unwrap();
-    schedule.claimed(&next, LaneRest { ready: 32, next_due_ms: Some(0) }, at(0));
-    assert_eq!(schedule.reserve_sessions(at(0)).len(), 0);
-    schedule.session_ended(&slots[1], at(0));
-    assert_eq!(schedule.reserve_sessions(at(0)).len(), 3);
+    assert_eq!(schedule.reserve_sessions(at(0)).len(), 2, "the limit has grown to four");
 
     schedule.pause_site(&slots[0], Duration::ZERO, at(0));
 
@@ -306,48 +236,6 @@ fn a_site_that_limits_our_mail_is_paused_and_gets_half_of_its_sessions() {
     schedule.advance(at(PAUSE_MS));
     // One session tests the site.
     assert_eq!(schedule.sites["a.example"].paused_until_ms, PAUSE_MS);
-}
-
-#[test]
-fn a_failed_lookup_holds_the_groups_and_reports_one_delay() {
-    let mut schedule = schedule();
-    for team in 1..=3 {
-        schedule.queued(&due_of("a.example", team, 0), at(0));
-    }
-    let lookup = schedule.next_lookup().unwrap();
-    assert_eq!(schedule.next_lookup(), None);
-
-    let reporting = schedule.lookup_failed(&lookup, at(0)).unwrap();
-    schedule.claimed(&reporting, LaneRest { ready: 0, next_due_ms: Some(at(60_000).wall_ms) }, at(0));
-
-    assert_eq!(schedule.held_lanes(at(0)).len(), 2);
-    assert_eq!(schedule.next_lookup(), None);
-    schedule.advance(at(LOOKUP_PAUSE_MS));
-    let again = schedule.next_lookup().unwrap();
-    schedule.routed(&again, servers("a.example", &["mx.a.example"]), at(LOOKUP_PAUSE_MS));
-    assert_eq!(schedule.held_lanes(at(LOOKUP_PAUSE_MS)), []);
-    assert_eq!(sites(&schedule.reserve_sessions(at(LOOKUP_PAUSE_MS))), ["a.example", "a.example"]);
-}
-
-#[test]
-fn lookups_of_new_destinations_precede_repeated_ones() {
-    let mut schedule = schedule();
-    let failing: Vec<Due> = (0..200).map(|number| due(&format!("failing{number}.example"))).collect();
-    for due in &failing {
-        schedule.queued(due, at(0));
-    }
-    while let Some(lookup) = schedule.next_lookup() {
-        if let Some(taken) = schedule.lookup_failed(&lookup, at(0)) {
-            schedule.claimed(&taken, LaneRest { ready: 1, next_due_ms: Some(0) }, at(0));
-        }
-    }
-    schedule.advance(at(LOOKUP_PAUSE_MS));
-    let repeated = std::iter::from_fn(|| schedule.next_lookup()).count();
-    assert_eq!(repeated, REPEATED_LOOKUPS_MAX);
-
-    schedule.queued(&due("good.example"), at(LOOKUP_PAUSE_MS));
-
-    assert_eq!(schedule.next_lookup().unwrap().name, "good.example");
 }
 
 #[test]
@@ -382,4 +270,34 @@ fn lanes_that_a_scan_finds_are_known_after_a_restart() {
     for slot in &slots {
         assert_eq!(taken(&mut schedule, slot, at(0)).unwrap().1, 1);
     }
+}
+
+#[test]
+fn a_message_that_takes_long_does_not_delay_the_next_one() {
+    let mut schedule = schedule();
+    queue(&mut schedule, &[due("a.example")], at(0));
+    let mut slots = schedule.reserve_sessions(at(0));
+    let (first, _) = taken(&mut schedule, &slots[0], at(0)).unwrap();
+    emptied(&mut schedule, &first, at(0));
+    queue(&mut schedule, &[due("a.example")], at(1_000));
+    assert!(schedule.reserve_sessions(at(1_000)).is_empty());
+
+    schedule.set_stuck(&mut slots[0], true, at(5_000));
+
+    assert_eq!(sites(&schedule.reserve_sessions(at(5_000))), ["a.example"]);
+}
+
+#[test]
+fn a_lane_has_one_due_time_however_often_it_is_claimed() {
+    let mut schedule = schedule();
+    let far_ms = at(3_600_000).wall_ms;
+    queue(&mut schedule, &[due("a.example")], at(0));
+    let slots = schedule.reserve_sessions(at(0));
+    for _ in 0..10 {
+        let (taken, _) = taken(&mut schedule, &slots[0], at(0)).unwrap();
+        schedule.claimed(&taken, LaneRest { ready: 0, next_due_ms: Some(far_ms) }, at(0));
+        queue(&mut schedule, &[due("a.example")], at(0));
+    }
+
+    assert_eq!(schedule.later.len(), 1);
 }

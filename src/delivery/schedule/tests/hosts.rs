@@ -1,0 +1,150 @@
+//! Hosts that cannot be connected to, and lookups that fail.
+
+use super::super::lookups::{LOOKUP_PAUSE_MS, REPEATED_LOOKUPS_MAX};
+use super::*;
+
+#[test]
+fn a_host_that_cannot_be_connected_to_holds_only_its_own_destinations() {
+    let mut schedule = schedule();
+    let now = at(0);
+    for destination in ["dead.example", "good.example"] {
+        schedule.queued(&due(destination), now);
+    }
+    let provider = |name: &str| Some(servers("provider", &[&format!("{name}.mx")]));
+    route(&mut schedule, now, provider);
+    let slots = schedule.reserve_sessions(now);
+    schedule.host_failed("dead.example.mx", false, now);
+
+    let (next, _) = taken(&mut schedule, &slots[0], at(1_000)).unwrap();
+
+    assert_eq!(next.lane, due("good.example").key.lane);
+    assert!(taken(&mut schedule, &slots[0], at(1_000)).is_none());
+    assert_eq!(schedule.held_lanes(at(1_000)), [due("dead.example").key.lane]);
+}
+
+#[test]
+fn one_group_tests_a_paused_host_and_all_follow_when_it_works_again() {
+    let mut schedule = schedule();
+    let destinations = ["a.example", "b.example", "c.example"];
+    for destination in destinations {
+        schedule.queued(&due(destination), at(0));
+    }
+    let shared = |_: &str| Some(servers("shared", &["mx.shared"]));
+    schedule.host_failed("mx.shared", false, at(0));
+    route(&mut schedule, at(0), shared);
+    assert!(schedule.reserve_sessions(at(0)).is_empty());
+
+    schedule.advance(at(PAUSE_MS));
+    route(&mut schedule, at(PAUSE_MS), shared);
+    let mut slots = schedule.reserve_sessions(at(PAUSE_MS));
+    let (probe, groups_max) = taken(&mut schedule, &slots[0], at(PAUSE_MS)).unwrap();
+    schedule.connecting(&mut slots[0], "mx.shared", at(PAUSE_MS));
+    let while_probed = taken(&mut schedule, &slots[0], at(PAUSE_MS)).is_some();
+    schedule.session_opened(&mut slots[0], "mx.shared", at(PAUSE_MS));
+    emptied(&mut schedule, &probe, at(PAUSE_MS));
+
+    assert_eq!((groups_max, while_probed), (1, false));
+    let mut lanes: Vec<LaneKey> =
+        (0..2).map(|_| taken(&mut schedule, &slots[0], at(PAUSE_MS)).unwrap().0.lane).collect();
+    lanes.push(probe.lane);
+    lanes.sort_unstable();
+    let mut expected = destinations.map(|destination| due(destination).key.lane);
+    expected.sort_unstable();
+    assert_eq!(lanes, expected);
+}
+
+#[test]
+fn the_pause_of_a_host_doubles_with_each_failed_probe_and_concurrent_failures_count_once() {
+    let mut schedule = schedule();
+    queue(&mut schedule, &[due("a.example")], at(0));
+    let mut slots = schedule.reserve_sessions(at(0));
+    schedule.host_failed("mx.a.example", false, at(0));
+    schedule.host_failed("mx.a.example", false, at(10));
+    assert!(schedule.is_host_paused("mx.a.example", at(PAUSE_MS - 1)));
+    assert!(!schedule.is_host_paused("mx.a.example", at(PAUSE_MS)));
+
+    schedule.connecting(&mut slots[0], "mx.a.example", at(PAUSE_MS));
+    schedule.host_failed("mx.a.example", false, at(PAUSE_MS + 100));
+
+    assert!(schedule.is_host_paused("mx.a.example", at(PAUSE_MS + 100 + 2 * PAUSE_MS - 1)));
+    assert!(!schedule.is_host_paused("mx.a.example", at(PAUSE_MS + 100 + 2 * PAUSE_MS)));
+}
+
+#[test]
+fn a_failed_lookup_holds_the_groups_and_reports_one_delay() {
+    let mut schedule = schedule();
+    for team in 1..=3 {
+        schedule.queued(&due_of("a.example", team, 0), at(0));
+    }
+    let lookup = schedule.next_lookup().unwrap();
+    assert_eq!(schedule.next_lookup(), None);
+
+    let reporting = schedule.lookup_failed(&lookup, at(0)).unwrap();
+    schedule.claimed(&reporting, LaneRest { ready: 0, next_due_ms: Some(at(60_000).wall_ms) }, at(0));
+
+    assert_eq!(schedule.held_lanes(at(0)).len(), 2);
+    assert_eq!(schedule.next_lookup(), None);
+    schedule.advance(at(LOOKUP_PAUSE_MS));
+    let again = schedule.next_lookup().unwrap();
+    schedule.routed(&again, servers("a.example", &["mx.a.example"]), at(LOOKUP_PAUSE_MS));
+    assert_eq!(schedule.held_lanes(at(LOOKUP_PAUSE_MS)), []);
+    assert_eq!(sites(&schedule.reserve_sessions(at(LOOKUP_PAUSE_MS))), ["a.example", "a.example"]);
+}
+
+#[test]
+fn lookups_of_new_destinations_precede_repeated_ones() {
+    let mut schedule = schedule();
+    let failing: Vec<Due> = (0..200).map(|number| due(&format!("failing{number}.example"))).collect();
+    for due in &failing {
+        schedule.queued(due, at(0));
+    }
+    while let Some(lookup) = schedule.next_lookup() {
+        if let Some(taken) = schedule.lookup_failed(&lookup, at(0)) {
+            schedule.claimed(&taken, LaneRest { ready: 1, next_due_ms: Some(0) }, at(0));
+        }
+    }
+    schedule.advance(at(LOOKUP_PAUSE_MS));
+    let repeated = std::iter::from_fn(|| schedule.next_lookup()).count();
+    assert_eq!(repeated, REPEATED_LOOKUPS_MAX);
+
+    schedule.queued(&due("good.example"), at(LOOKUP_PAUSE_MS));
+
+    assert_eq!(schedule.next_lookup().unwrap().name, "good.example");
+}
+
+#[test]
+fn a_slow_host_does_not_pause_the_other_hosts_of_its_destination() {
+    let mut schedule = schedule();
+    schedule.queued(&due("evil.example"), at(0));
+    route(&mut schedule, at(0), |_| Some(servers("evil.example", &["slow.evil.example", "mx.provider.example"])));
+    let mut slots = schedule.reserve_sessions(at(0));
+
+    schedule.connecting(&mut slots[0], "slow.evil.example", at(0));
+    schedule.opening_interrupted(&slots[0], at(3_000));
+
+    assert!(schedule.is_host_paused("slow.evil.example", at(3_001)));
+    assert!(!schedule.is_host_paused("mx.provider.example", at(3_001)));
+}
+
+#[test]
+fn a_destination_continues_with_the_first_host_that_works() {
+    let mut schedule = schedule();
+    let hosts = ["a.mx.example", "b.mx.example"];
+    schedule.host_failed(hosts[0], false, at(0));
+    schedule.host_failed(hosts[1], false, at(1_000));
+    schedule.queued(&due("a.example"), at(1_000));
+    let both = |_: &str| Some(servers("a.example", &hosts));
+    route(&mut schedule, at(1_000), both);
+    assert_eq!(schedule.held_lanes(at(1_000)).len(), 1);
+
+    // The first host stays down.
+    schedule.advance(at(PAUSE_MS));
+    let mut slots = schedule.reserve_sessions(at(PAUSE_MS));
+    schedule.connecting(&mut slots[0], hosts[0], at(PAUSE_MS));
+    schedule.host_failed(hosts[0], false, at(PAUSE_MS));
+    assert!(taken(&mut schedule, &slots[0], at(PAUSE_MS)).is_none());
+    schedule.advance(at(PAUSE_MS + 1_000));
+    route(&mut schedule, at(PAUSE_MS + 1_000), both);
+
+    assert_eq!(schedule.held_lanes(at(PAUSE_MS + 1_000)), []);
+}
