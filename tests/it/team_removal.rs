@@ -46,6 +46,14 @@ fn is_removal_complete(server: &TestServer) -> bool {
     count == 0
 }
 
+/// Waits until the data of every removed team is deleted.
+pub(crate) fn wait_for_removal(server: &TestServer) {
+    let started = monotonic();
+    while !is_removal_complete(server) {
+        assert!(started.elapsed() < DEADLINE, "the data of the team is not deleted");
+    }
+}
+
 /// Returns the tables with a row that contains one of the byte strings.
 pub(crate) fn tables_with(directory: &std::path::Path, wanted: &[Vec<u8>]) -> Vec<String> {
     let database = redb::Database::open(directory.join(ringmail::store::FILE_NAME)).unwrap();
@@ -88,10 +96,7 @@ fn a_removed_team_leaves_no_row_and_its_keys_are_refused_immediately() {
     let gone = team.remove(UnsentEmails::Cancel);
     assert!(matches!(gone, Err(RemoveTeamError::NotFound)), "{gone:?}");
     server.advance(Duration::from_secs(10 * 60));
-    let started = monotonic();
-    while !is_removal_complete(&server) {
-        assert!(started.elapsed() < DEADLINE, "the data of the team is not deleted");
-    }
+    wait_for_removal(&server);
     assert_eq!(server.get(&format!("/emails/{kept}")).status, 200);
     let directory = server.into_directory();
     assert_eq!(tables_with(directory.path(), &ids), Vec::<String>::new());

@@ -4,6 +4,7 @@ mod dev;
 mod export;
 mod files;
 mod import;
+mod kills;
 mod problems;
 mod program;
 mod records;

@@ -69,6 +69,11 @@ impl Cli {
 
     /// Starts a server on a free port from a shell, after the shell command `before`.
     pub(super) fn serve_after(&self, before: &str, arguments: &[&str]) -> Server {
+        self.serve_by(self.command_after(before, arguments))
+    }
+
+    /// Returns the command of a server on a free port in a shell, after the shell command `before`.
+    pub(super) fn command_after(&self, before: &str, arguments: &[&str]) -> Command {
         let arguments: Vec<&str> = arguments.iter().copied().chain(["--listen", "127.0.0.1:0", "--json"]).collect();
         let server = self.command(&arguments);
         let mut shell = Command::new("sh");
@@ -84,7 +89,7 @@ impl Cli {
             };
         }
         shell.current_dir(self.0.path()).stdin(Stdio::null());
-        self.serve_by(shell)
+        shell
     }
 
     fn serve_by(&self, mut command: Command) -> Server {

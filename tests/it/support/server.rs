@@ -62,6 +62,11 @@ impl TestServer {
         Self::start_in(directory, Clock::manual(START_MS), flags)
     }
 
+    /// Starts a development instance on the data directory of another one. Its clock shows `now_ms`.
+    pub(crate) fn start_on(directory: tempfile::TempDir, now_ms: i64) -> Self {
+        Self::start_in(directory, Clock::manual(now_ms), &[])
+    }
+
     fn start_in(directory: tempfile::TempDir, clock: Clock, flags: &[&str]) -> Self {
         let data_dir = directory.path().to_str().expect("the path is UTF-8").to_owned();
         let common = ["ringmail", "--listen", "127.0.0.1:0", "--data-dir", &data_dir];
