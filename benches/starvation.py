@@ -2,8 +2,8 @@
 
 import shutil
 
+from full_queue import World, cases
 from machine import table
-from starvation import World, cases
 
 KINDS = ("known", "new", "scheduled", "greylisted")
 
