@@ -11,6 +11,7 @@
 //! - [`media_type`]: media types of files by their extension;
 //! - [`compat`]: opt-in forms of the compatible API;
 //! - [`patch`]: an update of an optional field: absent, null or a value;
+//! - [`keyed`]: values that the users of a key share;
 //! - [`clock`]: the current time;
 //! - [`random`]: random bytes and jitter;
 //! - [`recent`]: the time of the last failure;
@@ -26,6 +27,7 @@ pub mod clock;
 pub mod compat;
 pub mod id;
 pub mod id_or_email;
+pub mod keyed;
 pub mod media_type;
 pub mod nearest;
 pub(crate) mod one_line;

@@ -3,8 +3,7 @@
 //! A file is fetched once, before the transaction that accepts its email, and stored like any other attachment. The
 //! fetches of one team, and of all teams, are limited.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -12,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::base::clock::TimestampMs;
 use crate::base::id::TeamId;
-use crate::base::sync::lock;
+use crate::base::keyed::{KeyedValues, SharedValue};
 use crate::http_client::{Client, CustomerUrl, FetchError, FetchLimits, FetchedFile, UrlPolicy};
 
 /// Time for all files of one request, including the wait for a permit. Most clients wait at least this long.
@@ -25,8 +24,8 @@ const FETCHES_MAX: usize = 64;
 /// Fetches the files of attachments.
 pub struct RemoteFiles {
     client: Client,
-    /// Semaphores of the teams, each dropped with its last user.
-    teams: Mutex<HashMap<TeamId, Weak<Semaphore>>>,
+    /// Semaphores of the teams.
+    teams: KeyedValues<TeamId, Arc<Semaphore>>,
     process: Arc<Semaphore>,
 }
 
@@ -34,6 +33,8 @@ pub struct RemoteFiles {
 struct FetchPermit {
     _team: OwnedSemaphorePermit,
     _process: OwnedSemaphorePermit,
+    // The last field: the semaphore of the team is dropped after its permit is released.
+    _of_team: SharedValue<TeamId, Arc<Semaphore>>,
 }
 
 /// The reason that a file is not there.
@@ -47,7 +48,7 @@ pub enum RemoteFileError {
 impl RemoteFiles {
     /// Returns the fetcher of an instance.
     pub fn new(client: Client) -> Self {
-        Self { client, teams: Mutex::default(), process: Arc::new(Semaphore::new(FETCHES_MAX)) }
+        Self { client, teams: KeyedValues::default(), process: Arc::new(Semaphore::new(FETCHES_MAX)) }
     }
 
     /// Returns the policy for the URLs of files.
@@ -78,20 +79,10 @@ impl RemoteFiles {
     /// Waits for a permit. The permit of the team comes first: otherwise the waiting fetches of one team could take
     /// every permit of the process.
     async fn permit(&self, team: TeamId) -> Option<FetchPermit> {
-        let team = self.of_team(team).acquire_owned().await.ok()?;
+        let of_team = self.teams.get_or_insert_with(team, || Arc::new(Semaphore::new(TEAM_FETCHES_MAX)));
+        let team = Arc::clone(&of_team).acquire_owned().await.ok()?;
         let process = Arc::clone(&self.process).acquire_owned().await.ok()?;
-        Some(FetchPermit { _team: team, _process: process })
-    }
-
-    fn of_team(&self, team: TeamId) -> Arc<Semaphore> {
-        let mut teams = lock(&self.teams);
-        if let Some(semaphore) = teams.get(&team).and_then(Weak::upgrade) {
-            return semaphore;
-        }
-        teams.retain(|_, semaphore| semaphore.strong_count() > 0);
-        let semaphore = Arc::new(Semaphore::new(TEAM_FETCHES_MAX));
-        teams.insert(team, Arc::downgrade(&semaphore));
-        semaphore
+        Some(FetchPermit { _team: team, _process: process, _of_team: of_team })
     }
 }
 
@@ -162,7 +153,7 @@ mod tests {
         assert_eq!(answered.0.unwrap().content, b"Hi");
         drop(streams);
         first.await;
-        assert_eq!(lock(&files.teams).get(&team).and_then(Weak::upgrade).map(|it| it.available_permits()), None);
+        assert_eq!(files.teams.len(), 0);
     }
 
     /// Fetches `count` files at once and waits for all results.

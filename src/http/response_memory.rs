@@ -5,9 +5,8 @@
 //! that it can, a quarter is left for the others. A read holds its turn while its result has no part of the budget; one
 //! holder has a quarter of the turns.
 
-use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use salvo::{Depot, Request};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
@@ -15,7 +14,7 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use super::address_limit::client_of;
 use crate::api_keys::Caller;
 use crate::base::id::TeamId;
-use crate::base::sync;
+use crate::base::keyed::{KeyedValues, SharedValue};
 
 /// Maximum number of reads whose result is in memory without a part of the budget.
 const READS_MAX: usize = 16;
@@ -54,59 +53,27 @@ pub(super) struct ResponseMemory {
     part_bytes: usize,
     /// Reads at once, one permit each.
     reads: Arc<Semaphore>,
-    holders: Holders,
+    /// Limits of the holders that hold or wait for memory.
+    holders: KeyedValues<MemoryHolder, HolderLimits>,
 }
-
-/// Holders that hold or wait for memory.
-type Holders = Arc<Mutex<HashMap<MemoryHolder, HolderEntry>>>;
 
 /// Limits of one holder.
 #[derive(Debug)]
-struct HolderEntry {
+struct HolderLimits {
     /// Bytes of the responses that are not oversized, one permit a byte.
     part: Arc<Semaphore>,
     /// The one permit of an oversized response.
     oversized: Arc<Semaphore>,
     /// Reads of the holder at once, one permit each.
     reads: Arc<Semaphore>,
-    /// Number of the [`HolderGuard`]s.
-    guards: usize,
 }
 
-/// Reference to the entry of a holder. Drop of the last reference deletes the entry.
-#[derive(Debug)]
-struct HolderGuard {
-    holder: MemoryHolder,
-    holders: Holders,
-    part: Arc<Semaphore>,
-    oversized: Arc<Semaphore>,
-    reads: Arc<Semaphore>,
-}
-
-impl HolderGuard {
-    fn new(holders: &Holders, holder: MemoryHolder, part_bytes: usize) -> Self {
-        let mut locked = sync::lock(holders);
-        let entry = locked.entry(holder).or_insert_with(|| HolderEntry {
+impl HolderLimits {
+    fn new(part_bytes: usize) -> Self {
+        Self {
             part: Arc::new(Semaphore::new(part_bytes)),
             oversized: Arc::new(Semaphore::new(1)),
             reads: Arc::new(Semaphore::new(READS_OF_HOLDER_MAX)),
-            guards: 0,
-        });
-        entry.guards += 1;
-        let (part, oversized) = (Arc::clone(&entry.part), Arc::clone(&entry.oversized));
-        let reads = Arc::clone(&entry.reads);
-        Self { holder, holders: Arc::clone(holders), part, oversized, reads }
-    }
-}
-
-impl Drop for HolderGuard {
-    fn drop(&mut self) {
-        let mut holders = sync::lock(&self.holders);
-        if let Some(entry) = holders.get_mut(&self.holder) {
-            entry.guards -= 1;
-            if entry.guards == 0 {
-                holders.remove(&self.holder);
-            }
         }
     }
 }
@@ -118,7 +85,7 @@ pub struct ResponsePermit {
     of_holder: HolderPermit,
     part_bytes: usize,
     // The last field: the entry of the holder is deleted after its permits are released.
-    holder: HolderGuard,
+    holder: SharedValue<MemoryHolder, HolderLimits>,
 }
 
 /// Turn of a read, released on drop.
@@ -130,7 +97,7 @@ pub(super) struct ReadPermit {
     of_holder: OwnedSemaphorePermit,
     // The last field: the entry of the holder is deleted after its permits are released.
     #[expect(dead_code, reason = "it acts on drop")]
-    holder: HolderGuard,
+    holder: SharedValue<MemoryHolder, HolderLimits>,
 }
 
 /// Permit of the limits of a holder.
@@ -155,13 +122,13 @@ impl ResponseMemory {
             oversized_bytes_max,
             part_bytes: bytes_max / 4,
             reads: Arc::new(Semaphore::new(READS_MAX)),
-            holders: Holders::default(),
+            holders: KeyedValues::default(),
         }
     }
 
     /// Waits for the turn of a read.
     pub(super) async fn admit_read(&self, holder: MemoryHolder) -> Result<ReadPermit, AcquireError> {
-        let holder = HolderGuard::new(&self.holders, holder, self.part_bytes);
+        let holder = self.holders.get_or_insert_with(holder, || HolderLimits::new(self.part_bytes));
         // The limit of the holder comes first, so that its waiting reads delay no others.
         let of_holder = Arc::clone(&holder.reads).acquire_owned().await?;
         let read = Arc::clone(&self.reads).acquire_owned().await?;
@@ -171,7 +138,7 @@ impl ResponseMemory {
     /// Reserves `bytes`, or the maximum of oversized responses for a larger body. Waits until the bytes are free.
     pub(super) async fn reserve(&self, holder: MemoryHolder, bytes: usize) -> Result<ResponsePermit, AcquireError> {
         let part_bytes = self.part_bytes;
-        let holder = HolderGuard::new(&self.holders, holder, part_bytes);
+        let holder = self.holders.get_or_insert_with(holder, || HolderLimits::new(part_bytes));
         let permits = u32::try_from(bytes.min(self.oversized_bytes_max)).unwrap_or(u32::MAX);
         // The limits of the holder come first: a request that waits for another one of its holder holds no memory that
         // other holders need.
@@ -316,10 +283,10 @@ mod tests {
         assert!(reserve(&budget, ONE, 81).await.is_none());
 
         drop(first);
-        assert_eq!(sync::lock(&budget.holders).len(), 1);
+        assert_eq!(budget.holders.len(), 1);
         drop(second);
 
-        assert!(sync::lock(&budget.holders).is_empty());
+        assert_eq!(budget.holders.len(), 0);
     }
 
     /// Admits a read; `None` if it must wait.
@@ -349,6 +316,6 @@ mod tests {
         assert!(admit(&budget, OTHER).await.is_some());
         assert!(admit(&budget, ONE).await.is_some());
         turns.clear();
-        assert!(sync::lock(&budget.holders).is_empty());
+        assert_eq!(budget.holders.len(), 0);
     }
 }

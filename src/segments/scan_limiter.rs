@@ -3,15 +3,14 @@
 //! A team with many requests waits for its own scans and does not delay another team. A request waits
 //! at most [`ScanLimiter::timeout`], and then fails with [`SegmentScanError::Busy`].
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error::SegmentScanError;
 use crate::base::id::TeamId;
-use crate::base::sync;
+use crate::base::keyed::{KeyedValues, SharedValue};
 use crate::store::StoreError;
 
 /// Maximum number of concurrent scans in the process. Each uses one of the concurrent reads of the store.
@@ -20,8 +19,8 @@ const SCANS_MAX: usize = 3;
 /// The semaphores of scans.
 pub(super) struct ScanLimiter {
     timeout: Duration,
-    /// Semaphores with one permit, each dropped with its last user.
-    teams: Mutex<HashMap<TeamId, Weak<Semaphore>>>,
+    /// Semaphores with one permit.
+    teams: KeyedValues<TeamId, Arc<Semaphore>>,
     process: Arc<Semaphore>,
 }
 
@@ -30,12 +29,14 @@ pub(super) struct ScanLimiter {
 pub(super) struct ScanPermit {
     _team: OwnedSemaphorePermit,
     _process: OwnedSemaphorePermit,
+    // The last field: the semaphore of the team is dropped after its permit is released.
+    _of_team: SharedValue<TeamId, Arc<Semaphore>>,
 }
 
 impl ScanLimiter {
     /// Returns a limiter that makes a request wait for at most `timeout`.
     pub(super) fn new(timeout: Duration) -> Self {
-        Self { timeout, teams: Mutex::default(), process: Arc::new(Semaphore::new(SCANS_MAX)) }
+        Self { timeout, teams: KeyedValues::default(), process: Arc::new(Semaphore::new(SCANS_MAX)) }
     }
 
     /// Waits for a permit. Requests get permits in the order of their calls. Dropping the future leaves
@@ -44,29 +45,18 @@ impl ScanLimiter {
     /// # Errors
     /// [`SegmentScanError::Busy`] after the timeout.
     pub(super) async fn acquire(&self, team: TeamId) -> Result<ScanPermit, SegmentScanError> {
-        let of_team = self.of_team(team);
+        let of_team = self.teams.get_or_insert_with(team, || Arc::new(Semaphore::new(1)));
         let acquire = async {
             // The permit of the team comes first: otherwise the waiting scans of one team could take
             // every permit of the process.
-            let team = of_team.acquire_owned().await?;
+            let team = Arc::clone(&of_team).acquire_owned().await?;
             let process = Arc::clone(&self.process).acquire_owned().await?;
-            Ok(ScanPermit { _team: team, _process: process })
+            Ok(ScanPermit { _team: team, _process: process, _of_team: of_team })
         };
         match tokio::time::timeout(self.timeout, acquire).await {
             Ok(permit) => permit.map_err(|_: tokio::sync::AcquireError| SegmentScanError::Store(StoreError::Closed)),
             Err(_) => Err(SegmentScanError::Busy),
         }
-    }
-
-    fn of_team(&self, team: TeamId) -> Arc<Semaphore> {
-        let mut teams = sync::lock(&self.teams);
-        if let Some(semaphore) = teams.get(&team).and_then(Weak::upgrade) {
-            return semaphore;
-        }
-        teams.retain(|_, semaphore| semaphore.strong_count() > 0);
-        let semaphore = Arc::new(Semaphore::new(1));
-        teams.insert(team, Arc::downgrade(&semaphore));
-        semaphore
     }
 }
 
