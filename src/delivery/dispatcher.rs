@@ -27,8 +27,7 @@ use crate::store::StoreError;
 /// Number of lanes that one transaction of a scan reads.
 const SCAN_LANES: usize = 500;
 /// Interval of the full scans of the table, which need no notification.
-const SCAN_EVERY: Duration = Duration::from_secs(60);
-const SCAN_EVERY_MS: i64 = 60_000;
+const SCAN_EVERY_MS: u64 = 60_000;
 /// Maximum time between two checks of the clock, so that a step of the wall clock is noticed.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
@@ -70,7 +69,7 @@ impl Dispatcher {
     /// # Errors
     /// [`StoreError`] if the queue cannot be read.
     pub(super) async fn run(&mut self) -> Result<(), StoreError> {
-        let mut scan_again = tokio::time::interval(SCAN_EVERY);
+        let mut scan_again = tokio::time::interval(Duration::from_millis(SCAN_EVERY_MS));
         scan_again.tick().await;
         loop {
             if let Some(scan) = self.scan {
@@ -86,8 +85,7 @@ impl Dispatcher {
                 _ = scan_again.tick() => {
                     sessionless::release_abandoned(&self.engine).await;
                     self.held.start_pass(&self.engine);
-                    self.scanned_ms = self.engine.now().wall_ms;
-                    self.scan.get_or_insert_default();
+                    self.start_scan(self.engine.now());
                 }
             }
         }
@@ -113,6 +111,12 @@ impl Dispatcher {
         }
     }
 
+    /// Starts a scan of the table, unless one runs.
+    fn start_scan(&mut self, now: Now) {
+        self.scanned_ms = now.wall_ms;
+        self.scan.get_or_insert_default();
+    }
+
     /// Reads the next lanes of the table.
     async fn scan_page(&mut self, scan: Scan) -> Result<(), StoreError> {
         let lanes = self.engine.context.store.read(move |tx| read_lanes(tx, scan.after, SCAN_LANES)).await?;
@@ -125,7 +129,7 @@ impl Dispatcher {
         }
         drop(schedule);
         self.scan = match lanes.last() {
-            Some(last) if !is_complete => Some(Scan { after: Some(last.first.key.lane) }),
+            Some(last) if !is_complete => Some(Scan { after: Some(last.key.lane) }),
             _ => None,
         };
         Ok(())
@@ -137,12 +141,12 @@ impl Dispatcher {
         let mut schedule = self.engine.schedule();
         schedule.advance(now);
         // A step of the wall clock can make lanes due that the last scan left in the table.
-        let is_step = !(0..SCAN_EVERY_MS).contains(&(now.wall_ms - self.scanned_ms));
-        if schedule.take_overflow() || is_step {
-            self.scanned_ms = now.wall_ms;
-            self.scan.get_or_insert_default();
-        }
+        let has_overflowed = schedule.take_overflow();
         drop(schedule);
+        let since_scan_ms = u64::try_from(now.wall_ms - self.scanned_ms).unwrap_or(u64::MAX);
+        if has_overflowed || since_scan_ms >= SCAN_EVERY_MS {
+            self.start_scan(now);
+        }
         loop {
             let Some(lookup) = self.engine.schedule().next_lookup() else { break };
             self.start_lookup(lookup, now);

@@ -4,8 +4,8 @@
 //! delay. The lanes are read in pages, one transaction each.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
+use tokio::sync::Semaphore;
 use tracing::error;
 
 use super::engine::Engine;
@@ -22,27 +22,32 @@ use crate::store::{StoreError, WriteTx};
 const PAGE_ROWS: usize = 500;
 
 /// The settlement of the held lanes. At most one runs.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct HeldMail {
-    is_running: Arc<AtomicBool>,
+    /// The one permit of a running settlement.
+    turn: Arc<Semaphore>,
+}
+
+impl Default for HeldMail {
+    fn default() -> Self {
+        Self { turn: Arc::new(Semaphore::new(1)) }
+    }
 }
 
 impl HeldMail {
     /// Starts to settle the lanes that are held now, unless the last settlement still runs.
     pub(super) fn start_pass(&self, engine: &Arc<Engine>) {
+        let Ok(turn) = Arc::clone(&self.turn).try_acquire_owned() else { return };
         let lanes = engine.schedule().held_lanes(engine.now());
-        if lanes.is_empty() || self.is_running.swap(true, Ordering::SeqCst) {
-            return;
-        }
-        let (engine, is_running) = (Arc::clone(engine), Arc::clone(&self.is_running));
+        let engine = Arc::clone(engine);
         engine.tasks.clone().spawn(async move {
+            let _turn = turn;
             for lane in lanes {
                 if let Err(error) = settle_lane(&engine, lane).await {
                     error!(%error, "could not read held deliveries: {error}");
                     break;
                 }
             }
-            is_running.store(false, Ordering::SeqCst);
         });
     }
 }

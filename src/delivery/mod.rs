@@ -62,7 +62,7 @@ mod worker;
 pub use engine::{Engine, EngineSettings, Flow};
 pub(crate) use erase::{attempts_mention, erase_attempts};
 pub use notifier::QueueNotifier;
-pub(crate) use queue::{Due, DueKey, LaneKey, QueueKey, has_groups_of};
+pub(crate) use queue::{Due, DueKey, LaneKey, QUEUE_END, QUEUE_START, QueueKey, has_groups_of};
 pub use retention::purge;
 pub use retry::RetrySchedule;
 pub(crate) use return_path::ReturnPaths;

@@ -243,7 +243,7 @@ impl Worker<'_> {
 
     async fn after_transaction(&mut self, health: SiteHealth) -> Next {
         if health == SiteHealth::Throttled {
-            self.engine.schedule().pause_site(&sync::lock(self.slot), Duration::ZERO, self.engine.now());
+            self.engine.schedule().pause_site(&sync::lock(self.slot), self.engine.now());
             return Next::End;
         }
         self.engine.schedule().succeeded(&sync::lock(self.slot), self.engine.now());
@@ -311,7 +311,7 @@ impl Worker<'_> {
         self.engine.settle(Settlement::uniform(claimed, disposition, Some(attempt))).await;
         let (mut schedule, slot, now) = (self.engine.schedule(), sync::lock(self.slot), self.engine.now());
         if is_refusal {
-            schedule.pause_site(&slot, Duration::ZERO, now);
+            schedule.pause_site(&slot, now);
         } else {
             schedule.opening_failed(&slot, now);
         }

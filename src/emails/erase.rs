@@ -14,16 +14,12 @@ use super::store::{
     read_content, replace_content, seal_content,
 };
 use crate::base::address::AddressSet;
-use crate::base::id::{EmailId, ErasureId, Id, TeamId};
+use crate::base::id::{EmailId, ErasureId, TeamId};
 use crate::context::Context;
-use crate::delivery::{DueKey, DueRow, QueueKey, simulated};
+use crate::delivery::{DueKey, DueRow, QUEUE_END, QueueKey, simulated};
 use crate::events::{Detail, ERASED, EmailEventKind, Event};
 use crate::store::{Keyring, MatchPage, Reads, StoreError, WriteTx, match_page, skip_corrupt};
 use crate::tables::{DUE, EMAILS};
-
-/// First key of the queue.
-pub(crate) const QUEUE_START: QueueKey = ([0; 16], 0, Id::MIN, 0, Id::MIN, 0);
-const QUEUE_END: QueueKey = ([u8::MAX; 16], u8::MAX, Id::MAX, u64::MAX, Id::MAX, u16::MAX);
 
 /// Result of erasing addresses from an email.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

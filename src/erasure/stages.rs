@@ -28,8 +28,7 @@ use serde::{Deserialize, Serialize};
 
 use super::store::ErasureRow;
 use crate::base::id::{CapturedId, EmailId, EventId, Id, LogId};
-use crate::delivery::QueueKey;
-use crate::emails::QUEUE_START;
+use crate::delivery::{QUEUE_START, QueueKey};
 use crate::webhooks::DeliveryKey;
 
 /// Position of an erasure. A scan continues after the row `after`.

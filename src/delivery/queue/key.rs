@@ -1,7 +1,7 @@
 //! Keys of the queue: lanes and groups.
 
 use crate::base::clock::TimestampMs;
-use crate::base::id::{EmailId, StreamId};
+use crate::base::id::{EmailId, Id, StreamId};
 use crate::delivery::rows::{Class, DueRow};
 use crate::store::name_hash;
 
@@ -10,6 +10,11 @@ pub(crate) type DestinationHash = [u8; 16];
 
 /// Key of a queue row: destination, class, stream, due time, email, recipient group.
 pub(crate) type QueueKey = (DestinationHash, u8, StreamId, u64, EmailId, u16);
+
+/// First key of the queue.
+pub(crate) const QUEUE_START: QueueKey = ([0; 16], 0, Id::MIN, 0, Id::MIN, 0);
+/// Highest possible key of the queue.
+pub(crate) const QUEUE_END: QueueKey = ([u8::MAX; 16], u8::MAX, Id::MAX, u64::MAX, Id::MAX, u16::MAX);
 
 /// A lane: the queued groups of one destination, class and stream, in the order of their due times.
 ///

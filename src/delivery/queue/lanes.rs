@@ -1,18 +1,14 @@
 //! Reading the lanes of the queue.
 
-use super::key::{Due, DueKey, LaneKey, QueueKey};
+use super::key::{Due, DueKey, LaneKey, QUEUE_END, QUEUE_START};
 use crate::base::clock::TimestampMs;
-use crate::base::id::{EmailId, Id, TeamId};
+use crate::base::id::{EmailId, TeamId};
 use crate::delivery::rows::DueRow;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError};
 use crate::tables::{DUE, LEASES};
 
 /// Number of further due groups that a claim counts.
 const READY_COUNTED_MAX: usize = 32;
-
-/// First key of the queue, and its last.
-const START: QueueKey = ([0; 16], 0, Id::MIN, 0, Id::MIN, 0);
-const END: QueueKey = ([u8::MAX; 16], u8::MAX, Id::MAX, u64::MAX, Id::MAX, u16::MAX);
 
 /// The first groups of a lane that are due, and what follows them.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -60,14 +56,8 @@ pub(in crate::delivery) fn read_head(
     Ok(head)
 }
 
-/// A lane with its first group.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::delivery) struct FoundLane {
-    pub(in crate::delivery) first: Due,
-}
-
-/// Returns up to `lanes_max` lanes after the lane `after`, each with its first readable group. Reads one row of each
-/// lane, so that the cost does not depend on the number of queued groups.
+/// Returns up to `lanes_max` lanes after the lane `after`, each by its first readable group. Reads one row of each lane,
+/// so that the cost does not depend on the number of queued groups.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -75,20 +65,34 @@ pub(in crate::delivery) fn read_lanes(
     tx: &impl Reads,
     after: Option<LaneKey>,
     lanes_max: usize,
-) -> Result<Vec<FoundLane>, StoreError> {
+) -> Result<Vec<Due>, StoreError> {
     let mut lanes = Vec::new();
-    let mut from = after.map_or(START, LaneKey::last);
-    while lanes.len() < lanes_max {
-        let mut found = None;
-        tx.scan_valid(&DUE, &from, &END, Order::Ascending, |key, row| {
-            found = Some((DueKey::from_parts(key), row));
+    visit_lanes(tx, after, |key, row| {
+        lanes.push(Due::new(key, &row));
+        lanes.len() == lanes_max
+    })?;
+    Ok(lanes)
+}
+
+/// Calls `visit` with the first readable row of each lane after the lane `after`, until it returns `true`.
+fn visit_lanes(
+    tx: &impl Reads,
+    after: Option<LaneKey>,
+    mut visit: impl FnMut(DueKey, DueRow) -> bool,
+) -> Result<(), StoreError> {
+    let mut from = after.map_or(QUEUE_START, LaneKey::last);
+    loop {
+        let mut first = None;
+        tx.scan_valid(&DUE, &from, &QUEUE_END, Order::Ascending, |key, row| {
+            first = Some((DueKey::from_parts(key), row));
             STOP
         })?;
-        let Some((key, row)) = found else { break };
+        let Some((key, row)) = first else { return Ok(()) };
         from = key.lane.last();
-        lanes.push(FoundLane { first: Due::new(key, &row) });
+        if visit(key, row) {
+            return Ok(());
+        }
     }
-    Ok(lanes)
 }
 
 /// Returns up to `rows_max` due groups of a lane after `after`, with their rows.
@@ -123,19 +127,12 @@ pub(in crate::delivery) fn read_rows(
 /// [`StoreError`].
 pub(crate) fn has_groups_of(tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
     let mut found = false;
-    let mut from = START;
-    loop {
-        let mut next = None;
-        tx.scan_valid(&DUE, &from, &END, Order::Ascending, |key, row| {
-            next = Some(DueKey::from_parts(key).lane.last());
-            found = row.team == team;
-            STOP
-        })?;
-        match next {
-            Some(_) if found => return Ok(true),
-            Some(last) => from = last,
-            None => break,
-        }
+    visit_lanes(tx, None, |_, row| {
+        found = row.team == team;
+        found
+    })?;
+    if found {
+        return Ok(true);
     }
     tx.scan_valid(&LEASES, &(EmailId::MIN, 0), &(EmailId::MAX, u16::MAX), Order::Ascending, |_, row| {
         found = row.due.team == team;

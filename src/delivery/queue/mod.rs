@@ -8,9 +8,9 @@
 mod key;
 mod lanes;
 
-pub(crate) use key::{DestinationHash, Due, DueKey, LaneKey, QueueKey, destination_hash};
+pub(crate) use key::{DestinationHash, Due, DueKey, LaneKey, QUEUE_END, QUEUE_START, QueueKey, destination_hash};
 pub(crate) use lanes::has_groups_of;
-pub(super) use lanes::{FoundLane, LaneRest, read_head, read_lanes, read_rows};
+pub(super) use lanes::{LaneRest, read_head, read_lanes, read_rows};
 
 use tracing::error;
 

@@ -8,8 +8,7 @@ use super::shares::Turn;
 use super::site::SiteState;
 use super::{Destination, Lane, Now, Place, ROUTE_FRESH_MS, Route, Schedule, Taken, Timer};
 use crate::base::clock::TimestampMs;
-use crate::delivery::queue::{DestinationHash, Due, FoundLane, LaneKey, LaneRest, destination_hash};
-use crate::delivery::simulated;
+use crate::delivery::queue::{DestinationHash, Due, LaneKey, LaneRest};
 use crate::delivery::transport::Servers;
 
 /// Maximum number of lanes that scans of the table add. Notifications may add twice as many, so that new mail is loaded
@@ -28,14 +27,14 @@ impl Schedule {
         });
     }
 
-    /// Records a lane that a scan of the table found. Returns `false` if it does not fit.
-    pub(in crate::delivery) fn found(&mut self, found: &FoundLane, now: Now) -> bool {
-        let is_known = self.lanes.get(&found.first.key.lane).is_some_and(|lane| {
-            lane.ready > 0 || lane.claims > 0 || (lane.place == Place::Later && lane.due_ms <= found.first.key.due_ms)
+    /// Records a lane that a scan of the table found, by its first group. Returns `false` if it does not fit.
+    pub(in crate::delivery) fn found(&mut self, first: &Due, now: Now) -> bool {
+        let is_known = self.lanes.get(&first.key.lane).is_some_and(|lane| {
+            lane.ready > 0 || lane.claims > 0 || (lane.place == Place::Later && lane.due_ms <= first.key.due_ms)
         });
         // A later scan finds the lane in time.
-        let is_far = found.first.key.due_ms > now.wall_ms + FOUND_AHEAD_MS;
-        is_known || is_far || self.add(&found.first, now, LANES_MAX, |lane| lane.ready = lane.ready.max(1))
+        let is_far = first.key.due_ms > now.wall_ms + FOUND_AHEAD_MS;
+        is_known || is_far || self.add(first, now, LANES_MAX, |lane| lane.ready = lane.ready.max(1))
     }
 
     pub(super) fn add(&mut self, due: &Due, now: Now, lanes_max: usize, count: impl Fn(&mut Lane)) -> bool {
@@ -80,7 +79,7 @@ impl Schedule {
 
     /// Returns the destination whose servers a lane needs.
     pub(super) fn route_key(&self, lane: LaneKey) -> DestinationHash {
-        let is_shared = self.limits.is_single && lane.destination != destination_hash(simulated::DESTINATION);
+        let is_shared = self.limits.is_single && lane.destination != self.simulated;
         if is_shared { [0; 16] } else { lane.destination }
     }
 

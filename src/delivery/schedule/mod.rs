@@ -34,7 +34,8 @@ use health::HostPauses;
 use shares::{Shares, SiteKind, Turn};
 use site::SiteState;
 
-use super::queue::{DestinationHash, LaneKey};
+use super::queue::{DestinationHash, LaneKey, destination_hash};
+use super::simulated;
 use super::transport::Servers;
 use crate::base::clock::TimestampMs;
 
@@ -172,6 +173,8 @@ pub(super) enum Idle {
 #[derive(Debug)]
 pub(super) struct Schedule {
     limits: Limits,
+    /// Destination of the simulated recipients.
+    simulated: DestinationHash,
     lanes: HashMap<LaneKey, Lane>,
     destinations: HashMap<DestinationHash, Destination>,
     sites: HashMap<Arc<str>, SiteState>,
@@ -198,6 +201,7 @@ impl Schedule {
             shares: Shares::new(limits.sessions_max),
             hosts: HostPauses::new(limits.pause_min),
             limits,
+            simulated: destination_hash(simulated::DESTINATION),
             lanes: HashMap::new(),
             destinations: HashMap::new(),
             sites: HashMap::new(),

@@ -10,6 +10,8 @@ use crate::delivery::queue::LaneKey;
 pub(super) struct LaneRotation {
     streams: VecDeque<StreamId>,
     lanes: BTreeMap<StreamId, VecDeque<LaneKey>>,
+    /// Number of lanes of all streams.
+    len: usize,
 }
 
 impl LaneRotation {
@@ -20,6 +22,7 @@ impl LaneRotation {
             self.streams.push_back(lane.stream);
         }
         lanes.push_back(lane);
+        self.len += 1;
     }
 
     /// Removes and returns the first lane of the next stream.
@@ -27,6 +30,7 @@ impl LaneRotation {
         let stream = self.streams.pop_front()?;
         let lanes = self.lanes.get_mut(&stream)?;
         let lane = lanes.pop_front();
+        self.len -= usize::from(lane.is_some());
         if lanes.is_empty() {
             self.lanes.remove(&stream);
         } else {
@@ -37,7 +41,7 @@ impl LaneRotation {
 
     /// Returns the number of lanes.
     pub(super) fn len(&self) -> usize {
-        self.lanes.values().map(VecDeque::len).sum()
+        self.len
     }
 
     /// Returns whether no lane waits.

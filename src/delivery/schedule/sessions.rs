@@ -2,11 +2,10 @@
 
 use std::cmp::Reverse;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::shares::{KINDS, SiteKind, Turn};
 use super::site::{SiteState, TAKE_MAX};
-use super::{Idle, Now, Place, Route, Schedule, Slot, Take, Taken, Timer, health};
+use super::{Idle, Now, Place, Route, Schedule, Slot, Take, Taken, Timer};
 use crate::delivery::queue::LaneKey;
 use crate::delivery::transport::Servers;
 
@@ -250,11 +249,10 @@ impl Schedule {
         self.site_changed(&slot.site, 0, now, Turn::Last);
     }
 
-    /// Pauses a site that refuses or limits our mail, for at least `pause_min`.
-    pub(in crate::delivery) fn pause_site(&mut self, slot: &Slot, pause_min: Duration, now: Now) {
+    /// Pauses a site that refuses or limits our mail.
+    pub(in crate::delivery) fn pause_site(&mut self, slot: &Slot, now: Now) {
         let Some(site) = self.sites.get_mut(&slot.site) else { return };
-        let pause_min_ms = i64::try_from(pause_min.as_millis()).unwrap_or(health::PAUSE_MAX_MS);
-        let until_ms = site.pause(now.elapsed_ms, |failures| self.hosts.pause_ms(failures).max(pause_min_ms));
+        let until_ms = site.pause(now.elapsed_ms, |failures| self.hosts.pause_ms(failures));
         self.timers.push(Reverse((until_ms, Timer::Site(Arc::clone(&slot.site)))));
     }
 }

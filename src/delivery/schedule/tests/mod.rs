@@ -4,7 +4,7 @@ use super::lanes::CLAIM_FAILED_MS;
 use super::sessions::SLICE_MS;
 use super::*;
 use crate::base::id::Id;
-use crate::delivery::queue::{Due, DueKey, FoundLane, LaneRest};
+use crate::delivery::queue::{Due, DueKey, LaneRest};
 use crate::delivery::rows::Class;
 use crate::delivery::simulated;
 use crate::delivery::smtp::TlsPolicy;
@@ -228,7 +228,7 @@ fn a_site_that_limits_our_mail_is_paused_and_gets_half_of_its_sessions() {
     }
     assert_eq!(schedule.reserve_sessions(at(0)).len(), 2, "the limit has grown to four");
 
-    schedule.pause_site(&slots[0], Duration::ZERO, at(0));
+    schedule.pause_site(&slots[0], at(0));
 
     assert!(matches!(schedule.take(&slots[0], at(1), |_| true), Take::End));
     assert_eq!(schedule.held_lanes(at(1)).len(), 1);
@@ -257,10 +257,9 @@ fn all_destinations_share_the_servers_of_a_smarthost() {
 #[test]
 fn lanes_that_a_scan_finds_are_known_after_a_restart() {
     let mut schedule = schedule();
-    let found = |destination: &str| FoundLane { first: due(destination) };
     for number in 0..3 {
-        assert!(schedule.found(&found(&format!("d{number}.example")), at(0)));
-        assert!(schedule.found(&found(&format!("d{number}.example")), at(0)));
+        assert!(schedule.found(&due(&format!("d{number}.example")), at(0)));
+        assert!(schedule.found(&due(&format!("d{number}.example")), at(0)));
     }
     route(&mut schedule, at(0), |_| None);
 
