@@ -5,105 +5,41 @@ one to a site that is new, and one that is scheduled. A fourth is greylisted onc
 the time at which each could have arrived and its arrival.
 """
 
-import asyncio
 import dataclasses
 import datetime
 import json
-import re
-import threading
 import time
 
 from deadline import wait_until
 from names import Names
 from server import SENDER, Api, Direct, Server
+from sinks import Habit, Sinks
 
 GOOD, NEW, GREY, BUSY = "127.0.1.1", "127.0.1.2", "127.0.1.3", "127.0.1.4"
 SILENT = "127.0.1.5"  # Accepts connections and never greets.
 REFUSING = "127.0.1.99"  # Has no listener.
-BUSY_REPLY_S = 0.02
+HABITS = {
+    GOOD: Habit(),
+    NEW: Habit(),
+    GREY: Habit(greylists=True),
+    BUSY: Habit(reply_delay_s=0.02),
+    SILENT: Habit(greets=False),
+}
 RETRY_DELAYS = "1s,2s,4s,8s,16s,30s"
 SCHEDULED_S = 4
 WAIT_SECONDS = 180
 BATCH = 100
 
 
-class Sinks:
-    """SMTP receivers on loopback. `arrived` maps each recipient to the time at which its message was accepted."""
+class FirstArrivals(Sinks):
+    """Receivers that keep only the time of the first arrival, because the cases have up to a million messages."""
 
     def __init__(self):
-        self.arrived, self.greylisted, self.port = {}, set(), None
-        self.loop = asyncio.new_event_loop()
-        threading.Thread(target=self.loop.run_forever, name="sinks", daemon=True).start()
-        for address in (GOOD, NEW, GREY, BUSY, SILENT):
-            self.listen(address)
+        super().__init__(HABITS)
+        self.arrived = {}
 
-    def listen(self, address):
-        listening = self.loop.create_server(lambda: Session(self, address), address, self.port or 0, backlog=1_000)
-        server = asyncio.run_coroutine_threadsafe(listening, self.loop).result(10)
-        self.port = server.sockets[0].getsockname()[1]
-
-    def stop(self):
-        self.loop.call_soon_threadsafe(self.loop.stop)
-
-
-class Session(asyncio.Protocol):
-    """One session with a sink. Offers PIPELINING, and implements the part of RFC 5321 that the server uses."""
-
-    def __init__(self, sinks, address):
-        self.sinks, self.address = sinks, address
-        self.buffer, self.recipients, self.in_data, self.transport = b"", [], False, None
-
-    def connection_made(self, transport):
-        self.transport = transport
-        if self.address != SILENT:
-            transport.write(b"220 sink.test ESMTP\r\n")
-
-    def data_received(self, data):
-        self.buffer += data
-        while True:
-            end = b"\r\n.\r\n" if self.in_data else b"\r\n"
-            part, found, rest = self.buffer.partition(end)
-            if not found:
-                return
-            self.buffer = rest
-            if self.in_data:
-                self.accept()
-            else:
-                self.command(part.decode("latin-1"))
-
-    def command(self, line):
-        verb = line[:4].upper()
-        if verb == "EHLO":
-            self.reply("250-sink.test\r\n250 PIPELINING")
-        elif verb == "MAIL":
-            self.recipients = []
-            self.reply("250 2.1.0 OK")
-        elif verb == "RCPT":
-            recipient = re.search("<(.*)>", line)[1]
-            if self.address == GREY and recipient not in self.sinks.greylisted:
-                self.sinks.greylisted.add(recipient)
-                self.reply("450 4.7.1 Greylisted, please try again later")
-                return
-            self.recipients.append(recipient)
-            self.reply("250 2.1.5 OK")
-        elif verb == "DATA":
-            self.in_data = bool(self.recipients)
-            self.reply("354 Go ahead" if self.in_data else "554 5.5.1 No recipients")
-        elif verb == "QUIT":
-            self.reply("221 2.0.0 Bye")
-            self.transport.close()
-        else:
-            self.reply("250 2.0.0 OK")
-
-    def accept(self):
-        self.in_data = False
-        for recipient in self.recipients:
-            self.sinks.arrived.setdefault(recipient, time.time())
-        delay_s = BUSY_REPLY_S if self.address == BUSY else 0
-        self.sinks.loop.call_later(delay_s, self.reply, "250 2.0.0 Accepted")
-
-    def reply(self, text):
-        self.transport.write(text.encode() + b"\r\n")
+    def record(self, session, recipient, content):
+        self.arrived.setdefault(recipient, time.time())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,7 +78,7 @@ class World:
     """A server in direct mode, its name server and its receivers."""
 
     def __init__(self, directory, profile, extra=()):
-        self.sinks, self.names = Sinks(), Names()
+        self.sinks, self.names = FirstArrivals(), Names()
         self.number = 0
         delivery = Direct(self.names.address, self.sinks.port)
         self.server = Server(directory, delivery, profile=profile, retry_delays=RETRY_DELAYS, extra=extra)
