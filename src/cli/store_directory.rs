@@ -147,4 +147,18 @@ mod tests {
         let state = SERVICE_DIRECTORY.strip_prefix("/var/lib/").unwrap();
         assert!(read("systemd/ringmail.service").lines().any(|line| line == format!("StateDirectory={state}")));
     }
+
+    #[test]
+    fn the_unit_starts_a_failed_server_again_without_a_limit() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let unit = std::fs::read_to_string(root.join("systemd/ringmail.service")).unwrap();
+        let (head, service) = unit.split_once("[Service]").unwrap();
+
+        assert!(
+            head.lines().any(|line| line == "StartLimitIntervalSec=0"),
+            "a limit ends the service after some starts"
+        );
+        assert!(service.lines().any(|line| line == "Restart=on-failure"));
+        assert!(!unit.contains("StartLimitBurst"));
+    }
 }
