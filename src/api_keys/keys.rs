@@ -54,7 +54,7 @@ pub struct ApiKeys {
 }
 
 impl ApiKeys {
-    /// Loads the keys of all teams into the cache, except those of removed teams. Blocks.
+    /// Loads the keys of all teams into the cache, except corrupt ones and those of removed teams. Blocks.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -63,9 +63,9 @@ impl ApiKeys {
             let mut cache = Cache::default();
             let removed: BTreeSet<TeamId> = teams::removed(tx)?.into_iter().map(|team| team.id).collect();
             let (from, to) = ((Id::MIN, Id::MIN), (Id::MAX, Id::MAX));
-            tx.scan(&API_KEYS, &from, &to, Order::Ascending, |(team, id), row| {
+            tx.scan_valid(&API_KEYS, &from, &to, Order::Ascending, |(team, id), row| {
                 if !removed.contains(&team) {
-                    cache.insert(team, id, &row.decode()?);
+                    cache.insert(team, id, &row);
                 }
                 NEXT
             })?;

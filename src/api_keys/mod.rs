@@ -16,6 +16,8 @@ mod cache;
 mod keys;
 mod model;
 mod store;
+#[cfg(test)]
+mod tests;
 
 pub use keys::{ApiKeys, CreateKeyError, DomainExists};
 pub(crate) use keys::{delete_of_team, delete_scoped_to};

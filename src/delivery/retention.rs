@@ -84,6 +84,7 @@ mod tests {
     use super::*;
     use crate::base::clock::DAY_MS;
     use crate::delivery::{ReceivingHostRow, SmtpAttemptRow};
+    use crate::store::Encoded;
 
     fn key(number: u32) -> (NameHash,) {
         let mut key = FIRST;
@@ -159,5 +160,22 @@ mod tests {
         for number in 0..total {
             assert_eq!(is_left(number).unwrap(), number % 3 == 0, "{number}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_corrupt_host_stays_and_the_others_are_deleted() {
+        let (_directory, context) = Context::temporary();
+        let now_ms = context.now_ms();
+        let put = move |tx: &WriteTx<'_>| {
+            tx.put_encoded(&RECEIVING_HOSTS, &key(1), &Encoded::unreadable())?;
+            tx.put(&RECEIVING_HOSTS, &key(2), &host(now_ms - 31 * DAY_MS))
+        };
+        context.store.write::<_, StoreError>(put).await.unwrap();
+
+        purge(&context, now_ms).await.unwrap();
+
+        let is_left =
+            |number: u32| context.store.read_now::<_, StoreError>(|tx| tx.contains(&RECEIVING_HOSTS, &key(number)));
+        assert_eq!((is_left(1).unwrap(), is_left(2).unwrap()), (true, false));
     }
 }

@@ -111,7 +111,7 @@ impl Domains {
 
     /// Checks the records of one domain and stores the result.
     async fn check(&self, team: TeamId, id: DomainId) -> Result<(), StoreError> {
-        let row = self.context.store.read(move |tx| store::find(tx, team, id)).await?;
+        let row = self.context.store.read::<_, StoreError>(move |tx| tx.get_valid(&DOMAINS, &(team, id))).await?;
         let Some(row) = row.filter(|row| !row.assumed) else { return Ok(()) };
         let record_checks = verify::check_records(&self.resolver, &row, &self.settings).await;
         let now_ms = self.context.now_ms();
@@ -163,11 +163,10 @@ fn sweep_page(tx: &impl Reads, after: Option<DomainKey>, now_ms: TimestampMs) ->
     let mut page = SweepPage { due: Vec::new(), last: None };
     let mut seen = 0;
     let (from, to) = (after.unwrap_or((Id::MIN, Id::MIN)), (Id::MAX, Id::MAX));
-    tx.scan(&DOMAINS, &from, &to, Order::Ascending, |key, row| {
+    tx.scan_valid(&DOMAINS, &from, &to, Order::Ascending, |key, row| {
         if after == Some(key) {
             return NEXT;
         }
-        let row = row.decode()?;
         if decide::is_due(&row, now_ms) {
             page.due.push((row.checked_ms.unwrap_or(TimestampMs::MIN), key));
         }

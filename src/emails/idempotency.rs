@@ -269,8 +269,8 @@ type StoredKey = (u64, IdempotencyId);
 
 fn read_page(tx: &impl Reads, from: StoredKey) -> Result<Vec<(StoredKey, IdempotencyRow)>, StoreError> {
     let mut page = Vec::new();
-    tx.scan(&IDEMPOTENCY, &from, &(u64::MAX, Id::MAX), Order::Ascending, |key, row| {
-        page.push((key, row.decode()?));
+    tx.scan_valid(&IDEMPOTENCY, &from, &(u64::MAX, Id::MAX), Order::Ascending, |key, row| {
+        page.push((key, row));
         if page.len() == PAGE_ROWS { STOP } else { NEXT }
     })?;
     Ok(page)
@@ -287,6 +287,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::store::Encoded;
 
     const TEAM: TeamId = TeamId::MIN;
     const OTHER: TeamId = TeamId::MAX;
@@ -330,5 +331,22 @@ mod tests {
                 assert!(!is_replayed(keys, OTHER, &callers).await, "a key of a caller is valid for its team only");
             }
         }
+    }
+
+    #[tokio::test]
+    async fn a_corrupt_row_is_skipped_and_the_other_keys_are_loaded() {
+        let (_directory, context) = Context::temporary();
+        let keys = Idempotency::new(context.clone());
+        keys.load().await.unwrap();
+        let request = IdempotentRequest::new(IdempotentRoute::Send, "key", [0; 32]);
+        let before = (u64::try_from(context.now_ms()).unwrap() + 1, context.id());
+        let put = move |tx: &WriteTx<'_>| tx.put_encoded(&IDEMPOTENCY, &before, &Encoded::unreadable());
+        context.store.write::<_, StoreError>(put).await.unwrap();
+        settle(&context, &keys, TEAM, &request).await;
+
+        let restarted = Idempotency::new(context.clone());
+        restarted.load().await.unwrap();
+
+        assert!(is_replayed(&restarted, TEAM, &request).await);
     }
 }

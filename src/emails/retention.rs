@@ -87,7 +87,8 @@ fn content_page(tx: &impl Reads, after: EmailId, until: EmailId) -> Result<Vec<E
 
 fn has_unsettled(tx: &impl Reads, teams: &[TeamId], id: EmailId) -> Result<bool, StoreError> {
     for team in teams {
-        if let Some(row) = tx.get(&EMAILS, &(*team, id))? {
+        // An email whose row is corrupt is never sent, so that its content has no use.
+        if let Some(row) = tx.get_valid(&EMAILS, &(*team, id))? {
             return Ok(!is_settled(&row));
         }
     }
@@ -122,9 +123,9 @@ fn purge_rows_page(
     now_ms: TimestampMs,
 ) -> Result<Option<EmailId>, StoreError> {
     let mut page = Vec::with_capacity(PAGE_ROWS);
-    tx.scan(&EMAILS, &(team, after), &(team, until), Order::Ascending, |(_, id), row| {
+    tx.scan_valid(&EMAILS, &(team, after), &(team, until), Order::Ascending, |(_, id), row| {
         if id > after {
-            page.push((id, is_settled(&row.decode()?)));
+            page.push((id, is_settled(&row)));
         }
         if page.len() == PAGE_ROWS { STOP } else { NEXT }
     })?;
@@ -159,7 +160,8 @@ pub(super) fn delete_email(tx: &WriteTx<'_>, team: TeamId, id: EmailId) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Blob;
+    use crate::emails::{LastEvent, RecipientRow};
+    use crate::store::{Blob, Encoded};
     use crate::tables::ATTACHMENTS;
 
     /// Stores `chunks` chunks of content of an email.
@@ -208,5 +210,29 @@ mod tests {
             })
             .await
             .unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_corrupt_email_stays_and_the_others_are_deleted() {
+        let (_directory, context) = Context::temporary();
+        let team = teams::create(&context, "Shop").await.unwrap().unwrap().id;
+        let (corrupt, settled): (EmailId, EmailId) = (context.id(), context.id());
+        let recipient = RecipientRow::example("ada@example.com", RecipientState::Settled, LastEvent::Delivered);
+        let row = EmailRow::example(vec![recipient], LastEvent::Delivered);
+        let put = move |tx: &WriteTx<'_>| {
+            tx.put_encoded(&EMAILS, &(team, corrupt), &Encoded::unreadable())?;
+            tx.put(&EMAILS, &(team, settled), &row)?;
+            put_chunks(tx, corrupt, 1)?;
+            put_chunks(tx, settled, 1)
+        };
+        context.store.write::<_, StoreError>(put).await.unwrap();
+
+        let later_ms = context.now_ms() + 1_000;
+        purge(&context, later_ms, later_ms).await.unwrap();
+
+        let read = |tx: &crate::store::ReadTx| {
+            Ok((tx.contains(&EMAILS, &(team, corrupt))?, tx.contains(&EMAILS, &(team, settled))?, chunks(tx)?))
+        };
+        assert_eq!(context.store.read_now::<_, StoreError>(read).unwrap(), (true, false, 0));
     }
 }

@@ -28,30 +28,30 @@ fn team(id: TeamId, row: TeamRow) -> Team {
     Team { id, name, created_ms }
 }
 
-/// Returns all teams, oldest first.
+/// Returns all teams, oldest first. Skips corrupt rows.
 ///
 /// # Errors
 /// [`StoreError`].
 pub fn list(tx: &impl Reads) -> Result<Vec<Team>, StoreError> {
     let mut teams = Vec::new();
-    tx.scan(&TEAMS, &(Id::MIN,), &(Id::MAX,), Order::Ascending, |(id,), row| {
-        teams.push(team(id, row.decode()?));
+    tx.scan_valid(&TEAMS, &(Id::MIN,), &(Id::MAX,), Order::Ascending, |(id,), row| {
+        teams.push(team(id, row));
         NEXT
     })?;
     Ok(teams)
 }
 
-/// Returns up to `teams_max` teams, oldest first.
+/// Returns up to `teams_max` teams, oldest first. Skips corrupt rows.
 ///
 /// # Errors
 /// [`StoreError`].
 pub fn oldest(tx: &impl Reads, teams_max: usize) -> Result<Vec<Team>, StoreError> {
     let mut teams = Vec::new();
-    tx.scan(&TEAMS, &(Id::MIN,), &(Id::MAX,), Order::Ascending, |(id,), row| {
+    tx.scan_valid(&TEAMS, &(Id::MIN,), &(Id::MAX,), Order::Ascending, |(id,), row| {
         if teams.len() == teams_max {
             return STOP;
         }
-        teams.push(team(id, row.decode()?));
+        teams.push(team(id, row));
         NEXT
     })?;
     Ok(teams)

@@ -207,7 +207,7 @@ fn recover_page(tx: &WriteTx<'_>, context: &Context) -> Result<usize, StoreError
     })?;
     for ((email, group), lease) in &stale {
         tx.delete(&LEASES, &(*email, *group))?;
-        let Some(mut row) = tx.get(&EMAILS, &(lease.due.team, *email))? else { continue };
+        let Some(mut row) = tx.get_valid(&EMAILS, &(lease.due.team, *email))? else { continue };
         let due = DueRow { possible_duplicate: true, ..lease.due.clone() };
         requeue(tx, &mut row, *email, *group, lease.class, context.now_ms(), &due)?;
         tx.put(&EMAILS, &(lease.due.team, *email), &row)?;

@@ -155,3 +155,27 @@ async fn copies_are_sent_while_a_to_recipient_is_or_was_deliverable() {
     suppress(&context, "joe@example.com").await;
     assert_eq!(claimed(&context, &keys[2..]).await, [BOB]);
 }
+
+#[tokio::test]
+async fn a_corrupt_email_does_not_stop_the_recovery() {
+    let (_directory, context) = Context::temporary();
+    let (corrupt, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
+    let (other, other_keys) = put_due(&context, &[(RecipientKind::To, BOB)]).await;
+    let claiming = context.clone();
+    let lease = move |tx: &WriteTx<'_>| {
+        claim(tx, &claiming, &[keys[0], other_keys[0]])?;
+        tx.put_encoded(&EMAILS, &(TEAM, corrupt), &crate::store::Encoded::unreadable())?;
+        for id in [corrupt, other] {
+            let lease = tx.get(&LEASES, &(id, 0))?.unwrap();
+            tx.put(&LEASES, &(id, 0), &LeaseRow { epoch: lease.epoch - 1, ..lease })?;
+        }
+        Ok(())
+    };
+    context.store.write::<_, StoreError>(lease).await.unwrap();
+
+    assert_eq!(recover(&context).await.unwrap(), 2);
+
+    assert!(matches!(row(&context, other).recipients[0].state, RecipientState::Waiting { .. }));
+    let is_leased = context.store.read_now::<_, StoreError>(|tx| tx.contains(&LEASES, &(corrupt, 0)));
+    assert!(!is_leased.unwrap());
+}

@@ -58,7 +58,7 @@ impl Settlement {
 /// Settles a leased group and returns the groups that returned to the queue.
 ///
 /// Changes nothing if the lease does not exist or has another boot epoch: it has been settled, or
-/// another process has recovered it. If the email does not exist, only deletes the lease.
+/// another process has recovered it. If the email does not exist or is corrupt, only deletes the lease.
 pub(super) fn settle(
     tx: &WriteTx<'_>,
     context: &Context,
@@ -67,12 +67,12 @@ pub(super) fn settle(
 ) -> Result<Vec<Due>, StoreError> {
     let Claimed { key, due, row: _, recipients } = settlement.claimed.as_ref();
     let lease_key = (key.email, key.group);
-    let is_valid = tx.get(&LEASES, &lease_key)?.is_some_and(|lease| lease.epoch == context.store.epoch());
+    let is_valid = tx.get_valid(&LEASES, &lease_key)?.is_some_and(|lease| lease.epoch == context.store.epoch());
     if !is_valid {
         return Ok(Vec::new());
     }
     tx.delete(&LEASES, &lease_key)?;
-    let Some(row) = tx.get(&EMAILS, &(due.team, key.email))? else { return Ok(Vec::new()) };
+    let Some(row) = tx.get_valid(&EMAILS, &(due.team, key.email))? else { return Ok(Vec::new()) };
     let now_ms = context.now_ms();
     let mut settling = Settling {
         tx,

@@ -175,3 +175,20 @@ async fn a_bounce_that_suppresses_does_so_despite_a_reported_outcome() {
     let blocks = |tx: &crate::store::ReadTx| suppressions::blocks(tx, TEAM, &hash, kind);
     assert!(context.store.read_now::<_, StoreError>(blocks).unwrap());
 }
+
+#[tokio::test]
+async fn the_lease_of_a_corrupt_email_is_deleted() {
+    let (_directory, context) = Context::temporary();
+    let (id, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
+    let settling = context.clone();
+    let write = move |tx: &WriteTx<'_>| {
+        let claimed = Arc::new(claim(tx, &settling, &keys)?.remove(0));
+        tx.put_encoded(&EMAILS, &(TEAM, id), &Encoded::unreadable())?;
+        settle(tx, &settling, &schedule(), &Settlement::uniform(claimed, delivered(), None))
+    };
+
+    assert_eq!(context.store.write::<_, StoreError>(write).await.unwrap(), []);
+
+    let is_leased = context.store.read_now::<_, StoreError>(|tx| tx.contains(&LEASES, &(id, 0)));
+    assert!(!is_leased.unwrap());
+}

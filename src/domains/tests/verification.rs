@@ -6,6 +6,8 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::domains::find_sender;
 use crate::domains::signing::signing_keys;
+use crate::store::{Encoded, StoreError, WriteTx};
+use crate::tables::DOMAINS;
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -214,6 +216,22 @@ async fn a_requested_check_runs_after_a_restart() {
     let authority = publish(&instance.expected(id), "").await;
 
     let domains = instance.restarted(authority.address);
+    domains.check_due().await.unwrap();
+
+    assert_eq!(status(&instance, id).await, DomainStatus::Verified);
+}
+
+#[tokio::test]
+async fn a_corrupt_domain_is_skipped_and_the_others_are_checked() {
+    let instance = Instance::start();
+    let id = instance.add("shop.example").await;
+    let authority = publish(&instance.expected(id), "").await;
+    let domains = instance.restarted(authority.address);
+    let corrupt = DomainId::MIN;
+    let put = move |tx: &WriteTx<'_>| tx.put_encoded(&DOMAINS, &(TEAM, corrupt), &Encoded::unreadable());
+    instance.context.store.write::<_, StoreError>(put).await.unwrap();
+
+    assert!(domains.request_verification(TEAM, id).await.unwrap());
     domains.check_due().await.unwrap();
 
     assert_eq!(status(&instance, id).await, DomainStatus::Verified);
