@@ -63,7 +63,7 @@ impl RetentionDays {
 
 /// Starts the workers. `stop` ends them.
 pub(super) fn start_workers(parts: &Parts, stop: CancellationToken) -> Supervisor {
-    let mut workers = Supervisor::new(stop, Arc::clone(&parts.worker_failures));
+    let mut workers = Supervisor::new(stop, parts.context.store.clone(), Arc::clone(&parts.worker_failures));
     let engine = Arc::clone(&parts.engine);
     workers.start("delivery", move |stop| Arc::clone(&engine).run(stop));
     let domains = Arc::clone(&parts.services.domains);

@@ -44,11 +44,12 @@ async fn a_worker_that_fails_once_is_a_health_of_503() {
     let config = settings.into_config(Purpose::Dev(dev.into())).unwrap();
     let app = App::start(config, Clock::System).await.unwrap();
     let (address, failures) = (app.address(), Arc::clone(&app.parts.worker_failures));
+    let store = app.parts.context.store.clone();
     let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
     let served = tasks.spawn(app.serve(stop.clone()));
     assert_eq!(health(address).await, (200, json!({ "ok": true, "status": "ok" })));
 
-    let mut workers = Supervisor::new(stop.clone(), failures);
+    let mut workers = Supervisor::new(stop.clone(), store, failures);
     let has_failed = Arc::new(AtomicBool::new(false));
     workers.start("example", move |_| {
         let is_first = !has_failed.swap(true, Ordering::SeqCst);

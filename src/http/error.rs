@@ -112,6 +112,9 @@ pub struct ApiError {
     pub log_detail: Option<String>,
 }
 
+/// Value of `Retry-After` while the disk is full. An operator or a retention must make space first.
+const DISK_RETRY_AFTER_S: u32 = 30;
+
 /// Result of a handler.
 pub type ApiResult<T> = Result<T, ApiError>;
 
@@ -141,6 +144,11 @@ impl ApiError {
         Self { retry_after_s: Some(1), ..Self::new(ErrorCode::ServiceUnavailable, message) }
     }
 
+    /// Returns the 503 of a disk that is full or failed.
+    pub(crate) fn disk_unavailable(message: &str) -> Self {
+        Self { retry_after_s: Some(DISK_RETRY_AFTER_S), ..Self::new(ErrorCode::ServiceUnavailable, message) }
+    }
+
     /// Returns the error with `prefix` before its message, for items of batches.
     #[must_use]
     pub fn prefixed(self, prefix: &str) -> Self {
@@ -153,6 +161,10 @@ impl From<StoreError> for ApiError {
     fn from(cause: StoreError) -> Self {
         match cause {
             StoreError::Closed => Self::unavailable("The server is shutting down. Try again."),
+            // The store logs the failure once.
+            cause if cause.is_outage() => Self::disk_unavailable(
+                "The server cannot use its disk, which is full or failed. Nothing was stored. Try again later.",
+            ),
             cause => {
                 error!(%cause, "a request failed: {cause}");
                 Self::new(

@@ -15,6 +15,10 @@ pub enum StoreError {
     Corrupt(String),
     /// A command or a read panicked. The other commands of its group are not affected.
     Panicked,
+    /// The engine failed, and the file is being opened again. Nothing was stored.
+    Unavailable,
+    /// The file cannot be opened again. The process ends.
+    Lost(String),
     /// The store has been shut down.
     Closed,
 }
@@ -25,6 +29,8 @@ impl std::fmt::Display for StoreError {
             Self::Engine(error) => write!(f, "store: {error}"),
             Self::Corrupt(what) => write!(f, "store: corrupt data: {what}"),
             Self::Panicked => f.write_str("store: a command or a read panicked"),
+            Self::Unavailable => f.write_str("store: its disk is full or failed, and it is being opened again"),
+            Self::Lost(why) => write!(f, "store: cannot be opened again: {why}"),
             Self::Closed => f.write_str("store: shut down"),
         }
     }
@@ -35,15 +41,26 @@ impl std::error::Error for StoreError {}
 impl StoreError {
     fn from_engine(error: redb::Error) -> Self {
         match error {
-            // The store was closed during a read.
-            redb::Error::DatabaseClosed => Self::Closed,
+            // The file was closed during a read: it is being opened again, or the store was shut down.
+            redb::Error::DatabaseClosed => Self::Unavailable,
             error => Self::Engine(Arc::new(error)),
         }
     }
 
     /// Returns whether the engine rejects every transaction after this error, until it is opened again.
     pub(super) fn is_final(&self) -> bool {
-        matches!(self, Self::Engine(error) if !matches!(**error, redb::Error::TransactionPoisoned))
+        self.is_io() || matches!(self, Self::Engine(error) if matches!(**error, redb::Error::Corrupted(_)))
+    }
+
+    /// Returns whether the engine could not access its file.
+    pub(super) fn is_io(&self) -> bool {
+        use redb::Error::{Io, LockPoisoned, PreviousIo};
+        matches!(self, Self::Engine(error) if matches!(**error, Io(_) | PreviousIo | LockPoisoned(_)))
+    }
+
+    /// Returns whether the command can succeed later: the disk is full, or failed, and the file is opened again.
+    pub fn is_outage(&self) -> bool {
+        matches!(self, Self::Unavailable) || self.is_io()
     }
 }
 

@@ -51,6 +51,12 @@ pub(super) fn open(path: &Path, cache_bytes: usize) -> Result<redb::Database, Op
     })
 }
 
+/// As [`open`], without creating the file: its file system may be unmounted.
+pub(super) fn open_existing(path: &Path, cache_bytes: usize) -> Result<redb::Database, OpenError> {
+    fs::metadata(path).map_err(|error| OpenError::Directory(path.into(), error))?;
+    open(path, cache_bytes)
+}
+
 /// As [`open`]. During a repair, calls `repairing` with the completed fraction.
 pub(super) fn open_watched(
     path: &Path,

@@ -10,7 +10,7 @@ use super::value::Row;
 
 /// Schema version and kind of the file. One row, written at creation and by migrations.
 pub const META: Table<MetaKey, MetaRow> = Table::new("meta-1");
-/// Boot epoch. One row, incremented at each opening.
+/// Boot epoch, and the number of its last commit. One row, written at each opening and by each commit.
 pub const EPOCH: Table<MetaKey, EpochRow> = Table::new("epoch-1");
 
 /// Keys of deleted rows of lists, which stay valid cursors: UTC day of the deletion, number of the list, key of the row
@@ -57,5 +57,8 @@ pub struct EpochRow {
     /// value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_check: Option<[u8; 32]>,
+    /// Number of the last commit since the epoch began. Each commit of commands writes it.
+    #[serde(default)]
+    pub commit: u64,
 }
 impl Row for EpochRow {}

@@ -13,7 +13,8 @@
 //! - `orphans.rs`: child rows of deleted parents;
 //! - `chunks.rs`: values too large for one row;
 //! - `packing.rs`: compression of small values;
-//! - `queue.rs` and `writer.rs`: queued commands and their group commit;
+//! - `queue.rs`, `writer.rs` and `commits.rs`: queued commands, the thread that applies them, and their group commit;
+//! - `reopening.rs`: opening of the file again after the disk was full or failed;
 //! - `seal.rs`: encryption at rest;
 //! - `file.rs` and `opening.rs`: opening and repair of the file; the store and its key together;
 //! - `migrations/`: schema versions;
@@ -31,6 +32,7 @@ pub mod migrations;
 pub mod page;
 
 mod chunks;
+mod commits;
 mod cursors;
 mod error;
 mod fields;
@@ -42,6 +44,7 @@ mod opening;
 mod orphans;
 mod packing;
 mod queue;
+mod reopening;
 mod seal;
 mod table;
 mod transaction;
@@ -74,6 +77,7 @@ pub use transaction::{NEXT, Order, ReadTx, Reads, STOP, Step, Stored, WriteTx};
 pub use value::{Blob, Encoded, Row, Value};
 
 use queue::WriteQueue;
+use reopening::OpenFile;
 use writer::Writer;
 
 use crate::base::blocking;
@@ -119,9 +123,12 @@ pub struct OpenOptions {
 #[derive(Clone)]
 pub struct Store(Arc<StoreInner>);
 
+/// The open database; `None` while the file is being opened again, and after the store is closed. A read holds the lock
+/// only while it opens its view.
+type DatabaseSlot = Arc<RwLock<Option<Arc<redb::Database>>>>;
+
 struct StoreInner {
-    /// `None` after the store is closed. A read holds the lock only while it opens its view.
-    database: RwLock<Option<Arc<redb::Database>>>,
+    database: DatabaseSlot,
     writer: Writer,
     reads: Arc<Semaphore>,
     /// Panics of reads and commands.
@@ -143,7 +150,7 @@ impl Store {
     /// [`OpenError`]; its text names the next step.
     pub fn open(options: &OpenOptions) -> Result<Self, OpenError> {
         let (database, path) = Self::open_file(options)?;
-        Self::start(database, path, options, None)
+        Self::start(database, path, options, None, None)
     }
 
     /// Opens the file, without a migration and without a new boot epoch.
@@ -157,21 +164,25 @@ impl Store {
     }
 
     /// Migrates an open file and starts a boot epoch. Refuses another master key than the one that sealed the store.
+    /// `open_again` opens the file after a failure; by default the file at `path`.
     fn start(
         database: redb::Database,
         path: PathBuf,
         options: &OpenOptions,
         keyring: Option<&Keyring>,
+        open_again: Option<OpenFile>,
     ) -> Result<Self, OpenError> {
         let database = Arc::new(migrations::bring_up_to_date(database, &path, options)?);
-        let epoch = migrations::begin_epoch(&database, &path, keyring)?;
-        let counted = path.clone();
+        let row = migrations::begin_epoch(&database, &path, keyring)?;
+        let (epoch, slot) = (row.epoch, Arc::new(RwLock::new(Some(database))));
+        let (counted, reopened, cache_bytes) = (path.clone(), path.clone(), options.cache_bytes);
+        let file_bytes = move || std::fs::metadata(&counted).map_or(0, |metadata| metadata.len());
+        let open_again =
+            open_again.unwrap_or_else(|| Box::new(move || file::open_existing(&reopened, cache_bytes)) as OpenFile);
         let panics = Arc::new(Recent::default());
-        let writer = Writer::start(Arc::clone(&database), Arc::clone(&panics), move || {
-            std::fs::metadata(&counted).map_or(0, |metadata| metadata.len())
-        });
+        let writer = Writer::start(Arc::clone(&slot), row, Arc::clone(&panics), file_bytes, open_again);
         let reads = Arc::new(Semaphore::new(READS_MAX));
-        Ok(Self(Arc::new(StoreInner { database: RwLock::new(Some(database)), writer, reads, panics, path, epoch })))
+        Ok(Self(Arc::new(StoreInner { database: slot, writer, reads, panics, path, epoch })))
     }
 
     /// Runs `work` over a consistent view of the store, on a thread that may block. Keep it under
@@ -206,12 +217,24 @@ impl Store {
     /// # Errors
     /// As [`Store::read`].
     pub fn read_now<T, E: From<StoreError>>(&self, work: impl FnOnce(&ReadTx) -> Result<T, E>) -> Result<T, E> {
-        let tx = {
+        let begun = {
             let database = sync::read(&self.0.database);
-            let Some(database) = database.as_deref() else { return Err(StoreError::Closed.into()) };
-            ReadTx::begin(database)?
+            match database.as_deref() {
+                Some(database) => ReadTx::begin(database),
+                None if self.0.writer.is_suspended() => Err(StoreError::Unavailable),
+                None => Err(StoreError::Closed),
+            }
         };
-        work(&tx)
+        let tx = begun.inspect_err(|error| {
+            if error.is_io() {
+                self.0.writer.report_failure();
+            }
+        })?;
+        let done = work(&tx);
+        if tx.has_failed() {
+            self.0.writer.report_failure();
+        }
+        done
     }
 
     /// Applies `work` in a write transaction and returns after the commit. If the returned future is
@@ -284,20 +307,35 @@ impl Store {
         &self.0.path
     }
 
-    /// Waits until the engine fails permanently, and returns the error. After an I/O error the engine
-    /// rejects every transaction until the store is opened again. Pending while the store works.
+    /// Waits until the engine fails permanently, and returns the error. A full disk is no such failure: the file is
+    /// opened again until that succeeds. Pending while the store can recover.
     pub async fn failed(&self) -> StoreError {
         self.0.writer.failed().await
     }
 
-    /// Returns whether the engine has failed permanently, or a read or a command panicked in the last minute.
+    /// Returns whether the engine has failed, or a read or a command panicked in the last minute.
     pub fn is_failing(&self) -> bool {
-        self.0.writer.failure().is_some() || self.0.panics.is_recent()
+        !self.is_available() || self.0.panics.is_recent()
+    }
+
+    /// Returns whether the engine accepts transactions. It does not while the file is being opened again.
+    pub fn is_available(&self) -> bool {
+        self.0.writer.is_working()
+    }
+
+    /// Waits until the engine accepts transactions, or has failed permanently. Cancel safe.
+    pub async fn available(&self) {
+        self.0.writer.available().await;
+    }
+
+    /// Returns the number of times that the file had to be opened again.
+    pub fn outages(&self) -> u64 {
+        self.0.writer.outages()
     }
 
     /// Commits the queued commands and closes the file, so that another process can open it without a
-    /// repair. Later reads and writes return [`StoreError::Closed`], and so do running reads when they
-    /// access the file.
+    /// repair. Later reads and writes return [`StoreError::Closed`], and running reads fail when they access
+    /// the file.
     pub async fn close(&self) {
         let store = self.clone();
         blocking::run(move || {
@@ -315,4 +353,4 @@ impl Drop for StoreInner {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

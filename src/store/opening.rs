@@ -40,7 +40,7 @@ pub(crate) fn open_with_key(options: &OpenOptions, key_file: &Path) -> Result<(S
     // The file comes first, so that a store in use is reported before its key.
     let (database, path) = Store::open_file(options)?;
     let keyring = Keyring::open_existing(key_file)?;
-    Ok((Store::start(database, path, options, Some(&keyring))?, keyring))
+    Ok((Store::start(database, path, options, Some(&keyring), None)?, keyring))
 }
 
 #[cfg(test)]

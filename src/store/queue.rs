@@ -95,16 +95,23 @@ pub(super) struct Queues {
     bulk: VecDeque<QueuedCommand>,
     /// Error for later commands, once the queues are closed.
     closed: Option<StoreError>,
+    /// Whether the file is being opened again.
+    is_suspended: bool,
+    /// Whether a read found that the engine failed.
+    has_failed: bool,
 }
 
 impl Queues {
     /// Queues a command.
     ///
     /// # Errors
-    /// The reason of the closing, if the queues are closed.
+    /// The reason of the closing, if the queues are closed; [`StoreError::Unavailable`] if they are suspended.
     pub(super) fn push(&mut self, queue: WriteQueue, command: QueuedCommand) -> Result<(), StoreError> {
         if let Some(why) = &self.closed {
             return Err(why.clone());
+        }
+        if self.is_suspended {
+            return Err(StoreError::Unavailable);
         }
         match queue {
             WriteQueue::Foreground => self.foreground.push_back(command),
@@ -129,6 +136,31 @@ impl Queues {
     /// Rejects later commands and removes the queued ones, which have not been applied.
     pub(super) fn abandon(&mut self, why: &StoreError) -> Vec<QueuedCommand> {
         self.closed = Some(why.clone());
+        self.drain()
+    }
+
+    /// As [`Queues::abandon`], until [`Queues::resume`].
+    pub(super) fn suspend(&mut self) -> Vec<QueuedCommand> {
+        self.is_suspended = true;
+        self.drain()
+    }
+
+    /// Accepts commands again.
+    pub(super) fn resume(&mut self) {
+        (self.is_suspended, self.has_failed) = (false, false);
+    }
+
+    /// Records that a read found a failure of the engine.
+    pub(super) fn report_failure(&mut self) {
+        self.has_failed = true;
+    }
+
+    /// Returns whether a read found a failure of the engine since the file was opened.
+    pub(super) fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
+    fn drain(&mut self) -> Vec<QueuedCommand> {
         self.foreground.drain(..).chain(self.bulk.drain(..)).collect()
     }
 

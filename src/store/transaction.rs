@@ -131,11 +131,26 @@ pub(super) fn row_name<K: Key, V>(table: &Table<K, V>, key: &K) -> impl Display 
 /// A consistent view of the store as of one commit.
 pub struct ReadTx {
     transaction: redb::ReadTransaction,
+    /// Whether an access to the file failed.
+    has_failed: Cell<bool>,
 }
 
 impl ReadTx {
     pub(super) fn begin(database: &impl ReadableDatabase) -> Result<Self, StoreError> {
-        Ok(Self { transaction: database.begin_read()? })
+        Ok(Self { transaction: database.begin_read()?, has_failed: Cell::new(false) })
+    }
+
+    /// Returns whether an access to the file failed, so that it must be opened again.
+    pub(super) fn has_failed(&self) -> bool {
+        self.has_failed.get()
+    }
+
+    /// Records a failure of the engine.
+    fn checked<T>(&self, read: Result<T, StoreError>) -> Result<T, StoreError> {
+        if read.as_ref().is_err_and(StoreError::is_io) {
+            self.has_failed.set(true);
+        }
+        read
     }
 
     /// Opens a table; `None` if no row was ever written to it.
@@ -150,8 +165,7 @@ impl ReadTx {
 
 impl Reads for ReadTx {
     fn get<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<Option<V>, StoreError> {
-        let Some(open) = self.open(table)? else { return Ok(None) };
-        get_in(&open, key)
+        self.checked(self.open(table).and_then(|open| open.map_or(Ok(None), |open| get_in(&open, key))))
     }
 
     fn scan<K: Key, V: Value>(
@@ -162,13 +176,13 @@ impl Reads for ReadTx {
         order: Order,
         visit: impl FnMut(K, Stored<'_, V>) -> Step,
     ) -> Result<(), StoreError> {
-        let Some(open) = self.open(table)? else { return Ok(()) };
-        scan_in(&open, from, to, order, visit)
+        let Some(open) = self.checked(self.open(table))? else { return Ok(()) };
+        self.checked(scan_in(&open, from, to, order, visit))
     }
 
     fn contains<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<bool, StoreError> {
-        let Some(open) = self.open(table)? else { return Ok(false) };
-        Ok(open.get(key.to_bytes().as_ref())?.is_some())
+        let Some(open) = self.checked(self.open(table))? else { return Ok(false) };
+        self.checked(open.get(key.to_bytes().as_ref()).map(|found| found.is_some()).map_err(StoreError::from))
     }
 }
 

@@ -1,4 +1,5 @@
-//! Supervisor: starts workers and restarts them after a failure, up to a limit.
+//! Supervisor: starts workers and restarts them after a failure, up to a limit. A failure because the disk is full or
+//! failed does not count: the worker continues when the store works again.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -8,10 +9,11 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use tracing::{Instrument as _, error, info_span};
+use tracing::{Instrument as _, error, info_span, warn};
 
 use crate::base::recent::Recent;
 use crate::base::sync;
+use crate::store::Store;
 
 /// Consecutive failures after which the process stops.
 const FAILURES_MAX: u32 = 5;
@@ -52,16 +54,24 @@ impl WorkerFailures {
 
 /// The workers of one instance.
 pub struct Supervisor {
-    stop: CancellationToken,
-    restart_after: Duration,
-    failures: Arc<WorkerFailures>,
+    supervision: Supervision,
     workers: JoinSet<Result<(), WorkerError>>,
 }
 
+/// The parts that the supervision of each worker needs.
+#[derive(Clone)]
+struct Supervision {
+    stop: CancellationToken,
+    store: Store,
+    restart_after: Duration,
+    failures: Arc<WorkerFailures>,
+}
+
 impl Supervisor {
-    /// Returns a supervisor. `stop` stops its workers. It records their failures in `failures`.
-    pub fn new(stop: CancellationToken, failures: Arc<WorkerFailures>) -> Self {
-        Self { stop, restart_after: RESTART_AFTER, failures, workers: JoinSet::new() }
+    /// Returns a supervisor. `stop` stops its workers, which use `store`. It records their failures in `failures`.
+    pub fn new(stop: CancellationToken, store: Store, failures: Arc<WorkerFailures>) -> Self {
+        let supervision = Supervision { stop, store, restart_after: RESTART_AFTER, failures };
+        Self { supervision, workers: JoinSet::new() }
     }
 
     /// Starts a worker. Calls `run` again after a failure.
@@ -70,8 +80,8 @@ impl Supervisor {
         F: Future<Output = Result<(), E>> + Send + 'static,
         E: Display + Send + 'static,
     {
-        let (stop, restart_after, failures) = (self.stop.clone(), self.restart_after, Arc::clone(&self.failures));
-        let supervised = async move { supervise(worker, &run, stop, restart_after, &failures).await };
+        let supervision = self.supervision.clone();
+        let supervised = async move { supervision.supervise(worker, &run).await };
         self.workers.spawn(supervised.instrument(info_span!("worker", name = worker)));
     }
 
@@ -88,38 +98,48 @@ impl Supervisor {
     }
 }
 
-async fn supervise<F, E>(
-    worker: &'static str,
-    run: &(impl Fn(CancellationToken) -> F + Sync),
-    stop: CancellationToken,
-    restart_after: Duration,
-    recorded: &WorkerFailures,
-) -> Result<(), WorkerError>
-where
-    F: Future<Output = Result<(), E>> + Send + 'static,
-    E: Display + Send + 'static,
-{
-    let mut failures = 0;
-    loop {
-        let started = crate::base::clock::monotonic();
-        let mut task = JoinSet::new();
-        task.spawn(run(stop.clone()).in_current_span());
-        match task.join_next().await {
-            Some(Ok(Ok(()))) | None => return Ok(()),
-            Some(Ok(Err(failure))) => error!("worker `{worker}` failed: {failure}"),
-            Some(Err(panic)) => error!("worker `{worker}` panicked: {panic}"),
-        }
-        if stop.is_cancelled() {
-            return Ok(());
-        }
-        recorded.record(worker);
-        failures = if started.elapsed() >= RECOVERED_AFTER { 1 } else { failures + 1 };
-        if failures >= FAILURES_MAX {
-            return Err(WorkerError { worker });
-        }
-        tokio::select! {
-            () = tokio::time::sleep(restart_after * 2_u32.pow(failures)) => {}
-            () = stop.cancelled() => return Ok(()),
+impl Supervision {
+    async fn supervise<F, E>(
+        self,
+        worker: &'static str,
+        run: &(impl Fn(CancellationToken) -> F + Sync),
+    ) -> Result<(), WorkerError>
+    where
+        F: Future<Output = Result<(), E>> + Send + 'static,
+        E: Display + Send + 'static,
+    {
+        let Self { stop, store, restart_after, failures: recorded } = self;
+        let mut failures = 0;
+        loop {
+            let (started, outages) = (crate::base::clock::monotonic(), store.outages());
+            let mut task = JoinSet::new();
+            task.spawn(run(stop.clone()).in_current_span());
+            let failure = match task.join_next().await {
+                Some(Ok(Ok(()))) | None => return Ok(()),
+                Some(Ok(Err(failure))) => format!("failed: {failure}"),
+                Some(Err(panic)) => format!("panicked: {panic}"),
+            };
+            if stop.is_cancelled() {
+                return Ok(());
+            }
+            if store.outages() != outages {
+                warn!("worker `{worker}` {failure}; it continues when the store works again");
+                tokio::select! {
+                    () = store.available() => {}
+                    () = stop.cancelled() => return Ok(()),
+                }
+            } else {
+                error!("worker `{worker}` {failure}");
+                recorded.record(worker);
+                failures = if started.elapsed() >= RECOVERED_AFTER { 1 } else { failures + 1 };
+            }
+            if failures >= FAILURES_MAX {
+                return Err(WorkerError { worker });
+            }
+            tokio::select! {
+                () = tokio::time::sleep(restart_after * 2_u32.pow(failures)) => {}
+                () = stop.cancelled() => return Ok(()),
+            }
         }
     }
 }
@@ -129,10 +149,13 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
+    use crate::context::Context;
 
     fn supervisor() -> Supervisor {
-        let supervisor = Supervisor::new(CancellationToken::new(), Arc::default());
-        Supervisor { restart_after: Duration::from_millis(1), ..supervisor }
+        let (_directory, context) = Context::temporary();
+        let mut supervisor = Supervisor::new(CancellationToken::new(), context.store, Arc::default());
+        supervisor.supervision.restart_after = Duration::from_millis(1);
+        supervisor
     }
 
     #[tokio::test]
@@ -151,7 +174,7 @@ mod tests {
 
         assert_eq!(supervisor.wait().await, Ok(()));
         assert_eq!(runs.load(Ordering::SeqCst), 2);
-        assert_eq!(supervisor.failures.recent(), ["once"]);
+        assert_eq!(supervisor.supervision.failures.recent(), ["once"]);
     }
 
     #[tokio::test]
@@ -161,7 +184,7 @@ mod tests {
         supervisor.start("ends", |_| async { Ok::<(), String>(()) });
 
         assert_eq!(supervisor.wait().await, Ok(()));
-        assert!(supervisor.failures.recent().is_empty());
+        assert!(supervisor.supervision.failures.recent().is_empty());
     }
 
     #[tokio::test]

@@ -182,6 +182,7 @@ fn write_failure(res: &mut Response, error: &StoreError, strings: &'static Strin
     error!(%error, "could not process a request to an unsubscribe link: {error}");
     let status = match error {
         StoreError::Closed => StatusCode::SERVICE_UNAVAILABLE,
+        cause if cause.is_outage() => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     };
     write_page(res, status, document::failure(strings));

@@ -107,7 +107,7 @@ pub(super) fn begin_epoch(
     database: &Arc<redb::Database>,
     path: &Path,
     keyring: Option<&Keyring>,
-) -> Result<u32, OpenError> {
+) -> Result<EpochRow, OpenError> {
     let key_check = keyring.map(|keyring| keyring.derive(KEY_CHECK));
     commit(database, |tx| {
         let stored = tx.get(&EPOCH, &MetaKey::EPOCH)?;
@@ -116,8 +116,9 @@ pub(super) fn begin_epoch(
             return Err(OpenError::OtherKey(path.into()));
         }
         let epoch = stored.map_or(1, |row| row.epoch.wrapping_add(1));
-        tx.put(&EPOCH, &MetaKey::EPOCH, &EpochRow { epoch, key_check: known.or(key_check) })?;
-        Ok(epoch)
+        let row = EpochRow { epoch, key_check: known.or(key_check), commit: 0 };
+        tx.put(&EPOCH, &MetaKey::EPOCH, &row)?;
+        Ok(row)
     })
 }
 
@@ -129,9 +130,9 @@ fn read_meta(database: &impl redb::ReadableDatabase, path: &Path) -> Result<Opti
     }
 }
 
-/// Commits one command before the writer thread exists. The commit enables quick repair, so that a
+/// Commits one command while no commands of the queues are applied. The commit enables quick repair, so that a
 /// kill after this start does not delay the next start.
-fn commit<T, E: From<StoreError>>(
+pub(super) fn commit<T, E: From<StoreError>>(
     database: &redb::Database,
     work: impl FnOnce(&WriteTx<'_>) -> Result<T, E>,
 ) -> Result<T, E> {

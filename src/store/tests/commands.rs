@@ -235,7 +235,7 @@ async fn closing_releases_the_file_during_a_read() {
     );
 
     // The read can use cached pages; it cannot access the file.
-    assert!(matches!(late, Ok(Some(_)) | Err(TestError::Store(StoreError::Closed))));
+    assert!(matches!(late, Ok(Some(_)) | Err(TestError::Store(StoreError::Unavailable))));
     assert_eq!(keys, [1]);
 }
 

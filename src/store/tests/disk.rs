@@ -25,11 +25,15 @@ struct State {
     healthy_ops: Option<usize>,
     /// Whether the next sync panics, to simulate a failed assertion of the engine.
     panics: bool,
+    /// Whether the next sync fails, after all writes have reached the disk.
+    sync_fails: bool,
+    /// Whether the next read fails.
+    read_fails: bool,
 }
 
 /// Handle of a simulated disk. Clones share the disk.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Disk(Arc<Mutex<State>>);
+pub(crate) struct Disk(Arc<Mutex<State>>);
 
 impl Disk {
     pub(super) fn holding(image: Vec<u8>) -> Self {
@@ -58,7 +62,7 @@ impl Disk {
     }
 
     /// Lets `ops` more operations succeed. Later ones fail, as on a full disk.
-    pub(super) fn fill_after(&self, ops: usize) {
+    pub(crate) fn fill_after(&self, ops: usize) {
         self.state().healthy_ops = Some(ops);
     }
 
@@ -66,21 +70,37 @@ impl Disk {
         self.state().panics = true;
     }
 
-    pub(super) fn mend(&self) {
+    pub(super) fn fail_next_sync(&self) {
+        self.state().sync_fails = true;
+    }
+
+    pub(super) fn fail_next_read(&self) {
+        self.state().read_fails = true;
+    }
+
+    /// Replaces the bytes of the disk.
+    pub(super) fn replace(&self, image: Vec<u8>) {
+        self.state().image = image;
+    }
+
+    pub(crate) fn mend(&self) {
         self.state().healthy_ops = None;
     }
 
     /// Opens the store on this disk, as the program does at its start.
-    pub(super) fn open_store(&self) -> Result<Store, OpenError> {
+    pub(crate) fn open_store(&self) -> Result<Store, OpenError> {
         let path = PathBuf::from("in memory");
         let options = OpenOptions { directory: path.clone(), kind: StoreKind::Dev, cache_bytes: 4 << 20 };
         if file::is_unfinished(&self.state().image[..]).unwrap() {
             self.state().image.clear();
         }
-        let database = file::guarded(&path, || {
-            redb::Database::builder().set_cache_size(options.cache_bytes).create_with_backend(self.clone())
-        })?;
-        Store::start(database, path, &options, None)
+        let (disk, place, cache_bytes) = (self.clone(), path.clone(), options.cache_bytes);
+        let open = move || {
+            file::guarded(&place, || {
+                redb::Database::builder().set_cache_size(cache_bytes).create_with_backend(disk.clone())
+            })
+        };
+        Store::start(open()?, path, &options, None, Some(Box::new(open)))
     }
 }
 
@@ -177,7 +197,10 @@ impl redb::StorageBackend for Disk {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let state = self.state();
+        let mut state = self.state();
+        if std::mem::take(&mut state.read_fails) {
+            return Err(io::Error::other("a read of a test fails"));
+        }
         let at = usize::try_from(offset).unwrap();
         let bytes = state.image.get(at..at + out.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
         out.copy_from_slice(bytes);
@@ -193,6 +216,9 @@ impl redb::StorageBackend for Disk {
         if state.panics {
             drop(state);
             panic!("the disk of a test panics");
+        }
+        if std::mem::take(&mut state.sync_fails) {
+            return Err(io::Error::other("a sync of a test fails"));
         }
         state.syncs += 1;
         state.log.push(Op::Sync);

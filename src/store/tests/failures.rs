@@ -1,5 +1,4 @@
-//! Failing disks: callers get an error, [`Store::failed`] returns it, and a restart finds every
-//! acknowledged write.
+//! Failing disks: callers get an error, the store opens its file again, and finds every acknowledged write.
 
 use super::disk::Disk;
 use super::*;
@@ -8,35 +7,122 @@ fn put(key: u64) -> impl Fn(&WriteTx<'_>) -> TestResult + Send + 'static {
     move |tx| Ok(tx.put(&LEFT, &(key,), &Blob(vec![1; 9_000]))?)
 }
 
+/// Returns whether a call failed because of the disk. Such a call stored nothing.
+fn is_outage<T>(answer: &TestResult<T>) -> bool {
+    matches!(answer, Err(TestError::Store(error)) if error.is_outage())
+}
+
 #[tokio::test]
-async fn callers_get_the_error_of_a_full_disk_and_no_acknowledged_write_is_lost() {
+async fn a_store_on_a_full_disk_rejects_calls_and_works_again_when_there_is_space() {
     for healthy_ops in 0..12 {
         let disk = Disk::default();
         let store = disk.open_store().unwrap();
+        let epoch = store.epoch();
         store.write(put(1)).await.unwrap();
-        assert!(is_pending(&mut Box::pin(store.failed())));
 
         disk.fill_after(healthy_ops);
         let mut acknowledged = 1;
         let refused = loop {
             match store.write(put(acknowledged + 1)).await {
                 Ok(()) => acknowledged += 1,
-                Err(refused) => break refused,
+                refused => break refused,
             }
         };
-        let failure = store.failed().await;
+        assert!(is_outage(&refused), "{refused:?}");
+        until("the suspension of the store", || (!store.is_available()).then_some(()));
+        assert!(is_outage(&store.write(put(500)).await));
+        assert!(is_outage(&store.write_bulk(put(500)).await));
+        assert!(is_outage(&store.read(|_| Ok(())).await));
+        assert!(store.is_failing());
+        assert!(is_pending(&mut Box::pin(store.failed())));
         disk.mend();
-        let later = store.write(put(500)).await;
-        store.close().await;
+        store.available().await;
+        store.write(put(1_000)).await.unwrap();
 
-        assert!(matches!(refused, TestError::Store(StoreError::Engine(_))), "{refused:?}");
-        assert!(matches!(failure, StoreError::Engine(_)), "{failure:?}");
-        assert!(matches!(later, Err(TestError::Store(StoreError::Engine(_)))), "{later:?}");
-        // The failed write may be on the disk, but only completely.
-        let keys = left_keys(&disk.open_store().unwrap());
-        let least: Vec<u64> = (1..=acknowledged).collect();
-        assert!(keys == least || keys == [least, vec![acknowledged + 1]].concat(), "{acknowledged}: {keys:?}");
+        let expected: Vec<u64> = (1..=acknowledged).chain([1_000]).collect();
+        assert_eq!(left_keys(&store), expected, "full after {healthy_ops} operations");
+        assert_eq!((store.epoch(), store.outages()), (epoch, 1));
+        store.close().await;
+        let again = disk.open_store().unwrap();
+        assert_eq!((left_keys(&again), again.epoch()), (expected, epoch + 1));
     }
+}
+
+#[tokio::test]
+async fn a_commit_that_is_on_the_disk_despite_its_error_is_acknowledged() {
+    let disk = Disk::default();
+    let store = disk.open_store().unwrap();
+    store.write(put(1)).await.unwrap();
+    let called = Notes::default();
+    let calling = called.clone();
+
+    disk.fail_next_sync();
+    let written = store
+        .write(move |tx| {
+            let calling = calling.clone();
+            tx.after_commit(move || calling.add("called"));
+            put(2)(tx)
+        })
+        .await;
+
+    assert!(written.is_ok(), "{written:?}");
+    assert_eq!((called.all(), store.outages()), (vec!["called"], 1));
+    store.write(put(3)).await.unwrap();
+    assert_eq!(left_keys(&store), [1, 2, 3]);
+}
+
+#[tokio::test]
+async fn a_failed_read_reopens_the_file() {
+    let disk = Disk::default();
+    let store = disk.open_store().unwrap();
+    for key in 1..20 {
+        store.write(put(key)).await.unwrap();
+    }
+    store.close().await;
+    let store = disk.open_store().unwrap();
+    let read = || store.read_now::<_, TestError>(|tx| Ok(tx.get(&LEFT, &(9,))?.is_some()));
+
+    disk.fail_next_read();
+    assert!(is_outage(&read()));
+    until("the next opening", || (store.outages() == 1).then_some(()));
+    store.available().await;
+
+    assert!(read().unwrap());
+    store.write(put(20)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_store_that_another_process_opened_in_the_meantime_fails_permanently() {
+    let disk = Disk::default();
+    let store = disk.open_store().unwrap();
+    store.write(put(1)).await.unwrap();
+    disk.fill_after(0);
+    assert!(is_outage(&store.write(put(2)).await));
+    until("the suspension of the store", || (!store.is_available()).then_some(()));
+
+    let others = Disk::holding(disk.image());
+    others.open_store().unwrap().close().await;
+    disk.replace(others.image());
+    disk.mend();
+
+    assert!(matches!(store.failed().await, StoreError::Lost(_)));
+    assert!(matches!(store.write(put(3)).await, Err(TestError::Store(StoreError::Lost(_)))));
+}
+
+#[tokio::test]
+async fn a_store_closes_while_its_disk_is_full() {
+    let disk = Disk::default();
+    let store = disk.open_store().unwrap();
+    store.write(put(1)).await.unwrap();
+    disk.fill_after(0);
+    assert!(is_outage(&store.write(put(2)).await));
+
+    store.close().await;
+
+    assert!(matches!(store.write(put(3)).await, Err(TestError::Store(StoreError::Closed))));
+    assert!(matches!(store.read(|_| Ok(())).await, Err(TestError::Store(StoreError::Closed))));
+    disk.mend();
+    assert_eq!(left_keys(&disk.open_store().unwrap()), [1]);
 }
 
 #[tokio::test]
@@ -70,7 +156,7 @@ async fn opening_fails_on_a_full_disk_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_failure_while_the_store_is_idle_is_reported() {
+async fn a_failure_while_the_store_is_idle_reopens_the_file() {
     let disk = Disk::default();
     let store = disk.open_store().unwrap();
     let blocked = BlockedWriter::block(&store);
@@ -79,10 +165,11 @@ async fn a_failure_while_the_store_is_idle_is_reported() {
     answer.await.unwrap();
 
     disk.fill_after(0);
-    let failure = store.failed().await;
+    until("the suspension of the store", || (!store.is_available()).then_some(()));
+    disk.mend();
+    store.available().await;
 
-    assert!(matches!(failure, StoreError::Engine(_)), "{failure:?}");
-    assert_eq!(left_keys(&Disk::holding(disk.image()).open_store().unwrap()), [1]);
+    assert_eq!(left_keys(&store), [1]);
 }
 
 #[tokio::test]

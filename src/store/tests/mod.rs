@@ -7,7 +7,7 @@
 
 mod commands;
 mod crash;
-mod disk;
+pub(crate) mod disk;
 mod failures;
 mod fixture;
 mod migrating;
