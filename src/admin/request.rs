@@ -23,7 +23,7 @@ use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails};
 use crate::live::{EventStream, TypeFilter};
 use crate::logs::Logs;
-use crate::store::StoreKind;
+use crate::store::{Space, StoreKind};
 use crate::suppressions::Suppressions;
 use crate::team_removal::TeamRemovals;
 use crate::webhooks::Webhooks;
@@ -111,6 +111,13 @@ pub async fn execute(services: &AdminServices, request: Request) -> Response {
 }
 
 async fn execute_verb(services: &AdminServices, Request { team, verb }: Request) -> VerbResult {
+    let adds_data =
+        matches!(verb, AdminVerb::Email(EmailVerb::Send(_)) | AdminVerb::Contact(ContactVerb::Import { .. }));
+    if adds_data && services.context.store.space() != Space::Ample {
+        return Err(AdminError::failed(
+            "the disk has less free space than --disk-reserve-mb, so the server accepts no new data; free some space",
+        ));
+    }
     let team = teams::resolve(services, team);
     match verb {
         AdminVerb::Server(ServerVerb::Ping) => {

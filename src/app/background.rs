@@ -1,5 +1,6 @@
 //! Background workers of an instance, and the order of retention.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +26,8 @@ const ERASURES_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Interval of rounds of team removals.
 const TEAM_REMOVALS_INTERVAL: Duration = Duration::from_secs(1);
+/// Interval of measurements of the free disk space.
+const DISK_SPACE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Retention periods in days.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +67,17 @@ impl RetentionDays {
 /// Starts the workers. `stop` ends them.
 pub(super) fn start_workers(parts: &Parts, stop: CancellationToken) -> Supervisor {
     let mut workers = Supervisor::new(stop, parts.context.store.clone(), Arc::clone(&parts.worker_failures));
+    let store = parts.context.store.clone();
+    workers.start("disk space", move |stop| {
+        let store = store.clone();
+        async move {
+            let measure = || async {
+                store.measure_space().await;
+                Ok::<(), Infallible>(())
+            };
+            every(DISK_SPACE_INTERVAL, stop, measure).await
+        }
+    });
     let engine = Arc::clone(&parts.engine);
     workers.start("delivery", move |stop| Arc::clone(&engine).run(stop));
     let domains = Arc::clone(&parts.services.domains);

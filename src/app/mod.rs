@@ -128,6 +128,7 @@ impl App {
         };
         let key_file = config.master_key_file.clone();
         let (store, keyring) = open_in_time(options, key_file).await?;
+        store.set_disk_reserve(config.disk_reserve_bytes).await;
         let context = Context::new(store, clock, keyring);
         teams::ensure_any(&context).await?;
 
@@ -204,7 +205,7 @@ impl App {
             webhooks: Arc::clone(&webhooks),
         });
         let cors = Cors::parse(&config.cors_origins.join(","));
-        let service = router::service(services, context.ids.clone(), cors, in_flight.clone());
+        let service = router::service(services, context.store.clone(), context.ids.clone(), cors, in_flight.clone());
         let team_removals = TeamRemovals::new(context.clone(), Arc::clone(&api_keys), Arc::clone(&webhooks));
         let services = admin::AdminServices {
             context: context.clone(),

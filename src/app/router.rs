@@ -13,7 +13,10 @@ use super::examples;
 use super::services::HttpServices;
 use crate::base::id::IdSource;
 use crate::http::openapi::OpenApiDocument;
-use crate::http::{Cors, Edge, RequestRecorder, auth, compression, edge, health, openapi, query, response_limits};
+use crate::http::{
+    Cors, Edge, RequestRecorder, SpaceGuard, auth, compression, edge, health, openapi, query, response_limits,
+};
+use crate::store::Store;
 use crate::{
     api_keys, contact_properties, contacts, dashboard, domains, emails, ingest, logs, preferences, segments,
     suppressions, topics, usage, webhooks,
@@ -250,12 +253,19 @@ fn add_head_routes(router: &mut Router) {
 }
 
 /// Builds the HTTP service: all routes with their checks.
-pub(super) fn service(services: Arc<HttpServices>, ids: IdSource, cors: Cors, in_flight: TaskTracker) -> Service {
+pub(super) fn service(
+    services: Arc<HttpServices>,
+    store: Store,
+    ids: IdSource,
+    cors: Cors,
+    in_flight: TaskTracker,
+) -> Service {
     let keyed = api()
         .push(aliases())
         .hoop(RequestRecorder(Arc::clone(&services.request_log)))
         .hoop(auth::authenticate)
         .hoop(query::refuse_unknown)
+        .hoop(SpaceGuard(store))
         .hoop(response_limits::bound_response);
     let limiter = Arc::clone(&services.rate_limiter);
     let edge = Edge { services, limiter, ids, cors, in_flight };

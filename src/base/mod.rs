@@ -13,6 +13,7 @@
 //! - [`patch`]: an update of an optional field: absent, null or a value;
 //! - [`keyed`]: values that the users of a key share;
 //! - [`clock`]: the current time;
+//! - [`disk`]: free space of file systems;
 //! - [`random`]: random bytes and jitter;
 //! - [`recent`]: the time of the last failure;
 //! - [`signature`]: Standard Webhooks signatures;
@@ -25,6 +26,7 @@ pub mod blocking;
 pub(crate) mod char_reference;
 pub mod clock;
 pub mod compat;
+pub mod disk;
 pub mod id;
 pub mod id_or_email;
 pub mod keyed;

@@ -4,7 +4,7 @@
 //! variable, and the variable overrides the default. [`Settings::into_config`] checks rules about more
 //! than one setting and returns the [`Config`] that the rest of the program uses.
 //!
-//! Reading order: `settings.rs` (the list of settings), `limits.rs`, `log_format.rs`, `tls.rs`, `webhooks.rs`, `notices.rs`, `compat.rs`
+//! Reading order: `settings.rs` (the list of settings), `limits.rs`, `disk.rs`, `log_format.rs`, `tls.rs`, `webhooks.rs`, `notices.rs`, `compat.rs`
 //! and `dev.rs` (more settings), `values.rs` (parsers of values), `relay.rs` (URL of the smarthost), `hostname.rs` and
 //! `surroundings.rs` (values of the machine and the service manager), `variables.rs` (names of variables),
 //! `delivery.rs` (settings of the delivery engine), `host.rs` (host of a URL).
@@ -17,6 +17,7 @@
 mod compat;
 mod delivery;
 mod dev;
+mod disk;
 pub(crate) mod host;
 mod hostname;
 mod limits;
@@ -170,6 +171,8 @@ pub struct Config {
     pub regions: Vec<String>,
     /// Size of the page cache of the store.
     pub cache_bytes: usize,
+    /// Free disk space below which requests that add data are refused; 0 is no limit.
+    pub disk_reserve_bytes: u64,
     /// Retention period of email content and attachments.
     pub content_retention_days: u32,
     /// Retention period of email rows and timelines; at least as long as that of the content.

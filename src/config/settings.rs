@@ -10,6 +10,7 @@ use ipnet::IpNet;
 
 use super::compat::CompatSettings;
 use super::delivery::DeliveryMode;
+use super::disk::DiskSettings;
 use super::limits::LimitSettings;
 use super::log_format::LogFormat;
 use super::notices::NoticeSettings;
@@ -91,10 +92,8 @@ pub struct Settings {
     #[arg(long, env = "RINGMAIL_MASTER_KEY_FILE", value_name = "FILE", help_heading = "Storing")]
     master_key_file: Option<PathBuf>,
 
-    /// Memory for pages of the data file, in MiB: 8 to 65536.
-    #[arg(long, env = "RINGMAIL_CACHE_MB", value_name = "MIB", default_value_t = 64,
-          value_parser = value_parser!(u32).range(8..=65_536), help_heading = "Storing")]
-    cache_mb: u32,
+    #[command(flatten)]
+    disk: DiskSettings,
 
     /// Retention period of email content and attachments, in days: 1 to 36500.
     #[arg(long, env = "RINGMAIL_CONTENT_RETENTION_DAYS", value_name = "DAYS", default_value_t = 30,
@@ -290,7 +289,7 @@ impl Settings {
             notices,
             data_dir,
             master_key_file,
-            cache_mb,
+            disk,
             content_retention_days,
             email_retention_days,
             attempt_retention_days,
@@ -373,7 +372,8 @@ impl Settings {
             cors_origins,
             dashboard_hosts,
             regions,
-            cache_bytes: cache_mb as usize * MIB,
+            cache_bytes: disk.cache_bytes(),
+            disk_reserve_bytes: disk.disk_reserve_bytes(),
             content_retention_days,
             email_retention_days,
             attempt_retention_days,

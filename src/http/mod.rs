@@ -2,10 +2,11 @@
 //!
 //! Data flow: `connections.rs` bounds the connection. Every request passes `edge.rs` (id, span, headers,
 //! CORS), then the checks of its route in this order: `recording.rs` (request log), `auth.rs` (key,
-//! permission, rate limit), `query.rs` (unknown parameters), the extractors of the handler, the handler.
+//! permission, rate limit), `query.rs` (unknown parameters), `space.rs` (free disk space), the extractors of the handler,
+//! the handler.
 //!
 //! Files in reading order: `connections.rs` with `acceptor.rs` and `address_limit.rs`, `edge.rs`, `discard.rs` (unread
-//! request bodies), `recording.rs`, `auth.rs`, `rate_limit.rs`, `query.rs`; the extractors `path.rs`, `list.rs`,
+//! request bodies), `recording.rs`, `auth.rs`, `rate_limit.rs`, `query.rs`, `space.rs`; the extractors `path.rs`, `list.rs`,
 //! `state.rs` (services), `validation.rs` (batch mode) and `body/` with `body_limits.rs`, `strict_json.rs`,
 //! `tolerance.rs`, `bounded.rs` (bounded arrays) and `canonical.rs` (hash of a body); the responses `respond.rs`,
 //! `parted_body.rs` and `error.rs`, bounded by `response_limits/` with `response_memory.rs` and compressed by
@@ -42,6 +43,7 @@ mod respond;
 pub(crate) mod response_limits;
 mod response_memory;
 pub(crate) mod schema;
+mod space;
 mod state;
 mod strict_json;
 pub(crate) mod tolerance;
@@ -69,6 +71,7 @@ pub(crate) use recording::RequestRecorder;
 pub use respond::Created;
 pub use response_limits::ResponseLimits;
 pub use response_memory::{MemoryHolder, ResponsePermit};
+pub(crate) use space::SpaceGuard;
 pub(crate) use state::service;
 pub use state::{Service, State};
 pub use strict_json::IgnoredJson;

@@ -17,6 +17,7 @@
 //! - `reopening.rs`: opening of the file again after the disk was full or failed;
 //! - `seal.rs`: encryption at rest;
 //! - `file.rs` and `opening.rs`: opening and repair of the file; the store and its key together;
+//! - `space.rs`: free space of the disk;
 //! - `migrations/`: schema versions;
 //! - `error.rs`.
 //!
@@ -46,6 +47,7 @@ mod packing;
 mod queue;
 mod reopening;
 mod seal;
+mod space;
 mod table;
 mod transaction;
 mod value;
@@ -72,12 +74,14 @@ pub use orphans::delete_orphans;
 pub use packing::{pack, packed_text, unpack};
 pub use queue::WAITING_MAX;
 pub use seal::Keyring;
+pub use space::Space;
 pub use table::Table;
 pub use transaction::{NEXT, Order, ReadTx, Reads, STOP, Step, Stored, WriteTx};
 pub use value::{Blob, Encoded, Row, Value};
 
 use queue::WriteQueue;
 use reopening::OpenFile;
+use space::DiskSpace;
 use writer::Writer;
 
 use crate::base::blocking;
@@ -135,6 +139,7 @@ struct StoreInner {
     panics: Arc<Recent>,
     path: PathBuf,
     epoch: u32,
+    space: DiskSpace,
 }
 
 impl std::fmt::Debug for Store {
@@ -182,7 +187,8 @@ impl Store {
         let panics = Arc::new(Recent::default());
         let writer = Writer::start(Arc::clone(&slot), row, Arc::clone(&panics), file_bytes, open_again);
         let reads = Arc::new(Semaphore::new(READS_MAX));
-        Ok(Self(Arc::new(StoreInner { database: slot, writer, reads, panics, path, epoch })))
+        let space = DiskSpace::default();
+        Ok(Self(Arc::new(StoreInner { database: slot, writer, reads, panics, path, epoch, space })))
     }
 
     /// Runs `work` over a consistent view of the store, on a thread that may block. Keep it under

@@ -21,7 +21,7 @@ use crate::base::blocking;
 use crate::base::clock::monotonic;
 use crate::base::sync;
 use crate::context::Context;
-use crate::store::{StoreError, WriteTx};
+use crate::store::{Space, StoreError, WriteTx};
 
 /// Longest wait for a full batch.
 const BATCH_DELAY: Duration = Duration::from_millis(100);
@@ -98,9 +98,10 @@ impl RequestLog {
         })
     }
 
-    /// Marks the start of a request; `None` if requests are not logged.
+    /// Marks the start of a request; `None` if requests are not logged, or the disk has little free space.
     pub fn begin(&self) -> Option<PendingEntryGuard> {
-        (self.recording == Recording::On).then(|| self.pending_entries.begin())
+        let is_logged = self.recording == Recording::On && self.context.store.space() == Space::Ample;
+        is_logged.then(|| self.pending_entries.begin())
     }
 
     /// Returns the requests that are not stored yet.

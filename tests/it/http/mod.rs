@@ -19,4 +19,5 @@ mod paths;
 mod query;
 mod rate_limit;
 mod sdk_fields;
+mod space;
 mod suggestions;
