@@ -37,6 +37,14 @@ impl Context {
         (directory, Self::new(store, clock, keyring))
     }
 
+    /// Returns a context over a simulated disk, with a manual clock.
+    #[cfg(test)]
+    pub(crate) fn on_disk(disk: &crate::store::tests::disk::Disk) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let keyring = Keyring::open(&directory.path().join("master.key")).unwrap();
+        Self::new(disk.open_store().unwrap(), Clock::manual(1_767_604_353_456), keyring)
+    }
+
     /// Returns the current time in milliseconds since the Unix epoch.
     pub fn now_ms(&self) -> TimestampMs {
         self.clock.now_ms()

@@ -73,7 +73,15 @@ impl Dispatcher {
         scan_again.tick().await;
         loop {
             if let Some(scan) = self.scan {
-                self.scan_page(scan).await?;
+                match self.scan_page(scan).await {
+                    Err(error) if error.is_outage() => {
+                        tokio::select! {
+                            () = self.stop.cancelled() => return Ok(()),
+                            () = self.engine.context.store.available() => continue,
+                        }
+                    }
+                    scanned => scanned?,
+                }
             }
             self.move_on();
             let wait = if self.scan.is_some() { Duration::ZERO } else { self.wait() };
@@ -150,6 +158,9 @@ impl Dispatcher {
         loop {
             let Some(lookup) = self.engine.schedule().next_lookup() else { break };
             self.start_lookup(lookup, now);
+        }
+        if !self.engine.can_lease() {
+            return;
         }
         let slots = self.engine.schedule().reserve_sessions(now);
         for slot in slots {

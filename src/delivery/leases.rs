@@ -1,6 +1,6 @@
 //! The leases of this boot epoch, each with the worker that holds it.
 //!
-//! If a worker panics, or the outcome of a group cannot be stored, the lease stays stored without a
+//! If a worker panics, the lease stays stored without a
 //! holder. The reconciliation finds it here and requeues its group. Leases of earlier boot epochs
 //! are found in the table at start (`queue::recover`).
 
@@ -48,16 +48,9 @@ impl LeaseTracker {
         }
     }
 
-    /// Removes a lease whose settlement is committed.
+    /// Removes a lease whose settlement is committed, or can never be.
     pub(super) fn settled(&self, claimed: &Claimed) {
         self.lock().by_key.remove(&lease_key(claimed));
-    }
-
-    /// Marks a lease as abandoned because its outcome could not be stored.
-    pub(super) fn abandon(&self, claimed: &Claimed) {
-        if let Some((holder, _)) = self.lock().by_key.get_mut(&lease_key(claimed)) {
-            *holder = Holder::None;
-        }
     }
 
     /// Marks the leases of an ended worker as abandoned. The next reconciliation requeues them.

@@ -10,7 +10,7 @@
 //! 2. `queue/`: the queue table, leases and their recovery after a restart;
 //! 3. `notifier.rs`: wake-ups for the dispatcher;
 //! 4. `transport.rs`: the servers of a destination;
-//! 5. `engine.rs`: the state that the tasks share, start and shutdown;
+//! 5. `engine/`: the state that the tasks share, start and shutdown;
 //! 6. `schedule/`: which lane is delivered next, and by how many sessions; no I/O;
 //! 7. `dispatcher.rs`: finds lanes, looks up destinations and starts workers, with `problems.rs` (warnings for the
 //!    operator);

@@ -64,7 +64,9 @@ pub(super) async fn settle_lane(engine: &Engine, taken: &Taken, reason: &Session
                 }
             }
             Err(error) => {
-                error!(%error, "could not settle deliveries: {error}");
+                if !error.is_outage() {
+                    error!(%error, "could not settle deliveries: {error}");
+                }
                 engine.schedule().claim_failed(taken, engine.now());
                 break;
             }

@@ -80,7 +80,7 @@ enum Next {
 
 impl Worker<'_> {
     async fn serve(&mut self) {
-        while !self.stop.is_cancelled() {
+        while !self.stop.is_cancelled() && self.engine.can_lease() {
             let now = self.engine.now();
             let take = self.engine.schedule().take(&sync::lock(self.slot), now, |servers| self.fits(servers));
             match take {
@@ -133,7 +133,10 @@ impl Worker<'_> {
                 claimed.into_iter().map(Arc::new).collect()
             }
             Err(error) => {
-                error!(%error, "could not lease deliveries: {error}");
+                // The store logs the failure of its disk once.
+                if !error.is_outage() {
+                    error!(%error, "could not lease deliveries: {error}");
+                }
                 self.engine.schedule().claim_failed(taken, self.engine.now());
                 return Next::End;
             }

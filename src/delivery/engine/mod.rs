@@ -3,7 +3,8 @@
 //! One dispatcher task (`dispatcher.rs`) finds lanes and starts workers (`worker.rs`). The table is the queue: no group
 //! is in memory until a worker has leased it.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -15,7 +16,7 @@ use super::dispatcher::Dispatcher;
 use super::leases::LeaseTracker;
 use super::notifier::QueueNotifier;
 use super::problems::Problems;
-use super::queue;
+use super::queue::{self, Due};
 use super::retry::RetrySchedule;
 use super::return_path::ReturnPaths;
 use super::schedule::{Limits, Now, Schedule};
@@ -27,12 +28,15 @@ use crate::context::Context;
 use crate::domains::SigningKeyCache;
 use crate::emails::EmailRow;
 use crate::preferences::Links;
-use crate::store::StoreError;
+use crate::store::{Space, StoreError};
 
 /// Memory for the messages that are being composed and sent, in KiB.
 pub(super) const MESSAGE_MEMORY_KIB: usize = 256 << 10;
 /// Maximum time that a shutdown waits for running workers.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Pause before an outcome that could not be stored is tried again, after the store works again.
+const OUTCOME_RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 /// Configuration of the engine.
 #[derive(Clone)]
@@ -77,6 +81,10 @@ pub struct Engine {
     pub(super) message_memory: Arc<Semaphore>,
     /// Workers, and tasks that settle groups without a session.
     pub(super) tasks: TaskTracker,
+    /// Number of outcomes in memory that the store has rejected. At most one for each worker.
+    waiting_outcomes: AtomicUsize,
+    /// The stop token of [`Engine::run`].
+    stop: OnceLock<CancellationToken>,
     schedule: Mutex<Schedule>,
 }
 
@@ -98,6 +106,8 @@ impl Engine {
             message_memory: Arc::new(Semaphore::new(MESSAGE_MEMORY_KIB)),
             schedule: Mutex::new(Schedule::new(limits)),
             tasks: TaskTracker::new(),
+            waiting_outcomes: AtomicUsize::new(0),
+            stop: OnceLock::new(),
             context,
             settings,
             notifier,
@@ -111,6 +121,7 @@ impl Engine {
     /// # Errors
     /// [`StoreError`] if the queue cannot be read.
     pub async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), StoreError> {
+        self.stop.get_or_init(|| stop.clone());
         let recovered = queue::recover(&self.context).await?;
         if recovered > 0 {
             info!(groups = recovered, "requeued {recovered} deliveries that the last shutdown or crash interrupted");
@@ -140,24 +151,71 @@ impl Engine {
         Arc::clone(&self.message_memory).acquire_many_owned(kib).await.ok()
     }
 
-    /// Stores the result of an attempt on a leased group, and notifies the dispatcher of the groups
-    /// that returned to the queue. Logs a store error and leaves the lease to the reconciliation.
+    /// Stores the result of an attempt on a leased group, and notifies the dispatcher of the groups that returned to the
+    /// queue.
+    ///
+    /// While the disk is full or failed, the outcome stays in memory and is tried again, so that the message is not sent
+    /// a second time. A stop makes the next try the last one. If the process ends before the outcome is stored, the next
+    /// start requeues the group as a possible duplicate.
     pub(super) async fn settle(&self, settlement: Settlement) {
-        let (context, schedule) = (self.context.clone(), self.settings.schedule.clone());
-        let claimed = Arc::clone(&settlement.claimed);
-        let settled =
-            self.context.store.write_bulk::<_, StoreError>(move |tx| settle(tx, &context, &schedule, &settlement));
-        match settled.await {
-            Ok(requeued) => {
-                self.leases.settled(&claimed);
-                self.notifier.groups_queued(requeued);
-            }
-            // The lease stays stored. The next reconciliation requeues the group as a possible duplicate.
-            Err(error) => {
-                self.leases.abandon(&claimed);
-                error!(%error, "could not store the outcome of a delivery: {error}");
+        let settlement = Arc::new(settlement);
+        let mut waiting = None;
+        loop {
+            let is_last = self.is_stopping();
+            match self.store_outcome(Arc::clone(&settlement)).await {
+                Ok(requeued) => {
+                    self.leases.settled(&settlement.claimed);
+                    self.notifier.groups_queued(requeued);
+                    return;
+                }
+                Err(error) if error.is_outage() && !is_last => {
+                    waiting.get_or_insert_with(|| WaitingOutcome::begin(&self.waiting_outcomes));
+                    self.wait_for_store().await;
+                }
+                Err(error) => {
+                    // The lease stays stored. A retry in this process would send the message again and again.
+                    self.leases.settled(&settlement.claimed);
+                    let email = settlement.claimed.key.email;
+                    error!(%error, email.id = %email, "could not store the outcome of a delivery, which the next start repeats: {error}");
+                    return;
+                }
             }
         }
+    }
+
+    async fn store_outcome(&self, settlement: Arc<Settlement>) -> Result<Vec<Due>, StoreError> {
+        let (context, schedule) = (self.context.clone(), self.settings.schedule.clone());
+        self.context.store.write_bulk(move |tx| settle(tx, &context, &schedule, &settlement)).await
+    }
+
+    /// Returns whether the engine is to stop.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.stop.get().is_some_and(CancellationToken::is_cancelled)
+    }
+
+    /// Waits until the store works again or the engine stops.
+    pub(super) async fn wait_for_store(&self) {
+        let stopped = async {
+            match self.stop.get() {
+                Some(stop) => stop.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
+        let available = async {
+            self.context.store.available().await;
+            tokio::time::sleep(OUTCOME_RETRY_PAUSE).await;
+        };
+        tokio::select! {
+            () = available => {}
+            () = stopped => {}
+        }
+    }
+
+    /// Returns whether groups may be leased for sessions: the store accepts commits, the disk has space for outcomes, and
+    /// all outcomes are stored. Otherwise messages would be sent whose outcome is lost if the process ends.
+    pub(super) fn can_lease(&self) -> bool {
+        let store = &self.context.store;
+        self.waiting_outcomes.load(Ordering::SeqCst) == 0 && store.is_available() && store.space() != Space::Exhausted
     }
 
     pub(super) fn schedule(&self) -> MutexGuard<'_, Schedule> {
@@ -168,3 +226,22 @@ impl Engine {
         Now { wall_ms: self.context.now_ms(), elapsed_ms: self.context.clock.elapsed_ms() }
     }
 }
+
+/// An outcome in memory that the store has rejected.
+struct WaitingOutcome<'a>(&'a AtomicUsize);
+
+impl<'a> WaitingOutcome<'a> {
+    fn begin(waiting: &'a AtomicUsize) -> Self {
+        waiting.fetch_add(1, Ordering::SeqCst);
+        Self(waiting)
+    }
+}
+
+impl Drop for WaitingOutcome<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests;

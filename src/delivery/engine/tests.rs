@@ -1,0 +1,129 @@
+//! Outcomes while the disk is full.
+
+use super::*;
+use crate::delivery::outcome::RecipientDisposition;
+use crate::delivery::queue::tests::{ADA, put_due, row};
+use crate::delivery::queue::{Claimed, claim};
+use crate::emails::{LastEvent, RecipientKind, RecipientState};
+use crate::preferences::{LinkAudience, LinkSettings};
+use crate::store::tests::disk::Disk;
+use crate::store::{Reads as _, WriteTx};
+use crate::tables::{EMAILS, LEASES};
+
+fn engine(context: &Context) -> Arc<Engine> {
+    let links = LinkSettings { public_url: "https://mail.example".into(), audience: LinkAudience::Captured };
+    let settings = EngineSettings {
+        hostname: "mail.example".into(),
+        transport: Transport::Capture { address: ([127, 0, 0, 1], 9).into() },
+        schedule: RetrySchedule {
+            delays: vec![Duration::from_secs(60)],
+            expire_after: Duration::from_secs(3_600),
+            confirm_after: Duration::from_secs(900),
+        },
+        sessions_max: 1,
+        sessions_per_site: 1,
+        timeouts: Timeouts::default(),
+        tls: TlsConfigs::new(),
+        flow: Flow::Open,
+        links: Links::new(context.keyring.clone(), links),
+    };
+    Engine::new(context.clone(), settings, QueueNotifier::default())
+}
+
+/// Stores an email and leases its group.
+async fn leased(context: &Context) -> Arc<Claimed> {
+    let (_, keys) = put_due(context, &[(RecipientKind::To, ADA)]).await;
+    let claiming = context.clone();
+    let lease = move |tx: &WriteTx<'_>| claim(tx, &claiming, &keys);
+    Arc::new(context.store.write::<_, StoreError>(lease).await.unwrap().remove(0))
+}
+
+fn delivered(claimed: &Arc<Claimed>) -> Settlement {
+    let disposition = RecipientDisposition::Delivered { reply: "250 Taken".into(), complained: false };
+    Settlement::uniform(Arc::clone(claimed), disposition, None)
+}
+
+/// Settles a group in a task, and waits until its outcome is in memory because the store rejected it.
+async fn rejected(engine: &Arc<Engine>, claimed: &Arc<Claimed>) -> tokio::task::JoinHandle<()> {
+    let (settling, settlement) = (Arc::clone(engine), delivered(claimed));
+    let task = engine.tasks.spawn(async move { settling.settle(settlement).await });
+    while engine.waiting_outcomes.load(Ordering::SeqCst) == 0 {
+        tokio::task::yield_now().await;
+    }
+    task
+}
+
+fn is_leased(context: &Context, claimed: &Claimed) -> bool {
+    let key = (claimed.key.email, claimed.key.group);
+    context.store.read_now::<_, StoreError>(|tx| tx.contains(&LEASES, &key)).unwrap()
+}
+
+#[tokio::test]
+async fn an_outcome_that_cannot_be_stored_waits_and_no_group_is_leased_until_it_is_stored() {
+    let disk = Disk::default();
+    let context = Context::on_disk(&disk);
+    let engine = engine(&context);
+    let claimed = leased(&context).await;
+    assert!(engine.can_lease());
+
+    disk.fill_after(0);
+    let settling = rejected(&engine, &claimed).await;
+    assert!(!engine.can_lease());
+    disk.mend();
+    context.store.available().await;
+    assert!(!engine.can_lease(), "the outcome is not stored yet");
+    settling.await.unwrap();
+
+    assert!(engine.can_lease());
+    assert!(!is_leased(&context, &claimed));
+    let recipient = &row(&context, claimed.key.email).recipients[0];
+    assert_eq!((recipient.state, recipient.last_event), (RecipientState::Settled, LastEvent::Delivered));
+}
+
+#[tokio::test]
+async fn a_stop_tries_to_store_a_waiting_outcome_once_more() {
+    for has_space in [true, false] {
+        let disk = Disk::default();
+        let context = Context::on_disk(&disk);
+        let engine = engine(&context);
+        let claimed = leased(&context).await;
+        let stop = CancellationToken::new();
+        engine.stop.set(stop.clone()).unwrap();
+        disk.fill_after(0);
+        let settling = rejected(&engine, &claimed).await;
+        if has_space {
+            disk.mend();
+            context.store.available().await;
+        }
+
+        stop.cancel();
+        settling.await.unwrap();
+
+        disk.mend();
+        context.store.available().await;
+        assert_eq!(is_leased(&context, &claimed), !has_space, "the next start requeues a lease that is left");
+    }
+}
+
+#[tokio::test]
+async fn an_outcome_that_can_never_be_stored_does_not_stop_the_delivery() {
+    let (_directory, context) = Context::temporary();
+    let engine = engine(&context);
+    let claimed = leased(&context).await;
+    engine.leases.record(1, &[Arc::clone(&claimed)]);
+    let id = claimed.key.email;
+    let change = move |tx: &WriteTx<'_>| {
+        let mut row = tx.get(&EMAILS, &(crate::delivery::queue::tests::TEAM, id))?.unwrap();
+        row.recipients.clear();
+        tx.put(&EMAILS, &(crate::delivery::queue::tests::TEAM, id), &row)
+    };
+    context.store.write::<_, StoreError>(change).await.unwrap();
+
+    // The settlement panics, because the email has no such recipient.
+    engine.settle(delivered(&claimed)).await;
+
+    assert!(engine.can_lease() && engine.leases.abandoned().is_empty());
+    engine.leases.end_worker(1);
+    assert!(engine.leases.abandoned().is_empty(), "the message is not sent again in this process");
+    assert!(is_leased(&context, &claimed), "the next start sends it again, marked as a possible duplicate");
+}
