@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, error, info_span};
 
+use super::clock_steps::ClockSteps;
 use super::engine::Engine;
 use super::held::HeldMail;
 use super::queue::{Due, LaneKey, read_lanes};
@@ -43,6 +44,7 @@ pub(super) struct Dispatcher {
     /// The lookup of each running task.
     running: HashMap<tokio::task::Id, Lookup>,
     held: HeldMail,
+    clock: ClockSteps,
 }
 
 /// A scan of the table in progress.
@@ -61,6 +63,7 @@ impl Dispatcher {
             lookups: JoinSet::new(),
             running: HashMap::new(),
             held: HeldMail::default(),
+            clock: ClockSteps::default(),
         }
     }
 
@@ -72,6 +75,7 @@ impl Dispatcher {
         let mut scan_again = tokio::time::interval(Duration::from_millis(SCAN_EVERY_MS));
         scan_again.tick().await;
         loop {
+            self.clock.observe(&self.engine, self.engine.now());
             if let Some(scan) = self.scan {
                 match self.scan_page(scan).await {
                     Err(error) if error.is_outage() => {

@@ -13,7 +13,7 @@
 //! 5. `engine/`: the state that the tasks share, start and shutdown;
 //! 6. `schedule/`: which lane is delivered next, and by how many sessions; no I/O;
 //! 7. `dispatcher.rs`: finds lanes, looks up destinations and starts workers, with `problems.rs` (warnings for the
-//!    operator);
+//!    operator) and `clock_steps.rs` (steps of the wall clock);
 //! 8. `leases.rs`: the leases of this process;
 //! 9. `worker.rs`, `session.rs`, `receiving_host.rs`: the task that serves one site, and its SMTP session;
 //! 10. `message.rs`, `return_path.rs`: the message and its envelope;
@@ -36,6 +36,7 @@
 pub mod capture;
 pub mod smtp;
 
+mod clock_steps;
 mod dispatcher;
 mod engine;
 mod erase;

@@ -1,13 +1,16 @@
 //! The queue table: reading due groups, leasing them, requeueing them, and recovery after a restart.
 //!
-//! Files: `key.rs` (lanes and groups), `lanes.rs` (reading), this file (changes of state).
+//! Files: `key.rs` (lanes and groups), `lanes.rs` (reading), this file (changes of state), `ahead.rs` (groups whose due
+//! time is wrong after a step of the clock).
 //!
 //! A recipient group has exactly one of three states: a row in the queue, a lease, or settled
 //! recipients in the row of its email. Each change of state is one transaction.
 
+mod ahead;
 mod key;
 mod lanes;
 
+pub(super) use ahead::{CLOCK_STEP_MS, make_due, read_ahead};
 pub(crate) use key::{DestinationHash, Due, DueKey, LaneKey, QUEUE_END, QUEUE_START, QueueKey, destination_hash};
 pub(crate) use lanes::has_groups_of;
 pub(super) use lanes::{LaneRest, read_head, read_lanes, read_rows};

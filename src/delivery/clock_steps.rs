@@ -1,0 +1,119 @@
+//! Steps of the wall clock.
+//!
+//! Due times are times of the wall clock, because they must survive a restart. Pauses and waits use the monotonic clock.
+//! After a step back, groups that wait for a retry would wait as much longer. They become due again. Scheduled mail keeps
+//! its time. After a step forward, groups are due when the clock says so.
+
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+use tracing::{error, info, warn};
+
+use super::engine::Engine;
+use super::queue::{CLOCK_STEP_MS, QUEUE_START, QueueKey, make_due, read_ahead};
+use super::schedule::Now;
+use crate::store::{StoreError, WriteTx};
+
+/// Detection of steps, and the scan of the queue that follows a step back.
+#[derive(Debug)]
+pub(super) struct ClockSteps {
+    /// The wall clock minus the monotonic clock at the last observation.
+    offset_ms: Option<i64>,
+    /// The one permit of a running scan.
+    turn: Arc<Semaphore>,
+}
+
+impl Default for ClockSteps {
+    fn default() -> Self {
+        Self { offset_ms: None, turn: Arc::new(Semaphore::new(1)) }
+    }
+}
+
+impl ClockSteps {
+    /// Compares the clocks. After a step back, starts a scan of the queue. The first call starts one too, because the
+    /// clock may have been set back before the start.
+    pub(super) fn observe(&mut self, engine: &Arc<Engine>, now: Now) {
+        let is_first = self.offset_ms.is_none();
+        let step_ms = self.step_ms(now);
+        let step_s = step_ms / 1_000;
+        if step_ms < 0 {
+            warn!(step_s, "the clock was set back by {} s: retries become due again", -step_s);
+        } else if step_ms > 0 {
+            info!(step_s, "the clock was set forward by {step_s} s, or the machine was suspended");
+        }
+        if is_first || step_ms < 0 {
+            let (engine, turn) = (Arc::clone(engine), Arc::clone(&self.turn));
+            engine.tasks.clone().spawn(async move {
+                let Ok(_turn) = turn.acquire_owned().await else { return };
+                if let Err(error) = release_ahead(&engine).await {
+                    error!(%error, "could not make deliveries due again after a step of the clock: {error}");
+                }
+            });
+        }
+    }
+
+    /// Returns the step since the last observation; 0 if it is smaller than [`CLOCK_STEP_MS`].
+    fn step_ms(&mut self, now: Now) -> i64 {
+        let offset_ms = now.wall_ms - now.elapsed_ms;
+        let step_ms = offset_ms - self.offset_ms.replace(offset_ms).unwrap_or(offset_ms);
+        if step_ms.abs() > CLOCK_STEP_MS { step_ms } else { 0 }
+    }
+}
+
+/// Makes the groups due that are due too far in the future, one page a transaction.
+async fn release_ahead(engine: &Engine) -> Result<(), StoreError> {
+    let (mut from, mut released) = (Some(QUEUE_START), 0);
+    while let Some(start) = from.take_if(|_| !engine.is_stopping()) {
+        match release_page(engine, start).await {
+            Ok((next, groups)) => {
+                from = next;
+                released += groups;
+            }
+            Err(error) if error.is_outage() => {
+                engine.wait_for_store().await;
+                from = Some(start);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    if released > 0 {
+        info!(groups = released, "made {released} deliveries due again, because the clock was set back");
+        engine.notifier.rescan();
+    }
+    Ok(())
+}
+
+async fn release_page(engine: &Engine, start: QueueKey) -> Result<(Option<QueueKey>, usize), StoreError> {
+    let (store, now_ms) = (&engine.context.store, engine.context.now_ms());
+    let schedule = engine.settings.schedule.clone();
+    let reading = schedule.clone();
+    let page = store.read(move |tx| read_ahead(tx, start, &reading, now_ms)).await?;
+    if page.keys.is_empty() {
+        return Ok((page.next, 0));
+    }
+    let (keys, next) = (page.keys, page.next);
+    let released = store.write_bulk(move |tx: &WriteTx<'_>| make_due(tx, &keys, &schedule, now_ms)).await?;
+    Ok((next, released))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::clock::DAY_MS;
+
+    #[test]
+    fn a_step_is_a_change_of_the_wall_clock_that_the_monotonic_clock_does_not_make() {
+        let mut clock = ClockSteps::default();
+        for (wall_ms, elapsed_ms, expected) in [
+            (5 * DAY_MS, 0, 0),
+            (5 * DAY_MS + 1_000, 1_000, 0),
+            (5 * DAY_MS + 61_000, 2_000, 0),
+            (5 * DAY_MS + 3_600_000, 3_541_000, 0),
+            (4 * DAY_MS, 3_541_000, -DAY_MS - 3_600_000),
+            (4 * DAY_MS + 1_000, 3_542_000, 0),
+            (5 * DAY_MS + 1_000, 3_542_000, DAY_MS),
+        ] {
+            assert_eq!(clock.step_ms(Now { wall_ms, elapsed_ms }), expected, "{wall_ms} {elapsed_ms}");
+        }
+    }
+}
