@@ -1,0 +1,120 @@
+"""Steps of the wall clock by a day. libfaketime changes the wall clock of the server, and not its monotonic clock."""
+
+import datetime
+import os
+
+from lib import GOOD, World, main, wait_until
+from server import Server
+from sinks import Habit
+
+GREY = "127.0.2.2"
+HABITS = {GOOD: Habit(), GREY: Habit(greylists=True)}
+RETRY_S = 6
+DAY, NO_STEP, DAY_BACK = "+1d", "+0d", "-1d"
+
+
+class ShiftedServer(Server):
+    """A server whose wall clock has an offset, which `shift` changes while it runs."""
+
+    @property
+    def clock_path(self):
+        return self.directory / "clock"
+
+    def shift(self, offset):
+        """Sets the offset of the wall clock from the real time."""
+        beside = self.clock_path.with_suffix(".new")
+        beside.write_text(offset + "\n")
+        os.replace(beside, self.clock_path)
+
+    def environment(self):
+        return {
+            **super().environment(),
+            "LD_PRELOAD": os.environ["FAKETIME_LIBRARY"],
+            "FAKETIME_TIMESTAMP_FILE": str(self.clock_path),
+            # The file is read at each call, so that a step takes effect immediately.
+            "FAKETIME_NO_CACHE": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            "DONT_FAKE_MONOTONIC": "1",
+            "NO_FAKE_STAT": "1",
+        }
+
+    def spawn(self):
+        if not self.clock_path.exists():
+            self.shift(NO_STEP)
+        super().spawn()
+
+
+def world_at(directory):
+    world = World(directory, habits=HABITS, retry_delays=f"{RETRY_S}s", make_server=ShiftedServer)
+    world.site("good.test")
+    world.site("grey.test", GREY)
+    return world
+
+
+def in_seconds(seconds):
+    """Returns a time of the real clock, for `scheduled_at`."""
+    at = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=seconds)
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def wait_for_greylisting(world, recipient):
+    wait_until(lambda: recipient in world.sinks.greylisted, 20, "the first attempt", pause_s=0.01)
+    wait_until(lambda: world.email(recipient)["last_event"] == "delivery_delayed", 20, "the deferral", pause_s=0.01)
+
+
+def a_clock_set_back_by_a_day_delays_no_retry(directory):
+    with world_at(directory) as world:
+        assert world.send("scheduled@good.test", scheduled_at=in_seconds(4))
+        assert world.send("retry@grey.test")
+        wait_for_greylisting(world, "retry@grey.test")
+
+        world.server.shift(DAY_BACK)
+        assert world.send("after@good.test")
+
+        took = world.wait_for(["retry@grey.test", "after@good.test"], RETRY_S + 10)
+        print(f"the retry arrived {took:.1f} s after the clock was set back")
+        assert "scheduled@good.test" not in world.sinks.arrived, "a scheduled email left a day early"
+        world.server.shift(NO_STEP)
+        world.finish("clock set back")
+        world.server.stop()
+
+
+def a_clock_set_back_before_a_start_delays_no_retry(directory):
+    with world_at(directory) as world:
+        assert world.send("retry@grey.test")
+        wait_for_greylisting(world, "retry@grey.test")
+        world.server.kill()
+
+        world.server.shift(DAY_BACK)
+        world.server.start()
+
+        world.wait_for(["retry@grey.test"], RETRY_S + 10)
+        world.finish("clock set back before a start")
+        world.server.stop()
+
+
+def a_clock_set_forward_by_a_day_sends_the_mail_of_that_day(directory):
+    with world_at(directory) as world:
+        assert world.send("today@good.test", scheduled_at=in_seconds(12 * 3600))
+        assert world.send("later@good.test", scheduled_at=in_seconds(36 * 3600))
+        assert world.send("retry@grey.test")
+        wait_for_greylisting(world, "retry@grey.test")
+
+        world.server.shift(DAY)
+
+        took = world.wait_for(["today@good.test", "retry@grey.test"], 10)
+        print(f"the emails of the day arrived {took:.1f} s after the clock was set forward")
+        assert "later@good.test" not in world.sinks.arrived, "a scheduled email left early"
+        assert world.send("after@good.test")
+        world.finish("clock set forward", lost=["later@good.test"])
+        world.server.stop()
+
+
+CASES = [
+    a_clock_set_back_by_a_day_delays_no_retry,
+    a_clock_set_back_before_a_start_delays_no_retry,
+    a_clock_set_forward_by_a_day_sends_the_mail_of_that_day,
+]
+
+if __name__ == "__main__":
+    main(CASES)
