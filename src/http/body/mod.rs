@@ -137,6 +137,7 @@ impl<'ex, T: FromBody> Extractible<'ex> for Body<T> {
         // The depot holds the reservation until the request ends.
         depot.insert_typed(share);
         let tolerated = tolerance::of_route(req.method().as_str(), req.matched_path());
+        let echoes = tolerance::BodyEchoes::of(req);
         let raw = Arc::new(raw);
         let form = recording::capture_of(depot, raw.len());
         if form == BodyCapture::Bytes {
@@ -144,7 +145,8 @@ impl<'ex, T: FromBody> Extractible<'ex> for Body<T> {
         }
         let (copy, value) = blocking::run_sized(raw.len(), move || {
             let copy = (form == BodyCapture::Copy).then(|| logs::redact(&raw, COPY_BYTES_MAX));
-            (copy, T::from_body(&raw, tolerated).map(|value| Self { value, raw }))
+            let value = T::from_body(&raw, tolerated).and_then(|value| echoes.check(&raw).map(|()| value));
+            (copy, value.map(|value| Self { value, raw }))
         })
         .await;
         if let Some(copy) = copy {

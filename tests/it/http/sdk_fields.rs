@@ -89,6 +89,66 @@ fn an_sdk_field_of_one_route_is_unknown_on_other_routes() {
 }
 
 #[test]
+fn an_sdk_field_that_differs_from_the_path_is_refused_and_changes_nothing() {
+    let server = TestServer::start();
+    let id = server.send(&json!({ "scheduled_at": "in 1 hour" }));
+    let other = server.send(&json!({ "scheduled_at": "in 1 hour" }));
+    let created = |path: &str, body: Value| server.post(path, &body).ok(201)["id"].as_str().unwrap().to_owned();
+    let key = created("/api-keys", json!({ "name": "Key" }));
+    let topic = created("/topics", json!({ "name": "News", "default_subscription": "opt_in" }));
+    let property = created("/contact-properties", json!({ "key": "plan", "type": "string" }));
+    let contact = created("/contacts", json!({ "email": "ada@example.net" }));
+    let segment = created("/segments", json!({ "name": "Some" }));
+    let listed = format!("/audiences/{segment}/contacts");
+    let bob = created(&listed, json!({ "email": "bob@example.net" }));
+    let hook = json!({ "endpoint": "https://hooks.example/mail", "events": ["email.sent"], "status": "enabled" });
+    let webhook = created("/webhooks", hook);
+    let reschedule = || json!({ "scheduled_at": "in 2 hours" });
+    for (path, field, body) in [
+        (format!("/emails/{id}"), "id", reschedule()),
+        (format!("/emails/{id}"), "email_id", reschedule()),
+        (format!("/domains/{}", server.domain_id("example.com")), "id", json!({ "open_tracking": false })),
+        (format!("/api-keys/{key}"), "id", json!({ "name": "New" })),
+        (format!("/topics/{topic}"), "id", json!({ "name": "New" })),
+        (format!("/topics/{topic}"), "topic_id", json!({ "name": "New" })),
+        (format!("/contact-properties/{property}"), "id", json!({ "fallback_value": "x" })),
+        (format!("/contacts/{contact}"), "id", json!({ "first_name": "Ada" })),
+        (format!("{listed}/{bob}"), "id", json!({ "first_name": "Bob" })),
+        (format!("/webhooks/{webhook}"), "webhook_id", json!({ "status": "disabled" })),
+    ] {
+        for value in [json!(other), json!(1), json!([other]), json!(" ")] {
+            let mut different = body.clone();
+            different[field] = value.clone();
+
+            let refused = server.patch(&path, &different).refusal();
+
+            let message = format!("Invalid `{field}` field: it differs from the id in the path. Leave it out.");
+            assert_eq!(refused, format!("422 validation_error: {message}"), "{path} {value}");
+        }
+        for value in [json!(null), json!("")] {
+            let mut empty = body.clone();
+            empty[field] = value.clone();
+            server.patch(&path, &empty).ok(200);
+        }
+    }
+    for path in ["/contacts/bob@example.net".to_owned(), format!("{listed}/bob@example.net")] {
+        server.patch(&path, &json!({ "id": bob, "first_name": "Bob" })).ok(200);
+    }
+    let hook = created(
+        "/webhooks",
+        json!({ "endpoint": "https://hooks.example/mail", "events": ["email.sent"], "status": "enabled" }),
+    );
+    let twice = format!(r#"{{"webhook_id":"{webhook}","status":"disabled","webhook_id":"{hook}"}}"#);
+    let path = format!("/webhooks/{hook}");
+    let refused = server.call("PATCH", &path, server.key(), &[], Some(twice.as_bytes())).refusal();
+    assert!(refused.starts_with("422 validation_error: Invalid `webhook_id` field"), "{refused}");
+    assert_eq!(server.get(&path).ok(200)["status"], "enabled");
+    let same = json!({ "webhook_id": hook.to_uppercase(), "status": "disabled" });
+    server.patch(&path, &same).ok(200);
+    assert_eq!(server.get(&path).ok(200)["status"], "disabled");
+}
+
+#[test]
 fn an_sdk_field_with_deeply_nested_or_open_json_is_refused() {
     let server = TestServer::start();
     let complete = email(&json!({})).to_string();
