@@ -3,7 +3,7 @@
 //! A holder is a team, or the client of a request without an API key. It holds at most a quarter of the budget, and one
 //! oversized response in addition. Oversized responses together hold at most half of the budget. If one holder holds all
 //! that it can, a quarter is left for the others. A read holds its turn while its result has no part of the budget; one
-//! holder has a quarter of the turns.
+//! holder has a quarter of the turns, and of the places of requests that wait for a turn or for memory.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -20,6 +20,10 @@ use crate::base::keyed::{KeyedValues, SharedValue};
 const READS_MAX: usize = 16;
 /// Maximum number of these reads of one holder. A list of 100 long rows needs some MiB until it is rendered.
 pub(super) const READS_OF_HOLDER_MAX: usize = READS_MAX / 4;
+/// Maximum number of requests that wait for a read or for memory. Each of them uses about 45 KiB.
+const WAITING_MAX: usize = 1_024;
+/// Maximum number of these requests of one holder.
+const WAITING_OF_HOLDER_MAX: usize = WAITING_MAX / 4;
 
 /// Holder of memory of responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,6 +57,8 @@ pub(super) struct ResponseMemory {
     part_bytes: usize,
     /// Reads at once, one permit each.
     reads: Arc<Semaphore>,
+    /// Requests that wait, one permit each.
+    waiting: Arc<Semaphore>,
     /// Limits of the holders that hold or wait for memory.
     holders: KeyedValues<MemoryHolder, HolderLimits>,
 }
@@ -66,6 +72,8 @@ struct HolderLimits {
     oversized: Arc<Semaphore>,
     /// Reads of the holder at once, one permit each.
     reads: Arc<Semaphore>,
+    /// Requests of the holder that wait, one permit each.
+    waiting: Arc<Semaphore>,
 }
 
 impl HolderLimits {
@@ -74,6 +82,7 @@ impl HolderLimits {
             part: Arc::new(Semaphore::new(part_bytes)),
             oversized: Arc::new(Semaphore::new(1)),
             reads: Arc::new(Semaphore::new(READS_OF_HOLDER_MAX)),
+            waiting: Arc::new(Semaphore::new(WAITING_OF_HOLDER_MAX)),
         }
     }
 }
@@ -93,6 +102,18 @@ pub struct ResponsePermit {
 pub(super) struct ReadPermit {
     #[expect(dead_code, reason = "it acts on drop")]
     read: OwnedSemaphorePermit,
+    #[expect(dead_code, reason = "it acts on drop")]
+    of_holder: OwnedSemaphorePermit,
+    // The last field: the entry of the holder is deleted after its permits are released.
+    #[expect(dead_code, reason = "it acts on drop")]
+    holder: SharedValue<MemoryHolder, HolderLimits>,
+}
+
+/// Place of a request that waits, released on drop.
+#[derive(Debug)]
+pub(super) struct WaitPermit {
+    #[expect(dead_code, reason = "it acts on drop")]
+    waiting: OwnedSemaphorePermit,
     #[expect(dead_code, reason = "it acts on drop")]
     of_holder: OwnedSemaphorePermit,
     // The last field: the entry of the holder is deleted after its permits are released.
@@ -122,13 +143,26 @@ impl ResponseMemory {
             oversized_bytes_max,
             part_bytes: bytes_max / 4,
             reads: Arc::new(Semaphore::new(READS_MAX)),
+            waiting: Arc::new(Semaphore::new(WAITING_MAX)),
             holders: KeyedValues::default(),
         }
     }
 
+    /// Returns a place for a request that may have to wait; `None` if too many wait.
+    pub(super) fn start_wait(&self, holder: MemoryHolder) -> Option<WaitPermit> {
+        let holder = self.holder(holder);
+        let of_holder = Arc::clone(&holder.waiting).try_acquire_owned().ok()?;
+        let waiting = Arc::clone(&self.waiting).try_acquire_owned().ok()?;
+        Some(WaitPermit { waiting, of_holder, holder })
+    }
+
+    fn holder(&self, holder: MemoryHolder) -> SharedValue<MemoryHolder, HolderLimits> {
+        self.holders.get_or_insert_with(holder, || HolderLimits::new(self.part_bytes))
+    }
+
     /// Waits for the turn of a read.
     pub(super) async fn admit_read(&self, holder: MemoryHolder) -> Result<ReadPermit, AcquireError> {
-        let holder = self.holders.get_or_insert_with(holder, || HolderLimits::new(self.part_bytes));
+        let holder = self.holder(holder);
         // The limit of the holder comes first, so that its waiting reads delay no others.
         let of_holder = Arc::clone(&holder.reads).acquire_owned().await?;
         let read = Arc::clone(&self.reads).acquire_owned().await?;
@@ -138,7 +172,7 @@ impl ResponseMemory {
     /// Reserves `bytes`, or the maximum of oversized responses for a larger body. Waits until the bytes are free.
     pub(super) async fn reserve(&self, holder: MemoryHolder, bytes: usize) -> Result<ResponsePermit, AcquireError> {
         let part_bytes = self.part_bytes;
-        let holder = self.holders.get_or_insert_with(holder, || HolderLimits::new(part_bytes));
+        let holder = self.holder(holder);
         let permits = u32::try_from(bytes.min(self.oversized_bytes_max)).unwrap_or(u32::MAX);
         // The limits of the holder come first: a request that waits for another one of its holder holds no memory that
         // other holders need.
@@ -316,6 +350,26 @@ mod tests {
         assert!(admit(&budget, OTHER).await.is_some());
         assert!(admit(&budget, ONE).await.is_some());
         turns.clear();
+        assert_eq!(budget.holders.len(), 0);
+    }
+
+    #[tokio::test]
+    async fn the_waiting_requests_of_a_holder_leave_places_to_others() {
+        let budget = ResponseMemory::new(400);
+        let wait = |holder| budget.start_wait(holder);
+        let mut places: Vec<_> = (0..WAITING_OF_HOLDER_MAX).map(|_| wait(ONE).unwrap()).collect();
+
+        assert!(wait(ONE).is_none());
+        for other in 1..WAITING_MAX / WAITING_OF_HOLDER_MAX {
+            let holder = MemoryHolder::Client(Ipv4Addr::from_bits(u32::try_from(other).unwrap()).into());
+            places.extend((0..WAITING_OF_HOLDER_MAX).map(|_| wait(holder).unwrap()));
+        }
+        assert!(wait(OTHER).is_none());
+
+        places.remove(0);
+        assert!(wait(OTHER).is_some());
+        assert!(wait(ONE).is_some());
+        places.clear();
         assert_eq!(budget.holders.len(), 0);
     }
 }

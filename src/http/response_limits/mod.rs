@@ -81,10 +81,11 @@ impl ResponseLimits {
     /// read that the task responds to, because the budget then bounds its memory.
     ///
     /// # Errors
-    /// 503 if the budget, or the part of its holder, is used up.
+    /// 503 if the budget, or the part of its holder, is used up, or if too many requests wait.
     pub async fn reserve(&self, holder: MemoryHolder, bytes: usize) -> Result<ResponsePermit, ApiError> {
         // Outside a read, such as in a test, there is no permit.
         let _ = READ_PERMIT.try_with(RefCell::take);
+        let _place = self.memory.start_wait(holder).ok_or_else(busy)?;
         self.reserve_within(holder, bytes, self.wait_max).await
     }
 
@@ -166,6 +167,12 @@ impl ResponseLimits {
         Some(self.with_deadline(body, permit, &mut ReaderPace::new(), connection))
     }
 
+    /// Waits up to [`WAIT_MAX`] for the turn of a read; `None` if it does not come, or if too many requests wait.
+    async fn admit_read(&self, holder: MemoryHolder) -> Option<ReadPermit> {
+        let _place = self.memory.start_wait(holder)?;
+        tokio::time::timeout(self.wait_max, self.memory.admit_read(holder)).await.ok()?.ok()
+    }
+
     /// Runs the handler of a read in its turn, which ends when the body is small or has its part of the budget.
     /// Responds with 503 if too many reads wait.
     async fn respond_to_read(
@@ -176,7 +183,7 @@ impl ResponseLimits {
         res: &mut Response,
         ctrl: &mut FlowCtrl,
     ) {
-        let Ok(Ok(permit)) = tokio::time::timeout(self.wait_max, self.memory.admit_read(holder)).await else {
+        let Some(permit) = self.admit_read(holder).await else {
             too_many_reads().render(req, res);
             ctrl.skip_rest();
             return;
