@@ -4,18 +4,23 @@
 const COMPARED_CHARS_MAX: usize = 48;
 /// Largest number of edits between a name and its likely meaning.
 const EDITS_MAX: usize = 3;
+/// Smallest number of characters of a name that is likely the beginning of another one.
+const BEGINNING_CHARS_MIN: usize = 4;
 
 /// Returns the candidate that `given` is likely a misspelling of: at most one edit for every four characters, ignoring
-/// case. `None` if no candidate is that near, or if `given` is long.
+/// case, or else the shortest one that begins with `given`. `None` if no candidate is that near, or if `given` is long.
 pub fn nearest<'c>(given: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     let given = comparable(given)?;
     let edits = |candidate: &'c str| {
         let name = comparable(candidate)?;
         let edits = strsim::osa_distance(&given, &name);
         let chars = given.chars().count().max(name.chars().count());
-        (edits <= (chars / 4).clamp(1, EDITS_MAX) && edits < chars).then_some((edits, candidate))
+        let is_near = edits <= (chars / 4).clamp(1, EDITS_MAX) && edits < chars;
+        let is_beginning = name.starts_with(&given) && given.chars().count() >= BEGINNING_CHARS_MIN;
+        (is_near || is_beginning).then_some((!is_near, edits, candidate))
     };
-    candidates.into_iter().filter_map(edits).min_by_key(|(edits, _)| *edits).map(|(_, candidate)| candidate)
+    let near = candidates.into_iter().filter_map(edits).min_by_key(|(is_far, edits, _)| (*is_far, *edits));
+    near.map(|(_, _, candidate)| candidate)
 }
 
 /// Returns the sentence that asks for the nearest candidate, with a space before it; empty if none is near.
@@ -43,6 +48,8 @@ mod tests {
             ("scheduledAt", Some("scheduled_at")),
             ("firstName", Some("first_name")),
             ("htm", Some("html")),
+            ("sche", Some("scheduled_at")),
+            ("sch", None),
             ("body", None),
             ("x", None),
             ("", None),

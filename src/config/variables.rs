@@ -7,12 +7,11 @@ use std::fmt;
 use clap::Command;
 
 use super::surroundings::RELAY_PASSWORD_VARIABLE;
+use crate::base::nearest::nearest;
 use crate::base::printable::printable;
 
 /// Prefix of the variables of settings.
 const PREFIX: &str = "RINGMAIL_";
-/// Minimum similarity (Jaro-Winkler, 0 to 1) of a name that an error suggests.
-const SIMILARITY_MIN: f64 = 0.8;
 /// Characters of a name that an error repeats.
 const SHOWN_CHARS_MAX: usize = 64;
 
@@ -56,7 +55,9 @@ pub(crate) fn check_variables(
     match unknown.min() {
         None => Ok(()),
         Some(name) => {
-            let nearest = nearest(&name, &known);
+            let rest = |name| str::strip_prefix(name, PREFIX).unwrap_or(name);
+            let nearest = nearest(rest(&name), known.iter().map(|known| rest(known)));
+            let nearest = nearest.map(|nearest| format!("{PREFIX}{nearest}"));
             Err(UnknownVariable { name, nearest })
         }
     }
@@ -84,15 +85,6 @@ fn is_of_service_link(name: &str, value: &str) -> bool {
         || name.contains("_SERVICE_PORT_")
         || name.split("_PORT_").skip(1).any(is_port)
         || (name.ends_with("_PORT") && is_url)
-}
-
-/// Returns the known variable that is most similar to a name; `None` if none is similar.
-fn nearest(name: &str, known: &BTreeSet<String>) -> Option<String> {
-    let rest = |name: &str| name.strip_prefix(PREFIX).unwrap_or(name).to_uppercase();
-    let wanted = rest(name);
-    let similar = known.iter().map(|known| (strsim::jaro_winkler(&wanted, &rest(known)), known));
-    let (similarity, nearest) = similar.max_by(|(one, _), (other, _)| one.total_cmp(other))?;
-    (similarity >= SIMILARITY_MIN).then(|| nearest.clone())
 }
 
 #[cfg(test)]
@@ -143,7 +135,7 @@ mod tests {
             ("RINGMAIL_PORT", "--help"),
             ("RINGMAIL_PORT_HTTP", "--help"),
             ("RINGMAIL_PORT_80", "--help"),
-            ("RINGMAIL_RELAY_PORT", "RINGMAIL_RELAY"),
+            ("RINGMAIL_RELAY_PORT", "--help"),
             ("RINGMAIL_", "--help"),
         ] {
             let sentence = check(name, "80").unwrap_err().to_string();
