@@ -7,7 +7,7 @@
 //! Reading order: `settings.rs` (the list of settings), `limits.rs`, `disk.rs`, `log_format.rs`, `tls.rs`, `webhooks.rs`, `notices.rs`, `compat.rs`
 //! and `dev.rs` (more settings), `values.rs` (parsers of values), `relay.rs` (URL of the smarthost), `hostname.rs` and
 //! `surroundings.rs` (values of the machine and the service manager), `variables.rs` (names of variables),
-//! `delivery.rs` (settings of the delivery engine), `host.rs` (host of a URL).
+//! `delivery.rs` (settings of the delivery engine), `remote_files.rs` (URLs of attachments), `host.rs` (host of a URL).
 //!
 //! Invariants:
 //! - A [`Config`] is valid.
@@ -24,6 +24,7 @@ mod limits;
 mod log_format;
 mod notices;
 mod relay;
+mod remote_files;
 mod settings;
 mod surroundings;
 mod tls;

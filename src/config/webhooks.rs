@@ -1,14 +1,14 @@
-//! Settings of webhooks, and the policy for other customer URLs.
+//! Settings of webhooks.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
 use clap::builder::BoolishValueParser;
 use clap::{Args, value_parser};
-use ipnet::{IpNet, Ipv4Net};
+use ipnet::IpNet;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 
+use super::remote_files::loopback;
 use super::{ConfigError, Purpose, values};
 use crate::dns::Guard;
 use crate::http_client::UrlPolicy;
@@ -37,21 +37,6 @@ pub(super) struct WebhookSettings {
     /// authority [default: none].
     #[arg(long, env = "RINGMAIL_WEBHOOK_CA_FILE", value_name = "FILE", help_heading = "Webhooks")]
     webhook_ca_file: Option<PathBuf>,
-}
-
-/// Returns the policy for the URLs of attachments. A caller can read the file, so that the exceptions for webhooks do
-/// not apply. Development accepts files of this machine.
-pub(super) fn file_policy(purpose: &Purpose) -> UrlPolicy {
-    match purpose {
-        Purpose::Serve => UrlPolicy::default(),
-        Purpose::Dev(_) => {
-            UrlPolicy { guard: Guard::allowing(loopback().into()), plain_http: true, extra_roots: Vec::new() }
-        }
-    }
-}
-
-fn loopback() -> [IpNet; 2] {
-    [IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(127, 0, 0, 0), 8)), IpNet::from(IpAddr::V6(Ipv6Addr::LOCALHOST))]
 }
 
 /// Settings of webhook deliveries.
