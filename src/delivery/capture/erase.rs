@@ -1,49 +1,10 @@
-//! Deletion of the captured messages that an erasure covers, and of those without an email.
+//! Deletion of the captured messages that an erasure covers.
 
 use crate::base::clock::TimestampMs;
 use crate::base::id::{CapturedId, Id};
-use crate::context::Context;
 use crate::delivery::rows::CapturedRow;
 use crate::store::{MatchPage, Reads, StoreError, WriteTx, match_page};
-use crate::tables::{CAPTURED, CAPTURED_MESSAGES, EMAILS};
-use crate::teams;
-
-/// Envelopes in one scan.
-const PAGE_ROWS: usize = 1_000;
-/// Chunks that one commit deletes: 3.75 MiB.
-const CHUNKS_MAX: usize = 64;
-
-/// Deletes the messages that were composed from an email that no team has. Each page reads the teams in its own
-/// snapshot, because a team can be created during the scan.
-///
-/// # Errors
-/// [`StoreError`].
-pub(crate) async fn delete_orphans(context: &Context) -> Result<(), StoreError> {
-    let mut after = CapturedId::MIN;
-    loop {
-        let page = context.store.read(move |tx| {
-            let teams = teams::list(tx)?;
-            match_messages(tx, after, PAGE_ROWS, |_, row| {
-                let Some(email) = row.email else { return Ok(false) };
-                for team in &teams {
-                    if tx.contains(&EMAILS, &(team.id, email))? {
-                        return Ok(false);
-                    }
-                }
-                Ok(true)
-            })
-        });
-        let page = page.await?;
-        let now_ms = context.now_ms();
-        for id in page.hits {
-            while !context.store.write_bulk(move |tx| delete_message(tx, id, &mut CHUNKS_MAX.clone(), now_ms)).await? {}
-        }
-        match page.next {
-            Some(next) => after = next,
-            None => return Ok(()),
-        }
-    }
-}
+use crate::tables::{CAPTURED, CAPTURED_MESSAGES};
 
 /// Scans up to `rows_max` envelopes after `after` for those that satisfy `matches`.
 ///

@@ -11,7 +11,7 @@
 //! 3. `connection.rs`: one connection and its share of the memory;
 //! 4. `listener.rs`: the listener and its connections;
 //! 5. `mailbox.rs`: the stored messages;
-//! 6. `erase.rs`: deletion of single messages for an erasure.
+//! 6. `erase.rs`, `orphans.rs`: deletion of single messages for an erasure, and of those without an email.
 //!
 //! # Invariants
 //!
@@ -25,14 +25,16 @@ mod erase;
 mod listener;
 mod mailbox;
 mod message;
+mod orphans;
 mod server_session;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use erase::{delete_message, delete_orphans, match_messages};
+pub(crate) use erase::{delete_message, match_messages};
 pub use listener::CaptureListener;
 pub use mailbox::CaptureMailbox;
 pub(crate) use mailbox::purge;
+pub(crate) use orphans::delete_orphans;
 
 /// Maximum size of a message, announced with `SIZE` (RFC 1870 §3).
 const MESSAGE_BYTES_MAX: usize = 64 << 20;
