@@ -104,10 +104,10 @@ impl fmt::Display for RequestError {
             Self::Timeout(RequestPhase::Dns) => f.write_str("looking up the host's address took too long"),
             Self::Timeout(RequestPhase::Connect) => f.write_str("making the connection took too long"),
             Self::Timeout(RequestPhase::Tls) => f.write_str("making the connection secure took too long"),
-            Self::Timeout(RequestPhase::Response) => f.write_str("the answer took too long"),
-            Self::Reset => f.write_str("the connection was closed before an answer had come"),
+            Self::Timeout(RequestPhase::Response) => f.write_str("the response took too long"),
+            Self::Reset => f.write_str("the connection was closed before a response had come"),
             Self::Protocol => f.write_str("the response is not valid HTTP/1.1"),
-            Self::HeadersTooLarge => f.write_str("the header of the answer was too large"),
+            Self::HeadersTooLarge => f.write_str("the header of the response was too large"),
             Self::InvalidHeader => f.write_str("the request has a header field that cannot be sent"),
         }
     }

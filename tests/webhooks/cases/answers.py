@@ -36,7 +36,7 @@ def an_attempt_without_a_response_times_out_and_counts_as_failed(world):
     endpoint.wait_for_statuses({"success": IN_FLIGHT}, 60)
     for delivery in deliveries:
         first, second = attempts = endpoint.attempts(delivery)
-        equal((first["http_status_code"], first["response"]), (0, "the answer took too long"), "the first attempt")
+        equal((first["http_status_code"], first["response"]), (0, "the response took too long"), "the first attempt")
         equal(second["http_status_code"], 200, "the second attempt")
         # The timeout and then the first delay of the schedule: the attempt was counted.
         within(gaps(attempts)[0], TIMEOUT_S + FIRST_DELAY_S, SCHEDULE_S_MAX, "the time until the second attempt")
@@ -146,7 +146,7 @@ def a_connection_reset_fails_the_attempt_and_a_replay_keeps_the_id(world):
     world.receiver.configure("reset", "reset", secrets=[endpoint.secret])
     delivery = endpoint.send_test()
     (attempt,) = endpoint.wait_for_attempts(delivery, 1)
-    sentence = "the connection was closed before an answer had come"
+    sentence = "the connection was closed before a response had come"
     equal((attempt["http_status_code"], attempt["response"]), (0, sentence), "the attempt")
     # The first request used the open connection, and the second a new one.
     times = {key: row["times"] for key, row in world.receiver.bodies("reset").items()}
