@@ -223,14 +223,11 @@ fn content_associated_data(id: EmailId) -> [u8; 17] {
     data
 }
 
-/// Returns the associated data of a chunk. That of the first chunk has no chunk number.
-fn attachment_associated_data(id: EmailId, number: u16, chunk: u32) -> Vec<u8> {
-    let mut data = Vec::with_capacity(23);
-    data.push(b'a');
-    data.extend_from_slice(id.as_bytes());
-    data.extend_from_slice(&number.to_be_bytes());
-    if chunk > 0 {
-        data.extend_from_slice(&chunk.to_be_bytes());
-    }
+/// Returns the associated data of a chunk of an attachment.
+fn attachment_associated_data(id: EmailId, number: u16, chunk: u32) -> [u8; 23] {
+    let mut data = [b'a'; 23];
+    data[1..17].copy_from_slice(id.as_bytes());
+    data[17..19].copy_from_slice(&number.to_be_bytes());
+    data[19..].copy_from_slice(&chunk.to_be_bytes());
     data
 }
