@@ -14,7 +14,7 @@ use crate::base::id::{
 };
 use crate::contact_properties::ContactPropertyRow;
 use crate::contacts::{AudienceRow, ContactRow, TopicChoiceRow};
-use crate::delivery::{CapturedRow, DueRow, LeaseRow, QueueKey, ReceivingHostRow, SmtpAttemptRow};
+use crate::delivery::{CapturedRow, DueRow, LeaseRow, QueueKey, ReceivingHostRow, SiteRow, SmtpAttemptRow};
 use crate::domains::{DomainRow, SenderDomainRow};
 use crate::emails::{EmailRow, IdempotencyRow};
 use crate::erasure::ErasureRow;
@@ -90,6 +90,10 @@ pub const ATTEMPTS: Table<(EmailId, AttemptId), SmtpAttemptRow> = Table::listed(
 /// `delivery` when it changes, once a day while TLS works. One row for each host, deleted seven days after the last
 /// TLS.
 pub const RECEIVING_HOSTS: Table<([u8; 32],), ReceivingHostRow> = Table::new("receiving_hosts-1");
+/// Throttles of sites, by SHA-256 of the name: learned limit of sessions, pause, suspension, last refusal without
+/// addresses. Written by `delivery` with the outcome that changes it. One row for each site with a refusal or more than
+/// two sessions, deleted seven days after the last change.
+pub const SITES: Table<([u8; 32],), SiteRow> = Table::new("sites-1");
 /// Messages in the built-in mailbox: envelope, email id and size. Written by `delivery` in capture mode. One row
 /// for each message, deleted after `RINGMAIL_CONTENT_RETENTION_DAYS`.
 pub const CAPTURED: Table<(CapturedId,), CapturedRow> = Table::listed("captured-1", 2);
@@ -217,6 +221,7 @@ pub const NAMES: &[&str] = &[
     LEASES.name(),
     ATTEMPTS.name(),
     RECEIVING_HOSTS.name(),
+    SITES.name(),
     CAPTURED.name(),
     CAPTURED_MESSAGES.name(),
     EVENTS.name(),

@@ -69,7 +69,7 @@ impl Config {
                 confirm_after: self.confirm_after,
             },
             sessions_max: self.sessions_max,
-            sessions_per_site: self.site_sessions_max,
+            rates: self.rates.clone(),
             timeouts: Timeouts::default(),
             tls: TlsConfigs::new(),
             flow: match self.queue {

@@ -4,8 +4,8 @@
 //! variable, and the variable overrides the default. [`Settings::into_config`] checks rules about more
 //! than one setting and returns the [`Config`] that the rest of the program uses.
 //!
-//! Reading order: `settings.rs` (the list of settings), `limits.rs`, `disk.rs`, `log_format.rs`, `tls.rs`, `webhooks.rs`, `notices.rs`, `compat.rs`
-//! and `dev.rs` (more settings), `values.rs` (parsers of values), `relay.rs` (URL of the smarthost), `hostname.rs` and
+//! Reading order: `settings.rs` (the list of settings), `limits.rs`, `disk.rs`, `log_format.rs`, `tls.rs`, `webhooks.rs`, `notices.rs`, `compat.rs`,
+//! `rates.rs` and `dev.rs` (more settings), `values.rs` (parsers of values), `relay.rs` (URL of the smarthost), `hostname.rs` and
 //! `surroundings.rs` (values of the machine and the service manager), `variables.rs` (names of variables),
 //! `delivery.rs` (settings of the delivery engine), `remote_files.rs` (URLs of attachments), `host.rs` (host of a URL).
 //!
@@ -23,6 +23,7 @@ mod hostname;
 mod limits;
 mod log_format;
 mod notices;
+mod rates;
 mod relay;
 mod remote_files;
 mod settings;
@@ -56,6 +57,7 @@ pub use webhooks::WebhookConfig;
 use crate::base::address::Mailbox;
 use crate::base::compat::Compat;
 use crate::base::signature::WebhookSecret;
+use crate::delivery::Rates;
 use crate::delivery::smtp::RequiredTls;
 use crate::domains::{DomainSettings, RelayRecords};
 use crate::http_client::UrlPolicy;
@@ -154,8 +156,8 @@ pub struct Config {
     /// Time between the two attempts that must find a destination missing before an email bounces.
     pub confirm_after: Duration,
     pub queue: QueueConfig,
-    /// Maximum number of concurrent SMTP sessions with one site.
-    pub site_sessions_max: usize,
+    /// Limits of each site in delivery.
+    pub rates: Rates,
     /// Maximum number of concurrent SMTP sessions.
     pub sessions_max: usize,
     /// Maximum number of requests per second and API key; 0 is no limit.

@@ -14,6 +14,7 @@ use super::disk::DiskSettings;
 use super::limits::LimitSettings;
 use super::log_format::LogFormat;
 use super::notices::NoticeSettings;
+use super::rates::RateSettings;
 use super::relay::RelayText;
 use super::remote_files::file_policy;
 use super::surroundings::{DEV_DIRECTORY, SERVE_DIRECTORY, Surroundings, without_empty_variables};
@@ -196,15 +197,8 @@ pub struct Settings {
           value_parser = values::retry_delay, help_heading = "Delivering")]
     confirm_after: Duration,
 
-    /// Maximum number of concurrent SMTP sessions with one site: 1 to 100.
-    #[arg(long, env = "RINGMAIL_CONCURRENCY", value_name = "N", default_value_t = 10,
-          value_parser = value_parser!(u16).range(1..=100), help_heading = "Delivering")]
-    concurrency: u16,
-
-    /// Maximum number of concurrent SMTP sessions: 1 to 5000.
-    #[arg(long, env = "RINGMAIL_SESSIONS", value_name = "N", default_value_t = 200,
-          value_parser = value_parser!(u16).range(1..=5_000), help_heading = "Delivering")]
-    sessions: u16,
+    #[command(flatten)]
+    rates: RateSettings,
 
     /// Accept and queue emails, and start no delivery before the next start without this flag.
     #[arg(long, env = "RINGMAIL_HOLD", value_parser = BoolishValueParser::new(), help_heading = "Delivering")]
@@ -308,8 +302,7 @@ impl Settings {
             retry_delays,
             expire_after,
             confirm_after,
-            concurrency,
-            sessions,
+            rates,
             hold,
             capture_smtp,
             webhooks,
@@ -327,10 +320,7 @@ impl Settings {
         if budget < body {
             return Err(ConfigError::BodyBudget { body_mb: body, budget_mb: budget });
         }
-        let (site, all) = (usize::from(concurrency), usize::from(sessions));
-        if all < site {
-            return Err(ConfigError::Sessions { site, all });
-        }
+        let (rates, sessions_max) = rates.into_rates()?;
         let ingest_secret = ingest_secret.map(|text| text.parse().ok_or(ConfigError::IngestSecret)).transpose()?;
         let relay = relay.map(|text| text.parse().map_err(ConfigError::Relay)).transpose()?;
         let delivery = match delivery {
@@ -365,8 +355,8 @@ impl Settings {
             expire_after,
             confirm_after,
             queue: if hold { QueueConfig::Hold } else { QueueConfig::Run },
-            site_sessions_max: site,
-            sessions_max: all,
+            rates,
+            sessions_max,
             rate_limit,
             address_connections_max: limits.address_connections_max(),
             trusted_proxies: limits.trusted_proxies,

@@ -41,7 +41,7 @@ fn without_arguments_every_setting_has_its_documented_default() {
     let minutes: Vec<u64> = config.retry_delays.iter().map(|delay| delay.as_secs() / 60).collect();
     assert_eq!(minutes, [1, 3, 5, 10, 20, 40, 60, 120, 240]);
     assert_eq!(config.queue, QueueConfig::Run);
-    assert_eq!((config.site_sessions_max, config.sessions_max), (10, 200));
+    assert_eq!((config.rates.defaults.sessions_max, config.sessions_max), (10, 200));
     assert_eq!(config.rate_limit, 100);
     assert_eq!((config.address_connections_max, config.trusted_proxies.len()), (Some(512), 0));
     assert_eq!(config.cors_origins, Vec::<String>::new());

@@ -15,9 +15,11 @@ use super::clock_steps::ClockSteps;
 use super::engine::Engine;
 use super::held::HeldMail;
 use super::queue::{Due, LaneKey, read_lanes};
+use super::rows::SiteRow;
 use super::schedule::{Lookup, Now, Taken};
 use super::sessionless::{self, SessionlessReason};
 use super::simulated;
+use super::site_store::stored_site;
 use super::transport::Destination;
 use super::worker;
 use crate::base::clock::TimestampMs;
@@ -32,6 +34,9 @@ const SCAN_EVERY_MS: u64 = 60_000;
 /// Maximum time between two checks of the clock, so that a step of the wall clock is noticed.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
+/// Result of a lookup, with the stored throttle of the site.
+type Found = (Destination, Option<SiteRow>);
+
 /// The task that finds lanes, looks up destinations and starts workers.
 pub(super) struct Dispatcher {
     engine: Arc<Engine>,
@@ -40,7 +45,7 @@ pub(super) struct Dispatcher {
     scan: Option<Scan>,
     /// Wall clock at the start of the last scan.
     scanned_ms: TimestampMs,
-    lookups: JoinSet<Destination>,
+    lookups: JoinSet<Found>,
     /// The lookup of each running task.
     running: HashMap<tokio::task::Id, Lookup>,
     held: HeldMail,
@@ -181,23 +186,31 @@ impl Dispatcher {
         }
         let transport = self.engine.settings.transport.clone();
         let (name, freshness) = (lookup.name.clone(), if lookup.fresh { Freshness::Fresh } else { Freshness::Cached });
-        let task = self.lookups.spawn(async move { transport.destination(&name, now.wall_ms, freshness).await });
+        let context = self.engine.context.clone();
+        let task = self.lookups.spawn(async move {
+            let destination = transport.destination(&name, now.wall_ms, freshness).await;
+            let stored = match &destination {
+                Destination::Servers(servers) if !transport.is_single() => stored_site(&context, &servers.site).await,
+                _ => None,
+            };
+            (destination, stored)
+        });
         self.running.insert(task.id(), lookup);
     }
 
     /// Moves the lanes of a destination to their site. Settles their groups if the destination has no servers.
-    fn lookup_finished(&mut self, finished: Result<(tokio::task::Id, Destination), tokio::task::JoinError>) {
-        let (task, destination) = match finished {
-            Ok((task, destination)) => (task, destination),
+    fn lookup_finished(&mut self, finished: Result<(tokio::task::Id, Found), tokio::task::JoinError>) {
+        let (task, (destination, stored)) = match finished {
+            Ok((task, found)) => (task, found),
             Err(error) => {
                 error!(%error, "a lookup of a destination panicked: {error}");
-                (error.id(), Destination::Unknown { reason: "the lookup failed".into() })
+                (error.id(), (Destination::Unknown { reason: "the lookup failed".into() }, None))
             }
         };
         let Some(lookup) = self.running.remove(&task) else { return };
         let now = self.engine.now();
         match destination {
-            Destination::Servers(servers) => self.engine.schedule().routed(&lookup, servers, now),
+            Destination::Servers(servers) => self.engine.schedule().routed(&lookup, servers, stored.as_ref(), now),
             Destination::Undeliverable(no_route) => {
                 self.settle_unroutable(&lookup, &SessionlessReason::Undeliverable(no_route));
             }

@@ -10,19 +10,21 @@
 //! 2. `queue/`: the queue table, leases and their recovery after a restart;
 //! 3. `notifier.rs`: wake-ups for the dispatcher;
 //! 4. `transport.rs`: the servers of a destination;
-//! 5. `engine/`: the state that the tasks share, start and shutdown;
-//! 6. `schedule/`: which lane is delivered next, and by how many sessions; no I/O;
-//! 7. `dispatcher.rs`: finds lanes, looks up destinations and starts workers, with `problems.rs` (warnings for the
+//! 5. `providers.rs`, `rates.rs`: the figures of large providers, and the limits of each site;
+//! 6. `engine/`: the state that the tasks share, start and shutdown;
+//! 7. `schedule/`: which lane is delivered next, and by how many sessions; no I/O;
+//! 8. `dispatcher.rs`: finds lanes, looks up destinations and starts workers, with `problems.rs` (warnings for the
 //!    operator) and `clock_steps.rs` (steps of the wall clock);
-//! 8. `leases.rs`: the leases of this process;
-//! 9. `worker.rs`, `session.rs`, `receiving_host.rs`: the task that serves one site, and its SMTP session;
-//! 10. `message.rs`, `return_path.rs`: the message and its envelope;
-//! 11. `smtp/`: the SMTP client and the classification of replies;
-//! 12. `outcome.rs`: from the results of a transaction to a disposition for each recipient;
-//! 13. `settle/`, `retry.rs`: storage of the dispositions, and the time of the next attempt;
-//! 14. `sessionless.rs`, `simulated.rs`, `held.rs`: groups that are settled without an SMTP session;
-//! 15. `capture/`: the built-in mailbox of development mode;
-//! 16. `retention.rs`, `erase.rs`: deletion by age, and erasure of addresses.
+//! 9. `leases.rs`: the leases of this process;
+//! 10. `worker.rs`, `session.rs`, `receiving_host.rs`: the task that serves one site, and its SMTP session;
+//! 11. `message.rs`, `return_path.rs`: the message and its envelope;
+//! 12. `smtp/`: the SMTP client and the classification of replies;
+//! 13. `outcome/`: from the results of a transaction to a disposition for each recipient, with `site_refusal.rs` (a
+//!     reply that limits the following mail) and `site_store.rs` (the stored throttles of sites);
+//! 14. `settle/`, `retry.rs`: storage of the dispositions, and the time of the next attempt;
+//! 15. `sessionless.rs`, `simulated.rs`, `held.rs`: groups that are settled without an SMTP session;
+//! 16. `capture/`: the built-in mailbox of development mode;
+//! 17. `retention.rs`, `erase.rs`: deletion by age, and erasure of addresses.
 //!
 //! # Invariants
 //!
@@ -46,7 +48,9 @@ mod message;
 mod notifier;
 mod outcome;
 mod problems;
+mod providers;
 mod queue;
+mod rates;
 mod receiving_host;
 mod retention;
 mod retry;
@@ -57,6 +61,8 @@ mod session;
 mod sessionless;
 mod settle;
 pub mod simulated;
+mod site_refusal;
+mod site_store;
 mod transport;
 mod worker;
 
@@ -64,8 +70,12 @@ pub use engine::{Engine, EngineSettings, Flow};
 pub(crate) use erase::{attempts_mention, erase_attempts};
 pub use notifier::QueueNotifier;
 pub(crate) use queue::{Due, DueKey, LaneKey, QUEUE_END, QUEUE_START, QueueKey, has_groups_of};
+pub use rates::{Rates, SESSION_MESSAGES_MAX, SiteLimits, SiteOverride};
 pub use retention::purge;
 pub use retry::RetrySchedule;
 pub(crate) use return_path::ReturnPaths;
-pub use rows::{AttemptTlsRow, CapturedRow, Class, DueRow, LeaseRow, ReceivingHostRow, SmtpAttemptRow, TlsFailuresRow};
+pub use rows::{
+    AttemptTlsRow, CapturedRow, Class, DueRow, LeaseRow, ReceivingHostRow, SiteRow, SmtpAttemptRow, TlsFailuresRow,
+};
+pub use schedule::{SiteHold, SiteKind, SiteSnapshot};
 pub use transport::{Direct, Relay, RelayResolver, Transport};

@@ -1,13 +1,15 @@
-//! Warnings about problems that stop the delivery of all mail: name servers, the smarthost, or the SMTP port.
+//! Warnings about problems that stop the delivery of all mail: name servers, the smarthost, or the SMTP port; and about
+//! sites that refuse mail for the reputation of this server.
 //!
 //! The timeline of each email has its own reason. The log has one warning an hour for each cause, with the
 //! next step for the operator and without any recipient.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
 use tracing::warn;
 
+use super::site_refusal::SiteRefusal;
 use super::smtp::{SessionError, SmtpPhase};
 use super::transport::Transport;
 use crate::base::clock::TimestampMs;
@@ -18,6 +20,8 @@ const WARN_EVERY_MS: i64 = 60 * 60 * 1_000;
 /// Sites in a row without a connection that show that the port is blocked. A single site can be down itself. Before the
 /// first connection since the start, one site is enough for a warning.
 const SITES_MIN: usize = 3;
+/// Number of sites whose warnings are remembered.
+const WARNED_SITES_MAX: usize = 1_000;
 
 /// Cause of a warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +53,29 @@ struct State {
     unreachable_sites: BTreeSet<String>,
     /// Whether a mail server could be connected to since the start.
     has_connected: bool,
+    /// Time of the last warning about each site, at most [`WARNED_SITES_MAX`].
+    warned_sites_ms: BTreeMap<String, TimestampMs>,
+}
+
+impl State {
+    /// Returns whether a warning about a site is due, and records that it is logged. Of many sites, those with the oldest
+    /// warnings are forgotten.
+    fn is_site_due(&mut self, site: &str, now_ms: TimestampMs) -> bool {
+        if self.warned_sites_ms.get(site).is_some_and(|last| is_recent(*last, now_ms)) {
+            return false;
+        }
+        if self.warned_sites_ms.len() >= WARNED_SITES_MAX {
+            let oldest = self.warned_sites_ms.iter().min_by_key(|(_, at_ms)| **at_ms).map(|(site, _)| site.clone());
+            oldest.map(|site| self.warned_sites_ms.remove(&site));
+        }
+        self.warned_sites_ms.insert(site.to_owned(), now_ms);
+        true
+    }
+}
+
+/// Returns whether the last warning is less than an hour old. If the wall clock was set back, it is not.
+fn is_recent(last_ms: TimestampMs, now_ms: TimestampMs) -> bool {
+    (last_ms..last_ms + WARN_EVERY_MS).contains(&now_ms)
 }
 
 /// Evidence that the SMTP port is blocked.
@@ -146,6 +173,24 @@ impl Problems {
         }
     }
 
+    /// Records a refusal of a site for the reputation of this server, and logs it once an hour for each site.
+    pub(super) fn site_refused(
+        &self,
+        site: &str,
+        refusal: &SiteRefusal,
+        delisting: Option<&'static str>,
+        now_ms: TimestampMs,
+    ) {
+        if !refusal.is_suspension() || !sync::lock(&self.0).is_site_due(site, now_ms) {
+            return;
+        }
+        let next_step = delisting.map_or_else(
+            || "Check the sender's reputation and the blocklists".to_owned(),
+            |url| format!("Request removal at {url}"),
+        );
+        warn!(site, "{site} refuses mail of this server: {}; emails stay queued. {next_step}", refusal.reply);
+    }
+
     fn warn(&self, cause: Cause, warning: &str, now_ms: TimestampMs) {
         if self.is_due(cause, now_ms) {
             warn!(?cause, "{warning}");
@@ -156,8 +201,7 @@ impl Problems {
     fn is_due(&self, cause: Cause, now_ms: TimestampMs) -> bool {
         let mut state = sync::lock(&self.0);
         let last = &mut state.warned_ms[cause as usize];
-        // The lower bound allows a warning if the wall clock was set back.
-        let is_recent = last.is_some_and(|last| (last..last + WARN_EVERY_MS).contains(&now_ms));
+        let is_recent = last.is_some_and(|last| is_recent(last, now_ms));
         if !is_recent {
             *last = Some(now_ms);
         }
@@ -199,6 +243,25 @@ mod tests {
         ] {
             assert_eq!(problems.is_due(cause, now_ms), is_due, "{cause:?} {now_ms}");
         }
+    }
+
+    #[test]
+    fn a_site_is_due_once_an_hour_and_the_number_of_remembered_sites_is_bounded() {
+        let mut state = State::default();
+        for (site, now_ms, is_due) in [
+            ("google", 1_000, true),
+            ("google", 1_001, false),
+            ("yahoo", 1_001, true),
+            ("google", 1_000 + WARN_EVERY_MS, true),
+            ("google", 999, true),
+        ] {
+            assert_eq!(state.is_site_due(site, now_ms), is_due, "{site} {now_ms}");
+        }
+        for number in 0..2 * WARNED_SITES_MAX {
+            assert!(state.is_site_due(&format!("{number}.example"), 2_000));
+        }
+        assert_eq!(state.warned_sites_ms.len(), WARNED_SITES_MAX);
+        assert!(!state.is_site_due(&format!("{}.example", 2 * WARNED_SITES_MAX - 1), 2_001));
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! Retention of attempts and receiving hosts.
+//! Retention of attempts, receiving hosts and sites.
 
 use crate::base::clock::TimestampMs;
 use crate::base::id::{AttemptId, EmailId};
 use crate::context::Context;
-use crate::store::{NEXT, NameHash, Order, Reads, STOP, StoreError, WriteTx};
-use crate::tables::{ATTEMPTS, RECEIVING_HOSTS};
+use crate::store::{NEXT, NameHash, Order, Reads, Row, STOP, StoreError, Table, WriteTx};
+use crate::tables::{ATTEMPTS, RECEIVING_HOSTS, SITES};
 
 /// Maximum number of rows scanned or deleted in one transaction.
 const PAGE_ROWS: usize = 1_000;
@@ -12,17 +12,27 @@ const PAGE_ROWS: usize = 1_000;
 const FIRST: NameHash = [0; 32];
 const LAST: NameHash = [0xff; 32];
 
-/// Deletes attempts before `attempts_before_ms`, and receiving hosts whose TLS history has expired, one page a
-/// transaction.
+/// Deletes attempts before `attempts_before_ms`, receiving hosts whose TLS history has expired, and expired throttles of
+/// sites, one page a transaction.
 ///
 /// # Errors
 /// [`StoreError`].
 pub async fn purge(context: &Context, attempts_before_ms: TimestampMs) -> Result<(), StoreError> {
     let now_ms = context.now_ms();
     purge_attempts(context, attempts_before_ms, now_ms).await?;
+    purge_expired(context, &RECEIVING_HOSTS, move |row| row.is_expired(now_ms)).await?;
+    purge_expired(context, &SITES, move |row| row.is_expired(now_ms)).await
+}
+
+/// Deletes the expired rows of a table with names, one page a transaction.
+async fn purge_expired<V: Row + 'static>(
+    context: &Context,
+    table: &'static Table<(NameHash,), V>,
+    is_expired: impl Fn(&V) -> bool + Copy + Send + 'static,
+) -> Result<(), StoreError> {
     let mut from = Some(FIRST);
     while let Some(after) = from {
-        let purge = move |tx: &WriteTx<'_>| purge_page(tx, after, now_ms);
+        let purge = move |tx: &WriteTx<'_>| purge_page(tx, table, after, is_expired);
         from = context.store.write_bulk::<_, StoreError>(purge).await?;
     }
     Ok(())
@@ -60,19 +70,24 @@ fn purge_attempts_page(
     Ok(last.filter(|last| seen == PAGE_ROWS && *last != from))
 }
 
-/// Deletes the old rows of one page. Returns the key at which the next page starts; `None` at the end. Skips corrupt
+/// Deletes the expired rows of one page. Returns the key at which the next page starts; `None` at the end. Skips corrupt
 /// rows.
-fn purge_page(tx: &WriteTx<'_>, from: NameHash, now_ms: TimestampMs) -> Result<Option<NameHash>, StoreError> {
+fn purge_page<V: Row>(
+    tx: &WriteTx<'_>,
+    table: &Table<(NameHash,), V>,
+    from: NameHash,
+    is_expired: impl Fn(&V) -> bool,
+) -> Result<Option<NameHash>, StoreError> {
     let (mut old, mut seen, mut last) = (Vec::new(), 0, None);
-    tx.scan_valid(&RECEIVING_HOSTS, &(from,), &(LAST,), Order::Ascending, |(key,), row| {
-        if row.is_expired(now_ms) {
+    tx.scan_valid(table, &(from,), &(LAST,), Order::Ascending, |(key,), row| {
+        if is_expired(&row) {
             old.push(key);
         }
         (seen, last) = (seen + 1, Some(key));
         if seen == PAGE_ROWS { STOP } else { NEXT }
     })?;
     for key in old {
-        tx.delete(&RECEIVING_HOSTS, &(key,))?;
+        tx.delete(table, &(key,))?;
     }
     Ok(last.filter(|last| seen == PAGE_ROWS && *last != from))
 }
@@ -83,7 +98,7 @@ mod tests {
 
     use super::*;
     use crate::base::clock::DAY_MS;
-    use crate::delivery::{ReceivingHostRow, SmtpAttemptRow};
+    use crate::delivery::{ReceivingHostRow, SiteRow, SmtpAttemptRow};
     use crate::store::Encoded;
 
     fn key(number: u32) -> (NameHash,) {
@@ -94,6 +109,13 @@ mod tests {
 
     fn host(tls_ms: TimestampMs) -> ReceivingHostRow {
         ReceivingHostRow { name: "mx".into(), tls_ms: Some(tls_ms), tls_failures: None, broken_tls_until_ms: None }
+    }
+
+    fn site(changed_ms: TimestampMs) -> SiteRow {
+        serde_json::from_value(
+            json!({ "name": "a.example", "sessions": 3, "paused_until_ms": 0, "changed_ms": changed_ms }),
+        )
+        .unwrap()
     }
 
     #[tokio::test]
@@ -147,6 +169,7 @@ mod tests {
                 for number in 0..total {
                     let at_ms = if number % 3 == 0 { now_ms } else { now_ms - 31 * DAY_MS };
                     tx.put(&RECEIVING_HOSTS, &key(number), &host(at_ms))?;
+                    tx.put(&SITES, &key(number), &site(at_ms))?;
                 }
                 Ok(())
             })
@@ -155,10 +178,13 @@ mod tests {
 
         purge(&context, now_ms).await.unwrap();
 
-        let is_left =
-            |number: u32| context.store.read_now::<_, StoreError>(|tx| tx.contains(&RECEIVING_HOSTS, &key(number)));
+        let are_left = |number: u32| {
+            context.store.read_now::<_, StoreError>(|tx| {
+                Ok((tx.contains(&RECEIVING_HOSTS, &key(number))?, tx.contains(&SITES, &key(number))?))
+            })
+        };
         for number in 0..total {
-            assert_eq!(is_left(number).unwrap(), number % 3 == 0, "{number}");
+            assert_eq!(are_left(number).unwrap(), (number % 3 == 0, number % 3 == 0), "{number}");
         }
     }
 

@@ -35,6 +35,8 @@ pub(super) enum RetryDelay {
     Ordinary,
     /// Delay of the schedule, in the first four hours at most five minutes.
     Short,
+    /// Pause that the reply names, but not shorter than [`RetryDelay::Short`].
+    Named { pause: Duration },
     /// No delay: the recipient continues in another transaction.
     Immediate,
     /// No delay: the group stays due while its destination is paused.
@@ -66,6 +68,12 @@ impl RetrySchedule {
                 self.delay_ms(attempts).min(SHORT_MS_MAX)
             }
             RetryDelay::Ordinary | RetryDelay::Short => self.delay_ms(attempts),
+            RetryDelay::Named { pause } => {
+                let delay_ms = millis(pause).max(self.delay_ms(attempts).min(SHORT_MS_MAX));
+                // Not before the end of the pause.
+                let later_ms = i64::try_from(spread % 1_000).unwrap_or(0) * delay_ms * JITTER_PERCENT / 100 / 1_000;
+                return Some((now_ms + delay_ms + later_ms).min(self.expires_ms(due)));
+            }
         };
         let jitter_ms = delay_ms * JITTER_PERCENT / 100;
         let span = u64::try_from(2 * jitter_ms + 1).unwrap_or(1);
@@ -164,6 +172,22 @@ mod tests {
         assert_eq!(short(40, 240 * MINUTE_MS - 1), 5 * MINUTE_MS);
         assert_eq!(short(40, 240 * MINUTE_MS), 240 * MINUTE_MS);
         assert_eq!(schedule().next_attempt(RetryDelay::Short, 1, &due(), 0, 12_000), Some(MINUTE_MS));
+    }
+
+    #[test]
+    fn the_delay_that_a_reply_names_is_at_least_the_short_one_and_gets_only_later() {
+        for (seconds, attempts, spread, delay_ms) in [
+            (300, 1, 0, 300_000),
+            (300, 1, 500, 330_000),
+            (300, 1, 999, 359_940),
+            (1, 1, 0, MINUTE_MS),
+            (1, 9, 0, 5 * MINUTE_MS),
+            (7_200, 9, 0, 7_200_000),
+        ] {
+            let delay = RetryDelay::Named { pause: Duration::from_secs(seconds) };
+            let next = schedule().next_attempt(delay, attempts, &due(), 0, spread);
+            assert_eq!(next, Some(delay_ms), "{seconds} {attempts} {spread}");
+        }
     }
 
     #[test]

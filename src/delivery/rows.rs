@@ -1,4 +1,4 @@
-//! The stored rows of delivery: queue, leases, attempts, receiving hosts and captured messages.
+//! The stored rows of delivery: queue, leases, attempts, receiving hosts, sites and captured messages.
 
 use serde::{Deserialize, Serialize};
 
@@ -167,6 +167,37 @@ pub struct TlsFailuresRow {
     pub sessions: u32,
 }
 impl Row for ReceivingHostRow {}
+
+/// The throttle of a site, as of its last change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiteRow {
+    /// Name of the site, for operators. The key is its hash.
+    pub name: String,
+    /// Limit of the sessions.
+    pub sessions: u16,
+    /// Number of failures since the last success.
+    #[serde(default)]
+    pub failures: u32,
+    /// End of the last pause.
+    pub paused_until_ms: TimestampMs,
+    /// End of a suspension for the reputation of this server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspended_until_ms: Option<TimestampMs>,
+    /// Whether the suspension allows no message at all.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_stopped: bool,
+    /// Number of such suspensions since the last success.
+    #[serde(default)]
+    pub stops: u32,
+    /// Last refusal, without addresses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_reply: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_reply_ms: Option<TimestampMs>,
+    /// Time of the last change.
+    pub changed_ms: TimestampMs,
+}
+impl Row for SiteRow {}
 
 /// A message in the built-in mailbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

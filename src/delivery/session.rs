@@ -17,8 +17,6 @@ use crate::base::sync;
 
 /// Age after which a session gets no further message.
 const AGE_MAX: Duration = Duration::from_secs(5 * 60);
-/// Maximum number of messages in one session.
-const MESSAGES_MAX: u32 = 100;
 /// Maximum number of addresses tried before the site counts as failed.
 const ADDRESSES_TRIED_MAX: usize = 3;
 
@@ -30,6 +28,7 @@ pub(super) struct SiteSession {
     pub(super) is_downgraded: bool,
     /// Whether the session is in clear text because STARTTLS failed just before. It gets one message.
     is_fallback: bool,
+    messages_max: u32,
 }
 
 /// Error of the last attempt to open a session, and its endpoint.
@@ -58,6 +57,7 @@ impl SiteSession {
         if let Some(other) = open.take() {
             other.quit().await;
         }
+        let messages_max = engine.schedule().session_messages_max(&sync::lock(slot));
         let identity = Identity {
             ehlo_name: engine.settings.hostname.clone(),
             source: None,
@@ -69,7 +69,7 @@ impl SiteSession {
         for host in hosts {
             engine.schedule().connecting(&mut sync::lock(slot), &host.name, engine.now());
             let timeouts = timeouts_of(engine, host);
-            let opener = Opener { engine, identity: &identity, timeouts: &timeouts };
+            let opener = Opener { engine, identity: &identity, timeouts: &timeouts, messages_max };
             let mut failure = None;
             for address in host.addresses.iter().take(tries) {
                 tries -= 1;
@@ -106,7 +106,7 @@ impl SiteSession {
 
     /// Returns whether the session has reached a limit or cannot be reused.
     pub(super) fn is_spent(&self, now: Instant) -> bool {
-        let messages_max = if self.is_fallback { 1 } else { MESSAGES_MAX };
+        let messages_max = if self.is_fallback { 1 } else { self.messages_max };
         !self.session.is_reusable() || self.session.transactions() >= messages_max || self.session.age(now) >= AGE_MAX
     }
 
@@ -149,6 +149,7 @@ struct Opener<'a> {
     engine: &'a Engine,
     identity: &'a Identity,
     timeouts: &'a Timeouts,
+    messages_max: u32,
 }
 
 impl Opener<'_> {
@@ -159,7 +160,8 @@ impl Opener<'_> {
             return self.connect_opportunistic(endpoint).await;
         }
         let session = self.open(&endpoint).await?;
-        Ok(SiteSession { session, host: endpoint.host, is_downgraded: false, is_fallback: false })
+        let (host, messages_max) = (endpoint.host, self.messages_max);
+        Ok(SiteSession { session, host, is_downgraded: false, is_fallback: false, messages_max })
     }
 
     /// Opens a session with TLS if possible. If STARTTLS fails, connects again in clear text for one message. If it
@@ -179,7 +181,8 @@ impl Opener<'_> {
                     receiving_host::record_tls(context, &history).await;
                 }
                 let is_downgraded = had_tls && !has_tls;
-                return Ok(SiteSession { session, host: endpoint.host, is_downgraded, is_fallback: false });
+                let (host, messages_max) = (endpoint.host, self.messages_max);
+                return Ok(SiteSession { session, host, is_downgraded, is_fallback: false, messages_max });
             }
             Err(opening) => opening.failed,
         };
@@ -195,7 +198,8 @@ impl Opener<'_> {
         match self.open(&endpoint).await {
             Ok(mut session) => {
                 session.note_earlier(&first.error);
-                Ok(SiteSession { session, host: endpoint.host, is_downgraded: had_tls, is_fallback: true })
+                let (host, messages_max) = (endpoint.host, self.messages_max);
+                Ok(SiteSession { session, host, is_downgraded: had_tls, is_fallback: true, messages_max })
             }
             Err(mut second) => {
                 second.failed.transcript.insert_str(0, &first.transcript);

@@ -16,12 +16,15 @@ use tracing::{Instrument as _, error};
 
 use super::engine::Engine;
 use super::message::{self, Composed, MessageError};
-use super::outcome::{Deferral, RecipientDisposition, SiteHealth, TransactionContext, read_refusal, read_transaction};
+use super::outcome::{
+    Deferral, RecipientDisposition, SiteHealth, TransactionContext, read_refusal, read_transaction, summary,
+};
 use super::queue::{Claimed, claim_lane};
-use super::rows::{AttemptTlsRow, SmtpAttemptRow};
+use super::rows::{AttemptTlsRow, SiteRow, SmtpAttemptRow};
 use super::schedule::{Idle, Slot, Take, Taken};
 use super::session::{FailedOpening, SiteSession};
 use super::settle::Settlement;
+use super::site_refusal::SiteRefusal;
 use super::smtp::SessionError;
 use super::transport::Servers;
 use crate::base::{blocking, sync};
@@ -82,7 +85,9 @@ impl Worker<'_> {
     async fn serve(&mut self) {
         while !self.stop.is_cancelled() && self.engine.can_lease() {
             let now = self.engine.now();
-            let take = self.engine.schedule().take(&sync::lock(self.slot), now, |servers| self.fits(servers));
+            let is_open = self.open.is_some();
+            let fits = |servers: &Servers| self.fits(servers);
+            let take = self.engine.schedule().take(&mut sync::lock(self.slot), now, is_open, fits);
             match take {
                 Take::Groups { taken, servers, groups_max } => {
                     if self.deliver_lane(&taken, &servers, groups_max).await == Next::End {
@@ -94,7 +99,7 @@ impl Worker<'_> {
                         open.quit().await;
                     }
                 }
-                Take::Wait { work, evict } => {
+                Take::Wait { work, evict, tokens_in } => {
                     if self.open.is_none() {
                         return;
                     }
@@ -102,7 +107,7 @@ impl Worker<'_> {
                     let woken = tokio::select! {
                         () = work.notified() => true,
                         () = evict.notified() => false,
-                        () = tokio::time::sleep(IDLE_MAX) => false,
+                        () = tokio::time::sleep(tokens_in.unwrap_or(IDLE_MAX)) => tokens_in.is_some(),
                         () = self.stop.cancelled() => false,
                     };
                     self.engine.schedule().set_idle(&sync::lock(self.slot), Idle::Ends);
@@ -142,13 +147,14 @@ impl Worker<'_> {
             }
         };
         self.engine.leases.record(self.number, &claimed);
+        self.unsent(groups_max.saturating_sub(claimed.len()));
         // The lane may have groups for a further session.
         self.engine.notifier.wake();
         let (engine, slot) = (self.engine, self.slot);
         let mut remaining = claimed.into_iter();
         while let Some(group) = remaining.next() {
             let next = if self.stop.is_cancelled() {
-                release(engine, group).await;
+                release(engine, slot, group).await;
                 Next::End
             } else {
                 let mut delivery = pin!(self.deliver(group, servers));
@@ -157,7 +163,7 @@ impl Worker<'_> {
                     () = tokio::time::sleep(RELEASE_AFTER) => {
                         engine.schedule().set_stuck(&mut sync::lock(slot), true, engine.now());
                         for group in remaining.by_ref() {
-                            release(engine, group).await;
+                            release(engine, slot, group).await;
                         }
                         engine.notifier.wake();
                         let next = delivery.await;
@@ -168,7 +174,7 @@ impl Worker<'_> {
             };
             if next == Next::End {
                 for group in remaining {
-                    release(engine, group).await;
+                    release(engine, slot, group).await;
                 }
                 return Next::End;
             }
@@ -181,16 +187,20 @@ impl Worker<'_> {
         match self.open(servers).await {
             Opening::Opened => {}
             Opening::Interrupted => {
-                release(self.engine, claimed).await;
+                release(self.engine, self.slot, claimed).await;
                 return Next::End;
             }
-            Opening::Failed(failed) => return self.opening_failed(claimed, servers, failed).await,
+            Opening::Failed(failed) => {
+                self.unsent(1);
+                return self.opening_failed(claimed, servers, failed).await;
+            }
         }
         // Bounds the memory of concurrent messages. Held until the group is settled.
         let _memory = self.engine.reserve_message_memory(&claimed.row).await;
         let composed = match self.compose(&claimed, self.address_form()).await {
             Ok(composed) => composed,
             Err(error) => {
+                self.unsent(1);
                 self.engine.settle(Settlement::uniform(claimed, compose_failure(error), None)).await;
                 return Next::Continue;
             }
@@ -212,8 +222,12 @@ impl Worker<'_> {
         };
         let (dispositions, health) = read_transaction(&transaction, context);
         let attempt = self.attempt_row(&claimed, summary(&dispositions), transaction.transcript);
-        self.engine.settle(Settlement::new(claimed, dispositions, Some(attempt))).await;
-        self.after_transaction(health).await
+        let (site, next) = self.record_health(&health);
+        self.engine.settle(Settlement { site, ..Settlement::new(claimed, dispositions, Some(attempt)) }).await;
+        if let Some(spent) = self.open.take_if(|open| next == Next::Continue && open.is_spent(Instant::now())) {
+            spent.quit().await;
+        }
+        next
     }
 
     /// Opens a session with one of the servers, unless a suitable one is open.
@@ -244,16 +258,31 @@ impl Worker<'_> {
         }
     }
 
-    async fn after_transaction(&mut self, health: SiteHealth) -> Next {
-        if health == SiteHealth::Throttled {
-            self.engine.schedule().pause_site(&sync::lock(self.slot), self.engine.now());
-            return Next::End;
+    /// Records the health of the site after a message. Returns its row if it changed, and the next action.
+    fn record_health(&self, health: &SiteHealth) -> (Option<SiteRow>, Next) {
+        match health {
+            SiteHealth::Healthy => {
+                let now = self.engine.now();
+                (self.engine.schedule().succeeded(&sync::lock(self.slot), now), Next::Continue)
+            }
+            SiteHealth::Throttled(refusal) => (self.refused(refusal), Next::End),
         }
-        self.engine.schedule().succeeded(&sync::lock(self.slot), self.engine.now());
-        if let Some(spent) = self.open.take_if(|open| open.is_spent(Instant::now())) {
-            spent.quit().await;
-        }
-        Next::Continue
+    }
+
+    /// Throttles the site after a refusal, and warns the operator. Returns the row of the site if it changed.
+    fn refused(&self, refusal: &SiteRefusal) -> Option<SiteRow> {
+        let now = self.engine.now();
+        let (mut schedule, slot) = (self.engine.schedule(), sync::lock(self.slot));
+        let row = schedule.refused(&slot, refusal, now);
+        let delisting = refusal.delisting.or_else(|| schedule.delisting(&slot));
+        drop((schedule, slot));
+        self.engine.problems.site_refused(&self.site, refusal, delisting, now.wall_ms);
+        row
+    }
+
+    /// Records groups that were taken and not sent.
+    fn unsent(&self, groups: usize) {
+        self.engine.schedule().unsent(&sync::lock(self.slot), groups);
     }
 
     /// Returns the form of non-ASCII recipients that the server of the open session accepts.
@@ -285,9 +314,10 @@ impl Worker<'_> {
         self.engine.problems.session_failed(&self.engine.settings.transport, &self.site, &failed.error, now_ms);
         let nearest = servers.hosts.first().map_or("", |host| host.name.as_str());
         let host = endpoint.as_ref().map_or(nearest, |endpoint| endpoint.host.as_str());
-        let is_refusal = matches!(failed.error, SessionError::Refused { .. });
+        let mut refusal = None;
         let disposition = match &failed.error {
             SessionError::Refused { phase, reply } => {
+                refusal = Some(SiteRefusal::of_session(*phase, reply, host));
                 let context = TransactionContext {
                     host,
                     is_final: servers.is_final,
@@ -311,13 +341,14 @@ impl Worker<'_> {
             summary: failed.error.to_string(),
             transcript: failed.transcript,
         };
-        self.engine.settle(Settlement::uniform(claimed, disposition, Some(attempt))).await;
-        let (mut schedule, slot, now) = (self.engine.schedule(), sync::lock(self.slot), self.engine.now());
-        if is_refusal {
-            schedule.pause_site(&slot, now);
-        } else {
-            schedule.opening_failed(&slot, now);
-        }
+        let site = match refusal {
+            Some(refusal) => self.refused(&refusal),
+            None => {
+                self.engine.schedule().opening_failed(&sync::lock(self.slot), self.engine.now());
+                None
+            }
+        };
+        self.engine.settle(Settlement { site, ..Settlement::uniform(claimed, disposition, Some(attempt)) }).await;
         Next::End
     }
 
@@ -351,7 +382,8 @@ enum Opening {
 }
 
 /// Returns a leased group to the queue without an attempt.
-async fn release(engine: &Engine, claimed: Arc<Claimed>) {
+async fn release(engine: &Engine, slot: &Mutex<Slot>, claimed: Arc<Claimed>) {
+    engine.schedule().unsent(&sync::lock(slot), 1);
     let deferral = RecipientDisposition::Deferred(Deferral::immediate(None));
     engine.settle(Settlement::uniform(claimed, deferral, None)).await;
 }
@@ -369,16 +401,4 @@ fn compose_failure(error: MessageError) -> RecipientDisposition {
             RecipientDisposition::Deferred(Deferral::free(None))
         }
     }
-}
-
-/// Returns the counts of an attempt in one line, for its stored row.
-fn summary(dispositions: &[RecipientDisposition]) -> String {
-    let count = |matches: fn(&RecipientDisposition) -> bool| dispositions.iter().filter(|it| matches(it)).count();
-    let delivered = count(|disposition| matches!(disposition, RecipientDisposition::Delivered { .. }));
-    let relayed = count(|disposition| matches!(disposition, RecipientDisposition::Relayed));
-    let deferred = count(|disposition| matches!(disposition, RecipientDisposition::Deferred(_)));
-    let refused = dispositions.len() - delivered - relayed - deferred;
-    let accepted =
-        if relayed > 0 { format!("{relayed} accepted by the relay") } else { format!("{delivered} delivered") };
-    format!("{accepted}, {deferred} deferred, {refused} refused")
 }

@@ -53,5 +53,7 @@ pub use records::{DnsMatch, DnsRecord, RecordVerdict, compare_cname, compare_mx}
 pub use resolver::Resolver;
 pub use route::{Families, Freshness, MxHost, OwnHost, Route, RoutePolicy, Unroutable};
 pub use site::Site;
-pub(crate) use site::registrable;
+#[cfg(test)]
+pub(crate) use site::is_provider;
+pub(crate) use site::{provider_of, registrable};
 pub use txt::compare_txt;

@@ -24,11 +24,11 @@ impl Site {
     pub fn of(domain: &str, hosts: &[(u16, String)]) -> Self {
         // `min` orders by preference and name, so the result does not depend on the order of the answer.
         let Some((_, first)) = hosts.iter().min() else {
-            return Self { name: domain.to_owned(), provider: provider(domain) };
+            return Self { name: domain.to_owned(), provider: provider_of(domain) };
         };
         let name = site_name(first);
         let is_shared = hosts.iter().all(|(_, host)| site_name(host) == name);
-        Self { name: if is_shared { name.to_owned() } else { domain.to_owned() }, provider: provider(first) }
+        Self { name: if is_shared { name.to_owned() } else { domain.to_owned() }, provider: provider_of(first) }
     }
 }
 
@@ -39,11 +39,19 @@ impl fmt::Display for Site {
 }
 
 fn site_name(host: &str) -> &str {
-    provider(host).unwrap_or_else(|| registrable(host))
+    provider_of(host).unwrap_or_else(|| registrable(host))
 }
 
-fn provider(host: &str) -> Option<&'static str> {
+/// Returns the name of the provider that operates an MX host; `None` for a host of another operator. The host name must
+/// be normalized.
+pub(crate) fn provider_of(host: &str) -> Option<&'static str> {
     PROVIDERS.iter().find(|(suffix, _)| host::is_within(host, suffix)).map(|(_, name)| *name)
+}
+
+/// Returns whether a provider has this name.
+#[cfg(test)]
+pub(crate) fn is_provider(name: &str) -> bool {
+    PROVIDERS.iter().any(|(_, known)| *known == name)
 }
 
 /// Returns the registrable domain of `host`, estimated without the public suffix list. If the estimate is wrong, lanes

@@ -17,9 +17,10 @@ use super::leases::LeaseTracker;
 use super::notifier::QueueNotifier;
 use super::problems::Problems;
 use super::queue::{self, Due};
+use super::rates::Rates;
 use super::retry::RetrySchedule;
 use super::return_path::ReturnPaths;
-use super::schedule::{Limits, Now, Schedule};
+use super::schedule::{Limits, Now, Schedule, SiteSnapshot};
 use super::settle::{Settlement, settle};
 use super::smtp::{Timeouts, TlsConfigs};
 use super::transport::Transport;
@@ -47,8 +48,8 @@ pub struct EngineSettings {
     pub schedule: RetrySchedule,
     /// Maximum number of concurrent sessions of all sites.
     pub sessions_max: usize,
-    /// Maximum number of concurrent sessions of one site.
-    pub sessions_per_site: usize,
+    /// Limits of each site.
+    pub rates: Rates,
     /// Time limits of each phase of a session.
     pub timeouts: Timeouts,
     /// Client configurations with the trusted root certificates.
@@ -94,7 +95,7 @@ impl Engine {
     pub fn new(context: Context, settings: EngineSettings, notifier: QueueNotifier) -> Arc<Self> {
         let limits = Limits {
             sessions_max: settings.sessions_max,
-            site_sessions_max: settings.sessions_per_site,
+            rates: settings.rates.clone(),
             pause_min: settings.schedule.delays.first().copied().unwrap_or(Duration::from_secs(60)),
             is_single: settings.transport.is_single(),
         };
@@ -216,6 +217,11 @@ impl Engine {
     pub(super) fn can_lease(&self) -> bool {
         let store = &self.context.store;
         self.waiting_outcomes.load(Ordering::SeqCst) == 0 && store.is_available() && store.space() != Space::Exhausted
+    }
+
+    /// Returns the state of all sites, in no order. See [`SiteSnapshot`].
+    pub fn sites(&self) -> Vec<SiteSnapshot> {
+        self.schedule().sites(self.now())
     }
 
     pub(super) fn schedule(&self) -> MutexGuard<'_, Schedule> {

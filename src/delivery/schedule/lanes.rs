@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use super::shares::Turn;
 use super::site::SiteState;
-use super::{Destination, Lane, Now, Place, ROUTE_FRESH_MS, Route, Schedule, Taken, Timer};
+use super::{Destination, Lane, Limits, Now, Place, ROUTE_FRESH_MS, Route, Schedule, Taken, Timer};
 use crate::base::clock::TimestampMs;
+use crate::delivery::providers::provider_of;
 use crate::delivery::queue::{DestinationHash, Due, LaneKey, LaneRest};
 use crate::delivery::transport::Servers;
 
@@ -118,10 +119,8 @@ impl Schedule {
             return;
         }
         let name: Arc<str> = servers.site.as_str().into();
-        let limit = self.limits.site_sessions_max;
-        let site = self.sites.entry(Arc::clone(&name)).or_insert_with(|| {
-            if self.limits.is_single { SiteState::new_single(limit) } else { SiteState::new(limit) }
-        });
+        let site = self.site(&name, servers, now);
+        site.used(now.elapsed_ms);
         let turn = if site.is_empty() && site.sessions == 0 { Turn::First } else { Turn::Last };
         site.push(key);
         let Some(lane) = self.lanes.get_mut(&key) else { return };
@@ -129,6 +128,18 @@ impl Schedule {
         lane.place = Place::Site(Arc::clone(&name));
         let ready = lane.ready;
         self.site_changed(&name, ready, now, turn);
+    }
+
+    /// Returns the site of these servers, which is new if it is not known.
+    pub(super) fn site(&mut self, name: &Arc<str>, servers: &Servers, now: Now) -> &mut SiteState {
+        let Limits { rates, is_single, .. } = &self.limits;
+        self.sites.entry(Arc::clone(name)).or_insert_with(|| {
+            if *is_single {
+                return SiteState::new_single(rates.of_single(name), now);
+            }
+            let provider = provider_of(servers);
+            SiteState::new(rates.of(name, provider), provider, now)
+        })
     }
 
     pub(super) fn place(&mut self, key: LaneKey, place: Place) {
@@ -145,9 +156,24 @@ impl Schedule {
         for _ in 0..ready.min(site.idle.max(1)) {
             site.work.notify_one();
         }
-        if !site.is_waiting && site.needs_session(now.elapsed_ms) {
+        if site.is_waiting {
+            return;
+        }
+        if site.needs_session(now) {
             site.is_waiting = true;
             self.shares.wait(site.kind(now.elapsed_ms), Arc::clone(name), turn);
+        } else {
+            self.set_site_timer(name, now);
+        }
+    }
+
+    /// Sets the timer of a site that waits for the end of its pause or for tokens.
+    pub(super) fn set_site_timer(&mut self, name: &Arc<str>, now: Now) {
+        let Some(site) = self.sites.get_mut(name) else { return };
+        let Some(at_ms) = site.waits_until_ms(now) else { return };
+        if site.timer_ms.is_none_or(|timer_ms| timer_ms > at_ms) {
+            site.timer_ms = Some(at_ms);
+            self.timers.push(Reverse((at_ms, Timer::Site(Arc::clone(name)))));
         }
     }
 
@@ -219,7 +245,7 @@ impl Schedule {
     /// Returns the lanes that have due groups and wait for a lookup, a host or a paused site.
     pub(in crate::delivery) fn held_lanes(&self, now: Now) -> Vec<LaneKey> {
         let is_paused =
-            |site: &Arc<str>| self.sites.get(site).is_some_and(|site| site.paused_until_ms > now.elapsed_ms);
+            |site: &Arc<str>| self.sites.get(site).is_some_and(|site| site.throttle.paused_until_ms() > now.elapsed_ms);
         let is_held = |lane: &Lane| match &lane.place {
             Place::Destination => true,
             Place::Site(site) => is_paused(site),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{Lookup, Now, Place, Route, Schedule, Taken, Timer};
 use crate::delivery::queue::{DestinationHash, LaneKey};
+use crate::delivery::rows::SiteRow;
 use crate::delivery::transport::Servers;
 
 /// Maximum number of concurrent lookups, and how many of them may be for destinations whose last lookup failed.
@@ -38,9 +39,21 @@ impl Schedule {
         self.lookups_repeated = self.lookups_repeated.saturating_sub(usize::from(lookup.is_repeated));
     }
 
-    /// Records the servers of a destination, and moves its lanes to their site.
-    pub(in crate::delivery) fn routed(&mut self, lookup: &Lookup, servers: Arc<Servers>, now: Now) {
+    /// Records the servers of a destination, and moves its lanes to their site. A site that is not known continues with
+    /// its stored throttle.
+    pub(in crate::delivery) fn routed(
+        &mut self,
+        lookup: &Lookup,
+        servers: Arc<Servers>,
+        stored: Option<&SiteRow>,
+        now: Now,
+    ) {
         self.lookup_ended(lookup);
+        let name: Arc<str> = servers.site.as_str().into();
+        let is_known = self.sites.contains_key(&name);
+        if let Some(row) = stored.filter(|_| !is_known) {
+            self.site(&name, &servers, now).restore(row, now);
+        }
         if let Some(destination) = self.destinations.get_mut(&lookup.destination) {
             destination.lookup_failures = 0;
             destination.route = Route::Servers { servers, at_ms: now.elapsed_ms };

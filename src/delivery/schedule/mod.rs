@@ -8,11 +8,14 @@
 //! - `Site`: it waits for a session of its site (`site.rs`, `rotation.rs`);
 //! - `Taken`: a session or a settlement claims its groups.
 //!
-//! Files: this one (types, and what becomes due), `lanes.rs`, `lookups.rs` and `sessions.rs` (the operations).
+//! Files: this one (types, and what becomes due), `lanes.rs`, `lookups.rs` and `sessions.rs` (the operations),
+//! `snapshot.rs` (the state of all sites, for operators).
 //!
 //! Sessions are shared between working, new and failing sites (`shares.rs`). A host that cannot be connected to is
-//! paused (`health.rs`), and so is a site that refuses or limits our mail.
+//! paused (`health.rs`), and so is a site that refuses or limits our mail (`throttle.rs`). Messages and connections of a
+//! site need tokens (`bucket.rs`). Groups without a token wait in their lane and are not leased.
 
+mod bucket;
 mod health;
 mod lanes;
 mod lookups;
@@ -20,8 +23,10 @@ mod rotation;
 mod sessions;
 mod shares;
 mod site;
+mod snapshot;
 #[cfg(test)]
 mod tests;
+mod throttle;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, VecDeque};
@@ -31,10 +36,13 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use health::HostPauses;
-use shares::{Shares, SiteKind, Turn};
+pub use shares::SiteKind;
+use shares::{Shares, Turn};
 use site::SiteState;
+pub use snapshot::{SiteHold, SiteSnapshot};
 
 use super::queue::{DestinationHash, LaneKey, destination_hash};
+use super::rates::Rates;
 use super::simulated;
 use super::transport::Servers;
 use crate::base::clock::TimestampMs;
@@ -52,12 +60,12 @@ pub(super) struct Now {
 }
 
 /// Settings of the schedule.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Limits {
     /// Maximum number of concurrent sessions of all sites.
     pub(super) sessions_max: usize,
-    /// Maximum number of concurrent sessions of one site.
-    pub(super) site_sessions_max: usize,
+    /// Limits of each site.
+    pub(super) rates: Rates,
     /// Pause after the first failure. It doubles with each further one.
     pub(super) pause_min: Duration,
     /// Whether all destinations have the same servers.
@@ -138,6 +146,10 @@ pub(super) struct Slot {
     started_ms: i64,
     is_slow: bool,
     is_stuck: bool,
+    /// Whether a connection may be opened: its token has been taken.
+    may_connect: bool,
+    /// Time of the last groups that the session took.
+    taken_ms: i64,
     /// Host that the session is being opened with.
     host: Option<String>,
 }
@@ -154,8 +166,8 @@ pub(super) struct Taken {
 pub(super) enum Take {
     /// Claim and deliver groups of this lane.
     Groups { taken: Taken, servers: Arc<Servers>, groups_max: usize },
-    /// Wait for one of the two notifications. The site has no due group.
-    Wait { work: Arc<Notify>, evict: Arc<Notify> },
+    /// Wait for one of the two notifications, or until the site has tokens. Without the time, it has no due group.
+    Wait { work: Arc<Notify>, evict: Arc<Notify>, tokens_in: Option<Duration> },
     /// Reconnect: the next groups have other servers than the session.
     OtherServers,
     /// End: the site is paused, or other sites wait for the session.
@@ -242,7 +254,12 @@ impl Schedule {
                         self.reactivate(destination, now);
                     }
                 }
-                Timer::Site(name) => self.site_changed(&name, 0, now, Turn::First),
+                Timer::Site(name) => {
+                    if let Some(site) = self.sites.get_mut(&name) {
+                        site.timer_ms = None;
+                    }
+                    self.site_changed(&name, 0, now, Turn::First);
+                }
             }
         }
     }

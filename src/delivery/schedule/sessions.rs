@@ -2,15 +2,21 @@
 
 use std::cmp::Reverse;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::shares::{KINDS, SiteKind, Turn};
 use super::site::{SiteState, TAKE_MAX};
 use super::{Idle, Now, Place, Route, Schedule, Slot, Take, Taken, Timer};
 use crate::delivery::queue::LaneKey;
+use crate::delivery::rates::SESSION_MESSAGES_MAX;
+use crate::delivery::rows::SiteRow;
+use crate::delivery::site_refusal::SiteRefusal;
 use crate::delivery::transport::Servers;
 
 /// Time that a session serves its site while other sites wait for one.
 pub(super) const SLICE_MS: i64 = 2_000;
+/// Longest time that an open session waits for tokens. After a longer one, a new session is opened.
+pub(super) const TOKEN_WAIT_MAX_MS: i64 = 10_000;
 /// Maximum age of the route of a lane that waits for a session.
 const ROUTE_USABLE_MS: i64 = 10 * 60_000;
 /// Lanes of one site that are tested for one that fits the open session.
@@ -25,10 +31,12 @@ impl Schedule {
                 let Some(name) = self.shares.pop(kind) else { break };
                 let Some(site) = self.sites.get_mut(&name) else { continue };
                 site.is_waiting = false;
-                if !site.needs_session(now.elapsed_ms) {
+                if !site.needs_session(now) {
+                    self.set_site_timer(&name, now);
                     continue;
                 }
                 site.sessions += 1;
+                site.connections.take(1, now.elapsed_ms);
                 self.shares.start(kind);
                 slots.push(Slot {
                     site: Arc::clone(&name),
@@ -36,6 +44,8 @@ impl Schedule {
                     started_ms: now.elapsed_ms,
                     is_slow: false,
                     is_stuck: false,
+                    may_connect: true,
+                    taken_ms: now.elapsed_ms,
                     host: None,
                 });
                 self.site_changed(&name, 0, now, Turn::Last);
@@ -43,20 +53,40 @@ impl Schedule {
         }
         if self.shares.needs_eviction() {
             let idle = self.idle_sites.iter().filter_map(|name| self.sites.get(name));
-            for site in idle.filter(|site| site.is_empty()) {
+            for site in idle.filter(|site| site.is_empty() || site.allowed(now) == 0) {
                 site.evict.notify_waiters();
             }
         }
         slots
     }
 
-    /// Returns the next groups of a session. `fits` returns whether the open session can send to the given servers.
-    pub(in crate::delivery) fn take(&mut self, slot: &Slot, now: Now, fits: impl Fn(&Servers) -> bool) -> Take {
+    /// Returns the next groups of a session. `is_open` is whether it has a connection, and `fits` returns whether that
+    /// can send to the given servers. Without a connection and without a token for one, the session ends.
+    pub(in crate::delivery) fn take(
+        &mut self,
+        slot: &mut Slot,
+        now: Now,
+        is_open: bool,
+        fits: impl Fn(&Servers) -> bool,
+    ) -> Take {
         let is_over =
             now.elapsed_ms - slot.started_ms >= SLICE_MS && self.shares.has_competitors(slot.kind, &slot.site);
-        let Some(site) = self.sites.get(&slot.site) else { return Take::End };
-        if is_over || site.paused_until_ms > now.elapsed_ms {
+        let Some(site) = self.sites.get_mut(&slot.site) else { return Take::End };
+        if is_over || site.throttle.paused_until_ms() > now.elapsed_ms {
             return Take::End;
+        }
+        if !is_open && !slot.may_connect {
+            if site.connections.tokens(now.elapsed_ms) == 0 {
+                return Take::End;
+            }
+            site.connections.take(1, now.elapsed_ms);
+            slot.may_connect = true;
+        }
+        let wait_ms = site.messages_at_ms(now) - now.elapsed_ms;
+        if wait_ms > 0 && !site.is_empty() {
+            let tokens_in = Duration::from_millis(u64::try_from(wait_ms).unwrap_or(0));
+            let is_short = is_open && wait_ms <= TOKEN_WAIT_MAX_MS;
+            return if is_short { wait(site, Some(tokens_in)) } else { Take::End };
         }
         let mut unfit = 0;
         while unfit < FITTING_TESTED_MAX.min(self.lanes_of(&slot.site)) {
@@ -84,10 +114,10 @@ impl Schedule {
                 unfit += 1;
                 continue;
             }
-            return self.take_lane(slot, key, servers);
+            return self.take_lane(slot, key, servers, now);
         }
         match self.sites.get(&slot.site) {
-            Some(site) if unfit == 0 => Take::Wait { work: Arc::clone(&site.work), evict: Arc::clone(&site.evict) },
+            Some(site) if unfit == 0 => wait(site, None),
             Some(_) => Take::OtherServers,
             None => Take::End,
         }
@@ -106,14 +136,17 @@ impl Schedule {
         self.place(key, Place::Taken);
     }
 
-    pub(super) fn take_lane(&mut self, slot: &Slot, key: LaneKey, servers: Arc<Servers>) -> Take {
+    pub(super) fn take_lane(&mut self, slot: &mut Slot, key: LaneKey, servers: Arc<Servers>, now: Now) -> Take {
         let is_probe = self.hosts.all_failed(&servers);
         let (Some(lane), Some(site)) = (self.lanes.get_mut(&key), self.sites.get_mut(&slot.site)) else {
             return Take::End;
         };
         // A fair part of the lane for each session of the site.
         let part = lane.ready.div_ceil(site.sessions.max(1));
-        let groups_max = if is_probe || site.is_after_failure() { 1 } else { part.clamp(1, TAKE_MAX) };
+        let is_test = is_probe || site.throttle.is_after_failure();
+        let groups_max = if is_test { 1 } else { part.clamp(1, TAKE_MAX).min(site.allowed(now).max(1)) };
+        site.messages.take(groups_max, now.elapsed_ms);
+        slot.taken_ms = now.elapsed_ms;
         let taken_ready = groups_max.min(lane.ready);
         lane.ready -= taken_ready;
         lane.claims += 1;
@@ -134,8 +167,21 @@ impl Schedule {
             site.sessions = site.sessions.saturating_sub(1);
             site.slow = site.slow.saturating_sub(usize::from(slot.is_slow));
             site.stuck = site.stuck.saturating_sub(usize::from(slot.is_stuck));
+            site.connections.give_back(usize::from(slot.may_connect));
         }
         self.site_changed(&slot.site, 0, now, Turn::Last);
+    }
+
+    /// Records groups that the session took and did not send.
+    pub(in crate::delivery) fn unsent(&mut self, slot: &Slot, groups: usize) {
+        if let Some(site) = self.sites.get_mut(&slot.site) {
+            site.messages.give_back(groups);
+        }
+    }
+
+    /// Returns the maximum number of messages in one session.
+    pub(in crate::delivery) fn session_messages_max(&self, slot: &Slot) -> u32 {
+        self.sites.get(&slot.site).map_or(SESSION_MESSAGES_MAX, |site| site.limits.session_messages_max)
     }
 
     /// Counts an open session as idle, or no longer.
@@ -193,6 +239,12 @@ impl Schedule {
     /// meanwhile.
     pub(in crate::delivery) fn connecting(&mut self, slot: &mut Slot, host: &str, now: Now) {
         slot.host = Some(host.to_owned());
+        if !std::mem::take(&mut slot.may_connect)
+            && let Some(site) = self.sites.get_mut(&slot.site)
+        {
+            // The next hosts of the same opening.
+            site.connections.take(1, now.elapsed_ms);
+        }
         if let Some(until_ms) = self.hosts.probe(host, now.elapsed_ms) {
             self.timers.push(Reverse((until_ms, Timer::Host(host.to_owned()))));
         }
@@ -237,22 +289,35 @@ impl Schedule {
     /// Records that no host of a destination could be connected to.
     pub(in crate::delivery) fn opening_failed(&mut self, slot: &Slot, now: Now) {
         if let Some(site) = self.sites.get_mut(&slot.site) {
-            site.open_failed(now.elapsed_ms);
+            site.throttle.open_failed(now.elapsed_ms);
         }
     }
 
-    /// Records a message that the site neither refused nor limited.
-    pub(in crate::delivery) fn succeeded(&mut self, slot: &Slot, now: Now) {
-        if let Some(site) = self.sites.get_mut(&slot.site) {
-            site.succeeded();
-        }
+    /// Records a message that the site neither refused nor limited. Returns the row of the site if it changed.
+    pub(in crate::delivery) fn succeeded(&mut self, slot: &Slot, now: Now) -> Option<SiteRow> {
+        let site = self.sites.get_mut(&slot.site)?;
+        let row = site.throttle.succeeded(slot.taken_ms).then(|| site.throttle.row(&slot.site, now));
         self.site_changed(&slot.site, 0, now, Turn::Last);
+        row.filter(|_| !self.limits.is_single)
     }
 
-    /// Pauses a site that refuses or limits our mail.
-    pub(in crate::delivery) fn pause_site(&mut self, slot: &Slot, now: Now) {
-        let Some(site) = self.sites.get_mut(&slot.site) else { return };
-        let until_ms = site.pause(now.elapsed_ms, |failures| self.hosts.pause_ms(failures));
-        self.timers.push(Reverse((until_ms, Timer::Site(Arc::clone(&slot.site)))));
+    /// Throttles a site that refuses or limits our mail. Returns its row if that changes it.
+    pub(in crate::delivery) fn refused(&mut self, slot: &Slot, refusal: &SiteRefusal, now: Now) -> Option<SiteRow> {
+        let site = self.sites.get_mut(&slot.site)?;
+        if !site.throttle.refused(refusal, now, |failures| self.hosts.pause_ms(failures)) {
+            return None;
+        }
+        let row = site.throttle.row(&slot.site, now);
+        self.timers.push(Reverse((site.throttle.paused_until_ms(), Timer::Site(Arc::clone(&slot.site)))));
+        Some(row).filter(|_| !self.limits.is_single)
     }
+
+    /// Returns the URL to request removal from the blocklist of a site, or its page for senders.
+    pub(in crate::delivery) fn delisting(&self, slot: &Slot) -> Option<&'static str> {
+        self.sites.get(&slot.site)?.provider?.delisting
+    }
+}
+
+fn wait(site: &SiteState, tokens_in: Option<Duration>) -> Take {
+    Take::Wait { work: Arc::clone(&site.work), evict: Arc::clone(&site.evict), tokens_in }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// Kind of a site, by its latest sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in crate::delivery) enum SiteKind {
+pub enum SiteKind {
     /// A session was opened recently.
     Working,
     /// No session was tried recently.

@@ -1,25 +1,29 @@
-//! One site: its lanes in turn, its sessions, and its pauses.
+//! One site: its lanes in turn, its sessions, and its limits.
 
 use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use super::health::PAUSE_MAX_MS;
+use super::Now;
+use super::bucket::TokenBucket;
 use super::rotation::LaneRotation;
 use super::shares::SiteKind;
+use super::throttle::Throttle;
+use crate::delivery::providers::Provider;
 use crate::delivery::queue::LaneKey;
-use crate::delivery::rows::Class;
+use crate::delivery::rates::SiteLimits;
+use crate::delivery::rows::{Class, SiteRow};
 
 /// Maximum number of groups that a session takes at a time. Their leases share a commit.
 pub(super) const TAKE_MAX: usize = 8;
 /// Of this many turns, bulk mail gets at least one.
 const BULK_EVERY: u32 = 10;
-/// Number of messages without a refusal after which a site gets one more session.
-const CLEAN_MESSAGES: u32 = 5;
-/// Number of sessions of a site that is new. It grows with each success.
-const SESSIONS_START: usize = 2;
 /// Time for which a site counts as working after a session was opened.
 const WORKING_MS: i64 = 10 * 60 * 1_000;
+/// Time whose messages may be sent at once.
+const MESSAGES_BURST_MS: i64 = 1_000;
+/// Time whose connections may be opened at once.
+const CONNECTIONS_BURST_MS: i64 = 10_000;
 
 /// The state of a site.
 #[derive(Debug)]
@@ -36,19 +40,19 @@ pub(super) struct SiteState {
     pub(super) stuck: usize,
     /// Number of open sessions that wait for groups.
     pub(super) idle: usize,
-    /// Current limit of the sessions.
-    limit: usize,
-    limit_max: usize,
-    /// Messages without a refusal since the limit last changed.
-    clean: u32,
-    /// Number of failures since the last success.
-    failures: u32,
-    failed_ms: i64,
-    pub(super) paused_until_ms: i64,
+    pub(super) throttle: Throttle,
+    pub(super) limits: SiteLimits,
+    pub(super) provider: Option<&'static Provider>,
+    pub(super) messages: TokenBucket,
+    pub(super) connections: TokenBucket,
     /// Time of the last session that was opened.
     opened_ms: Option<i64>,
+    /// Time of the last lane that was added.
+    used_ms: i64,
     /// Whether the site is among those that wait for a session.
     pub(super) is_waiting: bool,
+    /// Time of the timer that is set for the site.
+    pub(super) timer_ms: Option<i64>,
     turns: u32,
     /// Notified once for each further due group.
     pub(super) work: Arc<Notify>,
@@ -57,7 +61,7 @@ pub(super) struct SiteState {
 }
 
 impl SiteState {
-    pub(super) fn new(limit_max: usize) -> Self {
+    pub(super) fn new(limits: SiteLimits, provider: Option<&'static Provider>, now: Now) -> Self {
         Self {
             transactional: LaneRotation::default(),
             bulk: LaneRotation::default(),
@@ -66,14 +70,15 @@ impl SiteState {
             slow: 0,
             stuck: 0,
             idle: 0,
-            limit: SESSIONS_START.min(limit_max),
-            limit_max,
-            clean: 0,
-            failures: 0,
-            failed_ms: 0,
-            paused_until_ms: 0,
+            throttle: Throttle::new(limits.sessions_max),
+            limits,
+            provider,
+            messages: TokenBucket::new(limits.messages_per_second, 1_000, MESSAGES_BURST_MS),
+            connections: TokenBucket::new(limits.connections_per_minute, 60_000, CONNECTIONS_BURST_MS),
             opened_ms: None,
+            used_ms: now.elapsed_ms,
             is_waiting: false,
+            timer_ms: None,
             turns: 0,
             work: Arc::default(),
             evict: Arc::default(),
@@ -81,8 +86,13 @@ impl SiteState {
     }
 
     /// Returns the site of all destinations, which may use all sessions at once.
-    pub(super) fn new_single(limit_max: usize) -> Self {
-        Self { limit: limit_max, ..Self::new(limit_max) }
+    pub(super) fn new_single(limits: SiteLimits, now: Now) -> Self {
+        Self { throttle: Throttle::new_open(limits.sessions_max), ..Self::new(limits, None, now) }
+    }
+
+    /// Continues with the stored throttle of the site.
+    pub(super) fn restore(&mut self, row: &SiteRow, now: Now) {
+        self.throttle = Throttle::restore(row, self.limits.sessions_max, now);
     }
 
     /// Forgets the lanes.
@@ -91,34 +101,62 @@ impl SiteState {
         self.ready = 0;
     }
 
-    /// Returns whether the last session or message failed, so that one group tests whether the site works again.
-    pub(super) fn is_after_failure(&self) -> bool {
-        self.failures > 0
-    }
-
     pub(super) fn kind(&self, now_ms: i64) -> SiteKind {
         if self.opened_ms.is_some_and(|opened_ms| now_ms - opened_ms < WORKING_MS) {
             SiteKind::Working
-        } else if self.failures > 0 {
+        } else if self.throttle.is_after_failure() {
             SiteKind::Failing
         } else {
             SiteKind::New
         }
     }
 
-    /// Returns whether to start one more session: the site is not paused, is below its limit, and has more groups than
-    /// its sessions take next. After a failure, one session tests whether the site works again.
-    pub(super) fn needs_session(&self, now_ms: i64) -> bool {
-        let counted = self.sessions.saturating_sub(self.slow);
-        let busy = counted.saturating_sub(self.idle + self.stuck);
+    /// Returns whether to start one more session: the site is not paused, has tokens, is below its limit, and has more
+    /// groups than its sessions take next.
+    pub(super) fn needs_session(&self, now: Now) -> bool {
+        let busy = self.counted().saturating_sub(self.idle + self.stuck);
         let enough = if self.idle > 0 { self.idle * TAKE_MAX } else { busy };
-        let limit = if self.failures > 0 { 1 } else { self.limit };
-        self.paused_until_ms <= now_ms && counted < limit && self.ready > enough
+        let has_tokens = self.connections.tokens(now.elapsed_ms) > 0 && self.messages_at_ms(now) <= now.elapsed_ms;
+        self.throttle.paused_until_ms() <= now.elapsed_ms
+            && self.counted() < self.throttle.limit()
+            && self.ready > enough
+            && has_tokens
+    }
+
+    /// Returns the number of sessions that count for the limit.
+    fn counted(&self) -> usize {
+        self.sessions.saturating_sub(self.slow)
     }
 
     /// Returns whether one more session may wait for a slow server: at most a third of the limit does.
     pub(super) fn may_be_slow(&self) -> bool {
-        self.slow < (self.limit / 3).max(1)
+        self.slow < (self.throttle.learned_limit() / 3).max(1)
+    }
+
+    /// Returns the number of groups that may be taken now.
+    pub(super) fn allowed(&self, now: Now) -> usize {
+        self.messages.tokens(now.elapsed_ms)
+    }
+
+    /// Returns the time from which groups may be taken; `now` if the limits allow it. Waits for several tokens, so that
+    /// the groups share a commit.
+    pub(super) fn messages_at_ms(&self, now: Now) -> i64 {
+        if self.allowed(now) > 0 {
+            return now.elapsed_ms;
+        }
+        self.messages.available_at_ms(self.ready.clamp(1, TAKE_MAX), now.elapsed_ms)
+    }
+
+    /// Returns the time at which the site can start a session that it cannot start now; `None` if it has no lanes or its
+    /// sessions continue on their own.
+    pub(super) fn waits_until_ms(&self, now: Now) -> Option<i64> {
+        let needs_connection = self.connections.tokens(now.elapsed_ms) == 0 && self.counted() < self.throttle.limit();
+        if self.is_empty() || (self.sessions > 0 && !needs_connection) {
+            return None;
+        }
+        let connection_ms = self.connections.available_at_ms(1, now.elapsed_ms);
+        let at_ms = self.messages_at_ms(now).max(connection_ms).max(self.throttle.paused_until_ms());
+        (at_ms > now.elapsed_ms).then_some(at_ms)
     }
 
     pub(super) fn push(&mut self, lane: LaneKey) {
@@ -149,39 +187,15 @@ impl SiteState {
         self.opened_ms = Some(now_ms);
     }
 
-    /// Counts a message without a refusal.
-    pub(super) fn succeeded(&mut self) {
-        self.failures = 0;
-        self.paused_until_ms = 0;
-        self.clean += 1;
-        if self.clean >= CLEAN_MESSAGES && self.limit < self.limit_max {
-            self.clean = 0;
-            self.limit += 1;
-        }
+    /// Records that a lane was added.
+    pub(super) fn used(&mut self, now_ms: i64) {
+        self.used_ms = now_ms;
     }
 
-    /// Counts a session that could not be opened.
-    pub(super) fn open_failed(&mut self, now_ms: i64) {
-        self.failures = self.failures.saturating_add(1);
-        self.failed_ms = now_ms;
-    }
-
-    /// Halves the limit and pauses the site. Returns the end of the pause. Failures of concurrent sessions count once.
-    pub(super) fn pause(&mut self, now_ms: i64, pause_ms: impl Fn(u32) -> i64) -> i64 {
-        if self.paused_until_ms <= now_ms {
-            self.limit = (self.limit / 2).max(1);
-            self.clean = 0;
-            self.failures = self.failures.saturating_add(1);
-            self.failed_ms = now_ms;
-            self.paused_until_ms = now_ms + pause_ms(self.failures);
-        }
-        self.paused_until_ms
-    }
-
-    /// Returns whether nothing is known about the site that a new entry would not have.
+    /// Returns whether nothing is known about the site that a new entry would not have. The next lane then follows a new
+    /// lookup, which reads the stored state.
     pub(super) fn is_forgettable(&self, now_ms: i64) -> bool {
-        let is_used = !self.is_empty() || self.sessions > 0 || self.paused_until_ms > now_ms;
-        let failed_recently = self.failures > 0 && now_ms - self.failed_ms < 2 * PAUSE_MAX_MS;
-        !is_used && !failed_recently && self.kind(now_ms) != SiteKind::Working
+        let is_used = !self.is_empty() || self.sessions > 0 || now_ms - self.used_ms < WORKING_MS;
+        !is_used && self.throttle.is_forgettable(now_ms) && self.kind(now_ms) != SiteKind::Working
     }
 }

@@ -1,7 +1,7 @@
-//! The warnings of a server about problems that stop all delivery.
+//! The warnings of a server about problems that stop all delivery, or the delivery to one site.
 
 use super::program::{Cli, Server};
-use crate::support::NameServer;
+use crate::support::{MailServer, NameServer, StartTls};
 
 /// Sends an email and waits until its first attempt has failed.
 fn send_and_fail(cli: &Cli, to: &str) {
@@ -102,4 +102,22 @@ fn a_dead_resolver_is_not_a_smarthost_without_an_address() {
 
     assert_eq!(warnings.len(), 1, "{warnings:#?}");
     assert!(warnings[0].contains("no DNS server responds yet"), "{warnings:#?}");
+}
+
+#[test]
+fn a_site_that_refuses_for_reputation_is_logged_with_its_reply_and_the_page_for_delisting() {
+    let (dns, mail) = (NameServer::start(), MailServer::start(StartTls::NotOffered));
+    dns.add("shop IN MX 10 mx.shop.example.\nmx.shop IN A 127.0.0.1\n");
+    mail.set_refusal(Some("421 4.7.0 [TSS04] Messages to ada@shop.example temporarily deferred"));
+    let cli = Cli::new();
+    let direct = ["dev", "--delivery", "direct", "--hostname", "mx.test.example", "--allow-address", "127.0.0.0/8"];
+    let settings = ["--resolver", &dns.address(), "--smtp-port", &mail.port()];
+    let _server = cli.serve(&[&direct[..], &settings].concat());
+
+    send_and_fail(&cli, "ada@shop.example");
+
+    let warnings = logged(&cli);
+    assert_eq!(warnings.len(), 1, "{warnings:#?}");
+    let expected = ["WARN", "shop.example refuses mail of this server", "[TSS04] Messages to [address]", "https://"];
+    assert!(expected.iter().all(|part| warnings[0].contains(part)), "{warnings:#?}");
 }

@@ -12,5 +12,6 @@ mod recipients;
 mod scheduled;
 mod send;
 mod simulated;
+mod throttle;
 mod tls;
 mod update;

@@ -32,6 +32,11 @@ struct State {
     /// Number of STARTTLS commands, including those that failed.
     starttls_commands: usize,
     received: Vec<Received>,
+    /// Reply to MAIL instead of an acceptance. A 421 closes the connection.
+    refusal: Option<&'static str>,
+    /// Number of connections, and of MAIL commands.
+    connections: usize,
+    mail_commands: usize,
 }
 
 /// A running mail server. Its threads end with the process.
@@ -42,9 +47,21 @@ pub(crate) struct MailServer {
 
 impl MailServer {
     pub(crate) fn start(starttls: StartTls) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        Self::start_on("127.0.0.1", "0", starttls)
+    }
+
+    /// Starts a server on an address of the loopback network.
+    pub(crate) fn start_on(address: &str, port: &str, starttls: StartTls) -> Self {
+        let listener = TcpListener::bind(format!("{address}:{port}")).expect("a free port");
         let address = listener.local_addr().expect("a bound socket");
-        let state = Arc::new(Mutex::new(State { starttls, starttls_commands: 0, received: Vec::new() }));
+        let state = Arc::new(Mutex::new(State {
+            starttls,
+            starttls_commands: 0,
+            received: Vec::new(),
+            refusal: None,
+            connections: 0,
+            mail_commands: 0,
+        }));
         let shared = Arc::clone(&state);
         std::thread::spawn(move || {
             for connection in listener.incoming().flatten() {
@@ -62,6 +79,21 @@ impl MailServer {
 
     pub(crate) fn set_starttls(&self, starttls: StartTls) {
         self.with(|state| state.starttls = starttls);
+    }
+
+    /// Refuses every message at MAIL with a reply, or accepts messages again.
+    pub(crate) fn set_refusal(&self, refusal: Option<&'static str>) {
+        self.with(|state| state.refusal = refusal);
+    }
+
+    /// Returns the number of connections.
+    pub(crate) fn connections(&self) -> usize {
+        self.with(|state| state.connections)
+    }
+
+    /// Returns the number of MAIL commands, including those that were refused.
+    pub(crate) fn mail_commands(&self) -> usize {
+        self.with(|state| state.mail_commands)
     }
 
     /// Returns the number of STARTTLS commands, including those that failed.
@@ -88,6 +120,7 @@ fn serve(tcp: TcpStream, state: &Mutex<State>) -> io::Result<()> {
     let raw = tcp.try_clone()?;
     let mut stream: BufReader<Box<dyn ReadWrite>> = BufReader::new(Box::new(tcp));
     let (mut has_tls, mut recipients) = (false, Vec::new());
+    lock().connections += 1;
     reply(&mut stream, "220 mx.test ESMTP")?;
     loop {
         let mut line = String::new();
@@ -113,6 +146,14 @@ fn serve(tcp: TcpStream, state: &Mutex<State>) -> io::Result<()> {
                 let session = ServerConnection::new(Arc::new(server_config())).expect("a usable certificate");
                 stream = BufReader::new(Box::new(StreamOwned::new(session, raw.try_clone()?)));
                 has_tls = true;
+            }
+            "MAIL" => {
+                lock().mail_commands += 1;
+                let refusal = lock().refusal;
+                reply(&mut stream, refusal.unwrap_or("250 Ok"))?;
+                if refusal.is_some_and(|refusal| refusal.starts_with("421")) {
+                    return Ok(());
+                }
             }
             "RCPT" => {
                 recipients.push(line.trim_end().trim_start_matches("RCPT TO:<").trim_end_matches('>').to_owned());

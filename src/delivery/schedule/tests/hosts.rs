@@ -12,13 +12,13 @@ fn a_host_that_cannot_be_connected_to_holds_only_its_own_destinations() {
     }
     let provider = |name: &str| Some(servers("provider", &[&format!("{name}.mx")]));
     route(&mut schedule, now, provider);
-    let slots = schedule.reserve_sessions(now);
+    let mut slots = schedule.reserve_sessions(now);
     schedule.host_failed("dead.example.mx", false, now);
 
-    let (next, _) = taken(&mut schedule, &slots[0], at(1_000)).unwrap();
+    let (next, _) = taken(&mut schedule, &mut slots[0], at(1_000)).unwrap();
 
     assert_eq!(next.lane, due("good.example").key.lane);
-    assert!(taken(&mut schedule, &slots[0], at(1_000)).is_none());
+    assert!(taken(&mut schedule, &mut slots[0], at(1_000)).is_none());
     assert_eq!(schedule.held_lanes(at(1_000)), [due("dead.example").key.lane]);
 }
 
@@ -37,15 +37,15 @@ fn one_group_tests_a_paused_host_and_all_follow_when_it_works_again() {
     schedule.advance(at(PAUSE_MS));
     route(&mut schedule, at(PAUSE_MS), shared);
     let mut slots = schedule.reserve_sessions(at(PAUSE_MS));
-    let (probe, groups_max) = taken(&mut schedule, &slots[0], at(PAUSE_MS)).unwrap();
+    let (probe, groups_max) = taken(&mut schedule, &mut slots[0], at(PAUSE_MS)).unwrap();
     schedule.connecting(&mut slots[0], "mx.shared", at(PAUSE_MS));
-    let while_probed = taken(&mut schedule, &slots[0], at(PAUSE_MS)).is_some();
+    let while_probed = taken(&mut schedule, &mut slots[0], at(PAUSE_MS)).is_some();
     schedule.session_opened(&mut slots[0], "mx.shared", at(PAUSE_MS));
     emptied(&mut schedule, &probe, at(PAUSE_MS));
 
     assert_eq!((groups_max, while_probed), (1, false));
     let mut lanes: Vec<LaneKey> =
-        (0..2).map(|_| taken(&mut schedule, &slots[0], at(PAUSE_MS)).unwrap().0.lane).collect();
+        (0..2).map(|_| taken(&mut schedule, &mut slots[0], at(PAUSE_MS)).unwrap().0.lane).collect();
     lanes.push(probe.lane);
     lanes.sort_unstable();
     let mut expected = destinations.map(|destination| due(destination).key.lane);
@@ -86,7 +86,7 @@ fn a_failed_lookup_holds_the_groups_and_reports_one_delay() {
     assert_eq!(schedule.next_lookup(), None);
     schedule.advance(at(LOOKUP_PAUSE_MS));
     let again = schedule.next_lookup().unwrap();
-    schedule.routed(&again, servers("a.example", &["mx.a.example"]), at(LOOKUP_PAUSE_MS));
+    schedule.routed(&again, servers("a.example", &["mx.a.example"]), None, at(LOOKUP_PAUSE_MS));
     assert_eq!(schedule.held_lanes(at(LOOKUP_PAUSE_MS)), []);
     assert_eq!(sites(&schedule.reserve_sessions(at(LOOKUP_PAUSE_MS))), ["a.example", "a.example"]);
 }
@@ -142,7 +142,7 @@ fn a_destination_continues_with_the_first_host_that_works() {
     let mut slots = schedule.reserve_sessions(at(PAUSE_MS));
     schedule.connecting(&mut slots[0], hosts[0], at(PAUSE_MS));
     schedule.host_failed(hosts[0], false, at(PAUSE_MS));
-    assert!(taken(&mut schedule, &slots[0], at(PAUSE_MS)).is_none());
+    assert!(taken(&mut schedule, &mut slots[0], at(PAUSE_MS)).is_none());
     schedule.advance(at(PAUSE_MS + 1_000));
     route(&mut schedule, at(PAUSE_MS + 1_000), both);
 

@@ -1,12 +1,16 @@
 mod hosts;
+mod rates;
+mod throttle;
 
 use super::lanes::CLAIM_FAILED_MS;
 use super::sessions::SLICE_MS;
 use super::*;
 use crate::base::id::Id;
 use crate::delivery::queue::{Due, DueKey, LaneRest};
+use crate::delivery::rates::SiteLimits;
 use crate::delivery::rows::Class;
 use crate::delivery::simulated;
+use crate::delivery::site_refusal::SiteRefusal;
 use crate::delivery::smtp::TlsPolicy;
 use crate::delivery::transport::MailHost;
 
@@ -19,10 +23,22 @@ fn at(ms: i64) -> Now {
 fn schedule() -> Schedule {
     Schedule::new(Limits {
         sessions_max: 20,
-        site_sessions_max: 4,
+        rates: rates(0, 0),
         pause_min: Duration::from_millis(60_000),
         is_single: false,
     })
+}
+
+/// Returns limits with these numbers of messages a second and connections a minute; 0 is no limit.
+fn rates(messages: u32, connections: u32) -> Rates {
+    let rate = |rate| Some(rate).filter(|rate| *rate > 0);
+    let defaults = SiteLimits {
+        sessions_max: 4,
+        session_messages_max: 100,
+        messages_per_second: rate(messages),
+        connections_per_minute: rate(connections),
+    };
+    Rates { defaults, overrides: Vec::new() }
 }
 
 fn due_of(destination: &str, team: u8, due_ms: TimestampMs) -> Due {
@@ -45,7 +61,7 @@ fn servers(site: &str, hosts: &[&str]) -> Arc<Servers> {
 fn route(schedule: &mut Schedule, now: Now, routes: impl Fn(&str) -> Option<Arc<Servers>>) {
     while let Some(lookup) = schedule.next_lookup() {
         let servers = routes(&lookup.name).unwrap_or_else(|| servers(&lookup.name, &[&format!("mx.{}", lookup.name)]));
-        schedule.routed(&lookup, servers, now);
+        schedule.routed(&lookup, servers, None, now);
     }
 }
 
@@ -57,8 +73,8 @@ fn queue(schedule: &mut Schedule, dues: &[Due], now: Now) {
 }
 
 /// Takes the next lane of a session, whatever its servers are.
-fn taken(schedule: &mut Schedule, slot: &Slot, now: Now) -> Option<(Taken, usize)> {
-    match schedule.take(slot, now, |_| true) {
+fn taken(schedule: &mut Schedule, slot: &mut Slot, now: Now) -> Option<(Taken, usize)> {
+    match schedule.take(slot, now, true, |_| true) {
         Take::Groups { taken, groups_max, .. } => Some((taken, groups_max)),
         Take::Wait { .. } | Take::OtherServers | Take::End => None,
     }
@@ -82,8 +98,8 @@ fn a_group_is_taken_at_its_due_time_and_an_empty_lane_is_forgotten() {
 
     schedule.advance(at(5_000));
     route(&mut schedule, at(5_000), |_| None);
-    let slots = schedule.reserve_sessions(at(5_000));
-    let (taken, groups_max) = taken(&mut schedule, &slots[0], at(5_000)).unwrap();
+    let mut slots = schedule.reserve_sessions(at(5_000));
+    let (taken, groups_max) = taken(&mut schedule, &mut slots[0], at(5_000)).unwrap();
     emptied(&mut schedule, &taken, at(5_000));
 
     assert_eq!((sites(&slots), groups_max), (vec!["a.example"], 1));
@@ -94,27 +110,27 @@ fn a_group_is_taken_at_its_due_time_and_an_empty_lane_is_forgotten() {
 fn a_group_that_is_queued_during_a_claim_is_not_forgotten() {
     let mut schedule = schedule();
     queue(&mut schedule, &[due("a.example")], at(0));
-    let slots = schedule.reserve_sessions(at(0));
-    let (first, _) = taken(&mut schedule, &slots[0], at(0)).unwrap();
+    let mut slots = schedule.reserve_sessions(at(0));
+    let (first, _) = taken(&mut schedule, &mut slots[0], at(0)).unwrap();
     queue(&mut schedule, &[due("a.example")], at(1));
 
     emptied(&mut schedule, &first, at(1));
 
-    assert!(taken(&mut schedule, &slots[0], at(1)).is_some());
+    assert!(taken(&mut schedule, &mut slots[0], at(1)).is_some());
 }
 
 #[test]
 fn a_claim_that_fails_is_repeated_some_seconds_later() {
     let mut schedule = schedule();
     queue(&mut schedule, &[due("a.example")], at(0));
-    let slots = schedule.reserve_sessions(at(0));
-    let (first, _) = taken(&mut schedule, &slots[0], at(0)).unwrap();
+    let mut slots = schedule.reserve_sessions(at(0));
+    let (first, _) = taken(&mut schedule, &mut slots[0], at(0)).unwrap();
 
     schedule.claim_failed(&first, at(0));
 
-    assert!(taken(&mut schedule, &slots[0], at(0)).is_none());
+    assert!(taken(&mut schedule, &mut slots[0], at(0)).is_none());
     schedule.advance(at(CLAIM_FAILED_MS));
-    assert!(taken(&mut schedule, &slots[0], at(CLAIM_FAILED_MS)).is_some());
+    assert!(taken(&mut schedule, &mut slots[0], at(CLAIM_FAILED_MS)).is_some());
 }
 
 #[test]
@@ -160,8 +176,8 @@ fn a_backlog_for_many_working_sites_does_not_delay_a_site_that_gets_its_first_me
 
     queue(&mut schedule, &[due("good.example")], at(1));
     let mut ended = 0;
-    for slot in &running {
-        if matches!(schedule.take(slot, at(SLICE_MS), |_| true), Take::End) {
+    for slot in &mut running {
+        if matches!(schedule.take(slot, at(SLICE_MS), true, |_| true), Take::End) {
             schedule.session_ended(slot, at(SLICE_MS));
             ended += 1;
         }
@@ -176,10 +192,10 @@ fn a_session_ends_after_its_slice_if_other_sites_wait() {
     let mut schedule = schedule();
     let backlog: Vec<Due> = (0..40).flat_map(|number| vec![due(&format!("busy{number}.example")); 50]).collect();
     queue(&mut schedule, &backlog, at(0));
-    let slots = schedule.reserve_sessions(at(0));
+    let mut slots = schedule.reserve_sessions(at(0));
 
-    let before = schedule.take(&slots[0], at(SLICE_MS - 1), |_| true);
-    let after = schedule.take(&slots[0], at(SLICE_MS), |_| true);
+    let before = schedule.take(&mut slots[0], at(SLICE_MS - 1), true, |_| true);
+    let after = schedule.take(&mut slots[0], at(SLICE_MS), true, |_| true);
 
     assert!(matches!(before, Take::Groups { .. }), "{before:?}");
     assert!(matches!(after, Take::End), "{after:?}");
@@ -190,12 +206,12 @@ fn a_team_with_many_groups_for_a_site_does_not_delay_another_team() {
     let mut schedule = schedule();
     let many: Vec<Due> = (0..1_000).map(|_| due_of("a.example", 1, 0)).collect();
     queue(&mut schedule, &many, at(0));
-    let slots = schedule.reserve_sessions(at(0));
-    taken(&mut schedule, &slots[0], at(0)).unwrap();
+    let mut slots = schedule.reserve_sessions(at(0));
+    taken(&mut schedule, &mut slots[0], at(0)).unwrap();
 
     queue(&mut schedule, &[due_of("a.example", 2, 0)], at(1));
     let next: Vec<u8> =
-        (0..2).map(|_| taken(&mut schedule, &slots[0], at(1)).unwrap().0.lane.stream.as_bytes()[0]).collect();
+        (0..2).map(|_| taken(&mut schedule, &mut slots[0], at(1)).unwrap().0.lane.stream.as_bytes()[0]).collect();
 
     assert!(next.contains(&2), "{next:?}");
 }
@@ -210,9 +226,9 @@ fn bulk_mail_gets_one_turn_of_ten() {
     let mut mail: Vec<Due> = vec![due("a.example"); 1_000];
     mail.extend(vec![bulk(due("a.example")); 1_000]);
     queue(&mut schedule, &mail, at(0));
-    let slots = schedule.reserve_sessions(at(0));
+    let mut slots = schedule.reserve_sessions(at(0));
 
-    let turns: Vec<Class> = (0..20).map(|_| taken(&mut schedule, &slots[0], at(0)).unwrap().0.lane.class).collect();
+    let turns: Vec<Class> = (0..20).map(|_| taken(&mut schedule, &mut slots[0], at(0)).unwrap().0.lane.class).collect();
 
     assert_eq!(turns.iter().filter(|class| **class == Class::Broadcast).count(), 2);
 }
@@ -221,21 +237,21 @@ fn bulk_mail_gets_one_turn_of_ten() {
 fn a_site_that_limits_our_mail_is_paused_and_gets_half_of_its_sessions() {
     let mut schedule = schedule();
     queue(&mut schedule, &vec![due("a.example"); 500], at(0));
-    let slots = schedule.reserve_sessions(at(0));
+    let mut slots = schedule.reserve_sessions(at(0));
     assert_eq!(slots.len(), 2);
     for _ in 0..10 {
         schedule.succeeded(&slots[0], at(0));
     }
     assert_eq!(schedule.reserve_sessions(at(0)).len(), 2, "the limit has grown to four");
 
-    schedule.pause_site(&slots[0], at(0));
+    schedule.refused(&slots[0], &SiteRefusal::broken_off("421 slow down".into()), at(0));
 
-    assert!(matches!(schedule.take(&slots[0], at(1), |_| true), Take::End));
+    assert!(matches!(schedule.take(&mut slots[0], at(1), true, |_| true), Take::End));
     assert_eq!(schedule.held_lanes(at(1)).len(), 1);
     schedule.session_ended(&slots[0], at(1));
     schedule.advance(at(PAUSE_MS));
     // One session tests the site.
-    assert_eq!(schedule.sites["a.example"].paused_until_ms, PAUSE_MS);
+    assert_eq!(schedule.sites["a.example"].throttle.paused_until_ms(), PAUSE_MS);
 }
 
 #[test]
@@ -250,7 +266,7 @@ fn all_destinations_share_the_servers_of_a_smarthost() {
 
     assert_eq!(lookups.len(), 2, "one for the smarthost, and one for the simulated recipients");
     let relay = lookups.iter().find(|lookup| lookup.name != simulated::DESTINATION).unwrap();
-    schedule.routed(relay, servers("relay", &["relay.example"]), at(0));
+    schedule.routed(relay, servers("relay", &["relay.example"]), None, at(0));
     assert_eq!(schedule.reserve_sessions(at(0)).len(), 4);
 }
 
@@ -263,10 +279,10 @@ fn lanes_that_a_scan_finds_are_known_after_a_restart() {
     }
     route(&mut schedule, at(0), |_| None);
 
-    let slots = schedule.reserve_sessions(at(0));
+    let mut slots = schedule.reserve_sessions(at(0));
 
     assert_eq!(slots.len(), 3);
-    for slot in &slots {
+    for slot in &mut slots {
         assert_eq!(taken(&mut schedule, slot, at(0)).unwrap().1, 1);
     }
 }
@@ -276,7 +292,7 @@ fn a_message_that_takes_long_does_not_delay_the_next_one() {
     let mut schedule = schedule();
     queue(&mut schedule, &[due("a.example")], at(0));
     let mut slots = schedule.reserve_sessions(at(0));
-    let (first, _) = taken(&mut schedule, &slots[0], at(0)).unwrap();
+    let (first, _) = taken(&mut schedule, &mut slots[0], at(0)).unwrap();
     emptied(&mut schedule, &first, at(0));
     queue(&mut schedule, &[due("a.example")], at(1_000));
     assert!(schedule.reserve_sessions(at(1_000)).is_empty());
@@ -291,9 +307,9 @@ fn a_lane_has_one_due_time_however_often_it_is_claimed() {
     let mut schedule = schedule();
     let far_ms = at(3_600_000).wall_ms;
     queue(&mut schedule, &[due("a.example")], at(0));
-    let slots = schedule.reserve_sessions(at(0));
+    let mut slots = schedule.reserve_sessions(at(0));
     for _ in 0..10 {
-        let (taken, _) = taken(&mut schedule, &slots[0], at(0)).unwrap();
+        let (taken, _) = taken(&mut schedule, &mut slots[0], at(0)).unwrap();
         schedule.claimed(&taken, LaneRest { ready: 0, next_due_ms: Some(far_ms) }, at(0));
         queue(&mut schedule, &[due("a.example")], at(0));
     }

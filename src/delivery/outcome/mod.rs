@@ -1,6 +1,10 @@
 //! From the result of an SMTP transaction to a disposition for each recipient. No I/O.
 
+#[cfg(test)]
+mod tests;
+
 use super::retry::RetryDelay;
+use super::site_refusal::{SiteRefusal, named_pause};
 use super::smtp::{Action, FailReason, IncompleteReason, RecipientResult, Reply, SmtpPhase, Transaction, classify};
 use crate::events::{Bounce, BounceType};
 
@@ -63,11 +67,22 @@ pub(super) enum Charge {
 }
 
 /// Health of a site after a transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SiteHealth {
     Healthy,
-    /// The site limits or breaks off transactions. Its cooldown starts.
-    Throttled,
+    /// The site limits or breaks off transactions, and is throttled.
+    Throttled(SiteRefusal),
+}
+
+impl SiteHealth {
+    /// Returns the health with the more severe refusal.
+    fn or_worse(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Throttled(one), Self::Throttled(other)) => Self::Throttled(one.or_worse(other)),
+            (Self::Healthy, other) => other,
+            (throttled, Self::Healthy) => throttled,
+        }
+    }
 }
 
 impl Deferral {
@@ -125,9 +140,7 @@ pub(super) fn read_transaction(
     for (index, result) in transaction.recipients.iter().enumerate() {
         let (disposition, result_health) = read_result(result, context);
         let disposition = adjust(disposition, result, index, transaction.recipients.len());
-        if result_health == SiteHealth::Throttled {
-            health = SiteHealth::Throttled;
-        }
+        health = health.or_worse(result_health);
         dispositions.push(disposition);
     }
     (dispositions, health)
@@ -175,28 +188,37 @@ fn read_result(result: &RecipientResult, context: TransactionContext<'_>) -> (Re
         }
         RecipientResult::Refused { phase, reply } => read_refusal(*phase, reply, context),
         // RFC 5321 §3.8: a server may close between messages, and many do after some messages. The
-        // close is no sign about this message or the site.
-        RecipientResult::NotTried { phase, .. } if *phase < SmtpPhase::Mail && context.reused => {
-            (RecipientDisposition::Deferred(Deferral::immediate(None)), SiteHealth::Healthy)
+        // close is no sign about this message or the site, unless the reply is about the reputation of this server.
+        RecipientResult::NotTried { phase, reply, .. } if *phase < SmtpPhase::Mail && context.reused => {
+            let refusal = reply.as_ref().map(|reply| SiteRefusal::of_session(SmtpPhase::Mail, reply, context.host));
+            let health = refusal.filter(SiteRefusal::is_suspension).map_or(SiteHealth::Healthy, SiteHealth::Throttled);
+            (RecipientDisposition::Deferred(Deferral::immediate(None)), health)
         }
         RecipientResult::NotTried { reason: IncompleteReason::OverRecipientLimit, .. } => {
             (RecipientDisposition::Deferred(Deferral::immediate(None)), SiteHealth::Healthy)
         }
         RecipientResult::NotTried { phase, reply, reason } => {
-            let reply_text = reply.as_ref().map_or_else(|| format!("{reason} at {phase}"), Reply::to_string);
-            // The attempt does not count if the server never received the envelope.
-            let deferral = if *phase < SmtpPhase::Mail {
-                Deferral::free(Some(reply_text))
-            } else {
-                Deferral::ordinary(Some(reply_text))
+            let reason = format!("{reason} at {phase}");
+            let (deferral, refusal) = match reply {
+                Some(reply) => (deferral(reply), SiteRefusal::of_session(*phase, reply, context.host)),
+                None => (Deferral::ordinary(Some(reason.clone())), SiteRefusal::broken_off(reason)),
             };
-            (RecipientDisposition::Deferred(deferral), SiteHealth::Throttled)
+            // The attempt does not count if the server never received the envelope.
+            let charge = if *phase < SmtpPhase::Mail { Charge::Free } else { Charge::Counted };
+            (RecipientDisposition::Deferred(Deferral { charge, ..deferral }), SiteHealth::Throttled(refusal))
         }
         RecipientResult::Ambiguous { reason } => {
             let reply_text = format!("no reply to the message ({reason}); it may have arrived");
-            (RecipientDisposition::Deferred(Deferral::ordinary(Some(reply_text))), SiteHealth::Throttled)
+            let refusal = SiteRefusal::broken_off(reply_text.clone());
+            (RecipientDisposition::Deferred(Deferral::ordinary(Some(reply_text))), SiteHealth::Throttled(refusal))
         }
     }
+}
+
+/// Returns the deferral until the time that the reply names, or else of the schedule.
+fn deferral(reply: &Reply) -> Deferral {
+    let delay = named_pause(reply).map_or(RetryDelay::Ordinary, |pause| RetryDelay::Named { pause });
+    Deferral { delay, ..Deferral::ordinary(Some(reply.to_string())) }
 }
 
 /// Returns the disposition that follows from a refusal, and the health of the site.
@@ -224,13 +246,16 @@ pub(super) fn read_refusal(
             RecipientDisposition::Failed { reason: reason.as_str().to_owned(), reply: Some(reply_text) },
             SiteHealth::Healthy,
         ),
-        Action::Retry => deferred(Deferral::ordinary(Some(reply_text))),
-        Action::RetryShort => deferred(Deferral { delay: RetryDelay::Short, ..Deferral::ordinary(Some(reply_text)) }),
-        Action::RetryLimited { hours } => {
-            deferred(Deferral { hours_max: Some(hours), ..Deferral::ordinary(Some(reply_text)) })
+        Action::Retry => deferred(deferral(reply)),
+        Action::RetryShort => {
+            let named = deferral(reply);
+            let delay = if named.delay == RetryDelay::Ordinary { RetryDelay::Short } else { named.delay };
+            deferred(Deferral { delay, ..named })
         }
-        Action::HoldSite { .. } | Action::ThrottleSite { .. } => {
-            (RecipientDisposition::Deferred(Deferral::ordinary(Some(reply_text))), SiteHealth::Throttled)
+        Action::RetryLimited { hours } => deferred(Deferral { hours_max: Some(hours), ..deferral(reply) }),
+        action @ (Action::HoldSite { .. } | Action::ThrottleSite { .. }) => {
+            let health = SiteHealth::Throttled(SiteRefusal::new(reply, action));
+            (RecipientDisposition::Deferred(deferral(reply)), health)
         }
         Action::SplitRecipients => deferred(Deferral::immediate(Some(reply_text))),
         Action::RetryWithoutPipelining if context.without_pipelining => {
@@ -243,152 +268,14 @@ pub(super) fn read_refusal(
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::delivery::smtp::ConnectionState;
-
-    const CONTEXT: TransactionContext<'_> = TransactionContext {
-        host: "mx.example.net",
-        is_final: true,
-        without_pipelining: false,
-        reused: false,
-        is_confirmed_missing: false,
-    };
-
-    fn reply(code: u16, text: &str) -> Reply {
-        let (reply, _) = crate::delivery::smtp::parse_reply(format!("{code} {text}\r\n").as_bytes()).unwrap();
-        reply
-    }
-
-    fn refused(phase: SmtpPhase, code: u16, text: &str) -> RecipientResult {
-        RecipientResult::Refused { phase, reply: reply(code, text) }
-    }
-
-    fn dispositions(recipients: Vec<RecipientResult>) -> (Vec<RecipientDisposition>, SiteHealth) {
-        let transaction = Transaction { recipients, connection: ConnectionState::Reusable, transcript: String::new() };
-        read_transaction(&transaction, CONTEXT)
-    }
-
-    fn deferral(disposition: &RecipientDisposition) -> &Deferral {
-        match disposition {
-            RecipientDisposition::Deferred(deferral) => deferral,
-            other => panic!("expected a deferral, got {other:?}"),
-        }
-    }
-
-    #[test]
-    fn the_acceptance_of_a_host_that_is_not_final_is_no_delivery() {
-        let context = TransactionContext { is_final: false, ..CONTEXT };
-        let accepted = RecipientResult::Accepted { reply: reply(250, "2.0.0 queued") };
-        let unknown = refused(SmtpPhase::Rcpt, 550, "5.1.1 no such user");
-
-        assert_eq!(read_result(&accepted, context), (RecipientDisposition::Relayed, SiteHealth::Healthy));
-        assert!(matches!(read_result(&unknown, context).0, RecipientDisposition::Bounced { .. }));
-    }
-
-    #[test]
-    fn each_recipient_has_its_own_disposition() {
-        let (dispositions, health) = dispositions(vec![
-            RecipientResult::Accepted { reply: reply(250, "2.0.0 queued") },
-            refused(SmtpPhase::Rcpt, 550, "5.1.1 no such user"),
-            refused(SmtpPhase::Rcpt, 450, "4.2.1 try later"),
-            refused(SmtpPhase::Rcpt, 550, "5.7.1 message content rejected as spam"),
-        ]);
-
-        assert_eq!(health, SiteHealth::Healthy);
-        assert!(matches!(&dispositions[0], RecipientDisposition::Delivered { reply, .. } if reply.contains("queued")));
-        assert!(
-            matches!(&dispositions[1], RecipientDisposition::Bounced { suppresses: true, bounce } if bounce.subtype == "NoEmail")
-        );
-        assert_eq!(deferral(&dispositions[2]).charge, Charge::Counted);
-        assert!(matches!(&dispositions[3], RecipientDisposition::Failed { .. }));
-    }
-
-    #[test]
-    fn a_bad_mailbox_reported_after_the_message_is_tried_alone_before_it_bounces() {
-        let late = || refused(SmtpPhase::Body, 550, "5.1.1 no such user");
-
-        let (several, _) = dispositions(vec![late(), late()]);
-        let (single, _) = dispositions(vec![late()]);
-
-        assert!(several.iter().all(|disposition| deferral(disposition).grouping == Grouping::Alone));
-        assert!(matches!(single[0], RecipientDisposition::Bounced { .. }));
-    }
-
-    #[test]
-    fn a_domain_that_the_server_calls_missing_bounces_only_after_a_confirmation() {
-        let unknown = refused(SmtpPhase::Rcpt, 550, "5.1.2 domain not found");
-        let read =
-            |is_confirmed_missing| read_result(&unknown, TransactionContext { is_confirmed_missing, ..CONTEXT }).0;
-
-        let first = read(false);
-        assert_eq!((deferral(&first).delay, deferral(&first).charge), (RetryDelay::Confirm, Charge::Counted));
-        assert!(matches!(read(true), RecipientDisposition::Bounced { suppresses: true, .. }));
-    }
-
-    #[test]
-    fn recipients_over_the_limit_are_retried_immediately_except_the_first() {
-        let over = || refused(SmtpPhase::Rcpt, 452, "4.5.3 too many recipients");
-
-        let (dispositions, _) = dispositions(vec![over(), over()]);
-
-        assert_eq!(deferral(&dispositions[0]).delay, RetryDelay::Ordinary);
-        assert_eq!(deferral(&dispositions[1]).delay, RetryDelay::Immediate);
-        assert_eq!(deferral(&dispositions[1]).charge, Charge::Free);
-    }
-
-    #[test]
-    fn a_closing_server_throttles_the_site_and_the_attempt_counts_only_after_mail() {
-        let closing = |phase| RecipientResult::NotTried {
-            reason: IncompleteReason::Closing,
-            phase,
-            reply: Some(reply(421, "4.3.2 going down")),
-        };
-
-        let (before, health) = dispositions(vec![closing(SmtpPhase::Precheck)]);
-        let (during, _) = dispositions(vec![closing(SmtpPhase::Data)]);
-
-        assert_eq!(health, SiteHealth::Throttled);
-        assert_eq!(deferral(&before[0]).charge, Charge::Free);
-        assert_eq!(deferral(&during[0]).charge, Charge::Counted);
-    }
-
-    #[test]
-    fn a_session_closed_between_two_messages_leaves_the_site_healthy() {
-        let ended =
-            RecipientResult::NotTried { reason: IncompleteReason::Lost, phase: SmtpPhase::Precheck, reply: None };
-        let transaction =
-            Transaction { recipients: vec![ended], connection: ConnectionState::Closed, transcript: String::new() };
-
-        let (dispositions, health) = read_transaction(&transaction, TransactionContext { reused: true, ..CONTEXT });
-
-        assert_eq!(health, SiteHealth::Healthy);
-        assert_eq!(deferral(&dispositions[0]).delay, RetryDelay::Immediate);
-        assert_eq!(deferral(&dispositions[0]).charge, Charge::Free);
-    }
-
-    #[test]
-    fn a_protocol_error_is_retried_once_without_pipelining() {
-        let not_understood = [refused(SmtpPhase::Mail, 503, "5.5.1 bad sequence of commands")];
-        let transaction = Transaction {
-            recipients: not_understood.to_vec(),
-            connection: ConnectionState::Reusable,
-            transcript: String::new(),
-        };
-
-        let (first, _) = read_transaction(&transaction, CONTEXT);
-        let (second, _) = read_transaction(&transaction, TransactionContext { without_pipelining: true, ..CONTEXT });
-
-        assert!(deferral(&first[0]).without_pipelining);
-        assert!(matches!(second[0], RecipientDisposition::Failed { .. }));
-    }
-
-    #[test]
-    fn a_message_without_a_reply_is_deferred() {
-        let (dispositions, health) = dispositions(vec![RecipientResult::Ambiguous { reason: IncompleteReason::Lost }]);
-
-        assert_eq!(health, SiteHealth::Throttled);
-        assert!(deferral(&dispositions[0]).reply.as_deref().unwrap().contains("may have arrived"));
-    }
+/// Returns the counts of an attempt in one line, for its stored row.
+pub(super) fn summary(dispositions: &[RecipientDisposition]) -> String {
+    let count = |matches: fn(&RecipientDisposition) -> bool| dispositions.iter().filter(|it| matches(it)).count();
+    let delivered = count(|disposition| matches!(disposition, RecipientDisposition::Delivered { .. }));
+    let relayed = count(|disposition| matches!(disposition, RecipientDisposition::Relayed));
+    let deferred = count(|disposition| matches!(disposition, RecipientDisposition::Deferred(_)));
+    let refused = dispositions.len() - delivered - relayed - deferred;
+    let accepted =
+        if relayed > 0 { format!("{relayed} accepted by the relay") } else { format!("{delivered} delivered") };
+    format!("{accepted}, {deferred} deferred, {refused} refused")
 }

@@ -1,0 +1,217 @@
+//! Tokens of messages and connections, suspensions, and the state that operators see.
+
+use super::*;
+use crate::delivery::rows::SiteRow;
+use crate::delivery::smtp::SiteThrottle;
+
+fn limited(messages: u32, connections: u32) -> Schedule {
+    Schedule::new(Limits { rates: rates(messages, connections), ..schedule().limits })
+}
+
+fn refusal(throttle: SiteThrottle) -> SiteRefusal {
+    SiteRefusal { throttle, ..SiteRefusal::broken_off("421 4.7.28 no".into()) }
+}
+
+/// Returns the wait of a session for tokens in ms, if it waits.
+fn token_wait(take: &Take) -> Option<u128> {
+    match take {
+        Take::Wait { tokens_in, .. } => tokens_in.map(|wait| wait.as_millis()),
+        Take::Groups { .. } | Take::OtherServers | Take::End => None,
+    }
+}
+
+#[test]
+fn groups_without_a_token_stay_in_their_lane_while_the_open_session_waits() {
+    let mut schedule = limited(4, 0);
+    queue(&mut schedule, &vec![due("a.example"); 100], at(0));
+    let mut slots = schedule.reserve_sessions(at(0));
+
+    let (_, first) = taken(&mut schedule, &mut slots[0], at(0)).unwrap();
+    let wait = schedule.take(&mut slots[0], at(0), true, |_| true);
+    let (_, second) = taken(&mut schedule, &mut slots[0], at(1_000)).unwrap();
+
+    assert_eq!((first, token_wait(&wait), second), (4, Some(1_000), 4));
+    assert_eq!(schedule.sites["a.example"].ready, 92);
+}
+
+#[test]
+fn a_session_ends_if_its_site_has_no_token_for_long_and_a_timer_starts_another() {
+    let mut schedule = limited(1, 0);
+    queue(&mut schedule, &vec![due("a.example"); 100], at(0));
+    let mut slots = schedule.reserve_sessions(at(0));
+    schedule.refused(&slots[0], &refusal(SiteThrottle::Trickle { minutes: 90 }), at(0));
+
+    let take = schedule.take(&mut slots[0], at(1), true, |_| true);
+    for slot in &slots {
+        schedule.session_ended(slot, at(1));
+    }
+
+    assert!(matches!(take, Take::End), "{take:?}");
+    assert!(schedule.reserve_sessions(at(PAUSE_MS - 1)).is_empty());
+    assert_eq!(schedule.time_until_work(at(1)), Some(Duration::from_millis(59_999)));
+    schedule.advance(at(PAUSE_MS));
+    let mut probes = schedule.reserve_sessions(at(PAUSE_MS));
+    assert_eq!(probes.len(), 1);
+    assert_eq!(taken(&mut schedule, &mut probes[0], at(PAUSE_MS)).unwrap().1, 1);
+}
+
+#[test]
+fn unsent_groups_return_their_tokens() {
+    let mut schedule = limited(8, 0);
+    queue(&mut schedule, &vec![due("a.example"); 100], at(0));
+    let mut slots = schedule.reserve_sessions(at(0));
+    while taken(&mut schedule, &mut slots[0], at(0)).is_some() {}
+
+    schedule.unsent(&slots[0], 2);
+
+    assert_eq!(taken(&mut schedule, &mut slots[0], at(0)).unwrap().1, 2);
+}
+
+#[test]
+fn a_site_gets_no_more_connections_than_its_rate() {
+    let mut schedule = limited(0, 12);
+    queue(&mut schedule, &vec![due("a.example"); 100], at(0));
+    let mut first = schedule.reserve_sessions(at(0));
+    assert_eq!(first.len(), 2, "the tokens of ten seconds");
+    for slot in &mut first {
+        schedule.connecting(slot, "mx.a.example", at(0));
+        schedule.session_ended(slot, at(0));
+    }
+    assert!(schedule.reserve_sessions(at(0)).is_empty());
+
+    let wait = schedule.time_until_work(at(0));
+    schedule.advance(at(5_000));
+    let second = schedule.reserve_sessions(at(5_000));
+
+    assert_eq!((wait, second.len()), (Some(Duration::from_secs(5)), 1));
+}
+
+#[test]
+fn a_session_that_ends_without_a_connection_returns_its_token() {
+    let mut schedule = limited(0, 6);
+    queue(&mut schedule, &vec![due("a.example"); 100], at(0));
+    let slots = schedule.reserve_sessions(at(0));
+    assert_eq!(slots.len(), 1);
+
+    schedule.session_ended(&slots[0], at(0));
+
+    assert_eq!(schedule.reserve_sessions(at(0)).len(), 1);
+}
+
+#[test]
+fn a_session_whose_connection_has_ended_needs_another_token() {
+    let mut schedule = limited(0, 6);
+    queue(&mut schedule, &vec![due("a.example"); 100], at(0));
+    let mut slots = schedule.reserve_sessions(at(0));
+    schedule.connecting(&mut slots[0], "mx.a.example", at(0));
+
+    let open = schedule.take(&mut slots[0], at(1), true, |_| true);
+    let without_token = schedule.take(&mut slots[0], at(1), false, |_| true);
+    let with_token = schedule.take(&mut slots[0], at(10_000), false, |_| true);
+
+    assert!(matches!(open, Take::Groups { .. }), "{open:?}");
+    assert!(matches!(without_token, Take::End), "{without_token:?}");
+    assert!(matches!(with_token, Take::Groups { .. }), "{with_token:?}");
+}
+
+#[test]
+fn a_session_that_waits_for_tokens_makes_room_for_another_site() {
+    let mut schedule = Schedule::new(Limits { sessions_max: 3, rates: rates(1, 0), ..self::schedule().limits });
+    queue(&mut schedule, &vec![due("a.example"); 100], at(0));
+    let mut slots = schedule.reserve_sessions(at(0));
+    assert_eq!(slots.len(), 1);
+    taken(&mut schedule, &mut slots[0], at(0)).unwrap();
+    assert!(token_wait(&schedule.take(&mut slots[0], at(1), true, |_| true)).is_some());
+    schedule.set_idle(&slots[0], Idle::Begins);
+    let evict = Arc::clone(&schedule.sites["a.example"].evict);
+    let mut evicted = std::pin::pin!(evict.notified());
+    evicted.as_mut().enable();
+
+    queue(&mut schedule, &[due("b.example")], at(1));
+    let started = schedule.reserve_sessions(at(1));
+
+    assert!(started.is_empty());
+    assert!(evicted.enable(), "the session was asked to end");
+}
+
+#[test]
+fn a_provider_has_fewer_sessions_and_messages_in_a_session() {
+    let mut schedule = schedule();
+    schedule.queued(&due("shop.example"), at(0));
+    route(&mut schedule, at(0), |_| Some(servers("google", &["aspmx.l.google.com"])));
+    let slots = schedule.reserve_sessions(at(0));
+
+    assert_eq!(schedule.session_messages_max(&slots[0]), 50);
+    assert_eq!(schedule.delisting(&slots[0]).map(|url| url.contains("google.com")), Some(true));
+    assert_eq!(schedule.sites(at(0))[0].delisting, schedule.delisting(&slots[0]));
+}
+
+#[test]
+fn a_site_continues_with_its_stored_throttle_after_a_restart() {
+    let mut before = schedule();
+    queue(&mut before, &vec![due("a.example"); 100], at(0));
+    let slots = before.reserve_sessions(at(0));
+    let row = before.refused(&slots[0], &refusal(SiteThrottle::Stop { minutes: 120 }), at(0)).unwrap();
+    assert_eq!(before.refused(&slots[1], &refusal(SiteThrottle::Halve), at(1)), None);
+
+    let mut after = schedule();
+    after.queued(&due("a.example"), at(PAUSE_MS));
+    let lookup = after.next_lookup().unwrap();
+    after.routed(&lookup, servers("a.example", &["mx.a.example"]), Some(&row), at(PAUSE_MS));
+
+    assert!(after.reserve_sessions(at(PAUSE_MS)).is_empty());
+    assert_eq!(after.held_lanes(at(PAUSE_MS)).len(), 1);
+    let end = at(120 * PAUSE_MS);
+    after.advance(end);
+    assert_eq!(after.reserve_sessions(end).len(), 1);
+}
+
+#[test]
+fn a_success_stores_the_throttle_only_if_it_changes() {
+    let mut schedule = schedule();
+    queue(&mut schedule, &vec![due("a.example"); 100], at(0));
+    let slots = schedule.reserve_sessions(at(0));
+
+    let rows: Vec<Option<SiteRow>> = (0..11).map(|_| schedule.succeeded(&slots[0], at(0))).collect();
+
+    let sessions: Vec<Option<u16>> = rows.iter().map(|row| row.as_ref().map(|row| row.sessions)).collect();
+    assert_eq!(sessions[4..11], [Some(3), None, None, None, None, Some(4), None]);
+    assert_eq!(sessions[..4], [None; 4]);
+}
+
+#[test]
+fn the_throttle_of_a_smarthost_is_not_stored_and_it_has_no_rates() {
+    let mut schedule = Schedule::new(Limits { is_single: true, ..limited(1, 1).limits });
+    queue(&mut schedule, &vec![due("a.example"); 100], at(0));
+    let mut slots = schedule.reserve_sessions(at(0));
+    assert_eq!(slots.len(), 4);
+
+    assert!((0..10).all(|_| taken(&mut schedule, &mut slots[0], at(0)).is_some()));
+    assert_eq!(schedule.refused(&slots[0], &refusal(SiteThrottle::Halve), at(0)), None);
+}
+
+#[test]
+fn operators_see_the_state_of_each_site() {
+    let mut schedule = limited(1, 60);
+    queue(&mut schedule, &vec![due("a.example"); 3], at(0));
+    queue(&mut schedule, &[due("b.example"), due("c.example")], at(0));
+    let mut slots = schedule.reserve_sessions(at(0));
+    let slot = |site: &str| slots.iter().position(|slot| &*slot.site == site).unwrap();
+    let (a, b) = (slot("a.example"), slot("b.example"));
+    taken(&mut schedule, &mut slots[a], at(0)).unwrap();
+    schedule.refused(&slots[b], &refusal(SiteThrottle::Trickle { minutes: 90 }), at(0));
+
+    let mut sites = schedule.sites(at(500));
+
+    sites.sort_by(|one, other| one.name.cmp(&other.name));
+    let seconds = |millis: u64| Duration::from_millis(millis);
+    assert_eq!(sites.iter().map(|site| &*site.name).collect::<Vec<_>>(), ["a.example", "b.example", "c.example"]);
+    assert_eq!((sites[0].kind, sites[0].sessions, sites[0].lanes, sites[0].ready), (SiteKind::New, 2, 1, 2));
+    assert_eq!(sites[0].hold, Some((SiteHold::Rate, seconds(500))));
+    assert_eq!(sites[0].messages_per_second, Some(1.0));
+    assert_eq!(sites[1].hold, Some((SiteHold::Reputation, seconds(59_500))));
+    assert_eq!(sites[1].suspended, Some(seconds(90 * 60_000 - 500)));
+    assert_eq!((sites[1].kind, sites[1].sessions_max), (SiteKind::Failing, 1));
+    assert_eq!(sites[1].last_reply, Some(("421 4.7.28 no".into(), at(0).wall_ms)));
+    assert_eq!((sites[2].hold, sites[2].sessions_max, sites[2].suspended), (None, 2, None));
+}

@@ -1,0 +1,183 @@
+//! The throttle of a site.
+
+use std::time::Duration;
+
+use super::super::throttle::{STOP_MAX_MS, Throttle};
+use crate::base::clock::DAY_MS;
+use crate::delivery::rows::SiteRow;
+use crate::delivery::schedule::Now;
+use crate::delivery::site_refusal::SiteRefusal;
+use crate::delivery::smtp::SiteThrottle;
+
+const PAUSE_MS: i64 = 60_000;
+const HOUR_MS: i64 = 60 * PAUSE_MS;
+
+fn at(ms: i64) -> Now {
+    Now { wall_ms: 1_767_700_800_000 + ms, elapsed_ms: ms }
+}
+
+fn doubling(failures: u32) -> i64 {
+    PAUSE_MS << failures.saturating_sub(1)
+}
+
+fn refusal(throttle: SiteThrottle, pause_s: Option<u64>) -> SiteRefusal {
+    let pause = pause_s.map(Duration::from_secs);
+    SiteRefusal { throttle, reply: "421 4.7.0 no".into(), pause, delisting: None }
+}
+
+const HALVE: SiteThrottle = SiteThrottle::Halve;
+const TRICKLE: SiteThrottle = SiteThrottle::Trickle { minutes: 90 };
+const STOP: SiteThrottle = SiteThrottle::Stop { minutes: 120 };
+
+#[test]
+fn the_limit_starts_at_two_grows_after_five_messages_and_is_halved() {
+    for (limit_max, successes, refused, limit) in [
+        (10, 0, false, 2),
+        (10, 4, false, 2),
+        (10, 5, false, 3),
+        (10, 39, false, 9),
+        (10, 40, false, 10),
+        (10, 400, false, 10),
+        (5, 400, false, 5),
+        (1, 400, false, 1),
+        (10, 40, true, 5),
+        (10, 15, true, 2),
+        (10, 0, true, 1),
+        (1, 0, true, 1),
+    ] {
+        let mut throttle = Throttle::new(limit_max);
+        for _ in 0..successes {
+            throttle.succeeded(0);
+        }
+        if refused {
+            throttle.refused(&refusal(HALVE, None), at(0), doubling);
+        }
+        assert_eq!(throttle.learned_limit(), limit, "{limit_max} {successes} {refused}");
+        assert_eq!(throttle.limit(), if refused { 1 } else { limit });
+    }
+}
+
+#[test]
+fn a_pause_is_the_one_that_the_reply_names_or_doubles() {
+    for (earlier, kind, named_s, pause_ms) in [
+        (0, HALVE, None, PAUSE_MS),
+        (2, HALVE, None, 4 * PAUSE_MS),
+        (2, HALVE, Some(300), 300_000),
+        (0, HALVE, Some(5), PAUSE_MS),
+        (0, TRICKLE, None, PAUSE_MS),
+        (3, TRICKLE, None, PAUSE_MS),
+        (0, TRICKLE, Some(300), 300_000),
+        (0, STOP, Some(300), 2 * HOUR_MS),
+    ] {
+        let mut throttle = Throttle::new(10);
+        let mut now_ms = 0;
+        for _ in 0..earlier {
+            throttle.refused(&refusal(HALVE, None), at(now_ms), doubling);
+            now_ms = throttle.paused_until_ms();
+        }
+        assert!(throttle.refused(&refusal(kind, named_s), at(now_ms), doubling));
+        assert_eq!(throttle.paused_until_ms() - now_ms, pause_ms, "{earlier} {kind:?} {named_s:?}");
+    }
+}
+
+#[test]
+fn a_stop_doubles_up_to_a_day_and_an_accepted_message_resets_it() {
+    let mut throttle = Throttle::new(10);
+    let mut now_ms = 0;
+    for hours in [2, 4, 8, 16, 24, 24] {
+        assert!(throttle.refused(&refusal(STOP, None), at(now_ms), doubling));
+        assert_eq!(throttle.paused_until_ms() - now_ms, hours * HOUR_MS);
+        assert!(throttle.suspension(now_ms).is_some_and(|suspension| suspension.is_stop));
+        now_ms = throttle.paused_until_ms();
+        assert_eq!((throttle.suspension(now_ms), throttle.limit()), (None, 1), "one message tests the site");
+    }
+
+    assert!(throttle.succeeded(now_ms));
+    assert!(throttle.refused(&refusal(STOP, None), at(now_ms + 1), doubling));
+
+    assert_eq!(throttle.paused_until_ms() - now_ms - 1, 2 * HOUR_MS);
+}
+
+#[test]
+fn refusals_of_concurrent_sessions_count_once_unless_one_is_more_severe() {
+    for (first, second, counts) in [
+        (HALVE, HALVE, false),
+        (HALVE, TRICKLE, true),
+        (TRICKLE, HALVE, false),
+        (TRICKLE, TRICKLE, false),
+        (TRICKLE, STOP, true),
+        (STOP, TRICKLE, false),
+    ] {
+        let mut throttle = Throttle::new(10);
+        assert!(throttle.refused(&refusal(first, None), at(0), doubling));
+        assert_eq!(throttle.refused(&refusal(second, None), at(1), doubling), counts, "{first:?} {second:?}");
+    }
+}
+
+#[test]
+fn a_suspension_ends_with_an_accepted_probe_but_not_with_a_message_that_was_taken_before() {
+    let mut throttle = Throttle::new(10);
+    throttle.refused(&refusal(TRICKLE, None), at(100), doubling);
+
+    assert!(!throttle.succeeded(100));
+    assert!(throttle.suspension(101).is_some() && throttle.paused_until_ms() > 101);
+    assert!(throttle.succeeded(101));
+
+    assert_eq!((throttle.suspension(101), throttle.paused_until_ms(), throttle.limit()), (None, 0, 1));
+    assert_eq!(throttle.last_reply().unwrap().0.as_ref(), "421 4.7.0 no");
+}
+
+#[test]
+fn a_suspension_lasts_ninety_minutes_after_the_last_refused_probe() {
+    let mut throttle = Throttle::new(10);
+    throttle.refused(&refusal(TRICKLE, None), at(0), doubling);
+    throttle.refused(&refusal(TRICKLE, None), at(PAUSE_MS), doubling);
+    throttle.refused(&refusal(HALVE, None), at(2 * PAUSE_MS), doubling);
+
+    assert_eq!(throttle.paused_until_ms(), 3 * PAUSE_MS);
+    assert!(throttle.suspension(PAUSE_MS + 90 * PAUSE_MS - 1).is_some());
+    assert!(throttle.suspension(PAUSE_MS + 90 * PAUSE_MS).is_none());
+}
+
+#[test]
+fn a_stored_throttle_continues_after_a_restart_and_after_a_step_of_the_clock() {
+    let mut throttle = Throttle::new(10);
+    for _ in 0..30 {
+        throttle.succeeded(0);
+    }
+    throttle.refused(&refusal(STOP, None), at(0), doubling);
+    let row = throttle.row("google", at(HOUR_MS));
+
+    for (wall_ms, stopped_ms) in
+        [(HOUR_MS, HOUR_MS), (2 * HOUR_MS - 1, 1), (2 * HOUR_MS, 0), (90 * HOUR_MS, 0), (-90 * HOUR_MS, STOP_MAX_MS)]
+    {
+        // The monotonic clock starts again.
+        let now = Now { wall_ms: at(wall_ms).wall_ms, elapsed_ms: 7 };
+        let restored = Throttle::restore(&row, 10, now);
+        assert_eq!(restored.paused_until_ms(), 7 + stopped_ms, "{wall_ms}");
+        assert_eq!(restored.suspension(7).is_some_and(|suspension| suspension.is_stop), stopped_ms > 0);
+        assert_eq!((restored.learned_limit(), restored.limit()), (1, 1));
+        assert_eq!(restored.last_reply(), throttle.last_reply());
+    }
+    assert_eq!(Throttle::restore(&SiteRow { sessions: 8, ..row.clone() }, 5, at(0)).learned_limit(), 5);
+    assert_eq!(Throttle::restore(&SiteRow { sessions: 0, ..row }, 5, at(0)).learned_limit(), 1);
+}
+
+#[test]
+fn a_row_expires_a_week_after_its_last_change_unless_the_site_is_suspended() {
+    let row = |until_ms| {
+        let throttle = Throttle::new(10).row("google", at(0));
+        SiteRow { suspended_until_ms: until_ms, ..throttle }
+    };
+    for (until_ms, now_ms, is_expired) in [
+        (None, 7 * DAY_MS - 1, false),
+        (None, 7 * DAY_MS, true),
+        (None, -1, false),
+        (None, -7 * DAY_MS, true),
+        (Some(at(7 * DAY_MS + 5).wall_ms), 7 * DAY_MS, false),
+        (Some(at(7 * DAY_MS + 5).wall_ms), 7 * DAY_MS + 5, true),
+        (Some(at(90 * DAY_MS).wall_ms), 7 * DAY_MS, true),
+    ] {
+        assert_eq!(row(until_ms).is_expired(at(now_ms).wall_ms), is_expired, "{until_ms:?} {now_ms}");
+    }
+}

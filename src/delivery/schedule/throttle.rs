@@ -1,0 +1,226 @@
+//! The throttle of a site: its limit of sessions, its pause and its suspension, from the replies to its messages.
+//!
+//! The limit increases by one after [`CLEAN_MESSAGES`] messages and is halved by a refusal. A refusal for reputation
+//! suspends the site: one message for each probe, or none for hours. An accepted message ends both.
+
+use std::sync::Arc;
+
+use super::Now;
+use super::health::PAUSE_MAX_MS;
+use crate::base::clock::{DAY_MS, TimestampMs};
+use crate::delivery::rows::SiteRow;
+use crate::delivery::site_refusal::{SiteRefusal, severity};
+use crate::delivery::smtp::SiteThrottle;
+
+/// Number of messages without a refusal after which a site gets one more session.
+const CLEAN_MESSAGES: u32 = 5;
+/// Number of sessions of a site that is new. It grows with each success.
+const SESSIONS_START: usize = 2;
+/// Longest suspension. It doubles with each repetition.
+pub(super) const STOP_MAX_MS: i64 = DAY_MS;
+const MINUTE_MS: i64 = 60_000;
+/// Time for which the limit of a site is kept after its last change.
+const KEPT_MS: i64 = 7 * DAY_MS;
+
+/// Suspension of a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Suspension {
+    /// Whether no message is sent. Otherwise one message is sent at a time, after a pause each.
+    pub(super) is_stop: bool,
+    /// End on the monotonic clock.
+    pub(super) until_ms: i64,
+}
+
+/// The throttle of a site.
+#[derive(Clone, Debug)]
+pub(super) struct Throttle {
+    /// Current limit of the sessions.
+    limit: usize,
+    limit_max: usize,
+    /// Messages without a refusal since the limit last changed.
+    clean: u32,
+    /// Number of failures since the last success.
+    failures: u32,
+    /// Time of the last failure.
+    failed_ms: i64,
+    /// Time of the last refusal.
+    refused_ms: i64,
+    paused_until_ms: i64,
+    suspension: Option<Suspension>,
+    /// Number of stops since the last success.
+    stops: u32,
+    /// Last refusal, without addresses.
+    last_reply: Option<Arc<str>>,
+    last_reply_ms: Option<TimestampMs>,
+}
+
+impl Throttle {
+    pub(super) fn new(limit_max: usize) -> Self {
+        Self {
+            limit: SESSIONS_START.min(limit_max),
+            limit_max,
+            clean: 0,
+            failures: 0,
+            failed_ms: 0,
+            refused_ms: i64::MIN,
+            paused_until_ms: 0,
+            suspension: None,
+            stops: 0,
+            last_reply: None,
+            last_reply_ms: None,
+        }
+    }
+
+    /// Returns the throttle of a site that may use all its sessions at once.
+    pub(super) fn new_open(limit_max: usize) -> Self {
+        Self { limit: limit_max, ..Self::new(limit_max) }
+    }
+
+    /// Returns the stored throttle of a site. Its times are bounded, because the clock may have been set back.
+    pub(super) fn restore(row: &SiteRow, limit_max: usize, now: Now) -> Self {
+        let left_ms = |until_ms: TimestampMs| (until_ms - now.wall_ms).clamp(0, STOP_MAX_MS);
+        let suspended = row.suspended_until_ms.map(left_ms).filter(|left_ms| *left_ms > 0);
+        Self {
+            limit: usize::from(row.sessions).clamp(1, limit_max),
+            failures: row.failures,
+            failed_ms: now.elapsed_ms,
+            paused_until_ms: now.elapsed_ms + left_ms(row.paused_until_ms),
+            suspension: suspended
+                .map(|left_ms| Suspension { is_stop: row.is_stopped, until_ms: now.elapsed_ms + left_ms }),
+            stops: row.stops,
+            last_reply: row.last_reply.as_deref().map(Arc::from),
+            last_reply_ms: row.last_reply_ms,
+            ..Self::new(limit_max)
+        }
+    }
+
+    /// Returns the row of a site with this throttle.
+    pub(super) fn row(&self, name: &str, now: Now) -> SiteRow {
+        let wall_ms = |until_ms: i64| now.wall_ms + (until_ms - now.elapsed_ms).max(0);
+        SiteRow {
+            name: name.to_owned(),
+            sessions: u16::try_from(self.limit).unwrap_or(u16::MAX),
+            failures: self.failures,
+            paused_until_ms: wall_ms(self.paused_until_ms),
+            suspended_until_ms: self.suspension(now.elapsed_ms).map(|suspension| wall_ms(suspension.until_ms)),
+            is_stopped: self.suspension.is_some_and(|suspension| suspension.is_stop),
+            stops: self.stops,
+            last_reply: self.last_reply.as_deref().map(str::to_owned),
+            last_reply_ms: self.last_reply_ms,
+            changed_ms: now.wall_ms,
+        }
+    }
+
+    /// Returns the current limit of the sessions. After a failure, one session tests whether the site works again.
+    pub(super) fn limit(&self) -> usize {
+        if self.failures > 0 { 1 } else { self.limit }
+    }
+
+    /// Returns the limit that applies when the site works.
+    pub(super) fn learned_limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Returns whether the last session or message failed, so that one group tests whether the site works again.
+    pub(super) fn is_after_failure(&self) -> bool {
+        self.failures > 0
+    }
+
+    pub(super) fn paused_until_ms(&self) -> i64 {
+        self.paused_until_ms
+    }
+
+    pub(super) fn suspension(&self, now_ms: i64) -> Option<Suspension> {
+        self.suspension.filter(|suspension| suspension.until_ms > now_ms)
+    }
+
+    /// Returns the last refusal, without addresses, and its time.
+    pub(super) fn last_reply(&self) -> Option<(Arc<str>, TimestampMs)> {
+        self.last_reply.clone().zip(self.last_reply_ms)
+    }
+
+    /// Counts a message without a refusal that a session took at `taken_ms`. Returns whether the stored state changed. A
+    /// message that was taken before the last refusal ends neither a pause nor a suspension.
+    pub(super) fn succeeded(&mut self, taken_ms: i64) -> bool {
+        if taken_ms <= self.refused_ms {
+            return false;
+        }
+        let had_failures = self.failures > 0 || self.suspension.is_some() || self.stops > 0;
+        (self.failures, self.stops, self.suspension) = (0, 0, None);
+        self.paused_until_ms = 0;
+        self.clean += 1;
+        let grows = self.clean >= CLEAN_MESSAGES && self.limit < self.limit_max;
+        if grows {
+            self.clean = 0;
+            self.limit += 1;
+        }
+        grows || had_failures
+    }
+
+    /// Counts a session that could not be opened.
+    pub(super) fn open_failed(&mut self, now_ms: i64) {
+        self.failures = self.failures.saturating_add(1);
+        self.failed_ms = now_ms;
+    }
+
+    /// Limits the sessions and pauses the site. Returns whether the refusal counts: those of concurrent sessions count
+    /// once, unless one is more severe. `pause_ms` returns the pause after a number of failures.
+    pub(super) fn refused(&mut self, refusal: &SiteRefusal, now: Now, pause_ms: impl Fn(u32) -> i64) -> bool {
+        let now_ms = now.elapsed_ms;
+        let is_paused = self.paused_until_ms > now_ms;
+        let current = match self.suspension(now_ms) {
+            Some(Suspension { is_stop: true, .. }) => SiteThrottle::Stop { minutes: 0 },
+            Some(Suspension { is_stop: false, .. }) => SiteThrottle::Trickle { minutes: 0 },
+            None => SiteThrottle::Halve,
+        };
+        if is_paused && severity(refusal.throttle) <= severity(current) {
+            return false;
+        }
+        self.failures = self.failures.saturating_add(1);
+        (self.clean, self.failed_ms, self.refused_ms) = (0, now_ms, now_ms);
+        (self.last_reply, self.last_reply_ms) = (Some(refusal.reply.as_str().into()), Some(now.wall_ms));
+        let pause_min_ms = pause_ms(1);
+        let named_ms =
+            refusal.pause.map(|pause| i64::try_from(pause.as_millis()).unwrap_or(i64::MAX).max(pause_min_ms));
+        let pause_ms = match refusal.throttle {
+            SiteThrottle::Halve if self.suspension(now_ms).is_none() => {
+                self.limit = (self.limit / 2).max(1);
+                named_ms.unwrap_or_else(|| pause_ms(self.failures))
+            }
+            // A suspended site stays suspended, with a constant pause between the messages.
+            SiteThrottle::Halve => named_ms.unwrap_or(pause_min_ms),
+            SiteThrottle::Trickle { minutes } => {
+                self.limit = 1;
+                let until_ms = now_ms + i64::from(minutes) * MINUTE_MS;
+                self.suspension = Some(Suspension { is_stop: false, until_ms });
+                named_ms.unwrap_or(pause_min_ms)
+            }
+            SiteThrottle::Stop { minutes } => {
+                self.limit = 1;
+                let stop_ms = (i64::from(minutes) * MINUTE_MS).saturating_mul(1 << self.stops.min(10)).min(STOP_MAX_MS);
+                self.stops = self.stops.saturating_add(1);
+                self.suspension = Some(Suspension { is_stop: true, until_ms: now_ms + stop_ms });
+                stop_ms
+            }
+        };
+        self.paused_until_ms = now_ms + pause_ms;
+        true
+    }
+
+    /// Returns whether nothing is known that a new throttle would not have. A success of the last minutes is known by the
+    /// site.
+    pub(super) fn is_forgettable(&self, now_ms: i64) -> bool {
+        let failed_recently = self.failures > 0 && now_ms - self.failed_ms < 2 * PAUSE_MAX_MS;
+        self.paused_until_ms <= now_ms && !failed_recently && self.suspension(now_ms).is_none()
+    }
+}
+
+impl SiteRow {
+    /// Returns whether the row has no effect any more.
+    pub(in crate::delivery) fn is_expired(&self, now_ms: TimestampMs) -> bool {
+        let until_ms =
+            self.suspended_until_ms.map_or(self.paused_until_ms, |until_ms| until_ms.max(self.paused_until_ms));
+        let is_paused = (1..=STOP_MAX_MS).contains(&(until_ms - now_ms));
+        !is_paused && (now_ms - self.changed_ms).abs() >= KEPT_MS
+    }
+}
