@@ -14,7 +14,7 @@ use crate::base::id::{
 };
 use crate::contact_properties::ContactPropertyRow;
 use crate::contacts::{AudienceRow, ContactRow, TopicChoiceRow};
-use crate::delivery::{CapturedRow, DueRow, LeaseRow, QueueKey, ReceivingHostRow, SiteRow, SmtpAttemptRow};
+use crate::delivery::{CapturedRow, DueRow, LeaseRow, QueueKey, ReceivingHostRow, SiteRow, SmtpAttemptRow, WarmUpRow};
 use crate::domains::{DomainRow, SenderDomainRow};
 use crate::emails::{EmailRow, IdempotencyRow};
 use crate::erasure::ErasureRow;
@@ -94,6 +94,9 @@ pub const RECEIVING_HOSTS: Table<([u8; 32],), ReceivingHostRow> = Table::new("re
 /// addresses. Written by `delivery` with the outcome that changes it. One row for each site with a refusal or more than
 /// two sessions, deleted seven days after the last change.
 pub const SITES: Table<([u8; 32],), SiteRow> = Table::new("sites-1");
+/// Messages that large providers got, by SHA-256 of the name of the site and UTC day (days since the epoch). Written by
+/// `delivery` with each outcome while a warm-up plan is set. One row for each such site and day, deleted after 60 days.
+pub const WARM_UP: Table<([u8; 32], u32), WarmUpRow> = Table::new("warm_up-1");
 /// Messages in the built-in mailbox: envelope, email id and size. Written by `delivery` in capture mode. One row
 /// for each message, deleted after `RINGMAIL_CONTENT_RETENTION_DAYS`.
 pub const CAPTURED: Table<(CapturedId,), CapturedRow> = Table::listed("captured-1", 2);
@@ -222,6 +225,7 @@ pub const NAMES: &[&str] = &[
     ATTEMPTS.name(),
     RECEIVING_HOSTS.name(),
     SITES.name(),
+    WARM_UP.name(),
     CAPTURED.name(),
     CAPTURED_MESSAGES.name(),
     EVENTS.name(),

@@ -3,7 +3,7 @@
 use clap::{Args, value_parser};
 
 use super::ConfigError;
-use crate::delivery::{Rates, SESSION_MESSAGES_MAX, SiteLimits, SiteOverride};
+use crate::delivery::{Rates, SESSION_MESSAGES_MAX, SiteLimits, SiteOverride, WarmUpPlan};
 
 /// Settings of sessions and rates as clap parses them.
 #[derive(Args, Clone, Debug)]
@@ -34,6 +34,19 @@ pub(super) struct RateSettings {
     #[arg(long, env = "RINGMAIL_SITE_LIMIT", value_name = "SITE=LIMIT:N,...", value_delimiter = ';',
           value_parser = site_limit, help_heading = "Delivering")]
     site_limit: Vec<SiteOverride>,
+
+    /// Warm-up plan of a new source address: the emails that each large provider gets on the first day, the growth after
+    /// a day without many refusals, and the number at which the plan ends. Further emails wait for the next day. `on` is
+    /// start:200,growth:1.5,target:100000 [default: no plan].
+    #[arg(long, env = "RINGMAIL_WARM_UP", value_name = "PLAN", value_parser = warm_up_plan, help_heading = "Delivering")]
+    warm_up: Option<WarmUpSetting>,
+}
+
+/// Warm-up plan as clap parses it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WarmUpSetting {
+    Off,
+    Plan(WarmUpPlan),
 }
 
 impl RateSettings {
@@ -50,7 +63,11 @@ impl RateSettings {
             messages_per_second: rate(self.site_messages_per_second),
             connections_per_minute: rate(self.site_connections_per_minute),
         };
-        Ok((Rates { defaults, overrides: self.site_limit }, all))
+        let warm_up = match self.warm_up {
+            Some(WarmUpSetting::Plan(plan)) => Some(plan),
+            Some(WarmUpSetting::Off) | None => None,
+        };
+        Ok((Rates { defaults, overrides: self.site_limit, warm_up }, all))
     }
 }
 
@@ -82,6 +99,48 @@ fn site_limit(text: &str) -> Result<SiteOverride, String> {
         }
     }
     Ok(over)
+}
+
+/// Parses a warm-up plan: `on`, `off`, or its parts.
+fn warm_up_plan(text: &str) -> Result<WarmUpSetting, String> {
+    let wrong = || {
+        format!(
+            "`{text}` is not a warm-up plan; use on, off, or a form such as start:200,growth:1.5,target:100000, with a \
+             start of at least 1, a growth of 1.05 to 4, and a target above the start, up to 10000000"
+        )
+    };
+    let mut plan = WarmUpPlan { start: 200, growth_percent: 150, target: 100_000 };
+    match text.trim() {
+        "on" => return Ok(WarmUpSetting::Plan(plan)),
+        "off" => return Ok(WarmUpSetting::Off),
+        _ => {}
+    }
+    for part in text.trim().split(',') {
+        let (name, value) = part.split_once(':').ok_or_else(wrong)?;
+        let (name, value) = (name.trim(), value.trim());
+        match name {
+            "start" => plan.start = value.parse().map_err(|_| wrong())?,
+            "growth" => plan.growth_percent = percent(value).ok_or_else(wrong)?,
+            "target" => plan.target = value.parse().map_err(|_| wrong())?,
+            _ => return Err(wrong()),
+        }
+    }
+    let is_valid = plan.start >= 1 && (105..=400).contains(&plan.growth_percent);
+    let has_target = plan.target > plan.start && plan.target <= 10_000_000;
+    if is_valid && has_target { Ok(WarmUpSetting::Plan(plan)) } else { Err(wrong()) }
+}
+
+/// Returns the percent of a factor with at most two digits after the point, such as `1.5`.
+fn percent(factor: &str) -> Option<u32> {
+    let (whole, part) = factor.split_once('.').unwrap_or((factor, "0"));
+    let is_number = |text: &str, digits_max| {
+        (1..=digits_max).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    if !is_number(whole, 3) || !is_number(part, 2) {
+        return None;
+    }
+    let hundredths: u32 = format!("{part:0<2}").parse().ok()?;
+    Some(whole.parse::<u32>().ok()? * 100 + hundredths)
 }
 
 #[cfg(test)]
@@ -117,6 +176,41 @@ mod tests {
         ] {
             let sentence = site_limit(wrong).unwrap_err();
             assert!(sentence.contains(&format!("`{wrong}`")) && sentence.contains("sessions:3"), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn a_warm_up_plan_has_a_start_a_growth_and_a_target() {
+        let plan =
+            |start, growth_percent, target| Ok(WarmUpSetting::Plan(WarmUpPlan { start, growth_percent, target }));
+        for (text, expected) in [
+            ("on", plan(200, 150, 100_000)),
+            (" off ", Ok(WarmUpSetting::Off)),
+            ("start:50", plan(50, 150, 100_000)),
+            ("start:50, growth:2, target:5000", plan(50, 200, 5_000)),
+            ("growth:1.05", plan(200, 105, 100_000)),
+            ("growth:1.7", plan(200, 170, 100_000)),
+        ] {
+            assert_eq!(warm_up_plan(text), expected, "{text}");
+        }
+        for wrong in [
+            "",
+            "yes",
+            "start",
+            "start:0",
+            "start:-1",
+            "growth:1",
+            "growth:1.045",
+            "growth:4.01",
+            "growth:1.5.5",
+            "growth:+2",
+            "growth:.5",
+            "target:200",
+            "target:10000001",
+            "speed:2",
+        ] {
+            let sentence = warm_up_plan(wrong).unwrap_err();
+            assert!(sentence.contains(&format!("`{wrong}`")) && sentence.contains("start:200"), "{sentence}");
         }
     }
 }

@@ -15,8 +15,7 @@ use super::clock_steps::ClockSteps;
 use super::engine::Engine;
 use super::held::HeldMail;
 use super::queue::{Due, LaneKey, read_lanes};
-use super::rows::SiteRow;
-use super::schedule::{Lookup, Now, Taken};
+use super::schedule::{Lookup, Now, StoredSite, Taken};
 use super::sessionless::{self, SessionlessReason};
 use super::simulated;
 use super::site_store::stored_site;
@@ -34,8 +33,8 @@ const SCAN_EVERY_MS: u64 = 60_000;
 /// Maximum time between two checks of the clock, so that a step of the wall clock is noticed.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// Result of a lookup, with the stored throttle of the site.
-type Found = (Destination, Option<SiteRow>);
+/// Result of a lookup, with the stored state of the site.
+type Found = (Destination, StoredSite);
 
 /// The task that finds lanes, looks up destinations and starts workers.
 pub(super) struct Dispatcher {
@@ -186,12 +185,12 @@ impl Dispatcher {
         }
         let transport = self.engine.settings.transport.clone();
         let (name, freshness) = (lookup.name.clone(), if lookup.fresh { Freshness::Fresh } else { Freshness::Cached });
-        let context = self.engine.context.clone();
+        let (context, plan) = (self.engine.context.clone(), self.engine.settings.rates.warm_up);
         let task = self.lookups.spawn(async move {
             let destination = transport.destination(&name, now.wall_ms, freshness).await;
             let stored = match &destination {
-                Destination::Servers(servers) if !transport.is_single() => stored_site(&context, &servers.site).await,
-                _ => None,
+                Destination::Servers(servers) if !transport.is_single() => stored_site(&context, servers, plan).await,
+                _ => StoredSite::default(),
             };
             (destination, stored)
         });
@@ -204,13 +203,13 @@ impl Dispatcher {
             Ok((task, found)) => (task, found),
             Err(error) => {
                 error!(%error, "a lookup of a destination panicked: {error}");
-                (error.id(), (Destination::Unknown { reason: "the lookup failed".into() }, None))
+                (error.id(), (Destination::Unknown { reason: "the lookup failed".into() }, StoredSite::default()))
             }
         };
         let Some(lookup) = self.running.remove(&task) else { return };
         let now = self.engine.now();
         match destination {
-            Destination::Servers(servers) => self.engine.schedule().routed(&lookup, servers, stored.as_ref(), now),
+            Destination::Servers(servers) => self.engine.schedule().routed(&lookup, servers, &stored, now),
             Destination::Undeliverable(no_route) => {
                 self.settle_unroutable(&lookup, &SessionlessReason::Undeliverable(no_route));
             }

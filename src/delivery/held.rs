@@ -102,7 +102,8 @@ fn settle_page(
             Some(HeldEvent::Expired) => RecipientDisposition::Failed { reason: "expired".into(), reply: None },
             Some(HeldEvent::Delayed) | None => {
                 claimed.due.delays_reported = claimed.due.delays_reported.max(1);
-                let reply_text = "4.4.1 the destination is paused after failures; the email waits without an attempt";
+                let reply_text = "4.4.1 the destination is paused after failures, or has reached its limit; the email \
+                                  waits without an attempt";
                 let held = Deferral { delay: RetryDelay::Held, ..Deferral::free(Some(reply_text.into())) };
                 RecipientDisposition::Deferred(held)
             }

@@ -1,6 +1,9 @@
 //! Composition of the message of a recipient group: opens the content, composes MIME and signs with
 //! DKIM. Blocks, so callers run it on the threads for blocking work.
 
+use tracing::error;
+
+use super::outcome::{Deferral, RecipientDisposition};
 use super::queue::Claimed;
 use super::return_path::ReturnPaths;
 use super::smtp::Envelope;
@@ -36,6 +39,21 @@ pub(super) enum MessageError {
 }
 
 from_store_error!(MessageError);
+
+/// Returns the disposition of a message that cannot be composed.
+pub(super) fn compose_failure(error: MessageError) -> RecipientDisposition {
+    let failed =
+        |reason: &str, reply: Option<String>| RecipientDisposition::Failed { reason: reason.to_owned(), reply };
+    match error {
+        MessageError::ContentDeleted => failed("content_removed", None),
+        MessageError::DomainDeleted => failed("domain_removed", None),
+        MessageError::Invalid(why) => failed("invalid_message", Some(why)),
+        MessageError::Store(error) => {
+            error!(%error, "could not read the content of an email: {error}");
+            RecipientDisposition::Deferred(Deferral::free(None))
+        }
+    }
+}
 
 /// Composes and signs the message of a claimed group. `address_form` depends on the extensions of the server.
 pub(super) fn compose(

@@ -10,7 +10,8 @@
 //! 2. `queue/`: the queue table, leases and their recovery after a restart;
 //! 3. `notifier.rs`: wake-ups for the dispatcher;
 //! 4. `transport.rs`: the servers of a destination;
-//! 5. `providers.rs`, `rates.rs`: the figures of large providers, and the limits of each site;
+//! 5. `providers.rs`, `rates.rs`, `warm_up.rs`: the figures of large providers, the limits of each site, and the warm-up
+//!    plan;
 //! 6. `engine/`: the state that the tasks share, start and shutdown;
 //! 7. `schedule/`: which lane is delivered next, and by how many sessions; no I/O;
 //! 8. `dispatcher.rs`: finds lanes, looks up destinations and starts workers, with `problems.rs` (warnings for the
@@ -64,6 +65,7 @@ pub mod simulated;
 mod site_refusal;
 mod site_store;
 mod transport;
+mod warm_up;
 mod worker;
 
 pub use engine::{Engine, EngineSettings, Flow};
@@ -76,6 +78,9 @@ pub use retry::RetrySchedule;
 pub(crate) use return_path::ReturnPaths;
 pub use rows::{
     AttemptTlsRow, CapturedRow, Class, DueRow, LeaseRow, ReceivingHostRow, SiteRow, SmtpAttemptRow, TlsFailuresRow,
+    WarmUpRow,
 };
 pub use schedule::{SiteHold, SiteKind, SiteSnapshot};
+pub(crate) use site_store::count_report;
 pub use transport::{Direct, Relay, RelayResolver, Transport};
+pub use warm_up::WarmUpPlan;

@@ -66,7 +66,9 @@ impl State {
         }
         if self.warned_sites_ms.len() >= WARNED_SITES_MAX {
             let oldest = self.warned_sites_ms.iter().min_by_key(|(_, at_ms)| **at_ms).map(|(site, _)| site.clone());
-            oldest.map(|site| self.warned_sites_ms.remove(&site));
+            if let Some(site) = oldest {
+                self.warned_sites_ms.remove(&site);
+            }
         }
         self.warned_sites_ms.insert(site.to_owned(), now_ms);
         true

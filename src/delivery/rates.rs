@@ -1,6 +1,7 @@
 //! Limits of sites: sessions, messages in a session, messages a second and connections a minute.
 
 use super::providers::Provider;
+use super::warm_up::WarmUpPlan;
 
 /// Maximum number of messages in one session, if neither the provider nor the operator has another limit.
 pub const SESSION_MESSAGES_MAX: u32 = 100;
@@ -35,6 +36,8 @@ pub struct Rates {
     /// Limits of a site without others.
     pub defaults: SiteLimits,
     pub overrides: Vec<SiteOverride>,
+    /// Plan for large providers, if the source address is new.
+    pub warm_up: Option<WarmUpPlan>,
 }
 
 impl Rates {
@@ -112,10 +115,10 @@ mod tests {
             (vec![fewer.clone()], None, limits(10, 100, 100, 100)),
             (vec![fewer, more.clone()], Some(&provider), limits(8, 50, 0, 30)),
         ] {
-            let rates = Rates { defaults: limits(10, 100, 100, 100), overrides: overrides.clone() };
+            let rates = Rates { defaults: limits(10, 100, 100, 100), overrides: overrides.clone(), warm_up: None };
             assert_eq!(rates.of("opaque", provider), expected, "{overrides:?} {provider:?}");
         }
-        let rates = Rates { defaults: limits(10, 100, 100, 100), overrides: vec![more] };
+        let rates = Rates { defaults: limits(10, 100, 100, 100), overrides: vec![more], warm_up: None };
         assert_eq!(rates.of_single("opaque"), limits(8, 100, 0, 0));
         assert_eq!(rates.of_single("relay"), limits(10, 100, 0, 0));
     }

@@ -1,10 +1,11 @@
-//! Retention of attempts, receiving hosts and sites.
+//! Retention of attempts, receiving hosts, throttles of sites and counts of the warm-up plan.
 
+use super::warm_up;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{AttemptId, EmailId};
 use crate::context::Context;
 use crate::store::{NEXT, NameHash, Order, Reads, Row, STOP, StoreError, Table, WriteTx};
-use crate::tables::{ATTEMPTS, RECEIVING_HOSTS, SITES};
+use crate::tables::{ATTEMPTS, RECEIVING_HOSTS, SITES, WARM_UP};
 
 /// Maximum number of rows scanned or deleted in one transaction.
 const PAGE_ROWS: usize = 1_000;
@@ -12,8 +13,8 @@ const PAGE_ROWS: usize = 1_000;
 const FIRST: NameHash = [0; 32];
 const LAST: NameHash = [0xff; 32];
 
-/// Deletes attempts before `attempts_before_ms`, receiving hosts whose TLS history has expired, and expired throttles of
-/// sites, one page a transaction.
+/// Deletes attempts before `attempts_before_ms`, receiving hosts whose TLS history has expired, expired throttles of sites, and
+/// old counts of the warm-up plan, one page a transaction.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -21,7 +22,38 @@ pub async fn purge(context: &Context, attempts_before_ms: TimestampMs) -> Result
     let now_ms = context.now_ms();
     purge_attempts(context, attempts_before_ms, now_ms).await?;
     purge_expired(context, &RECEIVING_HOSTS, move |row| row.is_expired(now_ms)).await?;
-    purge_expired(context, &SITES, move |row| row.is_expired(now_ms)).await
+    purge_expired(context, &SITES, move |row| row.is_expired(now_ms)).await?;
+    purge_warm_up(context, warm_up::day(now_ms).saturating_sub(warm_up::DAYS)).await
+}
+
+/// Deletes the counts of days before `before`, one page a transaction.
+async fn purge_warm_up(context: &Context, before: u32) -> Result<(), StoreError> {
+    let mut from = Some((FIRST, 0));
+    while let Some(after) = from {
+        let purge = move |tx: &WriteTx<'_>| purge_warm_up_page(tx, after, before);
+        from = context.store.write_bulk::<_, StoreError>(purge).await?;
+    }
+    Ok(())
+}
+
+/// Deletes the old counts of one page. Returns the key at which the next page starts; `None` at the end.
+fn purge_warm_up_page(
+    tx: &WriteTx<'_>,
+    from: (NameHash, u32),
+    before: u32,
+) -> Result<Option<(NameHash, u32)>, StoreError> {
+    let (mut old, mut seen, mut last) = (Vec::new(), 0, None);
+    tx.scan(&WARM_UP, &from, &(LAST, u32::MAX), Order::Ascending, |key, _| {
+        if key.1 < before {
+            old.push(key);
+        }
+        (seen, last) = (seen + 1, Some(key));
+        if seen == PAGE_ROWS { STOP } else { NEXT }
+    })?;
+    for key in old {
+        tx.delete(&WARM_UP, &key)?;
+    }
+    Ok(last.filter(|last| seen == PAGE_ROWS && *last != from))
 }
 
 /// Deletes the expired rows of a table with names, one page a transaction.
@@ -98,7 +130,7 @@ mod tests {
 
     use super::*;
     use crate::base::clock::DAY_MS;
-    use crate::delivery::{ReceivingHostRow, SiteRow, SmtpAttemptRow};
+    use crate::delivery::{ReceivingHostRow, SiteRow, SmtpAttemptRow, WarmUpRow};
     use crate::store::Encoded;
 
     fn key(number: u32) -> (NameHash,) {
@@ -156,6 +188,36 @@ mod tests {
             .unwrap();
         let expected: Vec<_> = emails.iter().rev().map(|email| (*email, AttemptId::first_at(before_ms))).collect();
         assert_eq!(left, expected);
+    }
+
+    #[tokio::test]
+    async fn counts_of_the_warm_up_plan_are_deleted_after_sixty_days() {
+        let (_directory, context) = Context::temporary();
+        let now_ms = context.now_ms();
+        let today = warm_up::day(now_ms);
+        let total = u32::try_from(PAGE_ROWS).unwrap();
+        context
+            .store
+            .write::<_, StoreError>(move |tx| {
+                for number in 0..total {
+                    for age in [0, 60, 61] {
+                        tx.put(&WARM_UP, &(key(number).0, today - age), &WarmUpRow::default())?;
+                    }
+                }
+                Ok(())
+            })
+            .await
+            .unwrap();
+
+        purge(&context, now_ms).await.unwrap();
+
+        for number in 0..total {
+            for (age, is_left) in [(0, true), (60, true), (61, false)] {
+                let key = (key(number).0, today - age);
+                let found = context.store.read_now::<_, StoreError>(|tx| tx.contains(&WARM_UP, &key));
+                assert_eq!(found.unwrap(), is_left, "{number} {age}");
+            }
+        }
     }
 
     #[tokio::test]

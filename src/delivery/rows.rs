@@ -199,6 +199,23 @@ pub struct SiteRow {
 }
 impl Row for SiteRow {}
 
+/// The messages that a site got on a day, for the warm-up plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WarmUpRow {
+    /// Number of SMTP transactions.
+    pub sent: u32,
+    /// Number of transactions after which a recipient was deferred.
+    #[serde(default)]
+    pub deferred: u32,
+    /// Number of transactions with a bounce.
+    #[serde(default)]
+    pub bounced: u32,
+    /// Number of complaints.
+    #[serde(default)]
+    pub complained: u32,
+}
+impl Row for WarmUpRow {}
+
 /// A message in the built-in mailbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapturedRow {

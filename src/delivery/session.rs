@@ -106,8 +106,13 @@ impl SiteSession {
 
     /// Returns whether the session has reached a limit or cannot be reused.
     pub(super) fn is_spent(&self, now: Instant) -> bool {
+        !self.session.is_reusable() || self.messages_left() == 0 || self.session.age(now) >= AGE_MAX
+    }
+
+    /// Returns the number of messages until the limit of the session.
+    pub(super) fn messages_left(&self) -> u32 {
         let messages_max = if self.is_fallback { 1 } else { self.messages_max };
-        !self.session.is_reusable() || self.session.transactions() >= messages_max || self.session.age(now) >= AGE_MAX
+        messages_max.saturating_sub(self.session.transactions())
     }
 
     /// Turns pipelining off for the following messages of the session.

@@ -112,7 +112,8 @@ fn seconds_of(number: &str, unit: &str) -> Option<u64> {
     let digits = number.bytes().take_while(u8::is_ascii_digit).count();
     let (count, attached) = number.split_at(digits);
     let count: u64 = count.parse().ok()?;
-    let seconds = match if attached.is_empty() { unit } else { attached } {
+    let unit = if attached.is_empty() { unit } else { attached };
+    let seconds = match unit {
         "s" | "sec" | "secs" | "second" | "seconds" => 1,
         "m" | "min" | "mins" | "minute" | "minutes" => 60,
         "h" | "hr" | "hrs" | "hour" | "hours" => 3_600,

@@ -1,26 +1,192 @@
-//! The stored throttles of sites, so that they survive a restart.
+//! The stored state of sites, so that it survives a restart: throttles, and the messages of each day for the warm-up plan.
 //!
-//! A row is written in the transaction of the outcome that changes it. If the process is killed before that commit, the
-//! next message gets the same reply. It is read with the first lookup of a site.
+//! Both are written in the transaction of the outcome that changes them. If the process is killed before that commit, the
+//! next message gets the same reply. They are read with the lookup of a destination.
+
+use std::sync::Arc;
 
 use tracing::error;
 
-use super::rows::SiteRow;
+use super::providers::provider_of;
+use super::rows::{SiteRow, WarmUpRow};
+use super::schedule::StoredSite;
+use super::transport::Servers;
+use super::warm_up::{self, Allowance, WarmUpPlan};
+use crate::base::clock::TimestampMs;
+use crate::base::id::{AttemptId, EmailId};
 use crate::context::Context;
-use crate::store::{Reads as _, StoreError, WriteTx, name_hash};
-use crate::tables::SITES;
+use crate::dns;
+use crate::store::{NEXT, NameHash, Order, Reads, STOP, StoreError, WriteTx, name_hash};
+use crate::tables::{ATTEMPTS, SITES, WARM_UP};
 
-/// Returns the stored throttle of a site; `None` if it has no row. Logs a store error.
-pub(super) async fn stored_site(context: &Context, site: &str) -> Option<SiteRow> {
-    let key = (name_hash(site),);
-    let stored = context.store.read::<_, StoreError>(move |tx| tx.get_valid(&SITES, &key)).await;
-    stored.unwrap_or_else(|error| {
-        error!(%error, "could not read the throttle of a site: {error}");
-        None
+/// Number of attempts of an email that are read for a report.
+const ATTEMPTS_READ_MAX: usize = 50;
+
+/// Changes of a site by one message.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SiteUpdate {
+    /// Throttle of the site, if it changed.
+    pub(super) row: Option<SiteRow>,
+    /// Counts of the message, if the site has a warm-up plan.
+    pub(super) warm_up: Option<(Arc<str>, WarmUpRow)>,
+}
+
+impl SiteUpdate {
+    /// Stores the changes.
+    pub(super) fn put(&self, tx: &WriteTx<'_>, now_ms: TimestampMs) -> Result<(), StoreError> {
+        if let Some(row) = &self.row {
+            tx.put(&SITES, &(name_hash(&row.name),), row)?;
+        }
+        if let Some((site, counts)) = &self.warm_up {
+            add_warm_up(tx, site, now_ms, *counts)?;
+        }
+        Ok(())
+    }
+}
+
+/// Adds counts to the day of a site.
+pub(super) fn add_warm_up(
+    tx: &WriteTx<'_>,
+    site: &str,
+    now_ms: TimestampMs,
+    counts: WarmUpRow,
+) -> Result<(), StoreError> {
+    let key = (name_hash(site), warm_up::day(now_ms));
+    let mut row = tx.get_valid(&WARM_UP, &key)?.unwrap_or_default();
+    row.add(counts);
+    tx.put(&WARM_UP, &key, &row)
+}
+
+/// Returns the stored state of the site of a destination. Logs a store error, after which the site starts as a new one.
+pub(super) async fn stored_site(context: &Context, servers: &Servers, plan: Option<WarmUpPlan>) -> StoredSite {
+    let (key, now_ms) = (name_hash(&servers.site), context.now_ms());
+    let plan = plan.filter(|_| provider_of(servers).is_some());
+    let stored = context.store.read::<_, StoreError>(move |tx| {
+        let allowance = plan.map(|plan| allowance(tx, key, plan, now_ms)).transpose()?;
+        Ok(StoredSite { row: tx.get_valid(&SITES, &(key,))?, allowance })
+    });
+    stored.await.unwrap_or_else(|error| {
+        error!(%error, "could not read the stored state of a site: {error}");
+        StoredSite::default()
     })
 }
 
-/// Stores the throttle of a site.
-pub(super) fn put_site(tx: &WriteTx<'_>, row: &SiteRow) -> Result<(), StoreError> {
-    tx.put(&SITES, &(name_hash(&row.name),), row)
+/// Returns the allowance of a site today. Reads one row for each of the last [`warm_up::DAYS`] days.
+fn allowance(tx: &impl Reads, site: NameHash, plan: WarmUpPlan, now_ms: TimestampMs) -> Result<Allowance, StoreError> {
+    let today = warm_up::day(now_ms);
+    let (mut days, mut used) = (Vec::new(), 0);
+    let from = (site, today.saturating_sub(warm_up::DAYS));
+    tx.scan_valid(&WARM_UP, &from, &(site, today), Order::Ascending, |(_, day), row| {
+        if day == today {
+            used = row.sent;
+        } else {
+            days.push(row);
+        }
+        NEXT
+    })?;
+    Ok(Allowance::new(today, plan.allowance(days), used))
+}
+
+/// Counts a complaint or a later bounce of an email for the warm-up plan, on the day of the last attempt of the group. Has
+/// no effect if the messages of that day were not counted.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn count_report(tx: &WriteTx<'_>, email: EmailId, group: u16, counts: WarmUpRow) -> Result<(), StoreError> {
+    let mut last = None;
+    let (from, to) = ((email, AttemptId::MIN), (email, AttemptId::MAX));
+    let mut rows = 0;
+    tx.scan_valid(&ATTEMPTS, &from, &to, Order::Descending, |_, row| {
+        rows += 1;
+        if row.group == group {
+            last = row.host.map(|host| (host, row.at_ms));
+        }
+        if last.is_some() || rows == ATTEMPTS_READ_MAX { STOP } else { NEXT }
+    })?;
+    let Some((host, at_ms)) = last else { return Ok(()) };
+    let Some(site) = dns::provider_of(&host) else { return Ok(()) };
+    if tx.contains(&WARM_UP, &(name_hash(site), warm_up::day(at_ms)))? {
+        add_warm_up(tx, site, at_ms, counts)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::base::clock::DAY_MS;
+    use crate::base::id::Id;
+    use crate::delivery::smtp::TlsPolicy;
+    use crate::delivery::transport::MailHost;
+
+    const PLAN: WarmUpPlan = WarmUpPlan { start: 4, growth_percent: 150, target: 1_000 };
+
+    fn google() -> Servers {
+        let hosts = vec![MailHost { name: "aspmx.l.google.com".into(), tls: TlsPolicy::Never, addresses: Vec::new() }];
+        Servers { site: "google".into(), hosts, credentials: None, is_final: true }
+    }
+
+    async fn put(context: &Context, update: SiteUpdate, at_ms: TimestampMs) {
+        context.store.write::<_, StoreError>(move |tx| update.put(tx, at_ms)).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn the_messages_of_a_day_add_up_and_determine_the_next_allowance() {
+        let (_directory, context) = Context::temporary();
+        let today_ms = context.now_ms();
+        let counts = WarmUpRow { sent: 1, ..WarmUpRow::default() };
+        let update = || SiteUpdate { row: None, warm_up: Some(("google".into(), counts)) };
+        for _ in 0..4 {
+            put(&context, update(), today_ms - DAY_MS).await;
+        }
+        put(&context, update(), today_ms).await;
+
+        let stored = stored_site(&context, &google(), Some(PLAN)).await;
+        let without_plan = stored_site(&context, &google(), None).await;
+        let small = Servers { hosts: Vec::new(), ..google() };
+
+        assert_eq!(stored.allowance, Some(Allowance::new(warm_up::day(today_ms), Some(6), 1)));
+        assert_eq!(without_plan.allowance, None);
+        assert_eq!(stored_site(&context, &small, Some(PLAN)).await.allowance, None);
+    }
+
+    #[tokio::test]
+    async fn a_complaint_counts_on_the_day_of_the_last_attempt() {
+        let (_directory, context) = Context::temporary();
+        let yesterday_ms = context.now_ms() - DAY_MS;
+        let counts = WarmUpRow { sent: 1_000, ..WarmUpRow::default() };
+        put(&context, SiteUpdate { row: None, warm_up: Some(("google".into(), counts)) }, yesterday_ms).await;
+        let attempt = |group: u16, host: &str| {
+            serde_json::from_value(
+                json!({ "at_ms": yesterday_ms, "group": group, "number": 1, "host": host, "summary": "1 delivered" }),
+            )
+            .unwrap()
+        };
+        let rows =
+            [attempt(1, "aspmx.l.google.com"), attempt(2, "mx.example.net"), attempt(3, "mta5.am0.yahoodns.net")];
+        let email = Id::MIN;
+        let complained = WarmUpRow { complained: 1, ..WarmUpRow::default() };
+        context
+            .store
+            .write::<_, StoreError>(move |tx| {
+                for (number, row) in (1..).zip(&rows) {
+                    tx.put(&ATTEMPTS, &(email, Id::from_bytes([number; 16])), row)?;
+                }
+                for group in 0..=4 {
+                    count_report(tx, email, group, complained)?;
+                }
+                count_report(tx, email, 1, complained)
+            })
+            .await
+            .unwrap();
+
+        let stored = |site: &str| {
+            let key = (name_hash(site), warm_up::day(yesterday_ms));
+            context.store.read_now::<_, StoreError>(|tx| tx.get(&WARM_UP, &key)).unwrap()
+        };
+        assert_eq!(stored("google"), Some(WarmUpRow { complained: 2, ..counts }));
+        assert_eq!((stored("yahoo"), stored("mx.example.net")), (None, None));
+    }
 }

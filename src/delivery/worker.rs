@@ -15,16 +15,17 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, error};
 
 use super::engine::Engine;
-use super::message::{self, Composed, MessageError};
+use super::message::{self, Composed, MessageError, compose_failure};
 use super::outcome::{
     Deferral, RecipientDisposition, SiteHealth, TransactionContext, read_refusal, read_transaction, summary,
 };
 use super::queue::{Claimed, claim_lane};
-use super::rows::{AttemptTlsRow, SiteRow, SmtpAttemptRow};
+use super::rows::{AttemptTlsRow, SiteRow, SmtpAttemptRow, WarmUpRow};
 use super::schedule::{Idle, Slot, Take, Taken};
 use super::session::{FailedOpening, SiteSession};
 use super::settle::Settlement;
 use super::site_refusal::SiteRefusal;
+use super::site_store::SiteUpdate;
 use super::smtp::SessionError;
 use super::transport::Servers;
 use crate::base::{blocking, sync};
@@ -85,9 +86,9 @@ impl Worker<'_> {
     async fn serve(&mut self) {
         while !self.stop.is_cancelled() && self.engine.can_lease() {
             let now = self.engine.now();
-            let is_open = self.open.is_some();
+            let left = self.open.as_ref().map(SiteSession::messages_left);
             let fits = |servers: &Servers| self.fits(servers);
-            let take = self.engine.schedule().take(&mut sync::lock(self.slot), now, is_open, fits);
+            let take = self.engine.schedule().take(&mut sync::lock(self.slot), now, left, fits);
             match take {
                 Take::Groups { taken, servers, groups_max } => {
                     if self.deliver_lane(&taken, &servers, groups_max).await == Next::End {
@@ -222,7 +223,9 @@ impl Worker<'_> {
         };
         let (dispositions, health) = read_transaction(&transaction, context);
         let attempt = self.attempt_row(&claimed, summary(&dispositions), transaction.transcript);
-        let (site, next) = self.record_health(&health);
+        let warm_up = self.is_warming_up().then(|| (Arc::clone(&self.site), WarmUpRow::of(&dispositions)));
+        let (row, next) = self.record_health(&health);
+        let site = SiteUpdate { row, warm_up };
         self.engine.settle(Settlement { site, ..Settlement::new(claimed, dispositions, Some(attempt)) }).await;
         if let Some(spent) = self.open.take_if(|open| next == Next::Continue && open.is_spent(Instant::now())) {
             spent.quit().await;
@@ -278,6 +281,10 @@ impl Worker<'_> {
         drop((schedule, slot));
         self.engine.problems.site_refused(&self.site, refusal, delisting, now.wall_ms);
         row
+    }
+
+    fn is_warming_up(&self) -> bool {
+        self.engine.schedule().is_warming_up(&sync::lock(self.slot))
     }
 
     /// Records groups that were taken and not sent.
@@ -341,13 +348,14 @@ impl Worker<'_> {
             summary: failed.error.to_string(),
             transcript: failed.transcript,
         };
-        let site = match refusal {
+        let row = match refusal {
             Some(refusal) => self.refused(&refusal),
             None => {
                 self.engine.schedule().opening_failed(&sync::lock(self.slot), self.engine.now());
                 None
             }
         };
+        let site = SiteUpdate { row, warm_up: None };
         self.engine.settle(Settlement { site, ..Settlement::uniform(claimed, disposition, Some(attempt)) }).await;
         Next::End
     }
@@ -386,19 +394,4 @@ async fn release(engine: &Engine, slot: &Mutex<Slot>, claimed: Arc<Claimed>) {
     engine.schedule().unsent(&sync::lock(slot), 1);
     let deferral = RecipientDisposition::Deferred(Deferral::immediate(None));
     engine.settle(Settlement::uniform(claimed, deferral, None)).await;
-}
-
-/// Returns the disposition of a message that cannot be composed.
-fn compose_failure(error: MessageError) -> RecipientDisposition {
-    let failed =
-        |reason: &str, reply: Option<String>| RecipientDisposition::Failed { reason: reason.to_owned(), reply };
-    match error {
-        MessageError::ContentDeleted => failed("content_removed", None),
-        MessageError::DomainDeleted => failed("domain_removed", None),
-        MessageError::Invalid(why) => failed("invalid_message", Some(why)),
-        MessageError::Store(error) => {
-            error!(%error, "could not read the content of an email: {error}");
-            RecipientDisposition::Deferred(Deferral::free(None))
-        }
-    }
 }

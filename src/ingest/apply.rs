@@ -22,7 +22,7 @@ use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, TeamId};
 use crate::base::signature::WebhookSecret;
 use crate::context::Context;
-use crate::delivery::{ReturnPaths, simulated};
+use crate::delivery::{self, ReturnPaths, WarmUpRow, simulated};
 use crate::emails::{self, EmailRow, LastEvent, RecipientRow, RecipientState};
 use crate::events::{self, BounceType, Detail, EmailEventKind, Event};
 use crate::store::{StoreError, WriteTx};
@@ -246,6 +246,10 @@ impl OpenEmail {
             ),
         };
         let recipient = &mut self.row.recipients[index];
+        let counts = warm_up_counts(kind);
+        if counts != WarmUpRow::default() {
+            delivery::count_report(tx, id, recipient.group, counts)?;
+        }
         recipient.last_event.advance(last_event);
         if matches!(recipient.state, RecipientState::Waiting { .. }) {
             // The queue row has no recipient left and is deleted when it is due.
@@ -288,6 +292,12 @@ fn counts(recipient: &RecipientRow, outcome: &ReportedOutcome, evidence: Evidenc
                 matches!(outcome, ReportedOutcome::Complained { .. } | ReportedOutcome::Bounced { .. })
             }
         }
+}
+
+/// Returns the counts of a report for the warm-up plan.
+fn warm_up_counts(kind: EmailEventKind) -> WarmUpRow {
+    let (bounced, complained) = (kind == EmailEventKind::Bounced, kind == EmailEventKind::Complained);
+    WarmUpRow { bounced: bounced.into(), complained: complained.into(), ..WarmUpRow::default() }
 }
 
 /// Returns whether an event is a permanent bounce. Exactly these suppress.

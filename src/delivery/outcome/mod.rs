@@ -4,6 +4,7 @@
 mod tests;
 
 use super::retry::RetryDelay;
+use super::rows::WarmUpRow;
 use super::site_refusal::{SiteRefusal, named_pause};
 use super::smtp::{Action, FailReason, IncompleteReason, RecipientResult, Reply, SmtpPhase, Transaction, classify};
 use crate::events::{Bounce, BounceType};
@@ -278,4 +279,17 @@ pub(super) fn summary(dispositions: &[RecipientDisposition]) -> String {
     let accepted =
         if relayed > 0 { format!("{relayed} accepted by the relay") } else { format!("{delivered} delivered") };
     format!("{accepted}, {deferred} deferred, {refused} refused")
+}
+
+impl WarmUpRow {
+    /// Returns the counts of one transaction.
+    pub(super) fn of(dispositions: &[RecipientDisposition]) -> Self {
+        let has = |matches: fn(&RecipientDisposition) -> bool| u32::from(dispositions.iter().any(matches));
+        Self {
+            sent: 1,
+            deferred: has(|disposition| matches!(disposition, RecipientDisposition::Deferred(_))),
+            bounced: has(|disposition| matches!(disposition, RecipientDisposition::Bounced { .. })),
+            complained: 0,
+        }
+    }
 }

@@ -56,7 +56,6 @@ impl TokenBucket {
 
     /// Returns the number of tokens that are added in a second; `None` is no limit.
     pub(super) fn per_second(&self) -> Option<f64> {
-        #[expect(clippy::cast_precision_loss, reason = "a figure for operators")]
         (self.interval_us > 0).then(|| 1e6 / self.interval_us as f64)
     }
 

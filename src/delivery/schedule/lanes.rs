@@ -242,16 +242,15 @@ impl Schedule {
         }
     }
 
-    /// Returns the lanes that have due groups and wait for a lookup, a host or a paused site.
+    /// Returns the lanes that have due groups and wait for a lookup, a host, a paused site, or the next day of a warm-up
+    /// plan.
     pub(in crate::delivery) fn held_lanes(&self, now: Now) -> Vec<LaneKey> {
-        let is_paused =
-            |site: &Arc<str>| self.sites.get(site).is_some_and(|site| site.throttle.paused_until_ms() > now.elapsed_ms);
-        let is_held = |lane: &Lane| match &lane.place {
+        let is_held = |(key, lane): &(&LaneKey, &Lane)| match &lane.place {
             Place::Destination => true,
-            Place::Site(site) => is_paused(site),
+            Place::Site(site) => self.sites.get(site).is_some_and(|site| site.is_held(key.class, now)),
             Place::Later | Place::Taken => false,
         };
-        self.lanes.iter().filter(|(_, lane)| is_held(lane)).map(|(key, _)| *key).collect()
+        self.lanes.iter().filter(is_held).map(|(key, _)| *key).collect()
     }
 
     /// Returns whether lanes did not fit since the last call. The next scan of the table adds them.

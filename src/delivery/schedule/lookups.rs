@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use super::{Lookup, Now, Place, Route, Schedule, Taken, Timer};
+use super::shares::Turn;
+use super::{Lookup, Now, Place, Route, Schedule, StoredSite, Taken, Timer};
 use crate::delivery::queue::{DestinationHash, LaneKey};
-use crate::delivery::rows::SiteRow;
 use crate::delivery::transport::Servers;
 
 /// Maximum number of concurrent lookups, and how many of them may be for destinations whose last lookup failed.
@@ -40,19 +40,23 @@ impl Schedule {
     }
 
     /// Records the servers of a destination, and moves its lanes to their site. A site that is not known continues with
-    /// its stored throttle.
+    /// its stored throttle. The allowance of the day is read again with each lookup.
     pub(in crate::delivery) fn routed(
         &mut self,
         lookup: &Lookup,
         servers: Arc<Servers>,
-        stored: Option<&SiteRow>,
+        stored: &StoredSite,
         now: Now,
     ) {
         self.lookup_ended(lookup);
         let name: Arc<str> = servers.site.as_str().into();
         let is_known = self.sites.contains_key(&name);
-        if let Some(row) = stored.filter(|_| !is_known) {
+        if let Some(row) = stored.row.as_ref().filter(|_| !is_known) {
             self.site(&name, &servers, now).restore(row, now);
+        }
+        if let Some(allowance) = stored.allowance {
+            self.site(&name, &servers, now).set_allowance(allowance);
+            self.site_changed(&name, 0, now, Turn::Last);
         }
         if let Some(destination) = self.destinations.get_mut(&lookup.destination) {
             destination.lookup_failures = 0;

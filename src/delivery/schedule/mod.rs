@@ -43,8 +43,10 @@ pub use snapshot::{SiteHold, SiteSnapshot};
 
 use super::queue::{DestinationHash, LaneKey, destination_hash};
 use super::rates::Rates;
+use super::rows::SiteRow;
 use super::simulated;
 use super::transport::Servers;
+use super::warm_up::Allowance;
 use crate::base::clock::TimestampMs;
 
 /// Maximum age of a route. The resolver has its own cache, which applies the TTLs.
@@ -126,6 +128,15 @@ enum Timer {
     Lookup(DestinationHash),
     Host(String),
     Site(Arc<str>),
+}
+
+/// The stored state of a site.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StoredSite {
+    /// Throttle of the site; `None` if it never changed.
+    pub(super) row: Option<SiteRow>,
+    /// Messages of today; `None` without a warm-up plan.
+    pub(super) allowance: Option<Allowance>,
 }
 
 /// A lookup to start.

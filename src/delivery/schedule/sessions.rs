@@ -53,20 +53,21 @@ impl Schedule {
         }
         if self.shares.needs_eviction() {
             let idle = self.idle_sites.iter().filter_map(|name| self.sites.get(name));
-            for site in idle.filter(|site| site.is_empty() || site.allowed(now) == 0) {
+            for site in idle.filter(|site| site.is_empty() || site.messages_at_ms(now) > now.elapsed_ms) {
                 site.evict.notify_waiters();
             }
         }
         slots
     }
 
-    /// Returns the next groups of a session. `is_open` is whether it has a connection, and `fits` returns whether that
-    /// can send to the given servers. Without a connection and without a token for one, the session ends.
+    /// Returns the next groups of a session. `left` is the number of messages that its connection can still carry; `None`
+    /// without a connection. `fits` returns whether the connection can send to the given servers. Without a connection and
+    /// without a token for one, the session ends.
     pub(in crate::delivery) fn take(
         &mut self,
         slot: &mut Slot,
         now: Now,
-        is_open: bool,
+        left: Option<u32>,
         fits: impl Fn(&Servers) -> bool,
     ) -> Take {
         let is_over =
@@ -75,7 +76,7 @@ impl Schedule {
         if is_over || site.throttle.paused_until_ms() > now.elapsed_ms {
             return Take::End;
         }
-        if !is_open && !slot.may_connect {
+        if left.is_none() && !slot.may_connect {
             if site.connections.tokens(now.elapsed_ms) == 0 {
                 return Take::End;
             }
@@ -85,12 +86,12 @@ impl Schedule {
         let wait_ms = site.messages_at_ms(now) - now.elapsed_ms;
         if wait_ms > 0 && !site.is_empty() {
             let tokens_in = Duration::from_millis(u64::try_from(wait_ms).unwrap_or(0));
-            let is_short = is_open && wait_ms <= TOKEN_WAIT_MAX_MS;
+            let is_short = left.is_some() && wait_ms <= TOKEN_WAIT_MAX_MS;
             return if is_short { wait(site, Some(tokens_in)) } else { Take::End };
         }
         let mut unfit = 0;
         while unfit < FITTING_TESTED_MAX.min(self.lanes_of(&slot.site)) {
-            let Some(key) = self.sites.get_mut(&slot.site).and_then(SiteState::pop) else { break };
+            let Some(key) = self.sites.get_mut(&slot.site).and_then(|site| site.pop(now)) else { break };
             let route_key = self.route_key(key);
             let servers = match self.destinations.get(&route_key).map(|destination| &destination.route) {
                 Some(Route::Servers { servers, at_ms }) if now.elapsed_ms - at_ms < ROUTE_USABLE_MS => {
@@ -114,7 +115,7 @@ impl Schedule {
                 unfit += 1;
                 continue;
             }
-            return self.take_lane(slot, key, servers, now);
+            return self.take_lane(slot, key, servers, left, now);
         }
         match self.sites.get(&slot.site) {
             Some(site) if unfit == 0 => wait(site, None),
@@ -136,7 +137,7 @@ impl Schedule {
         self.place(key, Place::Taken);
     }
 
-    pub(super) fn take_lane(&mut self, slot: &mut Slot, key: LaneKey, servers: Arc<Servers>, now: Now) -> Take {
+    fn take_lane(&mut self, slot: &mut Slot, key: LaneKey, servers: Arc<Servers>, left: Option<u32>, now: Now) -> Take {
         let is_probe = self.hosts.all_failed(&servers);
         let (Some(lane), Some(site)) = (self.lanes.get_mut(&key), self.sites.get_mut(&slot.site)) else {
             return Take::End;
@@ -144,8 +145,10 @@ impl Schedule {
         // A fair part of the lane for each session of the site.
         let part = lane.ready.div_ceil(site.sessions.max(1));
         let is_test = is_probe || site.throttle.is_after_failure();
-        let groups_max = if is_test { 1 } else { part.clamp(1, TAKE_MAX).min(site.allowed(now).max(1)) };
-        site.messages.take(groups_max, now.elapsed_ms);
+        let left = usize::try_from(left.unwrap_or(site.limits.session_messages_max)).unwrap_or(TAKE_MAX);
+        let allowed = site.allowed(key.class, now).min(left).clamp(1, TAKE_MAX);
+        let groups_max = if is_test { 1 } else { part.clamp(1, allowed) };
+        site.take_messages(groups_max, now);
         slot.taken_ms = now.elapsed_ms;
         let taken_ready = groups_max.min(lane.ready);
         lane.ready -= taken_ready;
@@ -175,7 +178,7 @@ impl Schedule {
     /// Records groups that the session took and did not send.
     pub(in crate::delivery) fn unsent(&mut self, slot: &Slot, groups: usize) {
         if let Some(site) = self.sites.get_mut(&slot.site) {
-            site.messages.give_back(groups);
+            site.give_back_messages(groups);
         }
     }
 
@@ -296,9 +299,10 @@ impl Schedule {
     /// Records a message that the site neither refused nor limited. Returns the row of the site if it changed.
     pub(in crate::delivery) fn succeeded(&mut self, slot: &Slot, now: Now) -> Option<SiteRow> {
         let site = self.sites.get_mut(&slot.site)?;
-        let row = site.throttle.succeeded(slot.taken_ms).then(|| site.throttle.row(&slot.site, now));
+        let is_changed = site.throttle.succeeded(slot.taken_ms) && !site.is_single;
+        let row = is_changed.then(|| site.throttle.row(&slot.site, now));
         self.site_changed(&slot.site, 0, now, Turn::Last);
-        row.filter(|_| !self.limits.is_single)
+        row
     }
 
     /// Throttles a site that refuses or limits our mail. Returns its row if that changes it.
@@ -307,9 +311,13 @@ impl Schedule {
         if !site.throttle.refused(refusal, now, |failures| self.hosts.pause_ms(failures)) {
             return None;
         }
-        let row = site.throttle.row(&slot.site, now);
         self.timers.push(Reverse((site.throttle.paused_until_ms(), Timer::Site(Arc::clone(&slot.site)))));
-        Some(row).filter(|_| !self.limits.is_single)
+        (!site.is_single).then(|| site.throttle.row(&slot.site, now))
+    }
+
+    /// Returns whether the messages of a site are counted for its warm-up plan.
+    pub(in crate::delivery) fn is_warming_up(&self, slot: &Slot) -> bool {
+        self.sites.get(&slot.site).is_some_and(|site| site.allowance().is_some())
     }
 
     /// Returns the URL to request removal from the blocklist of a site, or its page for senders.

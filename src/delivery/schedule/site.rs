@@ -13,6 +13,7 @@ use crate::delivery::providers::Provider;
 use crate::delivery::queue::LaneKey;
 use crate::delivery::rates::SiteLimits;
 use crate::delivery::rows::{Class, SiteRow};
+use crate::delivery::warm_up::{Allowance, until_tomorrow_ms};
 
 /// Maximum number of groups that a session takes at a time. Their leases share a commit.
 pub(super) const TAKE_MAX: usize = 8;
@@ -24,6 +25,8 @@ const WORKING_MS: i64 = 10 * 60 * 1_000;
 const MESSAGES_BURST_MS: i64 = 1_000;
 /// Time whose connections may be opened at once.
 const CONNECTIONS_BURST_MS: i64 = 10_000;
+/// Longest time until the wall clock is read again, so that a step of it ends the wait for the next day.
+const TOMORROW_MAX_MS: i64 = 10 * 60 * 1_000;
 
 /// The state of a site.
 #[derive(Debug)]
@@ -41,10 +44,14 @@ pub(super) struct SiteState {
     /// Number of open sessions that wait for groups.
     pub(super) idle: usize,
     pub(super) throttle: Throttle,
+    /// Whether all destinations share the site. Its throttle is not stored.
+    pub(super) is_single: bool,
     pub(super) limits: SiteLimits,
     pub(super) provider: Option<&'static Provider>,
     pub(super) messages: TokenBucket,
     pub(super) connections: TokenBucket,
+    /// Messages of the day; `None` without a warm-up plan.
+    allowance: Option<Allowance>,
     /// Time of the last session that was opened.
     opened_ms: Option<i64>,
     /// Time of the last lane that was added.
@@ -71,10 +78,12 @@ impl SiteState {
             stuck: 0,
             idle: 0,
             throttle: Throttle::new(limits.sessions_max),
+            is_single: false,
             limits,
             provider,
             messages: TokenBucket::new(limits.messages_per_second, 1_000, MESSAGES_BURST_MS),
             connections: TokenBucket::new(limits.connections_per_minute, 60_000, CONNECTIONS_BURST_MS),
+            allowance: None,
             opened_ms: None,
             used_ms: now.elapsed_ms,
             is_waiting: false,
@@ -87,7 +96,7 @@ impl SiteState {
 
     /// Returns the site of all destinations, which may use all sessions at once.
     pub(super) fn new_single(limits: SiteLimits, now: Now) -> Self {
-        Self { throttle: Throttle::new_open(limits.sessions_max), ..Self::new(limits, None, now) }
+        Self { throttle: Throttle::new_open(limits.sessions_max), is_single: true, ..Self::new(limits, None, now) }
     }
 
     /// Continues with the stored throttle of the site.
@@ -133,18 +142,58 @@ impl SiteState {
         self.slow < (self.throttle.learned_limit() / 3).max(1)
     }
 
-    /// Returns the number of groups that may be taken now.
-    pub(super) fn allowed(&self, now: Now) -> usize {
-        self.messages.tokens(now.elapsed_ms)
+    pub(super) fn set_allowance(&mut self, stored: Allowance) {
+        self.allowance.get_or_insert(stored).refresh(stored);
+    }
+
+    pub(super) fn allowance(&self) -> Option<Allowance> {
+        self.allowance
+    }
+
+    /// Returns the number of groups of a class that may be taken now.
+    pub(super) fn allowed(&self, class: Class, now: Now) -> usize {
+        let left = self.allowance.map_or(usize::MAX, |allowance| allowance.left(class, now.wall_ms));
+        self.messages.tokens(now.elapsed_ms).min(left)
+    }
+
+    /// Counts groups that a session takes.
+    pub(super) fn take_messages(&mut self, groups: usize, now: Now) {
+        self.messages.take(groups, now.elapsed_ms);
+        if let Some(allowance) = &mut self.allowance {
+            allowance.take(groups, now.wall_ms);
+        }
+    }
+
+    /// Counts groups that a session took and did not send.
+    pub(super) fn give_back_messages(&mut self, groups: usize) {
+        self.messages.give_back(groups);
+        if let Some(allowance) = &mut self.allowance {
+            allowance.give_back(groups);
+        }
     }
 
     /// Returns the time from which groups may be taken; `now` if the limits allow it. Waits for several tokens, so that
     /// the groups share a commit.
     pub(super) fn messages_at_ms(&self, now: Now) -> i64 {
-        if self.allowed(now) > 0 {
-            return now.elapsed_ms;
-        }
-        self.messages.available_at_ms(self.ready.clamp(1, TAKE_MAX), now.elapsed_ms)
+        let tokens_ms = match self.messages.tokens(now.elapsed_ms) {
+            0 => self.messages.available_at_ms(self.ready.clamp(1, TAKE_MAX), now.elapsed_ms),
+            _ => now.elapsed_ms,
+        };
+        tokens_ms.max(if self.is_used_up(now) { now.elapsed_ms + tomorrow_ms(now) } else { now.elapsed_ms })
+    }
+
+    /// Returns whether the groups of a class wait for the end of a pause, or for the next day.
+    pub(super) fn is_held(&self, class: Class, now: Now) -> bool {
+        let is_used_up = self.allowance.is_some_and(|allowance| allowance.left(class, now.wall_ms) == 0);
+        self.throttle.paused_until_ms() > now.elapsed_ms || is_used_up
+    }
+
+    /// Returns whether no lane has an allowance left.
+    pub(super) fn is_used_up(&self, now: Now) -> bool {
+        let Some(allowance) = self.allowance else { return false };
+        let lanes = [(Class::Transactional, &self.transactional), (Class::Broadcast, &self.bulk)];
+        !self.is_empty()
+            && lanes.into_iter().all(|(class, lanes)| lanes.is_empty() || allowance.left(class, now.wall_ms) == 0)
     }
 
     /// Returns the time at which the site can start a session that it cannot start now; `None` if it has no lanes or its
@@ -166,13 +215,17 @@ impl SiteState {
         }
     }
 
-    /// Removes and returns the next lane. Transactional mail goes first, and bulk mail gets one of ten turns.
-    pub(super) fn pop(&mut self) -> Option<LaneKey> {
+    /// Removes and returns the next lane with an allowance. Transactional mail goes first, and bulk mail gets one of ten
+    /// turns.
+    pub(super) fn pop(&mut self, now: Now) -> Option<LaneKey> {
         self.turns = self.turns.wrapping_add(1);
-        if self.turns.is_multiple_of(BULK_EVERY) && !self.bulk.is_empty() {
+        let has_bulk = !self.bulk.is_empty() && self.allowed(Class::Broadcast, now) > 0;
+        if self.turns.is_multiple_of(BULK_EVERY) && has_bulk {
             return self.bulk.pop();
         }
-        self.transactional.pop().or_else(|| self.bulk.pop())
+        let has_transactional = self.allowed(Class::Transactional, now) > 0;
+        let transactional = if has_transactional { self.transactional.pop() } else { None };
+        transactional.or_else(|| if has_bulk { self.bulk.pop() } else { None })
     }
 
     pub(super) fn lanes(&self) -> usize {
@@ -198,4 +251,9 @@ impl SiteState {
         let is_used = !self.is_empty() || self.sessions > 0 || now_ms - self.used_ms < WORKING_MS;
         !is_used && self.throttle.is_forgettable(now_ms) && self.kind(now_ms) != SiteKind::Working
     }
+}
+
+/// Returns the time until the allowance of the next day, or until the clock is read again.
+fn tomorrow_ms(now: Now) -> i64 {
+    until_tomorrow_ms(now.wall_ms).min(TOMORROW_MAX_MS)
 }

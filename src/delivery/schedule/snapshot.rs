@@ -7,6 +7,7 @@ use super::shares::SiteKind;
 use super::site::SiteState;
 use super::{Now, Schedule};
 use crate::base::clock::TimestampMs;
+use crate::delivery::warm_up::until_tomorrow_ms;
 
 /// The state of a site at one moment.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +35,8 @@ pub struct SiteSnapshot {
     pub delisting: Option<&'static str>,
     /// Maximum number of messages a second; `None` is no limit.
     pub messages_per_second: Option<f64>,
+    /// Messages of today and their maximum; `None` without a warm-up plan, or after its end.
+    pub warm_up: Option<(u32, u32)>,
 }
 
 /// Reason why a site gets no further message now.
@@ -45,6 +48,8 @@ pub enum SiteHold {
     Reputation,
     /// The messages or connections of the site have reached their rate.
     Rate,
+    /// The messages of today have reached the allowance of the warm-up plan.
+    WarmUp,
 }
 
 impl Schedule {
@@ -71,6 +76,9 @@ impl SiteState {
             last_reply: self.throttle.last_reply(),
             delisting: self.provider.and_then(|provider| provider.delisting),
             messages_per_second: self.messages.per_second(),
+            warm_up: self
+                .allowance()
+                .and_then(|allowance| Some((allowance.used(now.wall_ms), allowance.messages_max?))),
         }
     }
 
@@ -81,6 +89,9 @@ impl SiteState {
             let is_suspended = self.throttle.suspension(now.elapsed_ms).is_some();
             let hold = if is_suspended { SiteHold::Reputation } else { SiteHold::Failure };
             return Some((hold, paused_until_ms));
+        }
+        if self.is_used_up(now) {
+            return Some((SiteHold::WarmUp, now.elapsed_ms + until_tomorrow_ms(now.wall_ms)));
         }
         let connection_ms = self.connections.available_at_ms(1, now.elapsed_ms);
         let needs_connection = self.sessions == 0 && !self.is_empty();

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use super::outcome::RecipientDisposition;
 use super::queue::{Claimed, Due, has_reported_outcome};
 use super::retry::RetrySchedule;
-use super::rows::{DueRow, SiteRow, SmtpAttemptRow};
-use super::site_store::put_site;
+use super::rows::{DueRow, SmtpAttemptRow};
+use super::site_store::SiteUpdate;
 use crate::base::clock::TimestampMs;
 use crate::base::id::EmailId;
 use crate::context::Context;
@@ -31,8 +31,8 @@ pub(super) struct Settlement {
     pub(super) dispositions: Vec<RecipientDisposition>,
     /// Row to store for the attempt, if it made a connection or failed to. It is compressed outside the transaction.
     pub(super) attempt: Option<Encoded<SmtpAttemptRow>>,
-    /// Throttle of the site, if the attempt changed it.
-    pub(super) site: Option<SiteRow>,
+    /// Changes of the site by the attempt.
+    pub(super) site: SiteUpdate,
     /// Whether the outcome is simulated. It then adds no suppression.
     pub(super) simulated: bool,
 }
@@ -44,7 +44,13 @@ impl Settlement {
         dispositions: Vec<RecipientDisposition>,
         attempt: Option<SmtpAttemptRow>,
     ) -> Self {
-        Self { claimed, dispositions, attempt: attempt.as_ref().map(Encoded::new), site: None, simulated: false }
+        Self {
+            claimed,
+            dispositions,
+            attempt: attempt.as_ref().map(Encoded::new),
+            site: SiteUpdate::default(),
+            simulated: false,
+        }
     }
 
     /// Returns a settlement with the same disposition for every recipient.
@@ -74,9 +80,7 @@ pub(super) fn settle(
     if !is_valid {
         return Ok(Vec::new());
     }
-    if let Some(site) = &settlement.site {
-        put_site(tx, site)?;
-    }
+    settlement.site.put(tx, context.now_ms())?;
     tx.delete(&LEASES, &lease_key)?;
     let Some(row) = tx.get_valid(&EMAILS, &(due.team, key.email))? else { return Ok(Vec::new()) };
     let now_ms = context.now_ms();

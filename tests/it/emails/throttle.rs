@@ -24,6 +24,7 @@ impl World {
         let other = MailServer::start_on("127.0.0.2", &mail.port(), StartTls::NotOffered);
         let names = NameServer::start();
         names.add("shop IN MX 10 mx.shop.example.\nmx.shop IN A 127.0.0.1\n");
+        names.add("provider IN MX 10 mx.yahoodns.net.\n");
         names.add("other IN MX 10 mx.other.example.\nmx.other IN A 127.0.0.2\n");
         let mut all: Vec<String> = [
             ["--delivery", "direct"],
@@ -156,4 +157,27 @@ fn a_site_gets_no_more_messages_than_its_rate_and_its_sessions_carry_no_more_tha
         world.wait_for(id, "delivered");
     }
     assert_eq!(world.mail.connections(), 5);
+}
+
+#[test]
+fn a_new_source_address_sends_a_large_provider_only_the_allowance_of_the_day() {
+    let world = World::start(&["--warm-up", "start:4,growth:2,target:1000"]);
+    let ids: Vec<String> = (0..14).map(|number| world.send(&format!("{number}@provider.example"))).collect();
+    let received = |world: &World, number: usize| {
+        let reached = |_: &_| world.mail.received().len() == number;
+        world.server.poll("/emails", "the messages of the day are received", reached);
+        world.deliver_elsewhere();
+        assert_eq!(world.mail.received().len(), number);
+    };
+    received(&world, 4);
+    let world = world.restart();
+    received(&world, 4);
+
+    // The other site is no large provider, and its messages do not count.
+    world.server.advance(24 * HOUR);
+    received(&world, 12);
+    world.server.advance(24 * HOUR);
+    for id in &ids {
+        world.wait_for(id, "delivered");
+    }
 }

@@ -1,4 +1,5 @@
-//! A DNS server in the test process. It serves the zone `example.`; tests add and remove records.
+//! A DNS server in the test process. It serves the zone `example.`; tests add and remove records. `mx.yahoodns.net` is a
+//! host of a large provider, at 127.0.0.1.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -34,6 +35,13 @@ impl NameServer {
         let zone = Arc::new(zone);
         let mut catalog = Catalog::new();
         catalog.upsert(LowerName::new(&origin()), vec![Arc::clone(&zone) as _]);
+        let provider = Name::from_ascii("yahoodns.net.").expect("a name");
+        let (_, records) = Parser::new(format!("{EMPTY_ZONE}mx IN A 127.0.0.1\n"), None, Some(provider.clone()))
+            .parse()
+            .expect("a zone file");
+        let hosts: InMemoryZoneHandler =
+            InMemoryZoneHandler::new(provider.clone(), records, ZoneType::Primary, AxfrPolicy::Deny).expect("a zone");
+        catalog.upsert(LowerName::new(&provider), vec![Arc::new(hosts) as _]);
         let (address, server) = runtime.block_on(async {
             let mut server = Server::new(catalog);
             let (udp, tcp) = bind_udp_and_tcp().await;

@@ -86,7 +86,7 @@ fn a_failed_lookup_holds_the_groups_and_reports_one_delay() {
     assert_eq!(schedule.next_lookup(), None);
     schedule.advance(at(LOOKUP_PAUSE_MS));
     let again = schedule.next_lookup().unwrap();
-    schedule.routed(&again, servers("a.example", &["mx.a.example"]), None, at(LOOKUP_PAUSE_MS));
+    schedule.routed(&again, servers("a.example", &["mx.a.example"]), &StoredSite::default(), at(LOOKUP_PAUSE_MS));
     assert_eq!(schedule.held_lanes(at(LOOKUP_PAUSE_MS)), []);
     assert_eq!(sites(&schedule.reserve_sessions(at(LOOKUP_PAUSE_MS))), ["a.example", "a.example"]);
 }

@@ -38,7 +38,7 @@ fn rates(messages: u32, connections: u32) -> Rates {
         messages_per_second: rate(messages),
         connections_per_minute: rate(connections),
     };
-    Rates { defaults, overrides: Vec::new() }
+    Rates { defaults, overrides: Vec::new(), warm_up: None }
 }
 
 fn due_of(destination: &str, team: u8, due_ms: TimestampMs) -> Due {
@@ -61,7 +61,7 @@ fn servers(site: &str, hosts: &[&str]) -> Arc<Servers> {
 fn route(schedule: &mut Schedule, now: Now, routes: impl Fn(&str) -> Option<Arc<Servers>>) {
     while let Some(lookup) = schedule.next_lookup() {
         let servers = routes(&lookup.name).unwrap_or_else(|| servers(&lookup.name, &[&format!("mx.{}", lookup.name)]));
-        schedule.routed(&lookup, servers, None, now);
+        schedule.routed(&lookup, servers, &StoredSite::default(), now);
     }
 }
 
@@ -74,7 +74,7 @@ fn queue(schedule: &mut Schedule, dues: &[Due], now: Now) {
 
 /// Takes the next lane of a session, whatever its servers are.
 fn taken(schedule: &mut Schedule, slot: &mut Slot, now: Now) -> Option<(Taken, usize)> {
-    match schedule.take(slot, now, true, |_| true) {
+    match schedule.take(slot, now, Some(100), |_| true) {
         Take::Groups { taken, groups_max, .. } => Some((taken, groups_max)),
         Take::Wait { .. } | Take::OtherServers | Take::End => None,
     }
@@ -177,7 +177,7 @@ fn a_backlog_for_many_working_sites_does_not_delay_a_site_that_gets_its_first_me
     queue(&mut schedule, &[due("good.example")], at(1));
     let mut ended = 0;
     for slot in &mut running {
-        if matches!(schedule.take(slot, at(SLICE_MS), true, |_| true), Take::End) {
+        if matches!(schedule.take(slot, at(SLICE_MS), Some(100), |_| true), Take::End) {
             schedule.session_ended(slot, at(SLICE_MS));
             ended += 1;
         }
@@ -194,8 +194,8 @@ fn a_session_ends_after_its_slice_if_other_sites_wait() {
     queue(&mut schedule, &backlog, at(0));
     let mut slots = schedule.reserve_sessions(at(0));
 
-    let before = schedule.take(&mut slots[0], at(SLICE_MS - 1), true, |_| true);
-    let after = schedule.take(&mut slots[0], at(SLICE_MS), true, |_| true);
+    let before = schedule.take(&mut slots[0], at(SLICE_MS - 1), Some(100), |_| true);
+    let after = schedule.take(&mut slots[0], at(SLICE_MS), Some(100), |_| true);
 
     assert!(matches!(before, Take::Groups { .. }), "{before:?}");
     assert!(matches!(after, Take::End), "{after:?}");
@@ -246,7 +246,7 @@ fn a_site_that_limits_our_mail_is_paused_and_gets_half_of_its_sessions() {
 
     schedule.refused(&slots[0], &SiteRefusal::broken_off("421 slow down".into()), at(0));
 
-    assert!(matches!(schedule.take(&mut slots[0], at(1), true, |_| true), Take::End));
+    assert!(matches!(schedule.take(&mut slots[0], at(1), Some(100), |_| true), Take::End));
     assert_eq!(schedule.held_lanes(at(1)).len(), 1);
     schedule.session_ended(&slots[0], at(1));
     schedule.advance(at(PAUSE_MS));
@@ -266,7 +266,7 @@ fn all_destinations_share_the_servers_of_a_smarthost() {
 
     assert_eq!(lookups.len(), 2, "one for the smarthost, and one for the simulated recipients");
     let relay = lookups.iter().find(|lookup| lookup.name != simulated::DESTINATION).unwrap();
-    schedule.routed(relay, servers("relay", &["relay.example"]), None, at(0));
+    schedule.routed(relay, servers("relay", &["relay.example"]), &StoredSite::default(), at(0));
     assert_eq!(schedule.reserve_sessions(at(0)).len(), 4);
 }
 

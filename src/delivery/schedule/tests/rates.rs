@@ -3,6 +3,7 @@
 use super::*;
 use crate::delivery::rows::SiteRow;
 use crate::delivery::smtp::SiteThrottle;
+use crate::delivery::warm_up::{Allowance, day, until_tomorrow_ms};
 
 fn limited(messages: u32, connections: u32) -> Schedule {
     Schedule::new(Limits { rates: rates(messages, connections), ..schedule().limits })
@@ -27,7 +28,7 @@ fn groups_without_a_token_stay_in_their_lane_while_the_open_session_waits() {
     let mut slots = schedule.reserve_sessions(at(0));
 
     let (_, first) = taken(&mut schedule, &mut slots[0], at(0)).unwrap();
-    let wait = schedule.take(&mut slots[0], at(0), true, |_| true);
+    let wait = schedule.take(&mut slots[0], at(0), Some(100), |_| true);
     let (_, second) = taken(&mut schedule, &mut slots[0], at(1_000)).unwrap();
 
     assert_eq!((first, token_wait(&wait), second), (4, Some(1_000), 4));
@@ -41,7 +42,7 @@ fn a_session_ends_if_its_site_has_no_token_for_long_and_a_timer_starts_another()
     let mut slots = schedule.reserve_sessions(at(0));
     schedule.refused(&slots[0], &refusal(SiteThrottle::Trickle { minutes: 90 }), at(0));
 
-    let take = schedule.take(&mut slots[0], at(1), true, |_| true);
+    let take = schedule.take(&mut slots[0], at(1), Some(100), |_| true);
     for slot in &slots {
         schedule.session_ended(slot, at(1));
     }
@@ -105,9 +106,9 @@ fn a_session_whose_connection_has_ended_needs_another_token() {
     let mut slots = schedule.reserve_sessions(at(0));
     schedule.connecting(&mut slots[0], "mx.a.example", at(0));
 
-    let open = schedule.take(&mut slots[0], at(1), true, |_| true);
-    let without_token = schedule.take(&mut slots[0], at(1), false, |_| true);
-    let with_token = schedule.take(&mut slots[0], at(10_000), false, |_| true);
+    let open = schedule.take(&mut slots[0], at(1), Some(100), |_| true);
+    let without_token = schedule.take(&mut slots[0], at(1), None, |_| true);
+    let with_token = schedule.take(&mut slots[0], at(10_000), None, |_| true);
 
     assert!(matches!(open, Take::Groups { .. }), "{open:?}");
     assert!(matches!(without_token, Take::End), "{without_token:?}");
@@ -121,7 +122,7 @@ fn a_session_that_waits_for_tokens_makes_room_for_another_site() {
     let mut slots = schedule.reserve_sessions(at(0));
     assert_eq!(slots.len(), 1);
     taken(&mut schedule, &mut slots[0], at(0)).unwrap();
-    assert!(token_wait(&schedule.take(&mut slots[0], at(1), true, |_| true)).is_some());
+    assert!(token_wait(&schedule.take(&mut slots[0], at(1), Some(100), |_| true)).is_some());
     schedule.set_idle(&slots[0], Idle::Begins);
     let evict = Arc::clone(&schedule.sites["a.example"].evict);
     let mut evicted = std::pin::pin!(evict.notified());
@@ -131,7 +132,7 @@ fn a_session_that_waits_for_tokens_makes_room_for_another_site() {
     let started = schedule.reserve_sessions(at(1));
 
     assert!(started.is_empty());
-    assert!(evicted.enable(), "the session was asked to end");
+    assert!(evicted.as_mut().enable(), "the session was asked to end");
 }
 
 #[test]
@@ -157,7 +158,8 @@ fn a_site_continues_with_its_stored_throttle_after_a_restart() {
     let mut after = schedule();
     after.queued(&due("a.example"), at(PAUSE_MS));
     let lookup = after.next_lookup().unwrap();
-    after.routed(&lookup, servers("a.example", &["mx.a.example"]), Some(&row), at(PAUSE_MS));
+    let stored = StoredSite { row: Some(row), allowance: None };
+    after.routed(&lookup, servers("a.example", &["mx.a.example"]), &stored, at(PAUSE_MS));
 
     assert!(after.reserve_sessions(at(PAUSE_MS)).is_empty());
     assert_eq!(after.held_lanes(at(PAUSE_MS)).len(), 1);
@@ -204,14 +206,114 @@ fn operators_see_the_state_of_each_site() {
     let mut sites = schedule.sites(at(500));
 
     sites.sort_by(|one, other| one.name.cmp(&other.name));
-    let seconds = |millis: u64| Duration::from_millis(millis);
+    let ms = Duration::from_millis;
     assert_eq!(sites.iter().map(|site| &*site.name).collect::<Vec<_>>(), ["a.example", "b.example", "c.example"]);
     assert_eq!((sites[0].kind, sites[0].sessions, sites[0].lanes, sites[0].ready), (SiteKind::New, 2, 1, 2));
-    assert_eq!(sites[0].hold, Some((SiteHold::Rate, seconds(500))));
-    assert_eq!(sites[0].messages_per_second, Some(1.0));
-    assert_eq!(sites[1].hold, Some((SiteHold::Reputation, seconds(59_500))));
-    assert_eq!(sites[1].suspended, Some(seconds(90 * 60_000 - 500)));
+    assert_eq!(sites[0].hold, Some((SiteHold::Rate, ms(500))));
+    assert!(sites[0].messages_per_second.is_some_and(|rate| (rate - 1.0).abs() < 0.01));
+    assert_eq!(sites[1].hold, Some((SiteHold::Reputation, ms(59_500))));
+    assert_eq!(sites[1].suspended, Some(ms(90 * 60_000 - 500)));
     assert_eq!((sites[1].kind, sites[1].sessions_max), (SiteKind::Failing, 1));
     assert_eq!(sites[1].last_reply, Some(("421 4.7.28 no".into(), at(0).wall_ms)));
     assert_eq!((sites[2].hold, sites[2].sessions_max, sites[2].suspended), (None, 2, None));
+}
+
+/// Returns a schedule whose only site, a provider, may get ten messages today.
+fn warming_up(dues: &[Due], now: Now) -> Schedule {
+    let mut schedule = schedule();
+    for due in dues {
+        schedule.queued(due, now);
+    }
+    let allowance = Allowance::new(day(now.wall_ms), Some(10), 0);
+    let stored = StoredSite { row: None, allowance: Some(allowance) };
+    while let Some(lookup) = schedule.next_lookup() {
+        schedule.routed(&lookup, servers("google", &["aspmx.l.google.com"]), &stored, now);
+    }
+    schedule
+}
+
+/// Takes groups until none is allowed, and returns the numbers of transactional and of bulk groups.
+fn take_all(schedule: &mut Schedule, slot: &mut Slot, now: Now) -> (usize, usize) {
+    let (mut transactional, mut bulk) = (0, 0);
+    while let Some((next, groups)) = taken(schedule, slot, now) {
+        match next.lane.class {
+            Class::Transactional => transactional += groups,
+            Class::Broadcast => bulk += groups,
+        }
+    }
+    (transactional, bulk)
+}
+
+fn bulk(mut due: Due) -> Due {
+    due.key.lane.class = Class::Broadcast;
+    due
+}
+
+#[test]
+fn messages_above_the_allowance_wait_for_the_next_day() {
+    let mut schedule = warming_up(&vec![due("a.example"); 30], at(0));
+    let mut slots = schedule.reserve_sessions(at(0));
+    assert_eq!(take_all(&mut schedule, &mut slots[0], at(0)), (10, 0));
+    for slot in &slots {
+        schedule.session_ended(slot, at(0));
+    }
+
+    assert!(schedule.reserve_sessions(at(0)).is_empty());
+    assert_eq!(schedule.held_lanes(at(0)).len(), 1);
+    let snapshot = &schedule.sites(at(0))[0];
+    let tomorrow_ms = until_tomorrow_ms(at(0).wall_ms);
+    assert_eq!(snapshot.warm_up, Some((10, 10)));
+    let left = Duration::from_millis(u64::try_from(tomorrow_ms).unwrap());
+    assert_eq!(snapshot.hold, Some((SiteHold::WarmUp, left)));
+
+    let mut now_ms = 0;
+    while now_ms < tomorrow_ms {
+        now_ms += i64::try_from(schedule.time_until_work(at(now_ms)).unwrap().as_millis()).unwrap();
+        schedule.advance(at(now_ms));
+        assert_eq!(schedule.reserve_sessions(at(now_ms)).is_empty(), now_ms < tomorrow_ms);
+    }
+    assert_eq!(now_ms, tomorrow_ms);
+}
+
+#[test]
+fn transactional_mail_precedes_bulk_mail_which_leaves_a_part_of_the_allowance() {
+    let mut mail = vec![due("a.example"); 3];
+    mail.extend(vec![bulk(due("a.example")); 30]);
+    let mut schedule = warming_up(&mail, at(0));
+    let mut slots = schedule.reserve_sessions(at(0));
+    let first = taken(&mut schedule, &mut slots[0], at(0)).unwrap().0.lane.class;
+    take_all(&mut schedule, &mut slots[0], at(0));
+    assert_eq!((first, schedule.sites(at(0))[0].warm_up), (Class::Transactional, Some((8, 10))));
+    assert!(schedule.reserve_sessions(at(0)).is_empty());
+
+    schedule.queued(&due("a.example"), at(1));
+    assert_eq!(take_all(&mut schedule, &mut slots[0], at(1)), (1, 0));
+}
+
+#[test]
+fn unsent_messages_return_to_the_allowance() {
+    let mut schedule = warming_up(&vec![due("a.example"); 30], at(0));
+    let mut slots = schedule.reserve_sessions(at(0));
+    take_all(&mut schedule, &mut slots[0], at(0));
+
+    schedule.unsent(&slots[0], 3);
+
+    assert_eq!(take_all(&mut schedule, &mut slots[0], at(0)), (3, 0));
+}
+
+#[test]
+fn a_session_takes_no_more_groups_than_its_connection_can_carry() {
+    let mut schedule = schedule();
+    queue(&mut schedule, &vec![due("a.example"); 100], at(0));
+    let mut slots = schedule.reserve_sessions(at(0));
+
+    let numbers: Vec<usize> = [Some(3), Some(100), None]
+        .into_iter()
+        .map(|left| match schedule.take(&mut slots[0], at(0), left, |_| true) {
+            Take::Groups { groups_max, .. } => groups_max,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+
+    assert_eq!(numbers, [3, 8, 8]);
 }
