@@ -1,5 +1,6 @@
 mod hosts;
 mod rates;
+mod simulation;
 mod throttle;
 
 use super::lanes::CLAIM_FAILED_MS;
