@@ -20,6 +20,7 @@ SCRIPTS = [
     "tests/peers/run",
     "tests/clients/run",
     "tests/browser/run",
+    "tests/faults/run",
     "tests/webhooks/run",
     "tests/check/run",
     "benches/run",

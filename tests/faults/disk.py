@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import threading
-import time
 
 from lib import GOOD, World, main, wait_until
 from server import API_KEY, SENDER, START_SECONDS
@@ -58,8 +57,8 @@ class Disk:
 class Load:
     """Threads that send emails with bodies that do not compress, until `stop`."""
 
-    def __init__(self, world):
-        self.world, self.stopped = world, threading.Event()
+    def __init__(self, world, name="load"):
+        self.world, self.name, self.stopped = world, name, threading.Event()
         self.threads = [threading.Thread(target=self._send, args=(number,)) for number in range(WRITERS)]
         for thread in self.threads:
             thread.start()
@@ -67,7 +66,7 @@ class Load:
     def _send(self, number):
         count = 0
         while not self.stopped.is_set():
-            self.world.send(f"w{number}-{count}@full.test", text=os.urandom(20_000).hex())
+            self.world.send(f"{self.name}-{number}-{count}@full.test", text=os.urandom(20_000).hex())
             count += 1
 
     def stop(self):
@@ -119,7 +118,7 @@ def low_space_refuses_new_data_and_delivery_goes_on(directory):
             del world.accepted["late0@grey.test"]
 
             disk.empty()
-            wait_until(lambda: world.send(f"after{time.monotonic()}@full.test"), 20, "an accepted email", pause_s=0.2)
+            wait_until(lambda: world.send("after@full.test"), 20, "an accepted email", pause_s=0.2)
             check_refusals(world, least=0)
             world.finish("low space")
             world.server.stop()
@@ -130,21 +129,23 @@ def a_full_disk_loses_and_repeats_nothing(directory):
         with World(directory, habits=HABITS, extra=["--disk-reserve-mb", "0"]) as world:
             world.site("full.test")
             process = world.server.process
-            for _ in range(3):
+            for turn in range(3):
                 refused = len(world.refused)
-                load = Load(world)
+                load = Load(world, f"load{turn}")
                 try:
                     disk.fill()
                     wait_until(lambda: len(world.refused) > refused + 20, 60, world.server.log_tail)
                 finally:
                     load.stop()
                 disk.empty()
-                name = f"after{time.monotonic()}@full.test"
+                name = f"after{turn}@full.test"
                 wait_until(lambda name=name: world.send(name), 30, world.server.log_tail, pause_s=0.2)
             assert world.server.process is process and process.poll() is None, "the server ended"
             check_refusals(world, least=60)
             assert world.unanswered == 0, f"{world.unanswered} requests without a response"
             world.finish("full disk")
+            stored = world.sinks.arrived.keys() - world.accepted.keys()
+            assert not stored, f"{len(stored)} emails left although their requests were refused: {sorted(stored)[:5]}"
             world.server.stop()
 
 
