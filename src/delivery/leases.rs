@@ -1,8 +1,7 @@
 //! The leases of this boot epoch, each with the worker that holds it.
 //!
-//! If a worker panics, the lease stays stored without a
-//! holder. The reconciliation finds it here and requeues its group. Leases of earlier boot epochs
-//! are found in the table at start (`queue::recover`).
+//! If a worker panics, the lease stays stored without a holder. The reconciliation finds it here and requeues its
+//! group. Leases of earlier boot epochs are found in the table at start (`queue::recover`).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -33,6 +33,7 @@
 //! - A message is sent only under a committed lease.
 //! - A group leaves the queue in the transaction that stores its lease. Its lease is deleted in the
 //!   transaction that stores its outcome.
+//! - While an outcome cannot be stored, it stays in memory and no group is leased.
 //! - If the process is killed between the reply of a server and the commit of the outcome, the next
 //!   start sends the message again. The attempt is marked as a possible duplicate.
 
