@@ -165,8 +165,8 @@ impl World {
             Event::Slow(id) if is_current(id) => self.slow(id),
             Event::Sent(id) if is_current(id) => self.sent(id),
             Event::Look(id) if is_current(id) => self.look(id),
-            Event::Advance => self.advance_ms = i64::MAX,
-            Event::Opened(_) | Event::Slow(_) | Event::Sent(_) | Event::Look(_) => {}
+            Event::Advance if self.now.elapsed_ms >= self.advance_ms => self.advance_ms = i64::MAX,
+            Event::Opened(_) | Event::Slow(_) | Event::Sent(_) | Event::Look(_) | Event::Advance => {}
         }
     }
 
