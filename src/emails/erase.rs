@@ -26,6 +26,9 @@ use crate::tables::{DUE, EMAILS};
 pub(crate) enum EmailErasure {
     /// The row contains none of the addresses. If all recipients are erased, the content is deleted.
     Erased,
+    /// As `Erased`. Another recipient is in flight, and its message was composed before: its header can contain the
+    /// addresses.
+    ErasedInFlight,
     /// A recipient is in flight, or the sender is erased and the email is not settled. Only the waiting recipients have
     /// been dropped.
     NotSettled,
@@ -145,6 +148,11 @@ pub(crate) fn is_erasable(row: &EmailRow, addresses: &AddressSet) -> bool {
     !is_sender_needed && !row.recipients.iter().any(is_in_flight)
 }
 
+/// Returns whether a recipient of an email is in flight.
+pub(crate) fn is_in_flight(row: &EmailRow) -> bool {
+    row.recipients.iter().any(|recipient| recipient.state == RecipientState::InFlight)
+}
+
 /// Returns whether the row of an email contains one of the addresses.
 pub(crate) fn mentions(row: &EmailRow, addresses: &AddressSet) -> bool {
     erased(row, addresses).is_some()
@@ -216,7 +224,7 @@ pub(crate) fn erase(
     if is_changed || is_canceled {
         tx.put(&EMAILS, &(team, id), &row)?;
     }
-    Ok(EmailErasure::Erased)
+    Ok(if is_in_flight(&row) { EmailErasure::ErasedInFlight } else { EmailErasure::Erased })
 }
 
 /// Settles the waiting recipients among the addresses as canceled. Returns the queue key of the group of each.

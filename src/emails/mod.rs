@@ -43,7 +43,9 @@ pub(crate) use accept::still_deliverable;
 pub use accept::{ALL_RECIPIENTS_SUPPRESSED, SuppressedItems};
 pub use attempts::{EmailAttempt, ListAttemptsError};
 pub(crate) use change::put_settled;
-pub(crate) use erase::{EmailErasure, PreparedErasure, erase, is_erasable, match_queued, mentions, prepare_erasure};
+pub(crate) use erase::{
+    EmailErasure, PreparedErasure, erase, is_erasable, is_in_flight, match_queued, mentions, prepare_erasure,
+};
 #[cfg(test)]
 pub(crate) use event_recorder::put_headers;
 pub(crate) use event_recorder::{EventRecorder, record};

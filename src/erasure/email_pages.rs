@@ -83,12 +83,17 @@ fn prepare<P>(
     Ok((prepared, next.map(|(position, _)| position)))
 }
 
-/// Returns a page of the emails that were accepted before the requests and contain an address.
+/// Returns a page of the emails that were accepted before the requests and contain an address, or contained one before
+/// the queue was scanned and are in flight.
 fn match_emails(tx: &impl Reads, after: EmailId, target: &ErasureTarget) -> Result<MatchPage<EmailId>, StoreError> {
     let team = target.team;
     let matches = |(_, id): (TeamId, EmailId), email: Option<EmailRow>| {
         let addresses = &target.at(id);
-        Ok(email.is_some_and(|email| emails::mentions(&email, addresses))
+        let is_erased = |email: &EmailRow| email.erasure.is_some_and(|mark| target.includes(mark.id));
+        let is_match = |email: EmailRow| {
+            emails::mentions(&email, addresses) || (is_erased(&email) && emails::is_in_flight(&email))
+        };
+        Ok(email.is_some_and(is_match)
             || events::email_events_mention(tx, id, addresses)?
             || delivery::attempts_mention(tx, id, addresses)?)
     };
@@ -117,9 +122,12 @@ pub(super) fn erase_emails(
         let id = email.id;
         match erase_email(tx, context, target, email, &mut chunks_left)? {
             EmailErasure::Erased => {}
-            EmailErasure::NotSettled if row.pending_emails.len() < PENDING_EMAILS_MAX => row.pending_emails.push(id),
-            EmailErasure::NotSettled => {
-                row.resume_after.get_or_insert(after);
+            EmailErasure::NotSettled | EmailErasure::ErasedInFlight => {
+                if row.pending_emails.len() < PENDING_EMAILS_MAX {
+                    row.pending_emails.push(id);
+                } else {
+                    row.resume_after.get_or_insert(after);
+                }
             }
             EmailErasure::Unfinished => {
                 row.stage = Stage::Emails { after };
@@ -142,19 +150,25 @@ fn erase_email(
 ) -> Result<EmailErasure, StoreError> {
     let addresses = &target.at(email.id);
     let erased = emails::erase(tx, context, (target.team, target.id()), email, addresses, chunks_left)?;
-    if erased == EmailErasure::Erased {
+    if matches!(erased, EmailErasure::Erased | EmailErasure::ErasedInFlight) {
         events::erase_email_events(tx, email.id, addresses)?;
         delivery::erase_attempts(tx, email.id, addresses)?;
     }
     Ok(erased)
 }
 
-/// Returns up to [`EMAILS_MAX`] pending emails that can be erased or have been deleted.
+/// Returns up to [`EMAILS_MAX`] pending emails that have been deleted, can be erased, or have been erased and are no
+/// longer in flight.
 fn erasable_emails(tx: &impl Reads, row: &ErasureRow, target: &ErasureTarget) -> Result<Vec<EmailId>, StoreError> {
     let mut erasable = Vec::new();
     for id in &row.pending_emails {
         let email = tx.get_valid(&EMAILS, &(target.team, *id))?;
-        if email.is_none_or(|email| emails::is_erasable(&email, &target.at(*id))) {
+        let is_ready = |email: EmailRow| {
+            let addresses = target.at(*id);
+            emails::is_erasable(&email, &addresses)
+                && (emails::mentions(&email, &addresses) || !emails::is_in_flight(&email))
+        };
+        if email.is_none_or(is_ready) {
             erasable.push(*id);
             if erasable.len() == EMAILS_MAX {
                 break;
@@ -178,8 +192,8 @@ pub(super) fn erase_pending(
     for email in emails {
         match erase_email(tx, context, target, email, &mut chunks_left)? {
             EmailErasure::Erased => erased.push(email.id),
-            // An attempt has started since the scan.
-            EmailErasure::NotSettled => {}
+            // The attempt of another recipient has not ended, or one has started since the scan.
+            EmailErasure::NotSettled | EmailErasure::ErasedInFlight => {}
             EmailErasure::Unfinished => break,
         }
     }

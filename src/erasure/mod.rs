@@ -3,9 +3,10 @@
 //! The transaction that deletes contacts can add an [`ErasureRow`] with their addresses, sealed. The
 //! worker then runs a list of stages, one for each kind of data. Each stage scans its table page by
 //! page and erases the rows that contain an address. An email with an erased recipient in flight is left
-//! unchanged and listed in the row. After the list, the worker erases these emails when their attempts end. When
-//! all are erased, it runs the stages after the emails again, for the data that the emails caused. Without such an
-//! email, one run is enough. The row is deleted at the end.
+//! unchanged and listed in the row. After the list, the worker erases these emails when their attempts end. An email with
+//! another recipient in flight is erased and listed too: its message was composed before, and the built-in mailbox can
+//! store it later. When no attempt for a listed email runs, the worker runs the stages after the emails again, for the
+//! data that the emails caused. Without such an email, one run is enough. The row is deleted at the end.
 //!
 //! Reading order: `contact_removal.rs` (deletion of contacts), `store.rs` (the row, the request and its
 //! addresses), `stages.rs` (the list of stages), `pages.rs` and `email_pages.rs` (one

@@ -75,8 +75,8 @@ pub(super) enum Stage {
         /// The newest request to scan; `None` until all requests that were in progress have been logged.
         until: Option<LogId>,
     },
-    /// The emails that could not be erased, because an erased recipient was in flight. The erasure waits here until each
-    /// of them can.
+    /// The emails with a recipient in flight. They could not be erased, or a message from before the erasure is in
+    /// flight. The erasure waits here until no attempt for them runs.
     PendingEmails,
 }
 

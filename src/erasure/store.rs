@@ -33,7 +33,7 @@ pub struct ErasureRow {
     pub(super) joined: Vec<JoinedRequest>,
     /// The position.
     pub(super) stage: Stage,
-    /// Emails that had not settled when they were scanned. The second run starts when all have settled.
+    /// Emails with a recipient in flight when they were scanned. The second run starts when the attempts have ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) pending_emails: Vec<EmailId>,
     /// If there was no space for an email in `pending_emails`: the last email before it. A scan of the

@@ -16,10 +16,11 @@ use super::worker::Erasures;
 use crate::base::address::EmailAddress;
 use crate::base::id::{EmailId, Id, TeamId};
 use crate::context::Context;
+use crate::delivery::{Class, DueKey, DueRow, LaneKey};
 use crate::emails::{EmailRow, LastEvent, RecipientRow, RecipientState};
 use crate::logs::PendingEntries;
 use crate::store::{Key, NEXT, Order, Reads as _, StoreError, Table, Value, WriteTx};
-use crate::tables::{EMAILS, ERASURES};
+use crate::tables::{DUE, EMAILS, ERASURES};
 
 const TEAM: TeamId = Id::from_bytes([1; 16]);
 
@@ -100,6 +101,16 @@ async fn put_email(context: &Context, row: EmailRow) -> EmailId {
     let id = context.id();
     write(context, move |tx| tx.put(&EMAILS, &(TEAM, id), &row)).await;
     id
+}
+
+/// Queues the first group of an email to `example.com`, due at 1.
+async fn queue(context: &Context, id: EmailId) {
+    write(context, move |tx| {
+        let lane = LaneKey::new("example.com", Class::Transactional, TEAM.cast());
+        let key = DueKey { lane, due_ms: 1, email: id, group: 0 };
+        tx.put(&DUE, &key.parts(), &DueRow::fresh(TEAM, "example.com".to_owned(), 1))
+    })
+    .await;
 }
 
 fn email_row(context: &Context, id: EmailId) -> EmailRow {

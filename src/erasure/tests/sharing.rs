@@ -1,11 +1,10 @@
 //! Requests of one team that share a run, and round-robin over teams.
 
 use super::*;
-use crate::delivery::{Class, DueKey, DueRow, LaneKey};
 use crate::erasure::stages::Stage;
 use crate::store::Keyring;
 use crate::suppressions::{self, Origin, SuppressionCause};
-use crate::tables::{DUE, SUPPRESSIONS};
+use crate::tables::SUPPRESSIONS;
 
 const OTHER_TEAM: TeamId = Id::from_bytes([2; 16]);
 
@@ -137,12 +136,7 @@ async fn later_erasures_drop_waiting_recipients_at_once_and_share_a_run_after_th
     let mut later = Vec::new();
     for name in ["dan@example.com", "eve@example.com"] {
         let id = put_email(&context, email(&[name], RecipientState::Waiting { due_ms: 1 })).await;
-        write(&context, move |tx| {
-            let lane = LaneKey::new("example.com", Class::Transactional, TEAM.cast());
-            let key = DueKey { lane, due_ms: 1, email: id, group: 0 };
-            tx.put(&DUE, &key.parts(), &DueRow::fresh(TEAM, "example.com".to_owned(), 1))
-        })
-        .await;
+        queue(&context, id).await;
         let key = request(&context, &[name]).await;
 
         assert!(erasures.run_team(TEAM).await.unwrap());

@@ -58,12 +58,49 @@ async fn a_waiting_recipient_is_dropped_and_an_email_in_flight_is_unchanged_unti
     assert_eq!(mailboxes(&context, mixed), ["[erased]", "bob@example.com"]);
     assert_eq!(email_row(&context, mixed).recipients[1].state, RecipientState::InFlight);
     assert_eq!(mailboxes(&context, in_flight), ["ada@example.com"]);
-    assert_eq!(erasure(&context, key).unwrap().pending_emails, [in_flight]);
+    assert_eq!(erasure(&context, key).unwrap().pending_emails, [in_flight, mixed]);
     settle(&context, in_flight).await;
+    settle(&context, mixed).await;
     run_rounds().await;
 
     assert_eq!(mailboxes(&context, in_flight), ["[erased]"]);
     assert!(erasure(&context, key).is_none());
+}
+
+// The header of a message names all visible recipients. A message that was composed before the erasure arrived in the
+// built-in mailbox after it, and stayed there with the address.
+#[tokio::test]
+async fn a_message_in_flight_to_another_recipient_leaves_no_captured_copy_with_the_address() {
+    for is_queued in [false, true] {
+        let (_directory, context) = Context::temporary();
+        let mut row = email(&["ada@example.com", "bob@example.com"], RecipientState::Settled);
+        row.recipients[1].state = RecipientState::InFlight;
+        if is_queued {
+            // The first stage already drops this recipient.
+            row.recipients[0].state = RecipientState::Waiting { due_ms: 1 };
+        }
+        let mixed = put_email(&context, row).await;
+        if is_queued {
+            queue(&context, mixed).await;
+        }
+        let key = request(&context, &["ada@example.com"]).await;
+        let run_rounds = async || {
+            for _ in 0..3 {
+                Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
+            }
+        };
+
+        run_rounds().await;
+        assert_eq!(mailboxes(&context, mixed), ["[erased]", "bob@example.com"]);
+        let captured = effects::capture(&context, Some(mixed), &["bob@example.com"]).await;
+        run_rounds().await;
+        assert!(erasure(&context, key).is_some(), "the attempt has not ended");
+        settle(&context, mixed).await;
+        run_rounds().await;
+
+        assert_eq!(effects::is_captured(&context, captured), [false; 2], "queued: {is_queued}");
+        assert!(erasure(&context, key).is_none());
+    }
 }
 
 #[tokio::test]
