@@ -67,7 +67,8 @@ impl SiteSession {
         let mut tries = ADDRESSES_TRIED_MAX;
         let hosts = usable(engine, servers);
         for host in hosts {
-            engine.schedule().connecting(&mut sync::lock(slot), &host.name, engine.now());
+            let health_name = host.health_name();
+            engine.schedule().connecting(&mut sync::lock(slot), &health_name, engine.now());
             let timeouts = timeouts_of(engine, host);
             let opener = Opener { engine, identity: &identity, timeouts: &timeouts, messages_max };
             let mut failure = None;
@@ -76,7 +77,7 @@ impl SiteSession {
                 match opener.connect(host, *address).await {
                     Ok(session) => {
                         engine.problems.connected();
-                        engine.schedule().session_opened(&mut sync::lock(slot), &host.name, engine.now());
+                        engine.schedule().session_opened(&mut sync::lock(slot), &health_name, engine.now());
                         *open = Some(session);
                         return Ok(());
                     }
@@ -87,7 +88,7 @@ impl SiteSession {
                 }
             }
             if let Some(opening) = failure {
-                host_failed(engine, &host.name, &opening.failed.error);
+                host_failed(engine, &health_name, &opening.failed.error);
                 last = Some(opening);
             }
         }
@@ -130,17 +131,18 @@ impl SiteSession {
 fn usable<'a>(engine: &Engine, servers: &'a Servers) -> Vec<&'a MailHost> {
     let (schedule, now) = (engine.schedule(), engine.now());
     let working: Vec<&MailHost> =
-        servers.hosts.iter().filter(|host| !schedule.is_host_paused(&host.name, now)).collect();
+        servers.hosts.iter().filter(|host| !schedule.is_host_paused(&host.health_name(), now)).collect();
     if working.is_empty() { servers.hosts.iter().collect() } else { working }
 }
 
 /// Returns the time limits of a session with a host. A host that sent its greeting late gets more time for it.
 fn timeouts_of(engine: &Engine, host: &MailHost) -> Timeouts {
     let timeouts = engine.settings.timeouts.clone();
-    if engine.schedule().is_host_slow(&host.name) { timeouts.for_slow_greeting() } else { timeouts }
+    if engine.schedule().is_host_slow(&host.health_name()) { timeouts.for_slow_greeting() } else { timeouts }
 }
 
-/// Pauses a host that could not be connected to. A refusal belongs to the site.
+/// Pauses a host that could not be connected to, or without the TLS that a destination requires: then only for such
+/// destinations. A refusal belongs to the site.
 fn host_failed(engine: &Engine, host: &str, error: &SessionError) {
     if matches!(error, SessionError::Refused { .. }) {
         return;

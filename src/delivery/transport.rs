@@ -1,6 +1,7 @@
 //! The transports: direct delivery to MX hosts, relay through a smarthost, or capture in the built-in
 //! mailbox. Each returns the servers of a destination.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -104,6 +105,17 @@ pub(super) struct MailHost {
     pub(super) name: String,
     pub(super) tls: TlsPolicy,
     pub(super) addresses: Vec<SocketAddr>,
+}
+
+impl MailHost {
+    /// Returns the name under which the failures of the host are recorded. A host without working TLS fails only for
+    /// the destinations that require it, so that these have a record of their own. A host name contains no space.
+    pub(super) fn health_name(&self) -> Cow<'_, str> {
+        match self.tls {
+            TlsPolicy::Required { .. } => Cow::Owned(format!("{} with TLS", self.name)),
+            TlsPolicy::Never | TlsPolicy::Opportunistic | TlsPolicy::Implicit { .. } => Cow::Borrowed(&self.name),
+        }
+    }
 }
 
 impl Transport {

@@ -350,6 +350,8 @@ impl Worker<'_> {
         };
         let row = match refusal {
             Some(refusal) => self.refused(&refusal),
+            // Other destinations of the site may not require TLS.
+            None if failed.error.is_tls_failure() => None,
             None => {
                 self.engine.schedule().opening_failed(&sync::lock(self.slot), self.engine.now());
                 None

@@ -2,11 +2,12 @@
 //!
 //! A connection failure belongs to the host. Other hosts of the same provider are tried.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use crate::delivery::queue::DestinationHash;
-use crate::delivery::transport::Servers;
+use crate::delivery::transport::{MailHost, Servers};
 
 /// Maximum pause of a host or a site.
 pub(super) const PAUSE_MAX_MS: i64 = 30 * 60 * 1_000;
@@ -26,7 +27,7 @@ struct HostHealth {
     held: BTreeSet<DestinationHash>,
 }
 
-/// The hosts with failures, by name.
+/// The hosts with failures, by [`MailHost::health_name`].
 #[derive(Debug)]
 pub(super) struct HostPauses {
     hosts: HashMap<String, HostHealth>,
@@ -54,9 +55,13 @@ impl HostPauses {
     }
 
     /// Returns the host of a destination whose pause ends first, and its end; `None` if a host is not paused.
-    fn first_of_paused<'a>(&self, servers: &'a Servers, now_ms: i64) -> Option<(&'a str, i64)> {
+    fn first_of_paused<'a>(&self, servers: &'a Servers, now_ms: i64) -> Option<(Cow<'a, str>, i64)> {
         let pause = |name: &str| self.hosts.get(name).map_or(0, |known| known.paused_until_ms);
-        let pauses = servers.hosts.iter().map(|host| (host.name.as_str(), pause(&host.name)));
+        let names = servers.hosts.iter().map(MailHost::health_name);
+        let pauses = names.map(|name| {
+            let until_ms = pause(&name);
+            (name, until_ms)
+        });
         pauses.min_by_key(|(_, until_ms)| *until_ms).filter(|(_, until_ms)| *until_ms > now_ms)
     }
 
@@ -75,14 +80,14 @@ impl HostPauses {
     ) -> Option<(String, i64)> {
         let (name, until_ms) = self.first_of_paused(servers, now_ms)?;
         for host in &servers.hosts {
-            self.hosts.get_mut(&host.name)?.held.insert(destination);
+            self.hosts.get_mut(&*host.health_name())?.held.insert(destination);
         }
-        Some((name.to_owned(), until_ms))
+        Some((name.into_owned(), until_ms))
     }
 
     /// Returns whether every host failed at its last attempt.
     pub(super) fn all_failed(&self, servers: &Servers) -> bool {
-        !servers.hosts.is_empty() && servers.hosts.iter().all(|host| self.hosts.contains_key(&host.name))
+        !servers.hosts.is_empty() && servers.hosts.iter().all(|host| self.hosts.contains_key(&*host.health_name()))
     }
 
     /// Starts a probe of a host: until it ends, no other session is opened with it. Returns its latest end.

@@ -146,6 +146,11 @@ impl SessionError {
         }
     }
 
+    /// Returns whether the server was connected to and has no working TLS.
+    pub fn is_tls_failure(&self) -> bool {
+        matches!(self, Self::TlsNotOffered) || self.is_starttls_failure()
+    }
+
     /// Returns whether STARTTLS was offered and failed. Without TLS, the session could be opened.
     pub fn is_starttls_failure(&self) -> bool {
         match self {

@@ -171,6 +171,23 @@ fn a_recipient_domain_that_requires_tls_gets_no_clear_text() {
     }
 }
 
+// Without TLS, the host was paused for all of its domains.
+#[test]
+fn a_domain_that_requires_tls_does_not_delay_other_domains_of_its_host() {
+    for starttls in [StartTls::Refused, StartTls::NotOffered] {
+        let world = World::start(starttls, "strict.example");
+        let first = world.server.send(&json!({ "to": "one@strict.example" }));
+        world.server.wait_for(&first, "delivery_delayed");
+
+        assert!(!world.deliver("two@open.example"));
+        let second = world.server.send(&json!({ "to": "three@strict.example" }));
+        assert!(!world.deliver("four@open.example"));
+
+        let waiting = world.server.get(&format!("/emails/{second}")).ok(200);
+        assert_eq!(waiting["last_event"], "queued", "no attempt is made while the host has no TLS");
+    }
+}
+
 #[test]
 fn a_host_that_requires_tls_gets_no_clear_text() {
     let world = World::start(StartTls::NotOffered, "mx.open.example");
