@@ -14,7 +14,8 @@ use tracing::{Instrument as _, error, info_span};
 use super::clock_steps::ClockSteps;
 use super::engine::Engine;
 use super::held::HeldMail;
-use super::queue::{Due, LaneKey, read_lanes};
+use super::lane_scan::LaneScan;
+use super::queue::{Due, read_lanes};
 use super::schedule::{Lookup, Now, StoredSite, Taken};
 use super::sessionless::{self, SessionlessReason};
 use super::simulated;
@@ -40,8 +41,8 @@ type Found = (Destination, StoredSite);
 pub(super) struct Dispatcher {
     engine: Arc<Engine>,
     stop: CancellationToken,
-    /// The running scan of the table: the last lane that it read.
-    scan: Option<Scan>,
+    /// The scan of the table.
+    scan: LaneScan,
     /// Wall clock at the start of the last scan.
     scanned_ms: TimestampMs,
     lookups: JoinSet<Found>,
@@ -51,18 +52,12 @@ pub(super) struct Dispatcher {
     clock: ClockSteps,
 }
 
-/// A scan of the table in progress.
-#[derive(Clone, Copy, Debug, Default)]
-struct Scan {
-    after: Option<LaneKey>,
-}
-
 impl Dispatcher {
     pub(super) fn new(engine: Arc<Engine>, stop: CancellationToken) -> Self {
         Self {
             engine,
             stop,
-            scan: Some(Scan::default()),
+            scan: LaneScan::default(),
             scanned_ms: 0,
             lookups: JoinSet::new(),
             running: HashMap::new(),
@@ -78,10 +73,11 @@ impl Dispatcher {
     pub(super) async fn run(&mut self) -> Result<(), StoreError> {
         let mut scan_again = tokio::time::interval(Duration::from_millis(SCAN_EVERY_MS));
         scan_again.tick().await;
+        self.scan.restart();
         loop {
             self.clock.observe(&self.engine, self.engine.now());
-            if let Some(scan) = self.scan {
-                match self.scan_page(scan).await {
+            if self.scan.is_running() {
+                match self.scan_page().await {
                     Err(error) if error.is_outage() => {
                         tokio::select! {
                             () = self.stop.cancelled() => return Ok(()),
@@ -92,7 +88,7 @@ impl Dispatcher {
                 }
             }
             self.move_on();
-            let wait = if self.scan.is_some() { Duration::ZERO } else { self.wait() };
+            let wait = if self.scan.is_running() { Duration::ZERO } else { self.wait() };
             tokio::select! {
                 () = self.stop.cancelled() => return Ok(()),
                 pending = self.engine.notifier.notified() => self.process_notifications(pending),
@@ -123,31 +119,32 @@ impl Dispatcher {
         }
         drop(schedule);
         if pending.rescan {
-            self.scan = Some(Scan::default());
+            self.scan.restart();
         }
     }
 
     /// Starts a scan of the table, unless one runs.
     fn start_scan(&mut self, now: Now) {
         self.scanned_ms = now.wall_ms;
-        self.scan.get_or_insert_default();
+        self.scan.start();
     }
 
     /// Reads the next lanes of the table.
-    async fn scan_page(&mut self, scan: Scan) -> Result<(), StoreError> {
-        let lanes = self.engine.context.store.read(move |tx| read_lanes(tx, scan.after, SCAN_LANES)).await?;
+    async fn scan_page(&mut self) -> Result<(), StoreError> {
+        let after = self.scan.after();
+        let lanes = self.engine.context.store.read(move |tx| read_lanes(tx, after, SCAN_LANES)).await?;
         let now = self.engine.now();
         let mut schedule = self.engine.schedule();
-        let fits = lanes.iter().all(|lane| schedule.found(lane, now));
-        let is_complete = lanes.len() < SCAN_LANES || !fits;
-        if is_complete {
+        let fitting = lanes.iter().take_while(|lane| schedule.found(lane, now)).count();
+        let last = lanes[..fitting].last().map(|lane| lane.key.lane);
+        if fitting == lanes.len() {
+            self.scan.read(last, lanes.len() < SCAN_LANES);
+        } else {
+            self.scan.overflowed(last, || schedule.forget_held(now));
+        }
+        if !self.scan.is_running() {
             schedule.forget_unused(now);
         }
-        drop(schedule);
-        self.scan = match lanes.last() {
-            Some(last) if !is_complete => Some(Scan { after: Some(last.key.lane) }),
-            _ => None,
-        };
         Ok(())
     }
 

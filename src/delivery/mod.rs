@@ -14,8 +14,8 @@
 //!    plan;
 //! 6. `engine/`: the state that the tasks share, start and shutdown;
 //! 7. `schedule/`: which lane is delivered next, and by how many sessions; no I/O;
-//! 8. `dispatcher.rs`: finds lanes, looks up destinations and starts workers, with `problems.rs` (warnings for the
-//!    operator) and `clock_steps.rs` (steps of the wall clock);
+//! 8. `dispatcher.rs`: finds lanes, looks up destinations and starts workers, with `lane_scan.rs` (the position of its
+//!    scan), `problems.rs` (warnings for the operator) and `clock_steps.rs` (steps of the wall clock);
 //! 9. `leases.rs`: the leases of this process;
 //! 10. `worker.rs`, `session.rs`, `receiving_host.rs`: the task that serves one site, and its SMTP session;
 //! 11. `message.rs`, `return_path.rs`: the message and its envelope;
@@ -45,6 +45,7 @@ mod dispatcher;
 mod engine;
 mod erase;
 mod held;
+mod lane_scan;
 mod leases;
 mod message;
 mod notifier;

@@ -14,7 +14,7 @@ use crate::delivery::transport::Servers;
 
 /// Maximum number of lanes that scans of the table add. Notifications may add twice as many, so that new mail is loaded
 /// while many lanes wait.
-const LANES_MAX: usize = 100_000;
+pub(super) const LANES_MAX: usize = 100_000;
 /// Time before which a scan leaves a lane in the table. At least two scans follow in this time.
 const FOUND_AHEAD_MS: i64 = 3 * 60_000;
 /// Pause of a lane whose claim could not be stored.
@@ -251,11 +251,6 @@ impl Schedule {
             Place::Later | Place::Taken => false,
         };
         self.lanes.iter().filter(is_held).map(|(key, _)| *key).collect()
-    }
-
-    /// Returns whether lanes did not fit since the last call. The next scan of the table adds them.
-    pub(in crate::delivery) fn take_overflow(&mut self) -> bool {
-        self.lanes.len() < LANES_MAX && std::mem::take(&mut self.overflowed)
     }
 
     /// Forgets destinations without lanes, and sites and hosts about which nothing is known.

@@ -9,7 +9,7 @@
 //! - `Taken`: a session or a settlement claims its groups.
 //!
 //! Files: this one (types, and what becomes due), `lanes.rs`, `lookups.rs` and `sessions.rs` (the operations),
-//! `snapshot.rs` (the state of all sites, for operators).
+//! `overflow.rs` (lanes that do not fit), `snapshot.rs` (the state of all sites, for operators).
 //!
 //! Sessions are shared between working, new and failing sites (`shares.rs`). A host that cannot be connected to is
 //! paused (`health.rs`), and so is a site that refuses or limits our mail (`throttle.rs`). Messages and connections of a
@@ -19,6 +19,7 @@ mod bucket;
 mod health;
 mod lanes;
 mod lookups;
+mod overflow;
 mod rotation;
 mod sessions;
 mod shares;

@@ -110,6 +110,15 @@ impl SiteState {
         self.ready = 0;
     }
 
+    /// Forgets the lanes of a class, and the due groups of one of them.
+    pub(super) fn forget(&mut self, class: Class, ready: usize) {
+        match class {
+            Class::Transactional => self.transactional = LaneRotation::default(),
+            Class::Broadcast => self.bulk = LaneRotation::default(),
+        }
+        self.ready = self.ready.saturating_sub(ready);
+    }
+
     pub(super) fn kind(&self, now_ms: i64) -> SiteKind {
         if self.opened_ms.is_some_and(|opened_ms| now_ms - opened_ms < WORKING_MS) {
             SiteKind::Working

@@ -1,4 +1,5 @@
 mod hosts;
+mod overflow;
 mod rates;
 mod simulation;
 mod throttle;

@@ -1,0 +1,138 @@
+//! The position of the scan that finds the lanes of the queue. No I/O.
+//!
+//! A pass reads each lane of the table once. If the schedule has no room, the pass ends, and the next one continues behind
+//! the last lane that fit. Therefore every lane is found, however many lanes precede it.
+
+use super::queue::LaneKey;
+
+/// The position of the scan.
+#[derive(Debug, Default)]
+pub(super) struct LaneScan {
+    is_running: bool,
+    /// Last lane that was read; `None` before the first one.
+    after: Option<LaneKey>,
+    /// Lane behind which the pass began, and with which it ends; `None` if it began with the first one.
+    began_after: Option<LaneKey>,
+    /// Whether the pass has continued with the first lane.
+    has_wrapped: bool,
+    /// Whether the schedule has made room in this pass.
+    has_made_room: bool,
+}
+
+impl LaneScan {
+    /// Starts a pass behind the last lane that was read, unless a pass runs.
+    pub(super) fn start(&mut self) {
+        if !self.is_running {
+            *self = Self { is_running: true, after: self.after, began_after: self.after, ..Self::default() };
+        }
+    }
+
+    /// Starts a pass with the first lane, even if one runs.
+    pub(super) fn restart(&mut self) {
+        *self = Self { is_running: true, ..Self::default() };
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        self.is_running
+    }
+
+    /// Returns the lane behind which the next page begins.
+    pub(super) fn after(&self) -> Option<LaneKey> {
+        self.after
+    }
+
+    /// Records a page whose lanes all fit. `is_end` is whether the table has no further lane.
+    pub(super) fn read(&mut self, last: Option<LaneKey>, is_end: bool) {
+        self.after = last.or(self.after);
+        if self.has_wrapped && (is_end || self.after >= self.began_after) {
+            self.is_running = false;
+        } else if is_end {
+            self.after = None;
+            self.has_wrapped = true;
+            self.is_running = self.began_after.is_some();
+        }
+    }
+
+    /// Records a page of which only the lanes up to `last` fit. `make_room` forgets other lanes and returns their number;
+    /// it is called once in a pass. Without room, the pass ends.
+    pub(super) fn overflowed(&mut self, last: Option<LaneKey>, make_room: impl FnOnce() -> usize) {
+        self.after = last.or(self.after);
+        self.is_running = !std::mem::replace(&mut self.has_made_room, true) && make_room() > 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::id::Id;
+    use crate::delivery::rows::Class;
+
+    const LANES: u8 = 10;
+    const PAGE: usize = 3;
+
+    fn lane(number: u8) -> LaneKey {
+        LaneKey { destination: [number; 16], class: Class::Transactional, stream: Id::MIN }
+    }
+
+    /// Runs a pass that reads the lanes 1 to 10, of which `room` fit, and `more` after room is made. Returns those that did.
+    fn pass(scan: &mut LaneScan, mut room: usize, mut more: usize) -> Vec<u8> {
+        let mut found = Vec::new();
+        while scan.is_running() {
+            let after = scan.after().map_or(0, |lane| lane.destination[0]);
+            let page: Vec<u8> = (after + 1..=LANES).take(PAGE).collect();
+            let fitting = &page[..page.len().min(room)];
+            room -= fitting.len();
+            found.extend(fitting);
+            let last = fitting.last().map(|number| lane(*number));
+            if fitting.len() == page.len() {
+                scan.read(last, page.len() < PAGE);
+            } else {
+                scan.overflowed(last, || {
+                    room = std::mem::take(&mut more);
+                    room
+                });
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn a_pass_reads_each_lane_once() {
+        let mut scan = LaneScan::default();
+        for _ in 0..2 {
+            scan.start();
+
+            assert_eq!(pass(&mut scan, 100, 0), (1..=10).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn the_next_pass_continues_behind_the_last_lane_that_fit() {
+        let mut scan = LaneScan::default();
+        scan.start();
+        assert_eq!(pass(&mut scan, 4, 0), [1, 2, 3, 4]);
+        scan.start();
+        assert_eq!(pass(&mut scan, 0, 0), []);
+        scan.start();
+        assert_eq!(pass(&mut scan, 4, 0), [5, 6, 7, 8]);
+
+        scan.start();
+        let found = pass(&mut scan, 100, 0);
+
+        assert_eq!(found[..2], [9, 10]);
+        assert!((1..=8).all(|number| found.contains(&number)), "{found:?}");
+        scan.restart();
+        assert_eq!(pass(&mut scan, 1, 0), [1]);
+    }
+
+    #[test]
+    fn a_pass_makes_room_once() {
+        let mut scan = LaneScan::default();
+        scan.start();
+
+        assert_eq!(pass(&mut scan, 4, 3), [1, 2, 3, 4, 5, 6, 7]);
+
+        scan.start();
+        assert_eq!(pass(&mut scan, 0, 2), [8, 9]);
+    }
+}
