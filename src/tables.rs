@@ -23,7 +23,7 @@ use crate::logs::LogRow;
 use crate::notices::NoticeRow;
 use crate::preferences::ThemeRow;
 use crate::segments::SegmentRow;
-use crate::store::meta::{DELETED_CURSORS, EPOCH, META};
+use crate::store::meta::{DELETED_CURSORS, EPOCH, META, NODES};
 use crate::store::{Blob, KeyOf, Row, StoreError, Table, WriteTx};
 use crate::suppressions::SuppressionRow;
 use crate::teams::{RemovedTeamRow, TeamRow};
@@ -80,8 +80,8 @@ pub const IDEMPOTENCY: Table<(u64, IdempotencyId), IdempotencyRow> = Table::new(
 /// 1 broadcast), stream (team or broadcast), due time in ms, email, recipient group. Written by `emails` at accept and
 /// by `delivery` at a deferral. One row for each queued group, deleted when the group is leased or canceled.
 pub const DUE: Table<QueueKey, DueRow> = Table::new("due-1");
-/// Recipient groups in flight, with their queue row and boot epoch. Written by `delivery`. One row for each group,
-/// deleted with the outcome or at the next start.
+/// Recipient groups in flight, with their queue row and the node that delivers them. Written by `delivery`. One row for
+/// each group, deleted with the outcome or after the end of the node.
 pub const LEASES: Table<(EmailId, u16), LeaseRow> = Table::new("leases-1");
 /// SMTP attempts: host, TLS and compressed transcript. Written by `delivery`. One row for each attempt, deleted after
 /// `RINGMAIL_ATTEMPT_RETENTION_DAYS` or with the row of the email.
@@ -206,6 +206,7 @@ pub const USAGE: Table<(TeamId, u32), UsageRow> = Table::new("usage-1");
 pub const NAMES: &[&str] = &[
     META.name(),
     EPOCH.name(),
+    NODES.name(),
     DELETED_CURSORS.name(),
     TEAMS.name(),
     REMOVED_TEAMS.name(),

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use tracing::{Instrument as _, error, info_span};
+use tracing::{Instrument as _, error, info_span, warn};
 
 use super::clock_steps::ClockSteps;
 use super::engine::Engine;
 use super::held::HeldMail;
 use super::lane_scan::LaneScan;
-use super::queue::{Due, read_lanes};
+use super::queue::{self, Due, read_lanes};
 use super::schedule::{Lookup, Now, StoredSite, Taken};
 use super::sessionless::{self, SessionlessReason};
 use super::simulated;
@@ -25,12 +25,14 @@ use super::worker;
 use crate::base::clock::TimestampMs;
 use crate::base::wakeup::PendingWakeup;
 use crate::dns::Freshness;
-use crate::store::StoreError;
+use crate::store::{StoreError, renew};
 
 /// Number of lanes that one transaction of a scan reads.
 const SCAN_LANES: usize = 500;
 /// Interval of the full scans of the table, which need no notification.
 const SCAN_EVERY_MS: u64 = 60_000;
+/// Interval of the renewals of this node while it holds leases. `store::renew` depends on it.
+const RENEW_EVERY_MS: i64 = 10_000;
 /// Maximum time between two checks of the clock, so that a step of the wall clock is noticed.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
@@ -50,6 +52,8 @@ pub(super) struct Dispatcher {
     running: HashMap<tokio::task::Id, Lookup>,
     held: HeldMail,
     clock: ClockSteps,
+    /// Time of the last renewal of this node, on the monotonic clock.
+    renewed_ms: i64,
 }
 
 impl Dispatcher {
@@ -63,6 +67,7 @@ impl Dispatcher {
             running: HashMap::new(),
             held: HeldMail::default(),
             clock: ClockSteps::default(),
+            renewed_ms: 0,
         }
     }
 
@@ -88,6 +93,7 @@ impl Dispatcher {
                 }
             }
             self.move_on();
+            self.renew_node(self.engine.now());
             let wait = if self.scan.is_running() { Duration::ZERO } else { self.wait() };
             tokio::select! {
                 () = self.stop.cancelled() => return Ok(()),
@@ -95,6 +101,7 @@ impl Dispatcher {
                 Some(finished) = self.lookups.join_next_with_id() => self.lookup_finished(finished),
                 () = tokio::time::sleep(wait) => {}
                 _ = scan_again.tick() => {
+                    self.recover().await;
                     sessionless::release_abandoned(&self.engine).await;
                     self.held.start_pass(&self.engine);
                     self.start_scan(self.engine.now());
@@ -172,6 +179,34 @@ impl Dispatcher {
             let span = info_span!("session", site = %slot.site);
             let (engine, stop) = (Arc::clone(&self.engine), self.stop.clone());
             self.engine.tasks.spawn(worker::run(engine, slot, stop).instrument(span));
+        }
+    }
+
+    /// Renews this node from time to time while it holds leases, so that no other node takes them.
+    fn renew_node(&mut self, now: Now) {
+        if self.engine.leases.is_empty() || now.elapsed_ms - self.renewed_ms < RENEW_EVERY_MS {
+            return;
+        }
+        self.renewed_ms = now.elapsed_ms;
+        let store = self.engine.context.store.clone();
+        self.engine.tasks.spawn(async move {
+            let node = store.node();
+            match store.write_bulk::<_, StoreError>(move |tx| renew(tx, node, now.wall_ms)).await {
+                Err(error) if !error.is_outage() => {
+                    error!(%error, "could not renew the leases of this process: {error}")
+                }
+                Ok(()) | Err(_) => {}
+            }
+        });
+    }
+
+    /// Requeues the groups of nodes that have ended. The scan that follows finds them.
+    async fn recover(&self) {
+        match queue::recover(&self.engine.context).await {
+            Ok(0) => {}
+            Ok(groups) => warn!(groups, "requeued {groups} deliveries of a process that has ended"),
+            Err(error) if error.is_outage() => {}
+            Err(error) => error!(%error, "could not requeue deliveries of a process that has ended: {error}"),
         }
     }
 

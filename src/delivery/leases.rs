@@ -1,7 +1,7 @@
-//! The leases of this boot epoch, each with the worker that holds it.
+//! The leases of this node, each with the worker that holds it.
 //!
 //! If a worker panics, the lease stays stored without a holder. The reconciliation finds it here and requeues its
-//! group. Leases of earlier boot epochs are found in the table at start (`queue::recover`).
+//! group. Leases of nodes that have ended are found in the table (`queue::recover`).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -21,7 +21,7 @@ enum Holder {
     None,
 }
 
-/// The leases of this boot epoch, by email and group.
+/// The leases of this node, by email and group.
 #[derive(Debug, Default)]
 pub(super) struct LeaseTracker(Mutex<Leases>);
 
@@ -59,6 +59,11 @@ impl LeaseTracker {
                 *holder = Holder::None;
             }
         }
+    }
+
+    /// Returns whether this node holds no lease.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().by_key.is_empty()
     }
 
     /// Returns the abandoned leases. They stay here until they are settled.

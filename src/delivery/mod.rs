@@ -16,7 +16,7 @@
 //! 7. `schedule/`: which lane is delivered next, and by how many sessions; no I/O;
 //! 8. `dispatcher.rs`: finds lanes, looks up destinations and starts workers, with `lane_scan.rs` (the position of its
 //!    scan), `problems.rs` (warnings for the operator) and `clock_steps.rs` (steps of the wall clock);
-//! 9. `leases.rs`: the leases of this process;
+//! 9. `leases.rs`: the leases of this node;
 //! 10. `worker.rs`, `session.rs`, `receiving_host.rs`: the task that serves one site, and its SMTP session;
 //! 11. `message.rs`, `return_path.rs`: the message and its envelope;
 //! 12. `smtp/`: the SMTP client and the classification of replies;
@@ -34,6 +34,8 @@
 //! - A group leaves the queue in the transaction that stores its lease. Its lease is deleted in the
 //!   transaction that stores its outcome.
 //! - While an outcome cannot be stored, it stays in memory and no group is leased.
+//! - A lease names its node, and is valid while the node is alive (`store/nodes.rs`). A settlement is valid only if the
+//!   lease still names the own node.
 //! - If the process is killed between the reply of a server and the commit of the outcome, the next
 //!   start sends the message again. The attempt is marked as a possible duplicate.
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::smtp::TlsFacts;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, TeamId};
-use crate::store::{Row, packed_text};
+use crate::store::{NodeId, Row, packed_text};
 
 /// Class of an email. Transactional email is sent first. The numbers are part of stored keys and
 /// must not change.
@@ -84,8 +84,8 @@ pub struct LeaseRow {
     /// Row of the group before it left the queue.
     pub due: DueRow,
     pub class: Class,
-    /// Boot epoch of the lease. In another boot epoch the lease is invalid.
-    pub epoch: u32,
+    /// Holder of the lease. The lease ends with the node, whose row contains the time of its end.
+    pub node: NodeId,
     /// Time of the claim.
     pub leased_ms: TimestampMs,
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::StoreKind;
 use super::cursors::LIST_KEY_BYTES;
 use super::key::{Key, KeyBytes};
+use super::nodes::{NodeId, NodeRow};
 use super::table::Table;
 use super::value::Row;
 
@@ -12,6 +13,9 @@ use super::value::Row;
 pub const META: Table<MetaKey, MetaRow> = Table::new("meta-1");
 /// Boot epoch, and the number of its last commit. One row, written at each opening and by each commit.
 pub const EPOCH: Table<MetaKey, EpochRow> = Table::new("epoch-1");
+/// Nodes that hold leases, each with the time until which it is alive. Written by `nodes.rs` while the node holds leases.
+/// One row for each node, deleted at an opening after its end.
+pub const NODES: Table<(NodeId,), NodeRow> = Table::new("nodes-1");
 
 /// Keys of deleted rows of lists, which stay valid cursors: UTC day of the deletion, number of the list, key of the row
 /// padded with zeros. Written with the deletion. One row for each deleted row, deleted after one to two days.

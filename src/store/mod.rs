@@ -7,7 +7,7 @@
 //! - `key.rs`, `hash.rs` and `value.rs`: encoding of keys and values;
 //! - `fields.rs`: reads of single fields without decoding the row;
 //! - `table.rs` and `transaction.rs`: tables; get, scan, put and delete;
-//! - `meta.rs`: the tables of the store itself;
+//! - `meta.rs` and `nodes.rs`: the tables of the store itself; the processes that open it;
 //! - `page.rs` and `cursors.rs`: lists, and the cursors of deleted rows;
 //! - `match_page.rs`: bounded scans for rows to change;
 //! - `orphans.rs`: child rows of deleted parents;
@@ -41,6 +41,7 @@ mod file;
 mod hash;
 mod key;
 mod match_page;
+mod nodes;
 mod opening;
 mod orphans;
 mod packing;
@@ -69,6 +70,7 @@ pub use fields::{RawValue, RowFields};
 pub use hash::{NameHash, name_hash};
 pub use key::{Key, KeyBytes, KeyOf, KeyPart};
 pub use match_page::{MatchPage, match_page};
+pub use nodes::{NodeId, NodeRow, is_alive, renew};
 pub(crate) use opening::{open_in_time, open_with_key};
 pub use orphans::delete_orphans;
 pub use packing::{pack, packed_text, unpack};
@@ -303,9 +305,14 @@ impl Store {
         self.0.writer.run(WriteQueue::Bulk, bytes, work).await
     }
 
-    /// Returns the boot epoch, which is incremented at each opening. Leases of other epochs are void.
+    /// Returns the boot epoch, which is incremented at each opening.
     pub fn epoch(&self) -> u32 {
         self.0.epoch
+    }
+
+    /// Returns the node of this opening. A lease of another node is valid while [`is_alive`] returns `true` for it.
+    pub fn node(&self) -> NodeId {
+        NodeId::new(self.0.epoch)
     }
 
     /// Returns the path of the file.

@@ -76,7 +76,7 @@ pub struct Engine {
     pub(super) signing: SigningKeyCache,
     pub(super) return_paths: ReturnPaths,
     pub(super) problems: Problems,
-    /// Leases of this boot epoch, with the worker of each.
+    /// Leases of this node, with the worker of each.
     pub(super) leases: LeaseTracker,
     /// Memory budget of composed messages: one permit a KiB.
     pub(super) message_memory: Arc<Semaphore>,
@@ -115,7 +115,7 @@ impl Engine {
         })
     }
 
-    /// Requeues the groups that an earlier process had leased, then delivers until `stop`.
+    /// Requeues the groups that nodes had leased which have ended, then delivers until `stop`.
     ///
     /// Waits up to 30 seconds for running workers before it returns.
     ///

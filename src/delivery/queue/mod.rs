@@ -15,6 +15,9 @@ pub(crate) use key::{DestinationHash, Due, DueKey, LaneKey, QUEUE_END, QUEUE_STA
 pub(crate) use lanes::has_groups_of;
 pub(super) use lanes::{LaneRest, read_head, read_lanes, read_rows};
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use tracing::error;
 
 use super::rows::{Class, DueRow, LeaseRow};
@@ -23,7 +26,7 @@ use crate::base::id::{EmailId, Id, TeamId};
 use crate::context::Context;
 use crate::emails::{self, EmailRow, LastEvent, RecipientKind, RecipientRow, RecipientState};
 use crate::events::{Detail, EmailEventKind, Event};
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
+use crate::store::{NEXT, NodeId, Order, ReadTx, Reads, STOP, StoreError, WriteTx, is_alive, renew};
 use crate::tables::{DUE, EMAILS, LEASES};
 use crate::teams;
 
@@ -58,13 +61,13 @@ pub(super) fn claim_lane(
     Ok((claim(tx, context, &head.keys)?, head.rest))
 }
 
-/// Moves groups from the queue to leases of this boot epoch. Records `email.sent` for recipients
+/// Moves groups from the queue to leases of this node. Records `email.sent` for recipients
 /// that are leased for the first time.
 ///
 /// Omits groups that are not in the queue any more, and deletes those of a removed team. Settles recipients that were
 /// suppressed or opted out after the email was accepted.
 pub(super) fn claim(tx: &WriteTx<'_>, context: &Context, keys: &[DueKey]) -> Result<Vec<Claimed>, StoreError> {
-    let now_ms = context.now_ms();
+    let (now_ms, node) = (context.now_ms(), context.store.node());
     let mut claimed = Vec::with_capacity(keys.len());
     for key in keys {
         let Some(due) = take_row(tx, *key)? else { continue };
@@ -98,10 +101,13 @@ pub(super) fn claim(tx: &WriteTx<'_>, context: &Context, keys: &[DueKey]) -> Res
                 Event { kind: EmailEventKind::Sent, at_ms: now_ms, recipients: newly_sent, detail: Detail::None };
             emails::record(tx, context, due.team, key.email, &row, event)?;
         }
-        let lease = LeaseRow { due, class: key.lane.class, epoch: context.store.epoch(), leased_ms: now_ms };
+        let lease = LeaseRow { due, class: key.lane.class, node, leased_ms: now_ms };
         tx.put(&LEASES, &(key.email, key.group), &lease)?;
         tx.put(&EMAILS, &(lease.due.team, key.email), &row)?;
         claimed.push(Claimed { key: *key, due: lease.due, row, recipients });
+    }
+    if !claimed.is_empty() {
+        renew(tx, node, now_ms)?;
     }
     Ok(claimed)
 }
@@ -183,39 +189,55 @@ fn suppress(row: &mut EmailRow, recipients: &[usize]) {
     }
 }
 
-/// Requeues the groups whose leases are from an earlier boot epoch, and returns their number.
+/// Requeues the groups whose leases name a node that has ended, and returns their number. At start, these are the leases
+/// of every earlier process.
 ///
 /// The groups are due immediately and marked as possible duplicates: a server may have accepted the
-/// message before the process ended. One transaction recovers up to [`RECOVER_ROWS`] leases.
+/// message before the node ended. One transaction recovers up to [`RECOVER_ROWS`] leases.
 pub(super) async fn recover(context: &Context) -> Result<usize, StoreError> {
     let mut recovered = 0;
     loop {
-        let recovering = context.clone();
-        let page = context.store.write_bulk(move |tx| recover_page(tx, &recovering)).await?;
-        recovered += page;
-        if page < RECOVER_ROWS {
+        let (node, now_ms) = (context.store.node(), context.now_ms());
+        let read = move |tx: &ReadTx| Ok::<_, StoreError>(read_ended(tx, node, now_ms)?.is_empty());
+        if context.store.read(read).await? {
             return Ok(recovered);
         }
+        let recovering = context.clone();
+        recovered += context.store.write_bulk(move |tx| recover_page(tx, &recovering)).await?;
     }
 }
 
-fn recover_page(tx: &WriteTx<'_>, context: &Context) -> Result<usize, StoreError> {
-    let epoch = context.store.epoch();
-    let mut stale = Vec::new();
+/// Returns leases of nodes that have ended, at most [`RECOVER_ROWS`].
+fn read_ended(
+    tx: &impl Reads,
+    own: NodeId,
+    now_ms: TimestampMs,
+) -> Result<Vec<((EmailId, u16), LeaseRow)>, StoreError> {
+    let mut alive = BTreeMap::from([(own, true)]);
+    let mut ended = Vec::new();
     tx.scan_valid(&LEASES, &(Id::MIN, 0), &(Id::MAX, u16::MAX), Order::Ascending, |key, lease| {
-        if lease.epoch != epoch {
-            stale.push((key, lease));
+        let is_node_alive = match alive.entry(lease.node) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(unknown) => *unknown.insert(is_alive(tx, lease.node, now_ms)?),
+        };
+        if !is_node_alive {
+            ended.push((key, lease));
         }
-        if stale.len() == RECOVER_ROWS { STOP } else { NEXT }
+        if ended.len() == RECOVER_ROWS { STOP } else { NEXT }
     })?;
-    for ((email, group), lease) in &stale {
+    Ok(ended)
+}
+
+fn recover_page(tx: &WriteTx<'_>, context: &Context) -> Result<usize, StoreError> {
+    let ended = read_ended(tx, context.store.node(), context.now_ms())?;
+    for ((email, group), lease) in &ended {
         tx.delete(&LEASES, &(*email, *group))?;
         let Some(mut row) = tx.get_valid(&EMAILS, &(lease.due.team, *email))? else { continue };
         let due = DueRow { possible_duplicate: true, ..lease.due.clone() };
         requeue(tx, &mut row, *email, *group, lease.class, context.now_ms(), &due)?;
         tx.put(&EMAILS, &(lease.due.team, *email), &row)?;
     }
-    Ok(stale.len())
+    Ok(ended.len())
 }
 
 /// Returns whether a delivery report has stored an outcome of a recipient in flight.

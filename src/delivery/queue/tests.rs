@@ -1,5 +1,7 @@
 //! Claiming groups from the queue, and requeueing them.
 
+use std::time::Duration;
+
 use super::*;
 use crate::base::address::EmailAddress;
 use crate::events::{self, ChangeSource};
@@ -167,7 +169,7 @@ async fn a_corrupt_email_does_not_stop_the_recovery() {
         tx.put_encoded(&EMAILS, &(TEAM, corrupt), &crate::store::Encoded::unreadable())?;
         for id in [corrupt, other] {
             let lease = tx.get(&LEASES, &(id, 0))?.unwrap();
-            tx.put(&LEASES, &(id, 0), &LeaseRow { epoch: lease.epoch - 1, ..lease })?;
+            tx.put(&LEASES, &(id, 0), &LeaseRow { node: NodeId::new(99), ..lease })?;
         }
         Ok(())
     };
@@ -178,4 +180,48 @@ async fn a_corrupt_email_does_not_stop_the_recovery() {
     assert!(matches!(row(&context, other).recipients[0].state, RecipientState::Waiting { .. }));
     let is_leased = context.store.read_now::<_, StoreError>(|tx| tx.contains(&LEASES, &(corrupt, 0)));
     assert!(!is_leased.unwrap());
+}
+
+/// Leases an email to Ada in the name of another node.
+async fn leased_by(context: &Context, node: NodeId) -> EmailId {
+    let (id, keys) = put_due(context, &[(RecipientKind::To, ADA)]).await;
+    claimed(context, &keys).await;
+    let rename = move |tx: &WriteTx<'_>| {
+        let lease = tx.get(&LEASES, &(id, 0))?.expect("a lease");
+        tx.put(&LEASES, &(id, 0), &LeaseRow { node, ..lease })
+    };
+    context.store.write::<_, StoreError>(rename).await.unwrap();
+    id
+}
+
+/// Returns whether a group is in flight: it has a lease, and no row in the queue.
+fn is_leased(context: &Context, id: EmailId) -> bool {
+    let has_lease = context.store.read_now::<_, StoreError>(|tx| tx.contains(&LEASES, &(id, 0))).unwrap();
+    assert_eq!(has_lease, row(context, id).recipients[0].state == RecipientState::InFlight);
+    has_lease
+}
+
+#[tokio::test]
+async fn only_the_leases_of_nodes_that_have_ended_are_recovered() {
+    let (_directory, context) = Context::temporary();
+    let [alive, ended] = [7, 8].map(NodeId::new);
+    let own = leased_by(&context, context.store.node()).await;
+    let [others, lost] = [leased_by(&context, alive).await, leased_by(&context, ended).await];
+    let now_ms = context.now_ms();
+    let renews = move |tx: &WriteTx<'_>| renew(tx, alive, now_ms);
+    context.store.write::<_, StoreError>(renews).await.unwrap();
+
+    assert_eq!(recover(&context).await.unwrap(), 1);
+    assert_eq!([own, others, lost].map(|id| is_leased(&context, id)), [true, true, false]);
+    let due = move |tx: &crate::store::ReadTx| {
+        read_lanes(tx, None, 10).map(|lanes| lanes.into_iter().map(|due| (due.key.email, due.key.due_ms)).collect())
+    };
+    let due: Vec<(EmailId, TimestampMs)> = context.store.read_now::<_, StoreError>(due).unwrap();
+    assert_eq!(due, [(lost, now_ms)], "the group is due immediately");
+
+    // The other node is killed. The own one does not lose its lease, however long the attempt takes.
+    context.clock.advance(Duration::from_secs(24 * 60 * 60));
+    assert_eq!(recover(&context).await.unwrap(), 1);
+    assert_eq!([own, others].map(|id| is_leased(&context, id)), [true, false]);
+    assert_eq!(recover(&context).await.unwrap(), 0);
 }

@@ -66,8 +66,8 @@ impl Settlement {
 
 /// Settles a leased group and returns the groups that returned to the queue.
 ///
-/// Changes nothing if the lease does not exist or has another boot epoch: it has been settled, or
-/// another process has recovered it. If the email does not exist or is corrupt, only deletes the lease.
+/// Changes nothing if the lease does not exist or names another node: it has been settled, or
+/// another node has recovered it. If the email does not exist or is corrupt, only deletes the lease.
 pub(super) fn settle(
     tx: &WriteTx<'_>,
     context: &Context,
@@ -76,7 +76,7 @@ pub(super) fn settle(
 ) -> Result<Vec<Due>, StoreError> {
     let Claimed { key, due, row: _, recipients } = settlement.claimed.as_ref();
     let lease_key = (key.email, key.group);
-    let is_valid = tx.get_valid(&LEASES, &lease_key)?.is_some_and(|lease| lease.epoch == context.store.epoch());
+    let is_valid = tx.get_valid(&LEASES, &lease_key)?.is_some_and(|lease| lease.node == context.store.node());
     if !is_valid {
         return Ok(Vec::new());
     }

@@ -6,9 +6,11 @@ use crate::delivery::outcome::Deferral;
 use crate::delivery::queue::claim;
 use crate::delivery::queue::tests::{ADA, BOB, TEAM, put_due, row};
 use crate::delivery::retry::RetryDelay;
+use crate::delivery::rows::LeaseRow;
 use crate::emails::RecipientKind;
 use crate::event_bus::BusMessage;
 use crate::events::{self, BounceType};
+use crate::store::NodeId;
 use crate::tables::DUE;
 
 /// Claims an email to Ada and Bob in one group, stores `reported` as the outcome of Ada, and settles
@@ -191,4 +193,24 @@ async fn the_lease_of_a_corrupt_email_is_deleted() {
 
     let is_leased = context.store.read_now::<_, StoreError>(|tx| tx.contains(&LEASES, &(id, 0)));
     assert!(!is_leased.unwrap());
+}
+
+#[tokio::test]
+async fn a_settlement_under_the_lease_of_another_node_changes_nothing() {
+    let (_directory, context) = Context::temporary();
+    let (id, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
+    let (settling, schedule) = (context.clone(), schedule());
+    let write = move |tx: &WriteTx<'_>| {
+        let claimed = claim(tx, &settling, &keys)?.remove(0);
+        // Another node has recovered the group and leased it again.
+        let lease = tx.get(&LEASES, &(id, 0))?.expect("a lease");
+        tx.put(&LEASES, &(id, 0), &LeaseRow { node: NodeId::new(99), ..lease })?;
+        settle(tx, &settling, &schedule, &Settlement::uniform(Arc::new(claimed), delivered(), None))
+    };
+
+    assert_eq!(context.store.write::<_, StoreError>(write).await.unwrap(), []);
+
+    assert_eq!(row(&context, id).recipients[0].state, RecipientState::InFlight);
+    let has_lease = context.store.read_now::<_, StoreError>(|tx| tx.contains(&LEASES, &(id, 0)));
+    assert!(has_lease.unwrap());
 }

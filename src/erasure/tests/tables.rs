@@ -1,6 +1,6 @@
 //! The effect of an erasure on each table of the store.
 
-use crate::store::meta::{DELETED_CURSORS, EPOCH, META};
+use crate::store::meta::{DELETED_CURSORS, EPOCH, META, NODES};
 use crate::tables::{
     API_KEY_USES, API_KEYS, ATTACHMENTS, ATTEMPTS, AUDIENCE_EVENTS, AUDIENCES, CAPTURED, CAPTURED_MESSAGES,
     CONTACT_ADDRESSES, CONTACT_PROPERTIES, CONTACT_PROPERTY_KEYS, CONTACT_SEGMENTS, CONTACTS, DELETED_TOPICS, DOMAINS,
@@ -50,6 +50,7 @@ const OUTLASTING: &[&str] = &[
 const WITHOUT_ADDRESSES: &[&str] = &[
     META.name(),
     EPOCH.name(),
+    NODES.name(),
     DELETED_CURSORS.name(),
     USER_ADDRESSES.name(),
     MEMBERSHIPS.name(),

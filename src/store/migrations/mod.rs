@@ -11,7 +11,7 @@ use tracing::info;
 
 use super::meta::{EPOCH, EpochRow, META, MetaKey, MetaRow};
 use super::transaction::{ReadTx, Reads as _, WriteTx};
-use super::{Keyring, OpenError, OpenOptions, StoreError, StoreKind, file};
+use super::{Keyring, OpenError, OpenOptions, StoreError, StoreKind, file, nodes};
 
 /// Label of the value that is derived from the master key to recognize it. Must never change.
 const KEY_CHECK: &[u8] = b"key check";
@@ -98,7 +98,7 @@ pub(super) fn migrate(
     Ok(database)
 }
 
-/// Increments the boot epoch and returns it. Leases of an older epoch are void. Stores the check of the master key at
+/// Increments the boot epoch and returns it. Every node of an older epoch has ended. Stores the check of the master key at
 /// the first opening with a key, and compares it at every later one.
 ///
 /// # Errors
@@ -118,6 +118,7 @@ pub(super) fn begin_epoch(
         let epoch = stored.map_or(1, |row| row.epoch.wrapping_add(1));
         let row = EpochRow { epoch, key_check: known.or(key_check), commit: 0 };
         tx.put(&EPOCH, &MetaKey::EPOCH, &row)?;
+        nodes::end_others(tx)?;
         Ok(row)
     })
 }

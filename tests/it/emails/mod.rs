@@ -7,6 +7,7 @@ mod cancel;
 mod captured;
 mod delete;
 mod get;
+mod leases;
 mod list;
 mod recipients;
 mod scheduled;

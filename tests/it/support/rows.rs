@@ -8,12 +8,13 @@ use ringmail::delivery::{CapturedRow, SmtpAttemptRow};
 use ringmail::erasure;
 use ringmail::events::{self, ChangeSource, EventType, MessageRow};
 use ringmail::notices::{self, Notice};
+use ringmail::store::meta::NODES;
 use ringmail::store::page::{Cursor, PageQuery};
-use ringmail::store::{NEXT, Order, ReadTx, Reads as _, STOP, StoreError, WriteTx};
+use ringmail::store::{NEXT, NodeId, Order, ReadTx, Reads as _, STOP, StoreError, WriteTx};
 use ringmail::suppressions::{self, Origin, SuppressionCause};
 use ringmail::tables::{
-    ATTEMPTS, AUDIENCE_EVENTS, CONTACT_ADDRESSES, CONTACTS, ContactIdRow, EMAIL_BODIES, EMAILS, ERASURES, SUPPRESSIONS,
-    TOPIC_CHOICES, TOPICS, WEBHOOK_DELIVERIES,
+    ATTEMPTS, AUDIENCE_EVENTS, CONTACT_ADDRESSES, CONTACTS, ContactIdRow, EMAIL_BODIES, EMAILS, ERASURES, LEASES,
+    SUPPRESSIONS, TOPIC_CHOICES, TOPICS, WEBHOOK_DELIVERIES,
 };
 use ringmail::topics::{Subscription, TopicRow, Visibility};
 use ringmail::users::{self, Role};
@@ -21,6 +22,7 @@ use ringmail::webhooks::{DeliveryRow, ExhaustedReason, WebhookAttemptRow, Webhoo
 use serde_json::Value;
 
 use super::TestServer;
+use super::server::retry_until_ok;
 
 impl TestServer {
     /// Runs `work` in a read transaction.
@@ -77,6 +79,38 @@ impl TestServer {
                 NEXT
             })?;
             Ok(rows)
+        })
+    }
+
+    /// Returns the end of each node that holds leases.
+    pub(crate) fn node_expiries(&self) -> Vec<i64> {
+        self.read(|tx| {
+            let mut expiries = Vec::new();
+            tx.scan(&NODES, &(NodeId::MIN,), &(NodeId::MAX,), Order::Ascending, |_, row| {
+                expiries.push(row.decode()?.expires_ms);
+                NEXT
+            })?;
+            Ok(expiries)
+        })
+    }
+
+    /// Waits until the end of the only node that holds leases meets `condition`, and returns it.
+    pub(crate) fn wait_for_node_expiry(&self, condition: impl Fn(i64) -> bool) -> i64 {
+        retry_until_ok("the end of the node", || match self.node_expiries()[..] {
+            [expires_ms] if condition(expires_ms) => Ok(expires_ms),
+            ref expiries => Err(format!("{expiries:?}")),
+        })
+    }
+
+    /// Returns the number of leases.
+    pub(crate) fn leases(&self) -> usize {
+        self.read(|tx| {
+            let mut leases = 0;
+            tx.scan(&LEASES, &(Id::MIN, 0), &(Id::MAX, u16::MAX), Order::Ascending, |_, _| {
+                leases += 1;
+                NEXT
+            })?;
+            Ok(leases)
         })
     }
 
