@@ -1,4 +1,4 @@
-"""Accepting over HTTP: POST /emails with 1, 16 and 64 in flight, and batches of 100 with 4.
+"""Accepting over HTTP: POST /emails with 1, 16 and 64 in flight, with idempotency keys, and batches of 100 with 4.
 
 Every run has a new store and the server does not deliver, so that only accepting is measured. The load
 generator and the server share the machine.
@@ -13,7 +13,7 @@ from server import Hold, Server
 
 BODY_BYTES = 3000
 BATCH = 100
-CASES = [("email", 1), ("email", 16), ("email", 64), ("batch", 4)]
+CASES = [("email", 1), ("email", 16), ("email", 64), ("keyed", 16), ("keyed", 64), ("batch", 4)]
 
 
 def run(options):
@@ -24,9 +24,8 @@ def run(options):
             if options.limits and kind == "email":
                 theirs.append(limit_run(options, in_flight))
             ours.append(one_run(options, kind, in_flight, f"accept-{kind}-{in_flight}-{number}"))
-        name = (
-            f"POST /emails, {in_flight} in flight" if kind == "email" else f"batches of {BATCH}, {in_flight} in flight"
-        )
+        what = {"email": "POST /emails", "keyed": "POST /emails with keys", "batch": f"batches of {BATCH}"}[kind]
+        name = f"{what}, {in_flight} in flight"
         limit_rates = [one["per_s"] for one in theirs]
         rates = [one["emails_per_s"] for one in ours]
         busy = max(one["busy_share"] for one in ours)

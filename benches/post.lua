@@ -1,5 +1,5 @@
--- wrk script: POST /emails, or /emails/batch if KIND is batch. The bodies are generated before the run.
--- Environment: TOKEN, KIND=email|batch, PER (emails per batch), BODY_BYTES (size of the JSON of one email), LATER
+-- wrk script: POST /emails, or /emails/batch if KIND is batch. The bodies are generated before the run. If KIND is keyed,
+-- each request has an idempotency key of its own. Environment: TOKEN, KIND=email|keyed|batch, PER (emails per batch), BODY_BYTES (size of the JSON of one email), LATER
 -- (`scheduled_at` of the emails; due immediately if it is not set).
 local kind = os.getenv("KIND") or "email"
 local per = tonumber(os.getenv("PER") or "100")
@@ -40,6 +40,7 @@ local function email()
 end
 
 local pool, at = {}, 0
+local key_place, keys = "0123456789abcdef", 0
 
 function init()
   math.randomseed(7)
@@ -53,6 +54,13 @@ function init()
       for n = 1, per do emails[n] = email() end
       pool[i] = wrk.format(nil, "/emails/batch", nil, "[" .. table.concat(emails, ",") .. "]")
     end
+  elseif kind == "keyed" then
+    wrk.headers["Idempotency-Key"] = key_place
+    for i = 1, 400 do
+      local text = wrk.format(nil, "/emails", nil, email())
+      local from, to = text:find(key_place, 1, true)
+      pool[i] = { text:sub(1, from - 1), text:sub(to + 1) }
+    end
   else
     for i = 1, 400 do pool[i] = wrk.format(nil, "/emails", nil, email()) end
   end
@@ -60,7 +68,9 @@ end
 
 function request()
   at = at % #pool + 1
-  return pool[at]
+  if kind ~= "keyed" then return pool[at] end
+  keys = keys + 1
+  return pool[at][1] .. string.format("%016d", keys) .. pool[at][2]
 end
 
 function done(summary, latency, _)

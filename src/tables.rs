@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::api_keys::{ApiKeyRow, ApiKeyUseRow};
 use crate::base::id::{
-    ApiKeyId, AttemptId, CapturedId, ContactId, ContactPropertyId, DomainId, EmailId, ErasureId, EventId,
-    IdempotencyId, LogId, NoticeId, SegmentId, SuppressionId, TeamId, TopicId, UserId, WebhookDeliveryId, WebhookId,
+    ApiKeyId, AttemptId, CapturedId, ContactId, ContactPropertyId, DomainId, EmailId, ErasureId, EventId, LogId,
+    NoticeId, SegmentId, SuppressionId, TeamId, TopicId, UserId, WebhookDeliveryId, WebhookId,
 };
 use crate::contact_properties::ContactPropertyRow;
 use crate::contacts::{AudienceRow, ContactRow, TopicChoiceRow};
@@ -72,9 +72,10 @@ pub const EMAIL_BODIES: Table<(EmailId, u32), Blob> = Table::new("email_bodies-1
 /// Attachments by their number in the email, in chunks of 60 KiB, each sealed. Written by `emails` at accept. One row
 /// for each chunk, deleted with the content.
 pub const ATTACHMENTS: Table<(EmailId, u16, u32), Blob> = Table::new("attachments-1");
-/// Response to an idempotency key, by expiry in ms. Written by `emails` at accept. One row for each request with a
-/// key, deleted after 24 hours; for emails of notices after eight days.
-pub const IDEMPOTENCY: Table<(u64, IdempotencyId), IdempotencyRow> = Table::new("idempotency-1");
+/// Response to an idempotency key, by UTC day of the expiry (days since the epoch) and half of the SHA-256 of the key
+/// with its team and route. Written by `emails` at accept. One row for each request with a key, deleted with its day:
+/// one to two days after the request, for emails of notices after eight to nine.
+pub const IDEMPOTENCY: Table<(u32, [u8; 16]), IdempotencyRow> = Table::new("idempotency-1");
 
 /// The queue, one range for each lane. Key: start of the SHA-256 of the destination, class (0 transactional,
 /// 1 broadcast), stream (team or broadcast), due time in ms, email, recipient group. Written by `emails` at accept and

@@ -33,7 +33,6 @@ pub mod resource {
         Email,
         Erasure,
         Event,
-        Idempotency,
         Log,
         Notice,
         Segment,
@@ -74,8 +73,6 @@ pub type EmailId = Id<resource::Email>;
 pub type ErasureId = Id<resource::Erasure>;
 /// Id of an event.
 pub type EventId = Id<resource::Event>;
-/// Id of an idempotency row. Distinguishes rows that expire at the same time.
-pub type IdempotencyId = Id<resource::Idempotency>;
 /// Id of an API request, in its response and in the request log.
 pub type LogId = Id<resource::Log>;
 /// Id of a notice to the owners of a team.

@@ -112,7 +112,7 @@ mod tests {
         scan.start();
         assert_eq!(pass(&mut scan, 4, 0), [1, 2, 3, 4]);
         scan.start();
-        assert_eq!(pass(&mut scan, 0, 0), []);
+        assert!(pass(&mut scan, 0, 0).is_empty());
         scan.start();
         assert_eq!(pass(&mut scan, 4, 0), [5, 6, 7, 8]);
 

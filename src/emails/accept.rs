@@ -1,10 +1,10 @@
 //! The transaction that accepts emails. It checks every email against the store, then writes the
 //! rows of all of them.
 //!
-//! It reads the sender's domain, the topic, the suppressions and the opt-outs. It writes the
+//! It reads the idempotency row, the sender's domain, the topic, the suppressions and the opt-outs. It writes the
 //! emails, their content, their queue rows, the idempotency row and the usage count, or nothing.
 
-use super::idempotency::{IdempotentResponse, ReservationRow};
+use super::idempotency::{IdempotentResponse, KeyClaim};
 use super::model::RecipientKind;
 use super::prepare::{EmailChecks, PreparedEmail};
 use super::queue_keys::destination_of;
@@ -43,7 +43,8 @@ pub(super) struct AcceptTransaction {
     pub(super) suppressed: SuppressedItems,
     /// Items that were refused before: index in the request and message.
     pub(super) refused: Vec<(u32, String)>,
-    pub(super) key_row: Option<ReservationRow>,
+    /// The idempotency key.
+    pub(super) key: Option<KeyClaim>,
 }
 
 /// Effect of an item without a deliverable `to` recipient on the other items of its batch.
@@ -66,8 +67,16 @@ pub(super) struct Accepted {
 }
 
 impl AcceptTransaction {
-    /// Checks all emails, then stores them. Returns the response, and the queued groups for the delivery engine.
+    /// Checks all emails, then stores them. Returns the response, and the queued groups for the delivery engine. If the
+    /// idempotency key has been used, returns the response to its first request, and stores nothing.
     pub(super) fn apply(&self, tx: &WriteTx<'_>) -> Result<(IdempotentResponse, Vec<Due>), AcceptError> {
+        if let Some(key) = &self.key
+            && let Some(earlier) = key.find(tx)?
+        {
+            let replayed = earlier.map_err(SendError::Key).and_then(|response| self.sender.replay(response));
+            let refused = |error| AcceptError::Item(SendBatchError { index: 0, error });
+            return Ok((replayed.map_err(refused)?, Vec::new()));
+        }
         // All checks run before the first write: a failure after a write makes the writer repeat its group.
         let is_team_removed = teams::is_removed(tx, self.sender.team)?;
         let mut accepted = Vec::with_capacity(self.emails.len());
@@ -100,8 +109,8 @@ impl AcceptTransaction {
         domains.dedup();
         let emails = accepted.iter().map(|(email, _)| email.id).collect();
         let response = IdempotentResponse { emails, refused, domains: domains.into() };
-        if let Some(key_row) = &self.key_row {
-            key_row.put(tx, &response)?;
+        if let Some(key) = &self.key {
+            key.put(tx, &response)?;
         }
         usage::count(tx, self.sender.team, self.now, accepted.len() as u64)?;
         Ok((response, queued))

@@ -7,8 +7,8 @@
 //!
 //! Files in reading order: `model.rs`; the rules of the fields in `headers/`, `attachments/`, `tags.rs`
 //! and `schedule/`, with `excerpt.rs` (quotes in errors); `remote_files.rs` (files that attachments name by
-//! URL); `store/` (rows); `idempotency.rs`, `send.rs`,
-//! `prepare.rs`, `queue_keys.rs`, `accept.rs`; `event_recorder.rs`, `read.rs`, `attempts.rs`, `change.rs`,
+//! URL); `store/` (rows); `idempotency/`, `send.rs`, `prepare.rs`,
+//! `queue_keys.rs`, `accept.rs`; `event_recorder.rs`, `read.rs`, `attempts.rs`, `change.rs`,
 //! `retention.rs`, `erase.rs`, `removal.rs` (of a team); `api/` (endpoints).
 //!
 //! Invariants:

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use tokio_util::task::TaskTracker;
 
 use super::accept::{AcceptError, AcceptTransaction, SuppressedItems, check};
-use super::idempotency::{Idempotency, IdempotentRequest, IdempotentResponse, KeyConflict, Reservation, Reserved};
+use super::idempotency::{
+    Idempotency, IdempotentRequest, IdempotentResponse, KeyConflict, Reservation, ReserveError, Reserved,
+};
 use super::model::SendEmail;
 use super::prepare::{EmailChecks, PreparedEmail};
 use crate::api_keys::Caller;
@@ -43,9 +45,12 @@ pub enum SendError {
 
 from_store_error!(SendError);
 
-impl From<KeyConflict> for SendError {
-    fn from(conflict: KeyConflict) -> Self {
-        Self::Key(conflict)
+impl From<ReserveError> for SendError {
+    fn from(error: ReserveError) -> Self {
+        match error {
+            ReserveError::Conflict(conflict) => Self::Key(conflict),
+            ReserveError::Store(error) => Self::Store(error),
+        }
     }
 }
 
@@ -121,6 +126,15 @@ impl Sender {
     pub(super) fn may_use(self, domain: DomainId) -> bool {
         self.domain.is_none_or(|scope| scope == domain)
     }
+
+    /// Returns the response to an earlier request with the same idempotency key.
+    ///
+    /// # Errors
+    /// [`SendError::KeyOfAnotherDomain`] if that request sent from a domain that the sender may not use.
+    pub(super) fn replay(self, response: IdempotentResponse) -> Result<IdempotentResponse, SendError> {
+        let may_read = response.domains.iter().all(|domain| self.may_use(*domain));
+        if may_read { Ok(response) } else { Err(SendError::KeyOfAnotherDomain) }
+    }
 }
 
 impl From<Caller> for Sender {
@@ -161,14 +175,13 @@ impl Emails {
     ///
     /// # Errors
     /// [`SendError::Key`] if the key was used with another payload, or its first request is in progress;
-    /// [`SendError::KeyOfAnotherDomain`] if the earlier request sent from another domain than the API key's.
+    /// [`SendError::KeyOfAnotherDomain`] if the earlier request sent from another domain than the API key's;
+    /// [`SendError::Store`].
     pub async fn reserve(&self, sender: Sender, request: Option<&IdempotentRequest>) -> Result<Reserved, SendError> {
         let Some(request) = request else { return Ok(Reserved::First(None)) };
         match self.idempotency.reserve(sender.team, request).await? {
-            Reserved::Replay(response) if !response.domains.iter().all(|domain| sender.may_use(*domain)) => {
-                Err(SendError::KeyOfAnotherDomain)
-            }
-            reserved => Ok(reserved),
+            Reserved::Replay(response) => Ok(Reserved::Replay(sender.replay(response)?)),
+            first @ Reserved::First(_) => Ok(first),
         }
     }
 
@@ -217,7 +230,8 @@ impl Emails {
         Ok(response.emails.first().copied().expect("one email was accepted"))
     }
 
-    /// Accepts all emails or none. A permissive batch skips the emails whose recipients are all suppressed.
+    /// Accepts all emails or none. A permissive batch skips the emails whose recipients are all suppressed. If another
+    /// process has accepted a request with the same key meanwhile, returns its response.
     ///
     /// # Errors
     /// [`SendBatchError`] of the first rejected email; nothing is stored.
@@ -228,16 +242,10 @@ impl Emails {
         reservation: Option<Reservation>,
     ) -> Result<IdempotentResponse, SendBatchError> {
         let batch_error = |error: SendError| SendBatchError { index: 0, error };
-        // If the client disconnects, the future of the request is dropped. The commit, the notification of
-        // the queue and the settling of the key must all happen, so that they run in a separate task.
+        // If the client disconnects, the future of the request is dropped. The key must stay reserved until the commit,
+        // and the queue must be notified after it, so that both run in a separate task.
         let this = self.clone_for_task();
-        let accepted = self.tasks.spawn(async move {
-            let (response, reservation) = this.accept(sender, batch, reservation).await?;
-            if let Some(reservation) = reservation {
-                reservation.settle(response.clone());
-            }
-            Ok(response)
-        });
+        let accepted = self.tasks.spawn(async move { this.accept(sender, batch, reservation.as_ref()).await });
         accepted.await.unwrap_or_else(|_| Err(batch_error(SendError::Store(StoreError::Panicked))))
     }
 
@@ -255,20 +263,20 @@ impl Emails {
         &self,
         sender: Sender,
         batch: SendBatch,
-        reservation: Option<Reservation>,
-    ) -> Result<(IdempotentResponse, Option<Reservation>), SendBatchError> {
+        reservation: Option<&Reservation>,
+    ) -> Result<IdempotentResponse, SendBatchError> {
         let now = self.context.now_ms();
         let SendBatch { emails, indexes, refused, suppressed } = batch;
         let emails = self.prepare(sender, emails, now).await;
-        let key_row = reservation.as_ref().map(|reservation| reservation.row(self.context.id()));
+        let key = reservation.map(Reservation::claim);
         let bytes = emails.iter().map(PreparedEmail::bytes).sum();
         let context = self.context.clone();
-        let accept = AcceptTransaction { context, sender, now, emails, indexes, suppressed, refused, key_row };
+        let accept = AcceptTransaction { context, sender, now, emails, indexes, suppressed, refused, key };
         let accepted = self.context.store.write_sized(bytes, move |tx| accept.apply(tx)).await;
         match accepted {
             Ok((response, queued)) => {
                 self.notifier.groups_queued(queued);
-                Ok((response, reservation))
+                Ok(response)
             }
             Err(AcceptError::Item(error)) => Err(error),
             Err(AcceptError::Store(error)) => Err(SendBatchError { index: 0, error: error.into() }),

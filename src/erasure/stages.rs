@@ -19,7 +19,7 @@
 //!
 //! A queue row contains only the id of its email. The request itself deletes the contact. Texts about other
 //! objects can contain the address and stay: filters of segments, values and names of other contacts,
-//! fallbacks of properties, names and descriptions. For one day, an idempotency row can quote the start
+//! fallbacks of properties, names and descriptions. For one to two days, an idempotency row can quote the start
 //! of a tag that a permissive batch refused. `tests/tables.rs` lists the effect for every table.
 //!
 //! For a new table with addresses, add a stage here, and its scan and erase to `pages.rs`.

@@ -92,8 +92,8 @@ pub async fn send_batch(
     let response = emails.send_all(caller.into(), batch, reservation).await.map_err(|error| {
         let SendBatchError { index, error } = error;
         match error {
-            // This error applies to the request, not to one email.
-            error @ SendError::Store(_) => error.into(),
+            // These errors apply to the request, not to one email.
+            error @ (SendError::Store(_) | SendError::Key(_)) => error.into(),
             error => at_index(index, error.into()),
         }
     })?;

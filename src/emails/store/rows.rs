@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::mailbox::StoredMailbox;
 use crate::base::clock::TimestampMs;
-use crate::base::id::{ApiKeyId, DomainId, EmailId, ErasureId, TeamId, TopicId};
+use crate::base::id::{ApiKeyId, DomainId, EmailId, ErasureId, TopicId};
 use crate::emails::model::{AttachmentInfo, LastEvent, RecipientKind};
 use crate::store::Row;
 
@@ -85,17 +85,14 @@ pub enum RecipientState {
     Settled,
 }
 
-/// Response to the first request with an idempotency key.
+/// Response to the first request with an idempotency key. The key of the row is a hash of the key with its team and route.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct IdempotencyRow {
-    /// Team of the key.
-    pub team: TeamId,
-    /// Hash of route and key.
+    /// Time after which the key is new again.
+    pub expires_ms: TimestampMs,
+    /// First half of the canonical hash of the body of the request.
     #[serde(with = "serde_bytes")]
-    pub key_hash: [u8; 32],
-    /// Canonical hash of the body of the request.
-    #[serde(with = "serde_bytes")]
-    pub body_hash: [u8; 32],
+    pub payload: [u8; 16],
     /// Ids of the accepted emails, in order. Rejected items of a permissive batch have none.
     #[serde(rename = "answer")]
     pub emails: Vec<EmailId>,

@@ -1,0 +1,154 @@
+//! The rows of keys: found by the hash of the key, deleted by the day of their expiry.
+
+use sha2::{Digest as _, Sha256};
+
+use super::{IdempotentResponse, KeyConflict, response_to};
+use crate::base::clock::{DAY_MS, TimestampMs};
+use crate::base::id::TeamId;
+use crate::emails::store::IdempotencyRow;
+use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
+use crate::tables::IDEMPOTENCY;
+
+/// First half of the SHA-256 of a key with its team and route. A caller cannot find a key with the hash of another one.
+pub(super) type KeyHash = [u8; 16];
+/// First half of the canonical hash of a body.
+pub(super) type PayloadHash = [u8; 16];
+/// Key of a row: UTC day of the expiry (days since the epoch), hash of the key.
+pub(super) type RowKey = (u32, KeyHash);
+
+/// Step of the wall clock back to an earlier time after which a key is still found.
+const CLOCK_STEP_MS: i64 = DAY_MS;
+/// Rows that one transaction deletes.
+const PURGED_ROWS: usize = 1_000;
+/// Keys that one transaction reads.
+const READ_KEYS: usize = 10_000;
+
+/// Returns the first half of the SHA-256 of `parts`.
+pub(super) fn hash(parts: &[&[u8]]) -> KeyHash {
+    let hash = parts.iter().fold(Sha256::new(), |hash, part| hash.chain_update(part)).finalize();
+    std::array::from_fn(|index| hash[index])
+}
+
+/// Returns the UTC day of a time, in days since the epoch.
+pub(super) fn day_of(ms: TimestampMs) -> u32 {
+    u32::try_from(ms.div_euclid(DAY_MS)).unwrap_or(0)
+}
+
+/// A key and the days on which its row can expire.
+#[derive(Clone, Debug)]
+pub(super) struct StoredKey {
+    hash: KeyHash,
+    expires_ms: TimestampMs,
+    first_day: u32,
+    last_day: u32,
+}
+
+impl StoredKey {
+    /// Returns the key of a team that is used at `now_ms`.
+    pub(super) fn new(team: TeamId, key: &KeyHash, now_ms: TimestampMs, lifetime_ms: i64) -> Self {
+        let expires_ms = now_ms + lifetime_ms;
+        Self {
+            hash: hash(&[team.as_bytes(), key]),
+            expires_ms,
+            first_day: day_of(now_ms),
+            last_day: day_of(expires_ms + CLOCK_STEP_MS),
+        }
+    }
+
+    pub(super) fn hash(&self) -> KeyHash {
+        self.hash
+    }
+
+    /// Returns the key of the row that a first request writes.
+    pub(super) fn new_row(&self) -> RowKey {
+        (day_of(self.expires_ms), self.hash)
+    }
+
+    /// Returns the keys under which an earlier request can have written the row.
+    pub(super) fn possible_rows(&self) -> impl Iterator<Item = RowKey> {
+        (self.first_day..=self.last_day).map(|day| (day, self.hash))
+    }
+
+    /// Returns the row of an earlier request; `None` if it does not exist, has expired, or is corrupt, which is
+    /// logged. The only place that decides whether a key is new.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(super) fn find(&self, tx: &impl Reads, now_ms: TimestampMs) -> Result<Option<IdempotencyRow>, StoreError> {
+        for key in self.possible_rows() {
+            if let Some(row) = tx.get_valid(&IDEMPOTENCY, &key)?.filter(|row| row.expires_ms > now_ms) {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The use of a key by a request, for the transaction of its emails.
+#[derive(Clone, Debug)]
+pub(in crate::emails) struct KeyClaim {
+    key: StoredKey,
+    payload: PayloadHash,
+    now_ms: TimestampMs,
+}
+
+impl KeyClaim {
+    pub(super) fn new(key: StoredKey, payload: PayloadHash, now_ms: TimestampMs) -> Self {
+        Self { key, payload, now_ms }
+    }
+
+    pub(super) fn hash(&self) -> KeyHash {
+        self.key.hash
+    }
+
+    /// Returns the response to an earlier request; `None` if this request is the first.
+    ///
+    /// # Errors
+    /// [`StoreError`]. The inner result is the conflict with the earlier request.
+    pub(in crate::emails) fn find(
+        &self,
+        tx: &WriteTx<'_>,
+    ) -> Result<Option<Result<IdempotentResponse, KeyConflict>>, StoreError> {
+        Ok(self.key.find(tx, self.now_ms)?.map(|row| response_to(row, self.payload)))
+    }
+
+    /// Stores the response to the first request.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(in crate::emails) fn put(&self, tx: &WriteTx<'_>, response: &IdempotentResponse) -> Result<(), StoreError> {
+        let IdempotentResponse { emails, refused, domains } = response.clone();
+        let row = IdempotencyRow { expires_ms: self.key.expires_ms, payload: self.payload, emails, refused, domains };
+        tx.put(&IDEMPOTENCY, &self.key.new_row(), &row)
+    }
+}
+
+/// Returns a page of the keys after `after` that have not expired.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn read_page(
+    tx: &impl Reads,
+    after: Option<RowKey>,
+    now_ms: TimestampMs,
+) -> Result<Vec<RowKey>, StoreError> {
+    let mut page = Vec::new();
+    let from = after.unwrap_or((day_of(now_ms), [0; 16]));
+    tx.scan(&IDEMPOTENCY, &from, &(u32::MAX, [u8::MAX; 16]), Order::Ascending, |key, _| {
+        if Some(key) != after {
+            page.push(key);
+        }
+        if page.len() == READ_KEYS { STOP } else { NEXT }
+    })?;
+    Ok(page)
+}
+
+/// Deletes rows whose day of expiry has ended; returns whether there may be more.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn delete_expired(tx: &WriteTx<'_>, now_ms: TimestampMs) -> Result<bool, StoreError> {
+    let Some(last_day) = day_of(now_ms).checked_sub(1) else { return Ok(false) };
+    let deleted = tx.delete_range(&IDEMPOTENCY, &(0, [0; 16]), &(last_day, [u8::MAX; 16]), PURGED_ROWS)?;
+    Ok(deleted == PURGED_ROWS)
+}
