@@ -15,6 +15,7 @@
 //! - `mx.rs` and `select.rs`: the pure routing rules; `route.rs`: the lookup of a route;
 //! - `error.rs`: lookup errors; `failures.rs`: the cache of failed lookups; `upstream.rs`: one DNS server and the
 //!   interpretation of its responses; `lookup.rs`: one lookup over several servers; `resolver.rs`: the API of lookups;
+//! - `reverse.rs`: the reverse DNS of an address;
 //! - `records.rs`, `txt.rs` and `dmarc.rs`: comparison of a domain's published records with the expected ones.
 //!
 //! Invariants:
@@ -36,6 +37,7 @@ mod lookup;
 pub mod mx;
 mod records;
 mod resolver;
+mod reverse;
 mod route;
 pub mod select;
 mod site;
@@ -51,6 +53,7 @@ pub use guard::{BlockedAddress, Guard};
 pub use lookup::Timings;
 pub use records::{DnsMatch, DnsRecord, RecordVerdict, compare_cname, compare_mx};
 pub use resolver::Resolver;
+pub use reverse::ReverseDns;
 pub use route::{Families, Freshness, MxHost, OwnHost, Route, RoutePolicy, Unroutable};
 pub use site::Site;
 #[cfg(test)]

@@ -74,6 +74,8 @@ pub enum Families {
     V4First,
     /// Both alternately, IPv6 first.
     V6First,
+    /// IPv6 only: this server sends from IPv6 addresses only.
+    V6Only,
 }
 
 /// Whether cached answers may be used.
@@ -200,7 +202,8 @@ impl fmt::Display for Route {
                      to them"
                 }
                 Unroutable::OtherFamily => {
-                    "the mail hosts of the domain have IPv6 addresses only, and this server does not connect to them"
+                    "the mail hosts of the domain have only addresses of a family (IPv4 or IPv6) that this server does not \
+                     use"
                 }
                 Unroutable::OwnHost => "the mail host of the domain is this server, so the email would loop",
             }),

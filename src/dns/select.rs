@@ -76,6 +76,7 @@ fn dialable(addresses: Vec<IpAddr>, policy: &RoutePolicy, random: &mut SplitMix6
         Families::V4Only => (v4, Vec::new()),
         Families::V4First => (v4, v6),
         Families::V6First => (v6, v4),
+        Families::V6Only => (v6, Vec::new()),
     };
     if first.is_empty() && second.is_empty() {
         return Err(Unroutable::OtherFamily);
@@ -170,6 +171,7 @@ mod tests {
         assert_eq!(families(Families::V4First), [true, false, true]);
         assert_eq!(families(Families::V6First), [false, true, true]);
         assert_eq!(families(Families::V4Only), [true, true]);
+        assert_eq!(families(Families::V6Only), [false]);
     }
 
     #[test]

@@ -36,7 +36,16 @@ pub(crate) struct Authority {
 impl Authority {
     /// Serves `zone`, a zone file for `example.`.
     pub(crate) async fn serving(zone: &str) -> Self {
-        let zones: Zones = Arc::new(Mutex::new(Arc::new(catalog(zone))));
+        Self::serving_below("example.", zone).await
+    }
+
+    /// Serves `zone`, a zone file for the root zone.
+    pub(crate) async fn serving_root(zone: &str) -> Self {
+        Self::serving_below(".", zone).await
+    }
+
+    async fn serving_below(origin: &str, zone: &str) -> Self {
+        let zones: Zones = Arc::new(Mutex::new(Arc::new(catalog(origin, zone))));
         let query_counts = QueryCounts::default();
         let healed = Arc::default();
         let front =
@@ -49,9 +58,9 @@ impl Authority {
         Self { address, zones, query_counts, healed, _server: server }
     }
 
-    /// Replaces the zone. The next query sees the new one.
+    /// Replaces the zone `example.`. The next query sees the new one.
     pub(crate) fn change(&self, zone: &str) {
-        *self.zones.lock().unwrap() = Arc::new(catalog(zone));
+        *self.zones.lock().unwrap() = Arc::new(catalog("example.", zone));
     }
 
     /// Returns the number of queries for `name` and `kind`, over both protocols.
@@ -69,8 +78,8 @@ impl Authority {
     }
 }
 
-fn catalog(zone: &str) -> Catalog {
-    let origin = Name::from_ascii("example.").unwrap();
+fn catalog(origin: &str, zone: &str) -> Catalog {
+    let origin = Name::from_ascii(origin).unwrap();
     let (_, records) = Parser::new(zone, None, Some(origin.clone())).parse().unwrap();
     let handler: InMemoryZoneHandler =
         InMemoryZoneHandler::new(origin.clone(), records, ZoneType::Primary, AxfrPolicy::Deny).unwrap();
