@@ -63,7 +63,8 @@ impl DirectStore {
             Domains::new(context.clone(), resolver, config.domain_settings(config.listen), Arc::clone(&api_keys));
         let idempotency = Arc::new(Idempotency::new(context.clone()));
         let links = Links::new(context.keyring.clone(), config.link_settings(config.listen));
-        let emails = Emails::new(context.clone(), QueueNotifier::default(), idempotency, tasks.clone(), links);
+        let emails = Emails::new(context.clone(), QueueNotifier::default(), idempotency, tasks.clone(), links)
+            .delivering_only(config.routes.deliver_only.clone());
         let webhooks = Webhooks::new(context.clone(), DispatchNotifier::default(), config.webhooks.policy.clone());
         let webhooks = Arc::new(webhooks);
         let team_removals = TeamRemovals::new(context.clone(), Arc::clone(&api_keys), Arc::clone(&webhooks));

@@ -1,6 +1,6 @@
 //! Errors that prevent the start of an instance or stop it.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use crate::dns::DnsError;
 use crate::store::{OpenError, StoreError};
@@ -18,6 +18,8 @@ pub enum StartError {
         flag: &'static str,
         error: std::io::Error,
     },
+    /// A source address cannot be used.
+    Source { address: IpAddr, error: std::io::Error },
     /// The DNS resolver cannot be set up.
     Resolver(DnsError),
     /// The UNIX socket of the command line cannot be created.
@@ -35,6 +37,9 @@ impl std::fmt::Display for StartError {
             }
             Self::Listen { address, flag, error } => {
                 write!(f, "cannot listen on {address} ({error}); choose another address with {flag}")
+            }
+            Self::Source { address, error } => {
+                write!(f, "cannot send from {address} ({error}); --source must be an address of this machine")
             }
             Self::Resolver(error) => {
                 write!(f, "cannot set up DNS lookups ({error}); name a DNS server with --resolver")

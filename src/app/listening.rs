@@ -1,6 +1,6 @@
-//! Listener of the API, and the DNS resolver.
+//! Listener of the API, the source addresses of SMTP sessions, and the DNS resolver.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 use salvo::conn::tcp::TcpAcceptor;
@@ -26,6 +26,15 @@ pub(super) fn bind_http(address: SocketAddr) -> Result<(TcpAcceptor, SocketAddr)
         Ok((listener.try_into()?, bound))
     };
     listen().map_err(|error| StartError::Listen { address, flag: "--listen", error })
+}
+
+/// Checks that sessions can start from each source address. Otherwise all hosts would seem to be down.
+pub(super) fn check_sources(config: &Config) -> Result<(), StartError> {
+    for source in &config.routes.sources {
+        let address = source.address;
+        UdpSocket::bind((address, 0)).map_err(|error| StartError::Source { address, error })?;
+    }
+    Ok(())
 }
 
 pub(super) fn resolver(config: &Config) -> Result<Arc<Resolver>, StartError> {

@@ -33,7 +33,7 @@ pub use error::{ServeError, StartError};
 pub use router::openapi_json;
 
 use background::{RetentionDays, start_workers};
-use listening::{bind_http, resolver};
+use listening::{bind_http, check_sources, resolver};
 use services::HttpServices;
 
 use crate::admin::{self, AdminListener};
@@ -113,6 +113,7 @@ impl App {
     /// # Errors
     /// [`StartError`]. Its message names the setting to change.
     pub async fn start(config: Config, clock: Clock) -> Result<Self, StartError> {
+        check_sources(&config)?;
         // The addresses are bound first, so that an address in use does not leave a new store behind.
         let (http, address) = bind_http(config.listen)?;
         let capture = CaptureMailbox::bind(config.capture_smtp).await.map_err(|error| StartError::Listen {
@@ -150,7 +151,7 @@ impl App {
             requests.clone(),
             links.clone(),
         );
-        let emails = Arc::new(emails);
+        let emails = Arc::new(emails.delivering_only(config.routes.deliver_only.clone()));
         let api_keys = ApiKeys::load(context.clone(), requests.clone(), |tx, team, id| domains::exists(tx, team, id))?;
         let settings = config.domain_settings(address);
         let domains = Domains::new(context.clone(), Resolver::clone(&resolver), settings, Arc::clone(&api_keys));

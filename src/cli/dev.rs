@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::failure::Failure;
 use super::output::Output;
 use super::server;
-use crate::config::{Config, DeliveryConfig, DevSettings, Purpose, QueueConfig, Settings};
+use crate::config::{Config, DevSettings, Purpose, QueueConfig, Settings};
 
 /// Domain of the example if the instance has no verified domain.
 const EXAMPLE_DOMAIN: &str = "example.com";
@@ -30,15 +30,14 @@ pub(super) fn run(args: DevArgs, output: Output) -> Result<(), Failure> {
 }
 
 /// Returns one sentence about the treatment of emails.
-pub(super) const fn summary(config: &Config) -> &'static str {
-    match (config.queue, &config.delivery) {
+pub(super) fn summary(config: &Config) -> &'static str {
+    match (config.queue, config.delivers()) {
         (QueueConfig::Hold, _) => "For development: emails are accepted and stay in the queue.",
-        (QueueConfig::Run, DeliveryConfig::Capture) => {
+        (QueueConfig::Run, false) => {
             "For development: emails are stored in the built-in mailbox, and no email leaves this machine."
         }
-        (QueueConfig::Run, DeliveryConfig::Direct | DeliveryConfig::Relay(_)) => {
-            "For development: emails ARE DELIVERED."
-        }
+        (QueueConfig::Run, true) if config.routes.deliver_only.is_empty() => "For development: emails ARE DELIVERED.",
+        (QueueConfig::Run, true) => "For development: emails ARE DELIVERED to the recipients of --deliver-only.",
     }
 }
 

@@ -27,11 +27,17 @@ pub(super) fn delivery_line(config: &Config) -> String {
     if config.queue == QueueConfig::Hold {
         return format!("{mode}, on hold: emails are accepted and stay queued until a start without --hold");
     }
-    match &config.delivery {
+    let line = match &config.delivery {
         DeliveryConfig::Capture => format!(
             "{mode}: emails are stored in the built-in mailbox and not delivered (see --delivery direct and relay)"
         ),
         DeliveryConfig::Direct => format!("{mode}: to the MX hosts of the recipients, as {}", config.hostname.name),
         DeliveryConfig::Relay(relay) => format!("{mode}: through {relay}"),
-    }
+    };
+    let routes = match config.routes.rules.len() {
+        0 => String::new(),
+        routes => format!("; {routes} --route for other recipients"),
+    };
+    let only = if config.routes.deliver_only.is_empty() { "" } else { "; only to the recipients of --deliver-only" };
+    format!("{line}{routes}{only}")
 }

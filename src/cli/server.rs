@@ -13,7 +13,7 @@ use crate::admin;
 use crate::app::{App, StartError};
 use crate::base::blocking;
 use crate::base::clock::Clock;
-use crate::config::{Config, DeliveryConfig, HostnameOrigin, Purpose, local_url};
+use crate::config::{Config, HostnameOrigin, Purpose, local_url};
 use crate::live::{EventStream, TypeFilter};
 
 /// Output of a server when it accepts requests.
@@ -68,17 +68,17 @@ impl Menu {
 pub(super) fn run(config: Config, output: Output) -> Result<(), Failure> {
     logging::for_server(&config)?;
     raise_file_limit();
-    if config.hostname.origin == HostnameOrigin::Fallback && config.delivery != DeliveryConfig::Capture {
+    if config.hostname.origin == HostnameOrigin::Fallback && config.delivers() {
         tracing::warn!(
             "this machine has no fully qualified host name; SMTP uses {}, which other servers may refuse; \
              set one with --hostname",
             config.hostname.name
         );
     }
-    if matches!(&config.delivery, DeliveryConfig::Relay(relay) if !relay.is_final) && config.ingest_secret.is_none() {
+    if config.routes.needs_reports() && config.ingest_secret.is_none() {
         tracing::warn!(
             "emails stay `sent`, because no smarthost can report their outcome; set RINGMAIL_INGEST_SECRET, or add \
-             ?final=true to the relay URL if the smarthost serves the recipients itself"
+             ?final=true to the URL of a smarthost if the smarthost serves the recipients itself"
         );
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()

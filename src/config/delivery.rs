@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 
-use super::{Config, DeliveryConfig, QueueConfig, RelayTls};
-use crate::delivery::smtp::{Timeouts, TlsConfigs, TlsPolicy, Verification};
-use crate::delivery::{self, Direct, Flow, Relay, RelayResolver, RetrySchedule, Transport};
-use crate::dns::{Guard, OwnHost, Resolver, RoutePolicy};
+use super::{Config, DeliveryConfig, QueueConfig, RelayTls, RelayUrl};
+use crate::delivery::smtp::{Credentials, Timeouts, TlsConfigs, TlsPolicy, Verification};
+use crate::delivery::{
+    self, CAPTURE, DIRECT, Direct, Flow, OwnNetwork, RELAY, Relay, RelayResolver, RetrySchedule, RouteRules,
+    RouteTargets, Routes, Source, Sources, Transport,
+};
+use crate::dns::{Guard, Resolver};
 use crate::preferences::Links;
 
 /// Delivery mode as clap parses it.
@@ -30,39 +33,9 @@ impl Config {
         capture: SocketAddr,
         links: Links,
     ) -> delivery::EngineSettings {
-        let hostname = self.hostname.name.as_str().to_owned();
-        let transport = match &self.delivery {
-            DeliveryConfig::Capture => Transport::Capture { address: capture },
-            DeliveryConfig::Direct => Transport::Direct(Direct {
-                resolver: Arc::clone(resolver),
-                policy: RoutePolicy {
-                    guard: Arc::new(Guard::allowing(self.allowed_addresses.clone())),
-                    own: Arc::new(OwnHost { names: vec![hostname.clone()], addresses: Vec::new() }),
-                    ..RoutePolicy::default()
-                },
-                port: self.smtp_port,
-                required_tls: self.required_tls.clone(),
-            }),
-            DeliveryConfig::Relay(relay) => Transport::Relay(Relay {
-                host: relay.host.clone(),
-                port: relay.port,
-                tls: match relay.tls {
-                    RelayTls::Never => TlsPolicy::Never,
-                    RelayTls::Opportunistic => TlsPolicy::Opportunistic,
-                    RelayTls::Required => TlsPolicy::Required { verify: Verification::WebPki },
-                    RelayTls::Implicit => TlsPolicy::Implicit { verify: Verification::WebPki },
-                },
-                credentials: relay.credentials.as_ref().map(|credentials| delivery::smtp::Credentials::Password {
-                    username: credentials.user.clone(),
-                    password: credentials.password.reveal().to_owned(),
-                }),
-                is_final: relay.is_final,
-                resolver: RelayResolver(Arc::clone(resolver)),
-            }),
-        };
         delivery::EngineSettings {
-            hostname,
-            transport,
+            hostname: self.hostname.name.as_str().to_owned(),
+            routes: self.routes(resolver, capture),
             schedule: RetrySchedule {
                 delays: self.retry_delays.clone(),
                 expire_after: self.expire_after,
@@ -78,5 +51,72 @@ impl Config {
             },
             links,
         }
+    }
+
+    /// Returns the state of IPv6 and the own addresses of this server, which direct delivery uses.
+    pub fn own_network(&self, resolver: &Arc<Resolver>) -> Arc<OwnNetwork> {
+        let hostname = self.hostname.name.as_str().to_owned();
+        OwnNetwork::new(Arc::clone(resolver), hostname, self.sources(), self.routes.ipv6)
+    }
+
+    fn sources(&self) -> Sources {
+        let source = |source: &super::SourceConfig| Source {
+            address: source.address,
+            ehlo_name: source.name.as_ref().unwrap_or(&self.hostname.name).as_str().to_owned(),
+        };
+        Sources::new(self.routes.sources.iter().map(source).collect())
+    }
+
+    fn routes(&self, resolver: &Arc<Resolver>, capture: SocketAddr) -> Routes {
+        let default = match &self.delivery {
+            DeliveryConfig::Capture => CAPTURE,
+            DeliveryConfig::Direct => DIRECT,
+            DeliveryConfig::Relay(_) => RELAY,
+        };
+        let rules = RouteRules {
+            rules: self.routes.rules.clone(),
+            default: RouteTargets::only(default),
+            release: self.routes.release.clone(),
+            deliver_only: self.routes.deliver_only.clone(),
+        };
+        let mut transports = vec![(CAPTURE.to_owned(), Transport::Capture { address: capture })];
+        if rules.names().any(|name| name == DIRECT) {
+            let direct = Direct {
+                resolver: Arc::clone(resolver),
+                guard: Arc::new(Guard::allowing(self.allowed_addresses.clone())),
+                network: self.own_network(resolver),
+                port: self.smtp_port,
+                required_tls: self.required_tls.clone(),
+            };
+            transports.push((DIRECT.to_owned(), Transport::Direct(direct)));
+        }
+        let sources = self.sources();
+        transports.extend(self.routes.smarthosts.iter().map(|(name, url)| {
+            let resolver = RelayResolver(Arc::clone(resolver));
+            (name.clone(), Transport::Relay(relay(name, url, resolver, sources.clone())))
+        }));
+        Routes::new(transports, rules)
+    }
+}
+
+/// Returns the smarthost with a URL.
+fn relay(name: &str, url: &RelayUrl, resolver: RelayResolver, sources: Sources) -> Relay {
+    Relay {
+        name: (name != RELAY).then(|| name.to_owned()),
+        host: url.host.clone(),
+        port: url.port,
+        tls: match url.tls {
+            RelayTls::Never => TlsPolicy::Never,
+            RelayTls::Opportunistic => TlsPolicy::Opportunistic,
+            RelayTls::Required => TlsPolicy::Required { verify: Verification::WebPki },
+            RelayTls::Implicit => TlsPolicy::Implicit { verify: Verification::WebPki },
+        },
+        credentials: url.credentials.as_ref().map(|credentials| Credentials::Password {
+            username: credentials.user.clone(),
+            password: credentials.password.reveal().to_owned(),
+        }),
+        is_final: url.is_final,
+        resolver,
+        sources,
     }
 }

@@ -5,7 +5,7 @@
 //! than one setting and returns the [`Config`] that the rest of the program uses.
 //!
 //! Reading order: `settings.rs` (the list of settings), `limits.rs`, `disk.rs`, `log_format.rs`, `tls.rs`, `webhooks.rs`, `notices.rs`, `compat.rs`,
-//! `rates.rs` and `dev.rs` (more settings), `values.rs` (parsers of values), `relay.rs` (URL of the smarthost), `hostname.rs` and
+//! `rates.rs`, `routes/` and `dev.rs` (more settings), `values.rs` (parsers of values), `relay.rs` (URL of a smarthost), `hostname.rs` and
 //! `surroundings.rs` (values of the machine and the service manager), `variables.rs` (names of variables),
 //! `delivery.rs` (settings of the delivery engine), `remote_files.rs` (URLs of attachments), `host.rs` (host of a URL).
 //!
@@ -26,6 +26,7 @@ mod notices;
 mod rates;
 mod relay;
 mod remote_files;
+mod routes;
 mod settings;
 mod surroundings;
 mod tls;
@@ -46,6 +47,7 @@ pub use dev::{DevSettings, DevSetup};
 pub use hostname::{Hostname, HostnameOrigin};
 pub use log_format::LogFormat;
 pub use relay::{RelayCredentials, RelayPassword, RelayTls, RelayUrl, RelayUrlError};
+pub use routes::{RouteConfig, RouteError, SourceConfig};
 pub use settings::Settings;
 pub use surroundings::{DEV_DIRECTORY, SERVE_DIRECTORY};
 pub(crate) use surroundings::{SERVICE_DIRECTORY, state_directory, without_empty_variables};
@@ -141,6 +143,7 @@ pub struct Config {
     pub delivery: DeliveryConfig,
     /// Return-path records that the smarthost requires; only for relay delivery.
     pub relay_records: Option<RelayRecords>,
+    pub routes: RouteConfig,
     /// DNS servers; an empty list selects the servers of the system.
     pub resolvers: Vec<SocketAddr>,
     /// Port of MX hosts in direct delivery.
@@ -232,12 +235,14 @@ impl Config {
         }
     }
 
+    /// Returns whether emails leave this machine, except for those that are released one by one.
+    pub fn delivers(&self) -> bool {
+        self.delivery != DeliveryConfig::Capture || self.routes.delivers()
+    }
+
     /// Returns the settings of generated links, for a server that is bound to an address.
     pub fn link_settings(&self, bound: SocketAddr) -> LinkSettings {
-        let audience = match self.delivery {
-            DeliveryConfig::Capture => LinkAudience::Captured,
-            DeliveryConfig::Direct | DeliveryConfig::Relay(_) => LinkAudience::Delivered,
-        };
+        let audience = if self.delivers() { LinkAudience::Delivered } else { LinkAudience::Captured };
         LinkSettings { public_url: self.public_url(bound), audience }
     }
 }
@@ -258,11 +263,15 @@ pub fn local_url(bound: SocketAddr) -> String {
 pub enum ConfigError {
     /// The URL of the smarthost is invalid.
     Relay(RelayUrlError),
+    Route(RouteError),
     /// The secret of delivery reports is invalid.
     IngestSecret,
     /// The content would be kept longer than the row. The API could not distinguish a deleted attachment
     /// from a missing one.
-    RetentionOrder { content_days: u32, email_days: u32 },
+    RetentionOrder {
+        content_days: u32,
+        email_days: u32,
+    },
     /// Relay delivery has no smarthost.
     NoRelay,
     /// The URL of the smarthost has a user, and there is no password.
@@ -270,17 +279,27 @@ pub enum ConfigError {
     /// There is a password, and the URL of the smarthost has no user.
     PasswordWithoutUser,
     /// The maximum size of one body exceeds the budget of all bodies.
-    BodyBudget { body_mb: usize, budget_mb: usize },
+    BodyBudget {
+        body_mb: usize,
+        budget_mb: usize,
+    },
     /// The file of trusted certificates cannot be read.
-    WebhookCertificates { path: PathBuf, why: String },
+    WebhookCertificates {
+        path: PathBuf,
+        why: String,
+    },
     /// The maximum number of sessions of one site exceeds the total.
-    Sessions { site: usize, all: usize },
+    Sessions {
+        site: usize,
+        all: usize,
+    },
 }
 
 impl std::fmt::Display for ConfigError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Relay(error) => write!(f, "--relay (or RINGMAIL_RELAY) is not the URL of a smarthost: {error}"),
+            Self::Route(error) => write!(f, "{error}"),
             Self::IngestSecret => f.write_str(
                 "--ingest-secret (or RINGMAIL_INGEST_SECRET) is not a signing secret: use whsec_ and the base64 of 24 \
                  to 64 bytes, as printed by: echo whsec_$(openssl rand -base64 32)",

@@ -1,4 +1,4 @@
-//! URL of the smarthost: `smtp://user:password@host:port?tls=…` or `smtps://…`.
+//! URL of a smarthost: `smtp://user:password@host:port?tls=…` or `smtps://…`.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -57,6 +57,13 @@ pub(super) struct RelayText(String);
 impl RelayText {
     pub(super) fn parse(&self) -> Result<RelayUrl, RelayUrlError> {
         self.0.trim().parse()
+    }
+
+    /// Returns the name and the URL of `NAME=URL`; `None` if the text has another form.
+    pub(super) fn named(&self) -> Option<(&str, &str)> {
+        let (name, url) = self.0.trim().split_once('=')?;
+        // The query of a URL without a name has an equals sign too.
+        (!name.contains(':')).then_some((name.trim(), url.trim()))
     }
 }
 

@@ -9,21 +9,19 @@ use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, value_pars
 use ipnet::IpNet;
 
 use super::compat::CompatSettings;
-use super::delivery::DeliveryMode;
 use super::disk::DiskSettings;
 use super::limits::LimitSettings;
 use super::log_format::LogFormat;
 use super::notices::NoticeSettings;
 use super::rates::RateSettings;
-use super::relay::RelayText;
 use super::remote_files::file_policy;
+use super::routes::RouteSettings;
 use super::surroundings::{DEV_DIRECTORY, SERVE_DIRECTORY, Surroundings, without_empty_variables};
 use super::tls::TlsSettings;
 use super::values::{self, SecretText};
 use super::webhooks::WebhookSettings;
-use super::{Config, ConfigError, DeliveryConfig, Hostname, Purpose, QueueConfig};
+use super::{Config, ConfigError, Hostname, Purpose, QueueConfig};
 use crate::base::address::DomainName;
-use crate::domains::RelayRecords;
 use crate::logs::Recording;
 use crate::store::StoreKind;
 
@@ -127,35 +125,8 @@ pub struct Settings {
           value_parser = BoolishValueParser::new(), action = ArgAction::Set, help_heading = "Storing")]
     request_log: bool,
 
-    /// Delivery mode.
-    #[arg(
-        long,
-        env = "RINGMAIL_DELIVERY",
-        value_name = "MODE",
-        value_enum,
-        default_value = "capture",
-        help_heading = "Delivering"
-    )]
-    delivery: DeliveryMode,
-
-    #[arg(
-        long,
-        env = "RINGMAIL_RELAY",
-        value_name = "URL",
-        hide_env_values = true,
-        help_heading = "Delivering",
-        help = "Smarthost of relay delivery: \
-                  smtp://[USER[:PASSWORD]@]HOST[:PORT][?tls=required|opportunistic|never] or smtps://…; \
-                  use RINGMAIL_RELAY_PASSWORD for the password. TLS is required, except on this machine: \
-                  there it is opportunistic, and off with a user. With ?final=true (or &final=true), the smarthost \
-                  serves the recipients itself: its acceptance is the delivery"
-    )]
-    relay: Option<RelayText>,
-
-    /// Return-path records that the smarthost requires: mx=10 HOST; spf=include:HOST.
-    #[arg(long, env = "RINGMAIL_RELAY_RECORDS", value_name = "RECORDS", value_parser = values::relay_records,
-          help_heading = "Delivering")]
-    relay_records: Option<RelayRecords>,
+    #[command(flatten)]
+    routes: RouteSettings,
 
     /// Host name of this machine in SMTP, with matching forward and reverse DNS [default: the host name
     /// of the machine if it is fully qualified, or else localhost.localdomain].
@@ -291,9 +262,7 @@ impl Settings {
             webhook_delivery_retention_days,
             log_retention_days,
             request_log,
-            delivery,
-            relay,
-            relay_records,
+            routes,
             hostname,
             resolver,
             smtp_port,
@@ -309,7 +278,8 @@ impl Settings {
             log_format,
             log,
         } = self;
-        let Surroundings { state_directory, runtime_directory, relay_password, machine_name } = surroundings;
+        let (delivery, relay_records, routes) = routes.into_config(&surroundings)?;
+        let Surroundings { state_directory, runtime_directory, machine_name, .. } = surroundings;
         if email_retention_days < content_retention_days {
             return Err(ConfigError::RetentionOrder {
                 content_days: content_retention_days,
@@ -322,14 +292,6 @@ impl Settings {
         }
         let (rates, sessions_max) = rates.into_rates()?;
         let ingest_secret = ingest_secret.map(|text| text.parse().ok_or(ConfigError::IngestSecret)).transpose()?;
-        let relay = relay.map(|text| text.parse().map_err(ConfigError::Relay)).transpose()?;
-        let delivery = match delivery {
-            DeliveryMode::Capture => DeliveryConfig::Capture,
-            DeliveryMode::Direct => DeliveryConfig::Direct,
-            DeliveryMode::Relay => {
-                DeliveryConfig::Relay(relay.ok_or(ConfigError::NoRelay)?.with_password(relay_password)?)
-            }
-        };
         let data_dir = data_dir.unwrap_or_else(|| match purpose.kind() {
             StoreKind::Serve => state_directory.unwrap_or_else(|| SERVE_DIRECTORY.into()),
             StoreKind::Dev => DEV_DIRECTORY.into(),
@@ -347,6 +309,7 @@ impl Settings {
             hostname: Hostname::choose(hostname, machine_name.as_deref()),
             delivery,
             relay_records,
+            routes,
             resolvers: resolver,
             smtp_port,
             allowed_addresses: allow_address,

@@ -1,6 +1,7 @@
 //! Values from the environment that are not settings: data directories, the host name of the machine, and the
-//! relay password.
+//! passwords of smarthosts.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
@@ -8,6 +9,7 @@ use clap::Command;
 
 use super::hostname;
 use super::relay::RelayPassword;
+use super::routes::PASSWORD_PREFIX;
 
 /// Default data directory of `ringmail serve`.
 pub const SERVE_DIRECTORY: &str = "./ringmail-data";
@@ -29,6 +31,8 @@ pub(super) struct Surroundings {
     pub(super) state_directory: Option<PathBuf>,
     pub(super) runtime_directory: Option<PathBuf>,
     pub(super) relay_password: Option<RelayPassword>,
+    /// Passwords of named smarthosts, by variable.
+    pub(super) smarthost_passwords: BTreeMap<String, RelayPassword>,
     pub(super) machine_name: Option<String>,
 }
 
@@ -40,6 +44,11 @@ impl Surroundings {
             state_directory: managed_directory(STATE_DIRECTORY_VARIABLE),
             runtime_directory: managed_directory(RUNTIME_DIRECTORY_VARIABLE),
             relay_password,
+            smarthost_passwords: std::env::vars_os()
+                .filter_map(|(name, password)| Some((name.into_string().ok()?, password.into_string().ok()?)))
+                .filter(|(name, password)| name.starts_with(PASSWORD_PREFIX) && !password.is_empty())
+                .map(|(name, password)| (name, RelayPassword::new(password)))
+                .collect(),
             machine_name: hostname::of_machine(),
         }
     }

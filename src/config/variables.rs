@@ -6,6 +6,7 @@ use std::fmt;
 
 use clap::Command;
 
+use super::routes::PASSWORD_PREFIX;
 use super::surroundings::RELAY_PASSWORD_VARIABLE;
 use crate::base::nearest::nearest;
 use crate::base::printable::printable;
@@ -50,7 +51,9 @@ pub(crate) fn check_variables(
     let unknown = variables.into_iter().filter_map(|(name, value)| {
         let name = name.to_string_lossy().into_owned();
         let is_setting = name.starts_with(PREFIX) && !value.is_empty();
-        (is_setting && !known.contains(&name) && !is_of_service_link(&name, &value.to_string_lossy())).then_some(name)
+        // `RouteSettings` checks that a smarthost has the name of a password.
+        let is_known = known.contains(&name) || name.starts_with(PASSWORD_PREFIX);
+        (is_setting && !is_known && !is_of_service_link(&name, &value.to_string_lossy())).then_some(name)
     });
     match unknown.min() {
         None => Ok(()),
@@ -108,6 +111,7 @@ mod tests {
             ("RINGMAIL_DATA_DIR", "data"),
             ("RINGMAIL_LISTEN", "not checked here"),
             ("RINGMAIL_RELAY_PASSWORD", "secret"),
+            ("RINGMAIL_SMARTHOST_PASSWORD_BACKUP", "secret"),
             ("RINGMAIL_LISTN", ""),
             ("RINGMAILER_LISTN", "x"),
             ("RINGMAIL_SERVICE_HOST", "10.0.0.1"),

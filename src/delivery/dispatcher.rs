@@ -167,6 +167,7 @@ impl Dispatcher {
         if has_overflowed || since_scan_ms >= SCAN_EVERY_MS {
             self.start_scan(now);
         }
+        self.check_network(now);
         loop {
             let Some(lookup) = self.engine.schedule().next_lookup() else { break };
             self.start_lookup(lookup, now);
@@ -210,19 +211,33 @@ impl Dispatcher {
         }
     }
 
+    /// Starts a check of the addresses of this server, if direct delivery is used and a check is due.
+    fn check_network(&self, now: Now) {
+        let Some(network) = self.engine.settings.routes.network() else { return };
+        if network.start_check(now.wall_ms) {
+            let (network, stop) = (Arc::clone(network), self.stop.clone());
+            let check = async move { stop.run_until_cancelled(network.check(now.wall_ms)).await };
+            self.engine.tasks.spawn(check.in_current_span());
+        }
+    }
+
     fn start_lookup(&mut self, lookup: Lookup, now: Now) {
         if lookup.name == simulated::DESTINATION {
             self.settle_unroutable(&lookup, &SessionlessReason::Simulated);
             return;
         }
-        let transport = self.engine.settings.transport.clone();
-        let (name, freshness) = (lookup.name.clone(), if lookup.fresh { Freshness::Fresh } else { Freshness::Cached });
+        let (routes, route, name) = (self.engine.settings.routes.clone(), lookup.key.route, lookup.name.clone());
+        let freshness = if lookup.fresh { Freshness::Fresh } else { Freshness::Cached };
         let (context, plan) = (self.engine.context.clone(), self.engine.settings.rates.warm_up);
         let task = self.lookups.spawn(async move {
-            let destination = transport.destination(&name, now.wall_ms, freshness).await;
-            let stored = match &destination {
-                Destination::Servers(servers) if !transport.is_single() => stored_site(&context, servers, plan).await,
-                _ => StoredSite::default(),
+            let destination = routes.destination(route, &name, now.wall_ms, freshness).await;
+            let own = match &destination {
+                Destination::Servers(servers) => servers.of_destination(),
+                _ => None,
+            };
+            let stored = match own {
+                Some(servers) => stored_site(&context, servers, plan).await,
+                None => StoredSite::default(),
             };
             (destination, stored)
         });
@@ -252,7 +267,9 @@ impl Dispatcher {
                 self.settle_unroutable(&lookup, &SessionlessReason::Unroutable(no_route));
             }
             Destination::Unknown { reason } => {
-                self.engine.problems.lookup_failed(&self.engine.settings.transport, now.wall_ms);
+                if let Some(transport) = self.engine.settings.routes.first_of(lookup.key.route) {
+                    self.engine.problems.lookup_failed(transport, now.wall_ms);
+                }
                 let lane = self.engine.schedule().lookup_failed(&lookup, now);
                 self.settle_lanes(lane.into_iter().collect(), &SessionlessReason::Unknown { reason });
             }

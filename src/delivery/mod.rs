@@ -9,7 +9,8 @@
 //! 1. `rows.rs`: the stored rows;
 //! 2. `queue/`: the queue table, leases and their recovery after a restart;
 //! 3. `notifier.rs`: wake-ups for the dispatcher;
-//! 4. `transport.rs`: the servers of a destination;
+//! 4. `transport.rs`, `routes.rs`: the servers of a destination, with `pattern.rs` (patterns of recipients), `source.rs`
+//!    (source addresses) and `network.rs` (IPv6, and the own addresses of this server);
 //! 5. `providers.rs`, `rates.rs`, `warm_up.rs`: the figures of large providers, the limits of each site, and the warm-up
 //!    plan;
 //! 6. `engine/`: the state that the tasks share, start and shutdown;
@@ -50,8 +51,10 @@ mod held;
 mod lane_scan;
 mod leases;
 mod message;
+mod network;
 mod notifier;
 mod outcome;
+mod pattern;
 mod problems;
 mod providers;
 mod queue;
@@ -60,6 +63,7 @@ mod receiving_host;
 mod retention;
 mod retry;
 mod return_path;
+mod routes;
 mod rows;
 mod schedule;
 mod session;
@@ -68,23 +72,29 @@ mod settle;
 pub mod simulated;
 mod site_refusal;
 mod site_store;
+mod source;
 mod transport;
 mod warm_up;
 mod worker;
 
 pub use engine::{Engine, EngineSettings, Flow};
 pub(crate) use erase::{attempts_mention, erase_attempts};
+pub use network::{Ipv6Mode, Ipv6State, OwnNetwork};
 pub use notifier::QueueNotifier;
+pub(crate) use pattern::released_destination;
+pub use pattern::{DeliverOnly, RecipientPattern};
 pub(crate) use queue::{Due, DueKey, LaneKey, QUEUE_END, QUEUE_START, QueueKey, has_groups_of};
 pub use rates::{Rates, SESSION_MESSAGES_MAX, SiteLimits, SiteOverride};
 pub use retention::purge;
 pub use retry::RetrySchedule;
 pub(crate) use return_path::ReturnPaths;
+pub use routes::{CAPTURE, DIRECT, RELAY, RouteRule, RouteRules, RouteTargets, Routes};
 pub use rows::{
     AttemptTlsRow, CapturedRow, Class, DueRow, LeaseRow, ReceivingHostRow, SiteRow, SmtpAttemptRow, TlsFailuresRow,
     WarmUpRow,
 };
 pub use schedule::{SiteHold, SiteKind, SiteSnapshot};
 pub(crate) use site_store::count_report;
+pub use source::{Source, Sources};
 pub use transport::{Direct, Relay, RelayResolver, Transport};
 pub use warm_up::WarmUpPlan;

@@ -11,7 +11,7 @@ use tracing::warn;
 
 use super::site_refusal::SiteRefusal;
 use super::smtp::{SessionError, SmtpPhase};
-use super::transport::Transport;
+use super::transport::{Servers, Transport};
 use crate::base::clock::TimestampMs;
 use crate::base::sync;
 
@@ -24,22 +24,19 @@ const SITES_MIN: usize = 3;
 const WARNED_SITES_MAX: usize = 1_000;
 
 /// Cause of a warning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Cause {
     /// No name server responds.
     NameServers,
-    /// No address of the smarthost was found.
-    SmarthostName,
-    /// No session with the smarthost can be opened.
-    Smarthost,
+    /// No address of this smarthost was found.
+    SmarthostName(String),
+    /// No session with this smarthost can be opened.
+    Smarthost(String),
     /// No mail server can be reached on the SMTP port.
     Port,
     /// No session with the built-in mailbox can be opened.
     Mailbox,
 }
-
-/// Number of variants of [`Cause`].
-const CAUSES: usize = 5;
 
 /// The problems of one process. All teams share them.
 #[derive(Debug, Default)]
@@ -47,8 +44,8 @@ pub(super) struct Problems(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Time of the last warning about each cause.
-    warned_ms: [Option<TimestampMs>; CAUSES],
+    /// Time of the last warning about each cause. The settings bound the number of smarthosts.
+    warned_ms: BTreeMap<Cause, TimestampMs>,
     /// The sites that could not be connected to since the last connection, at most [`SITES_MIN`].
     unreachable_sites: BTreeSet<String>,
     /// Whether a mail server could be connected to since the start.
@@ -106,39 +103,46 @@ impl Problems {
     }
 
     /// Records that no session with a site could be opened, and logs the cause if it concerns all mail.
-    pub(super) fn session_failed(&self, transport: &Transport, site: &str, error: &SessionError, now_ms: TimestampMs) {
+    pub(super) fn session_failed(
+        &self,
+        transport: &Transport,
+        servers: &Servers,
+        error: &SessionError,
+        now_ms: TimestampMs,
+    ) {
+        let effect = if servers.fallback.is_some() { "emails use the fallback" } else { "emails stay queued" };
         let (cause, warning) = match transport {
             Transport::Capture { .. } => {
                 (Cause::Mailbox, format!("the built-in mailbox cannot be reached: {}", without_reply(error)))
             }
             Transport::Relay(relay) => {
                 let warning = format!(
-                    "no session with the smarthost {}:{}: {}; emails stay queued. Check that it runs, --relay, and \
-                     RINGMAIL_RELAY_PASSWORD",
+                    "no session with the smarthost {}:{}: {}; {effect}. Check that it runs, {}, and its password",
                     relay.host,
                     relay.port,
-                    without_reply(error)
+                    without_reply(error),
+                    relay.setting()
                 );
-                (Cause::Smarthost, warning)
+                (Cause::Smarthost(format!("{}:{}", relay.host, relay.port)), warning)
             }
             Transport::Direct(direct) => {
                 if !is_without_connection(error) {
                     return;
                 }
-                let problem = match self.port_problem(site) {
+                let problem = match self.port_problem(&servers.site) {
                     None => return,
                     Some(PortProblem::SinceStart) => "no mail server has been reached since the start",
                     Some(PortProblem::SeveralSites) => "no mail server can be reached",
                 };
                 let warning = format!(
-                    "{problem} on port {}; emails stay queued. Many providers block outgoing port 25: ask yours to \
+                    "{problem} on port {}; {effect}. Many providers block outgoing port 25: ask yours to \
                      open it, or use --delivery relay",
                     direct.port
                 );
                 (Cause::Port, warning)
             }
         };
-        self.warn(cause, &warning, now_ms);
+        self.warn(&cause, &warning, now_ms);
     }
 
     /// Records a site without a connection. Returns the evidence that the port is blocked, if there is any.
@@ -158,20 +162,21 @@ impl Problems {
         let (resolver, smarthost) = match transport {
             Transport::Capture { .. } => return,
             Transport::Direct(direct) => (&direct.resolver, None),
-            Transport::Relay(relay) => (&relay.resolver.0, Some(&relay.host)),
+            Transport::Relay(relay) => (&relay.resolver.0, Some(relay)),
         };
         if resolver.is_silent() {
             let state = if resolver.has_responded() { "" } else { " yet" };
             let warning =
                 format!("no DNS server responds{state}; emails stay queued. Check the network and --resolver");
-            self.warn(Cause::NameServers, &warning, now_ms);
-        } else if let Some(host) = smarthost {
+            self.warn(&Cause::NameServers, &warning, now_ms);
+        } else if let Some(relay) = smarthost {
             // The caller does not know whether the name has no address or the servers did not respond.
             let warning = format!(
-                "no address of the smarthost {host} was found; emails stay queued. Check --relay, the DNS, and \
-                 --resolver"
+                "no address of the smarthost {} was found; emails stay queued. Check {}, the DNS, and --resolver",
+                relay.host,
+                relay.setting()
             );
-            self.warn(Cause::SmarthostName, &warning, now_ms);
+            self.warn(&Cause::SmarthostName(relay.host.clone()), &warning, now_ms);
         }
     }
 
@@ -193,19 +198,18 @@ impl Problems {
         warn!(site, "{site} refuses mail of this server: {}; emails stay queued. {next_step}", refusal.reply);
     }
 
-    fn warn(&self, cause: Cause, warning: &str, now_ms: TimestampMs) {
+    fn warn(&self, cause: &Cause, warning: &str, now_ms: TimestampMs) {
         if self.is_due(cause, now_ms) {
             warn!(?cause, "{warning}");
         }
     }
 
     /// Returns whether a warning about the cause is due, and records that it is logged.
-    fn is_due(&self, cause: Cause, now_ms: TimestampMs) -> bool {
+    fn is_due(&self, cause: &Cause, now_ms: TimestampMs) -> bool {
         let mut state = sync::lock(&self.0);
-        let last = &mut state.warned_ms[cause as usize];
-        let is_recent = last.is_some_and(|last| is_recent(last, now_ms));
+        let is_recent = state.warned_ms.get(cause).is_some_and(|last| is_recent(*last, now_ms));
         if !is_recent {
-            *last = Some(now_ms);
+            state.warned_ms.insert(cause.clone(), now_ms);
         }
         !is_recent
     }
@@ -242,8 +246,11 @@ mod tests {
             (Cause::Port, 1_000 + WARN_EVERY_MS, true),
             (Cause::Port, 1_000 + WARN_EVERY_MS, false),
             (Cause::Port, 999, true),
+            (Cause::Smarthost("one".into()), 1_000, true),
+            (Cause::Smarthost("two".into()), 1_000, true),
+            (Cause::Smarthost("one".into()), 1_001, false),
         ] {
-            assert_eq!(problems.is_due(cause, now_ms), is_due, "{cause:?} {now_ms}");
+            assert_eq!(problems.is_due(&cause, now_ms), is_due, "{cause:?} {now_ms}");
         }
     }
 

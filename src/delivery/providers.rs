@@ -57,7 +57,7 @@ mod tests {
 
     fn provider(host: &str) -> Option<&'static Provider> {
         let hosts = vec![MailHost { name: host.into(), tls: TlsPolicy::Never, addresses: Vec::new() }];
-        provider_of(&Servers { site: "opaque".into(), hosts, credentials: None, is_final: true })
+        provider_of(&Servers::new("opaque".into(), hosts))
     }
 
     #[test]

@@ -58,9 +58,10 @@ impl SiteSession {
             other.quit().await;
         }
         let messages_max = engine.schedule().session_messages_max(&sync::lock(slot));
+        let source = servers.source.as_ref();
         let identity = Identity {
-            ehlo_name: engine.settings.hostname.clone(),
-            source: None,
+            ehlo_name: source.map_or(&engine.settings.hostname, |source| &source.ehlo_name).clone(),
+            source: source.map(|source| source.address),
             credentials: servers.credentials.clone(),
         };
         let mut last = None;

@@ -125,7 +125,7 @@ mod tests {
 
     fn google() -> Servers {
         let hosts = vec![MailHost { name: "aspmx.l.google.com".into(), tls: TlsPolicy::Never, addresses: Vec::new() }];
-        Servers { site: "google".into(), hosts, credentials: None, is_final: true }
+        Servers::new("google".into(), hosts)
     }
 
     async fn put(context: &Context, update: SiteUpdate, at_ms: TimestampMs) {

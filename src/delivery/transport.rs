@@ -5,17 +5,19 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use super::network::{Ipv6State, OwnNetwork};
 use super::smtp::{Credentials, RequiredTls, TlsPolicy};
+use super::source::{Source, Sources};
 use crate::base::clock::TimestampMs;
 use crate::base::random;
-use crate::dns::{Freshness, MxHost, Resolver, Route, RoutePolicy, Unroutable};
+use crate::dns::{Freshness, Guard, MxHost, Resolver, Route, RoutePolicy, Unroutable};
 
-/// Delivery mode.
+/// A way to deliver mail.
 #[derive(Clone)]
 pub enum Transport {
     /// Delivery to the MX hosts of each destination.
     Direct(Direct),
-    /// Delivery of all mail to one smarthost.
+    /// Delivery through one smarthost.
     Relay(Relay),
     /// Delivery into the built-in mailbox, over SMTP on loopback.
     Capture {
@@ -28,8 +30,10 @@ pub enum Transport {
 #[derive(Clone)]
 pub struct Direct {
     pub resolver: Arc<Resolver>,
-    /// Addresses that may be connected to, and the names of this server.
-    pub policy: RoutePolicy,
+    /// Addresses that may be connected to.
+    pub guard: Arc<Guard>,
+    /// Names, source addresses and IPv6 of this server.
+    pub network: Arc<OwnNetwork>,
     /// Port of the MX hosts: 25, another one only in tests.
     pub port: u16,
     /// Hosts and recipient domains that get no email in clear text.
@@ -39,6 +43,8 @@ pub struct Direct {
 /// Relay through a smarthost.
 #[derive(Clone, Debug)]
 pub struct Relay {
+    /// Name in the settings; `None` for the smarthost of `--relay`.
+    pub name: Option<String>,
     /// Host name, which the certificate is verified against.
     pub host: String,
     pub port: u16,
@@ -47,6 +53,7 @@ pub struct Relay {
     /// Whether the smarthost serves the recipients itself, so that its acceptance is the delivery.
     pub is_final: bool,
     pub resolver: RelayResolver,
+    pub sources: Sources,
 }
 
 /// Resolver of the smarthost's addresses. Its `Debug` output is only its name.
@@ -88,15 +95,24 @@ pub(super) struct NoRoute {
 }
 
 /// The servers of a destination.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Servers {
-    /// Name of the site, the key of its lane. All destinations of a site share sessions and cooldown.
+    /// Name of the site, the key of its lane. All destinations of a site share sessions and cooldown. With several
+    /// source addresses, it contains the source address.
     pub(super) site: String,
     /// Hosts in the order of preference.
     pub(super) hosts: Vec<MailHost>,
+    /// Address that sessions start from; `None` if the system chooses it.
+    pub(super) source: Option<Source>,
     pub(super) credentials: Option<Credentials>,
     /// Whether the acceptance of the servers is the delivery.
     pub(super) is_final: bool,
+    /// Number of the transport in the routes.
+    pub(super) transport: usize,
+    /// Whether all destinations of the transport have these servers.
+    pub(super) is_shared: bool,
+    /// Servers of the second transport of the route, which are used while no host of these can be connected to.
+    pub(super) fallback: Option<Arc<Servers>>,
 }
 
 /// A server with its addresses.
@@ -119,43 +135,105 @@ impl MailHost {
 }
 
 impl Transport {
-    /// Returns the servers of a domain. The deadlines of the resolver bound its time.
-    pub(super) async fn destination(&self, domain: &str, now_ms: TimestampMs, freshness: Freshness) -> Destination {
-        match self {
-            Self::Direct(direct) => direct.destination(domain, now_ms, freshness).await,
-            Self::Relay(relay) => relay.destination(now_ms).await,
-            Self::Capture { address } => Destination::Servers(Arc::new(Servers {
-                site: "capture".into(),
-                hosts: vec![MailHost { name: "localhost".into(), tls: TlsPolicy::Never, addresses: vec![*address] }],
-                credentials: None,
-                is_final: true,
-            })),
+    /// Returns the servers of a domain. The deadlines of the resolver bound its time. `number` is that of the transport
+    /// in the routes.
+    pub(super) async fn destination(
+        &self,
+        number: usize,
+        domain: &str,
+        now_ms: TimestampMs,
+        freshness: Freshness,
+    ) -> Destination {
+        let servers = match self {
+            Self::Direct(direct) => direct.servers(domain, now_ms, freshness).await,
+            Self::Relay(relay) => relay.servers(now_ms).await,
+            Self::Capture { address } => Ok(capture(*address)),
+        };
+        match servers {
+            Ok(servers) => Destination::Servers(Arc::new(Servers { transport: number, ..servers })),
+            Err(destination) => destination,
         }
     }
 
     /// Returns whether every destination has the same servers.
-    pub(super) fn is_single(&self) -> bool {
+    pub(super) fn is_shared(&self) -> bool {
         !matches!(self, Self::Direct(_))
     }
 }
 
+/// Returns the servers of the built-in mailbox.
+fn capture(address: SocketAddr) -> Servers {
+    let host = MailHost { name: "localhost".into(), tls: TlsPolicy::Never, addresses: vec![address] };
+    Servers { is_shared: true, ..Servers::new("capture".into(), vec![host]) }
+}
+
+impl Servers {
+    /// Returns servers whose acceptance is the delivery, without a source address.
+    pub(super) fn new(site: String, hosts: Vec<MailHost>) -> Self {
+        Self {
+            site,
+            hosts,
+            source: None,
+            credentials: None,
+            is_final: true,
+            transport: 0,
+            is_shared: false,
+            fallback: None,
+        }
+    }
+
+    /// Returns those of these servers and their fallback that belong to the destination. The servers of a smarthost and of
+    /// the built-in mailbox belong to all destinations.
+    pub(super) fn of_destination(self: &Arc<Self>) -> Option<&Arc<Self>> {
+        std::iter::once(self).chain(&self.fallback).find(|servers| !servers.is_shared)
+    }
+
+    /// Returns the name of the site without its source address, which the settings of the operator name.
+    pub(super) fn site_without_source(&self) -> &str {
+        let Some(source) = &self.source else { return &self.site };
+        source.site_without(&self.site)
+    }
+
+    /// Returns the servers that a source address reaches, with this address. Returns all if none reaches a server.
+    fn sent_from(mut self, sources: &Sources, destination: &str) -> Self {
+        let servers = self.hosts.iter().flat_map(|host| &host.addresses).map(SocketAddr::ip);
+        let Some(source) = sources.choose(destination, servers) else { return self };
+        for host in &mut self.hosts {
+            host.addresses.retain(|address| source.reaches(address.ip()));
+        }
+        self.hosts.retain(|host| !host.addresses.is_empty());
+        Self { site: sources.site(self.site, source), source: Some(source.clone()), ..self }
+    }
+}
+
 impl Direct {
-    async fn destination(&self, domain: &str, now_ms: TimestampMs, freshness: Freshness) -> Destination {
-        let policy = RoutePolicy { seed: random::number(), freshness, ..self.policy.clone() };
+    /// # Errors
+    /// The destination, if it has no servers.
+    async fn servers(&self, domain: &str, now_ms: TimestampMs, freshness: Freshness) -> Result<Servers, Destination> {
+        let state = self.network.state().await;
+        let Some(families) = self.network.families(&state.ipv6) else {
+            return Err(Destination::Unknown { reason: format!("no source address can be used: {}", state.ipv6) });
+        };
+        let policy =
+            RoutePolicy { seed: random::number(), families, freshness, guard: Arc::clone(&self.guard), own: state.own };
         let route = self.resolver.route(domain, now_ms, &policy).await;
         let no_route = NoRoute { status: route.status().unwrap_or("5.4.4"), message: route.to_string() };
         match route {
             Route::Hosts { site, hosts } => {
                 let hosts = hosts.into_iter().map(|host| self.host(domain, host)).collect();
-                Destination::Servers(Arc::new(Servers { site: site.name, hosts, credentials: None, is_final: true }))
+                Ok(Servers::new(site.name, hosts).sent_from(self.network.sources(), domain))
             }
-            Route::Temporary { reason } => Destination::Unknown { reason },
-            Route::NullMx => Destination::Undeliverable(no_route),
+            Route::Temporary { reason } => Err(Destination::Unknown { reason }),
+            Route::NullMx => Err(Destination::Undeliverable(no_route)),
             Route::NoSuchDomain | Route::NoAddresses(Unroutable::NoAddresses) => {
-                Destination::Missing { no_route, freshness }
+                Err(Destination::Missing { no_route, freshness })
+            }
+            // The hosts have IPv6 addresses only, and the reverse DNS of this server is not known yet.
+            Route::NoAddresses(Unroutable::OtherFamily) if matches!(state.ipv6, Ipv6State::Unknown { .. }) => {
+                Err(Destination::Unknown { reason: format!("{}. {}", no_route.message, state.ipv6) })
             }
             Route::NoAddresses(Unroutable::Guarded | Unroutable::OtherFamily | Unroutable::OwnHost) => {
-                Destination::Unroutable(no_route)
+                Err(Destination::Unroutable(no_route))
             }
         }
     }
@@ -168,20 +246,29 @@ impl Direct {
 }
 
 impl Relay {
-    async fn destination(&self, now_ms: TimestampMs) -> Destination {
-        match self.resolver.0.addresses(&self.host, now_ms).await {
-            Ok(addresses) => Destination::Servers(Arc::new(Servers {
-                site: format!("relay {}", self.host),
-                hosts: vec![MailHost {
-                    name: self.host.clone(),
-                    tls: self.tls,
-                    addresses: addresses.into_iter().map(|ip| SocketAddr::new(ip, self.port)).collect(),
-                }],
-                credentials: self.credentials.clone(),
-                is_final: self.is_final,
-            })),
-            // Every DNS failure defers: the operator can correct the name of the smarthost.
-            Err(error) => Destination::Unknown { reason: format!("the relay {} has no address: {error}", self.host) },
-        }
+    /// Returns the setting that names the smarthost, for messages.
+    pub(super) fn setting(&self) -> String {
+        self.name.as_ref().map_or_else(|| "--relay".to_owned(), |name| format!("--smarthost {name}"))
+    }
+
+    /// # Errors
+    /// The destination, if the smarthost has no address.
+    async fn servers(&self, now_ms: TimestampMs) -> Result<Servers, Destination> {
+        // Every DNS failure defers: the operator can correct the name of the smarthost.
+        let addresses = self.resolver.0.addresses(&self.host, now_ms).await.map_err(|error| Destination::Unknown {
+            reason: format!("the relay {} has no address: {error}", self.host),
+        })?;
+        let host = MailHost {
+            name: self.host.clone(),
+            tls: self.tls,
+            addresses: addresses.into_iter().map(|ip| SocketAddr::new(ip, self.port)).collect(),
+        };
+        let servers = Servers {
+            credentials: self.credentials.clone(),
+            is_final: self.is_final,
+            is_shared: true,
+            ..Servers::new(format!("relay {}", self.name.as_deref().unwrap_or(&self.host)), vec![host])
+        };
+        Ok(servers.sent_from(&self.sources, &self.host))
     }
 }

@@ -49,8 +49,7 @@ pub(super) async fn run(engine: Arc<Engine>, slot: Slot, stop: CancellationToken
     let mut task = JoinSet::new();
     let (task_engine, task_slot) = (Arc::clone(&engine), Arc::clone(&slot));
     let serve = async move {
-        let site = Arc::clone(&sync::lock(&task_slot).site);
-        let mut worker = Worker { engine: &task_engine, slot: &task_slot, site, number, stop, open: None };
+        let mut worker = Worker { engine: &task_engine, slot: &task_slot, number, stop, open: None };
         worker.serve().await;
         if let Some(open) = worker.open.take() {
             open.quit().await;
@@ -68,7 +67,6 @@ pub(super) async fn run(engine: Arc<Engine>, slot: Slot, stop: CancellationToken
 struct Worker<'a> {
     engine: &'a Arc<Engine>,
     slot: &'a Mutex<Slot>,
-    site: Arc<str>,
     /// Number of this worker in the lease tracker.
     number: u64,
     stop: CancellationToken,
@@ -318,7 +316,8 @@ impl Worker<'_> {
         FailedOpening { failed, endpoint }: FailedOpening,
     ) -> Next {
         let now_ms = self.engine.context.now_ms();
-        self.engine.problems.session_failed(&self.engine.settings.transport, &self.site, &failed.error, now_ms);
+        let transport = self.engine.settings.routes.transport(servers.transport);
+        self.engine.problems.session_failed(transport, servers, &failed.error, now_ms);
         let nearest = servers.hosts.first().map_or("", |host| host.name.as_str());
         let host = endpoint.as_ref().map_or(nearest, |endpoint| endpoint.host.as_str());
         let mut refusal = None;
@@ -334,7 +333,13 @@ impl Worker<'_> {
                 };
                 read_refusal(*phase, reply, context).0
             }
-            error => RecipientDisposition::Deferred(Deferral::ordinary(Some(format!("{} {error}", error.status())))),
+            error => {
+                let reply = Some(format!("{} {error}", error.status()));
+                // The hosts are paused now, so that the group continues with the fallback, if there is one.
+                let has_fallback = self.engine.schedule().has_fallback(servers, self.engine.now());
+                let defer = if has_fallback { Deferral::immediate } else { Deferral::ordinary };
+                RecipientDisposition::Deferred(defer(reply))
+            }
         };
         let attempt = SmtpAttemptRow {
             at_ms: self.engine.context.now_ms(),

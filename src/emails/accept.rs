@@ -9,11 +9,11 @@ use super::model::RecipientKind;
 use super::prepare::{EmailChecks, PreparedEmail};
 use super::queue_keys::destination_of;
 use super::send::{BlockReason, BlockedRecipient, SendBatchError, SendError, Sender};
-use super::store::EmailRow;
+use super::store::{EmailRow, QueueDestination};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{DomainId, TeamId};
 use crate::context::Context;
-use crate::delivery::{Class, Due, DueKey, DueRow, LaneKey};
+use crate::delivery::{Class, DeliverOnly, Due, DueKey, DueRow, LaneKey};
 use crate::domains::SenderDomainRow;
 use crate::events::{self, Detail, EmailEventKind, Event};
 use crate::store::{Reads, StoreError, WriteTx, from_store_error};
@@ -45,6 +45,7 @@ pub(super) struct AcceptTransaction {
     pub(super) refused: Vec<(u32, String)>,
     /// The idempotency key.
     pub(super) key: Option<KeyClaim>,
+    pub(super) deliver_only: DeliverOnly,
 }
 
 /// Effect of an item without a deliverable `to` recipient on the other items of its batch.
@@ -125,7 +126,7 @@ impl AcceptTransaction {
         queued: &mut Vec<Due>,
     ) -> Result<(), StoreError> {
         let team = self.sender.team;
-        let (row, groups) = queue_rows(team, email, accepted, self.now);
+        let (row, groups) = queue_rows(team, email, accepted, self.now, &self.deliver_only);
         tx.put(&EMAILS, &(team, email.id), &row)?;
         for (due, row) in groups {
             tx.put(&DUE, &due.key.parts(), &row)?;
@@ -194,11 +195,20 @@ fn queue_rows(
     email: &PreparedEmail,
     accepted: &Accepted,
     now: TimestampMs,
+    deliver_only: &DeliverOnly,
 ) -> (EmailRow, Vec<(Due, DueRow)>) {
     let Accepted { domain, blocked } = accepted;
     let mut row = EmailRow { domain: domain.id, ..email.row.clone() };
     let mut index = 0..;
     row.recipients.retain(|_| index.next().is_some_and(|index| !blocked.contains(&index)));
+    if !deliver_only.is_empty() {
+        for recipient in &mut row.recipients {
+            let selects = |address| deliver_only.selects_alone(address);
+            if recipient.mailbox.address().is_some_and(selects) {
+                recipient.destination = QueueDestination::Address;
+            }
+        }
+    }
     let due_ms = row.scheduled_ms.unwrap_or(now);
     let groups = assign_groups(&mut row, email.has_link || domain.tracked);
     let queue_row = |(group, destination)| {
@@ -217,13 +227,14 @@ fn queue_rows(
 fn assign_groups(row: &mut EmailRow, is_personal: bool) -> Vec<(u16, String)> {
     let mut groups: Vec<(u16, String)> = Vec::new();
     for recipient in &mut row.recipients {
-        let destination = destination_of(&recipient.mailbox);
-        let shared = groups.iter().find(|(_, other)| !is_personal && other == destination).map(|(group, _)| *group);
-        recipient.group = shared.unwrap_or_else(|| {
+        let destination = destination_of(recipient);
+        let shared = groups.iter().find(|(_, other)| !is_personal && *other == destination).map(|(group, _)| *group);
+        let group = shared.unwrap_or_else(|| {
             let group = u16::try_from(groups.len()).expect("an email has at most 50 recipients");
-            groups.push((group, destination.to_owned()));
+            groups.push((group, destination.into_owned()));
             group
         });
+        recipient.group = group;
     }
     groups
 }

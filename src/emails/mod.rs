@@ -53,13 +53,14 @@ pub use idempotency::{
     Idempotency, IdempotentRequest, IdempotentResponse, IdempotentRoute, KeyConflict, Reservation, Reserved,
 };
 pub use model::{AttachmentInfo, EmailContent, LastEvent, Recipient, RecipientKind, SendEmail};
+pub(crate) use queue_keys::destination_of;
 pub(crate) use read::find_of_teams;
 pub use read::{BoundedEmail, EmailDetails, StoredAttachment};
 pub use remote_files::{FETCH_TIMEOUT, RemoteFileError, RemoteFiles};
 pub(crate) use removal::delete_page_of_team;
 pub use retention::purge;
 pub use send::{BlockReason, BlockedRecipient, Emails, SendBatch, SendBatchError, SendError, Sender};
-pub use store::{EmailRow, ErasureMark, IdempotencyRow, RecipientRow, RecipientState, StoredMailbox};
+pub use store::{EmailRow, ErasureMark, IdempotencyRow, QueueDestination, RecipientRow, RecipientState, StoredMailbox};
 pub(crate) use store::{read_attachment, read_content};
 
 use crate::base::id::EmailId;

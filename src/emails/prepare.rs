@@ -6,7 +6,9 @@
 use super::event_recorder;
 use super::model::{AttachmentInfo, EmailContent, LastEvent, Recipient, RecipientKind, SendEmail};
 use super::send::Sender;
-use super::store::{EmailRow, RecipientRow, RecipientState, StoredBlob, seal_attachment, seal_content};
+use super::store::{
+    EmailRow, QueueDestination, RecipientRow, RecipientState, StoredBlob, seal_attachment, seal_content,
+};
 use crate::base::address::Mailbox;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{DomainId, EmailId, TopicId};
@@ -99,6 +101,7 @@ impl PreparedEmail {
             kind: *kind,
             mailbox: mailbox.clone().into(),
             group: 0,
+            destination: QueueDestination::Domain,
             state: RecipientState::Waiting { due_ms },
             last_event,
         };

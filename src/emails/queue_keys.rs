@@ -1,21 +1,32 @@
 //! Keys of the queue rows of an email.
 
-use super::store::{RecipientRow, RecipientState, StoredMailbox};
+use std::borrow::Cow;
+
+use super::store::{QueueDestination, RecipientRow, RecipientState};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, TeamId};
-use crate::delivery::{Class, DueKey, LaneKey, simulated};
+use crate::delivery::{Class, DueKey, LaneKey, released_destination, simulated};
 
-/// Returns the domain of a recipient, or [`simulated::DESTINATION`] for a simulated recipient.
-pub(super) fn destination_of(mailbox: &StoredMailbox) -> &str {
+/// Returns the destination of a recipient's group in the queue: [`simulated::DESTINATION`] for a simulated recipient,
+/// otherwise the domain, the address in lower case, or the destination of released messages.
+pub(crate) fn destination_of(recipient: &RecipientRow) -> Cow<'_, str> {
+    let mailbox = &recipient.mailbox;
     if simulated::outcome(&mailbox.bare()).is_some() {
-        return simulated::DESTINATION;
+        return simulated::DESTINATION.into();
     }
-    mailbox.domain().unwrap_or_default()
+    let domain = mailbox.domain().unwrap_or_default();
+    match recipient.destination {
+        QueueDestination::Domain => domain.into(),
+        QueueDestination::Address => {
+            mailbox.address().map_or_else(|| domain.into(), |address| address.identity().into())
+        }
+        QueueDestination::Release => released_destination(domain).into(),
+    }
 }
 
 /// Returns the key of the queue row of a recipient's group.
 pub(super) fn queue_key(team: TeamId, email: EmailId, recipient: &RecipientRow, due_ms: TimestampMs) -> DueKey {
-    let lane = LaneKey::new(destination_of(&recipient.mailbox), Class::Transactional, team.cast());
+    let lane = LaneKey::new(&destination_of(recipient), Class::Transactional, team.cast());
     DueKey { lane, due_ms, email, group: recipient.group }
 }
 

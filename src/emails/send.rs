@@ -20,7 +20,7 @@ use crate::base::blocking;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{ApiKeyId, DomainId, EmailId, TeamId};
 use crate::context::Context;
-use crate::delivery::QueueNotifier;
+use crate::delivery::{DeliverOnly, QueueNotifier};
 use crate::preferences::{LinkError, Links};
 use crate::store::{ReadTx, StoreError, from_store_error};
 use crate::suppressions::Origin;
@@ -150,6 +150,7 @@ pub struct Emails {
     idempotency: Arc<Idempotency>,
     tasks: TaskTracker,
     links: Links,
+    deliver_only: DeliverOnly,
 }
 
 impl Emails {
@@ -161,7 +162,13 @@ impl Emails {
         tasks: TaskTracker,
         links: Links,
     ) -> Self {
-        Self { context, notifier, idempotency, tasks, links }
+        Self { context, notifier, idempotency, tasks, links, deliver_only: DeliverOnly::default() }
+    }
+
+    /// Sets the recipients that are delivered to.
+    #[must_use]
+    pub fn delivering_only(self, deliver_only: DeliverOnly) -> Self {
+        Self { deliver_only, ..self }
     }
 
     /// Returns the current time, which relative dates are based on.
@@ -256,6 +263,7 @@ impl Emails {
             idempotency: Arc::clone(&self.idempotency),
             tasks: self.tasks.clone(),
             links: self.links.clone(),
+            deliver_only: self.deliver_only.clone(),
         }
     }
 
@@ -271,7 +279,8 @@ impl Emails {
         let key = reservation.map(Reservation::claim);
         let bytes = emails.iter().map(PreparedEmail::bytes).sum();
         let context = self.context.clone();
-        let accept = AcceptTransaction { context, sender, now, emails, indexes, suppressed, refused, key };
+        let deliver_only = self.deliver_only.clone();
+        let accept = AcceptTransaction { context, sender, now, emails, indexes, suppressed, refused, key, deliver_only };
         let accepted = self.context.store.write_sized(bytes, move |tx| accept.apply(tx)).await;
         match accepted {
             Ok((response, queued)) => {

@@ -20,10 +20,10 @@ use super::queue::{self, Due};
 use super::rates::Rates;
 use super::retry::RetrySchedule;
 use super::return_path::ReturnPaths;
+use super::routes::Routes;
 use super::schedule::{Limits, Now, Schedule, SiteSnapshot};
 use super::settle::{Settlement, settle};
 use super::smtp::{Timeouts, TlsConfigs};
-use super::transport::Transport;
 use crate::base::sync;
 use crate::context::Context;
 use crate::domains::SigningKeyCache;
@@ -42,9 +42,9 @@ const OUTCOME_RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// Configuration of the engine.
 #[derive(Clone)]
 pub struct EngineSettings {
-    /// The EHLO name.
+    /// The EHLO name of sessions without a source address.
     pub hostname: String,
-    pub transport: Transport,
+    pub routes: Routes,
     pub schedule: RetrySchedule,
     /// Maximum number of concurrent sessions of all sites.
     pub sessions_max: usize,
@@ -97,7 +97,6 @@ impl Engine {
             sessions_max: settings.sessions_max,
             rates: settings.rates.clone(),
             pause_min: settings.schedule.delays.first().copied().unwrap_or(Duration::from_secs(60)),
-            is_single: settings.transport.is_single(),
         };
         Arc::new(Self {
             signing: SigningKeyCache::new(context.keyring.clone()),
@@ -105,7 +104,7 @@ impl Engine {
             problems: Problems::default(),
             leases: LeaseTracker::default(),
             message_memory: Arc::new(Semaphore::new(MESSAGE_MEMORY_KIB)),
-            schedule: Mutex::new(Schedule::new(limits)),
+            schedule: Mutex::new(Schedule::new(limits, settings.routes.table())),
             tasks: TaskTracker::new(),
             waiting_outcomes: AtomicUsize::new(0),
             stop: OnceLock::new(),

@@ -14,7 +14,7 @@ fn engine(context: &Context) -> Arc<Engine> {
     let links = LinkSettings { public_url: "https://mail.example".into(), audience: LinkAudience::Captured };
     let settings = EngineSettings {
         hostname: "mail.example".into(),
-        transport: Transport::Capture { address: ([127, 0, 0, 1], 9).into() },
+        routes: Routes::captured(([127, 0, 0, 1], 9).into()),
         schedule: RetrySchedule {
             delays: vec![Duration::from_secs(60)],
             expire_after: Duration::from_secs(3_600),

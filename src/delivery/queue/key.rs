@@ -30,7 +30,8 @@ pub(crate) struct LaneKey {
 impl LaneKey {
     /// Returns the lane of a destination: a domain in lower-case A-labels, or the name of the simulated recipients.
     pub(crate) fn new(destination: &str, class: Class, stream: StreamId) -> Self {
-        Self { destination: destination_hash(destination), class, stream }
+        let hash = name_hash(destination);
+        Self { destination: std::array::from_fn(|index| hash[index]), class, stream }
     }
 
     /// Returns the key of the first group that is due at `due_ms` or later.
@@ -42,12 +43,6 @@ impl LaneKey {
     pub(super) fn last(self) -> QueueKey {
         DueKey { lane: self, due_ms: i64::MAX, email: EmailId::MAX, group: u16::MAX }.parts()
     }
-}
-
-/// Returns the hash of a destination.
-pub(crate) fn destination_hash(name: &str) -> DestinationHash {
-    let hash = name_hash(name);
-    std::array::from_fn(|index| hash[index])
 }
 
 /// Key of a recipient group in the queue.

@@ -11,7 +11,7 @@ mod key;
 mod lanes;
 
 pub(super) use ahead::{CLOCK_STEP_MS, make_due, read_ahead};
-pub(crate) use key::{DestinationHash, Due, DueKey, LaneKey, QUEUE_END, QUEUE_START, QueueKey, destination_hash};
+pub(crate) use key::{DestinationHash, Due, DueKey, LaneKey, QUEUE_END, QUEUE_START, QueueKey};
 pub(crate) use lanes::has_groups_of;
 pub(super) use lanes::{LaneRest, read_head, read_lanes, read_rows};
 
@@ -129,7 +129,7 @@ fn take_row(tx: &WriteTx<'_>, key: DueKey) -> Result<Option<DueRow>, StoreError>
     let team = key.lane.stream.cast();
     let email: Option<EmailRow> = tx.get_valid(&EMAILS, &(team, key.email))?;
     let recipient = email.iter().flat_map(|email| &email.recipients).find(|recipient| recipient.group == key.group);
-    let destination = recipient.map(|recipient| recipient.mailbox.domain().unwrap_or_default().to_owned());
+    let destination = recipient.map(|recipient| emails::destination_of(recipient).into_owned());
     if destination.is_none() {
         error!(email = %key.email, "a corrupt queue row was dropped, because its email cannot be read");
     }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
-use crate::delivery::queue::DestinationHash;
+use crate::delivery::routes::RouteKey;
 use crate::delivery::transport::{MailHost, Servers};
 
 /// Maximum pause of a host or a site.
@@ -24,7 +24,7 @@ struct HostHealth {
     /// Whether the host accepted a connection and sent no greeting in time. It gets more time at the next attempt.
     is_slow: bool,
     /// Destinations whose groups wait for this host.
-    held: BTreeSet<DestinationHash>,
+    held: BTreeSet<RouteKey>,
 }
 
 /// The hosts with failures, by [`MailHost::health_name`].
@@ -72,12 +72,7 @@ impl HostPauses {
 
     /// Makes a destination wait for any of its hosts if all are paused. Returns the host whose pause ends first, and its
     /// end.
-    pub(super) fn hold(
-        &mut self,
-        servers: &Servers,
-        destination: DestinationHash,
-        now_ms: i64,
-    ) -> Option<(String, i64)> {
+    pub(super) fn hold(&mut self, servers: &Servers, destination: RouteKey, now_ms: i64) -> Option<(String, i64)> {
         let (name, until_ms) = self.first_of_paused(servers, now_ms)?;
         for host in &servers.hosts {
             self.hosts.get_mut(&*host.health_name())?.held.insert(destination);
@@ -112,12 +107,12 @@ impl HostPauses {
     }
 
     /// Forgets the failures of a host. Returns the destinations that waited for it.
-    pub(super) fn opened(&mut self, name: &str) -> BTreeSet<DestinationHash> {
+    pub(super) fn opened(&mut self, name: &str) -> BTreeSet<RouteKey> {
         self.hosts.remove(name).map(|host| host.held).unwrap_or_default()
     }
 
     /// Returns the destinations that wait for a host whose pause has ended.
-    pub(super) fn pause_ended(&mut self, name: &str, now_ms: i64) -> BTreeSet<DestinationHash> {
+    pub(super) fn pause_ended(&mut self, name: &str, now_ms: i64) -> BTreeSet<RouteKey> {
         match self.hosts.get_mut(name) {
             Some(host) if host.paused_until_ms <= now_ms => std::mem::take(&mut host.held),
             _ => BTreeSet::new(),

@@ -9,7 +9,8 @@ use super::site::SiteState;
 use super::{Destination, Lane, Limits, Now, Place, ROUTE_FRESH_MS, Route, Schedule, Taken, Timer};
 use crate::base::clock::TimestampMs;
 use crate::delivery::providers::provider_of;
-use crate::delivery::queue::{DestinationHash, Due, LaneKey, LaneRest};
+use crate::delivery::queue::{Due, LaneKey, LaneRest};
+use crate::delivery::routes::RouteKey;
 use crate::delivery::transport::Servers;
 
 /// Maximum number of lanes that scans of the table add. Notifications may add twice as many, so that new mail is loaded
@@ -45,11 +46,12 @@ impl Schedule {
                 self.overflowed = true;
                 return false;
             }
-            let lane = Lane { place: Place::Taken, due_ms: TimestampMs::MAX, ready: 0, changes: 0, claims: 0 };
+            let route = self.routes.key(&due.destination, key);
+            let lane = Lane { place: Place::Taken, route, due_ms: TimestampMs::MAX, ready: 0, changes: 0, claims: 0 };
             self.lanes.insert(key, lane);
         }
-        let route_key = self.route_key(key);
-        let destination = self.destinations.entry(route_key).or_insert_with(|| Destination {
+        let Some(lane) = self.lanes.get_mut(&key) else { return false };
+        let destination = self.destinations.entry(lane.route).or_insert_with(|| Destination {
             name: due.destination.clone(),
             route: Route::Unknown,
             waiting: VecDeque::new(),
@@ -59,7 +61,6 @@ impl Schedule {
         if due.vanished {
             destination.fresh = true;
         }
-        let Some(lane) = self.lanes.get_mut(&key) else { return false };
         lane.changes += 1;
         if due.key.due_ms > now.wall_ms {
             if lane.ready == 0 && lane.claims == 0 {
@@ -78,29 +79,23 @@ impl Schedule {
         true
     }
 
-    /// Returns the destination whose servers a lane needs.
-    pub(super) fn route_key(&self, lane: LaneKey) -> DestinationHash {
-        let is_shared = self.limits.is_single && lane.destination != self.simulated;
-        if is_shared { [0; 16] } else { lane.destination }
-    }
-
     /// Moves a lane with due groups to its site, or to its destination if the servers are not known.
     pub(super) fn activate(&mut self, key: LaneKey, now: Now) {
-        let route_key = self.route_key(key);
-        let Some(destination) = self.destinations.get_mut(&route_key) else { return };
+        let Some(route) = self.lanes.get(&key).map(|lane| lane.route) else { return };
+        let Some(destination) = self.destinations.get_mut(&route) else { return };
         match &destination.route {
             Route::Servers { servers, at_ms } if now.elapsed_ms - at_ms < ROUTE_FRESH_MS && !destination.fresh => {
                 let servers = Arc::clone(servers);
-                self.seat(key, route_key, &servers, now);
+                self.seat(key, &servers, now);
                 return;
             }
             Route::Servers { .. } => {
                 destination.route = Route::LookedUp;
-                self.new_lookups.push_back(route_key);
+                self.new_lookups.push_back(route);
             }
             Route::Unknown => {
                 destination.route = Route::LookedUp;
-                self.new_lookups.push_front(route_key);
+                self.new_lookups.push_front(route);
             }
             Route::LookedUp | Route::Failed { .. } => {}
         }
@@ -108,18 +103,14 @@ impl Schedule {
         self.place(key, Place::Destination);
     }
 
-    /// Moves a lane to its site, unless all hosts of its destination are paused.
-    pub(super) fn seat(&mut self, key: LaneKey, route_key: DestinationHash, servers: &Servers, now: Now) {
-        if let Some((host, until_ms)) = self.hosts.hold(servers, route_key, now.elapsed_ms) {
-            self.timers.push(Reverse((until_ms, Timer::Host(host))));
-            if let Some(destination) = self.destinations.get_mut(&route_key) {
-                destination.waiting.push_back(key);
-            }
-            self.place(key, Place::Destination);
+    /// Moves a lane to the site of the servers to use. Holds it if all hosts are paused.
+    pub(super) fn seat(&mut self, key: LaneKey, servers: &Arc<Servers>, now: Now) {
+        let Some(servers) = self.usable(servers, now) else {
+            self.hold(key, servers, now);
             return;
-        }
+        };
         let name: Arc<str> = servers.site.as_str().into();
-        let site = self.site(&name, servers, now);
+        let site = self.site(&name, &servers, now);
         site.used(now.elapsed_ms);
         let turn = if site.is_empty() && site.sessions == 0 { Turn::First } else { Turn::Last };
         site.push(key);
@@ -132,14 +123,41 @@ impl Schedule {
 
     /// Returns the site of these servers, which is new if it is not known.
     pub(super) fn site(&mut self, name: &Arc<str>, servers: &Servers, now: Now) -> &mut SiteState {
-        let Limits { rates, is_single, .. } = &self.limits;
+        let rates = &self.limits.rates;
         self.sites.entry(Arc::clone(name)).or_insert_with(|| {
-            if *is_single {
-                return SiteState::new_single(rates.of_single(name), now);
+            let configured = servers.site_without_source();
+            if servers.is_shared {
+                return SiteState::new_single(rates.of_single(configured), now);
             }
             let provider = provider_of(servers);
-            SiteState::new(rates.of(name, provider), provider, now)
+            SiteState::new(rates.of(configured, provider), provider, now)
         })
+    }
+
+    /// Returns the first servers of a route with a host that is not paused; `None` if all are paused.
+    pub(super) fn usable(&self, servers: &Arc<Servers>, now: Now) -> Option<Arc<Servers>> {
+        let is_paused = |servers: &Servers| self.hosts.are_paused(servers, now.elapsed_ms);
+        std::iter::once(servers).chain(&servers.fallback).find(|servers| !is_paused(servers)).cloned()
+    }
+
+    /// Returns whether a group whose session with these servers could not be opened continues with their fallback.
+    pub(in crate::delivery) fn has_fallback(&self, servers: &Servers, now: Now) -> bool {
+        let is_paused = |servers: &Servers| self.hosts.are_paused(servers, now.elapsed_ms);
+        servers.fallback.as_ref().is_some_and(|fallback| is_paused(servers) && !is_paused(fallback))
+    }
+
+    /// Holds a lane until the first pause of a host of its route ends.
+    fn hold(&mut self, key: LaneKey, servers: &Servers, now: Now) {
+        let Some(route) = self.lanes.get(&key).map(|lane| lane.route) else { return };
+        for servers in std::iter::once(servers).chain(servers.fallback.as_deref()) {
+            if let Some((host, until_ms)) = self.hosts.hold(servers, route, now.elapsed_ms) {
+                self.timers.push(Reverse((until_ms, Timer::Host(host))));
+            }
+        }
+        if let Some(destination) = self.destinations.get_mut(&route) {
+            destination.waiting.push_back(key);
+        }
+        self.place(key, Place::Destination);
     }
 
     pub(super) fn place(&mut self, key: LaneKey, place: Place) {
@@ -255,7 +273,7 @@ impl Schedule {
 
     /// Forgets destinations without lanes, and sites and hosts about which nothing is known.
     pub(in crate::delivery) fn forget_unused(&mut self, now: Now) {
-        let used: BTreeSet<DestinationHash> = self.lanes.keys().map(|lane| self.route_key(*lane)).collect();
+        let used: BTreeSet<RouteKey> = self.lanes.values().map(|lane| lane.route).collect();
         self.destinations.retain(|key, destination| used.contains(key) || matches!(destination.route, Route::LookedUp));
         self.sites.retain(|_, site| site.is_waiting || !site.is_forgettable(now.elapsed_ms));
         self.hosts.forget_old(now.elapsed_ms);

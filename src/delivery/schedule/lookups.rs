@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::shares::Turn;
 use super::{Lookup, Now, Place, Route, Schedule, StoredSite, Taken, Timer};
-use crate::delivery::queue::{DestinationHash, LaneKey};
+use crate::delivery::queue::LaneKey;
+use crate::delivery::routes::RouteKey;
 use crate::delivery::transport::Servers;
 
 /// Maximum number of concurrent lookups, and how many of them may be for destinations whose last lookup failed.
@@ -31,7 +32,7 @@ impl Schedule {
         self.lookups += 1;
         self.lookups_repeated += usize::from(is_repeated);
         let fresh = std::mem::take(&mut destination.fresh);
-        Some(Lookup { destination: key, name: destination.name.clone(), fresh, is_repeated })
+        Some(Lookup { key, name: destination.name.clone(), fresh, is_repeated })
     }
 
     pub(super) fn lookup_ended(&mut self, lookup: &Lookup) {
@@ -49,24 +50,26 @@ impl Schedule {
         now: Now,
     ) {
         self.lookup_ended(lookup);
-        let name: Arc<str> = servers.site.as_str().into();
-        let is_known = self.sites.contains_key(&name);
-        if let Some(row) = stored.row.as_ref().filter(|_| !is_known) {
-            self.site(&name, &servers, now).restore(row, now);
+        if let Some(servers) = servers.of_destination() {
+            let name: Arc<str> = servers.site.as_str().into();
+            let is_known = self.sites.contains_key(&name);
+            if let Some(row) = stored.row.as_ref().filter(|_| !is_known) {
+                self.site(&name, servers, now).restore(row, now);
+            }
+            if let Some(allowance) = stored.allowance {
+                self.site(&name, servers, now).set_allowance(allowance);
+                self.site_changed(&name, 0, now, Turn::Last);
+            }
         }
-        if let Some(allowance) = stored.allowance {
-            self.site(&name, &servers, now).set_allowance(allowance);
-            self.site_changed(&name, 0, now, Turn::Last);
-        }
-        if let Some(destination) = self.destinations.get_mut(&lookup.destination) {
+        if let Some(destination) = self.destinations.get_mut(&lookup.key) {
             destination.lookup_failures = 0;
             destination.route = Route::Servers { servers, at_ms: now.elapsed_ms };
         }
-        self.reactivate(lookup.destination, now);
+        self.reactivate(lookup.key, now);
     }
 
     /// Moves the waiting lanes of a destination on.
-    pub(super) fn reactivate(&mut self, key: DestinationHash, now: Now) {
+    pub(super) fn reactivate(&mut self, key: RouteKey, now: Now) {
         let Some(destination) = self.destinations.get_mut(&key) else { return };
         for lane in std::mem::take(&mut destination.waiting) {
             self.place(lane, Place::Taken);
@@ -78,21 +81,21 @@ impl Schedule {
     /// group reports the delay; it must be claimed.
     pub(in crate::delivery) fn lookup_failed(&mut self, lookup: &Lookup, now: Now) -> Option<Taken> {
         self.lookup_ended(lookup);
-        let destination = self.destinations.get_mut(&lookup.destination)?;
+        let destination = self.destinations.get_mut(&lookup.key)?;
         let failures = destination.lookup_failures;
         destination.lookup_failures = failures.saturating_add(1);
         let pause_ms = (LOOKUP_PAUSE_MS << failures.min(10)).min(LOOKUP_PAUSE_MAX_MS);
         let until_ms = now.elapsed_ms + pause_ms;
         destination.route = Route::Failed { until_ms };
         let first = destination.waiting.pop_front();
-        self.timers.push(Reverse((until_ms, Timer::Lookup(lookup.destination))));
+        self.timers.push(Reverse((until_ms, Timer::Lookup(lookup.key))));
         first.and_then(|lane| self.take_waiting(lane))
     }
 
     /// Forgets the route of a destination that has no servers, and returns its lanes. They must be claimed.
     pub(in crate::delivery) fn unroutable(&mut self, lookup: &Lookup) -> Vec<Taken> {
         self.lookup_ended(lookup);
-        let Some(destination) = self.destinations.get_mut(&lookup.destination) else { return Vec::new() };
+        let Some(destination) = self.destinations.get_mut(&lookup.key) else { return Vec::new() };
         destination.route = Route::Unknown;
         let waiting = std::mem::take(&mut destination.waiting);
         waiting.into_iter().filter_map(|lane| self.take_waiting(lane)).collect()
@@ -106,7 +109,7 @@ impl Schedule {
         Some(Taken { lane: key, changes: lane.changes })
     }
 
-    pub(super) fn repeat_lookup(&mut self, key: DestinationHash, now: Now) {
+    pub(super) fn repeat_lookup(&mut self, key: RouteKey, now: Now) {
         let Some(destination) = self.destinations.get_mut(&key) else { return };
         if matches!(destination.route, Route::Failed { until_ms } if until_ms <= now.elapsed_ms) {
             destination.route = Route::LookedUp;

@@ -42,10 +42,10 @@ use shares::{Shares, Turn};
 use site::SiteState;
 pub use snapshot::{SiteHold, SiteSnapshot};
 
-use super::queue::{DestinationHash, LaneKey, destination_hash};
+use super::queue::LaneKey;
 use super::rates::Rates;
+use super::routes::{RouteKey, RouteTable};
 use super::rows::SiteRow;
-use super::simulated;
 use super::transport::Servers;
 use super::warm_up::Allowance;
 use crate::base::clock::TimestampMs;
@@ -71,8 +71,6 @@ pub(super) struct Limits {
     pub(super) rates: Rates,
     /// Pause after the first failure. It doubles with each further one.
     pub(super) pause_min: Duration,
-    /// Whether all destinations have the same servers.
-    pub(super) is_single: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,6 +84,8 @@ enum Place {
 #[derive(Debug)]
 struct Lane {
     place: Place,
+    /// Key of the lookup of its servers.
+    route: RouteKey,
     /// Due time of the first group that is not due yet; the maximum if there is no such group. The lane has an entry of
     /// this time in [`Schedule::later`].
     due_ms: TimestampMs,
@@ -126,7 +126,7 @@ struct Destination {
 /// A due time on the monotonic clock.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Timer {
-    Lookup(DestinationHash),
+    Lookup(RouteKey),
     Host(String),
     Site(Arc<str>),
 }
@@ -143,7 +143,7 @@ pub(super) struct StoredSite {
 /// A lookup to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Lookup {
-    pub(super) destination: DestinationHash,
+    pub(super) key: RouteKey,
     pub(super) name: String,
     /// Whether the lookup bypasses the cache.
     pub(super) fresh: bool,
@@ -197,10 +197,9 @@ pub(super) enum Idle {
 #[derive(Debug)]
 pub(super) struct Schedule {
     limits: Limits,
-    /// Destination of the simulated recipients.
-    simulated: DestinationHash,
+    routes: Arc<RouteTable>,
     lanes: HashMap<LaneKey, Lane>,
-    destinations: HashMap<DestinationHash, Destination>,
+    destinations: HashMap<RouteKey, Destination>,
     sites: HashMap<Arc<str>, SiteState>,
     hosts: HostPauses,
     shares: Shares,
@@ -208,8 +207,8 @@ pub(super) struct Schedule {
     later: BTreeSet<(TimestampMs, LaneKey)>,
     /// Ends of pauses. Outdated entries are skipped.
     timers: BinaryHeap<Reverse<(i64, Timer)>>,
-    new_lookups: VecDeque<DestinationHash>,
-    repeated_lookups: VecDeque<DestinationHash>,
+    new_lookups: VecDeque<RouteKey>,
+    repeated_lookups: VecDeque<RouteKey>,
     /// Numbers of running lookups: all, and repeated ones.
     lookups: usize,
     lookups_repeated: usize,
@@ -220,12 +219,12 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    pub(super) fn new(limits: Limits) -> Self {
+    pub(super) fn new(limits: Limits, routes: Arc<RouteTable>) -> Self {
         Self {
             shares: Shares::new(limits.sessions_max),
             hosts: HostPauses::new(limits.pause_min),
             limits,
-            simulated: destination_hash(simulated::DESTINATION),
+            routes,
             lanes: HashMap::new(),
             destinations: HashMap::new(),
             sites: HashMap::new(),

@@ -92,8 +92,8 @@ impl Schedule {
         let mut unfit = 0;
         while unfit < FITTING_TESTED_MAX.min(self.lanes_of(&slot.site)) {
             let Some(key) = self.sites.get_mut(&slot.site).and_then(|site| site.pop(now)) else { break };
-            let route_key = self.route_key(key);
-            let servers = match self.destinations.get(&route_key).map(|destination| &destination.route) {
+            let destination = self.lanes.get(&key).and_then(|lane| self.destinations.get(&lane.route));
+            let servers = match destination.map(|destination| &destination.route) {
                 Some(Route::Servers { servers, at_ms }) if now.elapsed_ms - at_ms < ROUTE_USABLE_MS => {
                     Arc::clone(servers)
                 }
@@ -103,11 +103,12 @@ impl Schedule {
                     continue;
                 }
             };
-            if self.hosts.are_paused(&servers, now.elapsed_ms) {
+            let usable = self.usable(&servers, now).filter(|usable| *usable.site == *slot.site);
+            let Some(servers) = usable else {
                 self.unseat(key, &slot.site);
-                self.seat(key, route_key, &servers, now);
+                self.seat(key, &servers, now);
                 continue;
-            }
+            };
             if !fits(&servers) {
                 if let Some(site) = self.sites.get_mut(&slot.site) {
                     site.push(key);

@@ -11,4 +11,4 @@ pub(super) use content::{
 };
 pub(crate) use content::{read_attachment, read_content};
 pub use mailbox::StoredMailbox;
-pub use rows::{EmailRow, ErasureMark, IdempotencyRow, RecipientRow, RecipientState};
+pub use rows::{EmailRow, ErasureMark, IdempotencyRow, QueueDestination, RecipientRow, RecipientState};

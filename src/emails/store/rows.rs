@@ -66,8 +66,31 @@ pub struct RecipientRow {
     pub mailbox: StoredMailbox,
     /// Number of its recipient group.
     pub group: u16,
+    /// Destination of its group in the queue.
+    #[serde(default, skip_serializing_if = "QueueDestination::is_domain")]
+    pub destination: QueueDestination,
     pub state: RecipientState,
     pub last_event: LastEvent,
+}
+
+/// Destination of a recipient group in the queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QueueDestination {
+    /// The domain of its recipients.
+    #[default]
+    Domain,
+    /// The address of its one recipient, which `--deliver-only` selects without its domain.
+    Address,
+    /// The domain of its recipients, through the transport of `--release`.
+    Release,
+}
+
+impl QueueDestination {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature of serde")]
+    fn is_domain(&self) -> bool {
+        *self == Self::Domain
+    }
 }
 
 /// State of the delivery to one recipient.
@@ -140,6 +163,7 @@ impl EmailRow {
 impl RecipientRow {
     /// Returns a `To` recipient.
     pub(crate) fn example(mailbox: &str, state: RecipientState, last_event: LastEvent) -> Self {
-        Self { kind: RecipientKind::To, mailbox: mailbox.into(), group: 0, state, last_event }
+        let destination = QueueDestination::Domain;
+        Self { kind: RecipientKind::To, mailbox: mailbox.into(), group: 0, destination, state, last_event }
     }
 }

@@ -1,7 +1,7 @@
 //! A mail server in the test process. It accepts all mail, and its STARTTLS works, fails or is absent.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_rustls::rustls::crypto::aws_lc_rs;
@@ -26,6 +26,14 @@ pub(crate) struct Received {
     pub(crate) has_tls: bool,
 }
 
+/// A client that greeted the server with EHLO.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SmtpClient {
+    /// Name in EHLO.
+    pub(crate) name: String,
+    pub(crate) address: IpAddr,
+}
+
 #[derive(Debug)]
 struct State {
     starttls: StartTls,
@@ -37,6 +45,7 @@ struct State {
     /// Number of connections, and of MAIL commands.
     connections: usize,
     mail_commands: usize,
+    clients: Vec<SmtpClient>,
 }
 
 /// A running mail server. Its threads end with the process.
@@ -61,6 +70,7 @@ impl MailServer {
             refusal: None,
             connections: 0,
             mail_commands: 0,
+            clients: Vec::new(),
         }));
         let shared = Arc::clone(&state);
         std::thread::spawn(move || {
@@ -106,6 +116,11 @@ impl MailServer {
         self.with(|state| state.received.clone())
     }
 
+    /// Returns the clients that sent EHLO, oldest first.
+    pub(crate) fn clients(&self) -> Vec<SmtpClient> {
+        self.with(|state| state.clients.clone())
+    }
+
     fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
         work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -128,6 +143,10 @@ fn serve(tcp: TcpStream, state: &Mutex<State>) -> io::Result<()> {
             return Ok(());
         }
         let verb = line.split([' ', '\r']).next().unwrap_or_default().to_ascii_uppercase();
+        if let Some(name) = line.strip_prefix("EHLO ") {
+            let address = raw.peer_addr()?.ip();
+            lock().clients.push(SmtpClient { name: name.trim_end().to_owned(), address });
+        }
         match verb.as_str() {
             "EHLO" if has_tls || lock().starttls == StartTls::NotOffered => reply(&mut stream, "250 mx.test")?,
             "EHLO" => reply(&mut stream, "250-mx.test\r\n250 STARTTLS")?,

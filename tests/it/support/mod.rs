@@ -26,7 +26,7 @@ mod server;
 mod snapshot;
 mod teams;
 
-pub(crate) use mail_server::{MailServer, Received, StartTls};
+pub(crate) use mail_server::{MailServer, Received, SmtpClient, StartTls};
 pub(crate) use name_server::NameServer;
 pub(crate) use response::ApiResponse;
 pub(crate) use routes::{Ids, Route, every_route};

@@ -1,12 +1,13 @@
-//! A DNS server in the test process. It serves the zone `example.`; tests add and remove records. `mx.yahoodns.net` is a
-//! host of a large provider, at 127.0.0.1.
+//! A DNS server in the test process. It serves the zones `example.` and `ip6.arpa.`; tests add and remove records.
+//! `mx.yahoodns.net` is a host of a large provider, at 127.0.0.1.
 
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use hickory_server::Server;
-use hickory_server::proto::rr::{LowerName, Name, RecordType, RrKey};
+use hickory_server::proto::rr::rdata::PTR;
+use hickory_server::proto::rr::{LowerName, Name, RData, Record, RecordType, RrKey};
 use hickory_server::proto::serialize::txt::Parser;
 use hickory_server::store::in_memory::InMemoryZoneHandler;
 use hickory_server::zone_handler::{AxfrPolicy, Catalog, ZoneType};
@@ -21,6 +22,7 @@ const EMPTY_ZONE: &str = "$TTL 300\n@ IN SOA ns.example. hostmaster.example. 1 3
 pub(crate) struct NameServer {
     address: SocketAddr,
     zone: Arc<InMemoryZoneHandler>,
+    reverse: Arc<InMemoryZoneHandler>,
     _server: Server<Catalog>,
     runtime: Runtime,
 }
@@ -30,18 +32,18 @@ impl NameServer {
     pub(crate) fn start() -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
-        let (_, records) = Parser::new(EMPTY_ZONE, None, Some(origin())).parse().expect("a zone file");
-        let zone = InMemoryZoneHandler::new(origin(), records, ZoneType::Primary, AxfrPolicy::Deny).expect("a zone");
-        let zone = Arc::new(zone);
         let mut catalog = Catalog::new();
-        catalog.upsert(LowerName::new(&origin()), vec![Arc::clone(&zone) as _]);
-        let provider = Name::from_ascii("yahoodns.net.").expect("a name");
-        let (_, records) = Parser::new(format!("{EMPTY_ZONE}mx IN A 127.0.0.1\n"), None, Some(provider.clone()))
-            .parse()
-            .expect("a zone file");
-        let hosts: InMemoryZoneHandler =
-            InMemoryZoneHandler::new(provider.clone(), records, ZoneType::Primary, AxfrPolicy::Deny).expect("a zone");
-        catalog.upsert(LowerName::new(&provider), vec![Arc::new(hosts) as _]);
+        let mut zone = |origin: Name, records: &str| {
+            let file = format!("{EMPTY_ZONE}{records}");
+            let (_, records) = Parser::new(file, None, Some(origin.clone())).parse().expect("a zone file");
+            let zone = InMemoryZoneHandler::new(origin.clone(), records, ZoneType::Primary, AxfrPolicy::Deny);
+            let zone = Arc::new(zone.expect("a zone"));
+            catalog.upsert(LowerName::new(&origin), vec![Arc::clone(&zone) as _]);
+            zone
+        };
+        let name = |text: &str| Name::from_ascii(text).expect("a name");
+        zone(name("yahoodns.net."), "mx IN A 127.0.0.1\n");
+        let (zone, reverse) = (zone(origin(), ""), zone(name("ip6.arpa."), ""));
         let (address, server) = runtime.block_on(async {
             let mut server = Server::new(catalog);
             let (udp, tcp) = bind_udp_and_tcp().await;
@@ -50,7 +52,7 @@ impl NameServer {
             server.register_listener(tcp, Duration::from_secs(5), 4_096);
             (address, server)
         });
-        Self { address, zone, _server: server, runtime }
+        Self { address, zone, reverse, _server: server, runtime }
     }
 
     /// Returns the address and port of the server, in the format of the flag `--resolver`.
@@ -79,6 +81,13 @@ impl NameServer {
         for record in records.filter(|record| record.record_type() != RecordType::SOA) {
             self.runtime.block_on(self.zone.upsert(record, 0));
         }
+    }
+
+    /// Adds the reverse name of an IPv6 address.
+    pub(crate) fn add_reverse(&self, address: Ipv6Addr, name: &str) {
+        let name = Name::from_ascii(name).expect("a name");
+        let record = Record::from_rdata(Name::from(address), 300, RData::PTR(PTR(name)));
+        self.runtime.block_on(self.reverse.upsert(record, 0));
     }
 
     /// Removes every record of a name and type. Panics if none exists.

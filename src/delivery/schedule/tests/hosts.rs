@@ -148,3 +148,53 @@ fn a_destination_continues_with_the_first_host_that_works() {
 
     assert_eq!(schedule.held_lanes(at(PAUSE_MS + 1_000)), []);
 }
+
+/// Returns the servers of a site with one host, and those of its fallback.
+fn with_fallback() -> Arc<Servers> {
+    let fallback = servers("fallback", &["mx.fallback"]);
+    Arc::new(Servers { fallback: Some(fallback), ..Servers::clone(&servers("first", &["mx.first"])) })
+}
+
+#[test]
+fn the_fallback_is_used_while_no_host_of_the_first_transport_can_be_connected_to() {
+    let mut schedule = schedule();
+    schedule.queued(&due("a.example"), at(0));
+    route(&mut schedule, at(0), |_| Some(with_fallback()));
+    let mut slots = schedule.reserve_sessions(at(0));
+    assert_eq!(sites(&slots), ["first"]);
+    let both = with_fallback();
+    assert!(!schedule.has_fallback(&both, at(0)));
+
+    schedule.host_failed("mx.first", false, at(0));
+    assert!(schedule.has_fallback(&both, at(0)) && !schedule.has_fallback(both.fallback.as_ref().unwrap(), at(0)));
+    // The lane moves to the other site, and the worker of the first one finds no group.
+    assert!(taken(&mut schedule, &mut slots[0], at(1)).is_none());
+    schedule.opening_failed(&slots[0], at(1));
+    schedule.session_ended(&slots[0], at(1));
+    let mut slots = schedule.reserve_sessions(at(1));
+    assert_eq!(sites(&slots), ["fallback"]);
+
+    // The first transport is used again after the pause.
+    schedule.advance(at(PAUSE_MS));
+    assert!(taken(&mut schedule, &mut slots[0], at(PAUSE_MS)).is_none());
+    let mut slots = schedule.reserve_sessions(at(PAUSE_MS));
+    assert_eq!(sites(&slots), ["first"]);
+    assert_eq!(taken(&mut schedule, &mut slots[0], at(PAUSE_MS)).unwrap().0.lane, due("a.example").key.lane);
+}
+
+#[test]
+fn a_lane_waits_for_the_first_pause_of_both_transports() {
+    let mut schedule = schedule();
+    schedule.host_failed("mx.first", false, at(0));
+    schedule.host_failed("mx.first", false, at(PAUSE_MS));
+    schedule.host_failed("mx.fallback", false, at(PAUSE_MS));
+    schedule.queued(&due("a.example"), at(PAUSE_MS));
+    route(&mut schedule, at(PAUSE_MS), |_| Some(with_fallback()));
+    assert_eq!(schedule.held_lanes(at(PAUSE_MS)).len(), 1);
+    assert!(!schedule.has_fallback(&with_fallback(), at(PAUSE_MS)));
+
+    // The second failure of the first host pauses it for two minutes, and the fallback for one.
+    schedule.advance(at(2 * PAUSE_MS));
+
+    assert_eq!(sites(&schedule.reserve_sessions(at(2 * PAUSE_MS))), ["fallback"]);
+}

@@ -23,12 +23,12 @@ fn at(ms: i64) -> Now {
 }
 
 fn schedule() -> Schedule {
-    Schedule::new(Limits {
-        sessions_max: 20,
-        rates: rates(0, 0),
-        pause_min: Duration::from_millis(60_000),
-        is_single: false,
-    })
+    schedule_with(Limits { sessions_max: 20, rates: rates(0, 0), pause_min: Duration::from_millis(60_000) })
+}
+
+/// Returns a schedule of direct delivery.
+fn schedule_with(limits: Limits) -> Schedule {
+    Schedule::new(limits, RouteTable::single(false))
 }
 
 /// Returns limits with these numbers of messages a second and connections a minute; 0 is no limit.
@@ -56,7 +56,12 @@ fn due(destination: &str) -> Due {
 fn servers(site: &str, hosts: &[&str]) -> Arc<Servers> {
     let host = |name: &&str| MailHost { name: (*name).into(), addresses: Vec::new(), tls: TlsPolicy::Never };
     let hosts = hosts.iter().map(host).collect();
-    Arc::new(Servers { site: site.into(), hosts, credentials: None, is_final: true })
+    Arc::new(Servers::new(site.into(), hosts))
+}
+
+/// Returns the servers of a smarthost.
+fn smarthost() -> Arc<Servers> {
+    Arc::new(Servers { is_shared: true, ..Servers::clone(&servers("relay", &["relay.example"])) })
 }
 
 /// Completes the lookups that are due. Each destination is a site with one host, unless `routes` names another.
@@ -258,7 +263,7 @@ fn a_site_that_limits_our_mail_is_paused_and_gets_half_of_its_sessions() {
 
 #[test]
 fn all_destinations_share_the_servers_of_a_smarthost() {
-    let mut schedule = Schedule::new(Limits { is_single: true, ..schedule().limits });
+    let mut schedule = Schedule::new(schedule().limits, RouteTable::single(true));
     for number in 0..10 {
         schedule.queued(&due(&format!("d{number}.example")), at(0));
     }
@@ -268,7 +273,7 @@ fn all_destinations_share_the_servers_of_a_smarthost() {
 
     assert_eq!(lookups.len(), 2, "one for the smarthost, and one for the simulated recipients");
     let relay = lookups.iter().find(|lookup| lookup.name != simulated::DESTINATION).unwrap();
-    schedule.routed(relay, servers("relay", &["relay.example"]), &StoredSite::default(), at(0));
+    schedule.routed(relay, smarthost(), &StoredSite::default(), at(0));
     assert_eq!(schedule.reserve_sessions(at(0)).len(), 4);
 }
 

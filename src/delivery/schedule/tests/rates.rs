@@ -6,7 +6,7 @@ use crate::delivery::smtp::SiteThrottle;
 use crate::delivery::warm_up::{Allowance, day, until_tomorrow_ms};
 
 fn limited(messages: u32, connections: u32) -> Schedule {
-    Schedule::new(Limits { rates: rates(messages, connections), ..schedule().limits })
+    schedule_with(Limits { rates: rates(messages, connections), ..schedule().limits })
 }
 
 fn refusal(throttle: SiteThrottle) -> SiteRefusal {
@@ -117,7 +117,7 @@ fn a_session_whose_connection_has_ended_needs_another_token() {
 
 #[test]
 fn a_session_that_waits_for_tokens_makes_room_for_another_site() {
-    let mut schedule = Schedule::new(Limits { sessions_max: 3, rates: rates(1, 0), ..self::schedule().limits });
+    let mut schedule = schedule_with(Limits { sessions_max: 3, rates: rates(1, 0), ..self::schedule().limits });
     queue(&mut schedule, &vec![due("a.example"); 100], at(0));
     let mut slots = schedule.reserve_sessions(at(0));
     assert_eq!(slots.len(), 1);
@@ -183,8 +183,11 @@ fn a_success_stores_the_throttle_only_if_it_changes() {
 
 #[test]
 fn the_throttle_of_a_smarthost_is_not_stored_and_it_has_no_rates() {
-    let mut schedule = Schedule::new(Limits { is_single: true, ..limited(1, 1).limits });
-    queue(&mut schedule, &vec![due("a.example"); 100], at(0));
+    let mut schedule = Schedule::new(limited(1, 1).limits, RouteTable::single(true));
+    for _ in 0..100 {
+        schedule.queued(&due("a.example"), at(0));
+    }
+    route(&mut schedule, at(0), |_| Some(smarthost()));
     let mut slots = schedule.reserve_sessions(at(0));
     assert_eq!(slots.len(), 4);
 

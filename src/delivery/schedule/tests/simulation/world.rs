@@ -81,7 +81,7 @@ impl World {
         limits.rates = rates(MESSAGES_PER_SECOND, CONNECTIONS_PER_MINUTE);
         limits.rates.defaults.sessions_max = SITE_SESSIONS_MAX;
         Self {
-            schedule: Schedule::new(limits),
+            schedule: Schedule::new(limits, RouteTable::single(false)),
             random: seed,
             now: at_time(0),
             events: BinaryHeap::new(),
