@@ -85,6 +85,8 @@ impl DirectStore {
             logs: Arc::new(logs),
             webhooks,
             team_removals: Arc::new(team_removals),
+            queue_notifier: QueueNotifier::default(),
+            release: config.routes.release.clone(),
         };
         Ok(Self { services, tasks })
     }

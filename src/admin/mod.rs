@@ -6,8 +6,8 @@
 //!
 //! Reading order: `request.rs` (requests and their execution), `response.rs`, one file for each noun
 //! with its verbs, its responses and their execution (`teams.rs`, `keys.rs`, `users.rs`, `domains.rs`,
-//! `webhooks.rs`, `themes.rs`, `emails.rs`, `logs.rs`, `suppressions.rs`, `contacts.rs`), `pages.rs` (lookup
-//! in lists), `socket.rs` and `tail.rs` (the server side), `client.rs` and `direct.rs` (the side of the verb),
+//! `webhooks.rs`, `themes.rs`, `emails.rs`, `captured.rs`, `logs.rs`, `suppressions.rs`, `contacts.rs`), `pages.rs`
+//! (lookup in lists), `socket.rs` and `tail.rs` (the server side), `client.rs` and `direct.rs` (the side of the verb),
 //! `dev.rs` (preparation of a development instance).
 //!
 //! Invariants:
@@ -15,6 +15,7 @@
 //! - Every line has a maximum length, and every wait has a timeout.
 //! - A response contains no secret except a new API token or a new signing secret.
 
+pub mod captured;
 pub mod contacts;
 pub mod domains;
 pub mod emails;

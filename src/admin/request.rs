@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::captured::CapturedVerb;
 use super::contacts::ContactVerb;
 use super::domains::DomainVerb;
 use super::emails::EmailVerb;
@@ -15,10 +16,11 @@ use super::teams::TeamVerb;
 use super::themes::ThemeVerb;
 use super::users::UserVerb;
 use super::webhooks::WebhookVerb;
-use super::{contacts, domains, emails, keys, logs, suppressions, teams, themes, users, webhooks};
+use super::{captured, contacts, domains, emails, keys, logs, suppressions, teams, themes, users, webhooks};
 use crate::api_keys::ApiKeys;
 use crate::base::compat::Compat;
 use crate::context::Context;
+use crate::delivery::QueueNotifier;
 use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails};
 use crate::live::{EventStream, TypeFilter};
@@ -45,6 +47,9 @@ pub struct AdminServices {
     pub logs: Arc<Logs>,
     pub webhooks: Arc<Webhooks>,
     pub team_removals: Arc<TeamRemovals>,
+    pub queue_notifier: QueueNotifier,
+    /// Transport of released messages; `None` if none can be released.
+    pub release: Option<String>,
 }
 
 /// A verb and the team that it applies to.
@@ -98,6 +103,7 @@ admin_verbs! {
     Webhook(WebhookVerb),
     Theme(ThemeVerb),
     Email(EmailVerb),
+    Captured(CapturedVerb),
     Suppression(SuppressionVerb),
     Log(LogVerb),
 }
@@ -133,6 +139,7 @@ async fn execute_verb(services: &AdminServices, Request { team, verb }: Request)
         AdminVerb::Webhook(verb) => webhooks::execute(services, team.await?, verb).await,
         AdminVerb::Theme(verb) => themes::execute(services, team.await?, verb).await,
         AdminVerb::Email(verb) => emails::execute(services, team.await?, verb).await,
+        AdminVerb::Captured(verb) => captured::execute(services, verb).await,
         AdminVerb::Suppression(verb) => suppressions::execute(services, team.await?, verb).await,
         AdminVerb::Log(verb) => logs::execute(services, team.await?, verb).await,
         AdminVerb::Contact(verb) => contacts::execute(services, team.await?, verb).await,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::captured::{CapturedMessageView, CapturedView, ReleasedView};
 use super::domains::{CheckedDomain, RemovedView};
 use super::emails::{EmailView, ListedEmailView, SentView};
 use super::keys::KeyView;
@@ -78,6 +79,9 @@ responses! {
     Email(EmailView),
     Emails(Rows<ListedEmailView>),
     Attempts(Rows<EmailAttemptResponse>),
+    CapturedMessage(CapturedMessageView),
+    CapturedMessages(Rows<CapturedView>),
+    Released(ReleasedView),
     Suppressions(Rows<SuppressionView>),
     RemovedSuppression(RemovedSuppressionView),
     Log(LogDetailsView),

@@ -221,6 +221,8 @@ impl App {
             logs,
             webhooks: Arc::clone(&webhooks),
             team_removals: Arc::new(team_removals),
+            queue_notifier: queue_notifier.clone(),
+            release: config.routes.release.clone(),
         };
         let retention = RetentionDays {
             content: config.content_retention_days,

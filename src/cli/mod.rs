@@ -7,7 +7,7 @@
 //! (`failure.rs`).
 //!
 //! Verbs: `serve.rs`, `dev.rs`, `ready.rs`, `send.rs`, `tail.rs`, `trace.rs`, `import.rs`, `export.rs`, `openapi.rs`; nouns
-//! with verbs: `domain.rs` with its records in `dns_records.rs`, `email.rs`, `key.rs`, `log.rs`, `suppression.rs`,
+//! with verbs: `captured.rs`, `domain.rs` with its records in `dns_records.rs`, `email.rs`, `key.rs`, `log.rs`, `suppression.rs`,
 //! `team.rs`, `theme.rs`, `user.rs`, `webhook.rs`. `logging.rs` sets up the log of the program, `terminal.rs` the
 //! colours.
 //!
@@ -18,6 +18,7 @@
 //! - The exit codes of [`failure::Exit`] are a public contract.
 //! - No verb reads input from the terminal, except `import` from standard input.
 
+mod captured;
 mod dev;
 mod dns_records;
 mod domain;
@@ -53,6 +54,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+use crate::admin::captured::CapturedVerb;
 use crate::admin::domains::DomainVerb;
 use crate::admin::keys::KeyVerb;
 use crate::admin::logs::LogVerb;
@@ -103,6 +105,8 @@ enum Verb {
     Webhook(TeamVerbArgs<WebhookVerb>),
     /// Emails and their timelines.
     Email(TeamVerbArgs<email::EmailCommand>),
+    /// Messages in the built-in mailbox.
+    Captured(StoreVerbArgs<CapturedVerb>),
     /// Show the timeline of an email with its SMTP attempts and their transcripts.
     Trace(trace::TraceArgs),
     /// Addresses that the team does not send to.
@@ -160,6 +164,7 @@ fn run(verb: Verb, output: Output) -> Result<(), Failure> {
         Verb::Domain(verb) => run_client(domain::run(verb, output)),
         Verb::Webhook(verb) => run_client(webhook::run(verb, output)),
         Verb::Email(verb) => run_client(email::run(verb, output)),
+        Verb::Captured(verb) => run_client(captured::run(verb, output)),
         Verb::Trace(args) => run_client(trace::run(args, output)),
         Verb::Suppression(verb) => run_client(suppression::run(verb, output)),
         Verb::Log(verb) => run_client(log::run(verb, output)),

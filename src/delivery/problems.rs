@@ -9,6 +9,7 @@ use std::sync::Mutex;
 
 use tracing::warn;
 
+use super::routes::Routes;
 use super::site_refusal::SiteRefusal;
 use super::smtp::{SessionError, SmtpPhase};
 use super::transport::{Servers, Transport};
@@ -103,15 +104,9 @@ impl Problems {
     }
 
     /// Records that no session with a site could be opened, and logs the cause if it concerns all mail.
-    pub(super) fn session_failed(
-        &self,
-        transport: &Transport,
-        servers: &Servers,
-        error: &SessionError,
-        now_ms: TimestampMs,
-    ) {
+    pub(super) fn session_failed(&self, routes: &Routes, servers: &Servers, error: &SessionError, now_ms: TimestampMs) {
         let effect = if servers.fallback.is_some() { "emails use the fallback" } else { "emails stay queued" };
-        let (cause, warning) = match transport {
+        let (cause, warning) = match routes.transport(servers.transport) {
             Transport::Capture { .. } => {
                 (Cause::Mailbox, format!("the built-in mailbox cannot be reached: {}", without_reply(error)))
             }

@@ -230,5 +230,8 @@ pub struct CapturedRow {
     pub email: Option<EmailId>,
     /// Size of the message in bytes.
     pub size: u64,
+    /// Time of the release; `None` if the message was not released.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub released_ms: Option<TimestampMs>,
 }
 impl Row for CapturedRow {}

@@ -9,10 +9,13 @@ use tokio::time::Instant;
 use tracing::debug;
 
 use super::engine::Engine;
+use super::queue::Claimed;
 use super::receiving_host;
+use super::rows::SmtpAttemptRow;
 use super::schedule::Slot;
 use super::smtp::{Endpoint, FailedSession, Identity, SessionError, SmtpPhase, SmtpSession, Timeouts, TlsPolicy};
 use super::transport::{MailHost, Servers};
+use crate::base::clock::TimestampMs;
 use crate::base::sync;
 
 /// Age after which a session gets no further message.
@@ -36,6 +39,25 @@ pub(super) struct FailedOpening {
     pub(super) failed: FailedSession,
     /// `None` if the site has no address.
     pub(super) endpoint: Option<Endpoint>,
+}
+
+impl FailedOpening {
+    /// Returns the row of the attempt, which ended at `at_ms`.
+    pub(super) fn into_attempt(self, claimed: &Claimed, at_ms: TimestampMs) -> SmtpAttemptRow {
+        let Self { failed, endpoint } = self;
+        SmtpAttemptRow {
+            at_ms,
+            group: claimed.key.group,
+            number: claimed.due.attempts.saturating_add(1),
+            host: endpoint.as_ref().map(|endpoint| endpoint.host.clone()),
+            address: endpoint.map(|endpoint| endpoint.address.to_string()),
+            tls: None,
+            tls_downgraded: false,
+            possible_duplicate: claimed.due.possible_duplicate,
+            summary: failed.error.to_string(),
+            transcript: failed.transcript,
+        }
+    }
 }
 
 impl SiteSession {

@@ -221,7 +221,7 @@ impl Worker<'_> {
         };
         let (dispositions, health) = read_transaction(&transaction, context);
         let attempt = self.attempt_row(&claimed, summary(&dispositions), transaction.transcript);
-        let warm_up = self.is_warming_up().then(|| (Arc::clone(&self.site), WarmUpRow::of(&dispositions)));
+        let warm_up = self.warming_up_site().map(|site| (site, WarmUpRow::of(&dispositions)));
         let (row, next) = self.record_health(&health);
         let site = SiteUpdate { row, warm_up };
         self.engine.settle(Settlement { site, ..Settlement::new(claimed, dispositions, Some(attempt)) }).await;
@@ -277,12 +277,14 @@ impl Worker<'_> {
         let row = schedule.refused(&slot, refusal, now);
         let delisting = refusal.delisting.or_else(|| schedule.delisting(&slot));
         drop((schedule, slot));
-        self.engine.problems.site_refused(&self.site, refusal, delisting, now.wall_ms);
+        self.engine.problems.site_refused(&sync::lock(self.slot).site, refusal, delisting, now.wall_ms);
         row
     }
 
-    fn is_warming_up(&self) -> bool {
-        self.engine.schedule().is_warming_up(&sync::lock(self.slot))
+    /// Returns the name of the site if it has a warm-up plan.
+    fn warming_up_site(&self) -> Option<Arc<str>> {
+        let (schedule, slot) = (self.engine.schedule(), sync::lock(self.slot));
+        schedule.is_warming_up(&slot).then(|| Arc::clone(&slot.site))
     }
 
     /// Records groups that were taken and not sent.
@@ -309,15 +311,10 @@ impl Worker<'_> {
 
     /// Settles the group whose session could not be opened. A refusal pauses the site. The hosts that could not be
     /// connected to are paused already.
-    async fn opening_failed(
-        &mut self,
-        claimed: Arc<Claimed>,
-        servers: &Servers,
-        FailedOpening { failed, endpoint }: FailedOpening,
-    ) -> Next {
+    async fn opening_failed(&mut self, claimed: Arc<Claimed>, servers: &Servers, opening: FailedOpening) -> Next {
         let now_ms = self.engine.context.now_ms();
-        let transport = self.engine.settings.routes.transport(servers.transport);
-        self.engine.problems.session_failed(transport, servers, &failed.error, now_ms);
+        let FailedOpening { failed, endpoint } = &opening;
+        self.engine.problems.session_failed(&self.engine.settings.routes, servers, &failed.error, now_ms);
         let nearest = servers.hosts.first().map_or("", |host| host.name.as_str());
         let host = endpoint.as_ref().map_or(nearest, |endpoint| endpoint.host.as_str());
         let mut refusal = None;
@@ -334,25 +331,13 @@ impl Worker<'_> {
                 read_refusal(*phase, reply, context).0
             }
             error => {
-                let reply = Some(format!("{} {error}", error.status()));
                 // The hosts are paused now, so that the group continues with the fallback, if there is one.
                 let has_fallback = self.engine.schedule().has_fallback(servers, self.engine.now());
                 let defer = if has_fallback { Deferral::immediate } else { Deferral::ordinary };
-                RecipientDisposition::Deferred(defer(reply))
+                RecipientDisposition::Deferred(defer(Some(format!("{} {error}", error.status()))))
             }
         };
-        let attempt = SmtpAttemptRow {
-            at_ms: self.engine.context.now_ms(),
-            group: claimed.key.group,
-            number: claimed.due.attempts.saturating_add(1),
-            host: endpoint.as_ref().map(|endpoint| endpoint.host.clone()),
-            address: endpoint.map(|endpoint| endpoint.address.to_string()),
-            tls: None,
-            tls_downgraded: false,
-            possible_duplicate: claimed.due.possible_duplicate,
-            summary: failed.error.to_string(),
-            transcript: failed.transcript,
-        };
+        let attempt = opening.into_attempt(&claimed, self.engine.context.now_ms());
         let row = match refusal {
             Some(refusal) => self.refused(&refusal),
             // Other destinations of the site may not require TLS.

@@ -61,7 +61,7 @@ pub(crate) use removal::delete_page_of_team;
 pub use retention::purge;
 pub use send::{BlockReason, BlockedRecipient, Emails, SendBatch, SendBatchError, SendError, Sender};
 pub use store::{EmailRow, ErasureMark, IdempotencyRow, QueueDestination, RecipientRow, RecipientState, StoredMailbox};
-pub(crate) use store::{read_attachment, read_content};
+pub(crate) use store::{has_content, read_attachment, read_content};
 
 use crate::base::id::EmailId;
 

@@ -280,7 +280,8 @@ impl Emails {
         let bytes = emails.iter().map(PreparedEmail::bytes).sum();
         let context = self.context.clone();
         let deliver_only = self.deliver_only.clone();
-        let accept = AcceptTransaction { context, sender, now, emails, indexes, suppressed, refused, key, deliver_only };
+        let accept =
+            AcceptTransaction { context, sender, now, emails, indexes, suppressed, refused, key, deliver_only };
         let accepted = self.context.store.write_sized(bytes, move |tx| accept.apply(tx)).await;
         match accepted {
             Ok((response, queued)) => {

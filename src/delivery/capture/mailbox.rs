@@ -21,8 +21,8 @@ const INLINE_SEAL_BYTES_MAX: usize = 64 << 10;
 
 /// The built-in mailbox.
 pub struct CaptureMailbox {
-    context: Context,
-    return_paths: ReturnPaths,
+    pub(super) context: Context,
+    pub(super) return_paths: ReturnPaths,
 }
 
 impl CaptureMailbox {
@@ -41,6 +41,7 @@ impl CaptureMailbox {
             sender,
             recipients,
             size: message.len() as u64,
+            released_ms: None,
         });
         let chunks = if message.len() <= INLINE_SEAL_BYTES_MAX {
             seal(&self.context.keyring, id, &message)

@@ -2,7 +2,7 @@
 //!
 //! In capture mode, the engine delivers to it over SMTP, so that development uses the same code as
 //! production. Other programs can send to it too. A message is stored sealed, byte for byte, with
-//! its envelope. Retention or [`CaptureMailbox::delete_all`] deletes it.
+//! its envelope. Retention or [`CaptureMailbox::delete_all`] deletes it. [`CaptureMailbox::release`] delivers it.
 //!
 //! Files, in reading order:
 //!
@@ -11,7 +11,8 @@
 //! 3. `connection.rs`: one connection and its share of the memory;
 //! 4. `listener.rs`: the listener and its connections;
 //! 5. `mailbox.rs`: the stored messages;
-//! 6. `erase.rs`, `orphans.rs`: deletion of single messages for an erasure, and of those without an email.
+//! 6. `release.rs`: real delivery of a captured message;
+//! 7. `erase.rs`, `orphans.rs`: deletion of single messages for an erasure, and of those without an email.
 //!
 //! # Invariants
 //!
@@ -26,6 +27,7 @@ mod listener;
 mod mailbox;
 mod message;
 mod orphans;
+mod release;
 mod server_session;
 #[cfg(test)]
 mod tests;
@@ -35,6 +37,7 @@ pub use listener::CaptureListener;
 pub use mailbox::CaptureMailbox;
 pub(crate) use mailbox::purge;
 pub(crate) use orphans::delete_orphans;
+pub use release::{ReleaseError, ReleasedMessage};
 
 /// Maximum size of a message, announced with `SIZE` (RFC 1870 §3).
 const MESSAGE_BYTES_MAX: usize = 64 << 20;

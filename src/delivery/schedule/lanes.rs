@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::shares::Turn;
 use super::site::SiteState;
-use super::{Destination, Lane, Limits, Now, Place, ROUTE_FRESH_MS, Route, Schedule, Taken, Timer};
+use super::{Destination, Lane, Now, Place, ROUTE_FRESH_MS, Route, Schedule, Taken, Timer};
 use crate::base::clock::TimestampMs;
 use crate::delivery::providers::provider_of;
 use crate::delivery::queue::{Due, LaneKey, LaneRest};

@@ -15,7 +15,6 @@ impl Schedule {
     pub(in crate::delivery) fn forget_held(&mut self, now: Now) -> usize {
         let lanes_before = self.lanes.len();
         for key in self.held_lanes(now) {
-            let route_key = self.route_key(key);
             let Some(lane) = self.lanes.get_mut(&key) else { continue };
             // All lanes of the class that wait there are held, so that none of them stays.
             match &lane.place {
@@ -24,7 +23,7 @@ impl Schedule {
                         site.forget(key.class, lane.ready);
                     }
                 }
-                Place::Destination => match self.destinations.get_mut(&route_key) {
+                Place::Destination => match self.destinations.get_mut(&lane.route) {
                     // The end of the lookup moves them on.
                     Some(destination) if matches!(destination.route, Route::LookedUp) => continue,
                     Some(destination) => destination.waiting.clear(),

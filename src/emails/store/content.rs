@@ -189,7 +189,7 @@ pub(in crate::emails) fn replace_content(
 ///
 /// # Errors
 /// [`StoreError`].
-pub(in crate::emails) fn has_content(tx: &impl Reads, id: EmailId) -> Result<bool, StoreError> {
+pub(crate) fn has_content(tx: &impl Reads, id: EmailId) -> Result<bool, StoreError> {
     tx.contains(&EMAIL_BODIES, &(id, 0))
 }
 

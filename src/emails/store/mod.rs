@@ -6,9 +6,9 @@ mod mailbox;
 mod rows;
 
 pub(super) use content::{
-    BoundedContent, StoredBlob, attachment_chunks, delete_content, delete_content_rows, has_content,
-    read_attachment_chunk, read_content_within, replace_content, seal_attachment, seal_content,
+    BoundedContent, StoredBlob, attachment_chunks, delete_content, delete_content_rows, read_attachment_chunk,
+    read_content_within, replace_content, seal_attachment, seal_content,
 };
-pub(crate) use content::{read_attachment, read_content};
+pub(crate) use content::{has_content, read_attachment, read_content};
 pub use mailbox::StoredMailbox;
 pub use rows::{EmailRow, ErasureMark, IdempotencyRow, QueueDestination, RecipientRow, RecipientState};

@@ -62,7 +62,14 @@ fn chunks(context: &Context, email: EmailId) -> usize {
 pub(super) async fn capture(context: &Context, email: Option<EmailId>, recipients: &[&str]) -> CapturedId {
     let id: CapturedId = context.id();
     let recipients = recipients.iter().map(|text| (*text).to_owned()).collect();
-    let row = CapturedRow { received_ms: 0, sender: "b@send.example.org".into(), recipients, email, size: 1 };
+    let row = CapturedRow {
+        received_ms: 0,
+        sender: "b@send.example.org".into(),
+        recipients,
+        email,
+        size: 1,
+        released_ms: None,
+    };
     write(context, move |tx| {
         tx.put(&CAPTURED, &(id,), &row)?;
         tx.put(&CAPTURED_MESSAGES, &(id, 0), &Blob(vec![1]))

@@ -1,5 +1,6 @@
 //! The command line of the real binary.
 
+mod captured;
 mod dev;
 mod export;
 mod files;

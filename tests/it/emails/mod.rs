@@ -10,6 +10,7 @@ mod get;
 mod leases;
 mod list;
 mod recipients;
+mod released;
 mod routes;
 mod scheduled;
 mod send;

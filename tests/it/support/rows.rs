@@ -3,7 +3,7 @@
 use ringmail::base::address::EmailAddress;
 use ringmail::base::id::{ContactId, EmailId, EventId, Id, TeamId, TopicId, WebhookDeliveryId, WebhookId};
 use ringmail::contacts::{ContactRow, TopicChoiceRow};
-use ringmail::delivery::capture::CaptureMailbox;
+use ringmail::delivery::capture::{CaptureMailbox, ReleaseError, ReleasedMessage};
 use ringmail::delivery::{CapturedRow, SmtpAttemptRow};
 use ringmail::erasure;
 use ringmail::events::{self, ChangeSource, EventType, MessageRow};
@@ -248,6 +248,17 @@ impl TestServer {
                 STOP
             })?;
             Ok(found)
+        })
+    }
+
+    /// Releases the newest message in the capture mailbox, whatever the settings are.
+    pub(crate) fn release_newest(&self) -> Result<ReleasedMessage, ReleaseError> {
+        let mailbox = CaptureMailbox::new(self.services().context.clone());
+        self.block_on(async {
+            let query = PageQuery { limit: 1, cursor: Cursor::Newest };
+            let page = mailbox.list(query).await.expect("the mailbox can be read");
+            let (newest, _) = page.rows.first().expect("the mailbox has a message");
+            mailbox.release(*newest, &self.services().queue_notifier).await
         })
     }
 

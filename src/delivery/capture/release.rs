@@ -1,0 +1,116 @@
+//! Release of a captured message: its email is queued again for real delivery, through the transport of `--release`.
+//!
+//! The message is composed again from its email, so that its signatures are new. One transaction marks the captured
+//! message as released and queues the group, so that it is not released twice.
+
+use super::mailbox::CaptureMailbox;
+use crate::base::clock::TimestampMs;
+use crate::base::id::{CapturedId, EmailId, TeamId};
+use crate::context::Context;
+use crate::delivery::QueueNotifier;
+use crate::delivery::pattern::released_destination;
+use crate::delivery::queue::{Due, DueKey, LaneKey};
+use crate::delivery::rows::{CapturedRow, Class, DueRow};
+use crate::emails::{self, EmailRow, LastEvent, QueueDestination, RecipientRow, RecipientState};
+use crate::store::{Reads, StoreError, WriteTx, from_store_error};
+use crate::tables::{CAPTURED, DUE, EMAILS};
+use crate::teams;
+
+/// Reason why a captured message is not released.
+#[derive(Debug)]
+pub enum ReleaseError {
+    /// The mailbox has no such message.
+    NotFound,
+    /// The message was released at this time.
+    Released(TimestampMs),
+    /// Another program sent the message to the mailbox.
+    NoEmail,
+    /// The email of the message, or its content, was deleted.
+    EmailDeleted,
+    /// Each recipient has another outcome since, or was erased.
+    NoRecipient,
+    Store(StoreError),
+}
+
+from_store_error!(ReleaseError);
+
+/// A released message.
+#[derive(Clone, Debug)]
+pub struct ReleasedMessage {
+    pub email: EmailId,
+    /// Recipients that the message is delivered to.
+    pub recipients: Vec<String>,
+}
+
+impl CaptureMailbox {
+    /// Queues a captured message for real delivery to its recipients.
+    ///
+    /// # Errors
+    /// [`ReleaseError`]. Nothing is stored.
+    pub async fn release(&self, id: CapturedId, notifier: &QueueNotifier) -> Result<ReleasedMessage, ReleaseError> {
+        let (context, return_paths) = (self.context.clone(), self.return_paths.clone());
+        let released = move |tx: &WriteTx<'_>| {
+            let captured = tx.get(&CAPTURED, &(id,))?.ok_or(ReleaseError::NotFound)?;
+            if let Some(at_ms) = captured.released_ms {
+                return Err(ReleaseError::Released(at_ms));
+            }
+            let (email, group) = return_paths.read(&captured.sender).ok_or(ReleaseError::NoEmail)?;
+            release(tx, &context, id, captured, email, group)
+        };
+        let (message, due) = self.context.store.write(released).await?;
+        notifier.groups_queued(vec![due]);
+        Ok(message)
+    }
+}
+
+fn release(
+    tx: &WriteTx<'_>,
+    context: &Context,
+    id: CapturedId,
+    captured: CapturedRow,
+    email: EmailId,
+    group: u16,
+) -> Result<(ReleasedMessage, Due), ReleaseError> {
+    let now_ms = context.now_ms();
+    let (team, mut row) = find(tx, email)?.ok_or(ReleaseError::EmailDeleted)?;
+    if row.hidden || !emails::has_content(tx, email)? {
+        return Err(ReleaseError::EmailDeleted);
+    }
+    let mut recipients = Vec::new();
+    let mut destination = String::new();
+    for recipient in row.recipients.iter_mut().filter(|recipient| recipient.group == group && was_captured(recipient)) {
+        recipients.push(recipient.mailbox.bare());
+        destination = released_destination(recipient.mailbox.domain().unwrap_or_default());
+        recipient.destination = QueueDestination::Release;
+        recipient.state = RecipientState::Waiting { due_ms: now_ms };
+        recipient.last_event = LastEvent::Queued;
+    }
+    if recipients.is_empty() {
+        return Err(ReleaseError::NoRecipient);
+    }
+    let events = row.recipients.iter().map(|recipient| recipient.last_event);
+    row.last_event = events.max().unwrap_or(LastEvent::Queued);
+    let lane = LaneKey::new(&destination, Class::Transactional, team.cast());
+    let key = DueKey { lane, due_ms: now_ms, email, group };
+    let due = DueRow::fresh(team, destination, now_ms);
+    tx.put(&DUE, &key.parts(), &due)?;
+    tx.put(&EMAILS, &(team, email), &row)?;
+    tx.put(&CAPTURED, &(id,), &CapturedRow { released_ms: Some(now_ms), ..captured })?;
+    Ok((ReleasedMessage { email, recipients }, Due::new(key, &due)))
+}
+
+/// Returns an email and its team.
+fn find(tx: &impl Reads, email: EmailId) -> Result<Option<(TeamId, EmailRow)>, StoreError> {
+    for team in teams::list(tx)? {
+        if let Some(row) = tx.get(&EMAILS, &(team.id, email))? {
+            return Ok(Some((team.id, row)));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns whether the last outcome of a recipient is the delivery to the mailbox.
+fn was_captured(recipient: &RecipientRow) -> bool {
+    let is_delivered = matches!(recipient.last_event, LastEvent::Delivered | LastEvent::Opened | LastEvent::Clicked);
+    recipient.state == RecipientState::Settled && is_delivered && recipient.mailbox.address().is_some()
+}

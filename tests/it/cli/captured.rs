@@ -1,0 +1,84 @@
+//! `ringmail captured`, and source addresses at the start.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
+
+use super::program::Cli;
+use crate::support::{MailServer, StartTls};
+
+/// Sends a message to the built-in mailbox as another program does.
+fn deliver(port: u16) {
+    let mut stream = BufReader::new(TcpStream::connect(("127.0.0.1", port)).unwrap());
+    let read = |stream: &mut BufReader<TcpStream>| {
+        let mut line = String::new();
+        while !line.lines().last().is_some_and(|last| last.as_bytes().get(3) == Some(&b' ')) {
+            assert!(stream.read_line(&mut line).unwrap() > 0, "{line}");
+        }
+    };
+    read(&mut stream);
+    let commands = ["EHLO test.example", "MAIL FROM:<x@test.example>", "RCPT TO:<y@test.example>", "DATA"];
+    for line in commands.into_iter().chain(["Subject: Other\u{1b}[2J\r\n\r\nHi\r\n."]) {
+        stream.get_mut().write_all(format!("{line}\r\n").as_bytes()).unwrap();
+        read(&mut stream);
+    }
+}
+
+/// Returns a port of this machine without a listener.
+fn closed_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+#[test]
+fn a_captured_message_is_listed_shown_and_released_with_the_setting() {
+    let (cli, mail, port) = (Cli::new(), MailServer::start(StartTls::NotOffered), closed_port());
+    let mailbox = format!("127.0.0.1:{port}");
+    let server = cli.serve(&["dev", "--capture-smtp", &mailbox]);
+    let sent = cli.run(&["send", "--to", "ada@example.net", "--subject", "Hello Ada", "--json"]).json();
+    let email = sent["id"].as_str().unwrap();
+
+    let list = cli.run(&["captured", "list", "--json"]).json();
+    let captured = &list["data"][0];
+    let id = captured["id"].as_str().unwrap();
+    let shown = cli.run(&["captured", "show", id]);
+    assert_eq!(captured["email_id"], email);
+    assert_eq!(captured["recipients"], serde_json::json!(["ada@example.net"]));
+    for part in ["To        ada@example.net", "Released  -", "Subject: Hello Ada", "DKIM-Signature:"] {
+        assert!(shown.success().contains(part), "no {part:?} in {shown:?}");
+    }
+
+    cli.run(&["captured", "release", id]).failed(1, &["--release direct", "RINGMAIL_RELEASE"]);
+    cli.run(&["captured", "release", "x"]).failed(3, &["`x` is not the id of a captured message"]);
+    assert_eq!(server.stop(), 0);
+
+    let smarthost = format!("out=smtp://127.0.0.1:{}?tls=never&final=true", mail.port());
+    let server = cli.serve(&["dev", "--capture-smtp", &mailbox, "--smarthost", &smarthost, "--release", "out"]);
+    let released = cli.run(&["captured", "release", id, "--json"]);
+    assert_eq!((&released.json()["email_id"], &released.json()["transport"]), (&email.into(), &"out".into()));
+    assert!(released.stderr.contains("ada@example.net through out") && released.stderr.contains(email), "{released:?}");
+    cli.run(&["captured", "release", id]).failed(4, &["was released at 20"]);
+    let started = ringmail::base::clock::monotonic();
+    while mail.received().is_empty() {
+        assert!(started.elapsed().as_secs() < 20, "the message was not delivered");
+    }
+    assert_eq!(mail.received()[0].recipient, "ada@example.net");
+
+    deliver(port);
+    let other = cli.run(&["captured", "list", "--limit", "1", "--json"]).json()["data"][0]["id"].clone();
+    cli.run(&["captured", "release", other.as_str().unwrap()]).failed(4, &["another program sent"]);
+    let shown = cli.run(&["captured", "show", other.as_str().unwrap()]);
+    assert!(shown.success().contains("Subject: Other [2J"), "{shown:?}");
+    assert_eq!(server.stop(), 0);
+
+    // Without a server, the verb reads the store.
+    assert_eq!(cli.run(&["captured", "list", "--json"]).json()["data"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_source_address_of_another_machine_is_refused_at_the_start() {
+    let cli = Cli::new();
+    let direct = ["serve", "--delivery", "direct", "--hostname", "mx.example.com", "--listen", "127.0.0.1:0"];
+
+    let refused = cli.run(&[&direct[..], &["--source", "192.0.2.1"]].concat());
+
+    refused.failed(1, &["cannot send from 192.0.2.1", "--source must be an address of this machine"]);
+}
