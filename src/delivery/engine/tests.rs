@@ -4,6 +4,7 @@ use super::*;
 use crate::delivery::outcome::RecipientDisposition;
 use crate::delivery::queue::tests::{ADA, put_due, row};
 use crate::delivery::queue::{Claimed, claim};
+use crate::delivery::rates::SiteLimits;
 use crate::emails::{LastEvent, RecipientKind, RecipientState};
 use crate::preferences::{LinkAudience, LinkSettings};
 use crate::store::tests::disk::Disk;
@@ -12,6 +13,12 @@ use crate::tables::{EMAILS, LEASES};
 
 fn engine(context: &Context) -> Arc<Engine> {
     let links = LinkSettings { public_url: "https://mail.example".into(), audience: LinkAudience::Captured };
+    let defaults = SiteLimits {
+        sessions_max: 1,
+        session_messages_max: 100,
+        messages_per_second: None,
+        connections_per_minute: None,
+    };
     let settings = EngineSettings {
         hostname: "mail.example".into(),
         routes: Routes::captured(([127, 0, 0, 1], 9).into()),
@@ -21,7 +28,7 @@ fn engine(context: &Context) -> Arc<Engine> {
             confirm_after: Duration::from_secs(900),
         },
         sessions_max: 1,
-        sessions_per_site: 1,
+        rates: Rates { defaults, overrides: Vec::new(), warm_up: None },
         timeouts: Timeouts::default(),
         tls: TlsConfigs::new(),
         flow: Flow::Open,
