@@ -66,6 +66,7 @@ impl Menu {
 /// # Errors
 /// Fails if the server cannot start, if a worker keeps failing, or if the store fails.
 pub(super) fn run(config: Config, output: Output) -> Result<(), Failure> {
+    config.check_delivery()?;
     logging::for_server(&config)?;
     raise_file_limit();
     if config.hostname.origin == HostnameOrigin::Fallback && config.delivers() {

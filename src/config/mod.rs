@@ -217,6 +217,18 @@ impl Config {
         self.public_url.clone().unwrap_or_else(|| local_url(bound))
     }
 
+    /// Checks what only a server that delivers email needs.
+    ///
+    /// # Errors
+    /// [`ConfigError::LocalHostname`] if direct delivery has a host name that other servers cannot look up.
+    pub fn check_delivery(&self) -> Result<(), ConfigError> {
+        let is_direct = matches!(self.delivery, DeliveryConfig::Direct);
+        if is_direct && self.hostname.is_local() {
+            return Err(ConfigError::LocalHostname { name: self.hostname.name.as_str().to_owned() });
+        }
+        Ok(())
+    }
+
     /// Returns the URL of the dashboard.
     pub fn dashboard_url(&self, bound: SocketAddr) -> String {
         format!("{}/dashboard/", self.public_url(bound))
@@ -293,6 +305,10 @@ pub enum ConfigError {
         site: usize,
         all: usize,
     },
+    /// Direct delivery has a host name that other servers cannot look up.
+    LocalHostname {
+        name: String,
+    },
 }
 
 impl std::fmt::Display for ConfigError {
@@ -333,6 +349,12 @@ impl std::fmt::Display for ConfigError {
                 f,
                 "one site cannot have more sessions than the total: raise --sessions ({all}) \
                  to at least --concurrency ({site})"
+            ),
+            Self::LocalHostname { name } => write!(
+                f,
+                "direct delivery needs a host name that other servers can look up, and {name} is not: set --hostname \
+                 (or RINGMAIL_HOSTNAME) to a name with an address record and matching reverse DNS, such as \
+                 mail.example.com"
             ),
         }
     }

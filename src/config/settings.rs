@@ -129,7 +129,7 @@ pub struct Settings {
     routes: RouteSettings,
 
     /// Host name of this machine in SMTP, with matching forward and reverse DNS [default: the host name
-    /// of the machine if it is fully qualified, or else localhost.localdomain].
+    /// of the machine if it is fully qualified, or else localhost.localdomain, which direct delivery refuses].
     #[arg(long, env = "RINGMAIL_HOSTNAME", value_name = "NAME", value_parser = values::host_name,
           help_heading = "Delivering")]
     hostname: Option<DomainName>,

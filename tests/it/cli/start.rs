@@ -164,6 +164,7 @@ fn invalid_settings_exit_with_2_and_show_no_password() {
         (&["--delivery", "relay"], &[("RINGMAIL_RELAY", "smtp://user:hunter2@mail.example.com?tls=never")]),
         (&["--delivery", "relay"], &[("RINGMAIL_RELAY", "smtp://user@mail.example.com")]),
         (&["--log", "ringmail=loud"], &[]),
+        (&["--delivery", "direct", "--hostname", "laptop.local"], &[]),
     ] {
         let arguments: Vec<&str> = listen.iter().chain(arguments).copied().collect();
         let output = cli.run_with(&arguments, variables);
