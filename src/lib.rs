@@ -14,6 +14,7 @@
 //!   guard), [`mime`] (messages and DKIM signatures; pure).
 //! - [`http`] (authentication, limits and errors of every endpoint), [`http_client`] (the only client
 //!   for customer URLs).
+//! - [`metrics`] (the text of `/metrics`).
 //! - [`event_bus`] (in-memory notifications after a commit), [`workers`] (supervised background work),
 //!   [`context`] (store, clock, ids, keyring and event bus of an instance).
 //! - [`base`] (small types: ids, addresses, clock, random values, signatures, patches).
@@ -49,6 +50,7 @@ pub mod http_client;
 pub mod ingest;
 pub mod live;
 pub mod logs;
+pub mod metrics;
 pub mod mime;
 pub mod notices;
 pub mod preferences;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use tracing::warn;
 
 use super::Parts;
 use crate::base::clock::DAY_MS;
@@ -80,6 +81,20 @@ pub(super) fn start_workers(parts: &Parts, stop: CancellationToken) -> Superviso
     });
     let engine = Arc::clone(&parts.engine);
     workers.start("delivery", move |stop| Arc::clone(&engine).run(stop));
+    let engine = Arc::clone(&parts.engine);
+    workers.start("queue count", move |stop| {
+        let engine = Arc::clone(&engine);
+        async move {
+            // Monitoring shows the age of the last count, and its failure must not stop the process.
+            let count = || async {
+                if let Err(error) = engine.count_queue().await {
+                    warn!(%error, "could not count the queue: {error}");
+                }
+                Ok::<(), Infallible>(())
+            };
+            every(delivery::COUNT_EVERY, stop, count).await
+        }
+    });
     let domains = Arc::clone(&parts.services.domains);
     workers.start("domains", move |stop| Arc::clone(&domains).run(stop));
     let segments = Arc::clone(&parts.segments);

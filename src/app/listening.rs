@@ -1,4 +1,4 @@
-//! Listener of the API, the source addresses of SMTP sessions, and the DNS resolver.
+//! Listeners of HTTP, the source addresses of SMTP sessions, and the DNS resolver.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use crate::dns::Resolver;
 /// Maximum number of connections that are not accepted yet.
 const LISTEN_BACKLOG: u32 = 1_024;
 
-pub(super) fn bind_http(address: SocketAddr) -> Result<(TcpAcceptor, SocketAddr), StartError> {
+/// Binds an address of HTTP, which `flag` sets.
+pub(super) fn bind_http(address: SocketAddr, flag: &'static str) -> Result<(TcpAcceptor, SocketAddr), StartError> {
     let listen = || {
         let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
         socket.set_reuseaddr(true)?;
@@ -25,7 +26,7 @@ pub(super) fn bind_http(address: SocketAddr) -> Result<(TcpAcceptor, SocketAddr)
         let bound = listener.local_addr()?;
         Ok((listener.try_into()?, bound))
     };
-    listen().map_err(|error| StartError::Listen { address, flag: "--listen", error })
+    listen().map_err(|error| StartError::Listen { address, flag, error })
 }
 
 /// Checks that sessions can start from each source address. Otherwise all hosts would seem to be down.

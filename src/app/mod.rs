@@ -9,14 +9,18 @@
 //! 6. The store closes.
 //!
 //! Reading order: `router.rs` (all routes), `examples.rs` (examples of the OpenAPI document), `services.rs` (services
-//! of the handlers), `listening.rs` (the listener and the resolver), `background.rs` (the workers), `error.rs`.
+//! of the handlers), `listening.rs` (the listeners and the resolver), `background.rs` (the workers), `metrics.rs` (the
+//! metrics), `health.rs`, `stopping.rs` (the end of the requests), `error.rs`.
 
 mod background;
 mod error;
 mod examples;
+mod health;
 mod listening;
+mod metrics;
 mod router;
 mod services;
+mod stopping;
 #[cfg(test)]
 mod tests;
 
@@ -34,7 +38,9 @@ pub use router::openapi_json;
 
 use background::{RetentionDays, start_workers};
 use listening::{bind_http, check_sources, resolver};
+use metrics::{MetricSources, MetricsListener};
 use services::HttpServices;
+use stopping::requests_finished;
 
 use crate::admin::{self, AdminListener};
 use crate::api_keys::ApiKeys;
@@ -52,14 +58,15 @@ use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, Idempotency, RemoteFiles};
 use crate::erasure::Erasures;
 use crate::http::{
-    BodyLimits, ConnectionLimits, Cors, Health, OpenApiJson, QueryParameters, RateLimiter, ResponseLimits,
+    BodyLimits, ConnectionLimits, Cors, Edge, HttpCounters, Metrics, OpenApiJson, QueryParameters, RateLimiter,
+    ResponseLimits,
 };
 use crate::ingest::Ingest;
 use crate::live::EventStreams;
 use crate::logs::{Logs, RequestLog};
 use crate::preferences::{Links, Preferences};
 use crate::segments::Segments;
-use crate::store::{OpenOptions, Store, open_in_time};
+use crate::store::{OpenOptions, open_in_time};
 use crate::suppressions::Suppressions;
 use crate::team_removal::TeamRemovals;
 use crate::topics::Topics;
@@ -79,6 +86,7 @@ const RESPONSES_STOP_TIMEOUT: Duration = Duration::from_millis(500);
 pub struct App {
     http: TcpAcceptor,
     address: SocketAddr,
+    metrics: Option<MetricsListener>,
     admin: AdminListener,
     capture: (CaptureListener, Arc<CaptureMailbox>),
     capture_address: SocketAddr,
@@ -103,6 +111,7 @@ struct Parts {
     requests: TaskTracker,
     in_flight: TaskTracker,
     worker_failures: Arc<WorkerFailures>,
+    counters: Arc<HttpCounters>,
     limits: ConnectionLimits,
     live: Arc<EventStreams>,
 }
@@ -115,7 +124,8 @@ impl App {
     pub async fn start(config: Config, clock: Clock) -> Result<Self, StartError> {
         check_sources(&config)?;
         // The addresses are bound first, so that an address in use does not leave a new store behind.
-        let (http, address) = bind_http(config.listen)?;
+        let (http, address) = bind_http(config.listen, "--listen")?;
+        let metrics = config.metrics_listen.map(|address| bind_http(address, "--metrics-listen")).transpose()?;
         let capture = CaptureMailbox::bind(config.capture_smtp).await.map_err(|error| StartError::Listen {
             address: config.capture_smtp,
             flag: "--capture-smtp",
@@ -176,6 +186,14 @@ impl App {
         let logs = Arc::new(Logs::new(context.clone(), Arc::clone(&log)));
         let suppressions = Arc::new(Suppressions::new(context.clone()));
         let in_flight = TaskTracker::new();
+        let counters = Arc::<HttpCounters>::default();
+        let sources = MetricSources {
+            store: context.store.clone(),
+            engine: Arc::clone(&engine),
+            dispatcher: Arc::clone(&dispatcher),
+            http: Arc::clone(&counters),
+            started_ms: context.now_ms(),
+        };
         let worker_failures = Arc::new(WorkerFailures::default());
         let services = Arc::new(HttpServices {
             api_keys: Arc::clone(&api_keys),
@@ -189,9 +207,10 @@ impl App {
             emails: Arc::clone(&emails),
             erasures: Arc::clone(&erasures),
             event_streams: Arc::clone(&live),
-            health: Arc::new(health(context.store.clone(), Arc::clone(&worker_failures))),
+            health: Arc::new(health::health(context.store.clone(), Arc::clone(&worker_failures))),
             ingest: Arc::new(Ingest::new(context.clone(), config.ingest_secret.clone())),
             logs: Arc::clone(&logs),
+            metrics: Arc::new(Metrics::new(move || sources.render(), config.trusted_proxies.clone())),
             openapi: Arc::new(OpenApiJson::new(&router::complete(operations))),
             preferences: Arc::new(Preferences::new(context.clone(), links.clone())),
             query_parameters: Arc::new(query_parameters),
@@ -206,7 +225,19 @@ impl App {
             webhooks: Arc::clone(&webhooks),
         });
         let cors = Cors::parse(&config.cors_origins.join(","));
-        let service = router::service(services, context.store.clone(), context.ids.clone(), cors, in_flight.clone());
+        let edge = |cors| Edge {
+            services: Arc::clone(&services),
+            limiter: Arc::clone(&services.rate_limiter),
+            ids: context.ids.clone(),
+            cors,
+            counters: Arc::clone(&counters),
+            in_flight: in_flight.clone(),
+        };
+        let service = router::service(edge(cors), context.store.clone());
+        let metrics = metrics.map(|(http, address)| {
+            let service = router::metrics_service(edge(Cors::Off));
+            MetricsListener { http, address, service }
+        });
         let team_removals = TeamRemovals::new(context.clone(), Arc::clone(&api_keys), Arc::clone(&webhooks));
         let services = admin::AdminServices {
             context: context.clone(),
@@ -247,6 +278,7 @@ impl App {
             requests,
             in_flight,
             worker_failures,
+            counters,
             limits: ConnectionLimits {
                 client_connections_max: config.address_connections_max,
                 trusted_proxies: config.trusted_proxies,
@@ -254,12 +286,17 @@ impl App {
             },
             live,
         };
-        Ok(Self { http, address, admin, capture: (capture, mailbox), capture_address, parts, service })
+        Ok(Self { http, address, metrics, admin, capture: (capture, mailbox), capture_address, parts, service })
     }
 
     /// Returns the bound address of the API.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Returns the bound address of `--metrics-listen`.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref().map(|listener| listener.address)
     }
 
     /// Returns the bound address of the built-in mailbox.
@@ -283,7 +320,7 @@ impl App {
     /// [`ServeError`] if a worker keeps failing or the store fails. The shutdown is complete in this case
     /// too.
     pub async fn serve(self, stop: CancellationToken) -> Result<(), ServeError> {
-        let Self { http, address, admin, capture, capture_address: _, parts, service } = self;
+        let Self { http, address, metrics, admin, capture, capture_address: _, parts, service } = self;
         let work = CancellationToken::new();
         let mut workers = start_workers(&parts, work.clone());
         let listeners = CancellationToken::new();
@@ -292,10 +329,11 @@ impl App {
         tasks.spawn(CaptureMailbox::serve(capture, mailbox, listeners.clone()));
         tasks.spawn(admin::serve(admin, parts.services.clone(), listeners.clone()));
 
-        let server = parts.limits.clone().server(http);
+        let server = parts.limits.clone().server(http, Arc::clone(&parts.counters));
         let handle = server.handle();
         let serving = tasks.spawn(server.serve(service));
         info!("serving on {address}");
+        let metrics = metrics.map(|listener| listener.serve(parts.limits.clone(), Arc::clone(&parts.counters), &tasks));
 
         let failed = tokio::select! {
             () = stop.cancelled() => None,
@@ -305,6 +343,9 @@ impl App {
         // A live stream is a request that does not end by itself.
         parts.live.stop();
         handle.stop_graceful(REQUESTS_STOP_TIMEOUT);
+        if let Some(handle) = metrics {
+            handle.stop_forceful();
+        }
         parts.in_flight.close();
         let idle = requests_finished(&parts.in_flight, RESPONSES_STOP_TIMEOUT);
         tokio::pin!(serving);
@@ -334,25 +375,4 @@ impl App {
         parts.context.store.close().await;
         failed.map_or(ended.map_err(ServeError::Worker), Err)
     }
-}
-
-/// Waits until no request is running after a pause, in which connections write small responses. A connection can start
-/// a request in the pause. `in_flight` must be closed.
-async fn requests_finished(in_flight: &TaskTracker, pause: Duration) {
-    loop {
-        in_flight.wait().await;
-        tokio::time::sleep(pause).await;
-        if in_flight.is_empty() {
-            return;
-        }
-    }
-}
-
-/// Returns the health of an instance: whether its store and its workers fail.
-fn health(store: Store, workers: Arc<WorkerFailures>) -> Health {
-    Health::new(move || {
-        let store = store.is_failing().then(|| "store".to_owned());
-        let workers = workers.recent().into_iter().map(|worker| format!("worker {worker}"));
-        store.into_iter().chain(workers).collect()
-    })
 }

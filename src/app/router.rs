@@ -7,14 +7,12 @@ use salvo::http::Method;
 use salvo::oapi::OpenApi;
 use salvo::routing::{FilterInfo, filters};
 use salvo::{Router, Service};
-use tokio_util::task::TaskTracker;
 
 use super::examples;
 use super::services::HttpServices;
-use crate::base::id::IdSource;
 use crate::http::openapi::OpenApiDocument;
 use crate::http::{
-    Cors, Edge, RequestRecorder, SpaceGuard, auth, compression, edge, health, openapi, query, response_limits,
+    Edge, RequestRecorder, SpaceGuard, auth, compression, edge, health, metrics, openapi, query, response_limits,
 };
 use crate::store::Store;
 use crate::{
@@ -209,6 +207,7 @@ fn open() -> Router {
 
     Router::new()
         .push(Router::with_path("health").get(health::health))
+        .push(Router::with_path("metrics").get(metrics::metrics))
         .push(Router::with_path("docs/openapi.json").get(openapi::get_description))
         .push(
             Router::with_hoop(dashboard::known_host)
@@ -253,23 +252,26 @@ fn add_head_routes(router: &mut Router) {
 }
 
 /// Builds the HTTP service: all routes with their checks.
-pub(super) fn service(
-    services: Arc<HttpServices>,
-    store: Store,
-    ids: IdSource,
-    cors: Cors,
-    in_flight: TaskTracker,
-) -> Service {
+pub(super) fn service(edge: Edge<HttpServices>, store: Store) -> Service {
     let keyed = api()
         .push(aliases())
-        .hoop(RequestRecorder(Arc::clone(&services.request_log)))
+        .hoop(RequestRecorder(Arc::clone(&edge.services.request_log)))
         .hoop(auth::authenticate)
         .hoop(query::refuse_unknown)
         .hoop(SpaceGuard(store))
         .hoop(response_limits::bound_response);
-    let limiter = Arc::clone(&services.rate_limiter);
-    let edge = Edge { services, limiter, ids, cors, in_flight };
-    let mut routes = Router::with_hoop(compression::compress).push(absent()).push(open()).push(keyed);
+    behind(edge, Router::with_hoop(compression::compress).push(absent()).push(open()).push(keyed))
+}
+
+/// Builds the HTTP service of `--metrics-listen`, which needs no key.
+pub(super) fn metrics_service(edge: Edge<HttpServices>) -> Service {
+    let routes = Router::new()
+        .push(Router::with_path("metrics").get(metrics::open_metrics))
+        .push(Router::with_path("health").get(health::health));
+    behind(edge, Router::with_hoop(compression::compress).push(routes))
+}
+
+fn behind(edge: Edge<HttpServices>, mut routes: Router) -> Service {
     add_head_routes(&mut routes);
     Service::new(routes).hoop(edge).catcher(Catcher::default().hoop(edge::shape_errors))
 }

@@ -15,7 +15,7 @@ use crate::dashboard::Hosts;
 use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, RemoteFiles};
 use crate::erasure::Erasures;
-use crate::http::{BodyLimits, Health, OpenApiJson, QueryParameters, RateLimiter, ResponseLimits, Service};
+use crate::http::{BodyLimits, Health, Metrics, OpenApiJson, QueryParameters, RateLimiter, ResponseLimits, Service};
 use crate::ingest::Ingest;
 use crate::live::EventStreams;
 use crate::logs::{Logs, RequestLog};
@@ -57,6 +57,7 @@ services! {
     health: Health,
     ingest: Ingest,
     logs: Logs,
+    metrics: Metrics,
     openapi: OpenApiJson,
     preferences: Preferences,
     query_parameters: QueryParameters,

@@ -14,6 +14,7 @@
 //! - [`keyed`]: values that the users of a key share;
 //! - [`clock`]: the current time;
 //! - [`disk`]: free space of file systems;
+//! - [`histogram`]: counts of durations;
 //! - [`random`]: random bytes and jitter;
 //! - [`recent`]: the time of the last failure;
 //! - [`signature`]: Standard Webhooks signatures;
@@ -27,6 +28,7 @@ pub(crate) mod char_reference;
 pub mod clock;
 pub mod compat;
 pub mod disk;
+pub mod histogram;
 pub mod id;
 pub mod id_or_email;
 pub mod keyed;

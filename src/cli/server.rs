@@ -27,6 +27,9 @@ struct Menu {
     key: Option<String>,
     /// Path of the data file.
     file: String,
+    /// URL of the listener of the metrics.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metrics: Option<String>,
 }
 
 impl Menu {
@@ -53,7 +56,9 @@ impl Menu {
             second,
             ("File", self.file.clone()),
         ];
-        print_line(&lines.map(|(name, value)| format!("{name:<9}  {value}")).join("\n"))?;
+        let metrics = self.metrics.iter().map(|url| ("Metrics", url.clone()));
+        let lines = lines.into_iter().chain(metrics).map(|(name, value)| format!("{name:<9}  {value}"));
+        print_line(&lines.collect::<Vec<_>>().join("\n"))?;
         if self.key.is_some() {
             put_message("\nThe events of the first team follow as they occur. Stop the server with Ctrl-C.");
         }
@@ -115,6 +120,7 @@ async fn run_app(config: Config, output: Output) -> Result<(), Failure> {
         delivery: config.delivery.as_str(),
         key: dev.as_ref().map(|dev| dev.token.reveal().to_owned()),
         file: file.clone(),
+        metrics: app.metrics_address().map(|address| format!("{}/metrics", local_url(address))),
     };
     // The subscription precedes the menu, whose reader can send the first email.
     let events = dev

@@ -4,10 +4,12 @@
 //! variable, and the variable overrides the default. [`Settings::into_config`] checks rules about more
 //! than one setting and returns the [`Config`] that the rest of the program uses.
 //!
-//! Reading order: `settings.rs` (the list of settings), `limits.rs`, `disk.rs`, `log_format.rs`, `tls.rs`, `webhooks.rs`, `notices.rs`, `compat.rs`,
-//! `rates.rs`, `routes/` and `dev.rs` (more settings), `values.rs` (parsers of values), `relay.rs` (URL of a smarthost), `hostname.rs` and
+//! Reading order: `settings.rs` (the list of settings), `limits.rs`, `disk.rs`, `log_format.rs`, `tls.rs`, `webhooks.rs`,
+//! `notices.rs`, `monitoring.rs`, `compat.rs`, `rates.rs`, `routes/` and `dev.rs` (more settings), `environment.rs`
+//! (settings without flags), `values.rs` (parsers of values), `relay.rs` (URL of a smarthost), `hostname.rs` and
 //! `surroundings.rs` (values of the machine and the service manager), `variables.rs` (names of variables),
-//! `delivery.rs` (settings of the delivery engine), `remote_files.rs` (URLs of attachments), `host.rs` (host of a URL).
+//! `delivery.rs` (settings of the delivery engine), `remote_files.rs` (URLs of
+//! attachments), `host.rs` (host of a URL).
 //!
 //! Invariants:
 //! - A [`Config`] is valid.
@@ -18,10 +20,12 @@ mod compat;
 mod delivery;
 mod dev;
 mod disk;
+mod environment;
 pub(crate) mod host;
 mod hostname;
 mod limits;
 mod log_format;
+mod monitoring;
 mod notices;
 mod rates;
 mod relay;
@@ -59,8 +63,8 @@ pub use webhooks::WebhookConfig;
 use crate::base::address::Mailbox;
 use crate::base::compat::Compat;
 use crate::base::signature::WebhookSecret;
-use crate::delivery::Rates;
 use crate::delivery::smtp::RequiredTls;
+use crate::delivery::{DIRECT, Rates};
 use crate::domains::{DomainSettings, RelayRecords};
 use crate::http_client::UrlPolicy;
 use crate::logs::Recording;
@@ -131,6 +135,8 @@ pub struct Config {
     pub purpose: Purpose,
     /// Listen address of HTTP; port 0 selects a free port.
     pub listen: SocketAddr,
+    /// Listen address of the metrics without a key; `None` if they have no listener of their own.
+    pub metrics_listen: Option<SocketAddr>,
     /// Directory of the store.
     pub data_dir: PathBuf,
     /// Directory for the socket of the command line; `None` selects the data directory.
@@ -222,8 +228,12 @@ impl Config {
     /// # Errors
     /// [`ConfigError::LocalHostname`] if direct delivery has a host name that other servers cannot look up.
     pub fn check_delivery(&self) -> Result<(), ConfigError> {
-        let is_direct = matches!(self.delivery, DeliveryConfig::Direct);
-        if is_direct && self.hostname.is_local() {
+        let mut targets = self.routes.rules.iter().flat_map(|rule| rule.targets.names());
+        let is_direct = self.delivery == DeliveryConfig::Direct || targets.any(|name| name == DIRECT);
+        // A source address can have a name of its own.
+        let sources = &self.routes.sources;
+        let is_used = sources.is_empty() || sources.iter().any(|source| source.name.is_none());
+        if is_direct && is_used && self.hostname.is_local() {
             return Err(ConfigError::LocalHostname { name: self.hostname.name.as_str().to_owned() });
         }
         Ok(())

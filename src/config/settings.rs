@@ -5,18 +5,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
-use clap::{ArgAction, Args, CommandFactory as _, FromArgMatches as _, value_parser};
+use clap::{ArgAction, Args, value_parser};
 use ipnet::IpNet;
 
 use super::compat::CompatSettings;
 use super::disk::DiskSettings;
 use super::limits::LimitSettings;
 use super::log_format::LogFormat;
+use super::monitoring::MonitoringSettings;
 use super::notices::NoticeSettings;
 use super::rates::RateSettings;
 use super::remote_files::file_policy;
 use super::routes::RouteSettings;
-use super::surroundings::{DEV_DIRECTORY, SERVE_DIRECTORY, Surroundings, without_empty_variables};
+use super::surroundings::{DEV_DIRECTORY, SERVE_DIRECTORY, Surroundings};
 use super::tls::TlsSettings;
 use super::values::{self, SecretText};
 use super::webhooks::WebhookSettings;
@@ -36,7 +37,7 @@ pub struct Settings {
     /// Listen address of the API and the dashboard; port 0 selects a free port.
     #[arg(long, env = "RINGMAIL_LISTEN", value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8787",
           value_parser = values::listen_address, help_heading = "Serving")]
-    listen: SocketAddr,
+    pub(super) listen: SocketAddr,
 
     /// Public URL of this server [default: http:// and --listen].
     #[arg(long, env = "RINGMAIL_PUBLIC_URL", value_name = "URL", value_parser = values::parse_url,
@@ -81,16 +82,18 @@ pub struct Settings {
     compat: CompatSettings,
     #[command(flatten)]
     notices: NoticeSettings,
+    #[command(flatten)]
+    monitoring: MonitoringSettings,
 
     /// Directory of the data file [default: STATE_DIRECTORY, or else ./ringmail-data; ringmail dev:
     /// ./ringmail-dev].
     #[arg(long, env = "RINGMAIL_DATA_DIR", value_name = "DIR", help_heading = "Storing")]
-    data_dir: Option<PathBuf>,
+    pub(super) data_dir: Option<PathBuf>,
 
     /// File with the key that encrypts email content and signing keys on disk; created if missing
     /// [default: master.key in the data directory].
     #[arg(long, env = "RINGMAIL_MASTER_KEY_FILE", value_name = "FILE", help_heading = "Storing")]
-    master_key_file: Option<PathBuf>,
+    pub(super) master_key_file: Option<PathBuf>,
 
     #[command(flatten)]
     disk: DiskSettings,
@@ -200,35 +203,7 @@ pub struct Settings {
     log: Option<String>,
 }
 
-/// Parser of settings from the environment only.
-#[derive(clap::Parser)]
-struct Environment {
-    #[command(flatten)]
-    settings: Settings,
-}
-
 impl Settings {
-    /// Returns the settings of the environment, as of a server without flags.
-    ///
-    /// # Errors
-    /// The error of the first invalid variable.
-    pub fn from_environment() -> Result<Self, clap::Error> {
-        let mut command = without_empty_variables(Environment::command());
-        let matches = command.try_get_matches_from_mut(["ringmail"])?;
-        Environment::from_arg_matches(&matches).map(|environment| environment.settings)
-    }
-
-    /// Returns the settings with another data directory, and with another master key if it is given.
-    #[must_use]
-    pub fn over(self, data_dir: PathBuf, master_key_file: Option<PathBuf>) -> Self {
-        Self { data_dir: Some(data_dir), master_key_file: master_key_file.or(self.master_key_file), ..self }
-    }
-
-    /// Returns the listen address.
-    pub fn listen(&self) -> SocketAddr {
-        self.listen
-    }
-
     /// Checks rules about more than one setting, and adds defaults that depend on the machine.
     ///
     /// # Errors
@@ -253,6 +228,7 @@ impl Settings {
             ingest_secret,
             compat,
             notices,
+            monitoring,
             data_dir,
             master_key_file,
             disk,
@@ -302,6 +278,7 @@ impl Settings {
         Ok(Config {
             purpose,
             listen,
+            metrics_listen: monitoring.metrics_listen,
             master_key_file: master_key_file.unwrap_or_else(|| data_dir.join(MASTER_KEY_NAME)),
             data_dir,
             runtime_dir: runtime_directory,

@@ -39,6 +39,11 @@ impl LeaseTracker {
         leases.workers
     }
 
+    /// Returns the number of leases.
+    pub(super) fn count(&self) -> usize {
+        self.lock().by_key.len()
+    }
+
     /// Records the leases that a worker has claimed.
     pub(super) fn record(&self, worker: u64, claimed: &[Arc<Claimed>]) {
         let mut leases = self.lock();

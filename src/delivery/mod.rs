@@ -26,7 +26,8 @@
 //! 14. `settle/`, `retry.rs`: storage of the dispositions, and the time of the next attempt;
 //! 15. `sessionless.rs`, `simulated.rs`, `held.rs`: groups that are settled without an SMTP session;
 //! 16. `capture/`: the built-in mailbox of development mode;
-//! 17. `retention.rs`, `erase.rs`: deletion by age, and erasure of addresses.
+//! 17. `retention.rs`, `erase.rs`: deletion by age, and erasure of addresses;
+//! 18. `figures.rs`, `queue_depth.rs`: counts for monitoring.
 //!
 //! # Invariants
 //!
@@ -47,6 +48,7 @@ mod clock_steps;
 mod dispatcher;
 mod engine;
 mod erase;
+mod figures;
 mod held;
 mod lane_scan;
 mod leases;
@@ -58,6 +60,7 @@ mod pattern;
 mod problems;
 mod providers;
 mod queue;
+mod queue_depth;
 mod rates;
 mod receiving_host;
 mod retention;
@@ -79,11 +82,13 @@ mod worker;
 
 pub use engine::{Engine, EngineSettings, Flow};
 pub(crate) use erase::{attempts_mention, erase_attempts};
+pub use figures::DeliveryFigures;
 pub use network::{Ipv6Mode, Ipv6State, OwnNetwork};
 pub use notifier::QueueNotifier;
 pub(crate) use pattern::released_destination;
 pub use pattern::{DeliverOnly, RecipientPattern};
 pub(crate) use queue::{Due, DueKey, LaneKey, QUEUE_END, QUEUE_START, QueueKey, has_groups_of};
+pub use queue_depth::{COUNT_EVERY, ClassDepth, QueueDepth, SiteDepth};
 pub use rates::{Rates, SESSION_MESSAGES_MAX, SiteLimits, SiteOverride};
 pub use retention::purge;
 pub use retry::RetrySchedule;

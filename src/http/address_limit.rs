@@ -13,6 +13,7 @@ use salvo::conn::ConnCtrl;
 use salvo::fuse::{ArcConnObserver, ConnObserver, FuseAction, FuseConfig, FuseInfo, FusePolicy};
 use tracing::debug;
 
+use super::counters::{HttpCounters, OpenConnectionGuard};
 use crate::base::sync;
 
 /// Bits of an IPv6 address that identify a client.
@@ -27,11 +28,17 @@ pub(super) struct AddressLimit {
     /// Timeouts of an accepted connection.
     timeouts: FuseConfig,
     open: Arc<Mutex<HashMap<IpAddr, usize>>>,
+    counters: Arc<HttpCounters>,
 }
 
 impl AddressLimit {
-    pub(super) fn new(connections_max: Option<usize>, exempt: Vec<IpNet>, timeouts: FuseConfig) -> Self {
-        Self { connections_max, exempt, timeouts, open: Arc::default() }
+    pub(super) fn new(
+        connections_max: Option<usize>,
+        exempt: Vec<IpNet>,
+        timeouts: FuseConfig,
+        counters: Arc<HttpCounters>,
+    ) -> Self {
+        Self { connections_max, exempt, timeouts, open: Arc::default(), counters }
     }
 
     /// Returns the client whose connections are counted; `None` without a limit.
@@ -57,6 +64,7 @@ impl FusePolicy for AddressLimit {
             let open = sync::lock(&self.open).get(&client).copied().unwrap_or(0);
             if open >= max {
                 debug!("closed a connection of an address that has {open} open connections");
+                self.counters.connection_refused();
                 return FuseAction::Reject;
             }
         }
@@ -65,27 +73,36 @@ impl FusePolicy for AddressLimit {
 
     // The server accepts one connection at a time, so that no other one is counted between `decide` and this call.
     fn observe(&self, info: &FuseInfo, _ctrl: &ConnCtrl) -> Option<ArcConnObserver> {
-        let client = self.counted(info)?;
-        *sync::lock(&self.open).entry(client).or_insert(0) += 1;
-        Some(Arc::new(ConnectionGuard { client, open: Arc::clone(&self.open) }))
+        let client = self.counted(info);
+        if let Some(client) = client {
+            *sync::lock(&self.open).entry(client).or_insert(0) += 1;
+        }
+        Some(Arc::new(ConnectionGuard {
+            client,
+            open: Arc::clone(&self.open),
+            _counted: self.counters.connection_opened(),
+        }))
     }
 }
 
 /// Open connection of a client. The stream of the connection owns it. Drop ends the count.
 struct ConnectionGuard {
-    client: IpAddr,
+    /// Client whose connections are limited.
+    client: Option<IpAddr>,
     open: Arc<Mutex<HashMap<IpAddr, usize>>>,
+    _counted: OpenConnectionGuard,
 }
 
 impl ConnObserver for ConnectionGuard {}
 
 impl Drop for ConnectionGuard {
     fn drop(&mut self) {
+        let Some(client) = self.client else { return };
         let mut open = sync::lock(&self.open);
-        if let Some(count) = open.get_mut(&self.client) {
+        if let Some(count) = open.get_mut(&client) {
             *count -= 1;
             if *count == 0 {
-                open.remove(&self.client);
+                open.remove(&client);
             }
         }
     }
@@ -102,6 +119,10 @@ mod tests {
         FuseInfo { trans_proto: Default::default(), remote_addr: remote.into(), local_addr: remote.into() }
     }
 
+    fn limit(connections_max: usize, exempt: Vec<IpNet>) -> AddressLimit {
+        AddressLimit::new(Some(connections_max), exempt, FuseConfig::default(), Arc::default())
+    }
+
     /// Opens a connection; `None` if it is rejected.
     async fn connect(limit: &AddressLimit, address: &str) -> Option<ArcConnObserver> {
         match limit.decide(&from(address)).await {
@@ -112,7 +133,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_at_its_limit_connects_again_after_it_closes_a_connection() {
-        let limit = AddressLimit::new(Some(2), Vec::new(), FuseConfig::default());
+        let limit = limit(2, Vec::new());
         let first = connect(&limit, "192.0.2.1").await.unwrap();
         let _second = connect(&limit, "::ffff:192.0.2.1").await.unwrap();
         assert!(connect(&limit, "192.0.2.1").await.is_none());
@@ -125,7 +146,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_addresses_of_an_ipv6_network_share_one_limit() {
-        let limit = AddressLimit::new(Some(1), Vec::new(), FuseConfig::default());
+        let limit = limit(1, Vec::new());
         let _first = connect(&limit, "2001:db8:0:1::1").await.unwrap();
 
         assert!(connect(&limit, "2001:db8:0:1:ffff::2").await.is_none());
@@ -135,16 +156,20 @@ mod tests {
     #[tokio::test]
     async fn a_trusted_proxy_has_no_limit_and_is_not_counted() {
         let proxies = vec!["10.0.0.0/8".parse().unwrap()];
-        let limit = AddressLimit::new(Some(0), proxies, FuseConfig::default());
+        let limit = limit(0, proxies);
 
-        assert!(matches!(limit.decide(&from("10.1.2.3")).await, FuseAction::Accept(_)));
-        assert!(limit.observe(&from("10.1.2.3"), &ConnCtrl::new()).is_none());
+        let proxied = connect(&limit, "10.1.2.3").await;
+        assert!(proxied.is_some() && sync::lock(&limit.open).is_empty());
         assert_eq!(limit.decide(&from("192.0.2.1")).await, FuseAction::Reject);
+        // Monitoring counts every connection.
+        assert_eq!((limit.counters.open_connections(), limit.counters.refused_connections()), (1, 1));
+        drop(proxied);
+        assert_eq!(limit.counters.open_connections(), 0);
     }
 
     #[tokio::test]
     async fn no_count_is_kept_of_a_client_without_connections() {
-        let limit = AddressLimit::new(Some(1), Vec::new(), FuseConfig::default());
+        let limit = limit(1, Vec::new());
 
         drop(connect(&limit, "192.0.2.1").await.unwrap());
 

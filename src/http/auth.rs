@@ -28,7 +28,11 @@ pub(crate) async fn authenticate(req: &mut Request, depot: &mut Depot, res: &mut
     }
 }
 
-fn admit(req: &Request, depot: &mut Depot) -> Result<Caller, ApiError> {
+/// As [`authenticate`]. Returns the key and its team.
+///
+/// # Errors
+/// 401, 403 or 429.
+pub(super) fn admit(req: &Request, depot: &mut Depot) -> Result<Caller, ApiError> {
     let keys: Arc<ApiKeys> = service(depot)?;
     let token = bearer(req).ok_or_else(missing_key)?;
     let caller = Token::parse(token).and_then(|token| keys.authenticate(&token)).ok_or_else(|| invalid_key(token))?;

@@ -7,6 +7,7 @@
 //! longer than the idle timeout of reverse proxies (nginx: 60 seconds): a request on a connection that
 //! the server closes is lost, and proxies do not repeat a POST.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -16,6 +17,7 @@ use salvo::fuse::FuseConfig;
 
 use super::acceptor::PersistentAcceptor;
 use super::address_limit::AddressLimit;
+use super::counters::HttpCounters;
 
 /// Maximum size of a request line with its headers: the limit of other servers too (Node.js: 16 KiB). The same limit
 /// bounds the buffers of a connection, so that 10,000 clients with unfinished heads use 160 MiB. A larger head gets
@@ -50,12 +52,12 @@ impl Default for ConnectionLimits {
 }
 
 impl ConnectionLimits {
-    /// Returns a server with these limits.
-    pub fn server<A: Acceptor + Send>(self, acceptor: A) -> Server<impl Acceptor> {
+    /// Returns a server with these limits, whose connections are counted.
+    pub fn server<A: Acceptor + Send>(self, acceptor: A, counters: Arc<HttpCounters>) -> Server<impl Acceptor> {
         let timeouts = FuseConfig::default()
             .with_http1_header_timeout(self.request_wait_max)
             .with_write_stall_timeout(self.answer_stall_max);
-        let policy = AddressLimit::new(self.client_connections_max, self.trusted_proxies, timeouts);
+        let policy = AddressLimit::new(self.client_connections_max, self.trusted_proxies, timeouts, counters);
         let mut server =
             Server::new(PersistentAcceptor::new(acceptor)).fuse_policy(policy).max_connections(self.connections_max);
         server.http1_mut().max_buf_size(HEAD_BYTES_MAX);
@@ -66,7 +68,6 @@ impl ConnectionLimits {
 #[cfg(test)]
 mod tests {
     use std::net::SocketAddr;
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use salvo::conn::{Listener as _, TcpListener};
@@ -121,7 +122,7 @@ mod tests {
             let counted = Counted::default();
             let router = Router::with_path("{**rest}").goal(counted.clone());
             let tasks = TaskTracker::new();
-            tasks.spawn(limits.server(acceptor).serve(router));
+            tasks.spawn(limits.server(acceptor, Arc::default()).serve(router));
             Self { address, counted, _tasks: tasks }
         }
 

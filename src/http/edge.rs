@@ -15,11 +15,14 @@ use salvo::{Depot, FlowCtrl, Handler, Request, Response, async_trait, handler};
 use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
+use super::counters::HttpCounters;
 use super::discard::{BodyRest, discard_rest};
 use super::error::{ApiError, ErrorCode};
 use super::query::QueryParameters;
 use super::rate_limit::{RateLimitState, RateLimiter};
+use super::recording::status_of;
 use super::state::service;
+use crate::base::clock::monotonic;
 use crate::base::id::{IdSource, LogId};
 
 /// Handler that adds the id and the services to a request and the headers to its response.
@@ -28,6 +31,7 @@ pub(crate) struct Edge<S> {
     pub(crate) limiter: Arc<RateLimiter>,
     pub(crate) ids: IdSource,
     pub(crate) cors: Cors,
+    pub(crate) counters: Arc<HttpCounters>,
     /// Tracks the requests that are running, so that a shutdown waits for them only.
     pub(crate) in_flight: TaskTracker,
 }
@@ -36,6 +40,7 @@ pub(crate) struct Edge<S> {
 impl<S: Send + Sync + 'static> Handler for Edge<S> {
     async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
         let _in_flight = self.in_flight.token();
+        let started = monotonic();
         let id: LogId = self.ids.draw();
         let span = tracing::info_span!("request", request.id = %id, method = %req.method(), path = &*redacted_path(req.uri().path()));
         depot.insert_typed(Arc::clone(&self.services));
@@ -61,6 +66,9 @@ impl<S: Send + Sync + 'static> Handler for Edge<S> {
         if let Ok(value) = HeaderValue::try_from(id.to_string()) {
             res.headers_mut().insert("x-request-id", value);
         }
+        let is_routed = !req.matched_path().is_empty() || req.uri().path() == "/";
+        let route = is_routed.then(|| req.matched_path());
+        self.counters.request_ended(req.method(), route, status_of(res), started.elapsed());
     }
 }
 

@@ -10,8 +10,8 @@
 //! `state.rs` (services), `validation.rs` (batch mode) and `body/` with `body_limits.rs`, `strict_json.rs`,
 //! `tolerance.rs`, `bounded.rs` (bounded arrays) and `canonical.rs` (hash of a body); the responses `respond.rs`,
 //! `parted_body.rs` and `error.rs`, bounded by `response_limits/` with `response_memory.rs` and compressed by
-//! `compression.rs`; `declared_errors.rs`, `schema.rs` (fields) and `openapi/` (the OpenAPI document); `health.rs`. The
-//! routes are in `src/app/router.rs`.
+//! `compression.rs`; `declared_errors.rs`, `schema.rs` (fields) and `openapi/` (the OpenAPI document); `health.rs`,
+//! `counters.rs` and `metrics.rs` (monitoring). The routes are in `src/app/router.rs`.
 //!
 //! Invariants:
 //! - Only this folder, `src/app`, `src/dashboard` and the `api` modules of other folders use salvo.
@@ -28,11 +28,13 @@ mod body_limits;
 mod bounded;
 pub(crate) mod compression;
 mod connections;
+mod counters;
 mod declared_errors;
 mod discard;
 pub(crate) mod edge;
 pub(crate) mod health;
 mod list;
+pub(crate) mod metrics;
 pub(crate) mod openapi;
 mod parted_body;
 mod path;
@@ -55,12 +57,14 @@ pub(crate) use body_limits::BudgetShare;
 pub use body_limits::{BodyLimits, BodyPace};
 pub use bounded::{AtMost, read_at_most};
 pub use connections::ConnectionLimits;
+pub use counters::{HttpCounters, RequestCount};
 pub(crate) use declared_errors::{ResourceNotFound, declare as declare_errors, declares_errors, responses_of};
 pub use edge::Cors;
 pub(crate) use edge::Edge;
 pub use error::{ApiError, ApiResult, ErrorCode};
 pub use health::Health;
 pub use list::{List, ListQuery};
+pub use metrics::Metrics;
 pub(crate) use openapi::OpenApiJson;
 pub use parted_body::{PartFuture, PartedJson, ReadPart, RenderedJson};
 pub use path::{PathId, PathIdOrEmail};

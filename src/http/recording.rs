@@ -105,7 +105,7 @@ fn secrets_of(method: &str, matched_path: &str) -> &'static [&'static str] {
 }
 
 /// Returns the status of the response. If no handler set one, it depends on the body.
-fn status_of(res: &Response) -> StatusCode {
+pub(super) fn status_of(res: &Response) -> StatusCode {
     let follows = if res.body.is_none() { StatusCode::NOT_FOUND } else { StatusCode::OK };
     res.status_code.unwrap_or(follows)
 }

@@ -229,9 +229,11 @@ impl<B: Fn() -> u64> WriterLoop<B> {
         let commit = self.epoch.commit + 1;
         WriteTx::new(&transaction).put(&EPOCH, &MetaKey::EPOCH, &EpochRow { commit, ..self.epoch.clone() })?;
         self.epoch.commit = commit;
+        let started = monotonic();
         if let Err(failure) = transaction.commit().map_err(StoreError::from) {
             return if failure.is_final() { Ok(Attempt::InDoubt { failure, callbacks }) } else { Err(failure) };
         }
+        self.shared.commits.record(started.elapsed());
         run_callbacks(callbacks);
         Ok(Attempt::Committed)
     }

@@ -17,6 +17,7 @@ use super::reopening::OpenFile;
 use super::transaction::WriteTx;
 use super::{DatabaseSlot, StoreError};
 use crate::base::clock::monotonic;
+use crate::base::histogram::{Histogram, HistogramReading};
 use crate::base::recent::Recent;
 use crate::base::sync;
 
@@ -37,6 +38,8 @@ pub(super) struct Shared {
     /// Number of failures of the engine.
     outages: AtomicU64,
     pub(super) panics: Arc<Recent>,
+    /// Durations of the commits of groups.
+    pub(super) commits: Histogram,
 }
 
 impl Shared {
@@ -110,6 +113,7 @@ impl Writer {
             state: watch::Sender::new(StoreState::Working),
             outages: AtomicU64::new(0),
             panics,
+            commits: Histogram::default(),
         });
         let thread_shared = Arc::clone(&shared);
         let thread = thread::Builder::new()
@@ -140,11 +144,7 @@ impl Writer {
         T: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        let permits = match queue {
-            WriteQueue::Foreground => &self.foreground,
-            WriteQueue::Bulk => &self.bulk,
-        };
-        let Ok(permit) = Arc::clone(permits).acquire_owned().await else {
+        let Ok(permit) = Arc::clone(self.permits(queue)).acquire_owned().await else {
             return Err(StoreError::Closed.into());
         };
         let (answer, answered) = oneshot::channel();
@@ -152,6 +152,23 @@ impl Writer {
         self.shared.lock().push(queue, QueuedCommand::new(command, bytes, permit))?;
         self.shared.wake.notify_one();
         answered.await.unwrap_or_else(|_| Err(StoreError::Closed.into()))
+    }
+
+    /// Returns the durations of the commits so far.
+    pub(super) fn commits(&self) -> HistogramReading {
+        self.shared.commits.read()
+    }
+
+    /// Returns the number of commands in a queue, including those in the running commit.
+    pub(super) fn waiting(&self, queue: WriteQueue) -> usize {
+        WAITING_MAX - self.permits(queue).available_permits()
+    }
+
+    fn permits(&self, queue: WriteQueue) -> &Arc<Semaphore> {
+        match queue {
+            WriteQueue::Foreground => &self.foreground,
+            WriteQueue::Bulk => &self.bulk,
+        }
     }
 
     /// Returns whether the engine accepts transactions.

@@ -17,6 +17,7 @@ mod ingest;
 mod isolation;
 mod live;
 mod logs;
+mod metrics;
 mod notices;
 mod preferences;
 mod segments;

@@ -13,10 +13,12 @@ use tokio_util::task::TaskTracker;
 use tracing::{error, info, warn};
 
 use super::dispatcher::Dispatcher;
+use super::figures::SmtpAttemptCounts;
 use super::leases::LeaseTracker;
 use super::notifier::QueueNotifier;
 use super::problems::Problems;
 use super::queue::{self, Due};
+use super::queue_depth::QueueDepth;
 use super::rates::Rates;
 use super::retry::RetrySchedule;
 use super::return_path::ReturnPaths;
@@ -86,6 +88,10 @@ pub struct Engine {
     waiting_outcomes: AtomicUsize,
     /// The stop token of [`Engine::run`].
     stop: OnceLock<CancellationToken>,
+    pub(super) attempt_counts: SmtpAttemptCounts,
+    pub(super) queue_depth: Mutex<Option<Arc<QueueDepth>>>,
+    /// Start of the engine on the monotonic clock.
+    pub(super) started_ms: i64,
     schedule: Mutex<Schedule>,
 }
 
@@ -108,6 +114,9 @@ impl Engine {
             tasks: TaskTracker::new(),
             waiting_outcomes: AtomicUsize::new(0),
             stop: OnceLock::new(),
+            attempt_counts: SmtpAttemptCounts::default(),
+            queue_depth: Mutex::default(),
+            started_ms: context.clock.elapsed_ms(),
             context,
             settings,
             notifier,
@@ -158,6 +167,7 @@ impl Engine {
     /// a second time. A stop makes the next try the last one. If the process ends before the outcome is stored, the next
     /// start requeues the group as a possible duplicate.
     pub(super) async fn settle(&self, settlement: Settlement) {
+        self.attempt_counts.record(&settlement);
         let settlement = Arc::new(settlement);
         let mut waiting = None;
         loop {

@@ -1,16 +1,18 @@
 //! The queue table: reading due groups, leasing them, requeueing them, and recovery after a restart.
 //!
-//! Files: `key.rs` (lanes and groups), `lanes.rs` (reading), this file (changes of state), `ahead.rs` (groups whose due
-//! time is wrong after a step of the clock).
+//! Files: `key.rs` (lanes and groups), `lanes.rs` (reading), `count.rs` (counting), this file (changes of state),
+//! `ahead.rs` (groups whose due time is wrong after a step of the clock).
 //!
 //! A recipient group has exactly one of three states: a row in the queue, a lease, or settled
 //! recipients in the row of its email. Each change of state is one transaction.
 
 mod ahead;
+mod count;
 mod key;
 mod lanes;
 
 pub(super) use ahead::{CLOCK_STEP_MS, make_due, read_ahead};
+pub(super) use count::{LaneCount, count_page};
 pub(crate) use key::{DestinationHash, Due, DueKey, LaneKey, QUEUE_END, QUEUE_START, QueueKey};
 pub(crate) use lanes::has_groups_of;
 pub(super) use lanes::{LaneRest, read_head, read_lanes, read_rows};

@@ -9,13 +9,15 @@
 //! - `Taken`: a session or a settlement claims its groups.
 //!
 //! Files: this one (types, and what becomes due), `lanes.rs`, `lookups.rs` and `sessions.rs` (the operations),
-//! `overflow.rs` (lanes that do not fit), `snapshot.rs` (the state of all sites, for operators).
+//! `overflow.rs` (lanes that do not fit), `snapshot.rs` (the state of all sites, for operators), `figures.rs` (counts
+//! for monitoring).
 //!
 //! Sessions are shared between working, new and failing sites (`shares.rs`). A host that cannot be connected to is
 //! paused (`health.rs`), and so is a site that refuses or limits our mail (`throttle.rs`). Messages and connections of a
 //! site need tokens (`bucket.rs`). Groups without a token wait in their lane and are not leased.
 
 mod bucket;
+mod figures;
 mod health;
 mod lanes;
 mod lookups;
@@ -35,6 +37,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
+
+pub(super) use figures::SiteStatus;
 
 use health::HostPauses;
 pub use shares::SiteKind;

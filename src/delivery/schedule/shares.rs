@@ -68,6 +68,11 @@ impl Shares {
         used + reserved < self.sessions_max
     }
 
+    /// Returns the number of sessions of a kind.
+    pub(super) fn used(&self, kind: SiteKind) -> usize {
+        self.used[kind.index()]
+    }
+
     pub(super) fn start(&mut self, kind: SiteKind) {
         self.used[kind.index()] += 1;
     }

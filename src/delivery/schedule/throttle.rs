@@ -126,6 +126,11 @@ impl Throttle {
         self.failures > 0
     }
 
+    /// Returns the time of the last failure; `None` if no session or message failed.
+    pub(super) fn failed_ms(&self) -> Option<i64> {
+        (self.failed_ms > 0).then_some(self.failed_ms)
+    }
+
     pub(super) fn paused_until_ms(&self) -> i64 {
         self.paused_until_ms
     }

@@ -1,7 +1,7 @@
 //! The dispatcher: starts lanes and wakes them. [`DispatchNotifier`] is the handle of its other callers.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::error;
 
 use super::backlog::{self, QueueHead};
+use super::figures::{WebhookAttemptCounts, WebhookFigures};
 use super::lane::{Lane, LaneCapacity, LaneContext};
 use super::{DispatchSettings, fan_out};
 use crate::base::id::{WebhookDeliveryId, WebhookId};
@@ -132,13 +133,26 @@ impl Drop for AttemptGuard {
 /// Delivers events to endpoints.
 pub struct WebhookDispatcher {
     lanes: LaneContext,
+    /// Endpoints with queued deliveries at the last complete scan.
+    queues: AtomicUsize,
 }
 
 impl WebhookDispatcher {
     /// Returns a dispatcher that does nothing until [`WebhookDispatcher::run`].
     pub fn new(context: Context, notifier: DispatchNotifier, client: Client, settings: DispatchSettings) -> Self {
         let (capacity, permits) = (LaneCapacity::default(), Arc::new(Semaphore::new(REQUESTS_MAX)));
-        Self { lanes: LaneContext { context, notifier, client, settings, capacity, permits } }
+        let counts = Arc::<WebhookAttemptCounts>::default();
+        let lanes = LaneContext { context, notifier, client, settings, capacity, permits, counts };
+        Self { lanes, queues: AtomicUsize::new(0) }
+    }
+
+    /// Returns the current figures.
+    pub fn figures(&self) -> WebhookFigures {
+        WebhookFigures {
+            attempts: self.lanes.counts.read(),
+            requests: sync::lock(&self.lanes.notifier.0.in_flight).len(),
+            queues: self.queues.load(Ordering::Relaxed),
+        }
     }
 
     /// Delivers events until the stop.
@@ -198,10 +212,15 @@ impl WebhookDispatcher {
     async fn scan_queues(&self, lanes: &mut LaneSet<'_>) -> Result<Vec<QueueHead>, StoreError> {
         let mut overdue = Vec::new();
         let mut after = None;
+        let mut queues = 0;
         loop {
             let heads = self.lanes.context.store.read(move |tx| backlog::queue_heads(tx, after)).await?;
-            let Some(last) = heads.last() else { return Ok(overdue) };
+            let Some(last) = heads.last() else {
+                self.queues.store(queues, Ordering::Relaxed);
+                return Ok(overdue);
+            };
             after = Some(last.webhook);
+            queues += heads.len();
             let now_ms = self.lanes.context.now_ms();
             for head in heads {
                 lanes.wake(head.webhook);

@@ -6,6 +6,7 @@ mod export;
 mod files;
 mod import;
 mod kills;
+mod metrics;
 mod problems;
 mod program;
 mod records;

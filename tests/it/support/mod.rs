@@ -31,6 +31,6 @@ pub(crate) use name_server::NameServer;
 pub(crate) use response::ApiResponse;
 pub(crate) use routes::{Ids, Route, every_route};
 pub(crate) use schema::violations;
-pub(crate) use server::{TestServer, email};
+pub(crate) use server::{TestServer, email, retry_until_ok};
 pub(crate) use snapshot::{assert_body, assert_lines, in_snapshots, redacted};
 pub(crate) use teams::OtherTeam;

@@ -289,7 +289,7 @@ impl Drop for TestServer {
 
 /// Repeats `check` until it returns `Ok`. After [`DEADLINE`], panics with the last error.
 #[track_caller]
-pub(super) fn retry_until_ok<T>(what: &str, check: impl Fn() -> Result<T, String>) -> T {
+pub(crate) fn retry_until_ok<T>(what: &str, check: impl Fn() -> Result<T, String>) -> T {
     let started = monotonic();
     loop {
         match check() {

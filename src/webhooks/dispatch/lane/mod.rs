@@ -19,6 +19,7 @@ use tracing::error;
 use self::capacity::CapacityGuard;
 use self::machine::{Generations, LaneCommand, LaneEvent, LaneInput, LaneMachine};
 use super::dispatcher::{DispatchNotifier, LaneRegistration};
+use super::figures::WebhookAttemptCounts;
 use super::page::{self, ClaimedDelivery, DueDeliveries, EndpointSnapshot, LoadRequest, ReadyDelivery};
 use super::settle::{DeliveryOutcome, EndpointChange, settle};
 use super::{DispatchSettings, request};
@@ -53,6 +54,7 @@ pub(super) struct LaneContext {
     pub(super) capacity: LaneCapacity,
     /// Permits for requests in flight, over all endpoints.
     pub(super) permits: Arc<Semaphore>,
+    pub(super) counts: Arc<WebhookAttemptCounts>,
 }
 
 type LaneFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -206,6 +208,12 @@ impl Lane {
     }
 
     fn finished(&mut self, finished: Result<(task::Id, FinishedRequest), JoinError>) -> DeliveryOutcome {
+        let outcome = self.outcome(finished);
+        self.shared.counts.record(&outcome);
+        outcome
+    }
+
+    fn outcome(&mut self, finished: Result<(task::Id, FinishedRequest), JoinError>) -> DeliveryOutcome {
         match finished {
             Ok((task, FinishedRequest { outcome, session })) => {
                 self.claimed.remove(&task);

@@ -1,0 +1,41 @@
+//! Figures of the dispatcher, for monitoring.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::settle::{DeliveryDisposition, DeliveryOutcome};
+
+/// Outcomes of an attempt.
+const OUTCOMES: [&str; 3] = ["delivered", "refused", "failed"];
+
+/// Number of attempts since the start, by outcome.
+#[derive(Debug, Default)]
+pub(super) struct WebhookAttemptCounts([AtomicU64; OUTCOMES.len()]);
+
+impl WebhookAttemptCounts {
+    /// Counts an attempt.
+    pub(super) fn record(&self, outcome: &DeliveryOutcome) {
+        let index = match &outcome.disposition {
+            DeliveryDisposition::Attempted { info, .. } if info.is_success() => 0,
+            DeliveryDisposition::Attempted { info, .. } if info.status.is_some() => 1,
+            DeliveryDisposition::Attempted { .. } | DeliveryDisposition::NotSent { .. } => 2,
+            DeliveryDisposition::GivenUp(_) | DeliveryDisposition::Orphaned => return,
+        };
+        self.0[index].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns the number of attempts by outcome.
+    pub(super) fn read(&self) -> [(&'static str, u64); OUTCOMES.len()] {
+        std::array::from_fn(|index| (OUTCOMES[index], self.0[index].load(Ordering::Relaxed)))
+    }
+}
+
+/// Figures of the dispatcher at one time.
+#[derive(Clone, Debug)]
+pub struct WebhookFigures {
+    /// Attempts since the start: `delivered` (status 2xx), `refused` (another status) and `failed` (no response).
+    pub attempts: [(&'static str, u64); OUTCOMES.len()],
+    /// Requests in flight.
+    pub requests: usize,
+    /// Endpoints with queued deliveries at the last scan, once a minute.
+    pub queues: usize,
+}

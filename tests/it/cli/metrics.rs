@@ -1,0 +1,48 @@
+//! The listener of `--metrics-listen`.
+
+use std::net::TcpListener;
+
+use super::program::Cli;
+
+fn status(url: &str) -> (u16, String) {
+    let agent = ureq::Agent::config_builder().http_status_as_error(false).build();
+    let request = ureq::Agent::new_with_config(agent).get(url).header("x-forwarded-for", "192.0.2.1");
+    let response = request.call().unwrap();
+    (response.status().as_u16(), response.into_body().read_to_string().unwrap())
+}
+
+#[test]
+fn the_listener_of_the_metrics_needs_no_key_and_has_no_api() {
+    let cli = Cli::new();
+    let server = cli.serve(&["serve", "--metrics-listen", "127.0.0.1:0"]);
+    let url = server.menu["metrics"].as_str().unwrap().to_owned();
+    let base = url.strip_suffix("/metrics").unwrap();
+
+    let (read, text) = status(&url);
+    assert!(read == 200 && text.contains("ringmail_build_info"), "{read} {text}");
+    assert_eq!(status(&format!("{base}/health")).0, 200);
+    for path in ["/emails", "/dashboard/", "/docs/openapi.json"] {
+        assert_eq!(status(&format!("{base}{path}")).0, 404, "{path}");
+    }
+    assert_eq!(status(&format!("{}/metrics", server.api())).0, 401);
+    assert_eq!(server.stop(), 0);
+}
+
+#[test]
+fn a_server_without_the_setting_has_no_further_listener() {
+    let cli = Cli::new();
+
+    assert!(cli.serve(&["serve"]).menu.get("metrics").is_none());
+}
+
+#[test]
+fn an_address_in_use_is_reported_with_the_flag_of_the_metrics() {
+    let cli = Cli::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+
+    let output = cli.run(&["serve", "--listen", "127.0.0.1:0", "--metrics-listen", &address]);
+
+    output.failed(1, &["--metrics-listen", &address]);
+    assert!(!cli.path("ringmail-data/ringmail.redb").exists());
+}
