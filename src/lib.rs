@@ -14,7 +14,7 @@
 //!   guard), [`mime`] (messages and DKIM signatures; pure).
 //! - [`http`] (authentication, limits and errors of every endpoint), [`http_client`] (the only client
 //!   for customer URLs).
-//! - [`metrics`] (the text of `/metrics`).
+//! - [`metrics`] (the text of `/metrics`), [`doctor`] (checks of the setup).
 //! - [`event_bus`] (in-memory notifications after a commit), [`workers`] (supervised background work),
 //!   [`context`] (store, clock, ids, keyring and event bus of an instance).
 //! - [`base`] (small types: ids, addresses, clock, random values, signatures, patches).
@@ -40,6 +40,7 @@ pub mod context;
 pub mod dashboard;
 pub mod delivery;
 pub mod dns;
+pub mod doctor;
 pub mod domains;
 pub mod emails;
 pub mod erasure;

@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::context::Context;
 use crate::delivery::QueueNotifier;
 use crate::dns::Resolver;
+use crate::doctor::Doctor;
 use crate::domains::{self, Domains};
 use crate::emails::{EmailLimits, Emails, Idempotency};
 use crate::logs::{Logs, Recording, RequestLog};
@@ -69,6 +70,12 @@ impl DirectStore {
         let webhooks = Arc::new(webhooks);
         let team_removals = TeamRemovals::new(context.clone(), Arc::clone(&api_keys), Arc::clone(&webhooks));
         let suppressions = Suppressions::new(context.clone());
+        let doctor = Doctor {
+            settings: config.doctor_settings(),
+            resolver: config.resolver().map_err(|error| error.to_string()),
+            domains: Some(Arc::clone(&domains)),
+            engine: None,
+        };
         // No request is logged here.
         let log = RequestLog::new(context.clone(), Recording::Off, tasks.clone());
         let logs = Logs::new(context.clone(), log);
@@ -87,6 +94,7 @@ impl DirectStore {
             team_removals: Arc::new(team_removals),
             queue_notifier: QueueNotifier::default(),
             release: config.routes.release.clone(),
+            doctor: Arc::new(doctor),
         };
         Ok(Self { services, tasks })
     }

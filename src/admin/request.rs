@@ -21,6 +21,7 @@ use crate::api_keys::ApiKeys;
 use crate::base::compat::Compat;
 use crate::context::Context;
 use crate::delivery::QueueNotifier;
+use crate::doctor::{Doctor, DoctorOptions};
 use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails};
 use crate::live::{EventStream, TypeFilter};
@@ -50,6 +51,7 @@ pub struct AdminServices {
     pub queue_notifier: QueueNotifier,
     /// Transport of released messages; `None` if none can be released.
     pub release: Option<String>,
+    pub doctor: Arc<Doctor>,
 }
 
 /// A verb and the team that it applies to.
@@ -73,6 +75,8 @@ pub enum ServerVerb {
         /// Event types as [`TypeFilter::parse`] accepts them.
         types: String,
     },
+    /// Checks the setup.
+    Doctor { options: DoctorOptions },
 }
 
 macro_rules! admin_verbs {
@@ -132,6 +136,7 @@ async fn execute_verb(services: &AdminServices, Request { team, verb }: Request)
         AdminVerb::Server(ServerVerb::Tail { .. }) => {
             Err(AdminError::failed("only a running server shows events; start one with `ringmail serve`"))
         }
+        AdminVerb::Server(ServerVerb::Doctor { options }) => Ok(services.doctor.run(&options).await.into()),
         AdminVerb::Team(verb) => teams::execute(services, verb).await,
         AdminVerb::Key(verb) => keys::execute(services, team.await?, verb).await,
         AdminVerb::User(verb) => users::execute(services, team.await?, verb).await,

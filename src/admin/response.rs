@@ -15,6 +15,7 @@ use super::webhooks::{WebhookTestView, WebhookView};
 use crate::base::id::EventId;
 use crate::contacts::export::ExportPage;
 use crate::contacts::import::{ImportOutcome, Property};
+use crate::doctor::DoctorReport;
 use crate::domains::api::response::DomainResponse;
 use crate::emails::api::EmailAttemptResponse;
 use crate::http::{ApiError, ErrorCode};
@@ -92,6 +93,7 @@ responses! {
     Watching(WatchingView),
     Event(LiveEventView),
     Missed(MissedView),
+    Doctor(DoctorReport),
 }
 
 /// One page of a list.

@@ -39,7 +39,5 @@ pub(super) fn check_sources(config: &Config) -> Result<(), StartError> {
 }
 
 pub(super) fn resolver(config: &Config) -> Result<Arc<Resolver>, StartError> {
-    let resolver =
-        if config.resolvers.is_empty() { Resolver::system() } else { Resolver::with_servers(&config.resolvers) };
-    resolver.map(Arc::new).map_err(StartError::Resolver)
+    config.resolver().map(Arc::new).map_err(StartError::Resolver)
 }

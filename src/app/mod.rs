@@ -54,6 +54,7 @@ use crate::dashboard::Hosts;
 use crate::delivery::capture::{CaptureListener, CaptureMailbox};
 use crate::delivery::{Engine, QueueNotifier};
 use crate::dns::Resolver;
+use crate::doctor::Doctor;
 use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, Idempotency, RemoteFiles};
 use crate::erasure::Erasures;
@@ -239,6 +240,12 @@ impl App {
             MetricsListener { http, address, service }
         });
         let team_removals = TeamRemovals::new(context.clone(), Arc::clone(&api_keys), Arc::clone(&webhooks));
+        let doctor = Doctor {
+            settings: config.doctor_settings(),
+            resolver: Ok(Resolver::clone(&resolver)),
+            domains: Some(Arc::clone(&domains)),
+            engine: Some(Arc::clone(&engine)),
+        };
         let services = admin::AdminServices {
             context: context.clone(),
             kind: config.purpose.kind(),
@@ -254,6 +261,7 @@ impl App {
             team_removals: Arc::new(team_removals),
             queue_notifier: queue_notifier.clone(),
             release: config.routes.release.clone(),
+            doctor: Arc::new(doctor),
         };
         let retention = RetentionDays {
             content: config.content_retention_days,

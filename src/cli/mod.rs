@@ -6,10 +6,10 @@
 //! files that only their owner can read (`private_file.rs`). Each failure becomes an exit code and a sentence
 //! (`failure.rs`).
 //!
-//! Verbs: `serve.rs`, `dev.rs`, `ready.rs`, `send.rs`, `tail.rs`, `trace.rs`, `import.rs`, `export.rs`, `openapi.rs`; nouns
-//! with verbs: `captured.rs`, `domain.rs` with its records in `dns_records.rs`, `email.rs`, `key.rs`, `log.rs`, `suppression.rs`,
-//! `team.rs`, `theme.rs`, `user.rs`, `webhook.rs`. `logging.rs` sets up the log of the program, `terminal.rs` the
-//! colours.
+//! Verbs: `serve.rs`, `dev.rs`, `ready.rs`, `doctor.rs`, `send.rs`, `tail.rs`, `trace.rs`, `import.rs`, `export.rs`,
+//! `openapi.rs`; nouns with verbs: `captured.rs`, `domain.rs` with its records in `dns_records.rs`, `email.rs`, `key.rs`,
+//! `log.rs`, `suppression.rs`, `team.rs`, `theme.rs`, `user.rs`, `webhook.rs`. `logging.rs` sets up the log of the program,
+//! `terminal.rs` the colours.
 //!
 //! Invariants:
 //! - Standard output has only data. Messages go to standard error.
@@ -21,6 +21,7 @@
 mod captured;
 mod dev;
 mod dns_records;
+mod doctor;
 mod domain;
 mod email;
 mod event_lines;
@@ -93,6 +94,8 @@ enum Verb {
     Tail(tail::TailArgs),
     /// Check whether a server is ready, or wait until it is.
     Ready(ready::ReadyArgs),
+    /// Check the network, the DNS and this machine, and say what to do.
+    Doctor(doctor::DoctorArgs),
     /// API keys.
     Key(TeamVerbArgs<KeyVerb>),
     /// Teams.
@@ -158,6 +161,7 @@ fn run(verb: Verb, output: Output) -> Result<(), Failure> {
         Verb::Send(args) => run_client(send::run(args, output)),
         Verb::Tail(args) => run_client(tail::run(args, output)),
         Verb::Ready(args) => run_client(ready::run(args, output)),
+        Verb::Doctor(args) => run_client(doctor::run(args, output)),
         Verb::Key(verb) => run_client(key::run(verb, output)),
         Verb::Team(verb) => run_client(team::run(verb, output)),
         Verb::User(verb) => run_client(user::run(verb, output)),

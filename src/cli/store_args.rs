@@ -79,6 +79,14 @@ impl StoreArgs {
     }
 
     async fn open(self, team: Option<String>) -> Result<AdminClient, Failure> {
+        Ok(AdminClient::open(self.config().await?, team).await?)
+    }
+
+    /// Returns the settings of the environment for the data directory.
+    ///
+    /// # Errors
+    /// As [`StoreArgs::data_dir`], and if a setting in the environment is invalid.
+    pub(super) async fn config(self) -> Result<Config, Failure> {
         let DataDirectory { path: data_dir, is_one_of_several } = self.choose().await?;
         if is_one_of_several {
             eprintln!("Using the store in {}: of several stores, only its server runs.", data_dir.display());
@@ -89,8 +97,7 @@ impl StoreArgs {
             let first = text.lines().next().unwrap_or_default();
             Failure::usage(first.strip_prefix("error: ").unwrap_or(first))
         })?;
-        let config: Config = settings.over(data_dir, self.master_key_file).into_config(Purpose::Serve)?;
-        Ok(AdminClient::open(config, team).await?)
+        Ok(settings.over(data_dir, self.master_key_file).into_config(Purpose::Serve)?)
     }
 
     /// Executes one verb.

@@ -8,7 +8,7 @@
 //! `notices.rs`, `monitoring.rs`, `compat.rs`, `rates.rs`, `routes/` and `dev.rs` (more settings), `environment.rs`
 //! (settings without flags), `values.rs` (parsers of values), `relay.rs` (URL of a smarthost), `hostname.rs` and
 //! `surroundings.rs` (values of the machine and the service manager), `variables.rs` (names of variables),
-//! `delivery.rs` (settings of the delivery engine), `remote_files.rs` (URLs of
+//! `delivery.rs` (settings of the delivery engine), `doctor.rs` (settings of the checks), `remote_files.rs` (URLs of
 //! attachments), `host.rs` (host of a URL).
 //!
 //! Invariants:
@@ -20,6 +20,7 @@ mod compat;
 mod delivery;
 mod dev;
 mod disk;
+mod doctor;
 mod environment;
 pub(crate) mod host;
 mod hostname;
@@ -137,6 +138,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// Listen address of the metrics without a key; `None` if they have no listener of their own.
     pub metrics_listen: Option<SocketAddr>,
+    /// Age of due email at which the health fails; `None` is no limit.
+    pub queue_age_max: Option<Duration>,
     /// Directory of the store.
     pub data_dir: PathBuf,
     /// Directory for the socket of the command line; `None` selects the data directory.

@@ -279,6 +279,7 @@ impl Settings {
             purpose,
             listen,
             metrics_listen: monitoring.metrics_listen,
+            queue_age_max: monitoring.queue_age_max(),
             master_key_file: master_key_file.unwrap_or_else(|| data_dir.join(MASTER_KEY_NAME)),
             data_dir,
             runtime_dir: runtime_directory,

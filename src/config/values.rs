@@ -96,6 +96,11 @@ pub(crate) fn wait(text: &str) -> Result<Duration, String> {
     within(parse_duration(text)?, &(Duration::ZERO..=DAY))
 }
 
+/// Parses the maximum age of the queue: up to the retry period of an email.
+pub(super) fn queue_age(text: &str) -> Result<Duration, String> {
+    within(parse_duration(text)?, &(Duration::ZERO..=*EXPIRE_RANGE.end()))
+}
+
 /// Parses a listen address: an IP address or `localhost`, and a port.
 pub(super) fn listen_address(text: &str) -> Result<SocketAddr, String> {
     let wrong = || format!("`{text}` is not a listen address; use ADDRESS:PORT, such as 127.0.0.1:8787");

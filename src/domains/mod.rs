@@ -11,7 +11,7 @@
 //! - `records.rs`: the records a domain should publish; `signing.rs`: DKIM keys;
 //! - `decide.rs`: the effect of a check on the status; `verify.rs`: the DNS lookups of a check;
 //! - `service.rs` and `error.rs`: the use cases;
-//! - `queue.rs` and `worker.rs`: checks in the background;
+//! - `queue.rs` and `worker.rs`: checks in the background; `audit.rs`: a check of all domains that stores nothing;
 //! - `api/`: the endpoints.
 //!
 //! Invariants:
@@ -22,6 +22,7 @@
 
 pub mod api;
 
+mod audit;
 mod decide;
 mod error;
 mod model;
@@ -38,6 +39,7 @@ mod tests;
 mod verify;
 mod worker;
 
+pub use audit::{AuditedDomain, AuditedRecord, DomainAudit};
 pub use error::{CreateDomainError, DomainRule, UpdateDomainError};
 pub use model::{
     Domain, DomainChanges, DomainStatus, DomainWithRecords, Label, NewDomain, RecordKind, RecordState, RecordStatus,

@@ -9,6 +9,7 @@ mod compat;
 mod contact_properties;
 mod contacts;
 mod dashboard;
+mod doctor;
 mod domains;
 mod emails;
 mod erasure;

@@ -2,6 +2,7 @@
 
 mod captured;
 mod dev;
+mod doctor;
 mod export;
 mod files;
 mod import;

@@ -9,6 +9,7 @@ use ringmail::base::clock::{Clock, monotonic};
 use ringmail::config::{DevSettings, Purpose, Settings};
 use ringmail::context::Context;
 use ringmail::delivery::QueueNotifier;
+use ringmail::doctor::{DoctorOptions, DoctorReport};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
@@ -164,6 +165,17 @@ impl TestServer {
     pub(crate) fn advance(&self, by: Duration) {
         self.clock.advance(by);
         self.queue_notifier.wake();
+    }
+
+    /// Counts the queue now, as the server does once a minute.
+    pub(crate) fn count_queue(&self) {
+        let engine = self.services.doctor.engine.clone().expect("a server runs");
+        self.block_on(engine.count_queue()).expect("the queue can be read");
+    }
+
+    /// Executes the checks of `ringmail doctor`, and returns the report.
+    pub(crate) fn doctor(&self, options: &DoctorOptions) -> DoctorReport {
+        self.block_on(self.services.doctor.run(options))
     }
 
     /// Sends a request with the full access key.

@@ -1,0 +1,138 @@
+//! SPF, DKIM and DMARC of the domains in use.
+
+use super::listed;
+use super::report::Check;
+use crate::dns::{DnsMatch, Resolver};
+use crate::domains::{AuditedDomain, AuditedRecord, DomainAudit, Domains, RecordKind};
+
+const NAME: &str = "domains";
+/// Number of domains that are looked up. Each costs up to twelve queries.
+const DOMAINS_MAX: usize = 20;
+
+/// Looks up the records of the domains.
+pub(super) async fn checks(domains: Option<&Domains>, resolver: &Resolver) -> Vec<Check> {
+    let Some(domains) = domains else { return vec![Check::not_checked(NAME, "there is no store yet")] };
+    match domains.audit(resolver, DOMAINS_MAX).await {
+        Ok(audit) => judge(&audit),
+        Err(error) => vec![Check::not_checked(NAME, error.to_string())],
+    }
+}
+
+fn judge(audit: &DomainAudit) -> Vec<Check> {
+    let mut checks: Vec<Check> =
+        audit.domains.iter().flat_map(|domain| [spf(domain), dkim(domain), dmarc(domain)]).collect();
+    if checks.is_empty() {
+        checks.push(Check::not_checked(NAME, "no domain has been verified"));
+    }
+    if audit.omitted > 0 {
+        checks.push(Check::not_checked(NAME, format!("{} further domains", audit.omitted)));
+    }
+    checks
+}
+
+fn spf(domain: &AuditedDomain) -> Check {
+    let kinds = [RecordKind::ReturnPathMx, RecordKind::ReturnPathSpf];
+    required("spf", domain, &kinds, "the MX and SPF records of the return path are published")
+}
+
+fn dkim(domain: &AuditedDomain) -> Check {
+    let rsa = required("dkim", domain, &[RecordKind::DkimRsa], "the keys of both signatures are published");
+    if rsa.fix.is_some() || rsa.expected.is_none() {
+        return rsa;
+    }
+    let second = required("dkim", domain, &[RecordKind::DkimEd25519], "the keys of both signatures are published");
+    // The RSA signature is enough for every receiver.
+    if second.fix.is_some() { second.as_warning() } else { second }
+}
+
+fn dmarc(domain: &AuditedDomain) -> Check {
+    let check = required("dmarc", domain, &[RecordKind::Dmarc], "a DMARC policy applies to the domain");
+    let policy = domain.records.iter().find_map(|record| record.policy.as_deref());
+    match (policy, check.fix.is_some()) {
+        (Some(policy), false) => Check { seen: format!("the policy is {policy}"), ..check },
+        // Large providers require it of bulk senders only.
+        (_, true) => check.as_warning(),
+        (None, false) => check,
+    }
+}
+
+/// Judges records that must all be found.
+fn required(name: &str, domain: &AuditedDomain, kinds: &[RecordKind], expected: &str) -> Check {
+    let records: Vec<&AuditedRecord> = domain.records.iter().filter(|record| kinds.contains(&record.kind)).collect();
+    let details = |wanted: &dyn Fn(DnsMatch) -> bool| -> Vec<&str> {
+        let wanted = records.iter().filter(|record| wanted(record.live));
+        wanted.map(|record| record.detail.as_deref().unwrap_or("the record is missing")).collect()
+    };
+    let wrong = details(&|live| matches!(live, DnsMatch::Missing | DnsMatch::Mismatch));
+    let unknown = details(&|live| live == DnsMatch::Unknown);
+    let check = if !wrong.is_empty() {
+        let fix = format!("Publish the records that `ringmail domain show {}` prints.", domain.name);
+        Check::failed(name, listed(&wrong), expected, fix)
+    } else if !unknown.is_empty() {
+        Check::not_checked(name, listed(&unknown))
+    } else {
+        Check::ok(name, expected, expected)
+    };
+    check.about(&domain.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::CheckStatus;
+    use DnsMatch::{Found, Mismatch, Missing, Unknown};
+
+    /// Returns the statuses of the three checks of a domain with these records.
+    fn statuses(live: [DnsMatch; 5]) -> [CheckStatus; 3] {
+        let kinds = [
+            RecordKind::ReturnPathMx,
+            RecordKind::ReturnPathSpf,
+            RecordKind::DkimRsa,
+            RecordKind::DkimEd25519,
+            RecordKind::Dmarc,
+        ];
+        let records = kinds.into_iter().zip(live).map(|(kind, live)| AuditedRecord {
+            kind,
+            live,
+            detail: (live != Found).then(|| "a problem".to_owned()),
+            policy: (kind == RecordKind::Dmarc && live == Found).then(|| "reject".to_owned()),
+        });
+        let domain = AuditedDomain { name: "shop.example".into(), records: records.collect() };
+        let checks = judge(&DomainAudit { domains: vec![domain], omitted: 0 });
+        for check in &checks {
+            assert_eq!(check.subject.as_deref(), Some("shop.example"));
+            let is_problem = matches!(check.status, CheckStatus::Failed | CheckStatus::Warning);
+            assert_eq!(check.fix.is_some(), is_problem, "{check:?}");
+        }
+        std::array::from_fn(|index| checks[index].status)
+    }
+
+    #[test]
+    fn each_record_has_its_verdict() {
+        use CheckStatus::{Failed, NotChecked, Ok as Passed, Warning};
+
+        for (live, expected) in [
+            ([Found, Found, Found, Found, Found], [Passed, Passed, Passed]),
+            ([Missing, Found, Found, Found, Found], [Failed, Passed, Passed]),
+            ([Found, Mismatch, Found, Found, Found], [Failed, Passed, Passed]),
+            ([Found, Unknown, Found, Found, Found], [NotChecked, Passed, Passed]),
+            ([Missing, Unknown, Found, Found, Found], [Failed, Passed, Passed]),
+            ([Found, Found, Missing, Found, Found], [Passed, Failed, Passed]),
+            ([Found, Found, Unknown, Missing, Found], [Passed, NotChecked, Passed]),
+            ([Found, Found, Found, Missing, Found], [Passed, Warning, Passed]),
+            ([Found, Found, Found, Found, Missing], [Passed, Passed, Warning]),
+            ([Found, Found, Found, Found, Unknown], [Passed, Passed, NotChecked]),
+        ] {
+            assert_eq!(statuses(live), expected, "{live:?}");
+        }
+    }
+
+    #[test]
+    fn no_domain_and_too_many_domains_are_not_checked() {
+        let none = judge(&DomainAudit { domains: Vec::new(), omitted: 0 });
+        assert_eq!((none.len(), none[0].status), (1, CheckStatus::NotChecked));
+
+        let many = judge(&DomainAudit { domains: Vec::new(), omitted: 3 });
+        assert!(many.iter().any(|check| check.seen == "3 further domains"), "{many:?}");
+    }
+}

@@ -1,0 +1,155 @@
+//! Checks of the setup of an instance: the observation, the expectation, and the next step.
+//!
+//! A server executes the checks with its own settings. Without a server, the command line does, with the settings of
+//! the environment. A check that cannot run says why.
+//!
+//! Files, in reading order: `report.rs` (results), `smtp_port.rs` (outgoing SMTP), `host_name.rs` (EHLO name and reverse
+//! DNS), `resolver.rs` (DNS servers), `domain_records.rs` (SPF, DKIM, DMARC), `clock.rs` (SNTP), `machine.rs` (disk, open
+//! files, permissions), `queue.rs`, `public_url.rs`. In most files, one function looks, and a pure one judges.
+//!
+//! Invariants:
+//! - Every wait has a timeout, and all checks together end within [`TIME_MAX`].
+//! - A check changes nothing.
+//! - A result contains no secret, no recipient and no content.
+
+mod clock;
+mod domain_records;
+mod host_name;
+mod machine;
+mod public_url;
+mod queue;
+mod report;
+mod resolver;
+mod smtp_port;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::time::timeout;
+
+pub use report::{Check, CheckStatus, DoctorReport};
+
+use crate::base::blocking;
+use crate::base::clock::Clock;
+use crate::delivery::Engine;
+use crate::dns::{Resolver, RoutePolicy};
+use crate::domains::Domains;
+
+/// Maximum time of a check. The command line waits longer for the response.
+pub const TIME_MAX: Duration = Duration::from_secs(20);
+/// Text of a check that took too long.
+const TOO_SLOW: &str = "the check did not end in time";
+
+/// Settings of an instance that the checks need.
+#[derive(Clone)]
+pub struct DoctorSettings {
+    pub delivery: CheckedDelivery,
+    /// EHLO name.
+    pub hostname: String,
+    /// Whether other servers cannot look up the EHLO name.
+    pub hostname_is_local: bool,
+    /// Setting of the public URL.
+    pub public_url: Option<String>,
+    pub data_dir: PathBuf,
+    pub master_key_file: PathBuf,
+    /// Free disk space below which the server accepts no email.
+    pub disk_reserve_bytes: u64,
+    /// Maximum number of SMTP sessions.
+    pub sessions_max: usize,
+    /// Age of the oldest due email at which the queue is too slow; `None` is no limit.
+    pub queue_age_max: Option<Duration>,
+}
+
+/// Delivery mode of the checks.
+#[derive(Clone)]
+pub enum CheckedDelivery {
+    Capture,
+    Direct { port: u16, policy: RoutePolicy },
+    Relay { host: String, port: u16, has_greeting: bool },
+}
+
+/// Parameters of a run of the checks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DoctorOptions {
+    /// Domains whose mail servers are connected to.
+    pub probe: Vec<String>,
+    /// Host and port of the time server; `None` skips the check of the clock.
+    pub time_server: Option<(String, u16)>,
+}
+
+/// The checks of one instance.
+pub struct Doctor {
+    pub settings: DoctorSettings,
+    /// The error if the resolver cannot be set up.
+    pub resolver: Result<Resolver, String>,
+    /// `None` without a store.
+    pub domains: Option<Arc<Domains>>,
+    /// `None` if no server runs.
+    pub engine: Option<Arc<Engine>>,
+}
+
+impl Doctor {
+    /// Executes all checks at the same time.
+    pub async fn run(&self, options: &DoctorOptions) -> DoctorReport {
+        let settings = &self.settings;
+        let local = settings.clone();
+        let machine = blocking::run(move || machine::checks(&local));
+        let queue = queue::check(self.engine.as_deref(), settings.queue_age_max);
+        let resolver = match &self.resolver {
+            Ok(resolver) => resolver,
+            Err(error) => {
+                let mut checks = vec![resolver::not_set_up(error)];
+                checks.extend(machine.await);
+                checks.push(queue);
+                return DoctorReport::new(checks);
+            }
+        };
+        let (port, host, resolving, records, clock, url, machine) = tokio::join!(
+            limited("smtp_port", smtp_port::check(settings, resolver, &options.probe)),
+            limited("hostname", host_name::checks(settings, resolver)),
+            limited("resolver", resolver::check(resolver, &options.probe)),
+            limited("domains", domain_records::checks(self.domains.as_deref(), resolver)),
+            limited("clock", clock::check(resolver, options.time_server.as_ref())),
+            limited("public_url", public_url::check(settings, resolver)),
+            machine,
+        );
+        let checks = [resolving, port, host, records, url, clock, machine, vec![queue]];
+        DoctorReport::new(checks.into_iter().flatten().collect())
+    }
+}
+
+/// Waits for checks, up to [`TIME_MAX`].
+async fn limited(name: &str, checks: impl Future<Output = Vec<Check>>) -> Vec<Check> {
+    timeout(TIME_MAX, checks).await.unwrap_or_else(|_| vec![Check::not_checked(name, TOO_SLOW)])
+}
+
+/// Returns the wall clock, for the caches of the resolver.
+fn now_ms() -> i64 {
+    Clock::System.now_ms()
+}
+
+/// Formats addresses for a sentence.
+fn listed(addresses: &[impl std::fmt::Display]) -> String {
+    addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Parses `HOST` or `HOST:PORT` of a time server.
+///
+/// # Errors
+/// A sentence with the accepted form.
+pub fn parse_time_server(text: &str) -> Result<(String, u16), String> {
+    if let Ok(address) = text.parse::<SocketAddr>() {
+        return Ok((address.ip().to_string(), address.port()));
+    }
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !host.contains(':') => (host, port.parse().ok()),
+        _ => (text, Some(clock::NTP_PORT)),
+    };
+    match port {
+        Some(port) if !host.is_empty() => Ok((host.to_owned(), port)),
+        _ => Err(format!("`{text}` is not a time server; use HOST or HOST:PORT, such as pool.ntp.org")),
+    }
+}

@@ -1,0 +1,103 @@
+//! The public URL of links in emails, and its certificate.
+
+use std::time::Duration;
+
+use super::report::Check;
+use super::{CheckedDelivery, DoctorSettings, now_ms};
+use crate::dns::{Guard, Resolver};
+use crate::http_client::{Client, CustomerUrl, FetchError, FetchLimits, HttpTimeouts, RequestError, UrlPolicy};
+
+const NAME: &str = "public_url";
+const HTTPS: &str = "https://";
+/// Limits of the request.
+const LIMITS: FetchLimits = FetchLimits { bytes_max: 64 << 10, overall: Duration::from_secs(10) };
+
+/// Requests the health of the server at its public URL.
+pub(super) async fn check(settings: &DoctorSettings, resolver: &Resolver) -> Vec<Check> {
+    if matches!(settings.delivery, CheckedDelivery::Capture) {
+        return vec![Check::not_checked(NAME, "emails are captured, so that no recipient opens a link")];
+    }
+    let Some(url) = settings.public_url.as_deref().filter(|url| url.starts_with(HTTPS)) else {
+        return vec![judge_setting(settings.public_url.as_deref())];
+    };
+    // The operator chose this URL, which can be in a private network.
+    let everywhere = ["0.0.0.0/0", "::/0"].map(|range| range.parse().expect("a range of addresses"));
+    let policy = UrlPolicy { guard: Guard::allowing(everywhere.to_vec()), plain_http: true, ..UrlPolicy::default() };
+    let answer = match CustomerUrl::parse(&format!("{url}/health"), &policy) {
+        Err(error) => return vec![Check::not_checked(NAME, format!("{url}: {error}"))],
+        Ok(health) => match Client::new(resolver.clone(), policy, HttpTimeouts::default()) {
+            Err(error) => return vec![Check::not_checked(NAME, error.to_string())],
+            Ok(client) => client.fetch(health, LIMITS, now_ms(), &mut |_| true).await,
+        },
+    };
+    vec![judge(url, answer.map(|file| file.content))]
+}
+
+/// Judges a setting that is absent, or is not a URL of `https`.
+fn judge_setting(url: Option<&str>) -> Check {
+    let expected = "a URL of https that recipients can open";
+    let fix = "Set --public-url to the https URL of the reverse proxy in front of the server.";
+    let seen = url.map_or_else(|| "no public URL is set".to_owned(), |url| format!("{url} is not encrypted"));
+    Check::failed(NAME, seen, expected, fix)
+}
+
+/// Judges the answer to `GET /health`.
+fn judge(url: &str, answer: Result<Vec<u8>, FetchError>) -> Check {
+    let expected = format!("{url}/health answers with a valid certificate");
+    let failed = |seen: String, fix: &str| Check::failed(NAME, seen, expected.clone(), fix);
+    match answer {
+        Ok(content) if serde_json::from_slice::<serde_json::Value>(&content).is_ok_and(|it| it["ok"].is_boolean()) => {
+            Check::ok(NAME, expected.clone(), expected)
+        }
+        // The server answers 503 if a part of it fails.
+        Err(FetchError::Status(503)) => Check::ok(NAME, format!("{url}/health answers 503"), expected),
+        Ok(_) => failed(
+            format!("{url}/health is not the health of Ringmail"),
+            "Check that the reverse proxy forwards all paths to the server.",
+        ),
+        Err(FetchError::Request(error @ RequestError::Tls(_))) => failed(
+            format!("{url}: {error}"),
+            "Give the reverse proxy a certificate for this host from an authority that browsers trust.",
+        ),
+        Err(FetchError::Request(error @ RequestError::Dns(_))) => {
+            failed(format!("{url}: {error}"), "Publish an address of the host, or correct --public-url.")
+        }
+        Err(FetchError::Request(error)) => Check::not_checked(
+            NAME,
+            format!("{url}: {error}. This machine can be unable to reach its own public address: try from another one"),
+        ),
+        Err(error) => {
+            failed(format!("{url}/health: {error}"), "Check that the reverse proxy forwards all paths to the server.")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+    use crate::dns::LookupError;
+    use crate::doctor::CheckStatus::{Failed, NotChecked, Ok as Passed};
+    use crate::http_client::TlsFailure;
+
+    #[test]
+    fn the_public_url_is_encrypted_and_leads_to_the_server() {
+        let request = |error| Err(FetchError::Request(error));
+        for (answer, status, words) in [
+            (Ok(br#"{"ok":true,"status":"ok"}"#.to_vec()), Passed, "valid certificate"),
+            (Err(FetchError::Status(503)), Passed, "503"),
+            (Ok(b"<html>".to_vec()), Failed, "not the health"),
+            (Err(FetchError::Status(404)), Failed, "404"),
+            (request(RequestError::Tls(TlsFailure::OutOfDate)), Failed, "expired"),
+            (request(RequestError::Dns(LookupError::NoSuchName)), Failed, "no such name"),
+            (request(RequestError::Connect(io::ErrorKind::TimedOut)), NotChecked, "another one"),
+        ] {
+            let check = judge("https://mail.example.com", answer);
+            assert!(check.status == status && check.seen.contains(words), "{check:?}");
+            assert_eq!(check.fix.is_some(), status == Failed, "{check:?}");
+        }
+        assert!(judge_setting(None).seen.contains("no public URL"));
+        assert!(judge_setting(Some("http://mail.example.com")).seen.contains("not encrypted"));
+    }
+}
