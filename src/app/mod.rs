@@ -37,6 +37,7 @@ pub use error::{ServeError, StartError};
 pub use router::openapi_json;
 
 use background::{RetentionDays, start_workers};
+use health::HealthSources;
 use listening::{bind_http, check_sources, resolver};
 use metrics::{MetricSources, MetricsListener};
 use services::HttpServices;
@@ -59,7 +60,7 @@ use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, Idempotency, RemoteFiles};
 use crate::erasure::Erasures;
 use crate::http::{
-    BodyLimits, ConnectionLimits, Cors, Edge, HttpCounters, Metrics, OpenApiJson, QueryParameters, RateLimiter,
+    BodyLimits, ConnectionLimits, Cors, Edge, Health, HttpCounters, Metrics, OpenApiJson, QueryParameters, RateLimiter,
     ResponseLimits,
 };
 use crate::ingest::Ingest;
@@ -196,6 +197,12 @@ impl App {
             started_ms: context.now_ms(),
         };
         let worker_failures = Arc::new(WorkerFailures::default());
+        let health = HealthSources {
+            store: context.store.clone(),
+            engine: Arc::clone(&engine),
+            workers: Arc::clone(&worker_failures),
+            queue_age_max: config.queue_age_max,
+        };
         let services = Arc::new(HttpServices {
             api_keys: Arc::clone(&api_keys),
             body_limits: Arc::new(body_limits),
@@ -208,7 +215,7 @@ impl App {
             emails: Arc::clone(&emails),
             erasures: Arc::clone(&erasures),
             event_streams: Arc::clone(&live),
-            health: Arc::new(health::health(context.store.clone(), Arc::clone(&worker_failures))),
+            health: Arc::new(Health::new(move || health.problems())),
             ingest: Arc::new(Ingest::new(context.clone(), config.ingest_secret.clone())),
             logs: Arc::clone(&logs),
             metrics: Arc::new(Metrics::new(move || sources.render(), config.trusted_proxies.clone())),
