@@ -1,39 +1,18 @@
 """The delay of mail to a good site while the queue is full of other mail, before and after a restart."""
 
-import shutil
-
-from full_queue import World, cases
+from full_queue import IDLE, KINDS, cases, measure
 from machine import table
-
-KINDS = ("known", "new", "scheduled", "greylisted")
 
 
 def run(options):
-    idle = World(options.directory / "idle", "release").start()
-    try:
-        baseline = idle.lateness()
-    finally:
-        idle.stop()
-    rows = [["idle", "", *(f"{baseline[kind]:.2f}" for kind in KINDS), *[""] * len(KINDS)]]
-    for case in cases(options.scale):
-        rows.append(one(options, case, baseline))
-    table(
-        ["queue", "messages", *(f"{kind} s" for kind in KINDS), *(f"{kind} s after a restart" for kind in KINDS)], rows
-    )
-    print("seconds between the earliest time of an email to a good site and its arrival")
-
-
-def one(options, case, baseline):
-    world = World(options.directory / case.name, "release").start()
-    try:
-        world.fill(case)
-        before = world.lateness()
-        world.restart()
-        after = world.lateness()
-        return [case.name, f"{case.messages:,} to {case.domains:,}", *(f"{before[kind]:.2f}" for kind in KINDS),
-                *(f"{after[kind]:.2f}" for kind in KINDS)]  # fmt: skip
-    except AssertionError as error:
-        return [case.name, f"{case.messages:,} to {case.domains:,}", f"not delivered: {str(error)[:300]}"]
-    finally:
-        world.stop()
-        shutil.rmtree(world.server.directory, ignore_errors=True)
+    rows = []
+    for case in [IDLE, *cases(options.scale)]:
+        size = f"{case.messages:,} to {case.domains:,}"
+        try:
+            running, restarted = measure(options.directory / case.name, case, "release")
+        except AssertionError as error:
+            rows.append([case.name, size, f"not delivered: {str(error)[:300]}", *[""] * (2 * len(KINDS) - 1)])
+            continue
+        rows.append([case.name, size, *(f"{late[kind]:.2f}" for late in (running, restarted) for kind in KINDS)])
+    table(["queue", "messages", *(f"{kind} s" for kind in KINDS), *(f"{kind} s after a restart" for kind in KINDS)], rows)
+    print("seconds between the earliest time of an email to a good site, or the restart, and its arrival")

@@ -18,6 +18,7 @@ SCRIPTS = [
     ".ci/run",
     "tests/crash",
     "tests/peers/run",
+    "tests/starvation/run",
     "tests/clients/run",
     "tests/browser/run",
     "tests/faults/run",

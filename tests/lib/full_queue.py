@@ -1,19 +1,23 @@
 """Mail to a good site while the queue is full of mail that cannot be delivered or must wait.
 
-A case fills the queue with `fill`. Then three emails to good sites are timed: one to a site that accepted mail before,
-one to a site that is new, and one that is scheduled. A fourth is greylisted once. `lateness` returns the seconds between
-the time at which each could have arrived and its arrival.
+A case fills the queue with `fill`. Then four emails to good sites are timed: one to a site that accepted mail before,
+one to a site that is new, one that is scheduled, and one that is greylisted once. `lateness` returns the seconds between
+the time at which each could have arrived and its arrival. `lateness_after_restart` does so for emails that were accepted
+before a restart.
 """
 
 import dataclasses
 import datetime
 import json
+import shutil
 import time
 
 from deadline import wait_until
 from names import Names
-from server import SENDER, Api, Direct, Server
+from server import SENDER, Api, Direct, Hold, Server
 from sinks import Habit, Sinks
+
+KINDS = ("known", "new", "scheduled", "greylisted")
 
 GOOD, NEW, GREY, BUSY = "127.0.1.1", "127.0.1.2", "127.0.1.3", "127.0.1.4"
 SILENT = "127.0.1.5"  # Accepts connections and never greets.
@@ -27,6 +31,8 @@ HABITS = {
 }
 RETRY_DELAYS = "1s,2s,4s,8s,16s,30s"
 SCHEDULED_S = 4
+# Mail host of a domain, and that of a tenant of a large provider, whose tenants are one site.
+HOST, TENANT = "mx.{domain}", "{label}.mail.protection.outlook.com"
 WAIT_SECONDS = 180
 BATCH = 100
 
@@ -50,11 +56,14 @@ class Case:
     messages: int
     domains: int
     address: str
-    # Name of the mail host; `{}` is the number of the domain.
-    host: str = "mx.{domain}"
+    host: str = HOST
+    good_host: str = HOST  # Of the good sites.
 
     def domain(self, number):
         return f"fill{number}.{self.name}.test"
+
+
+IDLE = Case("idle", 0, 0, GOOD)
 
 
 def cases(scale):
@@ -63,29 +72,40 @@ def cases(scale):
     def sized(count):
         return max(10, int(count * scale))
 
-    tenant = "{label}.mail.protection.outlook.com"
     return [
         Case("refusing", sized(50_000), 11, REFUSING),
         Case("dead", sized(300_000), 1, REFUSING),
         Case("silent", sized(5_000), sized(5_000), SILENT),
-        Case("tenant", sized(400) if scale == 1 else 400, 1, REFUSING, tenant),
+        Case("tenant", 400, 1, REFUSING, TENANT, TENANT),
         Case("backlog", sized(1_000_000), sized(1_000), BUSY),
-        Case("provider", sized(100_000), 1, BUSY, tenant),
+        Case("provider", sized(100_000), 1, BUSY, TENANT),
+    ]
+
+
+def small_cases():
+    """Returns the cases with sizes that a debug build fills in seconds."""
+    return [
+        Case("refusing", 330, 11, REFUSING),
+        Case("dead", 1_000, 1, REFUSING),
+        Case("silent", 150, 150, SILENT),
+        Case("tenant", 100, 1, REFUSING, TENANT, TENANT),
+        Case("backlog", 2_000, 20, BUSY),
+        Case("provider", 1_500, 1, BUSY, TENANT),
     ]
 
 
 class World:
     """A server in direct mode, its name server and its receivers."""
 
-    def __init__(self, directory, profile, extra=()):
-        self.sinks, self.names = FirstArrivals(), Names()
+    def __init__(self, directory, case, profile, extra=()):
+        self.sinks, self.names, self.case = FirstArrivals(), Names(), case
         self.number = 0
         delivery = Direct(self.names.address, self.sinks.port)
         self.server = Server(directory, delivery, profile=profile, retry_delays=RETRY_DELAYS, extra=extra)
 
     def start(self):
-        self.names.mail_host("good.test", GOOD)
-        self.names.mail_host("grey.test", GREY)
+        self.add("good.test", GOOD, self.case.good_host)
+        self.add("grey.test", GREY, self.case.good_host)
         self.server.start()
         self.send("first@good.test")
         wait_until(lambda: "first@good.test" in self.sinks.arrived, 30, "the first email")
@@ -96,15 +116,18 @@ class World:
         self.names.stop()
         self.sinks.stop()
 
+    def add(self, domain, address, host):
+        label = domain.removesuffix(".test").replace(".", "-")
+        self.names.mail_host(domain, address, host=host.format(domain=domain, label=label))
+
     def send(self, to, **fields):
         body = {"from": SENDER, "to": to, "subject": "Starvation", "text": "Hello.", **fields}
         return Api(self.server.port, timeout_s=60).ok("POST", "/emails", body)["id"]
 
-    def fill(self, case):
+    def fill(self):
+        case = self.case
         for number in range(case.domains):
-            domain = case.domain(number)
-            label = domain.removesuffix(".test").replace(".", "-")
-            self.names.mail_host(domain, case.address, host=case.host.format(domain=domain, label=label))
+            self.add(case.domain(number), case.address, case.host)
         api, sent = Api(self.server.port, timeout_s=120), 0
         while sent < case.messages:
             emails = [
@@ -115,27 +138,65 @@ class World:
             api.ok("POST", "/emails/batch", json.dumps(emails).encode())
             sent += len(emails)
 
+    def waiting(self):
+        """Returns the number of emails that fill the queue and have not arrived."""
+        return self.case.messages - sum(1 for recipient in self.sinks.arrived.copy() if recipient.startswith("fill"))
+
     def lateness(self):
-        """Returns the seconds by which each email to a good site arrived after its earliest time."""
+        """Sends an email of each kind. Returns the seconds by which each arrived after its earliest time."""
+        return self.late(self.send_each())
+
+    def lateness_after_restart(self):
+        """Stops the server and has it accept an email of each kind without delivery. Returns as `lateness`, from the
+        next start on.
+        """
+        self.server.stop()
+        direct, self.server.delivery = self.server.delivery, Hold()
+        self.server.start()
+        earliest = self.send_each()
+        self.server.stop()
+        self.server.delivery = direct
+        self.server.start()
+        started = time.time()
+        return self.late({kind: (to, max(at, started)) for kind, (to, at) in earliest.items()})
+
+    def send_each(self):
+        """Sends an email of each kind. Returns the recipient and the earliest time of arrival of each."""
         self.number += 1
-        known, new = f"known{self.number}@good.test", f"new@new{self.number}.test"
-        scheduled, grey = f"scheduled{self.number}@good.test", f"grey{self.number}@grey.test"
-        self.names.mail_host(f"new{self.number}.test", NEW)
         at = time.time() + SCHEDULED_S
         when = datetime.datetime.fromtimestamp(at, datetime.UTC).isoformat()
-        earliest = {}
+        scheduled = f"scheduled{self.number}@good.test"
         self.send(scheduled, scheduled_at=when)
-        earliest[scheduled] = at
-        for recipient in (known, new, grey):
+        earliest = {"scheduled": (scheduled, at)}
+        self.add(f"new{self.number}.test", NEW, self.case.good_host)
+        for kind, domain in (("known", "good.test"), ("new", f"new{self.number}.test"), ("greylisted", "grey.test")):
+            recipient = f"{kind}{self.number}@{domain}"
             self.send(recipient)
-            earliest[recipient] = time.time()
-        earliest[grey] += 1.2  # The first retry delay with its jitter.
-        wait_until(lambda: all(to in self.sinks.arrived for to in earliest), WAIT_SECONDS,
-                   lambda: f"{sorted(set(earliest) - set(self.sinks.arrived))}\n{self.server.log_tail()}")  # fmt: skip
-        names = ("scheduled", "known", "new", "greylisted")
-        late = {name: max(0.0, self.sinks.arrived[to] - earliest[to]) for name, to in zip(names, earliest)}
+            earliest[kind] = recipient, time.time()
+        return earliest
+
+    def late(self, earliest):
+        """Waits until the emails of `send_each` have arrived. Returns the seconds of each since its earliest time."""
+        arrived = self.sinks.arrived
+        missing = lambda: sorted(to for to, _ in earliest.values() if to not in arrived)  # noqa: E731
+        wait_until(lambda: not missing(), WAIT_SECONDS, lambda: f"{missing()}\n{self.server.log_tail()}")
+        late = {kind: max(0.0, arrived[to] - at) for kind, (to, at) in earliest.items()}
+        # The first retry delay of the greylisted one, with its jitter.
+        late["greylisted"] = max(0.0, late["greylisted"] - 1.2)
         return late
 
-    def restart(self):
-        self.server.stop()
-        self.server.start()
+
+def measure(directory, case, profile, extra=()):
+    """Fills a new server with a case. Returns the lateness of each kind of email, of emails that arrive while the server
+    runs and of emails that arrived before its restart.
+    """
+    world = World(directory, case, profile, extra).start()
+    try:
+        world.fill()
+        running = world.lateness()
+        # A queue that is empty by now shows nothing about the restart.
+        assert world.waiting() > 0 or not case.messages, f"the queue of {case.name} is empty: it needs more messages"
+        return running, world.lateness_after_restart()
+    finally:
+        world.stop()
+        shutil.rmtree(directory, ignore_errors=True)

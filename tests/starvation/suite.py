@@ -1,0 +1,77 @@
+"""Times mail to good sites beside a full queue: `suite.py [WORD…]`. See `full_queue.py` for the queues.
+
+Each email may arrive at most `LATE_MAX_S` later than on an idle server.
+"""
+
+import concurrent.futures
+import pathlib
+import shutil
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "lib"))
+
+from full_queue import IDLE, KINDS, measure, small_cases  # noqa: E402
+from server import TARGET  # noqa: E402
+
+LATE_MAX_S = 5.0
+AT_ONCE = 3
+# Fewer sessions than the default, so that the small queues use all of them.
+EXTRA = ("--sessions", "30")
+MODES = ("running", "restarted")
+
+
+def measured(directory, case):
+    """Returns the case with its lateness in each mode, or with the error of the measurement."""
+    try:
+        return case, measure(directory / case.name, case, "debug", EXTRA)
+    except Exception as error:
+        return case, error
+
+
+def problems(late, idle):
+    """Returns the kinds of email that were too late, with their seconds."""
+    return [
+        f"{mode} {kind}: {late[index][kind]:.1f} s, idle {idle[index][kind]:.1f} s"
+        for index, mode in enumerate(MODES)
+        for kind in KINDS
+        if late[index][kind] > idle[index][kind] + LATE_MAX_S
+    ]
+
+
+def line(name, late):
+    return f"{name:10}" + "  ".join(f"{mode}: " + ", ".join(f"{kind} {late[index][kind]:.2f}" for kind in KINDS)
+                                    for index, mode in enumerate(MODES))  # fmt: skip
+
+
+def main(words):
+    began = time.monotonic()
+    chosen = [case for case in small_cases() if not words or any(word in case.name for word in words)]
+    TARGET.mkdir(exist_ok=True)
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="starvation-", dir=TARGET))
+    failed = []
+    try:
+        _, idle = measured(directory, IDLE)
+        if isinstance(idle, Exception):
+            raise idle
+        print("seconds by which emails to good sites arrived late")
+        print(line("idle", idle), flush=True)
+        with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+            for case, late in pool.map(lambda case: measured(directory, case), chosen):
+                if isinstance(late, Exception):
+                    failed.append(f"{case.name}: {late}")
+                    continue
+                print(line(case.name, late), flush=True)
+                failed += [f"{case.name} {problem}" for problem in problems(late, idle)]
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    for problem in failed:
+        print(f"failed: {problem}")
+    print(f"starvation: {len(chosen)} queues, {len(failed)} failures, {time.monotonic() - began:.0f} s")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
