@@ -32,13 +32,15 @@ const REFERENCES_MAX: usize = 16;
 /// Parses a message; returns `None` if it is not a report or contains no finding.
 pub fn parse(message: &[u8]) -> Option<DeliveryReport> {
     let report = Entity::read(message);
-    // RFC 6522 §3. Automatic replies and personal email have other types.
-    if report.media_type != "multipart/report" {
+    // RFC 6522 §3. Automatic replies and personal email have other types. OpenSMTPD writes `multipart/mixed`.
+    let is_typed = report.media_type == "multipart/report";
+    if !is_typed && report.media_type != "multipart/mixed" {
         return None;
     }
     let parts = report.parts();
     // RFC 6522 §3: a text part, the machine-readable part, and then the returned message.
-    let is_report = |part: &Entity<'_>| part.media_type == FEEDBACK || STATUS.contains(&part.media_type.as_str());
+    let is_report =
+        |part: &Entity<'_>| (is_typed && part.media_type == FEEDBACK) || STATUS.contains(&part.media_type.as_str());
     let at = parts.iter().position(is_report)?;
     let (part, rest) = (&parts[at], &parts[at + 1..]);
     let mut references = References::default();

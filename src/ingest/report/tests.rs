@@ -1,4 +1,4 @@
-//! Real reports of Postfix, Exim and mailbox providers: `tests/fixtures/reports/README.md`.
+//! Real reports of Postfix, Exim, OpenSMTPD and mailbox providers: `tests/fixtures/reports/README.md`.
 
 use proptest::prelude::*;
 
@@ -67,6 +67,7 @@ fn reports_of_real_servers_are_parsed() {
         (report!("exim-content-refused"), "content.grace@example.org", content),
         (report!("exim-delayed"), "grey.grace@example.org", &format!("delayed: {greylisted}")),
         (report!("exim-success"), "ada@example.net", "delivered: relayed via non SMTP router"),
+        (report!("opensmtpd-mailer-failed"), "bounced.grace@example.org", "failed rejected: 5.3.0"),
     ] {
         let report = parse(message).expect("a report");
 
