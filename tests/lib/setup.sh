@@ -68,6 +68,43 @@ need() {
     have "$command"
 }
 
+# unpack_package PACKAGE PROGRAM...: unpacks a Debian package and the packages that it needs into target/unpacked/PACKAGE,
+# with the libraries of the programs. The folder is a root directory for chroot. Nothing is installed, so that the package
+# may conflict with an installed one.
+unpack_package() {
+    local package=$1 folder=$TARGET/unpacked/$1 archives archive log program library
+    shift
+    [ -e "$folder.complete" ] && return
+    [ "$(id -u)" = 0 ] && have apt-get && have dpkg-deb || return 1
+    archives=$(mktemp -d)
+    log=$(mktemp)
+    mkdir -p "$archives/partial"
+    echo "unpacking the Debian package $package"
+    if ! flock "${TMPDIR:-/tmp}/ringmail-tests-apt.lock" bash -c '
+        { [ -n "${APT_UPDATED:-}" ] || apt-get update -qq; } &&
+            apt-get install -y -qq --no-install-recommends --download-only -o APT::Sandbox::User=root \
+                -o "Dir::Cache::archives=$1" "$2"' apt "$archives" "$package" >"$log" 2>&1; then
+        tail -n 5 "$log"
+        rm -rf "$archives" "$log"
+        return 1
+    fi
+    rm -rf "$folder"
+    # The directories of the system, so that a package and a copied library use the same ones.
+    mkdir -p "$folder"/usr/{bin,sbin,lib,lib64}
+    ln -s usr/bin usr/sbin usr/lib usr/lib64 "$folder"
+    for archive in "$archives"/*.deb; do
+        dpkg-deb --fsys-tarfile "$archive" | tar --extract --keep-directory-symlink --directory "$folder" || return 1
+    done
+    for program in "$@"; do
+        [ -e "$folder$program" ] || cp -L --parents "$program" "$folder"
+        LD_LIBRARY_PATH=$folder/usr/lib/$(uname -m)-linux-gnu ldd "$folder$program" | grep -o '/[^ ]*'
+    done | sort -u | while read -r library; do
+        [[ $library == "$folder"/* ]] || cp -L --parents "$library" "$folder"
+    done
+    rm -rf "$archives" "$log"
+    touch "$folder.complete"
+}
+
 # need_venv: makes sure that Python can create virtual environments. Debian has a separate package for it.
 need_venv() {
     need python3 python3 || return 1

@@ -4,12 +4,14 @@ import itertools
 import pathlib
 import threading
 
+from exim import Exim
 from faults import FaultyPeers, Habits
 from names import Names
+from opensmtpd import OpenSmtpd
 from postfix import Postfix
 from server import Direct, Relay, Server, free_port
 
-POSTFIX = "127.0.0.2"
+POSTFIX, EXIM, OPENSMTPD = "127.0.0.2", "127.0.0.3", "127.0.0.4"
 PLAIN = "127.0.0.10"  # Accepts all mail. Offers PIPELINING but not STARTTLS.
 HABITS = {
     PLAIN: Habits(),
@@ -50,9 +52,16 @@ class World:
         self.port = free_port(POSTFIX)
         self.names = Names()
         self.faults = FaultyPeers(self.port, HABITS, self.directory)
-        self.postfix = Postfix(POSTFIX, self.port)
+        self.mail_servers = {"postfix": Postfix(POSTFIX, self.port)}
+        for kind, address in ((Exim, EXIM), (OpenSmtpd, OPENSMTPD)):
+            if kind.is_unpacked():
+                self.mail_servers[kind.name] = kind(address, self.port, self.directory)
         self.direct = self.server("direct", self.direct_mode(), ["--require-tls", REQUIRED_TLS])
-        self.relay = self.server("relay", Relay(f"smtp://{POSTFIX}:{self.port}"))
+        # One for each mail server, which is its smarthost.
+        self.relays = {
+            name: self.server(f"relay-{name}", Relay(f"smtp://{server.address}:{self.port}"))
+            for name, server in self.mail_servers.items()
+        }
 
     def direct_mode(self):
         return Direct(self.names.address, self.port)
@@ -63,20 +72,21 @@ class World:
         )
 
     def start(self):
-        self.postfix.start()
-        self.direct.start()
-        self.relay.start()
+        for server in [*self.mail_servers.values(), self.direct, *self.relays.values()]:
+            server.start()
         return self
 
     def stop(self):
         """Stops all processes. Asserts that the servers exit with code 0."""
+        servers = [self.direct, *self.relays.values()]
         try:
-            for server in (self.direct, self.relay):
+            for server in servers:
                 server.stop()
         finally:
-            for server in (self.direct, self.relay):
+            for server in servers:
                 server.end()
-            self.postfix.stop()
+            for server in self.mail_servers.values():
+                server.stop()
             self.faults.stop()
             self.names.stop()
 

@@ -1,4 +1,4 @@
-"""Composed messages in the maildir of Postfix: unchanged, signed and within the limits of RFC 5322."""
+"""Composed messages in the maildirs of the mail servers: unchanged, signed and within the limits of RFC 5322."""
 
 import base64
 import email as email_parser
@@ -7,24 +7,24 @@ import re
 
 from server import DOMAIN
 from signatures import check_both_signatures, published_keys
-from world import INTERNATIONAL, PLAIN, POSTFIX
+from world import INTERNATIONAL, PLAIN
 
-from cases import case, equal
+from cases import case, case_of_each_server, equal
 
 LONG_LINE = "word " * 900
 DOTS = ".\n..\n.leading\n.\r\n\n.\nQUIT\nafter the single dots\n"
 BINARY = bytes(range(256)) * 40
 
 
-def delivered(world, **fields):
-    """Sends an email to Postfix in direct mode. Returns the message from its maildir, raw and parsed."""
-    to = world.recipient(POSTFIX)
+def delivered(world, server, **fields):
+    """Sends an email to a mail server in direct mode. Returns the message from its maildir, raw and parsed."""
+    to = world.recipient(server.address)
     sent = world.direct.send([to], **fields)
     world.direct.wait_for(sent, "delivered")
-    message = world.postfix.wait_for_message(to)
+    message = server.wait_for_message(to)
     check_both_signatures(message.content, published_keys(world.direct, DOMAIN))
     check_wire_form(message.content)
-    equal(len(world.postfix.messages(to)), 1, "messages in the maildir")
+    equal(len(server.messages(to)), 1, "messages in the maildir")
     return message, email_parser.message_from_bytes(message.content, policy=email_policy.default)
 
 
@@ -46,9 +46,9 @@ def text_of(message, kind):
     return text if text.endswith("\n") else text + "\n"
 
 
-@case
-def a_plain_message_arrives_signed(world):
-    message, parsed = delivered(world, subject="Plain", text="Hello.\n")
+@case_of_each_server
+def a_plain_message_arrives_signed(world, server):
+    message, parsed = delivered(world, server, subject="Plain", text="Hello.\n")
 
     equal(text_of(parsed, "plain"), "Hello.\n", "text")
     equal(parsed["subject"], "Plain", "subject")
@@ -56,24 +56,24 @@ def a_plain_message_arrives_signed(world):
     assert message.sender.endswith("." + DOMAIN) or message.sender.endswith("@" + DOMAIN), message.sender
 
 
-@case
-def a_multipart_message_arrives_signed(world):
-    _, parsed = delivered(world, subject="Both", text="Hello.\n", html="<p>Hello.</p>\n")
+@case_of_each_server
+def a_multipart_message_arrives_signed(world, server):
+    _, parsed = delivered(world, server, subject="Both", text="Hello.\n", html="<p>Hello.</p>\n")
 
     equal(parsed.get_content_type(), "multipart/alternative", "type")
     equal(text_of(parsed, "plain"), "Hello.\n", "text")
     equal(text_of(parsed, "html"), "<p>Hello.</p>\n", "html")
 
 
-@case
-def text_is_derived_from_html(world):
-    _, parsed = delivered(world, subject="Html only", html="<h1>Title</h1><p>One <b>word</b>.</p>")
+@case_of_each_server
+def text_is_derived_from_html(world, server):
+    _, parsed = delivered(world, server, subject="Html only", html="<h1>Title</h1><p>One <b>word</b>.</p>")
 
     assert "One" in text_of(parsed, "plain") and "<" not in text_of(parsed, "plain")
 
 
-@case
-def an_attachment_arrives_byte_for_byte(world):
+@case_of_each_server
+def an_attachment_arrives_byte_for_byte(world, server):
     attachments = [
         {"filename": "bytes.bin", "content": base64.b64encode(BINARY).decode()},
         {
@@ -83,25 +83,25 @@ def an_attachment_arrives_byte_for_byte(world):
         },
     ]
 
-    _, parsed = delivered(world, subject="Attached", text="See attachment.\n", attachments=attachments)
+    _, parsed = delivered(world, server, subject="Attached", text="See attachment.\n", attachments=attachments)
 
     found = {part.get_filename(): part.get_payload(decode=True) for part in parsed.iter_attachments()}
     equal(found, {"bytes.bin": BINARY, "résumé.txt": "Grüße".encode()}, "attachments")
 
 
-@case
-def long_lines_are_folded_and_unfold_to_the_same_text(world):
-    _, parsed = delivered(world, subject="Long " * 60, text=LONG_LINE + "\nend\n", html=f"<p>{LONG_LINE}</p>")
+@case_of_each_server
+def long_lines_are_folded_and_unfold_to_the_same_text(world, server):
+    _, parsed = delivered(world, server, subject="Long " * 60, text=LONG_LINE + "\nend\n", html=f"<p>{LONG_LINE}</p>")
 
     equal(text_of(parsed, "plain"), LONG_LINE + "\nend\n", "text")
     equal(parsed["subject"].split(), ["Long"] * 60, "subject")
 
 
-@case
-def utf8_text_subject_and_names_arrive(world):
+@case_of_each_server
+def utf8_text_subject_and_names_arrive(world, server):
     text = "Grüße aus Köln — 東京で、Ελλάδα 🎉\n"
 
-    _, parsed = delivered(world, **{"from": f"Jürgen Müller <jm@{DOMAIN}>", "subject": text.strip(), "text": text})
+    _, parsed = delivered(world, server, **{"from": f"Jürgen Müller <jm@{DOMAIN}>", "subject": text.strip(), "text": text})
 
     equal(text_of(parsed, "plain"), text, "text")
     equal(parsed["subject"], text.strip(), "subject")
@@ -133,34 +133,34 @@ def an_address_in_utf8_is_sent_raw_only_to_a_server_with_smtputf8(world):
         check_both_signatures(one.content, published_keys(world.direct, DOMAIN))
 
 
-@case
-def lines_with_a_single_dot_do_not_end_the_message(world):
-    _, parsed = delivered(world, subject="Dots", text=DOTS)
+@case_of_each_server
+def lines_with_a_single_dot_do_not_end_the_message(world, server):
+    _, parsed = delivered(world, server, subject="Dots", text=DOTS)
 
     equal(text_of(parsed, "plain"), DOTS.replace("\r\n", "\n"), "text")
 
 
-@case
-def trailing_whitespace_does_not_break_the_signature(world):
-    delivered(world, subject="Tail", text="text\n  \n\t\n \n", html="<p>x</p>\n   \n")
+@case_of_each_server
+def trailing_whitespace_does_not_break_the_signature(world, server):
+    delivered(world, server, subject="Tail", text="text\n  \n\t\n \n", html="<p>x</p>\n   \n")
 
 
-@case
-def an_allowed_header_arrives_once(world):
-    _, parsed = delivered(world, subject="Headers", headers={"X-Entity-Ref-ID": "42", "Organization": "Example"})
+@case_of_each_server
+def an_allowed_header_arrives_once(world, server):
+    _, parsed = delivered(world, server, subject="Headers", headers={"X-Entity-Ref-ID": "42", "Organization": "Example"})
 
     equal(parsed.get_all("X-Entity-Ref-ID"), ["42"], "X-Entity-Ref-ID")
     equal(parsed.get_all("Organization"), ["Example"], "Organization")
 
 
-@case
-def an_unsubscribe_pair_is_signed(world):
+@case_of_each_server
+def an_unsubscribe_pair_is_signed(world, server):
     pair = {
         "List-Unsubscribe": "<https://example.com/u/1>",
         "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
     }
 
-    message, parsed = delivered(world, subject="List", headers=pair)
+    message, parsed = delivered(world, server, subject="List", headers=pair)
 
     equal(parsed["List-Unsubscribe"], pair["List-Unsubscribe"], "List-Unsubscribe")
     # RFC 8058 §4: both headers must be covered by a signature.

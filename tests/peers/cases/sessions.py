@@ -8,7 +8,6 @@ from world import (
     INJECTING_TLS,
     NO_PIPELINING,
     PLAIN,
-    POSTFIX,
     REFUSED_TLS,
     REQUIRED_TLS,
     SMALL,
@@ -81,17 +80,6 @@ def a_domain_that_requires_tls_gets_no_plain_text(world):
         world.direct.wait_for(email, "delivery_delayed")
         equal(world.faults.received(to), [], "messages at the peer")
     assert delivered_to(world, f"two@{world.site(TLS, REQUIRED_TLS)}").tls
-
-
-@case
-def postfix_as_a_host_that_requires_tls_receives_over_tls(world):
-    to = f"one@{world.site(POSTFIX, REQUIRED_TLS)}"
-
-    email = world.direct.send([to])
-
-    world.direct.wait_for(email, "delivered")
-    received = world.postfix.wait_for_message(to).received
-    assert "TLSv1" in received, received
 
 
 @case
