@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::engine::Engine;
 use super::outcome::{Deferral, RecipientDisposition};
 use super::queue::{Claimed, claim_lane};
-use super::retry::RetrySchedule;
+use super::retry::{RetryDelay, RetrySchedule};
 use super::rows::DueRow;
 use super::schedule::Taken;
 use super::settle::{Settlement, settle};
@@ -37,8 +37,8 @@ pub(super) enum SessionlessReason {
     Unknown { reason: String },
 }
 
-/// Claims and settles due groups of a lane without a session, one page in each transaction. After a failed lookup,
-/// only the first group reports the delay, and the others wait without an attempt.
+/// Claims and settles due groups of a lane without a session, one page in each transaction. After a failed lookup, only
+/// the first group of the first lane reports the delay, and the others wait without an attempt.
 pub(super) async fn settle_lane(engine: &Engine, taken: &Taken, reason: &SessionlessReason) {
     let lane = taken.lane;
     let is_one = matches!(reason, SessionlessReason::Unknown { .. });
@@ -105,7 +105,9 @@ fn settlement_for(
         }
         SessionlessReason::Unroutable(NoRoute { status, message }) => unroutable(message, status),
         SessionlessReason::Unknown { reason } => {
-            RecipientDisposition::Deferred(Deferral::free(Some(format!("4.4.3 {reason}"))))
+            // The destination waits for its next lookup, and the group with it.
+            let reply = Some(format!("4.4.3 {reason}"));
+            RecipientDisposition::Deferred(Deferral { delay: RetryDelay::Held, ..Deferral::free(reply) })
         }
     };
     Settlement::uniform(Arc::new(claimed), disposition, None)

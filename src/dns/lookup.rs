@@ -121,7 +121,11 @@ impl Lookups {
         let name = host::normalize(name).ok_or(LookupError::NoSuchName)?;
         let question: Question = (name, kind);
         let CacheMode::Use { now_ms } = cache_mode else {
-            return self.query(&question, cache_mode).await.map_err(|error| describe(&question, error));
+            let answer = self.query(&question, cache_mode).await;
+            if answer.is_ok() {
+                self.failures().remove(&question);
+            }
+            return answer.map_err(|error| describe(&question, error));
         };
 
         if let Some(reason) = self.failures().reason(&question, now_ms) {

@@ -1,5 +1,5 @@
 """Parts that the fault cases share: a server in direct mode, its name server and its receivers, and the counts of
-messages in and out.
+messages in and out. Kills of the server under load are in `tests/crash`.
 
 A module of this folder has a list `CASES` of functions that take the directory of their data, and ends with `main(CASES)`.
 A case prints its counts with `World.finish`, and raises an `AssertionError` if it fails.
@@ -17,7 +17,7 @@ sys.path.insert(0, str(HERE.parent / "lib"))
 
 from deadline import wait_until  # noqa: E402
 from names import Names  # noqa: E402
-from server import SENDER, TARGET, Api, Direct, Server  # noqa: E402
+from server import SENDER, TARGET, Api, Direct, Hold, Server  # noqa: E402, F401
 from sinks import Habit, Sinks  # noqa: E402
 
 GOOD = "127.0.2.1"

@@ -2,7 +2,7 @@
 
 import threading
 
-from dnslib import CNAME, MX, QTYPE, RCODE, RR, A
+from dnslib import CNAME, MX, QTYPE, RCODE, RR, A, DNSError
 from dnslib.server import DNSLogger, DNSServer
 
 TTL_S = 60
@@ -15,6 +15,7 @@ class Names:
         self.lock = threading.Lock()
         self.records = {}
         self.failing = set()
+        self.outage = None  # "silent": no responses. "failing": SERVFAIL for all names.
         self.queries = []
         quiet = DNSLogger(log="-request,-reply,-truncated,-error,-data", prefix=False)
         # UDP and TCP use one port, because a resolver repeats a query over TCP after a truncated response.
@@ -75,7 +76,9 @@ class Names:
         reply = request.reply()
         with self.lock:
             self.queries.append((name, kind))
-            if name in self.failing:
+            if self.outage == "silent":
+                raise DNSError("no response")  # dnslib then sends nothing.
+            if name in self.failing or self.outage == "failing":
                 reply.header.rcode = RCODE.SERVFAIL
                 return reply
             if name not in self.records and not any(known.endswith("." + name) for known in self.records):

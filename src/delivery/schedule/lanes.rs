@@ -275,6 +275,7 @@ impl Schedule {
     pub(in crate::delivery) fn forget_unused(&mut self, now: Now) {
         let used: BTreeSet<RouteKey> = self.lanes.values().map(|lane| lane.route).collect();
         self.destinations.retain(|key, destination| used.contains(key) || matches!(destination.route, Route::LookedUp));
+        self.lookup_probe = self.lookup_probe.filter(|key| self.destinations.contains_key(key));
         self.sites.retain(|_, site| site.is_waiting || !site.is_forgettable(now.elapsed_ms));
         self.hosts.forget_old(now.elapsed_ms);
     }
@@ -287,6 +288,7 @@ impl Schedule {
         self.later.clear();
         self.new_lookups.clear();
         self.repeated_lookups.clear();
+        self.lookup_probe = None;
         (self.lookups, self.lookups_repeated) = (0, 0);
         for site in self.sites.values_mut() {
             site.clear();

@@ -50,6 +50,7 @@ impl Schedule {
         now: Now,
     ) {
         self.lookup_ended(lookup);
+        self.answered(lookup);
         if let Some(servers) = servers.of_destination() {
             let name: Arc<str> = servers.site.as_str().into();
             let is_known = self.sites.contains_key(&name);
@@ -62,7 +63,6 @@ impl Schedule {
             }
         }
         if let Some(destination) = self.destinations.get_mut(&lookup.key) {
-            destination.lookup_failures = 0;
             destination.route = Route::Servers { servers, at_ms: now.elapsed_ms };
         }
         self.reactivate(lookup.key, now);
@@ -77,24 +77,52 @@ impl Schedule {
         }
     }
 
-    /// Records a lookup that failed temporarily. The groups wait without an attempt. Returns one lane, whose first
-    /// group reports the delay; it must be claimed.
+    /// Records a lookup that failed temporarily. The groups wait without an attempt. After the first failure, returns
+    /// one lane, whose first group reports the delay; it must be claimed.
+    ///
+    /// The pause before the next lookup doubles, except for the destination that failed last: it shows within
+    /// [`LOOKUP_PAUSE_MS`] that the name servers respond again.
     pub(in crate::delivery) fn lookup_failed(&mut self, lookup: &Lookup, now: Now) -> Option<Taken> {
         self.lookup_ended(lookup);
         let destination = self.destinations.get_mut(&lookup.key)?;
         let failures = destination.lookup_failures;
         destination.lookup_failures = failures.saturating_add(1);
-        let pause_ms = (LOOKUP_PAUSE_MS << failures.min(10)).min(LOOKUP_PAUSE_MAX_MS);
-        let until_ms = now.elapsed_ms + pause_ms;
+        if failures == 0 || self.lookup_probe.is_none() {
+            self.lookup_probe = Some(lookup.key);
+        }
+        let doublings = if self.lookup_probe == Some(lookup.key) { 0 } else { failures.min(10) };
+        let until_ms = now.elapsed_ms + (LOOKUP_PAUSE_MS << doublings).min(LOOKUP_PAUSE_MAX_MS);
         destination.route = Route::Failed { until_ms };
-        let first = destination.waiting.pop_front();
         self.timers.push(Reverse((until_ms, Timer::Lookup(lookup.key))));
-        first.and_then(|lane| self.take_waiting(lane))
+        let reporting = if failures == 0 { destination.waiting.pop_front() } else { None };
+        reporting.and_then(|lane| self.take_waiting(lane))
+    }
+
+    /// Records a conclusive answer. If the destination failed before, an outage of the name servers may have ended, so
+    /// that all failed lookups are repeated at once.
+    fn answered(&mut self, lookup: &Lookup) {
+        if let Some(destination) = self.destinations.get_mut(&lookup.key) {
+            destination.lookup_failures = 0;
+        }
+        if self.lookup_probe == Some(lookup.key) {
+            self.lookup_probe = None;
+        }
+        if !lookup.is_repeated || !self.repeated_lookups.is_empty() {
+            return;
+        }
+        for (key, destination) in &mut self.destinations {
+            if matches!(destination.route, Route::Failed { .. }) {
+                destination.route = Route::LookedUp;
+                destination.fresh = true;
+                self.repeated_lookups.push_back(*key);
+            }
+        }
     }
 
     /// Forgets the route of a destination that has no servers, and returns its lanes. They must be claimed.
     pub(in crate::delivery) fn unroutable(&mut self, lookup: &Lookup) -> Vec<Taken> {
         self.lookup_ended(lookup);
+        self.answered(lookup);
         let Some(destination) = self.destinations.get_mut(&lookup.key) else { return Vec::new() };
         destination.route = Route::Unknown;
         let waiting = std::mem::take(&mut destination.waiting);
@@ -113,6 +141,8 @@ impl Schedule {
         let Some(destination) = self.destinations.get_mut(&key) else { return };
         if matches!(destination.route, Route::Failed { until_ms } if until_ms <= now.elapsed_ms) {
             destination.route = Route::LookedUp;
+            // The resolver remembers failures for longer than the shortest pause.
+            destination.fresh = true;
             self.repeated_lookups.push_back(key);
         }
     }

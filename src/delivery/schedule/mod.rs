@@ -213,6 +213,8 @@ pub(super) struct Schedule {
     timers: BinaryHeap<Reverse<(i64, Timer)>>,
     new_lookups: VecDeque<RouteKey>,
     repeated_lookups: VecDeque<RouteKey>,
+    /// The destination whose first failed lookup is the latest. Its lookup is repeated without a longer pause.
+    lookup_probe: Option<RouteKey>,
     /// Numbers of running lookups: all, and repeated ones.
     lookups: usize,
     lookups_repeated: usize,
@@ -236,6 +238,7 @@ impl Schedule {
             timers: BinaryHeap::new(),
             new_lookups: VecDeque::new(),
             repeated_lookups: VecDeque::new(),
+            lookup_probe: None,
             lookups: 0,
             lookups_repeated: 0,
             idle_sites: BTreeSet::new(),

@@ -92,6 +92,37 @@ fn a_failed_lookup_holds_the_groups_and_reports_one_delay() {
 }
 
 #[test]
+fn all_failed_lookups_are_repeated_when_one_succeeds_again() {
+    let mut schedule = schedule();
+    for (at_ms, name) in [(0, "a.example"), (1_000, "b.example"), (2_000, "c.example")] {
+        schedule.queued(&due(name), at(at_ms));
+        let lookup = schedule.next_lookup().unwrap();
+        let reporting = schedule.lookup_failed(&lookup, at(at_ms)).unwrap();
+        schedule.claimed(&reporting, LaneRest { ready: 1, next_due_ms: Some(0) }, at(at_ms));
+    }
+    // The lookup that failed last is repeated without a longer pause.
+    let mut repeated = Vec::new();
+    for second in 3..=40 {
+        schedule.advance(at(second * 1_000));
+        while let Some(lookup) = schedule.next_lookup() {
+            assert!(lookup.fresh && schedule.lookup_failed(&lookup, at(second * 1_000)).is_none());
+            repeated.push(format!("{second} {}", lookup.name));
+        }
+    }
+    let expected =
+        ["5 a", "6 b", "7 c", "12 c", "15 a", "16 b", "17 c", "22 c", "27 c", "32 c", "35 a", "36 b", "37 c"];
+    assert_eq!(repeated, expected.map(|name| format!("{name}.example")));
+
+    schedule.advance(at(42_000));
+    let probe = schedule.next_lookup().unwrap();
+    schedule.routed(&probe, servers("c.example", &["mx.c.example"]), &StoredSite::default(), at(42_000));
+
+    let mut others: Vec<_> = std::iter::from_fn(|| schedule.next_lookup()).map(|lookup| lookup.name).collect();
+    others.sort();
+    assert_eq!(others, ["a.example", "b.example"]);
+}
+
+#[test]
 fn lookups_of_new_destinations_precede_repeated_ones() {
     let mut schedule = schedule();
     let failing: Vec<Due> = (0..200).map(|number| due(&format!("failing{number}.example"))).collect();
