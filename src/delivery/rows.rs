@@ -59,6 +59,9 @@ pub struct DueRow {
     /// Whether an attempt ended without a stored outcome and may have delivered the message.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub possible_duplicate: bool,
+    /// Host that did not reply to the message at the last attempt and may have it. It is tried first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ambiguous_host: Option<String>,
 }
 impl Row for DueRow {}
 
@@ -74,6 +77,7 @@ impl DueRow {
             without_pipelining: false,
             delays_reported: 0,
             possible_duplicate: false,
+            ambiguous_host: None,
         }
     }
 }

@@ -115,6 +115,19 @@ pub(super) struct Servers {
     pub(super) fallback: Option<Arc<Servers>>,
 }
 
+impl Servers {
+    /// Returns whether this host is one of the servers.
+    pub(super) fn has(&self, host: &str) -> bool {
+        self.hosts.iter().any(|known| known.name == host)
+    }
+
+    /// Returns the servers with this host before the others.
+    pub(super) fn starting_with(&self, host: &str) -> Self {
+        let (first, others): (Vec<_>, Vec<_>) = self.hosts.iter().cloned().partition(|known| known.name == host);
+        Self { hosts: first.into_iter().chain(others).collect(), ..self.clone() }
+    }
+}
+
 /// A server with its addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct MailHost {
@@ -270,5 +283,31 @@ impl Relay {
             ..Servers::new(format!("relay {}", self.name.as_deref().unwrap_or(&self.host)), vec![host])
         };
         Ok(servers.sent_from(&self.sources, &self.host))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_servers_can_start_with_another_host() {
+        let host = |name: &str| MailHost { name: name.into(), tls: TlsPolicy::Never, addresses: Vec::new() };
+        let hosts = ["a", "b", "c"].map(host).to_vec();
+        let servers = Servers {
+            site: "site".into(),
+            hosts,
+            source: None,
+            credentials: None,
+            is_final: true,
+            transport: 0,
+            is_shared: false,
+            fallback: None,
+        };
+
+        let reordered = servers.starting_with("b");
+
+        let names: Vec<&str> = reordered.hosts.iter().map(|host| host.name.as_str()).collect();
+        assert_eq!((names, servers.has("b"), servers.has("d")), (vec!["b", "a", "c"], true, false));
     }
 }

@@ -183,6 +183,13 @@ impl Worker<'_> {
 
     /// Makes one attempt for a leased group and settles it.
     async fn deliver(&mut self, claimed: Arc<Claimed>, servers: &Servers) -> Next {
+        // RFC 1047: the host may have the message already. It may recognize the copy, and another host cannot.
+        let ambiguous = claimed.due.ambiguous_host.as_deref().filter(|host| servers.has(host));
+        let reordered = ambiguous.map(|host| servers.starting_with(host));
+        let servers = reordered.as_ref().unwrap_or(servers);
+        if let Some(other) = self.open.take_if(|open| ambiguous.is_some_and(|host| host != open.host)) {
+            other.quit().await;
+        }
         match self.open(servers).await {
             Opening::Opened => {}
             Opening::Interrupted => {

@@ -61,9 +61,12 @@ class Sinks:
 
     def record(self, session, recipient, content):
         """Records an accepted message. Runs in the thread of the receivers."""
-        found = MESSAGE_ID.search(content.split(b"\r\n\r\n", 1)[0])
-        arrival = Arrival(time.time(), session.number, found[1] if found else b"")
-        self.arrived[recipient].append(arrival)
+        self.arrived[recipient].append(Arrival(time.time(), session.number, message_id(content)))
+
+
+def message_id(content):
+    found = MESSAGE_ID.search(content.split(b"\r\n\r\n", 1)[0])
+    return found[1] if found else b""
 
 
 class Session(asyncio.Protocol):
@@ -74,6 +77,7 @@ class Session(asyncio.Protocol):
         self.buffer, self.recipients, self.in_data, self.transport = b"", [], False, None
         sinks.sessions += 1
         self.number = sinks.sessions
+        self.unanswered_id = None  # Message-ID of the message whose final dot gets no reply.
 
     def connection_made(self, transport):
         self.transport = transport
@@ -123,6 +127,7 @@ class Session(asyncio.Protocol):
         for recipient in hanging:
             self.sinks.hung[recipient].append(self)
         if hanging:
+            self.unanswered_id = message_id(content)
             return
         for recipient in self.recipients:
             self.sinks.record(self, recipient, content)

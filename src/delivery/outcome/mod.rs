@@ -48,6 +48,8 @@ pub(super) struct Deferral {
     /// Whether the next attempt sends one command at a time.
     pub(super) without_pipelining: bool,
     pub(super) grouping: Grouping,
+    /// Host that did not reply to the message and may have it.
+    pub(super) ambiguous_host: Option<String>,
 }
 
 /// Recipients that share the next transaction.
@@ -96,6 +98,7 @@ impl Deferral {
             hours_max: None,
             without_pipelining: false,
             grouping: Grouping::Group,
+            ambiguous_host: None,
         }
     }
 
@@ -209,9 +212,10 @@ fn read_result(result: &RecipientResult, context: TransactionContext<'_>) -> (Re
             (RecipientDisposition::Deferred(Deferral { charge, ..deferral }), SiteHealth::Throttled(refusal))
         }
         RecipientResult::Ambiguous { reason } => {
-            let reply_text = format!("no reply to the message ({reason}); it may have arrived");
-            let refusal = SiteRefusal::broken_off(reply_text.clone());
-            (RecipientDisposition::Deferred(Deferral::ordinary(Some(reply_text))), SiteHealth::Throttled(refusal))
+            let reply = format!("no reply to the message ({reason}); it may have arrived");
+            let refusal = SiteRefusal::broken_off(reply.clone());
+            let deferral = Deferral { ambiguous_host: Some(context.host.into()), ..Deferral::ordinary(Some(reply)) };
+            (RecipientDisposition::Deferred(deferral), SiteHealth::Throttled(refusal))
         }
     }
 }

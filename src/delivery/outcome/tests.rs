@@ -144,7 +144,9 @@ fn a_message_without_a_reply_is_deferred() {
     let (dispositions, health) = dispositions(vec![RecipientResult::Ambiguous { reason: IncompleteReason::Lost }]);
 
     assert!(matches!(health, SiteHealth::Throttled(_)));
-    assert!(deferral(&dispositions[0]).reply.as_deref().unwrap().contains("may have arrived"));
+    let Deferral { reply, ambiguous_host, .. } = deferral(&dispositions[0]);
+    assert!(reply.as_deref().unwrap().contains("may have arrived"));
+    assert_eq!(ambiguous_host.as_deref(), Some(CONTEXT.host));
 }
 
 #[test]

@@ -56,6 +56,10 @@ impl Settling<'_, '_> {
         let counted = deferred.iter().any(|(_, deferral)| deferral.charge == Charge::Counted);
         due.attempts = due.attempts.saturating_add(u16::from(counted));
         due.vanished_ms = self.missing_since(deferred);
+        if counted {
+            due.ambiguous_host = deferred.iter().find_map(|(_, deferral)| deferral.ambiguous_host.clone());
+            due.possible_duplicate |= due.ambiguous_host.is_some();
+        }
         let mut next_ms = None;
         let mut waiting = Vec::new();
         for (index, deferral) in deferred {

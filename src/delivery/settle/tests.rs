@@ -160,6 +160,34 @@ async fn a_missing_destination_keeps_its_first_time_until_an_attempt_has_another
 }
 
 #[tokio::test]
+async fn a_message_without_a_reply_is_a_possible_duplicate_and_goes_to_the_same_host_next() {
+    let (_directory, context) = Context::temporary();
+    let host = || Some("mx.example.com".to_owned());
+    let ambiguous = || Deferral { ambiguous_host: host(), ..Deferral::ordinary(None) };
+    for (before, deferral, is_duplicate, after) in [
+        (None, Deferral::ordinary(None), false, None),
+        (None, ambiguous(), true, host()),
+        (host(), Deferral::free(None), false, host()),
+        (host(), Deferral::ordinary(None), false, None),
+    ] {
+        let (_, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
+        let (settling, schedule, disposition) = (context.clone(), schedule(), deferral.clone());
+        let write = move |tx: &WriteTx<'_>| {
+            let mut claimed = claim(tx, &settling, &keys)?.remove(0);
+            claimed.due.ambiguous_host = before.clone();
+            let disposition = RecipientDisposition::Deferred(disposition.clone());
+            let requeued =
+                settle(tx, &settling, &schedule, &Settlement::uniform(Arc::new(claimed), disposition, None))?;
+            tx.get(&DUE, &requeued[0].key.parts())
+        };
+
+        let due = context.store.write::<_, StoreError>(write).await.unwrap().unwrap();
+
+        assert_eq!((due.possible_duplicate, due.ambiguous_host), (is_duplicate, after), "{deferral:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_bounce_that_suppresses_does_so_despite_a_reported_outcome() {
     let (_directory, context) = Context::temporary();
     let bounce = Bounce {
