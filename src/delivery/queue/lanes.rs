@@ -3,9 +3,10 @@
 use super::key::{Due, DueKey, LaneKey, QUEUE_END, QUEUE_START};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, TeamId};
-use crate::delivery::rows::DueRow;
+use crate::delivery::rows::{Class, DueRow};
+use crate::emails::{self, EmailRow};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError};
-use crate::tables::{DUE, LEASES};
+use crate::tables::{DUE, EMAILS, LEASES};
 
 /// Number of further due groups that a claim counts.
 const READY_COUNTED_MAX: usize = 32;
@@ -56,8 +57,9 @@ pub(in crate::delivery) fn read_head(
     Ok(head)
 }
 
-/// Returns up to `lanes_max` lanes after the lane `after`, each by its first readable group. Reads one row of each lane,
-/// so that the cost does not depend on the number of queued groups.
+/// Returns up to `lanes_max` lanes after the lane `after`, each by its first group. Reads one row of each lane, so that the
+/// cost does not depend on the number of queued groups. A corrupt row is replaced as for a claim, or else the next row of
+/// its lane is read.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -74,7 +76,7 @@ pub(in crate::delivery) fn read_lanes(
     Ok(lanes)
 }
 
-/// Calls `visit` with the first readable row of each lane after the lane `after`, until it returns `true`.
+/// Calls `visit` with the first row of each lane after the lane `after`, until it returns `true`.
 fn visit_lanes(
     tx: &impl Reads,
     after: Option<LaneKey>,
@@ -83,16 +85,46 @@ fn visit_lanes(
     let mut from = after.map_or(QUEUE_START, LaneKey::last);
     loop {
         let mut first = None;
-        tx.scan_valid(&DUE, &from, &QUEUE_END, Order::Ascending, |key, row| {
-            first = Some((DueKey::from_parts(key), row));
+        tx.scan(&DUE, &from, &QUEUE_END, Order::Ascending, |key, stored| {
+            first = Some((DueKey::from_parts(key), stored.decode().ok()));
             STOP
         })?;
         let Some((key, row)) = first else { return Ok(()) };
         from = key.lane.last();
-        if visit(key, row) {
+        let found = match row {
+            Some(row) => Some((key, row)),
+            None => first_valid(tx, key)?,
+        };
+        if found.is_some_and(|(key, row)| visit(key, row)) {
             return Ok(());
         }
     }
+}
+
+/// Returns the group of a corrupt row with a new row, or the first group behind it that has a readable row.
+fn first_valid(tx: &impl Reads, corrupt: DueKey) -> Result<Option<(DueKey, DueRow)>, StoreError> {
+    if let Some(row) = rebuilt_row(tx, corrupt)? {
+        return Ok(Some((corrupt, row)));
+    }
+    let mut first = None;
+    tx.scan_valid(&DUE, &corrupt.parts(), &corrupt.lane.last(), Order::Ascending, |key, row| {
+        first = Some((DueKey::from_parts(key), row));
+        STOP
+    })?;
+    Ok(first)
+}
+
+/// Returns a row without attempts in place of a corrupt one; `None` if its email cannot be read or belongs to a
+/// broadcast, whose key does not name the team.
+pub(super) fn rebuilt_row(tx: &impl Reads, key: DueKey) -> Result<Option<DueRow>, StoreError> {
+    if key.lane.class == Class::Broadcast {
+        return Ok(None);
+    }
+    let team = key.lane.stream.cast();
+    let email: Option<EmailRow> = tx.get_valid(&EMAILS, &(team, key.email))?;
+    let recipient = email.iter().flat_map(|email| &email.recipients).find(|recipient| recipient.group == key.group);
+    let destination = recipient.map(|recipient| emails::destination_of(recipient).into_owned());
+    Ok(destination.map(|destination| DueRow::fresh(team, destination, key.due_ms)))
 }
 
 /// Returns up to `rows_max` due groups of a lane after `after`, with their rows.

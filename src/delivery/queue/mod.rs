@@ -20,6 +20,8 @@ pub(super) use lanes::{LaneRest, read_head, read_lanes, read_rows};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use lanes::rebuilt_row;
+
 use tracing::error;
 
 use super::rows::{Class, DueRow, LeaseRow};
@@ -128,14 +130,11 @@ fn take_row(tx: &WriteTx<'_>, key: DueKey) -> Result<Option<DueRow>, StoreError>
     if row.is_some() || key.lane.class == Class::Broadcast {
         return Ok(row);
     }
-    let team = key.lane.stream.cast();
-    let email: Option<EmailRow> = tx.get_valid(&EMAILS, &(team, key.email))?;
-    let recipient = email.iter().flat_map(|email| &email.recipients).find(|recipient| recipient.group == key.group);
-    let destination = recipient.map(|recipient| emails::destination_of(recipient).into_owned());
-    if destination.is_none() {
+    let rebuilt = rebuilt_row(tx, key)?;
+    if rebuilt.is_none() {
         error!(email = %key.email, "a corrupt queue row was dropped, because its email cannot be read");
     }
-    Ok(destination.map(|destination| DueRow::fresh(team, destination, key.due_ms)))
+    Ok(rebuilt)
 }
 
 /// Settles the recipients that are suppressed or have opted out, and removes them from `recipients`.

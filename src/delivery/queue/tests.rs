@@ -225,3 +225,26 @@ async fn only_the_leases_of_nodes_that_have_ended_are_recovered() {
     assert_eq!([own, others].map(|id| is_leased(&context, id)), [true, false]);
     assert_eq!(recover(&context).await.unwrap(), 0);
 }
+
+#[tokio::test]
+async fn a_lane_is_found_although_its_first_row_is_corrupt() {
+    let (_directory, context) = Context::temporary();
+    let (_, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
+    let first = keys[0];
+    let corrupt = move |tx: &WriteTx<'_>| tx.put_encoded(&DUE, &first.parts(), &crate::store::Encoded::unreadable());
+    context.store.write::<_, StoreError>(corrupt).await.unwrap();
+    let lanes = || context.store.read_now::<_, StoreError>(|tx| read_lanes(tx, None, 10)).unwrap();
+
+    // The email has the fields of the row.
+    assert_eq!(lanes(), [Due { key: first, destination: "example.com".into(), vanished: false }]);
+    assert_eq!(claimed(&context, &keys).await, [ADA]);
+
+    let orphan = DueKey { email: Id::MIN, due_ms: 0, ..first };
+    let second = DueKey { due_ms: 1, ..orphan };
+    let put = move |tx: &WriteTx<'_>| {
+        tx.put_encoded(&DUE, &orphan.parts(), &crate::store::Encoded::unreadable())?;
+        tx.put(&DUE, &second.parts(), &DueRow::fresh(TEAM, "example.com".into(), 1))
+    };
+    context.store.write::<_, StoreError>(put).await.unwrap();
+    assert_eq!(lanes(), [Due { key: second, destination: "example.com".into(), vanished: false }]);
+}
