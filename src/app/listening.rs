@@ -4,7 +4,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 use salvo::conn::tcp::TcpAcceptor;
-use tokio::net::TcpSocket;
+use tokio::net::{TcpListener, TcpSocket};
 
 use super::error::StartError;
 use crate::config::Config;
@@ -13,8 +13,16 @@ use crate::dns::Resolver;
 /// Maximum number of connections that are not accepted yet.
 const LISTEN_BACKLOG: u32 = 1_024;
 
+/// A bound socket of HTTP. Both listeners accept its connections.
+pub(super) struct HttpSocket {
+    pub(super) address: SocketAddr,
+    /// Listener until the store is open.
+    pub(super) starting: TcpAcceptor,
+    pub(super) ready: TcpAcceptor,
+}
+
 /// Binds an address of HTTP, which `flag` sets.
-pub(super) fn bind_http(address: SocketAddr, flag: &'static str) -> Result<(TcpAcceptor, SocketAddr), StartError> {
+pub(super) fn bind_http(address: SocketAddr, flag: &'static str) -> Result<HttpSocket, StartError> {
     let listen = || {
         let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
         socket.set_reuseaddr(true)?;
@@ -22,9 +30,10 @@ pub(super) fn bind_http(address: SocketAddr, flag: &'static str) -> Result<(TcpA
         // previous one (Nagle's algorithm).
         socket.set_nodelay(true)?;
         socket.bind(address)?;
-        let listener = socket.listen(LISTEN_BACKLOG)?;
+        let listener = socket.listen(LISTEN_BACKLOG)?.into_std()?;
+        let starting = TcpListener::from_std(listener.try_clone()?)?.try_into()?;
         let bound = listener.local_addr()?;
-        Ok((listener.try_into()?, bound))
+        Ok(HttpSocket { address: bound, starting, ready: TcpListener::from_std(listener)?.try_into()? })
     };
     listen().map_err(|error| StartError::Listen { address, flag, error })
 }

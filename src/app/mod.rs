@@ -9,8 +9,9 @@
 //! 6. The store closes.
 //!
 //! Reading order: `router.rs` (all routes), `examples.rs` (examples of the OpenAPI document), `services.rs` (services
-//! of the handlers), `listening.rs` (the listeners and the resolver), `background.rs` (the workers), `metrics.rs` (the
-//! metrics), `health.rs`, `stopping.rs` (the end of the requests), `error.rs`.
+//! of the handlers), `listening.rs` (the listeners and the resolver), `starting.rs` (responses while the store opens),
+//! `background.rs` (the workers), `metrics.rs` (the metrics), `health.rs`, `stopping.rs` (the end of the requests),
+//! `error.rs`.
 
 mod background;
 mod error;
@@ -20,6 +21,7 @@ mod listening;
 mod metrics;
 mod router;
 mod services;
+mod starting;
 mod stopping;
 #[cfg(test)]
 mod tests;
@@ -38,9 +40,10 @@ pub use router::openapi_json;
 
 use background::{RetentionDays, start_workers};
 use health::HealthSources;
-use listening::{bind_http, check_sources, resolver};
+use listening::{HttpSocket, bind_http, check_sources, resolver};
 use metrics::{MetricSources, MetricsListener};
 use services::HttpServices;
+use starting::StartingServer;
 use stopping::requests_finished;
 
 use crate::admin::{self, AdminListener};
@@ -119,15 +122,22 @@ struct Parts {
 }
 
 impl App {
-    /// Binds the listeners, opens the store and connects the modules.
+    /// Binds the listeners, opens the store and connects the modules. If the store opens slowly, requests get status 503
+    /// meanwhile. After that they wait for [`App::serve`].
     ///
     /// # Errors
     /// [`StartError`]. Its message names the setting to change.
     pub async fn start(config: Config, clock: Clock) -> Result<Self, StartError> {
         check_sources(&config)?;
         // The addresses are bound first, so that an address in use does not leave a new store behind.
-        let (http, address) = bind_http(config.listen, "--listen")?;
+        let HttpSocket { address, starting, ready: http } = bind_http(config.listen, "--listen")?;
         let metrics = config.metrics_listen.map(|address| bind_http(address, "--metrics-listen")).transpose()?;
+        let limits = ConnectionLimits {
+            client_connections_max: config.address_connections_max,
+            trusted_proxies: config.trusted_proxies.clone(),
+            ..ConnectionLimits::default()
+        };
+        let starting = StartingServer::spawn(starting, limits.clone());
         let capture = CaptureMailbox::bind(config.capture_smtp).await.map_err(|error| StartError::Listen {
             address: config.capture_smtp,
             flag: "--capture-smtp",
@@ -142,6 +152,7 @@ impl App {
         let key_file = config.master_key_file.clone();
         let (store, keyring) = open_in_time(options, key_file).await?;
         store.set_disk_reserve(config.disk_reserve_bytes).await;
+        starting.stop().await;
         let context = Context::new(store, clock, keyring);
         teams::ensure_any(&context).await?;
 
@@ -242,7 +253,7 @@ impl App {
             in_flight: in_flight.clone(),
         };
         let service = router::service(edge(cors), context.store.clone());
-        let metrics = metrics.map(|(http, address)| {
+        let metrics = metrics.map(|HttpSocket { address, ready: http, .. }| {
             let service = router::metrics_service(edge(Cors::Off));
             MetricsListener { http, address, service }
         });
@@ -294,11 +305,7 @@ impl App {
             in_flight,
             worker_failures,
             counters,
-            limits: ConnectionLimits {
-                client_connections_max: config.address_connections_max,
-                trusted_proxies: config.trusted_proxies,
-                ..ConnectionLimits::default()
-            },
+            limits,
             live,
         };
         Ok(Self { http, address, metrics, admin, capture: (capture, mailbox), capture_address, parts, service })

@@ -11,7 +11,8 @@
 //! `tolerance.rs`, `bounded.rs` (bounded arrays) and `canonical.rs` (hash of a body); the responses `respond.rs`,
 //! `parted_body.rs` and `error.rs`, bounded by `response_limits/` with `response_memory.rs` and compressed by
 //! `compression.rs`; `declared_errors.rs`, `schema.rs` (fields) and `openapi/` (the OpenAPI document); `health.rs`,
-//! `counters.rs` and `metrics.rs` (monitoring). The routes are in `src/app/router.rs`.
+//! `counters.rs` and `metrics.rs` (monitoring), `starting.rs` (responses before the store is open). The routes are in
+//! `src/app/router.rs`.
 //!
 //! Invariants:
 //! - Only this folder, `src/app`, `src/dashboard` and the `api` modules of other folders use salvo.
@@ -46,6 +47,7 @@ pub(crate) mod response_limits;
 mod response_memory;
 pub(crate) mod schema;
 mod space;
+mod starting;
 mod state;
 mod strict_json;
 pub(crate) mod tolerance;
@@ -76,6 +78,7 @@ pub use respond::Created;
 pub use response_limits::ResponseLimits;
 pub use response_memory::{MemoryHolder, ResponsePermit};
 pub(crate) use space::SpaceGuard;
+pub(crate) use starting::starting;
 pub(crate) use state::service;
 pub use state::{Service, State};
 pub use strict_json::IgnoredJson;

@@ -1,14 +1,18 @@
 //! Startup output and startup errors of `serve` and `dev`.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::process::Stdio;
+use std::time::Duration;
+
+use ringmail::base::clock::monotonic;
 
 use ringmail::store::meta::{META, MetaKey, MetaRow};
 use ringmail::store::migrations::SCHEMA_VERSION;
 use ringmail::store::{OpenOptions, Store, StoreError, StoreKind};
 
-use super::program::{Cli, text};
+use super::program::{Cli, get, text};
 
 /// Makes a start fail when it creates the socket of the command line. At that point, the store is open.
 const NO_SOCKET: (&str, &str) = ("RUNTIME_DIRECTORY", "nowhere");
@@ -74,6 +78,34 @@ fn serve_prints_the_delivery_mode_and_no_key() {
     assert_eq!(server.menu["file"], "./ringmail-data/ringmail.redb");
     assert_eq!(server.stop(), 0);
     assert!(!cli.path("ringmail-data/ringmail.sock").exists());
+}
+
+#[test]
+fn requests_get_503_until_the_store_is_open() {
+    let cli = Cli::new();
+    assert_eq!(cli.serve(&["serve"]).stop(), 0);
+    let store = File::options().read(true).write(true).open(cli.path("ringmail-data/ringmail.redb")).unwrap();
+    // The server waits for the lock, as it waits for the repair of a large store.
+    store.lock().unwrap();
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let started = monotonic();
+    let _server = cli.spawn(&["serve", "--listen", &address.to_string()]);
+    while TcpStream::connect(address).is_err() {
+        assert!(started.elapsed() < Duration::from_secs(20), "the server does not listen");
+    }
+    let api = format!("http://{address}");
+
+    let config =
+        ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(Duration::from_secs(20)));
+    let request = ureq::Agent::new_with_config(config.build()).post(format!("{api}/emails"));
+    let response = request.send(vec![b' '; 1 << 20]).unwrap();
+
+    assert_eq!((response.status().as_u16(), &response.headers()["retry-after"]), (503, &"1".parse().unwrap()));
+    assert!(response.into_body().read_to_string().unwrap().contains("starting"));
+    store.unlock().unwrap();
+    while get(&api, "/health", "").0 != 200 {
+        assert!(started.elapsed() < Duration::from_secs(20), "the server is not ready");
+    }
 }
 
 #[test]
