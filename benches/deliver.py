@@ -1,16 +1,20 @@
 """Delivery of accepted emails into smtp-sink: messages of 10 KiB with two DKIM signatures.
 
 The server accepts the emails with --hold, stops, and starts again in relay mode. The measured time is
-from the first to the last message that smtp-sink counts.
+from the first to the last message that smtp-sink counts. Postfix relays the same number of messages without signatures.
+Then `queued.py` measures the memory and the start with a full queue.
 """
 
+import re
 import shutil
 import subprocess
 
+import queued
+import relay
 from deadline import wait_until
 from limits import run_program
 from load import fill
-from machine import BUSY_SHARE, Watch, ratio, spread, table
+from machine import BUSY_SHARE, Watch, ratio, spread, table, thread_cpu_s
 from recording_sink import RecordingSink
 from server import Hold, Relay, Server
 from smtp_sink import SmtpSink
@@ -22,25 +26,44 @@ LIMIT_SESSIONS = 10
 DRAIN_SECONDS = 180
 
 
+RATIO_MIN, POSTFIX_RATIO_MIN = 0.7, 4.0
+# Module that logs the CPU time of composing and signing at the end of a run.
+CPU_LOG = ("--log", "info,ringmail::delivery::cpu=debug")
+PARTS = ("signing", "composing", "store", "socket")
+
+
 def run(options):
     signatures, size = one_message(options)
-    ours, theirs = [], []
+    ours, theirs, postfix = [], [], []
     key = rsa_key(options) if options.limits else None
+    postfix_missing = relay.missing()
     for number in range(options.runs):
         if key:
             theirs.append(limit_run(options, key))
+        if not postfix_missing:
+            postfix.append(relay.relay_rate(options.messages, MESSAGE_BYTES))
         ours.append(one_run(options, f"deliver-{number}"))
     rates = [one["per_s"] for one in ours]
     busy = max(one["busy_share"] for one in ours)
     table(
-        ["deliver into smtp-sink", "messages/s", "CPU us/message", "bound", "busy", "peak memory MiB",
-         "limit program/s", "ratio"],
+        ["deliver into smtp-sink", "messages/s", "bound", "busy", "peak memory MiB", "limit program/s", "ratio",
+         "Postfix/s", "ratio"],
         [[
             f"{options.messages:,} of {size / 1024:.1f} KiB, {signatures} DKIM signatures", spread(rates),
-            spread([one["cpu_us"] for one in ours]), "CPU" if busy >= BUSY_SHARE else "socket", f"{busy:.0%}",
-            spread([one["peak_mib"] for one in ours]), spread(theirs), ratio(rates, theirs),
+            "CPU" if busy >= BUSY_SHARE else "socket", f"{busy:.0%}", spread([one["peak_mib"] for one in ours]),
+            spread(theirs), ratio(rates, theirs), spread(postfix), ratio(rates, postfix),
         ]],
     )  # fmt: skip
+    print(f"targets: at least {RATIO_MIN} of the limit program, at least {POSTFIX_RATIO_MIN:g} times Postfix")
+    if postfix_missing:
+        print(f"without Postfix: {postfix_missing}")
+    table(
+        ["CPU us of a message", "all", *PARTS],
+        [["median", spread([one["cpu_us"] for one in ours]),
+          *(spread([one["parts_us"][part] for one in ours]) for part in PARTS)]],
+    )  # fmt: skip
+    print("store: the writer thread. socket: the rest, which is the sessions, the schedule and the runtime.")
+    queued.run(options)
 
 
 def one_message(options):
@@ -72,7 +95,7 @@ def one_run(options, name):
         server.start()
         fill(server, options.messages, TEXT_BYTES)
         server.stop()
-        server.delivery = Relay(f"smtp://127.0.0.1:{sink.port}?final=true")
+        server.delivery, server.extra = Relay(f"smtp://127.0.0.1:{sink.port}?final=true"), list(CPU_LOG)
         server.spawn()
         watch = Watch(server.process.pid)
         wait_until(
@@ -86,13 +109,24 @@ def one_run(options, name):
             "busy_share": watch.busy_share,
             "peak_mib": server.status_kib("VmHWM") / 1024,
         }
+        store_us = thread_cpu_s(server.process.pid, "store-writer") * 1e6 / sink.count
         server.stop()
+        result["parts_us"] = parts_us(server, result["cpu_us"], store_us)
         assert sink.count == options.messages, f"{sink.count} of {options.messages} messages arrived"
         return result
     finally:
         server.end()
         sink.stop()
         shutil.rmtree(server.directory, ignore_errors=True)
+
+
+def parts_us(server, all_us, store_us):
+    """Returns the CPU time of each part of a message. The log has those of composing and signing."""
+    lines = re.findall(r"CPU time of a message: composing (\d+) us, signing (\d+) us", server.log_path.read_text())
+    assert lines, f"the log has no CPU times\n{server.log_tail()}"
+    composing, signing = map(int, lines[-1])
+    return {"signing": signing, "composing": composing, "store": store_us,
+            "socket": all_us - store_us - composing - signing}  # fmt: skip
 
 
 def rsa_key(options):

@@ -57,6 +57,16 @@ class Watch:
         return self
 
 
+def thread_cpu_s(pid, name):
+    """Returns the CPU time of the threads of a process with this name, in seconds."""
+    ticks = 0
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        if (task / "comm").read_text().strip() == name[:15]:
+            fields = (task / "stat").read_text().rsplit(")", 1)[1].split()
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / TICKS_PER_S
+
+
 def disk_bytes(path):
     """Returns the bytes that a file or directory uses on disk, without holes."""
     path = pathlib.Path(path)

@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use rustix::time::{ClockId, clock_gettime};
+
 /// Milliseconds since the Unix epoch, UTC.
 pub type TimestampMs = i64;
 
@@ -53,6 +55,13 @@ impl Clock {
             now.fetch_add(by_ms, Ordering::SeqCst);
         }
     }
+}
+
+/// Returns the CPU time that the calling thread has used.
+pub fn thread_cpu_time() -> Duration {
+    let used = clock_gettime(ClockId::ThreadCPUTime);
+    let (seconds, nanoseconds) = (u64::try_from(used.tv_sec), u32::try_from(used.tv_nsec));
+    Duration::new(seconds.unwrap_or_default(), nanoseconds.unwrap_or_default())
 }
 
 #[expect(clippy::disallowed_methods, reason = "the only module that reads the clock")]

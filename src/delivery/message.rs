@@ -1,6 +1,8 @@
 //! Composition of the message of a recipient group: opens the content, composes MIME and signs with
 //! DKIM. Blocks, so callers run it on the threads for blocking work.
 
+use std::time::Duration;
+
 use tracing::error;
 
 use super::outcome::{Deferral, RecipientDisposition};
@@ -8,7 +10,7 @@ use super::queue::Claimed;
 use super::return_path::ReturnPaths;
 use super::smtp::Envelope;
 use crate::base::address::Mailbox;
-use crate::base::clock::TimestampMs;
+use crate::base::clock::{TimestampMs, thread_cpu_time};
 use crate::context::Context;
 use crate::domains::SigningKeyCache;
 use crate::emails::{self, EmailContent, EmailRow, RecipientKind, StoredMailbox, message_id};
@@ -24,6 +26,8 @@ pub(super) struct Composed {
     pub(super) signatures: Vec<u8>,
     /// The other header fields and the body.
     pub(super) message: Vec<u8>,
+    /// CPU time of the signatures.
+    pub(super) signing_cpu: Duration,
 }
 
 /// Reason why a message cannot be composed. Permanent, except for `Store`.
@@ -112,12 +116,14 @@ pub(super) fn compose(
     let signatures: Vec<Signature<'_>> =
         domain.keys.iter().map(|(selector, key)| Signature { domain: &domain.domain, selector, key }).collect();
     let time_s = u64::try_from(context.now_ms() / 1000).unwrap_or(0);
+    let began = thread_cpu_time();
     let signatures = dkim::sign(&bytes, &signatures, time_s).map_err(|error| invalid(&error))?;
+    let signing_cpu = thread_cpu_time().saturating_sub(began);
     let envelope = Envelope {
         sender: return_paths.address(id, claimed.key.group, &domain.return_path),
         recipients: claimed.addresses(),
     };
-    Ok(Composed { envelope, signatures, message: bytes })
+    Ok(Composed { envelope, signatures, message: bytes, signing_cpu })
 }
 
 /// Replaces the placeholders with the link of the recipient. Under a topic, also adds the unsubscribe pair unless the

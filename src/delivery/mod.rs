@@ -19,7 +19,7 @@
 //!    scan), `problems.rs` (warnings for the operator) and `clock_steps.rs` (steps of the wall clock);
 //! 9. `leases.rs`: the leases of this node;
 //! 10. `worker.rs`, `session.rs`, `receiving_host.rs`: the task that serves one site, and its SMTP session;
-//! 11. `message.rs`, `return_path.rs`: the message and its envelope;
+//! 11. `message.rs`, `return_path.rs`: the message and its envelope, with `cpu.rs` (CPU time of composing and signing);
 //! 12. `smtp/`: the SMTP client and the classification of replies;
 //! 13. `outcome/`: from the results of a transaction to a disposition for each recipient, with `site_refusal.rs` (a
 //!     reply that limits the following mail) and `site_store.rs` (the stored throttles of sites);
@@ -45,6 +45,7 @@ pub mod capture;
 pub mod smtp;
 
 mod clock_steps;
+mod cpu;
 mod dispatcher;
 mod engine;
 mod erase;

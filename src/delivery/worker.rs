@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, error};
 
 use super::engine::Engine;
-use super::message::{self, Composed, MessageError, compose_failure};
+use super::message::compose_failure;
 use super::outcome::{
     Deferral, RecipientDisposition, SiteHealth, TransactionContext, read_refusal, read_transaction, summary,
 };
@@ -28,7 +28,7 @@ use super::site_refusal::SiteRefusal;
 use super::site_store::SiteUpdate;
 use super::smtp::SessionError;
 use super::transport::Servers;
-use crate::base::{blocking, sync};
+use crate::base::sync;
 use crate::mime::AddressForm;
 use crate::store::{StoreError, WriteTx};
 
@@ -203,7 +203,7 @@ impl Worker<'_> {
         }
         // Bounds the memory of concurrent messages. Held until the group is settled.
         let _memory = self.engine.reserve_message_memory(&claimed.row).await;
-        let composed = match self.compose(&claimed, self.address_form()).await {
+        let composed = match self.engine.compose(&claimed, self.address_form()).await {
             Ok(composed) => composed,
             Err(error) => {
                 self.unsent(1);
@@ -303,17 +303,6 @@ impl Worker<'_> {
     fn address_form(&self) -> AddressForm {
         let accepts = |open: &SiteSession| open.session.facts().capabilities.utf8_headers();
         if self.open.as_ref().is_some_and(accepts) { AddressForm::Unicode } else { AddressForm::Ascii }
-    }
-
-    async fn compose(&self, claimed: &Arc<Claimed>, form: AddressForm) -> Result<Composed, MessageError> {
-        let (engine, claimed) = (Arc::clone(self.engine), Arc::clone(claimed));
-        blocking::run(move || {
-            engine.context.store.read_now(|tx| {
-                let links = &engine.settings.links;
-                message::compose(tx, &engine.context, &engine.signing, &engine.return_paths, links, &claimed, form)
-            })
-        })
-        .await
     }
 
     /// Settles the group whose session could not be opened. A refusal pauses the site. The hosts that could not be

@@ -197,11 +197,11 @@ class Server:
                 cwd=self.directory, start_new_session=True,
             )  # fmt: skip
 
-    def start(self, pause_s=0.02):
+    def start(self, pause_s=0.02, seconds=START_SECONDS):
         """Starts the process and waits until `GET /health` returns 200."""
         self.spawn()
         what = lambda: f"the server to respond to /health\n{self.log_tail()}"  # noqa: E731
-        wait_until(self.is_ready, START_SECONDS, what, pause_s)
+        wait_until(self.is_ready, seconds, what, pause_s)
         return self
 
     def is_ready(self):

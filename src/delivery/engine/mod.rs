@@ -12,12 +12,14 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{error, info, warn};
 
+use super::cpu::CpuTimes;
 use super::dispatcher::Dispatcher;
 use super::figures::SmtpAttemptCounts;
 use super::leases::LeaseTracker;
+use super::message::{self, Composed, MessageError};
 use super::notifier::QueueNotifier;
 use super::problems::Problems;
-use super::queue::{self, Due};
+use super::queue::{self, Claimed, Due};
 use super::queue_depth::QueueDepth;
 use super::rates::Rates;
 use super::retry::RetrySchedule;
@@ -26,10 +28,12 @@ use super::routes::Routes;
 use super::schedule::{Limits, Now, Schedule, SiteSnapshot};
 use super::settle::{Settlement, settle};
 use super::smtp::{Timeouts, TlsConfigs};
-use crate::base::sync;
+use crate::base::clock::thread_cpu_time;
+use crate::base::{blocking, sync};
 use crate::context::Context;
 use crate::domains::SigningKeyCache;
 use crate::emails::EmailRow;
+use crate::mime::AddressForm;
 use crate::preferences::Links;
 use crate::store::{Space, StoreError};
 
@@ -82,6 +86,8 @@ pub struct Engine {
     pub(super) leases: LeaseTracker,
     /// Memory budget of composed messages: one permit a KiB.
     pub(super) message_memory: Arc<Semaphore>,
+    /// CPU times of composed messages.
+    pub(super) cpu: CpuTimes,
     /// Workers, and tasks that settle groups without a session.
     pub(super) tasks: TaskTracker,
     /// Number of outcomes in memory that the store has rejected. At most one for each worker.
@@ -110,6 +116,7 @@ impl Engine {
             problems: Problems::default(),
             leases: LeaseTracker::default(),
             message_memory: Arc::new(Semaphore::new(MESSAGE_MEMORY_KIB)),
+            cpu: CpuTimes::default(),
             schedule: Mutex::new(Schedule::new(limits, settings.routes.table())),
             tasks: TaskTracker::new(),
             waiting_outcomes: AtomicUsize::new(0),
@@ -145,7 +152,27 @@ impl Engine {
         if tokio::time::timeout(SHUTDOWN_TIMEOUT, self.tasks.wait()).await.is_err() {
             warn!("shutdown interrupted some deliveries; the next start retries them");
         }
+        self.cpu.log();
         ended
+    }
+
+    /// Composes and signs the message of a claimed group. `form` is the form of non-ASCII recipients.
+    pub(super) async fn compose(
+        self: &Arc<Self>,
+        claimed: &Arc<Claimed>,
+        form: AddressForm,
+    ) -> Result<Composed, MessageError> {
+        let (engine, claimed) = (Arc::clone(self), Arc::clone(claimed));
+        blocking::run(move || {
+            let began = thread_cpu_time();
+            let composed = engine.context.store.read_now(|tx| {
+                let links = &engine.settings.links;
+                message::compose(tx, &engine.context, &engine.signing, &engine.return_paths, links, &claimed, form)
+            })?;
+            engine.cpu.add(thread_cpu_time().saturating_sub(began), composed.signing_cpu);
+            Ok(composed)
+        })
+        .await
     }
 
     /// Waits for a share of the memory budget that fits the message of an email. The permit holds
