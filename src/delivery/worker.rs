@@ -333,7 +333,6 @@ impl Worker<'_> {
                 RecipientDisposition::Deferred(defer(Some(format!("{} {error}", error.status()))))
             }
         };
-        let attempt = opening.into_attempt(&claimed, self.engine.context.now_ms());
         let row = match refusal {
             Some(refusal) => self.refused(&refusal),
             // Other destinations of the site may not require TLS.
@@ -343,6 +342,7 @@ impl Worker<'_> {
                 None
             }
         };
+        let attempt = opening.into_attempt(&claimed, self.engine.context.now_ms());
         let site = SiteUpdate { row, warm_up: None };
         self.engine.settle(Settlement { site, ..Settlement::uniform(claimed, disposition, Some(attempt)) }).await;
         Next::End
