@@ -113,7 +113,8 @@ def low_space_refuses_new_data_and_delivery_goes_on(directory):
             # The greylisted emails leave, and reads and deletions go on.
             world.wait_for([f"late{number}@grey.test" for number in range(20)], 30)
             assert request(world, "GET", "/emails")[0] == 200
-            assert request(world, "GET", "/health")[0] == 200
+            status, _, health = request(world, "GET", "/health")
+            assert (status, health["problems"]) == (503, ["disk"]), health
             assert request(world, "DELETE", f"/emails/{world.accepted['late0@grey.test']}")[0] == 200
             del world.accepted["late0@grey.test"]
 

@@ -31,7 +31,7 @@ fn requests_that_add_data_get_503_and_all_others_continue() {
     assert_eq!(server.get(&format!("/emails/{sent}")).status, 200);
     assert_eq!(server.post(&format!("/emails/{scheduled}/cancel"), &json!({})).status, 200);
     assert_eq!(server.delete(&format!("/emails/{sent}")).status, 200);
-    assert_eq!(server.get("/health").status, 200);
+    assert_eq!(server.get("/health").ok(503)["problems"], json!(["disk"]));
     let log = server.get("/logs").ok(200);
     assert!(log["data"].as_array().unwrap().iter().all(|entry| entry["response_status"] != 503), "{log}");
 
