@@ -14,7 +14,9 @@ use crate::base::id::{
 };
 use crate::contact_properties::ContactPropertyRow;
 use crate::contacts::{AudienceRow, ContactRow, TopicChoiceRow};
-use crate::delivery::{CapturedRow, DueRow, LeaseRow, QueueKey, ReceivingHostRow, SiteRow, SmtpAttemptRow, WarmUpRow};
+use crate::delivery::{
+    CapturedRow, DueRow, HoldKey, HoldRow, LeaseRow, QueueKey, ReceivingHostRow, SiteRow, SmtpAttemptRow, WarmUpRow,
+};
 use crate::domains::{DomainRow, SenderDomainRow};
 use crate::emails::{EmailRow, IdempotencyRow};
 use crate::erasure::ErasureRow;
@@ -84,6 +86,10 @@ pub const DUE: Table<QueueKey, DueRow> = Table::new("due-1");
 /// Recipient groups in flight, with their queue row and the node that delivers them. Written by `delivery`. One row for
 /// each group, deleted with the outcome or after the end of the node.
 pub const LEASES: Table<(EmailId, u16), LeaseRow> = Table::new("leases-1");
+/// Parts of the queue that the operator has paused. Key: kind (0 site, 1 domain, 2 email, 3 API key, 4 team), start of
+/// the SHA-256 of the name or the id. Written by `delivery` on request. At most 1,000 rows, deleted on request, with
+/// the team, or with the email.
+pub const QUEUE_HOLDS: Table<HoldKey, HoldRow> = Table::new("queue_holds-1");
 /// SMTP attempts: host, TLS and compressed transcript. Written by `delivery`. One row for each attempt, deleted after
 /// `RINGMAIL_ATTEMPT_RETENTION_DAYS` or with the row of the email.
 pub const ATTEMPTS: Table<(EmailId, AttemptId), SmtpAttemptRow> = Table::listed("attempts-1", 15);
@@ -224,6 +230,7 @@ pub const NAMES: &[&str] = &[
     IDEMPOTENCY.name(),
     DUE.name(),
     LEASES.name(),
+    QUEUE_HOLDS.name(),
     ATTEMPTS.name(),
     RECEIVING_HOSTS.name(),
     SITES.name(),

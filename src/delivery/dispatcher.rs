@@ -15,7 +15,7 @@ use super::clock_steps::ClockSteps;
 use super::engine::Engine;
 use super::held::HeldMail;
 use super::lane_scan::LaneScan;
-use super::queue::{self, Due, read_lanes};
+use super::queue::{self, Due, HeldLanes, read_holds, read_lanes};
 use super::schedule::{Lookup, Now, StoredSite, Taken};
 use super::sessionless::{self, SessionlessReason};
 use super::simulated;
@@ -25,7 +25,7 @@ use super::worker;
 use crate::base::clock::TimestampMs;
 use crate::base::wakeup::PendingWakeup;
 use crate::dns::Freshness;
-use crate::store::{StoreError, renew};
+use crate::store::{ReadTx, StoreError, renew};
 
 /// Number of lanes that one transaction of a scan reads.
 const SCAN_LANES: usize = 500;
@@ -139,9 +139,11 @@ impl Dispatcher {
     /// Reads the next lanes of the table.
     async fn scan_page(&mut self) -> Result<(), StoreError> {
         let after = self.scan.after();
-        let lanes = self.engine.context.store.read(move |tx| read_lanes(tx, after, SCAN_LANES)).await?;
+        let read = move |tx: &ReadTx| Ok::<_, StoreError>((read_lanes(tx, after, SCAN_LANES)?, read_holds(tx)?));
+        let (lanes, holds) = self.engine.context.store.read(read).await?;
         let now = self.engine.now();
         let mut schedule = self.engine.schedule();
+        schedule.set_holds(HeldLanes::new(&holds), now);
         let fitting = lanes.iter().take_while(|lane| schedule.found(lane, now)).count();
         let last = lanes[..fitting].last().map(|lane| lane.key.lane);
         if fitting == lanes.len() {

@@ -1,7 +1,8 @@
 //! Mail that is held without an attempt, because its destination or site is paused.
 //!
 //! Groups whose retry period ends are settled as expired, and groups that wait for four hours and for a day report the
-//! delay. The lanes are read in pages, one transaction each.
+//! delay. Groups that the operator holds report the delay and do not expire. The lanes are read in pages, one
+//! transaction each.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use tracing::error;
 
 use super::engine::Engine;
 use super::outcome::{Deferral, RecipientDisposition};
-use super::queue::{DueKey, LaneKey, claim, read_rows};
+use super::queue::{DueKey, LaneKey, claim, read_lanes, read_rows, report_held};
 use super::retry::{RetryDelay, RetrySchedule, should_report_delay};
 use super::rows::DueRow;
 use super::settle::{Settlement, settle};
@@ -42,13 +43,59 @@ impl HeldMail {
         let engine = Arc::clone(engine);
         engine.tasks.clone().spawn(async move {
             let _turn = turn;
-            for lane in lanes {
-                if let Err(error) = settle_lane(&engine, lane).await {
-                    error!(%error, "could not read held deliveries: {error}");
-                    break;
+            let settle = async {
+                for lane in lanes {
+                    settle_lane(&engine, lane).await?;
                 }
+                report_operator_holds(&engine).await
+            };
+            if let Err::<(), StoreError>(error) = settle.await {
+                error!(%error, "could not read held deliveries: {error}");
             }
         });
+    }
+}
+
+/// Reports the delays of the lanes that the operator holds.
+async fn report_operator_holds(engine: &Engine) -> Result<(), StoreError> {
+    if !engine.schedule().has_holds() {
+        return Ok(());
+    }
+    let mut after = None;
+    loop {
+        let lanes = engine.context.store.read(move |tx| read_lanes(tx, after, PAGE_ROWS)).await?;
+        for lane in &lanes {
+            let is_held = engine.schedule().is_held(lane.key.lane);
+            if is_held {
+                report_lane(engine, lane.key.lane).await?;
+            }
+        }
+        match lanes.last() {
+            Some(last) if lanes.len() == PAGE_ROWS => after = Some(last.key.lane),
+            _ => return Ok(()),
+        }
+    }
+}
+
+/// Reports the delays of the due groups of a lane.
+async fn report_lane(engine: &Engine, lane: LaneKey) -> Result<(), StoreError> {
+    let now_ms = engine.context.now_ms();
+    let mut after = None;
+    loop {
+        let read = move |tx: &crate::store::ReadTx| read_rows(tx, lane, after, now_ms, PAGE_ROWS);
+        let rows = engine.context.store.read(read).await?;
+        let Some((last, _)) = rows.last() else { return Ok(()) };
+        after = Some(*last);
+        let is_last = rows.len() < PAGE_ROWS;
+        let is_late = |row: &DueRow| should_report_delay(row.delays_reported.max(1), row, now_ms);
+        let keys: Vec<DueKey> = rows.iter().filter(|(_, row)| is_late(row)).map(|(key, _)| *key).collect();
+        if !keys.is_empty() {
+            let context = engine.context.clone();
+            engine.context.store.write_bulk(move |tx| report_held(tx, &context, &keys)).await?;
+        }
+        if is_last {
+            return Ok(());
+        }
     }
 }
 

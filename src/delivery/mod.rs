@@ -25,9 +25,10 @@
 //!     reply that limits the following mail) and `site_store.rs` (the stored throttles of sites);
 //! 14. `settle/`, `retry.rs`: storage of the dispositions, and the time of the next attempt;
 //! 15. `sessionless.rs`, `simulated.rs`, `held.rs`: groups that are settled without an SMTP session;
-//! 16. `capture/`: the built-in mailbox of development mode;
-//! 17. `retention.rs`, `erase.rs`: deletion by age, and erasure of addresses;
-//! 18. `figures.rs`, `queue_depth.rs`: counts for monitoring.
+//! 16. `control/`: the queue for the operator, and why groups wait;
+//! 17. `capture/`: the built-in mailbox of development mode;
+//! 18. `retention.rs`, `erase.rs`: deletion by age, and erasure of addresses;
+//! 19. `figures.rs`, `queue_depth.rs`: counts for monitoring.
 //!
 //! # Invariants
 //!
@@ -45,6 +46,7 @@ pub mod capture;
 pub mod smtp;
 
 mod clock_steps;
+mod control;
 mod cpu;
 mod dispatcher;
 mod engine;
@@ -81,6 +83,10 @@ mod transport;
 mod warm_up;
 mod worker;
 
+pub use control::{
+    DestinationPage, GroupPage, QueueChange, QueueControl, QueuePosition, QueuedDestination, QueuedGroup, WaitingGroup,
+    WaitingState,
+};
 pub use engine::{Engine, EngineSettings, Flow};
 pub(crate) use erase::{attempts_mention, erase_attempts};
 pub use figures::DeliveryFigures;
@@ -88,7 +94,10 @@ pub use network::{Ipv6Mode, Ipv6State, OwnNetwork};
 pub use notifier::QueueNotifier;
 pub(crate) use pattern::released_destination;
 pub use pattern::{DeliverOnly, RecipientPattern};
-pub(crate) use queue::{Due, DueKey, LaneKey, QUEUE_END, QUEUE_START, QueueKey, has_groups_of};
+pub(crate) use queue::{
+    Due, DueKey, HoldKey, LaneKey, QUEUE_END, QUEUE_START, QueueKey, forget_holds_of_team, has_groups_of,
+};
+pub use queue::{Hold, HoldKind, QueueSelector};
 pub use queue_depth::{COUNT_EVERY, ClassDepth, QueueDepth, SiteDepth};
 pub use rates::{Rates, SESSION_MESSAGES_MAX, SiteLimits, SiteOverride};
 pub use retention::purge;
@@ -96,8 +105,8 @@ pub use retry::RetrySchedule;
 pub(crate) use return_path::ReturnPaths;
 pub use routes::{CAPTURE, DIRECT, RELAY, RouteRule, RouteRules, RouteTargets, Routes};
 pub use rows::{
-    AttemptTlsRow, CapturedRow, Class, DueRow, LeaseRow, ReceivingHostRow, SiteRow, SmtpAttemptRow, TlsFailuresRow,
-    WarmUpRow,
+    AttemptTlsRow, CapturedRow, Class, DueRow, HoldRow, LeaseRow, ReceivingHostRow, SiteRow, SmtpAttemptRow,
+    TlsFailuresRow, WarmUpRow,
 };
 pub use schedule::{SiteHold, SiteKind, SiteSnapshot};
 pub(crate) use site_store::count_report;

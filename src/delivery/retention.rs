@@ -1,9 +1,10 @@
-//! Retention of attempts, receiving hosts, throttles of sites and counts of the warm-up plan.
+//! Retention of attempts, receiving hosts, throttles of sites, counts of the warm-up plan and holds.
 
 use super::warm_up;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{AttemptId, EmailId};
 use crate::context::Context;
+use crate::delivery::queue::forget_holds_of_deleted_emails;
 use crate::store::{NEXT, NameHash, Order, Reads, Row, STOP, StoreError, Table, WriteTx};
 use crate::tables::{ATTEMPTS, RECEIVING_HOSTS, SITES, WARM_UP};
 
@@ -13,14 +14,15 @@ const PAGE_ROWS: usize = 1_000;
 const FIRST: NameHash = [0; 32];
 const LAST: NameHash = [0xff; 32];
 
-/// Deletes attempts before `attempts_before_ms`, receiving hosts whose TLS history has expired, expired throttles of sites, and
-/// old counts of the warm-up plan, one page a transaction.
+/// Deletes attempts before `attempts_before_ms`, receiving hosts whose TLS history has expired, expired throttles of
+/// sites, old counts of the warm-up plan, and the holds of deleted emails, one page a transaction.
 ///
 /// # Errors
 /// [`StoreError`].
 pub async fn purge(context: &Context, attempts_before_ms: TimestampMs) -> Result<(), StoreError> {
     let now_ms = context.now_ms();
     purge_attempts(context, attempts_before_ms, now_ms).await?;
+    context.store.write_bulk::<_, StoreError>(forget_holds_of_deleted_emails).await?;
     purge_expired(context, &RECEIVING_HOSTS, move |row| row.is_expired(now_ms)).await?;
     purge_expired(context, &SITES, move |row| row.is_expired(now_ms)).await?;
     purge_warm_up(context, warm_up::day(now_ms).saturating_sub(warm_up::DAYS)).await

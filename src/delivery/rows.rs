@@ -62,6 +62,9 @@ pub struct DueRow {
     /// Host that did not reply to the message at the last attempt and may have it. It is tried first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ambiguous_host: Option<String>,
+    /// Whether a hold of its email or API key has moved the due time. The end of the hold makes the group due at once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_postponed: bool,
 }
 impl Row for DueRow {}
 
@@ -78,9 +81,23 @@ impl DueRow {
             delays_reported: 0,
             possible_duplicate: false,
             ambiguous_host: None,
+            is_postponed: false,
         }
     }
 }
+
+/// A hold of the operator on a part of the queue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HoldRow {
+    /// Name of the site or the domain, or the id. The key has its hash or its bytes.
+    pub name: String,
+    /// Time of the hold.
+    pub since_ms: TimestampMs,
+    /// Team that is held, or the team of the held email. The hold is deleted with the team.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub team: Option<TeamId>,
+}
+impl Row for HoldRow {}
 
 /// A leased recipient group.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -53,7 +53,7 @@ pub use idempotency::{
     Idempotency, IdempotentRequest, IdempotentResponse, IdempotentRoute, KeyConflict, Reservation, Reserved,
 };
 pub use model::{AttachmentInfo, EmailContent, LastEvent, Recipient, RecipientKind, SendEmail};
-pub(crate) use queue_keys::destination_of;
+pub(crate) use queue_keys::{destination_of, queued_groups};
 pub(crate) use read::find_of_teams;
 pub use read::{BoundedEmail, EmailDetails, StoredAttachment};
 pub use remote_files::{FETCH_TIMEOUT, RemoteFileError, RemoteFiles};

@@ -31,7 +31,7 @@ pub(super) fn queue_key(team: TeamId, email: EmailId, recipient: &RecipientRow, 
 }
 
 /// Returns the key of each queued group of an email.
-pub(super) fn queued_groups(team: TeamId, email: EmailId, recipients: &[RecipientRow]) -> Vec<DueKey> {
+pub(crate) fn queued_groups(team: TeamId, email: EmailId, recipients: &[RecipientRow]) -> Vec<DueKey> {
     let key = |recipient: &RecipientRow| match recipient.state {
         RecipientState::Waiting { due_ms } => Some(queue_key(team, email, recipient, due_ms)),
         RecipientState::InFlight | RecipientState::Settled => None,

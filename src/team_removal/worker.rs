@@ -5,7 +5,7 @@ use tracing::{error, info};
 use super::service::TeamRemovals;
 use crate::base::id::{EmailId, TeamId};
 use crate::base::sync;
-use crate::delivery::capture;
+use crate::delivery::{self, capture};
 use crate::store::{StoreError, WriteTx};
 use crate::teams::RemovedTeam;
 use crate::{api_keys, emails, tables, teams, users};
@@ -62,6 +62,7 @@ impl TeamRemovals {
         found += self.delete_keys(team).await?;
         found += self.webhooks.delete_of_team(team).await?;
         found += self.delete_emails(team).await?;
+        found += self.repeat(move |tx| delivery::forget_holds_of_team(tx, team)).await?;
         found += self.repeat(move |tx| users::remove_team(tx, team, ROWS_PER_COMMIT)).await?;
         found += self.repeat(move |tx| tables::delete_of_team(tx, team, ROWS_PER_COMMIT)).await?;
         Ok(found)

@@ -30,8 +30,7 @@ pub(crate) struct LaneKey {
 impl LaneKey {
     /// Returns the lane of a destination: a domain in lower-case A-labels, or the name of the simulated recipients.
     pub(crate) fn new(destination: &str, class: Class, stream: StreamId) -> Self {
-        let hash = name_hash(destination);
-        Self { destination: std::array::from_fn(|index| hash[index]), class, stream }
+        Self { destination: destination_hash(destination), class, stream }
     }
 
     /// Returns the key of the first group that is due at `due_ms` or later.
@@ -40,9 +39,15 @@ impl LaneKey {
     }
 
     /// Returns the highest possible key of the lane.
-    pub(super) fn last(self) -> QueueKey {
+    pub(in crate::delivery) fn last(self) -> QueueKey {
         DueKey { lane: self, due_ms: i64::MAX, email: EmailId::MAX, group: u16::MAX }.parts()
     }
+}
+
+/// Returns the hash of a destination.
+pub(in crate::delivery) fn destination_hash(name: &str) -> DestinationHash {
+    let hash = name_hash(name);
+    std::array::from_fn(|index| hash[index])
 }
 
 /// Key of a recipient group in the queue.
@@ -62,7 +67,7 @@ impl DueKey {
         (destination, class.number(), stream, due_ms, self.email, self.group)
     }
 
-    pub(super) fn from_parts((destination, class, stream, due_ms, email, group): QueueKey) -> Self {
+    pub(in crate::delivery) fn from_parts((destination, class, stream, due_ms, email, group): QueueKey) -> Self {
         let due_ms = i64::try_from(due_ms).unwrap_or(i64::MAX);
         Self { lane: LaneKey { destination, class: Class::from_number(class), stream }, due_ms, email, group }
     }

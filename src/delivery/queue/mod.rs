@@ -1,21 +1,31 @@
 //! The queue table: reading due groups, leasing them, requeueing them, and recovery after a restart.
 //!
-//! Files: `key.rs` (lanes and groups), `lanes.rs` (reading), `count.rs` (counting), this file (changes of state),
-//! `ahead.rs` (groups whose due time is wrong after a step of the clock).
+//! Files: `key.rs` (lanes and groups), `lanes.rs` (reading), `count.rs` (counting), `selector.rs` and `holds.rs` (holds of
+//! the operator), this file (changes of state), `ahead.rs` (groups whose due time is wrong after a step of the clock).
 //!
 //! A recipient group has exactly one of three states: a row in the queue, a lease, or settled
 //! recipients in the row of its email. Each change of state is one transaction.
 
 mod ahead;
 mod count;
+mod holds;
 mod key;
 mod lanes;
+mod selector;
 
 pub(super) use ahead::{CLOCK_STEP_MS, make_due, read_ahead};
 pub(super) use count::{LaneCount, count_page};
+pub(crate) use holds::forget_holds_of_team;
+pub(super) use holds::{
+    HeldLanes, HoldKinds, add_hold, forget_holds_of_deleted_emails, move_group, read_holds, remove_hold, report_held,
+    waiting_recipients,
+};
+pub(super) use key::destination_hash;
 pub(crate) use key::{DestinationHash, Due, DueKey, LaneKey, QUEUE_END, QUEUE_START, QueueKey};
 pub(crate) use lanes::has_groups_of;
 pub(super) use lanes::{LaneRest, read_head, read_lanes, read_rows};
+pub(crate) use selector::HoldKey;
+pub use selector::{Hold, HoldKind, QueueSelector};
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -34,6 +44,8 @@ use crate::store::{NEXT, NodeId, Order, ReadTx, Reads, STOP, StoreError, WriteTx
 use crate::tables::{DUE, EMAILS, LEASES};
 use crate::teams;
 
+/// Maximum number of groups of held emails that one claim moves to a later due time.
+const POSTPONED_MAX: usize = 64;
 /// Maximum number of leases that one transaction recovers.
 const RECOVER_ROWS: usize = 500;
 
@@ -54,15 +66,30 @@ impl Claimed {
     }
 }
 
-/// Leases the first due groups of a lane, at most `groups_max`. See [`claim`].
+/// Leases the first due groups of a lane, at most `groups_max`. See [`claim`]. `site` is the site that the groups go to;
+/// `None` if they need no session.
 pub(super) fn claim_lane(
     tx: &WriteTx<'_>,
     context: &Context,
     lane: LaneKey,
+    site: Option<&str>,
     groups_max: usize,
 ) -> Result<(Vec<Claimed>, LaneRest), StoreError> {
-    let head = read_head(tx, lane, context.now_ms(), groups_max)?;
-    Ok((claim(tx, context, &head.keys)?, head.rest))
+    let holds = HoldKinds::read(tx)?;
+    if holds.of_lane(tx, lane, site)?.is_some() {
+        // The lane leaves the schedule. A scan finds it after the hold.
+        return Ok((Vec::new(), LaneRest::default()));
+    }
+    let (mut claimed, mut postponed) = (Vec::new(), 0);
+    loop {
+        let head = read_head(tx, lane, context.now_ms(), groups_max - claimed.len())?;
+        let (groups, held) = claim_unless_held(tx, context, &head.keys, holds)?;
+        claimed.extend(groups);
+        postponed += held;
+        if held == 0 || claimed.len() == groups_max || postponed >= POSTPONED_MAX {
+            return Ok((claimed, head.rest));
+        }
+    }
 }
 
 /// Moves groups from the queue to leases of this node. Records `email.sent` for recipients
@@ -71,15 +98,31 @@ pub(super) fn claim_lane(
 /// Omits groups that are not in the queue any more, and deletes those of a removed team. Settles recipients that were
 /// suppressed or opted out after the email was accepted.
 pub(super) fn claim(tx: &WriteTx<'_>, context: &Context, keys: &[DueKey]) -> Result<Vec<Claimed>, StoreError> {
+    Ok(claim_unless_held(tx, context, keys, HoldKinds::read(tx)?)?.0)
+}
+
+/// As [`claim`]. Also returns the number of groups that a hold of their email has moved to a later due time.
+fn claim_unless_held(
+    tx: &WriteTx<'_>,
+    context: &Context,
+    keys: &[DueKey],
+    holds: HoldKinds,
+) -> Result<(Vec<Claimed>, usize), StoreError> {
     let (now_ms, node) = (context.now_ms(), context.store.node());
-    let mut claimed = Vec::with_capacity(keys.len());
+    let (mut claimed, mut postponed) = (Vec::with_capacity(keys.len()), 0);
     for key in keys {
-        let Some(due) = take_row(tx, *key)? else { continue };
+        let Some(mut due) = take_row(tx, *key)? else { continue };
         // The worker of the removal deletes the email.
         if teams::is_removed(tx, due.team)? {
             continue;
         }
         let Some(mut row) = tx.get_valid(&EMAILS, &(due.team, key.email))? else { continue };
+        if holds.of_email(tx, due.team, key.email, row.key)?.is_some() {
+            holds::postpone(tx, context, *key, due, row)?;
+            postponed += 1;
+            continue;
+        }
+        due.is_postponed = false;
         let waiting = RecipientState::Waiting { due_ms: key.due_ms };
         let mut recipients: Vec<usize> = (0..row.recipients.len())
             .filter(|index| row.recipients[*index].group == key.group && row.recipients[*index].state == waiting)
@@ -113,7 +156,7 @@ pub(super) fn claim(tx: &WriteTx<'_>, context: &Context, keys: &[DueKey]) -> Res
     if !claimed.is_empty() {
         renew(tx, node, now_ms)?;
     }
-    Ok(claimed)
+    Ok((claimed, postponed))
 }
 
 /// Deletes the row of a queued group and returns it; `None` if the group is not in the queue any more.

@@ -65,6 +65,11 @@ impl HostPauses {
         pauses.min_by_key(|(_, until_ms)| *until_ms).filter(|(_, until_ms)| *until_ms > now_ms)
     }
 
+    /// Returns the end of the first pause, if all hosts of a destination are paused.
+    pub(super) fn pause_end(&self, servers: &Servers, now_ms: i64) -> Option<i64> {
+        self.first_of_paused(servers, now_ms).map(|(_, until_ms)| until_ms)
+    }
+
     /// Returns whether all hosts of a destination are paused.
     pub(super) fn are_paused(&self, servers: &Servers, now_ms: i64) -> bool {
         self.first_of_paused(servers, now_ms).is_some()
@@ -109,6 +114,16 @@ impl HostPauses {
     /// Forgets the failures of a host. Returns the destinations that waited for it.
     pub(super) fn opened(&mut self, name: &str) -> BTreeSet<RouteKey> {
         self.hosts.remove(name).map(|host| host.held).unwrap_or_default()
+    }
+
+    /// Ends the pause of a host, unless a probe of it runs. Returns the destinations that waited for it.
+    pub(super) fn end_pause(&mut self, name: &str, now_ms: i64) -> BTreeSet<RouteKey> {
+        if let Some(host) = self.hosts.get_mut(name)
+            && !host.is_probed
+        {
+            host.paused_until_ms = host.paused_until_ms.min(now_ms);
+        }
+        self.pause_ended(name, now_ms)
     }
 
     /// Returns the destinations that wait for a host whose pause has ended.

@@ -41,6 +41,9 @@ impl Schedule {
 
     pub(super) fn add(&mut self, due: &Due, now: Now, lanes_max: usize, count: impl Fn(&mut Lane)) -> bool {
         let key = due.key.lane;
+        if self.holds.has_lane(key) {
+            return true;
+        }
         if !self.lanes.contains_key(&key) {
             if self.lanes.len() >= lanes_max {
                 self.overflowed = true;
@@ -81,6 +84,10 @@ impl Schedule {
 
     /// Moves a lane with due groups to its site, or to its destination if the servers are not known.
     pub(super) fn activate(&mut self, key: LaneKey, now: Now) {
+        if self.holds.has_lane(key) {
+            self.drop_lane(key);
+            return;
+        }
         let Some(route) = self.lanes.get(&key).map(|lane| lane.route) else { return };
         let Some(destination) = self.destinations.get_mut(&route) else { return };
         match &destination.route {
@@ -174,7 +181,7 @@ impl Schedule {
         for _ in 0..ready.min(site.idle.max(1)) {
             site.work.notify_one();
         }
-        if site.is_waiting {
+        if site.is_waiting || self.holds.has_site(name) {
             return;
         }
         if site.needs_session(now) {
@@ -261,14 +268,14 @@ impl Schedule {
     }
 
     /// Returns the lanes that have due groups and wait for a lookup, a host, a paused site, or the next day of a warm-up
-    /// plan.
+    /// plan. Omits those that the operator holds.
     pub(in crate::delivery) fn held_lanes(&self, now: Now) -> Vec<LaneKey> {
         let is_held = |(key, lane): &(&LaneKey, &Lane)| match &lane.place {
             Place::Destination => true,
             Place::Site(site) => self.sites.get(site).is_some_and(|site| site.is_held(key.class, now)),
             Place::Later | Place::Taken => false,
         };
-        self.lanes.iter().filter(is_held).map(|(key, _)| *key).collect()
+        self.lanes.iter().filter(is_held).map(|(key, _)| *key).filter(|key| !self.is_held(*key)).collect()
     }
 
     /// Forgets destinations without lanes, and sites and hosts about which nothing is known.

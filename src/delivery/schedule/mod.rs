@@ -8,17 +8,19 @@
 //! - `Site`: it waits for a session of its site (`site.rs`, `rotation.rs`);
 //! - `Taken`: a session or a settlement claims its groups.
 //!
-//! Files: this one (types, and what becomes due), `lanes.rs`, `lookups.rs` and `sessions.rs` (the operations),
-//! `overflow.rs` (lanes that do not fit), `snapshot.rs` (the state of all sites, for operators), `figures.rs` (counts
-//! for monitoring).
+//! Files: this one (types, and what becomes due), `lanes.rs`, `lookups.rs` and `sessions.rs` (the operations), `holds.rs`
+//! (holds of the operator), `overflow.rs` (lanes that do not fit), `explain.rs` (why a lane waits), `snapshot.rs` (the
+//! state of all sites, for operators), `figures.rs` (counts for monitoring).
 //!
 //! Sessions are shared between working, new and failing sites (`shares.rs`). A host that cannot be connected to is
 //! paused (`health.rs`), and so is a site that refuses or limits our mail (`throttle.rs`). Messages and connections of a
 //! site need tokens (`bucket.rs`). Groups without a token wait in their lane and are not leased.
 
 mod bucket;
+mod explain;
 mod figures;
 mod health;
+mod holds;
 mod lanes;
 mod lookups;
 mod overflow;
@@ -38,15 +40,15 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
+pub(super) use explain::LaneWait;
 pub(super) use figures::SiteStatus;
-
 use health::HostPauses;
 pub use shares::SiteKind;
 use shares::{Shares, Turn};
 use site::SiteState;
 pub use snapshot::{SiteHold, SiteSnapshot};
 
-use super::queue::LaneKey;
+use super::queue::{HeldLanes, LaneKey};
 use super::rates::Rates;
 use super::routes::{RouteKey, RouteTable};
 use super::rows::SiteRow;
@@ -206,6 +208,8 @@ pub(super) struct Schedule {
     destinations: HashMap<RouteKey, Destination>,
     sites: HashMap<Arc<str>, SiteState>,
     hosts: HostPauses,
+    /// Holds of the operator.
+    holds: HeldLanes,
     shares: Shares,
     /// The next due time of each lane.
     later: BTreeSet<(TimestampMs, LaneKey)>,
@@ -229,6 +233,7 @@ impl Schedule {
         Self {
             shares: Shares::new(limits.sessions_max),
             hosts: HostPauses::new(limits.pause_min),
+            holds: HeldLanes::default(),
             limits,
             routes,
             lanes: HashMap::new(),

@@ -31,6 +31,9 @@ impl Schedule {
                 let Some(name) = self.shares.pop(kind) else { break };
                 let Some(site) = self.sites.get_mut(&name) else { continue };
                 site.is_waiting = false;
+                if self.holds.has_site(&name) {
+                    continue;
+                }
                 if !site.needs_session(now) {
                     self.set_site_timer(&name, now);
                     continue;
@@ -72,8 +75,9 @@ impl Schedule {
     ) -> Take {
         let is_over =
             now.elapsed_ms - slot.started_ms >= SLICE_MS && self.shares.has_competitors(slot.kind, &slot.site);
+        let is_held = self.holds.has_site(&slot.site);
         let Some(site) = self.sites.get_mut(&slot.site) else { return Take::End };
-        if is_over || site.throttle.paused_until_ms() > now.elapsed_ms {
+        if is_over || is_held || site.throttle.paused_until_ms() > now.elapsed_ms {
             return Take::End;
         }
         if left.is_none() && !slot.may_connect {
@@ -92,6 +96,11 @@ impl Schedule {
         let mut unfit = 0;
         while unfit < FITTING_TESTED_MAX.min(self.lanes_of(&slot.site)) {
             let Some(key) = self.sites.get_mut(&slot.site).and_then(|site| site.pop(now)) else { break };
+            if self.holds.has_lane(key) {
+                self.unseat(key, &slot.site);
+                self.drop_lane(key);
+                continue;
+            }
             let destination = self.lanes.get(&key).and_then(|lane| self.destinations.get(&lane.route));
             let servers = match destination.map(|destination| &destination.route) {
                 Some(Route::Servers { servers, at_ms }) if now.elapsed_ms - at_ms < ROUTE_USABLE_MS => {

@@ -83,7 +83,7 @@ impl SiteState {
     }
 
     /// Returns why the site gets no further message now, and until when.
-    fn hold(&self, now: Now) -> Option<(SiteHold, i64)> {
+    pub(super) fn hold(&self, now: Now) -> Option<(SiteHold, i64)> {
         let paused_until_ms = self.throttle.paused_until_ms();
         if paused_until_ms > now.elapsed_ms {
             let is_suspended = self.throttle.suspension(now.elapsed_ms).is_some();

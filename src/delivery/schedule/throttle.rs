@@ -135,6 +135,13 @@ impl Throttle {
         self.paused_until_ms
     }
 
+    /// Ends the pause. Returns whether there was one. The next failure doubles the pause as if it had not been ended.
+    pub(super) fn end_pause(&mut self, now_ms: i64) -> bool {
+        let was_paused = self.paused_until_ms > now_ms;
+        self.paused_until_ms = self.paused_until_ms.min(now_ms);
+        was_paused
+    }
+
     pub(super) fn suspension(&self, now_ms: i64) -> Option<Suspension> {
         self.suspension.filter(|suspension| suspension.until_ms > now_ms)
     }

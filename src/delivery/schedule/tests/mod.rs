@@ -1,3 +1,4 @@
+mod holds;
 mod hosts;
 mod overflow;
 mod rates;

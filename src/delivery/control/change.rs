@@ -1,0 +1,229 @@
+//! Changes of the queue by the operator: holds, flush and drop. One transaction changes one page of groups.
+
+use std::collections::BTreeSet;
+
+use super::walk::PageEnd;
+use super::{QueueControl, QueuePosition};
+use crate::base::id::TeamId;
+use crate::context::Context;
+use crate::delivery::queue::{
+    Due, DueKey, Hold, LaneKey, QueueSelector, add_hold, move_group, remove_hold, waiting_recipients,
+};
+use crate::delivery::rows::DueRow;
+use crate::emails::{self, EmailRow, LastEvent, RecipientState};
+use crate::events::{Detail, EmailEventKind, Event};
+use crate::store::{ReadTx, Reads, StoreError, WriteTx};
+use crate::tables::{DUE, EMAILS};
+
+/// Maximum number of groups that one transaction makes due.
+const FLUSHED_MAX: usize = 200;
+/// Maximum number of groups that one transaction drops. Each recipient has an event.
+const DROPPED_MAX: usize = 50;
+/// Reason in the events of dropped emails.
+const DROPPED: &str = "dropped";
+
+/// Result of one page of a change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueChange {
+    /// Number of groups that the page changed.
+    pub groups: usize,
+    /// Number of scheduled groups that keep their time.
+    pub scheduled: usize,
+    /// Position of the next page; `None` at the end.
+    pub next: Option<QueuePosition>,
+    /// Number of skipped lanes whose site is not known.
+    pub unknown: usize,
+}
+
+/// Groups that a page makes due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flush {
+    /// Groups with a later due time, except scheduled emails.
+    All,
+    /// Groups that a hold has postponed.
+    Postponed,
+}
+
+impl QueueControl {
+    /// Holds a part of the queue: its groups are not claimed. Returns the hold; `None` if there are too many.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn pause(&self, selector: QueueSelector) -> Result<Option<Hold>, StoreError> {
+        let (now_ms, notifier) = (self.context.now_ms(), self.notifier.clone());
+        let pause = move |tx: &WriteTx<'_>| {
+            let hold = add_hold(tx, &selector, now_ms)?;
+            let notifier = notifier.clone();
+            tx.after_commit(move || notifier.rescan());
+            Ok(hold)
+        };
+        self.context.store.write(pause).await
+    }
+
+    /// Ends a hold. Returns whether there was one. The postponed groups of an email or key also need
+    /// [`QueueControl::release`].
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn resume(&self, selector: QueueSelector) -> Result<bool, StoreError> {
+        let notifier = self.notifier.clone();
+        let resume = move |tx: &WriteTx<'_>| {
+            let existed = remove_hold(tx, &selector)?;
+            let notifier = notifier.clone();
+            tx.after_commit(move || notifier.rescan());
+            Ok(existed)
+        };
+        self.context.store.write(resume).await
+    }
+
+    /// Makes one page of the groups that a hold has postponed due.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn release(
+        &self,
+        selector: QueueSelector,
+        after: Option<QueuePosition>,
+    ) -> Result<QueueChange, StoreError> {
+        self.make_due(selector, after, Flush::Postponed).await
+    }
+
+    /// Makes one page of groups due, and ends the pauses of their sites and hosts. Scheduled emails keep their time.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn flush(
+        &self,
+        selector: QueueSelector,
+        after: Option<QueuePosition>,
+    ) -> Result<QueueChange, StoreError> {
+        self.make_due(selector, after, Flush::All).await
+    }
+
+    async fn make_due(
+        &self,
+        selector: QueueSelector,
+        after: Option<QueuePosition>,
+        flush: Flush,
+    ) -> Result<QueueChange, StoreError> {
+        let (keys, end) = self.page(selector, after, FLUSHED_MAX).await?;
+        let lanes: BTreeSet<LaneKey> = keys.iter().map(|key| key.lane).collect();
+        let (now_ms, notifier) = (self.context.now_ms(), self.notifier.clone());
+        let write = move |tx: &WriteTx<'_>| {
+            let mut flushed = Flushed::default();
+            for key in &keys {
+                flush_group(tx, *key, now_ms, flush, &mut flushed)?;
+            }
+            let (notifier, queued) = (notifier.clone(), std::mem::take(&mut flushed.queued));
+            tx.after_commit(move || notifier.groups_queued(queued));
+            Ok::<_, StoreError>((flushed.groups, flushed.scheduled))
+        };
+        let (groups, scheduled) = self.context.store.write_bulk(write).await?;
+        if let (Flush::All, Some(engine)) = (flush, &self.engine) {
+            let now = engine.now();
+            for lane in lanes {
+                engine.schedule().end_pauses(lane, now);
+            }
+            engine.notifier.wake();
+        }
+        Ok(QueueChange { groups, scheduled, next: end.next, unknown: end.unknown })
+    }
+
+    /// Drops one page of groups: their waiting recipients fail with the reason `dropped`, each with an event. Groups in
+    /// flight are not changed.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn drop_groups(
+        &self,
+        selector: QueueSelector,
+        after: Option<QueuePosition>,
+    ) -> Result<QueueChange, StoreError> {
+        let (keys, end) = self.page(selector, after, DROPPED_MAX).await?;
+        let context = self.context.clone();
+        let write = move |tx: &WriteTx<'_>| {
+            let mut dropped = 0;
+            for key in &keys {
+                dropped += usize::from(drop_group(tx, &context, *key)?);
+            }
+            Ok::<_, StoreError>(dropped)
+        };
+        let groups = self.context.store.write_bulk(write).await?;
+        Ok(QueueChange { groups, scheduled: 0, next: end.next, unknown: end.unknown })
+    }
+
+    async fn page(
+        &self,
+        selector: QueueSelector,
+        after: Option<QueuePosition>,
+        groups_max: usize,
+    ) -> Result<(Vec<DueKey>, PageEnd), StoreError> {
+        let control = self.clone();
+        let read = move |tx: &ReadTx| control.groups_after(tx, &selector, after, groups_max);
+        self.context.store.read(read).await
+    }
+}
+
+/// Groups of one page that were made due.
+#[derive(Default)]
+struct Flushed {
+    groups: usize,
+    scheduled: usize,
+    queued: Vec<Due>,
+}
+
+fn flush_group(
+    tx: &WriteTx<'_>,
+    key: DueKey,
+    now_ms: i64,
+    flush: Flush,
+    flushed: &mut Flushed,
+) -> Result<(), StoreError> {
+    // The group may have been leased or canceled since the read.
+    let Some(due) = tx.get_valid(&DUE, &key.parts())? else { return Ok(()) };
+    if flush == Flush::Postponed && !due.is_postponed {
+        return Ok(());
+    }
+    if key.due_ms <= now_ms {
+        flushed.groups += 1;
+        return Ok(());
+    }
+    let Some(mut row): Option<EmailRow> = tx.get_valid(&EMAILS, &(due.team, key.email))? else { return Ok(()) };
+    if row.last_event == LastEvent::Scheduled {
+        flushed.scheduled += 1;
+        return Ok(());
+    }
+    tx.delete(&DUE, &key.parts())?;
+    let due = DueRow { is_postponed: false, ..due };
+    let key = move_group(tx, key, now_ms, &due, &mut row)?;
+    tx.put(&EMAILS, &(due.team, key.email), &row)?;
+    flushed.groups += 1;
+    flushed.queued.push(Due::new(key, &due));
+    Ok(())
+}
+
+/// Drops a queued group. Returns whether it was in the queue.
+fn drop_group(tx: &WriteTx<'_>, context: &Context, key: DueKey) -> Result<bool, StoreError> {
+    let Some(due) = tx.get_valid(&DUE, &key.parts())? else { return Ok(false) };
+    tx.delete(&DUE, &key.parts())?;
+    let team: TeamId = due.team;
+    let Some(mut row): Option<EmailRow> = tx.get_valid(&EMAILS, &(team, key.email))? else { return Ok(true) };
+    let mut recorder = emails::EventRecorder::new(team, key.email);
+    for index in waiting_recipients(&row, key) {
+        let recipient = &mut row.recipients[index];
+        recipient.state = RecipientState::Settled;
+        recipient.last_event.advance(LastEvent::Failed);
+        let address = recipient.mailbox.bare();
+        row.last_event.advance(LastEvent::Failed);
+        let detail = Detail::Failed { reason: DROPPED.to_owned(), diagnostic: Vec::new() };
+        let kind = EmailEventKind::Failed;
+        recorder.record(
+            tx,
+            context,
+            &row,
+            Event { kind, at_ms: context.now_ms(), recipients: vec![address], detail },
+        )?;
+    }
+    emails::put_settled(tx, team, key.email, &row)?;
+    Ok(true)
+}

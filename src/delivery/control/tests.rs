@@ -1,0 +1,291 @@
+//! Holds in claims, and pages of the queue.
+
+use std::time::Duration;
+
+use super::*;
+use crate::base::id::{ApiKeyId, EmailId, Id, TeamId};
+use crate::delivery::queue::tests::{ADA, TEAM, put_due, row};
+use crate::delivery::queue::{DueKey, QueueSelector, claim_lane};
+use crate::delivery::rows::{Class, DueRow};
+use crate::emails::{EmailRow, LastEvent, RecipientKind, RecipientRow, RecipientState};
+use crate::events;
+use crate::store::{NEXT, Order, ReadTx, Reads as _, StoreError, WriteTx};
+use crate::tables::{DUE, EMAILS};
+
+const KEY: ApiKeyId = Id::from_bytes([9; 16]);
+const HOUR: Duration = Duration::from_secs(3_600);
+
+fn control(context: &Context) -> QueueControl {
+    QueueControl::new(context.clone(), QueueNotifier::default(), None)
+}
+
+/// Stores `count` emails with one queued group each, sent by `KEY`.
+async fn put_emails(context: &Context, team: TeamId, domain: &str, count: usize) -> Vec<EmailId> {
+    let ids: Vec<EmailId> = (0..count).map(|_| context.id()).collect();
+    let (domain, due_ms, written) = (domain.to_owned(), context.now_ms(), ids.clone());
+    let put = move |tx: &WriteTx<'_>| {
+        let lane = LaneKey::new(&domain, Class::Transactional, team.cast());
+        for id in &written {
+            let state = RecipientState::Waiting { due_ms };
+            let recipient = RecipientRow::example(&format!("ada@{domain}"), state, LastEvent::Queued);
+            let row = EmailRow { key: Some(KEY), ..EmailRow::example(vec![recipient], LastEvent::Queued) };
+            tx.put(&EMAILS, &(team, *id), &row)?;
+            let key = DueKey { lane, due_ms, email: *id, group: 0 };
+            tx.put(&DUE, &key.parts(), &DueRow::fresh(team, domain.clone(), due_ms))?;
+        }
+        Ok(())
+    };
+    context.store.write::<_, StoreError>(put).await.unwrap();
+    ids
+}
+
+async fn claimed(context: &Context, lane: LaneKey, site: Option<&'static str>) -> Vec<EmailId> {
+    let claiming = context.clone();
+    let claim = move |tx: &WriteTx<'_>| claim_lane(tx, &claiming, lane, site, 8);
+    let (groups, _) = context.store.write::<_, StoreError>(claim).await.unwrap();
+    groups.into_iter().map(|group| group.key.email).collect()
+}
+
+/// Returns the queued groups in the order of the queue.
+fn queued(context: &Context) -> Vec<DueKey> {
+    let mut keys = Vec::new();
+    let read = |tx: &ReadTx| {
+        tx.scan(&DUE, &crate::delivery::QUEUE_START, &crate::delivery::QUEUE_END, Order::Ascending, |key, _| {
+            keys.push(DueKey::from_parts(key));
+            NEXT
+        })
+    };
+    context.store.read_now::<_, StoreError>(read).unwrap();
+    keys
+}
+
+#[tokio::test]
+async fn a_lane_of_a_held_domain_team_or_site_is_not_claimed() {
+    let (_directory, context) = Context::temporary();
+    let ids = put_emails(&context, TEAM, "a.example", 1).await;
+    let lane = LaneKey::new("a.example", Class::Transactional, TEAM.cast());
+    let control = control(&context);
+    for selector in
+        [QueueSelector::Domain("a.example".into()), QueueSelector::Team(TEAM), QueueSelector::Site("provider".into())]
+    {
+        control.pause(selector.clone()).await.unwrap().unwrap();
+        assert_eq!(claimed(&context, lane, Some("provider")).await, [], "{selector:?}");
+        assert!(control.resume(selector.clone()).await.unwrap());
+        assert!(!control.resume(selector).await.unwrap());
+    }
+
+    control.pause(QueueSelector::Site("other".into())).await.unwrap().unwrap();
+    assert_eq!(claimed(&context, lane, Some("provider")).await, ids);
+}
+
+#[tokio::test]
+async fn groups_of_a_held_key_are_postponed_so_that_those_behind_them_are_claimed() {
+    let (_directory, context) = Context::temporary();
+    let held = put_emails(&context, TEAM, "example.com", 100).await;
+    context.clock.advance(Duration::from_millis(1));
+    let (free, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
+    let (lane, control) = (keys[0].lane, control(&context));
+    control.pause(QueueSelector::Key(KEY)).await.unwrap().unwrap();
+
+    let first = claimed(&context, lane, None).await;
+    let second = claimed(&context, lane, None).await;
+
+    // One claim postpones a bounded number of groups.
+    assert_eq!((first, second), (Vec::new(), vec![free]));
+    let postponed = queued(&context);
+    assert_eq!(postponed.len(), held.len());
+    assert!(postponed.iter().all(|key| key.due_ms == context.now_ms() + 3_600_000));
+    let waiting = RecipientState::Waiting { due_ms: postponed[0].due_ms };
+    assert_eq!(row(&context, held[0]).recipients[0].state, waiting);
+    assert_eq!(row(&context, held[0]).last_event, LastEvent::Queued, "nothing was sent");
+
+    control.resume(QueueSelector::Key(KEY)).await.unwrap();
+    let released = control.release(QueueSelector::Key(KEY), None).await.unwrap();
+    assert_eq!((released.groups, released.next), (held.len(), None));
+    assert_eq!(claimed(&context, lane, None).await, held[..8]);
+}
+
+#[tokio::test]
+async fn a_held_email_reports_its_delay_after_four_hours_and_does_not_expire() {
+    let (_directory, context) = Context::temporary();
+    let (id, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
+    let control = control(&context);
+    control.pause(QueueSelector::Email { team: TEAM, id }).await.unwrap().unwrap();
+
+    for _ in 0..72 {
+        assert_eq!(claimed(&context, keys[0].lane, None).await, []);
+        context.clock.advance(HOUR);
+    }
+
+    let events = context.store.read_now::<_, StoreError>(|tx| events::email_timeline(tx, id)).unwrap();
+    let first_ms = keys[0].due_ms;
+    let times: Vec<(&str, i64)> =
+        events.iter().map(|event| (event.kind.as_str(), (event.at_ms - first_ms) / 3_600_000)).collect();
+    assert_eq!(times, [("email.sent", 4), ("email.delivery_delayed", 4), ("email.delivery_delayed", 24)]);
+    assert_eq!(queued(&context).len(), 1);
+}
+
+#[tokio::test]
+async fn pages_find_the_groups_of_a_selector_among_many_others() {
+    let (_directory, context) = Context::temporary();
+    let other: TeamId = Id::from_bytes([2; 16]);
+    put_emails(&context, other, "big.example", 2_500).await;
+    let mut ids = put_emails(&context, TEAM, "big.example", 130).await;
+    ids.extend(put_emails(&context, TEAM, "small.example", 3).await);
+    let control = control(&context);
+    for (selector, expected, pages_max) in [
+        (QueueSelector::Team(TEAM), 133, 3),
+        (QueueSelector::Domain("small.example".into()), 3, 1),
+        (QueueSelector::Key(KEY), 2_633, 28),
+        (QueueSelector::Key(Id::from_bytes([8; 16])), 0, 3),
+        (QueueSelector::Email { team: TEAM, id: ids[0] }, 1, 1),
+        (QueueSelector::Site("big".into()), 0, 1),
+    ] {
+        let (mut found, mut counted, mut after, mut pages) = (Vec::new(), 0, None, 0);
+        loop {
+            let page = control.groups(selector.clone(), after).await.unwrap();
+            assert!(page.groups.len() <= 100);
+            found.extend(page.groups.iter().map(|group| group.email));
+            (after, pages) = (page.next, pages + 1);
+            if after.is_none() {
+                break;
+            }
+        }
+        loop {
+            let page = control.destinations(Some(selector.clone()), after).await.unwrap();
+            counted += page.destinations.iter().map(|row| row.groups).sum::<usize>();
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+
+        found.sort_unstable();
+        found.dedup();
+        assert_eq!((found.len(), counted), (expected, expected), "{selector:?}");
+        assert!(pages <= pages_max, "{selector:?} took {pages} pages");
+    }
+}
+
+#[tokio::test]
+async fn each_of_many_destinations_is_listed_once() {
+    let (_directory, context) = Context::temporary();
+    for number in 0..230 {
+        put_emails(&context, TEAM, &format!("d{number}.example"), 1 + number % 3).await;
+    }
+    let (control, mut after, mut listed) = (control(&context), None, Vec::new());
+    loop {
+        let page = control.destinations(None, after).await.unwrap();
+        listed.extend(page.destinations.into_iter().map(|row| (row.destination, row.groups)));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+
+    listed.sort_unstable();
+    let mut expected: Vec<(String, usize)> =
+        (0..230).map(|number| (format!("d{number}.example"), 1 + number % 3)).collect();
+    expected.sort_unstable();
+    assert_eq!(listed, expected);
+}
+
+#[tokio::test]
+async fn dropped_groups_fail_with_an_event_and_a_group_in_flight_stays() {
+    let (_directory, context) = Context::temporary();
+    let ids = put_emails(&context, TEAM, "a.example", 130).await;
+    let lane = LaneKey::new("a.example", Class::Transactional, TEAM.cast());
+    let in_flight = claimed(&context, lane, None).await;
+    let (control, mut after, mut pages) = (control(&context), None, Vec::new());
+    loop {
+        let page = control.drop_groups(QueueSelector::Team(TEAM), after).await.unwrap();
+        pages.push(page.groups);
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+
+    assert_eq!(pages.iter().sum::<usize>(), ids.len() - in_flight.len());
+    assert!(pages.iter().all(|groups| *groups <= 50), "{pages:?}");
+    assert_eq!(queued(&context), []);
+    for id in ids {
+        let row = row(&context, id);
+        let events = context.store.read_now::<_, StoreError>(|tx| events::email_timeline(tx, id)).unwrap();
+        if in_flight.contains(&id) {
+            assert_eq!(row.recipients[0].state, RecipientState::InFlight);
+            continue;
+        }
+        assert_eq!((row.recipients[0].state, row.last_event), (RecipientState::Settled, LastEvent::Failed));
+        let detail = events::Detail::Failed { reason: "dropped".into(), diagnostic: Vec::new() };
+        assert_eq!(events.into_iter().map(|event| event.detail).collect::<Vec<_>>(), [detail]);
+    }
+}
+
+#[tokio::test]
+async fn a_flush_makes_later_groups_due_except_scheduled_emails() {
+    let (_directory, context) = Context::temporary();
+    let ids = put_emails(&context, TEAM, "a.example", 2).await;
+    let later_ms = context.now_ms() + 60_000;
+    let (moving, moved) = (queued(&context), ids.clone());
+    let put = move |tx: &WriteTx<'_>| {
+        for (key, id) in moving.iter().zip(&moved) {
+            let due = tx.get(&DUE, &key.parts())?.unwrap();
+            let mut row = tx.get(&EMAILS, &(TEAM, *id))?.unwrap();
+            tx.delete(&DUE, &key.parts())?;
+            crate::delivery::queue::move_group(tx, *key, later_ms, &due, &mut row)?;
+            if *id == moved[1] {
+                row.last_event = LastEvent::Scheduled;
+            }
+            tx.put(&EMAILS, &(TEAM, *id), &row)?;
+        }
+        Ok(())
+    };
+    context.store.write::<_, StoreError>(put).await.unwrap();
+
+    let flushed = control(&context).flush(QueueSelector::Team(TEAM), None).await.unwrap();
+
+    assert_eq!((flushed.groups, flushed.scheduled), (1, 1));
+    let due: Vec<(EmailId, i64)> = queued(&context).into_iter().map(|key| (key.email, key.due_ms)).collect();
+    assert_eq!(due, [(ids[0], context.now_ms()), (ids[1], later_ms)]);
+}
+
+#[tokio::test]
+async fn the_hold_of_a_deleted_email_is_deleted() {
+    let (_directory, context) = Context::temporary();
+    let ids = put_emails(&context, TEAM, "a.example", 2).await;
+    let control = control(&context);
+    for id in &ids {
+        control.pause(QueueSelector::Email { team: TEAM, id: *id }).await.unwrap().unwrap();
+    }
+    control.pause(QueueSelector::Key(KEY)).await.unwrap().unwrap();
+    let deleted = ids[0];
+    let delete = move |tx: &WriteTx<'_>| tx.delete(&EMAILS, &(TEAM, deleted));
+    context.store.write::<_, StoreError>(delete).await.unwrap();
+
+    crate::delivery::purge(&context, 0).await.unwrap();
+
+    let left: Vec<String> = control.holds().await.unwrap().into_iter().map(|hold| hold.name).collect();
+    assert_eq!(left, [ids[1].to_string(), KEY.to_string()]);
+}
+
+#[tokio::test]
+async fn the_number_of_holds_is_bounded_and_those_of_a_removed_team_are_deleted() {
+    let (_directory, context) = Context::temporary();
+    let control = control(&context);
+    control.pause(QueueSelector::Team(TEAM)).await.unwrap().unwrap();
+    for number in 1..1_000 {
+        let selector = QueueSelector::Domain(format!("d{number}.example"));
+        assert!(control.pause(selector).await.unwrap().is_some(), "{number}");
+    }
+
+    assert_eq!(control.pause(QueueSelector::Domain("more.example".into())).await.unwrap(), None);
+    // A repeated hold keeps its time.
+    context.clock.advance(HOUR);
+    let again = control.pause(QueueSelector::Team(TEAM)).await.unwrap().unwrap();
+    assert_eq!(again.since_ms, context.now_ms() - 3_600_000);
+
+    let forget = |tx: &WriteTx<'_>| crate::delivery::forget_holds_of_team(tx, TEAM);
+    assert_eq!(context.store.write::<_, StoreError>(forget).await.unwrap(), 1);
+    assert_eq!(control.holds().await.unwrap().len(), 999);
+}

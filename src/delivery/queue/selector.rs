@@ -1,0 +1,113 @@
+//! Parts of the queue that an operator can name, and the keys of their holds.
+
+use super::key::destination_hash;
+use crate::base::clock::TimestampMs;
+use crate::base::id::{ApiKeyId, EmailId, TeamId};
+
+/// Key of a hold: the number of its kind, and the hash of the name or the id.
+pub(crate) type HoldKey = (u8, [u8; 16]);
+
+/// Kind of a hold. The numbers are part of stored keys and must not change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HoldKind {
+    /// A receiving site.
+    Site,
+    /// A recipient domain.
+    Domain,
+    /// An email.
+    Email,
+    /// An API key: the emails that it sent.
+    Key,
+    /// A team.
+    Team,
+}
+
+impl HoldKind {
+    pub(super) const ALL: [Self; 5] = [Self::Site, Self::Domain, Self::Email, Self::Key, Self::Team];
+
+    /// Returns the number in the key.
+    pub(super) const fn number(self) -> u8 {
+        match self {
+            Self::Site => 0,
+            Self::Domain => 1,
+            Self::Email => 2,
+            Self::Key => 3,
+            Self::Team => 4,
+        }
+    }
+
+    /// Returns the word of the command line.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Site => "site",
+            Self::Domain => "domain",
+            Self::Email => "email",
+            Self::Key => "key",
+            Self::Team => "team",
+        }
+    }
+}
+
+/// A part of the queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum QueueSelector {
+    /// Name of a receiving site.
+    Site(String),
+    /// Recipient domain in lower-case A-labels.
+    Domain(String),
+    Email {
+        team: TeamId,
+        id: EmailId,
+    },
+    Key(ApiKeyId),
+    Team(TeamId),
+}
+
+impl QueueSelector {
+    pub const fn kind(&self) -> HoldKind {
+        match self {
+            Self::Site(_) => HoldKind::Site,
+            Self::Domain(_) => HoldKind::Domain,
+            Self::Email { .. } => HoldKind::Email,
+            Self::Key(_) => HoldKind::Key,
+            Self::Team(_) => HoldKind::Team,
+        }
+    }
+
+    /// Returns the name or the id.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Site(name) | Self::Domain(name) => name.clone(),
+            Self::Email { id, .. } => id.to_string(),
+            Self::Key(id) => id.to_string(),
+            Self::Team(id) => id.to_string(),
+        }
+    }
+
+    /// Returns the team that the rows of the hold are deleted with.
+    pub(in crate::delivery) fn team(&self) -> Option<TeamId> {
+        match self {
+            Self::Email { team, .. } | Self::Team(team) => Some(*team),
+            Self::Site(_) | Self::Domain(_) | Self::Key(_) => None,
+        }
+    }
+
+    pub(in crate::delivery) fn hold_key(&self) -> HoldKey {
+        let part = match self {
+            Self::Site(name) | Self::Domain(name) => destination_hash(name),
+            Self::Email { id, .. } => *id.as_bytes(),
+            Self::Key(id) => *id.as_bytes(),
+            Self::Team(id) => *id.as_bytes(),
+        };
+        (self.kind().number(), part)
+    }
+}
+
+/// A stored hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hold {
+    pub kind: HoldKind,
+    /// Name or id.
+    pub name: String,
+    pub since_ms: TimestampMs,
+}
