@@ -11,7 +11,7 @@ use crate::api_keys::ApiKeys;
 use crate::base::clock::Clock;
 use crate::config::Config;
 use crate::context::Context;
-use crate::delivery::QueueNotifier;
+use crate::delivery::{QueueControl, QueueNotifier};
 use crate::dns::Resolver;
 use crate::doctor::Doctor;
 use crate::domains::{self, Domains};
@@ -76,6 +76,7 @@ impl DirectStore {
             domains: Some(Arc::clone(&domains)),
             engine: None,
         };
+        let queue = QueueControl::new(context.clone(), QueueNotifier::default(), None);
         // No request is logged here.
         let log = RequestLog::new(context.clone(), Recording::Off, tasks.clone());
         let logs = Logs::new(context.clone(), log);
@@ -95,6 +96,7 @@ impl DirectStore {
             queue_notifier: QueueNotifier::default(),
             release: config.routes.release.clone(),
             doctor: Arc::new(doctor),
+            queue: Arc::new(queue),
         };
         Ok(Self { services, tasks })
     }

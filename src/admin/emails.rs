@@ -6,11 +6,13 @@ use serde_json::{Value, json};
 
 use super::domains;
 use super::pages::page_after;
+use super::queue::WaitingView;
 use super::request::{AdminServices, VerbResult};
 use super::response::{AdminError, Rows};
 use crate::base::clock::to_iso;
 use crate::base::id::{AttemptId, EmailId, TeamId};
 use crate::base::printable::printable;
+use crate::delivery::WaitingGroup;
 use crate::emails::api::EmailAttemptResponse;
 use crate::emails::api::request::{Rules, SendEmailRequest};
 use crate::emails::{EmailDetails, EmailRow, LastEvent, RecipientRow, RecipientState, Sender};
@@ -95,6 +97,9 @@ pub struct EmailView {
     pub recipients: Vec<RecipientView>,
     /// Oldest first.
     pub events: Vec<EventView>,
+    /// The recipients in the queue, with the reason why they wait.
+    #[serde(default)]
+    pub waiting: Vec<WaitingView>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -128,8 +133,8 @@ pub struct EventView {
     pub detail: Option<String>,
 }
 
-impl From<EmailDetails> for EmailView {
-    fn from(email: EmailDetails) -> Self {
+impl EmailView {
+    fn new(email: EmailDetails, waiting: Vec<WaitingGroup>) -> Self {
         let EmailDetails { id, row, content: _, events } = email;
         let EmailRow { from, subject, created_ms, last_event, recipients, .. } = row;
         let skipped = events.len().saturating_sub(EVENTS_MAX);
@@ -141,6 +146,7 @@ impl From<EmailDetails> for EmailView {
             last_event: last_event.as_str().to_owned(),
             recipients: recipients.into_iter().map(RecipientView::from).collect(),
             events: events.into_iter().skip(skipped).map(EventView::from).collect(),
+            waiting: waiting.into_iter().map(WaitingView::from).collect(),
         }
     }
 }
@@ -214,7 +220,8 @@ pub(super) async fn execute(services: &AdminServices, team: TeamId, verb: EmailV
         EmailVerb::Show { id } => {
             let email = services.emails.find(team, id).await?;
             let email = email.ok_or_else(|| AdminError::not_found(format!("the team has no email {id}")))?;
-            Ok(EmailView::from(email).into())
+            let waiting = services.queue.waiting(team, id).await?;
+            Ok(EmailView::new(email, waiting).into())
         }
         EmailVerb::Attempts { id, after } => {
             let query = PageQuery { limit: ATTEMPTS_PAGE_ROWS, ..page_after(after) };

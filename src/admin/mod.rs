@@ -6,8 +6,8 @@
 //!
 //! Reading order: `request.rs` (requests and their execution), `response.rs`, one file for each noun
 //! with its verbs, its responses and their execution (`teams.rs`, `keys.rs`, `users.rs`, `domains.rs`,
-//! `webhooks.rs`, `themes.rs`, `emails.rs`, `captured.rs`, `logs.rs`, `suppressions.rs`, `contacts.rs`), `pages.rs`
-//! (lookup in lists), `socket.rs` and `tail.rs` (the server side), `client.rs` and `direct.rs` (the side of the verb),
+//! `webhooks.rs`, `themes.rs`, `emails.rs`, `queue.rs`, `captured.rs`, `logs.rs`, `suppressions.rs`, `contacts.rs`),
+//! `pages.rs` (lookup in lists), `socket.rs` and `tail.rs` (the server side), `client.rs` and `direct.rs` (the side of the verb),
 //! `dev.rs` (preparation of a development instance).
 //!
 //! Invariants:
@@ -21,6 +21,7 @@ pub mod domains;
 pub mod emails;
 pub mod keys;
 pub mod logs;
+pub mod queue;
 pub mod request;
 pub mod response;
 pub mod suppressions;

@@ -10,17 +10,18 @@ use super::domains::DomainVerb;
 use super::emails::EmailVerb;
 use super::keys::KeyVerb;
 use super::logs::LogVerb;
+use super::queue::QueueVerb;
 use super::response::{AdminError, Response, ServerView};
 use super::suppressions::SuppressionVerb;
 use super::teams::TeamVerb;
 use super::themes::ThemeVerb;
 use super::users::UserVerb;
 use super::webhooks::WebhookVerb;
-use super::{captured, contacts, domains, emails, keys, logs, suppressions, teams, themes, users, webhooks};
+use super::{captured, contacts, domains, emails, keys, logs, queue, suppressions, teams, themes, users, webhooks};
 use crate::api_keys::ApiKeys;
 use crate::base::compat::Compat;
 use crate::context::Context;
-use crate::delivery::QueueNotifier;
+use crate::delivery::{QueueControl, QueueNotifier};
 use crate::doctor::{Doctor, DoctorOptions};
 use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails};
@@ -52,6 +53,7 @@ pub struct AdminServices {
     /// Transport of released messages; `None` if none can be released.
     pub release: Option<String>,
     pub doctor: Arc<Doctor>,
+    pub queue: Arc<QueueControl>,
 }
 
 /// A verb and the team that it applies to.
@@ -108,6 +110,7 @@ admin_verbs! {
     Theme(ThemeVerb),
     Email(EmailVerb),
     Captured(CapturedVerb),
+    Queue(QueueVerb),
     Suppression(SuppressionVerb),
     Log(LogVerb),
 }
@@ -145,6 +148,7 @@ async fn execute_verb(services: &AdminServices, Request { team, verb }: Request)
         AdminVerb::Theme(verb) => themes::execute(services, team.await?, verb).await,
         AdminVerb::Email(verb) => emails::execute(services, team.await?, verb).await,
         AdminVerb::Captured(verb) => captured::execute(services, verb).await,
+        AdminVerb::Queue(verb) => queue::execute(services, verb).await,
         AdminVerb::Suppression(verb) => suppressions::execute(services, team.await?, verb).await,
         AdminVerb::Log(verb) => logs::execute(services, team.await?, verb).await,
         AdminVerb::Contact(verb) => contacts::execute(services, team.await?, verb).await,

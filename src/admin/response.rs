@@ -7,6 +7,7 @@ use super::domains::{CheckedDomain, RemovedView};
 use super::emails::{EmailView, ListedEmailView, SentView};
 use super::keys::KeyView;
 use super::logs::{LogDetailsView, LogView};
+use super::queue::{HoldView, HoldsView, QueueChangeView, QueueDestinationsView, QueueGroupsView, ResumedView};
 use super::suppressions::{RemovedSuppressionView, SuppressionView};
 use super::teams::TeamView;
 use super::themes::ThemeView;
@@ -83,6 +84,12 @@ responses! {
     CapturedMessage(CapturedMessageView),
     CapturedMessages(Rows<CapturedView>),
     Released(ReleasedView),
+    QueueDestinations(QueueDestinationsView),
+    QueueGroups(QueueGroupsView),
+    Hold(HoldView),
+    Holds(HoldsView),
+    Resumed(ResumedView),
+    QueueChange(QueueChangeView),
     Suppressions(Rows<SuppressionView>),
     RemovedSuppression(RemovedSuppressionView),
     Log(LogDetailsView),

@@ -104,7 +104,7 @@ async fn remove(services: &AdminServices, team: &str, unsent: UnsentEmails) -> V
 }
 
 /// Returns the team with the given id, or else with the given name.
-async fn find(services: &AdminServices, text: &str) -> Result<Team, AdminError> {
+pub(super) async fn find(services: &AdminServices, text: &str) -> Result<Team, AdminError> {
     let (id, name) = (TeamId::parse(text), text.to_owned());
     let found = services.context.store.read::<_, StoreError>(move |tx| {
         let by_id = id.map(|id| teams::find(tx, id)).transpose()?.flatten();

@@ -56,7 +56,7 @@ use crate::contacts::Contacts;
 use crate::context::Context;
 use crate::dashboard::Hosts;
 use crate::delivery::capture::{CaptureListener, CaptureMailbox};
-use crate::delivery::{Engine, QueueNotifier};
+use crate::delivery::{Engine, QueueControl, QueueNotifier};
 use crate::dns::Resolver;
 use crate::doctor::Doctor;
 use crate::domains::Domains;
@@ -165,6 +165,8 @@ impl App {
         let links = Links::new(context.keyring.clone(), config.link_settings(address));
         let settings = config.delivery_settings(&resolver, capture_address, links.clone());
         let engine = Engine::new(context.clone(), settings, queue_notifier.clone());
+        let queue = QueueControl::new(context.clone(), queue_notifier.clone(), Some(Arc::clone(&engine)));
+        let queue = Arc::new(queue);
         let idempotency = Arc::new(Idempotency::new(context.clone()));
         let requests = TaskTracker::new();
         let emails = Emails::new(
@@ -233,6 +235,7 @@ impl App {
             openapi: Arc::new(OpenApiJson::new(&router::complete(operations))),
             preferences: Arc::new(Preferences::new(context.clone(), links.clone())),
             query_parameters: Arc::new(query_parameters),
+            queue: Arc::clone(&queue),
             rate_limiter: Arc::new(RateLimiter::new(config.rate_limit, context.clock.clone())),
             remote_files: Arc::new(remote_files),
             request_log: Arc::clone(&log),
@@ -280,6 +283,7 @@ impl App {
             queue_notifier: queue_notifier.clone(),
             release: config.routes.release.clone(),
             doctor: Arc::new(doctor),
+            queue,
         };
         let retention = RetentionDays {
             content: config.content_retention_days,

@@ -12,6 +12,7 @@ use crate::base::compat::Compat;
 use crate::contact_properties::ContactProperties;
 use crate::contacts::Contacts;
 use crate::dashboard::Hosts;
+use crate::delivery::QueueControl;
 use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, RemoteFiles};
 use crate::erasure::Erasures;
@@ -61,6 +62,7 @@ services! {
     openapi: OpenApiJson,
     preferences: Preferences,
     query_parameters: QueryParameters,
+    queue: QueueControl,
     rate_limiter: RateLimiter,
     remote_files: RemoteFiles,
     request_log: RequestLog,

@@ -6,6 +6,7 @@ use super::failure::{Exit, Failure};
 use super::output::{Output, table};
 use super::store_args::TeamVerbArgs;
 use crate::admin::emails::{EmailVerb, EmailView, EventView, ListedEmailView};
+use crate::admin::queue::WaitingView;
 use crate::admin::{LISTED_DEFAULT, listed_max};
 use crate::base::id::EmailId;
 use crate::base::printable::printable;
@@ -67,8 +68,9 @@ fn show(email: &EmailView) -> String {
     format!("{}\n\n{}", head(email), events.join("\n"))
 }
 
-/// Returns the fields of an email and its recipients.
-pub(super) fn head(EmailView { id, from, subject, created_at, last_event, recipients, .. }: &EmailView) -> String {
+/// Returns the fields of an email, its recipients, and why some of them wait.
+pub(super) fn head(email: &EmailView) -> String {
+    let EmailView { id, from, subject, created_at, last_event, recipients, events: _, waiting } = email;
     let fields = [
         ("Id", id.to_string()),
         ("From", printable(from, FIELD_CHARS_MAX)),
@@ -79,7 +81,14 @@ pub(super) fn head(EmailView { id, from, subject, created_at, last_event, recipi
     let fields = fields.map(|(name, value)| format!("{name:<7}  {value}")).join("\n");
     let rows = recipients.iter().map(|recipient| vec![recipient.email.clone(), recipient.last_event.clone()]);
     let recipients = table(&["RECIPIENT", "STATUS"], rows);
-    format!("{fields}\n\n{recipients}")
+    if waiting.is_empty() {
+        return format!("{fields}\n\n{recipients}");
+    }
+    let rows = waiting.iter().map(|WaitingView { domain, state, until, reason, .. }| {
+        vec![domain.clone(), state.clone(), until.clone().unwrap_or_else(|| "-".into()), reason.clone()]
+    });
+    let waiting = table(&["WAITING", "STATE", "UNTIL", "REASON"], rows);
+    format!("{fields}\n\n{recipients}\n\n{waiting}")
 }
 
 /// Returns an event of the timeline as one line.

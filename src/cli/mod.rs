@@ -8,15 +8,15 @@
 //!
 //! Verbs: `serve.rs`, `dev.rs`, `ready.rs`, `doctor.rs`, `send.rs`, `tail.rs`, `trace.rs`, `import.rs`, `export.rs`,
 //! `openapi.rs`; nouns with verbs: `captured.rs`, `domain.rs` with its records in `dns_records.rs`, `email.rs`, `key.rs`,
-//! `log.rs`, `suppression.rs`, `team.rs`, `theme.rs`, `user.rs`, `webhook.rs`. `logging.rs` sets up the log of the program,
-//! `terminal.rs` the colours.
+//! `log.rs`, `queue/`, `suppression.rs`, `team.rs`, `theme.rs`, `user.rs`, `webhook.rs`. `logging.rs` sets up the log of the
+//! program, `terminal.rs` the colours.
 //!
 //! Invariants:
 //! - Standard output has only data. Messages go to standard error.
 //! - `--json` prints one JSON value; `tail` prints one a line.
 //! - A verb refuses variables with the prefix `RINGMAIL_` that no setting has.
 //! - The exit codes of [`failure::Exit`] are a public contract.
-//! - No verb reads input from the terminal, except `import` from standard input.
+//! - No verb reads input from the terminal, except `import` from standard input and the question of `queue drop`.
 
 mod captured;
 mod dev;
@@ -35,6 +35,7 @@ mod openapi;
 mod output;
 mod private_file;
 mod progress;
+mod queue;
 mod ready;
 mod send;
 mod serve;
@@ -110,6 +111,8 @@ enum Verb {
     Email(TeamVerbArgs<email::EmailCommand>),
     /// Messages in the built-in mailbox.
     Captured(StoreVerbArgs<CapturedVerb>),
+    /// The emails of all teams that wait for delivery.
+    Queue(StoreVerbArgs<queue::QueueCommand>),
     /// Show the timeline of an email with its SMTP attempts and their transcripts.
     Trace(trace::TraceArgs),
     /// Addresses that the team does not send to.
@@ -169,6 +172,7 @@ fn run(verb: Verb, output: Output) -> Result<(), Failure> {
         Verb::Webhook(verb) => run_client(webhook::run(verb, output)),
         Verb::Email(verb) => run_client(email::run(verb, output)),
         Verb::Captured(verb) => run_client(captured::run(verb, output)),
+        Verb::Queue(verb) => run_client(queue::run(verb, output)),
         Verb::Trace(args) => run_client(trace::run(args, output)),
         Verb::Suppression(verb) => run_client(suppression::run(verb, output)),
         Verb::Log(verb) => run_client(log::run(verb, output)),

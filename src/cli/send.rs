@@ -125,6 +125,7 @@ mod tests {
             last_event: "sent".into(),
             recipients: outcomes.iter().map(recipient).collect(),
             events: Vec::new(),
+            waiting: Vec::new(),
         }
     }
 

@@ -10,13 +10,13 @@ use crate::api_keys::Caller;
 use crate::base::blocking;
 use crate::base::clock::to_iso;
 use crate::base::id::{AttemptId, resource};
-use crate::delivery::{AttemptTlsRow, SmtpAttemptRow};
+use crate::delivery::{AttemptTlsRow, QueueControl, SmtpAttemptRow, WaitingGroup};
 use crate::emails::{EmailAttempt, Emails, ListAttemptsError};
 use crate::http::{
-    ApiError, ApiResult, ErrorCode, List, ListQuery, MemoryHolder, PathId, RenderedJson, ResponseLimits, State,
+    ApiError, ApiResult, ErrorCode, ListQuery, MemoryHolder, PathId, RenderedJson, ResponseLimits, State,
     declares_errors,
 };
-use crate::store::page::PageError;
+use crate::store::page::{Page, PageError};
 
 /// Memory of an attempt while a page is read and rendered. A transcript has at most 8 KiB for each connection.
 const ATTEMPT_BYTES: usize = 32 << 10;
@@ -54,6 +54,59 @@ pub struct EmailAttemptResponse {
     /// The commands and the replies without the message, one line each. A line starts with `C:` (command), `S:`
     /// (reply) or `--` (remark).
     pub transcript: String,
+}
+
+/// A page of the attempts, and the recipients that wait.
+#[derive(Serialize, ToSchema)]
+#[salvo(schema(name = "EmailAttempts"))]
+pub struct EmailAttemptsResponse {
+    /// Always `list`.
+    object: &'static str,
+    /// Whether there are more items in the direction of the page.
+    has_more: bool,
+    /// The attempts, newest first.
+    data: Vec<EmailAttemptResponse>,
+    /// The recipients in the queue, with the reason why they wait. The same on each page.
+    waiting: Vec<EmailWaitingResponse>,
+}
+
+/// The recipients of an email at one domain that wait for an attempt.
+#[derive(Serialize, ToSchema)]
+#[salvo(schema(name = "EmailWaiting"))]
+pub struct EmailWaitingResponse {
+    /// The recipients.
+    to: Vec<String>,
+    /// Their domain.
+    domain: String,
+    /// The number of attempts for them so far.
+    attempts: u16,
+    /// The state: `scheduled`, `retry`, `session`, `lookup`, `lookup_failed`, `hosts_paused`, `site_paused`,
+    /// `rate_limited`, `warm_up`, `held`, `queue_held`, or `stopped`. Later versions can add further ones.
+    state: &'static str,
+    /// The expected time of the next attempt; null if it is not known.
+    #[salvo(schema(required = true))]
+    until: Option<String>,
+    /// The reason in one or two sentences.
+    reason: String,
+}
+
+impl EmailAttemptsResponse {
+    fn new(page: Page<EmailAttempt>, waiting: Vec<WaitingGroup>) -> Self {
+        Self {
+            object: "list",
+            has_more: page.has_more,
+            data: page.rows.into_iter().map(EmailAttemptResponse::from).collect(),
+            waiting: waiting.into_iter().map(EmailWaitingResponse::from).collect(),
+        }
+    }
+}
+
+impl From<WaitingGroup> for EmailWaitingResponse {
+    fn from(group: WaitingGroup) -> Self {
+        let WaitingGroup { recipients, domain, attempts, state, until_ms, reason } = group;
+        let (state, until) = (state.as_str(), until_ms.map(to_iso));
+        Self { to: recipients, domain, attempts, state, until, reason }
+    }
 }
 
 /// The encryption of an SMTP session.
@@ -104,21 +157,23 @@ impl From<AttemptTlsRow> for AttemptTls {
     }
 }
 
-/// Lists the SMTP attempts to deliver an email, newest first.
+/// Lists the SMTP attempts to deliver an email, newest first, and why its other recipients wait.
 ///
 /// An extension of the API. Simulated recipients have no attempts.
 #[endpoint(tags("Emails"), responses(ListAttemptsError))]
 pub async fn list_email_attempts(
     emails: State<Emails>,
+    queue: State<QueueControl>,
     limits: State<ResponseLimits>,
     caller: Caller,
     id: PathId<resource::Email>,
     query: ListQuery<resource::Attempt>,
-) -> ApiResult<RenderedJson<List<EmailAttemptResponse>>> {
+) -> ApiResult<RenderedJson<EmailAttemptsResponse>> {
     let bytes = query.0.limit * ATTEMPT_BYTES;
     let permit = limits.reserve(MemoryHolder::Team(caller.team), bytes).await?;
     let page = emails.attempts(caller.team, id.0, query.0).await?;
-    let render = move || serde_json::to_vec(&List::of(page, EmailAttemptResponse::from));
+    let waiting = queue.waiting(caller.team, id.0).await?;
+    let render = move || serde_json::to_vec(&EmailAttemptsResponse::new(page, waiting));
     let body = blocking::run_sized(bytes, render)
         .await
         .map_err(|_| ApiError::new(ErrorCode::InternalServerError, "The attempts cannot be rendered."))?;

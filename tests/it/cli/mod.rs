@@ -10,6 +10,7 @@ mod kills;
 mod metrics;
 mod problems;
 mod program;
+mod queue;
 mod records;
 mod send;
 mod start;

@@ -204,6 +204,21 @@ impl Server {
         get(self.api(), path, key)
     }
 
+    /// Sends a JSON body with a key and returns status and body.
+    pub(super) fn post(&self, path: &str, key: &str, body: &Value) -> (u16, Value) {
+        let agent = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_global(Some(Duration::from_secs(20)))
+            .build();
+        let request = ureq::Agent::new_with_config(agent).post(format!("{}{path}", self.api()));
+        let request =
+            request.header("authorization", format!("Bearer {key}")).header("content-type", "application/json");
+        let response = request.send(body.to_string()).expect("the server responds");
+        let status = response.status().as_u16();
+        let body = response.into_body().read_to_string().expect("the body is text");
+        (status, serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error} in {body}")))
+    }
+
     /// Stops the server with `SIGTERM` and returns its exit code.
     pub(super) fn stop(mut self) -> i32 {
         let pid = self.child.id().to_string();

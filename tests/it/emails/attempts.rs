@@ -144,3 +144,40 @@ fn an_erasure_removes_an_address_from_the_attempts() {
     assert!(texts.contains(&(&json!("bob@two.example"), true)), "{texts:?}");
     assert!(texts.contains(&(&json!("[erased]"), false)), "{texts:?}");
 }
+
+#[test]
+fn the_attempts_of_an_email_have_the_reason_why_its_other_recipients_wait() {
+    let server = TestServer::start_with(&["--retry-delays", "5m"]);
+    let scheduled = server.send(&json!({ "to": ["ada@one.example", "bob@one.example"], "scheduled_at": "in 1 hour" }));
+    let due = server.get(&format!("/emails/{scheduled}")).ok(200)["scheduled_at"].clone();
+    let expected = json!({
+        "to": ["ada@one.example", "bob@one.example"], "domain": "one.example", "attempts": 0, "state": "scheduled",
+        "until": due, "reason": "The email is scheduled.",
+    });
+    assert_eq!(attempts(&server, &scheduled, "")["waiting"], json!([expected]));
+
+    let delayed = server.send(&json!({ "to": ["delayed@resend.dev", "ada@one.example"] }));
+    server.wait_until(&delayed, "both results", |email| {
+        email["recipients"].as_array().unwrap().iter().map(|it| it["last_event"].as_str().unwrap()).collect::<Vec<_>>()
+            == ["delivery_delayed", "delivered"]
+    });
+    let waiting = attempts(&server, &delayed, "")["waiting"].clone();
+    assert_eq!((&waiting[0]["state"], &waiting[0]["attempts"]), (&json!("retry"), &json!(1)), "{waiting}");
+    assert_eq!(waiting.as_array().unwrap().len(), 1, "{waiting}");
+
+    server.advance(Duration::from_secs(600));
+    server.wait_until(&delayed, "two deliveries", |email| {
+        email["recipients"].as_array().unwrap().iter().all(|it| it["last_event"] == "delivered")
+    });
+    assert_eq!(attempts(&server, &delayed, "")["waiting"], json!([]));
+}
+
+#[test]
+fn an_email_of_another_team_has_no_reason_to_wait() {
+    let server = TestServer::start_with(&["--hold"]);
+    let id = server.send(&json!({ "to": "ada@one.example" }));
+    assert_eq!(attempts(&server, &id, "")["waiting"][0]["state"], "queue_held");
+
+    let other = server.other_team("Second", "second.example");
+    other.get(&format!("/emails/{id}/attempts")).refused(404, "not_found", "Email not found");
+}
