@@ -40,7 +40,7 @@ local function email()
 end
 
 local pool, at = {}, 0
-local key_place, keys = "0123456789abcdef", 0
+local key_place, keys = "key-of-the-request", 0
 
 function init()
   math.randomseed(7)
