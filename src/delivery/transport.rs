@@ -159,7 +159,7 @@ impl Transport {
     ) -> Destination {
         let servers = match self {
             Self::Direct(direct) => direct.servers(domain, now_ms, freshness).await,
-            Self::Relay(relay) => relay.servers(now_ms).await,
+            Self::Relay(relay) => relay.servers(now_ms, freshness).await,
             Self::Capture { address } => Ok(capture(*address)),
         };
         match servers {
@@ -266,9 +266,13 @@ impl Relay {
 
     /// # Errors
     /// The destination, if the smarthost has no address.
-    async fn servers(&self, now_ms: TimestampMs) -> Result<Servers, Destination> {
+    async fn servers(&self, now_ms: TimestampMs, freshness: Freshness) -> Result<Servers, Destination> {
+        let addresses = match freshness {
+            Freshness::Cached => self.resolver.0.addresses(&self.host, now_ms).await,
+            Freshness::Fresh => self.resolver.0.fresh_addresses(&self.host).await,
+        };
         // Every DNS failure defers: the operator can correct the name of the smarthost.
-        let addresses = self.resolver.0.addresses(&self.host, now_ms).await.map_err(|error| Destination::Unknown {
+        let addresses = addresses.map_err(|error| Destination::Unknown {
             reason: format!("the relay {} has no address: {error}", self.host),
         })?;
         let host = MailHost {

@@ -131,6 +131,19 @@ impl Resolver {
     ///
     /// Returns [`LookupError`].
     pub async fn addresses(&self, host: &str, now_ms: i64) -> Result<Vec<IpAddr>, LookupError> {
+        self.host_addresses(host, CacheMode::Use { now_ms }).await
+    }
+
+    /// Returns the same addresses as [`Resolver::addresses`]. Bypasses the caches of answers and failures.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`LookupError`].
+    pub async fn fresh_addresses(&self, host: &str) -> Result<Vec<IpAddr>, LookupError> {
+        self.host_addresses(host, CacheMode::Bypass).await
+    }
+
+    async fn host_addresses(&self, host: &str, cache_mode: CacheMode) -> Result<Vec<IpAddr>, LookupError> {
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         if let Ok(ip) = bare.parse() {
             return Ok(vec![ip]);
@@ -138,7 +151,7 @@ impl Resolver {
         if let Some(addresses) = self.hosts_file_addresses(host) {
             return Ok(addresses);
         }
-        self.both_families(host, CacheMode::Use { now_ms }).await
+        self.both_families(host, cache_mode).await
     }
 
     /// Returns whether no server has responded to the last lookups, of several domains, or to any lookup since the

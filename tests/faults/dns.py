@@ -4,7 +4,7 @@
     tests/faults/dns.py [WORD...]
 """
 
-from lib import World, main, wait_until
+from lib import GOOD, World, main, wait_until
 
 DOMAINS = 40
 # Lookups of one domain in the outage. Each pause is twice as long as the one before it. A lookup has two queries.
@@ -41,6 +41,24 @@ def outage(directory, kind):
             assert [one["number"] for one in attempts] == [1], f"the outage is charged to {recipient}: {attempts}"
 
 
+def the_name_of_a_smarthost_is_found_again(directory):
+    """The pause of the only lookup does not grow, and the failures in the cache of the resolver do not count."""
+    with World(directory, retry_delays="2m", smarthost="smarthost.test") as world:
+        world.names.outage = "failing"
+        waiting = [f"ann@d{number}.test" for number in range(DOMAINS)]
+        for recipient in waiting:
+            assert world.send(recipient)
+        queries = lambda: world.names.questions("smarthost.test").count("A")  # noqa: E731
+        wait_until(lambda: queries() >= 2 * LOOKUPS_MIN["failing"], 60, "lookups of the smarthost")
+
+        world.names.outage = None
+        world.names.host("smarthost.test", GOOD)
+        seconds = world.wait_for(waiting, BACK_MAX_S, "the mail to leave after the outage")
+
+        print(f"dns smarthost: all mail left {seconds:.1f} s after the end of the outage")
+        world.finish("dns smarthost")
+
+
 def name_servers_that_do_not_respond_delay_the_mail(directory):
     outage(directory, "silent")
 
@@ -49,7 +67,11 @@ def name_servers_that_fail_delay_the_mail(directory):
     outage(directory, "failing")
 
 
-CASES = [name_servers_that_do_not_respond_delay_the_mail, name_servers_that_fail_delay_the_mail]
+CASES = [
+    name_servers_that_do_not_respond_delay_the_mail,
+    name_servers_that_fail_delay_the_mail,
+    the_name_of_a_smarthost_is_found_again,
+]
 
 if __name__ == "__main__":
     main(CASES)

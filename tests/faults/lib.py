@@ -17,7 +17,7 @@ sys.path.insert(0, str(HERE.parent / "lib"))
 
 from deadline import wait_until  # noqa: E402
 from names import Names  # noqa: E402
-from server import SENDER, TARGET, Api, Direct, Hold, Server  # noqa: E402, F401
+from server import SENDER, TARGET, Api, Direct, Hold, Relay, Server  # noqa: E402, F401
 from sinks import Habit, Sinks  # noqa: E402
 
 GOOD = "127.0.2.1"
@@ -32,9 +32,15 @@ class World:
     the process.
     """
 
-    def __init__(self, directory, *, habits=None, retry_delays=RETRY_DELAYS, extra=(), make_server=Server):
+    def __init__(
+        self, directory, *, habits=None, retry_delays=RETRY_DELAYS, extra=(), make_server=Server, smarthost=None
+    ):
+        """`smarthost` is the name of a smarthost. By default, the server delivers to the MX hosts."""
         self.sinks, self.names = Sinks(habits or {GOOD: Habit()}), Names()
         delivery = Direct(self.names.address, self.sinks.port)
+        if smarthost:
+            delivery = Relay(f"smtp://{smarthost}:{self.sinks.port}?tls=never&final=true")
+            extra = [*extra, "--resolver", self.names.address]
         self.server = make_server(directory, delivery, retry_delays=retry_delays, extra=extra)
         self.accepted = {}  # Email ids by recipient.
         self.refused = []  # (status, body) of each response that was not 200.
