@@ -25,8 +25,8 @@ struct State {
     healthy_ops: Option<usize>,
     /// Whether the next sync panics, to simulate a failed assertion of the engine.
     panics: bool,
-    /// Whether the next sync fails, after all writes have reached the disk.
-    sync_fails: bool,
+    /// Number of further syncs before one that fails, after all writes have reached the disk; `None` if none fails.
+    sync_fails_after: Option<usize>,
     /// Whether the next read fails.
     read_fails: bool,
 }
@@ -70,8 +70,9 @@ impl Disk {
         self.state().panics = true;
     }
 
-    pub(super) fn fail_next_sync(&self) {
-        self.state().sync_fails = true;
+    /// Lets one sync fail, after `syncs` more have succeeded.
+    pub(super) fn fail_sync_after(&self, syncs: usize) {
+        self.state().sync_fails_after = Some(syncs);
     }
 
     pub(super) fn fail_next_read(&self) {
@@ -217,8 +218,9 @@ impl redb::StorageBackend for Disk {
             drop(state);
             panic!("the disk of a test panics");
         }
-        if std::mem::take(&mut state.sync_fails) {
-            return Err(io::Error::other("a sync of a test fails"));
+        if let Some(left) = state.sync_fails_after.take() {
+            let Some(left) = left.checked_sub(1) else { return Err(io::Error::other("a sync of a test fails")) };
+            state.sync_fails_after = Some(left);
         }
         state.syncs += 1;
         state.log.push(Op::Sync);

@@ -58,16 +58,18 @@ fn fresh() -> (TempDir, Store) {
 
 /// Returns the keys of [`LEFT`], lowest first.
 fn left_keys(store: &Store) -> Vec<u64> {
-    store
-        .read_now::<_, StoreError>(|tx| {
-            let mut keys = Vec::new();
-            tx.scan(&LEFT, &(0,), &(u64::MAX,), Order::Ascending, |(key,), _| {
-                keys.push(key);
-                NEXT
-            })?;
-            Ok(keys)
-        })
-        .unwrap()
+    read_left_keys(store).unwrap()
+}
+
+fn read_left_keys(store: &Store) -> Result<Vec<u64>, StoreError> {
+    store.read_now(|tx| {
+        let mut keys = Vec::new();
+        tx.scan(&LEFT, &(0,), &(u64::MAX,), Order::Ascending, |(key,), _| {
+            keys.push(key);
+            NEXT
+        })?;
+        Ok(keys)
+    })
 }
 
 type Answer<'a, T> = Pin<Box<dyn Future<Output = TestResult<T>> + 'a>>;
