@@ -129,7 +129,7 @@ impl Worker<'_> {
     /// Returns the groups that have not begun to the queue if the worker must end, or if the message before them takes
     /// long.
     async fn deliver_lane(&mut self, taken: &Taken, servers: &Servers, groups_max: usize) -> Next {
-        let (context, lane, site) = (self.engine.context.clone(), taken.lane, Arc::clone(&self.site));
+        let (context, lane, site) = (self.engine.context.clone(), taken.lane, Arc::clone(&sync::lock(self.slot).site));
         let claiming = move |tx: &WriteTx<'_>| claim_lane(tx, &context, lane, Some(&site), groups_max);
         let claimed: Vec<Arc<Claimed>> = match self.engine.context.store.write_bulk::<_, StoreError>(claiming).await {
             Ok((claimed, rest)) => {
