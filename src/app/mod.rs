@@ -169,13 +169,8 @@ impl App {
         let queue = Arc::new(queue);
         let idempotency = Arc::new(Idempotency::new(context.clone()));
         let requests = TaskTracker::new();
-        let emails = Emails::new(
-            context.clone(),
-            queue_notifier.clone(),
-            Arc::clone(&idempotency),
-            requests.clone(),
-            links.clone(),
-        );
+        let notifier = queue_notifier.clone();
+        let emails = Emails::new(context.clone(), notifier, Arc::clone(&idempotency), requests.clone(), links.clone());
         let emails = Arc::new(emails.delivering_only(config.routes.deliver_only.clone()));
         let api_keys = ApiKeys::load(context.clone(), requests.clone(), |tx, team, id| domains::exists(tx, team, id))?;
         let settings = config.domain_settings(address);
