@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failed_check_says_what_was_expected_and_what_to_do() {
+    fn a_failed_check_has_the_expectation_and_the_next_step() {
         let check = |status, expected: Option<&str>, fix: Option<&str>| Check {
             check: "reverse_dns".into(),
             subject: Some("192.0.2.1".into()),

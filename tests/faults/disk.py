@@ -93,7 +93,7 @@ def check_refusals(world, least=1):
     assert not wrong, f"{len(wrong)} refusals with another status: {wrong[:3]}"
 
 
-def low_space_refuses_new_data_and_delivery_goes_on(directory):
+def low_space_refuses_new_data_and_delivery_continues(directory):
     with mounted(directory / "data") as disk:
         with World(directory, habits=HABITS, retry_delays="4s", extra=["--disk-reserve-mb", "24"]) as world:
             world.site("full.test")
@@ -110,7 +110,7 @@ def low_space_refuses_new_data_and_delivery_goes_on(directory):
             assert (status, body["statusCode"], body["name"]) == (503, 503, "service_unavailable"), body
             assert int(headers["retry-after"]) > 0, headers
             assert "disk space" in body["message"], body
-            # The greylisted emails leave, and reads and deletions go on.
+            # The greylisted emails leave, and reads and deletions continue.
             world.wait_for([f"late{number}@grey.test" for number in range(20)], 30)
             assert request(world, "GET", "/emails")[0] == 200
             status, _, health = request(world, "GET", "/health")
@@ -185,7 +185,7 @@ def is_live(world):
 
 
 CASES = [
-    low_space_refuses_new_data_and_delivery_goes_on,
+    low_space_refuses_new_data_and_delivery_continues,
     a_full_disk_loses_and_repeats_nothing,
     a_kill_while_the_disk_is_full_repeats_at_most_the_open_sessions,
 ]

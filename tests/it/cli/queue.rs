@@ -189,7 +189,7 @@ fn wrong_selectors_are_refused_with_the_next_step() {
 }
 
 #[test]
-fn what_is_paused_waits_before_and_after_a_restart_and_is_delivered_after_the_end() {
+fn a_paused_part_waits_before_and_after_a_restart_and_is_delivered_after_the_end() {
     let cli = Cli::new();
     let server = cli.serve(&["dev", "--hold"]);
     let senders = Senders::create(&cli, &server);
