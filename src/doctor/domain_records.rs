@@ -42,7 +42,7 @@ fn dkim(domain: &AuditedDomain) -> Check {
     }
     let second = required("dkim", domain, &[RecordKind::DkimEd25519], "the keys of both signatures are published");
     // The RSA signature is enough for every receiver.
-    if second.fix.is_some() { second.as_warning() } else { second }
+    if second.fix.is_some() { second.into_warning() } else { second }
 }
 
 fn dmarc(domain: &AuditedDomain) -> Check {
@@ -51,7 +51,7 @@ fn dmarc(domain: &AuditedDomain) -> Check {
     match (policy, check.fix.is_some()) {
         (Some(policy), false) => Check { seen: format!("the policy is {policy}"), ..check },
         // Large providers require it of bulk senders only.
-        (_, true) => check.as_warning(),
+        (_, true) => check.into_warning(),
         (None, false) => check,
     }
 }

@@ -69,7 +69,7 @@ impl Check {
 
     /// Returns a failed check as a warning.
     #[must_use]
-    pub(super) fn as_warning(self) -> Self {
+    pub(super) fn into_warning(self) -> Self {
         Self { status: CheckStatus::Warning, ..self }
     }
 }

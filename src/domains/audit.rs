@@ -47,7 +47,7 @@ impl Domains {
     /// # Errors
     /// Returns [`StoreError`].
     pub async fn audit(&self, resolver: &Resolver, domains_max: usize) -> Result<DomainAudit, StoreError> {
-        let mut rows = self.context.store.read(|tx| used_domains(tx)).await?;
+        let mut rows = self.context.store.read(used_domains).await?;
         let omitted = rows.len().saturating_sub(domains_max);
         rows.truncate(domains_max);
         let mut lookups = JoinSet::new();
