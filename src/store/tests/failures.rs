@@ -84,20 +84,17 @@ async fn a_commit_that_is_on_the_disk_despite_its_error_is_acknowledged() {
 async fn a_failed_read_reopens_the_file() {
     let disk = Disk::default();
     let store = disk.open_store().unwrap();
-    for key in 1..20 {
-        store.write(put(key)).await.unwrap();
-    }
-    store.close().await;
-    let store = disk.open_store().unwrap();
-    let read = || store.read_now::<_, TestError>(|tx| Ok(tx.get(&LEFT, &(9,))?.is_some()));
+    // More rows than fit into the cache, so that a scan reads the disk.
+    store.write(|tx| (1..1_000).try_for_each(|key| put(key)(tx))).await.unwrap();
 
     disk.fail_next_read();
-    assert!(is_outage(&read()));
+    let failed = read_left_keys(&store);
+    assert!(failed.as_ref().is_err_and(StoreError::is_outage), "{failed:?}");
     until("the next opening", || (store.outages() == 1).then_some(()));
     store.available().await;
 
-    assert!(read().unwrap());
-    store.write(put(20)).await.unwrap();
+    assert_eq!(left_keys(&store).len(), 999);
+    store.write(put(1_000)).await.unwrap();
 }
 
 #[tokio::test]
