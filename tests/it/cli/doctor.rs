@@ -15,7 +15,7 @@ struct World {
 impl World {
     fn start() -> Self {
         let (mail, names) = (MailServer::start(StartTls::NotOffered), NameServer::start());
-        names.add("one IN MX 10 mx.one.example.\nmx.one IN A 127.0.0.1\nmail.host IN A 127.0.0.1\n");
+        names.add("one IN MX 10 mx.one.example.\nmx.one IN A 127.0.0.1\nmail.host IN A 192.0.2.1\n");
         Self { mail, names }
     }
 
@@ -26,7 +26,7 @@ impl World {
             ("RINGMAIL_HOSTNAME", "mail.host.example"),
             ("RINGMAIL_RESOLVER", &resolver),
             ("RINGMAIL_SMTP_PORT", &port),
-            ("RINGMAIL_ALLOW_ADDRESS", "127.0.0.0/8"),
+            ("RINGMAIL_ALLOW_ADDRESS", "127.0.0.0/8,192.0.2.0/24"),
             ("RINGMAIL_PUBLIC_URL", public_url),
         ];
         let time_server = time_server(0);
