@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::StoreError;
 use super::key::KeyPart;
 use super::meta::NODES;
-use super::transaction::{Reads, WriteTx};
+use super::transaction::{Order, Reads, STOP, WriteTx};
 use super::value::Row;
 use crate::base::clock::TimestampMs;
 
@@ -56,6 +56,16 @@ pub struct NodeRow {
     pub expires_ms: TimestampMs,
 }
 impl Row for NodeRow {}
+
+/// Returns whether a node has a row: one that has ended while it held leases, or shortly after.
+pub(super) fn has_rows(tx: &impl Reads) -> Result<bool, StoreError> {
+    let mut found = false;
+    tx.scan(&NODES, &(NodeId::MIN,), &(NodeId::MAX,), Order::Ascending, |_, _| {
+        found = true;
+        STOP
+    })?;
+    Ok(found)
+}
 
 /// Records at an opening that every other node has ended.
 pub(super) fn end_others(tx: &WriteTx<'_>) -> Result<(), StoreError> {
