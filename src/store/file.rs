@@ -157,6 +157,12 @@ pub(super) fn guarded<T>(path: &Path, open: impl FnOnce() -> Result<T, redb::Dat
     }
 }
 
+/// As [`guarded`], for the first transactions of an open file.
+pub(super) fn guarded_start<T>(path: &Path, start: impl FnOnce() -> Result<T, OpenError>) -> Result<T, OpenError> {
+    catch_unwind(AssertUnwindSafe(start))
+        .unwrap_or_else(|panic| Err(OpenError::Damaged(path.into(), panic_message(panic.as_ref()).to_owned())))
+}
+
 fn refusal(path: PathBuf, error: redb::DatabaseError) -> OpenError {
     match error {
         redb::DatabaseError::DatabaseAlreadyOpen => OpenError::InUse(path),

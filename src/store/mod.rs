@@ -196,8 +196,12 @@ impl Store {
         keyring: Option<&Keyring>,
         open_again: Option<OpenFile>,
     ) -> Result<Self, OpenError> {
-        let database = Arc::new(migrations::bring_up_to_date(database, &path, options)?);
-        let row = migrations::begin_epoch(&database, &path, keyring)?;
+        // The closure owns the database, so that a panic drops it while it unwinds. The engine then writes nothing.
+        let (database, row) = file::guarded_start(&path, || {
+            let database = Arc::new(migrations::bring_up_to_date(database, &path, options)?);
+            let row = migrations::begin_epoch(&database, &path, keyring)?;
+            Ok((database, row))
+        })?;
         let (epoch, slot) = (row.epoch, Arc::new(RwLock::new(Some(database))));
         let (counted, reopened, cache_bytes) = (path.clone(), path.clone(), options.cache_bytes);
         let file_bytes = move || std::fs::metadata(&counted).map_or(0, |metadata| metadata.len());

@@ -49,8 +49,8 @@ impl Shared {
 
     /// Fails all queued commands and all later ones with `failure`.
     pub(super) fn fail_all(&self, failure: &StoreError) {
-        self.state.send_replace(StoreState::Failed(failure.clone()));
         let abandoned = self.lock().abandon(failure);
+        self.state.send_replace(StoreState::Failed(failure.clone()));
         reject(abandoned, failure);
     }
 

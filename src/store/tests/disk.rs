@@ -23,6 +23,8 @@ struct State {
     syncs: usize,
     /// Number of further writes and resizes that succeed; `None` if all succeed.
     healthy_ops: Option<usize>,
+    /// Number of writes and resizes that failed.
+    refused: usize,
     /// Whether the next sync panics, to simulate a failed assertion of the engine.
     panics: bool,
     /// Number of further syncs before one that fails, after all writes have reached the disk; `None` if none fails.
@@ -77,6 +79,10 @@ impl Disk {
 
     pub(super) fn fail_next_read(&self) {
         self.state().read_fails = true;
+    }
+
+    pub(super) fn refused(&self) -> usize {
+        self.state().refused
     }
 
     /// Replaces the bytes of the disk.
@@ -235,7 +241,11 @@ impl redb::StorageBackend for Disk {
 impl State {
     fn change(&mut self, op: Op) -> io::Result<()> {
         if let Some(healthy) = &mut self.healthy_ops {
-            *healthy = healthy.checked_sub(1).ok_or(io::ErrorKind::StorageFull)?;
+            let Some(left) = healthy.checked_sub(1) else {
+                self.refused += 1;
+                return Err(io::ErrorKind::StorageFull.into());
+            };
+            *healthy = left;
         }
         apply(&mut self.image, &op);
         self.log.push(op);

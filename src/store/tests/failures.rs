@@ -109,6 +109,9 @@ async fn a_store_that_another_process_opened_in_the_meantime_fails_permanently()
     let others = Disk::holding(disk.image());
     others.open_store().unwrap().close().await;
     disk.replace(others.image());
+    // An attempt that has read the old bytes must not continue.
+    let refused = disk.refused();
+    until("the end of that attempt", || (disk.refused() > refused + 1).then_some(()));
     disk.mend();
 
     assert!(matches!(store.failed().await, StoreError::Lost(_)));
