@@ -226,6 +226,7 @@ fn a_lane_waits_for_the_first_pause_of_both_transports() {
 
     // The second failure of the first host pauses it for two minutes, and the fallback for one.
     schedule.advance(at(2 * PAUSE_MS));
+    route(&mut schedule, at(2 * PAUSE_MS), |_| Some(with_fallback()));
 
     assert_eq!(sites(&schedule.reserve_sessions(at(2 * PAUSE_MS))), ["fallback"]);
 }
