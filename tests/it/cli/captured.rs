@@ -11,7 +11,7 @@ fn deliver(port: u16) {
     let mut stream = BufReader::new(TcpStream::connect(("127.0.0.1", port)).unwrap());
     let read = |stream: &mut BufReader<TcpStream>| {
         let mut line = String::new();
-        while !line.lines().last().is_some_and(|last| last.as_bytes().get(3) == Some(&b' ')) {
+        while line.lines().last().is_none_or(|last| last.as_bytes().get(3) != Some(&b' ')) {
             assert!(stream.read_line(&mut line).unwrap() > 0, "{line}");
         }
     };

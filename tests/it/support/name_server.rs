@@ -1,13 +1,12 @@
 //! A DNS server in the test process. It serves the zones `example.` and `ip6.arpa.`; tests add and remove records.
 //! `mx.yahoodns.net` is a host of a large provider, at 127.0.0.1.
 
-use std::net::{Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hickory_server::Server;
-use hickory_server::proto::rr::rdata::PTR;
-use hickory_server::proto::rr::{LowerName, Name, RData, Record, RecordType, RrKey};
+use hickory_server::proto::rr::{LowerName, Name, RecordType, RrKey};
 use hickory_server::proto::serialize::txt::Parser;
 use hickory_server::store::in_memory::InMemoryZoneHandler;
 use hickory_server::zone_handler::{AxfrPolicy, Catalog, ZoneType};
@@ -22,7 +21,6 @@ const EMPTY_ZONE: &str = "$TTL 300\n@ IN SOA ns.example. hostmaster.example. 1 3
 pub(crate) struct NameServer {
     address: SocketAddr,
     zone: Arc<InMemoryZoneHandler>,
-    reverse: Arc<InMemoryZoneHandler>,
     _server: Server<Catalog>,
     runtime: Runtime,
 }
@@ -43,7 +41,8 @@ impl NameServer {
         };
         let name = |text: &str| Name::from_ascii(text).expect("a name");
         zone(name("yahoodns.net."), "mx IN A 127.0.0.1\n");
-        let (zone, reverse) = (zone(origin(), ""), zone(name("ip6.arpa."), ""));
+        zone(name("ip6.arpa."), "");
+        let zone = zone(origin(), "");
         let (address, server) = runtime.block_on(async {
             let mut server = Server::new(catalog);
             let (udp, tcp) = bind_udp_and_tcp().await;
@@ -52,7 +51,7 @@ impl NameServer {
             server.register_listener(tcp, Duration::from_secs(5), 4_096);
             (address, server)
         });
-        Self { address, zone, reverse, _server: server, runtime }
+        Self { address, zone, _server: server, runtime }
     }
 
     /// Returns the address and port of the server, in the format of the flag `--resolver`.
@@ -81,13 +80,6 @@ impl NameServer {
         for record in records.filter(|record| record.record_type() != RecordType::SOA) {
             self.runtime.block_on(self.zone.upsert(record, 0));
         }
-    }
-
-    /// Adds the reverse name of an IPv6 address.
-    pub(crate) fn add_reverse(&self, address: Ipv6Addr, name: &str) {
-        let name = Name::from_ascii(name).expect("a name");
-        let record = Record::from_rdata(Name::from(address), 300, RData::PTR(PTR(name)));
-        self.runtime.block_on(self.reverse.upsert(record, 0));
     }
 
     /// Removes every record of a name and type. Panics if none exists.
