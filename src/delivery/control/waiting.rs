@@ -244,7 +244,7 @@ mod tests {
         let later = |facts: GroupFacts| GroupFacts { key: DueKey { due_ms: until_ms, ..facts.key }, ..facts };
         let vanished = DueRow { vanished_ms: Some(1), ..facts(0).due };
         let postponed = DueRow { is_postponed: true, ..facts(0).due };
-        let cases: Vec<(GroupFacts, DeliveryState, LaneWait, WaitingState, Option<i64>, &str)> = vec![
+        let cases = [
             (
                 GroupFacts { scheduled_ms: Some(until_ms), ..later(facts(0)) },
                 Running,
