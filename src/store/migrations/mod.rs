@@ -4,7 +4,6 @@
 //! A migration is one file in this folder: a numbered, named function that returns the number of
 //! rows it changed. It is idempotent. `ALL` lists the migrations in order.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -103,8 +102,7 @@ pub(super) fn migrate(
 /// the first opening with a key, and compares it at every later one.
 ///
 /// # Errors
-/// [`OpenError::OtherKey`] if the store was opened with another key before; nothing is stored. [`OpenError::Damaged`] if
-/// the commit fails because of damage.
+/// [`OpenError::OtherKey`] if the store was opened with another key before; nothing is stored.
 pub(super) fn begin_epoch(
     database: &Arc<redb::Database>,
     path: &Path,
@@ -112,7 +110,7 @@ pub(super) fn begin_epoch(
 ) -> Result<EpochRow, OpenError> {
     let key_check = keyring.map(|keyring| keyring.derive(KEY_CHECK));
     let has_nodes = ReadTx::begin(database.as_ref()).and_then(|tx| nodes::has_rows(&tx))?;
-    let work = |tx: &WriteTx<'_>| -> Result<EpochRow, OpenError> {
+    commit(database, |tx| {
         let stored = tx.get(&EPOCH, &MetaKey::EPOCH)?;
         let known = stored.as_ref().and_then(|row| row.key_check);
         if key_check.is_some() && known.is_some() && key_check != known {
@@ -125,10 +123,7 @@ pub(super) fn begin_epoch(
             nodes::end_others(tx)?;
         }
         Ok(row)
-    };
-    // The engine checks most bytes that it reads. A panic about the others is reported as damage.
-    let begun = catch_unwind(AssertUnwindSafe(|| commit(database, work)));
-    begun.unwrap_or_else(|panic| Err(OpenError::Damaged(path.into(), file::panic_message(panic.as_ref()).to_owned())))
+    })
 }
 
 fn read_meta(database: &impl redb::ReadableDatabase, path: &Path) -> Result<Option<MetaRow>, OpenError> {
