@@ -50,7 +50,15 @@ impl Schedule {
                 return false;
             }
             let route = self.routes.key(&due.destination, key);
-            let lane = Lane { place: Place::Taken, route, due_ms: TimestampMs::MAX, ready: 0, changes: 0, claims: 0 };
+            let lane = Lane {
+                place: Place::Taken,
+                route,
+                has_reported: false,
+                due_ms: TimestampMs::MAX,
+                ready: 0,
+                changes: 0,
+                claims: 0,
+            };
             self.lanes.insert(key, lane);
         }
         let Some(lane) = self.lanes.get_mut(&key) else { return false };
@@ -123,6 +131,7 @@ impl Schedule {
         site.push(key);
         let Some(lane) = self.lanes.get_mut(&key) else { return };
         lane.ready = lane.ready.max(1);
+        lane.has_reported = false;
         lane.place = Place::Site(Arc::clone(&name));
         let ready = lane.ready;
         self.site_changed(&name, ready, now, turn);

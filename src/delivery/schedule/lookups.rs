@@ -77,8 +77,8 @@ impl Schedule {
         }
     }
 
-    /// Records a lookup that failed temporarily. The groups wait without an attempt. After the first failure, returns
-    /// one lane, whose first group reports the delay; it must be claimed.
+    /// Records a lookup that failed temporarily. The groups wait without an attempt. Returns one lane that has not reported
+    /// the delay, whose first group reports it; it must be claimed. All destinations behind a smarthost share a lookup.
     ///
     /// The pause before the next lookup doubles, except for the destination that failed last: it shows within
     /// [`LOOKUP_PAUSE_MS`] that the name servers respond again.
@@ -94,8 +94,11 @@ impl Schedule {
         let until_ms = now.elapsed_ms + (LOOKUP_PAUSE_MS << doublings).min(LOOKUP_PAUSE_MAX_MS);
         destination.route = Route::Failed { until_ms };
         self.timers.push(Reverse((until_ms, Timer::Lookup(lookup.key))));
-        let reporting = if failures == 0 { destination.waiting.pop_front() } else { None };
-        reporting.and_then(|lane| self.take_waiting(lane))
+        let is_silent = |key: &LaneKey| self.lanes.get(key).is_some_and(|lane| !lane.has_reported);
+        let position = destination.waiting.iter().position(is_silent)?;
+        let reporting = destination.waiting.remove(position)?;
+        self.lanes.get_mut(&reporting)?.has_reported = true;
+        self.take_waiting(reporting)
     }
 
     /// Records a conclusive answer. If the destination failed before, an outage of the name servers may have ended, so

@@ -92,6 +92,8 @@ struct Lane {
     place: Place,
     /// Key of the lookup of its servers.
     route: RouteKey,
+    /// Whether its first group has reported the delay since the lookup failed.
+    has_reported: bool,
     /// Due time of the first group that is not due yet; the maximum if there is no such group. The lane has an entry of
     /// this time in [`Schedule::later`].
     due_ms: TimestampMs,

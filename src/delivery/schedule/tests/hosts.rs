@@ -123,6 +123,26 @@ fn all_failed_lookups_are_repeated_when_one_succeeds_again() {
 }
 
 #[test]
+fn each_lane_behind_a_smarthost_reports_the_delay_of_failed_lookups_once() {
+    let mut schedule = Schedule::new(schedule().limits, RouteTable::single(true));
+    for name in ["a.example", "b.example"] {
+        schedule.queued(&due(name), at(0));
+    }
+    let mut reported = Vec::new();
+    for second in 0..=30 {
+        schedule.advance(at(second * 1_000));
+        while let Some(lookup) = schedule.next_lookup() {
+            if let Some(taken) = schedule.lookup_failed(&lookup, at(second * 1_000)) {
+                reported.push(taken.lane);
+                schedule.claimed(&taken, LaneRest { ready: 1, next_due_ms: Some(0) }, at(second * 1_000));
+            }
+        }
+    }
+
+    assert_eq!(reported, ["a.example", "b.example"].map(|name| due(name).key.lane));
+}
+
+#[test]
 fn lookups_of_new_destinations_precede_repeated_ones() {
     let mut schedule = schedule();
     let failing: Vec<Due> = (0..200).map(|number| due(&format!("failing{number}.example"))).collect();
