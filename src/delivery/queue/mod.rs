@@ -251,12 +251,11 @@ pub(super) async fn recover(context: &Context) -> Result<usize, StoreError> {
     }
 }
 
+/// A lease with the email and the group of its key.
+type StoredLease = ((EmailId, u16), LeaseRow);
+
 /// Returns leases of nodes that have ended, at most [`RECOVER_ROWS`].
-fn read_ended(
-    tx: &impl Reads,
-    own: NodeId,
-    now_ms: TimestampMs,
-) -> Result<Vec<((EmailId, u16), LeaseRow)>, StoreError> {
+fn read_ended(tx: &impl Reads, own: NodeId, now_ms: TimestampMs) -> Result<Vec<StoredLease>, StoreError> {
     let mut alive = BTreeMap::from([(own, true)]);
     let mut ended = Vec::new();
     tx.scan_valid(&LEASES, &(Id::MIN, 0), &(Id::MAX, u16::MAX), Order::Ascending, |key, lease| {
