@@ -17,7 +17,7 @@
 //! - `reopening.rs`: opening of the file again after the disk was full or failed;
 //! - `seal.rs`: encryption at rest;
 //! - `file.rs` and `opening.rs`: opening and repair of the file; the store and its key together;
-//! - `space.rs`: free space of the disk;
+//! - `space.rs` and `figures.rs`: free space of the disk; figures for monitoring;
 //! - `migrations/`: schema versions;
 //! - `error.rs`.
 //!
@@ -37,6 +37,7 @@ mod commits;
 mod cursors;
 mod error;
 mod fields;
+mod figures;
 mod file;
 mod hash;
 mod key;
@@ -67,6 +68,7 @@ pub use cursors::{purge_deleted_cursors, was_listed};
 pub(crate) use error::from_store_error;
 pub use error::{OpenError, StoreError, skip_corrupt};
 pub use fields::{RawValue, RowFields};
+pub use figures::StoreFigures;
 pub use hash::{NameHash, name_hash};
 pub use key::{Key, KeyBytes, KeyOf, KeyPart};
 pub use match_page::{MatchPage, match_page};
@@ -87,8 +89,6 @@ use space::DiskSpace;
 use writer::Writer;
 
 use crate::base::blocking;
-use crate::base::disk::free_bytes;
-use crate::base::histogram::HistogramReading;
 use crate::base::recent::Recent;
 use crate::base::sync;
 
@@ -125,21 +125,6 @@ pub struct OpenOptions {
     pub kind: StoreKind,
     /// Size of the page cache.
     pub cache_bytes: usize,
-}
-
-/// Figures of an open store, for monitoring.
-#[derive(Clone, Debug)]
-pub struct StoreFigures {
-    /// Size of the file.
-    pub file_bytes: u64,
-    /// Free space of its file system; `None` if the system does not return it.
-    pub free_bytes: Option<u64>,
-    /// Durations of the commits since the opening.
-    pub commits: HistogramReading,
-    /// Commands of requests that wait for their commit.
-    pub waiting_foreground: usize,
-    /// Commands of background work that wait for their commit.
-    pub waiting_bulk: usize,
 }
 
 /// Handle of the open store. Cheap to clone.
@@ -339,18 +324,6 @@ impl Store {
     /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.0.path
-    }
-
-    /// Returns the size of the file, its commits, and the number of commands that wait. Blocks.
-    pub fn figures(&self) -> StoreFigures {
-        let path = &self.0.path;
-        StoreFigures {
-            file_bytes: std::fs::metadata(path).map_or(0, |metadata| metadata.len()),
-            free_bytes: free_bytes(path).ok(),
-            commits: self.0.writer.commits(),
-            waiting_foreground: self.0.writer.waiting(WriteQueue::Foreground),
-            waiting_bulk: self.0.writer.waiting(WriteQueue::Bulk),
-        }
     }
 
     /// Waits until the engine fails permanently, and returns the error. A full disk is no such failure: the file is

@@ -154,6 +154,13 @@ async fn an_endpoint_that_does_not_answer_delays_no_other() {
     for _ in 0..100 {
         live.next().await;
     }
+    // The requests to the other endpoint may arrive later.
+    let all_in_flight = async {
+        while hanging.in_flight_max() < 8 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), all_in_flight).await.unwrap();
     assert_eq!(hanging.in_flight_max(), 8);
 }
 
