@@ -75,9 +75,9 @@ pub(super) struct RouteSettings {
     )]
     smarthost: Vec<RelayText>,
 
-    /// Route of recipients: PATTERN[,transactional|broadcast]=TARGET[,FALLBACK]; may be repeated, the variable separates
-    /// with semicolons. PATTERN is example.com, *.example.com or *; TARGET is direct, capture, relay or a smarthost.
-    /// The first match applies.
+    /// Route of recipients: PATTERN=TARGET, PATTERN,transactional=TARGET or PATTERN,broadcast=TARGET, and a comma with
+    /// a second target as the fallback; may be repeated, the variable separates with semicolons. PATTERN is
+    /// example.com, *.example.com or *; TARGET is direct, capture, relay or a smarthost. The first match applies.
     #[arg(long, env = "RINGMAIL_ROUTE", value_name = "ROUTE", value_delimiter = ';', value_parser = route,
           help_heading = "Delivering")]
     route: Vec<RouteRule>,

@@ -1,6 +1,6 @@
 //! The queue for the operator: why groups wait, and the verbs of `ringmail queue`.
 //!
-//! Data flow: a request names a part of the queue (a [`QueueSelector`]). `walk.rs` finds its groups in pages. Each page
+//! Data flow: a request names a part of the queue (a `QueueSelector`). `walk.rs` finds its groups in pages. Each page
 //! is one read, and a page that changes groups is one further transaction. The caller repeats the request with the
 //! position of the previous page, so that no verb holds a transaction long, whatever the size of the queue.
 //!
