@@ -298,16 +298,7 @@ mod tests {
     fn the_servers_can_start_with_another_host() {
         let host = |name: &str| MailHost { name: name.into(), tls: TlsPolicy::Never, addresses: Vec::new() };
         let hosts = ["a", "b", "c"].map(host).to_vec();
-        let servers = Servers {
-            site: "site".into(),
-            hosts,
-            source: None,
-            credentials: None,
-            is_final: true,
-            transport: 0,
-            is_shared: false,
-            fallback: None,
-        };
+        let servers = Servers::new("site".into(), hosts);
 
         let reordered = servers.starting_with("b");
 

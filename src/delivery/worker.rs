@@ -283,8 +283,9 @@ impl Worker<'_> {
         let (mut schedule, slot) = (self.engine.schedule(), sync::lock(self.slot));
         let row = schedule.refused(&slot, refusal, now);
         let delisting = refusal.delisting.or_else(|| schedule.delisting(&slot));
+        let site = Arc::clone(&slot.site);
         drop((schedule, slot));
-        self.engine.problems.site_refused(&sync::lock(self.slot).site, refusal, delisting, now.wall_ms);
+        self.engine.problems.site_refused(&site, refusal, delisting, now.wall_ms);
         row
     }
 

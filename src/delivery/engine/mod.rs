@@ -1,7 +1,7 @@
 //! The delivery engine: the state that the dispatcher and the workers share, start and shutdown.
 //!
-//! One dispatcher task (`delivery/dispatcher.rs`) finds lanes and starts workers (`delivery/worker.rs`). The table is the queue: no group
-//! is in memory until a worker has leased it.
+//! One dispatcher task (`delivery/dispatcher.rs`) finds lanes and starts workers (`delivery/worker.rs`). The table is
+//! the queue: no group is in memory until a worker has leased it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -41,7 +41,6 @@ use crate::store::{Space, StoreError};
 pub(super) const MESSAGE_MEMORY_KIB: usize = 256 << 10;
 /// Maximum time that a shutdown waits for running workers.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(30);
-
 /// Pause before an outcome that could not be stored is tried again, after the store works again.
 const OUTCOME_RETRY_PAUSE: Duration = Duration::from_millis(500);
 
