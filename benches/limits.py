@@ -11,7 +11,7 @@ import socket
 import subprocess
 
 from deadline import wait_until
-from server import free_port
+from ports import free_port
 
 CONTACTS_SECONDS_MAX = 600
 

@@ -5,7 +5,8 @@ import time
 
 from load import fill, wrk
 from machine import disk_bytes, spread, table
-from server import Api, Hold, Relay, Server, free_port
+from ports import free_port
+from server import Api, Hold, Relay, Server
 
 TEXT_BYTES = 2_700
 QUEUED = 100_000

@@ -9,7 +9,7 @@ import subprocess
 
 from deadline import wait_until
 from postfix_instance import SERVICES, PostfixInstance, search_path
-from server import free_port
+from ports import free_port
 from smtp_sink import SmtpSink
 
 SESSIONS = 20

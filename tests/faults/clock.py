@@ -106,7 +106,7 @@ def a_clock_set_forward_by_a_day_sends_the_mail_of_that_day(directory):
         print(f"the emails of the day arrived {took:.1f} s after the clock was set forward")
         assert "later@good.test" not in world.sinks.arrived, "a scheduled email left early"
         assert world.send("after@good.test")
-        world.finish("clock set forward", lost=["later@good.test"])
+        world.finish("clock set forward", not_due=["later@good.test"])
         world.server.stop()
 
 

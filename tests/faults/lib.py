@@ -99,13 +99,13 @@ class World:
         wait_until(lambda: not left(), seconds, lambda: f"{what}; missing {left()[:5]}\n{self.server.log_tail()}")
         return time.monotonic() - began
 
-    def finish(self, name, *, repeats_max=0, lost=()):
+    def finish(self, name, *, repeats_max=0, not_due=()):
         """Waits until every accepted email has arrived and is stored as delivered. Prints and checks the counts.
 
-        `repeats_max` is the number of emails that may arrive twice, and `lost` has the recipients whose email must not
+        `repeats_max` is the number of emails that may arrive twice. The emails to the recipients in `not_due` must not
         arrive.
         """
-        wanted = [recipient for recipient in self.accepted if recipient not in lost]
+        wanted = [recipient for recipient in self.accepted if recipient not in not_due]
         self.wait_for(wanted, DRAIN_SECONDS)
         waiting = list(wanted)
 
@@ -114,11 +114,14 @@ class World:
             return waiting
 
         wait_until(lambda: not undelivered(), DRAIN_SECONDS, lambda: f"the outcome of {waiting[:5]}", pause_s=0.1)
+        early = [recipient for recipient in not_due if recipient in self.sinks.arrived]
+        assert not early, f"arrived before the scheduled time: {early}"
         arrived = sum(1 for recipient in self.accepted if recipient in self.sinks.arrived)
+        later = f"{len(not_due)} not due, " if not_due else ""
         copies = {recipient: arrivals for recipient, arrivals in self.sinks.arrived.items() if len(arrivals) > 1}
         repeated = sum(len(arrivals) - 1 for arrivals in copies.values())
         print(
-            f"{name}: {len(self.accepted)} in, {arrived} out, {len(self.accepted) - arrived} lost, {repeated} repeated, "
+            f"{name}: {len(self.accepted)} in, {arrived} out, {len(wanted) - arrived} lost, {later}{repeated} repeated, "
             f"{len(self.refused)} refused, {self.unanswered} without a response",
             flush=True,
         )

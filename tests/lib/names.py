@@ -5,6 +5,8 @@ import threading
 from dnslib import CNAME, MX, QTYPE, RCODE, RR, A, DNSError
 from dnslib.server import DNSLogger, DNSServer
 
+from ports import free_port
+
 TTL_S = 60
 
 
@@ -19,8 +21,8 @@ class Names:
         self.queries = []
         quiet = DNSLogger(log="-request,-reply,-truncated,-error,-data", prefix=False)
         # UDP and TCP use one port, because a resolver repeats a query over TCP after a truncated response.
-        udp = DNSServer(self, address=address, port=0, logger=quiet)
-        port = udp.server.server_address[1]
+        port = free_port(address)
+        udp = DNSServer(self, address=address, port=port, logger=quiet)
         tcp = DNSServer(self, address=address, port=port, tcp=True, logger=quiet)
         self.servers = [udp, tcp]
         for server in self.servers:

@@ -6,7 +6,8 @@ import pathlib
 import subprocess
 
 from deadline import wait_until
-from server import TARGET, free_port
+from ports import free_port
+from server import TARGET
 
 SOURCE = pathlib.Path(__file__).resolve().parent / "receiver"
 BUILD_SECONDS = 180

@@ -84,13 +84,6 @@ def binary(profile="debug"):
     return pathlib.Path(given) if given else TARGET / profile / "ringmail"
 
 
-def free_port(address="127.0.0.1"):
-    """Returns a TCP port without a listener. Another process can take it before the caller does."""
-    with socket.socket() as probe:
-        probe.bind((address, 0))
-        return probe.getsockname()[1]
-
-
 def signed(message_id, body):
     """Returns the headers that sign a request as specified by Standard Webhooks, with the current time."""
     timestamp = str(int(time.time()))

@@ -9,7 +9,7 @@ import threading
 import time
 
 from deadline import wait_until
-from server import free_port
+from ports import free_port
 
 PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 

@@ -8,8 +8,9 @@ from exim import Exim
 from faults import FaultyPeers, Habits
 from names import Names
 from opensmtpd import OpenSmtpd
+from ports import free_port
 from postfix import Postfix
-from server import Direct, Relay, Server, free_port
+from server import Direct, Relay, Server
 
 POSTFIX, EXIM, OPENSMTPD = "127.0.0.2", "127.0.0.3", "127.0.0.4"
 PLAIN = "127.0.0.10"  # Accepts all mail. Offers PIPELINING but not STARTTLS.

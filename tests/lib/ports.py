@@ -1,0 +1,23 @@
+"""Free ports for the servers of the suites."""
+
+import random
+import socket
+
+# Below the ports that Linux gives to outgoing connections (32,768 to 60,999), so that no connection takes the port
+# before its server listens.
+PORTS = range(15_000, 32_000)
+ATTEMPTS = 100
+
+
+def free_port(address="127.0.0.1"):
+    """Returns a port without a TCP or UDP socket. Another suite takes the same one at the same time only by chance."""
+    for _ in range(ATTEMPTS):
+        port = random.choice(PORTS)
+        with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
+            try:
+                tcp.bind((address, port))
+                udp.bind((address, port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError(f"no free port on {address}")
