@@ -18,6 +18,7 @@ import threading
 import time
 
 from deadline import wait_until
+from ports import free_port
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target")
