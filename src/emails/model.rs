@@ -131,6 +131,27 @@ pub struct SendEmail {
     pub topic: Option<TopicId>,
 }
 
+#[cfg(test)]
+impl SendEmail {
+    /// Returns an email from `shop@example.com` to `ada@example.net`.
+    pub(crate) fn example() -> Self {
+        let to = Recipient { kind: RecipientKind::To, mailbox: Mailbox::parse("ada@example.net").unwrap() };
+        Self {
+            from: Mailbox::parse("shop@example.com").unwrap(),
+            recipients: vec![to],
+            reply_to: Vec::new(),
+            subject: "Hello".into(),
+            html: None,
+            text: Some("Hi".into()),
+            headers: CustomHeaders::default(),
+            attachments: Vec::new(),
+            tags: Vec::new(),
+            scheduled_ms: None,
+            topic: None,
+        }
+    }
+}
+
 /// Metadata of an attachment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttachmentInfo {

@@ -10,16 +10,13 @@ use tokio_util::task::TaskTracker;
 
 use super::{RemoveTeamError, TeamRemovals, UnsentEmails};
 use crate::api_keys::{ApiKeys, NewKey, Permission, Token};
-use crate::base::address::Mailbox;
 use crate::base::clock::DAY_MS;
 use crate::base::id::{EmailId, Id, TeamId};
 use crate::context::Context;
 use crate::delivery::QueueNotifier;
 use crate::domains::SenderDomainRow;
-use crate::emails::headers::CustomHeaders;
 use crate::emails::{
-    self, EmailRow, Emails, Idempotency, LastEvent, Recipient, RecipientKind, RecipientRow, RecipientState, SendEmail,
-    SendError, Sender,
+    self, EmailRow, Emails, Idempotency, LastEvent, RecipientRow, RecipientState, SendEmail, SendError, Sender,
 };
 use crate::events::EventType;
 use crate::http_client::{CustomerUrl, UrlPolicy};
@@ -113,20 +110,7 @@ async fn a_removed_team_has_no_valid_key_and_sends_no_email_before_its_rows_are_
         TaskTracker::new(),
         Links::new(context.keyring.clone(), link_settings),
     );
-    let to = Recipient { kind: RecipientKind::To, mailbox: Mailbox::parse("ada@example.net").unwrap() };
-    let email = SendEmail {
-        from: Mailbox::parse("shop@example.com").unwrap(),
-        recipients: vec![to],
-        reply_to: Vec::new(),
-        subject: "Hello".into(),
-        html: None,
-        text: Some("Hi".into()),
-        headers: CustomHeaders::default(),
-        attachments: Vec::new(),
-        tags: Vec::new(),
-        scheduled_ms: None,
-        topic: None,
-    };
+    let email = SendEmail::example();
     let sender = Sender { team, key: None, domain: None };
     emails.send(sender, email.clone(), None).await.unwrap();
     assert!(api_keys(&context).authenticate(&token).is_some());

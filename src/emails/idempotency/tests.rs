@@ -3,12 +3,10 @@ use std::time::Duration;
 use tokio_util::task::TaskTracker;
 
 use super::*;
-use crate::base::address::Mailbox;
 use crate::base::id::Id;
 use crate::delivery::QueueNotifier;
 use crate::domains::SenderDomainRow;
-use crate::emails::headers::CustomHeaders;
-use crate::emails::{Emails, Recipient, RecipientKind, SendBatch, SendEmail, SendError, Sender};
+use crate::emails::{Emails, SendBatch, SendEmail, SendError, Sender};
 use crate::preferences::{LinkAudience, LinkSettings, Links};
 use crate::store::{Encoded, NEXT, Order, Reads as _, WriteTx, name_hash};
 use crate::tables::{EMAILS, IDEMPOTENCY, SENDER_DOMAINS};
@@ -138,23 +136,6 @@ async fn process(context: &Context) -> Emails {
     Emails::new(context.clone(), QueueNotifier::default(), Arc::new(keys), TaskTracker::new(), links)
 }
 
-fn batch() -> SendBatch {
-    let to = Recipient { kind: RecipientKind::To, mailbox: Mailbox::parse("ada@example.net").unwrap() };
-    SendBatch::of(SendEmail {
-        from: Mailbox::parse("shop@example.com").unwrap(),
-        recipients: vec![to],
-        reply_to: Vec::new(),
-        subject: "Hello".into(),
-        html: None,
-        text: Some("Hi".into()),
-        headers: CustomHeaders::default(),
-        attachments: Vec::new(),
-        tags: Vec::new(),
-        scheduled_ms: None,
-        topic: None,
-    })
-}
-
 #[tokio::test]
 async fn two_processes_that_use_a_key_at_once_accept_one_email() {
     let (_directory, context) = Context::temporary();
@@ -169,10 +150,10 @@ async fn two_processes_that_use_a_key_at_once_accept_one_email() {
     // No process knows of the requests of the others.
     let reservations = [reserve(&one, 7).await, reserve(&two, 7).await, reserve(&three, 8).await];
     let [first, second, other_payload] = reservations;
-    let accepted = one.send_all(SENDER, batch(), first).await.unwrap();
+    let accepted = one.send_all(SENDER, SendBatch::of(SendEmail::example()), first).await.unwrap();
 
-    let replayed = two.send_all(SENDER, batch(), second).await.unwrap();
-    let refused = three.send_all(SENDER, batch(), other_payload).await.unwrap_err();
+    let replayed = two.send_all(SENDER, SendBatch::of(SendEmail::example()), second).await.unwrap();
+    let refused = three.send_all(SENDER, SendBatch::of(SendEmail::example()), other_payload).await.unwrap_err();
 
     assert_eq!(replayed, accepted);
     assert!(matches!(refused.error, SendError::Key(KeyConflict::OtherPayload)), "{refused:?}");
