@@ -27,10 +27,10 @@ pub(super) async fn check(settings: &DoctorSettings, resolver: &Resolver) -> Vec
         Err(error) => return vec![Check::not_checked(NAME, format!("{url}: {error}"))],
         Ok(health) => match Client::new(resolver.clone(), policy, HttpTimeouts::default()) {
             Err(error) => return vec![Check::not_checked(NAME, error.to_string())],
-            Ok(client) => client.fetch(health, LIMITS, now_ms(), &mut |_| true).await,
+            Ok(client) => client.fetch(health, LIMITS, now_ms(), &mut |_| Some(())).await,
         },
     };
-    vec![judge(url, answer.map(|file| file.content))]
+    vec![judge(url, answer.map(|(file, _)| file.content))]
 }
 
 /// Judges a setting that is absent, or is not a URL of `https`.

@@ -56,20 +56,20 @@ impl RemoteFiles {
         self.client.policy()
     }
 
-    /// Fetches a file of at most `bytes_max` bytes until `deadline`. `reserve` is called with a number of bytes before
-    /// they are allocated, and returns whether there is memory for them.
+    /// Fetches a file of at most `bytes_max` bytes until `deadline`. [`Client::fetch`] describes `reserve` and the
+    /// reservation of the file.
     ///
     /// # Errors
     /// [`RemoteFileError`].
-    pub async fn fetch(
+    pub async fn fetch<M>(
         &self,
         team: TeamId,
         url: CustomerUrl,
         bytes_max: usize,
         deadline: Instant,
         now_ms: TimestampMs,
-        reserve: &mut (dyn FnMut(usize) -> bool + Send),
-    ) -> Result<FetchedFile, RemoteFileError> {
+        reserve: &mut (dyn FnMut(usize) -> Option<M> + Send),
+    ) -> Result<(FetchedFile, Option<M>), RemoteFileError> {
         let permit = tokio::time::timeout_at(deadline, self.permit(team)).await;
         let _permit = permit.ok().flatten().ok_or(RemoteFileError::Busy)?;
         let limits = FetchLimits { bytes_max, overall: deadline.saturating_duration_since(Instant::now()) };
@@ -114,7 +114,8 @@ mod tests {
         time: Duration,
     ) -> Result<FetchedFile, RemoteFileError> {
         let url = CustomerUrl::parse(&format!("http://{address}/a"), files.policy()).unwrap();
-        files.fetch(team, url, 10, Instant::now() + time, NOW_MS, &mut |_| true).await
+        let fetched = files.fetch(team, url, 10, Instant::now() + time, NOW_MS, &mut |_| Some(())).await;
+        fetched.map(|(file, _)| file)
     }
 
     #[tokio::test]

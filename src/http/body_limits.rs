@@ -108,7 +108,12 @@ impl BodyLimits {
 
     /// Returns an empty part of the budget of unsigned bodies, for bytes that a request adds to its body.
     pub(crate) fn empty_share(&self) -> BudgetShare {
-        BudgetShare::of(&self.in_flight, 0).expect("no permits are always available")
+        self.share(0).expect("no permits are always available")
+    }
+
+    /// Reserves a part of the budget of unsigned bodies; `None` if the budget is used up.
+    pub(crate) fn share(&self, bytes: usize) -> Option<BudgetShare> {
+        BudgetShare::of(&self.in_flight, bytes).ok()
     }
 
     async fn read_within(
@@ -165,16 +170,6 @@ impl BudgetShare {
     /// Returns the 503 of a request for which the budget has no bytes left.
     pub(crate) fn exhausted() -> ApiError {
         ApiError::unavailable("The server has no memory for further request bodies. Try again in a moment.")
-    }
-
-    /// Reserves further bytes.
-    ///
-    /// # Errors
-    /// [`BudgetShare::exhausted`].
-    pub(crate) fn extend(&mut self, bytes: usize) -> Result<(), ApiError> {
-        let more = Self::of(self.0.semaphore(), bytes)?;
-        self.join(more);
-        Ok(())
     }
 
     fn bytes(&self) -> usize {

@@ -25,6 +25,8 @@ const REDIRECTS_MAX: usize = 3;
 const FRAMING_BYTES_MAX: usize = 64 * 1024;
 /// First capacity of a file, unless the file is known to be smaller.
 const CAPACITY_MIN: usize = 16 * 1024;
+/// Factor by which the capacity grows. While a file is copied, both buffers need memory.
+const CAPACITY_GROWTH: usize = 4;
 /// Maximum length of a content type that is returned.
 const CONTENT_TYPE_BYTES_MAX: usize = 255;
 
@@ -95,19 +97,22 @@ impl From<RequestError> for FetchError {
 
 impl Client {
     /// Fetches a file with GET. Follows at most [`REDIRECTS_MAX`] redirects. Each URL obeys the policy, and each
-    /// address the guard. `reserve` is called with a number of bytes before they are allocated, and returns whether
-    /// there is memory for them.
+    /// address the guard.
+    ///
+    /// `reserve` is called with the size of each buffer before it is allocated, and returns its reservation; `None`
+    /// without memory. While a file moves to a larger buffer, both buffers have a reservation. Returns the file with the
+    /// reservation of its buffer; `None` if the file is empty.
     ///
     /// # Errors
     ///
     /// [`FetchError`]. Dropping the future closes the connection.
-    pub async fn fetch(
+    pub async fn fetch<M>(
         &self,
         mut url: CustomerUrl,
         limits: FetchLimits,
         now_ms: TimestampMs,
-        reserve: &mut (dyn FnMut(usize) -> bool + Send),
-    ) -> Result<FetchedFile, FetchError> {
+        reserve: &mut (dyn FnMut(usize) -> Option<M> + Send),
+    ) -> Result<(FetchedFile, Option<M>), FetchError> {
         let deadline = Instant::now() + limits.overall;
         for _ in 0..=REDIRECTS_MAX {
             let stream = self.dial(&url, now_ms, deadline).await?;
@@ -153,12 +158,12 @@ fn get(url: &CustomerUrl) -> Request<Full<Bytes>> {
     request
 }
 
-async fn read(
+async fn read<M>(
     url: &CustomerUrl,
     mut response: StreamedResponse,
     bytes_max: usize,
-    reserve: &mut (dyn FnMut(usize) -> bool + Send),
-) -> Result<FetchedFile, FetchError> {
+    reserve: &mut (dyn FnMut(usize) -> Option<M> + Send),
+) -> Result<(FetchedFile, Option<M>), FetchError> {
     let headers = &response.head().headers;
     let is_identity = |value: &HeaderValue| {
         let encoding = value.as_bytes().trim_ascii();
@@ -175,23 +180,24 @@ async fn read(
     }
     // Without a `Content-Length`, the size is known at the end only.
     let expected_max = if announced > 0 { announced } else { bytes_max };
-    let mut content = Vec::new();
+    let (mut content, mut reservation) = (Vec::new(), None);
     while let Some(bytes) = next_bytes(&mut response).await? {
         let needed = content.len() + bytes.len();
         if needed > bytes_max {
             return Err(FetchError::TooLarge);
         }
         if needed > content.capacity() {
-            let capacity = needed.max(content.capacity().saturating_mul(2)).max(CAPACITY_MIN).min(expected_max);
+            let grown = content.capacity().saturating_mul(CAPACITY_GROWTH).max(CAPACITY_MIN);
+            let capacity = needed.max(grown).min(expected_max);
             let capacity = capacity.max(needed);
-            if !reserve(capacity - content.capacity()) {
-                return Err(FetchError::NoMemory);
-            }
+            let larger = reserve(capacity).ok_or(FetchError::NoMemory)?;
             content.reserve_exact(capacity - content.len());
+            // The smaller buffer is free, and so is its reservation.
+            reservation = Some(larger);
         }
         content.extend_from_slice(&bytes);
     }
-    Ok(FetchedFile { content, filename: url.filename(), content_type })
+    Ok((FetchedFile { content, filename: url.filename(), content_type }, reservation))
 }
 
 /// Returns the next bytes of a file; `None` at its end. After the head of the response, some errors have other reasons.

@@ -150,16 +150,16 @@ impl RequestFiles<'_> {
     ) -> ApiResult<FetchedFile> {
         let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX).min(self.bytes_left);
         let is_request_limit = bytes_max == self.bytes_left;
-        let mut reserved = 0;
+        let (bodies, mut buffer_bytes) = (self.bodies, 0);
         let mut reserve = |bytes| {
-            let is_reserved = memory.extend(bytes).is_ok();
-            reserved += if is_reserved { bytes } else { 0 };
-            is_reserved
+            let share = bodies.share(bytes)?;
+            buffer_bytes = bytes;
+            Some(share)
         };
         let fetched = self.files.fetch(self.team, url, bytes_max, self.deadline, self.now_ms, &mut reserve).await;
-        let read_bytes = fetched.as_ref().map_or(reserved, |file| file.content.len());
+        let read_bytes = fetched.as_ref().map_or(buffer_bytes, |(file, _)| file.content.len());
         self.bytes_left = self.bytes_left.saturating_sub(read_bytes);
-        fetched.map_err(|error| match error {
+        let fetched = fetched.map_err(|error| match error {
             RemoteFileError::Busy => {
                 ApiError::unavailable("The server fetches too many files at the moment. Try again.")
             }
@@ -175,7 +175,12 @@ impl RequestFiles<'_> {
                 invalid("attachments", AttachmentError::TooLarge { bytes_max: self.attachment_bytes_max })
             }
             RemoteFileError::Fetch(error) => not_fetched(index, error.to_string()),
-        })
+        });
+        let (file, share) = fetched?;
+        if let Some(share) = share {
+            memory.join(share);
+        }
+        Ok(file)
     }
 }
 

@@ -1,6 +1,9 @@
 //! Fetches of files.
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use tokio::sync::Semaphore;
 
 use crate::dns::tests::authority::Authority;
 use crate::dns::{BlockedAddress, Guard};
@@ -16,7 +19,7 @@ const LIMITS: FetchLimits = FetchLimits { bytes_max: 10, overall: Duration::from
 
 async fn fetch(client: &Client, url: &str, limits: FetchLimits) -> Result<FetchedFile, FetchError> {
     let url = CustomerUrl::parse(url, client.policy()).unwrap();
-    client.fetch(url, limits, NOW_MS, &mut |_| true).await
+    client.fetch(url, limits, NOW_MS, &mut |_| Some(())).await.map(|(file, _)| file)
 }
 
 fn local() -> Client {
@@ -82,7 +85,7 @@ async fn a_file_beyond_the_limit_is_not_read() {
     let mut reserved = 0;
     let mut reserve = |bytes| {
         reserved += bytes;
-        false
+        None::<()>
     };
     assert_eq!(client.fetch(parsed, LIMITS, NOW_MS, &mut reserve).await.unwrap_err(), FetchError::NoMemory);
     assert!((1..=10).contains(&reserved), "{reserved}");
@@ -107,14 +110,45 @@ async fn the_memory_of_a_file_is_reserved_before_it_is_allocated() {
         let mut reserved = 0;
         let mut reserve = |bytes| {
             reserved += bytes;
-            true
+            Some(())
         };
         let parsed = CustomerUrl::parse(&url, client.policy()).unwrap();
 
-        let file = client.fetch(parsed, LIMITS, NOW_MS, &mut reserve).await.unwrap();
+        let (file, reservation) = client.fetch(parsed, LIMITS, NOW_MS, &mut reserve).await.unwrap();
 
+        assert_eq!(reservation, Some(()));
         assert_eq!((file.content.as_slice(), file.content.capacity()), (&b"abc"[..], reserved));
         assert_eq!(reserved, reserved_bytes);
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_moves_to_a_larger_buffer_has_memory_for_both() {
+    const SMALL: usize = 16 << 10;
+    const LARGE: usize = 4 * SMALL;
+    let rest = "b".repeat(0x5000);
+    let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+    let response: &'static str = format!("{head}1\r\na\r\n5000\r\n{rest}\r\n0\r\n\r\n").leak();
+    let script: &'static [_] = vec![ReadRequest, Write(response)].leak();
+    let receiver = Receiver::new([script, script]);
+    let url = format!("http://127.0.0.1:{}/", receiver.port());
+    let (client, limits) = (local(), FetchLimits { bytes_max: 2 * LARGE, ..LIMITS });
+    for (bytes, fits) in [(SMALL + LARGE, true), (SMALL + LARGE - 1, false)] {
+        let memory = Arc::new(Semaphore::new(bytes));
+        let mut reserve = |bytes: usize| Arc::clone(&memory).try_acquire_many_owned(u32::try_from(bytes).unwrap()).ok();
+        let parsed = CustomerUrl::parse(&url, client.policy()).unwrap();
+
+        let fetched = client.fetch(parsed, limits, NOW_MS, &mut reserve).await;
+
+        if fits {
+            let (file, reservation) = fetched.unwrap();
+            assert_eq!((file.content.len(), file.content.capacity()), (1 + rest.len(), LARGE));
+            assert_eq!(memory.available_permits(), SMALL, "the smaller buffer is free");
+            drop(reservation);
+        } else {
+            assert_eq!(fetched.unwrap_err(), FetchError::NoMemory);
+        }
+        assert_eq!(memory.available_permits(), bytes);
     }
 }
 
