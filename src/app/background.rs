@@ -4,7 +4,6 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::Parts;
@@ -65,9 +64,10 @@ impl RetentionDays {
     }
 }
 
-/// Starts the workers. `stop` ends them.
-pub(super) fn start_workers(parts: &Parts, stop: CancellationToken) -> Supervisor {
-    let mut workers = Supervisor::new(stop, parts.context.store.clone(), Arc::clone(&parts.worker_failures));
+/// Starts the workers, which end with the stop token of `parts`.
+pub(super) fn start_workers(parts: &Parts) -> Supervisor {
+    let mut workers =
+        Supervisor::new(parts.work.clone(), parts.context.store.clone(), Arc::clone(&parts.worker_failures));
     let store = parts.context.store.clone();
     workers.start("disk space", move |stop| {
         let store = store.clone();
@@ -80,7 +80,7 @@ pub(super) fn start_workers(parts: &Parts, stop: CancellationToken) -> Superviso
         }
     });
     let engine = Arc::clone(&parts.engine);
-    workers.start("delivery", move |stop| Arc::clone(&engine).run(stop));
+    workers.start("delivery", move |_| Arc::clone(&engine).run());
     let engine = Arc::clone(&parts.engine);
     workers.start("queue count", move |stop| {
         let engine = Arc::clone(&engine);

@@ -119,6 +119,7 @@ struct Parts {
     counters: Arc<HttpCounters>,
     limits: ConnectionLimits,
     live: Arc<EventStreams>,
+    work: CancellationToken,
 }
 
 impl App {
@@ -164,9 +165,9 @@ impl App {
         let queue_notifier = QueueNotifier::default();
         let links = Links::new(context.keyring.clone(), config.link_settings(address));
         let settings = config.delivery_settings(&resolver, capture_address, links.clone());
-        let engine = Engine::new(context.clone(), settings, queue_notifier.clone());
-        let queue = QueueControl::new(context.clone(), queue_notifier.clone(), Some(Arc::clone(&engine)));
-        let queue = Arc::new(queue);
+        let work = CancellationToken::new();
+        let engine = Engine::new(context.clone(), settings, queue_notifier.clone(), work.clone());
+        let queue = Arc::new(QueueControl::new(context.clone(), queue_notifier.clone(), Some(Arc::clone(&engine))));
         let idempotency = Arc::new(Idempotency::new(context.clone()));
         let requests = TaskTracker::new();
         let notifier = queue_notifier.clone();
@@ -306,6 +307,7 @@ impl App {
             counters,
             limits,
             live,
+            work,
         };
         Ok(Self { http, address, metrics, admin, capture: (capture, mailbox), capture_address, parts, service })
     }
@@ -342,8 +344,7 @@ impl App {
     /// too.
     pub async fn serve(self, stop: CancellationToken) -> Result<(), ServeError> {
         let Self { http, address, metrics, admin, capture, capture_address: _, parts, service } = self;
-        let work = CancellationToken::new();
-        let mut workers = start_workers(&parts, work.clone());
+        let mut workers = start_workers(&parts);
         let listeners = CancellationToken::new();
         let tasks = TaskTracker::new();
         let (capture, mailbox) = capture;
@@ -381,7 +382,7 @@ impl App {
         }
         parts.requests.close();
         parts.requests.wait().await;
-        work.cancel();
+        parts.work.cancel();
         let ended = workers.wait().await;
         // A worker may have left a task, such as a write of API key uses that the stop interrupted.
         parts.requests.wait().await;

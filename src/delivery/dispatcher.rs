@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, error, info_span, warn};
 
 use super::clock_steps::ClockSteps;
@@ -42,7 +41,6 @@ type Found = (Destination, StoredSite);
 /// The task that finds lanes, looks up destinations and starts workers.
 pub(super) struct Dispatcher {
     engine: Arc<Engine>,
-    stop: CancellationToken,
     /// The scan of the table.
     scan: LaneScan,
     /// Wall clock at the start of the last scan.
@@ -57,10 +55,9 @@ pub(super) struct Dispatcher {
 }
 
 impl Dispatcher {
-    pub(super) fn new(engine: Arc<Engine>, stop: CancellationToken) -> Self {
+    pub(super) fn new(engine: Arc<Engine>) -> Self {
         Self {
             engine,
-            stop,
             scan: LaneScan::default(),
             scanned_ms: 0,
             lookups: JoinSet::new(),
@@ -85,7 +82,7 @@ impl Dispatcher {
                 match self.scan_page().await {
                     Err(error) if error.is_outage() => {
                         tokio::select! {
-                            () = self.stop.cancelled() => return Ok(()),
+                            () = self.engine.stop.cancelled() => return Ok(()),
                             () = self.engine.context.store.available() => continue,
                         }
                     }
@@ -96,7 +93,7 @@ impl Dispatcher {
             self.renew_node(self.engine.now());
             let wait = if self.scan.is_running() { Duration::ZERO } else { self.wait() };
             tokio::select! {
-                () = self.stop.cancelled() => return Ok(()),
+                () = self.engine.stop.cancelled() => return Ok(()),
                 pending = self.engine.notifier.notified() => self.process_notifications(pending),
                 Some(finished) = self.lookups.join_next_with_id() => self.lookup_finished(finished),
                 () = tokio::time::sleep(wait) => {}
@@ -180,8 +177,7 @@ impl Dispatcher {
         let slots = self.engine.schedule().reserve_sessions(now);
         for slot in slots {
             let span = info_span!("session", site = %slot.site);
-            let (engine, stop) = (Arc::clone(&self.engine), self.stop.clone());
-            self.engine.tasks.spawn(worker::run(engine, slot, stop).instrument(span));
+            self.engine.tasks.spawn(worker::run(Arc::clone(&self.engine), slot).instrument(span));
         }
     }
 
@@ -217,7 +213,7 @@ impl Dispatcher {
     fn check_network(&self, now: Now) {
         let Some(network) = self.engine.settings.routes.network() else { return };
         if network.start_check(now.wall_ms) {
-            let (network, stop) = (Arc::clone(network), self.stop.clone());
+            let (network, stop) = (Arc::clone(network), self.engine.stop.clone());
             let check = async move { stop.run_until_cancelled(network.check(now.wall_ms)).await };
             self.engine.tasks.spawn(check.in_current_span());
         }

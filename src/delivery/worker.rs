@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, error};
 
 use super::engine::Engine;
@@ -43,13 +42,13 @@ const SLOW_AFTER: Duration = Duration::from_secs(3);
 ///
 /// The worker runs in a task of its own. If it panics, its session reservation is released and its
 /// leases are marked as abandoned, so that the next scan requeues them.
-pub(super) async fn run(engine: Arc<Engine>, slot: Slot, stop: CancellationToken) {
+pub(super) async fn run(engine: Arc<Engine>, slot: Slot) {
     let number = engine.leases.start_worker();
     let slot = Arc::new(Mutex::new(slot));
     let mut task = JoinSet::new();
     let (task_engine, task_slot) = (Arc::clone(&engine), Arc::clone(&slot));
     let serve = async move {
-        let mut worker = Worker { engine: &task_engine, slot: &task_slot, number, stop, open: None };
+        let mut worker = Worker { engine: &task_engine, slot: &task_slot, number, open: None };
         worker.serve().await;
         if let Some(open) = worker.open.take() {
             open.quit().await;
@@ -69,7 +68,6 @@ struct Worker<'a> {
     slot: &'a Mutex<Slot>,
     /// Number of this worker in the lease tracker.
     number: u64,
-    stop: CancellationToken,
     open: Option<SiteSession>,
 }
 
@@ -82,7 +80,7 @@ enum Next {
 
 impl Worker<'_> {
     async fn serve(&mut self) {
-        while !self.stop.is_cancelled() && self.engine.can_lease() {
+        while !self.engine.is_stopping() && self.engine.can_lease() {
             let now = self.engine.now();
             let left = self.open.as_ref().map(SiteSession::messages_left);
             let fits = |servers: &Servers| self.fits(servers);
@@ -107,7 +105,7 @@ impl Worker<'_> {
                         () = work.notified() => true,
                         () = evict.notified() => false,
                         () = tokio::time::sleep(tokens_in.unwrap_or(IDLE_MAX)) => tokens_in.is_some(),
-                        () = self.stop.cancelled() => false,
+                        () = self.engine.stop.cancelled() => false,
                     };
                     self.engine.schedule().set_idle(&sync::lock(self.slot), Idle::Ends);
                     if !woken {
@@ -152,7 +150,7 @@ impl Worker<'_> {
         let (engine, slot) = (self.engine, self.slot);
         let mut remaining = claimed.into_iter();
         while let Some(group) = remaining.next() {
-            let next = if self.stop.is_cancelled() {
+            let next = if engine.is_stopping() {
                 release(engine, slot, group).await;
                 Next::End
             } else {
@@ -243,11 +241,11 @@ impl Worker<'_> {
     /// A server that takes long to answer must not use the sessions of working sites. If the part of the slow ones is
     /// used up, the opening is interrupted, and the server gets its next attempt after a pause.
     async fn open(&mut self, servers: &Servers) -> Opening {
-        let (engine, slot, stop) = (self.engine, self.slot, self.stop.clone());
+        let (engine, slot) = (self.engine, self.slot);
         let mut opening = pin!(SiteSession::open_in(&mut self.open, engine, slot, servers));
         let opened = tokio::select! {
             opened = &mut opening => opened,
-            () = stop.cancelled() => return Opening::Interrupted,
+            () = engine.stop.cancelled() => return Opening::Interrupted,
             () = tokio::time::sleep(SLOW_AFTER) => {
                 if !engine.schedule().opening_is_slow(&mut sync::lock(slot), engine.now()) {
                     engine.schedule().opening_interrupted(&sync::lock(slot), engine.now());
@@ -256,7 +254,7 @@ impl Worker<'_> {
                 engine.notifier.wake();
                 tokio::select! {
                     opened = &mut opening => opened,
-                    () = stop.cancelled() => return Opening::Interrupted,
+                    () = engine.stop.cancelled() => return Opening::Interrupted,
                 }
             }
         };

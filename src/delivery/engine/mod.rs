@@ -4,7 +4,7 @@
 //! the queue: no group is in memory until a worker has leased it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -91,8 +91,8 @@ pub struct Engine {
     pub(super) tasks: TaskTracker,
     /// Number of outcomes in memory that the store has rejected. At most one for each worker.
     waiting_outcomes: AtomicUsize,
-    /// The stop token of [`Engine::run`].
-    stop: OnceLock<CancellationToken>,
+    /// Ends [`Engine::run`] and all tasks.
+    pub(super) stop: CancellationToken,
     pub(super) attempt_counts: SmtpAttemptCounts,
     pub(super) queue_depth: Mutex<Option<Arc<QueueDepth>>>,
     /// Start of the engine on the monotonic clock.
@@ -102,8 +102,13 @@ pub struct Engine {
 
 impl Engine {
     /// Returns an engine that [`Engine::run`] starts. `notifier` must be the instance that the
-    /// writers of the queue use.
-    pub fn new(context: Context, settings: EngineSettings, notifier: QueueNotifier) -> Arc<Self> {
+    /// writers of the queue use. `stop` ends it.
+    pub fn new(
+        context: Context,
+        settings: EngineSettings,
+        notifier: QueueNotifier,
+        stop: CancellationToken,
+    ) -> Arc<Self> {
         let limits = Limits {
             sessions_max: settings.sessions_max,
             rates: settings.rates.clone(),
@@ -119,7 +124,7 @@ impl Engine {
             schedule: Mutex::new(Schedule::new(limits, settings.routes.table())),
             tasks: TaskTracker::new(),
             waiting_outcomes: AtomicUsize::new(0),
-            stop: OnceLock::new(),
+            stop,
             attempt_counts: SmtpAttemptCounts::default(),
             queue_depth: Mutex::default(),
             started_ms: context.clock.elapsed_ms(),
@@ -129,24 +134,23 @@ impl Engine {
         })
     }
 
-    /// Requeues the groups that nodes had leased which have ended, then delivers until `stop`.
+    /// Requeues the groups that nodes had leased which have ended, then delivers until the stop.
     ///
     /// Waits up to 30 seconds for running workers before it returns.
     ///
     /// # Errors
     /// [`StoreError`] if the queue cannot be read.
-    pub async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), StoreError> {
-        self.stop.get_or_init(|| stop.clone());
+    pub async fn run(self: Arc<Self>) -> Result<(), StoreError> {
         let recovered = queue::recover(&self.context).await?;
         if recovered > 0 {
             info!(groups = recovered, "requeued {recovered} deliveries that the last shutdown or crash interrupted");
         }
         if self.settings.flow == Flow::Held {
-            stop.cancelled().await;
+            self.stop.cancelled().await;
             return Ok(());
         }
         self.schedule().restart();
-        let ended = Dispatcher::new(Arc::clone(&self), stop).run().await;
+        let ended = Dispatcher::new(Arc::clone(&self)).run().await;
         self.tasks.close();
         if tokio::time::timeout(SHUTDOWN_TIMEOUT, self.tasks.wait()).await.is_err() {
             warn!("shutdown interrupted some deliveries; the next start retries them");
@@ -226,24 +230,18 @@ impl Engine {
 
     /// Returns whether the engine is to stop.
     pub(super) fn is_stopping(&self) -> bool {
-        self.stop.get().is_some_and(CancellationToken::is_cancelled)
+        self.stop.is_cancelled()
     }
 
     /// Waits until the store works again or the engine stops.
     pub(super) async fn wait_for_store(&self) {
-        let stopped = async {
-            match self.stop.get() {
-                Some(stop) => stop.cancelled().await,
-                None => std::future::pending().await,
-            }
-        };
         let available = async {
             self.context.store.available().await;
             tokio::time::sleep(OUTCOME_RETRY_PAUSE).await;
         };
         tokio::select! {
             () = available => {}
-            () = stopped => {}
+            () = self.stop.cancelled() => {}
         }
     }
 

@@ -11,7 +11,7 @@ use crate::store::tests::disk::Disk;
 use crate::store::{Reads as _, WriteTx};
 use crate::tables::{EMAILS, LEASES};
 
-fn engine(context: &Context) -> Arc<Engine> {
+fn engine(context: &Context, stop: &CancellationToken) -> Arc<Engine> {
     let links = LinkSettings { public_url: "https://mail.example".into(), audience: LinkAudience::Captured };
     let defaults = SiteLimits {
         sessions_max: 1,
@@ -34,7 +34,7 @@ fn engine(context: &Context) -> Arc<Engine> {
         flow: Flow::Open,
         links: Links::new(context.keyring.clone(), links),
     };
-    Engine::new(context.clone(), settings, QueueNotifier::default())
+    Engine::new(context.clone(), settings, QueueNotifier::default(), stop.clone())
 }
 
 /// Stores an email and leases its group.
@@ -69,7 +69,7 @@ fn is_leased(context: &Context, claimed: &Claimed) -> bool {
 async fn an_outcome_that_cannot_be_stored_waits_and_no_group_is_leased_until_it_is_stored() {
     let disk = Disk::default();
     let context = Context::on_disk(&disk);
-    let engine = engine(&context);
+    let engine = engine(&context, &CancellationToken::new());
     let claimed = leased(&context).await;
     assert!(engine.can_lease());
 
@@ -92,10 +92,9 @@ async fn a_stop_tries_to_store_a_waiting_outcome_once_more() {
     for has_space in [true, false] {
         let disk = Disk::default();
         let context = Context::on_disk(&disk);
-        let engine = engine(&context);
-        let claimed = leased(&context).await;
         let stop = CancellationToken::new();
-        engine.stop.set(stop.clone()).unwrap();
+        let engine = engine(&context, &stop);
+        let claimed = leased(&context).await;
         disk.fill_after(0);
         let settling = rejected(&engine, &claimed).await;
         if has_space {
@@ -115,7 +114,7 @@ async fn a_stop_tries_to_store_a_waiting_outcome_once_more() {
 #[tokio::test]
 async fn an_outcome_that_can_never_be_stored_does_not_stop_the_delivery() {
     let (_directory, context) = Context::temporary();
-    let engine = engine(&context);
+    let engine = engine(&context, &CancellationToken::new());
     let claimed = leased(&context).await;
     engine.leases.record(1, &[Arc::clone(&claimed)]);
     let id = claimed.key.email;
