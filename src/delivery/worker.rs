@@ -269,7 +269,7 @@ impl Worker<'_> {
         match health {
             SiteHealth::Healthy => {
                 let now = self.engine.now();
-                (self.engine.schedule().succeeded(&sync::lock(self.slot), now), Next::Continue)
+                (self.engine.schedule().succeeded(&mut sync::lock(self.slot), now), Next::Continue)
             }
             SiteHealth::Throttled(refusal) => (self.refused(refusal), Next::End),
         }

@@ -170,6 +170,8 @@ pub(super) struct Slot {
     may_connect: bool,
     /// Time of the last groups that the session took.
     taken_ms: i64,
+    /// That time for the last message over the open connection that the site did not refuse; `None` without one.
+    delivered_ms: Option<i64>,
     /// Host that the session is being opened with.
     host: Option<String>,
 }

@@ -49,6 +49,7 @@ impl Schedule {
                     is_stuck: false,
                     may_connect: true,
                     taken_ms: now.elapsed_ms,
+                    delivered_ms: None,
                     host: None,
                 });
                 self.site_changed(&name, 0, now, Turn::Last);
@@ -181,6 +182,9 @@ impl Schedule {
             site.slow = site.slow.saturating_sub(usize::from(slot.is_slow));
             site.stuck = site.stuck.saturating_sub(usize::from(slot.is_stuck));
             site.connections.give_back(usize::from(slot.may_connect));
+            if let Some(taken_ms) = slot.delivered_ms {
+                site.throttle.ended_clean(taken_ms);
+            }
         }
         self.site_changed(&slot.site, 0, now, Turn::Last);
     }
@@ -248,10 +252,16 @@ impl Schedule {
         }
     }
 
-    /// Records that a session with a host is being opened. If the host failed before, no other session is opened with it
-    /// meanwhile.
+    /// Records that a session with a host is being opened, after the end of an earlier one. If the host failed before, no
+    /// other session is opened with it meanwhile.
     pub(in crate::delivery) fn connecting(&mut self, slot: &mut Slot, host: &str, now: Now) {
         slot.host = Some(host.to_owned());
+        if let Some(taken_ms) = slot.delivered_ms.take() {
+            if let Some(site) = self.sites.get_mut(&slot.site) {
+                site.throttle.ended_clean(taken_ms);
+            }
+            self.site_changed(&slot.site, 0, now, Turn::Last);
+        }
         if !std::mem::take(&mut slot.may_connect)
             && let Some(site) = self.sites.get_mut(&slot.site)
         {
@@ -307,7 +317,8 @@ impl Schedule {
     }
 
     /// Records a message that the site neither refused nor limited. Returns the row of the site if it changed.
-    pub(in crate::delivery) fn succeeded(&mut self, slot: &Slot, now: Now) -> Option<SiteRow> {
+    pub(in crate::delivery) fn succeeded(&mut self, slot: &mut Slot, now: Now) -> Option<SiteRow> {
+        slot.delivered_ms = Some(slot.taken_ms);
         let site = self.sites.get_mut(&slot.site)?;
         let is_changed = site.throttle.succeeded(slot.taken_ms) && !site.is_single;
         let row = is_changed.then(|| site.throttle.row(&slot.site, now));

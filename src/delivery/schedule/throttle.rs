@@ -1,7 +1,8 @@
 //! The throttle of a site: its limit of sessions, its pause and its suspension, from the replies to its messages.
 //!
-//! The limit increases by one after [`CLEAN_MESSAGES`] messages and is halved by a refusal. A refusal for reputation
-//! suspends the site: one message for each probe, or none for hours. An accepted message ends both.
+//! The limit increases by one after [`CLEAN_SESSIONS`] sessions in a row and is halved by a refusal. Messages do not count,
+//! because a long session would otherwise raise the limit within a second. A refusal for reputation suspends the site: one
+//! message for each probe, or none for hours. An accepted message ends both.
 
 use std::sync::Arc;
 
@@ -12,9 +13,9 @@ use crate::delivery::rows::SiteRow;
 use crate::delivery::site_refusal::{SiteRefusal, severity};
 use crate::delivery::smtp::SiteThrottle;
 
-/// Number of messages without a refusal after which a site gets one more session.
-const CLEAN_MESSAGES: u32 = 5;
-/// Number of sessions of a site that is new. It grows with each success.
+/// Number of sessions in a row with a message and without a refusal after which a site gets one more session.
+const CLEAN_SESSIONS: u32 = 5;
+/// Number of sessions of a site that is new.
 const SESSIONS_START: usize = 2;
 /// Longest suspension. It doubles with each repetition.
 pub(super) const STOP_MAX_MS: i64 = DAY_MS;
@@ -37,8 +38,10 @@ pub(super) struct Throttle {
     /// Current limit of the sessions.
     limit: usize,
     limit_max: usize,
-    /// Messages without a refusal since the limit last changed.
+    /// Sessions without a refusal since the limit last changed, at most [`CLEAN_SESSIONS`].
     clean: u32,
+    /// Whether the limit has grown and is not stored yet.
+    has_grown: bool,
     /// Number of failures since the last success.
     failures: u32,
     /// Time of the last failure.
@@ -60,6 +63,7 @@ impl Throttle {
             limit: SESSIONS_START.min(limit_max),
             limit_max,
             clean: 0,
+            has_grown: false,
             failures: 0,
             failed_ms: 0,
             refused_ms: i64::MIN,
@@ -151,7 +155,7 @@ impl Throttle {
         self.last_reply.clone().zip(self.last_reply_ms)
     }
 
-    /// Counts a message without a refusal that a session took at `taken_ms`. Returns whether the stored state changed. A
+    /// Records a message without a refusal that a session took at `taken_ms`. Returns whether the stored state changed. A
     /// message that was taken before the last refusal ends neither a pause nor a suspension.
     pub(super) fn succeeded(&mut self, taken_ms: i64) -> bool {
         if taken_ms <= self.refused_ms {
@@ -160,13 +164,20 @@ impl Throttle {
         let had_failures = self.failures > 0 || self.suspension.is_some() || self.stops > 0;
         (self.failures, self.stops, self.suspension) = (0, 0, None);
         self.paused_until_ms = 0;
-        self.clean += 1;
-        let grows = self.clean >= CLEAN_MESSAGES && self.limit < self.limit_max;
-        if grows {
-            self.clean = 0;
+        std::mem::take(&mut self.has_grown) || had_failures
+    }
+
+    /// Counts a session that has ended, whose last message was taken at `taken_ms` and not refused. Has no effect if the
+    /// site has refused a message since then. The next message stores a limit that has grown.
+    pub(super) fn ended_clean(&mut self, taken_ms: i64) {
+        if taken_ms <= self.refused_ms {
+            return;
+        }
+        self.clean = (self.clean + 1).min(CLEAN_SESSIONS);
+        if self.clean == CLEAN_SESSIONS && self.limit < self.limit_max {
+            (self.clean, self.has_grown) = (0, true);
             self.limit += 1;
         }
-        grows || had_failures
     }
 
     /// Counts a session that could not be opened.
@@ -190,6 +201,7 @@ impl Throttle {
         }
         self.failures = self.failures.saturating_add(1);
         (self.clean, self.failed_ms, self.refused_ms) = (0, now_ms, now_ms);
+        self.has_grown = false;
         (self.last_reply, self.last_reply_ms) = (Some(refusal.reply.as_str().into()), Some(now.wall_ms));
         let pause_min_ms = pause_ms(1);
         let named_ms =

@@ -247,8 +247,9 @@ fn a_site_that_limits_our_mail_is_paused_and_gets_half_of_its_sessions() {
     queue(&mut schedule, &vec![due("a.example"); 500], at(0));
     let mut slots = schedule.reserve_sessions(at(0));
     assert_eq!(slots.len(), 2);
-    for _ in 0..10 {
-        schedule.succeeded(&slots[0], at(0));
+    for _ in 0..=10 {
+        schedule.connecting(&mut slots[0], "mx.a.example", at(0));
+        schedule.succeeded(&mut slots[0], at(0));
     }
     assert_eq!(schedule.reserve_sessions(at(0)).len(), 2, "the limit has grown to four");
 

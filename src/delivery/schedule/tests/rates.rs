@@ -1,7 +1,6 @@
 //! Tokens of messages and connections, suspensions, and the state that operators see.
 
 use super::*;
-use crate::delivery::rows::SiteRow;
 use crate::delivery::smtp::SiteThrottle;
 use crate::delivery::warm_up::{Allowance, day, until_tomorrow_ms};
 
@@ -172,13 +171,40 @@ fn a_site_continues_with_its_stored_throttle_after_a_restart() {
 fn a_success_stores_the_throttle_only_if_it_changes() {
     let mut schedule = schedule();
     queue(&mut schedule, &vec![due("a.example"); 100], at(0));
-    let slots = schedule.reserve_sessions(at(0));
+    let mut slots = schedule.reserve_sessions(at(0));
 
-    let rows: Vec<Option<SiteRow>> = (0..11).map(|_| schedule.succeeded(&slots[0], at(0))).collect();
+    let mut sessions: Vec<Option<u16>> = Vec::new();
+    for _ in 0..11 {
+        schedule.connecting(&mut slots[0], "mx.a.example", at(0));
+        sessions.push(schedule.succeeded(&mut slots[0], at(0)).map(|row| row.sessions));
+    }
 
-    let sessions: Vec<Option<u16>> = rows.iter().map(|row| row.as_ref().map(|row| row.sessions)).collect();
-    assert_eq!(sessions[4..11], [Some(3), None, None, None, None, Some(4), None]);
-    assert_eq!(sessions[..4], [None; 4]);
+    assert_eq!(sessions[5..11], [Some(3), None, None, None, None, Some(4)]);
+    assert_eq!(sessions[..5], [None; 5]);
+}
+
+#[test]
+fn the_limit_grows_after_five_sessions_however_many_messages_they_carry() {
+    let mut schedule = schedule();
+    queue(&mut schedule, &vec![due("a.example"); 100], at(0));
+    let mut slots = schedule.reserve_sessions(at(0));
+    let limit = |schedule: &Schedule| schedule.sites["a.example"].throttle.learned_limit();
+    for session in 1..=5 {
+        schedule.connecting(&mut slots[0], "mx.a.example", at(session));
+        for _ in 0..100 {
+            schedule.succeeded(&mut slots[0], at(session));
+        }
+        assert_eq!(limit(&schedule), 2, "{session}");
+    }
+    schedule.session_ended(&slots[0], at(6));
+    assert_eq!(limit(&schedule), 3);
+
+    // A session without a message does not count.
+    for session in 0..10 {
+        schedule.connecting(&mut slots[1], "mx.a.example", at(10 + session));
+    }
+    schedule.session_ended(&slots[1], at(20));
+    assert_eq!(limit(&schedule), 3);
 }
 
 #[test]

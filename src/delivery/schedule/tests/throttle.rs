@@ -30,8 +30,8 @@ const TRICKLE: SiteThrottle = SiteThrottle::Trickle { minutes: 90 };
 const STOP: SiteThrottle = SiteThrottle::Stop { minutes: 120 };
 
 #[test]
-fn the_limit_starts_at_two_grows_after_five_messages_and_is_halved() {
-    for (limit_max, successes, refused, limit) in [
+fn the_limit_starts_at_two_grows_after_five_sessions_and_is_halved() {
+    for (limit_max, sessions, refused, limit) in [
         (10, 0, false, 2),
         (10, 4, false, 2),
         (10, 5, false, 3),
@@ -46,15 +46,30 @@ fn the_limit_starts_at_two_grows_after_five_messages_and_is_halved() {
         (1, 0, true, 1),
     ] {
         let mut throttle = Throttle::new(limit_max);
-        for _ in 0..successes {
-            throttle.succeeded(0);
+        for _ in 0..sessions {
+            throttle.ended_clean(0);
         }
         if refused {
             throttle.refused(&refusal(HALVE, None), at(0), doubling);
         }
-        assert_eq!(throttle.learned_limit(), limit, "{limit_max} {successes} {refused}");
+        assert_eq!(throttle.learned_limit(), limit, "{limit_max} {sessions} {refused}");
         assert_eq!(throttle.limit(), if refused { 1 } else { limit });
     }
+}
+
+#[test]
+fn a_session_that_ends_after_a_refusal_of_the_site_does_not_raise_the_limit() {
+    let mut throttle = Throttle::new(10);
+    throttle.refused(&refusal(HALVE, None), at(100), doubling);
+
+    for _ in 0..20 {
+        throttle.ended_clean(100);
+    }
+    assert_eq!(throttle.learned_limit(), 1);
+    for _ in 0..5 {
+        throttle.ended_clean(101);
+    }
+    assert_eq!(throttle.learned_limit(), 2);
 }
 
 #[test]
@@ -143,7 +158,7 @@ fn a_suspension_lasts_ninety_minutes_after_the_last_refused_probe() {
 fn a_stored_throttle_continues_after_a_restart_and_after_a_step_of_the_clock() {
     let mut throttle = Throttle::new(10);
     for _ in 0..30 {
-        throttle.succeeded(0);
+        throttle.ended_clean(0);
     }
     throttle.refused(&refusal(STOP, None), at(0), doubling);
     let row = throttle.row("google", at(HOUR_MS));

@@ -350,7 +350,7 @@ impl World {
             let stream = session.lane.unwrap().stream.as_bytes()[0];
             let (accepted_ms, wait_ms) = (group.accepted_ms, now.elapsed_ms - group.accepted_ms);
             self.delivered.push(Delivered { site, stream, accepted_ms, wait_ms });
-            self.schedule.succeeded(&self.sessions[&id].slot, now);
+            self.schedule.succeeded(&mut self.sessions.get_mut(&id).unwrap().slot, now);
         }
         let messages_max = self.schedule.session_messages_max(&self.sessions[&id].slot);
         let session = self.sessions.get_mut(&id).unwrap();
