@@ -17,6 +17,7 @@ DISK_MIB = 64
 GREY = "127.0.2.2"
 HABITS = {GOOD: Habit(), GREY: Habit(greylists=True)}
 WRITERS = 4
+ACCEPTED_MIN = 30  # Emails of a load before the disk is full.
 SESSIONS_MAX = 10  # Of one site, by default.
 
 
@@ -55,13 +56,19 @@ class Disk:
 
 
 class Load:
-    """Threads that send emails with bodies that do not compress, until `stop`."""
+    """Threads that send emails with bodies that do not compress, until `stop`.
+
+    The constructor returns when the server has accepted `ACCEPTED_MIN` of them, so that some are in flight.
+    """
 
     def __init__(self, world, name="load"):
         self.world, self.name, self.stopped = world, name, threading.Event()
-        self.threads = [threading.Thread(target=self._send, args=(number,)) for number in range(WRITERS)]
+        threads = (threading.Thread(target=self._send, args=(number,), daemon=True) for number in range(WRITERS))
+        self.threads = list(threads)
+        wanted = len(world.accepted) + ACCEPTED_MIN
         for thread in self.threads:
             thread.start()
+        wait_until(lambda: len(world.accepted) >= wanted, 60, world.server.log_tail, pause_s=0.001)
 
     def _send(self, number):
         count = 0

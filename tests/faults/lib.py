@@ -132,7 +132,9 @@ class World:
 
 
 def main(cases):
-    """Runs the cases whose names contain one of the words of the command line, or all. Exits with 1 if one fails."""
+    """Runs the cases whose names contain one of the words of the command line, or all. Exits with 1 if one fails.
+    `suite.py` runs each case this way.
+    """
     words = sys.argv[1:]
     chosen = [case for case in cases if not words or any(word in case.__name__ for word in words)]
     TARGET.mkdir(parents=True, exist_ok=True)
