@@ -1,8 +1,8 @@
 """Runs the webhook cases: `suite.py [--seed N] [WORD…]`. With WORDs, those whose name contains one of them.
 
-A case is a function that `@case` or `@alone` has registered. Its name is a sentence, and it returns its
-counts as text. Cases of `@case` mostly wait, and run concurrently. Cases of `@alone` load the machine,
-and run one at a time after the others.
+A case is a function that `@case` or `@loads` has registered. Its name is a sentence, and it returns its
+counts as text. Cases of `@case` mostly wait, and run concurrently. Cases of `@loads` load the machine, and
+run one at a time beside the others.
 """
 
 import argparse
@@ -12,13 +12,14 @@ import random
 import shutil
 import sys
 import tempfile
+import threading
 import time
 import traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "lib")]
 
-from cases import ALONE, TOGETHER  # noqa: E402
+from cases import LOADING, WAITING  # noqa: E402
 from server import TARGET  # noqa: E402
 from world import World  # noqa: E402
 
@@ -26,19 +27,21 @@ from world import World  # noqa: E402
 class Results:
     def __init__(self):
         self.passed = self.failed = 0
+        self.lock = threading.Lock()
 
     def run(self, case, world):
         began = time.monotonic()
         try:
             counts, error = case(world), None
-            self.passed += 1
         except Exception:
             counts, error = "", traceback.format_exc()
-            self.failed += 1
         word = "failed" if error else "ok"
-        print(f"{word:6} {case.__name__} ({time.monotonic() - began:.1f} s): {counts}", flush=True)
-        if error:
-            print(error, flush=True)
+        with self.lock:
+            self.passed += error is None
+            self.failed += error is not None
+            print(f"{word:6} {case.__name__} ({time.monotonic() - began:.1f} s): {counts}", flush=True)
+            if error:
+                print(error, flush=True)
 
 
 def no_file_contains_a_readable_secret(world):
@@ -65,12 +68,13 @@ def main():
     results = Results()
     try:
         world.start()
-        together = chosen(TOGETHER)
-        with concurrent.futures.ThreadPoolExecutor(max(len(together), 1)) as pool:
-            for done in [pool.submit(results.run, case, world) for case in together]:
+        waiting, loading = chosen(WAITING), chosen(LOADING)
+        with concurrent.futures.ThreadPoolExecutor(len(waiting) + 1) as pool:
+            running = [pool.submit(results.run, case, world) for case in waiting]
+            for case in loading:
+                results.run(case, world)
+            for done in running:
                 done.result()
-        for case in chosen(ALONE):
-            results.run(case, world)
     finally:
         world.stop()
     if results.passed:

@@ -1,18 +1,18 @@
 """The cases: functions that take the `World` and return their counts. Each name is a sentence."""
 
-TOGETHER = []
-ALONE = []
+WAITING = []
+LOADING = []
 
 
 def case(function):
     """Registers a case that mostly waits. It runs concurrently with others."""
-    TOGETHER.append(function)
+    WAITING.append(function)
     return function
 
 
-def alone(function):
-    """Registers a case that loads the machine. It runs while no other case does."""
-    ALONE.append(function)
+def loads(function):
+    """Registers a case that loads the machine. No other one of them runs at the same time."""
+    LOADING.append(function)
     return function
 
 

@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 
-from cases import alone, equal
+from cases import case, equal, loads
 from deadline import wait_until
 from server import Api
 from world import add_contacts
@@ -60,7 +60,7 @@ class Writer:
             raise self.problem
 
 
-@alone
+@loads
 def kills_under_load_lose_no_event_and_repeats_keep_their_id(world):
     chance = random.Random(f"{world.seed}/kills")
     receiver = world.receiver
@@ -109,12 +109,12 @@ def kills_under_load_lose_no_event_and_repeats_keep_their_id(world):
     )
 
 
-@alone
+@loads
 def failing_endpoints_do_not_delay_others(world):
     return with_failing_endpoints(world, "others", 0)
 
 
-@alone
+@case
 def failing_endpoints_do_not_delay_others_at_the_rate_limit(world):
     return with_failing_endpoints(world, "limited", RATE_PER_SECOND)
 
@@ -167,7 +167,7 @@ def with_failing_endpoints(world, label, per_second):
     )
 
 
-@alone
+@loads
 def every_delivery_verifies_during_secret_rotations(world):
     receiver = world.receiver
     server = world.server("rotation").start()
