@@ -1,5 +1,9 @@
 //! Starts the server under test with the same `App` as the binary.
 
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use clap::Parser;
@@ -20,6 +24,21 @@ use super::{ApiResponse, documented};
 const START_MS: i64 = 1_767_603_600_000;
 /// Maximum time that a test waits for a condition.
 const DEADLINE: Duration = Duration::from_secs(20);
+/// Flags that change the rows of a first start.
+const SETUP_FLAGS: [&str; 3] = ["--api-key", "--domain", "--regions"];
+/// Files of a data directory.
+const FILES: [&str; 2] = ["ringmail.redb", "master.key"];
+
+/// Pause between two checks of a condition, in which other tests use the processor.
+const POLL_PAUSE: Duration = Duration::from_millis(2);
+
+/// The files of a data directory after the first start, which generates the DKIM keys of a domain. That takes longer than
+/// most tests. Ids of a later millisecond follow those of the rows.
+static PREPARED: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let directory = TestServer::start_in(directory, Clock::manual(START_MS - 1), &[]).into_directory();
+    FILES.map(|name| fs::read(directory.path().join(name)).expect("the server has stopped"))
+});
 
 #[derive(Parser)]
 struct Arguments {
@@ -60,6 +79,9 @@ impl TestServer {
     /// Starts a development instance with command-line flags. Without `--rate-limit`, requests are unlimited.
     pub(crate) fn start_with(flags: &[&str]) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
+        if !flags.iter().any(|flag| SETUP_FLAGS.iter().any(|setup| flag.starts_with(setup))) {
+            copy_prepared(&directory);
+        }
         Self::start_in(directory, Clock::manual(START_MS), flags)
     }
 
@@ -299,6 +321,15 @@ impl Drop for TestServer {
     }
 }
 
+/// Writes the files of a first start into a new data directory.
+fn copy_prepared(directory: &tempfile::TempDir) {
+    for (name, bytes) in FILES.iter().zip(PREPARED.iter()) {
+        let mut options = fs::OpenOptions::new();
+        let file = options.write(true).create_new(true).mode(0o600).open(directory.path().join(name));
+        file.and_then(|mut file| file.write_all(bytes)).expect("the directory is writable");
+    }
+}
+
 /// Repeats `check` until it returns `Ok`. After [`DEADLINE`], panics with the last error.
 #[track_caller]
 pub(crate) fn retry_until_ok<T>(what: &str, check: impl Fn() -> Result<T, String>) -> T {
@@ -308,7 +339,7 @@ pub(crate) fn retry_until_ok<T>(what: &str, check: impl Fn() -> Result<T, String
             Ok(value) => return value,
             Err(error) => assert!(started.elapsed() < DEADLINE, "waited for {what}: {error}"),
         }
-        std::thread::yield_now();
+        std::thread::park_timeout(POLL_PAUSE);
     }
 }
 
