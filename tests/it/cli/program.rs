@@ -10,6 +10,8 @@ use serde_json::Value;
 
 /// Maximum time that a test waits for a program to exit.
 const DEADLINE: Duration = Duration::from_secs(40);
+/// Pause between two checks whether a program has exited.
+const EXIT_POLL_PAUSE: Duration = Duration::from_millis(1);
 
 /// The binary with its own working directory. Drop deletes the directory.
 pub(super) struct Cli(tempfile::TempDir);
@@ -158,7 +160,7 @@ pub(super) fn wait(child: &mut Child) -> i32 {
             return status.code().unwrap_or(-1);
         }
         assert!(started.elapsed() < DEADLINE, "the program does not exit");
-        std::thread::yield_now();
+        std::thread::park_timeout(EXIT_POLL_PAUSE);
     }
 }
 
