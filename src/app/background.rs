@@ -9,7 +9,7 @@ use tracing::warn;
 use super::Parts;
 use crate::base::clock::DAY_MS;
 use crate::context::Context;
-use crate::delivery::capture;
+use crate::delivery::{COUNT_EVERY, capture};
 use crate::notices::NoticeWorker;
 use crate::store::{StoreError, purge_deleted_cursors};
 use crate::workers::{Supervisor, every};
@@ -64,6 +64,14 @@ impl RetentionDays {
     }
 }
 
+/// Waits for a count, and logs its failure: monitoring shows the age of the last count, and the process must not stop.
+async fn log_failure(what: &str, count: impl Future<Output = Result<(), StoreError>>) -> Result<(), Infallible> {
+    if let Err(error) = count.await {
+        warn!(%error, "could not count {what}: {error}");
+    }
+    Ok(())
+}
+
 /// Starts the workers, which end with the stop token of `parts`.
 pub(super) fn start_workers(parts: &Parts) -> Supervisor {
     let mut workers =
@@ -84,16 +92,12 @@ pub(super) fn start_workers(parts: &Parts) -> Supervisor {
     let engine = Arc::clone(&parts.engine);
     workers.start("queue count", move |stop| {
         let engine = Arc::clone(&engine);
-        async move {
-            // Monitoring shows the age of the last count, and its failure must not stop the process.
-            let count = || async {
-                if let Err(error) = engine.count_queue().await {
-                    warn!(%error, "could not count the queue: {error}");
-                }
-                Ok::<(), Infallible>(())
-            };
-            every(delivery::COUNT_EVERY, stop, count).await
-        }
+        async move { every(COUNT_EVERY, stop, || log_failure("the queue", engine.count_queue())).await }
+    });
+    let dispatcher = Arc::clone(&parts.dispatcher);
+    workers.start("webhook queue count", move |stop| {
+        let dispatcher = Arc::clone(&dispatcher);
+        async move { every(COUNT_EVERY, stop, || log_failure("the webhook queues", dispatcher.count_queue())).await }
     });
     let domains = Arc::clone(&parts.services.domains);
     workers.start("domains", move |stop| Arc::clone(&domains).run(stop));

@@ -116,6 +116,20 @@ impl MetricSources {
             .add(&[], figures.requests);
         let help = "Webhook endpoints with queued deliveries at the last scan.";
         text.metric("ringmail_webhook_queues", Gauge, help).add(&[], figures.queues);
+        let mut deliveries = text.metric("ringmail_webhook_deliveries", Gauge, "Queued webhook deliveries.");
+        if let Some(queued) = &figures.queued {
+            add_each(&mut deliveries, "state", &queued.deliveries);
+        }
+        let help = "Time since the oldest due webhook delivery became due.";
+        let mut oldest = text.metric("ringmail_webhook_oldest_due_seconds", Gauge, help);
+        if let Some(queued) = &figures.queued {
+            oldest.add(&[], seconds(queued.oldest_due_ms));
+        }
+        let help = "Time since the last count of the webhook deliveries.";
+        let mut age = text.metric("ringmail_webhook_count_age_seconds", Gauge, help);
+        if let Some(queued) = &figures.queued {
+            age.add(&[], seconds(queued.age_ms));
+        }
     }
 
     fn add_http(&self, text: &mut MetricsText) {

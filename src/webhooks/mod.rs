@@ -34,7 +34,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub use dispatch::{DispatchNotifier, DispatchSettings, WebhookDispatcher, WebhookFigures};
+pub use dispatch::{DispatchNotifier, DispatchSettings, QueuedDeliveryFigures, WebhookDispatcher, WebhookFigures};
 pub(crate) use erase::{DeliveryKey, erase_delivery, match_deliveries};
 pub use error::{
     CreateWebhookError, DeliveryError, ReplayError, RotateSecretError, TestWebhookError, UpdateWebhookError,

@@ -89,7 +89,8 @@ fn the_document_lists_exactly_the_metrics_of_the_server() {
     let server = TestServer::start();
     server.get("/emails").ok(200);
 
-    let text = wait_for_line(&server, "ringmail_queue_count_age_seconds ");
+    wait_for_line(&server, "ringmail_queue_count_age_seconds ");
+    let text = wait_for_line(&server, "ringmail_webhook_count_age_seconds ");
 
     assert!(documented().len() > 15, "{:?}", documented());
     assert_eq!(printed(&text), documented());
@@ -150,6 +151,24 @@ fn queued_groups_are_counted_by_site_class_and_state() {
         assert_line(&text, &format!("ringmail_queue_oldest_due_seconds{{{labels}}} {age}"));
         assert_line(&text, &format!("ringmail_queue_groups{{site=\"{site}\",class=\"bulk\",state=\"due\"}} 0"));
     }
+}
+
+#[test]
+fn queued_webhook_deliveries_are_counted() {
+    let server = TestServer::start();
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let endpoint = json!({ "endpoint": format!("http://{closed}/"), "events": ["email.sent"] });
+    server.post("/webhooks", &endpoint).ok(201);
+    server.send(&json!({ "to": "ada@recipients.example" }));
+    wait_for_line(&server, "ringmail_webhook_attempts_total{outcome=\"failed\"} 1");
+
+    // A start counts the deliveries. The clock stands still, so that the next attempt is not due.
+    let server = server.restart_with(&[]);
+
+    let text = wait_for_line(&server, "ringmail_webhook_deliveries{state=\"later\"} 1");
+    assert_line(&text, "ringmail_webhook_deliveries{state=\"due\"} 0");
+    assert_line(&text, "ringmail_webhook_oldest_due_seconds 0");
+    assert_line(&text, "ringmail_webhook_count_age_seconds 0");
 }
 
 #[test]

@@ -14,6 +14,7 @@ use tracing::error;
 use super::backlog::{self, QueueHead};
 use super::figures::{WebhookAttemptCounts, WebhookFigures};
 use super::lane::{Lane, LaneCapacity, LaneContext};
+use super::queue_count::{self, QueuedDeliveries};
 use super::{DispatchSettings, fan_out};
 use crate::base::id::{WebhookDeliveryId, WebhookId};
 use crate::base::sync;
@@ -135,6 +136,8 @@ pub struct WebhookDispatcher {
     lanes: LaneContext,
     /// Endpoints with queued deliveries at the last complete scan.
     queues: AtomicUsize,
+    /// Result of the last count; `None` before the first one.
+    queued: Mutex<Option<QueuedDeliveries>>,
 }
 
 impl WebhookDispatcher {
@@ -143,7 +146,7 @@ impl WebhookDispatcher {
         let (capacity, permits) = (LaneCapacity::default(), Arc::new(Semaphore::new(REQUESTS_MAX)));
         let counts = Arc::<WebhookAttemptCounts>::default();
         let lanes = LaneContext { context, notifier, client, settings, capacity, permits, counts };
-        Self { lanes, queues: AtomicUsize::new(0) }
+        Self { lanes, queues: AtomicUsize::new(0), queued: Mutex::default() }
     }
 
     /// Returns the current figures.
@@ -152,7 +155,18 @@ impl WebhookDispatcher {
             attempts: self.lanes.counts.read(),
             requests: sync::lock(&self.lanes.notifier.0.in_flight).len(),
             queues: self.queues.load(Ordering::Relaxed),
+            queued: sync::lock(&self.queued).map(|counted| counted.as_figures(self.lanes.context.clock.elapsed_ms())),
         }
+    }
+
+    /// Counts the queued deliveries.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the queue cannot be read.
+    pub async fn count_queue(&self) -> Result<(), StoreError> {
+        let counted = queue_count::count(&self.lanes.context).await?;
+        *sync::lock(&self.queued) = Some(counted);
+        Ok(())
     }
 
     /// Delivers events until the stop.

@@ -38,4 +38,17 @@ pub struct WebhookFigures {
     pub requests: usize,
     /// Endpoints with queued deliveries at the last scan, once a minute.
     pub queues: usize,
+    /// The queued deliveries at the last count; `None` before the first one.
+    pub queued: Option<QueuedDeliveryFigures>,
+}
+
+/// Queued deliveries at the last count.
+#[derive(Clone, Copy, Debug)]
+pub struct QueuedDeliveryFigures {
+    /// Number of deliveries: `due` and `later`.
+    pub deliveries: [(&'static str, u64); 2],
+    /// Time since the oldest due delivery became due.
+    pub oldest_due_ms: i64,
+    /// Time since the count.
+    pub age_ms: i64,
 }

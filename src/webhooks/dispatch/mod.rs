@@ -8,7 +8,8 @@
 //! Files, in the order of one delivery: `fan_out.rs`, `dispatcher.rs` (starts and wakes lanes), `lane/`
 //! (one driver, the machine that decides without I/O, and the free capacity), `page.rs` (loads due
 //! deliveries), `request.rs` (sends one request), `settle.rs` (stores outcomes). `backlog.rs` scans all queues
-//! for the dispatcher, once a minute, and notifies owners of overdue deliveries. `figures.rs` counts for monitoring.
+//! for the dispatcher, once a minute, and notifies owners of overdue deliveries. `figures.rs` and `queue_count.rs` count
+//! for monitoring.
 //!
 //! Invariants:
 //! - A delivery leaves the queue in the transaction that stores its outcome. After a kill between the response
@@ -28,13 +29,14 @@ mod fan_out;
 mod figures;
 mod lane;
 mod page;
+mod queue_count;
 mod request;
 mod settle;
 #[cfg(test)]
 mod tests;
 
 pub use dispatcher::{DispatchNotifier, WebhookDispatcher};
-pub use figures::WebhookFigures;
+pub use figures::{QueuedDeliveryFigures, WebhookFigures};
 
 /// Requests in flight to one endpoint.
 const IN_FLIGHT: usize = 8;
