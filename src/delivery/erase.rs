@@ -43,7 +43,8 @@ fn erase_row(row: &mut SmtpAttemptRow, addresses: &AddressSet) -> bool {
         at_ms: _,
         group: _,
         number: _,
-        // The name and the IP address of a host.
+        // The names of a site and of a host, and the IP address of the host.
+        site: _,
         host: _,
         address: _,
         tls: _,

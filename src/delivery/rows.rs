@@ -120,6 +120,9 @@ pub struct SmtpAttemptRow {
     pub group: u16,
     /// Number of earlier attempts that counted, plus 1.
     pub number: u16,
+    /// Name of the site, with the source address if there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<String>,
     /// Name of the receiving host; `None` if the site has no address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,

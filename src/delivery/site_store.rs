@@ -15,7 +15,6 @@ use super::warm_up::{self, Allowance, WarmUpPlan};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{AttemptId, EmailId};
 use crate::context::Context;
-use crate::dns;
 use crate::store::{NEXT, NameHash, Order, Reads, STOP, StoreError, WriteTx, name_hash};
 use crate::tables::{ATTEMPTS, SITES, WARM_UP};
 
@@ -87,8 +86,8 @@ fn allowance(tx: &impl Reads, site: NameHash, plan: WarmUpPlan, now_ms: Timestam
     Ok(Allowance::new(today, plan.allowance(days), used))
 }
 
-/// Counts a complaint or a later bounce of an email for the warm-up plan, on the day of the last attempt of the group. Has
-/// no effect if the messages of that day were not counted.
+/// Counts a complaint or a later bounce of an email for the warm-up plan, at the site and on the day of the last attempt of
+/// the group. Has no effect if the messages of that day were not counted.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -99,14 +98,13 @@ pub(crate) fn count_report(tx: &WriteTx<'_>, email: EmailId, group: u16, counts:
     tx.scan_valid(&ATTEMPTS, &from, &to, Order::Descending, |_, row| {
         rows += 1;
         if row.group == group {
-            last = row.host.map(|host| (host, row.at_ms));
+            last = row.site.map(|site| (site, row.at_ms));
         }
         if last.is_some() || rows == ATTEMPTS_READ_MAX { STOP } else { NEXT }
     })?;
-    let Some((host, at_ms)) = last else { return Ok(()) };
-    let Some(site) = dns::provider_of(&host) else { return Ok(()) };
-    if tx.contains(&WARM_UP, &(name_hash(site), warm_up::day(at_ms)))? {
-        add_warm_up(tx, site, at_ms, counts)?;
+    let Some((site, at_ms)) = last else { return Ok(()) };
+    if tx.contains(&WARM_UP, &(name_hash(&site), warm_up::day(at_ms)))? {
+        add_warm_up(tx, &site, at_ms, counts)?;
     }
     Ok(())
 }
@@ -153,19 +151,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_complaint_counts_on_the_day_of_the_last_attempt() {
+    async fn a_complaint_counts_at_the_site_and_on_the_day_of_the_last_attempt() {
         let (_directory, context) = Context::temporary();
         let yesterday_ms = context.now_ms() - DAY_MS;
         let counts = WarmUpRow { sent: 1_000, ..WarmUpRow::default() };
-        put(&context, SiteUpdate { row: None, warm_up: Some(("google".into(), counts)) }, yesterday_ms).await;
-        let attempt = |group: u16, host: &str| {
+        // With several source addresses, each has its own site.
+        let sites = ["google from 192.0.2.1", "google from 192.0.2.2"];
+        for site in sites {
+            put(&context, SiteUpdate { row: None, warm_up: Some((site.into(), counts)) }, yesterday_ms).await;
+        }
+        let attempt = |group: u16, site: &str| {
             serde_json::from_value(
-                json!({ "at_ms": yesterday_ms, "group": group, "number": 1, "host": host, "summary": "1 delivered" }),
+                json!({ "at_ms": yesterday_ms, "group": group, "number": 1, "site": site, "summary": "1 delivered" }),
             )
             .unwrap()
         };
-        let rows =
-            [attempt(1, "aspmx.l.google.com"), attempt(2, "mx.example.net"), attempt(3, "mta5.am0.yahoodns.net")];
+        let rows = [attempt(1, sites[1]), attempt(2, "example.net"), attempt(3, "yahoo from 192.0.2.1")];
         let email = Id::MIN;
         let complained = WarmUpRow { complained: 1, ..WarmUpRow::default() };
         context
@@ -186,7 +187,8 @@ mod tests {
             let key = (name_hash(site), warm_up::day(yesterday_ms));
             context.store.read_now::<_, StoreError>(|tx| tx.get(&WARM_UP, &key)).unwrap()
         };
-        assert_eq!(stored("google"), Some(WarmUpRow { complained: 2, ..counts }));
-        assert_eq!((stored("yahoo"), stored("mx.example.net")), (None, None));
+        assert_eq!(stored(sites[1]), Some(WarmUpRow { complained: 2, ..counts }));
+        assert_eq!(stored(sites[0]), Some(counts));
+        assert_eq!((stored("yahoo from 192.0.2.1"), stored("example.net")), (None, None));
     }
 }

@@ -341,7 +341,7 @@ impl Worker<'_> {
                 None
             }
         };
-        let attempt = opening.into_attempt(&claimed, self.engine.context.now_ms());
+        let attempt = opening.into_attempt(&claimed, &sync::lock(self.slot).site, now_ms);
         let site = SiteUpdate { row, warm_up: None };
         self.engine.settle(Settlement { site, ..Settlement::uniform(claimed, disposition, Some(attempt)) }).await;
         Next::End
@@ -357,6 +357,7 @@ impl Worker<'_> {
             at_ms: self.engine.context.now_ms(),
             group: claimed.key.group,
             number: claimed.due.attempts.saturating_add(1),
+            site: Some(sync::lock(self.slot).site.to_string()),
             host: facts.map(|facts| facts.host.clone()),
             address: facts.map(|facts| facts.address.to_string()),
             tls: facts.and_then(|facts| facts.tls.as_ref()).map(AttemptTlsRow::from),

@@ -125,6 +125,8 @@ impl From<EmailAttempt> for EmailAttemptResponse {
         let SmtpAttemptRow {
             at_ms,
             group: _,
+            // The part of the schedule that the host belongs to.
+            site: _,
             number,
             host,
             address,

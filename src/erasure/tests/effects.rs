@@ -20,6 +20,7 @@ fn attempt(summary: &str, transcript: &str) -> SmtpAttemptRow {
         at_ms: 0,
         group: 0,
         number: 1,
+        site: Some("example.net".into()),
         host: Some("mx.example.net".into()),
         address: Some("192.0.2.1:25".into()),
         tls: None,
