@@ -226,12 +226,12 @@ impl Row for SiteRow {}
 /// The messages that a site got on a day, for the warm-up plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WarmUpRow {
-    /// Number of SMTP transactions.
+    /// Number of messages that were sent.
     pub sent: u32,
-    /// Number of transactions after which a recipient was deferred.
+    /// Number of them after which a recipient was deferred.
     #[serde(default)]
     pub deferred: u32,
-    /// Number of transactions with a bounce.
+    /// Number of them with a bounce.
     #[serde(default)]
     pub bounced: u32,
     /// Number of complaints.

@@ -226,7 +226,11 @@ impl Worker<'_> {
         };
         let (dispositions, health) = read_transaction(&transaction, context);
         let attempt = self.attempt_row(&claimed, summary(&dispositions), transaction.transcript);
-        let warm_up = self.warming_up_site().map(|site| (site, WarmUpRow::of(&dispositions)));
+        let counts = WarmUpRow::of(&dispositions);
+        if counts.sent == 0 {
+            self.unsent(1);
+        }
+        let warm_up = self.warming_up_site().filter(|_| counts.sent > 0).map(|site| (site, counts));
         let (row, next) = self.record_health(&health);
         let site = SiteUpdate { row, warm_up };
         self.engine.settle(Settlement { site, ..Settlement::new(claimed, dispositions, Some(attempt)) }).await;

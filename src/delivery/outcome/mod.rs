@@ -285,13 +285,19 @@ pub(super) fn summary(dispositions: &[RecipientDisposition]) -> String {
     format!("{accepted}, {deferred} deferred, {refused} refused")
 }
 
+/// Returns whether the recipient is deferred by an attempt that does not count.
+fn is_free(disposition: &RecipientDisposition) -> bool {
+    matches!(disposition, RecipientDisposition::Deferred(deferral) if deferral.charge == Charge::Free)
+}
+
 impl WarmUpRow {
-    /// Returns the counts of one transaction.
+    /// Returns the counts of one transaction. A message whose attempt does not count was not sent: many servers close a
+    /// session after some messages.
     pub(super) fn of(dispositions: &[RecipientDisposition]) -> Self {
         let has = |matches: fn(&RecipientDisposition) -> bool| u32::from(dispositions.iter().any(matches));
         Self {
-            sent: 1,
-            deferred: has(|disposition| matches!(disposition, RecipientDisposition::Deferred(_))),
+            sent: has(|disposition| !is_free(disposition)),
+            deferred: has(|it| matches!(it, RecipientDisposition::Deferred(_)) && !is_free(it)),
             bounced: has(|disposition| matches!(disposition, RecipientDisposition::Bounced { .. })),
             complained: 0,
         }

@@ -35,6 +35,24 @@ fn deferral(disposition: &RecipientDisposition) -> &Deferral {
 }
 
 #[test]
+fn the_warm_up_plan_counts_messages_that_were_sent() {
+    let delivered = || RecipientDisposition::Delivered { reply: "250 Ok".into(), complained: false };
+    let deferred = || RecipientDisposition::Deferred(Deferral::ordinary(None));
+    // The server closed the session, or takes no further recipient in this transaction.
+    let free = || RecipientDisposition::Deferred(Deferral::immediate(None));
+    for (dispositions, sent, counted) in [
+        (vec![delivered()], 1, 0),
+        (vec![delivered(), deferred()], 1, 1),
+        (vec![delivered(), free()], 1, 0),
+        (vec![free(), free()], 0, 0),
+        (vec![free(), deferred()], 1, 1),
+    ] {
+        let counts = WarmUpRow::of(&dispositions);
+        assert_eq!((counts.sent, counts.deferred, counts.bounced), (sent, counted, 0), "{dispositions:?}");
+    }
+}
+
+#[test]
 fn the_acceptance_of_a_host_that_is_not_final_is_no_delivery() {
     let context = TransactionContext { is_final: false, ..CONTEXT };
     let accepted = RecipientResult::Accepted { reply: reply(250, "2.0.0 queued") };
