@@ -22,10 +22,10 @@ const BROKEN_TLS_MS: i64 = 6 * 60 * 60 * 1_000;
 /// Time since the last session with TLS in which a session in clear text is a downgrade.
 const TLS_KNOWN_MS: i64 = 7 * DAY_MS;
 
-/// Returns the TLS history of a host; empty if none is stored. Logs a store error and returns an empty history.
+/// Returns the TLS history of a host; empty if none is stored or the row is corrupt. Logs a store error and returns an empty history.
 pub(super) async fn tls_history(context: &Context, host: &str) -> ReceivingHostRow {
     let key = (name_hash(host),);
-    let known = context.store.read::<_, StoreError>(move |tx| tx.get(&RECEIVING_HOSTS, &key)).await;
+    let known = context.store.read::<_, StoreError>(move |tx| tx.get_valid(&RECEIVING_HOSTS, &key)).await;
     let known = known.unwrap_or_else(|error| {
         error!(%error, "could not read the state of a receiving host: {error}");
         None
@@ -50,7 +50,7 @@ pub(super) async fn record_tls_failure(context: &Context, host: &str, started_ms
     }
 }
 
-/// Changes the row of a host in one transaction. `apply` returns whether it changed the row. Returns the changed row.
+/// Changes the row of a host in one transaction, and replaces a corrupt one. `apply` returns whether it changed the row. Returns the changed row.
 /// Logs a store error: the cost is one more failed handshake.
 async fn change(
     context: &Context,
@@ -61,7 +61,7 @@ async fn change(
     let changed = context
         .store
         .write_bulk::<_, StoreError>(move |tx| {
-            let mut row = tx.get(&RECEIVING_HOSTS, &key)?.unwrap_or_else(|| ReceivingHostRow::new(&host));
+            let mut row = tx.get_valid(&RECEIVING_HOSTS, &key)?.unwrap_or_else(|| ReceivingHostRow::new(&host));
             if !apply(&mut row) {
                 return Ok(None);
             }
@@ -142,6 +142,7 @@ impl TlsFailuresRow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::{Encoded, WriteTx};
 
     const NOON_MS: TimestampMs = 1_767_700_800_000;
     const HOUR_MS: i64 = 60 * 60 * 1_000;
@@ -215,6 +216,19 @@ mod tests {
         ] {
             assert_eq!(row.is_expired(NOON_MS + after_ms), is_expired, "{row:?} {after_ms}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_corrupt_row_is_replaced() {
+        let (_directory, context) = Context::temporary();
+        let (host, key) = ("mx.example.net", (name_hash("mx.example.net"),));
+        let corrupt = move |tx: &WriteTx<'_>| tx.put_encoded(&RECEIVING_HOSTS, &key, &Encoded::unreadable());
+        context.store.write::<_, StoreError>(corrupt).await.unwrap();
+        assert_eq!(tls_history(&context, host).await, ReceivingHostRow::new(host));
+
+        record_tls_failure(&context, host, context.now_ms()).await;
+
+        assert!(tls_history(&context, host).await.tls_failures.is_some());
     }
 
     #[tokio::test]
