@@ -5,7 +5,7 @@ use super::send::Emails;
 use crate::base::id::{AttemptId, EmailId, TeamId};
 use crate::delivery::SmtpAttemptRow;
 use crate::store::page::{Page, PageError, PageQuery, page};
-use crate::store::{StoreError, from_store_error};
+use crate::store::{StoreError, from_store_error, skip_corrupt};
 use crate::tables::ATTEMPTS;
 
 /// An attempt to deliver an email to one of its recipient groups.
@@ -39,7 +39,7 @@ impl From<PageError> for ListAttemptsError {
 }
 
 impl Emails {
-    /// Returns a page of the SMTP attempts of an email, newest first. Simulated recipients have none.
+    /// Returns a page of the SMTP attempts of an email, newest first. Simulated recipients have none. Skips corrupt rows.
     ///
     /// # Errors
     /// [`ListAttemptsError`].
@@ -54,7 +54,8 @@ impl Emails {
             .read(move |tx| {
                 let email = visible(tx, team, id)?.ok_or(ListAttemptsError::EmailNotFound)?;
                 let page = page(tx, &ATTEMPTS, id, query, |attempt, row| {
-                    let row = row.decode()?;
+                    let row = skip_corrupt(row.decode(), format_args!("attempt {attempt} of email {id}"))?;
+                    let Some(row) = row else { return Ok(None) };
                     let of_group = email.recipients.iter().filter(|recipient| recipient.group == row.group);
                     let recipients = of_group.map(|recipient| recipient.mailbox.bare()).collect();
                     Ok(Some(EmailAttempt { id: attempt, row, recipients }))
@@ -62,5 +63,47 @@ impl Emails {
                 Ok(page)
             })
             .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio_util::task::TaskTracker;
+
+    use super::*;
+    use crate::base::id::Id;
+    use crate::context::Context;
+    use crate::delivery::QueueNotifier;
+    use crate::emails::{EmailRow, Idempotency, LastEvent};
+    use crate::preferences::{LinkAudience, LinkSettings, Links};
+    use crate::store::page::Cursor;
+    use crate::store::{Encoded, WriteTx};
+    use crate::tables::EMAILS;
+
+    const TEAM: TeamId = Id::MIN;
+
+    #[tokio::test]
+    async fn a_corrupt_attempt_is_skipped_and_the_others_are_listed() {
+        let (_directory, context) = Context::temporary();
+        let settings = LinkSettings { public_url: "http://localhost".into(), audience: LinkAudience::Captured };
+        let links = Links::new(context.keyring.clone(), settings);
+        let idempotency = Arc::new(Idempotency::new(context.clone()));
+        let emails = Emails::new(context.clone(), QueueNotifier::default(), idempotency, TaskTracker::new(), links);
+        let (id, readable, corrupt): (EmailId, AttemptId, AttemptId) = (context.id(), context.id(), context.id());
+        let row = serde_json::json!({ "at_ms": 1, "group": 0, "number": 1, "summary": "1 delivered" });
+        let row: SmtpAttemptRow = serde_json::from_value(row).unwrap();
+        let put = move |tx: &WriteTx<'_>| {
+            tx.put(&EMAILS, &(TEAM, id), &EmailRow::example(Vec::new(), LastEvent::Sent))?;
+            tx.put(&ATTEMPTS, &(id, readable), &row)?;
+            tx.put_encoded(&ATTEMPTS, &(id, corrupt), &Encoded::unreadable())
+        };
+        context.store.write::<_, StoreError>(put).await.unwrap();
+
+        let page = emails.attempts(TEAM, id, PageQuery { limit: 10, cursor: Cursor::Newest }).await.unwrap();
+
+        let listed: Vec<AttemptId> = page.rows.iter().map(|attempt| attempt.id).collect();
+        assert_eq!(listed, [readable]);
     }
 }
