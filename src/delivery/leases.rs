@@ -66,6 +66,11 @@ impl LeaseTracker {
         }
     }
 
+    /// Returns whether this node holds the lease of a group.
+    pub(super) fn holds(&self, email: EmailId, group: u16) -> bool {
+        self.lock().by_key.contains_key(&(email, group))
+    }
+
     /// Returns whether this node holds no lease.
     pub(super) fn is_empty(&self) -> bool {
         self.lock().by_key.is_empty()

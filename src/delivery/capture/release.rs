@@ -5,16 +5,15 @@
 
 use super::mailbox::CaptureMailbox;
 use crate::base::clock::TimestampMs;
-use crate::base::id::{CapturedId, EmailId, TeamId};
+use crate::base::id::{CapturedId, EmailId};
 use crate::context::Context;
 use crate::delivery::QueueNotifier;
 use crate::delivery::pattern::released_destination;
-use crate::delivery::queue::{Due, DueKey, LaneKey};
+use crate::delivery::queue::{Due, DueKey, LaneKey, find_email};
 use crate::delivery::rows::{CapturedRow, Class, DueRow};
-use crate::emails::{self, EmailRow, LastEvent, QueueDestination, RecipientRow, RecipientState};
-use crate::store::{Reads, StoreError, WriteTx, from_store_error};
+use crate::emails::{self, LastEvent, QueueDestination, RecipientRow, RecipientState};
+use crate::store::{Reads as _, StoreError, WriteTx, from_store_error};
 use crate::tables::{CAPTURED, DUE, EMAILS};
-use crate::teams;
 
 /// Reason why a captured message is not released.
 #[derive(Debug)]
@@ -72,7 +71,7 @@ fn release(
     group: u16,
 ) -> Result<(ReleasedMessage, Due), ReleaseError> {
     let now_ms = context.now_ms();
-    let (team, mut row) = find(tx, email)?.ok_or(ReleaseError::EmailDeleted)?;
+    let (team, mut row) = find_email(tx, email)?.ok_or(ReleaseError::EmailDeleted)?;
     if row.hidden || !emails::has_content(tx, email)? {
         return Err(ReleaseError::EmailDeleted);
     }
@@ -97,16 +96,6 @@ fn release(
     tx.put(&EMAILS, &(team, email), &row)?;
     tx.put(&CAPTURED, &(id,), &CapturedRow { released_ms: Some(now_ms), ..captured })?;
     Ok((ReleasedMessage { email, recipients }, Due::new(key, &due)))
-}
-
-/// Returns an email and its team.
-fn find(tx: &impl Reads, email: EmailId) -> Result<Option<(TeamId, EmailRow)>, StoreError> {
-    for team in teams::list(tx)? {
-        if let Some(row) = tx.get(&EMAILS, &(team.id, email))? {
-            return Ok(Some((team.id, row)));
-        }
-    }
-    Ok(None)
 }
 
 /// Returns whether the last outcome of a recipient is the delivery to the mailbox.

@@ -141,7 +141,8 @@ impl Engine {
     /// # Errors
     /// [`StoreError`] if the queue cannot be read.
     pub async fn run(self: Arc<Self>) -> Result<(), StoreError> {
-        let recovered = queue::recover(&self.context).await?;
+        let is_held = |(email, group)| self.leases.holds(email, group);
+        let recovered = queue::recover(&self.context).await? + queue::recover_corrupt(&self.context, is_held).await?;
         if recovered > 0 {
             info!(groups = recovered, "requeued {recovered} deliveries that the last shutdown or crash interrupted");
         }

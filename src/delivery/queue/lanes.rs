@@ -1,5 +1,6 @@
 //! Reading the lanes of the queue.
 
+use super::holds::waiting_recipients;
 use super::key::{Due, DueKey, LaneKey, QUEUE_END, QUEUE_START};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, TeamId};
@@ -114,16 +115,17 @@ fn first_valid(tx: &impl Reads, corrupt: DueKey) -> Result<Option<(DueKey, DueRo
     Ok(first)
 }
 
-/// Returns a row without attempts in place of a corrupt one; `None` if its email cannot be read or belongs to a
-/// broadcast, whose key does not name the team.
+/// Returns a row without attempts in place of a corrupt one; `None` if its email cannot be read, has no recipient that
+/// waits with the group, or belongs to a broadcast, whose key does not name the team.
 pub(super) fn rebuilt_row(tx: &impl Reads, key: DueKey) -> Result<Option<DueRow>, StoreError> {
     if key.lane.class == Class::Broadcast {
         return Ok(None);
     }
     let team = key.lane.stream.cast();
     let email: Option<EmailRow> = tx.get_valid(&EMAILS, &(team, key.email))?;
-    let recipient = email.iter().flat_map(|email| &email.recipients).find(|recipient| recipient.group == key.group);
-    let destination = recipient.map(|recipient| emails::destination_of(recipient).into_owned());
+    // A recipient of the group that does not wait can have had another destination.
+    let waiting = email.as_ref().and_then(|email| Some(&email.recipients[*waiting_recipients(email, key).first()?]));
+    let destination = waiting.map(|recipient| emails::destination_of(recipient).into_owned());
     Ok(destination.map(|destination| DueRow::fresh(team, destination, key.due_ms)))
 }
 

@@ -1,12 +1,14 @@
 //! The queue table: reading due groups, leasing them, requeueing them, and recovery after a restart.
 //!
 //! Files: `key.rs` (lanes and groups), `lanes.rs` (reading), `count.rs` (counting), `selector.rs` and `holds.rs` (holds of
-//! the operator), this file (changes of state), `ahead.rs` (groups whose due time is wrong after a step of the clock).
+//! the operator), this file (changes of state), `corrupt_leases.rs` (their recovery), `ahead.rs` (groups whose due time is
+//! wrong after a step of the clock).
 //!
 //! A recipient group has exactly one of three states: a row in the queue, a lease, or settled
 //! recipients in the row of its email. Each change of state is one transaction.
 
 mod ahead;
+mod corrupt_leases;
 mod count;
 mod holds;
 mod key;
@@ -14,6 +16,7 @@ mod lanes;
 mod selector;
 
 pub(super) use ahead::{CLOCK_STEP_MS, make_due, read_ahead};
+pub(super) use corrupt_leases::{find_email, recover_corrupt};
 pub(super) use count::{LaneCount, count_page};
 pub(crate) use holds::forget_holds_of_team;
 pub(super) use holds::{
@@ -175,7 +178,7 @@ fn take_row(tx: &WriteTx<'_>, key: DueKey) -> Result<Option<DueRow>, StoreError>
     }
     let rebuilt = rebuilt_row(tx, key)?;
     if rebuilt.is_none() {
-        error!(email = %key.email, "a corrupt queue row was dropped, because its email cannot be read");
+        error!(email = %key.email, "dropped a corrupt queue row: its email cannot be read, or no recipient waits with it");
     }
     Ok(rebuilt)
 }

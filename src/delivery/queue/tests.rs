@@ -248,3 +248,48 @@ async fn a_lane_is_found_although_its_first_row_is_corrupt() {
     context.store.write::<_, StoreError>(put).await.unwrap();
     assert_eq!(lanes(), [Due { key: second, destination: "example.com".into(), vanished: false }]);
 }
+
+#[tokio::test]
+async fn a_corrupt_row_gets_the_destination_of_the_recipient_that_waits() {
+    let (_directory, context) = Context::temporary();
+    let (id, keys) = put_due(&context, &[(RecipientKind::To, BOB), (RecipientKind::To, ADA)]).await;
+    let mut released = row(&context, id);
+    released.recipients[0].state = RecipientState::Settled;
+    released.recipients[1].group = 0;
+    released.recipients[1].destination = emails::QueueDestination::Release;
+    let put = move |tx: &WriteTx<'_>| tx.put(&EMAILS, &(TEAM, id), &released);
+    context.store.write::<_, StoreError>(put).await.unwrap();
+
+    let rebuilt = context.store.read_now::<_, StoreError>(|tx| rebuilt_row(tx, keys[0])).unwrap();
+
+    assert_eq!(rebuilt.map(|due| due.destination), Some("release:example.com".to_owned()));
+}
+
+/// Leases an email to Ada, and makes the lease corrupt.
+async fn corruptly_leased(context: &Context) -> EmailId {
+    let (id, keys) = put_due(context, &[(RecipientKind::To, ADA)]).await;
+    claimed(context, &keys).await;
+    let corrupt = move |tx: &WriteTx<'_>| {
+        teams::put(tx, &teams::Team { id: TEAM, name: "one".into(), created_ms: 0 })?;
+        tx.put_encoded(&LEASES, &(id, 0), &crate::store::Encoded::unreadable())
+    };
+    context.store.write::<_, StoreError>(corrupt).await.unwrap();
+    id
+}
+
+// A corrupt lease names no node, so that no recovery found it: its group was in flight forever.
+#[tokio::test]
+async fn a_group_with_a_corrupt_lease_is_requeued_unless_this_process_holds_it() {
+    let (_directory, context) = Context::temporary();
+    let [lost, held] = [corruptly_leased(&context).await, corruptly_leased(&context).await];
+
+    assert_eq!(recover(&context).await.unwrap(), 0);
+    assert_eq!(recover_corrupt(&context, |(email, _)| email == held).await.unwrap(), 1);
+
+    assert_eq!([lost, held].map(|id| is_leased(&context, id)), [false, true]);
+    let lane = LaneKey::new("example.com", Class::Transactional, TEAM.cast());
+    let key = DueKey { lane, due_ms: context.now_ms(), email: lost, group: 0 };
+    let due = context.store.read_now::<_, StoreError>(|tx| tx.get(&DUE, &key.parts())).unwrap();
+    assert!(due.is_some_and(|due| due.possible_duplicate));
+    assert_eq!(claimed(&context, &[key]).await, [ADA]);
+}

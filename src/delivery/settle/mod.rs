@@ -67,7 +67,7 @@ impl Settlement {
 /// Settles a leased group and returns the groups that returned to the queue.
 ///
 /// Changes nothing if the lease does not exist or names another node: it has been settled, or
-/// another node has recovered it. If the email does not exist or is corrupt, only deletes the lease.
+/// another node has recovered it. A corrupt lease is the own one, because a recovery deletes it. If the email does not exist or is corrupt, only deletes the lease.
 pub(super) fn settle(
     tx: &WriteTx<'_>,
     context: &Context,
@@ -76,8 +76,11 @@ pub(super) fn settle(
 ) -> Result<Vec<Due>, StoreError> {
     let Claimed { key, due, row: _, recipients } = settlement.claimed.as_ref();
     let lease_key = (key.email, key.group);
-    let is_valid = tx.get_valid(&LEASES, &lease_key)?.is_some_and(|lease| lease.node == context.store.node());
-    if !is_valid {
+    let is_own = match tx.get_valid(&LEASES, &lease_key)? {
+        Some(lease) => lease.node == context.store.node(),
+        None => tx.contains(&LEASES, &lease_key)?,
+    };
+    if !is_own {
         return Ok(Vec::new());
     }
     settlement.site.put(tx, context.now_ms())?;

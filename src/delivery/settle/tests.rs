@@ -72,6 +72,22 @@ async fn a_recipient_with_a_reported_outcome_is_settled_without_an_event() {
 }
 
 #[tokio::test]
+async fn an_outcome_is_stored_although_its_lease_is_corrupt() {
+    let (_directory, context) = Context::temporary();
+    let (id, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
+    let (settling, schedule) = (context.clone(), schedule());
+    let write = move |tx: &WriteTx<'_>| {
+        let claimed = claim(tx, &settling, &keys)?.remove(0);
+        tx.put_encoded(&LEASES, &(id, 0), &Encoded::unreadable())?;
+        settle(tx, &settling, &schedule, &Settlement::uniform(Arc::new(claimed), delivered(), None))
+    };
+    context.store.write::<_, StoreError>(write).await.unwrap();
+
+    assert_eq!(row(&context, id).recipients[0].state, RecipientState::Settled);
+    assert!(!context.store.read_now::<_, StoreError>(|tx| tx.contains(&LEASES, &(id, 0))).unwrap());
+}
+
+#[tokio::test]
 async fn a_relayed_recipient_is_settled_without_an_event_and_its_delay_is_over() {
     let (_directory, context) = Context::temporary();
     for reported in [LastEvent::Sent, LastEvent::DeliveryDelayed] {

@@ -1,0 +1,90 @@
+//! Recovery of the groups whose lease is corrupt.
+//!
+//! Such a lease names neither its node nor the team of its email. It is recovered at the start of the engine, which
+//! proves that the earlier process has ended. The leases that this process holds are excluded.
+
+use tracing::{error, warn};
+
+use super::requeue;
+use crate::base::id::{EmailId, Id, TeamId};
+use crate::context::Context;
+use crate::delivery::rows::{Class, DueRow};
+use crate::emails::{self, EmailRow, RecipientRow, RecipientState};
+use crate::store::{NEXT, Order, ReadTx, Reads, STOP, StoreError, WriteTx, skip_corrupt};
+use crate::tables::{EMAILS, LEASES};
+use crate::teams;
+
+/// Maximum number of corrupt leases that one start recovers.
+const RECOVERED_MAX: usize = 500;
+
+/// Email and group of a lease.
+type LeaseKey = (EmailId, u16);
+
+/// Requeues the groups of corrupt leases, except those that `is_held` selects. Returns their number.
+///
+/// The groups are due immediately and marked as possible duplicates. Their attempts are counted again from the first one.
+///
+/// # Errors
+/// [`StoreError`].
+pub(in crate::delivery) async fn recover_corrupt(
+    context: &Context,
+    is_held: impl Fn(LeaseKey) -> bool,
+) -> Result<usize, StoreError> {
+    let corrupt = context.store.read(|tx: &ReadTx| corrupt_leases(tx)).await?;
+    let mut recovered = 0;
+    for key in corrupt.into_iter().filter(|key| !is_held(*key)) {
+        let recovering = context.clone();
+        let recover = move |tx: &WriteTx<'_>| recover_lease(tx, &recovering, key);
+        recovered += usize::from(context.store.write_bulk(recover).await?);
+    }
+    Ok(recovered)
+}
+
+fn corrupt_leases(tx: &impl Reads) -> Result<Vec<LeaseKey>, StoreError> {
+    let mut corrupt = Vec::new();
+    tx.scan(&LEASES, &(Id::MIN, 0), &(Id::MAX, u16::MAX), Order::Ascending, |key, lease| {
+        if lease.decode().is_err() {
+            corrupt.push(key);
+        }
+        if corrupt.len() == RECOVERED_MAX { STOP } else { NEXT }
+    })?;
+    Ok(corrupt)
+}
+
+/// Deletes a corrupt lease and requeues its group. Returns whether the group is in the queue.
+fn recover_lease(tx: &WriteTx<'_>, context: &Context, key: LeaseKey) -> Result<bool, StoreError> {
+    match tx.get(&LEASES, &key) {
+        Err(StoreError::Corrupt(_)) => {}
+        // It was settled or replaced since the read.
+        other => return other.map(|_| false),
+    }
+    let (email, group) = key;
+    tx.delete(&LEASES, &key)?;
+    let found = skip_corrupt(find_email(tx, email), format_args!("email {email}"))?.flatten();
+    let Some((team, mut row)) = found else {
+        error!(email.id = %email, "dropped a corrupt lease, because its email cannot be read");
+        return Ok(false);
+    };
+    let is_leased = |recipient: &&RecipientRow| recipient.group == group && recipient.state == RecipientState::InFlight;
+    let Some(recipient) = row.recipients.iter().find(is_leased) else { return Ok(false) };
+    warn!(email.id = %email, "requeued a group whose lease is corrupt");
+    let now_ms = context.now_ms();
+    let first_due_ms = row.scheduled_ms.map_or(row.created_ms, |at_ms| at_ms.max(row.created_ms));
+    let destination = emails::destination_of(recipient).into_owned();
+    let due = DueRow { possible_duplicate: true, ..DueRow::fresh(team, destination, first_due_ms) };
+    requeue(tx, &mut row, email, group, Class::Transactional, now_ms, &due)?;
+    tx.put(&EMAILS, &(team, email), &row)?;
+    Ok(true)
+}
+
+/// Returns an email and its team, for keys without the team. Searches all teams.
+///
+/// # Errors
+/// [`StoreError`].
+pub(in crate::delivery) fn find_email(
+    tx: &impl Reads,
+    email: EmailId,
+) -> Result<Option<(TeamId, EmailRow)>, StoreError> {
+    let teams: Vec<TeamId> = teams::list(tx)?.iter().map(|team| team.id).collect();
+    emails::find_of_teams(tx, &teams, email)
+}
