@@ -342,9 +342,10 @@ impl std::fmt::Display for ConfigError {
                 "relay delivery needs a smarthost: name one with --relay smtp://USER@HOST:PORT, \
                  or choose --delivery capture or direct",
             ),
-            Self::UserWithoutPassword => {
-                f.write_str("--relay has a user without a password: set RINGMAIL_RELAY_PASSWORD, or remove the user")
-            }
+            Self::UserWithoutPassword => f.write_str(
+                "--relay has a user without a password: add a line relay=PASSWORD to the --password-file, set \
+                     RINGMAIL_RELAY_PASSWORD, or remove the user",
+            ),
             Self::PasswordWithoutUser => {
                 f.write_str("RINGMAIL_RELAY_PASSWORD is set and --relay has no user: use smtp://USER@HOST:PORT")
             }

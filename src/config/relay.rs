@@ -13,7 +13,7 @@ const SUBMISSION_PORT: u16 = 587;
 const SUBMISSIONS_PORT: u16 = 465;
 /// Maximum length of the user and of the password. RFC 4616 §2 has no limit; the limits of servers are
 /// much lower.
-const CREDENTIAL_BYTES_MAX: usize = 255;
+pub(super) const CREDENTIAL_BYTES_MAX: usize = 255;
 
 /// TLS mode of the sessions with the smarthost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +101,12 @@ pub struct RelayUrl {
 }
 
 impl RelayUrl {
-    /// Adds the password of the environment if the URL has a user without a password.
+    /// Returns whether the URL has a user without a password.
+    pub(super) fn needs_password(&self) -> bool {
+        self.credentials.as_ref().is_some_and(|credentials| credentials.password.reveal().is_empty())
+    }
+
+    /// Adds the password of the environment or of the file if the URL has a user without a password.
     ///
     /// # Errors
     /// [`ConfigError::UserWithoutPassword`] and [`ConfigError::PasswordWithoutUser`].

@@ -1,5 +1,5 @@
-//! Values from the environment that are not settings: data directories, the host name of the machine, and the
-//! passwords of smarthosts.
+//! Values from the environment that are not settings: directories of the service manager, the host name of the machine,
+//! and the passwords of smarthosts.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -24,12 +24,15 @@ pub(super) const RELAY_PASSWORD_VARIABLE: &str = "RINGMAIL_RELAY_PASSWORD";
 const STATE_DIRECTORY_VARIABLE: &str = "STATE_DIRECTORY";
 /// Directory for sockets that systemd created.
 const RUNTIME_DIRECTORY_VARIABLE: &str = "RUNTIME_DIRECTORY";
+/// Directory with the credentials that systemd passes.
+const CREDENTIALS_DIRECTORY_VARIABLE: &str = "CREDENTIALS_DIRECTORY";
 
 /// Values from the environment. Read once, so that tests can replace them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Surroundings {
     pub(super) state_directory: Option<PathBuf>,
     pub(super) runtime_directory: Option<PathBuf>,
+    pub(super) credentials_directory: Option<PathBuf>,
     pub(super) relay_password: Option<RelayPassword>,
     /// Passwords of named smarthosts, by variable.
     pub(super) smarthost_passwords: BTreeMap<String, RelayPassword>,
@@ -43,6 +46,7 @@ impl Surroundings {
         Self {
             state_directory: managed_directory(STATE_DIRECTORY_VARIABLE),
             runtime_directory: managed_directory(RUNTIME_DIRECTORY_VARIABLE),
+            credentials_directory: managed_directory(CREDENTIALS_DIRECTORY_VARIABLE),
             relay_password,
             smarthost_passwords: std::env::vars_os()
                 .filter_map(|(name, password)| Some((name.into_string().ok()?, password.into_string().ok()?)))

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 use super::{NAME_CHARS_MAX, password_variable};
 use crate::config::{ConfigError, RelayUrlError};
@@ -22,6 +23,11 @@ pub enum RouteError {
     /// Flags are visible to other users of the machine.
     PasswordInUrl(String),
     UserWithoutPassword(String),
+    /// The file with the passwords cannot be read, or a line is invalid.
+    PasswordFile {
+        path: PathBuf,
+        why: String,
+    },
     PasswordWithoutUser(String),
     /// A variable has the password of a smarthost that does not exist.
     PasswordWithoutSmarthost(String),
@@ -48,13 +54,19 @@ impl fmt::Display for RouteError {
             Self::Smarthost { name, error } => write!(f, "--smarthost {name} is not the URL of a smarthost: {error}"),
             Self::PasswordInUrl(name) => write!(
                 f,
-                "--smarthost {name} has a password, which other users can see; set {} instead",
+                "--smarthost {name} has a password, which other users can see; use --password-file or set {} instead",
                 password_variable(name)
             ),
             Self::UserWithoutPassword(name) => write!(
                 f,
-                "--smarthost {name} has a user without a password: set {}, or remove the user",
+                "--smarthost {name} has a user without a password: add a line {name}=PASSWORD to the --password-file, set {}, \
+                 or remove the user",
                 password_variable(name)
+            ),
+            Self::PasswordFile { path, why } => write!(
+                f,
+                "--password-file (or RINGMAIL_PASSWORD_FILE) {}: {why}; write one NAME=PASSWORD a line",
+                path.display()
             ),
             Self::PasswordWithoutUser(name) => write!(
                 f,

@@ -1,18 +1,22 @@
 //! Settings of routes: delivery mode, smarthosts, rules, release, source addresses and IPv6.
 //!
-//! Reading order: this file (the settings and their checks), `error.rs`.
+//! Reading order: this file (the settings and their checks), `password_file.rs`, `error.rs`.
 
 mod error;
+mod password_file;
 #[cfg(test)]
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
 
 pub use error::RouteError;
+
+use password_file::PasswordFile;
 
 use super::delivery::DeliveryMode;
 use super::relay::{RelayText, RelayUrl};
@@ -52,7 +56,7 @@ pub(super) struct RouteSettings {
         help_heading = "Delivering",
         help = "Smarthost of relay delivery: \
                   smtp://[USER[:PASSWORD]@]HOST[:PORT][?tls=required|opportunistic|never] or smtps://…; \
-                  use RINGMAIL_RELAY_PASSWORD for the password. TLS is required, except on this machine: \
+                  use --password-file or RINGMAIL_RELAY_PASSWORD for the password. TLS is required, except on this machine: \
                   there it is opportunistic, and off with a user. With ?final=true (or &final=true), the smarthost \
                   serves the recipients itself: its acceptance is the delivery"
     )]
@@ -64,7 +68,7 @@ pub(super) struct RouteSettings {
     relay_records: Option<RelayRecords>,
 
     /// Further smarthost, for --route and --release; may be repeated. The URL is that of --relay without a password,
-    /// which is in RINGMAIL_SMARTHOST_PASSWORD_NAME.
+    /// which is in --password-file or RINGMAIL_SMARTHOST_PASSWORD_NAME.
     #[arg(
         long,
         env = "RINGMAIL_SMARTHOST",
@@ -74,6 +78,11 @@ pub(super) struct RouteSettings {
         help_heading = "Delivering"
     )]
     smarthost: Vec<RelayText>,
+
+    /// File with the passwords of smarthosts, one NAME=PASSWORD a line; the name of --relay is relay. A variable with a
+    /// password has precedence [default: the credential smarthost-passwords of the systemd unit, if it has one].
+    #[arg(long, env = "RINGMAIL_PASSWORD_FILE", value_name = "FILE", help_heading = "Delivering")]
+    password_file: Option<PathBuf>,
 
     /// Route of recipients: PATTERN=TARGET, PATTERN,transactional=TARGET or PATTERN,broadcast=TARGET, and a comma with
     /// a second target as the fallback; may be repeated, the variable separates with semicolons. PATTERN is
@@ -150,15 +159,20 @@ impl RouteSettings {
         let mut targets: BTreeSet<&str> = self.route.iter().flat_map(|rule| rule.targets.names()).collect();
         targets.extend(self.release.as_deref());
         let is_relay = self.delivery == DeliveryMode::Relay;
+        let mut file = PasswordFile::new(self.password_file, surroundings.credentials_directory.as_deref());
         let relay = match relay {
             Some(relay) if is_relay || targets.contains(RELAY) => {
-                Some(relay.with_password(surroundings.relay_password.clone())?)
+                let password = match &surroundings.relay_password {
+                    None if relay.needs_password() => file.password(RELAY)?,
+                    password => password.clone(),
+                };
+                Some(relay.with_password(password)?)
             }
             Some(_) => None,
             None if is_relay => return Err(ConfigError::NoRelay),
             None => None,
         };
-        let mut smarthosts = smarthosts(&self.smarthost, surroundings)?;
+        let mut smarthosts = smarthosts(&self.smarthost, surroundings, &mut file)?;
         if let Some(relay) = &relay {
             smarthosts.insert(RELAY.to_owned(), relay.clone());
         }
@@ -197,7 +211,11 @@ impl RouteSettings {
 }
 
 /// Parses the named smarthosts, and adds their passwords.
-fn smarthosts(texts: &[RelayText], surroundings: &Surroundings) -> Result<BTreeMap<String, RelayUrl>, RouteError> {
+fn smarthosts(
+    texts: &[RelayText],
+    surroundings: &Surroundings,
+    file: &mut PasswordFile,
+) -> Result<BTreeMap<String, RelayUrl>, RouteError> {
     let mut smarthosts = BTreeMap::new();
     let mut passwords = surroundings.smarthost_passwords.clone();
     for text in texts {
@@ -209,7 +227,10 @@ fn smarthosts(texts: &[RelayText], surroundings: &Surroundings) -> Result<BTreeM
         }
         let name = name.to_owned();
         let mut url: RelayUrl = url.parse().map_err(|error| RouteError::Smarthost { name: name.clone(), error })?;
-        let password = passwords.remove(&password_variable(&name));
+        let password = match passwords.remove(&password_variable(&name)) {
+            None if url.needs_password() => file.password(&name)?,
+            password => password,
+        };
         match (&mut url.credentials, password) {
             (Some(credentials), _) if !credentials.password.reveal().is_empty() => {
                 return Err(RouteError::PasswordInUrl(name));

@@ -87,6 +87,26 @@ fn a_smarthost_has_its_password_in_a_variable() {
 }
 
 #[test]
+fn smarthosts_have_their_passwords_in_a_file_unless_a_variable_has_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("passwords");
+    std::fs::write(&path, "relay=one\neu-1=two\nplain=three\n").unwrap();
+    let line = ["--delivery", "relay", "--relay", "smtp://user@a.example.com", "--password-file"];
+    let smarthosts = "eu-1=smtp://user@b.example.com,plain=smtp://c.example.com,eu-2=smtp://user@d.example.com";
+    let line = [&line[..], &[path.to_str().unwrap(), "--smarthost", smarthosts]].concat();
+
+    let missing = config(&line).unwrap_err();
+    let (_, _, routes) = config_with(&line, &[("RINGMAIL_SMARTHOST_PASSWORD_EU_2", "four")]).unwrap();
+
+    assert!(missing.contains("eu-2=PASSWORD") && !missing.contains("two"), "{missing}");
+    let password = |name: &str| routes.smarthosts[name].credentials.clone().map(|its| its.password.reveal().to_owned());
+    let passwords = ["relay", "eu-1", "plain", "eu-2"].map(password);
+    assert_eq!(passwords.map(Option::unwrap_or_default), ["one", "two", "", "four"]);
+    let (_, _, routes) = config_with(&line[..6], &[("RINGMAIL_SMARTHOST_PASSWORD_EU_1", "other")]).unwrap();
+    assert_eq!(routes.smarthosts["relay"].credentials.clone().unwrap().password.reveal(), "one");
+}
+
+#[test]
 fn an_invalid_smarthost_is_an_error_without_its_password() {
     for (value, passwords, wanted) in [
         ("smtp://a.example.com", &[][..], "NAME=URL"),
@@ -94,7 +114,7 @@ fn an_invalid_smarthost_is_an_error_without_its_password() {
         ("Bulk=smtp://a.example.com", &[], "lower-case letters"),
         ("direct=smtp://a.example.com", &[], "is not direct, capture or relay"),
         ("bulk=a.example.com", &[], "--smarthost bulk is not the URL of a smarthost"),
-        ("bulk=smtp://user:hunter2@a.example.com", &[], "set RINGMAIL_SMARTHOST_PASSWORD_BULK instead"),
+        ("bulk=smtp://user:hunter2@a.example.com", &[], "use --password-file or set RINGMAIL_SMARTHOST_PASSWORD_BULK"),
         ("bulk=smtp://user@a.example.com", &[], "set RINGMAIL_SMARTHOST_PASSWORD_BULK, or remove the user"),
         ("bulk=smtp://a.example.com", &[("RINGMAIL_SMARTHOST_PASSWORD_BULK", "hunter2")], "has no user"),
         (
