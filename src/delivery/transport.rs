@@ -12,6 +12,9 @@ use crate::base::clock::TimestampMs;
 use crate::base::random;
 use crate::dns::{Freshness, Guard, MxHost, Resolver, Route, RoutePolicy, Unroutable};
 
+/// Port of mail servers.
+const SMTP_PORT: u16 = 25;
+
 /// A way to deliver mail.
 #[derive(Clone)]
 pub enum Transport {
@@ -137,12 +140,16 @@ pub(super) struct MailHost {
 }
 
 impl MailHost {
-    /// Returns the name under which the failures of the host are recorded. A host without working TLS fails only for
-    /// the destinations that require it, so that these have a record of their own. A host name contains no space.
+    /// Returns the name under which the failures of the host are recorded. Each port has a record of its own, because two
+    /// smarthosts can be ports of one host. A host without working TLS fails only for the destinations that require it,
+    /// so that these have one too. A host name contains no colon and no space.
     pub(super) fn health_name(&self) -> Cow<'_, str> {
-        match self.tls {
-            TlsPolicy::Required { .. } => Cow::Owned(format!("{} with TLS", self.name)),
-            TlsPolicy::Never | TlsPolicy::Opportunistic | TlsPolicy::Implicit { .. } => Cow::Borrowed(&self.name),
+        let port = self.addresses.first().map_or(SMTP_PORT, SocketAddr::port);
+        let with_tls = if matches!(self.tls, TlsPolicy::Required { .. }) { " with TLS" } else { "" };
+        match (port, with_tls) {
+            (SMTP_PORT, "") => Cow::Borrowed(&self.name),
+            (SMTP_PORT, _) => Cow::Owned(format!("{}{with_tls}", self.name)),
+            (port, _) => Cow::Owned(format!("{}:{port}{with_tls}", self.name)),
         }
     }
 }

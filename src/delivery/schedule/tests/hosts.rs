@@ -23,6 +23,27 @@ fn a_host_that_cannot_be_connected_to_holds_only_its_own_destinations() {
 }
 
 #[test]
+fn a_port_that_cannot_be_connected_to_does_not_pause_another_port_of_the_host() {
+    let mut schedule = schedule();
+    for destination in ["dead.example", "good.example"] {
+        schedule.queued(&due(destination), at(0));
+    }
+    let smarthost = |name: &str| {
+        let port = if name == "dead.example" { 2_525 } else { 587 };
+        let mut servers = Servers::clone(&servers(&format!("relay {name}"), &["smtp.relay.example"]));
+        servers.hosts[0].addresses = vec![([192, 0, 2, 1], port).into()];
+        Some(Arc::new(servers))
+    };
+    let dead = smarthost("dead.example").unwrap().hosts[0].health_name().into_owned();
+    schedule.host_failed(&dead, false, at(0));
+
+    route(&mut schedule, at(0), smarthost);
+
+    assert_eq!(sites(&schedule.reserve_sessions(at(0))), ["relay good.example"]);
+    assert_eq!(schedule.held_lanes(at(0)), [due("dead.example").key.lane]);
+}
+
+#[test]
 fn one_group_tests_a_paused_host_and_all_follow_when_it_works_again() {
     let mut schedule = schedule();
     let destinations = ["a.example", "b.example", "c.example"];
