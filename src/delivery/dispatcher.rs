@@ -15,6 +15,7 @@ use super::engine::Engine;
 use super::held::HeldMail;
 use super::lane_scan::LaneScan;
 use super::queue::{self, Due, HeldLanes, read_holds, read_lanes};
+use super::routes::RouteLookup;
 use super::schedule::{Lookup, Now, StoredSite, Taken};
 use super::sessionless::{self, SessionlessReason};
 use super::simulated;
@@ -36,7 +37,7 @@ const RENEW_EVERY_MS: i64 = 10_000;
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// Result of a lookup, with the stored state of the site.
-type Found = (Destination, StoredSite);
+type Found = (RouteLookup, StoredSite);
 
 /// The task that finds lanes, looks up destinations and starts workers.
 pub(super) struct Dispatcher {
@@ -228,8 +229,8 @@ impl Dispatcher {
         let freshness = if lookup.fresh { Freshness::Fresh } else { Freshness::Cached };
         let (context, plan) = (self.engine.context.clone(), self.engine.settings.rates.warm_up);
         let task = self.lookups.spawn(async move {
-            let destination = routes.destination(route, &name, now.wall_ms, freshness).await;
-            let own = match &destination {
+            let found = routes.destination(route, &name, now.wall_ms, freshness).await;
+            let own = match &found.destination {
                 Destination::Servers(servers) => servers.of_destination(),
                 _ => None,
             };
@@ -237,23 +238,27 @@ impl Dispatcher {
                 Some(servers) => stored_site(&context, servers, plan).await,
                 None => StoredSite::default(),
             };
-            (destination, stored)
+            (found, stored)
         });
         self.running.insert(task.id(), lookup);
     }
 
     /// Moves the lanes of a destination to their site. Settles their groups if the destination has no servers.
     fn lookup_finished(&mut self, finished: Result<(tokio::task::Id, Found), tokio::task::JoinError>) {
-        let (task, (destination, stored)) = match finished {
+        let (task, (found, stored)) = match finished {
             Ok((task, found)) => (task, found),
             Err(error) => {
                 error!(%error, "a lookup of a destination panicked: {error}");
-                (error.id(), (Destination::Unknown { reason: "the lookup failed".into() }, StoredSite::default()))
+                (error.id(), (RouteLookup::unknown("the lookup failed".into()), StoredSite::default()))
             }
         };
         let Some(lookup) = self.running.remove(&task) else { return };
         let now = self.engine.now();
-        match destination {
+        for (transport, effect) in found.failed {
+            let transport = self.engine.settings.routes.transport(transport);
+            self.engine.problems.lookup_failed(transport, effect, now.wall_ms);
+        }
+        match found.destination {
             Destination::Servers(servers) => self.engine.schedule().routed(&lookup, servers, &stored, now),
             Destination::Undeliverable(no_route) => {
                 self.settle_unroutable(&lookup, &SessionlessReason::Undeliverable(no_route));
@@ -265,9 +270,6 @@ impl Dispatcher {
                 self.settle_unroutable(&lookup, &SessionlessReason::Unroutable(no_route));
             }
             Destination::Unknown { reason } => {
-                if let Some(transport) = self.engine.settings.routes.first_of(lookup.key.route) {
-                    self.engine.problems.lookup_failed(transport, now.wall_ms);
-                }
                 let lane = self.engine.schedule().lookup_failed(&lookup, now);
                 self.settle_lanes(lane.into_iter().collect(), &SessionlessReason::Unknown { reason });
             }

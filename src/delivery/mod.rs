@@ -9,7 +9,7 @@
 //! 1. `rows.rs`: the stored rows;
 //! 2. `queue/`: the queue table, leases and their recovery after a restart;
 //! 3. `notifier.rs`: wake-ups for the dispatcher;
-//! 4. `transport.rs`, `routes.rs`: the servers of a destination, with `pattern.rs` (patterns of recipients), `source.rs`
+//! 4. `transport.rs`, `routes/`: the servers of a destination, with `pattern.rs` (patterns of recipients), `source.rs`
 //!    (source addresses) and `network.rs` (IPv6, and the own addresses of this server);
 //! 5. `providers.rs`, `rates.rs`, `warm_up.rs`: the figures of large providers, the limits of each site, and the warm-up
 //!    plan;

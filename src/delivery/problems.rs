@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use tracing::warn;
 
-use super::routes::Routes;
+use super::routes::{LookupEffect, Routes};
 use super::site_refusal::SiteRefusal;
 use super::smtp::{SessionError, SmtpPhase};
 use super::transport::{Servers, Transport};
@@ -152,8 +152,13 @@ impl Problems {
         (state.unreachable_sites.len() >= SITES_MIN).then_some(PortProblem::SeveralSites)
     }
 
-    /// Records that a destination could not be looked up, and logs the cause if it concerns all mail.
-    pub(super) fn lookup_failed(&self, transport: &Transport, now_ms: TimestampMs) {
+    /// Records that the lookup of a transport failed for a destination, and logs the cause if it concerns all mail.
+    pub(super) fn lookup_failed(&self, transport: &Transport, effect: LookupEffect, now_ms: TimestampMs) {
+        let effect = match effect {
+            LookupEffect::Queued => "emails stay queued",
+            LookupEffect::Fallback => "emails use the fallback",
+            LookupEffect::NoFallback => "emails have no fallback",
+        };
         let (resolver, smarthost) = match transport {
             Transport::Capture { .. } => return,
             Transport::Direct(direct) => (&direct.resolver, None),
@@ -161,13 +166,12 @@ impl Problems {
         };
         if resolver.is_silent() {
             let state = if resolver.has_responded() { "" } else { " yet" };
-            let warning =
-                format!("no DNS server responds{state}; emails stay queued. Check the network and --resolver");
+            let warning = format!("no DNS server responds{state}; {effect}. Check the network and --resolver");
             self.warn(&Cause::NameServers, &warning, now_ms);
         } else if let Some(relay) = smarthost {
             // The caller does not know whether the name has no address or the servers did not respond.
             let warning = format!(
-                "no address of the smarthost {} was found; emails stay queued. Check {}, the DNS, and --resolver",
+                "no address of the smarthost {} was found; {effect}. Check {}, the DNS, and --resolver",
                 relay.host,
                 relay.setting()
             );
