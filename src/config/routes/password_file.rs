@@ -61,6 +61,9 @@ fn parse(text: &str) -> Result<BTreeMap<String, RelayPassword>, String> {
             continue;
         }
         let (name, password) = line.split_once('=').ok_or_else(|| format!("line {number} has no ="))?;
+        if name.is_empty() || name.contains(char::is_whitespace) {
+            return Err(format!("line {number} has no name before the =, or a space in it"));
+        }
         let is_valid = (1..=CREDENTIAL_BYTES_MAX).contains(&password.len()) && !password.chars().any(char::is_control);
         if !is_valid {
             return Err(format!(
