@@ -134,14 +134,19 @@ impl Dispatcher {
         self.scan.start();
     }
 
-    /// Reads the next lanes of the table.
+    /// Reads the next lanes of the table, and the holds with the first page of a pass. A change of the holds starts a pass.
     async fn scan_page(&mut self) -> Result<(), StoreError> {
-        let after = self.scan.after();
-        let read = move |tx: &ReadTx| Ok::<_, StoreError>((read_lanes(tx, after, SCAN_LANES)?, read_holds(tx)?));
+        let (after, is_first) = (self.scan.after(), self.scan.is_first_page());
+        let read = move |tx: &ReadTx| {
+            let holds = is_first.then(|| read_holds(tx)).transpose()?;
+            Ok::<_, StoreError>((read_lanes(tx, after, SCAN_LANES)?, holds))
+        };
         let (lanes, holds) = self.engine.context.store.read(read).await?;
         let now = self.engine.now();
         let mut schedule = self.engine.schedule();
-        schedule.set_holds(HeldLanes::new(&holds), now);
+        if let Some(holds) = holds {
+            schedule.set_holds(HeldLanes::new(&holds), now);
+        }
         let fitting = lanes.iter().take_while(|lane| schedule.found(lane, now)).count();
         let last = lanes[..fitting].last().map(|lane| lane.key.lane);
         if fitting == lanes.len() {

@@ -9,6 +9,8 @@ use super::queue::LaneKey;
 #[derive(Debug, Default)]
 pub(super) struct LaneScan {
     is_running: bool,
+    /// Whether a page of the pass has been read.
+    has_read: bool,
     /// Last lane that was read; `None` before the first one.
     after: Option<LaneKey>,
     /// Lane behind which the pass began, and with which it ends; `None` if it began with the first one.
@@ -36,6 +38,11 @@ impl LaneScan {
         self.is_running
     }
 
+    /// Returns whether the next page is the first one of its pass.
+    pub(super) fn is_first_page(&self) -> bool {
+        !self.has_read
+    }
+
     /// Returns the lane behind which the next page begins.
     pub(super) fn after(&self) -> Option<LaneKey> {
         self.after
@@ -43,6 +50,7 @@ impl LaneScan {
 
     /// Records a page whose lanes all fit. `is_end` is whether the table has no further lane.
     pub(super) fn read(&mut self, last: Option<LaneKey>, is_end: bool) {
+        self.has_read = true;
         self.after = last.or(self.after);
         if self.has_wrapped && (is_end || self.after >= self.began_after) {
             self.is_running = false;
@@ -56,6 +64,7 @@ impl LaneScan {
     /// Records a page of which only the lanes up to `last` fit. `make_room` forgets other lanes and returns their number;
     /// it is called once in a pass. Without room, the pass ends.
     pub(super) fn overflowed(&mut self, last: Option<LaneKey>, make_room: impl FnOnce() -> usize) {
+        self.has_read = true;
         self.after = last.or(self.after);
         self.is_running = !std::mem::replace(&mut self.has_made_room, true) && make_room() > 0;
     }
@@ -123,6 +132,22 @@ mod tests {
         assert!((1..=8).all(|number| found.contains(&number)), "{found:?}");
         scan.restart();
         assert_eq!(pass(&mut scan, 1, 0), [1]);
+    }
+
+    #[test]
+    fn each_pass_has_one_first_page() {
+        let mut scan = LaneScan::default();
+        scan.start();
+        assert!(scan.is_first_page());
+
+        scan.read(Some(lane(3)), false);
+        scan.start();
+        assert!(!scan.is_first_page(), "the pass runs");
+        scan.overflowed(Some(lane(4)), || 1);
+        assert!(!scan.is_first_page());
+
+        scan.restart();
+        assert!(scan.is_first_page());
     }
 
     #[test]
