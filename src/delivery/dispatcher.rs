@@ -230,17 +230,19 @@ impl Dispatcher {
             self.settle_unroutable(&lookup, &SessionlessReason::Simulated);
             return;
         }
-        let (routes, route, name) = (self.engine.settings.routes.clone(), lookup.key.route, lookup.name.clone());
+        let (engine, route, name) = (Arc::clone(&self.engine), lookup.key.route, lookup.name.clone());
         let freshness = if lookup.fresh { Freshness::Fresh } else { Freshness::Cached };
-        let (context, plan) = (self.engine.context.clone(), self.engine.settings.rates.warm_up);
         let task = self.lookups.spawn(async move {
-            let found = routes.destination(route, &name, now.wall_ms, freshness).await;
+            let found = engine.settings.routes.destination(route, &name, now.wall_ms, freshness).await;
             let own = match &found.destination {
                 Destination::Servers(servers) => servers.of_destination(),
                 _ => None,
             };
             let stored = match own {
-                Some(servers) => stored_site(&context, servers, plan).await,
+                Some(servers) => {
+                    let is_known = engine.schedule().knows_site(&servers.site);
+                    stored_site(&engine.context, servers, engine.settings.rates.warm_up, is_known).await
+                }
                 None => StoredSite::default(),
             };
             (found, stored)

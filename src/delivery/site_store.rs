@@ -56,13 +56,23 @@ pub(super) fn add_warm_up(
     tx.put(&WARM_UP, &key, &row)
 }
 
-/// Returns the stored state of the site of a destination. Logs a store error, after which the site starts as a new one.
-pub(super) async fn stored_site(context: &Context, servers: &Servers, plan: Option<WarmUpPlan>) -> StoredSite {
+/// Returns the stored state of the site of a destination; without the throttle if the schedule knows the site. Logs a
+/// store error, after which the site starts as a new one.
+pub(super) async fn stored_site(
+    context: &Context,
+    servers: &Servers,
+    plan: Option<WarmUpPlan>,
+    is_known: bool,
+) -> StoredSite {
     let (key, now_ms) = (name_hash(&servers.site), context.now_ms());
     let plan = plan.filter(|_| provider_of(servers).is_some());
+    if is_known && plan.is_none() {
+        return StoredSite::default();
+    }
     let stored = context.store.read::<_, StoreError>(move |tx| {
         let allowance = plan.map(|plan| allowance(tx, key, plan, now_ms)).transpose()?;
-        Ok(StoredSite { row: tx.get_valid(&SITES, &(key,))?, allowance })
+        let row = if is_known { None } else { tx.get_valid(&SITES, &(key,))? };
+        Ok(StoredSite { row, allowance })
     });
     stored.await.unwrap_or_else(|error| {
         error!(%error, "could not read the stored state of a site: {error}");
@@ -141,13 +151,30 @@ mod tests {
         }
         put(&context, update(), today_ms).await;
 
-        let stored = stored_site(&context, &google(), Some(PLAN)).await;
-        let without_plan = stored_site(&context, &google(), None).await;
+        let stored = stored_site(&context, &google(), Some(PLAN), false).await;
+        let without_plan = stored_site(&context, &google(), None, false).await;
         let small = Servers { hosts: Vec::new(), ..google() };
 
         assert_eq!(stored.allowance, Some(Allowance::new(warm_up::day(today_ms), Some(6), 1)));
         assert_eq!(without_plan.allowance, None);
-        assert_eq!(stored_site(&context, &small, Some(PLAN)).await.allowance, None);
+        assert_eq!(stored_site(&context, &small, Some(PLAN), false).await.allowance, None);
+    }
+
+    #[tokio::test]
+    async fn the_throttle_of_a_known_site_is_not_read() {
+        let (_directory, context) = Context::temporary();
+        let now_ms = context.now_ms();
+        let row = json!({ "name": "google", "sessions": 3, "paused_until_ms": 0, "changed_ms": now_ms });
+        let row: SiteRow = serde_json::from_value(row).unwrap();
+        put(&context, SiteUpdate { row: Some(row.clone()), warm_up: None }, now_ms).await;
+
+        for (plan, is_known, expected) in
+            [(None, false, Some(&row)), (None, true, None), (Some(PLAN), false, Some(&row)), (Some(PLAN), true, None)]
+        {
+            let stored = stored_site(&context, &google(), plan, is_known).await;
+
+            assert_eq!((stored.row.as_ref(), stored.allowance.is_some()), (expected, plan.is_some()), "{is_known}");
+        }
     }
 
     #[tokio::test]

@@ -35,6 +35,11 @@ impl Schedule {
         Some(Lookup { key, name: destination.name.clone(), fresh, is_repeated })
     }
 
+    /// Returns whether a site has a state in memory, which replaces its stored throttle.
+    pub(in crate::delivery) fn knows_site(&self, name: &str) -> bool {
+        self.sites.contains_key(name)
+    }
+
     pub(super) fn lookup_ended(&mut self, lookup: &Lookup) {
         self.lookups = self.lookups.saturating_sub(1);
         self.lookups_repeated = self.lookups_repeated.saturating_sub(usize::from(lookup.is_repeated));
