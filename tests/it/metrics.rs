@@ -181,6 +181,9 @@ fn attempts_requests_and_commits_are_counted() {
     let id = server.send(&json!({ "to": "ada@recipients.example" }));
     server.wait_for(&id, "delivered");
 
+    // The session with the built-in mailbox waits for another email.
+    wait_for_line(&server, "ringmail_smtp_sessions{kind=\"working\"} 1");
+    wait_for_line(&server, "ringmail_delivery_leased_groups 0");
     let text = wait_for_line(&server, "ringmail_webhook_attempts_total{outcome=\"failed\"} 1");
     assert_line(&text, "ringmail_delivery_attempts_total{outcome=\"delivered\"} 1");
     assert_line(&text, "ringmail_delivery_attempts_total{outcome=\"deferred\"} 0");
