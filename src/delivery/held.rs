@@ -160,3 +160,49 @@ fn settle_page(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::delivery::control::tests::put_emails;
+    use crate::delivery::engine::EngineSettings;
+    use crate::delivery::engine::tests::settings;
+    use crate::delivery::notifier::QueueNotifier;
+    use crate::delivery::queue::tests::TEAM;
+    use crate::delivery::rows::Class;
+    use crate::events;
+
+    const HOUR: Duration = Duration::from_secs(3_600);
+
+    #[tokio::test]
+    async fn email_for_a_paused_destination_reports_its_delay_after_four_hours_and_a_day_and_expires() {
+        let (_directory, context) = Context::temporary();
+        let delays = vec![Duration::from_secs(60)];
+        let schedule = RetrySchedule { delays, expire_after: 48 * HOUR, confirm_after: HOUR };
+        let settings = EngineSettings { schedule, ..settings(&context) };
+        let engine = Engine::new(context.clone(), settings, QueueNotifier::default(), CancellationToken::new());
+        let (lane, first_ms) = (LaneKey::new("a.example", Class::Transactional, TEAM.cast()), context.now_ms());
+        // The last one is on the second page.
+        let ids = put_emails(&context, TEAM, "a.example", PAGE_ROWS + 1).await;
+        context.clock.advance(Duration::from_millis(1));
+
+        for _ in 0..=48 {
+            settle_lane(&engine, lane).await.unwrap();
+            context.clock.advance(HOUR);
+        }
+
+        for id in [ids[0], ids[PAGE_ROWS]] {
+            let events = context.store.read_now::<_, StoreError>(|tx| events::email_timeline(tx, id)).unwrap();
+            let times: Vec<(&str, i64)> =
+                events.iter().map(|event| (event.kind.as_str(), (event.at_ms - first_ms) / 3_600_000)).collect();
+            let delayed = |hours| ("email.delivery_delayed", hours);
+            assert_eq!(times, [("email.sent", 4), delayed(4), delayed(24), ("email.failed", 48)]);
+        }
+        let left = context.store.read_now(|tx| read_rows(tx, lane, None, context.now_ms(), PAGE_ROWS)).unwrap();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}

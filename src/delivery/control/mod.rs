@@ -15,7 +15,7 @@ mod change;
 mod facts;
 mod read;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod waiting;
 mod walk;
 

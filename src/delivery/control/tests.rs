@@ -20,7 +20,12 @@ fn control(context: &Context) -> QueueControl {
 }
 
 /// Stores `count` emails with one queued group each, sent by `KEY`.
-async fn put_emails(context: &Context, team: TeamId, domain: &str, count: usize) -> Vec<EmailId> {
+pub(in crate::delivery) async fn put_emails(
+    context: &Context,
+    team: TeamId,
+    domain: &str,
+    count: usize,
+) -> Vec<EmailId> {
     let ids: Vec<EmailId> = (0..count).map(|_| context.id()).collect();
     let (domain, due_ms, written) = (domain.to_owned(), context.now_ms(), ids.clone());
     let put = move |tx: &WriteTx<'_>| {

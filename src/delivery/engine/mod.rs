@@ -284,4 +284,4 @@ impl Drop for WaitingOutcome<'_> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -11,7 +11,8 @@ use crate::store::tests::disk::Disk;
 use crate::store::{Reads as _, WriteTx};
 use crate::tables::{EMAILS, LEASES};
 
-fn engine(context: &Context, stop: &CancellationToken) -> Arc<Engine> {
+/// Returns settings without a receiver.
+pub(in crate::delivery) fn settings(context: &Context) -> EngineSettings {
     let links = LinkSettings { public_url: "https://mail.example".into(), audience: LinkAudience::Captured };
     let defaults = SiteLimits {
         sessions_max: 1,
@@ -19,7 +20,7 @@ fn engine(context: &Context, stop: &CancellationToken) -> Arc<Engine> {
         messages_per_second: None,
         connections_per_minute: None,
     };
-    let settings = EngineSettings {
+    EngineSettings {
         hostname: "mail.example".into(),
         routes: Routes::captured(([127, 0, 0, 1], 9).into()),
         schedule: RetrySchedule {
@@ -33,8 +34,11 @@ fn engine(context: &Context, stop: &CancellationToken) -> Arc<Engine> {
         tls: TlsConfigs::new(),
         flow: Flow::Open,
         links: Links::new(context.keyring.clone(), links),
-    };
-    Engine::new(context.clone(), settings, QueueNotifier::default(), stop.clone())
+    }
+}
+
+fn engine(context: &Context, stop: &CancellationToken) -> Arc<Engine> {
+    Engine::new(context.clone(), settings(context), QueueNotifier::default(), stop.clone())
 }
 
 /// Stores an email and leases its group.

@@ -77,6 +77,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn only_a_host_that_was_slow_before_gets_five_minutes_for_its_greeting() {
+        let (first, slow) = (Timeouts::default(), Timeouts::default().for_slow_greeting());
+
+        assert_eq!((first.connect, first.greeting), (Duration::from_secs(10), Duration::from_secs(60)));
+        assert_eq!((slow.connect, slow.greeting), (Duration::from_secs(10), Duration::from_secs(300)));
+    }
+
+    #[test]
     fn a_larger_message_may_take_longer() {
         let timeouts = Timeouts::default();
 

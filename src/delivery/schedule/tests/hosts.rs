@@ -199,6 +199,24 @@ fn a_slow_host_does_not_pause_the_other_hosts_of_its_destination() {
 }
 
 #[test]
+fn a_host_without_a_greeting_is_slow_until_it_sends_one_or_fails_in_another_way() {
+    let mut schedule = schedule();
+    queue(&mut schedule, &[due("a.example")], at(0));
+    let mut slots = schedule.reserve_sessions(at(0));
+    let host = "mx.a.example";
+
+    schedule.host_failed(host, true, at(0));
+    assert!(schedule.is_host_slow(host));
+    schedule.host_failed(host, false, at(PAUSE_MS));
+    assert!(!schedule.is_host_slow(host));
+
+    schedule.host_failed(host, true, at(3 * PAUSE_MS));
+    assert!(schedule.is_host_slow(host));
+    schedule.session_opened(&mut slots[0], host, at(3 * PAUSE_MS));
+    assert!(!schedule.is_host_slow(host));
+}
+
+#[test]
 fn a_destination_continues_with_the_first_host_that_works() {
     let mut schedule = schedule();
     let hosts = ["a.mx.example", "b.mx.example"];
