@@ -67,18 +67,23 @@ impl Config {
         Sources::new(self.routes.sources.iter().map(source).collect())
     }
 
-    fn routes(&self, resolver: &Arc<Resolver>, capture: SocketAddr) -> Routes {
+    /// Returns the rules that select the transport of a recipient.
+    pub(super) fn route_rules(&self) -> RouteRules {
         let default = match &self.delivery {
             DeliveryConfig::Capture => CAPTURE,
             DeliveryConfig::Direct => DIRECT,
             DeliveryConfig::Relay(_) => RELAY,
         };
-        let rules = RouteRules {
+        RouteRules {
             rules: self.routes.rules.clone(),
             default: RouteTargets::only(default),
             release: self.routes.release.clone(),
             deliver_only: self.routes.deliver_only.clone(),
-        };
+        }
+    }
+
+    fn routes(&self, resolver: &Arc<Resolver>, capture: SocketAddr) -> Routes {
+        let rules = self.route_rules();
         let mut transports = vec![(CAPTURE.to_owned(), Transport::Capture { address: capture })];
         if rules.names().any(|name| name == DIRECT) {
             let direct = Direct {

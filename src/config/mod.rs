@@ -231,8 +231,8 @@ impl Config {
     /// # Errors
     /// [`ConfigError::LocalHostname`] if direct delivery has a host name that other servers cannot look up.
     pub fn check_delivery(&self) -> Result<(), ConfigError> {
-        let mut targets = self.routes.rules.iter().flat_map(|rule| rule.targets.names());
-        let is_direct = self.delivery == DeliveryConfig::Direct || targets.any(|name| name == DIRECT);
+        // A released message leaves this machine too.
+        let is_direct = self.route_rules().names().any(|name| name == DIRECT);
         // A source address can have a name of its own.
         let sources = &self.routes.sources;
         let is_used = sources.is_empty() || sources.iter().any(|source| source.name.is_none());

@@ -90,6 +90,20 @@ fn a_machine_without_a_qualified_name_gets_the_fallback() {
 }
 
 #[test]
+fn every_way_to_mx_hosts_needs_a_name_that_other_servers_can_look_up() {
+    for (line, is_refused) in [
+        (&["--delivery", "direct"][..], true),
+        (&["--route", "a.example=direct"], true),
+        (&["--release", "direct"], true),
+        (&["--delivery", "direct", "--source", "192.0.2.1=mx.example.com"], false),
+        (&["--delivery", "direct", "--hostname", "mx.example.com"], false),
+        (&[], false),
+    ] {
+        assert_eq!(config(line).unwrap().check_delivery().is_err(), is_refused, "{line:?}");
+    }
+}
+
+#[test]
 fn an_invalid_combination_of_settings_is_an_error_that_names_the_flag() {
     for (line, wanted) in [
         (&["--email-retention-days", "7"][..], "--email-retention-days (7)"),

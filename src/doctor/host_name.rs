@@ -1,33 +1,46 @@
-//! The EHLO name: its addresses, and their reverse DNS. Large providers refuse mail from a server without both.
+//! The EHLO names: their addresses, and their reverse DNS. Large providers refuse mail from a server without both.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
 use super::report::Check;
-use super::{CheckedDelivery, DoctorSettings, listed};
+use super::{CheckedDirect, CheckedName, DoctorSettings, listed};
 use crate::base::blocking;
 use crate::dns::{Guard, LookupError, Resolver};
 
 const NAME: &str = "hostname";
 const REVERSE: &str = "reverse_dns";
-/// Addresses of the name whose reverse DNS is checked.
+/// Names that are looked up, and addresses of each whose reverse DNS is checked.
+const NAMES_MAX: usize = 4;
 const ADDRESSES_MAX: usize = 4;
 /// An address outside of this network (RFC 5737). No packet is sent to it.
 const ELSEWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 9);
 
-/// Looks up the EHLO name and the names of its addresses.
+/// Looks up the EHLO names and the names of their addresses.
 pub(super) async fn checks(settings: &DoctorSettings, resolver: &Resolver) -> Vec<Check> {
-    let hostname = &settings.hostname;
-    let CheckedDelivery::Direct { policy, .. } = &settings.delivery else {
+    let Some(CheckedDirect { policy, ehlo_names, .. }) = &settings.delivery.direct else {
         let why = "only direct delivery needs a host name that other servers can look up";
         return vec![Check::not_checked(NAME, why), Check::not_checked(REVERSE, why)];
     };
-    let addresses = if settings.hostname_is_local {
-        Err(LookupError::NoSuchName)
-    } else {
-        resolver.published_addresses(hostname).await
+    let chosen = blocking::run(own_address).await;
+    let mut checks = Vec::new();
+    for name in ehlo_names.iter().take(NAMES_MAX) {
+        checks.extend(of_name(name, &policy.guard, chosen, resolver).await);
+    }
+    if ehlo_names.len() > NAMES_MAX {
+        checks.push(Check::not_checked(NAME, format!("{} further names of --source", ehlo_names.len() - NAMES_MAX)));
+    }
+    checks
+}
+
+/// Checks one EHLO name. `chosen` is the public address that the system chooses for sessions without a source address.
+async fn of_name(name: &CheckedName, guard: &Guard, chosen: Option<IpAddr>, resolver: &Resolver) -> Vec<Check> {
+    let CheckedName { name: hostname, is_local, sources } = name;
+    let own: Vec<IpAddr> = match sources.is_empty() {
+        true => chosen.into_iter().collect(),
+        false => sources.iter().copied().filter(|source| Guard::default().permits(*source)).collect(),
     };
-    let own = blocking::run(own_address).await;
-    let mut checks = vec![judge_name(hostname, &addresses, &policy.guard, own)];
+    let addresses = if *is_local { Err(LookupError::NoSuchName) } else { resolver.published_addresses(hostname).await };
+    let mut checks = vec![judge_name(hostname, &addresses, guard, &own)];
     let addresses = addresses.unwrap_or_default();
     if addresses.is_empty() {
         checks.push(Check::not_checked(REVERSE, format!("{hostname} has no known address")));
@@ -46,13 +59,8 @@ fn own_address() -> Option<IpAddr> {
     Guard::default().permits(ip).then_some(ip)
 }
 
-/// Judges the addresses of the EHLO name. `own` is the public address of this machine; `None` behind NAT.
-fn judge_name(
-    hostname: &str,
-    addresses: &Result<Vec<IpAddr>, LookupError>,
-    guard: &Guard,
-    own: Option<IpAddr>,
-) -> Check {
+/// Judges the addresses of the EHLO name. `own` has the public addresses of its sessions; behind NAT, it is empty.
+fn judge_name(hostname: &str, addresses: &Result<Vec<IpAddr>, LookupError>, guard: &Guard, own: &[IpAddr]) -> Check {
     let expected = "the host name has the address of this machine";
     let failed = |seen: String, fix: String| Check::failed(NAME, seen, expected, fix).about(hostname);
     match addresses {
@@ -67,8 +75,8 @@ fn judge_name(
             format!("{hostname} has {}, which other servers cannot reach", listed(addresses)),
             "Publish an A record with the public address of this machine.".into(),
         ),
-        Ok(addresses) => match own {
-            Some(own) if !addresses.contains(&own) && is_public(addresses) => failed(
+        Ok(addresses) => match own.iter().find(|own| !addresses.contains(own)) {
+            Some(own) if is_public(addresses) => failed(
                 format!("{hostname} has {}, and this machine sends from {own}", listed(addresses)),
                 format!("Publish an A record of {hostname} with {own}, or set --hostname to the name of {own}."),
             ),
@@ -115,18 +123,22 @@ mod tests {
     fn the_name_has_the_address_that_this_machine_sends_from() {
         let temporary = || LookupError::Temporary("SERVFAIL".into());
         for (addresses, own, status, words) in [
-            (Ok(vec![ip("9.9.9.9")]), None, Passed, "has 9.9.9.9"),
-            (Ok(vec![ip("9.9.9.9"), ip("2620:fe::fe")]), Some("9.9.9.9"), Passed, "2620:fe::fe"),
-            (Ok(vec![ip("9.9.9.9")]), Some("9.9.9.10"), Failed, "sends from 9.9.9.10"),
-            (Ok(vec![ip("10.0.0.1")]), Some("9.9.9.9"), Failed, "cannot reach"),
+            (Ok(vec![ip("9.9.9.9")]), &[][..], Passed, "has 9.9.9.9"),
+            (Ok(vec![ip("9.9.9.9"), ip("2620:fe::fe")]), &["9.9.9.9"], Passed, "2620:fe::fe"),
+            (Ok(vec![ip("9.9.9.9")]), &["9.9.9.10"], Failed, "sends from 9.9.9.10"),
+            // Two source addresses have the name.
+            (Ok(vec![ip("9.9.9.9")]), &["9.9.9.9", "9.9.9.10"], Failed, "sends from 9.9.9.10"),
+            (Ok(vec![ip("9.9.9.9"), ip("9.9.9.10")]), &["9.9.9.9", "9.9.9.10"], Passed, "9.9.9.10"),
+            (Ok(vec![ip("10.0.0.1")]), &["9.9.9.9"], Failed, "cannot reach"),
             // The operator allows this range.
-            (Ok(vec![ip("127.0.0.1")]), Some("9.9.9.9"), Passed, "has 127.0.0.1"),
-            (Err(LookupError::NoSuchName), None, Failed, "no address"),
-            (Err(LookupError::NoRecords), None, Failed, "no address"),
-            (Err(temporary()), None, NotChecked, "SERVFAIL"),
+            (Ok(vec![ip("127.0.0.1")]), &["9.9.9.9"], Passed, "has 127.0.0.1"),
+            (Err(LookupError::NoSuchName), &[], Failed, "no address"),
+            (Err(LookupError::NoRecords), &[], Failed, "no address"),
+            (Err(temporary()), &[], NotChecked, "SERVFAIL"),
         ] {
             let guard = Guard::allowing(vec!["127.0.0.0/8".parse().unwrap()]);
-            let check = judge_name(HOST, &addresses, &guard, own.map(ip));
+            let own: Vec<IpAddr> = own.iter().copied().map(ip).collect();
+            let check = judge_name(HOST, &addresses, &guard, &own);
             assert!(check.status == status && check.seen.contains(words), "{check:?}");
             assert_eq!(check.fix.is_some(), status == Failed, "{check:?}");
         }

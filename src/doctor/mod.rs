@@ -22,7 +22,7 @@ mod report;
 mod resolver;
 mod smtp_port;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,10 +47,6 @@ const TOO_SLOW: &str = "the check did not end in time";
 #[derive(Clone)]
 pub struct DoctorSettings {
     pub delivery: CheckedDelivery,
-    /// EHLO name.
-    pub hostname: String,
-    /// Whether other servers cannot look up the EHLO name.
-    pub hostname_is_local: bool,
     /// Setting of the public URL.
     pub public_url: Option<String>,
     pub data_dir: PathBuf,
@@ -63,12 +59,45 @@ pub struct DoctorSettings {
     pub queue_age_max: Option<Duration>,
 }
 
-/// Delivery mode of the checks.
+/// The ways in which emails leave this machine, released messages included.
 #[derive(Clone)]
-pub enum CheckedDelivery {
-    Capture,
-    Direct { port: u16, policy: RoutePolicy },
-    Relay { host: String, port: u16, has_greeting: bool },
+pub struct CheckedDelivery {
+    /// `None` if no route leads to MX hosts.
+    pub direct: Option<CheckedDirect>,
+    /// The smarthosts of routes.
+    pub smarthosts: Vec<CheckedSmarthost>,
+    /// Whether recipients open links: emails leave without a release.
+    pub has_links: bool,
+}
+
+/// Direct delivery.
+#[derive(Clone)]
+pub struct CheckedDirect {
+    pub port: u16,
+    pub policy: RoutePolicy,
+    /// The EHLO names, each once.
+    pub ehlo_names: Vec<CheckedName>,
+}
+
+/// An EHLO name.
+#[derive(Clone)]
+pub struct CheckedName {
+    pub name: String,
+    /// Whether other servers cannot look up the name.
+    pub is_local: bool,
+    /// Source addresses of its sessions; empty if the system chooses the address.
+    pub sources: Vec<IpAddr>,
+}
+
+/// A smarthost.
+#[derive(Clone)]
+pub struct CheckedSmarthost {
+    /// `None` for the smarthost of `--relay`.
+    pub name: Option<String>,
+    pub host: String,
+    pub port: u16,
+    /// Whether the server sends a greeting without TLS.
+    pub has_greeting: bool,
 }
 
 /// Parameters of a run of the checks.

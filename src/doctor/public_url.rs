@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::report::Check;
-use super::{CheckedDelivery, DoctorSettings, now_ms};
+use super::{DoctorSettings, now_ms};
 use crate::dns::{Guard, Resolver};
 use crate::http_client::{Client, CustomerUrl, FetchError, FetchLimits, HttpTimeouts, RequestError, UrlPolicy};
 
@@ -14,7 +14,7 @@ const LIMITS: FetchLimits = FetchLimits { bytes_max: 64 << 10, overall: Duration
 
 /// Requests the health of the server at its public URL.
 pub(super) async fn check(settings: &DoctorSettings, resolver: &Resolver) -> Vec<Check> {
-    if matches!(settings.delivery, CheckedDelivery::Capture) {
+    if !settings.delivery.has_links {
         return vec![Check::not_checked(NAME, "emails are captured, so that no recipient opens a link")];
     }
     let Some(url) = settings.public_url.as_deref().filter(|url| url.starts_with(HTTPS)) else {

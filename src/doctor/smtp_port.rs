@@ -1,4 +1,4 @@
-//! Outgoing SMTP: connections to mail servers of large providers, or to the smarthost.
+//! Outgoing SMTP: connections to mail servers of large providers, and to the smarthosts.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::report::Check;
-use super::{CheckedDelivery, DoctorSettings, listed, now_ms};
+use super::{CheckedDelivery, CheckedDirect, CheckedSmarthost, DoctorSettings, listed, now_ms};
 use crate::base::printable::printable;
 use crate::dns::{Resolver, Route};
 
@@ -39,38 +39,70 @@ enum ProbeResult {
     NoConnection(String),
 }
 
-/// Connects to the mail servers.
+/// Connects to the mail servers of direct delivery, and to each smarthost.
 pub(super) async fn check(settings: &DoctorSettings, resolver: &Resolver, probe: &[String]) -> Vec<Check> {
-    let (servers, has_greeting, problem) = match &settings.delivery {
-        CheckedDelivery::Capture => {
-            return vec![Check::not_checked(NAME, "emails are captured and do not leave this machine")];
+    let CheckedDelivery { direct, smarthosts, .. } = &settings.delivery;
+    let mut lookups = JoinSet::new();
+    for (index, smarthost) in smarthosts.iter().cloned().enumerate() {
+        let resolver = resolver.clone();
+        lookups.spawn(async move { (index, of_smarthost(smarthost, &resolver).await) });
+    }
+    let mut checks = Vec::new();
+    if let Some(direct) = direct {
+        let (servers, problem) = servers_of(direct, resolver, probe).await;
+        checks.push(judge(&connect_all(servers, true).await, &problem, false));
+    }
+    let mut of_smarthosts = lookups.join_all().await;
+    of_smarthosts.sort_by_key(|(index, _)| *index);
+    checks.extend(of_smarthosts.into_iter().map(|(_, check)| check));
+    if checks.is_empty() {
+        checks.push(Check::not_checked(NAME, "emails are captured and do not leave this machine"));
+    }
+    checks
+}
+
+async fn of_smarthost(smarthost: CheckedSmarthost, resolver: &Resolver) -> Check {
+    let CheckedSmarthost { name, host, port, has_greeting } = smarthost;
+    let (servers, problem) = match resolver.addresses(&host, now_ms()).await {
+        Ok(ips) => {
+            let servers = ips.iter().take(2).map(|ip| (host.clone(), SocketAddr::new(*ip, port)));
+            (servers.collect(), String::new())
         }
-        CheckedDelivery::Direct { port, policy } => {
-            let (mut servers, mut problem) = (Vec::new(), "no domain was given".to_owned());
-            let mut routes = JoinSet::new();
-            for domain in probe {
-                let (resolver, policy, domain) = (resolver.clone(), policy.clone(), domain.clone());
-                routes.spawn(async move { (resolver.route(&domain, now_ms(), &policy).await, domain) });
-            }
-            for (route, domain) in routes.join_all().await {
-                match route {
-                    Route::Hosts { hosts, .. } => {
-                        let first = hosts.first().and_then(|host| Some((&host.name, *host.addresses.first()?)));
-                        servers.extend(first.map(|(name, ip)| (name.clone(), SocketAddr::new(ip, *port))));
-                    }
-                    route => problem = format!("{domain}: {route}"),
-                }
-            }
-            (servers, true, problem)
-        }
-        CheckedDelivery::Relay { host, port, has_greeting } => match resolver.addresses(host, now_ms()).await {
-            Ok(ips) => {
-                let servers = ips.iter().take(2).map(|ip| (host.clone(), SocketAddr::new(*ip, *port)));
-                (servers.collect(), *has_greeting, String::new())
-            }
-            Err(error) => (Vec::new(), *has_greeting, format!("{host}: {error}")),
-        },
+        Err(error) => (Vec::new(), format!("{host}: {error}")),
     };
+    let check = judge(&connect_all(servers, has_greeting).await, &problem, true);
+    match name {
+        Some(name) => check.about(name),
+        None => check,
+    }
+}
+
+/// Returns the first mail server of each domain, and the problem of a domain without one.
+async fn servers_of(
+    direct: &CheckedDirect,
+    resolver: &Resolver,
+    probe: &[String],
+) -> (Vec<(String, SocketAddr)>, String) {
+    let (mut servers, mut problem) = (Vec::new(), "no domain was given".to_owned());
+    let mut routes = JoinSet::new();
+    for domain in probe {
+        let (resolver, policy, domain) = (resolver.clone(), direct.policy.clone(), domain.clone());
+        routes.spawn(async move { (resolver.route(&domain, now_ms(), &policy).await, domain) });
+    }
+    for (route, domain) in routes.join_all().await {
+        match route {
+            Route::Hosts { hosts, .. } => {
+                let first = hosts.first().and_then(|host| Some((&host.name, *host.addresses.first()?)));
+                servers.extend(first.map(|(name, ip)| (name.clone(), SocketAddr::new(ip, direct.port))));
+            }
+            route => problem = format!("{domain}: {route}"),
+        }
+    }
+    (servers, problem)
+}
+
+/// Connects to servers at the same time. Returns the results by name.
+async fn connect_all(servers: Vec<(String, SocketAddr)>, has_greeting: bool) -> Vec<Probe> {
     let mut probes = JoinSet::new();
     for (name, address) in servers {
         probes.spawn(async move {
@@ -80,8 +112,7 @@ pub(super) async fn check(settings: &DoctorSettings, resolver: &Resolver, probe:
     }
     let mut probes = probes.join_all().await;
     probes.sort_by(|one, other| one.server.cmp(&other.server));
-    let is_relay = matches!(settings.delivery, CheckedDelivery::Relay { .. });
-    vec![judge(&probes, &problem, is_relay)]
+    probes
 }
 
 async fn connect(address: SocketAddr, has_greeting: bool) -> ProbeResult {
@@ -135,7 +166,7 @@ fn judge(probes: &[Probe], problem: &str, is_relay: bool) -> Check {
         .collect();
     let is_closed = probes.iter().all(|probe| matches!(probe.result, ProbeResult::NoConnection(_)));
     let fix = match (is_relay, is_closed) {
-        (true, _) => "Check that the smarthost runs, and that --relay has its host and port.",
+        (true, _) => "Check that the smarthost runs, and that --relay or --smarthost has its host and port.",
         (false, true) => {
             "Many providers block outgoing port 25. Ask yours to open it, or use --delivery relay with a smarthost."
         }

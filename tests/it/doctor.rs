@@ -111,6 +111,22 @@ fn a_relay_server_checks_its_smarthost() {
     }
 }
 
+#[test]
+fn a_server_checks_the_smarthosts_of_its_routes_and_of_released_messages() {
+    let mail = MailServer::start(StartTls::NotOffered);
+    let open = format!("open=smtp://127.0.0.1:{}", mail.port());
+    let closed = "closed=smtp://127.0.0.1:9";
+    let smarthosts = ["--resolver", "127.0.0.1:9", "--smarthost", &open, "--smarthost", closed];
+    let flags = [&smarthosts[..], &["--route", "a.example=open", "--release", "closed"]].concat();
+    let server = TestServer::start_with(&flags);
+
+    let report = server.doctor(&DoctorOptions { probe: vec!["one.example".into()], time_server: None });
+
+    let expected = [("closed", CheckStatus::Failed), ("open", CheckStatus::Ok)];
+    let expected = expected.map(|(name, status)| (Some(name.to_owned()), status));
+    assert_eq!(statuses(&report, "smtp_port"), expected, "{report:#?}");
+}
+
 /// Answers one SNTP request with a time that is `ahead_s` ahead. Returns the address.
 pub(crate) fn time_server(ahead_s: u32) -> String {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
