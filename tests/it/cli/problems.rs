@@ -92,6 +92,24 @@ fn a_smarthost_that_is_not_found_is_logged_once() {
 }
 
 #[test]
+fn a_smarthost_that_is_not_found_is_logged_although_the_fallback_delivers() {
+    let (dns, mail) = (NameServer::start(), MailServer::start(StartTls::NotOffered));
+    dns.add("other IN A 127.0.0.1\n");
+    let cli = Cli::new();
+    let second = format!("second=smtp://127.0.0.1:{}?tls=never&final=true", mail.port());
+    let relay = ["dev", "--delivery", "relay", "--relay", "smtp://absent.example:25", "--smarthost", &second];
+    let settings = ["--route", "*=relay,second", "--resolver", &dns.address()];
+    let _server = cli.serve(&[&relay[..], &settings].concat());
+
+    cli.run(&["send", "--to", "ada@shop.example", "--wait", "20s"]).success();
+
+    let errors = std::fs::read_to_string(cli.path("errors")).unwrap();
+    let expected = "no address of the smarthost absent.example was found; emails use the fallback";
+    assert_eq!(errors.matches(expected).count(), 1, "{errors}");
+    assert_eq!(mail.received().len(), 1);
+}
+
+#[test]
 fn a_dead_resolver_is_not_a_smarthost_without_an_address() {
     let cli = Cli::new();
     let resolver = format!("127.0.0.1:{}", closed_port());
