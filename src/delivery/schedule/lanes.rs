@@ -276,15 +276,20 @@ impl Schedule {
         }
     }
 
-    /// Returns the lanes that have due groups and wait for a lookup, a host, a paused site, or the next day of a warm-up
-    /// plan. Omits those that the operator holds.
+    /// Returns the lanes whose groups cannot be delivered now. Omits those that the operator holds.
     pub(in crate::delivery) fn held_lanes(&self, now: Now) -> Vec<LaneKey> {
-        let is_held = |(key, lane): &(&LaneKey, &Lane)| match &lane.place {
+        self.paused_lanes(now).filter(|key| !self.is_held(*key)).collect()
+    }
+
+    /// Returns the lanes that have due groups and wait for a lookup, a host, a paused site, or the next day of a warm-up
+    /// plan.
+    pub(super) fn paused_lanes(&self, now: Now) -> impl Iterator<Item = LaneKey> {
+        let is_held = move |(key, lane): &(&LaneKey, &Lane)| match &lane.place {
             Place::Destination => true,
             Place::Site(site) => self.sites.get(site).is_some_and(|site| site.is_held(key.class, now)),
             Place::Later | Place::Taken => false,
         };
-        self.lanes.iter().filter(is_held).map(|(key, _)| *key).filter(|key| !self.is_held(*key)).collect()
+        self.lanes.iter().filter(is_held).map(|(key, _)| *key)
     }
 
     /// Forgets destinations without lanes, and sites and hosts about which nothing is known.

@@ -3,6 +3,7 @@
 use super::lanes::LANES_MAX;
 use super::{Now, Place, Route, Schedule};
 use crate::base::clock::TimestampMs;
+use crate::delivery::queue::LaneKey;
 
 impl Schedule {
     /// Returns whether lanes did not fit since the last call, and there is room now. The next scan of the table adds them.
@@ -11,12 +12,14 @@ impl Schedule {
     }
 
     /// Forgets the lanes whose groups cannot be delivered now: those that wait for a failed lookup, a paused host, a
-    /// paused site, or the next day of a warm-up plan. Returns their number. A later scan of the table finds them again.
+    /// paused site, or the next day of a warm-up plan, also if the operator holds them. Returns their number. A later scan of
+    /// the table finds them again.
     pub(in crate::delivery) fn forget_held(&mut self, now: Now) -> usize {
         let lanes_before = self.lanes.len();
-        for key in self.held_lanes(now) {
+        let paused: Vec<LaneKey> = self.paused_lanes(now).collect();
+        for key in paused {
             let Some(lane) = self.lanes.get_mut(&key) else { continue };
-            // All lanes of the class that wait there are held, so that none of them stays.
+            // All lanes of the class that wait there are in the list, so that none of them stays.
             match &lane.place {
                 Place::Site(site) => {
                     if let Some(site) = self.sites.get_mut(site) {

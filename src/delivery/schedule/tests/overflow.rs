@@ -2,6 +2,7 @@
 
 use super::super::lanes::LANES_MAX;
 use super::*;
+use crate::delivery::queue::{HeldLanes, Hold, HoldKind};
 
 #[test]
 fn lanes_that_cannot_be_delivered_now_make_room_for_others() {
@@ -61,4 +62,43 @@ fn the_lanes_of_a_paused_site_make_room_and_are_delivered_later() {
     let mut expected = [claimed.lane, due_of("a.example", 2, 0).key.lane];
     expected.sort_unstable();
     assert_eq!(lanes, expected);
+}
+
+#[test]
+fn a_lane_that_the_operator_held_while_room_was_made_is_delivered_after_the_hold() {
+    for is_host_paused in [false, true] {
+        let mut schedule = schedule();
+        let shared = |_: &str| Some(servers("site", &["mx.site"]));
+        let lanes = ["held.example", "other.example"];
+        if is_host_paused {
+            schedule.host_failed("mx.site", false, at(0));
+        }
+        lanes.iter().for_each(|name| schedule.queued(&due(name), at(0)));
+        route(&mut schedule, at(0), shared);
+        for slot in schedule.reserve_sessions(at(0)) {
+            schedule.refused(&slot, &SiteRefusal::broken_off("421 slow down".into()), at(0));
+            schedule.session_ended(&slot, at(0));
+        }
+        let hold = Hold { kind: HoldKind::Domain, name: lanes[0].into(), since_ms: 0 };
+        schedule.set_holds(HeldLanes::new(&[hold]), at(0));
+
+        assert_eq!(schedule.forget_held(at(0)), 2, "{is_host_paused}");
+
+        schedule.set_holds(HeldLanes::default(), at(1));
+        assert!(lanes.iter().all(|name| schedule.found(&due(name), at(1))));
+        route(&mut schedule, at(1), shared);
+        schedule.advance(at(PAUSE_MS));
+        route(&mut schedule, at(PAUSE_MS), shared);
+        let mut slots = schedule.reserve_sessions(at(PAUSE_MS));
+        schedule.session_opened(&mut slots[0], "mx.site", at(PAUSE_MS));
+        let mut taken_lanes = Vec::new();
+        while let Some((next, _)) = taken(&mut schedule, &mut slots[0], at(PAUSE_MS)) {
+            emptied(&mut schedule, &next, at(PAUSE_MS));
+            taken_lanes.push(next.lane);
+        }
+        taken_lanes.sort_unstable();
+        let mut expected = lanes.map(|name| due(name).key.lane);
+        expected.sort_unstable();
+        assert_eq!(taken_lanes, expected, "{is_host_paused}");
+    }
 }
