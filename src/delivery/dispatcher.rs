@@ -59,7 +59,7 @@ impl Dispatcher {
     pub(super) fn new(engine: Arc<Engine>) -> Self {
         Self {
             engine,
-            scan: LaneScan::default(),
+            scan: LaneScan::at_random(),
             scanned_ms: 0,
             lookups: JoinSet::new(),
             running: HashMap::new(),

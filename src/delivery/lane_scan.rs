@@ -1,9 +1,13 @@
 //! The position of the scan that finds the lanes of the queue. No I/O.
 //!
 //! A pass reads each lane of the table once. If the schedule has no room, the pass ends, and the next one continues behind
-//! the last lane that fit. Therefore every lane is found, however many lanes precede it.
+//! the last lane that fit. Each process begins at another lane, and a request for a scan continues there as well. Therefore
+//! every lane is found, however many lanes precede it, and however often the process starts.
 
 use super::queue::LaneKey;
+use super::rows::Class;
+use crate::base::id::Id;
+use crate::base::random;
 
 /// The position of the scan.
 #[derive(Debug, Default)]
@@ -22,6 +26,16 @@ pub(super) struct LaneScan {
 }
 
 impl LaneScan {
+    /// Returns a scan that begins behind a random lane.
+    pub(super) fn at_random() -> Self {
+        Self::behind(LaneKey { destination: random::bytes(), class: Class::Transactional, stream: Id::MIN })
+    }
+
+    /// Returns a scan that begins behind a lane.
+    pub(super) fn behind(lane: LaneKey) -> Self {
+        Self { after: Some(lane), ..Self::default() }
+    }
+
     /// Starts a pass behind the last lane that was read, unless a pass runs.
     pub(super) fn start(&mut self) {
         if !self.is_running {
@@ -29,9 +43,10 @@ impl LaneScan {
         }
     }
 
-    /// Starts a pass with the first lane, even if one runs.
+    /// Starts a pass behind the last lane that was read. If one runs, it reads each lane again.
     pub(super) fn restart(&mut self) {
-        *self = Self { is_running: true, ..Self::default() };
+        self.is_running = false;
+        self.start();
     }
 
     pub(super) fn is_running(&self) -> bool {
@@ -73,8 +88,6 @@ impl LaneScan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::id::Id;
-    use crate::delivery::rows::Class;
 
     const LANES: u8 = 10;
     const PAGE: usize = 3;
@@ -130,8 +143,42 @@ mod tests {
 
         assert_eq!(found[..2], [9, 10]);
         assert!((1..=8).all(|number| found.contains(&number)), "{found:?}");
+    }
+
+    #[test]
+    fn a_scan_begins_behind_any_lane_and_reads_all() {
+        for after in 0..=LANES + 1 {
+            let mut scan = LaneScan::behind(lane(after));
+            scan.start();
+
+            let mut found = pass(&mut scan, 100, 0);
+
+            assert_eq!(found[0], if after < LANES { after + 1 } else { 1 });
+            found.sort_unstable();
+            found.dedup();
+            assert_eq!(found, (1..=LANES).collect::<Vec<_>>(), "{after}");
+        }
+        let (mut one, mut other) = (LaneScan::at_random(), LaneScan::at_random());
+        one.start();
+        other.start();
+        assert_ne!(one.after(), other.after());
+    }
+
+    #[test]
+    fn requests_for_a_scan_during_a_pass_do_not_return_to_its_beginning() {
+        let mut scan = LaneScan::default();
+        let mut pages = Vec::new();
+        for _ in 0..4 {
+            scan.restart();
+            let after = scan.after().map_or(0, |lane| lane.destination[0]);
+            let page: Vec<u8> = (after + 1..=LANES).take(PAGE).collect();
+            scan.read(page.last().map(|number| lane(*number)), page.len() < PAGE);
+            pages.push(page);
+        }
+        assert_eq!(pages, [vec![1, 2, 3], vec![4, 5, 6], vec![7, 8, 9], vec![10]]);
+
         scan.restart();
-        assert_eq!(pass(&mut scan, 1, 0), [1]);
+        assert_eq!(pass(&mut scan, 100, 0), (1..=LANES).collect::<Vec<_>>());
     }
 
     #[test]

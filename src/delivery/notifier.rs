@@ -15,7 +15,7 @@ const NOTIFIED_MAX: usize = 10_000;
 pub struct QueueNotifier(Arc<Wakeup<Due, NOTIFIED_MAX>>);
 
 impl QueueNotifier {
-    /// Requests a scan of the table from its start. For writers that do not list the changed groups.
+    /// Requests a scan of the whole table. For writers that do not list the changed groups.
     pub fn rescan(&self) {
         self.0.rescan();
     }

@@ -25,7 +25,7 @@ use super::rates::Rates;
 use super::retry::RetrySchedule;
 use super::return_path::ReturnPaths;
 use super::routes::Routes;
-use super::schedule::{Limits, Now, Schedule, SiteSnapshot};
+use super::schedule::{LANES_MAX, Limits, Now, Schedule, SiteSnapshot};
 use super::settle::{Settlement, settle};
 use super::smtp::{Timeouts, TlsConfigs};
 use crate::base::clock::thread_cpu_time;
@@ -113,6 +113,7 @@ impl Engine {
             sessions_max: settings.sessions_max,
             rates: settings.rates.clone(),
             pause_min: settings.schedule.delays.first().copied().unwrap_or(Duration::from_secs(60)),
+            lanes_max: LANES_MAX,
         };
         Arc::new(Self {
             signing: SigningKeyCache::new(context.keyring.clone()),

@@ -15,7 +15,7 @@ use crate::delivery::transport::Servers;
 
 /// Maximum number of lanes that scans of the table add. Notifications may add twice as many, so that new mail is loaded
 /// while many lanes wait.
-pub(super) const LANES_MAX: usize = 100_000;
+pub(in crate::delivery) const LANES_MAX: usize = 100_000;
 /// Time before which a scan leaves a lane in the table. At least two scans follow in this time.
 const FOUND_AHEAD_MS: i64 = 3 * 60_000;
 /// Pause of a lane whose claim could not be stored.
@@ -24,7 +24,7 @@ pub(super) const CLAIM_FAILED_MS: i64 = 5_000;
 impl Schedule {
     /// Records a group that has been committed to the queue.
     pub(in crate::delivery) fn queued(&mut self, due: &Due, now: Now) {
-        self.add(due, now, 2 * LANES_MAX, |lane| {
+        self.add(due, now, 2 * self.limits.lanes_max, |lane| {
             lane.ready += 1;
         });
     }
@@ -36,7 +36,7 @@ impl Schedule {
         });
         // A later scan finds the lane in time.
         let is_far = first.key.due_ms > now.wall_ms + FOUND_AHEAD_MS;
-        is_known || is_far || self.add(first, now, LANES_MAX, |lane| lane.ready = lane.ready.max(1))
+        is_known || is_far || self.add(first, now, self.limits.lanes_max, |lane| lane.ready = lane.ready.max(1))
     }
 
     pub(super) fn add(&mut self, due: &Due, now: Now, lanes_max: usize, count: impl Fn(&mut Lane)) -> bool {

@@ -43,6 +43,7 @@ use tokio::sync::Notify;
 pub(super) use explain::LaneWait;
 pub(super) use figures::SiteStatus;
 use health::HostPauses;
+pub(super) use lanes::LANES_MAX;
 pub use shares::SiteKind;
 use shares::{Shares, Turn};
 use site::SiteState;
@@ -77,6 +78,8 @@ pub(super) struct Limits {
     pub(super) rates: Rates,
     /// Pause after the first failure. It doubles with each further one.
     pub(super) pause_min: Duration,
+    /// Maximum number of lanes that scans of the table add: [`LANES_MAX`], less in tests.
+    pub(super) lanes_max: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,5 @@
 //! Lanes that do not fit into memory.
 
-use super::lanes::LANES_MAX;
 use super::{Now, Place, Route, Schedule};
 use crate::base::clock::TimestampMs;
 use crate::delivery::queue::LaneKey;
@@ -8,7 +7,7 @@ use crate::delivery::queue::LaneKey;
 impl Schedule {
     /// Returns whether lanes did not fit since the last call, and there is room now. The next scan of the table adds them.
     pub(in crate::delivery) fn take_overflow(&mut self) -> bool {
-        self.lanes.len() < LANES_MAX && std::mem::take(&mut self.overflowed)
+        self.lanes.len() < self.limits.lanes_max && std::mem::take(&mut self.overflowed)
     }
 
     /// Forgets the lanes whose groups cannot be delivered now: those that wait for a failed lookup, a paused host, a

@@ -24,7 +24,8 @@ fn at(ms: i64) -> Now {
 }
 
 fn schedule() -> Schedule {
-    schedule_with(Limits { sessions_max: 20, rates: rates(0, 0), pause_min: Duration::from_millis(60_000) })
+    let pause_min = Duration::from_millis(60_000);
+    schedule_with(Limits { sessions_max: 20, rates: rates(0, 0), pause_min, lanes_max: LANES_MAX })
 }
 
 /// Returns a schedule of direct delivery.
