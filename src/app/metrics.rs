@@ -20,6 +20,11 @@ use crate::webhooks::WebhookDispatcher;
 /// Site label of the sites that are not shown by name.
 const OTHER_SITES: &str = "other";
 
+/// Maximum number of connections to the listener of the metrics, and of one client among them. Each can hold the text of
+/// all metrics, which is some dozens of KiB.
+const CONNECTIONS_MAX: usize = 128;
+const CLIENT_CONNECTIONS_MAX: usize = 16;
+
 /// The listener of `--metrics-listen`.
 pub(super) struct MetricsListener {
     pub(super) http: TcpAcceptor,
@@ -35,6 +40,12 @@ impl MetricsListener {
         counters: Arc<HttpCounters>,
         tasks: &TaskTracker,
     ) -> ServerHandle {
+        let limits = ConnectionLimits {
+            connections_max: CONNECTIONS_MAX,
+            client_connections_max: Some(CLIENT_CONNECTIONS_MAX),
+            trusted_proxies: Vec::new(),
+            ..limits
+        };
         let server = limits.server(self.http, counters);
         let handle = server.handle();
         tasks.spawn(server.serve(self.service));

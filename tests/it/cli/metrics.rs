@@ -1,6 +1,8 @@
 //! The listener of `--metrics-listen`.
 
-use std::net::TcpListener;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
 
 use super::program::Cli;
 
@@ -26,6 +28,24 @@ fn the_listener_of_the_metrics_needs_no_key_and_has_no_api() {
     }
     assert_eq!(status(&format!("{}/metrics", server.api())).0, 401);
     assert_eq!(server.stop(), 0);
+}
+
+#[test]
+fn one_client_has_few_connections_to_the_listener_of_the_metrics() {
+    let cli = Cli::new();
+    let server = cli.serve(&["serve", "--metrics-listen", "127.0.0.1:0"]);
+    let url = server.menu["metrics"].as_str().unwrap();
+    let address = url.strip_prefix("http://").unwrap().strip_suffix("/metrics").unwrap();
+    let mut streams: Vec<TcpStream> = (0..17).map(|_| TcpStream::connect(address).unwrap()).collect();
+    for stream in &streams {
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    }
+
+    assert_eq!(streams[16].read(&mut [0]).unwrap(), 0, "the connection is closed");
+    streams[0].write_all(b"GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n").unwrap();
+    let mut start = [0; 12];
+    streams[0].read_exact(&mut start).unwrap();
+    assert_eq!(&start, b"HTTP/1.1 200");
 }
 
 #[test]
