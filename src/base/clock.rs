@@ -18,8 +18,16 @@ pub enum Clock {
     /// The wall clock of the operating system.
     #[default]
     System,
-    /// A value that only [`Clock::advance`] changes.
-    Manual(Arc<AtomicI64>),
+    /// Values that only [`Clock::advance`] and [`Clock::step`] change.
+    Manual(Arc<ManualClock>),
+}
+
+/// The values of a manual clock.
+#[derive(Debug, Default)]
+pub struct ManualClock {
+    elapsed_ms: AtomicI64,
+    /// The wall clock minus `elapsed_ms`.
+    step_ms: AtomicI64,
 }
 
 /// Start of [`Clock::elapsed_ms`].
@@ -28,31 +36,37 @@ static START: LazyLock<Instant> = LazyLock::new(monotonic);
 impl Clock {
     /// Returns a manual clock that starts at `now_ms`.
     pub fn manual(now_ms: TimestampMs) -> Self {
-        Self::Manual(Arc::new(AtomicI64::new(now_ms)))
+        Self::Manual(Arc::new(ManualClock { elapsed_ms: AtomicI64::new(now_ms), step_ms: AtomicI64::new(0) }))
     }
 
     /// Returns the milliseconds since the Unix epoch.
     pub fn now_ms(&self) -> TimestampMs {
         match self {
             Self::System => system_ms(),
-            Self::Manual(now) => now.load(Ordering::SeqCst),
+            Self::Manual(clock) => clock.elapsed_ms.load(Ordering::SeqCst) + clock.step_ms.load(Ordering::SeqCst),
         }
     }
 
-    /// Returns the milliseconds since an arbitrary start. Steps of the wall clock do not change them. A manual clock
-    /// returns its value.
+    /// Returns the milliseconds since an arbitrary start. Steps of the wall clock do not change them.
     pub fn elapsed_ms(&self) -> i64 {
         match self {
             Self::System => i64::try_from(START.elapsed().as_millis()).unwrap_or(i64::MAX),
-            Self::Manual(now) => now.load(Ordering::SeqCst),
+            Self::Manual(clock) => clock.elapsed_ms.load(Ordering::SeqCst),
         }
     }
 
     /// Moves a manual clock forward. Has no effect on the system clock.
     pub fn advance(&self, by: Duration) {
-        if let Self::Manual(now) = self {
+        if let Self::Manual(clock) = self {
             let by_ms = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
-            now.fetch_add(by_ms, Ordering::SeqCst);
+            clock.elapsed_ms.fetch_add(by_ms, Ordering::SeqCst);
+        }
+    }
+
+    /// Sets the wall clock of a manual clock forward, or back by a negative time. Has no effect on the system clock.
+    pub fn step(&self, by_ms: i64) {
+        if let Self::Manual(clock) = self {
+            clock.step_ms.fetch_add(by_ms, Ordering::SeqCst);
         }
     }
 }
@@ -99,5 +113,14 @@ mod tests {
         clock.advance(Duration::from_secs(2));
 
         assert_eq!(clock.now_ms(), 3_000);
+    }
+
+    #[test]
+    fn a_step_of_a_manual_clock_changes_only_the_wall_clock() {
+        let clock = Clock::manual(5_000);
+
+        clock.step(-2_000);
+
+        assert_eq!((clock.now_ms(), clock.elapsed_ms()), (3_000, 5_000));
     }
 }
