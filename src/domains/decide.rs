@@ -142,17 +142,18 @@ fn next_status(
 /// Returns whether a sweep should check a domain. A failed domain is checked for as long as a pending one, so that it
 /// becomes verified without a request if its records are corrected.
 pub(super) fn is_due(row: &DomainRow, now_ms: TimestampMs) -> bool {
-    let age_ms = row.checked_ms.map_or(i64::MAX, |checked_ms| now_ms.saturating_sub(checked_ms));
+    // A check in the future was made before the clock was set back.
+    let age_ms = row.checked_ms.map(|checked_ms| now_ms.saturating_sub(checked_ms));
+    let is_old = age_ms.is_none_or(|age_ms| !(0..RECHECK_MIN_MS).contains(&age_ms));
     if row.assumed {
         return false;
     }
     match row.status {
         DomainStatus::NotStarted => false,
-        DomainStatus::Verified => age_ms >= RECHECK_MIN_MS,
-        DomainStatus::Pending => row.checked_ms < row.pending_since_ms || age_ms >= RECHECK_MIN_MS,
+        DomainStatus::Verified => is_old,
+        DomainStatus::Pending => row.checked_ms < row.pending_since_ms || is_old,
         DomainStatus::Failed => {
-            age_ms >= RECHECK_MIN_MS
-                && row.pending_since_ms.is_some_and(|pending_since_ms| now_ms - pending_since_ms < PENDING_MAX_MS)
+            is_old && row.pending_since_ms.is_some_and(|pending_since_ms| now_ms - pending_since_ms < PENDING_MAX_MS)
         }
     }
 }

@@ -1,10 +1,9 @@
 //! Queue of domains to check before the next sweep. The queue is in memory only: after a restart, a sweep finds the
-//! domains from their rows.
+//! domains from their rows. Its times are of the monotonic clock.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-use crate::base::clock::TimestampMs;
 use crate::base::id::{DomainId, TeamId};
 use crate::base::sync;
 use crate::base::wakeup::Wakeup;
@@ -15,14 +14,14 @@ const QUEUE_MAX: usize = 1_024;
 /// Domains with the time of their next check.
 #[derive(Debug, Default)]
 pub(super) struct CheckQueue {
-    due_times: Mutex<HashMap<(TeamId, DomainId), TimestampMs>>,
+    due_times: Mutex<HashMap<(TeamId, DomainId), i64>>,
     added: Wakeup,
 }
 
 impl CheckQueue {
     /// Queues a check at `due_ms`. Several checks of one domain are merged into one at the earliest time. If the queue
     /// is full, a new domain is not queued.
-    pub(super) fn push(&self, team: TeamId, id: DomainId, due_ms: TimestampMs) {
+    pub(super) fn push(&self, team: TeamId, id: DomainId, due_ms: i64) {
         let mut due_times = sync::lock(&self.due_times);
         if due_times.len() >= QUEUE_MAX && !due_times.contains_key(&(team, id)) {
             return;
@@ -34,7 +33,7 @@ impl CheckQueue {
     }
 
     /// Removes and returns the domain with the earliest due time; `None` if no domain is due.
-    pub(super) fn pop(&self, now_ms: TimestampMs) -> Option<(TeamId, DomainId)> {
+    pub(super) fn pop(&self, now_ms: i64) -> Option<(TeamId, DomainId)> {
         let mut due_times = sync::lock(&self.due_times);
         let (key, _) = due_times
             .iter()

@@ -81,7 +81,7 @@ pub struct Domains {
     pub(super) resolver: Resolver,
     pub(super) settings: Arc<DomainSettings>,
     pub(super) queue: CheckQueue,
-    /// Due time of the next sweep. The first one is due immediately.
+    /// Due time of the next sweep on the monotonic clock. The first one is due immediately.
     pub(super) next_sweep_ms: AtomicI64,
     keys: Arc<ApiKeys>,
     key_generations: Semaphore,
@@ -251,7 +251,7 @@ impl Domains {
             })
             .await?;
         if recheck {
-            self.queue.push(team, id, self.context.now_ms());
+            self.queue.push(team, id, self.context.clock.elapsed_ms());
         }
         Ok(())
     }
@@ -293,7 +293,7 @@ impl Domains {
             })
             .await?;
         if existed {
-            self.queue.push(team, id, now_ms);
+            self.queue.push(team, id, self.context.clock.elapsed_ms());
         }
         Ok(existed)
     }

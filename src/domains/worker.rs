@@ -64,7 +64,9 @@ impl Domains {
         let mut checks = JoinSet::new();
         loop {
             while checks.len() < CHECKS_MAX {
-                let Some((team, id)) = self.queue.pop(self.context.now_ms()).or_else(|| sweep.pop()) else { break };
+                let Some((team, id)) = self.queue.pop(self.context.clock.elapsed_ms()).or_else(|| sweep.pop()) else {
+                    break;
+                };
                 let domains = Arc::clone(self);
                 checks.spawn(async move { domains.check(team, id).await });
             }
@@ -88,8 +90,8 @@ impl Domains {
 
     /// Returns the domains of a sweep, the one with the oldest check last; nothing if no sweep is due.
     async fn sweep(&self) -> Result<Vec<DomainKey>, StoreError> {
-        let now_ms = self.context.now_ms();
-        if now_ms < self.next_sweep_ms.load(Ordering::SeqCst) {
+        let (now_ms, elapsed_ms) = (self.context.now_ms(), self.context.clock.elapsed_ms());
+        if elapsed_ms < self.next_sweep_ms.load(Ordering::SeqCst) {
             return Ok(Vec::new());
         }
         let mut oldest: BinaryHeap<(TimestampMs, DomainKey)> = BinaryHeap::new();
@@ -105,7 +107,7 @@ impl Domains {
                 break;
             }
         }
-        self.next_sweep_ms.store(now_ms + SWEEP_EVERY_MS, Ordering::SeqCst);
+        self.next_sweep_ms.store(elapsed_ms + SWEEP_EVERY_MS, Ordering::SeqCst);
         Ok(oldest.into_sorted_vec().into_iter().rev().map(|(_, key)| key).collect())
     }
 
@@ -131,7 +133,7 @@ impl Domains {
         if let Some((row, change)) = checked {
             log_change(id, &row, change);
             if let Some(next_ms) = decide::next_fast_recheck_ms(&row, now_ms) {
-                self.queue.push(team, id, next_ms);
+                self.queue.push(team, id, self.context.clock.elapsed_ms() + next_ms - now_ms);
             }
         }
         Ok(())

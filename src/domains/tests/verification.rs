@@ -4,6 +4,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::base::clock::DAY_MS;
 use crate::domains::find_sender;
 use crate::domains::signing::signing_keys;
 use crate::store::{Encoded, StoreError, WriteTx};
@@ -56,6 +57,30 @@ async fn an_inherited_dmarc_policy_is_returned_with_its_parent() {
     assert_eq!(dmarc.policy.as_deref(), Some("reject"));
     assert_eq!(dmarc.inherited_from.as_deref(), Some("shop.example"));
     assert_eq!(dmarc.name, "_dmarc.mail");
+}
+
+#[tokio::test]
+async fn a_clock_set_back_by_a_day_delays_no_check() {
+    let instance = Instance::start();
+    let id = instance.add("shop.example").await;
+    let authority = publish(&instance.expected(id), "").await;
+    let domains = instance.restarted(authority.address);
+    domains.request_verification(TEAM, id).await.unwrap();
+    domains.check_due().await.unwrap();
+    assert_eq!(status(&instance, id).await, DomainStatus::Verified);
+
+    let is_checked_now = || instance.row(id).checked_ms == Some(instance.context.now_ms());
+
+    domains.request_verification(TEAM, id).await.unwrap();
+    instance.context.clock.step(-DAY_MS);
+    domains.check_due().await.unwrap();
+    assert!(is_checked_now(), "the requested check");
+
+    for step_ms in [0, -DAY_MS] {
+        instance.context.clock.step(step_ms);
+        check_later(&instance, &domains, HOUR / 4).await;
+        assert!(is_checked_now(), "the sweep after a step of {step_ms} ms");
+    }
 }
 
 #[tokio::test]
