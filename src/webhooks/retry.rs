@@ -8,6 +8,8 @@ use crate::base::clock::{DAY_MS, TimestampMs};
 /// Delays before the second to the seventh attempt: 17.6 hours in total.
 pub(super) const RETRY_DELAYS_MS: [i64; 6] =
     [5_000, 5 * MINUTE_MS, 30 * MINUTE_MS, 2 * HOUR_MS, 5 * HOUR_MS, 10 * HOUR_MS];
+/// Longest time from an attempt to the next one.
+pub(super) const RETRY_DELAY_MS_MAX: i64 = RETRY_DELAYS_MS[RETRY_DELAYS_MS.len() - 1];
 /// Age at which a delivery expires, independent of the schedule.
 pub(super) const EXPIRE_AFTER_MS: i64 = DAY_MS;
 /// Longest `Retry-After` that is applied.
@@ -74,6 +76,12 @@ pub(super) fn decide(queued_ms: TimestampMs, counted: u8, info: ResponseInfo, no
     }
     // A lane loads the delivery at its expiry, and marks it exhausted.
     RetryDecision::Retry { due_ms: (now_ms + wait_ms).min(expiry_ms), counted }
+}
+
+/// Returns whether a cooldown until `until_ms` lasts at `now_ms`. One that lasts longer than any began before the clock was
+/// set back.
+pub(super) fn is_cooldown(until_ms: TimestampMs, now_ms: TimestampMs) -> bool {
+    (1..=RETRY_AFTER_MS_MAX).contains(&(until_ms - now_ms))
 }
 
 /// Returns whether a delivery that was queued at `queued_ms` has expired at `now_ms`.

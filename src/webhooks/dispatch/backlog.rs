@@ -1,5 +1,6 @@
 //! Scans the delivery queues, and notifies owners of deliveries that wait too long.
 
+use super::clock_steps::is_ahead;
 use crate::base::clock::{DAY_MS, TimestampMs};
 use crate::base::id::{Id, TeamId, WebhookDeliveryId, WebhookId};
 use crate::context::Context;
@@ -27,6 +28,8 @@ pub(super) struct QueueHead {
     /// Time at which the oldest delivery was queued, among the [`OLDEST_ROWS`] first and last of the queue: a
     /// delivery with many failures is due late.
     oldest_ms: TimestampMs,
+    /// Whether one of these deliveries is due too far in the future.
+    pub(super) has_ahead: bool,
 }
 
 impl QueueHead {
@@ -40,15 +43,19 @@ impl QueueHead {
 ///
 /// # Errors
 /// [`StoreError`].
-pub(super) fn queue_heads(tx: &impl Reads, after: Option<WebhookId>) -> Result<Vec<QueueHead>, StoreError> {
+pub(super) fn queue_heads(
+    tx: &impl Reads,
+    after: Option<WebhookId>,
+    now_ms: TimestampMs,
+) -> Result<Vec<QueueHead>, StoreError> {
     let mut heads: Vec<QueueHead> = Vec::new();
     let mut last = after;
     while heads.len() < QUEUES_MAX {
         let from = last.map_or((Id::MIN, 0, Id::MIN), |webhook| (webhook, u64::MAX, Id::MAX));
         let Some(next) = queue_head(tx, from, Id::MAX)? else { break };
         last = Some(next.webhook);
-        let oldest_ms = oldest(tx, next.webhook)?.unwrap_or(next.oldest_ms);
-        heads.push(QueueHead { oldest_ms, ..next });
+        let (oldest_ms, has_ahead) = sample(tx, next.webhook, now_ms)?;
+        heads.push(QueueHead { oldest_ms: oldest_ms.unwrap_or(next.oldest_ms), has_ahead, ..next });
     }
     Ok(heads)
 }
@@ -72,27 +79,32 @@ fn queue_head(
         // The lane of the endpoint deletes a corrupt row.
         let row: Option<QueueRow> = skip_corrupt(row.decode(), format_args!("queue row of delivery {delivery}"))?;
         let (team, oldest_ms) = row.map_or((TeamId::MIN, TimestampMs::MAX), |row| (row.team, row.queued_ms));
-        found = Some(QueueHead { webhook, team, oldest_ms });
+        found = Some(QueueHead { webhook, team, oldest_ms, has_ahead: false });
         STOP
     })?;
     Ok(found)
 }
 
-/// Returns the time at which the oldest of the first and last deliveries of a queue was queued.
-fn oldest(tx: &impl Reads, webhook: WebhookId) -> Result<Option<TimestampMs>, StoreError> {
-    let mut oldest: Option<TimestampMs> = None;
+/// Returns the time at which the oldest of the first and last deliveries of a queue was queued, and whether one of them
+/// is due too far in the future.
+fn sample(tx: &impl Reads, webhook: WebhookId, now_ms: TimestampMs) -> Result<(Option<TimestampMs>, bool), StoreError> {
+    let (mut oldest, mut has_ahead): (Option<TimestampMs>, bool) = (None, false);
     for order in [Order::Ascending, Order::Descending] {
         let mut rows = 0;
         let (from, to) = ((webhook, 0, Id::MIN), (webhook, u64::MAX, Id::MAX));
-        tx.scan(&WEBHOOK_QUEUE, &from, &to, order, |(_, _, delivery), row| {
-            let row = skip_corrupt(row.decode(), format_args!("queue row of delivery {delivery}"))?;
-            oldest = oldest.into_iter().chain(row.map(|row: QueueRow| row.queued_ms)).min();
+        tx.scan(&WEBHOOK_QUEUE, &from, &to, order, |key, row| {
+            let (.., delivery) = key;
+            let row: Option<QueueRow> = skip_corrupt(row.decode(), format_args!("queue row of delivery {delivery}"))?;
+            if let Some(row) = row {
+                oldest = Some(oldest.map_or(row.queued_ms, |oldest| oldest.min(row.queued_ms)));
+                has_ahead |= is_ahead(key, &row, now_ms);
+            }
             // A corrupt row counts too, so that the scan is bounded.
             rows += 1;
             if rows < OLDEST_ROWS { NEXT } else { STOP }
         })?;
     }
-    Ok(oldest)
+    Ok((oldest, has_ahead))
 }
 
 /// Notifies the owners of endpoints, at most once a day, that deliveries wait too long.
@@ -109,7 +121,7 @@ pub(super) async fn notify_owners(context: &Context, overdue: Vec<QueueHead>) ->
 }
 
 fn notify(tx: &WriteTx<'_>, context: &Context, head: QueueHead) -> Result<(), StoreError> {
-    let QueueHead { webhook, team, oldest_ms } = head;
+    let QueueHead { webhook, team, oldest_ms, has_ahead: _ } = head;
     let Some(row) = tx.get_valid(&WEBHOOKS, &(team, webhook))? else { return Ok(()) };
     let mut health = tx.get_valid(&WEBHOOK_HEALTH, &(team, webhook))?.unwrap_or_default();
     let now_ms = context.now_ms();
@@ -155,7 +167,7 @@ mod tests {
         };
         context.store.write::<_, StoreError>(put).await.unwrap();
 
-        let found = context.store.read::<_, StoreError>(|tx| queue_heads(tx, None)).await.unwrap();
+        let found = context.store.read::<_, StoreError>(move |tx| queue_heads(tx, None, start_ms)).await.unwrap();
         assert_eq!(
             found.iter().map(|head| (head.webhook, head.oldest_ms)).collect::<Vec<_>>(),
             [(webhook, start_ms - 1)]

@@ -15,7 +15,7 @@ use super::backlog::{self, QueueHead};
 use super::figures::{WebhookAttemptCounts, WebhookFigures};
 use super::lane::{Lane, LaneCapacity, LaneContext};
 use super::queue_count::{self, QueuedDeliveries};
-use super::{DispatchSettings, fan_out};
+use super::{DispatchSettings, clock_steps, fan_out};
 use crate::base::id::{WebhookDeliveryId, WebhookId};
 use crate::base::sync;
 use crate::base::wakeup::{PendingWakeup, Wakeup};
@@ -222,21 +222,25 @@ impl WebhookDispatcher {
         Ok(())
     }
 
-    /// Wakes the lane of every endpoint with a queue. Returns the endpoints whose backlog is too old.
+    /// Wakes the lane of every endpoint with a queue, and makes its deliveries due after a step of the clock. Returns the
+    /// endpoints whose backlog is too old.
     async fn scan_queues(&self, lanes: &mut LaneSet<'_>) -> Result<Vec<QueueHead>, StoreError> {
         let mut overdue = Vec::new();
         let mut after = None;
         let mut queues = 0;
         loop {
-            let heads = self.lanes.context.store.read(move |tx| backlog::queue_heads(tx, after)).await?;
+            let now_ms = self.lanes.context.now_ms();
+            let heads = self.lanes.context.store.read(move |tx| backlog::queue_heads(tx, after, now_ms)).await?;
             let Some(last) = heads.last() else {
                 self.queues.store(queues, Ordering::Relaxed);
                 return Ok(overdue);
             };
             after = Some(last.webhook);
             queues += heads.len();
-            let now_ms = self.lanes.context.now_ms();
             for head in heads {
+                if head.has_ahead {
+                    clock_steps::release_ahead(&self.lanes.context, &self.lanes.notifier, head.webhook).await?;
+                }
                 lanes.wake(head.webhook);
                 if head.is_overdue(now_ms) {
                     overdue.push(head);

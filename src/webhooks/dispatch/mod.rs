@@ -8,8 +8,8 @@
 //! Files, in the order of one delivery: `fan_out.rs`, `dispatcher.rs` (starts and wakes lanes), `lane/`
 //! (one driver, the machine that decides without I/O, and the free capacity), `page.rs` (loads due
 //! deliveries), `request.rs` (sends one request), `settle.rs` (stores outcomes). `backlog.rs` scans all queues
-//! for the dispatcher, once a minute, and notifies owners of overdue deliveries. `figures.rs` and `queue_count.rs` count
-//! for monitoring.
+//! for the dispatcher, once a minute, and notifies owners of overdue deliveries. `clock_steps.rs` makes deliveries due
+//! after the clock was set back. `figures.rs` and `queue_count.rs` count for monitoring.
 //!
 //! Invariants:
 //! - A delivery leaves the queue in the transaction that stores its outcome. After a kill between the response
@@ -24,6 +24,7 @@
 //!   subscribed endpoints are full.
 
 mod backlog;
+mod clock_steps;
 mod dispatcher;
 mod fan_out;
 mod figures;

@@ -151,7 +151,7 @@ impl LaneMachine {
 
     /// Returns the next command; `None` if the lane has to wait for an event.
     pub(super) fn next_command(&mut self, input: LaneInput) -> Option<LaneCommand> {
-        self.cooldown_until_ms = self.cooldown_until_ms.filter(|until_ms| *until_ms > input.now_ms);
+        self.cooldown_until_ms = self.cooldown_until_ms.filter(|until_ms| retry::is_cooldown(*until_ms, input.now_ms));
         self.store_retry_at = self.store_retry_at.filter(|retry_at| *retry_at > input.now);
         let queued = self.commands.pop_front();
         let command = queued

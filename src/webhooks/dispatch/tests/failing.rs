@@ -2,6 +2,7 @@
 
 use super::receiver::Receiver;
 use super::*;
+use crate::base::clock::DAY_MS;
 use crate::notices::Notice;
 use crate::tables::{EVENT_OUTBOX, EVENT_SUBSCRIPTIONS};
 use crate::webhooks::retry::RETRY_DELAYS_MS;
@@ -67,6 +68,24 @@ async fn a_429_with_retry_after_delays_the_next_attempt_and_does_not_count() {
     running.advance(Duration::from_secs(1_800));
 
     running.until(|rows| matches!(rows[0].state, WebhookDeliveryState::Delivered { .. })).await;
+}
+
+#[tokio::test]
+async fn a_clock_set_back_by_a_day_delays_no_retry() {
+    for reply in [DOWN, Reply::Status(429, "retry-after: 1800\r\n")] {
+        let running = Running::start();
+        let mut receiver = Receiver::start(reply).await;
+        endpoint(&running.context, &receiver.url()).await;
+        record_events(&running.context, 1).await;
+        receiver.next().await;
+        running.until(|rows| rows.iter().any(|row| !row.attempts.is_empty())).await;
+        receiver.set_reply(Reply::Status(200, ""));
+
+        running.context.clock.step(-DAY_MS);
+        running.notifier.rescan_all();
+
+        running.until(|rows| matches!(rows[0].state, WebhookDeliveryState::Delivered { .. })).await;
+    }
 }
 
 #[tokio::test]
