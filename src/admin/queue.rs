@@ -12,8 +12,8 @@ use crate::base::clock::to_iso;
 use crate::base::id::{ApiKeyId, EmailId, TeamId};
 use crate::delivery::{
     Hold, HoldKind, QueueChange, QueuePosition, QueueSelector, QueuedDestination, QueuedGroup, WaitingGroup,
+    parse_destination,
 };
-use crate::dns::host;
 use crate::emails;
 use crate::store::StoreError;
 use crate::teams as stored_teams;
@@ -54,7 +54,8 @@ pub struct SelectorArgs {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<String>,
 
-    /// Domain of the recipients.
+    /// Domain of the recipients, as `ringmail queue list --domains` names it. Released messages to a domain, and each
+    /// address that --deliver-only selects, have a name of their own there.
     #[arg(long, value_name = "DOMAIN")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
@@ -308,7 +309,7 @@ async fn selected(services: &AdminServices, selector: SelectorArgs) -> Result<Qu
         }
         SelectorArgs { site: None, domain: Some(domain), email: None, key: None, team: None } => {
             let invalid = || AdminError::invalid(format!("`{domain}` is not the name of a domain"));
-            host::normalize(domain.trim()).map(QueueSelector::Domain).ok_or_else(invalid)
+            parse_destination(domain.trim()).map(QueueSelector::Domain).ok_or_else(invalid)
         }
         SelectorArgs { site: None, domain: None, email: Some(text), key: None, team: None } => {
             let unknown = || AdminError::not_found(format!("there is no email `{text}`"));

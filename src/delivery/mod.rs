@@ -92,8 +92,8 @@ pub(crate) use erase::{attempts_mention, erase_attempts};
 pub use figures::DeliveryFigures;
 pub use network::{Ipv6Mode, Ipv6State, OwnNetwork};
 pub use notifier::QueueNotifier;
-pub(crate) use pattern::released_destination;
 pub use pattern::{DeliverOnly, RecipientPattern};
+pub(crate) use pattern::{parse_destination, released_destination};
 pub(crate) use queue::{
     Due, DueKey, HoldKey, LaneKey, QUEUE_END, QUEUE_START, QueueKey, forget_holds_of_team, has_groups_of,
 };

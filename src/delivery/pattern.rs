@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::base::address::{DomainName, EmailAddress};
+use crate::dns::host;
 
 /// Prefix of the destinations of released messages. A domain has no colon.
 const RELEASED: &str = "release:";
@@ -98,6 +99,18 @@ pub(crate) fn released_destination(domain: &str) -> String {
     format!("{RELEASED}{domain}")
 }
 
+/// Returns the destination with a name: a domain, an address that `--deliver-only` selects, or the released messages to
+/// a domain. `None` if the text is none of them.
+pub(crate) fn parse_destination(text: &str) -> Option<String> {
+    if let Some(domain) = text.strip_prefix(RELEASED) {
+        return host::normalize(domain).map(|domain| released_destination(&domain));
+    }
+    if text.contains('@') {
+        return EmailAddress::parse(text).ok().map(|address| address.identity());
+    }
+    host::normalize(text)
+}
+
 /// Returns whether a destination is one of released messages.
 pub(super) fn is_released(destination: &str) -> bool {
     destination.starts_with(RELEASED)
@@ -163,6 +176,23 @@ mod tests {
     fn the_domain_of_every_form_of_destination_is_known() {
         for destination in ["shop.example", "ada@shop.example", &released_destination("shop.example")] {
             assert_eq!(domain_of(destination), "shop.example", "{destination}");
+        }
+    }
+
+    #[test]
+    fn a_destination_is_named_in_every_form() {
+        for (text, destination) in [
+            ("Shop.Example", Some("shop.example")),
+            ("b\u{fc}cher.example", Some("xn--bcher-kva.example")),
+            ("Ada@Shop.Example", Some("ada@shop.example")),
+            ("release:Shop.example", Some("release:shop.example")),
+            ("simulated", Some("simulated")),
+            ("release:ada@shop.example", None),
+            ("ada@", None),
+            ("a b", None),
+            ("", None),
+        ] {
+            assert_eq!(parse_destination(text).as_deref(), destination, "{text}");
         }
     }
 }

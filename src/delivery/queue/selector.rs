@@ -53,7 +53,8 @@ impl HoldKind {
 pub enum QueueSelector {
     /// Name of a receiving site.
     Site(String),
-    /// Recipient domain in lower-case A-labels.
+    /// Destination: a recipient domain in lower-case A-labels, an address that `--deliver-only` selects, or the released
+    /// messages to a domain.
     Domain(String),
     Email {
         team: TeamId,
