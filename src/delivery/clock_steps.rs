@@ -85,14 +85,12 @@ async fn release_ahead(engine: &Engine) -> Result<(), StoreError> {
 
 async fn release_page(engine: &Engine, start: QueueKey) -> Result<(Option<QueueKey>, usize), StoreError> {
     let (store, now_ms) = (&engine.context.store, engine.context.now_ms());
-    let schedule = engine.settings.schedule.clone();
-    let reading = schedule.clone();
-    let page = store.read(move |tx| read_ahead(tx, start, &reading, now_ms)).await?;
+    let page = store.read(move |tx| read_ahead(tx, start, now_ms)).await?;
     if page.keys.is_empty() {
         return Ok((page.next, 0));
     }
     let (keys, next) = (page.keys, page.next);
-    let released = store.write_bulk(move |tx: &WriteTx<'_>| make_due(tx, &keys, &schedule, now_ms)).await?;
+    let released = store.write_bulk(move |tx: &WriteTx<'_>| make_due(tx, &keys, now_ms)).await?;
     Ok((next, released))
 }
 

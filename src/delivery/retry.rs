@@ -92,13 +92,6 @@ impl RetrySchedule {
         due.vanished_ms.is_some_and(|since_ms| now_ms - since_ms >= millis(self.confirm_after))
     }
 
-    /// Returns the maximum delay before the next attempt of a requeued group.
-    pub(super) fn delay_max_ms(&self, due: &DueRow) -> i64 {
-        let delay_ms = self.delay_ms(due.attempts);
-        let confirm_ms = if due.vanished_ms.is_some() { millis(self.confirm_after) } else { 0 };
-        (delay_ms + delay_ms / 100 * JITTER_PERCENT).max(confirm_ms)
-    }
-
     fn delay_ms(&self, attempts: u16) -> i64 {
         let index = usize::from(attempts.saturating_sub(1)).min(self.delays.len().saturating_sub(1));
         millis(self.delays.get(index).copied().unwrap_or(Duration::from_secs(60)))

@@ -62,6 +62,9 @@ pub struct DueRow {
     /// Host that did not reply to the message at the last attempt and may have it. It is tried first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ambiguous_host: Option<String>,
+    /// Time from the last requeueing to the due time; `None` if the group was due immediately.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_ms: Option<i64>,
     /// Whether a hold of its email or API key has moved the due time. The end of the hold makes the group due at once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_postponed: bool,
@@ -81,6 +84,7 @@ impl DueRow {
             delays_reported: 0,
             possible_duplicate: false,
             ambiguous_host: None,
+            wait_ms: None,
             is_postponed: false,
         }
     }

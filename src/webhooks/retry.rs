@@ -78,8 +78,8 @@ pub(super) fn decide(queued_ms: TimestampMs, counted: u8, info: ResponseInfo, no
     RetryDecision::Retry { due_ms: (now_ms + wait_ms).min(expiry_ms), counted }
 }
 
-/// Returns whether a cooldown until `until_ms` lasts at `now_ms`. One that lasts longer than any began before the clock was
-/// set back.
+/// Returns whether a cooldown until `until_ms` lasts at `now_ms`. A cooldown that is longer than the longest one began
+/// before the clock was set back.
 pub(super) fn is_cooldown(until_ms: TimestampMs, now_ms: TimestampMs) -> bool {
     (1..=RETRY_AFTER_MS_MAX).contains(&(until_ms - now_ms))
 }

@@ -194,7 +194,7 @@ fn flush_group(
         return Ok(());
     }
     tx.delete(&DUE, &key.parts())?;
-    let due = DueRow { is_postponed: false, ..due };
+    let due = DueRow { is_postponed: false, wait_ms: None, ..due };
     let key = move_group(tx, key, now_ms, &due, &mut row)?;
     tx.put(&EMAILS, &(due.team, key.email), &row)?;
     flushed.groups += 1;

@@ -2,7 +2,6 @@
 
 use super::key::{DueKey, QUEUE_END, QueueKey};
 use crate::base::clock::TimestampMs;
-use crate::delivery::retry::RetrySchedule;
 use crate::delivery::rows::DueRow;
 use crate::emails::RecipientState;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
@@ -21,14 +20,13 @@ pub(in crate::delivery) struct AheadPage {
     pub(in crate::delivery) next: Option<QueueKey>,
 }
 
-/// Reads the next groups that are due later than their retry delay allows, from the key `from` on.
+/// Reads the next groups that are due later than their wait allows, from the key `from` on.
 ///
 /// # Errors
 /// [`StoreError`].
 pub(in crate::delivery) fn read_ahead(
     tx: &impl Reads,
     mut from: QueueKey,
-    schedule: &RetrySchedule,
     now_ms: TimestampMs,
 ) -> Result<AheadPage, StoreError> {
     let mut keys = Vec::new();
@@ -45,7 +43,7 @@ pub(in crate::delivery) fn read_ahead(
         rows += 1;
         tx.scan_valid(&DUE, &later, &first.lane.last(), Order::Ascending, |key, row| {
             let due = DueKey::from_parts(key);
-            if is_ahead(due, &row, schedule, now_ms) {
+            if is_ahead(due, &row, now_ms) {
                 keys.push(due);
             }
             rows += 1;
@@ -59,18 +57,17 @@ pub(in crate::delivery) fn read_ahead(
     Ok(AheadPage { keys, next: Some(from) })
 }
 
-/// Returns whether a group is due later than its retry delay allows. A scheduled group that was accepted before a step
+/// Returns whether a group is due later than its wait allows. A scheduled group that was accepted before a step
 /// can be among them.
-fn is_ahead(key: DueKey, row: &DueRow, schedule: &RetrySchedule, now_ms: TimestampMs) -> bool {
+fn is_ahead(key: DueKey, row: &DueRow, now_ms: TimestampMs) -> bool {
     let accepted_ms = key.email.created_ms();
-    let is_first_attempt = key.due_ms == row.first_due_ms;
-    let latest_ms = if is_first_attempt { now_ms } else { now_ms + schedule.delay_max_ms(row) };
+    let latest_ms = now_ms + row.wait_ms.unwrap_or(0);
     // Without a step, only a scheduled group has a first due time in the future.
-    let is_scheduled = is_first_attempt && accepted_ms <= now_ms + CLOCK_STEP_MS;
+    let is_scheduled = key.due_ms == row.first_due_ms && accepted_ms <= now_ms + CLOCK_STEP_MS;
     key.due_ms > latest_ms + CLOCK_STEP_MS && !is_scheduled
 }
 
-/// Makes groups due now, unless they are scheduled. Returns their number. A kill before the commit changes nothing: the
+/// Makes groups due now, or after their wait has begun again, unless they are scheduled. Returns their number. A kill before the commit changes nothing: the
 /// next start reads the queue again.
 ///
 /// # Errors
@@ -78,26 +75,26 @@ fn is_ahead(key: DueKey, row: &DueRow, schedule: &RetrySchedule, now_ms: Timesta
 pub(in crate::delivery) fn make_due(
     tx: &WriteTx<'_>,
     keys: &[DueKey],
-    schedule: &RetrySchedule,
     now_ms: TimestampMs,
 ) -> Result<usize, StoreError> {
     let mut changed = 0;
     for key in keys {
         let Some(mut row) = tx.get_valid(&DUE, &key.parts())? else { continue };
         let Some(mut email) = tx.get_valid(&EMAILS, &(row.team, key.email))? else { continue };
-        if email.scheduled_ms == Some(key.due_ms) || !is_ahead(*key, &row, schedule, now_ms) {
+        if email.scheduled_ms == Some(key.due_ms) || !is_ahead(*key, &row, now_ms) {
             continue;
         }
+        let due_ms = now_ms + row.wait_ms.unwrap_or(0);
         let waiting = RecipientState::Waiting { due_ms: key.due_ms };
         for recipient in &mut email.recipients {
             if recipient.group == key.group && recipient.state == waiting {
-                recipient.state = RecipientState::Waiting { due_ms: now_ms };
+                recipient.state = RecipientState::Waiting { due_ms };
             }
         }
         row.first_due_ms = row.first_due_ms.min(now_ms);
         row.vanished_ms = row.vanished_ms.map(|since_ms| since_ms.min(now_ms));
         tx.delete(&DUE, &key.parts())?;
-        tx.put(&DUE, &DueKey { due_ms: now_ms, ..*key }.parts(), &row)?;
+        tx.put(&DUE, &DueKey { due_ms, ..*key }.parts(), &row)?;
         tx.put(&EMAILS, &(row.team, key.email), &email)?;
         changed += 1;
     }
@@ -106,8 +103,6 @@ pub(in crate::delivery) fn make_due(
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::base::clock::DAY_MS;
     use crate::base::id::EmailId;
@@ -118,22 +113,14 @@ mod tests {
 
     const MINUTE_MS: i64 = 60_000;
 
-    fn schedule() -> RetrySchedule {
-        RetrySchedule {
-            delays: vec![Duration::from_secs(60), Duration::from_secs(4 * 3_600)],
-            expire_after: Duration::from_secs(48 * 3_600),
-            confirm_after: Duration::from_secs(15 * 60),
-        }
-    }
-
-    /// Stores an email whose group is due at `due_ms` after `attempts` attempts.
-    async fn put(context: &Context, due_ms: i64, attempts: u16, scheduled: bool) -> EmailId {
+    /// Stores an email whose group is due at `due_ms`, after a wait if it was requeued.
+    async fn put(context: &Context, due_ms: i64, wait_ms: Option<i64>, scheduled: bool) -> EmailId {
         let (id, keys) = put_due(context, &[(RecipientKind::To, ADA)]).await;
         let change = move |tx: &WriteTx<'_>| {
             let (mut due, mut email) =
                 (tx.get(&DUE, &keys[0].parts())?.unwrap(), tx.get(&EMAILS, &(TEAM, id))?.unwrap());
             tx.delete(&DUE, &keys[0].parts())?;
-            due.attempts = attempts;
+            due.wait_ms = wait_ms;
             if scheduled {
                 (email.scheduled_ms, due.first_due_ms) = (Some(due_ms), due_ms);
             }
@@ -149,9 +136,8 @@ mod tests {
     async fn release(context: &Context, now_ms: i64) -> usize {
         let (mut from, mut released) = (Some(QUEUE_START), 0);
         while let Some(start) = from {
-            let page =
-                context.store.read_now::<_, StoreError>(|tx| read_ahead(tx, start, &schedule(), now_ms)).unwrap();
-            let make_due = move |tx: &WriteTx<'_>| make_due(tx, &page.keys, &schedule(), now_ms);
+            let page = context.store.read_now::<_, StoreError>(|tx| read_ahead(tx, start, now_ms)).unwrap();
+            let make_due = move |tx: &WriteTx<'_>| make_due(tx, &page.keys, now_ms);
             released += context.store.write::<_, StoreError>(make_due).await.unwrap();
             from = page.next;
         }
@@ -169,21 +155,21 @@ mod tests {
     async fn a_clock_set_back_makes_retries_and_new_mail_due_and_scheduled_mail_keeps_its_time() {
         let (_directory, context) = Context::temporary();
         let before_ms = context.now_ms();
-        let fresh = put(&context, before_ms, 0, false).await;
-        let retry = put(&context, before_ms + MINUTE_MS, 1, false).await;
-        let scheduled = put(&context, before_ms + MINUTE_MS, 0, true).await;
+        let fresh = put(&context, before_ms, None, false).await;
+        let retry = put(&context, before_ms + MINUTE_MS, Some(MINUTE_MS), false).await;
+        let scheduled = put(&context, before_ms + MINUTE_MS, None, true).await;
         let now_ms = before_ms - DAY_MS;
 
         assert_eq!(release(&context, now_ms).await, 2);
 
-        assert_eq!([due_ms(&context, fresh), due_ms(&context, retry)], [now_ms, now_ms]);
+        assert_eq!([due_ms(&context, fresh), due_ms(&context, retry)], [now_ms, now_ms + MINUTE_MS]);
         assert_eq!(due_ms(&context, scheduled), before_ms + MINUTE_MS);
         let lane = crate::delivery::queue::LaneKey::new(
             "example.com",
             crate::delivery::rows::Class::Transactional,
             TEAM.cast(),
         );
-        let keys = [fresh, retry].map(|email| DueKey { lane, due_ms: now_ms, email, group: 0 });
+        let keys = [fresh, retry].map(|email| DueKey { lane, due_ms: due_ms(&context, email), email, group: 0 });
         let claiming = context.clone();
         let claimed = move |tx: &WriteTx<'_>| Ok(claim(tx, &claiming, &keys)?.len());
         assert_eq!(context.store.write::<_, StoreError>(claimed).await.unwrap(), 2);
@@ -193,25 +179,26 @@ mod tests {
     async fn without_a_step_no_group_becomes_due_early() {
         let (_directory, context) = Context::temporary();
         let now_ms = context.now_ms();
-        put(&context, now_ms + MINUTE_MS, 1, false).await;
-        put(&context, now_ms + 4 * 60 * MINUTE_MS * 12 / 10, 2, false).await;
-        put(&context, now_ms + 40 * DAY_MS, 0, true).await;
+        put(&context, now_ms + MINUTE_MS, Some(MINUTE_MS), false).await;
+        put(&context, now_ms + 4 * 60 * MINUTE_MS, Some(4 * 60 * MINUTE_MS), false).await;
+        put(&context, now_ms + 40 * DAY_MS, None, true).await;
 
         assert_eq!(release(&context, now_ms).await, 0);
         assert_eq!(release(&context, now_ms + DAY_MS).await, 0);
     }
 
     #[tokio::test]
-    async fn a_retry_is_due_after_a_small_step_if_its_own_delay_is_shorter() {
+    async fn a_wait_is_not_longer_after_a_small_step_and_not_shorter() {
         let (_directory, context) = Context::temporary();
         let before_ms = context.now_ms();
-        let first = put(&context, before_ms + MINUTE_MS, 1, false).await;
-        put(&context, before_ms + 4 * 60 * MINUTE_MS, 2, false).await;
+        let first = put(&context, before_ms + MINUTE_MS, Some(MINUTE_MS), false).await;
+        let named = put(&context, before_ms + 60 * MINUTE_MS, Some(60 * MINUTE_MS), false).await;
 
         let now_ms = before_ms - 10 * MINUTE_MS;
-        assert_eq!(release(&context, now_ms).await, 1);
+        assert_eq!(release(&context, now_ms).await, 2);
 
-        assert_eq!(due_ms(&context, first), now_ms);
+        assert_eq!(due_ms(&context, first), now_ms + MINUTE_MS);
+        assert_eq!(due_ms(&context, named), now_ms + 60 * MINUTE_MS);
     }
 
     #[tokio::test]

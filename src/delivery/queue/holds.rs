@@ -214,7 +214,7 @@ pub(super) fn postpone(
 ) -> Result<(), StoreError> {
     let now_ms = context.now_ms();
     report_delay(tx, context, key, &mut due, &mut row)?;
-    due.is_postponed = true;
+    (due.is_postponed, due.wait_ms) = (true, Some(POSTPONED_MS));
     move_group(tx, key, now_ms + POSTPONED_MS, &due, &mut row)?;
     tx.put(&EMAILS, &(due.team, key.email), &row)
 }

@@ -125,7 +125,7 @@ fn claim_unless_held(
             postponed += 1;
             continue;
         }
-        due.is_postponed = false;
+        (due.is_postponed, due.wait_ms) = (false, None);
         let waiting = RecipientState::Waiting { due_ms: key.due_ms };
         let mut recipients: Vec<usize> = (0..row.recipients.len())
             .filter(|index| row.recipients[*index].group == key.group && row.recipients[*index].state == waiting)

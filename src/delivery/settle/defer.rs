@@ -73,6 +73,7 @@ impl Settling<'_, '_> {
             }
         }
         let Some(next_ms) = next_ms else { return Ok(None) };
+        due.wait_ms = Some(next_ms - self.now_ms).filter(|wait_ms| *wait_ms > 0);
         due.without_pipelining =
             due.without_pipelining || waiting.iter().any(|(_, deferral)| deferral.without_pipelining);
         self.record_delay(&mut due, &waiting)?;

@@ -3,8 +3,8 @@ use std::time::Duration;
 use super::*;
 use crate::base::address::EmailAddress;
 use crate::delivery::outcome::Deferral;
-use crate::delivery::queue::claim;
 use crate::delivery::queue::tests::{ADA, BOB, TEAM, put_due, row};
+use crate::delivery::queue::{self, claim};
 use crate::delivery::retry::RetryDelay;
 use crate::delivery::rows::LeaseRow;
 use crate::emails::RecipientKind;
@@ -257,4 +257,20 @@ async fn a_settlement_under_the_lease_of_another_node_changes_nothing() {
     assert_eq!(row(&context, id).recipients[0].state, RecipientState::InFlight);
     let has_lease = context.store.read_now::<_, StoreError>(|tx| tx.contains(&LEASES, &(id, 0)));
     assert!(has_lease.unwrap());
+}
+
+// After each start, groups that are due later than their wait allows become due. The pause that a reply names is longer
+// than the delay of the schedule, so that a restart ended it.
+#[tokio::test]
+async fn a_start_does_not_end_the_pause_that_a_reply_names() {
+    let (_directory, context) = Context::temporary();
+    let delay = RetryDelay::Named { pause: Duration::from_secs(3_000) };
+    let named = || RecipientDisposition::Deferred(Deferral { delay, ..Deferral::ordinary(Some("451 later".into())) });
+
+    let (id, requeued) = settled(&context, LastEvent::Sent, [named(), named()]).await;
+
+    assert_eq!(requeued, 1);
+    let now_ms = context.now_ms();
+    let page = context.store.read_now::<_, StoreError>(|tx| queue::read_ahead(tx, queue::QUEUE_START, now_ms)).unwrap();
+    assert!(page.keys.is_empty(), "{:?} {:?}", row(&context, id).recipients, page.keys);
 }
