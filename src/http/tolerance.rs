@@ -1,5 +1,6 @@
 //! Fields that official SDKs add to bodies, and query parameters that they add, without effect. They are skipped on
-//! these routes. All other unknown fields and parameters are rejected, and so is an id that differs from the path.
+//! these routes. All other unknown fields and parameters are rejected, and so is a value that has a meaning, such as an id
+//! that differs from the path.
 
 use std::fmt;
 
@@ -14,13 +15,23 @@ const EMAIL_ECHOES: &[&str] = &["created_at"];
 /// Fields that SDKs add to each email of a batch.
 pub(crate) const EMAIL_ITEM_ECHOES: &[&str] = EMAIL_ECHOES;
 
+/// Values that the skipped fields of a route can have. Any other value is rejected.
+#[derive(Clone, Copy)]
+enum EchoValues {
+    /// Every value: the server sets the field.
+    Any,
+    /// `null` and the empty text.
+    Empty,
+    /// As `Empty`, and the value of this path parameter.
+    OfPath(&'static str),
+}
+
 /// Fields of a route that are skipped.
 struct Tolerated {
     method: &'static str,
     path: &'static str,
     fields: &'static [&'static str],
-    /// Path parameter that the fields repeat. Their value must be this one, `null`, or empty.
-    repeated: Option<&'static str>,
+    values: EchoValues,
 }
 
 impl Tolerated {
@@ -28,25 +39,25 @@ impl Tolerated {
         method: &'static str,
         path: &'static str,
         fields: &'static [&'static str],
-        repeated: Option<&'static str>,
+        values: EchoValues,
     ) -> Self {
-        Self { method, path, fields, repeated }
+        Self { method, path, fields, values }
     }
 }
 
 /// Skipped fields of each route.
 const TOLERATED: &[Tolerated] = &[
-    Tolerated::new("POST", "emails", EMAIL_ECHOES, None),
-    Tolerated::new("POST", "email", EMAIL_ECHOES, None),
-    Tolerated::new("PATCH", "emails/{id}", &["id", "email_id"], Some("id")),
-    Tolerated::new("PATCH", "domains/{id}", &["id"], Some("id")),
-    Tolerated::new("PATCH", "contacts/{id}", &["id"], Some("id")),
-    Tolerated::new("PATCH", "topics/{id}", &["id", "topic_id"], Some("id")),
-    Tolerated::new("PATCH", "contact-properties/{id}", &["id"], Some("id")),
-    Tolerated::new("POST", "segments", &["audience_id"], None),
-    Tolerated::new("PATCH", "audiences/{id}/contacts/{contact_id}", &["id"], Some("contact_id")),
-    Tolerated::new("PATCH", "api-keys/{id}", &["id"], Some("id")),
-    Tolerated::new("PATCH", "webhooks/{id}", &["webhook_id"], Some("id")),
+    Tolerated::new("POST", "emails", EMAIL_ECHOES, EchoValues::Any),
+    Tolerated::new("POST", "email", EMAIL_ECHOES, EchoValues::Any),
+    Tolerated::new("PATCH", "emails/{id}", &["id", "email_id"], EchoValues::OfPath("id")),
+    Tolerated::new("PATCH", "domains/{id}", &["id"], EchoValues::OfPath("id")),
+    Tolerated::new("PATCH", "contacts/{id}", &["id"], EchoValues::OfPath("id")),
+    Tolerated::new("PATCH", "topics/{id}", &["id", "topic_id"], EchoValues::OfPath("id")),
+    Tolerated::new("PATCH", "contact-properties/{id}", &["id"], EchoValues::OfPath("id")),
+    Tolerated::new("POST", "segments", &["audience_id"], EchoValues::Empty),
+    Tolerated::new("PATCH", "audiences/{id}/contacts/{contact_id}", &["id"], EchoValues::OfPath("contact_id")),
+    Tolerated::new("PATCH", "api-keys/{id}", &["id"], EchoValues::OfPath("id")),
+    Tolerated::new("PATCH", "webhooks/{id}", &["webhook_id"], EchoValues::OfPath("id")),
 ];
 
 fn find(method: &str, matched_path: &str) -> Option<&'static Tolerated> {
@@ -58,36 +69,43 @@ pub(crate) fn of_route(method: &str, matched_path: &str) -> &'static [&'static s
     find(method, matched_path).map_or(&[], |route| route.fields)
 }
 
-/// Skipped fields of a request that repeat a path parameter, and its value.
-pub(super) struct BodyEchoes(Option<(&'static [&'static str], String)>);
+/// Skipped fields of a request whose values are checked, and the value of the path that they can have.
+pub(super) struct BodyEchoes(Option<(&'static [&'static str], Option<String>)>);
 
 impl BodyEchoes {
-    /// Returns the fields of a request. None are compared if the path names a contact by its address.
+    /// Returns the fields of a request. None are checked if the path names a contact by its address.
     pub(super) fn of(req: &Request) -> Self {
-        let route = find(req.method().as_str(), req.matched_path());
-        let repeated = |route: &Tolerated| Some((route.fields, req.params().get(route.repeated?)?.clone()));
-        // The path may name a contact by its address. The body may then have its id.
-        Self(route.and_then(repeated).filter(|(_, path_value)| !path_value.contains('@')))
+        let Some(route) = find(req.method().as_str(), req.matched_path()) else { return Self(None) };
+        Self(match route.values {
+            EchoValues::Any => None,
+            EchoValues::Empty => Some((route.fields, None)),
+            EchoValues::OfPath(parameter) => {
+                // The path may name a contact by its address. The body may then have its id.
+                let value = req.params().get(parameter).filter(|value| !value.contains('@'));
+                value.map(|value| (route.fields, Some(value.clone())))
+            }
+        })
     }
 
     /// Checks the values of the fields in a body that is a valid object.
     ///
     /// # Errors
-    /// 422 if a value differs from the path.
+    /// 422 for a value that is not an echo.
     pub(super) fn check(&self, raw: &[u8]) -> Result<(), ApiError> {
         let Some((fields, path_value)) = &self.0 else { return Ok(()) };
+        let path_value = path_value.as_deref();
         let mut json = serde_json::Deserializer::from_slice(raw);
         let different = json.deserialize_map(DifferentEcho { fields, path_value }).unwrap_or_default();
         let Some(field) = different else { return Ok(()) };
-        let message = format!("Invalid `{field}` field: it differs from the id in the path. Leave it out.");
-        Err(ApiError::validation(message))
+        let why = if path_value.is_some() { "differs from the id in the path" } else { "has no effect here" };
+        Err(ApiError::validation(format!("Invalid `{field}` field: it {why}. Leave it out.")))
     }
 }
 
 /// Visitor of an object. Returns the first field of `fields` whose value is not `null`, empty or `path_value`.
 struct DifferentEcho<'e> {
     fields: &'static [&'static str],
-    path_value: &'e str,
+    path_value: Option<&'e str>,
 }
 
 impl<'de> Visitor<'de> for DifferentEcho<'_> {
@@ -103,7 +121,9 @@ impl<'de> Visitor<'de> for DifferentEcho<'_> {
             let value: &RawValue = map.next_value()?;
             let Some(field) = self.fields.iter().find(|field| **field == key) else { continue };
             let is_echo = match serde_json::from_str::<Option<String>>(value.get()) {
-                Ok(text) => text.is_none_or(|text| text.is_empty() || text.eq_ignore_ascii_case(self.path_value)),
+                Ok(text) => text.is_none_or(|text| {
+                    text.is_empty() || self.path_value.is_some_and(|value| text.eq_ignore_ascii_case(value))
+                }),
                 Err(_) => false,
             };
             if !is_echo {

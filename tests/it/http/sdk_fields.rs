@@ -43,7 +43,7 @@ fn an_sdk_field_is_ignored_on_its_route() {
 
         server.call(method, &path, server.key(), &[], Some(body.as_bytes())).ok(200);
     }
-    let segment = server.post("/segments", &json!({ "name": "Some", "audience_id": "x" })).ok(201);
+    let segment = server.post("/segments", &json!({ "name": "Some", "audience_id": "" })).ok(201);
     let contacts = format!("/audiences/{}/contacts", segment["id"].as_str().unwrap());
     let sdk_fields = json!({ "audience_id": segment["id"], "segment_id": "", "email": "ada@example.com" });
     server.post(&contacts, &sdk_fields).ok(201);
@@ -56,7 +56,7 @@ fn an_sdk_field_is_ignored_on_its_route() {
     server.post("/contacts", &new(2, json!({ "audience_id": "", "segment_id": "" }))).ok(201);
     let batch = json!([new(3, json!({ "audience_id": null })), new(4, json!({ "audience_id": "", "segment_id": "" }))]);
     server.post("/contacts/batch", &batch).ok(200);
-    server.post("/segments", &json!({ "name": "Everyone", "audience_id": "x" })).ok(201);
+    server.post("/segments", &json!({ "name": "Everyone", "audience_id": null })).ok(201);
 }
 
 #[test]
@@ -134,6 +134,8 @@ fn an_sdk_field_that_differs_from_the_path_is_refused_and_changes_nothing() {
     for path in ["/contacts/bob@example.net".to_owned(), format!("{listed}/bob@example.net")] {
         server.patch(&path, &json!({ "id": bob, "first_name": "Bob" })).ok(200);
     }
+    let within = server.post("/segments", &json!({ "name": "Other", "audience_id": segment })).refusal();
+    assert_eq!(within, "422 validation_error: Invalid `audience_id` field: it has no effect here. Leave it out.");
     let hook = created(
         "/webhooks",
         json!({ "endpoint": "https://hooks.example/mail", "events": ["email.sent"], "status": "enabled" }),
