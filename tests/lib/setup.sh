@@ -38,6 +38,15 @@ skip_suite() {
     exit "$SKIPPED"
 }
 
+# Stages run side by side, and apt-get fails where another one holds its lock. The package lists are updated once an hour.
+APT_LOCK=${TMPDIR:-/tmp}/ringmail-tests-apt.lock
+# shellcheck disable=SC2016
+UPDATE_APT='
+    [ -n "$(find "$APT_LOCK.updated" -mmin -60 2>/dev/null)" ] && ls /var/lib/apt/lists/*Packages* >/dev/null 2>&1 ||
+        { apt-get update -qq && touch "$APT_LOCK.updated"; } || exit 1
+'
+export APT_LOCK
+
 # install_packages NAME...: installs Debian packages as root. Prints the output of apt only after a failure.
 install_packages() {
     [ "$(id -u)" = 0 ] && have apt-get || return 1
@@ -48,15 +57,12 @@ install_packages() {
     local log
     log=$(mktemp)
     echo "installing Debian packages: $*"
-    # Stages run side by side, and apt-get fails where another one holds its lock.
-    if ! flock "${TMPDIR:-/tmp}/ringmail-tests-apt.lock" bash -c '
-        { [ -n "${APT_UPDATED:-}" ] || apt-get update -qq; } &&
-            DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"' apt "$@" >"$log" 2>&1; then
+    if ! flock "$APT_LOCK" bash -c "$UPDATE_APT"'
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"' apt "$@" >"$log" 2>&1; then
         tail -n 5 "$log"
         rm -f "$log"
         return 1
     fi
-    export APT_UPDATED=1
     rm -f "$log"
 }
 
@@ -80,10 +86,9 @@ unpack_package() {
     log=$(mktemp)
     mkdir -p "$archives/partial"
     echo "unpacking the Debian package $package"
-    if ! flock "${TMPDIR:-/tmp}/ringmail-tests-apt.lock" bash -c '
-        { [ -n "${APT_UPDATED:-}" ] || apt-get update -qq; } &&
-            apt-get install -y -qq --no-install-recommends --download-only -o APT::Sandbox::User=root \
-                -o "Dir::Cache::archives=$1" "$2"' apt "$archives" "$package" >"$log" 2>&1; then
+    if ! flock "$APT_LOCK" bash -c "$UPDATE_APT"'
+        apt-get install -y -qq --no-install-recommends --download-only -o APT::Sandbox::User=root \
+            -o "Dir::Cache::archives=$1" "$2"' apt "$archives" "$package" >"$log" 2>&1; then
         tail -n 5 "$log"
         rm -rf "$archives" "$log"
         return 1
@@ -117,8 +122,12 @@ pip_install() {
     shift
     need_venv || return 1
     mkdir -p "$TARGET"
-    [ -x "$folder/bin/pip" ] || python3 -m venv --clear "$folder" || return 1
-    "$folder/bin/pip" install --quiet --disable-pip-version-check "$@"
+    # Stages run side by side, and some of them use the same folder.
+    (
+        flock 9
+        [ -x "$folder/bin/pip" ] || python3 -m venv --clear "$folder" || exit 1
+        "$folder/bin/pip" install --quiet --disable-pip-version-check "$@"
+    ) 9>"$folder.lock"
 }
 
 # python_environment: sets PYTHON to a Python that has the packages of tests/lib/requirements.txt.
@@ -166,8 +175,10 @@ cargo_clippy() {
     RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__ "$CARGO" "$@"
 }
 
-# build_server [PROFILE]: builds the binary under test, unless RINGMAIL_BIN is set.
+# build_server [PROFILE]: builds the binary under test, unless RINGMAIL_BIN is set. If INSTALL_ONLY is set, exits instead:
+# each suite calls it after it has installed its tools.
 build_server() {
+    [ -z "${INSTALL_ONLY:-}" ] || exit 0
     [ -n "${RINGMAIL_BIN:-}" ] && return
     if [ "${1:-debug}" = release ]; then
         (cd "$ROOT" && "$CARGO" build --release --quiet --bin ringmail)
