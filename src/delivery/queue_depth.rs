@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::engine::{Engine, Flow};
+use super::pattern::domain_of;
 use super::queue::{LaneCount, count_page};
 use super::rows::Class;
 use super::schedule::{Now, SiteStatus};
@@ -45,7 +46,7 @@ pub type SiteDepth = [(&'static str, ClassDepth); 2];
 /// Result of a count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueDepth {
-    /// The sites with the most groups, by name. A destination without known servers counts as a site.
+    /// The sites with the most groups, by name. The domain of a destination without known servers counts as a site.
     pub sites: Vec<(String, SiteDepth)>,
     /// All other sites together.
     pub other: SiteDepth,
@@ -115,7 +116,9 @@ impl Tally {
         if let Some(wait_max_ms) = wait_max_ms.filter(|_| lane.class == Class::Transactional) {
             self.waiting_ms = self.waiting_ms.max(oldest_due_ms.min(wait_max_ms));
         }
-        let depths = match site.or(destination) {
+        // A destination can be an address, which monitoring must not show.
+        let domain = || destination.map(|destination| domain_of(&destination).to_owned());
+        let depths = match site.or_else(domain) {
             Some(site) => self.sites.entry(site).or_default(),
             None => &mut self.other,
         };
@@ -189,6 +192,20 @@ mod tests {
         assert_eq!((names.len(), names[0], names[19]), (SITES_SHOWN, "080.example", "099.example"));
         let (class, other) = depth.other[0];
         assert_eq!((class, other.due), ("transactional", (0..80).sum()));
+    }
+
+    #[test]
+    fn a_destination_without_known_servers_is_shown_by_its_domain() {
+        let mut tally = Tally::default();
+        for destination in ["a.example", "ada@a.example", "release:a.example"] {
+            tally.add(lane(destination, Class::Transactional, 1, 0, NOW.wall_ms), None, NOW, None);
+        }
+
+        let depth = tally.finish(0);
+
+        let sites: Vec<(&str, u64)> =
+            depth.sites.iter().map(|(name, classes)| (name.as_str(), classes[0].1.due)).collect();
+        assert_eq!(sites, [("a.example", 3)]);
     }
 
     #[test]
