@@ -131,8 +131,11 @@ impl Worker<'_> {
         let claiming = move |tx: &WriteTx<'_>| claim_lane(tx, &context, lane, Some(&site), groups_max);
         let claimed: Vec<Arc<Claimed>> = match self.engine.context.store.write_bulk::<_, StoreError>(claiming).await {
             Ok((claimed, rest)) => {
+                let claimed: Vec<_> = claimed.into_iter().map(Arc::new).collect();
+                // First, so that a later panic leaves no lease without a record.
+                self.engine.leases.record(self.number, &claimed);
                 self.engine.schedule().claimed(taken, rest, self.engine.now());
-                claimed.into_iter().map(Arc::new).collect()
+                claimed
             }
             Err(error) => {
                 // The store logs the failure of its disk once.
@@ -143,7 +146,6 @@ impl Worker<'_> {
                 return Next::End;
             }
         };
-        self.engine.leases.record(self.number, &claimed);
         self.unsent(groups_max.saturating_sub(claimed.len()));
         // The lane may have groups for a further session.
         self.engine.notifier.wake();
@@ -159,11 +161,15 @@ impl Worker<'_> {
                     next = &mut delivery => next,
                     () = tokio::time::sleep(RELEASE_AFTER) => {
                         engine.schedule().set_stuck(&mut sync::lock(slot), true, engine.now());
-                        for group in remaining.by_ref() {
-                            release(engine, slot, group).await;
-                        }
-                        engine.notifier.wake();
-                        let next = delivery.await;
+                        let behind: Vec<_> = remaining.by_ref().collect();
+                        let releasing = async {
+                            for group in behind {
+                                release(engine, slot, group).await;
+                            }
+                            engine.notifier.wake();
+                        };
+                        // The message continues while a release waits for the store.
+                        let (next, ()) = tokio::join!(delivery, releasing);
                         engine.schedule().set_stuck(&mut sync::lock(slot), false, engine.now());
                         next
                     }
