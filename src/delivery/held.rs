@@ -45,6 +45,9 @@ impl HeldMail {
             let _turn = turn;
             let settle = async {
                 for lane in lanes {
+                    if engine.is_stopping() {
+                        return Ok(());
+                    }
                     settle_lane(&engine, lane).await?;
                 }
                 report_operator_holds(&engine).await
@@ -71,7 +74,7 @@ async fn report_operator_holds(engine: &Engine) -> Result<(), StoreError> {
             }
         }
         match lanes.last() {
-            Some(last) if lanes.len() == PAGE_ROWS => after = Some(last.key.lane),
+            Some(last) if lanes.len() == PAGE_ROWS && !engine.is_stopping() => after = Some(last.key.lane),
             _ => return Ok(()),
         }
     }
@@ -93,7 +96,7 @@ async fn report_lane(engine: &Engine, lane: LaneKey) -> Result<(), StoreError> {
             let context = engine.context.clone();
             engine.context.store.write_bulk(move |tx| report_held(tx, &context, &keys)).await?;
         }
-        if is_last {
+        if is_last || engine.is_stopping() {
             return Ok(());
         }
     }
@@ -116,7 +119,7 @@ async fn settle_lane(engine: &Engine, lane: LaneKey) -> Result<(), StoreError> {
             let context = engine.context.clone();
             engine.context.store.write_bulk(move |tx| settle_page(tx, &context, &schedule, &keys)).await?;
         }
-        if is_last {
+        if is_last || engine.is_stopping() {
             return Ok(());
         }
     }

@@ -37,7 +37,7 @@ pub(super) enum SessionlessReason {
     Unknown { reason: String },
 }
 
-/// Claims and settles due groups of a lane without a session, one page in each transaction. After a failed lookup, only
+/// Claims and settles due groups of a lane without a session, one page in each transaction, until a stop. After a failed lookup, only
 /// the first group of the first lane reports the delay, and the others wait without an attempt.
 pub(super) async fn settle_lane(engine: &Engine, taken: &Taken, reason: &SessionlessReason) {
     let lane = taken.lane;
@@ -58,7 +58,7 @@ pub(super) async fn settle_lane(engine: &Engine, taken: &Taken, reason: &Session
         match settled.await {
             Ok((requeued, rest)) => {
                 engine.notifier.groups_queued(requeued);
-                if rest.ready == 0 || is_one {
+                if rest.ready == 0 || is_one || engine.is_stopping() {
                     engine.schedule().claimed(taken, rest, engine.now());
                     break;
                 }

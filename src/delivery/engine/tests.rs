@@ -1,10 +1,12 @@
-//! Outcomes while the disk is full.
+//! Outcomes while the disk is full, and the end of settlements at a stop.
 
 use super::*;
 use crate::delivery::outcome::RecipientDisposition;
 use crate::delivery::queue::tests::{ADA, put_due, row};
-use crate::delivery::queue::{Claimed, claim};
+use crate::delivery::queue::{Claimed, claim, read_lanes, read_rows};
 use crate::delivery::rates::SiteLimits;
+use crate::delivery::sessionless::{self, SessionlessReason};
+use crate::delivery::transport::NoRoute;
 use crate::emails::{LastEvent, RecipientKind, RecipientState};
 use crate::preferences::{LinkAudience, LinkSettings};
 use crate::store::tests::disk::Disk;
@@ -136,4 +138,26 @@ async fn an_outcome_that_can_never_be_stored_does_not_stop_the_delivery() {
     engine.leases.end_worker(1);
     assert!(engine.leases.abandoned().is_empty(), "the message is not sent again in this process");
     assert!(is_leased(&context, &claimed), "the next start sends it again, marked as a possible duplicate");
+}
+
+#[tokio::test]
+async fn a_stop_ends_a_settlement_without_a_session_after_one_page() {
+    let (_directory, context) = Context::temporary();
+    let stop = CancellationToken::new();
+    let engine = engine(&context, &stop);
+    for _ in 0..60 {
+        put_due(&context, &[(RecipientKind::To, ADA)]).await;
+    }
+    let first = context.store.read_now::<_, StoreError>(|tx| read_lanes(tx, None, 1)).unwrap().remove(0);
+    engine.schedule().queued(&first, engine.now());
+    let lookup = engine.schedule().next_lookup().unwrap();
+    let taken = engine.schedule().unroutable(&lookup).remove(0);
+    stop.cancel();
+
+    let no_route = NoRoute { status: "5.1.10", message: "the domain accepts no mail".into() };
+    sessionless::settle_lane(&engine, &taken, &SessionlessReason::Undeliverable(no_route)).await;
+
+    let (lane, now_ms) = (first.key.lane, context.now_ms());
+    let left = context.store.read_now::<_, StoreError>(|tx| read_rows(tx, lane, None, now_ms, 100)).unwrap();
+    assert_eq!(left.len(), 10, "the next start settles the others");
 }
