@@ -41,6 +41,20 @@
 //!   lease still names the own node.
 //! - If the process is killed between the reply of a server and the commit of the outcome, the next
 //!   start sends the message again. The attempt is marked as a possible duplicate.
+//!
+//! # Effect of a kill, from the claim to the settlement
+//!
+//! | Step during which the process is killed | Stored state | Next start |
+//! |---|---|---|
+//! | claim, before its commit | the groups are queued | delivers them |
+//! | lease tracking, opening of the session, composition | leases | requeues the groups, with `possible_duplicate`; no message was sent |
+//! | SMTP transaction, before the end of the message | leases | as above; the server discards the partial message |
+//! | from the end of the message to the commit of the outcome | leases | sends the message again; the server may have it twice, with one Message-ID |
+//! | wait of the outcome for the store | leases | as above |
+//! | release of the groups behind a slow message | each group has a lease or is queued, in one transaction a group | requeues the leased ones |
+//! | settlement after its commit, before the notification | outcome, events, attempt and throttle; a deferred group is queued | finds deferred groups by its scan |
+//!
+//! No step changes a group in two transactions. `tests/crash` kills the process at random times, also around deferrals.
 
 pub mod capture;
 pub mod smtp;

@@ -14,6 +14,7 @@ import time
 
 CRASH_ID = re.compile(rb"(?im)^x-crash-id:[ \t]*(\S+)")
 REPLY_DELAY_MAX_S = 0.02
+DEFERRED_REPLY = b"451 4.2.1 Deferred by the test\r\n"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,9 +25,14 @@ class Delivery:
 
 
 class RecordingSink:
-    """Listens from construction on. `deliveries` maps each crash id to its deliveries, oldest first."""
+    """Listens from construction on. `deliveries` maps each crash id to its deliveries, oldest first.
 
-    def __init__(self, seed):
+    Defers a share of the messages, which are not recorded then.
+    """
+
+    def __init__(self, seed, deferred_share=0.0):
+        self.deferred_share = deferred_share
+        self.deferred = 0
         self.epoch = 0
         self.deliveries = {}
         self.total = 0
@@ -48,7 +54,7 @@ class RecordingSink:
 
 
 class _Session(asyncio.Protocol):
-    """One SMTP session that accepts every message. Implements the part of RFC 5321 that the server uses."""
+    """One SMTP session that accepts or defers every message. Implements the part of RFC 5321 that the server uses."""
 
     def __init__(self, sink):
         self.sink, self.epoch = sink, sink.epoch
@@ -106,8 +112,12 @@ class _Session(asyncio.Protocol):
     def accept(self, content):
         if self.transport.is_closing():
             return  # The sender was killed before the reply, so the message is not accepted.
-        self.sink.record(self.epoch, content)
-        self.transport.write(b"250 2.0.0 Accepted\r\n")
+        if self.sink.random.random() < self.sink.deferred_share:
+            self.sink.deferred += 1
+            self.transport.write(DEFERRED_REPLY)
+        else:
+            self.sink.record(self.epoch, content)
+            self.transport.write(b"250 2.0.0 Accepted\r\n")
         if self.waiting:
             self.waiting = False
             self.advance()

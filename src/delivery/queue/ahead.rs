@@ -67,8 +67,8 @@ fn is_ahead(key: DueKey, row: &DueRow, now_ms: TimestampMs) -> bool {
     key.due_ms > latest_ms + CLOCK_STEP_MS && !is_scheduled
 }
 
-/// Makes groups due now, or after their wait has begun again, unless they are scheduled. Returns their number. A kill before the commit changes nothing: the
-/// next start reads the queue again.
+/// Makes groups due now, or begins their wait again, unless they are scheduled. Returns their number. A kill before the
+/// commit changes nothing: the next start reads the queue again.
 ///
 /// # Errors
 /// [`StoreError`].
