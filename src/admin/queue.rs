@@ -239,7 +239,7 @@ pub(super) async fn execute(services: &AdminServices, verb: QueueVerb) -> VerbRe
         QueueVerb::List { selector, after } => {
             let selector = match selector == SelectorArgs::default() {
                 true => None,
-                false => Some(listed(services, selector).await?),
+                false => Some(selected(services, selector).await?),
             };
             let page = queue.destinations(selector, after).await?;
             let data = page.destinations.into_iter().map(|row| QueueDestinationView::new(row, now_ms)).collect();
@@ -250,7 +250,7 @@ pub(super) async fn execute(services: &AdminServices, verb: QueueVerb) -> VerbRe
             Ok(HoldsView { data: holds.into_iter().map(|hold| HoldView::new(hold, now_ms)).collect() }.into())
         }
         QueueVerb::Show { selector, after } => {
-            let page = queue.groups(listed(services, selector).await?, after).await?;
+            let page = queue.groups(selected(services, selector).await?, after).await?;
             let data = page.groups.into_iter().map(QueueGroupView::from).collect();
             Ok(QueueGroupsView { data, next: page.next, unknown: page.unknown }.into())
         }
@@ -278,23 +278,12 @@ pub(super) async fn execute(services: &AdminServices, verb: QueueVerb) -> VerbRe
             Ok(QueueChangeView::from(queue.release(selector, after).await?).into())
         }
         QueueVerb::Flush { selector, after } => {
-            Ok(QueueChangeView::from(queue.flush(listed(services, selector).await?, after).await?).into())
+            Ok(QueueChangeView::from(queue.flush(selected(services, selector).await?, after).await?).into())
         }
         QueueVerb::Drop { selector, after } => {
-            Ok(QueueChangeView::from(queue.drop_groups(listed(services, selector).await?, after).await?).into())
+            Ok(QueueChangeView::from(queue.drop_groups(selected(services, selector).await?, after).await?).into())
         }
     }
-}
-
-/// As [`selected`], for a verb that finds the groups of a site: only a server that delivers knows the sites.
-async fn listed(services: &AdminServices, selector: SelectorArgs) -> Result<QueueSelector, AdminError> {
-    let selector = selected(services, selector).await?;
-    if selector.kind() == HoldKind::Site && !services.queue.knows_sites() {
-        return Err(AdminError::failed(
-            "only a server that delivers knows the sites of the domains; start one, or use `--domain`",
-        ));
-    }
-    Ok(selector)
 }
 
 /// Returns the part of the queue that the arguments name.

@@ -43,6 +43,17 @@ impl SiteUpdate {
     }
 }
 
+/// Ends the stored pause of a site, so that it does not continue after a restart. A suspension stays: the next refusal
+/// pauses the site again.
+pub(super) fn end_stored_pause(tx: &WriteTx<'_>, site: &str, now_ms: TimestampMs) -> Result<(), StoreError> {
+    let key = (name_hash(site),);
+    let Some(row) = tx.get_valid(&SITES, &key)? else { return Ok(()) };
+    if row.paused_until_ms <= now_ms {
+        return Ok(());
+    }
+    tx.put(&SITES, &key, &SiteRow { paused_until_ms: now_ms, changed_ms: now_ms, ..row })
+}
+
 /// Adds counts to the day of a site.
 pub(super) fn add_warm_up(
     tx: &WriteTx<'_>,

@@ -249,7 +249,7 @@ fn is_yes(answer: &str) -> bool {
 fn report_unknown(lanes: usize) {
     if lanes > 0 {
         eprintln!(
-            "The sites of some domains are not known, because no email to them was due since the start of the server. \
+            "The sites of some domains are not known: they could not be looked up, or no server runs that looks them up. \
              Select them with --domain."
         );
     }

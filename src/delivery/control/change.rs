@@ -1,7 +1,9 @@
 //! Changes of the queue by the operator: holds, flush and drop. One transaction changes one page of groups.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use super::sites::LookedUpSites;
 use super::walk::PageEnd;
 use super::{QueueControl, QueuePosition};
 use crate::base::id::TeamId;
@@ -10,6 +12,7 @@ use crate::delivery::queue::{
     Due, DueKey, Hold, LaneKey, QueueSelector, add_hold, move_group, remove_hold, waiting_recipients,
 };
 use crate::delivery::rows::DueRow;
+use crate::delivery::site_store::end_stored_pause;
 use crate::emails::{self, EmailRow, LastEvent, RecipientState};
 use crate::events::{Detail, EmailEventKind, Event};
 use crate::store::{ReadTx, Reads, StoreError, WriteTx};
@@ -88,7 +91,8 @@ impl QueueControl {
         self.make_due(selector, after, Flush::Postponed).await
     }
 
-    /// Makes one page of groups due, and ends the pauses of their sites and hosts. Scheduled emails keep their time.
+    /// Makes one page of groups due, and ends the pauses of their sites and hosts, also for the next start. Scheduled emails
+    /// keep their time.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -106,13 +110,17 @@ impl QueueControl {
         after: Option<QueuePosition>,
         flush: Flush,
     ) -> Result<QueueChange, StoreError> {
-        let (keys, end) = self.page(selector, after, FLUSHED_MAX).await?;
+        let (Page { keys, sites }, end) = self.page(selector, after, FLUSHED_MAX).await?;
         let lanes: BTreeSet<LaneKey> = keys.iter().map(|key| key.lane).collect();
-        let (now_ms, notifier) = (self.context.now_ms(), self.notifier.clone());
+        let sites = if flush == Flush::All { sites } else { BTreeSet::new() };
+        let (now_ms, notifier, stored_sites) = (self.context.now_ms(), self.notifier.clone(), sites.clone());
         let write = move |tx: &WriteTx<'_>| {
             let mut flushed = Flushed::default();
             for key in &keys {
                 flush_group(tx, *key, now_ms, flush, &mut flushed)?;
+            }
+            for site in &stored_sites {
+                end_stored_pause(tx, site, now_ms)?;
             }
             let (notifier, queued) = (notifier.clone(), std::mem::take(&mut flushed.queued));
             tx.after_commit(move || notifier.groups_queued(queued));
@@ -123,6 +131,9 @@ impl QueueControl {
             let now = engine.now();
             for lane in lanes {
                 engine.schedule().end_pauses(lane, now);
+            }
+            for site in sites {
+                engine.schedule().end_site_pause(&site, now);
             }
             engine.notifier.wake();
         }
@@ -139,7 +150,7 @@ impl QueueControl {
         selector: QueueSelector,
         after: Option<QueuePosition>,
     ) -> Result<QueueChange, StoreError> {
-        let (keys, end) = self.page(selector, after, DROPPED_MAX).await?;
+        let (Page { keys, .. }, end) = self.page(selector, after, DROPPED_MAX).await?;
         let context = self.context.clone();
         let write = move |tx: &WriteTx<'_>| {
             let mut dropped = 0;
@@ -157,11 +168,26 @@ impl QueueControl {
         selector: QueueSelector,
         after: Option<QueuePosition>,
         groups_max: usize,
-    ) -> Result<(Vec<DueKey>, PageEnd), StoreError> {
-        let control = self.clone();
-        let read = move |tx: &ReadTx| control.groups_after(tx, &selector, after, groups_max);
-        self.context.store.read(read).await
+    ) -> Result<(Page, PageEnd), StoreError> {
+        let read = move |control: &Self, tx: &ReadTx, looked_up: &LookedUpSites| {
+            let (keys, end) = control.groups_after(tx, &selector, after, groups_max, looked_up)?;
+            let (mut sites, mut last) = (BTreeSet::new(), None);
+            for key in &keys {
+                if last.replace(key.lane) != Some(key.lane) {
+                    let known = control.site_of_group(tx, *key)?;
+                    sites.extend(known.or_else(|| looked_up.get(key.lane).flatten()));
+                }
+            }
+            Ok::<_, StoreError>((Page { keys, sites }, end))
+        };
+        self.read_page(read).await
     }
+}
+
+/// The groups of one page, and the known sites of their lanes.
+struct Page {
+    keys: Vec<DueKey>,
+    sites: BTreeSet<Arc<str>>,
 }
 
 /// Groups of one page that were made due.

@@ -41,26 +41,26 @@ impl QueueControl {
         let domain = of_group().next().and_then(|recipient| recipient.mailbox.domain());
         let domain = domain.unwrap_or(&due.destination).to_owned();
         let holds = HoldKinds::read(tx)?;
-        let hold = match holds.of_lane(tx, key.lane, self.site_of(key.lane).as_deref())? {
+        let hold = match holds.of_lane(tx, key.lane, self.site_of_group(tx, key)?.as_deref())? {
             Some(kind) => Some(kind),
             None => holds.of_email(tx, due.team, key.email, row.key)?,
         };
-        let last_result = last_result(tx, key.email, key.group)?;
+        let last_result = last_attempt(tx, key.email, key.group)?.as_ref().map(result_of);
         Ok(Some(GroupFacts { key, due, recipients, domain, scheduled_ms: row.scheduled_ms, last_result, hold }))
     }
 }
 
-/// Returns the result of the last attempt of a group; `None` if it has no stored attempt.
-fn last_result(tx: &impl Reads, email: EmailId, group: u16) -> Result<Option<String>, StoreError> {
-    let (mut result, mut read) = (None, 0);
+/// Returns the last attempt of a group; `None` if it has no stored attempt.
+pub(super) fn last_attempt(tx: &impl Reads, email: EmailId, group: u16) -> Result<Option<SmtpAttemptRow>, StoreError> {
+    let (mut last, mut read) = (None, 0);
     tx.scan_valid(&ATTEMPTS, &(email, Id::MIN), &(email, Id::MAX), Order::Descending, |_, attempt| {
         read += 1;
         if attempt.group == group {
-            result = Some(result_of(&attempt));
+            last = Some(attempt);
         }
-        if result.is_some() || read == ATTEMPTS_READ_MAX { STOP } else { NEXT }
+        if last.is_some() || read == ATTEMPTS_READ_MAX { STOP } else { NEXT }
     })?;
-    Ok(result)
+    Ok(last)
 }
 
 /// Returns the last refusal in the transcript of an attempt, or else its summary.

@@ -4,8 +4,9 @@
 //! is one read, and a page that changes groups is one further transaction. The caller repeats the request with the
 //! position of the previous page, so that no verb holds a transaction long, whatever the size of the queue.
 //!
-//! Files, in reading order: `walk.rs` (pages of groups), `facts.rs` (the stored facts of a group), `waiting.rs` (from
-//! these facts and the schedule to a reason), `read.rs` (lists), `change.rs` (holds, flush and drop).
+//! Files, in reading order: `walk.rs` (pages of groups), `sites.rs` (the sites of lanes), `facts.rs` (the stored facts of a
+//! group), `waiting.rs` (from these facts and the schedule to a reason), `read.rs` (lists), `change.rs` (holds, flush and
+//! drop).
 //!
 //! Invariants:
 //! - A group in flight is not changed.
@@ -14,6 +15,7 @@
 mod change;
 mod facts;
 mod read;
+mod sites;
 #[cfg(test)]
 pub(super) mod tests;
 mod waiting;
@@ -56,11 +58,6 @@ impl QueueControl {
         Self { context, notifier, engine }
     }
 
-    /// Returns whether the sites of destinations can be known.
-    pub fn knows_sites(&self) -> bool {
-        self.state() == DeliveryState::Running
-    }
-
     fn state(&self) -> DeliveryState {
         match &self.engine {
             None => DeliveryState::Stopped,
@@ -69,11 +66,6 @@ impl QueueControl {
                 Flow::Held => DeliveryState::Held,
             },
         }
-    }
-
-    /// Returns the site of a lane as of its last lookup; `None` if no lookup is known.
-    fn site_of(&self, lane: LaneKey) -> Option<Arc<str>> {
-        self.engine.as_ref()?.schedule().site_of(lane)
     }
 
     fn explain(&self, lane: LaneKey) -> LaneWait {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use super::sites::LookedUpSites;
 use super::waiting::{Reason, WaitingState};
 use super::walk::PageEnd;
 use super::{QueueControl, QueuePosition};
@@ -88,16 +89,15 @@ impl QueueControl {
     /// # Errors
     /// [`StoreError`].
     pub async fn groups(&self, selector: QueueSelector, after: Option<QueuePosition>) -> Result<GroupPage, StoreError> {
-        let control = self.clone();
-        let read = move |tx: &ReadTx| {
-            let (keys, end) = control.groups_after(tx, &selector, after, GROUPS_MAX)?;
+        let read = move |control: &Self, tx: &ReadTx, sites: &LookedUpSites| {
+            let (keys, end) = control.groups_after(tx, &selector, after, GROUPS_MAX, sites)?;
             let mut facts = Vec::with_capacity(keys.len());
             for key in keys {
                 facts.extend(control.facts(tx, key)?);
             }
             Ok::<_, StoreError>((facts, end))
         };
-        let (facts, PageEnd { next, unknown }) = self.context.store.read(read).await?;
+        let (facts, PageEnd { next, unknown, .. }) = self.read_page(read).await?;
         let groups = facts.into_iter().map(|facts| {
             let Reason { state, until_ms, text: reason } = self.reason(&facts);
             let (email, due_ms) = (facts.key.email, facts.key.due_ms);
@@ -117,27 +117,29 @@ impl QueueControl {
         selector: Option<QueueSelector>,
         after: Option<QueuePosition>,
     ) -> Result<DestinationPage, StoreError> {
-        let control = self.clone();
-        let read = move |tx: &ReadTx| {
+        let read = move |control: &Self, tx: &ReadTx, sites: &LookedUpSites| {
             let mut counted = BTreeMap::new();
             let end = match &selector {
                 Some(selector @ QueueSelector::Email { .. }) => {
-                    let (keys, end) = control.groups_after(tx, selector, after, GROUPS_MAX)?;
+                    let (keys, end) = control.groups_after(tx, selector, after, GROUPS_MAX, sites)?;
                     keys.into_iter().for_each(|key| count(&mut counted, key));
                     end
                 }
-                selector => count_page(&control, tx, selector.as_ref(), after, &mut counted)?,
+                selector => count_page(control, tx, selector.as_ref(), after, sites, &mut counted)?,
             };
             let mut facts = Vec::with_capacity(counted.len());
             for counted in counted.into_values() {
-                facts.extend(control.facts(tx, counted.first)?.map(|facts| (counted, facts)));
+                let Some(of_first) = control.facts(tx, counted.first)? else { continue };
+                let known = control.site_of_group(tx, counted.first)?;
+                let site = known.or_else(|| sites.get(counted.first.lane).flatten());
+                facts.push((counted, of_first, site));
             }
             Ok::<_, StoreError>((facts, end))
         };
-        let (counted, PageEnd { next, unknown }) = self.context.store.read(read).await?;
-        let destinations = counted.into_iter().map(|(counted, facts)| {
+        let (counted, PageEnd { next, unknown, .. }) = self.read_page(read).await?;
+        let destinations = counted.into_iter().map(|(counted, facts, site)| {
             let Reason { state, until_ms, text: reason } = self.reason(&facts);
-            let site = self.site_of(counted.first.lane).map(|site| site.to_string());
+            let site = site.map(|site| site.to_string());
             QueuedDestination {
                 sessions: site.as_deref().map_or(0, |site| self.sessions_of(site)),
                 site,
@@ -172,6 +174,7 @@ fn count_page(
     tx: &ReadTx,
     selector: Option<&QueueSelector>,
     after: Option<QueuePosition>,
+    sites: &LookedUpSites,
     counted: &mut BTreeMap<DestinationHash, Counted>,
 ) -> Result<PageEnd, StoreError> {
     // The rows of a key or a site need further reads.
@@ -181,7 +184,7 @@ fn count_page(
     };
     let mut before = after;
     let mut full = None;
-    let end = control.walk(tx, selector, after, rows_max, |key, _| {
+    let end = control.walk(tx, selector, after, rows_max, sites, |key, _| {
         if counted.len() == DESTINATIONS_MAX && !counted.contains_key(&key.lane.destination) {
             full = before;
             return Ok(ControlFlow::Break(()));

@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
+use serde_json::json;
+
 use super::*;
 use crate::base::id::{ApiKeyId, EmailId, Id, TeamId};
 use crate::delivery::queue::tests::{ADA, TEAM, put_due, row};
 use crate::delivery::queue::{DueKey, QueueSelector, claim_lane};
-use crate::delivery::rows::{Class, DueRow};
+use crate::delivery::rows::{Class, DueRow, SiteRow, SmtpAttemptRow};
 use crate::emails::{EmailRow, LastEvent, RecipientKind, RecipientRow, RecipientState};
 use crate::events;
-use crate::store::{NEXT, Order, ReadTx, Reads as _, StoreError, WriteTx};
-use crate::tables::{DUE, EMAILS};
+use crate::store::{NEXT, Order, ReadTx, Reads as _, StoreError, WriteTx, name_hash};
+use crate::tables::{ATTEMPTS, DUE, EMAILS, SITES};
 
 const KEY: ApiKeyId = Id::from_bytes([9; 16]);
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -293,4 +295,71 @@ async fn the_number_of_holds_is_bounded_and_those_of_a_removed_team_are_deleted(
     let forget = |tx: &WriteTx<'_>| crate::delivery::forget_holds_of_team(tx, TEAM);
     assert_eq!(context.store.write::<_, StoreError>(forget).await.unwrap(), 1);
     assert_eq!(control.holds().await.unwrap().len(), 999);
+}
+
+/// Stores an attempt of an email at a site.
+async fn put_attempt(context: &Context, id: EmailId, site: &str) {
+    let row = json!({ "at_ms": 0, "group": 0, "number": 1, "site": site, "summary": "1 deferred" });
+    let (row, attempt): (SmtpAttemptRow, _) = (serde_json::from_value(row).unwrap(), context.id());
+    context.store.write::<_, StoreError>(move |tx| tx.put(&ATTEMPTS, &(id, attempt), &row)).await.unwrap();
+}
+
+#[tokio::test]
+async fn without_a_server_the_last_attempt_names_the_site_of_a_lane() {
+    let (_directory, context) = Context::temporary();
+    // More than one page. Only the first email has an attempt.
+    let tried = put_emails(&context, TEAM, "a.example", 130).await;
+    let elsewhere = put_emails(&context, TEAM, "b.example", 1).await;
+    put_emails(&context, TEAM, "c.example", 2).await;
+    put_attempt(&context, tried[0], "other").await;
+    put_attempt(&context, tried[0], "provider").await;
+    put_attempt(&context, elsewhere[0], "other").await;
+    let (control, site) = (control(&context), QueueSelector::Site("provider".into()));
+
+    let (mut found, mut unknown, mut after) = (Vec::new(), 0, None);
+    loop {
+        let page = control.groups(site.clone(), after).await.unwrap();
+        found.extend(page.groups.into_iter().map(|group| group.email));
+        (unknown, after) = (unknown + page.unknown, page.next);
+        if after.is_none() {
+            break;
+        }
+    }
+    let listed = control.destinations(Some(site), None).await.unwrap();
+
+    assert_eq!(found, tried);
+    assert_eq!(unknown, 1, "the site of c.example is not known");
+    let rows = listed.destinations.iter().map(|row| (row.destination.as_str(), row.site.as_deref(), row.groups));
+    assert_eq!(rows.collect::<Vec<_>>(), [("a.example", Some("provider"), 130)]);
+}
+
+#[tokio::test]
+async fn a_flush_ends_the_stored_pause_of_the_site() {
+    let (_directory, context) = Context::temporary();
+    let (now_ms, until_ms) = (context.now_ms(), context.now_ms() + 7_200_000);
+    let ids = put_emails(&context, TEAM, "a.example", 1).await;
+    put_attempt(&context, ids[0], "provider").await;
+    let row = |name: &str| -> SiteRow {
+        let row = json!({
+            "name": name, "sessions": 1, "failures": 1, "stops": 1, "is_stopped": true, "changed_ms": now_ms,
+            "paused_until_ms": until_ms, "suspended_until_ms": until_ms,
+        });
+        serde_json::from_value(row).unwrap()
+    };
+    let stored = |name: &str| {
+        let key = (name_hash(name),);
+        context.store.read_now::<_, StoreError>(|tx| tx.get(&SITES, &key)).unwrap().unwrap()
+    };
+    for selector in [QueueSelector::Domain("a.example".into()), QueueSelector::Site("provider".into())] {
+        let rows = ["provider", "other"].map(row);
+        let put = move |tx: &WriteTx<'_>| rows.iter().try_for_each(|row| tx.put(&SITES, &(name_hash(&row.name),), row));
+        context.store.write::<_, StoreError>(put).await.unwrap();
+        context.clock.advance(Duration::from_secs(1));
+
+        control(&context).flush(selector, None).await.unwrap();
+
+        let ended_ms = context.now_ms();
+        assert_eq!(stored("provider"), SiteRow { paused_until_ms: ended_ms, changed_ms: ended_ms, ..row("provider") });
+        assert_eq!(stored("other"), row("other"));
+    }
 }

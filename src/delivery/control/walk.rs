@@ -3,8 +3,9 @@
 use std::ops::ControlFlow;
 
 use super::QueueControl;
+use super::sites::{LOOKUPS_MAX, LookedUpSites};
 use crate::base::id::ApiKeyId;
-use crate::delivery::queue::{DueKey, QUEUE_END, QUEUE_START, QueueKey, QueueSelector, destination_hash};
+use crate::delivery::queue::{DueKey, LaneKey, QUEUE_END, QUEUE_START, QueueKey, QueueSelector, destination_hash};
 use crate::delivery::rows::{Class, DueRow};
 use crate::emails::{self, EmailRow};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, Stored};
@@ -14,12 +15,14 @@ use crate::tables::{DUE, EMAILS};
 const ROWS_MAX: usize = 1_000;
 
 /// End of a page.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct PageEnd {
     /// Position of the next page; `None` at the end of the queue.
     pub(super) next: Option<QueueKey>,
     /// Number of lanes that were skipped because their site is not known.
     pub(super) unknown: usize,
+    /// Lanes whose site must be looked up before the page is complete, each with its destination.
+    pub(super) lookups: Vec<(LaneKey, String)>,
 }
 
 /// Relation of a group to a selector.
@@ -30,22 +33,72 @@ enum Match {
     OtherLane,
     /// The lane is skipped because its site is not known.
     UnknownSite,
+    /// The page ends before the lane, whose site must be looked up for the next page.
+    NextPage,
+}
+
+/// The lanes of a site in one page.
+struct SiteLanes<'a> {
+    looked_up: &'a LookedUpSites,
+    /// The last lane that belongs to the site.
+    matched: Option<LaneKey>,
+    lookups: Vec<(LaneKey, String)>,
+}
+
+impl SiteLanes<'_> {
+    /// Returns the relation of a group to a site. The first group of a lane determines the site of all.
+    fn matches(
+        &mut self,
+        control: &QueueControl,
+        tx: &impl Reads,
+        key: DueKey,
+        stored: &Stored<'_, DueRow>,
+        site: &str,
+    ) -> Result<Match, StoreError> {
+        if self.matched == Some(key.lane) {
+            return Ok(Match::Group);
+        }
+        let known = control.site_of_group(tx, key)?;
+        let site_of_lane = match known.map(Some).or_else(|| self.looked_up.get(key.lane)) {
+            Some(site_of_lane) => site_of_lane,
+            None if !control.can_look_up() => None,
+            None if !self.looked_up.is_empty() => return Ok(Match::NextPage),
+            None => {
+                self.lookups.extend(stored.decode().ok().map(|row| (key.lane, row.destination)));
+                None
+            }
+        };
+        Ok(match site_of_lane {
+            Some(known) if *known == *site => {
+                self.matched = Some(key.lane);
+                Match::Group
+            }
+            Some(_) => Match::OtherLane,
+            None => Match::UnknownSite,
+        })
+    }
 }
 
 impl QueueControl {
     /// Calls `visit` with the groups of a selector after a position, until it breaks. Without a selector, with all
-    /// groups. Reads at most `rows_max` rows; of a lane that does not match, one.
+    /// groups. Reads at most `rows_max` rows; of a lane that does not match, one. If the end of the page has lookups, their
+    /// results must be given to another walk, because these lanes were skipped.
     pub(super) fn walk(
         &self,
         tx: &impl Reads,
         selector: Option<&QueueSelector>,
         after: Option<QueueKey>,
         rows_max: usize,
+        looked_up: &LookedUpSites,
         mut visit: impl FnMut(DueKey, &Stored<'_, DueRow>) -> Result<ControlFlow<()>, StoreError>,
     ) -> Result<PageEnd, StoreError> {
         let (mut from, to) = bounds(selector);
         from = after.map_or(from, |after| after.max(from));
-        let (mut end, mut rows) = (PageEnd::default(), 0);
+        let (mut end, mut rows, mut before) = (PageEnd::default(), 0, after);
+        // A page ends inside of a lane only if the lane belongs to the site.
+        let inside =
+            after.map(|after| (after, DueKey::from_parts(after).lane)).filter(|(after, lane)| *after != lane.last());
+        let mut lanes = SiteLanes { looked_up, matched: inside.map(|(_, lane)| lane), lookups: Vec::new() };
         loop {
             let (mut jump, mut is_over) = (None, false);
             tx.scan(&DUE, &from, &to, Order::Ascending, |parts, stored| {
@@ -54,19 +107,24 @@ impl QueueControl {
                 }
                 rows += 1;
                 let key = DueKey::from_parts(parts);
-                let position = match self.matches(tx, selector, key, &stored)? {
+                let position = match self.matches(tx, selector, key, &stored, &mut lanes)? {
                     Match::Group => {
                         is_over = visit(key, &stored)?.is_break();
                         parts
                     }
                     Match::OtherGroup => parts,
-                    other @ (Match::OtherLane | Match::UnknownSite) => {
-                        end.unknown += usize::from(matches!(other, Match::UnknownSite));
+                    Match::NextPage if before.is_some() => {
+                        end.next = before;
+                        return STOP;
+                    }
+                    other @ (Match::OtherLane | Match::UnknownSite | Match::NextPage) => {
+                        end.unknown += usize::from(!matches!(other, Match::OtherLane));
                         jump = Some(key.lane.last());
                         key.lane.last()
                     }
                 };
-                if is_over || rows >= rows_max {
+                before = Some(position);
+                if is_over || rows >= rows_max || lanes.lookups.len() == LOOKUPS_MAX {
                     end.next = Some(position);
                     return STOP;
                 }
@@ -74,7 +132,7 @@ impl QueueControl {
             })?;
             match jump {
                 Some(last) if end.next.is_none() => from = last,
-                _ => return Ok(end),
+                _ => return Ok(PageEnd { lookups: lanes.lookups, ..end }),
             }
         }
     }
@@ -85,6 +143,7 @@ impl QueueControl {
         selector: Option<&QueueSelector>,
         key: DueKey,
         stored: &Stored<'_, DueRow>,
+        lanes: &mut SiteLanes<'_>,
     ) -> Result<Match, StoreError> {
         let is_transactional = key.lane.class == Class::Transactional;
         Ok(match selector {
@@ -97,11 +156,7 @@ impl QueueControl {
                 Match::Group
             }
             Some(QueueSelector::Team(_)) => Match::OtherLane,
-            Some(QueueSelector::Site(site)) => match self.site_of(key.lane) {
-                Some(known) if *known == **site => Match::Group,
-                Some(_) => Match::OtherLane,
-                None => Match::UnknownSite,
-            },
+            Some(QueueSelector::Site(site)) => lanes.matches(self, tx, key, stored, site)?,
             Some(QueueSelector::Email { id, .. }) => found(key.email == *id),
             Some(QueueSelector::Key(id)) => found(is_of_key(tx, key, stored, *id)?),
         })
@@ -114,6 +169,7 @@ impl QueueControl {
         selector: &QueueSelector,
         after: Option<QueueKey>,
         groups_max: usize,
+        looked_up: &LookedUpSites,
     ) -> Result<(Vec<DueKey>, PageEnd), StoreError> {
         if let QueueSelector::Email { team, id } = selector {
             // The row of the email has the keys of its groups, at most 50.
@@ -122,7 +178,7 @@ impl QueueControl {
             return Ok((groups, PageEnd::default()));
         }
         let mut groups = Vec::new();
-        let end = self.walk(tx, Some(selector), after, ROWS_MAX, |key, _| {
+        let end = self.walk(tx, Some(selector), after, ROWS_MAX, looked_up, |key, _| {
             groups.push(key);
             Ok(if groups.len() == groups_max { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;

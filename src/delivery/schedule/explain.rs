@@ -104,7 +104,8 @@ impl Schedule {
         }
     }
 
-    fn end_site_pause(&mut self, name: &str, now: Now) {
+    /// Ends the pause of a site.
+    pub(in crate::delivery) fn end_site_pause(&mut self, name: &str, now: Now) {
         let Some(site) = self.sites.get_mut(name) else { return };
         if site.throttle.end_pause(now.elapsed_ms) {
             self.site_changed(&Arc::from(name), 0, now, Turn::First);
