@@ -26,7 +26,7 @@ pub enum ReleaseError {
     NoEmail,
     /// The email of the message, or its content, was deleted.
     EmailDeleted,
-    /// Each recipient has another outcome since, or was erased.
+    /// Each recipient has another outcome since, was released with another copy of the message, or was erased.
     NoRecipient,
     Store(StoreError),
 }
@@ -98,8 +98,58 @@ fn release(
     Ok((ReleasedMessage { email, recipients }, Due::new(key, &due)))
 }
 
-/// Returns whether the last outcome of a recipient is the delivery to the mailbox.
+/// Returns whether the last outcome of a recipient is the delivery to the mailbox. After a release it is not: the mailbox
+/// can have a second copy of the message, if the process was killed before the outcome of the first one was stored.
 fn was_captured(recipient: &RecipientRow) -> bool {
     let is_delivered = matches!(recipient.last_event, LastEvent::Delivered | LastEvent::Opened | LastEvent::Clicked);
-    recipient.state == RecipientState::Settled && is_delivered && recipient.mailbox.address().is_some()
+    let is_released = recipient.destination == QueueDestination::Release;
+    recipient.state == RecipientState::Settled && is_delivered && !is_released && recipient.mailbox.address().is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::id::TeamId;
+    use crate::emails::EmailRow;
+    use crate::store::Blob;
+    use crate::tables::EMAIL_BODIES;
+    use crate::teams::{self, Team};
+
+    const TEAM: TeamId = TeamId::from_bytes([1; 16]);
+
+    #[tokio::test]
+    async fn a_second_copy_of_a_released_message_is_not_released() {
+        let (_directory, context) = Context::temporary();
+        let (mailbox, notifier) = (CaptureMailbox::new(context.clone()), QueueNotifier::default());
+        let email: EmailId = context.id();
+        let captured = CapturedRow {
+            received_ms: context.now_ms(),
+            sender: mailbox.return_paths.address(email, 0, "bounces.example.com"),
+            recipients: vec!["ada@example.com".into()],
+            email: Some(email),
+            size: 1,
+            released_ms: None,
+        };
+        let copies: [CapturedId; 2] = [context.id(), context.id()];
+        let put = move |tx: &WriteTx<'_>| {
+            let recipient = RecipientRow::example("ada@example.com", RecipientState::Settled, LastEvent::Delivered);
+            teams::put(tx, &Team { id: TEAM, name: "one".into(), created_ms: 0 })?;
+            tx.put(&EMAILS, &(TEAM, email), &EmailRow::example(vec![recipient], LastEvent::Delivered))?;
+            tx.put(&EMAIL_BODIES, &(email, 0), &Blob(vec![1]))?;
+            copies.iter().try_for_each(|id| tx.put(&CAPTURED, &(*id,), &captured))
+        };
+        context.store.write::<_, StoreError>(put).await.unwrap();
+        mailbox.release(copies[0], &notifier).await.unwrap();
+        // The released message is delivered.
+        let deliver = move |tx: &WriteTx<'_>| {
+            let mut row = tx.get(&EMAILS, &(TEAM, email))?.unwrap();
+            (row.recipients[0].state, row.recipients[0].last_event) = (RecipientState::Settled, LastEvent::Delivered);
+            tx.put(&EMAILS, &(TEAM, email), &row)
+        };
+        context.store.write::<_, StoreError>(deliver).await.unwrap();
+
+        let again = mailbox.release(copies[1], &notifier).await;
+
+        assert!(matches!(again, Err(ReleaseError::NoRecipient)), "{again:?}");
+    }
 }
