@@ -316,12 +316,12 @@ impl Schedule {
         }
     }
 
-    /// Records a message that the site neither refused nor limited. Returns the row of the site if it changed.
+    /// Records a message that the site neither refused nor limited. Returns the row of the site if it is to be stored.
     pub(in crate::delivery) fn succeeded(&mut self, slot: &mut Slot, now: Now) -> Option<SiteRow> {
         slot.delivered_ms = Some(slot.taken_ms);
         let site = self.sites.get_mut(&slot.site)?;
-        let is_changed = site.throttle.succeeded(slot.taken_ms) && !site.is_single;
-        let row = is_changed.then(|| site.throttle.row(&slot.site, now));
+        let is_due = site.throttle.succeeded(slot.taken_ms) || site.is_success_due(now);
+        let row = (is_due && !site.is_single).then(|| site.row(&slot.site, now));
         self.site_changed(&slot.site, 0, now, Turn::Last);
         row
     }
@@ -333,7 +333,7 @@ impl Schedule {
             return None;
         }
         self.timers.push(Reverse((site.throttle.paused_until_ms(), Timer::Site(Arc::clone(&slot.site)))));
-        (!site.is_single).then(|| site.throttle.row(&slot.site, now))
+        (!site.is_single).then(|| site.row(&slot.site, now))
     }
 
     /// Returns whether the messages of a site are counted for its warm-up plan.

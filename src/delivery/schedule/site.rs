@@ -9,6 +9,7 @@ use super::bucket::TokenBucket;
 use super::rotation::LaneRotation;
 use super::shares::SiteKind;
 use super::throttle::Throttle;
+use crate::base::clock::{DAY_MS, TimestampMs};
 use crate::delivery::providers::Provider;
 use crate::delivery::queue::LaneKey;
 use crate::delivery::rates::SiteLimits;
@@ -21,6 +22,10 @@ pub(super) const TAKE_MAX: usize = 8;
 const BULK_EVERY: u32 = 10;
 /// Time for which a site counts as working after a session was opened.
 const WORKING_MS: i64 = 10 * 60 * 1_000;
+/// Time for which a stored success makes a site a working one after a restart.
+const WORKED_LATELY_MS: i64 = DAY_MS;
+/// Time between two stored successes of a site.
+const SUCCESS_STORED_EVERY_MS: i64 = 60 * 60 * 1_000;
 /// Time whose messages may be sent at once.
 const MESSAGES_BURST_MS: i64 = 1_000;
 /// Time whose connections may be opened at once.
@@ -54,6 +59,8 @@ pub(super) struct SiteState {
     allowance: Option<Allowance>,
     /// Time of the last session that was opened.
     opened_ms: Option<i64>,
+    /// Time of the stored row on the wall clock; `None` if there is none.
+    stored_ms: Option<TimestampMs>,
     /// Time of the last lane that was added.
     used_ms: i64,
     /// Whether the site is among those that wait for a session.
@@ -85,6 +92,7 @@ impl SiteState {
             connections: TokenBucket::new(limits.connections_per_minute, 60_000, CONNECTIONS_BURST_MS),
             allowance: None,
             opened_ms: None,
+            stored_ms: None,
             used_ms: now.elapsed_ms,
             is_waiting: false,
             timer_ms: None,
@@ -99,9 +107,25 @@ impl SiteState {
         Self { throttle: Throttle::new_open(limits.sessions_max), is_single: true, ..Self::new(limits, None, now) }
     }
 
-    /// Continues with the stored throttle of the site.
+    /// Continues with the stored throttle of the site. If it accepted mail lately, it is a working site.
     pub(super) fn restore(&mut self, row: &SiteRow, now: Now) {
         self.throttle = Throttle::restore(row, self.limits.sessions_max, now);
+        self.stored_ms = Some(row.changed_ms);
+        let is_recent = (0..WORKED_LATELY_MS).contains(&(now.wall_ms - row.changed_ms));
+        if is_recent && row.failures == 0 && row.suspended_until_ms.is_none() {
+            self.opened_ms = Some(now.elapsed_ms);
+        }
+    }
+
+    /// Returns the row to store.
+    pub(super) fn row(&mut self, name: &str, now: Now) -> SiteRow {
+        self.stored_ms = Some(now.wall_ms);
+        self.throttle.row(name, now)
+    }
+
+    /// Returns whether a success is to be stored although the throttle is unchanged, for the next start.
+    pub(super) fn is_success_due(&self, now: Now) -> bool {
+        self.stored_ms.is_none_or(|stored_ms| (now.wall_ms - stored_ms).abs() >= SUCCESS_STORED_EVERY_MS)
     }
 
     /// Forgets the lanes.

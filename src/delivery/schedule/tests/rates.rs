@@ -1,6 +1,7 @@
 //! Tokens of messages and connections, suspensions, and the state that operators see.
 
 use super::*;
+use crate::base::clock::DAY_MS;
 use crate::delivery::smtp::SiteThrottle;
 use crate::delivery::warm_up::{Allowance, day, until_tomorrow_ms};
 
@@ -168,7 +169,7 @@ fn a_site_continues_with_its_stored_throttle_after_a_restart() {
 }
 
 #[test]
-fn a_success_stores_the_throttle_only_if_it_changes() {
+fn a_success_is_stored_if_it_changes_the_throttle_and_once_an_hour() {
     let mut schedule = schedule();
     queue(&mut schedule, &vec![due("a.example"); 100], at(0));
     let mut slots = schedule.reserve_sessions(at(0));
@@ -179,8 +180,37 @@ fn a_success_stores_the_throttle_only_if_it_changes() {
         sessions.push(schedule.succeeded(&mut slots[0], at(0)).map(|row| row.sessions));
     }
 
+    assert_eq!(sessions[..5], [Some(2), None, None, None, None]);
     assert_eq!(sessions[5..11], [Some(3), None, None, None, None, Some(4)]);
-    assert_eq!(sessions[..5], [None; 5]);
+    let hour_ms = 60 * PAUSE_MS;
+    assert_eq!(schedule.succeeded(&mut slots[0], at(hour_ms - 1)), None);
+    assert!(schedule.succeeded(&mut slots[0], at(hour_ms)).is_some());
+}
+
+#[test]
+fn a_site_that_accepted_mail_within_a_day_is_a_working_one_after_a_restart() {
+    let mut before = schedule();
+    queue(&mut before, &[due("a.example")], at(0));
+    let mut slots = before.reserve_sessions(at(0));
+    let accepted = before.succeeded(&mut slots[0], at(0)).unwrap();
+    let refused = before.refused(&slots[0], &refusal(SiteThrottle::Halve), at(0)).unwrap();
+
+    for (row, start_ms, kind) in [
+        (&accepted, DAY_MS - 1, SiteKind::Working),
+        (&accepted, DAY_MS, SiteKind::New),
+        (&refused, PAUSE_MS, SiteKind::Failing),
+    ] {
+        let mut after = schedule();
+        let start = at(start_ms);
+        after.queued(&due_of("a.example", 1, start.wall_ms), start);
+        let lookup = after.next_lookup().unwrap();
+        let stored = StoredSite { row: Some(row.clone()), allowance: None };
+        after.routed(&lookup, servers("a.example", &["mx.a.example"]), &stored, start);
+
+        let kinds: Vec<SiteKind> = after.reserve_sessions(start).iter().map(|slot| slot.kind).collect();
+
+        assert_eq!(kinds, [kind], "{start_ms}");
+    }
 }
 
 #[test]
