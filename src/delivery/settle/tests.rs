@@ -1,4 +1,7 @@
+use std::collections::BTreeSet;
 use std::time::Duration;
+
+use serde_json::json;
 
 use super::*;
 use crate::base::address::EmailAddress;
@@ -6,12 +9,14 @@ use crate::delivery::outcome::Deferral;
 use crate::delivery::queue::tests::{ADA, BOB, TEAM, put_due, row};
 use crate::delivery::queue::{self, claim};
 use crate::delivery::retry::RetryDelay;
-use crate::delivery::rows::LeaseRow;
+use crate::delivery::rows::{LeaseRow, SiteRow, WarmUpRow};
+use crate::delivery::warm_up;
 use crate::emails::RecipientKind;
 use crate::event_bus::BusMessage;
 use crate::events::{self, BounceType};
-use crate::store::NodeId;
-use crate::tables::DUE;
+use crate::store::tests::disk::Disk;
+use crate::store::{NodeId, name_hash};
+use crate::tables::{DUE, SITES, WARM_UP};
 
 /// Claims an email to Ada and Bob in one group, stores `reported` as the outcome of Ada, and settles
 /// the group. Returns the email and the number of requeued groups.
@@ -273,4 +278,39 @@ async fn a_start_does_not_end_the_pause_that_a_reply_names() {
     let now_ms = context.now_ms();
     let page = context.store.read_now::<_, StoreError>(|tx| queue::read_ahead(tx, queue::QUEUE_START, now_ms)).unwrap();
     assert!(page.keys.is_empty(), "{:?} {:?}", row(&context, id).recipients, page.keys);
+}
+
+#[tokio::test]
+async fn a_kill_leaves_the_outcome_with_the_rows_of_its_site_or_none_of_them() {
+    let disk = Disk::default();
+    let context = Context::on_disk(&disk);
+    let (_, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
+    let claiming = context.clone();
+    let claim = move |tx: &WriteTx<'_>| Ok::<_, StoreError>(claim(tx, &claiming, &keys)?.remove(0));
+    let claimed = context.store.write::<_, StoreError>(claim).await.unwrap();
+    let lease = (claimed.key.email, claimed.key.group);
+    let row = json!({ "name": "google", "sessions": 3, "paused_until_ms": 0, "changed_ms": 0 });
+    let row: SiteRow = serde_json::from_value(row).unwrap();
+    let counts = WarmUpRow { sent: 1, ..WarmUpRow::default() };
+    let site = SiteUpdate { row: Some(row), warm_up: Some(("google".into(), counts)) };
+    let settlement = Settlement { site, ..Settlement::new(Arc::new(claimed), vec![delivered()], None) };
+    let (settling, schedule, day) = (context.clone(), schedule(), warm_up::day(context.now_ms()));
+
+    let recording = disk.record();
+    let settle = move |tx: &WriteTx<'_>| settle(tx, &settling, &schedule, &settlement);
+    context.store.write::<_, StoreError>(settle).await.unwrap();
+
+    let mut settled = BTreeSet::new();
+    recording.each_kill(|store| {
+        let read = store.read_now::<_, StoreError>(|tx| {
+            let is_leased = tx.contains(&LEASES, &lease)?;
+            let (site, day) =
+                (tx.get(&SITES, &(name_hash("google"),))?, tx.get(&WARM_UP, &(name_hash("google"), day))?);
+            Ok((is_leased, site.map(|row| row.sessions), day.map(|row| row.sent)))
+        });
+        let state = read.unwrap();
+        assert!([(true, None, None), (false, Some(3), Some(1))].contains(&state), "{state:?}");
+        settled.insert(!state.0);
+    });
+    assert_eq!(settled.len(), 2, "a kill before the commit, and one after it");
 }

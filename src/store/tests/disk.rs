@@ -111,6 +111,35 @@ impl Disk {
     }
 }
 
+/// The operations of a disk since one moment.
+pub(crate) struct Recording {
+    disk: Disk,
+    start: Vec<u8>,
+}
+
+impl Disk {
+    /// Starts a recording.
+    pub(crate) fn record(&self) -> Recording {
+        self.take_log();
+        Recording { disk: self.clone(), start: self.image() }
+    }
+}
+
+impl Recording {
+    /// Ends the recording. Calls `check` with the store that a power failure at each operation leaves, without and with
+    /// the operations since the last sync.
+    pub(crate) fn each_kill(self, mut check: impl FnMut(Store)) {
+        let log = self.disk.take_log();
+        let mut cuts = Cuts::new(self.start, &log);
+        for place in 0..=log.len() {
+            cuts.go_to(place);
+            for unsynced in [Unsynced::Dropped, Unsynced::Kept] {
+                check(Disk::holding(cuts.image(unsynced)).open_store().unwrap());
+            }
+        }
+    }
+}
+
 fn apply(image: &mut Vec<u8>, op: &Op) {
     match op {
         Op::Write { at, bytes } => {
