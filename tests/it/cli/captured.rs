@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 
 use super::program::Cli;
-use crate::support::{MailServer, StartTls};
+use crate::support::{MailServer, StartTls, retry_until_ok};
 
 /// Sends a message to the built-in mailbox as another program does.
 fn deliver(port: u16) {
@@ -56,10 +56,7 @@ fn a_captured_message_is_listed_shown_and_released_with_the_setting() {
     assert_eq!((&released.json()["email_id"], &released.json()["transport"]), (&email.into(), &"out".into()));
     assert!(released.stderr.contains("ada@example.net through out") && released.stderr.contains(email), "{released:?}");
     cli.run(&["captured", "release", id]).failed(4, &["was released at 20"]);
-    let started = ringmail::base::clock::monotonic();
-    while mail.received().is_empty() {
-        assert!(started.elapsed().as_secs() < 20, "the message was not delivered");
-    }
+    retry_until_ok("the message", || if mail.received().is_empty() { Err(String::new()) } else { Ok(()) });
     assert_eq!(mail.received()[0].recipient, "ada@example.net");
 
     deliver(port);

@@ -341,6 +341,8 @@ fn a_site_that_refuses_our_mail_is_explained_paused_and_resumed() {
     let held = wait_for_state(cli, &waits, "held");
     assert!(held["reason"].as_str().unwrap().contains("the mail servers of b.example"), "{held}");
     assert_eq!(queued_emails(cli, ["--site", "shop.example"]).len(), 2);
+    let listed = queue(cli, "list", ["--site", "shop.example"], &[]);
+    assert_eq!((&listed["data"][0]["site"], &listed["data"][0]["groups"]), (&json!("shop.example"), &json!(2)));
     // A flush does not end the hold.
     queue(cli, "flush", ["--site", "shop.example"], &[]);
     assert_eq!(shown(cli, &tried)["waiting"][0]["state"], "held");
