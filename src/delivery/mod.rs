@@ -107,7 +107,7 @@ pub use figures::DeliveryFigures;
 pub use network::{Ipv6Mode, Ipv6State, OwnNetwork};
 pub use notifier::QueueNotifier;
 pub use pattern::{DeliverOnly, RecipientPattern};
-pub(crate) use pattern::{parse_destination, released_destination};
+pub(crate) use pattern::{domain_of, parse_destination, released_destination};
 pub(crate) use queue::{
     Due, DueKey, HoldKey, LaneKey, QUEUE_END, QUEUE_START, QueueKey, forget_holds_of_team, has_groups_of,
 };

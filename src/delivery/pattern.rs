@@ -89,7 +89,7 @@ impl DeliverOnly {
 }
 
 /// Returns the domain of a destination of the queue.
-pub(super) fn domain_of(destination: &str) -> &str {
+pub(crate) fn domain_of(destination: &str) -> &str {
     let destination = destination.strip_prefix(RELEASED).unwrap_or(destination);
     destination.rsplit_once('@').map_or(destination, |(_, domain)| domain)
 }

@@ -16,7 +16,7 @@ use super::store::{
 use crate::base::address::AddressSet;
 use crate::base::id::{EmailId, ErasureId, TeamId};
 use crate::context::Context;
-use crate::delivery::{DueKey, DueRow, QUEUE_END, QueueKey, simulated};
+use crate::delivery::{DueKey, DueRow, QUEUE_END, QueueKey, domain_of, simulated};
 use crate::events::{Detail, ERASED, EmailEventKind, Event};
 use crate::store::{Keyring, MatchPage, Reads, StoreError, WriteTx, match_page, skip_corrupt};
 use crate::tables::{DUE, EMAILS};
@@ -110,7 +110,8 @@ pub(crate) fn match_queued(
 ) -> Result<MatchPage<QueueKey>, StoreError> {
     let matches = |(.., id, _): QueueKey, due: Option<DueRow>| {
         let is_candidate = due.is_some_and(|due| {
-            due.team == team && (due.destination == simulated::DESTINATION || all.has_domain(&due.destination))
+            let is_simulated = due.destination == simulated::DESTINATION;
+            due.team == team && (is_simulated || all.has_domain(domain_of(&due.destination)))
         });
         if !is_candidate || id > last {
             return Ok(false);

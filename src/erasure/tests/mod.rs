@@ -17,7 +17,7 @@ use crate::base::address::EmailAddress;
 use crate::base::id::{EmailId, Id, TeamId};
 use crate::context::Context;
 use crate::delivery::{Class, DueKey, DueRow, LaneKey};
-use crate::emails::{EmailRow, LastEvent, RecipientRow, RecipientState};
+use crate::emails::{self, EmailRow, LastEvent, RecipientRow, RecipientState};
 use crate::logs::PendingEntries;
 use crate::store::{Key, NEXT, Order, Reads as _, StoreError, Table, Value, WriteTx};
 use crate::tables::{DUE, EMAILS, ERASURES};
@@ -103,12 +103,13 @@ async fn put_email(context: &Context, row: EmailRow) -> EmailId {
     id
 }
 
-/// Queues the first group of an email to `example.com`, due at 1.
+/// Queues the first group of an email, due at 1.
 async fn queue(context: &Context, id: EmailId) {
+    let destination = emails::destination_of(&email_row(context, id).recipients[0]).into_owned();
     write(context, move |tx| {
-        let lane = LaneKey::new("example.com", Class::Transactional, TEAM.cast());
+        let lane = LaneKey::new(&destination, Class::Transactional, TEAM.cast());
         let key = DueKey { lane, due_ms: 1, email: id, group: 0 };
-        tx.put(&DUE, &key.parts(), &DueRow::fresh(TEAM, "example.com".to_owned(), 1))
+        tx.put(&DUE, &key.parts(), &DueRow::fresh(TEAM, destination.clone(), 1))
     })
     .await;
 }

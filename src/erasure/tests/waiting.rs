@@ -3,7 +3,7 @@
 use super::*;
 use crate::base::address::AddressSet;
 use crate::base::id::ErasureId;
-use crate::emails::{self, EmailErasure, PreparedErasure};
+use crate::emails::{EmailErasure, PreparedErasure, QueueDestination};
 use crate::erasure::email_pages::PENDING_EMAILS_MAX;
 use crate::events::{
     self, AudienceEvent, AudienceKind, AudienceSubject, ChangeSource, Detail, EmailEventKind, Event, EventTypes,
@@ -65,6 +65,25 @@ async fn a_waiting_recipient_is_dropped_and_an_email_in_flight_is_unchanged_unti
 
     assert_eq!(mailboxes(&context, in_flight), ["[erased]"]);
     assert!(erasure(&context, key).is_none());
+}
+
+// The destination of a released message, and of an address that `--deliver-only` selects, is not a domain.
+#[tokio::test]
+async fn the_first_stage_drops_the_recipients_of_every_form_of_destination() {
+    let (_directory, context) = Context::temporary();
+    let mut queued = Vec::new();
+    for destination in [QueueDestination::Domain, QueueDestination::Address, QueueDestination::Release] {
+        let mut row = email(&["ada@example.com"], RecipientState::Waiting { due_ms: 1 });
+        row.recipients[0].destination = destination;
+        let id = put_email(&context, row).await;
+        queue(&context, id).await;
+        queued.push(id);
+    }
+    let key = request(&context, &["ada@example.com"]).await;
+
+    step(&context, key).await;
+
+    assert!(queued.iter().all(|id| mailboxes(&context, *id) == ["[erased]"]));
 }
 
 // The header of a message names all visible recipients. A message that was composed before the erasure arrived in the
