@@ -91,6 +91,9 @@ impl SiteSession {
         let mut tries = ADDRESSES_TRIED_MAX;
         let hosts = usable(engine, servers);
         for host in hosts {
+            if tries == 0 {
+                break;
+            }
             let health_name = host.health_name();
             engine.schedule().connecting(&mut sync::lock(slot), &health_name, engine.now());
             let timeouts = timeouts_of(engine, host);

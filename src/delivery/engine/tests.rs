@@ -1,12 +1,17 @@
-//! Outcomes while the disk is full, and the end of settlements at a stop.
+//! Outcomes while the disk is full, the end of settlements at a stop, and hosts that are not tried.
 
 use super::*;
+use crate::base::id::Id;
 use crate::delivery::outcome::RecipientDisposition;
 use crate::delivery::queue::tests::{ADA, put_due, row};
-use crate::delivery::queue::{Claimed, claim, read_lanes, read_rows};
+use crate::delivery::queue::{Claimed, DueKey, LaneKey, claim, read_lanes, read_rows};
 use crate::delivery::rates::SiteLimits;
+use crate::delivery::rows::Class;
+use crate::delivery::schedule::StoredSite;
+use crate::delivery::session::SiteSession;
 use crate::delivery::sessionless::{self, SessionlessReason};
-use crate::delivery::transport::NoRoute;
+use crate::delivery::smtp::TlsPolicy;
+use crate::delivery::transport::{MailHost, NoRoute, Servers};
 use crate::emails::{LastEvent, RecipientKind, RecipientState};
 use crate::preferences::{LinkAudience, LinkSettings};
 use crate::store::tests::disk::Disk;
@@ -160,4 +165,39 @@ async fn a_stop_ends_a_settlement_without_a_session_after_one_page() {
     let (lane, now_ms) = (first.key.lane, context.now_ms());
     let left = context.store.read_now::<_, StoreError>(|tx| read_rows(tx, lane, None, now_ms, 100)).unwrap();
     assert_eq!(left.len(), 10, "the next start settles the others");
+}
+
+#[tokio::test]
+async fn a_host_behind_the_last_address_that_is_tried_is_not_paused_as_if_it_were_tested() {
+    let (_directory, context) = Context::temporary();
+    let engine = engine(&context, &CancellationToken::new());
+    let host = |name: &str| {
+        let addresses = vec![([127, 0, 0, 1], 9).into()];
+        MailHost { name: name.into(), tls: TlsPolicy::Never, addresses }
+    };
+    let servers = Arc::new(Servers::new("a.example".into(), ["a", "b", "c", "d"].map(host).to_vec()));
+    let names = servers.hosts.iter().map(|host| host.health_name().into_owned()).collect::<Vec<_>>();
+    let lane = LaneKey::new("a.example", Class::Transactional, Id::MIN);
+    let due = Due {
+        key: DueKey { lane, due_ms: 0, email: Id::MIN, group: 0 },
+        destination: "a.example".into(),
+        vanished: false,
+    };
+    let slot = {
+        let (mut schedule, now) = (engine.schedule(), engine.now());
+        schedule.queued(&due, now);
+        let lookup = schedule.next_lookup().unwrap();
+        schedule.routed(&lookup, Arc::clone(&servers), &StoredSite::default(), now);
+        // The last host failed some time ago.
+        schedule.host_failed(&names[3], false, now);
+        Mutex::new(schedule.reserve_sessions(now).remove(0))
+    };
+    context.clock.advance(Duration::from_secs(120));
+
+    let opened = SiteSession::open_in(&mut None, &engine, &slot, &servers).await;
+
+    assert!(opened.is_err());
+    let (schedule, now) = (engine.schedule(), engine.now());
+    let paused: Vec<bool> = names.iter().map(|name| schedule.is_host_paused(name, now)).collect();
+    assert_eq!(paused, [true, true, true, false]);
 }
