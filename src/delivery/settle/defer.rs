@@ -12,8 +12,8 @@ use crate::events::{Detail, EmailEventKind};
 use crate::store::StoreError;
 
 impl Settling<'_, '_> {
-    /// Requeues the deferred recipients. Recipients with an immediate retry get new groups, because
-    /// the due time belongs to the group.
+    /// Requeues the deferred recipients. Recipients with an immediate retry get new groups, because the due time belongs
+    /// to the group. A whole group keeps its number, which its attempts and return paths name.
     pub(super) fn defer(
         &mut self,
         schedule: &RetrySchedule,
@@ -25,7 +25,9 @@ impl Settling<'_, '_> {
         let (alone, together): (Vec<_>, Vec<_>) =
             immediate.into_iter().partition(|(_, deferral)| deferral.grouping == Grouping::Alone);
         if !together.is_empty() {
-            let group = self.next_group();
+            let claimed = &self.settlement.claimed;
+            let is_whole = together.len() == claimed.recipients.len();
+            let group = if is_whole { claimed.key.group } else { self.next_group() };
             requeued.extend(self.defer_group(schedule, group, &together)?);
         }
         for recipient in alone {

@@ -314,3 +314,18 @@ async fn a_kill_leaves_the_outcome_with_the_rows_of_its_site_or_none_of_them() {
     });
     assert_eq!(settled.len(), 2, "a kill before the commit, and one after it");
 }
+
+// Attempts and return paths name the group, so that a group that was released lost its earlier attempts.
+#[tokio::test]
+async fn a_whole_group_with_an_immediate_retry_keeps_its_number_and_a_part_gets_a_new_one() {
+    let (_directory, context) = Context::temporary();
+    let immediate = || RecipientDisposition::Deferred(Deferral::immediate(None));
+    for (first, groups) in [(immediate(), [0, 0]), (delivered(), [0, 1])] {
+        let (id, requeued) = settled(&context, LastEvent::Sent, [first, immediate()]).await;
+
+        assert_eq!(requeued, 1);
+        let row = row(&context, id);
+        assert_eq!([row.recipients[0].group, row.recipients[1].group], groups);
+        assert!(matches!(row.recipients[1].state, RecipientState::Waiting { .. }));
+    }
+}
