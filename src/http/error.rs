@@ -163,7 +163,8 @@ impl From<StoreError> for ApiError {
             StoreError::Closed => Self::unavailable("The server is shutting down. Try again."),
             // The store logs the failure once.
             cause if cause.is_outage() => Self::disk_unavailable(
-                "The server cannot use its disk, which is full or failed. Nothing was stored. Try again later.",
+                "The server cannot use its disk, which is full or failed. Try again later, with the same \
+                 `Idempotency-Key` if the request has one.",
             ),
             cause => {
                 error!(%cause, "a request failed: {cause}");
