@@ -152,6 +152,14 @@ fn ready_waits_for_a_server_and_reports_an_unreachable_url() {
 }
 
 #[test]
+fn ready_names_the_failing_parts_of_a_server() {
+    let cli = Cli::new();
+    let server = cli.serve(&["dev", "--disk-reserve-mb", "1073741824"]);
+
+    cli.run(&["ready", "--url", server.api()]).failed(5, &["status 503, failing: disk"]);
+}
+
+#[test]
 fn ready_fails_for_a_server_with_another_directory() {
     let cli = Cli::new();
     let server = cli.serve(&["dev"]);
