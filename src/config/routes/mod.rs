@@ -142,7 +142,11 @@ impl RouteConfig {
 
     /// Returns whether the outcome of an email can come from the report of a smarthost.
     pub fn needs_reports(&self) -> bool {
-        self.smarthosts.values().any(|smarthost| !smarthost.is_final)
+        let mut targets: BTreeSet<&str> = self.rules.iter().flat_map(|rule| rule.targets.names()).collect();
+        targets.extend(self.release.as_deref());
+        // The smarthost of `--relay` is listed only if it is used.
+        targets.insert(RELAY);
+        self.smarthosts.iter().any(|(name, smarthost)| !smarthost.is_final && targets.contains(name.as_str()))
     }
 }
 

@@ -169,6 +169,22 @@ fn the_smarthost_of_relay_is_a_target_in_every_mode() {
 }
 
 #[test]
+fn only_a_smarthost_of_a_route_needs_reports() {
+    let smarthosts = ["--smarthost", "open=smtp://a.example.com,final=smtp://b.example.com?final=true"];
+    for (line, needs_reports) in [
+        (&[][..], false),
+        (&["--route", "a.example=final"], false),
+        (&["--route", "a.example=direct,open"], true),
+        (&["--release", "open"], true),
+        (&["--delivery", "relay", "--relay", "smtp://c.example.com"], true),
+    ] {
+        let (_, _, routes) = config(&[&smarthosts[..], line].concat()).unwrap();
+
+        assert_eq!(routes.needs_reports(), needs_reports, "{line:?}");
+    }
+}
+
+#[test]
 fn source_addresses_have_an_optional_name() {
     let (_, _, routes) =
         config(&["--source", "192.0.2.1=MX1.example.com, 192.0.2.2,[2001:db8::1]=mx2.example.com"]).unwrap();
