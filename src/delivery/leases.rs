@@ -52,9 +52,13 @@ impl LeaseTracker {
         }
     }
 
-    /// Removes a lease whose settlement is committed, or can never be.
+    /// Removes a lease whose settlement is committed, or can never be. Another worker may have leased the group again since
+    /// that commit; its lease has another due time and stays.
     pub(super) fn settled(&self, claimed: &Claimed) {
-        self.lock().by_key.remove(&lease_key(claimed));
+        let mut leases = self.lock();
+        if leases.by_key.get(&lease_key(claimed)).is_some_and(|(_, known)| known.key == claimed.key) {
+            leases.by_key.remove(&lease_key(claimed));
+        }
     }
 
     /// Marks the leases of an ended worker as abandoned. The next reconciliation requeues them.
@@ -90,4 +94,37 @@ impl LeaseTracker {
 
 fn lease_key(claimed: &Claimed) -> LeaseKey {
     (claimed.key.email, claimed.key.group)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::id::Id;
+    use crate::delivery::queue::{DueKey, LaneKey};
+    use crate::delivery::rows::{Class, DueRow};
+    use crate::emails::{EmailRow, LastEvent};
+
+    fn claimed(due_ms: i64) -> Arc<Claimed> {
+        let lane = LaneKey::new("example.com", Class::Transactional, Id::MIN);
+        Arc::new(Claimed {
+            key: DueKey { lane, due_ms, email: Id::MIN, group: 0 },
+            due: DueRow::fresh(Id::MIN, "example.com".into(), due_ms),
+            row: EmailRow::example(Vec::new(), LastEvent::Sent),
+            recipients: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn a_settled_lease_does_not_remove_the_next_one_of_its_group() {
+        let tracker = LeaseTracker::default();
+        let (first, second) = (claimed(1), claimed(2));
+        tracker.record(1, &[Arc::clone(&first)]);
+        tracker.record(2, &[Arc::clone(&second)]);
+
+        tracker.settled(&first);
+        assert_eq!(tracker.count(), 1);
+
+        tracker.settled(&second);
+        assert!(tracker.is_empty());
+    }
 }
