@@ -106,7 +106,11 @@ pub(super) async fn run(
     StoreVerbArgs { verb, store }: StoreVerbArgs<QueueCommand>,
     output: Output,
 ) -> Result<(), Failure> {
-    let mut client = TeamArgs { team: None, store }.open().await?;
+    let team = TeamArgs { team: None, store };
+    if let QueueCommand::Drop { selector, yes: false } = &verb {
+        confirm(team.clone(), selector).await?;
+    }
+    let mut client = team.open().await?;
     let result = execute(&mut client, verb, output).await;
     client.close().await;
     result
@@ -150,10 +154,7 @@ async fn execute(client: &mut AdminClient, verb: QueueCommand, output: Output) -
                 _ => format!("{groups} due now"),
             })
         }
-        QueueCommand::Drop { selector, yes } => {
-            if !yes {
-                confirm(client, &selector).await?;
-            }
+        QueueCommand::Drop { selector, yes: _ } => {
             let drop = |after| QueueVerb::Drop { selector: selector.clone(), after };
             let changed = Changed { scheduled: None, ..change(client, drop).await? };
             output.print(&changed, |changed| format!("{} dropped", changed.groups))
@@ -225,12 +226,16 @@ async fn change(
     }
 }
 
-/// Asks on the terminal whether to drop the groups of a selector.
-async fn confirm(client: &mut AdminClient, selector: &SelectorArgs) -> Result<(), Failure> {
+/// Asks on the terminal whether to drop the groups of a selector. Meanwhile, the store is not open and no connection
+/// waits: the answer can take any time, and without a server an open store would prevent its start.
+async fn confirm(team: TeamArgs, selector: &SelectorArgs) -> Result<(), Failure> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return Err(Failure::usage("this gives up emails permanently; confirm it with --yes"));
     }
-    let (groups, has_more) = count(client, selector).await?;
+    let mut client = team.open().await?;
+    let counted = count(&mut client, selector).await;
+    client.close().await;
+    let (groups, has_more) = counted?;
     let at_least = if has_more { "at least " } else { "" };
     eprint!("Give up {at_least}{groups} queued emails permanently? [y/N] ");
     let mut answer = String::new();
