@@ -7,6 +7,9 @@ from repository import ROOT, relative, texts
 from server import binary
 
 SETTING = re.compile(r"\bRINGMAIL_[A-Z][A-Z_]*[A-Z]\b")
+CONSTANT = re.compile(r"`((?:[a-z_]+::)?[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)`")
+# A merge field of an example.
+NO_CONSTANTS = {"FIRST_NAME"}
 
 
 def documents_text():
@@ -38,6 +41,17 @@ def tables(files):
     for name in sorted(names):
         if not re.search(rf"(?m)^\| `{name}` \|.*\|$", documented):
             yield f"docs/STORAGE.md has no row for the table `{name}`"
+
+
+def constants(files):
+    """Every constant that a document names exists in the sources, the tests or the benches."""
+    known = set()
+    for path, text in texts(files):
+        if path.suffix != ".md":
+            known.update(re.findall(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b", text))
+    named = {name.rsplit("::", 1)[-1] for name in CONSTANT.findall(documents_text())}
+    for name in sorted(named - known - NO_CONSTANTS):
+        yield f"the documents name {name}, which does not exist"
 
 
 def help_of(*verbs):
