@@ -100,7 +100,7 @@ pub(crate) fn released_destination(domain: &str) -> String {
 }
 
 /// Returns the destination with a name: a domain, an address that `--deliver-only` selects, or the released messages to
-/// a domain. `None` if the text is none of them.
+/// a domain. `None` for any other text.
 pub(crate) fn parse_destination(text: &str) -> Option<String> {
     if let Some(domain) = text.strip_prefix(RELEASED) {
         return host::normalize(domain).map(|domain| released_destination(&domain));

@@ -18,7 +18,7 @@ import row
 from lib import HERE
 
 AT_ONCE = 4
-# Those that take longest are first.
+# The module with the longest cases is first.
 MODULES = [dns, dot, disk, clock, row]
 
 

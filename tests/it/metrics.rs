@@ -162,7 +162,7 @@ fn queued_webhook_deliveries_are_counted() {
     server.send(&json!({ "to": "ada@recipients.example" }));
     wait_for_line(&server, "ringmail_webhook_attempts_total{outcome=\"failed\"} 1");
 
-    // A start counts the deliveries. The clock stands still, so that the next attempt is not due.
+    // A start counts the deliveries. The clock does not advance, so that the next attempt is not due.
     let server = server.restart_with(&[]);
 
     let text = wait_for_line(&server, "ringmail_webhook_deliveries{state=\"later\"} 1");

@@ -23,7 +23,7 @@ const BULK_EVERY: u32 = 10;
 /// Time for which a site counts as working after a session was opened.
 const WORKING_MS: i64 = 10 * 60 * 1_000;
 /// Time for which a stored success makes a site a working one after a restart.
-const WORKED_LATELY_MS: i64 = DAY_MS;
+const WORKED_RECENTLY_MS: i64 = DAY_MS;
 /// Time between two stored successes of a site.
 const SUCCESS_STORED_EVERY_MS: i64 = 60 * 60 * 1_000;
 /// Time whose messages may be sent at once.
@@ -59,7 +59,7 @@ pub(super) struct SiteState {
     allowance: Option<Allowance>,
     /// Time of the last session that was opened.
     opened_ms: Option<i64>,
-    /// Time of the stored row on the wall clock; `None` if there is none.
+    /// Time of the stored row on the wall clock; `None` without one.
     stored_ms: Option<TimestampMs>,
     /// Time of the last lane that was added.
     used_ms: i64,
@@ -107,11 +107,11 @@ impl SiteState {
         Self { throttle: Throttle::new_open(limits.sessions_max), is_single: true, ..Self::new(limits, None, now) }
     }
 
-    /// Continues with the stored throttle of the site. If it accepted mail lately, it is a working site.
+    /// Continues with the stored throttle of the site. If it accepted mail recently, it is a working site.
     pub(super) fn restore(&mut self, row: &SiteRow, now: Now) {
         self.throttle = Throttle::restore(row, self.limits.sessions_max, now);
         self.stored_ms = Some(row.changed_ms);
-        let is_recent = (0..WORKED_LATELY_MS).contains(&(now.wall_ms - row.changed_ms));
+        let is_recent = (0..WORKED_RECENTLY_MS).contains(&(now.wall_ms - row.changed_ms));
         if is_recent && row.failures == 0 && row.suspended_until_ms.is_none() {
             self.opened_ms = Some(now.elapsed_ms);
         }
