@@ -98,10 +98,17 @@ pub(super) fn claim_lane(
 /// Moves groups from the queue to leases of this node. Records `email.sent` for recipients
 /// that are leased for the first time.
 ///
-/// Omits groups that are not in the queue any more, and deletes those of a removed team. Settles recipients that were
+/// Omits groups that are held or not in the queue any more, and deletes those of a removed team. Settles recipients that were
 /// suppressed or opted out after the email was accepted.
 pub(super) fn claim(tx: &WriteTx<'_>, context: &Context, keys: &[DueKey]) -> Result<Vec<Claimed>, StoreError> {
-    Ok(claim_unless_held(tx, context, keys, HoldKinds::read(tx)?)?.0)
+    let holds = HoldKinds::read(tx)?;
+    let mut free = Vec::with_capacity(keys.len());
+    for key in keys {
+        if holds.of_lane(tx, key.lane, None)?.is_none() {
+            free.push(*key);
+        }
+    }
+    Ok(claim_unless_held(tx, context, &free, holds)?.0)
 }
 
 /// As [`claim`]. Also returns the number of groups that a hold of their email has moved to a later due time.

@@ -293,3 +293,18 @@ async fn a_group_with_a_corrupt_lease_is_requeued_unless_this_process_holds_it()
     assert!(due.is_some_and(|due| due.possible_duplicate));
     assert_eq!(claimed(&context, &[key]).await, [ADA]);
 }
+
+#[tokio::test]
+async fn a_claim_by_key_omits_the_groups_of_a_held_domain() {
+    let (_directory, context) = Context::temporary();
+    let (id, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
+    let domain = QueueSelector::Domain("example.com".into());
+    let (held, now_ms) = (domain.clone(), context.now_ms());
+    context.store.write::<_, StoreError>(move |tx| add_hold(tx, &held, now_ms)).await.unwrap();
+
+    assert_eq!(claimed(&context, &keys).await, [] as [String; 0]);
+    assert!(matches!(row(&context, id).recipients[0].state, RecipientState::Waiting { .. }));
+
+    context.store.write::<_, StoreError>(move |tx| remove_hold(tx, &domain)).await.unwrap();
+    assert_eq!(claimed(&context, &keys).await, [ADA]);
+}
