@@ -21,6 +21,8 @@ use crate::store::{StoreError, WriteTx};
 
 /// Number of queue rows that one transaction reads.
 const PAGE_ROWS: usize = 500;
+/// Number of groups that one transaction settles or reports. Each has events.
+const SETTLED_MAX: usize = 50;
 
 /// The settlement of the held lanes. At most one runs.
 #[derive(Debug)]
@@ -92,8 +94,8 @@ async fn report_lane(engine: &Engine, lane: LaneKey) -> Result<(), StoreError> {
         let is_last = rows.len() < PAGE_ROWS;
         let is_late = |row: &DueRow| should_report_delay(row.delays_reported.max(1), row, now_ms);
         let keys: Vec<DueKey> = rows.iter().filter(|(_, row)| is_late(row)).map(|(key, _)| *key).collect();
-        if !keys.is_empty() {
-            let context = engine.context.clone();
+        for keys in keys.chunks(SETTLED_MAX) {
+            let (context, keys) = (engine.context.clone(), keys.to_vec());
             engine.context.store.write_bulk(move |tx| report_held(tx, &context, &keys)).await?;
         }
         if is_last || engine.is_stopping() {
@@ -115,8 +117,8 @@ async fn settle_lane(engine: &Engine, lane: LaneKey) -> Result<(), StoreError> {
         let is_last = rows.len() < PAGE_ROWS;
         let overdue = rows.into_iter().filter(|(_, row)| event_of(row, &schedule, now_ms).is_some());
         let keys: Vec<DueKey> = overdue.map(|(key, _)| key).collect();
-        if !keys.is_empty() {
-            let context = engine.context.clone();
+        for keys in keys.chunks(SETTLED_MAX) {
+            let (context, schedule, keys) = (engine.context.clone(), schedule.clone(), keys.to_vec());
             engine.context.store.write_bulk(move |tx| settle_page(tx, &context, &schedule, &keys)).await?;
         }
         if is_last || engine.is_stopping() {
