@@ -124,8 +124,8 @@ impl Worker<'_> {
 
     /// Leases the first groups of a lane in one transaction and delivers them one after the other.
     ///
-    /// Returns the groups that have not begun to the queue if the worker must end, or if the message before them takes
-    /// long.
+    /// Returns the groups that have not begun to the queue if the worker must end, if the site refuses a message of another
+    /// session, or if the message before them takes long.
     async fn deliver_lane(&mut self, taken: &Taken, servers: &Servers, groups_max: usize) -> Next {
         let (context, lane, site) = (self.engine.context.clone(), taken.lane, Arc::clone(&sync::lock(self.slot).site));
         let claiming = move |tx: &WriteTx<'_>| claim_lane(tx, &context, lane, Some(&site), groups_max);
@@ -152,7 +152,7 @@ impl Worker<'_> {
         let (engine, slot) = (self.engine, self.slot);
         let mut remaining = claimed.into_iter();
         while let Some(group) = remaining.next() {
-            let next = if engine.is_stopping() {
+            let next = if engine.is_stopping() || !engine.schedule().may_send(&sync::lock(slot), engine.now()) {
                 release(engine, slot, group).await;
                 Next::End
             } else {

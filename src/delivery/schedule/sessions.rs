@@ -148,6 +148,14 @@ impl Schedule {
         self.place(key, Place::Taken);
     }
 
+    /// Returns whether a session may send the next of the groups that it took. It may not after a refusal of another session,
+    /// and while the operator holds the site.
+    pub(in crate::delivery) fn may_send(&self, slot: &Slot, now: Now) -> bool {
+        let site = self.sites.get(&slot.site);
+        let is_paused = site.is_some_and(|site| site.throttle.paused_until_ms() > now.elapsed_ms);
+        !is_paused && !self.holds.has_site(&slot.site)
+    }
+
     fn take_lane(&mut self, slot: &mut Slot, key: LaneKey, servers: Arc<Servers>, left: Option<u32>, now: Now) -> Take {
         let is_probe = self.hosts.all_failed(&servers);
         let (Some(lane), Some(site)) = (self.lanes.get_mut(&key), self.sites.get_mut(&slot.site)) else {

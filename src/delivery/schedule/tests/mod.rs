@@ -265,6 +265,26 @@ fn a_site_that_limits_our_mail_is_paused_and_gets_half_of_its_sessions() {
 }
 
 #[test]
+fn a_session_sends_none_of_its_groups_after_the_refusal_of_another() {
+    let mut schedule = schedule();
+    queue(&mut schedule, &vec![due("a.example"); 50], at(0));
+    queue(&mut schedule, &[due("b.example")], at(0));
+    let mut slots = schedule.reserve_sessions(at(0));
+    slots.sort_by(|one, other| one.site.cmp(&other.site));
+    assert_eq!(sites(&slots), ["a.example", "a.example", "b.example"]);
+    for slot in &mut slots {
+        taken(&mut schedule, slot, at(0)).unwrap();
+        assert!(schedule.may_send(slot, at(0)));
+    }
+
+    schedule.refused(&slots[0], &SiteRefusal::broken_off("421 slow down".into()), at(1));
+
+    let may_send = |at_ms: i64| slots.iter().map(|slot| schedule.may_send(slot, at(at_ms))).collect::<Vec<_>>();
+    assert_eq!(may_send(1), [false, false, true]);
+    assert_eq!(may_send(1 + PAUSE_MS), [true, true, true]);
+}
+
+#[test]
 fn all_destinations_share_the_servers_of_a_smarthost() {
     let mut schedule = Schedule::new(schedule().limits, RouteTable::single(true));
     for number in 0..10 {
