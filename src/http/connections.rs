@@ -19,10 +19,10 @@ use super::acceptor::PersistentAcceptor;
 use super::address_limit::AddressLimit;
 use super::counters::HttpCounters;
 
-/// Maximum size of a request line with its headers: the limit of other servers too (Node.js: 16 KiB). The same limit
-/// bounds the buffers of a connection, so that 10,000 clients with unfinished heads use 160 MiB. A larger head gets
-/// status 431.
-const HEAD_BYTES_MAX: usize = 16 << 10;
+/// Maximum size of a request line with its headers (nginx: 8 KiB a line; Node.js: 16 KiB). The same limit bounds the
+/// buffers of a connection. A connection uses about as much again, so that 10,000 clients with unfinished heads use less
+/// than 300 MiB. A larger head gets status 431.
+const HEAD_BYTES_MAX: usize = 12 << 10;
 
 /// Limits of connections. `body_limits.rs` has those of request bodies.
 #[derive(Clone, Debug)]

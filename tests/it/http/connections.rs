@@ -66,21 +66,21 @@ fn head(filler_bytes: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_request_head_above_16_kib_is_answered_431() {
+fn a_request_head_above_12_kib_is_answered_431() {
     let server = TestServer::start();
 
-    assert!(exchange(&server, &head(15 << 10)).starts_with("HTTP/1.1 200 "));
-    for filler_bytes in [17 << 10, 64 << 10, 400 << 10] {
+    assert!(exchange(&server, &head(11 << 10)).starts_with("HTTP/1.1 200 "));
+    for filler_bytes in [13 << 10, 64 << 10, 400 << 10] {
         let answer = exchange(&server, &head(filler_bytes));
         assert!(answer.starts_with("HTTP/1.1 431 "), "{filler_bytes}: {answer}");
     }
 }
 
 #[test]
-fn an_unfinished_head_is_refused_at_16_kib_before_it_ends() {
+fn an_unfinished_head_is_refused_at_12_kib_before_it_ends() {
     let server = TestServer::start();
-    let mut unfinished = head(16 << 10);
-    unfinished.truncate(16 << 10);
+    let mut unfinished = head(12 << 10);
+    unfinished.truncate(12 << 10);
 
     let answer = exchange(&server, &unfinished);
 
