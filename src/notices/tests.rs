@@ -9,6 +9,7 @@ use super::Notice;
 use super::result::NotifyResult;
 use super::worker::{FAILURES_MAX, NOTICES_MAX, NoticeWorker, RetryState};
 use crate::base::address::{EmailAddress, Mailbox};
+use crate::base::clock::DAY_MS;
 use crate::base::id::{Id, TeamId};
 use crate::context::Context;
 use crate::delivery::QueueNotifier;
@@ -252,6 +253,20 @@ async fn a_notice_that_fails_is_retried_with_growing_delays_and_dropped_after_a_
 
     assert_eq!(attempts, 7 * 6 + 1, "one attempt every four hours until a week is over");
     assert!(worker.failures().is_empty());
+}
+
+#[tokio::test]
+async fn a_clock_set_back_by_a_day_delays_no_retry() {
+    let fixture = Fixture::new().await;
+    fixture.add_unreachable(fixture.team, "four").await;
+    fixture.record().await;
+    let worker = fixture.worker(FROM).await;
+    worker.process_due().await.unwrap();
+
+    fixture.context.clock.step(-DAY_MS);
+    fixture.advance(4 * HOUR).await;
+
+    assert_eq!(worker.due(None).await.unwrap().len(), 1);
 }
 
 // The failures in memory are bounded. A hundred further notices once preceded all others and were retried without

@@ -11,7 +11,7 @@ use super::email_text::{self, NoticeEmail};
 use super::result::{NotifyError, NotifyResult};
 use super::store::NoticeRow;
 use crate::base::address::{DomainName, Mailbox};
-use crate::base::clock::{DAY_MS, TimestampMs};
+use crate::base::clock::DAY_MS;
 use crate::base::id::{Id, NoticeId, TeamId};
 use crate::base::sync;
 use crate::context::Context;
@@ -43,7 +43,8 @@ type StoredNotice = (Key, Result<NoticeRow, StoreError>);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RetryState {
     pub(super) failures: usize,
-    pub(super) due_ms: TimestampMs,
+    /// On the monotonic clock.
+    pub(super) due_ms: i64,
 }
 
 /// Sender of notice emails: its address, and the team that owns the emails.
@@ -205,9 +206,8 @@ impl NoticeWorker {
 
     /// Returns the oldest due notices of all teams that are newer than `after`.
     pub(super) async fn due(&self, after: Option<NoticeId>) -> Result<Vec<StoredNotice>, StoreError> {
-        let now_ms = self.context.now_ms();
-        let retries: HashMap<NoticeId, TimestampMs> =
-            self.failures().iter().map(|(id, state)| (*id, state.due_ms)).collect();
+        let now_ms = self.context.clock.elapsed_ms();
+        let retries: HashMap<NoticeId, i64> = self.failures().iter().map(|(id, state)| (*id, state.due_ms)).collect();
         self.context
             .store
             .read(move |tx| {
@@ -230,7 +230,7 @@ impl NoticeWorker {
 
     /// Schedules the next attempt; returns the delay in milliseconds.
     fn schedule_retry(&self, id: NoticeId) -> i64 {
-        let now_ms = self.context.now_ms();
+        let now_ms = self.context.clock.elapsed_ms();
         let mut states = self.failures();
         let failures = states.get(&id).map_or(0, |state| state.failures);
         let delay_ms = RETRY_DELAYS_MS[failures.min(RETRY_DELAYS_MS.len() - 1)];
