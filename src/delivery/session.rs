@@ -172,6 +172,7 @@ fn timeouts_of(engine: &Engine, host: &MailHost) -> Timeouts {
 /// destinations. A refusal belongs to the site.
 fn host_failed(engine: &Engine, host: &str, error: &SessionError) {
     if matches!(error, SessionError::Refused { .. }) {
+        engine.schedule().host_answered(host, engine.now());
         return;
     }
     let is_slow = matches!(error, SessionError::TimedOut { phase: SmtpPhase::Greeting });

@@ -2,7 +2,6 @@
 //!
 //! A connection failure belongs to the host. Other hosts of the same provider are tried.
 
-use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
@@ -54,35 +53,24 @@ impl HostPauses {
         self.hosts.get(name).is_some_and(|host| host.is_slow)
     }
 
-    /// Returns the host of a destination whose pause ends first, and its end; `None` if a host is not paused.
-    fn first_of_paused<'a>(&self, servers: &'a Servers, now_ms: i64) -> Option<(Cow<'a, str>, i64)> {
-        let pause = |name: &str| self.hosts.get(name).map_or(0, |known| known.paused_until_ms);
-        let names = servers.hosts.iter().map(MailHost::health_name);
-        let pauses = names.map(|name| {
-            let until_ms = pause(&name);
-            (name, until_ms)
-        });
-        pauses.min_by_key(|(_, until_ms)| *until_ms).filter(|(_, until_ms)| *until_ms > now_ms)
-    }
-
     /// Returns the end of the first pause, if all hosts of a destination are paused.
     pub(super) fn pause_end(&self, servers: &Servers, now_ms: i64) -> Option<i64> {
-        self.first_of_paused(servers, now_ms).map(|(_, until_ms)| until_ms)
+        let pause = |host: &MailHost| self.hosts.get(&*host.health_name()).map_or(0, |known| known.paused_until_ms);
+        servers.hosts.iter().map(pause).min().filter(|until_ms| *until_ms > now_ms)
     }
 
     /// Returns whether all hosts of a destination are paused.
     pub(super) fn are_paused(&self, servers: &Servers, now_ms: i64) -> bool {
-        self.first_of_paused(servers, now_ms).is_some()
+        self.pause_end(servers, now_ms).is_some()
     }
 
-    /// Makes a destination wait for any of its hosts if all are paused. Returns the host whose pause ends first, and its
-    /// end.
-    pub(super) fn hold(&mut self, servers: &Servers, destination: RouteKey, now_ms: i64) -> Option<(String, i64)> {
-        let (name, until_ms) = self.first_of_paused(servers, now_ms)?;
+    /// Makes a destination wait for the hosts that are paused.
+    pub(super) fn hold(&mut self, servers: &Servers, destination: RouteKey) {
         for host in &servers.hosts {
-            self.hosts.get_mut(&*host.health_name())?.held.insert(destination);
+            if let Some(host) = self.hosts.get_mut(&*host.health_name()) {
+                host.held.insert(destination);
+            }
         }
-        Some((name.into_owned(), until_ms))
     }
 
     /// Returns whether every host failed at its last attempt.
@@ -112,7 +100,7 @@ impl HostPauses {
     }
 
     /// Forgets the failures of a host. Returns the destinations that waited for it.
-    pub(super) fn opened(&mut self, name: &str) -> BTreeSet<RouteKey> {
+    pub(super) fn answered(&mut self, name: &str) -> BTreeSet<RouteKey> {
         self.hosts.remove(name).map(|host| host.held).unwrap_or_default()
     }
 

@@ -121,7 +121,7 @@ impl Schedule {
     /// Moves a lane to the site of the servers to use. Holds it if all hosts are paused.
     pub(super) fn seat(&mut self, key: LaneKey, servers: &Arc<Servers>, now: Now) {
         let Some(servers) = self.usable(servers, now) else {
-            self.hold(key, servers, now);
+            self.hold(key, servers);
             return;
         };
         let name: Arc<str> = servers.site.as_str().into();
@@ -162,13 +162,12 @@ impl Schedule {
         servers.fallback.as_ref().is_some_and(|fallback| is_paused(servers) && !is_paused(fallback))
     }
 
-    /// Holds a lane until the first pause of a host of its route ends.
-    fn hold(&mut self, key: LaneKey, servers: &Servers, now: Now) {
+    /// Holds a lane until the first pause of a host of its route ends. The pause of a host has a timer, so that a lane needs
+    /// none.
+    fn hold(&mut self, key: LaneKey, servers: &Servers) {
         let Some(route) = self.lanes.get(&key).map(|lane| lane.route) else { return };
         for servers in std::iter::once(servers).chain(servers.fallback.as_deref()) {
-            if let Some((host, until_ms)) = self.hosts.hold(servers, route, now.elapsed_ms) {
-                self.timers.push(Reverse((until_ms, Timer::Host(host))));
-            }
+            self.hosts.hold(servers, route);
         }
         if let Some(destination) = self.destinations.get_mut(&route) {
             destination.waiting.push_back(key);

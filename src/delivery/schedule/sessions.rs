@@ -255,7 +255,12 @@ impl Schedule {
             site.opened(now.elapsed_ms);
             site.slow = site.slow.saturating_sub(usize::from(std::mem::take(&mut slot.is_slow)));
         }
-        for destination in self.hosts.opened(host) {
+        self.host_answered(host, now);
+    }
+
+    /// Records that a host answered, and forgets its failures: it opened a session, or refused to open one.
+    pub(in crate::delivery) fn host_answered(&mut self, host: &str, now: Now) {
+        for destination in self.hosts.answered(host) {
             self.reactivate(destination, now);
         }
     }

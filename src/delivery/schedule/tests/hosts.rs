@@ -3,6 +3,14 @@
 use super::super::lookups::{LOOKUP_PAUSE_MS, REPEATED_LOOKUPS_MAX};
 use super::*;
 
+/// Adds lanes of as many destinations, and completes their lookups.
+fn lanes(schedule: &mut Schedule, count: usize, routes: impl Fn(&str) -> Option<Arc<Servers>>) {
+    for number in 0..count {
+        schedule.queued(&due(&format!("d{number}.example")), at(0));
+    }
+    route(schedule, at(0), &routes);
+}
+
 #[test]
 fn a_host_that_cannot_be_connected_to_holds_only_its_own_destinations() {
     let mut schedule = schedule();
@@ -72,6 +80,41 @@ fn one_group_tests_a_paused_host_and_all_follow_when_it_works_again() {
     let mut expected = destinations.map(|destination| due(destination).key.lane);
     expected.sort_unstable();
     assert_eq!(lanes, expected);
+}
+
+#[test]
+fn a_paused_host_that_refuses_a_session_is_not_paused_any_more() {
+    let mut schedule = schedule();
+    schedule.host_failed("mx.shared", false, at(0));
+    let shared = |_: &str| Some(servers("shared", &["mx.shared"]));
+    lanes(&mut schedule, 2, shared);
+    schedule.advance(at(PAUSE_MS));
+    route(&mut schedule, at(PAUSE_MS), shared);
+    let mut slots = schedule.reserve_sessions(at(PAUSE_MS));
+    let (probe, _) = taken(&mut schedule, &mut slots[0], at(PAUSE_MS)).unwrap();
+    schedule.connecting(&mut slots[0], "mx.shared", at(PAUSE_MS));
+    assert!(
+        taken(&mut schedule, &mut slots[0], at(PAUSE_MS)).is_none()
+            && schedule.is_host_paused("mx.shared", at(PAUSE_MS))
+    );
+
+    schedule.host_answered("mx.shared", at(PAUSE_MS));
+    emptied(&mut schedule, &probe, at(PAUSE_MS));
+
+    assert!(!schedule.is_host_paused("mx.shared", at(PAUSE_MS)));
+    assert!(taken(&mut schedule, &mut slots[0], at(PAUSE_MS)).is_some(), "the other lane waits at the site");
+}
+
+#[test]
+fn many_lanes_that_wait_for_a_host_have_one_timer() {
+    let mut schedule = schedule();
+    schedule.host_failed("mx.shared", false, at(0));
+    lanes(&mut schedule, 100, |_: &str| Some(servers("shared", &["mx.shared"])));
+
+    assert_eq!((schedule.held_lanes(at(0)).len(), schedule.timers.len()), (100, 1));
+    schedule.advance(at(PAUSE_MS));
+    route(&mut schedule, at(PAUSE_MS), |_: &str| Some(servers("shared", &["mx.shared"])));
+    assert!(schedule.held_lanes(at(PAUSE_MS)).is_empty());
 }
 
 #[test]
