@@ -30,12 +30,56 @@ impl SiteKind {
     }
 }
 
+/// Of this many sessions of a kind, a site that waits long gets one.
+const LONG_WAIT_EVERY: u32 = 5;
+
+/// The sites of one kind that wait for a session. Each site is in it at most once.
+///
+/// The site whose mail is newest goes first, so that it does not wait behind a backlog or thousands of silent servers.
+/// Because of [`LONG_WAIT_EVERY`], no stream of such sites keeps the others from their turn.
+#[derive(Debug, Default)]
+struct WaitingSites {
+    /// Sites that had no mail before, the newest last.
+    first: VecDeque<Arc<str>>,
+    /// Sites with a backlog, in turn.
+    last: VecDeque<Arc<str>>,
+    turns: u32,
+}
+
+impl WaitingSites {
+    fn push(&mut self, site: Arc<str>, turn: Turn) {
+        match turn {
+            Turn::First => self.first.push_back(site),
+            Turn::Last => self.last.push_back(site),
+        }
+    }
+
+    fn pop(&mut self) -> Option<Arc<str>> {
+        self.turns = self.turns.wrapping_add(1);
+        if self.turns.is_multiple_of(2 * LONG_WAIT_EVERY) {
+            return self.last.pop_front().or_else(|| self.first.pop_front());
+        }
+        let is_oldest = self.turns.is_multiple_of(LONG_WAIT_EVERY);
+        let first = if is_oldest { self.first.pop_front() } else { self.first.pop_back() };
+        first.or_else(|| self.last.pop_front())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.first.is_empty() && self.last.is_empty()
+    }
+
+    /// Returns whether a site other than this one waits.
+    fn has_other(&self, site: &Arc<str>) -> bool {
+        self.first.iter().chain(&self.last).any(|other| other != site)
+    }
+}
+
 /// The session counts, and the sites that wait for a session.
 #[derive(Debug)]
 pub(super) struct Shares {
     sessions_max: usize,
     used: [usize; 3],
-    waiting: [VecDeque<Arc<str>>; 3],
+    waiting: [WaitingSites; 3],
 }
 
 impl Shares {
@@ -83,23 +127,17 @@ impl Shares {
 
     /// Adds a site to those that wait for a session.
     pub(super) fn wait(&mut self, kind: SiteKind, site: Arc<str>, turn: Turn) {
-        match turn {
-            Turn::First => self.waiting[kind.index()].push_front(site),
-            Turn::Last => self.waiting[kind.index()].push_back(site),
-        }
+        self.waiting[kind.index()].push(site, turn);
     }
 
     /// Removes and returns the next site of a kind that waits for a session.
     pub(super) fn pop(&mut self, kind: SiteKind) -> Option<Arc<str>> {
-        self.waiting[kind.index()].pop_front()
+        self.waiting[kind.index()].pop()
     }
 
     /// Returns whether other sites wait that could use a session of this kind instead of its site.
     pub(super) fn has_competitors(&self, kind: SiteKind, site: &Arc<str>) -> bool {
-        let others_wait = |kind: SiteKind| {
-            let waiting = &self.waiting[kind.index()];
-            waiting.len() > 1 || waiting.front().is_some_and(|first| first != site)
-        };
+        let others_wait = |kind: SiteKind| self.waiting[kind.index()].has_other(site);
         match kind {
             SiteKind::Failing => others_wait(SiteKind::Failing),
             SiteKind::Working | SiteKind::New => others_wait(SiteKind::Working) || others_wait(SiteKind::New),
@@ -154,6 +192,30 @@ mod tests {
         let (_, new) = filled(shares, SiteKind::New);
 
         assert_eq!((working, failing, new), (140, 20, 40));
+    }
+
+    #[test]
+    fn the_newest_site_goes_first_and_no_stream_of_new_ones_starves_the_others() {
+        let mut shares = Shares::new(200);
+        let mut wait = |name: &str, turn| shares.wait(SiteKind::Working, name.into(), turn);
+        for name in ["backlog1", "backlog2"] {
+            wait(name, Turn::Last);
+        }
+        for name in ["old", "middle"] {
+            wait(name, Turn::First);
+        }
+
+        // Each session that ends is followed by mail for another site.
+        let next: Vec<Arc<str>> = (0..20)
+            .map(|number| {
+                shares.wait(SiteKind::Working, format!("new{number}").into(), Turn::First);
+                shares.pop(SiteKind::Working).unwrap()
+            })
+            .collect();
+
+        let names: Vec<&str> = next.iter().map(AsRef::as_ref).collect();
+        assert_eq!(names[..4], ["new0", "new1", "new2", "new3"]);
+        assert_eq!([names[4], names[9], names[14], names[19]], ["old", "backlog1", "middle", "backlog2"]);
     }
 
     #[test]

@@ -161,7 +161,7 @@ fn silent_servers_leave_sessions_to_a_site_that_is_seen_for_the_first_time() {
     queue(&mut schedule, &[due("good.example")], at(3_001));
     let started = schedule.reserve_sessions(at(3_001));
 
-    assert_eq!(started[0].site.as_ref(), "good.example");
+    assert!(sites(&started)[..2].contains(&"good.example"), "{:?}", sites(&started));
 }
 
 #[test]
@@ -193,7 +193,8 @@ fn a_backlog_for_many_working_sites_does_not_delay_a_site_that_gets_its_first_me
     }
 
     assert_eq!(ended, 18);
-    assert_eq!(schedule.reserve_sessions(at(SLICE_MS))[0].site.as_ref(), "good.example");
+    let started = schedule.reserve_sessions(at(SLICE_MS));
+    assert!(sites(&started)[..2].contains(&"good.example"), "{:?}", sites(&started));
 }
 
 #[test]
