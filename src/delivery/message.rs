@@ -11,6 +11,7 @@ use super::return_path::ReturnPaths;
 use super::smtp::Envelope;
 use crate::base::address::Mailbox;
 use crate::base::clock::{TimestampMs, thread_cpu_time};
+use crate::base::id::EmailId;
 use crate::context::Context;
 use crate::domains::SigningKeyCache;
 use crate::emails::{self, EmailContent, EmailRow, RecipientKind, StoredMailbox, message_id};
@@ -44,8 +45,8 @@ pub(super) enum MessageError {
 
 from_store_error!(MessageError);
 
-/// Returns the disposition of a message that cannot be composed.
-pub(super) fn compose_failure(error: MessageError) -> RecipientDisposition {
+/// Returns the disposition of a message of an email that cannot be composed.
+pub(super) fn compose_failure(email: EmailId, error: MessageError) -> RecipientDisposition {
     let failed =
         |reason: &str, reply: Option<String>| RecipientDisposition::Failed { reason: reason.to_owned(), reply };
     match error {
@@ -53,8 +54,11 @@ pub(super) fn compose_failure(error: MessageError) -> RecipientDisposition {
         MessageError::DomainDeleted => failed("domain_removed", None),
         MessageError::Invalid(why) => failed("invalid_message", Some(why)),
         MessageError::Store(error) => {
-            error!(%error, "could not read the content of an email: {error}");
-            RecipientDisposition::Deferred(Deferral::free(None))
+            error!(%error, email.id = %email, "could not read the content of an email: {error}");
+            // A corrupt row stays corrupt, so that the attempt counts and the delays grow.
+            let is_corrupt = matches!(error, StoreError::Corrupt(_));
+            let defer = if is_corrupt { Deferral::ordinary } else { Deferral::free };
+            RecipientDisposition::Deferred(defer(None))
         }
     }
 }
@@ -214,4 +218,22 @@ fn boundary_seed(claimed: &Claimed) -> u64 {
     let mut seed = [0; 8];
     seed.copy_from_slice(&claimed.key.email.as_bytes()[8..]);
     u64::from_be_bytes(seed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::delivery::outcome::Charge;
+
+    #[test]
+    fn an_attempt_with_corrupt_content_counts_and_one_without_a_store_does_not() {
+        for (error, expected) in
+            [(StoreError::Corrupt("content".into()), Charge::Counted), (StoreError::Unavailable, Charge::Free)]
+        {
+            match compose_failure(EmailId::MIN, MessageError::Store(error)) {
+                RecipientDisposition::Deferred(deferral) => assert_eq!(deferral.charge, expected),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
 }

@@ -211,7 +211,8 @@ impl Worker<'_> {
             Ok(composed) => composed,
             Err(error) => {
                 self.unsent(1);
-                self.engine.settle(Settlement::uniform(claimed, compose_failure(error), None)).await;
+                let failure = compose_failure(claimed.key.email, error);
+                self.engine.settle(Settlement::uniform(claimed, failure, None)).await;
                 return Next::Continue;
             }
         };
