@@ -112,20 +112,20 @@ impl Disk {
 }
 
 /// The operations of a disk since one moment.
-pub(crate) struct Recording {
+pub(crate) struct DiskRecording {
     disk: Disk,
     start: Vec<u8>,
 }
 
 impl Disk {
     /// Starts a recording.
-    pub(crate) fn record(&self) -> Recording {
+    pub(crate) fn record(&self) -> DiskRecording {
         self.take_log();
-        Recording { disk: self.clone(), start: self.image() }
+        DiskRecording { disk: self.clone(), start: self.image() }
     }
 }
 
-impl Recording {
+impl DiskRecording {
     /// Ends the recording. Calls `check` with the store that a power failure at each operation leaves, without and with
     /// the operations since the last sync.
     pub(crate) fn each_kill(self, mut check: impl FnMut(Store)) {
