@@ -143,6 +143,7 @@ impl Worker<'_> {
                     error!(%error, "could not lease deliveries: {error}");
                 }
                 self.engine.schedule().claim_failed(taken, self.engine.now());
+                self.unsent(groups_max);
                 return Next::End;
             }
         };
