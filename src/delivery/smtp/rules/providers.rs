@@ -75,12 +75,12 @@ pub(super) static PROVIDERS: &[ReplyRule] = &[
         class: RefusalClass::RateLimited,
         limit: None,
     },
-    // Yahoo and AOL. TSS04 follows complaints: sending must stop.
+    // Yahoo and AOL. TSS04, also written TS04, follows complaints: sending must stop.
     ReplyRule {
         hosts: &[],
         codes: ANY,
         details: &[],
-        texts: &["tss04"],
+        texts: &["tss04", "[ts04]"],
         class: RefusalClass::Blocked,
         limit: Some(SiteLimit { throttle: SiteThrottle::Stop { minutes: 120 }, delist: Some(YAHOO_DELIST) }),
     },
