@@ -63,8 +63,7 @@ use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, Idempotency, RemoteFiles};
 use crate::erasure::Erasures;
 use crate::http::{
-    BodyLimits, ConnectionLimits, Cors, Edge, Health, HttpCounters, Metrics, OpenApiJson, QueryParameters, RateLimiter,
-    ResponseLimits,
+    BodyLimits, ConnectionLimits, Cors, Edge, Health, HttpCounters, Metrics, RateLimiter, ResponseLimits,
 };
 use crate::ingest::Ingest;
 use crate::live::EventStreams;
@@ -192,8 +191,7 @@ impl App {
         let live = Arc::new(EventStreams::new(context.event_bus.clone(), requests.clone()));
         let email_limits = EmailLimits { attachment_bytes_max: config.attachment_bytes_max };
         let body_limits = BodyLimits::new(config.body_bytes_max, OTHER_BODY_BYTES_MAX, config.body_budget_bytes);
-        let operations = router::openapi_document();
-        let query_parameters = QueryParameters::of(&operations);
+        let router::ApiDescription { openapi, query_parameters } = router::description();
         let logs = Arc::new(Logs::new(context.clone(), Arc::clone(&log)));
         let suppressions = Arc::new(Suppressions::new(context.clone()));
         let in_flight = TaskTracker::new();
@@ -228,9 +226,9 @@ impl App {
             ingest: Arc::new(Ingest::new(context.clone(), config.ingest_secret.clone())),
             logs: Arc::clone(&logs),
             metrics: Arc::new(Metrics::new(move || sources.render(), config.trusted_proxies.clone())),
-            openapi: Arc::new(OpenApiJson::new(&router::complete(operations))),
+            openapi,
             preferences: Arc::new(Preferences::new(context.clone(), links.clone())),
-            query_parameters: Arc::new(query_parameters),
+            query_parameters,
             queue: Arc::clone(&queue),
             rate_limiter: Arc::new(RateLimiter::new(config.rate_limit, context.clock.clone())),
             remote_files: Arc::new(remote_files),

@@ -1,6 +1,6 @@
 //! All routes of the server.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use salvo::catcher::Catcher;
 use salvo::http::Method;
@@ -12,7 +12,8 @@ use super::examples;
 use super::services::HttpServices;
 use crate::http::openapi::OpenApiDocument;
 use crate::http::{
-    Edge, RequestRecorder, SpaceGuard, auth, compression, edge, health, metrics, openapi, query, response_limits,
+    Edge, OpenApiJson, QueryParameters, RequestRecorder, SpaceGuard, auth, compression, edge, health, metrics, openapi,
+    query, response_limits,
 };
 use crate::store::Store;
 use crate::{
@@ -276,13 +277,30 @@ fn behind(edge: Edge<HttpServices>, mut routes: Router) -> Service {
     Service::new(routes).hoop(edge).catcher(Catcher::default().hoop(edge::shape_errors))
 }
 
+/// The description of the API, which depends on no setting: all servers of a process share it.
+#[derive(Clone)]
+pub(super) struct ApiDescription {
+    pub(super) openapi: Arc<OpenApiJson>,
+    pub(super) query_parameters: Arc<QueryParameters>,
+}
+
+/// Returns the description of the API. The first call generates it, which takes longer than the rest of a start.
+pub(super) fn description() -> ApiDescription {
+    static DESCRIPTION: LazyLock<ApiDescription> = LazyLock::new(|| {
+        let operations = openapi_document();
+        let query_parameters = Arc::new(QueryParameters::of(&operations));
+        ApiDescription { openapi: Arc::new(OpenApiJson::new(&complete(operations))), query_parameters }
+    });
+    DESCRIPTION.clone()
+}
+
 /// Returns the description of the operations. It is generated from the routes and the types of their handlers.
-pub(super) fn openapi_document() -> OpenApi {
+fn openapi_document() -> OpenApi {
     openapi::describe(&api().push(reports()))
 }
 
 /// Returns the OpenAPI document, completed with the events of webhooks.
-pub(super) fn complete(mut operations: OpenApi) -> OpenApiDocument {
+fn complete(mut operations: OpenApi) -> OpenApiDocument {
     let events = webhooks::api::describe_events(&mut operations.components);
     OpenApiDocument::of(&operations, events, &examples::of_operations())
 }
