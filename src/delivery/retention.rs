@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn counts_of_the_warm_up_plan_are_deleted_after_sixty_days() {
+    async fn counts_of_the_warm_up_plan_are_deleted_after_a_year() {
         let (_directory, context) = Context::temporary();
         let now_ms = context.now_ms();
         let today = warm_up::day(now_ms);
@@ -202,7 +202,7 @@ mod tests {
             .store
             .write::<_, StoreError>(move |tx| {
                 for number in 0..total {
-                    for age in [0, 60, 61] {
+                    for age in [0, 365, 366] {
                         tx.put(&WARM_UP, &(key(number).0, today - age), &WarmUpRow::default())?;
                     }
                 }
@@ -214,7 +214,7 @@ mod tests {
         purge(&context, now_ms).await.unwrap();
 
         for number in 0..total {
-            for (age, is_left) in [(0, true), (60, true), (61, false)] {
+            for (age, is_left) in [(0, true), (365, true), (366, false)] {
                 let key = (key(number).0, today - age);
                 let found = context.store.read_now::<_, StoreError>(|tx| tx.contains(&WARM_UP, &key));
                 assert_eq!(found.unwrap(), is_left, "{number} {age}");

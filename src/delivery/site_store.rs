@@ -100,11 +100,11 @@ fn allowance(tx: &impl Reads, site: NameHash, plan: WarmUpPlan, now_ms: Timestam
         if day == today {
             used = row.sent;
         } else {
-            days.push(row);
+            days.push((day, row));
         }
         NEXT
     })?;
-    Ok(Allowance::new(today, plan.allowance(days), used))
+    Ok(Allowance::new(today, plan.allowance(days, today), used))
 }
 
 /// Counts a complaint or a later bounce of an email for the warm-up plan, at the site and on the day of the last attempt of

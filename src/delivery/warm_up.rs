@@ -6,8 +6,10 @@
 use super::rows::{Class, WarmUpRow};
 use crate::base::clock::{DAY_MS, TimestampMs};
 
-/// Number of days whose counts determine the allowance.
-pub(super) const DAYS: u32 = 60;
+/// Number of days whose counts determine the allowance: enough for a plan with one mailing a week.
+pub(super) const DAYS: u32 = 365;
+/// Number of days without a message after which the plan starts again, because the provider has forgotten the address.
+const IDLE_DAYS: u32 = 60;
 /// Part of the allowance that bulk mail can use, in percent. The rest is for transactional mail later on the day.
 const BULK_PERCENT: u64 = 80;
 /// Highest part of the messages of a day, in a thousand, with which the plan grows.
@@ -27,19 +29,30 @@ pub struct WarmUpPlan {
 }
 
 impl WarmUpPlan {
-    /// Returns the allowance of the day after `days`, which are the earlier days with messages, oldest first. `None` if
-    /// the plan has ended.
-    pub(super) fn allowance(&self, days: impl IntoIterator<Item = WarmUpRow>) -> Option<u32> {
-        let target = u64::from(self.target);
-        let mut allowance = u64::from(self.start);
-        for day in days {
-            if allowance < target && 2 * u64::from(day.sent) >= allowance && day.is_healthy() {
+    /// Returns the allowance of the day `today`. `days` are the earlier days with messages, each with its number, oldest
+    /// first. `None` if the plan has ended.
+    pub(super) fn allowance(&self, days: impl IntoIterator<Item = (u32, WarmUpRow)>, today: u32) -> Option<u32> {
+        let (start, target) = (u64::from(self.start), u64::from(self.target));
+        let (mut allowance, mut last) = (start, None);
+        for (day, row) in days {
+            if is_idle(last.replace(day), day) {
+                allowance = start;
+            }
+            if allowance < target && 2 * u64::from(row.sent) >= allowance && row.is_healthy() {
                 let grown = (allowance * u64::from(self.growth_percent) / 100).max(allowance + 1);
                 allowance = grown.min(target);
             }
         }
+        if is_idle(last, today) {
+            allowance = start;
+        }
         u32::try_from(allowance).ok().filter(|_| allowance < target)
     }
+}
+
+/// Returns whether too many days without a message precede a day.
+fn is_idle(last: Option<u32>, day: u32) -> bool {
+    last.is_some_and(|last| day.saturating_sub(last) > IDLE_DAYS)
 }
 
 impl WarmUpRow {
@@ -129,6 +142,16 @@ mod tests {
         WarmUpRow { sent, deferred, bounced, complained }
     }
 
+    /// Returns the allowance after days in a row.
+    fn allowance_after(plan: WarmUpPlan, days: &[WarmUpRow]) -> Option<u32> {
+        let today = 20_000 + u32::try_from(days.len()).unwrap();
+        plan.allowance((20_000..).zip(days.iter().copied()), today)
+    }
+
+    fn day_of_week(number: usize) -> u32 {
+        20_000 + 7 * u32::try_from(number).unwrap()
+    }
+
     #[test]
     fn the_allowance_grows_after_days_with_enough_messages_and_few_refusals() {
         let full = |sent| row(sent, 0, 0, 0);
@@ -148,10 +171,28 @@ mod tests {
             (vec![full(1_000); 4], None),
             (vec![full(1_000), full(1_000), full(1_000), full(1_000), row(1_000, 900, 0, 0)], None),
         ] {
-            assert_eq!(PLAN.allowance(days.clone()), allowance, "{days:?}");
+            assert_eq!(allowance_after(PLAN, &days), allowance, "{days:?}");
         }
-        assert_eq!(WarmUpPlan { target: 200, ..PLAN }.allowance([]), None);
-        assert_eq!(WarmUpPlan { start: 1, growth_percent: 101, ..PLAN }.allowance([full(1)]), Some(2));
+        assert_eq!(allowance_after(WarmUpPlan { target: 200, ..PLAN }, &[]), None);
+        assert_eq!(allowance_after(WarmUpPlan { start: 1, growth_percent: 101, ..PLAN }, &[full(1)]), Some(2));
+    }
+
+    #[test]
+    fn one_mailing_a_week_reaches_the_target_and_a_long_break_starts_the_plan_again() {
+        let plan = WarmUpPlan { start: 200, growth_percent: 150, target: 100_000 };
+        let mut weeks: Vec<(u32, WarmUpRow)> = Vec::new();
+        while let Some(allowance) = plan.allowance(weeks.iter().copied(), day_of_week(weeks.len())) {
+            weeks.push((day_of_week(weeks.len()), row(allowance, 0, 0, 0)));
+        }
+        assert_eq!(weeks.len(), 16);
+        assert!(day_of_week(weeks.len()) - weeks[0].0 < DAYS);
+
+        let last = weeks[15].0;
+        for (days, allowance) in [(60, None), (61, Some(200))] {
+            assert_eq!(plan.allowance(weeks.iter().copied(), last + days), allowance);
+        }
+        weeks.push((last + 61, row(200, 0, 0, 0)));
+        assert_eq!(plan.allowance(weeks, last + 62), Some(300));
     }
 
     #[test]
