@@ -82,7 +82,7 @@ fn a_contact_opts_out_only_of_the_topic() {
 
 #[test]
 fn an_invalid_or_foreign_token_shows_the_neutral_page() {
-    let (server, other_server) = (TestServer::start(), TestServer::start());
+    let (server, other_server) = (TestServer::start(), TestServer::start_with_own_key());
     let news = create_topic(&server, "News");
     let path = unsubscribe_path(&server, &deliver(&server, news, "ada@example.org", &json!({})));
     let theirs = create_topic(&other_server, "News");

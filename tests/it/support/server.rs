@@ -85,6 +85,12 @@ impl TestServer {
         Self::start_in(directory, Clock::manual(START_MS), flags)
     }
 
+    /// Starts a development instance with a master key that no other instance has.
+    pub(crate) fn start_with_own_key() -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        Self::start_in(directory, Clock::manual(START_MS), &[])
+    }
+
     /// Starts a development instance on the data directory of another one. Its clock shows `now_ms`.
     pub(crate) fn start_on(directory: tempfile::TempDir, now_ms: i64) -> Self {
         Self::start_in(directory, Clock::manual(now_ms), &[])
