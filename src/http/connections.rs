@@ -21,7 +21,7 @@ use super::counters::HttpCounters;
 
 /// Maximum size of a request line with its headers (nginx: 8 KiB a line; Node.js: 16 KiB). The same limit bounds the
 /// buffers of a connection. A connection uses about as much again, so that 10,000 clients with unfinished heads use less
-/// than 300 MiB. A larger head gets status 431.
+/// than 300 MiB. A larger head gets status 431, except that one read can complete a head of up to 20 KiB.
 const HEAD_BYTES_MAX: usize = 12 << 10;
 
 /// Limits of connections. `body_limits.rs` has those of request bodies.

@@ -66,11 +66,11 @@ fn head(filler_bytes: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_request_head_above_12_kib_is_answered_431() {
+fn a_request_head_above_24_kib_is_answered_431() {
     let server = TestServer::start();
 
     assert!(exchange(&server, &head(11 << 10)).starts_with("HTTP/1.1 200 "));
-    for filler_bytes in [13 << 10, 64 << 10, 400 << 10] {
+    for filler_bytes in [24 << 10, 64 << 10, 400 << 10] {
         let answer = exchange(&server, &head(filler_bytes));
         assert!(answer.starts_with("HTTP/1.1 431 "), "{filler_bytes}: {answer}");
     }
