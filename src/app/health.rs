@@ -25,7 +25,8 @@ impl HealthSources {
         parts.chain(self.workers.recent().into_iter().map(|worker| format!("worker {worker}"))).collect()
     }
 
-    /// Returns whether due transactional email waited too long at the last count, although its site does not fail.
+    /// Returns whether due transactional email waited too long at the last count, without a known cause such as
+    /// a site that fails.
     fn is_queue_slow(&self) -> bool {
         let waiting_ms = self.engine.queue_depth().map_or(0, |depth| depth.waiting_ms);
         self.queue_age_max.is_some_and(|max| waiting_ms > i64::try_from(max.as_millis()).unwrap_or(i64::MAX))

@@ -50,7 +50,7 @@ pub struct QueueDepth {
     pub sites: Vec<(String, SiteDepth)>,
     /// All other sites together.
     pub other: SiteDepth,
-    /// Longest time that a due transactional group waits although its site does not fail.
+    /// Longest time that a due transactional group waits without a known cause, such as a site that fails.
     pub waiting_ms: i64,
     /// End of the count on the monotonic clock.
     pub counted_ms: i64,
@@ -85,7 +85,7 @@ impl Engine {
             for (count, status) in page.lanes.into_iter().zip(statuses) {
                 // Mail that waited for this process to start, or for its site, waits for the delivery since then.
                 let since_ms = status.failed_ms.unwrap_or(0).max(self.started_ms);
-                let can_wait = self.settings.flow == Flow::Open && !status.is_failing;
+                let can_wait = self.settings.flow == Flow::Open && !status.is_paused;
                 tally.add(count, status.site, now, can_wait.then_some(now.elapsed_ms - since_ms));
             }
             let Some(last) = page.last else { break };

@@ -179,6 +179,11 @@ impl SiteState {
         self.allowance.get_or_insert(stored).refresh(stored);
     }
 
+    /// Returns whether a warm-up plan that has not ended limits the messages of the day.
+    pub(super) fn is_warming_up(&self) -> bool {
+        self.allowance.is_some_and(|allowance| allowance.messages_max.is_some())
+    }
+
     pub(super) fn allowance(&self) -> Option<Allowance> {
         self.allowance
     }

@@ -48,6 +48,22 @@ fn a_held_site_gets_no_session_until_the_end_of_the_hold() {
 }
 
 #[test]
+fn groups_that_the_operator_holds_do_not_count_as_waiting_for_the_delivery() {
+    let mut schedule = schedule();
+    queue(&mut schedule, &[due("a.example"), due("b.example")], at(0));
+    let paused = |schedule: &Schedule| {
+        ["a.example", "b.example"].map(|name| schedule.site_status(due(name).key.lane, at(0)).is_paused)
+    };
+    assert_eq!(paused(&schedule), [false, false]);
+
+    // The lane of a held domain is not in memory, and that of a held site is.
+    for (kind, expected) in [(HoldKind::Domain, [true, false]), (HoldKind::Site, [true, false])] {
+        schedule.set_holds(holds(&[(kind, "a.example")]), at(0));
+        assert_eq!(paused(&schedule), expected, "{kind:?}");
+    }
+}
+
+#[test]
 fn a_lane_that_is_held_during_a_claim_leaves_the_memory_after_it() {
     let mut schedule = schedule();
     queue(&mut schedule, &vec![due("a.example"); 50], at(0));

@@ -319,6 +319,8 @@ fn messages_above_the_allowance_wait_for_the_next_day() {
 
     assert!(schedule.reserve_sessions(at(0)).is_empty());
     assert_eq!(schedule.held_lanes(at(0)).len(), 1);
+    let lane = due("a.example").key.lane;
+    assert!(schedule.site_status(lane, at(0)).is_paused, "the health of the server does not fail for a day");
     let snapshot = &schedule.sites(at(0))[0];
     let tomorrow_ms = until_tomorrow_ms(at(0).wall_ms);
     assert_eq!(snapshot.warm_up, Some((10, 10)));
