@@ -30,6 +30,13 @@ pub(in crate::delivery) struct LaneRest {
     pub(in crate::delivery) next_due_ms: Option<TimestampMs>,
 }
 
+impl LaneRest {
+    /// Returns whether no further group is due than those that were counted.
+    pub(in crate::delivery) fn is_exact(&self) -> bool {
+        self.ready < READY_COUNTED_MAX
+    }
+}
+
 /// Returns up to `groups_max` groups of a lane that are due at `now_ms`.
 ///
 /// # Errors

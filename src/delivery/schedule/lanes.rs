@@ -227,6 +227,14 @@ impl Schedule {
                 lane.ready = ready;
                 self.site_changed(&site, more, now, Turn::Last);
             }
+            // Groups have left the queue without a claim, for example because the operator dropped them.
+            Place::Site(site) if is_current && rest.is_exact() && ready < lane.ready => {
+                let fewer = lane.ready - ready.max(1);
+                lane.ready -= fewer;
+                if let Some(site) = self.sites.get_mut(&site) {
+                    site.ready = site.ready.saturating_sub(fewer);
+                }
+            }
             // Another claim has found more. The next one corrects the number.
             Place::Site(_) | Place::Destination => {}
             Place::Taken | Place::Later => {

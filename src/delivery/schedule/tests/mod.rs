@@ -129,6 +129,20 @@ fn a_group_that_is_queued_during_a_claim_is_not_forgotten() {
 }
 
 #[test]
+fn groups_that_were_dropped_cause_no_further_claims() {
+    let mut schedule = schedule();
+    queue(&mut schedule, &vec![due("a.example"); 1_000], at(0));
+    let mut slots = schedule.reserve_sessions(at(0));
+    let mut claims = 0;
+    while let Some((taken, _)) = taken(&mut schedule, &mut slots[0], at(0)) {
+        emptied(&mut schedule, &taken, at(0));
+        claims += 1;
+    }
+
+    assert_eq!((claims, schedule.lanes.len(), schedule.sites["a.example"].ready), (2, 0, 0));
+}
+
+#[test]
 fn a_claim_that_fails_is_repeated_some_seconds_later() {
     let mut schedule = schedule();
     queue(&mut schedule, &[due("a.example")], at(0));
