@@ -56,8 +56,9 @@ impl Shared {
 
     /// Rejects all queued commands, and later ones until the file is open again.
     pub(super) fn suspend(&self) {
-        self.outages.fetch_add(1, Ordering::SeqCst);
         self.state.send_replace(StoreState::Suspended);
+        // After the state, so that a counted outage can be waited for.
+        self.outages.fetch_add(1, Ordering::SeqCst);
         let suspended = self.lock().suspend();
         reject(suspended, &StoreError::Unavailable);
     }
