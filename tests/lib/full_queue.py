@@ -128,6 +128,7 @@ class World:
         case = self.case
         for number in range(case.domains):
             self.add(case.domain(number), case.address, case.host)
+            self.names.prepare(case.domain(number))
         api, sent = Api(self.server.port, timeout_s=120), 0
         while sent < case.messages:
             emails = [
