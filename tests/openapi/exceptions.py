@@ -21,32 +21,32 @@ class NamedException:
     message: str = ""
     # Pattern of the method and path of the operation.
     operation: str = ""
-    # Condition of a value in the body, or of one inside it.
+    # Condition of a value in the query or the body, or of one inside it.
     value: Callable = None
     # Condition of a parameter of the path.
     parameter: Callable = None
     # Condition of the response.
     response: Callable = None
 
-    def matches(self, check, operation, response, body, parameters):
+    def matches(self, check, operation, response, sent, parameters):
         return (
             check == self.check
             and re.search(self.message, response.get("message", "")) is not None
             and re.search(self.operation, operation) is not None
-            and (self.value is None or any(self.value(name, value) for name, value in values(body)))
+            and (self.value is None or any(self.value(name, value) for name, value in values(sent)))
             and (self.parameter is None or any(self.parameter(value) for value in parameters))
             and (self.response is None or self.response(response))
         )
 
 
-def values(body, name=None):
-    """Yields every value in a body with the name of its field."""
-    yield name, body
-    if isinstance(body, dict):
-        for field, value in body.items():
+def values(sent, name=None):
+    """Yields every value in a query or a body with the name of its field."""
+    yield name, sent
+    if isinstance(sent, dict):
+        for field, value in sent.items():
             yield from values(value, field)
-    elif isinstance(body, list):
-        for item in body:
+    elif isinstance(sent, list):
+        for item in sent:
             yield from values(item, name)
 
 
@@ -94,7 +94,7 @@ EXCEPTIONS = [
     positive("two cursors", r"^Use either `after` or `before`, not both at once\."),
     positive("two names of one parameter", r"^Use either `segment_id` or `audience_id`: they name different"),
     positive("the number of all recipients", r"together hold \d+ recipients"),
-    positive("a tag or header given twice", r"is given twice|duplicate"),
+    positive("a tag or header given twice", r"is given twice|is used twice|duplicate"),
     positive("properties that differ only in letter case", r"duplicate property"),
     positive("the unsubscribe pair", r"^(emails\.\d+: )?Invalid `headers` field: List-Unsubscribe"),
     positive("the value of a header", r"^(emails\.\d+: )?Invalid `headers` field: the value of"),
@@ -118,7 +118,8 @@ def find(check, case, response):
     except ValueError:
         decoded = {}
     parameters = list((case.path_parameters or {}).values())
+    sent = [case.query if isinstance(case.query, dict) else {}, case.body]
     for exception in EXCEPTIONS:
-        if exception.matches(check, operation, decoded, case.body, parameters):
+        if exception.matches(check, operation, decoded, sent, parameters):
             return exception.name
     return None
