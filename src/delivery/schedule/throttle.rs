@@ -18,7 +18,7 @@ const CLEAN_SESSIONS: u32 = 5;
 /// Number of sessions of a site that is new.
 const SESSIONS_START: usize = 2;
 /// Longest suspension. It doubles with each repetition.
-pub(super) const STOP_MAX_MS: i64 = DAY_MS;
+const STOP_MAX_MS: i64 = DAY_MS;
 const MINUTE_MS: i64 = 60_000;
 /// Time for which the limit of a site is kept after its last change.
 const KEPT_MS: i64 = 7 * DAY_MS;
@@ -80,9 +80,10 @@ impl Throttle {
         Self { limit: limit_max, ..Self::new(limit_max) }
     }
 
-    /// Returns the stored throttle of a site. Its times are bounded, because the clock may have been set back.
+    /// Returns the stored throttle of a site. If the clock was set back, a pause is not longer than when it was stored.
     pub(super) fn restore(row: &SiteRow, limit_max: usize, now: Now) -> Self {
-        let left_ms = |until_ms: TimestampMs| (until_ms - now.wall_ms).clamp(0, STOP_MAX_MS);
+        let left_ms =
+            |until_ms: TimestampMs| (until_ms - now.wall_ms).min(until_ms - row.changed_ms).clamp(0, STOP_MAX_MS);
         let suspended = row.suspended_until_ms.map(left_ms).filter(|left_ms| *left_ms > 0);
         Self {
             limit: usize::from(row.sessions).clamp(1, limit_max),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::throttle::{STOP_MAX_MS, Throttle};
+use super::super::throttle::Throttle;
 use crate::base::clock::DAY_MS;
 use crate::delivery::rows::SiteRow;
 use crate::delivery::schedule::Now;
@@ -164,7 +164,7 @@ fn a_stored_throttle_continues_after_a_restart_and_after_a_step_of_the_clock() {
     let row = throttle.row("google", at(HOUR_MS));
 
     for (wall_ms, stopped_ms) in
-        [(HOUR_MS, HOUR_MS), (2 * HOUR_MS - 1, 1), (2 * HOUR_MS, 0), (90 * HOUR_MS, 0), (-90 * HOUR_MS, STOP_MAX_MS)]
+        [(HOUR_MS, HOUR_MS), (2 * HOUR_MS - 1, 1), (2 * HOUR_MS, 0), (90 * HOUR_MS, 0), (-90 * HOUR_MS, HOUR_MS)]
     {
         // The monotonic clock starts again.
         let now = Now { wall_ms: at(wall_ms).wall_ms, elapsed_ms: 7 };
@@ -174,6 +174,8 @@ fn a_stored_throttle_continues_after_a_restart_and_after_a_step_of_the_clock() {
         assert_eq!((restored.learned_limit(), restored.limit()), (1, 1));
         assert_eq!(restored.last_reply(), throttle.last_reply());
     }
+    let working = Throttle::new(10).row("google", at(HOUR_MS));
+    assert_eq!(Throttle::restore(&working, 10, at(-90 * HOUR_MS)).paused_until_ms(), -90 * HOUR_MS);
     assert_eq!(Throttle::restore(&SiteRow { sessions: 8, ..row.clone() }, 5, at(0)).learned_limit(), 5);
     assert_eq!(Throttle::restore(&SiteRow { sessions: 0, ..row }, 5, at(0)).learned_limit(), 1);
 }
