@@ -15,6 +15,7 @@ use super::schedule::{Now, SiteStatus};
 use crate::base::clock::monotonic;
 use crate::base::sync;
 use crate::store::StoreError;
+use crate::workers::rest_after;
 
 /// Time between two counts.
 pub const COUNT_EVERY: Duration = Duration::from_secs(60);
@@ -24,8 +25,6 @@ const SITES_SHOWN: usize = 20;
 const SITES_MAX: usize = 10_000;
 /// Number of rows of a page.
 const PAGE_ROWS: usize = 2_000;
-/// Rest after a page, as a multiple of its duration.
-const REST_FACTOR: u32 = 19;
 /// Classes in the order of their depths.
 const CLASSES: [Class; 2] = [Class::Transactional, Class::Broadcast];
 
@@ -90,7 +89,7 @@ impl Engine {
             }
             let Some(last) = page.last else { break };
             after = Some(last);
-            tokio::time::sleep(started.elapsed() * REST_FACTOR).await;
+            rest_after(started).await;
         }
         *sync::lock(&self.queue_depth) = Some(Arc::new(tally.finish(self.now().elapsed_ms)));
         Ok(())

@@ -1,12 +1,15 @@
 //! Periodic work.
 
 use std::future::Future;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 use crate::base::wakeup::Wakeup;
+
+/// Rest after a page of background work, as a multiple of its duration.
+const REST_FACTOR: u32 = 19;
 
 /// Calls `work` immediately and then every `period` until `stop`. The stop drops a running call, so that
 /// each step of `work` must leave the store consistent.
@@ -50,6 +53,11 @@ where
             _ = wakeup.notified() => {}
         }
     }
+}
+
+/// Rests after a page of background work that began at `started`, so that the work uses at most a twentieth of one core.
+pub async fn rest_after(started: Instant) {
+    tokio::time::sleep(started.elapsed() * REST_FACTOR).await;
 }
 
 #[cfg(test)]

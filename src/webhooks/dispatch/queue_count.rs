@@ -9,11 +9,10 @@ use crate::base::id::{Id, WebhookDeliveryId, WebhookId};
 use crate::context::Context;
 use crate::store::{NEXT, Order, ReadTx, Reads, STOP, StoreError};
 use crate::tables::WEBHOOK_QUEUE;
+use crate::workers::rest_after;
 
 /// Number of rows of a page.
 const PAGE_ROWS: usize = 2_000;
-/// Rest after a page, as a multiple of its duration.
-const REST_FACTOR: u32 = 19;
 
 /// Key of a row of the queue: endpoint, due time, delivery.
 type RowKey = (WebhookId, u64, WebhookDeliveryId);
@@ -58,7 +57,7 @@ pub(super) async fn count(context: &Context) -> Result<QueuedDeliveries, StoreEr
         if after.is_none() {
             return Ok(QueuedDeliveries { counted_ms: context.clock.elapsed_ms(), ..counted });
         }
-        tokio::time::sleep(started.elapsed() * REST_FACTOR).await;
+        rest_after(started).await;
     }
 }
 
