@@ -142,8 +142,7 @@ impl RouteConfig {
 
     /// Returns whether the outcome of an email can come from the report of a smarthost.
     pub fn needs_reports(&self) -> bool {
-        let mut targets: BTreeSet<&str> = self.rules.iter().flat_map(|rule| rule.targets.names()).collect();
-        targets.extend(self.release.as_deref());
+        let mut targets = named_targets(&self.rules, self.release.as_deref());
         // The smarthost of `--relay` is listed only if it is used.
         targets.insert(RELAY);
         self.smarthosts.iter().any(|(name, smarthost)| !smarthost.is_final && targets.contains(name.as_str()))
@@ -160,8 +159,7 @@ impl RouteSettings {
         surroundings: &Surroundings,
     ) -> Result<(DeliveryConfig, Option<RelayRecords>, RouteConfig), ConfigError> {
         let relay = self.relay.map(|text| text.parse().map_err(ConfigError::Relay)).transpose()?;
-        let mut targets: BTreeSet<&str> = self.route.iter().flat_map(|rule| rule.targets.names()).collect();
-        targets.extend(self.release.as_deref());
+        let targets = named_targets(&self.route, self.release.as_deref());
         let is_relay = self.delivery == DeliveryMode::Relay;
         let mut file = PasswordFile::new(self.password_file, surroundings.credentials_directory.as_deref());
         let relay = match relay {
@@ -212,6 +210,11 @@ impl RouteSettings {
         }
         Ok((delivery, self.relay_records, config))
     }
+}
+
+/// Returns the names of the transports that the rules and the release use.
+fn named_targets<'a>(rules: &'a [RouteRule], release: Option<&'a str>) -> BTreeSet<&'a str> {
+    rules.iter().flat_map(|rule| rule.targets.names()).chain(release).collect()
 }
 
 /// Parses the named smarthosts, and adds their passwords.
