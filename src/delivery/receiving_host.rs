@@ -22,7 +22,8 @@ const BROKEN_TLS_MS: i64 = 6 * 60 * 60 * 1_000;
 /// Time since the last session with TLS in which a session in clear text is a downgrade.
 const TLS_KNOWN_MS: i64 = 7 * DAY_MS;
 
-/// Returns the TLS history of a host; empty if none is stored or the row is corrupt. Logs a store error and returns an empty history.
+/// Returns the TLS history of a host; empty if none is stored or the row is corrupt. Logs a store error and returns an
+/// empty history.
 pub(super) async fn tls_history(context: &Context, host: &str) -> ReceivingHostRow {
     let key = (name_hash(host),);
     let known = context.store.read::<_, StoreError>(move |tx| tx.get_valid(&RECEIVING_HOSTS, &key)).await;
@@ -50,8 +51,8 @@ pub(super) async fn record_tls_failure(context: &Context, host: &str, started_ms
     }
 }
 
-/// Changes the row of a host in one transaction, and replaces a corrupt one. `apply` returns whether it changed the row. Returns the changed row.
-/// Logs a store error: the cost is one more failed handshake.
+/// Changes the row of a host in one transaction, and replaces a corrupt one. `apply` returns whether it changed the row.
+/// Returns the changed row. Logs a store error: the cost is one more failed handshake.
 async fn change(
     context: &Context,
     host: &str,

@@ -67,7 +67,8 @@ impl Settlement {
 /// Settles a leased group and returns the groups that returned to the queue.
 ///
 /// Changes nothing if the lease does not exist or names another node: it has been settled, or
-/// another node has recovered it. A corrupt lease is the own one, because a recovery deletes it. If the email does not exist or is corrupt, only deletes the lease.
+/// another node has recovered it. A corrupt lease is the own one, because a recovery deletes it. If the email does not exist
+/// or is corrupt, only deletes the lease.
 pub(super) fn settle(
     tx: &WriteTx<'_>,
     context: &Context,
