@@ -10,6 +10,7 @@
 //! - `meta.rs` and `nodes.rs`: the tables of the store itself; the processes that open it;
 //! - `page.rs` and `cursors.rs`: lists, and the cursors of deleted rows;
 //! - `match_page.rs`: bounded scans for rows to change;
+//! - `read_bounds.rs`: bounds of a scan whose rows can match or not;
 //! - `orphans.rs`: child rows of deleted parents;
 //! - `chunks.rs`: values too large for one row;
 //! - `packing.rs`: compression of small values;
@@ -25,7 +26,7 @@
 //! - One command writes a fact and everything that follows from it, so that a kill leaves all of it
 //!   or nothing.
 //! - No redb type leaves this folder.
-//! - A row is read and written only by the folder that owns its table (`src/tables.rs`).
+//! - A row is read and written only by the folder that owns its table (`src/tables/mod.rs`).
 //! - This folder does not depend on the meaning of rows.
 
 pub mod meta;
@@ -47,6 +48,7 @@ mod opening;
 mod orphans;
 mod packing;
 mod queue;
+mod read_bounds;
 mod reopening;
 mod seal;
 mod space;
@@ -77,6 +79,7 @@ pub(crate) use opening::{open_in_time, open_with_key};
 pub use orphans::delete_orphans;
 pub use packing::{pack, packed_text, unpack};
 pub use queue::WAITING_MAX;
+pub use read_bounds::ReadBounds;
 pub use seal::Keyring;
 pub use space::Space;
 pub use table::Table;

@@ -16,7 +16,7 @@ pub struct Table<K, V> {
 }
 
 impl<K, V> Table<K, V> {
-    /// Declares a table. All declarations are in `tables.rs`.
+    /// Declares a table. All declarations are in `tables/mod.rs`.
     pub(crate) const fn new(name: &'static str) -> Self {
         Self { name, list: 0, types: PhantomData }
     }

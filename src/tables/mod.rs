@@ -3,22 +3,30 @@
 //! A table name ends with a version. A new key or an incompatible value needs a new table and a migration. Byte
 //! order of a key is the order of its parts, the most general part first. Ids are UUIDs of version 7, so a range
 //! over ids is a range over creation times. The tables of the store itself are in `store/meta.rs`.
-//! `docs/STORAGE.md` documents all tables.
+//! `docs/STORAGE.md` documents all tables. `of_team.rs`: the deletion of the rows of a team. `index_rows.rs`: rows that
+//! name a row of another table.
 
-use serde::{Deserialize, Serialize};
+mod index_rows;
+mod of_team;
+
+pub use index_rows::{ContactIdRow, ContactPropertyIdRow, SuppressionIdRow, TemplateIdRow, UserIdRow};
+
+use of_team::of_team;
 
 use crate::api_keys::{ApiKeyRow, ApiKeyUseRow};
 use crate::base::id::{
-    ApiKeyId, AttemptId, CapturedId, ContactId, ContactPropertyId, DomainId, EmailId, ErasureId, EventId, LogId,
-    NoticeId, SegmentId, SuppressionId, TeamId, TopicId, UserId, WebhookDeliveryId, WebhookId,
+    ApiKeyId, AttemptId, BroadcastId, CapturedId, ContactId, ContactPropertyId, DomainId, EmailId, ErasureId, EventId,
+    LogId, NoticeId, SegmentId, SessionId, SuppressionId, TeamId, TemplateId, TemplateVersionId, TopicId, UserId,
+    WebhookDeliveryId, WebhookId,
 };
+use crate::broadcasts::{ActiveBroadcastRow, BroadcastCountsRow, BroadcastRow, FanOutRow, SendSlotRow};
 use crate::contact_properties::ContactPropertyRow;
 use crate::contacts::{AudienceRow, ContactRow, TopicChoiceRow};
 use crate::delivery::{
     CapturedRow, DueRow, HoldKey, HoldRow, LeaseRow, QueueKey, ReceivingHostRow, SiteRow, SmtpAttemptRow, WarmUpRow,
 };
 use crate::domains::{DomainRow, SenderDomainRow};
-use crate::emails::{EmailRow, IdempotencyRow};
+use crate::emails::{BroadcastEmailRow, EmailRow, IdempotencyRow, SearchPositionRow};
 use crate::erasure::ErasureRow;
 use crate::events::{AudienceEventRow, EventRow, MessageRow, OutboxRow, SubscriptionsRow};
 use crate::logs::LogRow;
@@ -26,12 +34,13 @@ use crate::notices::NoticeRow;
 use crate::preferences::ThemeRow;
 use crate::segments::SegmentRow;
 use crate::store::meta::{DELETED_CURSORS, EPOCH, META, NODES};
-use crate::store::{Blob, KeyOf, Row, StoreError, Table, WriteTx};
+use crate::store::{Blob, Table};
 use crate::suppressions::SuppressionRow;
 use crate::teams::{RemovedTeamRow, TeamRow};
+use crate::templates::TemplateRow;
 use crate::topics::{DeletedTopicRow, TopicRow};
-use crate::usage::UsageRow;
-use crate::users::{MembershipRow, UserRow};
+use crate::usage::{SdkUseRow, UsageRow};
+use crate::users::{CredentialRow, MembershipRow, OneTimeLinkRow, SessionRow, UserRow};
 use crate::webhooks::{DeliveryRow, HealthRow, QueueRow, WebhookRow};
 
 /// SHA-256 of an address in lower case: the key of the address indexes.
@@ -48,6 +57,17 @@ pub const USERS: Table<(UserId,), UserRow> = Table::new("users-1");
 pub const USER_ADDRESSES: Table<(AddressHash,), UserIdRow> = Table::new("user_addresses-1");
 /// Role of a user in a team. Written by `users`. One row for each user and team, deleted on removal.
 pub const MEMBERSHIPS: Table<(TeamId, UserId), MembershipRow> = Table::listed("memberships-1", 7);
+
+/// Credentials of a user: argon2id hash of the password, sealed secret of the authenticator app, hashes of the recovery
+/// codes. Written by `users`. At most one row for each user, deleted with it.
+pub const CREDENTIALS: Table<(UserId,), CredentialRow> = Table::new("credentials-1");
+/// Sessions of the dashboard: SHA-256 of the secret, team, times, address and user agent. Sessions of a development
+/// server are under the id of no user. Written by `users` at each sign-in, and at most every five minutes of use. At most
+/// 50 rows for each user, deleted on sign-out, after seven days without use or 30 days, or with the user.
+pub const SESSIONS: Table<(UserId, SessionId), SessionRow> = Table::new("sessions-1");
+/// One-time links by the SHA-256 of their secret: purpose and expiry. Written by `users`. At most one row for each user
+/// and two more, deleted on use, on expiry, or with the user.
+pub const ONE_TIME_LINKS: Table<([u8; 32],), OneTimeLinkRow> = Table::new("one_time_links-1");
 
 /// API keys: permission, domain scope and SHA-256 of the token, never the token. Written by `api_keys`. One row for
 /// each key, deleted on request or with the domain of its scope.
@@ -74,6 +94,48 @@ pub const EMAIL_BODIES: Table<(EmailId, u32), Blob> = Table::new("email_bodies-1
 /// Attachments by their number in the email, in chunks of 60 KiB, each sealed. Written by `emails` at accept. One row
 /// for each chunk, deleted with the content.
 pub const ATTACHMENTS: Table<(EmailId, u16, u32), Blob> = Table::new("attachments-1");
+/// Broadcasts without their content. Written by `broadcasts`. One row for each broadcast, deleted on request while it is a
+/// draft, or with the team.
+pub const BROADCASTS: Table<(TeamId, BroadcastId), BroadcastRow> = Table::listed("broadcasts-1", 16);
+/// Segment and topic of each draft, scheduled or queued broadcast; index of [`BROADCASTS`]. Written by `broadcasts` with
+/// the broadcast. At most 1,000 rows for each team, deleted when the broadcast is sent, canceled, failed or deleted.
+pub const ACTIVE_BROADCASTS: Table<(TeamId, BroadcastId), ActiveBroadcastRow> = Table::new("active_broadcasts-1");
+/// HTML, text and source of a broadcast, compressed and sealed. Written by `broadcasts`; it does not change after the
+/// broadcast is sent. One row for each chunk, deleted with the broadcast.
+pub const BROADCAST_BODIES: Table<(BroadcastId, u32), Blob> = Table::new("broadcast_bodies-1");
+/// Number of recipients of a broadcast in each state. Written by `emails` with each change of a recipient. One row for
+/// each broadcast with recipients, deleted with it.
+pub const BROADCAST_COUNTS: Table<(BroadcastId,), BroadcastCountsRow> = Table::new("broadcast_counts-1");
+/// Broadcasts whose contacts are not all queued yet: the due time and the position in the contacts. Written by
+/// `broadcasts` when a broadcast is sent, and with each page of recipients. Deleted at the end of the contacts, or when
+/// the broadcast is canceled.
+pub const BROADCAST_FAN_OUTS: Table<(BroadcastId,), FanOutRow> = Table::new("broadcast_fan_outs-1");
+/// Number of messages by the number of 15 minutes since 1970, of all teams. Written by `broadcasts` when recipients are
+/// queued, and every 10 seconds, while `RINGMAIL_SEND_RATE` or `RINGMAIL_SEND_QUOTA` is set. One row for 15 minutes, up to
+/// 60 days ahead, deleted after a day.
+pub const SEND_SLOTS: Table<(u32,), SendSlotRow> = Table::new("send_slots-1");
+/// Emails of broadcasts: contact, address, values of the merge fields, state. The other fields of an email are in the row of
+/// its broadcast. Written by `emails` when the recipients are queued, and with each lease and outcome. One row for each
+/// recipient, deleted after `RINGMAIL_EMAIL_RETENTION_DAYS` or on request.
+pub const BROADCAST_EMAILS: Table<(TeamId, EmailId), BroadcastEmailRow> = Table::listed("broadcast_emails-1", 18);
+/// Emails of a broadcast with a rare outcome, by its number: 3 bounced, 4 complained, 5 suppressed, 6 failed. Index of
+/// [`BROADCAST_EMAILS`], written and deleted with it.
+pub const BROADCAST_OUTCOMES: Table<(BroadcastId, u8, EmailId), ()> = Table::new("broadcast_outcomes-1");
+/// Templates without their content: name, alias, newest and published version. Written by `templates`. At most 1,000 rows
+/// for each team, deleted on request.
+pub const TEMPLATES: Table<(TeamId, TemplateId), TemplateRow> = Table::listed("templates-1", 17);
+/// Id of the template with an alias, by SHA-256 of the alias. Index of [`TEMPLATES`], written and deleted with it.
+pub const TEMPLATE_ALIASES: Table<(TeamId, [u8; 32]), TemplateIdRow> = Table::new("template_aliases-1");
+/// Subject, HTML and text of a version of a template, compressed and sealed, in chunks of 60 KiB. Written by `templates`
+/// with each change of the content. One row for each chunk, deleted when the version is neither the newest nor the
+/// published one.
+pub const TEMPLATE_BODIES: Table<(TeamId, TemplateVersionId, u32), Blob> = Table::new("template_bodies-1");
+/// Blocks of the search index, by the first email of each: ids of consecutive emails with the starts of the hashes of their
+/// recipients. Written by `emails` some seconds after the emails. One row for about 256 emails. An email is removed with
+/// its row, and an address with its erasure.
+pub const EMAIL_SEARCH_BLOCKS: Table<(TeamId, EmailId), Blob> = Table::new("email_search_blocks-1");
+/// Positions of the search index of a team. Written by `emails` with each block. One row for each team, deleted with it.
+pub const EMAIL_SEARCH_POSITIONS: Table<(TeamId,), SearchPositionRow> = Table::new("email_search_positions-1");
 /// Response to an idempotency key, by UTC day of the expiry (days since the epoch) and half of the SHA-256 of the key
 /// with its team and route. Written by `emails` at accept. One row for each request with a key, deleted with its day:
 /// one to two days after the request, for emails of notices after eight to nine.
@@ -205,9 +267,12 @@ pub const REQUEST_LOGS: Table<(TeamId, LogId), LogRow> = Table::listed("request_
 /// deleted with it.
 pub const REQUEST_LOG_BODIES: Table<(TeamId, LogId), Blob> = Table::new("request_log_bodies-1");
 
-/// Number of accepted emails by team and UTC day (days since the epoch). Written by `emails` at accept. One row for
-/// each day and team, deleted with the team.
+/// Numbers of accepted emails and sent broadcasts by team and UTC day (days since the epoch). Written by `emails` at
+/// accept and by `broadcasts` at a send. One row for each day and team, deleted with the team.
 pub const USAGE: Table<(TeamId, u32), UsageRow> = Table::new("usage-1");
+/// First request of each known client library, by its number. Written by `usage` after the request. At most one row for
+/// each team and library, deleted with the team.
+pub const SDK_USES: Table<(TeamId, u8), SdkUseRow> = Table::new("sdk_uses-1");
 
 /// Names of all tables, in the order of this file. A test checks that the documentation lists each of them.
 pub const NAMES: &[&str] = &[
@@ -220,6 +285,9 @@ pub const NAMES: &[&str] = &[
     USERS.name(),
     USER_ADDRESSES.name(),
     MEMBERSHIPS.name(),
+    CREDENTIALS.name(),
+    SESSIONS.name(),
+    ONE_TIME_LINKS.name(),
     API_KEYS.name(),
     API_KEY_USES.name(),
     DOMAINS.name(),
@@ -227,6 +295,19 @@ pub const NAMES: &[&str] = &[
     EMAILS.name(),
     EMAIL_BODIES.name(),
     ATTACHMENTS.name(),
+    BROADCASTS.name(),
+    ACTIVE_BROADCASTS.name(),
+    BROADCAST_BODIES.name(),
+    BROADCAST_COUNTS.name(),
+    BROADCAST_FAN_OUTS.name(),
+    SEND_SLOTS.name(),
+    BROADCAST_EMAILS.name(),
+    BROADCAST_OUTCOMES.name(),
+    TEMPLATES.name(),
+    TEMPLATE_ALIASES.name(),
+    TEMPLATE_BODIES.name(),
+    EMAIL_SEARCH_BLOCKS.name(),
+    EMAIL_SEARCH_POSITIONS.name(),
     IDEMPOTENCY.name(),
     DUE.name(),
     LEASES.name(),
@@ -267,31 +348,20 @@ pub const NAMES: &[&str] = &[
     REQUEST_LOGS.name(),
     REQUEST_LOG_BODIES.name(),
     USAGE.name(),
+    SDK_USES.name(),
 ];
-
-macro_rules! of_team {
-    ($($table:ident,)+) => {
-        /// Tables whose rows [`delete_of_team`] deletes.
-        pub const OF_TEAM: &[&str] = &[$($table.name(),)+];
-
-        /// Deletes up to `rows_max` rows of a removed team; returns their number. `emails` and `users` delete the rows
-        /// in their tables themselves, because other rows depend on them.
-        ///
-        /// # Errors
-        /// [`StoreError`] if the file cannot be written.
-        pub fn delete_of_team(tx: &WriteTx<'_>, team: TeamId, rows_max: usize) -> Result<usize, StoreError> {
-            let mut left = rows_max;
-            $(left -= delete_in(tx, &$table, team, left)?;)+
-            Ok(rows_max - left)
-        }
-    };
-}
 
 of_team! {
     API_KEYS,
     API_KEY_USES,
     DOMAINS,
     SENDER_DOMAINS,
+    ACTIVE_BROADCASTS,
+    TEMPLATES,
+    TEMPLATE_ALIASES,
+    TEMPLATE_BODIES,
+    EMAIL_SEARCH_BLOCKS,
+    EMAIL_SEARCH_POSITIONS,
     AUDIENCE_EVENTS,
     EVENT_SUBSCRIPTIONS,
     EVENT_MESSAGES,
@@ -319,81 +389,5 @@ of_team! {
     REQUEST_LOGS,
     REQUEST_LOG_BODIES,
     USAGE,
-}
-
-fn delete_in<K: KeyOf<TeamId>, V>(
-    tx: &WriteTx<'_>,
-    table: &Table<K, V>,
-    team: TeamId,
-    rows_max: usize,
-) -> Result<usize, StoreError> {
-    if rows_max == 0 {
-        return Ok(0);
-    }
-    let (from, to) = K::bounds(team);
-    tx.delete_range(table, &from, &to, rows_max)
-}
-
-/// Row of an index: the id of a row in the indexed table.
-#[derive(Serialize, Deserialize)]
-#[serde(bound = "")]
-pub struct IdRow<R> {
-    pub id: crate::base::id::Id<R>,
-}
-impl<R> Row for IdRow<R> {}
-
-/// Row of [`USER_ADDRESSES`].
-pub type UserIdRow = IdRow<crate::base::id::resource::User>;
-/// Row of [`SUPPRESSION_ADDRESSES`].
-pub type SuppressionIdRow = IdRow<crate::base::id::resource::Suppression>;
-/// Row of [`CONTACT_ADDRESSES`].
-pub type ContactIdRow = IdRow<crate::base::id::resource::Contact>;
-/// Row of [`CONTACT_PROPERTY_KEYS`].
-pub type ContactPropertyIdRow = IdRow<crate::base::id::resource::ContactProperty>;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    macro_rules! list_numbers {
-        ($($table:ident,)+) => { [$(($table.name(), $table.list_number()),)+] };
-    }
-
-    #[test]
-    fn the_numbers_of_lists_never_change() {
-        let numbers = list_numbers![
-            API_KEYS,
-            CAPTURED,
-            CONTACTS,
-            CONTACT_PROPERTIES,
-            DOMAINS,
-            EMAILS,
-            MEMBERSHIPS,
-            REQUEST_LOGS,
-            SEGMENTS,
-            SEGMENT_MEMBERS,
-            SUPPRESSION_ORIGINS,
-            TOPICS,
-            WEBHOOKS,
-            WEBHOOK_DELIVERIES,
-        ];
-        let on_disk = [
-            ("api_keys-1", 1),
-            ("captured-1", 2),
-            ("contacts-1", 3),
-            ("contact_properties-1", 4),
-            ("domains-1", 5),
-            ("emails-1", 6),
-            ("memberships-1", 7),
-            ("request_logs-1", 8),
-            ("segments-1", 9),
-            ("segment_members-1", 10),
-            ("suppression_origins-1", 11),
-            ("topics-1", 12),
-            ("webhooks-1", 13),
-            ("webhook_deliveries-1", 14),
-        ];
-
-        assert_eq!(numbers, on_disk);
-    }
+    SDK_USES,
 }
