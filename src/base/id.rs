@@ -26,6 +26,7 @@ pub mod resource {
         ApiKey,
         Attachment,
         Attempt,
+        Broadcast,
         Captured,
         Contact,
         ContactProperty,
@@ -36,9 +37,12 @@ pub mod resource {
         Log,
         Notice,
         Segment,
+        Session,
         Stream,
         Suppression,
         Team,
+        Template,
+        TemplateVersion,
         Topic,
         User,
         Webhook,
@@ -59,6 +63,8 @@ pub type ApiKeyId = Id<resource::ApiKey>;
 pub type AttachmentId = Id<resource::Attachment>;
 /// Id of one SMTP transaction of an email.
 pub type AttemptId = Id<resource::Attempt>;
+/// Id of a broadcast.
+pub type BroadcastId = Id<resource::Broadcast>;
 /// Id of a message in the built-in mailbox.
 pub type CapturedId = Id<resource::Captured>;
 /// Id of a contact.
@@ -79,12 +85,18 @@ pub type LogId = Id<resource::Log>;
 pub type NoticeId = Id<resource::Notice>;
 /// Id of a segment.
 pub type SegmentId = Id<resource::Segment>;
+/// Id of a session of the dashboard.
+pub type SessionId = Id<resource::Session>;
 /// Id of a stream of email in the queue: the team of transactional email, or the broadcast.
 pub type StreamId = Id<resource::Stream>;
 /// Id of an entry of the suppression list.
 pub type SuppressionId = Id<resource::Suppression>;
 /// Id of a team.
 pub type TeamId = Id<resource::Team>;
+/// Id of a template.
+pub type TemplateId = Id<resource::Template>;
+/// Id of one version of the content of a template.
+pub type TemplateVersionId = Id<resource::TemplateVersion>;
 /// Id of a topic.
 pub type TopicId = Id<resource::Topic>;
 /// Id of a user of the dashboard.

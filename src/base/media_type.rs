@@ -6,7 +6,7 @@ pub const OCTET_STREAM: &str = "application/octet-stream";
 
 /// File name extensions and their media types. If a type has several extensions, the first is used for a
 /// file without a name.
-const TYPES: [(&str, &str); 49] = [
+const TYPES: [(&str, &str); 50] = [
     ("pdf", "application/pdf"),
     ("txt", "text/plain"),
     ("csv", "text/csv"),
@@ -56,6 +56,7 @@ const TYPES: [(&str, &str); 49] = [
     ("ods", "application/vnd.oasis.opendocument.spreadsheet"),
     ("epub", "application/epub+zip"),
     ("wasm", "application/wasm"),
+    ("woff2", "font/woff2"),
 ];
 
 /// Returns the media type of a filename by its extension, in any letter case; `None` if the extension is unknown.

@@ -19,6 +19,22 @@ pub(crate) fn escape(text: &[u8]) -> Option<(u8, &[u8])> {
     Some((digit(*high)? << 4 | digit(*low)?, after))
 }
 
+/// Decodes `+` and percent escapes of a URL-encoded form. An invalid escape is unchanged, and bytes that are not UTF-8
+/// become U+FFFD.
+pub(crate) fn decode_form(text: &[u8]) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&first, tail)) = rest.split_first() {
+        let (byte, after) = match first {
+            b'+' => (b' ', tail),
+            _ => escape(rest).unwrap_or((first, tail)),
+        };
+        bytes.push(byte);
+        rest = after;
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -36,6 +52,15 @@ mod tests {
         }
         for text in ["%", "a%", "%2", "%zz", "%+1", "%2%32", "%é"] {
             assert_eq!(decode(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn invalid_escapes_of_a_form_are_unchanged() {
+        for (text, decoded) in
+            [("a+b%20c", "a b c"), ("%", "%"), ("%2", "%2"), ("%zz%41", "%zzA"), ("%c3%a4", "ä"), ("%ff", "\u{fffd}")]
+        {
+            assert_eq!(decode_form(text.as_bytes()), decoded);
         }
     }
 }

@@ -17,6 +17,10 @@ use crate::base::printable::printable;
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 /// Number of characters of a published record that a detail quotes.
 const QUOTED_CHARS_MAX: usize = 100;
+/// Maximum number of published values in a verdict.
+const SEEN_MAX: usize = 5;
+/// Characters of a published value in a verdict. A DKIM record of an RSA-2048 key has about 410.
+const SEEN_CHARS_MAX: usize = 500;
 
 /// Result of the lookup of one expected record. Stored rows contain these words too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +56,8 @@ pub struct RecordVerdict {
     pub live: DnsMatch,
     /// One line that explains the problem. `None` if the record is [`DnsMatch::Found`].
     pub detail: Option<String>,
+    /// Published values if they are a [`DnsMatch::Mismatch`], at most [`SEEN_MAX`], each on one line.
+    pub seen: Vec<String>,
 }
 
 /// A DNS record that a domain should publish, with the fields that are compared.
@@ -110,14 +116,15 @@ pub fn compare_mx(priority: u16, host: &str, seen: &Result<Vec<(u16, String)>, L
     if seen.iter().any(|(preference, exchange)| *preference == priority && comparable(exchange) == host) {
         return RecordVerdict::found();
     }
+    let published = || seen.iter().map(|(preference, exchange)| format!("{preference} {exchange}"));
     match (seen.iter().find(|(_, exchange)| comparable(exchange) == host), seen.iter().min()) {
-        (Some((preference, _)), _) => RecordVerdict::new(
-            DnsMatch::Mismatch,
+        (Some((preference, _)), _) => RecordVerdict::mismatch(
             format!("The MX record has priority {preference}; set it to {priority}."),
+            published(),
         ),
-        (None, Some((preference, exchange))) => RecordVerdict::new(
-            DnsMatch::Mismatch,
+        (None, Some((preference, exchange))) => RecordVerdict::mismatch(
             format!("Another MX record is published: {}", quote(&format!("{preference} {exchange}"))),
+            published(),
         ),
         (None, None) => RecordVerdict::missing("MX record"),
     }
@@ -127,14 +134,14 @@ pub fn compare_mx(priority: u16, host: &str, seen: &Result<Vec<(u16, String)>, L
 pub fn compare_cname(target: &str, seen: &Result<String, LookupError>) -> RecordVerdict {
     match seen {
         Ok(seen) if comparable(seen) == comparable(target) => RecordVerdict::found(),
-        Ok(seen) => RecordVerdict::new(DnsMatch::Mismatch, format!("The CNAME record points to {}", quote(seen))),
+        Ok(seen) => RecordVerdict::mismatch(format!("The CNAME record points to {}", quote(seen)), [seen.clone()]),
         Err(error) => RecordVerdict::absent("CNAME record", error),
     }
 }
 
 impl RecordVerdict {
     pub(super) fn found() -> Self {
-        Self { live: DnsMatch::Found, detail: None }
+        Self { live: DnsMatch::Found, detail: None, seen: Vec::new() }
     }
 
     pub(super) fn missing(noun: &str) -> Self {
@@ -151,8 +158,13 @@ impl RecordVerdict {
         }
     }
 
+    pub(super) fn mismatch(detail: String, published: impl IntoIterator<Item = String>) -> Self {
+        let seen = published.into_iter().take(SEEN_MAX).map(|text| printable(&text, SEEN_CHARS_MAX)).collect();
+        Self { live: DnsMatch::Mismatch, detail: Some(detail), seen }
+    }
+
     pub(super) fn new(live: DnsMatch, detail: String) -> Self {
-        Self { live, detail: Some(detail) }
+        Self { live, detail: Some(detail), seen: Vec::new() }
     }
 }
 
@@ -188,12 +200,17 @@ mod tests {
             let verdict = compare_mx(10, "mail.example.com", &seen);
             assert_eq!((verdict.live, verdict.detail.as_deref()), (*live, *detail), "{seen:?}");
         }
+        let many = Ok((0..20).map(|number| (number, "a".repeat(1_000))).collect());
+        let seen = compare_mx(10, "mail.example.com", &many).seen;
+        assert_eq!(seen.len(), SEEN_MAX);
+        assert!(seen[1].starts_with("1 aaa") && seen[1].chars().count() <= SEEN_CHARS_MAX + 1, "{seen:?}");
     }
 
     #[test]
     fn a_cname_record_matches_by_target() {
         assert_eq!(compare_cname("track.example.com", &Ok("Track.Example.com.".to_owned())).live, DnsMatch::Found);
-        assert_eq!(compare_cname("track.example.com", &Ok("parked.example".to_owned())).live, DnsMatch::Mismatch);
+        let parked = compare_cname("track.example.com", &Ok("parked.example".to_owned()));
+        assert_eq!((parked.live, parked.seen), (DnsMatch::Mismatch, vec!["parked.example".to_owned()]));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::error::LookupError;
-use super::records::{DnsMatch, RecordVerdict, quote};
+use super::records::{RecordVerdict, quote};
 
 /// Compares a TXT record. Runs of whitespace count as one space. Letter case matters, because keys are
 /// case-sensitive. `seen` contains the texts at the name, each joined from its strings.
@@ -21,18 +21,19 @@ pub fn compare_txt(value: &str, seen: &Result<Vec<String>, LookupError>) -> Reco
     match (equal, same_purpose.len()) {
         (0, 0) => RecordVerdict::missing(noun),
         (0, _) if purpose == Purpose::Other => RecordVerdict::missing(noun),
-        (0, 1) if same_purpose[0].starts_with('"') => RecordVerdict::new(
-            DnsMatch::Mismatch,
+        (0, 1) if same_purpose[0].starts_with('"') => RecordVerdict::mismatch(
             format!("The {noun} contains quotation marks; enter it without them."),
+            same_purpose,
         ),
         (0, _) => {
-            RecordVerdict::new(DnsMatch::Mismatch, format!("Another {noun} is published: {}", quote(&same_purpose[0])))
+            let detail = format!("Another {noun} is published: {}", quote(&same_purpose[0]));
+            RecordVerdict::mismatch(detail, same_purpose)
         }
         // RFC 7208 §4.5 and RFC 7489 §6.6.3: several records make all of them void. RFC 6376 §3.6.2.2 does not
         // define which of several keys a verifier uses.
-        (_, 2..) if purpose != Purpose::Other => RecordVerdict::new(
-            DnsMatch::Mismatch,
+        (_, 2..) if purpose != Purpose::Other => RecordVerdict::mismatch(
             format!("{} {noun}s are published and only one may be; remove the others.", same_purpose.len()),
+            same_purpose,
         ),
         _ => RecordVerdict::found(),
     }
@@ -102,6 +103,7 @@ fn collapse(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dns::DnsMatch;
     use proptest::prelude::*;
 
     const SPF: &str = "v=spf1 a:mail.example.com ~all";
@@ -138,6 +140,7 @@ mod tests {
             let verdict = compare_txt(value, &texts(seen));
             assert_eq!(verdict.live, *want, "{value:?} against {seen:?}");
             assert_eq!(verdict.detail.is_none(), *want == DnsMatch::Found, "{verdict:?}");
+            assert_eq!(!verdict.seen.is_empty(), *want == DnsMatch::Mismatch, "{verdict:?}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Composition of Internet messages from their parts, and DKIM signatures.
+//! Composition of Internet messages from their parts, DKIM signatures, and the structure of received messages.
 //!
 //! All functions are pure. The caller passes the time, the Message-ID and the seed of the boundaries. Each attempt
 //! therefore composes the same bytes, so that a receiver can detect duplicates.
@@ -12,7 +12,8 @@
 //! - `header/`: folding, encoded words, addresses and parameters; protection against header injection;
 //! - `body.rs`: transfer encodings; `media_type.rs`: the content types of attachments;
 //! - `text/`: the text part of an email that has only HTML;
-//! - `dkim/`: keys, canonicalization and signatures.
+//! - `dkim/`: keys, canonicalization and signatures;
+//! - `parts.rs`: the parts of a received message.
 //!
 //! Invariants of a composed message, checked by property tests:
 //! - Every line ends with CRLF, and there is no other CR or LF.
@@ -30,6 +31,7 @@ pub mod dkim;
 mod header;
 mod media_type;
 mod message;
+mod parts;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -37,4 +39,5 @@ mod text;
 pub use build::compose;
 pub use header::{HEADER_NAME_BYTES_MAX, check_header};
 pub use message::{AddressForm, ComposeError, Field, Message, MimeAttachment, MimeMailbox};
-pub use text::text_from_html;
+pub use parts::{TransferEncoding, split_header, split_parts};
+pub use text::{links_in_html, text_from_html};

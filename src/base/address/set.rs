@@ -60,6 +60,11 @@ impl AddressSet {
         Self { index: Arc::clone(&self.index), from: list }
     }
 
+    /// Returns the addresses of all lists in lower case.
+    pub fn identities(&self) -> impl Iterator<Item = &str> {
+        self.index.identities.keys().map(String::as_str)
+    }
+
     /// Returns whether the address of a mailbox, with or without a display name, is in the set.
     pub fn contains(&self, mailbox: &str) -> bool {
         Mailbox::parse(mailbox).is_ok_and(|mailbox| self.contains_address(mailbox.address()))

@@ -43,6 +43,16 @@ pub fn text_from_html(html: &str) -> String {
     extractor.layout.finish()
 }
 
+/// Returns the targets of the links in HTML to web pages, in order, at most `links_max`.
+pub fn links_in_html(html: &str, links_max: usize) -> Vec<String> {
+    let target = |token: HtmlToken<'_>| match token {
+        HtmlToken::Open(tag) if tag.is("a") => Some(tag.attribute("href")?.trim().to_owned()),
+        _ => None,
+    };
+    let is_web = |target: &String| target.starts_with("https://") || target.starts_with("http://");
+    Scanner::new(html).filter_map(target).filter(is_web).take(links_max).collect()
+}
+
 /// Skips a hidden element up to its end tag.
 fn skip(tokens: &mut Scanner<'_>, hidden: &HtmlTag<'_>) {
     if hidden.is_void() {
