@@ -33,11 +33,23 @@ const BROTLI_QUALITY: i32 = 4;
 const BROTLI_WINDOW_BITS: i32 = 18;
 /// Level of gzip, for the same reason.
 const GZIP_LEVEL: u32 = 5;
+/// As [`BROTLI_QUALITY`], for text that is compressed once. Higher qualities take seconds for all files of the dashboard.
+const STATIC_BROTLI_QUALITY: i32 = 9;
+/// As [`GZIP_LEVEL`], for text that is compressed once.
+const STATIC_GZIP_LEVEL: u32 = 9;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Coding {
     Brotli,
     Gzip,
+}
+
+/// How often a text is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effort {
+    /// For each response.
+    EachTime,
+    Once,
 }
 
 impl Coding {
@@ -49,12 +61,16 @@ impl Coding {
     }
 
     /// Returns the compressed bytes; `None` if they are not fewer.
-    fn encode(self, body: &[u8]) -> Option<Vec<u8>> {
+    fn encode(self, body: &[u8], effort: Effort) -> Option<Vec<u8>> {
         let mut encoded = Vec::with_capacity(body.len() / 4);
+        let (quality, level) = match effort {
+            Effort::EachTime => (BROTLI_QUALITY, GZIP_LEVEL),
+            Effort::Once => (STATIC_BROTLI_QUALITY, STATIC_GZIP_LEVEL),
+        };
         match self {
             Self::Brotli => {
                 let params = BrotliEncoderParams {
-                    quality: BROTLI_QUALITY,
+                    quality,
                     lgwin: BROTLI_WINDOW_BITS,
                     size_hint: body.len(),
                     ..BrotliEncoderParams::default()
@@ -62,7 +78,7 @@ impl Coding {
                 brotli::BrotliCompress(&mut &body[..], &mut encoded, &params).ok()?;
             }
             Self::Gzip => {
-                let mut encoder = GzEncoder::new(&mut encoded, flate2::Compression::new(GZIP_LEVEL));
+                let mut encoder = GzEncoder::new(&mut encoded, flate2::Compression::new(level));
                 encoder.write_all(body).ok()?;
                 encoder.finish().ok()?;
             }
@@ -132,29 +148,35 @@ async fn encode(coding: Coding, body: Bytes, req: &Request, depot: &Depot) -> Op
     let encoded = blocking::run_sized(body.len(), move || {
         // If the request ends early, the encoder holds its memory until it ends.
         let _encoder = encoder;
-        coding.encode(&body)
+        coding.encode(&body, Effort::EachTime)
     });
     limits.try_budget(MemoryHolder::of(req, depot), encoded.await?.into(), connection_of(req)).await
 }
 
 /// Text that never changes. All responses share its bytes and those of its compressed forms.
-pub(super) struct StaticText {
+pub(crate) struct StaticText {
     plain: Bytes,
     brotli: OnceCell<Option<Bytes>>,
     gzip: OnceCell<Option<Bytes>>,
 }
 
 impl StaticText {
-    pub(super) fn new(plain: Vec<u8>) -> Self {
+    pub(crate) fn new(plain: Vec<u8>) -> Self {
         Self { plain: plain.into(), brotli: OnceCell::new(), gzip: OnceCell::new() }
     }
 
     /// Makes the text the body of a response. [`compress`] replaces it by the form that the client accepts.
-    pub(super) fn write(self: &Arc<Self>, res: &mut Response) {
+    pub(crate) fn write(self: &Arc<Self>, res: &mut Response) {
         res.body(self.plain.clone());
         res.extensions.insert(Arc::clone(self));
         // All responses share the bytes.
         res.extensions.insert(BodyIsBudgeted);
+    }
+
+    /// Returns the text, without the bytes that are not UTF-8.
+    #[cfg(test)]
+    pub(crate) fn plain(&self) -> String {
+        String::from_utf8_lossy(&self.plain).into_owned()
     }
 
     /// Returns the compressed bytes; `None` if they are not fewer. The first call for a coding compresses.
@@ -164,7 +186,7 @@ impl StaticText {
             Coding::Gzip => &self.gzip,
         };
         let plain = self.plain.clone();
-        let encode = || blocking::run_sized(plain.len(), move || coding.encode(&plain).map(Bytes::from));
+        let encode = || blocking::run_sized(plain.len(), move || coding.encode(&plain, Effort::Once).map(Bytes::from));
         form.get_or_init(encode).await.clone()
     }
 }
@@ -210,9 +232,9 @@ mod tests {
     fn a_body_that_does_not_become_smaller_is_not_replaced() {
         let random: Vec<u8> = crate::base::random::bytes::<64>().into();
 
-        assert_eq!(Coding::Gzip.encode(&random), None);
-        assert!(Coding::Gzip.encode(&[b'a'; 5_000]).is_some_and(|encoded| encoded.len() < 100));
-        assert!(Coding::Brotli.encode(&[b'a'; 5_000]).is_some_and(|encoded| encoded.len() < 100));
+        assert_eq!(Coding::Gzip.encode(&random, Effort::EachTime), None);
+        assert!(Coding::Gzip.encode(&[b'a'; 5_000], Effort::EachTime).is_some_and(|encoded| encoded.len() < 100));
+        assert!(Coding::Brotli.encode(&[b'a'; 5_000], Effort::EachTime).is_some_and(|encoded| encoded.len() < 100));
     }
 
     #[tokio::test]
@@ -222,7 +244,7 @@ mod tests {
             let first = text.encoded(coding).await.unwrap();
             let second = text.encoded(coding).await.unwrap();
 
-            assert_eq!(Some(&first[..]), coding.encode(&text.plain).as_deref());
+            assert_eq!(Some(&first[..]), coding.encode(&text.plain, Effort::Once).as_deref());
             assert_eq!(first.as_ptr(), second.as_ptr(), "both responses share the bytes");
         }
         let mut res = Response::new();

@@ -88,13 +88,20 @@ fn check_host(req: &Request) -> Result<(), ApiError> {
     }
 }
 
-/// Returns the path for the log, without unsubscribe tokens and addresses. A token opts its recipient
-/// out, and an erasure does not change the log.
+/// Returns the path for the log, without addresses, unsubscribe tokens, and secrets of one-time links. A token opts its
+/// recipient out, and an erasure does not change the log.
 fn redacted_path(path: &str) -> Cow<'_, str> {
     const AT_SIGNS: [&str; 2] = ["@", "%40"];
     let is_address = |segment: &str| AT_SIGNS.iter().any(|sign| segment.contains(sign));
-    if path.trim_start_matches('/').starts_with("unsubscribe/") {
-        return Cow::Borrowed("/unsubscribe/…");
+    const SECRETS: [(&str, &str); 4] = [
+        ("unsubscribe/", "/unsubscribe/…"),
+        ("dashboard/setup/", "/dashboard/setup/…"),
+        ("dashboard/link/", "/dashboard/link/…"),
+        ("dashboard/open/", "/dashboard/open/…"),
+    ];
+    let after_slashes = path.trim_start_matches('/');
+    if let Some((_, shown)) = SECRETS.iter().find(|(prefix, _)| after_slashes.starts_with(prefix)) {
+        return Cow::Borrowed(shown);
     }
     if !is_address(path) {
         return Cow::Borrowed(path);
@@ -230,6 +237,10 @@ mod tests {
             ("/", "/"),
             ("/unsubscribe/abc", "/unsubscribe/…"),
             ("//unsubscribe/abc@d", "/unsubscribe/…"),
+            ("/dashboard/setup/abc", "/dashboard/setup/…"),
+            ("//dashboard/link/abc", "/dashboard/link/…"),
+            ("/dashboard/open/abc", "/dashboard/open/…"),
+            ("/dashboard/login", "/dashboard/login"),
         ] {
             assert_eq!(redacted_path(path), expected, "{path}");
         }

@@ -49,12 +49,16 @@ error_codes! {
     InvalidIdempotencyKey = 400 "invalid_idempotency_key";
     /// There is no bearer token.
     MissingApiKey = 401 "missing_api_key";
+    /// The dashboard has no valid session.
+    MissingSession = 401 "missing_session";
     /// A delivery report is not signed with the secret of the instance, or its signature is too old.
     InvalidSignature = 401 "invalid_signature";
     /// The key is unknown, revoked or malformed.
     InvalidApiKey = 403 "invalid_api_key";
     /// The key may not do this.
     RestrictedApiKey = 403 "restricted_api_key";
+    /// The role of the dashboard's user does not permit this, or the request was not made by a page of the dashboard.
+    InvalidAccess = 403 "invalid_access";
     /// The sender's domain is not verified, or the resource is in a state that forbids the call.
     Forbidden = 403 "validation_error";
     /// The bounce or complaint rate crossed the enforcement thresholds.

@@ -20,6 +20,11 @@ impl Health {
     pub fn new(problems: impl Fn() -> Vec<String> + Send + Sync + 'static) -> Self {
         Self(Box::new(problems))
     }
+
+    /// Returns the names of the failing parts.
+    pub(crate) fn problems(&self) -> Vec<String> {
+        (self.0)()
+    }
 }
 
 #[derive(Serialize)]
@@ -36,7 +41,7 @@ struct HealthResponse {
 /// Returns 200 if every part of the instance works, or 503 with the failing parts.
 #[handler]
 pub(crate) async fn health(instance: State<Health>, res: &mut Response) -> ApiResult<()> {
-    let problems = (instance.0)();
+    let problems = instance.problems();
     let ok = problems.is_empty();
     if !ok {
         res.status_code(StatusCode::SERVICE_UNAVAILABLE);

@@ -8,11 +8,11 @@
 //! Files in reading order: `connections.rs` with `acceptor.rs` and `address_limit.rs`, `edge.rs`, `discard.rs` (unread
 //! request bodies), `recording.rs`, `auth.rs`, `rate_limit.rs`, `query.rs`, `space.rs`; the extractors `path.rs`, `list.rs`,
 //! `state.rs` (services), `validation.rs` (batch mode) and `body/` with `body_limits.rs`, `strict_json.rs`,
-//! `tolerance.rs`, `bounded.rs` (bounded arrays) and `canonical.rs` (hash of a body); the responses `respond.rs`,
+//! `tolerance.rs`, `bounded.rs` (bounded arrays) and `canonical.rs` (hash of a body); `form.rs` (posted forms); the responses `respond.rs`,
 //! `parted_body.rs` and `error.rs`, bounded by `response_limits/` with `response_memory.rs` and compressed by
 //! `compression.rs`; `declared_errors.rs`, `schema.rs` (fields) and `openapi/` (the OpenAPI document); `health.rs`,
-//! `counters.rs` and `metrics.rs` (monitoring), `starting.rs` (responses before the store is open). The routes are in
-//! `src/app/router.rs`.
+//! `counters.rs` and `metrics.rs` (monitoring), `peer.rs` (the client of a request), `starting.rs` (responses before the
+//! store is open). The routes are in `src/app/router.rs`.
 //!
 //! Invariants:
 //! - Only this folder, `src/app`, `src/dashboard` and the `api` modules of other folders use salvo.
@@ -33,12 +33,14 @@ mod counters;
 mod declared_errors;
 mod discard;
 pub(crate) mod edge;
+mod form;
 pub(crate) mod health;
 mod list;
 pub(crate) mod metrics;
 pub(crate) mod openapi;
 mod parted_body;
 mod path;
+pub(crate) mod peer;
 pub(crate) mod query;
 mod rate_limit;
 mod recording;
@@ -58,12 +60,14 @@ pub use body::{Body, BodyPresence, BodySize, FromBody, JsonBody};
 pub(crate) use body_limits::BudgetShare;
 pub use body_limits::{BodyLimits, BodyPace};
 pub use bounded::{AtMost, read_at_most};
+pub(crate) use compression::StaticText;
 pub use connections::ConnectionLimits;
 pub use counters::{HttpCounters, RequestCount};
 pub(crate) use declared_errors::{ResourceNotFound, declare as declare_errors, declares_errors, responses_of};
 pub use edge::Cors;
 pub(crate) use edge::Edge;
 pub use error::{ApiError, ApiResult, ErrorCode};
+pub(crate) use form::read_form;
 pub use health::Health;
 pub use list::{List, ListQuery};
 pub use metrics::Metrics;

@@ -19,9 +19,10 @@ use serde::Serialize;
 use tokio::time::Instant;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use super::error::ApiError;
+use super::error::{ApiError, ErrorCode};
 use super::response_limits::{BodyIsBudgeted, ReaderPace, ResponseLimits, connection_of};
 use super::response_memory::{MemoryHolder, ResponsePermit};
+use crate::base::blocking;
 
 /// A part of a body, or the reason why it cannot be read.
 pub type PartFuture = Pin<Box<dyn Future<Output = Result<Vec<u8>, ApiError>> + Send>>;
@@ -98,11 +99,24 @@ pub struct RenderedJson<T> {
     of: PhantomData<fn() -> T>,
 }
 
-impl<T> RenderedJson<T> {
-    /// Returns a response with a body of type `T`, encoded as JSON within the memory of `permit`. Without a permit, the
-    /// response is bounded like any other.
-    pub fn new(body: Vec<u8>, permit: Option<ResponsePermit>, limits: Arc<ResponseLimits>) -> Self {
-        Self { body, permit, limits, of: PhantomData }
+impl<T: Serialize> RenderedJson<T> {
+    /// Makes a value of about this size and encodes it as JSON, within the memory of `permit`. A large one does not block
+    /// other requests. Without a permit, the response is bounded like any other.
+    ///
+    /// # Errors
+    /// 500 if the value cannot be encoded. `name` is its name in the message.
+    pub async fn render(
+        limits: &Arc<ResponseLimits>,
+        permit: Option<ResponsePermit>,
+        bytes: usize,
+        name: &str,
+        make: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<Self, ApiError> {
+        let encode = move || serde_json::to_vec(&make());
+        let body = blocking::run_sized(bytes, encode)
+            .await
+            .map_err(|_| ApiError::new(ErrorCode::InternalServerError, format!("The {name} cannot be rendered.")))?;
+        Ok(Self { body, permit, limits: Arc::clone(limits), of: PhantomData })
     }
 }
 

@@ -12,6 +12,15 @@ use super::schema;
 use crate::base::id::Id;
 use crate::base::id_or_email::{IdOrEmail, IdOrEmailError};
 
+/// Path before the routes of the API that the dashboard calls with a session.
+const DASHBOARD_API: &str = "dashboard/api/";
+
+/// Returns the matched path of a request as a route of the API: below the dashboard too.
+pub(crate) fn api_route(req: &Request) -> &str {
+    let matched = req.matched_path();
+    matched.strip_prefix(DASHBOARD_API).unwrap_or(matched)
+}
+
 /// Extractor of an id from the path. The name of the parameter is that of the handler's argument.
 pub struct PathId<R>(pub Id<R>);
 

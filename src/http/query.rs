@@ -7,6 +7,7 @@ use salvo::oapi::{Object, OpenApi, Operation, Parameter, ParameterIn, PathItemTy
 use salvo::{Depot, FlowCtrl, Request, Response, handler};
 
 use super::error::ApiError;
+use super::path::api_route;
 use super::state::service;
 use super::tolerance;
 use crate::base::nearest::{did_you_mean, nearest};
@@ -78,7 +79,7 @@ impl QueryParameters {
     fn first_unknown<'r>(&self, req: &'r Request) -> Option<(&'r str, &[String])> {
         // A HEAD route takes the parameters of its GET route.
         let method = if req.method() == Method::HEAD { "GET" } else { req.method().as_str() };
-        let key = (method.to_owned(), req.matched_path().to_owned());
+        let key = (method.to_owned(), api_route(req).to_owned());
         // A route that the document lacks takes no parameters.
         let known = self.0.get(&key).map_or(&[][..], Vec::as_slice);
         let is_echo = |name: &str, values: &[String]| {

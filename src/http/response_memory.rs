@@ -226,7 +226,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::api_keys::Permission;
+    use crate::api_keys::{CallerKind, Permission};
     use crate::base::id::Id;
 
     const ONE: MemoryHolder = MemoryHolder::Team(Id::MIN);
@@ -243,7 +243,13 @@ mod tests {
         *req.remote_addr_mut() = SocketAddr::new("2001:db8:0:1::7".parse().unwrap(), 4_000).into();
         assert_eq!(MemoryHolder::of(&req, &depot), MemoryHolder::Client("2001:db8:0:1::".parse().unwrap()));
 
-        depot.insert_typed(Caller { key: Id::MAX, team: Id::MIN, permission: Permission::SendingAccess, domain: None });
+        depot.insert_typed(Caller {
+            kind: CallerKind::Key,
+            key: Id::MAX,
+            team: Id::MIN,
+            permission: Permission::SendingAccess,
+            domain: None,
+        });
 
         assert_eq!(MemoryHolder::of(&req, &depot), ONE);
     }

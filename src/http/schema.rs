@@ -117,11 +117,21 @@ pub(crate) fn any_of_fields(fields: &[&str]) -> Map<String, Value> {
     Map::from_iter([("anyOf".to_owned(), fields.iter().map(|field| with_field(field)).collect())])
 }
 
+/// Returns the rule that all fields of at least one group are present and not null.
+pub(crate) fn any_of_field_groups(groups: &[&[&str]]) -> Map<String, Value> {
+    Map::from_iter([("anyOf".to_owned(), groups.iter().map(|fields| with_fields(fields)).collect())])
+}
+
 /// Returns the rule that exactly one of the fields is present and not null.
 pub(crate) fn one_of_fields(fields: &[&str]) -> Map<String, Value> {
     Map::from_iter([("oneOf".to_owned(), fields.iter().map(|field| with_field(field)).collect())])
 }
 
 fn with_field(field: &str) -> Value {
-    json!({ "required": [field], "properties": { field: { "not": { "type": "null" } } } })
+    with_fields(&[field])
+}
+
+fn with_fields(fields: &[&str]) -> Value {
+    let not_null = |field: &&str| ((*field).to_owned(), json!({ "not": { "type": "null" } }));
+    json!({ "required": fields, "properties": fields.iter().map(not_null).collect::<Map<String, Value>>() })
 }

@@ -4,6 +4,7 @@ use salvo::http::Method;
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, async_trait};
 
 use super::error::ApiError;
+use super::path::api_route;
 use crate::store::{Space, Store};
 
 /// Matched paths of the POST requests that add no data.
@@ -13,6 +14,11 @@ const WITHOUT_DATA: &[&str] = &[
     "contacts/{id}/preferences-link",
     "emails/{id}/cancel",
     "suppressions/batch/remove",
+    // Below the dashboard.
+    "health/run",
+    "queue/{site}/flush",
+    "queue/{site}/pause",
+    "queue/{site}/resume",
 ];
 
 /// Handler that refuses the requests that add data. Reads, deletions and cancellations continue.
@@ -21,7 +27,7 @@ pub(crate) struct SpaceGuard(pub(crate) Store);
 #[async_trait]
 impl Handler for SpaceGuard {
     async fn handle(&self, req: &mut Request, _depot: &mut Depot, res: &mut Response, ctrl: &mut FlowCtrl) {
-        if self.0.space() == Space::Ample || !adds_data(req.method(), req.matched_path()) {
+        if self.0.space() == Space::Ample || !adds_data(req.method(), api_route(req)) {
             return;
         }
         let message = "The server has little free disk space and accepts no new data. Try again later. Accepted emails \

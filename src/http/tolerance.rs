@@ -9,6 +9,7 @@ use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::error::ApiError;
+use super::path::api_route;
 
 /// Fields that SDKs add to an email, alone or in a batch.
 const EMAIL_ECHOES: &[&str] = &["created_at"];
@@ -54,6 +55,8 @@ const TOLERATED: &[Tolerated] = &[
     Tolerated::new("PATCH", "contacts/{id}", &["id"], EchoValues::OfPath("id")),
     Tolerated::new("PATCH", "topics/{id}", &["id", "topic_id"], EchoValues::OfPath("id")),
     Tolerated::new("PATCH", "contact-properties/{id}", &["id"], EchoValues::OfPath("id")),
+    Tolerated::new("PATCH", "broadcasts/{id}", &["id", "broadcast_id"], EchoValues::OfPath("id")),
+    Tolerated::new("POST", "broadcasts/{id}/send", &["broadcast_id"], EchoValues::OfPath("id")),
     Tolerated::new("POST", "segments", &["audience_id"], EchoValues::Empty),
     Tolerated::new("PATCH", "audiences/{id}/contacts/{contact_id}", &["id"], EchoValues::OfPath("contact_id")),
     Tolerated::new("PATCH", "api-keys/{id}", &["id"], EchoValues::OfPath("id")),
@@ -75,7 +78,7 @@ pub(super) struct BodyEchoes(Option<(&'static [&'static str], Option<String>)>);
 impl BodyEchoes {
     /// Returns the fields of a request. None are checked if the path names a contact by its address.
     pub(super) fn of(req: &Request) -> Self {
-        let Some(route) = find(req.method().as_str(), req.matched_path()) else { return Self(None) };
+        let Some(route) = find(req.method().as_str(), api_route(req)) else { return Self(None) };
         Self(match route.values {
             EchoValues::Any => None,
             EchoValues::Empty => Some((route.fields, None)),

@@ -20,7 +20,7 @@ use super::url::{CustomerUrl, UrlError};
 use crate::base::clock::TimestampMs;
 
 /// Maximum number of redirects of one fetch.
-const REDIRECTS_MAX: usize = 3;
+pub(super) const REDIRECTS_MAX: usize = 3;
 /// Bytes of a response in addition to twice the file, for its head and the framing of its body.
 const FRAMING_BYTES_MAX: usize = 64 * 1024;
 /// First capacity of a file, unless the file is known to be smaller.
@@ -118,7 +118,7 @@ impl Client {
             let stream = self.dial(&url, now_ms, deadline).await?;
             let bytes_max = limits.bytes_max.saturating_mul(2).saturating_add(FRAMING_BYTES_MAX);
             let connection = HttpConnection::start(stream, bytes_max).await?;
-            let response = connection.open(get(&url), deadline).await?;
+            let response = connection.open(request(Method::GET, &url), deadline).await?;
             let status = response.head().status;
             if status == StatusCode::OK {
                 return read(&url, response, limits.bytes_max, reserve).await;
@@ -126,15 +126,22 @@ impl Client {
             if !is_redirect(status) {
                 return Err(FetchError::Status(status.as_u16()));
             }
-            let location = response.head().headers.get(LOCATION).and_then(|value| value.to_str().ok());
-            let location = location.ok_or(FetchError::NoLocation)?;
-            url = url.redirect(location, self.policy()).map_err(FetchError::Redirect)?;
+            url = self.redirect_of(&url, &response.head().headers)?;
         }
         Err(FetchError::TooManyRedirects)
     }
+
+    /// Returns the target of a redirect.
+    ///
+    /// # Errors
+    /// [`FetchError::NoLocation`] and [`FetchError::Redirect`].
+    pub(super) fn redirect_of(&self, url: &CustomerUrl, headers: &HeaderMap) -> Result<CustomerUrl, FetchError> {
+        let location = headers.get(LOCATION).and_then(|value| value.to_str().ok()).ok_or(FetchError::NoLocation)?;
+        url.redirect(location, self.policy()).map_err(FetchError::Redirect)
+    }
 }
 
-fn is_redirect(status: StatusCode) -> bool {
+pub(super) fn is_redirect(status: StatusCode) -> bool {
     matches!(
         status,
         StatusCode::MOVED_PERMANENTLY
@@ -145,9 +152,10 @@ fn is_redirect(status: StatusCode) -> bool {
     )
 }
 
-fn get(url: &CustomerUrl) -> Request<Full<Bytes>> {
+/// Returns a request without a body.
+pub(super) fn request(method: Method, url: &CustomerUrl) -> Request<Full<Bytes>> {
     let mut request = Request::new(Full::new(Bytes::new()));
-    *request.method_mut() = Method::GET;
+    *request.method_mut() = method;
     *request.uri_mut() = url.target.clone();
     let headers = request.headers_mut();
     // RFC 9110 §7.2: `Host` is the first field.

@@ -1,4 +1,5 @@
-//! The only HTTP client for URLs of customers: the endpoints of webhooks, and the files of remote attachments.
+//! The only HTTP client for URLs of customers: the endpoints of webhooks, the files of remote attachments, and the
+//! links of broadcasts that a check requests.
 //!
 //! A customer URL is untrusted. It can name the loopback, a metadata service or another host of the private network,
 //! directly, through DNS or through a redirect. Its server can send a response without end. No other module connects to
@@ -8,7 +9,7 @@
 //! policy can change between two starts of the server. [`Client::session`] returns an [`HttpSession`] for the URL, and
 //! [`HttpSession::post`] sends one request. Its phases are lookup, guard, connection, TLS, request and response.
 //! [`HttpTimeouts`] limits the phases and the whole request. The session reuses the connection while both sides keep it
-//! open. [`Client::fetch`] requests one file, and follows redirects.
+//! open. [`Client::fetch`] requests one file, and [`Client::probe`] one status. Both follow redirects.
 //!
 //! Files, in reading order:
 //! - `policy.rs`: the URLs that an instance allows, and the time limits;
@@ -19,6 +20,7 @@
 //! - `connection.rs`: one HTTP/1.1 connection;
 //! - `session.rs`: requests to one URL;
 //! - `fetch.rs`: one file, with redirects;
+//! - `probe.rs`: the status of a URL, with redirects;
 //! - `response.rs`: the response and its `Retry-After` field;
 //! - `failure.rs`: the errors of a request;
 //! - `tests/`: tests against a local receiver and a local DNS server.
@@ -42,6 +44,7 @@ mod failure;
 mod fetch;
 mod metered_io;
 mod policy;
+mod probe;
 mod response;
 mod session;
 mod url;

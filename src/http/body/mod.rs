@@ -20,6 +20,7 @@ use serde_json::{Map, Value};
 use super::body_limits::BodyLimits;
 use super::declared_errors::declare;
 use super::error::{ApiError, ErrorCode};
+use super::path::api_route;
 use super::recording::{self, BodyCapture};
 use super::schema;
 use super::state::service;
@@ -136,7 +137,7 @@ impl<'ex, T: FromBody> Extractible<'ex> for Body<T> {
         let (raw, share) = limits.read(req, bytes_max).await?;
         // The depot holds the reservation until the request ends.
         depot.insert_typed(share);
-        let tolerated = tolerance::of_route(req.method().as_str(), req.matched_path());
+        let tolerated = tolerance::of_route(req.method().as_str(), api_route(req));
         let echoes = tolerance::BodyEchoes::of(req);
         let raw = Arc::new(raw);
         let form = recording::capture_of(depot, raw.len());

@@ -44,7 +44,7 @@ impl OpenApiJson {
 
 /// Describes the routes of `router`.
 pub(crate) fn describe(router: &Router) -> OpenApi {
-    let about = "Transactional email with domains and API keys; and the audience it is for: contacts with their \
+    let about = "Transactional email with domains, API keys and templates; and the audience it is for: contacts with their \
                  properties, topics, segments and suppressions. The request and response shapes are those of a \
                  widely used hosted email API, whose official SDKs work against this server.";
     let info = Info::new("Ringmail", API_VERSION).description(about).license(License::new("Apache-2.0"));

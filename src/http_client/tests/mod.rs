@@ -7,9 +7,11 @@
 //! - `responses.rs`: valid and invalid responses;
 //! - `reuse.rs`: reuse of connections;
 //! - `fetch.rs`: fetches of files;
+//! - `probe.rs`: requests for a status;
 //! - `secure.rs`: TLS.
 
 mod fetch;
+mod probe;
 mod ranges;
 mod rebinding;
 mod receiver;
