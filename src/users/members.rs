@@ -1,9 +1,11 @@
 //! Use cases of memberships: add, change the role, remove, list.
 
-use super::model::{Member, Role, User};
+use super::model::{Member, Role, TeamMembership, User};
+use super::sessions;
 use super::store::{self, MembershipRow};
 use crate::base::address::EmailAddress;
-use crate::base::id::{Id, TeamId, UserId};
+use crate::base::clock::TimestampMs;
+use crate::base::id::{Id, IdSource, TeamId, UserId};
 use crate::context::Context;
 use crate::store::page::{Page, PageError, PageQuery, page};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, from_store_error};
@@ -45,37 +47,47 @@ pub async fn add(
     address: EmailAddress,
     role: Option<Role>,
 ) -> Result<Member, AddError> {
-    let (ids, now) = (context.ids.clone(), context.now_ms());
-    context
-        .store
-        .write(move |tx| {
-            if teams::find(tx, team)?.is_none() {
-                return Err(AddError::TeamNotFound);
-            }
-            let existing = store::find_by_address(tx, &address)?;
-            if let Some(user) = &existing
-                && let Some(row) = tx.get(&MEMBERSHIPS, &(team, user.id))?
-            {
-                return Err(AddError::AlreadyMember(row.role));
-            }
-            let role = match role {
-                Some(role) => role,
-                None if has_other_owner(tx, team, None)? => Role::Member,
-                None => Role::Owner,
-            };
-            let user = match existing {
-                Some(user) => user,
-                None => {
-                    let id: UserId = ids.draw();
-                    let user = User { id, email: address.to_string(), created_ms: id.created_ms() };
-                    store::put(tx, &address, &user)?;
-                    user
-                }
-            };
-            tx.put(&MEMBERSHIPS, &(team, user.id), &MembershipRow { role, created_ms: now })?;
-            Ok(Member { user, role, since_ms: now })
-        })
-        .await
+    let (ids, now_ms) = (context.ids.clone(), context.now_ms());
+    context.store.write(move |tx| add_in(tx, &ids, team, &address, role, now_ms)).await
+}
+
+/// As [`add`], in a transaction of the caller.
+///
+/// # Errors
+/// As [`add`].
+pub(super) fn add_in(
+    tx: &WriteTx<'_>,
+    ids: &IdSource,
+    team: TeamId,
+    address: &EmailAddress,
+    role: Option<Role>,
+    now_ms: TimestampMs,
+) -> Result<Member, AddError> {
+    if teams::find(tx, team)?.is_none() {
+        return Err(AddError::TeamNotFound);
+    }
+    let existing = store::find_by_address(tx, address)?;
+    if let Some(user) = &existing
+        && let Some(row) = tx.get(&MEMBERSHIPS, &(team, user.id))?
+    {
+        return Err(AddError::AlreadyMember(row.role));
+    }
+    let role = match role {
+        Some(role) => role,
+        None if has_other_owner(tx, team, None)? => Role::Member,
+        None => Role::Owner,
+    };
+    let user = match existing {
+        Some(user) => user,
+        None => {
+            let id: UserId = ids.draw();
+            let user = User { id, email: address.to_string(), created_ms: id.created_ms() };
+            store::put(tx, address, &user)?;
+            user
+        }
+    };
+    tx.put(&MEMBERSHIPS, &(team, user.id), &MembershipRow { role, created_ms: now_ms })?;
+    Ok(Member { user, role, since_ms: now_ms })
 }
 
 /// Changes the role of a member.
@@ -88,18 +100,26 @@ pub async fn change_role(
     address: EmailAddress,
     role: Role,
 ) -> Result<Member, MembershipError> {
-    context
-        .store
-        .write(move |tx| {
-            let member = member(tx, team, &address)?;
-            if member.role == Role::Owner && role != Role::Owner {
-                require_other_owner(tx, team, member.user.id)?;
-            }
-            let row = MembershipRow { role, created_ms: member.since_ms };
-            tx.put(&MEMBERSHIPS, &(team, member.user.id), &row)?;
-            Ok(Member { role, ..member })
-        })
-        .await
+    context.store.write(move |tx| change_role_in(tx, team, &address, role)).await
+}
+
+/// As [`change_role`], in a transaction of the caller.
+///
+/// # Errors
+/// As [`change_role`].
+pub(super) fn change_role_in(
+    tx: &WriteTx<'_>,
+    team: TeamId,
+    address: &EmailAddress,
+    role: Role,
+) -> Result<Member, MembershipError> {
+    let member = member(tx, team, address)?;
+    if member.role == Role::Owner && role != Role::Owner {
+        require_other_owner(tx, team, member.user.id)?;
+    }
+    let row = MembershipRow { role, created_ms: member.since_ms };
+    tx.put(&MEMBERSHIPS, &(team, member.user.id), &row)?;
+    Ok(Member { role, ..member })
 }
 
 /// Removes a user from a team. Deletes the user if it has no other team.
@@ -117,6 +137,7 @@ pub async fn remove(context: &Context, team: TeamId, address: EmailAddress) -> R
                 require_other_owner(tx, team, user)?;
             }
             tx.delete_listed(&MEMBERSHIPS, &(team, user), now_ms)?;
+            sessions::delete_of_team(tx, user, team)?;
             if !has_membership(tx, user)? {
                 store::delete(tx, &address, user)?;
             }
@@ -138,6 +159,7 @@ pub(crate) fn remove_team(tx: &WriteTx<'_>, team: TeamId, members_max: usize) ->
     })?;
     for user in &users {
         tx.delete(&MEMBERSHIPS, &(team, *user))?;
+        sessions::delete_of_team(tx, *user, team)?;
         if has_membership(tx, *user)? {
             continue;
         }
@@ -214,6 +236,25 @@ fn has_membership(tx: &impl Reads, user: UserId) -> Result<bool, StoreError> {
         }
     }
     Ok(false)
+}
+
+/// Returns the role of a user in a team; `None` if the user is not a member, or if the team is removed.
+pub(super) fn role_in(tx: &impl Reads, team: TeamId, user: UserId) -> Result<Option<Role>, StoreError> {
+    if teams::find(tx, team)?.is_none() {
+        return Ok(None);
+    }
+    Ok(tx.get(&MEMBERSHIPS, &(team, user))?.map(|row| row.role))
+}
+
+/// Returns the teams of a user, oldest team first. An instance has few teams.
+pub(super) fn teams_of(tx: &impl Reads, user: UserId) -> Result<Vec<TeamMembership>, StoreError> {
+    let mut found = Vec::new();
+    for team in teams::list(tx)? {
+        if let Some(MembershipRow { role, .. }) = tx.get(&MEMBERSHIPS, &(team.id, user))? {
+            found.push(TeamMembership { team: team.id, team_name: team.name, role });
+        }
+    }
+    Ok(found)
 }
 
 #[cfg(test)]

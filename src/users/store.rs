@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::model::{Role, User};
+use super::{credentials, links, sessions};
 use crate::base::address::EmailAddress;
 use crate::base::clock::TimestampMs;
 use crate::base::id::UserId;
@@ -46,9 +47,11 @@ pub(super) fn put(tx: &WriteTx<'_>, address: &EmailAddress, user: &User) -> Resu
     tx.put(&USER_ADDRESSES, &(address.identity_hash(),), &UserIdRow { id: *id })
 }
 
-/// Deletes a user and its index entry.
+/// Deletes a user with its index entry, its credentials, its sessions and its links.
 pub(super) fn delete(tx: &WriteTx<'_>, address: &EmailAddress, id: UserId) -> Result<(), StoreError> {
     tx.delete(&USER_ADDRESSES, &(address.identity_hash(),))?;
     tx.delete(&USERS, &(id,))?;
-    Ok(())
+    credentials::delete(tx, id)?;
+    sessions::delete_others(tx, id, None)?;
+    links::delete_of_user(tx, id)
 }
