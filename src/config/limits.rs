@@ -29,8 +29,8 @@ pub(super) struct LimitSettings {
           value_parser = value_parser!(u16).range(0..=10_000), help_heading = "Serving")]
     address_connections: u16,
 
-    /// Addresses or ranges of reverse proxies in front of this server, which --address-connections does not limit
-    /// [default: none].
+    /// Addresses or ranges of reverse proxies in front of this server, which --address-connections does not limit, and
+    /// whose X-Forwarded-For names the client of a sign-in [default: none].
     #[arg(long, env = "RINGMAIL_TRUSTED_PROXIES", value_name = "CIDR", value_delimiter = ',',
           value_parser = values::cidr, help_heading = "Serving")]
     pub(super) trusted_proxies: Vec<IpNet>,

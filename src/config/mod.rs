@@ -5,11 +5,11 @@
 //! than one setting and returns the [`Config`] that the rest of the program uses.
 //!
 //! Reading order: `settings.rs` (the list of settings), `limits.rs`, `disk.rs`, `log_format.rs`, `tls.rs`, `webhooks.rs`,
-//! `notices.rs`, `monitoring.rs`, `compat.rs`, `rates.rs`, `routes/` and `dev.rs` (more settings), `environment.rs`
-//! (settings without flags), `values.rs` (parsers of values), `relay.rs` (URL of a smarthost), `hostname.rs` and
-//! `surroundings.rs` (values of the machine and the service manager), `variables.rs` (names of variables),
-//! `delivery.rs` (settings of the delivery engine), `doctor.rs` (settings of the checks), `remote_files.rs` (URLs of
-//! attachments), `host.rs` (host of a URL).
+//! `notices.rs`, `monitoring.rs`, `dashboard.rs`, `sign_in.rs`, `compat.rs`, `rates.rs`, `send_limits.rs`, `routes/` and
+//! `dev.rs` (more settings), `environment.rs` (settings without flags), `values.rs` (parsers of values), `relay.rs` (URL of a
+//! smarthost), `hostname.rs` and `surroundings.rs` (values of the machine and the service manager), `variables.rs`
+//! (names of variables), `delivery.rs` (settings of the delivery engine), `doctor.rs` (settings of the checks),
+//! `remote_files.rs` (URLs of attachments), `host.rs` (host of a URL).
 //!
 //! Invariants:
 //! - A [`Config`] is valid.
@@ -17,6 +17,7 @@
 //! - `Debug` output and error messages contain no secret.
 
 mod compat;
+mod dashboard;
 mod delivery;
 mod dev;
 mod disk;
@@ -32,7 +33,9 @@ mod rates;
 mod relay;
 mod remote_files;
 mod routes;
+mod send_limits;
 mod settings;
+mod sign_in;
 mod surroundings;
 mod tls;
 mod values;
@@ -64,6 +67,7 @@ pub use webhooks::WebhookConfig;
 use crate::base::address::Mailbox;
 use crate::base::compat::Compat;
 use crate::base::signature::WebhookSecret;
+use crate::broadcasts::planner::SendLimits;
 use crate::delivery::smtp::RequiredTls;
 use crate::delivery::{DIRECT, Rates};
 use crate::domains::{DomainSettings, RelayRecords};
@@ -172,16 +176,22 @@ pub struct Config {
     pub rates: Rates,
     /// Maximum number of concurrent SMTP sessions.
     pub sessions_max: usize,
+    /// Limits of all messages, which broadcasts keep.
+    pub send_limits: SendLimits,
     /// Maximum number of requests per second and API key; 0 is no limit.
     pub rate_limit: u32,
     /// Maximum number of open connections from one address; `None` is no limit.
     pub address_connections_max: Option<usize>,
     /// Reverse proxies, which have no limit of connections.
     pub trusted_proxies: Vec<IpNet>,
+    /// Header in which they send the address of a user of the dashboard, in lower case; `None` if none does.
+    pub auth_proxy_header: Option<String>,
     /// Origins of web pages that may call the API; `*` allows any.
     pub cors_origins: Vec<String>,
     /// Hosts of the dashboard, in addition to the host of the public URL and loopback.
     pub dashboard_hosts: Vec<String>,
+    /// Directory of the files of the dashboard; `None` for those in the binary.
+    pub ui_dir: Option<PathBuf>,
     /// Regions of domains; the first is the default.
     pub regions: Vec<String>,
     /// Size of the page cache of the store.
@@ -322,6 +332,8 @@ pub enum ConfigError {
     LocalHostname {
         name: String,
     },
+    /// A header authenticates users, and no proxy is trusted to send it.
+    ProxyHeader,
 }
 
 impl std::fmt::Display for ConfigError {
@@ -363,6 +375,10 @@ impl std::fmt::Display for ConfigError {
                 f,
                 "one site cannot have more sessions than the total: raise --sessions ({all}) \
                  to at least --concurrency ({site})"
+            ),
+            Self::ProxyHeader => f.write_str(
+                "--auth-proxy-header (or RINGMAIL_AUTH_PROXY_HEADER) needs the addresses of the proxies that send it: \
+                 set --trusted-proxies",
             ),
             Self::LocalHostname { name } => write!(
                 f,

@@ -9,6 +9,7 @@ use clap::{ArgAction, Args, value_parser};
 use ipnet::IpNet;
 
 use super::compat::CompatSettings;
+use super::dashboard::DashboardSettings;
 use super::disk::DiskSettings;
 use super::limits::LimitSettings;
 use super::log_format::LogFormat;
@@ -17,6 +18,8 @@ use super::notices::NoticeSettings;
 use super::rates::RateSettings;
 use super::remote_files::file_policy;
 use super::routes::RouteSettings;
+use super::send_limits::SendLimitSettings;
+use super::sign_in::SignInSettings;
 use super::surroundings::{DEV_DIRECTORY, SERVE_DIRECTORY, Surroundings};
 use super::tls::TlsSettings;
 use super::values::{self, SecretText};
@@ -59,6 +62,9 @@ pub struct Settings {
           value_parser = values::dashboard_host, help_heading = "Serving")]
     dashboard_hosts: Vec<String>,
 
+    #[command(flatten)]
+    dashboard: DashboardSettings,
+
     /// Regions of domains; the first is the default.
     #[arg(long, env = "RINGMAIL_REGIONS", value_name = "REGION", value_delimiter = ',',
           default_value = "us-east-1", value_parser = values::region, help_heading = "Serving")]
@@ -78,6 +84,8 @@ pub struct Settings {
     )]
     ingest_secret: Option<SecretText>,
 
+    #[command(flatten)]
+    sign_in: SignInSettings,
     #[command(flatten)]
     compat: CompatSettings,
     #[command(flatten)]
@@ -173,6 +181,8 @@ pub struct Settings {
 
     #[command(flatten)]
     rates: RateSettings,
+    #[command(flatten)]
+    send_limits: SendLimitSettings,
 
     /// Accept and queue emails, and start no delivery before the next start without this flag.
     #[arg(long, env = "RINGMAIL_HOLD", value_parser = BoolishValueParser::new(), help_heading = "Delivering")]
@@ -223,9 +233,11 @@ impl Settings {
             rate_limit,
             cors_origins,
             dashboard_hosts,
+            dashboard,
             regions,
             limits,
             ingest_secret,
+            sign_in,
             compat,
             notices,
             monitoring,
@@ -248,6 +260,7 @@ impl Settings {
             expire_after,
             confirm_after,
             rates,
+            send_limits,
             hold,
             capture_smtp,
             webhooks,
@@ -267,6 +280,7 @@ impl Settings {
             return Err(ConfigError::BodyBudget { body_mb: body, budget_mb: budget });
         }
         let (rates, sessions_max) = rates.into_rates()?;
+        let auth_proxy_header = sign_in.proxy_header(&limits.trusted_proxies)?;
         let ingest_secret = ingest_secret.map(|text| text.parse().ok_or(ConfigError::IngestSecret)).transpose()?;
         let data_dir = data_dir.unwrap_or_else(|| match purpose.kind() {
             StoreKind::Serve => state_directory.unwrap_or_else(|| SERVE_DIRECTORY.into()),
@@ -298,11 +312,14 @@ impl Settings {
             queue: if hold { QueueConfig::Hold } else { QueueConfig::Run },
             rates,
             sessions_max,
+            send_limits: send_limits.into(),
             rate_limit,
             address_connections_max: limits.address_connections_max(),
             trusted_proxies: limits.trusted_proxies,
+            auth_proxy_header,
             cors_origins,
             dashboard_hosts,
+            ui_dir: dashboard.ui_dir,
             regions,
             cache_bytes: disk.cache_bytes(),
             disk_reserve_bytes: disk.disk_reserve_bytes(),
