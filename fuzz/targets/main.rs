@@ -2,6 +2,7 @@
 #![no_main]
 
 mod address;
+mod captured;
 mod csv;
 mod customer_url;
 mod headers;
@@ -26,6 +27,7 @@ enum Check {
 
 const TARGETS: &[(&str, Check)] = &[
     ("address", Check::Text(address::check)),
+    ("captured", Check::Bytes(captured::check)),
     ("csv", Check::Bytes(csv::check)),
     ("customer_url", Check::Text(customer_url::check)),
     ("headers", Check::Bytes(headers::check)),

@@ -2,6 +2,8 @@
 
 use tracing::error;
 
+use super::content::Summary;
+use super::waits::Waits;
 use crate::base::blocking;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{CapturedId, Id};
@@ -10,7 +12,7 @@ use crate::delivery::return_path::ReturnPaths;
 use crate::delivery::rows::CapturedRow;
 use crate::delivery::smtp::Envelope;
 use crate::store::page::{Page, PageError, PageQuery, page_by_id};
-use crate::store::{Chunks, Encoded, Keyring, Reads as _, StoreError, read_chunks};
+use crate::store::{Chunks, Encoded, Keyring, Reads, StoreError, read_chunks};
 use crate::tables::{CAPTURED, CAPTURED_MESSAGES};
 
 /// Maximum number of rows of each table that one transaction deletes.
@@ -23,18 +25,20 @@ const INLINE_SEAL_BYTES_MAX: usize = 64 << 10;
 pub struct CaptureMailbox {
     pub(super) context: Context,
     pub(super) return_paths: ReturnPaths,
+    pub(super) waits: Waits,
 }
 
 impl CaptureMailbox {
     /// Returns the mailbox of an instance.
     pub fn new(context: Context) -> Self {
-        Self { return_paths: ReturnPaths::new(&context.keyring), context }
+        Self { return_paths: ReturnPaths::new(&context.keyring), waits: Waits::default(), context }
     }
 
     /// Stores a message. Returns its id after the commit; `None` if the store failed, which is logged.
     pub(super) async fn store(&self, envelope: Envelope, message: Vec<u8>) -> Option<CapturedId> {
         let id = self.context.id();
         let Envelope { sender, recipients } = envelope;
+        let Summary { from, subject } = Summary::of(&message);
         let row = Encoded::new(&CapturedRow {
             received_ms: self.context.now_ms(),
             email: self.return_paths.read(&sender).map(|(email, _group)| email),
@@ -42,6 +46,8 @@ impl CaptureMailbox {
             recipients,
             size: message.len() as u64,
             released_ms: None,
+            from,
+            subject,
         });
         let chunks = if message.len() <= INLINE_SEAL_BYTES_MAX {
             seal(&self.context.keyring, id, &message)
@@ -54,7 +60,10 @@ impl CaptureMailbox {
             chunks.put(tx, &CAPTURED_MESSAGES, |chunk| (id, chunk))
         });
         match written.await {
-            Ok(()) => Some(id),
+            Ok(()) => {
+                self.waits.message_stored();
+                Some(id)
+            }
             Err(error) => {
                 error!(%error, "could not store a message in the mailbox: {error}");
                 None
@@ -79,15 +88,7 @@ impl CaptureMailbox {
     /// [`StoreError`].
     pub async fn message(&self, id: CapturedId) -> Result<Option<(CapturedRow, Vec<u8>)>, StoreError> {
         let keyring = self.context.keyring.clone();
-        self.context
-            .store
-            .read(move |tx| {
-                let Some(row) = tx.get(&CAPTURED, &(id,))? else { return Ok(None) };
-                // A deletion in pages may have deleted the chunks and not yet the row.
-                let Some(sealed) = read_chunks(tx, &CAPTURED_MESSAGES, |chunk| (id, chunk))? else { return Ok(None) };
-                Ok(Some((row, keyring.open_sealed(&associated_data(id), &sealed)?)))
-            })
-            .await
+        self.context.store.read(move |tx| read_message(tx, &keyring, id)).await
     }
 
     /// Deletes all messages that were stored before the call.
@@ -97,6 +98,18 @@ impl CaptureMailbox {
     pub async fn delete_all(&self) -> Result<(), StoreError> {
         delete_until(&self.context, self.context.id()).await
     }
+}
+
+/// Returns a message with its envelope.
+pub(super) fn read_message(
+    tx: &impl Reads,
+    keyring: &Keyring,
+    id: CapturedId,
+) -> Result<Option<(CapturedRow, Vec<u8>)>, StoreError> {
+    let Some(row) = tx.get(&CAPTURED, &(id,))? else { return Ok(None) };
+    // A deletion in pages may have deleted the chunks and not yet the row.
+    let Some(sealed) = read_chunks(tx, &CAPTURED_MESSAGES, |chunk| (id, chunk))? else { return Ok(None) };
+    Ok(Some((row, keyring.open_sealed(&associated_data(id), &sealed)?)))
 }
 
 /// Deletes the messages that were received before a time.

@@ -12,7 +12,9 @@
 //! 4. `listener.rs`: the listener and its connections;
 //! 5. `mailbox.rs`: the stored messages;
 //! 6. `release.rs`: real delivery of a captured message;
-//! 7. `erase.rs`, `orphans.rs`: deletion of single messages for an erasure, and of those without an email.
+//! 7. `mime_part.rs`, `content.rs`, `extract.rs`: the parts of a message, its content, its links and its code;
+//! 8. `reads.rs`, `waits.rs`: lists and deletions of one reader, and waits for a message;
+//! 9. `erase.rs`, `orphans.rs`: deletion of single messages for an erasure, and of those without an email.
 //!
 //! # Invariants
 //!
@@ -22,22 +24,30 @@
 //! - The memory for each client and for all clients is bounded.
 
 mod connection;
+mod content;
 mod erase;
+mod extract;
 mod listener;
 mod mailbox;
 mod message;
+mod mime_part;
 mod orphans;
+mod reads;
 mod release;
 mod server_session;
 #[cfg(test)]
 mod tests;
+mod waits;
 
+pub use content::{CapturedContent, CapturedPart};
 pub(crate) use erase::{delete_message, match_messages};
 pub use listener::CaptureListener;
 pub use mailbox::CaptureMailbox;
 pub(crate) use mailbox::purge;
 pub(crate) use orphans::delete_orphans;
+pub use reads::{CapturedFilter, CapturedPage, CapturedSummary, MailboxReader};
 pub use release::{ReleaseError, ReleasedMessage};
+pub use waits::CapturedWaitError;
 
 /// Maximum size of a message, announced with `SIZE` (RFC 1870 §3).
 const MESSAGE_BYTES_MAX: usize = 64 << 20;

@@ -3,8 +3,8 @@
 use super::erase::{delete_message, match_messages};
 use crate::base::id::CapturedId;
 use crate::context::Context;
-use crate::store::{Reads as _, StoreError};
-use crate::tables::EMAILS;
+use crate::emails;
+use crate::store::StoreError;
 use crate::teams;
 
 /// Envelopes in one scan.
@@ -25,7 +25,7 @@ pub(crate) async fn delete_orphans(context: &Context) -> Result<(), StoreError> 
             match_messages(tx, after, PAGE_ROWS, |_, row| {
                 let Some(email) = row.email else { return Ok(false) };
                 for team in &teams {
-                    if tx.contains(&EMAILS, &(team.id, email))? {
+                    if emails::has_row(tx, team.id, email)? {
                         return Ok(false);
                     }
                 }

@@ -9,11 +9,11 @@ use crate::base::id::{CapturedId, EmailId};
 use crate::context::Context;
 use crate::delivery::QueueNotifier;
 use crate::delivery::pattern::released_destination;
-use crate::delivery::queue::{Due, DueKey, LaneKey, find_email};
-use crate::delivery::rows::{CapturedRow, Class, DueRow};
+use crate::delivery::queue::{Due, DueKey, find_email};
+use crate::delivery::rows::{CapturedRow, DueRow};
 use crate::emails::{self, LastEvent, QueueDestination, RecipientRow, RecipientState};
 use crate::store::{Reads as _, StoreError, WriteTx, from_store_error};
-use crate::tables::{CAPTURED, DUE, EMAILS};
+use crate::tables::{CAPTURED, DUE};
 
 /// Reason why a captured message is not released.
 #[derive(Debug)]
@@ -72,7 +72,8 @@ fn release(
 ) -> Result<(ReleasedMessage, Due), ReleaseError> {
     let now_ms = context.now_ms();
     let (team, mut row) = find_email(tx, email)?.ok_or(ReleaseError::EmailDeleted)?;
-    if row.hidden || !emails::has_content(tx, email)? {
+    let is_stored = row.broadcast.is_some() || emails::has_content(tx, email)?;
+    if row.hidden || !is_stored {
         return Err(ReleaseError::EmailDeleted);
     }
     let mut recipients = Vec::new();
@@ -89,11 +90,11 @@ fn release(
     }
     let events = row.recipients.iter().map(|recipient| recipient.last_event);
     row.last_event = events.max().unwrap_or(LastEvent::Queued);
-    let lane = LaneKey::new(&destination, Class::Transactional, team.cast());
+    let lane = emails::lane_of(team, row.broadcast.as_ref(), &destination);
     let key = DueKey { lane, due_ms: now_ms, email, group };
     let due = DueRow::fresh(team, destination, now_ms);
     tx.put(&DUE, &key.parts(), &due)?;
-    tx.put(&EMAILS, &(team, email), &row)?;
+    emails::put_row(tx, team, email, &row, now_ms)?;
     tx.put(&CAPTURED, &(id,), &CapturedRow { released_ms: Some(now_ms), ..captured })?;
     Ok((ReleasedMessage { email, recipients }, Due::new(key, &due)))
 }
@@ -112,7 +113,7 @@ mod tests {
     use crate::base::id::TeamId;
     use crate::emails::EmailRow;
     use crate::store::Blob;
-    use crate::tables::EMAIL_BODIES;
+    use crate::tables::{EMAIL_BODIES, EMAILS};
     use crate::teams::{self, Team};
 
     const TEAM: TeamId = TeamId::from_bytes([1; 16]);
@@ -129,6 +130,8 @@ mod tests {
             email: Some(email),
             size: 1,
             released_ms: None,
+            from: None,
+            subject: None,
         };
         let copies: [CapturedId; 2] = [context.id(), context.id()];
         let put = move |tx: &WriteTx<'_>| {

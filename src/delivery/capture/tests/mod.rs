@@ -2,6 +2,7 @@
 
 mod commands;
 mod messages;
+mod reads;
 mod sessions;
 
 use std::net::SocketAddr;
