@@ -8,12 +8,13 @@ use super::read::visible;
 use super::retention::{delete_email, is_settled};
 use super::send::{Emails, Sender};
 use super::store::{EmailRow, RecipientState};
+use super::stored::{keep_cursor, put_row};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, TeamId};
 use crate::delivery::DueKey;
 use crate::events::{Detail, EmailEventKind, Event};
 use crate::store::{Reads, StoreError, WriteTx, from_store_error};
-use crate::tables::{DUE, EMAILS};
+use crate::tables::DUE;
 
 /// Failure to change an email.
 #[derive(Debug)]
@@ -35,12 +36,12 @@ impl Emails {
     /// # Errors
     /// [`ChangeEmailError`].
     pub async fn reschedule(&self, by: Sender, id: EmailId, due_ms: TimestampMs) -> Result<(), ChangeEmailError> {
-        let (team, notifier) = (by.team, self.notifier.clone());
+        let (team, notifier, now_ms) = (by.team, self.notifier.clone(), self.context.now_ms());
         self.context
             .store
             .write::<_, ChangeEmailError>(move |tx| {
                 let mut row = scheduled(tx, by, id)?;
-                for key in queued_groups(team, id, &row.recipients) {
+                for key in queued_groups(team, id, &row) {
                     let Some(mut due) = tx.get(&DUE, &key.parts())? else { continue };
                     due.first_due_ms = due_ms;
                     tx.delete(&DUE, &key.parts())?;
@@ -50,7 +51,7 @@ impl Emails {
                 for recipient in &mut row.recipients {
                     recipient.state = RecipientState::Waiting { due_ms };
                 }
-                tx.put(&EMAILS, &(team, id), &row)?;
+                put_row(tx, team, id, &row, now_ms)?;
                 let notifier = notifier.clone();
                 tx.after_commit(move || notifier.rescan());
                 Ok(())
@@ -73,7 +74,7 @@ impl Emails {
                 let event =
                     Event { kind: EmailEventKind::Canceled, at_ms: context.now_ms(), recipients, detail: Detail::None };
                 event_recorder::record(tx, &context, team, id, &row, event)?;
-                tx.put(&EMAILS, &(team, id), &row)?;
+                put_row(tx, team, id, &row, context.now_ms())?;
                 Ok(())
             })
             .await
@@ -91,14 +92,10 @@ impl Emails {
             .store
             .write(move |tx| {
                 let Some(mut row) = visible(tx, team, id)? else { return Ok(false) };
-                tx.keep_cursor(&EMAILS, &(team, id), now_ms)?;
+                keep_cursor(tx, team, id, now_ms)?;
                 cancel_queued(tx, team, id, &mut row)?;
-                if is_settled(&row) {
-                    delete_email(tx, team, id)?;
-                    return Ok(true);
-                }
                 row.hidden = true;
-                tx.put(&EMAILS, &(team, id), &row)?;
+                put_settled(tx, team, id, &row, now_ms)?;
                 Ok(true)
             })
             .await
@@ -110,11 +107,19 @@ impl Emails {
 ///
 /// # Errors
 /// [`StoreError`].
-pub(crate) fn put_settled(tx: &WriteTx<'_>, team: TeamId, id: EmailId, row: &EmailRow) -> Result<(), StoreError> {
-    if row.hidden && is_settled(row) {
-        return delete_email(tx, team, id);
+pub(crate) fn put_settled(
+    tx: &WriteTx<'_>,
+    team: TeamId,
+    id: EmailId,
+    row: &EmailRow,
+    now_ms: TimestampMs,
+) -> Result<(), StoreError> {
+    // The counts of a broadcast include a deleted email.
+    let is_deleted = row.hidden && is_settled(row);
+    if !is_deleted || row.broadcast.is_some() {
+        put_row(tx, team, id, row, now_ms)?;
     }
-    tx.put(&EMAILS, &(team, id), row)
+    if is_deleted { delete_email(tx, team, id) } else { Ok(()) }
 }
 
 /// Returns the row of a scheduled email of which no delivery has started.
@@ -128,7 +133,7 @@ fn scheduled(tx: &WriteTx<'_>, by: Sender, id: EmailId) -> Result<EmailRow, Chan
 
 /// Deletes the queue rows of an email, and settles their recipients as canceled.
 pub(super) fn cancel_queued(tx: &WriteTx<'_>, team: TeamId, id: EmailId, row: &mut EmailRow) -> Result<(), StoreError> {
-    for key in queued_groups(team, id, &row.recipients) {
+    for key in queued_groups(team, id, row) {
         tx.delete(&DUE, &key.parts())?;
     }
     let mut is_canceled = false;
@@ -160,7 +165,7 @@ mod tests {
     use crate::emails::store::RecipientRow;
     use crate::store::Blob;
     use crate::store::page::{Cursor, PageQuery};
-    use crate::tables::{EMAIL_BODIES, EVENTS};
+    use crate::tables::{EMAIL_BODIES, EMAILS, EVENTS};
 
     const TEAM: TeamId = Id::MIN;
 
@@ -220,7 +225,7 @@ mod tests {
         assert_eq!(stored_parts(&context, in_flight), [true; 3]);
         let end = move |tx: &WriteTx<'_>| {
             let row = EmailRow { hidden: true, ..row(RecipientState::Settled) };
-            put_settled(tx, TEAM, in_flight, &row)
+            put_settled(tx, TEAM, in_flight, &row, 0)
         };
         context.store.write::<_, StoreError>(end).await.unwrap();
         assert_eq!(stored_parts(&context, in_flight), [false; 3]);

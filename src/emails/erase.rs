@@ -6,20 +6,26 @@
 //!
 //! The new content is prepared before the transaction, because it must be opened, compressed and sealed.
 
+use std::collections::HashSet;
+
 use super::event_recorder;
 use super::model::{AttachmentInfo, EmailContent, LastEvent};
 use super::queue_keys::queue_key;
+use super::search;
 use super::store::{
-    EmailRow, ErasureMark, RecipientRow, RecipientState, StoredBlob, StoredMailbox, delete_content_rows, has_content,
-    read_content, replace_content, seal_content,
+    BroadcastSend, EmailRow, ErasureMark, RecipientRow, RecipientState, StoredBlob, StoredMailbox, delete_content_rows,
+    has_content, read_content, replace_content, seal_content,
 };
+use super::stored::{find_valid_row, put_row};
 use crate::base::address::AddressSet;
-use crate::base::id::{EmailId, ErasureId, TeamId};
+use crate::base::id::{EmailId, ErasureId, Id, TeamId};
 use crate::context::Context;
-use crate::delivery::{DueKey, DueRow, QUEUE_END, QueueKey, domain_of, simulated};
+use crate::delivery::{
+    Class, DestinationHash, DueKey, DueRow, LaneKey, QUEUE_END, QueueKey, domain_of, released_destination, simulated,
+};
 use crate::events::{Detail, ERASED, EmailEventKind, Event};
 use crate::store::{Keyring, MatchPage, Reads, StoreError, WriteTx, match_page, skip_corrupt};
-use crate::tables::{DUE, EMAILS};
+use crate::tables::{AddressHash, DUE};
 
 /// Result of erasing addresses from an email.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +72,7 @@ pub(crate) fn prepare_erasure(
     addresses: &AddressSet,
 ) -> Result<PreparedErasure, StoreError> {
     let mut prepared = PreparedErasure { id, is_searched: true, content: None };
-    let Some(row) = tx.get_valid(&EMAILS, &(team, id))? else { return Ok(prepared) };
+    let Some(row) = find_valid_row(tx, team, id)? else { return Ok(prepared) };
     if !is_erasable(&row, addresses) {
         prepared.is_searched = false;
         return Ok(prepared);
@@ -108,23 +114,37 @@ pub(crate) fn match_queued(
     addresses: impl Fn(EmailId) -> AddressSet,
     rows_max: usize,
 ) -> Result<MatchPage<QueueKey>, StoreError> {
-    let matches = |(.., id, _): QueueKey, due: Option<DueRow>| {
-        let is_candidate = due.is_some_and(|due| {
-            let is_simulated = due.destination == simulated::DESTINATION;
-            due.team == team && (is_simulated || all.has_domain(domain_of(&due.destination)))
-        });
+    let destinations = destinations_of(all);
+    let matches = |(destination, .., id, _): QueueKey, due: Option<DueRow>| {
+        let is_candidate = destinations.contains(&destination) && due.is_some_and(|due| due.team == team);
         if !is_candidate || id > last {
             return Ok(false);
         }
-        let Some(row) = tx.get_valid(&EMAILS, &(team, id))? else { return Ok(false) };
+        let Some(row) = find_valid_row(tx, team, id)? else { return Ok(false) };
         let addresses = addresses(id);
         Ok(row.recipients.iter().any(|recipient| is_waiting(recipient) && is_meant(&recipient.mailbox, &addresses)))
     };
     match_page(tx, &DUE, after, QUEUE_END, rows_max, matches)
 }
 
+/// Returns the hashes of all destinations in the queue that a recipient among the addresses can have.
+fn destinations_of(addresses: &AddressSet) -> HashSet<DestinationHash> {
+    let hash = |destination: &str| LaneKey::new(destination, Class::Transactional, Id::MIN).destination;
+    let of_address = |address: &str| {
+        let domain = domain_of(address);
+        [hash(domain), hash(address), hash(&released_destination(domain))]
+    };
+    addresses.identities().flat_map(of_address).chain([hash(simulated::DESTINATION)]).collect()
+}
+
 fn is_meant(mailbox: &StoredMailbox, addresses: &AddressSet) -> bool {
     mailbox.address().is_some_and(|address| addresses.contains_address(address))
+}
+
+/// Returns the hashes of the recipients among the addresses.
+fn meant_hashes(row: &EmailRow, addresses: &AddressSet) -> Vec<AddressHash> {
+    let recipients = row.recipients.iter().filter_map(|recipient| recipient.mailbox.address());
+    recipients.filter(|address| addresses.contains_address(address)).map(|address| address.identity_hash()).collect()
 }
 
 fn is_waiting(recipient: &RecipientRow) -> bool {
@@ -145,7 +165,9 @@ pub(crate) fn is_erasable(row: &EmailRow, addresses: &AddressSet) -> bool {
     let needs_sender = |recipient: &RecipientRow| {
         recipient.state != RecipientState::Settled && !is_meant(&recipient.mailbox, addresses)
     };
-    let is_sender_needed = is_meant(&row.from, addresses) && row.recipients.iter().any(needs_sender);
+    // The sender of a broadcast is not in this row.
+    let is_sender_needed =
+        row.broadcast.is_none() && is_meant(&row.from, addresses) && row.recipients.iter().any(needs_sender);
     !is_sender_needed && !row.recipients.iter().any(is_in_flight)
 }
 
@@ -175,14 +197,15 @@ pub(crate) fn erase(
     chunks_left: &mut usize,
 ) -> Result<EmailErasure, StoreError> {
     let id = prepared.id;
-    let Some(mut row) = tx.get_valid(&EMAILS, &(team, id))? else { return Ok(EmailErasure::Erased) };
+    let Some(mut row) = find_valid_row(tx, team, id)? else { return Ok(EmailErasure::Erased) };
+    let hashes = meant_hashes(&row, addresses);
     let dropped = drop_waiting(team, id, &mut row, addresses);
     // An attempt may have ended since the content was prepared. The next scan prepares it.
     if !prepared.is_searched || !is_erasable(&row, addresses) {
         if !dropped.is_empty() {
             delete_empty_groups(tx, &row, &dropped)?;
             row.erasure = Some(ErasureMark { id: erasure, is_searched: false });
-            tx.put(&EMAILS, &(team, id), &row)?;
+            put_without(tx, context, team, id, &row, &hashes)?;
         }
         return Ok(EmailErasure::NotSettled);
     }
@@ -223,9 +246,24 @@ pub(crate) fn erase(
     }
     delete_empty_groups(tx, &row, &dropped)?;
     if is_changed || is_canceled {
-        tx.put(&EMAILS, &(team, id), &row)?;
+        put_without(tx, context, team, id, &row, &hashes)?;
     }
     Ok(if is_in_flight(&row) { EmailErasure::ErasedInFlight } else { EmailErasure::Erased })
+}
+
+/// Stores the row of an email without addresses, and removes them from the search index.
+fn put_without(
+    tx: &WriteTx<'_>,
+    context: &Context,
+    team: TeamId,
+    id: EmailId,
+    row: &EmailRow,
+    hashes: &[AddressHash],
+) -> Result<(), StoreError> {
+    if row.broadcast.is_none() {
+        search::forget_addresses(tx, team, id, hashes)?;
+    }
+    put_row(tx, team, id, row, context.now_ms())
 }
 
 /// Settles the waiting recipients among the addresses as canceled. Returns the queue key of the group of each.
@@ -235,11 +273,15 @@ fn drop_waiting(team: TeamId, id: EmailId, row: &mut EmailRow, addresses: &Addre
         if let RecipientState::Waiting { due_ms } = recipient.state
             && is_meant(&recipient.mailbox, addresses)
         {
-            dropped.push(queue_key(team, id, recipient, due_ms));
+            dropped.push(queue_key((team, id), row.broadcast.as_ref(), recipient, due_ms));
             recipient.state = RecipientState::Settled;
             recipient.last_event.advance(LastEvent::Canceled);
             recipient.mailbox = StoredMailbox::erased();
         }
+    }
+    if let (Some(send), false) = (&mut row.broadcast, dropped.is_empty()) {
+        send.values.clear();
+        ERASED.clone_into(&mut row.subject);
     }
     dropped
 }
@@ -256,6 +298,9 @@ fn delete_empty_groups(tx: &WriteTx<'_>, row: &EmailRow, groups: &[DueKey]) -> R
 
 /// Returns the row without the addresses; `None` if it contains none of them.
 fn erased(row: &EmailRow, addresses: &AddressSet) -> Option<EmailRow> {
+    if let Some(send) = &row.broadcast {
+        return erased_of_broadcast(row, send, addresses);
+    }
     let is_meant = |mailbox: &StoredMailbox| is_meant(mailbox, addresses);
     let mention = |text: &str| addresses.is_mentioned_in(text);
     let EmailRow {
@@ -275,6 +320,7 @@ fn erased(row: &EmailRow, addresses: &AddressSet) -> Option<EmailRow> {
         last_event: _,
         hidden: _,
         erasure: _,
+        broadcast: _,
     } = row;
     let mentions_in_id = |info: &AttachmentInfo| info.content_id.as_deref().is_some_and(&mention);
     let is_clean = !is_meant(from)
@@ -309,4 +355,29 @@ fn erased(row: &EmailRow, addresses: &AddressSet) -> Option<EmailRow> {
             .collect(),
         ..row.clone()
     })
+}
+
+/// As [`erased`], of an email of a broadcast. Only the recipient and the values are in its row: an email of an erased
+/// recipient keeps no value.
+fn erased_of_broadcast(row: &EmailRow, send: &BroadcastSend, addresses: &AddressSet) -> Option<EmailRow> {
+    let is_recipient = row.recipients.iter().any(|recipient| is_meant(&recipient.mailbox, addresses));
+    if !is_recipient && !send.values.iter().any(|(_, value)| addresses.is_mentioned_in(value)) {
+        return None;
+    }
+    let mut row = row.clone();
+    if is_recipient {
+        row.recipients.iter_mut().for_each(|recipient| recipient.mailbox = StoredMailbox::erased());
+        ERASED.clone_into(&mut row.subject);
+    }
+    if let Some(send) = &mut row.broadcast {
+        for (_, value) in &mut send.values {
+            if let Some(replaced) = addresses.replaced_in(value, ERASED) {
+                *value = replaced;
+            }
+        }
+        if is_recipient {
+            send.values.clear();
+        }
+    }
+    Some(row)
 }

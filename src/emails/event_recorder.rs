@@ -85,6 +85,7 @@ pub(super) fn with_headers(id: EmailId, row: &EmailRow, headers: Vec<(String, St
         subject: row.subject.clone(),
         tags: row.tags.clone(),
         headers,
+        broadcast: row.broadcast.as_ref().map(|send| send.id),
     }
 }
 

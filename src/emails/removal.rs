@@ -112,7 +112,7 @@ mod tests {
                 assert!(pages < 20, "the deletion does not end");
             }
             assert_eq!(left(tx)?, (vec![in_flight], 601));
-            put_settled(tx, TEAM, in_flight, &EmailRow { hidden: true, ..row(RecipientState::Settled) })?;
+            put_settled(tx, TEAM, in_flight, &EmailRow { hidden: true, ..row(RecipientState::Settled) }, 0)?;
             assert_eq!(left(tx)?, (Vec::new(), 0));
             Ok(())
         };

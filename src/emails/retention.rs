@@ -3,7 +3,12 @@
 //! Both passes start at the old end of a table and delete from there. The cost of a pass depends on
 //! the number of deleted rows, not on the size of the table.
 
+use std::sync::Arc;
+
+use super::broadcast::purge_broadcast_emails;
+use super::search;
 use super::store::{EmailRow, delete_content, delete_content_rows};
+use super::stored::delete_row;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, Id, TeamId};
 use crate::context::Context;
@@ -30,18 +35,29 @@ pub async fn purge(
     purge_content(context, &teams, content_before_ms).await?;
     for team in teams {
         purge_rows(context, team, rows_before_ms).await?;
+        purge_broadcast_emails(context, team, rows_before_ms).await?;
     }
     Ok(())
 }
 
 async fn purge_content(context: &Context, teams: &[TeamId], before: TimestampMs) -> Result<(), StoreError> {
-    let until = EmailId::first_at(before);
+    let (until, teams) = (EmailId::first_at(before), Arc::<[TeamId]>::from(teams));
+    purge_pages(context, move |tx, after| purge_content_page(tx, &teams, after, until)).await
+}
+
+/// Deletes pages of emails, each in a transaction. `page` gets the email after which its page starts, and returns that of
+/// the next one; `None` at the end.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) async fn purge_pages(
+    context: &Context,
+    page: impl Fn(&WriteTx<'_>, EmailId) -> Result<Option<EmailId>, StoreError> + Clone + Send + 'static,
+) -> Result<(), StoreError> {
     let mut after = EmailId::MIN;
     loop {
-        let teams = teams.to_vec();
-        let last =
-            context.store.write_bulk::<_, StoreError>(move |tx| purge_content_page(tx, &teams, after, until)).await?;
-        match last {
+        let page = page.clone();
+        match context.store.write_bulk::<_, StoreError>(move |tx| page(tx, after)).await? {
             Some(last) => after = last,
             None => return Ok(()),
         }
@@ -88,6 +104,7 @@ fn content_page(tx: &impl Reads, after: EmailId, until: EmailId) -> Result<Vec<E
 fn has_unsettled(tx: &impl Reads, teams: &[TeamId], id: EmailId) -> Result<bool, StoreError> {
     for team in teams {
         // An email whose row is corrupt is never sent, so that its content has no use.
+        // The emails of broadcasts have no content of their own.
         if let Some(row) = tx.get_valid(&EMAILS, &(*team, id))? {
             return Ok(!is_settled(&row));
         }
@@ -101,17 +118,8 @@ pub(super) fn is_settled(row: &EmailRow) -> bool {
 }
 
 async fn purge_rows(context: &Context, team: TeamId, before: TimestampMs) -> Result<(), StoreError> {
-    let now_ms = context.now_ms();
-    let until = EmailId::first_at(before);
-    let mut after = EmailId::MIN;
-    loop {
-        let purge = move |tx: &WriteTx<'_>| purge_rows_page(tx, team, after, until, now_ms);
-        let last = context.store.write_bulk::<_, StoreError>(purge).await?;
-        match last {
-            Some(last) => after = last,
-            None => return Ok(()),
-        }
-    }
+    let (now_ms, until) = (context.now_ms(), EmailId::first_at(before));
+    purge_pages(context, move |tx, after| purge_rows_page(tx, team, after, until, now_ms)).await
 }
 
 /// As [`purge_content_page`], for the rows with their timelines and attempts.
@@ -153,8 +161,7 @@ pub(super) fn delete_email(tx: &WriteTx<'_>, team: TeamId, id: EmailId) -> Resul
     delete_content(tx, id)?;
     tx.delete_range(&EVENTS, &(id, Id::MIN), &(id, Id::MAX), usize::MAX)?;
     tx.delete_range(&ATTEMPTS, &(id, Id::MIN), &(id, Id::MAX), usize::MAX)?;
-    tx.delete(&EMAILS, &(team, id))?;
-    Ok(())
+    if delete_row(tx, team, id)? { search::forget_email(tx, team, id) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use salvo::oapi::{BasicType, Components, Object, RefOr, Schema, SchemaFormat, To
 use serde::{Deserialize, Deserializer, de};
 
 use super::excerpt::excerpt;
+use super::model::AttachmentInfo;
 use crate::base::compat::{Compat, CompatFeature};
 use crate::base::media_type;
 pub use content::AttachmentContent;
@@ -96,6 +97,16 @@ pub struct Attachment {
 }
 
 impl Attachment {
+    /// Returns a stored attachment. An image whose content id has been erased is a file.
+    pub(in crate::emails) fn stored(info: &AttachmentInfo, content: Vec<u8>) -> Self {
+        Self {
+            filename: info.filename.clone(),
+            content_type: info.content_type.clone(),
+            content_id: info.part_content_id().and_then(ContentId::parse),
+            content,
+        }
+    }
+
     pub fn filename(&self) -> &str {
         &self.filename
     }
