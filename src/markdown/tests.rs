@@ -1,0 +1,164 @@
+//! Tests of the conversion.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Returns the HTML inside of the layout, without its styles.
+fn body(source: &str) -> String {
+    let html = render(source).unwrap().html;
+    let (_, body) = html.split_once("<div class=\"rm\"").unwrap();
+    let (_, body) = body.split_once(">\n").unwrap();
+    let (body, _) = body.rsplit_once("</div>").unwrap();
+    let mut plain = String::new();
+    let mut rest = body;
+    while let Some(at) = rest.find(" style=\"") {
+        plain.push_str(&rest[..at]);
+        let after = &rest[at + 8..];
+        rest = &after[after.find('"').unwrap() + 1..];
+    }
+    plain.push_str(rest);
+    plain.trim_end().to_owned()
+}
+
+#[test]
+fn each_construct_has_an_html_and_a_text_form() {
+    for (source, html, text) in [
+        (
+            "# Hi\n\nA *b* **c** ~~d~~",
+            "<h1>Hi</h1>\n<p>A <em>b</em> <strong>c</strong> <del>d</del></p>",
+            "Hi\n\nA b c d\n",
+        ),
+        ("a\nb\\\nc", "<p>a\nb<br>\nc</p>", "a b\nc\n"),
+        (
+            "- a\n- b\n  1. c\n  2. d",
+            "<ul><li>a</li>\n<li>b<ol><li>c</li>\n<li>d</li>\n</ol>\n</li>\n</ul>",
+            "- a\n- b\n  1. c\n  2. d\n",
+        ),
+        ("3. a\n\n   b", "<ol start=\"3\"><li><p>a</p>\n<p>b</p>\n</li>\n</ol>", "3. a\n\n   b\n"),
+        ("> a\n>\n> b", "<blockquote><p>a</p>\n<p>b</p>\n</blockquote>", "> a\n\n> b\n"),
+        ("a\n\n---\n\nb", "<p>a</p>\n<hr>\n<p>b</p>", "a\n\n---\n\nb\n"),
+        ("```\nx < y\n```\n`z`", "<pre>x &lt; y\n</pre>\n<p><code>z</code></p>", "x < y\n\nz\n"),
+        (
+            "[a](https://e.example/?b=1&c)",
+            "<p><a href=\"https://e.example/?b=1&amp;c\">a</a></p>",
+            "a (https://e.example/?b=1&c)\n",
+        ),
+        ("<https://e.example>", "<p><a href=\"https://e.example\">https://e.example</a></p>", "https://e.example\n"),
+        ("![Logo](https://e.example/l.png)", "<p><img src=\"https://e.example/l.png\" alt=\"Logo\"></p>", "Logo\n"),
+        (
+            "[[button: Go \"now\"](https://e.example)]",
+            "<p><a class=\"rm-button\" href=\"https://e.example\">Go &quot;now&quot;</a></p>",
+            "Go \"now\": https://e.example\n",
+        ),
+        (
+            "|a|b|\n|-|:-:|\n|1|2|",
+            "<table><tr><th>a</th><th>b</th></tr>\n<tr><td>1</td><td>2</td></tr>\n</table>",
+            "a | b\n1 | 2\n",
+        ),
+    ] {
+        assert_eq!(body(source), html, "{source}");
+        assert_eq!(render(source).unwrap().text, text, "{source}");
+    }
+}
+
+#[test]
+fn placeholders_stay_and_the_unsubscribe_placeholder_becomes_a_link() {
+    for (source, html, text) in [
+        ("Hi {{{_FIRST_|a & b}}}", "<p>Hi {{{_FIRST_|a &amp; b}}}</p>", "Hi {{{_FIRST_|a & b}}}\n"),
+        (
+            "[a](https://e.example/{{{ID|x y}}})",
+            "<p><a href=\"https://e.example/{{{ID|x y}}}\">a</a></p>",
+            "a (https://e.example/{{{ID|x y}}})\n",
+        ),
+        ("[a]({{{LINK}}})", "<p><a href=\"{{{LINK}}}\">a</a></p>", "a ({{{LINK}}})\n"),
+        (
+            "{{{UNSUBSCRIBE_URL}}}",
+            "<p class=\"rm-footer\"><a href=\"{{{UNSUBSCRIBE_URL}}}\">Unsubscribe</a></p>",
+            "Unsubscribe: {{{UNSUBSCRIBE_URL}}}\n",
+        ),
+        (
+            "[Leave]({{{RESEND_UNSUBSCRIBE_URL}}})",
+            "<p class=\"rm-footer\"><a href=\"{{{RESEND_UNSUBSCRIBE_URL}}}\">Leave</a></p>",
+            "Leave ({{{RESEND_UNSUBSCRIBE_URL}}})\n",
+        ),
+    ] {
+        assert_eq!(body(source), html, "{source}");
+        assert_eq!(render(source).unwrap().text, text, "{source}");
+    }
+}
+
+#[test]
+fn html_and_other_schemes_are_no_markup() {
+    for (source, html) in [
+        ("<script>alert(1)</script>", "<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>"),
+        ("a <b onclick=x>b</b>", "<p>a &lt;b onclick=x&gt;b&lt;/b&gt;</p>"),
+        ("[a](javascript:alert(1))", "<p>a</p>"),
+        ("[a](data:text/html,x) [b](/x) [c](JavaScript:x)", "<p>a b c</p>"),
+        ("![a](data:image/png,x)", "<p>a</p>"),
+        ("[a](https://e.example/\"onclick=x)", "<p><a href=\"https://e.example/&quot;onclick=x\">a</a></p>"),
+        ("[[button: a](javascript:x)]", "<p>a</p>"),
+        ("{{{A|<b>\"}}}", "<p>{{{A|&lt;b&gt;&quot;}}}</p>"),
+    ] {
+        assert_eq!(body(source), html, "{source}");
+    }
+}
+
+#[test]
+fn the_page_has_the_first_heading_as_its_title() {
+    let html = render("Text\n\n# Now & {{{NAME|you}}}\n\n# Other").unwrap().html;
+
+    assert!(html.contains("<title>Now &amp; {{{NAME|you}}}</title>"), "{html}");
+}
+
+#[test]
+fn the_sizes_are_bounded() {
+    assert_eq!(render(&"a".repeat(MARKDOWN_BYTES_MAX + 1)), Err(MarkdownTooLarge));
+    assert_eq!(render(&"`a` ".repeat(MARKDOWN_BYTES_MAX / 4)), Err(MarkdownTooLarge));
+    let cells = format!("{}\n{}|\n", "|".repeat(60_001), "|-".repeat(60_000));
+    assert_eq!(render(&cells), Err(MarkdownTooLarge));
+    let quoted = format!("{}a\n{}", "> ".repeat(1_000), "b\n".repeat(10_000));
+    assert!(render(&quoted).unwrap().text.len() < PART_BYTES_MAX);
+    assert_eq!(render(" \n").unwrap().html, "");
+}
+
+#[test]
+fn links_and_images_have_their_place() {
+    let source =
+        "Hi {{{NAME|you}}} [a]({{{UNSUBSCRIBE_URL}}})\n\n![](/x.png)[![L](https://e.example/l.png)](https://e.example)";
+
+    let found: Vec<_> = outline(source)
+        .into_iter()
+        .map(|target| (source[target.range].to_owned(), target.url, target.is_image, target.is_allowed, target.label))
+        .collect();
+
+    let expected = [
+        ("[a]({{{UNSUBSCRIBE_URL}}})", "{{{UNSUBSCRIBE_URL}}}", false, true, "a"),
+        ("![](/x.png)", "/x.png", true, false, ""),
+        ("[![L](https://e.example/l.png)](https://e.example)", "https://e.example", false, true, ""),
+        ("![L](https://e.example/l.png)", "https://e.example/l.png", true, true, "L"),
+    ]
+    .map(|(text, url, is_image, is_allowed, label)| {
+        (text.to_owned(), url.to_owned(), is_image, is_allowed, label.to_owned())
+    });
+    assert_eq!(found, expected);
+}
+
+proptest! {
+    #[test]
+    fn no_source_becomes_markup_of_its_own(
+        source in "(\\[\\[button: |\\[|\\]|\\(|\\)|!|javascript:x|https://e|<script|\
+                   <img onerror=x|>|\"|'|\\{\\{\\{A\\|\\}\\}\\}|\
+                   \\{\\{\\{UNSUBSCRIBE_URL\\}\\}\\}|[*_#|`\n -]){0,40}"
+    ) {
+        prop_assume!(!source.trim().is_empty());
+
+        let html = body(&source);
+
+        prop_assert!(!html.contains("<script") && !html.contains("<img onerror"), "{html}");
+        for (at, _) in html.match_indices("href=\"").chain(html.match_indices("src=\"")) {
+            let url = html[at..].split_once('"').map_or("", |(_, url)| url);
+            prop_assert!(url.starts_with("https://") || url.starts_with("{{{"), "{html}");
+        }
+    }
+}
