@@ -1,0 +1,159 @@
+//! Errors of broadcasts.
+
+use crate::broadcasts::error::{
+    CancelBroadcastError, DeleteBroadcastError, DraftError, SendBroadcastError, SendingPause,
+};
+use crate::broadcasts::{ACTIVE_MAX, BroadcastStatus, CONTENT_BYTES_MAX};
+use crate::http::{ApiError, ErrorCode, declares_errors};
+use crate::preferences::{LinkError, PLACEHOLDERS_MAX};
+
+pub(super) fn not_found() -> ApiError {
+    ApiError::not_found("Broadcast")
+}
+
+/// Returns the error of a call that only drafts accept. `verb` is a past participle.
+fn not_draft(verb: &str, status: BroadcastStatus) -> ApiError {
+    let status = status.as_str();
+    let message = format!("Only drafts can be {verb}. The status of this broadcast is `{status}`.");
+    ApiError::new(ErrorCode::Forbidden, message)
+}
+
+fn other_domain() -> ApiError {
+    ApiError::new(
+        ErrorCode::RestrictedApiKey,
+        "This API key is restricted to another domain. Send from an address of that domain, or use another key.",
+    )
+}
+
+impl From<DraftError> for ApiError {
+    fn from(error: DraftError) -> Self {
+        match error {
+            DraftError::NotFound => not_found(),
+            DraftError::NotDraft(status) => not_draft("changed", status),
+            DraftError::SegmentNotFound => Self::not_found("Segment"),
+            DraftError::TopicNotFound => Self::not_found("Topic"),
+            DraftError::KeyOfAnotherDomain => other_domain(),
+            DraftError::TooMuchContent => Self::validation(format!(
+                "Invalid `html` or `text` field: the content has more than {} KiB.",
+                CONTENT_BYTES_MAX >> 10
+            )),
+            DraftError::TooMany => Self::validation(format!(
+                "A team has at most {ACTIVE_MAX} drafts, scheduled and queued broadcasts. Delete a draft that is not \
+                 used."
+            )),
+            DraftError::Store(error) => error.into(),
+        }
+    }
+}
+
+declares_errors!(DraftError: Forbidden, RestrictedApiKey, NotFound, Validation);
+
+impl From<DeleteBroadcastError> for ApiError {
+    fn from(error: DeleteBroadcastError) -> Self {
+        match error {
+            DeleteBroadcastError::NotFound => not_found(),
+            DeleteBroadcastError::NotDraft(status) => not_draft("deleted", status),
+            DeleteBroadcastError::KeyOfAnotherDomain => other_domain(),
+            DeleteBroadcastError::Store(error) => error.into(),
+        }
+    }
+}
+
+declares_errors!(DeleteBroadcastError: Forbidden, RestrictedApiKey, NotFound);
+
+impl From<SendBroadcastError> for ApiError {
+    fn from(error: SendBroadcastError) -> Self {
+        match error {
+            SendBroadcastError::NotFound => not_found(),
+            SendBroadcastError::NotDraft(status) => not_draft("sent", status),
+            SendBroadcastError::SegmentNotFound => Self::not_found("Segment"),
+            SendBroadcastError::TopicNotFound => Self::not_found("Topic"),
+            SendBroadcastError::Link(LinkError::Loopback(public_url) | LinkError::PlaceholderLoopback(public_url)) => {
+                Self::validation(format!(
+                    "The broadcast cannot be sent: its emails carry unsubscribe links, and recipients cannot open \
+                 {public_url}. Start the server with `--public-url` (or `RINGMAIL_PUBLIC_URL`) set to the address they \
+                 reach it under."
+                ))
+            }
+            SendBroadcastError::Link(LinkError::TooManyPlaceholders) => Self::validation(format!(
+                "Invalid `html` or `text` field: together they hold more than {PLACEHOLDERS_MAX} unsubscribe \
+                 placeholders."
+            )),
+            SendBroadcastError::Paused(SendingPause::Team) => Self::new(
+                ErrorCode::SendingPaused,
+                "Sending is paused for this team, because too many of its emails bounced or were reported as spam.",
+            ),
+            SendBroadcastError::Paused(SendingPause::Instance) => Self::new(
+                ErrorCode::BroadcastsPaused,
+                "Broadcasts are paused on this server, because too many emails bounced or were reported as spam. Try \
+                 again later.",
+            ),
+            SendBroadcastError::DomainNotVerified(domain) => Self::new(
+                ErrorCode::Forbidden,
+                format!("The {domain} domain is not verified. Please, add and verify your domain."),
+            ),
+            SendBroadcastError::KeyOfAnotherDomain => other_domain(),
+            SendBroadcastError::NoContent => {
+                Self::validation("The broadcast has no content. Set `html` or `text` before you send it.")
+            }
+            SendBroadcastError::TooLarge(days) => Self::new(
+                ErrorCode::BroadcastTooLarge,
+                format!(
+                    "The audience needs more than {days} days at the sending limits of this server. Send to a smaller \
+                     segment, or raise the limits `RINGMAIL_SEND_RATE` and `RINGMAIL_SEND_QUOTA`."
+                ),
+            ),
+            SendBroadcastError::Store(error) => error.into(),
+        }
+    }
+}
+
+declares_errors!(
+    SendBroadcastError: Forbidden, RestrictedApiKey, SendingPaused, BroadcastsPaused, NotFound, Validation,
+    BroadcastTooLarge
+);
+
+impl From<CancelBroadcastError> for ApiError {
+    fn from(error: CancelBroadcastError) -> Self {
+        match error {
+            CancelBroadcastError::NotFound => not_found(),
+            CancelBroadcastError::NotStarted => {
+                Self::new(ErrorCode::Forbidden, "Only queued or scheduled broadcasts can be canceled")
+            }
+            CancelBroadcastError::KeyOfAnotherDomain => other_domain(),
+            CancelBroadcastError::Store(error) => error.into(),
+        }
+    }
+}
+
+declares_errors!(CancelBroadcastError: Forbidden, RestrictedApiKey, NotFound);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_refusal_of_a_send_has_its_code() {
+        let loopback = || "http://127.0.0.1".to_owned();
+        for (error, status, name) in [
+            (SendBroadcastError::NotFound, 404, "not_found"),
+            (SendBroadcastError::NotDraft(BroadcastStatus::Sent), 403, "validation_error"),
+            (SendBroadcastError::SegmentNotFound, 404, "not_found"),
+            (SendBroadcastError::TopicNotFound, 404, "not_found"),
+            (SendBroadcastError::Link(LinkError::Loopback(loopback())), 422, "validation_error"),
+            (SendBroadcastError::Link(LinkError::PlaceholderLoopback(loopback())), 422, "validation_error"),
+            (SendBroadcastError::Link(LinkError::TooManyPlaceholders), 422, "validation_error"),
+            (SendBroadcastError::Paused(SendingPause::Team), 403, "sending_paused"),
+            (SendBroadcastError::Paused(SendingPause::Instance), 403, "broadcasts_paused"),
+            (SendBroadcastError::DomainNotVerified("example.org".into()), 403, "validation_error"),
+            (SendBroadcastError::KeyOfAnotherDomain, 403, "restricted_api_key"),
+            (SendBroadcastError::NoContent, 422, "validation_error"),
+            (SendBroadcastError::TooLarge(24), 422, "broadcast_too_large"),
+        ] {
+            let shown = format!("{error:?}");
+            let error = ApiError::from(error);
+
+            assert_eq!((error.code.status(), error.code.name()), (status, name), "{shown}");
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! The result of a check. Pure.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+/// Size of the HTML from which Gmail hides the rest of a message, in bytes.
+pub const HTML_BYTES_CLIPPED: usize = 102_400;
+
+/// Kind of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FindingKind {
+    /// The subject is empty.
+    SubjectEmpty,
+    /// Neither HTML nor text.
+    ContentMissing,
+    /// The domain of the sender is not a verified domain of the team.
+    SenderUnverified,
+    /// A record of the sender's domain is missing or differs.
+    SenderAlignment,
+    /// No contact would receive the broadcast.
+    AudienceEmpty,
+    /// No part has a placeholder of the unsubscribe link.
+    UnsubscribeMissing,
+    /// A merge field has no fallback.
+    FallbackMissing,
+    /// A merge field has the name of no property.
+    FieldUnknown,
+    /// Mail clients hide the end of the HTML.
+    Size,
+    /// An image without alternative text.
+    AltMissing,
+    /// A link that mail clients cannot open.
+    LinkInvalid,
+    /// A link whose server has no such page, or does not answer.
+    LinkDead,
+}
+
+impl FindingKind {
+    /// Returns the name in responses.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::SubjectEmpty => "subject_empty",
+            Self::ContentMissing => "content_missing",
+            Self::SenderUnverified => "sender_unverified",
+            Self::SenderAlignment => "sender_alignment",
+            Self::AudienceEmpty => "audience_empty",
+            Self::UnsubscribeMissing => "unsubscribe_missing",
+            Self::FallbackMissing => "fallback_missing",
+            Self::FieldUnknown => "field_unknown",
+            Self::Size => "size",
+            Self::AltMissing => "alt_missing",
+            Self::LinkInvalid => "link_invalid",
+            Self::LinkDead => "link_dead",
+        }
+    }
+
+    /// Returns whether the broadcast cannot be sent as it is.
+    pub const fn severity(self) -> FindingSeverity {
+        match self {
+            Self::SubjectEmpty | Self::ContentMissing | Self::SenderUnverified => FindingSeverity::Error,
+            Self::SenderAlignment
+            | Self::AudienceEmpty
+            | Self::UnsubscribeMissing
+            | Self::FallbackMissing
+            | Self::FieldUnknown
+            | Self::Size
+            | Self::AltMissing
+            | Self::LinkInvalid
+            | Self::LinkDead => FindingSeverity::Warning,
+        }
+    }
+}
+
+/// Effect of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FindingSeverity {
+    /// The broadcast cannot be sent, or would be empty.
+    Error,
+    Warning,
+}
+
+impl FindingSeverity {
+    /// Returns the name in responses.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        }
+    }
+}
+
+/// Part of a broadcast that a finding is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FindingPart {
+    Subject,
+    PreviewText,
+    /// The Markdown of the composer.
+    Source,
+    Html,
+    Text,
+}
+
+impl FindingPart {
+    /// Returns the name in responses.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Subject => "subject",
+            Self::PreviewText => "preview_text",
+            Self::Source => "source",
+            Self::Html => "html",
+            Self::Text => "text",
+        }
+    }
+}
+
+/// Place of a finding in its part. Editors count UTF-16 code units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FindingPlace {
+    /// Start, in UTF-16 code units.
+    pub at: usize,
+    /// Length, in UTF-16 code units.
+    pub length: usize,
+    /// Line, from 1.
+    pub line: usize,
+}
+
+/// A finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BroadcastFinding {
+    pub kind: FindingKind,
+    /// Sentence for people.
+    pub message: String,
+    pub part: Option<FindingPart>,
+    pub place: Option<FindingPlace>,
+    /// Name of the merge field.
+    pub name: Option<String>,
+    pub url: Option<String>,
+    /// Recipients without a value of the field.
+    pub contacts: Option<u64>,
+}
+
+impl BroadcastFinding {
+    /// Returns a finding about the whole broadcast.
+    pub fn new(kind: FindingKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), part: None, place: None, name: None, url: None, contacts: None }
+    }
+
+    /// Returns the finding in a part.
+    #[must_use]
+    pub fn within(self, part: FindingPart) -> Self {
+        Self { part: Some(part), ..self }
+    }
+
+    /// Returns the finding at a place of a part.
+    #[must_use]
+    pub fn at(self, part: FindingPart, place: FindingPlace) -> Self {
+        Self { part: Some(part), place: Some(place), ..self }
+    }
+
+    /// Returns the order in a response: errors first, then those about the whole broadcast, then by part and place.
+    pub(super) fn order(&self) -> (FindingSeverity, Option<FindingPart>, Option<FindingPlace>, FindingKind) {
+        (self.kind.severity(), self.part, self.place, self.kind)
+    }
+}
+
+/// The contacts of a broadcast. Each contact is counted once, at its first reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AudienceFunnel {
+    /// Contacts of the segment, or of the team.
+    pub total: u64,
+    /// Opted out of all marketing email.
+    pub unsubscribed: u64,
+    /// Do not receive the topic.
+    pub opted_out: u64,
+    /// On the suppression list.
+    pub suppressed: u64,
+    pub will_receive: u64,
+    /// Whether all contacts were read. If not, each number is a lower bound.
+    #[serde(rename = "complete")]
+    pub is_complete: bool,
+}
+
+/// Number of links that were requested.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkSummary {
+    /// Different links in the content that can be requested.
+    pub found: usize,
+    /// Links that were requested in time.
+    pub checked: usize,
+    pub dead: usize,
+}
+
+/// The result of a check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BroadcastCheck {
+    pub audience: AudienceFunnel,
+    /// Ordered by severity, part and place.
+    pub findings: Vec<BroadcastFinding>,
+    /// Size of the HTML, in bytes.
+    pub html_bytes: usize,
+    /// `None` if the links were not requested.
+    pub links: Option<LinkSummary>,
+}
+
+/// Finds places in a text. Ranges in order are found in one pass.
+pub(super) struct TextPlaces<'t> {
+    text: &'t str,
+    /// Byte up to which the text has been read, with its UTF-16 code units and its line.
+    byte: usize,
+    units: usize,
+    line: usize,
+}
+
+impl<'t> TextPlaces<'t> {
+    pub(super) fn new(text: &'t str) -> Self {
+        Self { text, byte: 0, units: 0, line: 1 }
+    }
+
+    /// Returns the place of a range of bytes.
+    pub(super) fn place(&mut self, range: &Range<usize>) -> FindingPlace {
+        if range.start < self.byte {
+            *self = Self::new(self.text);
+        }
+        let passed = self.text.get(self.byte..range.start).unwrap_or_default();
+        self.units += units(passed);
+        self.line += passed.bytes().filter(|byte| *byte == b'\n').count();
+        self.byte += passed.len();
+        let length = self.text.get(range.clone()).map_or(0, units);
+        FindingPlace { at: self.units, length, line: self.line }
+    }
+}
+
+fn units(text: &str) -> usize {
+    text.chars().map(char::len_utf16).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_counts_code_units_and_lines() {
+        let text = "é\n😀 {{{A}}}\n{{{B}}}";
+        let mut places = TextPlaces::new(text);
+        for (part, at, line) in [("{{{A}}}", 5, 2), ("{{{B}}}", 13, 3), ("{{{A}}}", 5, 2)] {
+            let start = text.find(part).unwrap();
+
+            assert_eq!(places.place(&(start..start + part.len())), FindingPlace { at, length: 7, line });
+        }
+    }
+
+    #[test]
+    fn errors_come_first_and_then_the_order_of_the_parts() {
+        let place = |at| FindingPlace { at, length: 1, line: 1 };
+        let mut findings = [
+            BroadcastFinding::new(FindingKind::AltMissing, "").at(FindingPart::Html, place(9)),
+            BroadcastFinding::new(FindingKind::FallbackMissing, "").at(FindingPart::Html, place(3)),
+            BroadcastFinding::new(FindingKind::FieldUnknown, "").at(FindingPart::Subject, place(7)),
+            BroadcastFinding::new(FindingKind::Size, ""),
+            BroadcastFinding::new(FindingKind::ContentMissing, ""),
+        ];
+
+        findings.sort_by_key(BroadcastFinding::order);
+
+        let kinds = findings.map(|finding| finding.kind.as_str());
+        assert_eq!(kinds, ["content_missing", "size", "field_unknown", "fallback_missing", "alt_missing"]);
+    }
+}

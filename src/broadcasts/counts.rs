@@ -1,0 +1,163 @@
+//! Number of recipients of a broadcast by the state of their email, and the end of the broadcast.
+//!
+//! The counts change in the transaction that changes the email, so that they always add up to the queued recipients.
+
+use serde::{Deserialize, Serialize};
+
+use super::outcome::BroadcastOutcome;
+use super::rows::{BroadcastCountsRow, BroadcastStatus};
+use super::store;
+use crate::base::clock::TimestampMs;
+use crate::base::id::{BroadcastId, EmailId, TeamId};
+use crate::store::{Reads, StoreError, WriteTx};
+use crate::tables::{BROADCAST_COUNTS, BROADCASTS};
+
+/// Recipients by the state of their email, as the dashboard and the command line show them.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct BroadcastCounts {
+    pub queued: u64,
+    pub sent: u64,
+    pub delivered: u64,
+    pub bounced: u64,
+    pub complained: u64,
+    pub suppressed: u64,
+    pub failed: u64,
+    pub canceled: u64,
+    /// Emails whose delivery has started, whatever their outcome.
+    pub attempted: u64,
+}
+
+impl From<BroadcastCountsRow> for BroadcastCounts {
+    fn from(row: BroadcastCountsRow) -> Self {
+        let BroadcastCountsRow {
+            queued,
+            sent,
+            delivered,
+            bounced,
+            complained,
+            suppressed,
+            failed,
+            canceled,
+            attempted,
+            skipped: _,
+            range: _,
+        } = row;
+        Self { queued, sent, delivered, bounced, complained, suppressed, failed, canceled, attempted }
+    }
+}
+
+/// Change of the email of one recipient.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RecipientChange {
+    pub(crate) from: BroadcastOutcome,
+    pub(crate) to: BroadcastOutcome,
+    /// Whether the delivery engine had claimed the email before the change.
+    pub(crate) was_attempted: bool,
+    /// Whether it has claimed the email now.
+    pub(crate) is_attempted: bool,
+}
+
+/// Returns the counts of a broadcast. All are 0 before its first recipient is queued.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn read_counts(tx: &impl Reads, broadcast: BroadcastId) -> Result<BroadcastCountsRow, StoreError> {
+    Ok(tx.get_valid(&BROADCAST_COUNTS, &(broadcast,))?.unwrap_or_default())
+}
+
+/// Counts recipients that have been queued. `range` are the first and the last of their emails.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn count_queued(
+    tx: &WriteTx<'_>,
+    broadcast: BroadcastId,
+    recipients: u64,
+    range: (EmailId, EmailId),
+) -> Result<(), StoreError> {
+    let mut counts = read_counts(tx, broadcast)?;
+    counts.queued += recipients;
+    let (first, last) = counts.range.unwrap_or(range);
+    counts.range = Some((first.min(range.0), last.max(range.1)));
+    tx.put(&BROADCAST_COUNTS, &(broadcast,), &counts)
+}
+
+/// Counts the change of a recipient. After the last one has left the queue, the broadcast is sent.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn change_counts(
+    tx: &WriteTx<'_>,
+    team: TeamId,
+    broadcast: BroadcastId,
+    change: RecipientChange,
+    now_ms: TimestampMs,
+) -> Result<(), StoreError> {
+    let mut counts = read_counts(tx, broadcast)?;
+    counts.apply(change);
+    tx.put(&BROADCAST_COUNTS, &(broadcast,), &counts)?;
+    if change.from == BroadcastOutcome::Queued && counts.queued == 0 {
+        finish(tx, team, broadcast, now_ms)?;
+    }
+    Ok(())
+}
+
+/// Counts queued recipients that were canceled without an attempt.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn count_canceled(tx: &WriteTx<'_>, broadcast: BroadcastId, recipients: u64) -> Result<(), StoreError> {
+    if recipients == 0 {
+        return Ok(());
+    }
+    let mut counts = read_counts(tx, broadcast)?;
+    counts.queued = counts.queued.saturating_sub(recipients);
+    counts.canceled += recipients;
+    tx.put(&BROADCAST_COUNTS, &(broadcast,), &counts)
+}
+
+/// Sets the status of a broadcast to sent if all recipients have been queued and none of them waits for its first
+/// attempt. The fan-out calls it after the last page. Returns whether the broadcast is sent now.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn finish(
+    tx: &WriteTx<'_>,
+    team: TeamId,
+    broadcast: BroadcastId,
+    now_ms: TimestampMs,
+) -> Result<bool, StoreError> {
+    let Some(mut row) = tx.get_valid(&BROADCASTS, &(team, broadcast))? else { return Ok(false) };
+    let is_over =
+        row.status == BroadcastStatus::Queued && row.is_queued_whole && read_counts(tx, broadcast)?.queued == 0;
+    if is_over {
+        row.status = BroadcastStatus::Sent;
+        row.sent_ms = Some(now_ms);
+        store::put(tx, team, broadcast, &row)?;
+    }
+    Ok(is_over)
+}
+
+impl BroadcastCountsRow {
+    /// Returns the number of recipients that have ever been queued.
+    pub const fn total(&self) -> u64 {
+        let Self { queued, sent, delivered, bounced, complained, suppressed, failed, canceled, .. } = *self;
+        queued + sent + delivered + bounced + complained + suppressed + failed + canceled
+    }
+
+    /// Returns the number of recipients that were canceled before their first attempt.
+    pub const fn canceled_before(&self) -> u64 {
+        self.total().saturating_sub(self.queued + self.attempted + self.skipped)
+    }
+
+    fn apply(&mut self, change: RecipientChange) {
+        let RecipientChange { from, to, was_attempted, is_attempted } = change;
+        let left = from.count_mut(self);
+        *left = left.saturating_sub(1);
+        *to.count_mut(self) += 1;
+        self.attempted += u64::from(is_attempted && !was_attempted);
+        let is_skipped = |outcome, attempted: bool| u64::from(outcome == BroadcastOutcome::Suppressed && !attempted);
+        self.skipped += is_skipped(to, is_attempted);
+        self.skipped = self.skipped.saturating_sub(is_skipped(from, was_attempted));
+    }
+}

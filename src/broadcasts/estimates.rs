@@ -1,0 +1,304 @@
+//! The input of the planner: the limits of the server, the stored slots, and the measured delivery rate.
+//!
+//! Slots are stored only while there are limits. The fan-out worker counts the messages of broadcasts in them, in the
+//! transaction that queues these messages. A worker adds the transactional email of the last seconds.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::counts::read_counts;
+use super::planner::{
+    BroadcastTooLarge, PlanRequest, SLOT_MS, SendCapacity, SendLimits, SendPlan, SendSlot, SendSlots, SlotNumber,
+    WINDOW_SLOTS, WaitingSend, delivered_ms, plan, slot_of,
+};
+use super::rows::{BroadcastCountsRow, BroadcastRow, BroadcastStatus, SendSlotRow};
+use crate::base::clock::{DAY_MS, TimestampMs};
+use crate::base::id::{BroadcastId, Id};
+use crate::base::sync;
+use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
+use crate::tables::{BROADCAST_FAN_OUTS, BROADCASTS, SEND_SLOTS};
+
+/// Rate before one is measured, in messages per second.
+const RATE_ASSUMED: f64 = 100.0;
+/// Share of a new measurement in the rate.
+const RATE_WEIGHT: f64 = 0.5;
+/// Messages of broadcasts per second from which a measurement counts: with fewer, the delivery engine waits for mail.
+const MEASURED_MIN: f64 = 10.0;
+/// Attempts of a broadcast from which its own rate is used.
+const OWN_ATTEMPTS_MIN: u64 = 200;
+/// Time since the start of a broadcast from which its own rate is used.
+const OWN_TIME_MIN_MS: i64 = 2_000;
+/// Longest time that a broadcast may take, in days, with a content retention of at least 30 days.
+const HORIZON_DAYS_MAX: u32 = 30;
+/// Percentage of the content retention that a broadcast may take.
+const HORIZON_PERCENT: i64 = 80;
+/// Number of broadcasts that an estimate regards at most.
+const WAITING_MAX: usize = 1_000;
+/// Number of old slots that one transaction deletes.
+const DELETED_MAX: usize = 100;
+
+/// Estimates of broadcasts on this server. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct SendEstimates {
+    limits: SendLimits,
+    horizon_ms: i64,
+    /// Measured delivery rate of broadcasts, in messages per second.
+    rate: Arc<Mutex<f64>>,
+}
+
+impl Default for SendEstimates {
+    fn default() -> Self {
+        Self::new(SendLimits::default(), HORIZON_DAYS_MAX)
+    }
+}
+
+impl SendEstimates {
+    /// Returns the estimates of a server with these limits, which keeps the content of emails for that time.
+    pub fn new(limits: SendLimits, content_retention_days: u32) -> Self {
+        let days = i64::from(content_retention_days.min(HORIZON_DAYS_MAX)) * HORIZON_PERCENT / 100;
+        Self { limits, horizon_ms: days.max(1) * DAY_MS, rate: Arc::new(Mutex::new(RATE_ASSUMED)) }
+    }
+
+    /// Returns whether messages are paced.
+    pub fn is_limited(&self) -> bool {
+        !self.limits.are_off()
+    }
+
+    /// Plans a broadcast to `recipients` that would start at `start_ms`, behind the broadcasts that start earlier.
+    ///
+    /// # Errors
+    /// [`StoreError`]. The inner error is [`BroadcastTooLarge`].
+    pub fn plan(
+        &self,
+        tx: &impl Reads,
+        now_ms: TimestampMs,
+        start_ms: TimestampMs,
+        recipients: u64,
+    ) -> Result<Result<SendPlan, BroadcastTooLarge>, StoreError> {
+        self.plan_behind(tx, now_ms, (start_ms.max(now_ms), BroadcastId::MAX), recipients)
+    }
+
+    /// Returns the estimated time of the last email of a broadcast; `None` for a broadcast that is not scheduled or queued,
+    /// and if no email remains.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn finishes_ms(
+        &self,
+        tx: &impl Reads,
+        now_ms: TimestampMs,
+        id: BroadcastId,
+        row: &BroadcastRow,
+        counts: &BroadcastCountsRow,
+    ) -> Result<Option<TimestampMs>, StoreError> {
+        let fan_out = tx.get_valid(&BROADCAST_FAN_OUTS, &(id,))?;
+        let unplaced = match row.status {
+            BroadcastStatus::Scheduled | BroadcastStatus::Queued if !row.is_queued_whole => {
+                row.audience.saturating_sub(counts.total())
+            }
+            BroadcastStatus::Queued => 0,
+            _ => return Ok(None),
+        };
+        let start_ms = fan_out.as_ref().map_or(now_ms, |fan_out| fan_out.due_ms);
+        let rate = self.rate_of(row, counts, now_ms);
+        if self.limits.are_off() {
+            return Ok(self.plan_at_rate(now_ms, start_ms, unplaced + counts.queued, rate));
+        }
+        let placed_ms = match &fan_out {
+            Some(fan_out) => fan_out.planned_ms.map(delivered_ms),
+            None => row.finishes_ms.filter(|_| counts.queued > 0),
+        };
+        // Mail that is late leaves at the rate of the delivery.
+        let late = self.plan_at_rate(now_ms, now_ms, counts.queued, rate);
+        let placed_ms = match placed_ms.filter(|_| counts.queued > 0) {
+            Some(placed_ms) if placed_ms < now_ms => late,
+            placed_ms => placed_ms,
+        };
+        let planned = self.plan_behind(tx, now_ms, (start_ms, id), unplaced)?;
+        let finishes_ms = planned.map_or(row.finishes_ms, |plan| plan.finishes_ms);
+        Ok(finishes_ms.max(placed_ms))
+    }
+
+    /// Plans recipients of a broadcast with this start and id, behind the broadcasts with an earlier one.
+    fn plan_behind(
+        &self,
+        tx: &impl Reads,
+        now_ms: TimestampMs,
+        position: (TimestampMs, BroadcastId),
+        recipients: u64,
+    ) -> Result<Result<SendPlan, BroadcastTooLarge>, StoreError> {
+        let (start_ms, id) = position;
+        let request = self.request(now_ms, start_ms, recipients, self.rate());
+        // Without a recipient, the plan has no end and no warning, whatever the room is.
+        if self.limits.are_off() || recipients == 0 {
+            return Ok(plan(None, &mut SendSlots::default(), &[], request));
+        }
+        let (mut slots, capacity) = self.room(tx, now_ms, now_ms)?;
+        let waiting = waiting_before(tx, start_ms, id)?;
+        Ok(plan(capacity.as_ref(), &mut slots, &waiting, request))
+    }
+
+    /// Returns the time of the last of `recipients` at a delivery rate; `None` if there is no recipient.
+    fn plan_at_rate(
+        &self,
+        now_ms: TimestampMs,
+        start_ms: TimestampMs,
+        recipients: u64,
+        rate: f64,
+    ) -> Option<TimestampMs> {
+        let request = self.request(now_ms, start_ms, recipients, rate);
+        plan(None, &mut SendSlots::default(), &[], request).ok().and_then(|plan| plan.finishes_ms)
+    }
+
+    fn request(&self, now_ms: TimestampMs, start_ms: TimestampMs, recipients: u64, measured_rate: f64) -> PlanRequest {
+        PlanRequest { now_ms, start_ms, recipients, horizon_ms: self.horizon_ms, measured_rate }
+    }
+
+    /// Returns the stored slots that the placement of messages from `from_ms` on needs, and the room in them; `None` for
+    /// the room without limits.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(super) fn room(
+        &self,
+        tx: &impl Reads,
+        now_ms: TimestampMs,
+        from_ms: TimestampMs,
+    ) -> Result<(SendSlots, Option<SendCapacity>), StoreError> {
+        if self.limits.are_off() {
+            return Ok((SendSlots::default(), None));
+        }
+        let today = slot_of(now_ms).saturating_sub(WINDOW_SLOTS);
+        let first = slot_of(from_ms).saturating_sub(WINDOW_SLOTS + 1);
+        let mut slots = SendSlots::starting_at(first);
+        let mut transactional: u64 = 0;
+        tx.scan_valid(&SEND_SLOTS, &(first.min(today),), &(SlotNumber::MAX,), Order::Ascending, |(slot,), row| {
+            if slot >= today {
+                transactional = transactional.saturating_add(row.transactional);
+            }
+            slots.set(slot, row.slot());
+            NEXT
+        })?;
+        Ok((slots, SendCapacity::of(self.limits, transactional)))
+    }
+
+    fn rate(&self) -> f64 {
+        *sync::lock(&self.rate)
+    }
+
+    /// Returns the rate of the broadcast itself, once enough of its emails went out; otherwise that of the server.
+    fn rate_of(&self, row: &BroadcastRow, counts: &BroadcastCountsRow, now_ms: TimestampMs) -> f64 {
+        let passed_ms = row.started_ms.map_or(0, |started_ms| now_ms - started_ms);
+        if counts.attempted < OWN_ATTEMPTS_MIN || passed_ms < OWN_TIME_MIN_MS {
+            return self.rate();
+        }
+        counts.attempted as f64 * 1_000.0 / passed_ms as f64
+    }
+
+    /// Records the number of messages of broadcasts that went out during `elapsed`.
+    pub fn record_rate(&self, messages: u64, elapsed: Duration) {
+        let measured = messages as f64 / elapsed.as_secs_f64().max(0.001);
+        if measured >= MEASURED_MIN {
+            let mut rate = sync::lock(&self.rate);
+            *rate += (measured - *rate) * RATE_WEIGHT;
+        }
+    }
+
+    /// Adds transactional messages to the slot of `now_ms`, and deletes some slots that no plan needs. Does nothing without
+    /// limits.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn count_transactional(&self, tx: &WriteTx<'_>, now_ms: TimestampMs, messages: u64) -> Result<(), StoreError> {
+        if self.limits.are_off() || messages == 0 {
+            return Ok(());
+        }
+        let key = (slot_of(now_ms),);
+        let mut row = tx.get_valid(&SEND_SLOTS, &key)?.unwrap_or_default();
+        row.transactional = row.transactional.saturating_add(messages);
+        tx.put(&SEND_SLOTS, &key, &row)?;
+        delete_old(tx, now_ms)
+    }
+}
+
+/// A slot that a placement has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SlotChange {
+    pub(super) slot: SlotNumber,
+    pub(super) before: SendSlot,
+    pub(super) after: SendSlot,
+}
+
+/// Returns whether the stored slots are as they were before the changes.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn are_unchanged(tx: &impl Reads, changes: &[SlotChange]) -> Result<bool, StoreError> {
+    for change in changes {
+        let stored = tx.get_valid(&SEND_SLOTS, &(change.slot,))?.unwrap_or_default();
+        if stored.slot() != change.before {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Stores changed slots.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn put_changes(tx: &WriteTx<'_>, changes: &[SlotChange], now_ms: TimestampMs) -> Result<(), StoreError> {
+    for change in changes {
+        let key = (change.slot,);
+        let SendSlot { messages, position } = change.after;
+        let row = tx.get_valid(&SEND_SLOTS, &key)?.unwrap_or_default();
+        tx.put(&SEND_SLOTS, &key, &SendSlotRow { messages, position, ..row })?;
+    }
+    if changes.is_empty() { Ok(()) } else { delete_old(tx, now_ms) }
+}
+
+/// Gives back the room of messages that were due at these times and are not sent.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn give_back(tx: &WriteTx<'_>, due_times: impl Iterator<Item = TimestampMs>) -> Result<(), StoreError> {
+    let mut by_slot = std::collections::BTreeMap::<SlotNumber, u32>::new();
+    for due_ms in due_times {
+        *by_slot.entry(slot_of(due_ms)).or_default() += 1;
+    }
+    for (slot, messages) in by_slot {
+        let Some(mut row) = tx.get_valid(&SEND_SLOTS, &(slot,))? else { continue };
+        row.messages = row.messages.saturating_sub(messages);
+        if row.messages == 0 {
+            row.position = 0;
+        }
+        tx.put(&SEND_SLOTS, &(slot,), &row)?;
+    }
+    Ok(())
+}
+
+fn delete_old(tx: &WriteTx<'_>, now_ms: TimestampMs) -> Result<(), StoreError> {
+    let last = slot_of(now_ms - SLOT_MS).saturating_sub(WINDOW_SLOTS + 1);
+    tx.delete_range(&SEND_SLOTS, &(0,), &(last,), DELETED_MAX)?;
+    Ok(())
+}
+
+/// Returns the broadcasts that start before a broadcast with this start and id and have recipients without a place, in
+/// the order of their starts.
+fn waiting_before(tx: &impl Reads, start_ms: TimestampMs, id: BroadcastId) -> Result<Vec<WaitingSend>, StoreError> {
+    let mut fan_outs = Vec::new();
+    tx.scan_valid(&BROADCAST_FAN_OUTS, &(Id::MIN,), &(Id::MAX,), Order::Ascending, |(other,), fan_out| {
+        if (fan_out.due_ms, other) < (start_ms, id) && !fan_out.is_canceled {
+            fan_outs.push((fan_out.due_ms, other, fan_out.team));
+        }
+        if fan_outs.len() < WAITING_MAX { NEXT } else { STOP }
+    })?;
+    fan_outs.sort_unstable();
+    let mut waiting = Vec::with_capacity(fan_outs.len());
+    for (start_ms, other, team) in fan_outs {
+        let Some(row) = tx.get_valid(&BROADCASTS, &(team, other))? else { continue };
+        let placed = read_counts(tx, other)?.total();
+        waiting.push(WaitingSend { start_ms, recipients: row.audience.saturating_sub(placed) });
+    }
+    Ok(waiting)
+}

@@ -1,0 +1,185 @@
+//! A page of recipients: read and encoded outside of the writer thread, stored in one transaction.
+
+use std::time::Duration;
+
+use super::walk::{Walk, WalkRecipient};
+use crate::base::clock::{DAY_MS, TimestampMs};
+use crate::base::id::{BroadcastId, ContactId, TeamId};
+use crate::broadcasts::counts::{finish, read_counts};
+use crate::broadcasts::estimates::{SendEstimates, SlotChange, are_unchanged, put_changes};
+use crate::broadcasts::planner::{SendCapacity, SendSlots, delivered_ms};
+use crate::broadcasts::rows::{BroadcastStatus, FanOutRow};
+use crate::broadcasts::store;
+use crate::context::Context;
+use crate::delivery::{DeliverOnly, Due};
+use crate::emails::{NewBroadcastEmail, PreparedBroadcastEmails, prepare_broadcast_emails};
+use crate::segments::{ScanLimit, scan_contacts};
+use crate::store::{NEXT, ReadTx, Reads, STOP, StoreError, WriteTx};
+use crate::tables::{BROADCAST_FAN_OUTS, BROADCASTS};
+
+/// Number of recipients of a page. A transaction of this size takes some milliseconds, for which accepts wait.
+pub(super) const PAGE_RECIPIENTS: usize = 500;
+/// Bounds of the contacts that are read for a page.
+const PAGE_SCAN: ScanLimit = ScanLimit { rows_max: 20_000, time_max: Duration::from_millis(20) };
+/// Longest time from the current time to the due time of an email that is queued.
+const PLACED_AHEAD_MS: i64 = 60 * DAY_MS;
+/// Approximate size of the stored rows of a recipient, without the values of its fields.
+const RECIPIENT_BYTES: usize = 400;
+
+/// The parts of the instance that a page needs.
+#[derive(Clone, Debug)]
+pub(super) struct PageSource {
+    pub(super) context: Context,
+    pub(super) estimates: SendEstimates,
+    pub(super) deliver_only: DeliverOnly,
+}
+
+/// A page of recipients of one broadcast.
+pub(super) struct FanOutPage {
+    pub(super) id: BroadcastId,
+    team: TeamId,
+    /// Position from which the page was read.
+    from: Option<ContactId>,
+    /// Position after the page.
+    pub(super) to: Option<ContactId>,
+    /// Whether no contact is left.
+    pub(super) is_last: bool,
+    emails: PreparedBroadcastEmails,
+    /// Slots of the planner in which the emails are due.
+    changes: Vec<SlotChange>,
+    /// Due time of the last email that is queued so far.
+    pub(super) planned_ms: Option<TimestampMs>,
+    now_ms: TimestampMs,
+}
+
+/// The end of the contacts of a broadcast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FinishedFanOut {
+    pub(super) recipients: u64,
+    /// Time since the start.
+    pub(super) duration_ms: i64,
+}
+
+/// Result of a page.
+#[derive(Debug)]
+pub(super) enum PageResult {
+    /// The emails are queued. The groups are in the order of their lanes.
+    Queued { due: Vec<Due>, finished: Option<FinishedFanOut> },
+    /// The broadcast is not at the position of the page any more: it was canceled, or another process has read on.
+    Moved,
+}
+
+impl PageSource {
+    /// Reads the next page of a broadcast. Returns `None` if the sending limits have no room in the next 60 days.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(super) fn read(&self, tx: &ReadTx, walk: &Walk) -> Result<Option<FanOutPage>, StoreError> {
+        let (rules, now_ms) = (&walk.rules, self.context.now_ms());
+        let mut recipients: Vec<WalkRecipient> = Vec::with_capacity(PAGE_RECIPIENTS);
+        let (mut to, mut is_last) = (walk.after, true);
+        if let Some(range) = walk.rest() {
+            let mut stopped = None;
+            let limited = scan_contacts(tx, rules.team, rules.segment.as_ref(), range, PAGE_SCAN, |contact, view| {
+                recipients.extend(rules.recipient(tx, contact, view)?);
+                if recipients.len() < PAGE_RECIPIENTS {
+                    return NEXT;
+                }
+                stopped = Some(contact);
+                STOP
+            })?;
+            let reached = stopped.or(limited);
+            is_last = reached.is_none_or(|reached| range.beyond(reached).is_none());
+            to = reached.or(to);
+        }
+        let Some(placed) = self.place(tx, walk, recipients.len(), now_ms)? else { return Ok(None) };
+        let PlacedPage { due_times, changes } = placed;
+        let planned_ms = due_times.last().copied().max(walk.planned_ms);
+        let new = recipients.into_iter().zip(due_times).map(|(recipient, due_ms)| {
+            let WalkRecipient { contact, address, values } = recipient;
+            NewBroadcastEmail { contact, address, values, due_ms }
+        });
+        let emails = prepare_broadcast_emails(&self.context, rules.team, rules.id, &self.deliver_only, new);
+        let (id, team, from) = (rules.id, rules.team, walk.after);
+        Ok(Some(FanOutPage { id, team, from, to, is_last, emails, changes, planned_ms, now_ms }))
+    }
+
+    /// Returns the due times of a page. Without limits, all are the current time.
+    fn place(
+        &self,
+        tx: &ReadTx,
+        walk: &Walk,
+        recipients: usize,
+        now_ms: TimestampMs,
+    ) -> Result<Option<PlacedPage>, StoreError> {
+        let from_ms = walk.planned_ms.map_or(now_ms, |planned_ms| planned_ms.max(now_ms));
+        let (slots, Some(capacity)) = self.estimates.room(tx, now_ms, from_ms)? else {
+            return Ok(Some(PlacedPage { due_times: vec![now_ms; recipients], changes: Vec::new() }));
+        };
+        Ok(PlacedPage::of(slots, &capacity, from_ms, now_ms + PLACED_AHEAD_MS, recipients))
+    }
+}
+
+/// Due times of a page, and the slots that they are in.
+#[derive(Debug, PartialEq, Eq)]
+struct PlacedPage {
+    due_times: Vec<TimestampMs>,
+    changes: Vec<SlotChange>,
+}
+
+impl PlacedPage {
+    fn of(
+        mut slots: SendSlots,
+        capacity: &SendCapacity,
+        from_ms: TimestampMs,
+        until_ms: TimestampMs,
+        recipients: usize,
+    ) -> Option<Self> {
+        let before = slots.clone();
+        let mut runs = Vec::new();
+        if slots.place(capacity, from_ms, until_ms, recipients as u64, |run| runs.push(run)) > 0 {
+            return None;
+        }
+        let change = |slot| SlotChange { slot, before: before.get(slot), after: slots.get(slot) };
+        let changes = runs.iter().map(|run| change(run.slot)).collect();
+        Some(Self { due_times: runs.iter().flat_map(|run| run.due_times()).collect(), changes })
+    }
+}
+
+impl FanOutPage {
+    /// Returns the approximate size of the rows.
+    pub(super) fn bytes(&self) -> usize {
+        self.emails.len() * RECIPIENT_BYTES
+    }
+
+    /// Stores the emails together with the position after the page, if the broadcast is still at the position before it.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(super) fn store(&self, tx: &WriteTx<'_>) -> Result<PageResult, StoreError> {
+        let Some(fan_out) = tx.get_valid(&BROADCAST_FAN_OUTS, &(self.id,))? else { return Ok(PageResult::Moved) };
+        if fan_out.after != self.from || fan_out.is_canceled || !are_unchanged(tx, &self.changes)? {
+            return Ok(PageResult::Moved);
+        }
+        let row = tx.get_valid(&BROADCASTS, &(self.team, self.id))?;
+        let Some(mut row) = row.filter(|row| row.status == BroadcastStatus::Queued) else {
+            return Ok(PageResult::Moved);
+        };
+        let queued = self.emails.put(tx)?;
+        put_changes(tx, &self.changes, self.now_ms)?;
+        let mut finished = None;
+        if self.is_last {
+            let duration_ms = self.now_ms - row.started_ms.unwrap_or(self.now_ms);
+            finished = Some(FinishedFanOut { recipients: read_counts(tx, self.id)?.total(), duration_ms });
+            row.is_queued_whole = true;
+            row.finishes_ms = self.planned_ms.map(delivered_ms).or(row.finishes_ms);
+            store::put(tx, self.team, self.id, &row)?;
+            tx.delete(&BROADCAST_FAN_OUTS, &(self.id,))?;
+            finish(tx, self.team, self.id, self.now_ms)?;
+        } else {
+            let row = FanOutRow { after: self.to, planned_ms: self.planned_ms, ..fan_out };
+            tx.put(&BROADCAST_FAN_OUTS, &(self.id,), &row)?;
+        }
+        Ok(PageResult::Queued { due: queued, finished })
+    }
+}

@@ -1,0 +1,148 @@
+//! The recipients of a broadcast, and the values of its merge fields.
+
+use serde_json::json;
+
+use super::*;
+use crate::base::id::SegmentId;
+use crate::base::patch::Patch;
+use crate::contact_properties::ContactPropertyRow;
+use crate::contacts::{OptIns, PropertyChange, Resubscribe};
+use crate::segments::SegmentRow;
+use crate::suppressions::{Origin, Suppressions};
+use crate::tables::{CONTACT_PROPERTIES, SEGMENTS, TOPICS};
+use crate::topics::{Subscription, TopicRow, Visibility};
+
+#[tokio::test]
+async fn contacts_that_come_late_or_leave_are_not_queued() {
+    let instance = Instance::new();
+    let contacts = instance.add(0, 600, ContactChanges::default()).await;
+    let id = instance.send_now().await;
+    instance.store_page(id).await;
+
+    instance.add(600, 610, ContactChanges::default()).await;
+    let (left, removed) = (contacts[550], contacts[551]);
+    instance
+        .write(move |tx, context| {
+            let mut writer = ContactWriter::new(tx, context, TEAM, ChangeSource::Api);
+            let opted_out = ContactChanges { unsubscribed: Some(true), ..ContactChanges::default() };
+            let row = crate::contacts::find(tx, TEAM, left)?.unwrap();
+            writer.update(left, &row, &opted_out, Resubscribe::Never, OptIns::Allowed)?;
+            let row = crate::contacts::find(tx, TEAM, removed)?.unwrap();
+            writer.remove(removed, &row)?;
+            writer.finish()
+        })
+        .await;
+    let suppressions = Suppressions::new(instance.context.clone());
+    for (number, origin) in [(552, Origin::Manual), (553, Origin::Unsubscribe)] {
+        let address = EmailAddress::parse(&address(number)).unwrap();
+        suppressions.add(TEAM, address, origin, ChangeSource::Api).await.unwrap();
+    }
+    instance.worker().work().await.unwrap();
+
+    assert_eq!(instance.addresses(id), sorted((0..550).chain(554..600)));
+}
+
+#[tokio::test]
+async fn a_topic_and_a_segment_select_the_contacts() {
+    let instance = Instance::new();
+    let segment: SegmentId = instance.context.id();
+    let topics = [instance.context.id(), instance.context.id()];
+    instance
+        .write(move |tx, _| {
+            for (topic, default_subscription) in topics.into_iter().zip(Subscription::ALL) {
+                let row = TopicRow {
+                    name: "News".into(),
+                    description: None,
+                    default_subscription,
+                    visibility: Visibility::Public,
+                    created_ms: 0,
+                };
+                tx.put(&TOPICS, &(TEAM, topic), &row)?;
+            }
+            tx.put(&SEGMENTS, &(TEAM, segment), &SegmentRow { name: "S".into(), filter: None, created_ms: 0 })
+        })
+        .await;
+    let chosen = |subscription| ContactChanges {
+        topics: topics.map(|topic| (topic, subscription)).into(),
+        segments: vec![segment],
+        ..ContactChanges::default()
+    };
+    instance.add(0, 10, ContactChanges::default()).await;
+    instance.add(10, 20, chosen(Subscription::OptIn)).await;
+    instance.add(20, 30, chosen(Subscription::OptOut)).await;
+    instance.add(30, 40, ContactChanges { segments: vec![segment], ..ContactChanges::default() }).await;
+
+    let [opt_in, opt_out] = topics;
+    for (fields, numbers) in [
+        (json!({}), (0..40).collect::<Vec<_>>()),
+        (json!({ "segment": segment }), (10..40).collect()),
+        (json!({ "topic": opt_in }), (0..20).chain(30..40).collect()),
+        (json!({ "topic": opt_out }), (10..20).collect()),
+        (json!({ "topic": opt_in, "segment": segment }), (10..20).chain(30..40).collect()),
+    ] {
+        let id = instance.send(instance.context.now_ms(), fields.clone()).await;
+        instance.worker().work().await.unwrap();
+
+        assert_eq!(instance.addresses(id), sorted(numbers), "{fields}");
+    }
+}
+
+#[tokio::test]
+async fn a_recipient_has_the_values_of_the_fields_in_the_content() {
+    let instance = Instance::new();
+    let property = json!({ "key": "plan", "kind": "string", "fallback": "free", "created_ms": 0 });
+    let property: ContactPropertyRow = serde_json::from_value(property).unwrap();
+    instance.write(move |tx, context| tx.put(&CONTACT_PROPERTIES, &(TEAM, context.id()), &property)).await;
+    let with_plan = ContactChanges {
+        first_name: Patch::Set("Ada".into()),
+        properties: vec![("plan".into(), PropertyChange::Set("pro".into()))],
+        ..ContactChanges::default()
+    };
+    instance.add(0, 1, with_plan).await;
+    instance.add(1, 2, ContactChanges::default()).await;
+
+    let fields = json!({ "fields": ["FIRST_NAME", "LAST_NAME", "Plan", "plan"] });
+    let id = instance.send(instance.context.now_ms(), fields).await;
+    instance.worker().work().await.unwrap();
+
+    let values: Vec<_> = instance.emails(id).into_values().map(|(_, row)| row.values).collect();
+    assert_eq!(values, [["Ada", "", "", "pro"], ["", "", "", "free"]]);
+}
+
+#[tokio::test]
+async fn a_broadcast_without_recipients_is_sent_at_once() {
+    let instance = Instance::new();
+    let without_contacts = instance.send_now().await;
+    instance.worker().work().await.unwrap();
+    instance.add(0, 3, ContactChanges { unsubscribed: Some(true), ..ContactChanges::default() }).await;
+    let unsubscribed = instance.send_now().await;
+    instance.worker().work().await.unwrap();
+
+    for id in [without_contacts, unsubscribed] {
+        let (row, counts, fan_out) = instance.row(id);
+        assert_eq!((row.status, counts.total(), fan_out), (BroadcastStatus::Sent, 0, None));
+    }
+}
+
+#[tokio::test]
+async fn a_broadcast_fails_without_its_domain_segment_or_topic() {
+    let instance = Instance::new();
+    instance.add(0, 1_200, ContactChanges::default()).await;
+    for part in ["domain", "segment", "topic"] {
+        let missing: SegmentId = instance.context.id();
+        let id = instance.send(instance.context.now_ms(), json!({ part: missing })).await;
+        instance.worker().work().await.unwrap();
+
+        assert_eq!(instance.row(id).0.status, BroadcastStatus::Failed, "{part}");
+    }
+    // The domain is deleted in the middle.
+    let id = instance.send_now().await;
+    instance.store_page(id).await;
+    let domain = Some(instance.context.id());
+    instance.write(move |tx, _| put(tx, TEAM, id, &BroadcastRow { domain, ..find(tx, TEAM, id)?.unwrap() })).await;
+    instance.worker().work().await.unwrap();
+
+    let (row, counts, fan_out) = instance.row(id);
+    assert_eq!((row.status, counts.queued, counts.canceled), (BroadcastStatus::Failed, 0, 500));
+    assert_eq!((instance.queued_groups(), fan_out), (0, None));
+}

@@ -1,0 +1,196 @@
+//! Tests of the fan-out over a temporary store. The delivery engine does not run.
+//!
+//! Files: `progress.rs` (pages, kills and cancellations), `audience.rs` (the recipients and their values), `pacing.rs` (the
+//! sending limits).
+
+mod audience;
+mod pacing;
+mod progress;
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::page::{PageResult, PageSource};
+use super::walk::Walk;
+use super::*;
+use crate::base::address::EmailAddress;
+use crate::base::clock::TimestampMs;
+use crate::base::id::{BroadcastId, ContactId, EmailId, Id, TeamId};
+use crate::broadcasts::planner::SendLimits;
+use crate::broadcasts::{
+    BroadcastCountsRow, BroadcastNotifier, BroadcastRow, BroadcastStatus, FanOutRow, SendEstimates, find, put,
+    read_counts,
+};
+use crate::contacts::{ContactChanges, ContactWriter, NewContact};
+use crate::context::Context;
+use crate::delivery::{DeliverOnly, QueueNotifier};
+use crate::emails::BroadcastEmailRow;
+use crate::events::ChangeSource;
+use crate::store::{NEXT, Order, Reads as _, StoreError, WriteTx};
+use crate::tables::{BROADCAST_EMAILS, BROADCAST_FAN_OUTS, DUE};
+
+const TEAM: TeamId = Id::MIN;
+
+/// A team with contacts in a temporary store.
+struct Instance {
+    _directory: tempfile::TempDir,
+    context: Context,
+    estimates: SendEstimates,
+}
+
+impl Instance {
+    fn new() -> Self {
+        Self::with_limits(SendLimits::default())
+    }
+
+    fn with_limits(limits: SendLimits) -> Self {
+        let (directory, context) = Context::temporary();
+        Self { _directory: directory, context, estimates: SendEstimates::new(limits, 30) }
+    }
+
+    async fn write<T: Send + 'static>(
+        &self,
+        work: impl Fn(&WriteTx<'_>, &Context) -> Result<T, StoreError> + Send + 'static,
+    ) -> T {
+        let context = self.context.clone();
+        self.context.store.write(move |tx| work(tx, &context)).await.unwrap()
+    }
+
+    /// Adds contacts with the addresses `0@a.example`, `1@b.example` and so on, oldest first.
+    async fn add(&self, from: usize, to: usize, changes: ContactChanges) -> Vec<ContactId> {
+        self.write(move |tx, context| {
+            let mut writer = ContactWriter::new(tx, context, TEAM, ChangeSource::Api);
+            let mut ids = Vec::new();
+            for number in from..to {
+                let email = EmailAddress::parse(&address(number)).unwrap();
+                let hash = email.identity_hash();
+                ids.push(writer.create(&NewContact { email, changes: changes.clone() }, &hash)?);
+            }
+            writer.finish()?;
+            Ok(ids)
+        })
+        .await
+    }
+
+    /// Stores a broadcast that starts at `due_ms`. `fields` replaces fields of its row.
+    async fn send(&self, due_ms: TimestampMs, fields: serde_json::Value) -> BroadcastId {
+        let mut row = json!({
+            "created_ms": 0, "name": "June", "from": "a@example.com", "subject": "Hi", "status": "queued", "audience": 10,
+        });
+        row.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        let row: BroadcastRow = serde_json::from_value(row).unwrap();
+        self.write(move |tx, context| {
+            let id: BroadcastId = context.id();
+            put(tx, TEAM, id, &row)?;
+            let is_scheduled = row.status == BroadcastStatus::Scheduled;
+            tx.put(&BROADCAST_FAN_OUTS, &(id,), &FanOutRow { is_scheduled, ..FanOutRow::due(TEAM, due_ms) })?;
+            Ok(id)
+        })
+        .await
+    }
+
+    async fn send_now(&self) -> BroadcastId {
+        self.send(self.context.now_ms(), json!({})).await
+    }
+
+    async fn cancel(&self, id: BroadcastId) {
+        self.write(move |tx, _| {
+            let row = find(tx, TEAM, id)?.unwrap();
+            put(tx, TEAM, id, &BroadcastRow { status: BroadcastStatus::Canceled, ..row })?;
+            stop_fan_out(tx, TEAM, id)
+        })
+        .await;
+    }
+
+    fn worker(&self) -> BroadcastWorker {
+        let settings = BroadcastWorkerSettings {
+            estimates: self.estimates.clone(),
+            deliver_only: DeliverOnly::default(),
+            notifier: BroadcastNotifier::default(),
+            queue_notifier: QueueNotifier::default(),
+        };
+        BroadcastWorker::new(self.context.clone(), settings)
+    }
+
+    /// Starts a broadcast and stores one page, as a process that is then killed.
+    async fn store_page(&self, id: BroadcastId) -> PageResult {
+        let now_ms = self.context.now_ms();
+        self.write(move |tx, _| start::start(tx, id, now_ms)).await;
+        let page = self.read_page(id);
+        self.write(move |tx, _| page.store(tx)).await
+    }
+
+    fn read_page(&self, id: BroadcastId) -> page::FanOutPage {
+        let (context, estimates) = (self.context.clone(), self.estimates.clone());
+        let source = PageSource { context, estimates, deliver_only: DeliverOnly::default() };
+        self.context
+            .store
+            .read_now::<_, StoreError>(|tx| {
+                let fan_out = tx.get(&BROADCAST_FAN_OUTS, &(id,))?.unwrap();
+                let walk = Walk::load(tx, id, &fan_out)?.unwrap();
+                Ok(source.read(tx, &walk)?.unwrap())
+            })
+            .unwrap()
+    }
+
+    /// Returns the emails of a broadcast, by address.
+    fn emails(&self, id: BroadcastId) -> BTreeMap<String, (EmailId, BroadcastEmailRow)> {
+        let mut emails = BTreeMap::new();
+        let read = |tx: &crate::store::ReadTx| {
+            tx.scan(&BROADCAST_EMAILS, &(TEAM, Id::MIN), &(TEAM, Id::MAX), Order::Ascending, |(_, email), row| {
+                let row = row.decode()?;
+                if row.broadcast == id {
+                    let again = emails.insert(row.mailbox.bare(), (email, row));
+                    assert!(again.is_none(), "a contact has two emails");
+                }
+                NEXT
+            })
+        };
+        self.context.store.read_now::<_, StoreError>(read).unwrap();
+        emails
+    }
+
+    fn addresses(&self, id: BroadcastId) -> Vec<String> {
+        self.emails(id).into_keys().collect()
+    }
+
+    fn due_times(&self, id: BroadcastId) -> Vec<TimestampMs> {
+        let emails = self.emails(id);
+        let mut due_times: Vec<_> =
+            emails.values().filter_map(|(email, row)| Some(email.created_ms() + row.wait_ms?)).collect();
+        due_times.sort_unstable();
+        due_times
+    }
+
+    fn queued_groups(&self) -> usize {
+        let mut groups = 0;
+        let (from, to) = (crate::delivery::QUEUE_START, crate::delivery::QUEUE_END);
+        let count = |tx: &crate::store::ReadTx| {
+            tx.scan(&DUE, &from, &to, Order::Ascending, |_, _| {
+                groups += 1;
+                NEXT
+            })
+        };
+        self.context.store.read_now::<_, StoreError>(count).unwrap();
+        groups
+    }
+
+    fn row(&self, id: BroadcastId) -> (BroadcastRow, BroadcastCountsRow, Option<FanOutRow>) {
+        let read = |tx: &crate::store::ReadTx| {
+            let row = find(tx, TEAM, id)?.unwrap();
+            Ok::<_, StoreError>((row, read_counts(tx, id)?, tx.get(&BROADCAST_FAN_OUTS, &(id,))?))
+        };
+        self.context.store.read_now(read).unwrap()
+    }
+}
+
+fn address(number: usize) -> String {
+    format!("{number}@{}.example", ["a", "b", "c"][number % 3])
+}
+
+fn sorted(numbers: impl IntoIterator<Item = usize>) -> Vec<String> {
+    let mut addresses: Vec<String> = numbers.into_iter().map(address).collect();
+    addresses.sort_unstable();
+    addresses
+}

@@ -1,0 +1,40 @@
+//! Due times under the sending limits.
+
+use super::*;
+use crate::base::clock::DAY_MS;
+use crate::tables::SEND_SLOTS;
+
+#[tokio::test]
+async fn due_times_keep_the_sending_limits() {
+    let instance = Instance::with_limits(SendLimits { per_second: Some(10), per_day: Some(2_000) });
+    instance.add(0, 1_000, ContactChanges::default()).await;
+    let now_ms = instance.context.now_ms();
+    let plan = |recipients| {
+        let planned = |tx: &crate::store::ReadTx| instance.estimates.plan(tx, now_ms, now_ms, recipients);
+        instance.context.store.read_now::<_, StoreError>(planned).unwrap().unwrap().finishes_ms.unwrap()
+    };
+    let estimate_ms = plan(1_000);
+    let (first, second) = (instance.send_now().await, instance.send_now().await);
+    instance.worker().work().await.unwrap();
+
+    let (of_first, of_second) = (instance.due_times(first), instance.due_times(second));
+    // The first message is due at once, the others at multiples of 100 ms.
+    assert!(of_first[1..].windows(2).all(|pair| pair[1] - pair[0] == 100), "not 10 messages a second");
+    assert!(of_first[999] < of_second[0] && estimate_ms - of_first[999] <= 5_000);
+    // The share of broadcasts is 1,400 messages a day.
+    assert!(of_second[399] < now_ms + DAY_MS && of_second[400] >= of_first[0] + DAY_MS);
+    assert_eq!(instance.row(second).0.finishes_ms, of_second.last().map(|due_ms| due_ms + 5_000));
+
+    instance.cancel(second).await;
+    instance.worker().work().await.unwrap();
+    assert!(plan(400) < now_ms + DAY_MS, "a canceled broadcast gives its room back");
+    let mut messages = 0;
+    let count = |tx: &crate::store::ReadTx| {
+        tx.scan(&SEND_SLOTS, &(0,), &(u32::MAX,), Order::Ascending, |_, row| {
+            messages += row.decode()?.messages;
+            NEXT
+        })
+    };
+    instance.context.store.read_now::<_, StoreError>(count).unwrap();
+    assert_eq!(messages, 1_000);
+}

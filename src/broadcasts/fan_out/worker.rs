@@ -1,0 +1,203 @@
+//! The worker of broadcasts: starts them, queues their recipients, and removes the queued emails of canceled ones.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tracing::info;
+
+use super::cancel::cancel_page;
+use super::jobs::{Job, JobList};
+use super::page::{FanOutPage, FinishedFanOut, PageResult, PageSource};
+use super::start::{fail_if_incomplete, start};
+use super::walk::Walk;
+use crate::base::clock::{TimestampMs, monotonic};
+use crate::base::id::BroadcastId;
+use crate::broadcasts::estimates::SendEstimates;
+use crate::broadcasts::notifier::BroadcastNotifier;
+use crate::context::Context;
+use crate::delivery::{DeliverOnly, Due, QueueNotifier};
+use crate::store::StoreError;
+
+/// Time after which the table is read again while broadcasts are in progress.
+const TURNS_TIME: Duration = Duration::from_millis(250);
+/// Interval of reads of the table, which need no notification.
+const POLL_INTERVAL: Duration = Duration::from_secs(10);
+/// Maximum time between two checks of the clock.
+const WAIT_MAX: Duration = Duration::from_secs(1);
+/// Size of a page for the writer: no other bulk command follows a page in its commit, so that accepts wait for one page at
+/// most.
+const PAGE_COMMIT_BYTES: usize = 1 << 20;
+
+/// The parts of the instance that the worker uses.
+#[derive(Clone, Debug)]
+pub struct BroadcastWorkerSettings {
+    pub estimates: SendEstimates,
+    /// Recipients for real delivery beside the built-in mailbox.
+    pub deliver_only: DeliverOnly,
+    /// Receives the notifications of sends and cancellations.
+    pub notifier: BroadcastNotifier,
+    /// Notifies the delivery engine of queued recipients.
+    pub queue_notifier: QueueNotifier,
+}
+
+/// The worker of broadcasts.
+pub struct BroadcastWorker {
+    source: PageSource,
+    notifier: BroadcastNotifier,
+    queue_notifier: QueueNotifier,
+}
+
+impl BroadcastWorker {
+    /// Returns the worker over the store of `context`.
+    pub fn new(context: Context, settings: BroadcastWorkerSettings) -> Self {
+        let BroadcastWorkerSettings { estimates, deliver_only, notifier, queue_notifier } = settings;
+        Self { source: PageSource { context, estimates, deliver_only }, notifier, queue_notifier }
+    }
+
+    /// Works on broadcasts until the stop. The stop drops the work at an await: each commit leaves a position from which
+    /// the next start continues.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), StoreError> {
+        loop {
+            let next_due_ms = tokio::select! {
+                () = stop.cancelled() => return Ok(()),
+                worked = self.work() => worked?,
+            };
+            let polled = monotonic();
+            loop {
+                tokio::select! {
+                    () = stop.cancelled() => return Ok(()),
+                    () = self.notifier.notified() => break,
+                    () = tokio::time::sleep(WAIT_MAX) => {}
+                }
+                let is_due = next_due_ms.is_some_and(|due_ms| due_ms <= self.source.context.now_ms());
+                if is_due || polled.elapsed() >= POLL_INTERVAL {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Works until no broadcast is due or the sending limits have no room. Returns the start of the next broadcast.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(super) async fn work(&self) -> Result<Option<TimestampMs>, StoreError> {
+        loop {
+            let list = self.list().await?;
+            if list.jobs.is_empty() || !self.work_round_robin(list.jobs.into()).await? {
+                return Ok(list.next_due_ms);
+            }
+        }
+    }
+
+    /// Starts the due broadcasts, and returns those in progress.
+    async fn list(&self) -> Result<JobList, StoreError> {
+        let context = &self.source.context;
+        let read = || {
+            let now_ms = context.now_ms();
+            context.store.read(move |tx| JobList::read(tx, now_ms))
+        };
+        let mut list = read().await?;
+        if !list.unstarted.is_empty() || !list.incomplete.is_empty() {
+            let now_ms = context.now_ms();
+            for id in list.unstarted {
+                context.store.write_bulk(move |tx| start(tx, id, now_ms)).await?;
+            }
+            for id in list.incomplete {
+                context.store.write_bulk(move |tx| fail_if_incomplete(tx, id)).await?;
+            }
+            list = read().await?;
+        }
+        if self.source.estimates.is_limited() {
+            // The first broadcast uses the room first, so that a later one does not delay it.
+            list.keep_first_walk();
+        }
+        Ok(list)
+    }
+
+    /// Works on the broadcasts in turn, one page each, for some time. Returns whether a page was read or removed.
+    async fn work_round_robin(&self, mut jobs: VecDeque<Job>) -> Result<bool, StoreError> {
+        let ends = monotonic() + TURNS_TIME;
+        let mut has_worked = false;
+        // A page that is read and not stored yet. It is stored while the next one is read.
+        let mut waiting = None;
+        while monotonic() < ends
+            && let Some(job) = jobs.pop_front()
+        {
+            let mut walk = match job {
+                Job::Walk(walk) => walk,
+                Job::Cancel(id) => {
+                    has_worked = true;
+                    if !self.cancel(id).await? {
+                        jobs.push_back(job);
+                    }
+                    continue;
+                }
+            };
+            let (read, moved) = tokio::join!(self.read(walk.clone()), self.store(waiting.take()));
+            if let Some(moved) = moved? {
+                jobs.retain(|job| !matches!(job, Job::Walk(walk) if walk.rules.id == moved));
+                if walk.rules.id == moved {
+                    continue;
+                }
+            }
+            let Some(page) = read? else { continue };
+            has_worked = true;
+            (walk.after, walk.planned_ms) = (page.to, page.planned_ms);
+            let (id, is_last) = (page.id, page.is_last);
+            waiting = Some(page);
+            // The next page is placed behind this one, which must be stored for that.
+            if self.source.estimates.is_limited() && self.store(waiting.take()).await? == Some(id) {
+                continue;
+            }
+            if !is_last {
+                jobs.push_back(Job::Walk(walk));
+            }
+        }
+        self.store(waiting).await?;
+        Ok(has_worked)
+    }
+
+    async fn read(&self, walk: Walk) -> Result<Option<FanOutPage>, StoreError> {
+        let source = self.source.clone();
+        self.source.context.store.read(move |tx| source.read(tx, &walk)).await
+    }
+
+    /// Stores a page and notifies the delivery engine. Returns the broadcast if it is not at the position of the page.
+    async fn store(&self, page: Option<FanOutPage>) -> Result<Option<BroadcastId>, StoreError> {
+        let Some(page) = page else { return Ok(None) };
+        let (id, bytes) = (page.id, page.bytes().max(PAGE_COMMIT_BYTES));
+        match self.source.context.store.write_bulk_sized(bytes, move |tx| page.store(tx)).await? {
+            PageResult::Queued { due, finished } => {
+                self.queue_notifier.groups_queued(first_of_lanes(due));
+                if let Some(FinishedFanOut { recipients, duration_ms }) = finished {
+                    let what = format_args!("queued {recipients} recipients of broadcast {id} in {duration_ms} ms");
+                    info!(broadcast.id = %id, recipients, duration_ms, "{what}");
+                }
+                Ok(None)
+            }
+            PageResult::Moved => Ok(Some(id)),
+        }
+    }
+
+    /// Removes a page of queued emails of a canceled broadcast. Returns whether none is left.
+    async fn cancel(&self, id: BroadcastId) -> Result<bool, StoreError> {
+        let is_finished =
+            self.source.context.store.write_bulk_sized(PAGE_COMMIT_BYTES, move |tx| cancel_page(tx, id)).await?;
+        if is_finished {
+            info!(broadcast.id = %id, "removed the queued emails of broadcast {id}");
+        }
+        Ok(is_finished)
+    }
+}
+
+/// Returns the first group of each lane. The dispatcher reads the others from the table.
+fn first_of_lanes(mut due: Vec<Due>) -> Vec<Due> {
+    due.dedup_by_key(|due| due.key.lane);
+    due
+}

@@ -1,0 +1,172 @@
+//! Lists of the recipients of a broadcast.
+
+use super::outcome::BroadcastOutcome;
+use super::service::Broadcasts;
+use super::store;
+use crate::base::id::{BroadcastId, ContactId, EmailId, TeamId};
+use crate::contacts;
+use crate::emails::{BroadcastEmailList, BroadcastEmailScan, EmailRow, StoredMailbox, broadcast_emails_step};
+use crate::events::{BounceType, Detail, email_timeline};
+use crate::store::page::{Page, PageError, PageQuery, page_of};
+use crate::store::{ReadTx, Reads, StoreError};
+
+/// Recipients that a list shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecipientType {
+    /// Emails whose delivery has started.
+    Sent,
+    Delivered,
+    /// Empty: opens are not recorded.
+    Opened,
+    /// Empty: clicks are not recorded.
+    Clicked,
+    Bounced,
+    Complained,
+    /// Empty: the broadcast of an opt-out is not recorded.
+    Unsubscribed,
+    /// Emails that were not sent, because the contact had left the audience.
+    Suppressed,
+}
+
+impl RecipientType {
+    /// Every type.
+    pub const ALL: [Self; 8] = [
+        Self::Sent,
+        Self::Delivered,
+        Self::Opened,
+        Self::Clicked,
+        Self::Bounced,
+        Self::Complained,
+        Self::Unsubscribed,
+        Self::Suppressed,
+    ];
+
+    /// Returns the name in the API.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Sent => "sent",
+            Self::Delivered => "delivered",
+            Self::Opened => "opened",
+            Self::Clicked => "clicked",
+            Self::Bounced => "bounced",
+            Self::Complained => "complained",
+            Self::Unsubscribed => "unsubscribed",
+            Self::Suppressed => "suppressed",
+        }
+    }
+
+    /// Parses the name in the API.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
+    }
+
+    /// Returns the emails of the list; `None` for a list that is always empty.
+    fn emails(self) -> Option<BroadcastEmailList> {
+        match self {
+            Self::Sent => Some(BroadcastEmailList::Attempted),
+            Self::Delivered => Some(BroadcastEmailList::Outcome(BroadcastOutcome::Delivered)),
+            Self::Bounced => Some(BroadcastEmailList::Outcome(BroadcastOutcome::Bounced)),
+            Self::Complained => Some(BroadcastEmailList::Outcome(BroadcastOutcome::Complained)),
+            Self::Suppressed => Some(BroadcastEmailList::Outcome(BroadcastOutcome::Suppressed)),
+            Self::Opened | Self::Clicked | Self::Unsubscribed => None,
+        }
+    }
+}
+
+/// Recipients to list.
+#[derive(Clone, Debug)]
+pub struct RecipientFilter {
+    pub kind: RecipientType,
+    /// Only recipients whose address contains this text, in lower case.
+    pub address: Option<String>,
+    /// Only bounces of this type. For bounces.
+    pub bounce: Option<BounceType>,
+}
+
+/// A recipient of a broadcast.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BroadcastRecipient {
+    pub email: EmailId,
+    /// The contact; `None` if it has been deleted.
+    pub contact: Option<ContactId>,
+    /// The address, or the text of an erased address.
+    pub address: String,
+    /// Type of the bounce, in a list of bounces.
+    pub bounce: Option<BounceType>,
+}
+
+impl Broadcasts {
+    /// Returns a page of the recipients of a broadcast, newest email first; `None` if the team has no such broadcast.
+    /// The cost is that of the emails between the cursor and the end of the page.
+    ///
+    /// # Errors
+    /// [`PageError`].
+    pub async fn recipients(
+        &self,
+        team: TeamId,
+        id: BroadcastId,
+        filter: RecipientFilter,
+        query: PageQuery<EmailId>,
+    ) -> Result<Option<Page<BroadcastRecipient>>, PageError> {
+        let exists = move |tx: &ReadTx| Ok::<_, PageError>(store::find(tx, team, id)?.is_some());
+        if !self.context.store.read(exists).await? {
+            return Ok(None);
+        }
+        let Some(list) = filter.kind.emails() else {
+            return page_of(Vec::new(), query, |it: &BroadcastRecipient| it.email, |_| Ok(false)).map(Some);
+        };
+        let shows_bounce = filter.kind == RecipientType::Bounced;
+        let mut scan = BroadcastEmailScan::default();
+        while !scan.is_complete {
+            let filter = filter.clone();
+            let step = move |tx: &ReadTx| {
+                let keep = |email: EmailId, mailbox: &StoredMailbox| {
+                    let contains = |part: &String| mailbox.bare().to_lowercase().contains(part);
+                    Ok(filter.address.as_ref().is_none_or(contains)
+                        && (filter.bounce.is_none() || bounce_type(tx, email)? == filter.bounce))
+                };
+                broadcast_emails_step(tx, team, id, list, query, scan, keep)
+            };
+            scan = self.context.store.read(step).await?;
+        }
+        let Page { rows, has_more } = scan.into_page();
+        let read = move |tx: &ReadTx| {
+            let rows = rows.into_iter().map(|(email, row)| recipient(tx, team, email, &row, shows_bounce));
+            rows.collect::<Result<_, StoreError>>()
+        };
+        Ok(Some(Page { rows: self.context.store.read(read).await?, has_more }))
+    }
+}
+
+fn address_of(row: &EmailRow) -> String {
+    row.recipients.first().map(|recipient| recipient.mailbox.bare()).unwrap_or_default()
+}
+
+fn recipient(
+    tx: &impl Reads,
+    team: TeamId,
+    email: EmailId,
+    row: &EmailRow,
+    shows_bounce: bool,
+) -> Result<BroadcastRecipient, StoreError> {
+    let contact = row.broadcast.as_ref().map(|broadcast| broadcast.contact);
+    let contact = match contact {
+        Some(contact) if contacts::find(tx, team, contact)?.is_some() => Some(contact),
+        _ => None,
+    };
+    Ok(BroadcastRecipient {
+        email,
+        contact,
+        address: address_of(row),
+        bounce: if shows_bounce { bounce_type(tx, email)? } else { None },
+    })
+}
+
+/// Returns the type of the last bounce of an email. Reads its timeline, which has a few events.
+fn bounce_type(tx: &impl Reads, email: EmailId) -> Result<Option<BounceType>, StoreError> {
+    let timeline = email_timeline(tx, email)?;
+    Ok(timeline.into_iter().rev().find_map(|event| match event.detail {
+        Detail::Bounce(bounce) => Some(bounce.bounce_type),
+        _ => None,
+    }))
+}

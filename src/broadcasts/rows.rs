@@ -1,0 +1,263 @@
+//! Rows of broadcasts.
+
+use serde::{Deserialize, Serialize};
+
+use super::planner::SendSlot;
+use crate::base::clock::TimestampMs;
+use crate::base::id::{ApiKeyId, ContactId, DomainId, EmailId, SegmentId, TeamId, TopicId};
+use crate::emails::StoredMailbox;
+use crate::segments::filter::Filter;
+use crate::store::Row;
+
+/// Status of a broadcast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BroadcastStatus {
+    /// Can be changed. Nothing is sent.
+    Draft,
+    /// Starts at its due time.
+    Scheduled,
+    /// Is being sent.
+    Queued,
+    /// Each recipient has been attempted, or is not sent to any more.
+    Sent,
+    /// Was stopped. Emails that were in flight have been sent.
+    Canceled,
+    /// Could not be started, for example because its domain was deleted.
+    Failed,
+}
+
+impl BroadcastStatus {
+    /// Every status.
+    pub const ALL: [Self; 6] = [Self::Draft, Self::Scheduled, Self::Queued, Self::Sent, Self::Canceled, Self::Failed];
+
+    /// Returns whether the broadcast waits or is being sent. Only then can it be canceled.
+    pub const fn is_started(self) -> bool {
+        matches!(self, Self::Scheduled | Self::Queued)
+    }
+
+    /// Returns whether the broadcast is a draft or started: it needs its segment and its topic.
+    pub const fn is_active(self) -> bool {
+        matches!(self, Self::Draft) || self.is_started()
+    }
+
+    /// Returns the name in the API.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Draft => "draft",
+            Self::Scheduled => "scheduled",
+            Self::Queued => "queued",
+            Self::Sent => "sent",
+            Self::Canceled => "canceled",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// A broadcast without its content.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct BroadcastRow {
+    /// Time of creation.
+    pub created_ms: TimestampMs,
+    /// Name; empty to show the subject.
+    pub name: String,
+    pub from: StoredMailbox,
+    /// Subject, with merge fields.
+    pub subject: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reply_to: Vec<StoredMailbox>,
+    /// Names of the merge fields that the subject, the preview text and the content use, except the address, in order. Set
+    /// when the broadcast is sent: the emails store their values in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<String>,
+    /// Text that mail clients show beside the subject, with merge fields.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview_text: Option<String>,
+    /// Segment of the recipients; `None` for all contacts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment: Option<SegmentId>,
+    /// Topic that the recipients must receive; `None` for every subscribed contact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topic: Option<TopicId>,
+    pub status: BroadcastStatus,
+    /// API key that sent the broadcast; `None` for a draft and for another interface.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<ApiKeyId>,
+    /// Domain of the sender when the broadcast was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub domain: Option<DomainId>,
+    /// Requested start; `None` to start at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduled_ms: Option<TimestampMs>,
+    /// Time at which the first recipients were queued.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_ms: Option<TimestampMs>,
+    /// Time at which the last email went out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_ms: Option<TimestampMs>,
+    /// Planned time at which the last email goes out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finishes_ms: Option<TimestampMs>,
+    /// Number of recipients when the broadcast was sent. Later changes of contacts can change it.
+    #[serde(default)]
+    pub audience: u64,
+    /// Whether all recipients are queued.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_queued_whole: bool,
+    /// Number of changes of the draft. A change that was prepared on an earlier one is prepared again.
+    #[serde(default)]
+    pub revision: u32,
+}
+impl Row for BroadcastRow {}
+
+impl BroadcastRow {
+    /// Returns a draft to all contacts, without a name.
+    pub const fn draft(from: StoredMailbox, subject: String) -> Self {
+        Self {
+            created_ms: 0,
+            name: String::new(),
+            from,
+            subject,
+            reply_to: Vec::new(),
+            fields: Vec::new(),
+            preview_text: None,
+            segment: None,
+            topic: None,
+            status: BroadcastStatus::Draft,
+            key: None,
+            domain: None,
+            scheduled_ms: None,
+            started_ms: None,
+            sent_ms: None,
+            finishes_ms: None,
+            audience: 0,
+            is_queued_whole: false,
+            revision: 0,
+        }
+    }
+
+    /// Returns the name, or the subject of a broadcast without a name.
+    pub fn shown_name(&self) -> &str {
+        if self.name.is_empty() { &self.subject } else { &self.name }
+    }
+
+    /// Returns the number of recipients that have not been attempted: those that are queued, and the rest of the
+    /// audience.
+    pub const fn unsent(&self, counts: &BroadcastCountsRow) -> u64 {
+        let not_queued = if self.is_queued_whole { 0 } else { self.audience.saturating_sub(counts.total()) };
+        counts.queued + not_queued
+    }
+}
+
+/// A broadcast that is a draft, scheduled or queued: the rows that it must not lose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActiveBroadcastRow {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment: Option<SegmentId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topic: Option<TopicId>,
+    /// Whether it is scheduled or queued.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_started: bool,
+}
+impl Row for ActiveBroadcastRow {}
+
+/// Number of recipients of a broadcast by the state of their email. Each recipient is in exactly one of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BroadcastCountsRow {
+    /// In the queue, without an attempt.
+    pub queued: u64,
+    /// Claimed by the delivery engine, without a final outcome.
+    pub sent: u64,
+    pub delivered: u64,
+    pub bounced: u64,
+    pub complained: u64,
+    /// Not attempted, or not attempted again, because the contact had left the audience.
+    pub suppressed: u64,
+    pub failed: u64,
+    pub canceled: u64,
+    /// Emails that the delivery engine has claimed, whatever their outcome.
+    pub attempted: u64,
+    /// Suppressed emails that the delivery engine has never claimed.
+    #[serde(default)]
+    pub skipped: u64,
+    /// The first and the last email of the broadcast; `None` before the first recipient is queued.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<(EmailId, EmailId)>,
+}
+impl Row for BroadcastCountsRow {}
+
+/// A broadcast whose contacts are not all queued yet, or a canceled one whose queued emails are not all removed yet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FanOutRow {
+    pub team: TeamId,
+    /// Time at which it starts.
+    pub due_ms: TimestampMs,
+    /// Whether the start was requested for that time. Any other broadcast starts at once, also after the clock was set
+    /// back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_scheduled: bool,
+    /// Last contact that was read; `None` before the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<ContactId>,
+    /// Last contact of the audience, set at the start. Contacts that are created later do not receive the broadcast.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<ContactId>,
+    /// Due time of the last recipient.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned_ms: Option<TimestampMs>,
+    /// Filter of the segment at the start. Later changes of the segment do not change the audience.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<Filter>,
+    /// Whether the broadcast was canceled: its queued emails are removed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_canceled: bool,
+    /// Last email that was read to remove queued emails.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub canceled_to: Option<EmailId>,
+}
+impl Row for FanOutRow {}
+
+impl FanOutRow {
+    /// Returns the position of a broadcast that starts at `due_ms`.
+    pub const fn due(team: TeamId, due_ms: TimestampMs) -> Self {
+        Self {
+            team,
+            due_ms,
+            is_scheduled: false,
+            after: None,
+            last: None,
+            planned_ms: None,
+            filter: None,
+            is_canceled: false,
+            canceled_to: None,
+        }
+    }
+
+    /// Returns whether the broadcast can start.
+    pub const fn is_due(&self, now_ms: TimestampMs) -> bool {
+        !self.is_scheduled || self.due_ms <= now_ms
+    }
+}
+
+/// Messages of 15 minutes, of all teams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SendSlotRow {
+    /// Messages of broadcasts that are due in the slot or have been sent in it.
+    #[serde(default)]
+    pub messages: u32,
+    /// First free position of a message, as in [`SendSlot`].
+    #[serde(default)]
+    pub position: u32,
+    /// Transactional messages that were sent.
+    #[serde(default)]
+    pub transactional: u64,
+}
+impl Row for SendSlotRow {}
+
+impl SendSlotRow {
+    /// Returns the messages of broadcasts.
+    pub const fn slot(&self) -> SendSlot {
+        SendSlot { messages: self.messages, position: self.position }
+    }
+}

@@ -1,0 +1,362 @@
+//! The use cases of drafts: create, show, change, copy and delete.
+
+use std::sync::Arc;
+
+use super::ACTIVE_MAX;
+use super::content::{BroadcastContent, put_content, read_content, seal_content};
+use super::counts::read_counts;
+use super::error::{DeleteBroadcastError, DraftError};
+use super::estimates::SendEstimates;
+use super::guards::{SendingGuard, is_in_scope};
+use super::model::{BroadcastChanges, BroadcastName, CONTENT_BYTES_MAX, NewBroadcast, PreviewText};
+use super::notifier::BroadcastNotifier;
+use super::rows::{BroadcastCountsRow, BroadcastRow, BroadcastStatus};
+use super::store::{self, delete_draft};
+use crate::base::blocking;
+use crate::base::clock::TimestampMs;
+use crate::base::id::{BroadcastId, SegmentId, TeamId, TopicId};
+use crate::base::patch::Patch;
+use crate::context::Context;
+use crate::emails::Sender;
+use crate::preferences::Links;
+use crate::segments::{self, Segments};
+use crate::store::page::{Page, PageError, PageQuery, is_full, page};
+use crate::store::{Reads, StoreError};
+use crate::tables::{ACTIVE_BROADCASTS, BROADCASTS};
+use crate::topics;
+
+/// Number of times that a new draft draws an id to be the newest of its team.
+const ORDER_TRIES_MAX: u32 = 20;
+
+/// A broadcast without its content.
+#[derive(Clone, Debug)]
+pub struct Broadcast {
+    pub id: BroadcastId,
+    pub row: BroadcastRow,
+    pub counts: BroadcastCountsRow,
+    /// Estimated time of the last email of a scheduled or queued broadcast.
+    pub finishes_ms: Option<TimestampMs>,
+}
+
+/// The broadcasts of all teams.
+pub struct Broadcasts {
+    pub(super) context: Context,
+    pub(super) links: Links,
+    pub(super) segments: Arc<Segments>,
+    pub(super) estimates: SendEstimates,
+    pub(super) guard: Arc<dyn SendingGuard>,
+    pub(super) notifier: BroadcastNotifier,
+}
+
+/// Result of one try to change or create a draft.
+enum Change {
+    Done,
+    /// Another request has changed the draft, or created a newer one, meanwhile.
+    Stale,
+}
+
+impl Broadcasts {
+    /// Returns the broadcasts in the store of `context`.
+    pub fn new(
+        context: Context,
+        links: Links,
+        segments: Arc<Segments>,
+        estimates: SendEstimates,
+        guard: Arc<dyn SendingGuard>,
+        notifier: BroadcastNotifier,
+    ) -> Self {
+        Self { context, links, segments, estimates, guard, notifier }
+    }
+
+    /// Returns the current time.
+    pub fn now_ms(&self) -> TimestampMs {
+        self.context.now_ms()
+    }
+
+    /// Creates a draft.
+    ///
+    /// # Errors
+    /// [`DraftError`].
+    pub async fn create(&self, by: Sender, new: NewBroadcast) -> Result<BroadcastId, DraftError> {
+        let NewBroadcast { name, from, subject, reply_to, preview_text, segment, topic, content } = new;
+        let row = BroadcastRow {
+            name: name.map(BroadcastName::into_string).unwrap_or_default(),
+            reply_to: reply_to.into_iter().map(Into::into).collect(),
+            preview_text: preview_text.map(PreviewText::into_string),
+            segment,
+            topic,
+            ..BroadcastRow::draft(from.into(), subject)
+        };
+        self.put_new(by, row, content, CheckTargets::Yes).await
+    }
+
+    /// Returns a page of the team's broadcasts, newest first.
+    ///
+    /// # Errors
+    /// [`PageError`].
+    pub async fn list(
+        &self,
+        team: TeamId,
+        query: PageQuery<BroadcastId>,
+    ) -> Result<Page<(BroadcastId, BroadcastRow)>, PageError> {
+        let read = move |tx: &crate::store::ReadTx| {
+            page(tx, &BROADCASTS, team, query, |id, row| Ok(Some((id, row.decode()?))))
+        };
+        self.context.store.read(read).await
+    }
+
+    /// Returns the team's broadcast of that id, with its content.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn find(
+        &self,
+        team: TeamId,
+        id: BroadcastId,
+    ) -> Result<Option<(Broadcast, BroadcastContent)>, StoreError> {
+        let (keyring, estimates, now_ms) = (self.context.keyring.clone(), self.estimates.clone(), self.now_ms());
+        self.context
+            .store
+            .read(move |tx| {
+                let Some(row) = store::find(tx, team, id)? else { return Ok(None) };
+                let counts = read_counts(tx, id)?;
+                let finishes_ms = estimates.finishes_ms(tx, now_ms, id, &row, &counts)?;
+                let content = read_content(tx, &keyring, id)?.unwrap_or_default();
+                Ok(Some((Broadcast { id, row, counts, finishes_ms }, content)))
+            })
+            .await
+    }
+
+    /// Returns whether the team has a broadcast of that id.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn exists(&self, team: TeamId, id: BroadcastId) -> Result<bool, StoreError> {
+        self.context.store.read(move |tx| tx.contains(&BROADCASTS, &(team, id))).await
+    }
+
+    /// Changes a draft.
+    ///
+    /// # Errors
+    /// [`DraftError`].
+    pub async fn update(&self, by: Sender, id: BroadcastId, changes: BroadcastChanges) -> Result<(), DraftError> {
+        let changes = Arc::new(changes);
+        while let Change::Stale = self.try_update(by, id, &changes).await? {}
+        Ok(())
+    }
+
+    /// Seals the changed content before the transaction, so that the writer thread only copies bytes.
+    async fn try_update(
+        &self,
+        by: Sender,
+        id: BroadcastId,
+        changes: &Arc<BroadcastChanges>,
+    ) -> Result<Change, DraftError> {
+        let team = by.team;
+        let (mut sealed, mut bytes) = (None, 0);
+        if changes.has_content() {
+            let Some((row, mut content)) = self.read_draft(team, id).await? else { return Err(DraftError::NotFound) };
+            changes.apply_to_content(&mut content);
+            bytes = content.bytes();
+            if bytes > CONTENT_BYTES_MAX {
+                return Err(DraftError::TooMuchContent);
+            }
+            let keyring = self.context.keyring.clone();
+            let content = blocking::run_sized(bytes, move || seal_content(&keyring, id, &content)).await;
+            sealed = Some((row.revision, content));
+        }
+        let changes = Arc::clone(changes);
+        self.context
+            .store
+            .write_sized(bytes + 1_024, move |tx| {
+                let before = store::find(tx, team, id)?.ok_or(DraftError::NotFound)?;
+                if before.status != BroadcastStatus::Draft {
+                    return Err(DraftError::NotDraft(before.status));
+                }
+                if sealed.as_ref().is_some_and(|(revision, _)| *revision != before.revision) {
+                    return Ok(Change::Stale);
+                }
+                check_targets(tx, team, as_given(&changes.segment), as_given(&changes.topic))?;
+                let after = changed(&before, &changes);
+                if !(is_in_scope(tx, by, &before.from)? && is_in_scope(tx, by, &after.from)?) {
+                    return Err(DraftError::KeyOfAnotherDomain);
+                }
+                store::put(tx, team, id, &after)?;
+                if let Some((_, content)) = &sealed {
+                    put_content(tx, id, content)?;
+                }
+                Ok(Change::Done)
+            })
+            .await
+    }
+
+    /// Creates a draft with the fields and the content of a broadcast. Returns its id.
+    ///
+    /// # Errors
+    /// [`DraftError`].
+    pub async fn duplicate(&self, by: Sender, id: BroadcastId) -> Result<BroadcastId, DraftError> {
+        let Some((original, content)) = self.read_draft(by.team, id).await? else { return Err(DraftError::NotFound) };
+        let name = BroadcastName::of_copy(original.shown_name()).into_string();
+        let BroadcastRow { from, subject, reply_to, preview_text, segment, topic, .. } = original;
+        let row = BroadcastRow { name, reply_to, preview_text, segment, topic, ..BroadcastRow::draft(from, subject) };
+        // The copy of a sent broadcast can name a segment that has been deleted. It cannot be sent to anyone else until
+        // the segment is changed.
+        self.put_new(by, row, content, CheckTargets::No).await
+    }
+
+    /// Deletes a draft.
+    ///
+    /// # Errors
+    /// [`DeleteBroadcastError`].
+    pub async fn delete(&self, by: Sender, id: BroadcastId) -> Result<(), DeleteBroadcastError> {
+        let (team, now_ms) = (by.team, self.now_ms());
+        self.context
+            .store
+            .write(move |tx| {
+                let row = store::find(tx, team, id)?.ok_or(DeleteBroadcastError::NotFound)?;
+                if row.status != BroadcastStatus::Draft {
+                    return Err(DeleteBroadcastError::NotDraft(row.status));
+                }
+                if !is_in_scope(tx, by, &row.from)? {
+                    return Err(DeleteBroadcastError::KeyOfAnotherDomain);
+                }
+                Ok(delete_draft(tx, team, id, now_ms)?)
+            })
+            .await
+    }
+
+    /// Returns a broadcast and its content; `None` if the team has no such broadcast.
+    pub(super) async fn read_draft(
+        &self,
+        team: TeamId,
+        id: BroadcastId,
+    ) -> Result<Option<(BroadcastRow, BroadcastContent)>, StoreError> {
+        let keyring = self.context.keyring.clone();
+        self.context
+            .store
+            .read(move |tx| {
+                let Some(row) = store::find(tx, team, id)? else { return Ok(None) };
+                Ok(Some((row, read_content(tx, &keyring, id)?.unwrap_or_default())))
+            })
+            .await
+    }
+
+    /// Stores a new draft under an id that is higher than all of its team, so that a list shows it before them. If
+    /// other drafts are created at the same time, it tries again.
+    async fn put_new(
+        &self,
+        by: Sender,
+        row: BroadcastRow,
+        content: BroadcastContent,
+        check: CheckTargets,
+    ) -> Result<BroadcastId, DraftError> {
+        if content.bytes() > CONTENT_BYTES_MAX {
+            return Err(DraftError::TooMuchContent);
+        }
+        let (row, content) = (Arc::new(row), Arc::new(content));
+        let mut tries = 0;
+        loop {
+            // The content is sealed for the id, so that the id cannot be drawn in the transaction.
+            let id: BroadcastId = self.context.id();
+            // After the clock was set back, a stored id can be higher than all new ones.
+            tries += 1;
+            let is_last = tries == ORDER_TRIES_MAX;
+            if let Change::Done = self.try_put_new(by, id, (&row, &content), check, is_last).await? {
+                return Ok(id);
+            }
+        }
+    }
+
+    async fn try_put_new(
+        &self,
+        by: Sender,
+        id: BroadcastId,
+        (row, content): (&Arc<BroadcastRow>, &Arc<BroadcastContent>),
+        check: CheckTargets,
+        is_last: bool,
+    ) -> Result<Change, DraftError> {
+        let (team, keyring, bytes) = (by.team, self.context.keyring.clone(), content.bytes());
+        let (row, content) = (Arc::clone(row), Arc::clone(content));
+        let content = blocking::run_sized(bytes, move || seal_content(&keyring, id, &content)).await;
+        self.context
+            .store
+            .write_sized(bytes + 1_024, move |tx| {
+                if is_full(tx, &ACTIVE_BROADCASTS, team, ACTIVE_MAX)? {
+                    return Err(DraftError::TooMany);
+                }
+                if check == CheckTargets::Yes {
+                    check_targets(tx, team, row.segment, row.topic)?;
+                }
+                if !is_in_scope(tx, by, &row.from)? {
+                    return Err(DraftError::KeyOfAnotherDomain);
+                }
+                if !is_last && store::has_newer(tx, team, id)? {
+                    return Ok(Change::Stale);
+                }
+                store::put(tx, team, id, &BroadcastRow { created_ms: id.created_ms(), ..(*row).clone() })?;
+                put_content(tx, id, &content)?;
+                Ok(Change::Done)
+            })
+            .await
+    }
+}
+
+/// Whether the segment and the topic of a new draft must exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CheckTargets {
+    Yes,
+    No,
+}
+
+fn check_targets(
+    tx: &impl Reads,
+    team: TeamId,
+    segment: Option<SegmentId>,
+    topic: Option<TopicId>,
+) -> Result<(), DraftError> {
+    if let Some(segment) = segment
+        && !segments::exists(tx, team, segment)?
+    {
+        return Err(DraftError::SegmentNotFound);
+    }
+    if let Some(topic) = topic
+        && topics::find(tx, team, topic)?.is_none()
+    {
+        return Err(DraftError::TopicNotFound);
+    }
+    Ok(())
+}
+
+fn as_given<T: Copy>(patch: &Patch<T>) -> Option<T> {
+    match patch {
+        Patch::Set(value) => Some(*value),
+        Patch::Keep | Patch::Clear => None,
+    }
+}
+
+/// Applies changes to the row of a draft.
+fn changed(before: &BroadcastRow, changes: &BroadcastChanges) -> BroadcastRow {
+    let mut row = BroadcastRow { revision: before.revision.wrapping_add(1), ..before.clone() };
+    match &changes.name {
+        Patch::Keep => {}
+        Patch::Clear => row.name = String::new(),
+        Patch::Set(name) => row.name = name.clone().into_string(),
+    }
+    if let Some(from) = &changes.from {
+        row.from = from.clone().into();
+    }
+    if let Some(subject) = &changes.subject {
+        row.subject.clone_from(subject);
+    }
+    if let Some(reply_to) = &changes.reply_to {
+        row.reply_to = reply_to.iter().cloned().map(Into::into).collect();
+    }
+    match &changes.preview_text {
+        Patch::Keep => {}
+        Patch::Clear => row.preview_text = None,
+        Patch::Set(text) => row.preview_text = Some(text.clone().into_string()),
+    }
+    changes.segment.apply(&mut row.segment);
+    changes.topic.apply(&mut row.topic);
+    row
+}

@@ -1,0 +1,98 @@
+//! Deletion of the emails of broadcasts, by age and with their team, and the scan of an erasure.
+
+use crate::base::clock::TimestampMs;
+use crate::base::id::{EmailId, TeamId};
+use crate::context::Context;
+use crate::emails::change::{cancel_queued, put_settled};
+use crate::emails::removal::DeletedEmails;
+use crate::emails::retention::{PAGE_ROWS, delete_email, purge_pages};
+use crate::emails::store::{BroadcastEmailRow, EmailRow};
+use crate::emails::stored::{delete_row, joined};
+use crate::store::{MatchPage, NEXT, Order, Reads, STOP, StoreError, WriteTx, match_page, skip_corrupt};
+use crate::tables::BROADCAST_EMAILS;
+
+/// Deletes the emails of broadcasts that were queued before `before`, with their timelines and SMTP transcripts. Emails
+/// that are not settled stay.
+///
+/// # Errors
+/// [`StoreError`].
+pub(in crate::emails) async fn purge_broadcast_emails(
+    context: &Context,
+    team: TeamId,
+    before: TimestampMs,
+) -> Result<(), StoreError> {
+    let (now_ms, until) = (context.now_ms(), EmailId::first_at(before));
+    purge_pages(context, move |tx, after| purge_page(tx, team, after, until, now_ms)).await
+}
+
+/// Deletes a page of settled emails. Returns the email after which the next page starts; `None` at the end.
+fn purge_page(
+    tx: &WriteTx<'_>,
+    team: TeamId,
+    after: EmailId,
+    until: EmailId,
+    now_ms: TimestampMs,
+) -> Result<Option<EmailId>, StoreError> {
+    let mut page = Vec::with_capacity(PAGE_ROWS);
+    tx.scan_valid(&BROADCAST_EMAILS, &(team, after), &(team, until), Order::Ascending, |(_, id), row| {
+        if id > after {
+            page.push((id, row.wait_ms.is_none() && !row.is_in_flight));
+        }
+        if page.len() == PAGE_ROWS { STOP } else { NEXT }
+    })?;
+    for (id, _) in page.iter().filter(|(_, is_settled)| *is_settled) {
+        delete_email(tx, team, *id)?;
+        tx.keep_cursor(&BROADCAST_EMAILS, &(team, *id), now_ms)?;
+    }
+    Ok(page.last().map(|(id, _)| *id))
+}
+
+/// Deletes a page of the emails of broadcasts of a removed team, with their timelines and attempts. Queued emails are
+/// canceled. An email in flight is hidden, and deleted when its delivery ends.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn delete_broadcast_emails_of_team(
+    tx: &WriteTx<'_>,
+    team: TeamId,
+    after: EmailId,
+    now_ms: TimestampMs,
+) -> Result<DeletedEmails, StoreError> {
+    let mut page: Vec<(EmailId, Option<BroadcastEmailRow>)> = Vec::with_capacity(PAGE_ROWS);
+    tx.scan(&BROADCAST_EMAILS, &(team, after), &(team, EmailId::MAX), Order::Ascending, |(_, id), row| {
+        if id > after {
+            page.push((id, skip_corrupt(row.decode(), format_args!("email {id}"))?));
+        }
+        if page.len() == PAGE_ROWS { STOP } else { NEXT }
+    })?;
+    let deleted = DeletedEmails { found: page.len(), last: page.last().map(|(id, _)| *id) };
+    for (id, row) in page {
+        let Some(row) = row else {
+            delete_row(tx, team, id)?;
+            continue;
+        };
+        let mut row = joined(tx, team, id, row)?;
+        cancel_queued(tx, team, id, &mut row)?;
+        row.hidden = true;
+        put_settled(tx, team, id, &row, now_ms)?;
+    }
+    Ok(deleted)
+}
+
+/// Reads up to `rows_max` emails of broadcasts after an email and up to another one, and returns those that match. A
+/// corrupt row is passed as `None`. The emails have no field of their broadcast.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn match_broadcast_emails(
+    tx: &impl Reads,
+    team: TeamId,
+    (after, until): (EmailId, EmailId),
+    rows_max: usize,
+    mut matches: impl FnMut((TeamId, EmailId), Option<EmailRow>) -> Result<bool, StoreError>,
+) -> Result<MatchPage<EmailId>, StoreError> {
+    let visit =
+        |key: (TeamId, EmailId), row: Option<BroadcastEmailRow>| matches(key, row.map(|row| row.join(key.1, None)));
+    let page = match_page(tx, &BROADCAST_EMAILS, (team, after), (team, until), rows_max, visit)?;
+    Ok(page.map(|(_, id)| id))
+}
