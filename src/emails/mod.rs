@@ -8,8 +8,9 @@
 //! Files in reading order: `model.rs`; the rules of the fields in `headers/`, `attachments/`, `tags.rs`
 //! and `schedule/`, with `excerpt.rs` (quotes in errors); `remote_files.rs` (files that attachments name by
 //! URL); `store/` (rows); `idempotency/`, `send.rs`, `prepare.rs`,
-//! `queue_keys.rs`, `accept.rs`; `event_recorder.rs`, `read.rs`, `attempts.rs`, `change.rs`,
-//! `retention.rs`, `erase.rs`, `removal.rs` (of a team); `api/` (endpoints).
+//! `queue_keys.rs`, `accept.rs`; `stored.rs` (rows by id), `broadcast/` (emails of broadcasts); `event_recorder.rs`, `read.rs`, `attempts.rs`, `change.rs`, `resend.rs`,
+//! `search/` (search, and its index by recipient); `retention.rs`, `erase.rs`, `removal.rs` (of a team); `api/`
+//! (endpoints).
 //!
 //! Invariants:
 //! - The content is stored only in sealed form.
@@ -24,6 +25,7 @@ pub mod tags;
 
 mod accept;
 mod attempts;
+mod broadcast;
 mod change;
 mod erase;
 mod event_recorder;
@@ -35,13 +37,23 @@ mod queue_keys;
 mod read;
 mod remote_files;
 mod removal;
+mod resend;
 mod retention;
+mod search;
 mod send;
 mod store;
+mod stored;
 
 pub(crate) use accept::still_deliverable;
 pub use accept::{ALL_RECIPIENTS_SUPPRESSED, SuppressedItems};
 pub use attempts::{EmailAttempt, ListAttemptsError};
+#[cfg(test)]
+pub(crate) use broadcast::queue_broadcast_email;
+pub use broadcast::{BroadcastEmailList, BroadcastEmailScan, NewBroadcastEmail, broadcast_emails_step};
+pub(crate) use broadcast::{
+    CanceledPage, PreparedBroadcastEmails, broadcast_refusal, cancel_broadcast_page, delete_broadcast_emails_of_team,
+    match_broadcast_emails, prepare_broadcast_emails,
+};
 pub(crate) use change::put_settled;
 pub(crate) use erase::{
     EmailErasure, PreparedErasure, erase, is_erasable, is_in_flight, match_queued, mentions, prepare_erasure,
@@ -52,16 +64,24 @@ pub(crate) use event_recorder::{EventRecorder, record};
 pub use idempotency::{
     Idempotency, IdempotentRequest, IdempotentResponse, IdempotentRoute, KeyConflict, Reservation, Reserved,
 };
-pub use model::{AttachmentInfo, EmailContent, LastEvent, Recipient, RecipientKind, SendEmail};
-pub(crate) use queue_keys::{destination_of, queued_groups};
+pub use model::{AttachmentInfo, EmailContent, LastEvent, Recipient, RecipientKind, SUBJECT_CHARS_MAX, SendEmail};
+pub(crate) use queue_keys::{destination_of, lane_of, queued_groups};
 pub(crate) use read::find_of_teams;
-pub use read::{BoundedEmail, EmailDetails, StoredAttachment};
+pub use read::{BoundedEmail, EmailDetails, ReadAttachmentError, StoredAttachment};
 pub use remote_files::{FETCH_TIMEOUT, RemoteFileError, RemoteFiles};
 pub(crate) use removal::delete_page_of_team;
+pub use resend::ResendEmailError;
 pub use retention::purge;
+pub use search::{
+    EmailIndex, EmailSearchPage, EmailSearchQuery, SEARCH_ROWS_MAX, SearchFilter, SearchPositionRow, SearchTag,
+};
 pub use send::{BlockReason, BlockedRecipient, Emails, SendBatch, SendBatchError, SendError, Sender};
-pub use store::{EmailRow, ErasureMark, IdempotencyRow, QueueDestination, RecipientRow, RecipientState, StoredMailbox};
+pub use store::{
+    BroadcastEmailRow, BroadcastSend, EmailRow, ErasureMark, IdempotencyRow, QueueDestination, RecipientRow,
+    RecipientState, StoredMailbox,
+};
 pub(crate) use store::{has_content, read_attachment, read_content};
+pub(crate) use stored::{broadcast_destination, find_row, find_valid_row, has_row, put_row};
 
 use crate::base::id::EmailId;
 

@@ -13,7 +13,7 @@ use crate::events::ERASED;
 /// Maximum number of recipients in `to`, `cc` and `bcc` together.
 pub(super) const RECIPIENTS_MAX: usize = 50;
 /// Maximum length of a subject, in characters.
-pub(super) const SUBJECT_CHARS_MAX: usize = 998;
+pub const SUBJECT_CHARS_MAX: usize = 998;
 /// Maximum number of emails in a batch.
 pub(super) const BATCH_MAX: usize = 100;
 

@@ -122,6 +122,7 @@ impl PreparedEmail {
             last_event,
             hidden: false,
             erasure: None,
+            broadcast: None,
         };
         Self {
             id,

@@ -1,14 +1,14 @@
 //! Reading of emails: pages, one email with its timeline, attachments.
 
+use super::broadcast::{BroadcastEmailList, BroadcastEmailScan, broadcast_emails_step, content_within};
 use super::model::{AttachmentInfo, EmailContent};
 use super::send::Emails;
-use super::store::{
-    BoundedContent, EmailRow, attachment_chunks, has_content, read_attachment_chunk, read_content_within,
-};
-use crate::base::id::{AttachmentId, EmailId, TeamId};
+use super::store::{BoundedContent, EmailRow, attachment_chunks, has_content, read_attachment_chunk};
+use super::stored::find_row;
+use crate::base::id::{AttachmentId, BroadcastId, EmailId, TeamId};
 use crate::events::{self, Event};
 use crate::store::page::{Page, PageError, PageQuery, page};
-use crate::store::{Reads, StoreError, from_store_error};
+use crate::store::{ReadTx, Reads, StoreError, from_store_error};
 use crate::tables::EMAILS;
 
 /// An email with its content and its timeline.
@@ -77,6 +77,26 @@ impl Emails {
             .await
     }
 
+    /// Returns a page of the emails of a broadcast, newest first. It is empty if the team has no such broadcast.
+    ///
+    /// # Errors
+    /// [`PageError`].
+    pub async fn list_of_broadcast(
+        &self,
+        team: TeamId,
+        broadcast: BroadcastId,
+        query: PageQuery<EmailId>,
+    ) -> Result<Page<(EmailId, EmailRow)>, PageError> {
+        let list = BroadcastEmailList::All;
+        let mut scan = BroadcastEmailScan::default();
+        while !scan.is_complete {
+            let step =
+                move |tx: &ReadTx| broadcast_emails_step(tx, team, broadcast, list, query, scan, |_, _| Ok(true));
+            scan = self.context.store.read(step).await?;
+        }
+        Ok(scan.into_page())
+    }
+
     /// Returns an email; `None` if the team has no such email.
     ///
     /// # Errors
@@ -86,6 +106,14 @@ impl Emails {
             Some(BoundedEmail::Read(email)) => Ok(Some(*email)),
             Some(BoundedEmail::Needs(_)) | None => Ok(None),
         }
+    }
+
+    /// Returns the row of an email; `None` if the team has no such email.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn row(&self, team: TeamId, id: EmailId) -> Result<Option<EmailRow>, StoreError> {
+        self.context.store.read(move |tx| visible(tx, team, id)).await
     }
 
     /// Returns an email if reading and rendering its content need at most about `memory_max` bytes; `None` if the team
@@ -104,7 +132,7 @@ impl Emails {
             .store
             .read(move |tx| {
                 let Some(row) = visible(tx, team, id)? else { return Ok(None) };
-                let content = match read_content_within(tx, &keyring, id, memory_max)? {
+                let content = match content_within(tx, &keyring, id, &row, memory_max)? {
                     BoundedContent::Read(content) => content,
                     BoundedContent::Needs(bytes) => return Ok(Some(BoundedEmail::Needs(bytes))),
                 };
@@ -123,7 +151,7 @@ impl Emails {
             .store
             .read(move |tx| {
                 let row = visible(tx, team, id)?.ok_or(ReadAttachmentError::EmailNotFound)?;
-                if !has_content(tx, id)? {
+                if row.broadcast.is_none() && !has_content(tx, id)? {
                     return Err(ReadAttachmentError::Purged);
                 }
                 Ok(row.attachments)
@@ -173,7 +201,7 @@ impl Emails {
 }
 
 /// Returns the team and the row of an email of one of `teams`, for delivery reports. A deleted email is
-/// found while a delivery of it is in flight. Reads one row per team.
+/// found while a delivery of it is in flight. Reads two rows per team.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -183,7 +211,7 @@ pub(crate) fn find_of_teams(
     id: EmailId,
 ) -> Result<Option<(TeamId, EmailRow)>, StoreError> {
     for team in teams {
-        if let Some(row) = tx.get(&EMAILS, &(*team, id))? {
+        if let Some(row) = find_row(tx, *team, id)? {
             return Ok(Some((*team, row)));
         }
     }
@@ -192,5 +220,5 @@ pub(crate) fn find_of_teams(
 
 /// Returns the row of an email; `None` if the team has no such email or it is deleted.
 pub(super) fn visible(tx: &impl Reads, team: TeamId, id: EmailId) -> Result<Option<EmailRow>, StoreError> {
-    Ok(tx.get(&EMAILS, &(team, id))?.filter(|row| !row.hidden))
+    Ok(find_row(tx, team, id)?.filter(|row| !row.hidden))
 }

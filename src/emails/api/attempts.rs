@@ -1,20 +1,16 @@
 //! `GET /emails/{id}/attempts`, an extension of the API.
 
-use std::sync::Arc;
-
 use salvo::Writer;
 use salvo::oapi::{ToSchema, endpoint};
 use serde::{Deserialize, Serialize};
 
 use crate::api_keys::Caller;
-use crate::base::blocking;
 use crate::base::clock::to_iso;
 use crate::base::id::{AttemptId, resource};
 use crate::delivery::{AttemptTlsRow, QueueControl, SmtpAttemptRow, WaitingGroup};
 use crate::emails::{EmailAttempt, Emails, ListAttemptsError};
 use crate::http::{
-    ApiError, ApiResult, ErrorCode, ListQuery, MemoryHolder, PathId, RenderedJson, ResponseLimits, State,
-    declares_errors,
+    ApiError, ApiResult, ListQuery, MemoryHolder, PathId, RenderedJson, ResponseLimits, State, declares_errors,
 };
 use crate::store::page::{Page, PageError};
 
@@ -175,11 +171,8 @@ pub async fn list_email_attempts(
     let permit = limits.reserve(MemoryHolder::Team(caller.team), bytes).await?;
     let page = emails.attempts(caller.team, id.0, query.0).await?;
     let waiting = queue.waiting(caller.team, id.0).await?;
-    let render = move || serde_json::to_vec(&EmailAttemptsResponse::new(page, waiting));
-    let body = blocking::run_sized(bytes, render)
-        .await
-        .map_err(|_| ApiError::new(ErrorCode::InternalServerError, "The attempts cannot be rendered."))?;
-    Ok(RenderedJson::new(body, Some(permit), Arc::clone(&limits)))
+    let make = move || EmailAttemptsResponse::new(page, waiting);
+    RenderedJson::render(&limits, Some(permit), bytes, "attempts", make).await
 }
 
 impl From<ListAttemptsError> for ApiError {

@@ -8,6 +8,7 @@ use salvo::{Depot, Extractible, Request};
 use tokio::time::Instant;
 
 use super::request::{ParsedEmail, Rules, invalid};
+use super::template::RequestTemplates;
 use crate::api_keys::Caller;
 use crate::base::clock::TimestampMs;
 use crate::base::compat::Compat;
@@ -17,6 +18,7 @@ use crate::emails::model::SendEmail;
 use crate::emails::{FETCH_TIMEOUT, RemoteFileError, RemoteFiles};
 use crate::http::{ApiError, ApiResult, BodyLimits, BudgetShare, service};
 use crate::http_client::{CustomerUrl, FetchError, FetchedFile};
+use crate::templates::Templates;
 
 /// Maximum number of files that one request fetches.
 const FILES_MAX: usize = 100;
@@ -25,10 +27,16 @@ const FILES_MAX: usize = 100;
 pub(super) struct SendOptions {
     pub(super) compat: Compat,
     files: Arc<RemoteFiles>,
+    templates: Arc<Templates>,
     bodies: Arc<BodyLimits>,
 }
 
 impl SendOptions {
+    /// Returns the renderer of the templates of one request.
+    pub(super) fn templates(&self, caller: Caller) -> RequestTemplates<'_> {
+        RequestTemplates::new(&self.templates, &self.bodies, caller.team)
+    }
+
     /// Returns the fetcher of one request.
     pub(super) fn files(&self, caller: Caller, rules: Rules) -> RequestFiles<'_> {
         RequestFiles {
@@ -54,7 +62,7 @@ impl<'ex> Extractible<'ex> for SendOptions {
 
     async fn extract(_req: &'ex mut Request, depot: &'ex mut Depot) -> Result<Self, ApiError> {
         let compat: Arc<Compat> = service(depot)?;
-        Ok(Self { compat: *compat, files: service(depot)?, bodies: service(depot)? })
+        Ok(Self { compat: *compat, files: service(depot)?, templates: service(depot)?, bodies: service(depot)? })
     }
 }
 
@@ -106,7 +114,7 @@ impl RequestFiles<'_> {
     /// # Errors
     /// 422 for the first URL that is not allowed, and for more than [`FILES_MAX`] files in the request.
     pub(super) fn plan(&mut self, parsed: ParsedEmail) -> ApiResult<PlannedEmail> {
-        let ParsedEmail { email, remote } = parsed;
+        let ParsedEmail { email, template: _, remote } = parsed;
         let files_left = self.files_left.checked_sub(remote.len()).ok_or_else(|| {
             invalid("attachments", format_args!("the request has more than {FILES_MAX} attachments with a `path`"))
         })?;

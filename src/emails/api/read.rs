@@ -1,23 +1,44 @@
 //! `GET /emails` and `GET /emails/{id}`.
 
-use std::sync::Arc;
-
-use salvo::Writer;
-use salvo::oapi::endpoint;
+use salvo::extract::Metadata;
+use salvo::oapi::{Components, EndpointArgRegister, Operation, endpoint};
 use salvo::writing::Json;
+use salvo::{Depot, Extractible, Request, Writer};
 
 use super::response::{EmailResponse, EmailSummary};
 use crate::api_keys::Caller;
-use crate::base::blocking;
-use crate::base::id::resource;
+use crate::base::id::{BroadcastId, Id, resource};
 use crate::emails::{BoundedEmail, Emails};
 use crate::http::{
-    ApiError, ApiResult, ErrorCode, List, ListQuery, MemoryHolder, PathId, RenderedJson, ResourceNotFound,
-    ResponseLimits, ResponsePermit, State,
+    ApiError, ApiResult, List, ListQuery, MemoryHolder, PathId, RenderedJson, ResourceNotFound, ResponseLimits,
+    ResponsePermit, State, declare_query, query_value, schema,
 };
 
 /// Memory of an email that needs no part of the memory of responses. Most emails need less.
 const MEMORY_BYTES: usize = 64 << 10;
+
+/// The `broadcast_id` parameter: lists the emails of a broadcast, which are in no other list.
+pub(crate) struct OfBroadcast(Option<BroadcastId>);
+
+impl<'ex> Extractible<'ex> for OfBroadcast {
+    fn metadata() -> &'static Metadata {
+        static METADATA: Metadata = Metadata::new("OfBroadcast");
+        &METADATA
+    }
+
+    async fn extract(req: &'ex mut Request, _depot: &'ex mut Depot) -> Result<Self, ApiError> {
+        let text = query_value(req, "broadcast_id")?;
+        let invalid = || ApiError::validation("The `broadcast_id` must be a valid UUID.");
+        Ok(Self(text.map(|text| Id::parse(text).ok_or_else(invalid)).transpose()?))
+    }
+}
+
+impl EndpointArgRegister for OfBroadcast {
+    fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
+        let description = "Lists the emails of this broadcast instead, which are in no other list.";
+        declare_query(operation, "broadcast_id", description, schema::uuid());
+    }
+}
 
 /// Lists emails, newest first.
 #[endpoint(tags("Emails"))]
@@ -25,8 +46,12 @@ pub async fn list_emails(
     emails: State<Emails>,
     caller: Caller,
     query: ListQuery<resource::Email>,
+    broadcast: OfBroadcast,
 ) -> ApiResult<Json<List<EmailSummary>>> {
-    let page = emails.list(caller.team, query.0).await?;
+    let page = match broadcast.0 {
+        Some(broadcast) => emails.list_of_broadcast(caller.team, broadcast, query.0).await?,
+        None => emails.list(caller.team, query.0).await?,
+    };
     Ok(Json(List::of(page, |(id, row)| EmailSummary::of(id, &row))))
 }
 
@@ -52,11 +77,8 @@ pub async fn get_email(
                 (needed, permit) = (bytes, Some(limits.reserve(holder, bytes).await?));
             }
             BoundedEmail::Read(email) => {
-                let render = move || serde_json::to_vec(&EmailResponse::from(*email));
-                let body = blocking::run_sized(needed, render)
-                    .await
-                    .map_err(|_| ApiError::new(ErrorCode::InternalServerError, "The email cannot be rendered."))?;
-                return Ok(RenderedJson::new(body, permit, Arc::clone(&limits)));
+                let make = move || EmailResponse::from(*email);
+                return RenderedJson::render(&limits, permit, needed, "email", make).await;
             }
         }
     }

@@ -4,12 +4,13 @@ use std::collections::HashSet;
 use std::fmt;
 
 use salvo::oapi::schema::OneOf;
-use salvo::oapi::{Array, BasicType, Components, Object, RefOr, Schema, ToSchema};
+use salvo::oapi::{Array, Components, RefOr, Schema, ToSchema};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::template::{PendingTemplate, SendTemplateRequest, SendTemplateSchema, check_parts};
 use crate::base::address::Mailbox;
 use crate::base::clock::TimestampMs;
 use crate::base::compat::{Compat, CompatFeature};
@@ -20,7 +21,7 @@ use crate::emails::model::{BATCH_MAX, RECIPIENTS_MAX, Recipient, RecipientKind, 
 use crate::emails::schedule;
 use crate::emails::tags::{self, TAGS_MAX, TagRequest};
 use crate::http::schema::{self, MailboxText, NonEmptyLine, NonEmptyList, ScheduleText, UuidText};
-use crate::http::{ApiError, AtMost, BodySize, FromBody, IgnoredJson, JsonBody, body, read_at_most};
+use crate::http::{ApiError, AtMost, BodySize, FromBody, JsonBody, body, read_at_most};
 
 /// Maximum number of addresses decoded from one field. More than are accepted, so that the error has their
 /// number.
@@ -36,10 +37,10 @@ pub struct SendEmailRequest {
     /// The recipients. With `cc` and `bcc` at most 50.
     #[salvo(schema(required = true, value_type = OneOrMore))]
     to: Option<OneOrMany>,
-    /// The subject, up to 998 characters.
-    #[salvo(schema(required = true, value_type = NonEmptyLine<SUBJECT_CHARS_MAX>))]
+    /// The subject, up to 998 characters. Required unless `template` has a subject, which it replaces.
+    #[salvo(schema(value_type = Option<NonEmptyLine<SUBJECT_CHARS_MAX>>))]
     subject: Option<String>,
-    /// The HTML part. At least one of `html` and `text` is required.
+    /// The HTML part. At least one of `html`, `text` and `template` is required.
     html: Option<String>,
     /// The text part. Generated from `html` if absent.
     text: Option<String>,
@@ -63,16 +64,16 @@ pub struct SendEmailRequest {
     /// The topic that a recipient can opt out of.
     #[salvo(schema(value_type = Option<UuidText>))]
     topic_id: Option<String>,
-    /// Not available on this server yet.
-    #[salvo(schema(required = false, value_type = NoTemplate))]
-    template: Option<IgnoredJson>,
+    /// A published template in place of `html` and `text`.
+    #[salvo(schema(value_type = Option<SendTemplateSchema>))]
+    template: Option<SendTemplateRequest>,
 }
 
 impl JsonBody for SendEmailRequest {
     const SIZE: BodySize = BodySize::Email;
 
     fn rules() -> Map<String, Value> {
-        schema::any_of_fields(&["html", "text"])
+        schema::any_of_field_groups(&[&["subject", "html"], &["subject", "text"], &["template"]])
     }
 }
 
@@ -97,7 +98,7 @@ impl FromBody for SendBatchRequest {
 
 /// One address or an array of addresses.
 #[derive(Debug)]
-pub(super) struct OneOrMany(Vec<String>);
+pub(crate) struct OneOrMany(Vec<String>);
 
 impl<'de> Deserialize<'de> for OneOrMany {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -150,15 +151,6 @@ impl ToSchema for OneOrMore {
     }
 }
 
-/// OpenAPI schema of a field that has to be null.
-struct NoTemplate;
-
-impl ToSchema for NoTemplate {
-    fn to_schema(_components: &mut Components) -> RefOr<Schema> {
-        Object::with_type(BasicType::Null).into()
-    }
-}
-
 /// Parameters of the rules.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
@@ -170,11 +162,13 @@ pub struct Rules {
     pub compat: Compat,
 }
 
-/// An email whose remote attachments are not fetched yet.
+/// An email whose template is not rendered yet, and whose remote attachments are not fetched yet.
 #[derive(Debug)]
 pub struct ParsedEmail {
-    /// The email without its remote attachments.
+    /// The email without its remote attachments. With a template, it has no content, and no subject unless the request
+    /// gives one.
     pub email: SendEmail,
+    pub template: Option<PendingTemplate>,
     pub remote: Vec<RemoteAttachment>,
 }
 
@@ -200,22 +194,25 @@ impl SendEmailRequest {
             topic_id,
             template,
         } = self;
-        if template.is_some() {
-            return Err(ApiError::validation(
-                "Invalid `template` field: templates are not available on this server; send `html` or `text`.",
-            ));
-        }
         let from = from.ok_or_else(|| ApiError::missing_field("from"))?;
         let to = to.ok_or_else(|| ApiError::missing_field("to"))?;
-        let subject = subject.ok_or_else(|| ApiError::missing_field("subject"))?;
-        if html.is_none() && text.is_none() {
-            return Err(ApiError::new(crate::http::ErrorCode::MissingRequiredField, "Missing `html` or `text` field."));
-        }
-        let from = mailbox("from", &from)?;
+        let (subject, template) = match template {
+            None => (subject.ok_or_else(|| ApiError::missing_field("subject"))?, None),
+            // An SDK sends an empty text for an absent subject.
+            Some(template) => {
+                let subject = subject.unwrap_or_default();
+                let template = template.parse(!subject.is_empty())?;
+                (subject, Some(template))
+            }
+        };
+        check_parts(html.as_deref(), text.as_deref(), template.is_some())?;
+        let from = parse_mailbox("from", &from)?;
         let [cc, bcc, reply_to] = [cc, bcc, reply_to].map(|addresses| unless_empty(addresses, rules.compat));
         let recipients = parse_recipients(to, cc, bcc)?;
         let reply_to = parse_reply_to(reply_to)?;
-        check_subject(&subject)?;
+        if template.is_none() || !subject.is_empty() {
+            check_subject(&subject)?;
+        }
         let headers = match headers {
             Some(raw) => headers::parse(raw.0, rules.compat).map_err(|error| invalid("headers", error))?,
             None => ParsedHeaders::default(),
@@ -253,7 +250,7 @@ impl SendEmailRequest {
             scheduled_ms,
             topic,
         };
-        Ok(ParsedEmail { email, remote })
+        Ok(ParsedEmail { email, template, remote })
     }
 }
 
@@ -261,7 +258,7 @@ impl SendEmailRequest {
 ///
 /// # Errors
 /// 422 with the accepted forms.
-pub(super) fn parse_scheduled_at(text: &str, now_ms: TimestampMs) -> Result<TimestampMs, ApiError> {
+pub(crate) fn parse_scheduled_at(text: &str, now_ms: TimestampMs) -> Result<TimestampMs, ApiError> {
     schedule::parse(text, now_ms).map_err(|error| invalid("scheduled_at", error))
 }
 
@@ -275,14 +272,14 @@ fn parse_topic_id(text: &str, compat: Compat) -> Result<Option<TopicId>, ApiErro
 }
 
 /// Returns the addresses of an optional field. With [`CompatFeature::Requests`], an empty text equals an absent field.
-fn unless_empty(addresses: Option<OneOrMany>, compat: Compat) -> Option<OneOrMany> {
+pub(crate) fn unless_empty(addresses: Option<OneOrMany>, compat: Compat) -> Option<OneOrMany> {
     let is_empty = |OneOrMany(addresses): &OneOrMany| *addresses == [""];
     addresses.filter(|addresses| !(is_empty(addresses) && compat.accepts(CompatFeature::Requests)))
 }
 
 /// Parses the addresses of an optional field. The refusal of an empty text names the setting that accepts it.
 fn optional_mailboxes(field: &str, addresses: &[String]) -> Result<Vec<Mailbox>, ApiError> {
-    let mailboxes: Result<_, _> = addresses.iter().map(|address| mailbox(field, address)).collect();
+    let mailboxes: Result<_, _> = addresses.iter().map(|address| parse_mailbox(field, address)).collect();
     mailboxes.map_err(|error| if *addresses == [""] { or_start_with_requests(error) } else { error })
 }
 
@@ -310,7 +307,7 @@ fn parse_recipients(to: OneOrMany, cc: Option<OneOrMany>, bcc: Option<OneOrMany>
         [("to", RecipientKind::To, to.0), ("cc", RecipientKind::Cc, cc), ("bcc", RecipientKind::Bcc, bcc)]
     {
         let mailboxes = match kind {
-            RecipientKind::To => addresses.iter().map(|address| mailbox(field, address)).collect(),
+            RecipientKind::To => addresses.iter().map(|address| parse_mailbox(field, address)).collect(),
             RecipientKind::Cc | RecipientKind::Bcc => optional_mailboxes(field, &addresses),
         };
         for mailbox in mailboxes? {
@@ -323,7 +320,11 @@ fn parse_recipients(to: OneOrMany, cc: Option<OneOrMany>, bcc: Option<OneOrMany>
     Ok(recipients)
 }
 
-fn parse_reply_to(reply_to: Option<OneOrMany>) -> Result<Vec<Mailbox>, ApiError> {
+/// Parses the addresses for replies.
+///
+/// # Errors
+/// 422 for too many addresses, or for the first invalid one.
+pub(crate) fn parse_reply_to(reply_to: Option<OneOrMany>) -> Result<Vec<Mailbox>, ApiError> {
     let addresses = reply_to.map_or_else(Vec::new, |OneOrMany(addresses)| addresses);
     if addresses.len() > RECIPIENTS_MAX {
         return Err(too_many_reply_to());
@@ -359,7 +360,11 @@ fn too_many_reply_to() -> ApiError {
     ApiError::validation(format!("Invalid `reply_to` field: at most {RECIPIENTS_MAX} addresses are accepted."))
 }
 
-fn check_subject(subject: &str) -> Result<(), ApiError> {
+/// Checks a subject.
+///
+/// # Errors
+/// 422 if it is empty, too long, or has a control character.
+pub(crate) fn check_subject(subject: &str) -> Result<(), ApiError> {
     if subject.is_empty() {
         return Err(ApiError::missing_field("subject"));
     }
@@ -376,7 +381,11 @@ fn check_subject(subject: &str) -> Result<(), ApiError> {
     Ok(())
 }
 
-fn mailbox(field: &str, text: &str) -> Result<Mailbox, ApiError> {
+/// Parses one address, with or without a display name.
+///
+/// # Errors
+/// 422 that names `field`.
+pub(crate) fn parse_mailbox(field: &str, text: &str) -> Result<Mailbox, ApiError> {
     Mailbox::parse(text).map_err(|error| {
         ApiError::validation(format!(
             "Invalid `{field}` field. The email address needs to follow the `email@example.com` or \

@@ -90,7 +90,7 @@ impl DeletedEmail {
 
 /// An email in a list.
 #[derive(Serialize, ToSchema)]
-pub(super) struct EmailSummary {
+pub(crate) struct EmailSummary {
     /// Always `email`.
     object: &'static str,
     /// The id.
@@ -126,7 +126,7 @@ pub(super) struct EmailSummary {
 }
 
 impl EmailSummary {
-    pub(super) fn of(id: EmailId, row: &EmailRow) -> Self {
+    pub(crate) fn of(id: EmailId, row: &EmailRow) -> Self {
         Self {
             object: "email",
             id: id.to_string(),

@@ -16,6 +16,7 @@ use serde_json::value::RawValue;
 use super::fetch::{PlannedEmail, RequestFiles, SendOptions};
 use super::request::{ParsedEmail, Rules, SendBatchRequest, SendEmailRequest};
 use super::response::{SendBatchResponse, SendEmailResponse};
+use super::template::RequestTemplates;
 use crate::api_keys::Caller;
 use crate::base::blocking;
 use crate::base::compat::Compat;
@@ -51,6 +52,8 @@ pub async fn send_email(
     };
     let rules = limits.rules(emails.now_ms(), options.compat);
     let parsed = blocking::run_sized(body_bytes, move || request.parse(rules)).await?;
+    let mut templates = options.templates(caller);
+    let parsed = templates.render_one(parsed).await?;
     let mut files = options.files(caller, rules);
     let mut planned = files.plan(parsed)?;
     if planned.has_files() {
@@ -86,6 +89,8 @@ pub async fn send_batch(
     };
     let rules = limits.rules(emails.now_ms(), options.compat);
     let parsed = blocking::run_sized(body_bytes, move || ParsedBatch::parse(items, validation, rules)).await?;
+    let mut templates = options.templates(caller);
+    let parsed = parsed.render(&mut templates).await?;
     let mut files = options.files(caller, rules);
     let planned = parsed.plan(&mut files)?.check(&emails, caller).await?;
     let batch = planned.complete(&mut files).await?;
@@ -140,6 +145,18 @@ impl ParsedBatch<ParsedEmail> {
             }
         }
         Ok(batch)
+    }
+
+    /// Renders the templates of all emails.
+    async fn render(mut self, templates: &mut RequestTemplates<'_>) -> ApiResult<Self> {
+        for (index, error) in templates.render_all(&mut self.left).await? {
+            let is_of_item = matches!(error.code, ErrorCode::Validation | ErrorCode::MissingRequiredField);
+            if self.refused.validation == BatchValidation::Strict || !is_of_item {
+                return Err(at_index(index, error));
+            }
+            self.refused.items.push((index, error.message));
+        }
+        Ok(self)
     }
 
     /// Plans the fetches of all emails.

@@ -11,9 +11,9 @@ use crate::tables::{ATTACHMENTS, EMAIL_BODIES};
 /// Compression level. Higher levels cost much more time and save little space.
 const ZSTD_LEVEL: i32 = 1;
 /// Copies of the stored bytes that exist while content is opened: the joined chunks, and the opened bytes.
-const OPENED_COPIES: usize = 2;
+pub(in crate::emails) const OPENED_COPIES: usize = 2;
 /// Copies of the content that exist while it is decoded and rendered as JSON.
-const RENDERED_COPIES: usize = 3;
+pub(in crate::emails) const RENDERED_COPIES: usize = 3;
 /// Maximum decompressed size of content. The limit of requests is far lower.
 const CONTENT_BYTES_MAX: usize = 64 << 20;
 

@@ -1,13 +1,15 @@
 //! The rows of emails. `rows.rs`: the row without content. `mailbox.rs`: mailboxes in rows. `content.rs`:
-//! content and attachments.
+//! content and attachments. `broadcast.rs`: the emails of broadcasts.
 
+mod broadcast;
 mod content;
 mod mailbox;
 mod rows;
 
+pub use broadcast::{BroadcastEmailRow, BroadcastSend};
 pub(super) use content::{
-    BoundedContent, StoredBlob, attachment_chunks, delete_content, delete_content_rows, read_attachment_chunk,
-    read_content_within, replace_content, seal_attachment, seal_content,
+    BoundedContent, OPENED_COPIES, RENDERED_COPIES, StoredBlob, attachment_chunks, delete_content, delete_content_rows,
+    read_attachment_chunk, read_content_within, replace_content, seal_attachment, seal_content,
 };
 pub(crate) use content::{has_content, read_attachment, read_content};
 pub use mailbox::StoredMailbox;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::broadcast::BroadcastSend;
 use super::mailbox::StoredMailbox;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{ApiKeyId, DomainId, EmailId, ErasureId, TopicId};
@@ -47,6 +48,9 @@ pub struct EmailRow {
     /// The last erasure that changed this row; `None` if no erasure did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub erasure: Option<ErasureMark>,
+    /// The broadcast of the email; `None` for an email of the API. Such a row is not stored in this form: `broadcast.rs`.
+    #[serde(skip)]
+    pub broadcast: Option<BroadcastSend>,
 }
 impl Row for EmailRow {}
 
@@ -88,7 +92,7 @@ pub enum QueueDestination {
 
 impl QueueDestination {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature of serde")]
-    fn is_domain(&self) -> bool {
+    pub(super) fn is_domain(&self) -> bool {
         *self == Self::Domain
     }
 }
@@ -155,6 +159,7 @@ impl EmailRow {
             last_event,
             hidden: false,
             erasure: None,
+            broadcast: None,
         }
     }
 }

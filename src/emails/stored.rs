@@ -1,0 +1,154 @@
+//! Rows of emails by their id, of the API and of broadcasts.
+//!
+//! The emails of broadcasts are in a table of their own, so that the list and the search of emails do not show them.
+//! Every read and write by id goes through these functions, so that delivery, reports, events and erasure work for both.
+
+use super::queue_keys::destination_of;
+use super::store::{BroadcastEmailRow, EmailRow};
+use crate::base::clock::TimestampMs;
+use crate::base::id::{BroadcastId, EmailId, TeamId};
+use crate::broadcasts::{self, BroadcastOutcome, RecipientChange};
+use crate::store::{Reads, StoreError, WriteTx, skip_corrupt};
+use crate::tables::{BROADCAST_EMAILS, BROADCAST_OUTCOMES, EMAILS};
+
+/// Returns the row of an email; `None` if the team has no such email. Includes hidden emails.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn find_row(tx: &impl Reads, team: TeamId, id: EmailId) -> Result<Option<EmailRow>, StoreError> {
+    if let Some(row) = tx.get(&EMAILS, &(team, id))? {
+        return Ok(Some(row));
+    }
+    match tx.get(&BROADCAST_EMAILS, &(team, id))? {
+        Some(row) => joined(tx, team, id, row).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// As [`find_row`]. A corrupt row is logged, and returned as `None`.
+///
+/// # Errors
+/// [`StoreError`] if the file cannot be read.
+pub(crate) fn find_valid_row(tx: &impl Reads, team: TeamId, id: EmailId) -> Result<Option<EmailRow>, StoreError> {
+    Ok(skip_corrupt(find_row(tx, team, id), format_args!("email {id}"))?.flatten())
+}
+
+/// Returns whether the team has an email, also if its row is corrupt. Includes hidden emails.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn has_row(tx: &impl Reads, team: TeamId, id: EmailId) -> Result<bool, StoreError> {
+    Ok(tx.contains(&EMAILS, &(team, id))? || tx.contains(&BROADCAST_EMAILS, &(team, id))?)
+}
+
+/// Returns the destination in the queue of an email of a broadcast; `None` if the team has no such email, its row is
+/// corrupt, or its address has been erased.
+///
+/// # Errors
+/// [`StoreError`] if the file cannot be read.
+pub(crate) fn broadcast_destination(tx: &impl Reads, team: TeamId, id: EmailId) -> Result<Option<String>, StoreError> {
+    let row = tx.get_valid(&BROADCAST_EMAILS, &(team, id))?;
+    let destination = row.map(|row| destination_of(&row.recipient(id)).into_owned());
+    Ok(destination.filter(|destination| !destination.is_empty()))
+}
+
+/// Returns an email of a broadcast with the fields of its broadcast.
+pub(super) fn joined(
+    tx: &impl Reads,
+    team: TeamId,
+    id: EmailId,
+    row: BroadcastEmailRow,
+) -> Result<EmailRow, StoreError> {
+    let broadcast = broadcasts::find_valid(tx, team, row.broadcast)?;
+    Ok(row.join(id, broadcast.as_ref()))
+}
+
+/// Stores the row of an email. Of an email of a broadcast, also changes the counts of the broadcast and the index of its
+/// outcomes; after the last queued email, the broadcast is sent.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn put_row(
+    tx: &WriteTx<'_>,
+    team: TeamId,
+    id: EmailId,
+    row: &EmailRow,
+    now_ms: TimestampMs,
+) -> Result<(), StoreError> {
+    if row.broadcast.is_none() {
+        return tx.put(&EMAILS, &(team, id), row);
+    }
+    let before = tx.get_valid(&BROADCAST_EMAILS, &(team, id))?;
+    let Some(after) = BroadcastEmailRow::of(id, row, before.as_ref()) else { return Ok(()) };
+    tx.put(&BROADCAST_EMAILS, &(team, id), &after)?;
+    match before {
+        Some(before) => count(tx, team, id, &before, &after, now_ms),
+        None => Ok(()),
+    }
+}
+
+/// Counts the change of an email of a broadcast, and moves it in the index of the outcomes.
+fn count(
+    tx: &WriteTx<'_>,
+    team: TeamId,
+    id: EmailId,
+    before: &BroadcastEmailRow,
+    after: &BroadcastEmailRow,
+    now_ms: TimestampMs,
+) -> Result<(), StoreError> {
+    let change = RecipientChange {
+        from: BroadcastOutcome::of(before.last_event),
+        to: BroadcastOutcome::of(after.last_event),
+        was_attempted: before.is_attempted,
+        is_attempted: after.is_attempted,
+    };
+    if change.from == change.to && change.was_attempted == change.is_attempted {
+        return Ok(());
+    }
+    if change.from != change.to {
+        forget_outcome(tx, after.broadcast, change.from, id)?;
+        if change.to.is_rare() {
+            tx.put(&BROADCAST_OUTCOMES, &(after.broadcast, change.to.number(), id), &())?;
+        }
+    }
+    broadcasts::change_counts(tx, team, after.broadcast, change, now_ms)
+}
+
+fn forget_outcome(
+    tx: &WriteTx<'_>,
+    broadcast: BroadcastId,
+    outcome: BroadcastOutcome,
+    id: EmailId,
+) -> Result<(), StoreError> {
+    if outcome.is_rare() {
+        tx.delete(&BROADCAST_OUTCOMES, &(broadcast, outcome.number(), id))?;
+    }
+    Ok(())
+}
+
+/// Deletes the row of an email, whatever its table. The counts of its broadcast stay. Returns whether the email was of the
+/// API.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn delete_row(tx: &WriteTx<'_>, team: TeamId, id: EmailId) -> Result<bool, StoreError> {
+    if tx.delete(&EMAILS, &(team, id))? {
+        return Ok(true);
+    }
+    if let Some(row) = tx.get_valid(&BROADCAST_EMAILS, &(team, id))? {
+        forget_outcome(tx, row.broadcast, BroadcastOutcome::of(row.last_event), id)?;
+    }
+    tx.delete(&BROADCAST_EMAILS, &(team, id))?;
+    Ok(false)
+}
+
+/// Keeps the id of an email as a cursor of its list for 24 hours, for an email that is hidden or deleted.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn keep_cursor(tx: &WriteTx<'_>, team: TeamId, id: EmailId, now_ms: TimestampMs) -> Result<(), StoreError> {
+    if tx.contains(&BROADCAST_EMAILS, &(team, id))? {
+        return tx.keep_cursor(&BROADCAST_EMAILS, &(team, id), now_ms);
+    }
+    tx.keep_cursor(&EMAILS, &(team, id), now_ms)
+}
