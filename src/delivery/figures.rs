@@ -4,14 +4,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::engine::{Engine, MESSAGE_MEMORY_KIB};
 use super::outcome::RecipientDisposition;
+use super::rows::Class;
 use super::settle::Settlement;
 
 /// Outcomes of an attempt for one recipient.
 const OUTCOMES: [&str; 5] = ["delivered", "relayed", "deferred", "bounced", "failed"];
 
-/// Number of attempts since the start, by outcome.
+/// Number of attempts since the start.
 #[derive(Debug, Default)]
-pub(super) struct SmtpAttemptCounts([AtomicU64; OUTCOMES.len()]);
+pub(super) struct SmtpAttemptCounts {
+    by_outcome: [AtomicU64; OUTCOMES.len()],
+    /// By the number of the class.
+    by_class: [AtomicU64; 2],
+}
 
 impl SmtpAttemptCounts {
     /// Counts an attempt once for each recipient. A settlement without an attempt is not counted.
@@ -19,6 +24,8 @@ impl SmtpAttemptCounts {
         if settlement.attempt.is_none() {
             return;
         }
+        let class = usize::from(settlement.claimed.key.lane.class.number());
+        self.by_class[class].fetch_add(settlement.dispositions.len() as u64, Ordering::Relaxed);
         for disposition in &settlement.dispositions {
             let outcome = match disposition {
                 RecipientDisposition::Delivered { .. } => 0,
@@ -27,7 +34,7 @@ impl SmtpAttemptCounts {
                 RecipientDisposition::Bounced { .. } => 3,
                 RecipientDisposition::Failed { .. } => 4,
             };
-            self.0[outcome].fetch_add(1, Ordering::Relaxed);
+            self.by_outcome[outcome].fetch_add(1, Ordering::Relaxed);
         }
     }
 }
@@ -48,8 +55,8 @@ pub struct DeliveryFigures {
 impl Engine {
     /// Returns the current figures.
     pub fn figures(&self) -> DeliveryFigures {
-        let attempts =
-            std::array::from_fn(|outcome| (OUTCOMES[outcome], self.attempt_counts.0[outcome].load(Ordering::Relaxed)));
+        let by_outcome = &self.attempt_counts.by_outcome;
+        let attempts = std::array::from_fn(|outcome| (OUTCOMES[outcome], by_outcome[outcome].load(Ordering::Relaxed)));
         let free_kib = self.message_memory.available_permits();
         DeliveryFigures {
             attempts,
@@ -57,5 +64,9 @@ impl Engine {
             leased: self.leases.count(),
             message_bytes: MESSAGE_MEMORY_KIB.saturating_sub(free_kib) << 10,
         }
+    }
+    /// Returns the number of attempts of a class since the start, counted once for each recipient.
+    pub fn attempts_of(&self, class: Class) -> u64 {
+        self.attempt_counts.by_class[usize::from(class.number())].load(Ordering::Relaxed)
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tracing::error;
 
+use super::broadcast_message;
 use super::outcome::{Deferral, RecipientDisposition};
 use super::queue::Claimed;
 use super::return_path::ReturnPaths;
@@ -12,6 +13,7 @@ use super::smtp::Envelope;
 use crate::base::address::Mailbox;
 use crate::base::clock::{TimestampMs, thread_cpu_time};
 use crate::base::id::EmailId;
+use crate::broadcasts::BroadcastContentCache;
 use crate::context::Context;
 use crate::domains::SigningKeyCache;
 use crate::emails::{self, EmailContent, EmailRow, RecipientKind, StoredMailbox, message_id};
@@ -69,18 +71,17 @@ pub(super) fn compose(
     context: &Context,
     signing: &SigningKeyCache,
     return_paths: &ReturnPaths,
-    links: &Links,
+    (links, contents): (&Links, &BroadcastContentCache),
     claimed: &Claimed,
     address_form: AddressForm,
 ) -> Result<Composed, MessageError> {
     let (row, id) = (&claimed.row, claimed.key.email);
-    let mut content = emails::read_content(tx, &context.keyring, id)?.ok_or(MessageError::ContentDeleted)?;
-    content = match row.topic {
-        Some(topic) => with_link(content, links, claimed, Scope::Topic(topic))?,
-        None if has_placeholder(content.html.as_deref(), content.text.as_deref()) => {
-            with_link(content, links, claimed, Scope::Everything)?
+    let (content, date_ms) = match &row.broadcast {
+        Some(send) => {
+            let content = broadcast_message::content_of(tx, context, contents, links, claimed.due.team, row, send)?;
+            (content, broadcast_message::date_ms(row, claimed.due.first_due_ms))
         }
-        None => content,
+        None => (own_content(tx, context, links, claimed)?, date_ms(row)),
     };
     let domain = signing.find(tx, claimed.due.team, row.domain)?.ok_or(MessageError::DomainDeleted)?;
     let mut files = Vec::with_capacity(row.attachments.len());
@@ -109,7 +110,7 @@ pub(super) fn compose(
         reply_to: &mime_mailboxes(&fields.reply_to),
         address_form,
         subject: &row.subject,
-        date_ms: date_ms(row),
+        date_ms,
         message_id: &message_id,
         headers: &headers,
         text: content.text.as_deref(),
@@ -128,6 +129,18 @@ pub(super) fn compose(
         recipients: claimed.addresses(),
     };
     Ok(Composed { envelope, signatures, message: bytes, signing_cpu })
+}
+
+/// Returns the content of an email of the API, with the link of the recipient if it has one.
+fn own_content(tx: &ReadTx, context: &Context, links: &Links, claimed: &Claimed) -> Result<EmailContent, MessageError> {
+    let content = emails::read_content(tx, &context.keyring, claimed.key.email)?.ok_or(MessageError::ContentDeleted)?;
+    match claimed.row.topic {
+        Some(topic) => with_link(content, links, claimed, Scope::Topic(topic)),
+        None if has_placeholder(content.html.as_deref(), content.text.as_deref()) => {
+            with_link(content, links, claimed, Scope::Everything)
+        }
+        None => Ok(content),
+    }
 }
 
 /// Replaces the placeholders with the link of the recipient. Under a topic, also adds the unsubscribe pair unless the

@@ -19,13 +19,13 @@
 //!    scan), `problems.rs` (warnings for the operator) and `clock_steps.rs` (steps of the wall clock);
 //! 9. `leases.rs`: the leases of this node;
 //! 10. `worker.rs`, `session.rs`, `receiving_host.rs`: the task that serves one site, and its SMTP session;
-//! 11. `message.rs`, `return_path.rs`: the message and its envelope, with `cpu.rs` (CPU time of composing and signing);
+//! 11. `message.rs`, `broadcast_message.rs`, `return_path.rs`: the message and its envelope, with `cpu.rs` (CPU time of composing and signing);
 //! 12. `smtp/`: the SMTP client and the classification of replies;
 //! 13. `outcome/`: from the results of a transaction to a disposition for each recipient, with `site_refusal.rs` (a
 //!     reply that limits the following mail) and `site_store.rs` (the stored throttles of sites);
 //! 14. `settle/`, `retry.rs`: storage of the dispositions, and the time of the next attempt;
 //! 15. `sessionless.rs`, `simulated.rs`, `held.rs`: groups that are settled without an SMTP session;
-//! 16. `control/`: the queue for the operator, and why groups wait;
+//! 16. `control/`: the queue for the operator, and why groups wait, with `recompose.rs` (a message to show);
 //! 17. `capture/`: the built-in mailbox of development mode;
 //! 18. `retention.rs`, `erase.rs`: deletion by age, and erasure of addresses;
 //! 19. `figures.rs`, `queue_depth.rs`: counts for monitoring.
@@ -59,6 +59,7 @@
 pub mod capture;
 pub mod smtp;
 
+mod broadcast_message;
 mod clock_steps;
 mod control;
 mod cpu;
@@ -80,6 +81,7 @@ mod queue;
 mod queue_depth;
 mod rates;
 mod receiving_host;
+mod recompose;
 mod retention;
 mod retry;
 mod return_path;
@@ -109,11 +111,13 @@ pub use notifier::QueueNotifier;
 pub use pattern::{DeliverOnly, RecipientPattern};
 pub(crate) use pattern::{domain_of, parse_destination, released_destination};
 pub(crate) use queue::{
-    Due, DueKey, HoldKey, LaneKey, QUEUE_END, QUEUE_START, QueueKey, forget_holds_of_team, has_groups_of,
+    DestinationHash, Due, DueKey, HoldKey, LaneKey, QUEUE_END, QUEUE_START, QueueKey, forget_holds_of_team,
+    has_groups_of,
 };
 pub use queue::{Hold, HoldKind, QueueSelector};
 pub use queue_depth::{COUNT_EVERY, ClassDepth, QueueDepth, SiteDepth};
 pub use rates::{Rates, SESSION_MESSAGES_MAX, SiteLimits, SiteOverride};
+pub use recompose::ShowMessageError;
 pub use retention::purge;
 pub use retry::RetrySchedule;
 pub(crate) use return_path::ReturnPaths;

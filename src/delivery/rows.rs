@@ -37,14 +37,20 @@ impl Class {
 }
 
 /// A queued recipient group.
+///
+/// The row of a new email of a broadcast has only the team: the other fields follow from its key and its email.
+/// `queue::complete` adds them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DueRow {
     pub team: TeamId,
-    /// Domain of the recipients in A-labels.
+    /// Domain of the recipients in A-labels. Empty only in the stored row of a new email of a broadcast.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub destination: String,
     /// Number of attempts that counted.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub attempts: u16,
-    /// First due time. The retry period starts here.
+    /// First due time. The retry period starts here. 0 only in the stored row of a new email of a broadcast.
+    #[serde(default, skip_serializing_if = "is_epoch")]
     pub first_due_ms: TimestampMs,
     /// Time of the first attempt that found the destination missing: no such domain, no address of its hosts, or a
     /// reply that says so. `None` after an attempt with another result.
@@ -54,7 +60,7 @@ pub struct DueRow {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub without_pipelining: bool,
     /// Number of recorded `email.delivery_delayed` events.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_unreported")]
     pub delays_reported: u8,
     /// Whether an attempt ended without a stored outcome and may have delivered the message.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -71,7 +77,27 @@ pub struct DueRow {
 }
 impl Row for DueRow {}
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature of serde")]
+fn is_zero(number: &u16) -> bool {
+    *number == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature of serde")]
+fn is_unreported(number: &u8) -> bool {
+    *number == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature of serde")]
+fn is_epoch(at_ms: &TimestampMs) -> bool {
+    *at_ms == 0
+}
+
 impl DueRow {
+    /// Returns the stored row of a new email of a broadcast.
+    pub fn of_broadcast(team: TeamId) -> Self {
+        Self::fresh(team, String::new(), 0)
+    }
+
     /// Returns the row of a group without attempts.
     pub fn fresh(team: TeamId, destination: String, due_ms: TimestampMs) -> Self {
         Self {
@@ -261,5 +287,11 @@ pub struct CapturedRow {
     /// Time of the release; `None` if the message was not released.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub released_ms: Option<TimestampMs>,
+    /// First sender of the header; `None` if it has none, and for a message of an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Subject; `None` if the header has none, and for a message of an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
 }
 impl Row for CapturedRow {}

@@ -9,14 +9,14 @@ use super::{QueueControl, QueuePosition};
 use crate::base::id::TeamId;
 use crate::context::Context;
 use crate::delivery::queue::{
-    Due, DueKey, Hold, LaneKey, QueueSelector, add_hold, move_group, remove_hold, waiting_recipients,
+    Due, DueKey, Hold, LaneKey, QueueSelector, add_hold, move_group, read_row, remove_hold, waiting_recipients,
 };
 use crate::delivery::rows::DueRow;
 use crate::delivery::site_store::end_stored_pause;
-use crate::emails::{self, EmailRow, LastEvent, RecipientState};
+use crate::emails::{self, LastEvent, RecipientState};
 use crate::events::{Detail, EmailEventKind, Event};
-use crate::store::{ReadTx, Reads, StoreError, WriteTx};
-use crate::tables::{DUE, EMAILS};
+use crate::store::{ReadTx, StoreError, WriteTx};
+use crate::tables::DUE;
 
 /// Maximum number of groups that one transaction makes due.
 const FLUSHED_MAX: usize = 200;
@@ -206,7 +206,7 @@ fn flush_group(
     flushed: &mut Flushed,
 ) -> Result<(), StoreError> {
     // The group may have been leased or canceled since the read.
-    let Some(due) = tx.get_valid(&DUE, &key.parts())? else { return Ok(()) };
+    let Some(due) = read_row(tx, key)? else { return Ok(()) };
     if flush == Flush::Postponed && !due.is_postponed {
         return Ok(());
     }
@@ -214,15 +214,17 @@ fn flush_group(
         flushed.groups += 1;
         return Ok(());
     }
-    let Some(mut row): Option<EmailRow> = tx.get_valid(&EMAILS, &(due.team, key.email))? else { return Ok(()) };
-    if row.last_event == LastEvent::Scheduled {
+    let Some(mut row) = emails::find_valid_row(tx, due.team, key.email)? else { return Ok(()) };
+    // The due time of an email of a broadcast without an attempt keeps the sending limits.
+    let is_paced = row.broadcast.is_some() && row.last_event == LastEvent::Queued && !due.is_postponed;
+    if row.last_event == LastEvent::Scheduled || is_paced {
         flushed.scheduled += 1;
         return Ok(());
     }
     tx.delete(&DUE, &key.parts())?;
     let due = DueRow { is_postponed: false, wait_ms: None, ..due };
     let key = move_group(tx, key, now_ms, &due, &mut row)?;
-    tx.put(&EMAILS, &(due.team, key.email), &row)?;
+    emails::put_row(tx, due.team, key.email, &row, now_ms)?;
     flushed.groups += 1;
     flushed.queued.push(Due::new(key, &due));
     Ok(())
@@ -230,10 +232,10 @@ fn flush_group(
 
 /// Drops a queued group. Returns whether it was in the queue.
 fn drop_group(tx: &WriteTx<'_>, context: &Context, key: DueKey) -> Result<bool, StoreError> {
-    let Some(due) = tx.get_valid(&DUE, &key.parts())? else { return Ok(false) };
+    let Some(due) = read_row(tx, key)? else { return Ok(false) };
     tx.delete(&DUE, &key.parts())?;
     let team: TeamId = due.team;
-    let Some(mut row): Option<EmailRow> = tx.get_valid(&EMAILS, &(team, key.email))? else { return Ok(true) };
+    let Some(mut row) = emails::find_valid_row(tx, team, key.email)? else { return Ok(true) };
     let mut recorder = emails::EventRecorder::new(team, key.email);
     for index in waiting_recipients(&row, key) {
         let recipient = &mut row.recipients[index];
@@ -250,6 +252,6 @@ fn drop_group(tx: &WriteTx<'_>, context: &Context, key: DueKey) -> Result<bool, 
             Event { kind, at_ms: context.now_ms(), recipients: vec![address], detail },
         )?;
     }
-    emails::put_settled(tx, team, key.email, &row)?;
+    emails::put_settled(tx, team, key.email, &row, context.now_ms())?;
     Ok(true)
 }

@@ -3,11 +3,11 @@
 use super::QueueControl;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, Id};
-use crate::delivery::queue::{DueKey, HoldKind, HoldKinds};
+use crate::delivery::queue::{DueKey, HoldKind, HoldKinds, read_row};
 use crate::delivery::rows::{DueRow, SmtpAttemptRow};
-use crate::emails::EmailRow;
+use crate::emails;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError};
-use crate::tables::{ATTEMPTS, DUE, EMAILS};
+use crate::tables::ATTEMPTS;
 
 /// Maximum number of attempts of an email that are read for the last one of a group.
 const ATTEMPTS_READ_MAX: usize = 50;
@@ -34,8 +34,8 @@ pub(super) struct GroupFacts {
 impl QueueControl {
     /// Returns the facts about a queued group; `None` if it is not in the queue any more or its rows are corrupt.
     pub(super) fn facts(&self, tx: &impl Reads, key: DueKey) -> Result<Option<GroupFacts>, StoreError> {
-        let Some(due) = tx.get_valid(&DUE, &key.parts())? else { return Ok(None) };
-        let Some(row): Option<EmailRow> = tx.get_valid(&EMAILS, &(due.team, key.email))? else { return Ok(None) };
+        let Some(due) = read_row(tx, key)? else { return Ok(None) };
+        let Some(row) = emails::find_valid_row(tx, due.team, key.email)? else { return Ok(None) };
         let of_group = || row.recipients.iter().filter(|recipient| recipient.group == key.group);
         let recipients = of_group().map(|recipient| recipient.mailbox.bare()).collect();
         let domain = of_group().next().and_then(|recipient| recipient.mailbox.domain());

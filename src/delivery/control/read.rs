@@ -179,7 +179,7 @@ fn count_page(
 ) -> Result<PageEnd, StoreError> {
     // The rows of a key or a site need further reads.
     let rows_max = match selector {
-        None | Some(QueueSelector::Domain(_) | QueueSelector::Team(_)) => COUNTED_ROWS_MAX,
+        None | Some(QueueSelector::Domain(_) | QueueSelector::Team(_) | QueueSelector::Queue) => COUNTED_ROWS_MAX,
         Some(_) => COUNTED_ROWS_MAX / 5,
     };
     let mut before = after;

@@ -6,9 +6,8 @@ use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, TeamId};
 use crate::delivery::queue::HoldKind;
 use crate::delivery::schedule::{LaneWait, SiteHold};
-use crate::emails::{self, EmailRow};
-use crate::store::{Reads, StoreError};
-use crate::tables::EMAILS;
+use crate::emails;
+use crate::store::StoreError;
 
 /// State of a queued group. The words are part of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -92,9 +91,9 @@ impl QueueControl {
     pub async fn waiting(&self, team: TeamId, email: EmailId) -> Result<Vec<WaitingGroup>, StoreError> {
         let control = self.clone();
         let read = move |tx: &crate::store::ReadTx| {
-            let row: Option<EmailRow> = tx.get_valid(&EMAILS, &(team, email))?;
+            let row = emails::find_valid_row(tx, team, email)?;
             let row = row.filter(|row| !row.hidden);
-            let keys = row.map(|row| emails::queued_groups(team, email, &row.recipients)).unwrap_or_default();
+            let keys = row.map(|row| emails::queued_groups(team, email, &row)).unwrap_or_default();
             let mut groups = Vec::with_capacity(keys.len());
             for key in keys {
                 groups.extend(control.facts(tx, key)?);
@@ -209,6 +208,7 @@ fn held_text(kind: HoldKind, domain: &str) -> String {
         HoldKind::Email => "The operator has paused this email.".into(),
         HoldKind::Key => "The operator has paused the API key that sent the email.".into(),
         HoldKind::Team => "The operator has paused the email of the team.".into(),
+        HoldKind::Queue => "The operator has paused the whole queue.".into(),
     }
 }
 
@@ -355,6 +355,7 @@ mod tests {
             (HoldKind::Email, "this email"),
             (HoldKind::Key, "the API key"),
             (HoldKind::Team, "the email of the team"),
+            (HoldKind::Queue, "the whole queue"),
         ] {
             let held = GroupFacts { hold: Some(kind), scheduled_ms: Some(NOW_MS + 5), ..facts(5) };
 

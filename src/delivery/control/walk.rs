@@ -5,11 +5,13 @@ use std::ops::ControlFlow;
 use super::QueueControl;
 use super::sites::{LOOKUPS_MAX, LookedUpSites};
 use crate::base::id::ApiKeyId;
-use crate::delivery::queue::{DueKey, LaneKey, QUEUE_END, QUEUE_START, QueueKey, QueueSelector, destination_hash};
+use crate::delivery::queue::{
+    DueKey, LaneKey, QUEUE_END, QUEUE_START, QueueKey, QueueSelector, destination_hash, read_row,
+};
 use crate::delivery::rows::{Class, DueRow};
-use crate::emails::{self, EmailRow};
+use crate::emails;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, Stored};
-use crate::tables::{DUE, EMAILS};
+use crate::tables::DUE;
 
 /// Maximum number of rows that one page reads to find groups.
 const ROWS_MAX: usize = 1_000;
@@ -52,7 +54,6 @@ impl SiteLanes<'_> {
         control: &QueueControl,
         tx: &impl Reads,
         key: DueKey,
-        stored: &Stored<'_, DueRow>,
         site: &str,
     ) -> Result<Match, StoreError> {
         if self.matched == Some(key.lane) {
@@ -64,7 +65,7 @@ impl SiteLanes<'_> {
             None if !control.can_look_up() => None,
             None if !self.looked_up.is_empty() => return Ok(Match::NextPage),
             None => {
-                self.lookups.extend(stored.decode().ok().map(|row| (key.lane, row.destination)));
+                self.lookups.extend(read_row(tx, key)?.map(|row| (key.lane, row.destination)));
                 None
             }
         };
@@ -147,7 +148,7 @@ impl QueueControl {
     ) -> Result<Match, StoreError> {
         let is_transactional = key.lane.class == Class::Transactional;
         Ok(match selector {
-            None | Some(QueueSelector::Domain(_)) => Match::Group,
+            None | Some(QueueSelector::Domain(_) | QueueSelector::Queue) => Match::Group,
             Some(QueueSelector::Team(team)) if is_transactional && key.lane.stream == team.cast() => Match::Group,
             // The groups of a broadcast have the same team.
             Some(QueueSelector::Team(team))
@@ -156,7 +157,7 @@ impl QueueControl {
                 Match::Group
             }
             Some(QueueSelector::Team(_)) => Match::OtherLane,
-            Some(QueueSelector::Site(site)) => lanes.matches(self, tx, key, stored, site)?,
+            Some(QueueSelector::Site(site)) => lanes.matches(self, tx, key, site)?,
             Some(QueueSelector::Email { id, .. }) => found(key.email == *id),
             Some(QueueSelector::Key(id)) => found(is_of_key(tx, key, stored, *id)?),
         })
@@ -173,8 +174,8 @@ impl QueueControl {
     ) -> Result<(Vec<DueKey>, PageEnd), StoreError> {
         if let QueueSelector::Email { team, id } = selector {
             // The row of the email has the keys of its groups, at most 50.
-            let row: Option<EmailRow> = tx.get_valid(&EMAILS, &(*team, *id))?;
-            let groups = row.map(|row| emails::queued_groups(*team, *id, &row.recipients)).unwrap_or_default();
+            let row = emails::find_valid_row(tx, *team, *id)?;
+            let groups = row.map(|row| emails::queued_groups(*team, *id, &row)).unwrap_or_default();
             return Ok((groups, PageEnd::default()));
         }
         let mut groups = Vec::new();
@@ -199,7 +200,7 @@ fn is_of_key(tx: &impl Reads, key: DueKey, stored: &Stored<'_, DueRow>, api_key:
             Err(_) => return Ok(false),
         },
     };
-    let row: Option<EmailRow> = tx.get_valid(&EMAILS, &(team, key.email))?;
+    let row = emails::find_valid_row(tx, team, key.email)?;
     Ok(row.is_some_and(|row| row.key == Some(api_key)))
 }
 

@@ -30,6 +30,7 @@ use super::settle::{Settlement, settle};
 use super::smtp::{Timeouts, TlsConfigs};
 use crate::base::clock::thread_cpu_time;
 use crate::base::{blocking, sync};
+use crate::broadcasts::BroadcastContentCache;
 use crate::context::Context;
 use crate::domains::SigningKeyCache;
 use crate::emails::EmailRow;
@@ -79,6 +80,8 @@ pub struct Engine {
     pub(super) settings: EngineSettings,
     pub(super) notifier: QueueNotifier,
     pub(super) signing: SigningKeyCache,
+    /// Contents of the broadcasts that are being sent.
+    pub(super) contents: BroadcastContentCache,
     pub(super) return_paths: ReturnPaths,
     pub(super) problems: Problems,
     /// Leases of this node, with the worker of each.
@@ -117,6 +120,7 @@ impl Engine {
         };
         Arc::new(Self {
             signing: SigningKeyCache::new(context.keyring.clone()),
+            contents: BroadcastContentCache::default(),
             return_paths: ReturnPaths::new(&context.keyring),
             problems: Problems::default(),
             leases: LeaseTracker::default(),
@@ -171,8 +175,8 @@ impl Engine {
         blocking::run(move || {
             let began = thread_cpu_time();
             let composed = engine.context.store.read_now(|tx| {
-                let links = &engine.settings.links;
-                message::compose(tx, &engine.context, &engine.signing, &engine.return_paths, links, &claimed, form)
+                let parts = (&engine.settings.links, &engine.contents);
+                message::compose(tx, &engine.context, &engine.signing, &engine.return_paths, parts, &claimed, form)
             })?;
             engine.cpu.add(thread_cpu_time().saturating_sub(began), composed.signing_cpu);
             Ok(composed)

@@ -1,11 +1,12 @@
 //! Groups that are due too far in the future, because the clock was set back after their due time was stored.
 
 use super::key::{DueKey, QUEUE_END, QueueKey};
+use super::stored_rows::{read_row, with_times};
 use crate::base::clock::TimestampMs;
 use crate::delivery::rows::DueRow;
-use crate::emails::RecipientState;
+use crate::emails::{self, RecipientState};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
-use crate::tables::{DUE, EMAILS};
+use crate::tables::DUE;
 
 /// Minimum step of the clock that has effects. Smaller ones delay an attempt less than the jitter does.
 pub(in crate::delivery) const CLOCK_STEP_MS: i64 = 60_000;
@@ -43,7 +44,7 @@ pub(in crate::delivery) fn read_ahead(
         rows += 1;
         tx.scan_valid(&DUE, &later, &first.lane.last(), Order::Ascending, |key, row| {
             let due = DueKey::from_parts(key);
-            if is_ahead(due, &row, now_ms) {
+            if is_ahead(due, &with_times(due, row), now_ms) {
                 keys.push(due);
             }
             rows += 1;
@@ -79,8 +80,8 @@ pub(in crate::delivery) fn make_due(
 ) -> Result<usize, StoreError> {
     let mut changed = 0;
     for key in keys {
-        let Some(mut row) = tx.get_valid(&DUE, &key.parts())? else { continue };
-        let Some(mut email) = tx.get_valid(&EMAILS, &(row.team, key.email))? else { continue };
+        let Some(mut row) = read_row(tx, *key)? else { continue };
+        let Some(mut email) = emails::find_valid_row(tx, row.team, key.email)? else { continue };
         if email.scheduled_ms == Some(key.due_ms) || !is_ahead(*key, &row, now_ms) {
             continue;
         }
@@ -95,7 +96,7 @@ pub(in crate::delivery) fn make_due(
         row.vanished_ms = row.vanished_ms.map(|since_ms| since_ms.min(now_ms));
         tx.delete(&DUE, &key.parts())?;
         tx.put(&DUE, &DueKey { due_ms, ..*key }.parts(), &row)?;
-        tx.put(&EMAILS, &(row.team, key.email), &email)?;
+        emails::put_row(tx, row.team, key.email, &email, now_ms)?;
         changed += 1;
     }
     Ok(changed)
@@ -110,6 +111,7 @@ mod tests {
     use crate::delivery::queue::tests::{ADA, TEAM, put_due, row};
     use crate::delivery::queue::{QUEUE_START, claim};
     use crate::emails::RecipientKind;
+    use crate::tables::EMAILS;
 
     const MINUTE_MS: i64 = 60_000;
 

@@ -8,10 +8,10 @@ use tracing::{error, warn};
 use super::requeue;
 use crate::base::id::{EmailId, Id, TeamId};
 use crate::context::Context;
-use crate::delivery::rows::{Class, DueRow};
+use crate::delivery::rows::DueRow;
 use crate::emails::{self, EmailRow, RecipientRow, RecipientState};
 use crate::store::{NEXT, Order, ReadTx, Reads, STOP, StoreError, WriteTx, skip_corrupt};
-use crate::tables::{EMAILS, LEASES};
+use crate::tables::LEASES;
 use crate::teams;
 
 /// Maximum number of corrupt leases that one start recovers.
@@ -72,8 +72,8 @@ fn recover_lease(tx: &WriteTx<'_>, context: &Context, key: LeaseKey) -> Result<b
     let first_due_ms = row.scheduled_ms.map_or(row.created_ms, |at_ms| at_ms.max(row.created_ms));
     let destination = emails::destination_of(recipient).into_owned();
     let due = DueRow { possible_duplicate: true, ..DueRow::fresh(team, destination, first_due_ms) };
-    requeue(tx, &mut row, email, group, Class::Transactional, now_ms, &due)?;
-    tx.put(&EMAILS, &(team, email), &row)?;
+    requeue(tx, &mut row, email, group, now_ms, &due)?;
+    emails::put_row(tx, team, email, &row, now_ms)?;
     Ok(true)
 }
 

@@ -1,6 +1,7 @@
 //! Counting of the queued groups, page by page.
 
 use super::key::{DueKey, LaneKey, QUEUE_END, QUEUE_START, QueueKey};
+use super::stored_rows::complete;
 use crate::base::clock::TimestampMs;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError};
 use crate::tables::DUE;
@@ -9,7 +10,7 @@ use crate::tables::DUE;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::delivery) struct LaneCount {
     pub(in crate::delivery) lane: LaneKey,
-    /// Recipient domain; `None` if the first row is corrupt.
+    /// Recipient domain; `None` if the first row is corrupt, or its email cannot be read.
     pub(in crate::delivery) destination: Option<String>,
     /// Number of groups that are due.
     pub(in crate::delivery) due: u64,
@@ -46,7 +47,10 @@ pub(in crate::delivery) fn count_page(
         let key = DueKey::from_parts(parts);
         if page.lanes.last().is_none_or(|count| count.lane != key.lane) {
             // The claim of a corrupt row logs it.
-            let destination = row.decode().ok().map(|row| row.destination);
+            let destination = match row.decode() {
+                Ok(row) => complete(tx, key, row)?.map(|row| row.destination),
+                Err(_) => None,
+            };
             page.lanes.push(LaneCount { lane: key.lane, destination, due: 0, later: 0, first_due_ms: key.due_ms });
         }
         if let Some(count) = page.lanes.last_mut() {

@@ -1,13 +1,14 @@
-//! Holds of the operator: a site, a domain, an email, an API key or a team whose groups are not delivered.
+//! Holds of the operator: a site, a domain, an email, an API key, a team, or the whole queue, whose groups are not delivered.
 //!
 //! A claim reads the holds in its own transaction, so that they apply in every process at once. A lane of a held site,
-//! domain or team is not claimed. A group of a held email or key gets a later due time without an attempt, so that
+//! domain, team or queue is not claimed. A group of a held email or key gets a later due time without an attempt, so that
 //! the groups behind it are delivered.
 
 use std::collections::BTreeSet;
 
 use super::key::{DestinationHash, DueKey, LaneKey, destination_hash};
 use super::selector::{Hold, HoldKey, HoldKind, QueueSelector};
+use super::stored_rows::read_row;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{ApiKeyId, EmailId, TeamId};
 use crate::context::Context;
@@ -16,7 +17,7 @@ use crate::delivery::rows::{Class, DueRow, HoldRow};
 use crate::emails::{self, EmailRow, LastEvent, RecipientState};
 use crate::events::{Detail, EmailEventKind, Event};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
-use crate::tables::{DUE, EMAILS, QUEUE_HOLDS};
+use crate::tables::{DUE, QUEUE_HOLDS};
 
 /// Maximum number of holds.
 pub(in crate::delivery) const HOLDS_MAX: usize = 1_000;
@@ -50,7 +51,7 @@ pub(crate) fn forget_holds_of_team(tx: &WriteTx<'_>, team: TeamId) -> Result<usi
 /// Deletes the holds of emails that do not exist any more. Returns their number.
 pub(in crate::delivery) fn forget_holds_of_deleted_emails(tx: &WriteTx<'_>) -> Result<usize, StoreError> {
     delete_holds(tx, |(kind, id), row| match row.team {
-        Some(team) if kind == HoldKind::Email.number() => Ok(!tx.contains(&EMAILS, &(team, EmailId::from_bytes(id)))?),
+        Some(team) if kind == HoldKind::Email.number() => Ok(!emails::has_row(tx, team, EmailId::from_bytes(id))?),
         _ => Ok(false),
     })
 }
@@ -78,6 +79,8 @@ pub(in crate::delivery) struct HeldLanes {
     sites: BTreeSet<String>,
     destinations: BTreeSet<DestinationHash>,
     teams: BTreeSet<TeamId>,
+    /// Whether the whole queue is held.
+    is_all: bool,
 }
 
 impl HeldLanes {
@@ -88,6 +91,7 @@ impl HeldLanes {
                 HoldKind::Site => held.sites.extend([name.clone()]),
                 HoldKind::Domain => held.destinations.extend([destination_hash(name)]),
                 HoldKind::Team => held.teams.extend(TeamId::parse(name)),
+                HoldKind::Queue => held.is_all = true,
                 HoldKind::Email | HoldKind::Key => {}
             }
         }
@@ -102,9 +106,10 @@ impl HeldLanes {
         self.sites.contains(site)
     }
 
-    /// Returns whether the domain or the team of a lane is held.
+    /// Returns whether the domain or the team of a lane, or the whole queue, is held.
     pub(in crate::delivery) fn has_lane(&self, lane: LaneKey) -> bool {
-        self.destinations.contains(&lane.destination)
+        self.is_all
+            || self.destinations.contains(&lane.destination)
             || (lane.class == Class::Transactional && self.teams.contains(&lane.stream.cast()))
     }
 
@@ -148,6 +153,9 @@ impl HoldKinds {
         lane: LaneKey,
         site: Option<&str>,
     ) -> Result<Option<HoldKind>, StoreError> {
+        if self.has(tx, HoldKind::Queue, || [0; 16])? {
+            return Ok(Some(HoldKind::Queue));
+        }
         if self.has(tx, HoldKind::Domain, || lane.destination)? {
             return Ok(Some(HoldKind::Domain));
         }
@@ -216,7 +224,7 @@ pub(super) fn postpone(
     report_delay(tx, context, key, &mut due, &mut row)?;
     (due.is_postponed, due.wait_ms) = (true, Some(POSTPONED_MS));
     move_group(tx, key, now_ms + POSTPONED_MS, &due, &mut row)?;
-    tx.put(&EMAILS, &(due.team, key.email), &row)
+    emails::put_row(tx, due.team, key.email, &row, now_ms)
 }
 
 /// Stores the queue row of a group under another due time, which also changes in `row`. The caller stores `row` and
@@ -250,11 +258,11 @@ pub(in crate::delivery) fn waiting_recipients(row: &EmailRow, key: DueKey) -> Ve
 /// Records the delay of groups that are held, if it is due: after four hours and after a day. They stay in the queue.
 pub(in crate::delivery) fn report_held(tx: &WriteTx<'_>, context: &Context, keys: &[DueKey]) -> Result<(), StoreError> {
     for key in keys {
-        let Some(mut due) = tx.get_valid(&DUE, &key.parts())? else { continue };
-        let Some(mut row) = tx.get_valid(&EMAILS, &(due.team, key.email))? else { continue };
+        let Some(mut due) = read_row(tx, *key)? else { continue };
+        let Some(mut row) = emails::find_valid_row(tx, due.team, key.email)? else { continue };
         if report_delay(tx, context, *key, &mut due, &mut row)? {
             tx.put(&DUE, &key.parts(), &due)?;
-            tx.put(&EMAILS, &(due.team, key.email), &row)?;
+            emails::put_row(tx, due.team, key.email, &row, context.now_ms())?;
         }
     }
     Ok(())
@@ -268,6 +276,10 @@ fn report_delay(
     due: &mut DueRow,
     row: &mut EmailRow,
 ) -> Result<bool, StoreError> {
+    // An email of a broadcast that has not been claimed can still be canceled with the broadcast.
+    if row.broadcast.is_some() && row.last_event < LastEvent::Sent {
+        return Ok(false);
+    }
     // The first report belongs to the first attempt. A group without one reports after four hours.
     let reported = due.delays_reported.max(1);
     if !should_report_delay(reported, due, context.now_ms()) {

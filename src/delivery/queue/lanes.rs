@@ -1,13 +1,12 @@
 //! Reading the lanes of the queue.
 
-use super::holds::waiting_recipients;
 use super::key::{Due, DueKey, LaneKey, QUEUE_END, QUEUE_START};
+use super::stored_rows::{complete, rebuilt_row};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, TeamId};
-use crate::delivery::rows::{Class, DueRow};
-use crate::emails::{self, EmailRow};
+use crate::delivery::rows::DueRow;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError};
-use crate::tables::{DUE, EMAILS, LEASES};
+use crate::tables::{DUE, LEASES};
 
 /// Number of further due groups that a claim counts.
 const READY_COUNTED_MAX: usize = 32;
@@ -99,6 +98,10 @@ fn visit_lanes(
         })?;
         let Some((key, row)) = first else { return Ok(()) };
         from = key.lane.last();
+        let row = match row {
+            Some(row) => complete(tx, key, row)?,
+            None => rebuilt_row(tx, key)?,
+        };
         let found = match row {
             Some(row) => Some((key, row)),
             None => first_valid(tx, key)?,
@@ -109,31 +112,15 @@ fn visit_lanes(
     }
 }
 
-/// Returns the group of a corrupt row with a new row, or the first group behind it that has a readable row.
+/// Returns the first group behind a corrupt row, or behind one whose email cannot be read, that has a readable row.
 fn first_valid(tx: &impl Reads, corrupt: DueKey) -> Result<Option<(DueKey, DueRow)>, StoreError> {
-    if let Some(row) = rebuilt_row(tx, corrupt)? {
-        return Ok(Some((corrupt, row)));
-    }
     let mut first = None;
     tx.scan_valid(&DUE, &corrupt.parts(), &corrupt.lane.last(), Order::Ascending, |key, row| {
-        first = Some((DueKey::from_parts(key), row));
-        STOP
+        let key = DueKey::from_parts(key);
+        first = complete(tx, key, row)?.map(|row| (key, row));
+        if first.is_some() { STOP } else { NEXT }
     })?;
     Ok(first)
-}
-
-/// Returns a row without attempts in place of a corrupt one; `None` if its email cannot be read, has no recipient that
-/// waits with the group, or belongs to a broadcast, whose key does not name the team.
-pub(super) fn rebuilt_row(tx: &impl Reads, key: DueKey) -> Result<Option<DueRow>, StoreError> {
-    if key.lane.class == Class::Broadcast {
-        return Ok(None);
-    }
-    let team = key.lane.stream.cast();
-    let email: Option<EmailRow> = tx.get_valid(&EMAILS, &(team, key.email))?;
-    // A recipient of the group that does not wait can have had another destination.
-    let waiting = email.as_ref().and_then(|email| Some(&email.recipients[*waiting_recipients(email, key).first()?]));
-    let destination = waiting.map(|recipient| emails::destination_of(recipient).into_owned());
-    Ok(destination.map(|destination| DueRow::fresh(team, destination, key.due_ms)))
 }
 
 /// Returns up to `rows_max` due groups of a lane after `after`, with their rows.
@@ -155,7 +142,7 @@ pub(in crate::delivery) fn read_rows(
             return STOP;
         }
         if Some(key) != after {
-            rows.push((key, row));
+            rows.extend(complete(tx, key, row)?.map(|row| (key, row)));
         }
         if rows.len() == rows_max { STOP } else { NEXT }
     })?;

@@ -1,7 +1,7 @@
 //! The queue table: reading due groups, leasing them, requeueing them, and recovery after a restart.
 //!
 //! Files: `key.rs` (lanes and groups), `lanes.rs` (reading), `count.rs` (counting), `selector.rs` and `holds.rs` (holds of
-//! the operator), this file (changes of state), `corrupt_leases.rs` (their recovery), `ahead.rs` (groups whose due time is
+//! the operator), `stored_rows.rs` (rows with the fields that they do not store), this file (changes of state), `corrupt_leases.rs` (their recovery), `ahead.rs` (groups whose due time is
 //! wrong after a step of the clock).
 //!
 //! A recipient group has exactly one of three states: a row in the queue, a lease, or settled
@@ -14,6 +14,7 @@ mod holds;
 mod key;
 mod lanes;
 mod selector;
+mod stored_rows;
 
 pub(super) use ahead::{CLOCK_STEP_MS, make_due, read_ahead};
 pub(super) use corrupt_leases::{find_email, recover_corrupt};
@@ -29,22 +30,23 @@ pub(crate) use lanes::has_groups_of;
 pub(super) use lanes::{LaneRest, read_head, read_lanes, read_rows};
 pub(crate) use selector::HoldKey;
 pub use selector::{Hold, HoldKind, QueueSelector};
+pub(super) use stored_rows::read_row;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use lanes::rebuilt_row;
+use stored_rows::{complete, rebuilt_row};
 
 use tracing::error;
 
-use super::rows::{Class, DueRow, LeaseRow};
+use super::rows::{DueRow, LeaseRow};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, Id, TeamId};
 use crate::context::Context;
 use crate::emails::{self, EmailRow, LastEvent, RecipientKind, RecipientRow, RecipientState};
 use crate::events::{Detail, EmailEventKind, Event};
 use crate::store::{NEXT, NodeId, Order, ReadTx, Reads, STOP, StoreError, WriteTx, is_alive, renew};
-use crate::tables::{DUE, EMAILS, LEASES};
+use crate::tables::{DUE, LEASES};
 use crate::teams;
 
 /// Maximum number of groups of held emails that one claim moves to a later due time.
@@ -126,7 +128,7 @@ fn claim_unless_held(
         if teams::is_removed(tx, due.team)? {
             continue;
         }
-        let Some(mut row) = tx.get_valid(&EMAILS, &(due.team, key.email))? else { continue };
+        let Some(mut row) = emails::find_valid_row(tx, due.team, key.email)? else { continue };
         if holds.of_email(tx, due.team, key.email, row.key)?.is_some() {
             holds::postpone(tx, context, *key, due, row)?;
             postponed += 1;
@@ -140,7 +142,7 @@ fn claim_unless_held(
         // The address can have been suppressed, or have opted out, since the email was accepted.
         drop_suppressed(tx, &due, &mut row, &mut recipients)?;
         if recipients.is_empty() {
-            emails::put_settled(tx, due.team, key.email, &row)?;
+            emails::put_settled(tx, due.team, key.email, &row, now_ms)?;
             continue;
         }
         let mut newly_sent = Vec::new();
@@ -160,7 +162,7 @@ fn claim_unless_held(
         }
         let lease = LeaseRow { due, class: key.lane.class, node, leased_ms: now_ms };
         tx.put(&LEASES, &(key.email, key.group), &lease)?;
-        tx.put(&EMAILS, &(lease.due.team, key.email), &row)?;
+        emails::put_row(tx, lease.due.team, key.email, &row, now_ms)?;
         claimed.push(Claimed { key: *key, due: lease.due, row, recipients });
     }
     if !claimed.is_empty() {
@@ -171,8 +173,7 @@ fn claim_unless_held(
 
 /// Deletes the row of a queued group and returns it; `None` if the group is not in the queue any more.
 ///
-/// A corrupt row is replaced by one without attempts, so that it delays its email but does not stop the queue. The row
-/// of a broadcast cannot be replaced: its key does not name the team.
+/// A corrupt row is replaced by one without attempts, so that it delays its email but does not stop the queue.
 fn take_row(tx: &WriteTx<'_>, key: DueKey) -> Result<Option<DueRow>, StoreError> {
     let parts = key.parts();
     if !tx.contains(&DUE, &parts)? {
@@ -180,8 +181,8 @@ fn take_row(tx: &WriteTx<'_>, key: DueKey) -> Result<Option<DueRow>, StoreError>
     }
     let row = tx.get_valid(&DUE, &parts)?;
     tx.delete(&DUE, &parts)?;
-    if row.is_some() || key.lane.class == Class::Broadcast {
-        return Ok(row);
+    if let Some(row) = row {
+        return complete(tx, key, row);
     }
     let rebuilt = rebuilt_row(tx, key)?;
     if rebuilt.is_none() {
@@ -193,13 +194,21 @@ fn take_row(tx: &WriteTx<'_>, key: DueKey) -> Result<Option<DueRow>, StoreError>
 /// Settles the recipients that are suppressed or have opted out, and removes them from `recipients`.
 ///
 /// If no recipient in `to` remains, settles all waiting recipients of the email as suppressed. The
-/// acceptance of an email applies the same rule.
+/// acceptance of an email applies the same rule. The one recipient of an email of a broadcast is also settled if the
+/// broadcast was canceled or the contact has left its audience.
 fn drop_suppressed(
     tx: &WriteTx<'_>,
     due: &DueRow,
     row: &mut EmailRow,
     recipients: &mut Vec<usize>,
 ) -> Result<(), StoreError> {
+    if row.broadcast.is_some() {
+        if let Some(event) = emails::broadcast_refusal(tx, due.team, row)? {
+            settle_as(row, recipients, event);
+            recipients.clear();
+        }
+        return Ok(());
+    }
     let deliverable = emails::still_deliverable(tx, due.team, row, recipients)?;
     recipients.retain(|index| !deliverable.contains(index));
     suppress(row, recipients);
@@ -235,11 +244,15 @@ fn waiting(row: &EmailRow, includes: impl Fn(&RecipientRow) -> bool) -> Vec<usiz
 
 /// Settles recipients as suppressed.
 fn suppress(row: &mut EmailRow, recipients: &[usize]) {
+    settle_as(row, recipients, LastEvent::Suppressed);
+}
+
+fn settle_as(row: &mut EmailRow, recipients: &[usize], event: LastEvent) {
     for index in recipients {
         let recipient = &mut row.recipients[*index];
         recipient.state = RecipientState::Settled;
-        recipient.last_event.advance(LastEvent::Suppressed);
-        row.last_event.advance(LastEvent::Suppressed);
+        recipient.last_event.advance(event);
+        row.last_event.advance(event);
     }
 }
 
@@ -285,10 +298,10 @@ fn recover_page(tx: &WriteTx<'_>, context: &Context) -> Result<usize, StoreError
     let ended = read_ended(tx, context.store.node(), context.now_ms())?;
     for ((email, group), lease) in &ended {
         tx.delete(&LEASES, &(*email, *group))?;
-        let Some(mut row) = tx.get_valid(&EMAILS, &(lease.due.team, *email))? else { continue };
+        let Some(mut row) = emails::find_valid_row(tx, lease.due.team, *email)? else { continue };
         let due = DueRow { possible_duplicate: true, ..lease.due.clone() };
-        requeue(tx, &mut row, *email, *group, lease.class, context.now_ms(), &due)?;
-        tx.put(&EMAILS, &(lease.due.team, *email), &row)?;
+        requeue(tx, &mut row, *email, *group, context.now_ms(), &due)?;
+        emails::put_row(tx, lease.due.team, *email, &row, context.now_ms())?;
     }
     Ok(ended.len())
 }
@@ -307,7 +320,6 @@ pub(super) fn requeue(
     row: &mut EmailRow,
     email: EmailId,
     group: u16,
-    class: Class,
     due_ms: TimestampMs,
     due: &DueRow,
 ) -> Result<Due, StoreError> {
@@ -317,8 +329,8 @@ pub(super) fn requeue(
             recipient.state = if is_settled { RecipientState::Settled } else { RecipientState::Waiting { due_ms } };
         }
     }
-    let stream = due.team.cast();
-    let key = DueKey { lane: LaneKey::new(&due.destination, class, stream), due_ms, email, group };
+    let lane = emails::lane_of(due.team, row.broadcast.as_ref(), &due.destination);
+    let key = DueKey { lane, due_ms, email, group };
     tx.put(&DUE, &key.parts(), due)?;
     Ok(Due::new(key, due))
 }

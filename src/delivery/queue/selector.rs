@@ -20,10 +20,12 @@ pub enum HoldKind {
     Key,
     /// A team.
     Team,
+    /// The whole queue.
+    Queue,
 }
 
 impl HoldKind {
-    pub(super) const ALL: [Self; 5] = [Self::Site, Self::Domain, Self::Email, Self::Key, Self::Team];
+    pub(super) const ALL: [Self; 6] = [Self::Site, Self::Domain, Self::Email, Self::Key, Self::Team, Self::Queue];
 
     /// Returns the number in the key.
     pub(super) const fn number(self) -> u8 {
@@ -33,6 +35,7 @@ impl HoldKind {
             Self::Email => 2,
             Self::Key => 3,
             Self::Team => 4,
+            Self::Queue => 5,
         }
     }
 
@@ -44,6 +47,7 @@ impl HoldKind {
             Self::Email => "email",
             Self::Key => "key",
             Self::Team => "team",
+            Self::Queue => "queue",
         }
     }
 }
@@ -62,6 +66,8 @@ pub enum QueueSelector {
     },
     Key(ApiKeyId),
     Team(TeamId),
+    /// The whole queue.
+    Queue,
 }
 
 impl QueueSelector {
@@ -72,16 +78,18 @@ impl QueueSelector {
             Self::Email { .. } => HoldKind::Email,
             Self::Key(_) => HoldKind::Key,
             Self::Team(_) => HoldKind::Team,
+            Self::Queue => HoldKind::Queue,
         }
     }
 
-    /// Returns the name or the id.
+    /// Returns the name or the id; empty for the whole queue.
     pub fn name(&self) -> String {
         match self {
             Self::Site(name) | Self::Domain(name) => name.clone(),
             Self::Email { id, .. } => id.to_string(),
             Self::Key(id) => id.to_string(),
             Self::Team(id) => id.to_string(),
+            Self::Queue => String::new(),
         }
     }
 
@@ -89,7 +97,7 @@ impl QueueSelector {
     pub(in crate::delivery) fn team(&self) -> Option<TeamId> {
         match self {
             Self::Email { team, .. } | Self::Team(team) => Some(*team),
-            Self::Site(_) | Self::Domain(_) | Self::Key(_) => None,
+            Self::Site(_) | Self::Domain(_) | Self::Key(_) | Self::Queue => None,
         }
     }
 
@@ -99,6 +107,7 @@ impl QueueSelector {
             Self::Email { id, .. } => *id.as_bytes(),
             Self::Key(id) => *id.as_bytes(),
             Self::Team(id) => *id.as_bytes(),
+            Self::Queue => [0; 16],
         };
         (self.kind().number(), part)
     }
@@ -108,7 +117,7 @@ impl QueueSelector {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hold {
     pub kind: HoldKind,
-    /// Name or id.
+    /// Name or id; empty for the whole queue.
     pub name: String,
     pub since_ms: TimestampMs,
 }

@@ -31,7 +31,9 @@ impl Settling<'_, '_> {
             requeued.extend(self.defer_group(schedule, group, &together)?);
         }
         for recipient in alone {
-            let group = self.next_group();
+            let claimed = &self.settlement.claimed;
+            let is_whole = claimed.recipients.len() == 1;
+            let group = if is_whole { claimed.key.group } else { self.next_group() };
             requeued.extend(self.defer_group(schedule, group, &[recipient])?);
         }
         // Last, because `requeue` requeues every recipient of the group that is still in flight.
@@ -82,8 +84,8 @@ impl Settling<'_, '_> {
         for (index, _) in &waiting {
             self.row.recipients[*index].group = group;
         }
-        let (email, class) = (self.email(), self.settlement.claimed.key.lane.class);
-        requeue(self.tx, &mut self.row, email, group, class, next_ms, &due).map(Some)
+        let email = self.email();
+        requeue(self.tx, &mut self.row, email, group, next_ms, &due).map(Some)
     }
 
     /// Returns since when the destination is missing. A deferral that does not count changes nothing. After another

@@ -21,7 +21,7 @@ use crate::emails::{self, EmailRow, LastEvent, RecipientState};
 use crate::events::{Bounce, Detail, EmailEventKind, Event};
 use crate::store::{Encoded, Reads, StoreError, WriteTx};
 use crate::suppressions::{self, SuppressionCause};
-use crate::tables::{ATTEMPTS, EMAILS, LEASES};
+use crate::tables::{ATTEMPTS, LEASES};
 
 /// Outcome of a leased group.
 #[derive(Clone, Debug)]
@@ -86,7 +86,7 @@ pub(super) fn settle(
     }
     settlement.site.put(tx, context.now_ms())?;
     tx.delete(&LEASES, &lease_key)?;
-    let Some(row) = tx.get_valid(&EMAILS, &(due.team, key.email))? else { return Ok(Vec::new()) };
+    let Some(row) = emails::find_valid_row(tx, due.team, key.email)? else { return Ok(Vec::new()) };
     let now_ms = context.now_ms();
     let mut settling = Settling {
         tx,
@@ -119,7 +119,7 @@ pub(super) fn settle(
         tx.put_encoded(&ATTEMPTS, &(key.email, context.id()), attempt)?;
     }
     let row = settling.row;
-    emails::put_settled(tx, due.team, key.email, &row)?;
+    emails::put_settled(tx, due.team, key.email, &row, now_ms)?;
     Ok(requeued)
 }
 

@@ -16,7 +16,7 @@ use crate::event_bus::BusMessage;
 use crate::events::{self, BounceType};
 use crate::store::tests::disk::Disk;
 use crate::store::{NodeId, name_hash};
-use crate::tables::{DUE, SITES, WARM_UP};
+use crate::tables::{DUE, EMAILS, SITES, WARM_UP};
 
 /// Claims an email to Ada and Bob in one group, stores `reported` as the outcome of Ada, and settles
 /// the group. Returns the email and the number of requeued groups.

@@ -57,7 +57,9 @@ fn groups_that_the_operator_holds_do_not_count_as_waiting_for_the_delivery() {
     assert_eq!(paused(&schedule), [false, false]);
 
     // The lane of a held domain is not in memory, and that of a held site is.
-    for (kind, expected) in [(HoldKind::Domain, [true, false]), (HoldKind::Site, [true, false])] {
+    for (kind, expected) in
+        [(HoldKind::Domain, [true, false]), (HoldKind::Site, [true, false]), (HoldKind::Queue, [true, true])]
+    {
         schedule.set_holds(holds(&[(kind, "a.example")]), at(0));
         assert_eq!(paused(&schedule), expected, "{kind:?}");
     }

@@ -1,11 +1,15 @@
-//! Claiming groups from the queue, and requeueing them.
+//! Claiming groups from the queue, and requeueing them. `broadcasts.rs`: groups of broadcasts.
+
+mod broadcasts;
 
 use std::time::Duration;
 
 use super::*;
 use crate::base::address::EmailAddress;
+use crate::delivery::rows::Class;
 use crate::events::{self, ChangeSource};
 use crate::suppressions::{self, Origin, SuppressionCause};
+use crate::tables::EMAILS;
 
 pub(in crate::delivery) const TEAM: TeamId = Id::from_bytes([1; 16]);
 pub(in crate::delivery) const ADA: &str = "ada@example.com";
@@ -116,7 +120,7 @@ async fn a_recipient_with_a_reported_outcome_is_settled_instead_of_requeued() {
         let key = keys[0];
         let requeueing = move |tx: &WriteTx<'_>| {
             let (mut row, due) = (row.clone(), DueRow::fresh(TEAM, "example.com".into(), 7));
-            requeue(tx, &mut row, key.email, key.group, key.lane.class, 7, &due)?;
+            requeue(tx, &mut row, key.email, key.group, 7, &due)?;
             Ok(row)
         };
 

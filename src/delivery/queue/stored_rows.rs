@@ -1,0 +1,61 @@
+//! Reading of queue rows. The row of a new email of a broadcast stores only its team, so that it is small: its key and its
+//! email have the rest.
+
+use super::corrupt_leases::find_email;
+use super::holds::waiting_recipients;
+use super::key::DueKey;
+use crate::base::id::TeamId;
+use crate::delivery::rows::{Class, DueRow};
+use crate::emails;
+use crate::store::{Reads, StoreError, skip_corrupt};
+use crate::tables::DUE;
+
+/// Returns the row of a queued group; `None` if it is not in the queue, or if its row is corrupt, which is logged.
+///
+/// # Errors
+/// [`StoreError`] if the file cannot be read.
+pub(in crate::delivery) fn read_row(tx: &impl Reads, key: DueKey) -> Result<Option<DueRow>, StoreError> {
+    match tx.get_valid(&DUE, &key.parts())? {
+        Some(row) => complete(tx, key, row),
+        None => Ok(None),
+    }
+}
+
+/// Adds the fields that a stored row does not have. Returns `None` if its email cannot be read.
+///
+/// # Errors
+/// [`StoreError`] if the file cannot be read.
+pub(super) fn complete(tx: &impl Reads, key: DueKey, row: DueRow) -> Result<Option<DueRow>, StoreError> {
+    if !row.destination.is_empty() {
+        return Ok(Some(row));
+    }
+    let destination = emails::broadcast_destination(tx, row.team, key.email)?;
+    Ok(destination.map(|destination| DueRow { destination, ..with_times(key, row) }))
+}
+
+/// Adds the times that a stored row does not have. The wait of a paced email is the time from its id to its due time.
+pub(super) fn with_times(key: DueKey, row: DueRow) -> DueRow {
+    if !row.destination.is_empty() {
+        return row;
+    }
+    let wait_ms = Some(key.due_ms - key.email.created_ms()).filter(|wait_ms| *wait_ms > 0);
+    DueRow { first_due_ms: key.due_ms, wait_ms, ..row }
+}
+
+/// Returns a row without attempts in place of a corrupt one; `None` if its email cannot be read, or has no recipient that
+/// waits with the group. The key of a broadcast does not name the team, which is searched for.
+pub(super) fn rebuilt_row(tx: &impl Reads, key: DueKey) -> Result<Option<DueRow>, StoreError> {
+    let found = match key.lane.class {
+        Class::Transactional => {
+            let team: TeamId = key.lane.stream.cast();
+            emails::find_valid_row(tx, team, key.email)?.map(|email| (team, email))
+        }
+        Class::Broadcast => skip_corrupt(find_email(tx, key.email), format_args!("email {}", key.email))?.flatten(),
+    };
+    // A recipient of the group that does not wait can have had another destination.
+    let row = found.and_then(|(team, email)| {
+        let waiting = &email.recipients[*waiting_recipients(&email, key).first()?];
+        Some(DueRow::fresh(team, emails::destination_of(waiting).into_owned(), key.due_ms))
+    });
+    Ok(row)
+}

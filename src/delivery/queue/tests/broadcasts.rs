@@ -1,0 +1,217 @@
+//! Claims, requeues and counts of the emails of broadcasts.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::super::*;
+use super::TEAM;
+use crate::base::address::EmailAddress;
+use crate::base::id::{BroadcastId, ContactId};
+use crate::broadcasts::{self, BroadcastCountsRow, BroadcastRow, BroadcastStatus};
+use crate::contacts::{ContactChanges, ContactWriter, NewContact};
+use crate::delivery::rows::Class;
+use crate::emails::NewBroadcastEmail;
+use crate::events::ChangeSource;
+use crate::suppressions::{self, Origin, SuppressionCause};
+use crate::tables::CONTACTS;
+
+const BROADCAST: BroadcastId = Id::from_bytes([2; 16]);
+
+fn address(number: usize) -> EmailAddress {
+    EmailAddress::parse(&format!("c{number}@example.com")).unwrap()
+}
+
+async fn write<T: Send + 'static>(
+    context: &Context,
+    work: impl Fn(&WriteTx<'_>, &Context) -> Result<T, StoreError> + Send + 'static,
+) -> T {
+    let writing = context.clone();
+    context.store.write::<_, StoreError>(move |tx| work(tx, &writing)).await.unwrap()
+}
+
+/// Stores a broadcast whose recipients are all queued, with a contact for each.
+async fn queue(context: &Context, recipients: usize) -> Vec<(DueKey, ContactId)> {
+    write(context, move |tx, context| {
+        let row: BroadcastRow = serde_json::from_value(json!({
+            "created_ms": 0, "name": "June", "from": "a@example.net", "subject": "Hi {{{NAME}}}", "fields": ["NAME"],
+            "status": "queued", "audience": recipients, "is_queued_whole": true,
+        }))
+        .unwrap();
+        broadcasts::put(tx, TEAM, BROADCAST, &row)?;
+        let mut writer = ContactWriter::new(tx, context, TEAM, ChangeSource::Api);
+        let mut queued = Vec::new();
+        for number in 0..recipients {
+            let email = address(number);
+            let new = NewContact { email: email.clone(), changes: ContactChanges::default() };
+            let contact = writer.create(&new, &email.identity_hash())?;
+            let values = vec![format!("N{number}")];
+            let new = NewBroadcastEmail { contact, address: email, values, due_ms: context.now_ms() };
+            let due = emails::queue_broadcast_email(tx, context, TEAM, BROADCAST, &row, new)?.unwrap();
+            queued.push((due.key, contact));
+        }
+        writer.finish()?;
+        Ok(queued)
+    })
+    .await
+}
+
+/// Claims groups. Returns their number.
+async fn claimed(context: &Context, keys: &[DueKey]) -> usize {
+    let keys = keys.to_vec();
+    write(context, move |tx, context| Ok(claim(tx, context, &keys)?.len())).await
+}
+
+fn row(context: &Context, id: EmailId) -> EmailRow {
+    context.store.read_now::<_, StoreError>(|tx| emails::find_row(tx, TEAM, id)).unwrap().unwrap()
+}
+
+fn counts(context: &Context) -> BroadcastCountsRow {
+    context.store.read_now::<_, StoreError>(|tx| broadcasts::read_counts(tx, BROADCAST)).unwrap()
+}
+
+fn status(context: &Context) -> BroadcastStatus {
+    let row = context.store.read_now::<_, StoreError>(|tx| broadcasts::find(tx, TEAM, BROADCAST)).unwrap();
+    row.unwrap().status
+}
+
+/// Changes a contact, its address or the suppression list between the fan-out and the claim.
+async fn leave(context: &Context, contact: ContactId, number: usize, way: usize) {
+    write(context, move |tx, context| {
+        let mut row = tx.get(&CONTACTS, &(TEAM, contact))?.unwrap();
+        match way {
+            0 => return tx.delete(&CONTACTS, &(TEAM, contact)).map(|_| ()),
+            1 => row.unsubscribed_ms = Some(1),
+            2 => row.email = EmailAddress::parse("other@example.com").unwrap(),
+            _ => {
+                let cause = SuppressionCause::listed(Origin::Unsubscribe, ChangeSource::Api);
+                return suppressions::add(tx, context, TEAM, &address(number), cause).map(|_| ());
+            }
+        }
+        tx.put(&CONTACTS, &(TEAM, contact), &row)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn contacts_who_left_are_not_claimed_and_the_broadcast_ends() {
+    let (_directory, context) = Context::temporary();
+    let queued = queue(&context, 5).await;
+    for (number, (_, contact)) in queued.iter().enumerate().take(4) {
+        leave(&context, *contact, number, number).await;
+    }
+    let keys: Vec<DueKey> = queued.iter().map(|(key, _)| *key).collect();
+
+    assert_eq!(claimed(&context, &keys[..4]).await, 0);
+    assert_eq!(status(&context), BroadcastStatus::Queued);
+    assert_eq!(claimed(&context, &keys).await, 1);
+
+    let events: Vec<LastEvent> = keys.iter().map(|key| row(&context, key.email).last_event).collect();
+    assert_eq!(events[..4], [LastEvent::Suppressed; 4]);
+    assert_eq!(events[4], LastEvent::Sent);
+    let counts = counts(&context);
+    assert_eq!((counts.suppressed, counts.skipped, counts.attempted, counts.total()), (4, 4, 1, 5));
+    assert_eq!(status(&context), BroadcastStatus::Sent);
+}
+
+#[tokio::test]
+async fn no_email_of_a_canceled_broadcast_is_claimed_except_retries() {
+    let (_directory, context) = Context::temporary();
+    let queued = queue(&context, 2).await;
+    let (first, second) = (queued[0].0, queued[1].0);
+    assert_eq!(claimed(&context, &[first]).await, 1);
+    let retry = write(&context, move |tx, context| {
+        let lease = tx.get(&LEASES, &(first.email, 0))?.unwrap();
+        tx.delete(&LEASES, &(first.email, 0))?;
+        let mut row = emails::find_row(tx, TEAM, first.email)?.unwrap();
+        let due = requeue(tx, &mut row, first.email, 0, context.now_ms(), &lease.due)?;
+        emails::put_row(tx, TEAM, first.email, &row, context.now_ms())?;
+        let mut broadcast = broadcasts::find(tx, TEAM, BROADCAST)?.unwrap();
+        broadcast.status = BroadcastStatus::Canceled;
+        broadcasts::put(tx, TEAM, BROADCAST, &broadcast)?;
+        Ok(due)
+    })
+    .await;
+
+    assert_eq!((retry.key.lane.class, retry.key.lane.stream), (Class::Broadcast, BROADCAST.cast()));
+    assert_eq!(claimed(&context, &[second]).await, 0);
+    assert_eq!(claimed(&context, &[retry.key]).await, 1);
+
+    assert_eq!(row(&context, second.email).last_event, LastEvent::Canceled);
+    let counts = counts(&context);
+    assert_eq!((counts.canceled_before(), counts.attempted, counts.sent, counts.queued), (1, 1, 1, 0));
+}
+
+#[tokio::test]
+async fn the_row_of_a_queued_email_is_small_and_its_group_is_found_again_after_a_restart() {
+    let (_directory, context) = Context::temporary();
+    let queued = queue(&context, 1).await;
+    let key = queued[0].0;
+    let stored = context.store.read_now::<_, StoreError>(|tx| tx.get(&DUE, &key.parts())).unwrap().unwrap();
+    assert_eq!(stored, DueRow::of_broadcast(TEAM));
+
+    let lanes = context.store.read_now::<_, StoreError>(|tx| read_lanes(tx, None, 10)).unwrap();
+    assert_eq!(lanes, [Due { key, destination: "example.com".into(), vanished: false }]);
+    assert_eq!(claimed(&context, &[key]).await, 1);
+    let lease = context.store.read_now::<_, StoreError>(|tx| tx.get(&LEASES, &(key.email, 0))).unwrap().unwrap();
+    assert_eq!((lease.due.destination.as_str(), lease.due.first_due_ms), ("example.com", key.due_ms));
+    assert_eq!(row(&context, key.email).subject, "Hi N0");
+
+    // The lease names a node that does not exist any more.
+    write(&context, move |tx, _| {
+        let ended = LeaseRow { node: NodeId::new(99), ..tx.get(&LEASES, &(key.email, 0))?.unwrap() };
+        tx.put(&LEASES, &(key.email, 0), &ended)
+    })
+    .await;
+    assert_eq!(recover(&context).await.unwrap(), 1);
+
+    let lanes = context.store.read_now::<_, StoreError>(|tx| read_lanes(tx, None, 10)).unwrap();
+    assert_eq!((lanes.len(), lanes[0].key.lane), (1, key.lane));
+    assert_eq!(claimed(&context, &[lanes[0].key]).await, 1);
+}
+
+const EVENTS: [LastEvent; 7] = [
+    LastEvent::Sent,
+    LastEvent::DeliveryDelayed,
+    LastEvent::Delivered,
+    LastEvent::Bounced,
+    LastEvent::Complained,
+    LastEvent::Suppressed,
+    LastEvent::Failed,
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn the_counts_add_up_to_the_recipients(history in proptest::collection::vec((0_usize..6, 0_usize..7), 1..40)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (_directory, context) = Context::temporary();
+            let queued = queue(&context, 6).await;
+            for (recipient, event) in history {
+                let (id, event) = (queued[recipient].0.email, EVENTS[event]);
+                write(&context, move |tx, _| {
+                    let mut row = emails::find_row(tx, TEAM, id)?.unwrap();
+                    row.recipients[0].last_event.advance(event);
+                    row.recipients[0].state = RecipientState::Settled;
+                    emails::put_row(tx, TEAM, id, &row, 1)
+                })
+                .await;
+            }
+
+            let rows: Vec<EmailRow> = queued.iter().map(|(key, _)| row(&context, key.email)).collect();
+            let of = |outcome| {
+                let is = |row: &&EmailRow| broadcasts::BroadcastOutcome::of(row.recipients[0].last_event) == outcome;
+                rows.iter().filter(is).count() as u64
+            };
+            let counts = counts(&context);
+            assert_eq!(counts.total(), 6);
+            for outcome in broadcasts::BroadcastOutcome::RARE {
+                assert_eq!(outcome.count(&counts), of(outcome), "{outcome:?}");
+            }
+            assert_eq!(counts.queued, of(broadcasts::BroadcastOutcome::Queued));
+            assert_eq!(counts.queued + counts.attempted + counts.skipped + counts.canceled_before(), 6);
+            assert_eq!(status(&context) == BroadcastStatus::Sent, counts.queued == 0);
+        });
+    }
+}
