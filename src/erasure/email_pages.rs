@@ -16,6 +16,8 @@ use crate::tables::EMAILS;
 
 /// Emails in one page, each with its events and SMTP transcripts.
 const EMAILS_MAX: usize = 100;
+/// Emails of broadcasts in one page. They have no content of their own.
+const BROADCAST_EMAILS_MAX: usize = 1_000;
 /// Bytes of new contents that one transaction writes, plus one content.
 const PREPARED_BYTES_MAX: usize = 4 << 20;
 /// Pending emails in one row. If there are more, the scan for the others starts when half of these have been erased.
@@ -97,8 +99,22 @@ fn match_emails(tx: &impl Reads, after: EmailId, target: &ErasureTarget) -> Resu
             || events::email_events_mention(tx, id, addresses)?
             || delivery::attempts_mention(tx, id, addresses)?)
     };
-    let page = match_page(tx, &EMAILS, (team, after), (team, target.last_request()), EMAILS_MAX, matches)?;
-    Ok(page.map(|(_, id)| id))
+    let last = target.last_request();
+    let page = match_page(tx, &EMAILS, (team, after), (team, last), EMAILS_MAX, &matches)?.map(|(_, id)| id);
+    // The emails of broadcasts up to the end of the page.
+    let until = page.next.unwrap_or(last);
+    let of_broadcasts = emails::match_broadcast_emails(tx, team, (after, until), BROADCAST_EMAILS_MAX, matches)?;
+    let next = of_broadcasts.next.or(page.next);
+    let mut hits = page.hits;
+    hits.extend(of_broadcasts.hits);
+    hits.retain(|id| next.is_none_or(|next| *id <= next));
+    hits.sort_unstable();
+    if hits.len() > EMAILS_MAX {
+        hits.truncate(EMAILS_MAX);
+        let next = hits.last().copied();
+        return Ok(MatchPage { hits, next });
+    }
+    Ok(MatchPage { hits, next })
 }
 
 pub(super) fn erase_emails(
@@ -162,7 +178,7 @@ fn erase_email(
 fn erasable_emails(tx: &impl Reads, row: &ErasureRow, target: &ErasureTarget) -> Result<Vec<EmailId>, StoreError> {
     let mut erasable = Vec::new();
     for id in &row.pending_emails {
-        let email = tx.get_valid(&EMAILS, &(target.team, *id))?;
+        let email = emails::find_valid_row(tx, target.team, *id)?;
         let is_ready = |email: EmailRow| {
             let addresses = target.at(*id);
             emails::is_erasable(&email, &addresses)

@@ -13,7 +13,7 @@ use crate::delivery::{CapturedRow, capture};
 use crate::emails::{self, PreparedErasure};
 use crate::events::{self, ErasureScope, MessageSubject};
 use crate::store::{CHUNKS_PER_COMMIT, Keyring, MatchPage, Reads, StoreError, WriteTx, skip_corrupt};
-use crate::tables::{EMAILS, ERASURES};
+use crate::tables::ERASURES;
 use crate::webhooks::{self, DeliveryKey};
 use crate::{logs, suppressions, teams};
 
@@ -254,12 +254,14 @@ fn is_captured_match(
 ) -> Result<bool, StoreError> {
     let team = target.team;
     let addresses = message.email.map_or_else(|| target.at(id), |email| target.at(email));
-    let is_named = message.recipients.iter().chain([&message.sender]).any(|text| addresses.contains(text));
+    let mut shown = [&message.from, &message.subject].into_iter().flatten();
+    let is_named = message.recipients.iter().chain([&message.sender]).any(|text| addresses.contains(text))
+        || shown.any(|text| addresses.is_mentioned_in(text));
     let Some(email) = message.email else { return Ok(is_named) };
     if email > target.last_request() {
         return Ok(false);
     }
-    if let Some(row) = tx.get_valid(&EMAILS, &(team, email))? {
+    if let Some(row) = emails::find_valid_row(tx, team, email)? {
         // Before this erasure changed the row, a message could name its addresses in the header.
         let is_changed = row.erasure.is_some_and(|mark| target.includes(mark.id));
         return Ok(is_named || is_changed || emails::mentions(&row, &addresses));
@@ -268,7 +270,7 @@ fn is_captured_match(
         return Ok(false);
     }
     for other in teams::list(tx)?.iter().filter(|other| other.id != team) {
-        if tx.contains(&EMAILS, &(other.id, email))? {
+        if emails::has_row(tx, other.id, email)? {
             return Ok(false);
         }
     }

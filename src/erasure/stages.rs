@@ -7,6 +7,7 @@
 //! | subject, HTML part, text part and header values of an email to others | each occurrence becomes `[erased]` |
 //! | subject of an email without another recipient | a subject that contains the address becomes `[erased]` |
 //! | file names and content ids of an email | one that contains the address becomes `[erased]` |
+//! | values of the merge fields of an email of a broadcast | deleted, and each occurrence in the email of another recipient becomes `[erased]` |
 //! | content and attachments of an email | deleted if every recipient has been erased |
 //! | timeline of an email | recipients, and texts that contain the address, become `[erased]` |
 //! | SMTP transcripts | a text that contains the address becomes `[erased]` |

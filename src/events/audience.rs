@@ -5,6 +5,7 @@ use serde_json::{Value as Json, json};
 
 use super::outbox::{EventHeader, publish};
 use super::types::EventType;
+use crate::api_keys::{Caller, CallerKind};
 use crate::base::clock::{TimestampMs, to_iso};
 use crate::base::id::{ContactId, SegmentId, SuppressionId, TeamId, TopicId};
 use crate::context::Context;
@@ -89,6 +90,16 @@ pub enum ChangeSource {
     HostedPage,
     /// The recipient's mail program (RFC 8058).
     OneClick,
+}
+
+impl ChangeSource {
+    /// Returns the source of a request of a caller.
+    pub fn of(caller: &Caller) -> Self {
+        match caller.kind {
+            CallerKind::Key => Self::Api,
+            CallerKind::Session => Self::Dashboard,
+        }
+    }
 }
 
 /// Contact at the time of the event.

@@ -43,6 +43,7 @@ pub use outbox::{
 pub use payload::EmailEventData;
 pub use retention::{purge_audience, purge_messages};
 pub use sample::sample;
+pub(crate) use store::email_event_ids;
 pub use store::{EventRow, email_timeline, record};
 pub use team::{Deliverability, Metric, Quota, QuotaPeriod, TeamEvent, record_team};
 pub use types::{EventType, EventTypes, ForeignEventType};

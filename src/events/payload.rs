@@ -6,7 +6,7 @@ use serde::ser::{SerializeMap as _, Serializer};
 use super::model::{Bounce, ClickDetail, Detail, Event, OpenDetail};
 use super::types::EventType;
 use crate::base::clock::{TimestampMs, to_iso};
-use crate::base::id::EmailId;
+use crate::base::id::{BroadcastId, EmailId};
 
 /// Email data in its events.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub struct EmailEventData {
     pub tags: Vec<(String, String)>,
     /// Custom headers of the request.
     pub headers: Vec<(String, String)>,
+    /// The broadcast of the email; `None` for an email of the API.
+    pub broadcast: Option<BroadcastId>,
 }
 
 /// Body of an event message.
@@ -52,6 +54,8 @@ struct EmailData<'a> {
     from: &'a str,
     to: &'a [String],
     subject: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    broadcast_id: Option<BroadcastId>,
     #[serde(serialize_with = "as_object", skip_serializing_if = "<[_]>::is_empty")]
     tags: &'a [(String, String)],
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -121,7 +125,7 @@ struct ClickData<'a> {
 /// Returns the event message of an email event as JSON.
 pub(super) fn email(event_type: EventType, event: &Event, email: &EmailEventData) -> String {
     let Event { kind: _, at_ms, recipients, detail } = event;
-    let EmailEventData { id, message_id, created_ms, from, subject, tags, headers } = email;
+    let EmailEventData { id, message_id, created_ms, from, subject, tags, headers, broadcast } = email;
     let mut data = EmailData {
         email_id: *id,
         message_id,
@@ -129,6 +133,7 @@ pub(super) fn email(event_type: EventType, event: &Event, email: &EmailEventData
         from,
         to: recipients,
         subject,
+        broadcast_id: *broadcast,
         tags,
         headers: headers.iter().map(|(name, value)| HeaderData { name, value }).collect(),
         bounce: None,
@@ -176,6 +181,7 @@ mod tests {
             subject: "Your \"receipt\"".into(),
             tags: vec![("category".into(), "receipt".into())],
             headers: vec![("X-Order".into(), "42".into())],
+            broadcast: None,
         }
     }
 
@@ -233,5 +239,17 @@ mod tests {
 
         assert!(body["data"].get("tags").is_none());
         assert!(body["data"].get("headers").is_none());
+        assert!(body["data"].get("broadcast_id").is_none());
+    }
+
+    #[test]
+    fn the_event_of_an_email_of_a_broadcast_names_the_broadcast() {
+        let event = Event { kind: EmailEventKind::Sent, at_ms: AT_MS, recipients: Vec::new(), detail: Detail::None };
+        let broadcast: BroadcastId = Id::first_at(AT_MS);
+        let data = EmailEventData { broadcast: Some(broadcast), ..email_data() };
+
+        let body: serde_json::Value = serde_json::from_str(&email(EventType::EmailSent, &event, &data)).unwrap();
+
+        assert_eq!(body["data"]["broadcast_id"], broadcast.to_string());
     }
 }

@@ -74,6 +74,7 @@ fn email(event_type: EventType, kind: EmailEventKind, detail: Detail, at_ms: Tim
         subject: TEXT.to_owned(),
         tags: vec![("test".to_owned(), "true".to_owned())],
         headers: Vec::new(),
+        broadcast: None,
     };
     payload::email(event_type, &event, &data)
 }

@@ -6,7 +6,7 @@ use super::model::{Detail, EmailEventKind, Event};
 use super::outbox::{EventHeader, publish};
 use super::payload::{self, EmailEventData};
 use crate::base::clock::TimestampMs;
-use crate::base::id::{EmailId, Id, TeamId};
+use crate::base::id::{EmailId, EventId, Id, TeamId};
 use crate::context::Context;
 use crate::store::{NEXT, Order, Reads, Row, StoreError, WriteTx};
 use crate::tables::EVENTS;
@@ -51,6 +51,21 @@ pub fn record(
     }
     let Event { kind, at_ms, recipients, detail } = event;
     tx.put(&EVENTS, &(email, id), &EventRow { team, kind, at_ms, recipients, detail })
+}
+
+/// Returns the ids of the events of an email of a team, oldest first. Webhooks deliver events under these ids.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn email_event_ids(tx: &impl Reads, team: TeamId, email: EmailId) -> Result<Vec<EventId>, StoreError> {
+    let mut ids = Vec::new();
+    tx.scan(&EVENTS, &(email, Id::MIN), &(email, Id::MAX), Order::Ascending, |(_, id), row| {
+        if row.decode()?.team == team {
+            ids.push(id);
+        }
+        NEXT
+    })?;
+    Ok(ids)
 }
 
 /// Returns the timeline of an email, oldest first.

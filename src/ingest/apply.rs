@@ -146,9 +146,10 @@ impl ReportApplier<'_, '_> {
     }
 
     fn close(self) -> Result<(), StoreError> {
+        let now_ms = self.context.now_ms();
         for (id, open) in self.open {
             if let Some(OpenEmail { team, row, timeline: _, recorder: _, changed: true }) = open {
-                emails::put_settled(self.tx, team, id, &row)?;
+                emails::put_settled(self.tx, team, id, &row, now_ms)?;
             }
         }
         Ok(())

@@ -21,4 +21,4 @@ mod streams;
 pub use filter::{TypeFilter, TypeFilterError};
 pub use line::{LineStyle, line};
 pub use stream::{EventStream, StreamItem};
-pub use streams::{EventStreams, StreamPermit, TooManyStreams};
+pub use streams::{EventStreams, StreamClient, StreamPermit, TooManyStreams};

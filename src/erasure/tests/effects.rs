@@ -70,6 +70,8 @@ pub(super) async fn capture(context: &Context, email: Option<EmailId>, recipient
         email,
         size: 1,
         released_ms: None,
+        from: None,
+        subject: None,
     };
     write(context, move |tx| {
         tx.put(&CAPTURED, &(id,), &row)?;

@@ -1,12 +1,9 @@
 //! A message or one of its parts (RFC 2045): its type, its header, its body, and the parts inside.
 
-use std::borrow::Cow;
-
-use mail_parser::decoders::base64::base64_decode;
-use mail_parser::decoders::quoted_printable::quoted_printable_decode;
 use mail_parser::{MessageParser, MimeHeaders as _};
 
 use super::fields::HeaderFields;
+use crate::mime::{TransferEncoding, split_header, split_parts};
 
 /// Bytes of a header that are read. Mail servers refuse longer headers.
 const HEADER_BYTES_MAX: usize = 128 << 10;
@@ -14,23 +11,14 @@ const HEADER_BYTES_MAX: usize = 128 << 10;
 const PARTS_MAX: usize = 8;
 /// Bytes of text that are read from a part. A status of a hundred recipients needs a third of that.
 const TEXT_BYTES_MAX: usize = 128 << 10;
-/// Bytes of a boundary. RFC 2046 §5.1.1 allows 70, and some systems write more.
-const BOUNDARY_BYTES_MAX: usize = 200;
 
 pub(super) struct Entity<'a> {
     /// Type and subtype in lower case; by default `text/plain` (RFC 2045 §5.2).
     pub(super) media_type: String,
     boundary: Option<String>,
-    encoding: Encoding,
+    encoding: TransferEncoding,
     pub(super) header: HeaderFields,
     body: &'a [u8],
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Encoding {
-    None,
-    Base64,
-    QuotedPrintable,
 }
 
 impl<'a> Entity<'a> {
@@ -40,32 +28,21 @@ impl<'a> Entity<'a> {
         let header = HeaderFields::header(&String::from_utf8_lossy(header));
         let ContentType { media_type, boundary } =
             header.one("Content-Type").and_then(content_type).unwrap_or_default();
-        let encoding = match header.one("Content-Transfer-Encoding").unwrap_or_default().to_ascii_lowercase().as_str() {
-            "base64" => Encoding::Base64,
-            "quoted-printable" => Encoding::QuotedPrintable,
-            _ => Encoding::None,
-        };
+        let encoding = TransferEncoding::of(header.one("Content-Transfer-Encoding").unwrap_or_default());
         Self { media_type, boundary, encoding, header, body }
     }
 
     /// Returns the beginning of the decoded body as text.
     pub(super) fn text(&self) -> String {
-        let decoded = match self.encoding {
-            Encoding::None => None,
-            Encoding::Base64 => base64_decode(self.body),
-            Encoding::QuotedPrintable => quoted_printable_decode(self.body),
-        };
-        let bytes = decoded.map_or(Cow::Borrowed(self.body), Cow::Owned);
+        let bytes = self.encoding.decode(self.body);
         String::from_utf8_lossy(&bytes[..bytes.len().min(TEXT_BYTES_MAX)]).into_owned()
     }
 
     /// Returns the parts of a multipart; empty for any other type.
     pub(super) fn parts(&self) -> Vec<Entity<'a>> {
-        let boundary = self.boundary.as_deref().filter(|boundary| (1..=BOUNDARY_BYTES_MAX).contains(&boundary.len()));
-        let Some(boundary) = boundary.filter(|_| self.media_type.starts_with("multipart/")) else {
-            return Vec::new();
-        };
-        split_parts(self.body, boundary.as_bytes()).into_iter().map(Entity::read).collect()
+        let boundary = self.boundary.as_deref().filter(|_| self.media_type.starts_with("multipart/"));
+        let parts = boundary.map(|boundary| split_parts(self.body, boundary, PARTS_MAX)).unwrap_or_default();
+        parts.into_iter().map(Entity::read).collect()
     }
 }
 
@@ -93,45 +70,6 @@ fn content_type(value: &str) -> Option<ContentType> {
     })
 }
 
-/// Splits at the first empty line.
-fn split_header(bytes: &[u8]) -> (&[u8], &[u8]) {
-    let mut at = 0;
-    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        let end = at + line.len();
-        if line == b"\n" || line == b"\r\n" {
-            return (&bytes[..at], &bytes[end..]);
-        }
-        at = end;
-    }
-    (bytes, &[])
-}
-
-/// Splits the body of a multipart at its delimiter lines (RFC 2046 §5.1.1). In a truncated message, the last part has
-/// no closing delimiter and is returned too.
-fn split_parts<'a>(body: &'a [u8], boundary: &[u8]) -> Vec<&'a [u8]> {
-    let mut parts = Vec::new();
-    let mut part_start = None;
-    let mut at = 0;
-    for line in body.split_inclusive(|byte| *byte == b'\n') {
-        let (start, end) = (at, at + line.len());
-        at = end;
-        let Some(rest) = line.strip_prefix(b"--").and_then(|line| line.strip_prefix(boundary)) else { continue };
-        let is_last = rest.starts_with(b"--");
-        if !is_last && !rest.trim_ascii().is_empty() {
-            continue;
-        }
-        if let Some(part_start) = part_start.take() {
-            parts.push(&body[part_start..start]);
-        }
-        if is_last || parts.len() == PARTS_MAX {
-            return parts;
-        }
-        part_start = Some(end);
-    }
-    parts.extend(part_start.map(|part_start| &body[part_start..]));
-    parts
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -139,7 +77,10 @@ mod tests {
     use super::*;
 
     fn parts(body: &str) -> Vec<&str> {
-        split_parts(body.as_bytes(), b"x").into_iter().map(|part| std::str::from_utf8(part).unwrap()).collect()
+        split_parts(body.as_bytes(), "x", PARTS_MAX)
+            .into_iter()
+            .map(|part| std::str::from_utf8(part).unwrap())
+            .collect()
     }
 
     #[test]
@@ -189,7 +130,7 @@ mod tests {
         fn no_input_causes_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400), boundary in "[a-z]{1,3}") {
             let entity = Entity::read(&bytes);
             let _ = (entity.text(), entity.parts().len());
-            prop_assert!(split_parts(&bytes, boundary.as_bytes()).len() <= PARTS_MAX);
+            prop_assert!(split_parts(&bytes, &boundary, PARTS_MAX).len() <= PARTS_MAX);
         }
 
         #[test]
