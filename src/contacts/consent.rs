@@ -2,7 +2,7 @@
 //! has opted out of the topic, which the preference page shows.
 
 use super::store::find_by_address;
-use crate::base::id::{TeamId, TopicId};
+use crate::base::id::{ContactId, TeamId, TopicId};
 use crate::store::{Reads, StoreError};
 use crate::tables::{AddressHash, TOPIC_CHOICES};
 use crate::topics::{SendTopic, Subscription};
@@ -24,6 +24,20 @@ pub fn receives_topic(
         Some((id, _)) => tx.get(&TOPIC_CHOICES, &(team, id, topic.id))?.map(|choice| choice.subscription),
         None => None,
     };
+    Ok(Subscription::effective(chosen, topic.default_subscription) == Subscription::OptIn)
+}
+
+/// Returns whether a contact that has not opted out of all marketing email receives email under a topic.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn contact_receives_topic(
+    tx: &impl Reads,
+    team: TeamId,
+    contact: ContactId,
+    topic: SendTopic,
+) -> Result<bool, StoreError> {
+    let chosen = tx.get_valid(&TOPIC_CHOICES, &(team, contact, topic.id))?.map(|choice| choice.subscription);
     Ok(Subscription::effective(chosen, topic.default_subscription) == Subscription::OptIn)
 }
 

@@ -54,14 +54,16 @@ pub use batch::{
     OnConflict, Validation,
 };
 pub use check::ItemError;
-pub use consent::{has_opted_out, receives_topic};
+pub use consent::{contact_receives_topic, has_opted_out, receives_topic};
 pub use contact_ref::ContactRef;
 pub use model::{
     CONTACT_PROPERTIES_MAX, ContactChanges, NewContact, OptIns, PROPERTIES_BYTES_MAX, PropertyChange, Resubscribe,
 };
 pub(crate) use service::remove;
 pub use service::{ContactName, Contacts, WriteError};
-pub use store::{AudienceRow, ContactRow, TopicChoiceRow, audience, choices_of, find, find_by_address, was_listed};
+pub use store::{
+    AudienceRow, ContactRow, TopicChoiceRow, audience, choices_of, find, find_by_address, newest, was_listed,
+};
 pub use topic_choice_retention::purge_deleted_topic_choices;
 pub use undo::undo_topic_opt_out;
 pub use view::{ContactView, IncludedFields, RESPONSE_BYTES_MAX, ShowError, TopicSubscription};

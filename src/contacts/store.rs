@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use crate::base::address::EmailAddress;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{ContactId, Id, TeamId, TopicId};
-use crate::store::{NEXT, Order, Reads, Row, StoreError, WriteTx};
+use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx};
 use crate::tables::{AUDIENCES, AddressHash, CONTACT_ADDRESSES, CONTACTS, ContactIdRow, TOPIC_CHOICES};
 use crate::topics::Subscription;
 
@@ -85,6 +85,19 @@ impl Row for AudienceRow {}
 /// [`StoreError`].
 pub fn find(tx: &impl Reads, team: TeamId, id: ContactId) -> Result<Option<ContactRow>, StoreError> {
     tx.get(&CONTACTS, &(team, id))
+}
+
+/// Returns the id of the newest contact of the team.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn newest(tx: &impl Reads, team: TeamId) -> Result<Option<ContactId>, StoreError> {
+    let mut newest = None;
+    tx.scan(&CONTACTS, &(team, Id::MIN), &(team, Id::MAX), Order::Descending, |(_, id), _| {
+        newest = Some(id);
+        STOP
+    })?;
+    Ok(newest)
 }
 
 /// Returns whether the team deleted the contact in the last 24 hours.

@@ -151,7 +151,7 @@ mod tests {
     #[tokio::test]
     async fn choices_are_deleted_forty_days_after_their_topic() {
         let (_directory, context) = Context::temporary();
-        let topics = Topics::new(context.clone());
+        let topics = Topics::new(context.clone(), |_, _, _| Ok(false));
         let create_topic = |team| {
             let new = NewTopic {
                 name: TopicName::parse("News").unwrap(),

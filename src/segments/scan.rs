@@ -1,7 +1,8 @@
 //! The contacts of a segment: the contacts that match its filter, and its members, each once.
 //!
 //! Only this file decides which contacts a segment contains. Counts, lists and exports call [`scan`]
-//! with a range, a limit and a visitor. [`containing`] compares one contact with many segments.
+//! with a range, a limit and a visitor. [`containing`] compares one contact with many segments. `contact_scan.rs` uses the
+//! same rules and also visits the fields of the contacts.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -102,13 +103,7 @@ pub fn scan(
     limit: ScanLimit,
     visit: impl FnMut(ContactId) -> ControlFlow<()>,
 ) -> Result<Option<ContactId>, StoreError> {
-    let mut progress = ScanProgress {
-        rows: 0,
-        rows_max: limit.rows_max,
-        ends: clock::monotonic() + limit.time_max,
-        last: None,
-        visit,
-    };
+    let mut progress = ScanProgress::new(limit, visit);
     let Some(filter) = &rule.filter else {
         let (from, to) = ((team, rule.segment, range.from), (team, rule.segment, range.to));
         tx.scan(&SEGMENT_MEMBERS, &from, &to, range.order, |(_, _, contact), _| progress.row(contact, true))?;
@@ -126,7 +121,7 @@ pub fn scan(
 
 /// Returns the first members of the range, at most `rows_max`. A scan of as many contacts cannot pass
 /// the last of them, because each member is a contact.
-fn members(
+pub(super) fn members(
     tx: &impl Reads,
     team: TeamId,
     segment: SegmentId,
@@ -143,7 +138,7 @@ fn members(
 }
 
 /// Position of a scan within its limit.
-struct ScanProgress<F> {
+pub(super) struct ScanProgress<F> {
     rows: usize,
     rows_max: usize,
     ends: Instant,
@@ -153,8 +148,18 @@ struct ScanProgress<F> {
 }
 
 impl<F: FnMut(ContactId) -> ControlFlow<()>> ScanProgress<F> {
+    pub(super) fn new(limit: ScanLimit, visit: F) -> Self {
+        let ends = clock::monotonic() + limit.time_max;
+        Self { rows: 0, rows_max: limit.rows_max, ends, last: None, visit }
+    }
+
+    /// Returns the last contact read, once the limit is reached.
+    pub(super) fn last(&self) -> Option<ContactId> {
+        self.last
+    }
+
     /// Counts a row. Ends the scan if `visit` does or the limit is reached.
-    fn row(&mut self, contact: ContactId, is_contained: bool) -> Step {
+    pub(super) fn row(&mut self, contact: ContactId, is_contained: bool) -> Step {
         self.rows += 1;
         if is_contained && (self.visit)(contact).is_break() {
             return STOP;
@@ -215,9 +220,9 @@ pub fn containing(
 }
 
 /// A stored contact, as the subject of a filter.
-struct Subject<'a> {
-    contact: ContactId,
-    view: ContactRef<'a>,
+pub(super) struct Subject<'a> {
+    pub(super) contact: ContactId,
+    pub(super) view: ContactRef<'a>,
 }
 
 impl FilterSubject for Subject<'_> {

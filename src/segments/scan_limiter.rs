@@ -17,7 +17,7 @@ use crate::store::StoreError;
 const SCANS_MAX: usize = 3;
 
 /// The semaphores of scans.
-pub(super) struct ScanLimiter {
+pub(crate) struct ScanLimiter {
     timeout: Duration,
     /// Semaphores with one permit.
     teams: KeyedValues<TeamId, Arc<Semaphore>>,
@@ -26,7 +26,7 @@ pub(super) struct ScanLimiter {
 
 /// The right to scan the contacts of one team, until it is dropped.
 #[derive(Debug)]
-pub(super) struct ScanPermit {
+pub(crate) struct ScanPermit {
     _team: OwnedSemaphorePermit,
     _process: OwnedSemaphorePermit,
     // The last field: the semaphore of the team is dropped after its permit is released.
@@ -35,7 +35,7 @@ pub(super) struct ScanPermit {
 
 impl ScanLimiter {
     /// Returns a limiter that makes a request wait for at most `timeout`.
-    pub(super) fn new(timeout: Duration) -> Self {
+    pub(crate) fn new(timeout: Duration) -> Self {
         Self { timeout, teams: KeyedValues::default(), process: Arc::new(Semaphore::new(SCANS_MAX)) }
     }
 
@@ -44,7 +44,7 @@ impl ScanLimiter {
     ///
     /// # Errors
     /// [`SegmentScanError::Busy`] after the timeout.
-    pub(super) async fn acquire(&self, team: TeamId) -> Result<ScanPermit, SegmentScanError> {
+    pub(crate) async fn acquire(&self, team: TeamId) -> Result<ScanPermit, SegmentScanError> {
         let of_team = self.teams.get_or_insert_with(team, || Arc::new(Semaphore::new(1)));
         let acquire = async {
             // The permit of the team comes first: otherwise the waiting scans of one team could take

@@ -15,9 +15,12 @@ use crate::base::wakeup::Wakeup;
 use crate::contacts::ContactRow;
 use crate::context::Context;
 use crate::store::page::{Page, PageError, PageQuery, is_full, page};
-use crate::store::{Reads as _, StoreError, delete_orphans};
+use crate::store::{Reads as _, StoreError, WriteTx, delete_orphans};
 use crate::tables::{SEGMENT_MEMBERS, SEGMENTS};
 use crate::workers::after_each;
+
+/// Returns whether a broadcast that is not sent yet uses a segment.
+pub type SegmentInUse = fn(&WriteTx<'_>, TeamId, SegmentId) -> Result<bool, StoreError>;
 
 /// The segments of all teams.
 pub struct Segments {
@@ -25,18 +28,20 @@ pub struct Segments {
     reader: SegmentReader,
     /// Notified when a deleted segment has members left.
     deleted: Arc<Wakeup>,
+    in_use: SegmentInUse,
 }
 
 impl Segments {
-    /// Returns the segments in the store of `context`.
-    pub fn new(context: Context) -> Self {
-        Self::with_step(context, ScanLimit::DEFAULT)
+    /// Returns the segments in the store of `context`. `in_use` returns whether a broadcast uses a segment: `broadcasts`
+    /// reads segments, so that this module cannot call it.
+    pub fn new(context: Context, in_use: SegmentInUse) -> Self {
+        Self { in_use, ..Self::with_step(context, ScanLimit::DEFAULT) }
     }
 
-    /// As [`Segments::new`]; reads at most `step` of the contacts in one transaction.
+    /// As [`Segments::new`], without broadcasts; reads at most `step` of the contacts in one transaction.
     pub(super) fn with_step(context: Context, step: ScanLimit) -> Self {
         let reader = SegmentReader::new(context.store.clone(), step);
-        Self { context, reader, deleted: Arc::default() }
+        Self { context, reader, deleted: Arc::default(), in_use: |_, _, _| Ok(false) }
     }
 
     /// Creates a segment.
@@ -131,15 +136,16 @@ impl Segments {
     /// # Errors
     /// [`DeleteSegmentError`].
     pub async fn delete(&self, team: TeamId, id: SegmentId) -> Result<(), DeleteSegmentError> {
-        let (deleted, now_ms) = (Arc::clone(&self.deleted), self.context.now_ms());
+        let (deleted, now_ms, in_use) = (Arc::clone(&self.deleted), self.context.now_ms(), self.in_use);
         self.context
             .store
             .write(move |tx| {
                 if !store::exists(tx, team, id)? {
                     return Ok(());
                 }
-                // A check of references to the segment belongs here, before the first write, and fails
-                // with `DeleteSegmentError::InUse`.
+                if in_use(tx, team, id)? {
+                    return Err(DeleteSegmentError::InUse);
+                }
                 tx.delete_listed(&SEGMENTS, &(team, id), now_ms)?;
                 if store::remove_members(tx, team, id)? {
                     let deleted = Arc::clone(&deleted);

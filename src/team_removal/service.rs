@@ -8,7 +8,7 @@ use crate::base::id::TeamId;
 use crate::context::Context;
 use crate::store::{ReadTx, StoreError, WriteTx, from_store_error};
 use crate::webhooks::Webhooks;
-use crate::{delivery, teams, usage};
+use crate::{broadcasts, delivery, teams, usage};
 
 /// Treatment of accepted emails that are queued or in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum RemoveTeamError {
     NotFound,
     /// The instance has no other team.
     OnlyTeam,
-    /// Emails of the team are queued or in flight.
+    /// Emails of the team are queued or in flight, or a broadcast is scheduled or queued.
     HasUnsentEmails,
     Store(StoreError),
 }
@@ -110,7 +110,9 @@ impl TeamRemovals {
             if teams::oldest(tx, 2)?.len() < 2 {
                 return Err(RemoveTeamError::OnlyTeam);
             }
-            if unsent == UnsentEmails::Refuse && usage::total(tx, team)? != scan.accepted {
+            let has_unsent =
+                || Ok::<_, StoreError>(usage::total(tx, team)? != scan.accepted || broadcasts::has_started(tx, team)?);
+            if unsent == UnsentEmails::Refuse && has_unsent()? {
                 return Err(RemoveTeamError::HasUnsentEmails);
             }
             teams::remove(tx, team, context.now_ms())?;

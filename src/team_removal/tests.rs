@@ -198,7 +198,7 @@ async fn an_email_in_flight_delays_the_end_of_a_removal() {
         let mut row = tx.get(&EMAILS, &(team, id))?.expect("the email is in flight");
         assert!(row.hidden);
         row.recipients[0].state = RecipientState::Settled;
-        emails::put_settled(tx, team, id, &row)
+        emails::put_settled(tx, team, id, &row, 0)
     };
     context.store.write::<_, StoreError>(settle).await.unwrap();
     removals.run_round().await.unwrap();

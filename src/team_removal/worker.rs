@@ -8,7 +8,7 @@ use crate::base::sync;
 use crate::delivery::{self, capture};
 use crate::store::{StoreError, WriteTx};
 use crate::teams::RemovedTeam;
-use crate::{api_keys, emails, tables, teams, users};
+use crate::{api_keys, broadcasts, emails, tables, teams, users};
 
 /// Rows that one commit deletes, in some milliseconds.
 const ROWS_PER_COMMIT: usize = 500;
@@ -62,6 +62,7 @@ impl TeamRemovals {
         found += self.delete_keys(team).await?;
         found += self.webhooks.delete_of_team(team).await?;
         found += self.delete_emails(team).await?;
+        found += self.repeat(move |tx| broadcasts::delete_page_of_team(tx, team)).await?;
         found += self.repeat(move |tx| delivery::forget_holds_of_team(tx, team)).await?;
         found += self.repeat(move |tx| users::remove_team(tx, team, ROWS_PER_COMMIT)).await?;
         found += self.repeat(move |tx| tables::delete_of_team(tx, team, ROWS_PER_COMMIT)).await?;
@@ -100,6 +101,17 @@ impl TeamRemovals {
         let (mut found, mut after) = (0, EmailId::MIN);
         loop {
             let page = self.context.store.write_bulk(move |tx| emails::delete_page_of_team(tx, team, after)).await?;
+            found += page.found;
+            match page.last {
+                Some(last) => after = last,
+                None => break,
+            }
+        }
+        after = EmailId::MIN;
+        loop {
+            let now_ms = self.context.now_ms();
+            let delete = move |tx: &WriteTx<'_>| emails::delete_broadcast_emails_of_team(tx, team, after, now_ms);
+            let page = self.context.store.write_bulk(delete).await?;
             found += page.found;
             match page.last {
                 Some(last) => after = last,

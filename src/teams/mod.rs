@@ -17,4 +17,4 @@ pub use model::{RemovedTeam, Team, TeamNameError};
 #[cfg(test)]
 pub(crate) use store::put;
 pub use store::{RemovedTeamRow, TeamRow, create, find, find_by_name, list, oldest, rename};
-pub(crate) use store::{forget_removed, is_removed, remove, removed};
+pub(crate) use store::{forget_removed, is_removed, remove, removed, rename_in};

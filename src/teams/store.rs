@@ -112,22 +112,30 @@ pub async fn rename(
     id: TeamId,
     name: &str,
 ) -> Result<Result<Option<Team>, TeamNameError>, StoreError> {
+    let name = name.to_owned();
+    context.store.write(move |tx| rename_in(tx, id, &name)).await
+}
+
+/// As [`rename`], in a transaction of the caller.
+///
+/// # Errors
+/// As [`rename`]; nothing is written.
+pub(crate) fn rename_in(
+    tx: &WriteTx<'_>,
+    id: TeamId,
+    name: &str,
+) -> Result<Result<Option<Team>, TeamNameError>, StoreError> {
     let name = match model::name(name) {
         Ok(name) => name,
         Err(error) => return Ok(Err(error)),
     };
-    context
-        .store
-        .write(move |tx| {
-            if find_by_name(tx, &name)?.is_some_and(|other| other.id != id) {
-                return Ok(Err(TeamNameError::Taken));
-            }
-            let Some(team) = find(tx, id)? else { return Ok(Ok(None)) };
-            let renamed = Team { name: name.clone(), ..team };
-            put(tx, &renamed)?;
-            Ok(Ok(Some(renamed)))
-        })
-        .await
+    if find_by_name(tx, &name)?.is_some_and(|other| other.id != id) {
+        return Ok(Err(TeamNameError::Taken));
+    }
+    let Some(team) = find(tx, id)? else { return Ok(Ok(None)) };
+    let renamed = Team { name, ..team };
+    put(tx, &renamed)?;
+    Ok(Ok(Some(renamed)))
 }
 
 /// Deletes the row of a team, and records that its data must be deleted.

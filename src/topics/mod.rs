@@ -23,7 +23,7 @@ mod store;
 pub use model::{
     Description, NewTopic, SendTopic, Subscription, TOPICS_MAX, Topic, TopicChanges, TopicName, Visibility,
 };
-pub use service::{CreateTopicError, DeleteTopicError, Topics, UpdateTopicError};
+pub use service::{CreateTopicError, DeleteTopicError, TopicInUse, Topics, UpdateTopicError};
 pub use store::{
     DeletedTopicRow, ExpiredTopic, TopicRow, all, delete_expired, expired, find, find_for_send, record_deleted,
     was_listed,

@@ -6,7 +6,7 @@ use crate::base::id::{TeamId, TopicId};
 use crate::base::patch::Patch;
 use crate::context::Context;
 use crate::store::page::{Page, PageError, PageQuery, is_full, page};
-use crate::store::{Reads as _, StoreError, from_store_error};
+use crate::store::{Reads as _, StoreError, WriteTx, from_store_error};
 use crate::tables::TOPICS;
 
 /// Error of creating a topic.
@@ -38,17 +38,22 @@ pub enum DeleteTopicError {
     Store(StoreError),
 }
 
+/// Returns whether a broadcast that is not sent yet uses a topic.
+pub type TopicInUse = fn(&WriteTx<'_>, TeamId, TopicId) -> Result<bool, StoreError>;
+
 from_store_error!(CreateTopicError, UpdateTopicError, DeleteTopicError);
 
 /// The topics of all teams.
 pub struct Topics {
     context: Context,
+    in_use: TopicInUse,
 }
 
 impl Topics {
-    /// Returns the topics in the store of `context`.
-    pub fn new(context: Context) -> Self {
-        Self { context }
+    /// Returns the topics in the store of `context`. `in_use` returns whether a broadcast uses a topic: `broadcasts` reads
+    /// topics, so that this module cannot call it.
+    pub fn new(context: Context, in_use: TopicInUse) -> Self {
+        Self { context, in_use }
     }
 
     /// Creates a topic.
@@ -117,15 +122,16 @@ impl Topics {
     /// # Errors
     /// [`DeleteTopicError`].
     pub async fn delete(&self, team: TeamId, id: TopicId) -> Result<(), DeleteTopicError> {
-        let now_ms = self.context.now_ms();
+        let (now_ms, in_use) = (self.context.now_ms(), self.in_use);
         self.context
             .store
             .write(move |tx| {
                 if !tx.contains(&TOPICS, &(team, id))? {
                     return Err(DeleteTopicError::NotFound);
                 }
-                // A check of references to the topic belongs here, before the first write, and fails
-                // with `DeleteTopicError::InUse`.
+                if in_use(tx, team, id)? {
+                    return Err(DeleteTopicError::InUse);
+                }
                 tx.delete_listed(&TOPICS, &(team, id), now_ms)?;
                 Ok(store::record_deleted(tx, team, id, now_ms)?)
             })
@@ -200,7 +206,7 @@ mod tests {
     #[tokio::test]
     async fn topics_are_read_back_as_stored() {
         let (_directory, context) = Context::temporary();
-        let topics = Topics::new(context.clone());
+        let topics = Topics::new(context.clone(), |_, _, _| Ok(false));
         let first = topics.create(TEAM, new_topic("First")).await.unwrap();
         let second = topics.create(TEAM, new_topic("Second")).await.unwrap();
         let foreign = topics.create(OTHER, new_topic("Other")).await.unwrap();
@@ -219,7 +225,7 @@ mod tests {
     #[tokio::test]
     async fn a_team_has_at_most_500_topics_whatever_other_teams_have() {
         let (_directory, context) = Context::temporary();
-        let topics = Topics::new(context.clone());
+        let topics = Topics::new(context.clone(), |_, _, _| Ok(false));
         let last = topics.create(TEAM, new_topic("Last")).await.unwrap();
         let row = TopicRow {
             name: "Filler".into(),

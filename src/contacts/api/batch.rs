@@ -59,8 +59,12 @@ pub async fn create_contacts(
     let compat = **compat;
     let parsed = blocking::run_sized(raw.len(), move || parse_items(items, validation, compat)).await?;
     let (accepted, rejected) = parsed;
-    let options =
-        BatchOptions { on_conflict: on_conflict.0, validation, opt_ins: OptIns::Allowed, source: ChangeSource::Api };
+    let options = BatchOptions {
+        on_conflict: on_conflict.0,
+        validation,
+        opt_ins: OptIns::Allowed,
+        source: ChangeSource::of(&caller),
+    };
     let outcome = contacts.batch(caller.team, accepted, options).await?;
     Ok(Json(BatchResponse::of(outcome, rejected)))
 }
@@ -121,7 +125,7 @@ pub async fn batch_remove_contacts(
 ) -> ApiResult<Json<BatchRemoveResponse>> {
     let (names, erase) = removal.into_inner().parse()?;
     let erase = if erase { Erase::Yes } else { Erase::No };
-    let removed = erasures.remove_contacts(caller.team, names, erase, ChangeSource::Api).await?;
+    let removed = erasures.remove_contacts(caller.team, names, erase, ChangeSource::of(&caller)).await?;
     Ok(Json(BatchRemoveResponse::of(removed)))
 }
 

@@ -39,7 +39,7 @@ pub async fn update_contact_topics(
     choices: Body<TopicChoices>,
 ) -> ApiResult<Json<ContactTopicsResponse>> {
     let choices = parse_choices("", choices.into_inner().into_choices(**compat)?)?;
-    let (contact, topics) = contacts.choose(caller.team, id.0, choices, ChangeSource::Api).await?;
+    let (contact, topics) = contacts.choose(caller.team, id.0, choices, ChangeSource::of(&caller)).await?;
     Ok(Json(ContactTopicsResponse::of(contact, topics)))
 }
 
@@ -63,7 +63,7 @@ pub async fn join_segment(
     id: PathIdOrEmail<resource::Contact>,
     segment_id: PathId<resource::Segment>,
 ) -> ApiResult<Json<ContactSegmentResponse>> {
-    let contact = contacts.join(caller.team, id.0, segment_id.0, ChangeSource::Api).await?;
+    let contact = contacts.join(caller.team, id.0, segment_id.0, ChangeSource::of(&caller)).await?;
     Ok(Json(ContactSegmentResponse::joined(contact, segment_id.0)))
 }
 
@@ -77,7 +77,7 @@ pub async fn leave_segment(
     id: PathIdOrEmail<resource::Contact>,
     segment_id: PathId<resource::Segment>,
 ) -> ApiResult<Json<ContactSegmentResponse>> {
-    let left = contacts.leave(caller.team, id.0, segment_id.0, ChangeSource::Api).await?;
+    let left = contacts.leave(caller.team, id.0, segment_id.0, ChangeSource::of(&caller)).await?;
     let contact = left.ok_or_else(|| {
         ApiError::new(
             ErrorCode::NotFound,

@@ -53,7 +53,7 @@ pub async fn create_contact(
     contact: Body<CreateContactRequest>,
 ) -> ApiResult<Created<ContactResponse>> {
     let new = contact.into_inner().parse(**compat)?;
-    let contact = contacts.create(caller.team, new, ChangeSource::Api).await?;
+    let contact = contacts.create(caller.team, new, ChangeSource::of(&caller)).await?;
     Ok(Created(contact.into()))
 }
 
@@ -99,7 +99,7 @@ pub async fn update_contact(
     changes: Body<UpdateContactRequest>,
 ) -> ApiResult<Json<ContactResponse>> {
     let (email, changes) = changes.into_inner().parse()?;
-    let contact = contacts.update(caller.team, id.0, email, changes, ChangeSource::Api).await?;
+    let contact = contacts.update(caller.team, id.0, email, changes, ChangeSource::of(&caller)).await?;
     Ok(Json(contact.into()))
 }
 
@@ -114,7 +114,7 @@ pub async fn delete_contact(
     id: PathIdOrEmail<resource::Contact>,
     erase: EraseRule,
 ) -> ApiResult<Json<DeletedContact>> {
-    let removed = erasures.remove_contact(caller.team, id.0, erase.0, ChangeSource::Api).await?;
+    let removed = erasures.remove_contact(caller.team, id.0, erase.0, ChangeSource::of(&caller)).await?;
     removed.map(|id| Json(DeletedContact::of(id))).ok_or_else(not_found)
 }
 

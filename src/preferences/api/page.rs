@@ -3,9 +3,6 @@
 //! GET and HEAD change nothing, because mail filters follow links. A POST request of a browser gets a
 //! 303 redirect to the page, which shows the result. Reloading the page does not post again.
 
-use std::time::Duration;
-
-use salvo::http::body::Body as _;
 use salvo::http::header::{
     ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY,
     VARY,
@@ -21,11 +18,8 @@ use super::super::page::{self, PageNotice};
 use super::super::strings::Strings;
 use super::super::{OptOut, Preferences};
 use crate::events::ChangeSource;
-use crate::http::State;
+use crate::http::{State, read_form};
 use crate::store::StoreError;
-
-/// Longest time for reading a request body.
-const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Shows the preference page of a link.
 #[handler]
@@ -132,27 +126,9 @@ fn strings(req: &Request) -> &'static Strings {
 
 /// Reads up to [`BODY_BYTES_MAX`] bytes of the body and parses its action.
 async fn read_action(req: &mut Request) -> FormAction {
-    let mut body = req.take_body();
-    let mut read = Vec::new();
-    let reading = async {
-        loop {
-            match std::future::poll_fn(|cx| std::pin::Pin::new(&mut body).poll_frame(cx)).await {
-                None => return BodyExtent::Whole,
-                Some(Err(_)) => return BodyExtent::Start,
-                Some(Ok(frame)) => {
-                    let Ok(bytes) = frame.into_data() else { continue };
-                    let room = BODY_BYTES_MAX - read.len();
-                    read.extend_from_slice(&bytes[..bytes.len().min(room)]);
-                    if bytes.len() > room {
-                        return BodyExtent::Start;
-                    }
-                }
-            }
-        }
-    };
-    // The bytes received before the timeout may contain the one-click pair.
-    let extent = tokio::time::timeout(BODY_TIMEOUT, reading).await.unwrap_or(BodyExtent::Start);
-    parse_action(&read, extent)
+    // The start of a body may contain the one-click pair.
+    let (read, is_whole) = read_form(req, BODY_BYTES_MAX).await;
+    parse_action(&read, if is_whole { BodyExtent::Whole } else { BodyExtent::Start })
 }
 
 fn write_page(res: &mut Response, status: StatusCode, page: HtmlPage) {

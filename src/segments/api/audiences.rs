@@ -83,7 +83,7 @@ pub async fn create_audience_contact(
 ) -> ApiResult<Created<ContactResponse>> {
     let mut new = contact.into_inner().parse(**compat)?;
     new.changes.join(id.0);
-    let contact = contacts.create(caller.team, new, ChangeSource::Api).await?;
+    let contact = contacts.create(caller.team, new, ChangeSource::of(&caller)).await?;
     Ok(Created(contact.into()))
 }
 
@@ -126,7 +126,7 @@ pub async fn update_audience_contact(
 ) -> ApiResult<Json<ContactResponse>> {
     let (email, changes) = changes.into_inner().parse()?;
     require(&segments, caller.team, id.0).await?;
-    let contact = contacts.update(caller.team, contact_id.0, email, changes, ChangeSource::Api).await?;
+    let contact = contacts.update(caller.team, contact_id.0, email, changes, ChangeSource::of(&caller)).await?;
     Ok(Json(contact.into()))
 }
 
@@ -148,7 +148,7 @@ pub async fn delete_audience_contact(
         ContactName::Email(email) => email.to_string(),
     };
     let removed = match segments.find(caller.team, id.0).await? {
-        Some(_) => erasures.remove_contact(caller.team, contact_id.0, erase.0, ChangeSource::Api).await?,
+        Some(_) => erasures.remove_contact(caller.team, contact_id.0, erase.0, ChangeSource::of(&caller)).await?,
         None if erase.0 == Erase::Yes => return Err(not_found()),
         None => None,
     };

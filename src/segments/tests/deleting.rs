@@ -30,7 +30,7 @@ fn memberships(context: &Context) -> (usize, usize) {
 #[tokio::test]
 async fn an_update_changes_only_the_given_fields() {
     let (_directory, context) = Context::temporary();
-    let segments = Segments::new(context);
+    let segments = Segments::new(context, |_, _, _| Ok(false));
     let made = segment(&segments, TEAM, Some(plan_is("pro"))).await;
     let name = SegmentName::parse("Other");
 
@@ -58,7 +58,7 @@ async fn an_update_changes_only_the_given_fields() {
 #[tokio::test]
 async fn a_team_has_at_most_1000_segments_whatever_other_teams_have() {
     let (_directory, context) = Context::temporary();
-    let segments = Segments::new(context.clone());
+    let segments = Segments::new(context.clone(), |_, _, _| Ok(false));
     let last = segment(&segments, TEAM, None).await;
     let ids: Vec<SegmentId> = (1..SEGMENTS_MAX).map(|_| context.id()).collect();
     let row = SegmentRow { name: "Filler".into(), filter: None, created_ms: 1 };
@@ -75,7 +75,7 @@ async fn a_team_has_at_most_1000_segments_whatever_other_teams_have() {
 #[tokio::test]
 async fn deleting_a_segment_keeps_its_contacts_and_other_segments() {
     let (_directory, context) = Context::temporary();
-    let segments = Segments::new(context.clone());
+    let segments = Segments::new(context.clone(), |_, _, _| Ok(false));
     let contacts = add(&context, TEAM, vec![("Ada", "pro"); 3]).await;
     let (deleted, other) = (segment(&segments, TEAM, None).await, segment(&segments, TEAM, None).await);
     join(&context, TEAM, deleted.id, contacts.clone()).await;
@@ -96,7 +96,7 @@ async fn deleting_a_segment_keeps_its_contacts_and_other_segments() {
 #[tokio::test]
 async fn members_beyond_one_commit_are_hidden_and_then_deleted() {
     let (_directory, context) = Context::temporary();
-    let segments = Arc::new(Segments::new(context.clone()));
+    let segments = Arc::new(Segments::new(context.clone(), |_, _, _| Ok(false)));
     let contacts = add(&context, TEAM, vec![("Ada", "pro"); 2_500]).await;
     let (remaining, deleted) = (segment(&segments, TEAM, None).await, segment(&segments, TEAM, None).await);
     let other = segment(&segments, OTHER, None).await;

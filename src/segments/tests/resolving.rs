@@ -11,7 +11,7 @@ const SMALL: ScanLimit = ScanLimit { rows_max: 4, ..ScanLimit::DEFAULT };
 #[tokio::test]
 async fn a_segment_contains_matching_contacts_and_members_each_once() {
     let (_directory, context) = Context::temporary();
-    let segments = Segments::new(context.clone());
+    let segments = Segments::new(context.clone(), |_, _, _| Ok(false));
     let contacts = add(&context, TEAM, vec![("Ada", "pro"), ("Bea", "free"), ("Cay", "pro"), ("Dan", "free")]).await;
     let both = segment(&segments, TEAM, Some(plan_is("pro"))).await;
     join(&context, TEAM, both.id, vec![contacts[0], contacts[3]]).await;
@@ -23,7 +23,7 @@ async fn a_segment_contains_matching_contacts_and_members_each_once() {
 #[tokio::test]
 async fn no_filter_matches_no_contact_and_an_empty_one_matches_all() {
     let (_directory, context) = Context::temporary();
-    let segments = Segments::new(context.clone());
+    let segments = Segments::new(context.clone(), |_, _, _| Ok(false));
     let contacts = add(&context, TEAM, vec![("Ada", "pro"); 5]).await;
     add(&context, OTHER, vec![("Eve", "pro"); 3]).await;
     let members_only = segment(&segments, TEAM, None).await;
@@ -99,7 +99,7 @@ async fn a_count_is_exact_after_every_change() {
 #[tokio::test]
 async fn a_contact_outside_of_the_segment_is_not_a_cursor() {
     let (_directory, context) = Context::temporary();
-    let segments = Segments::new(context.clone());
+    let segments = Segments::new(context.clone(), |_, _, _| Ok(false));
     let contacts = add(&context, TEAM, vec![("Ada", "pro"), ("Bea", "free")]).await;
     let made = segment(&segments, TEAM, Some(plan_is("pro"))).await;
 
