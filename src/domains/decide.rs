@@ -28,6 +28,8 @@ pub(super) struct RecordCheck {
     pub(super) record: ExpectedRecord,
     pub(super) live: DnsMatch,
     pub(super) detail: Option<String>,
+    /// Published values that differ from the expected one.
+    pub(super) seen: Vec<String>,
     pub(super) inherited_from: Option<String>,
     pub(super) policy: Option<String>,
 }
@@ -109,6 +111,7 @@ fn next_state(kind: RecordKind, check: Option<&RecordCheck>, earlier: Option<&Re
         status,
         live: Some(check.live),
         detail: check.detail.clone(),
+        seen: check.seen.clone(),
         inherited_from: check.inherited_from.clone().or_else(|| last_known?.inherited_from.clone()),
         policy: check.policy.clone().or_else(|| last_known?.policy.clone()),
     }
@@ -202,7 +205,7 @@ mod tests {
 
     fn record_check(record: ExpectedRecord, live: DnsMatch) -> RecordCheck {
         let detail = (live != Found).then(|| "a line".to_owned());
-        RecordCheck { record, live, detail, inherited_from: None, policy: None }
+        RecordCheck { record, live, detail, seen: Vec::new(), inherited_from: None, policy: None }
     }
 
     fn apply_checks(row: &mut DomainRow, answers: [DnsMatch; 4], now_ms: i64) -> Change {

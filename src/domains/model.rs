@@ -122,6 +122,9 @@ pub struct RecordState {
     /// One line that explains the problem.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+    /// Published values that differ from the expected one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seen: Vec<String>,
     /// Parent domain that publishes the DMARC policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inherited_from: Option<String>,
@@ -133,7 +136,7 @@ pub struct RecordState {
 impl RecordState {
     /// Returns the state of a record without a lookup result.
     pub(super) const fn unchecked(kind: RecordKind, status: RecordStatus) -> Self {
-        Self { kind, status, live: None, detail: None, inherited_from: None, policy: None }
+        Self { kind, status, live: None, detail: None, seen: Vec::new(), inherited_from: None, policy: None }
     }
 }
 
@@ -220,6 +223,8 @@ pub struct DomainWithRecords {
     pub records: Vec<RecordView>,
     /// Recommended records that are not required.
     pub recommended: Vec<RecordView>,
+    /// Time of the last check; `None` before the first one.
+    pub checked_ms: Option<TimestampMs>,
 }
 
 #[cfg(test)]

@@ -37,6 +37,8 @@ pub struct RecordView {
     pub live: Option<DnsMatch>,
     /// One line that explains the problem.
     pub detail: Option<String>,
+    /// Published values that differ from `value`.
+    pub seen: Vec<String>,
     /// Parent domain that publishes the DMARC policy.
     pub inherited_from: Option<String>,
     /// DMARC policy that applies to the domain.
@@ -106,7 +108,7 @@ pub(super) fn view(record: ExpectedRecord, row: &DomainRow) -> RecordView {
     let ExpectedRecord { kind, expected } = record;
     let state = row.records.iter().find(|state| state.kind == kind).cloned();
     let unchecked = || RecordState::unchecked(kind, RecordStatus::NotStarted);
-    let RecordState { kind: _, status, live, detail, inherited_from, policy } = state.unwrap_or_else(unchecked);
+    let RecordState { kind: _, status, live, detail, seen, inherited_from, policy } = state.unwrap_or_else(unchecked);
     let (name, dns_type, value, priority) = match expected {
         DnsRecord::Txt { name, value } => (name, "TXT", value, None),
         DnsRecord::Mx { name, priority, host } => (name, "MX", host, Some(priority)),
@@ -124,7 +126,7 @@ pub(super) fn view(record: ExpectedRecord, row: &DomainRow) -> RecordView {
         None => Some(format!("{name}: not looked up yet; publish the record, then verify the domain")),
     };
     let name = relative(&name, dns::registrable(&row.name));
-    RecordView { record, name, dns_type, value, priority, status, live, detail, inherited_from, policy }
+    RecordView { record, name, dns_type, value, priority, status, live, detail, seen, inherited_from, policy }
 }
 
 fn relative(name: &str, apex: &str) -> String {

@@ -304,6 +304,7 @@ impl Domains {
             domain: domain(id, row),
             records: records::expected(row, &self.settings).into_iter().map(view).collect(),
             recommended: vec![view(records::recommended_dmarc(row))],
+            checked_ms: row.checked_ms,
         }
     }
 }

@@ -28,9 +28,9 @@ pub(super) async fn check_records(resolver: &Resolver, row: &DomainRow, settings
 }
 
 async fn check_record(resolver: &Resolver, record: ExpectedRecord) -> RecordCheck {
-    let dns::RecordVerdict { live, detail } = resolver.check(&record.expected).await;
+    let dns::RecordVerdict { live, detail, seen } = resolver.check(&record.expected).await;
     let detail = with_full_name(detail, &record);
-    RecordCheck { record, live, detail, inherited_from: None, policy: None }
+    RecordCheck { record, live, detail, seen, inherited_from: None, policy: None }
 }
 
 /// Adds the complete name of the record before a detail. The API shows the relative name only, and some control panels
@@ -43,12 +43,12 @@ async fn check_dmarc(resolver: &Resolver, row: &DomainRow) -> RecordCheck {
     let seen = tokio::time::timeout(DMARC_TIMEOUT, resolver.dmarc(&row.name)).await;
     let timed_out = || format!("no answer within {} s", DMARC_TIMEOUT.as_secs());
     let seen = seen.unwrap_or_else(|_| Err(LookupError::Temporary(timed_out())));
-    let dns::RecordVerdict { live, detail } = dns::compare_dmarc(&seen);
+    let dns::RecordVerdict { live, detail, seen: published } = dns::compare_dmarc(&seen);
     let (policy, inherited_from) = match seen {
         Ok(Some(dns::Dmarc { policy, inherited_from })) => (Some(policy.to_owned()), inherited_from),
         Ok(None) | Err(_) => (None, None),
     };
     let record = recommended_dmarc(row);
     let detail = with_full_name(detail, &record);
-    RecordCheck { record, live, detail, inherited_from, policy }
+    RecordCheck { record, live, detail, seen: published, inherited_from, policy }
 }

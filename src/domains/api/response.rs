@@ -87,7 +87,7 @@ pub struct DomainWithRecordsResponse {
 
 impl From<DomainWithRecords> for DomainWithRecordsResponse {
     fn from(domain: DomainWithRecords) -> Self {
-        let DomainWithRecords { domain, records, recommended } = domain;
+        let DomainWithRecords { domain, records, recommended, checked_ms: _ } = domain;
         Self {
             domain: domain.into(),
             records: records.into_iter().map(RecordResponse::from).collect(),
@@ -135,7 +135,19 @@ pub struct RecordResponse {
 
 impl From<RecordView> for RecordResponse {
     fn from(view: RecordView) -> Self {
-        let RecordView { record, name, dns_type, value, priority, status, live, detail, inherited_from, policy } = view;
+        let RecordView {
+            record,
+            name,
+            dns_type,
+            value,
+            priority,
+            status,
+            live,
+            detail,
+            seen: _,
+            inherited_from,
+            policy,
+        } = view;
         Self {
             record: record.to_owned(),
             name,
@@ -226,6 +238,7 @@ mod tests {
             },
             records: records::expected(&row, &settings()).into_iter().map(view).collect(),
             recommended: vec![view(records::recommended_dmarc(&row))],
+            checked_ms: None,
         };
 
         let json = serde_json::to_value(DomainWithRecordsResponse::from(domain)).unwrap();
