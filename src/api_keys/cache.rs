@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use subtle::ConstantTimeEq as _;
 use tokio_util::sync::CancellationToken;
 
-use super::model::Caller;
+use super::model::{Caller, CallerKind};
 use super::store::ApiKeyRow;
 use crate::base::id::{ApiKeyId, TeamId};
 
@@ -28,7 +28,7 @@ impl Drop for Cached {
 
 impl Cache {
     pub(super) fn insert(&mut self, team: TeamId, id: ApiKeyId, row: &ApiKeyRow) {
-        let caller = Caller { key: id, team, permission: row.permission, domain: row.domain };
+        let caller = Caller { kind: CallerKind::Key, key: id, team, permission: row.permission, domain: row.domain };
         let cached = Cached { token_hash: row.token_hash, caller, revoked: CancellationToken::new() };
         self.0.insert(half(&row.token_hash), cached);
     }

@@ -62,9 +62,20 @@ pub struct NewKey {
     pub domain: Option<DomainId>,
 }
 
+/// Kind of a caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallerKind {
+    /// A program with an API key.
+    Key,
+    /// A user with a session of the dashboard.
+    Session,
+}
+
 /// The caller of a request. It has no HTTP types, so that use cases do not depend on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caller {
+    pub kind: CallerKind,
+    /// Id of the key. For a session of the dashboard the id of its user, which is that of no key.
     pub key: ApiKeyId,
     pub team: TeamId,
     pub permission: Permission,

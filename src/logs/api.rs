@@ -128,7 +128,7 @@ impl From<(LogId, LogRow)> for LogSummary {
 }
 
 impl LogResponse {
-    fn of(id: LogId, row: LogRow, bodies: LogBodies) -> Self {
+    pub(crate) fn of(id: LogId, row: LogRow, bodies: LogBodies) -> Self {
         let LogSummary { id, created_at, endpoint, method, response_status, user_agent, api_key_id, duration_ms } =
             (id, row).into();
         Self {

@@ -8,7 +8,8 @@
 //! Reading order: `redact/` (the redacted copy of a body; pure), `entry.rs` (the entry of one request),
 //! `store.rs` (the rows and the sealed copies), `queue.rs` (entries in memory), `pending_entries.rs`
 //! (requests that are not stored yet), `recorder/` (the queue and the worker), `service.rs` (lists and one
-//! request), `retention.rs`, `erase.rs`, `api.rs` (endpoints).
+//! request), `search.rs` (requests by their fields), `of_email.rs` (the request that created an email),
+//! `retention.rs`, `erase.rs`, `api.rs` (endpoints).
 //!
 //! Invariants:
 //! - A response never waits for the log and never fails because of it. If the queue is full, the entry is
@@ -21,11 +22,13 @@ pub mod api;
 
 mod entry;
 mod erase;
+mod of_email;
 mod pending_entries;
 mod queue;
 mod recorder;
 mod redact;
 mod retention;
+mod search;
 mod service;
 mod store;
 
@@ -37,6 +40,7 @@ pub use recorder::{Recording, RequestLog};
 pub(crate) use redact::is_secret_field;
 pub use redact::{BodyCopy, redact};
 pub use retention::purge;
+pub use search::{LogFilter, LogSearchPage};
 pub use service::Logs;
 pub(crate) use store::delete;
 pub use store::{COPY_BYTES_MAX, LogBodies, LogRow};

@@ -7,7 +7,7 @@ use super::store::{self, LogBodies, LogRow};
 use crate::base::id::{LogId, TeamId};
 use crate::context::Context;
 use crate::store::page::{Page, PageError, PageQuery, page};
-use crate::store::{Reads as _, StoreError};
+use crate::store::{Keyring, Reads as _, Store, StoreError};
 use crate::tables::REQUEST_LOGS;
 
 /// The request logs of the teams.
@@ -20,6 +20,19 @@ impl Logs {
     /// Creates the logs of the instance of `context`.
     pub fn new(context: Context, log: Arc<RequestLog>) -> Self {
         Self { context, log }
+    }
+
+    /// Writes the requests that are in memory.
+    pub(super) async fn flush(&self) {
+        self.log.flush().await;
+    }
+
+    pub(super) fn store(&self) -> &Store {
+        &self.context.store
+    }
+
+    pub(super) fn keyring(&self) -> Keyring {
+        self.context.keyring.clone()
     }
 
     /// Returns a page of the team's requests, newest first. Includes each request whose response was sent

@@ -75,7 +75,7 @@ pub(super) struct UsageResponse {
     contacts: RequiredLimit,
     /// Segments.
     segments: OptionalLimit,
-    /// Broadcasts.
+    /// Broadcasts that were sent or scheduled in this UTC month.
     broadcasts: OptionalLimit,
     /// Credits of a service that this server does not have. Always zero.
     ai_credits: CreditsUsage,
@@ -185,7 +185,7 @@ struct RateLimitResponse {
 
 impl UsageResponse {
     fn of(report: UsageReport, audience: AudienceUsage, dashboard_url: &str, rate_limit: u32) -> Self {
-        let UsageReport { team, today, month, domains } = report;
+        let UsageReport { team, today, month, broadcasts, domains } = report;
         let AudienceUsage { contacts, segments } = audience;
         Self {
             object: "usage",
@@ -199,7 +199,7 @@ impl UsageResponse {
             emails: EmailsUsage { daily: today.into(), monthly: month.into() },
             contacts: RequiredLimit { used: contacts, limit: UNLIMITED },
             segments: OptionalLimit { used: segments as u64, limit: u32::try_from(SEGMENTS_MAX).ok() },
-            broadcasts: OptionalLimit { used: 0, limit: None },
+            broadcasts: OptionalLimit { used: broadcasts, limit: None },
             ai_credits: CreditsUsage { used: 0, limit: 0, next_increase_at: () },
             automation_runs: RunsUsage { used: 0, limit: 0, resets_at: to_iso(month.resets_ms) },
             domains: OptionalLimit { used: domains as u64, limit: None },

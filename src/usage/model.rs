@@ -15,6 +15,8 @@ pub struct UsageReport {
     pub today: Sent,
     /// Emails of this UTC month.
     pub month: Sent,
+    /// Number of broadcasts that were sent or scheduled in this UTC month.
+    pub broadcasts: u64,
     /// Number of domains.
     pub domains: usize,
 }

@@ -38,15 +38,15 @@ impl Usage {
         self.context
             .store
             .read(move |tx| {
-                let sent = |period: UsagePeriod| {
-                    let emails = store::emails(tx, team, &period.days)?;
-                    Ok::<_, StoreError>(Sent { emails, resets_ms: period.resets_ms })
-                };
+                let sum = |period: &UsagePeriod| store::sum(tx, team, &period.days);
+                let (today, month) = (UsagePeriod::day(now_ms), UsagePeriod::month(now_ms));
+                let (of_day, of_month) = (sum(&today)?, sum(&month)?);
                 let Some(found) = teams::find(tx, team)? else { return Ok(None) };
                 let report = UsageReport {
                     team: found,
-                    today: sent(UsagePeriod::day(now_ms))?,
-                    month: sent(UsagePeriod::month(now_ms))?,
+                    today: Sent { emails: of_day.emails, resets_ms: today.resets_ms },
+                    month: Sent { emails: of_month.emails, resets_ms: month.resets_ms },
+                    broadcasts: of_month.broadcasts,
                     domains: domains::count(tx, team)?,
                 };
                 Ok(Some((report, read_more(tx)?)))

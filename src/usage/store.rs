@@ -1,4 +1,4 @@
-//! Accepted emails by day.
+//! Accepted emails and sent broadcasts by day.
 
 use std::ops::RangeInclusive;
 
@@ -15,8 +15,16 @@ use crate::tables::USAGE;
 pub struct UsageRow {
     /// Number of accepted emails.
     pub emails: u64,
+    /// Number of broadcasts that were sent or scheduled.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub broadcasts: u64,
 }
 impl Row for UsageRow {}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
 
 /// Adds `emails`, accepted at `now_ms`, to the day of the team.
 ///
@@ -29,23 +37,36 @@ pub fn count(tx: &WriteTx<'_>, team: TeamId, now_ms: TimestampMs, emails: u64) -
     tx.put(&USAGE, &key, &row)
 }
 
+/// Adds a broadcast, sent or scheduled at `now_ms`, to the day of the team.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn count_broadcast(tx: &WriteTx<'_>, team: TeamId, now_ms: TimestampMs) -> Result<(), StoreError> {
+    let key = (team, day(now_ms));
+    let mut row = tx.get(&USAGE, &key)?.unwrap_or_default();
+    row.broadcasts += 1;
+    tx.put(&USAGE, &key, &row)
+}
+
 /// Returns the number of emails that the team has ever accepted. Reads one row for each day.
 ///
 /// # Errors
 /// [`StoreError`].
 pub(crate) fn total(tx: &impl Reads, team: TeamId) -> Result<u64, StoreError> {
-    emails(tx, team, &(0..=u32::MAX))
+    Ok(sum(tx, team, &(0..=u32::MAX))?.emails)
 }
 
-/// Returns the number of emails that the team accepted on `days`. Reads one row for each day.
+/// Returns the sums of the team on `days`. Reads one row for each day.
 ///
 /// # Errors
 /// [`StoreError`].
-pub(super) fn emails(tx: &impl Reads, team: TeamId, days: &RangeInclusive<u32>) -> Result<u64, StoreError> {
-    let mut emails: u64 = 0;
+pub(super) fn sum(tx: &impl Reads, team: TeamId, days: &RangeInclusive<u32>) -> Result<UsageRow, StoreError> {
+    let mut sum = UsageRow::default();
     tx.scan(&USAGE, &(team, *days.start()), &(team, *days.end()), Order::Ascending, |_, row| {
-        emails = emails.saturating_add(row.decode()?.emails);
+        let UsageRow { emails, broadcasts } = row.decode()?;
+        sum.emails = sum.emails.saturating_add(emails);
+        sum.broadcasts = sum.broadcasts.saturating_add(broadcasts);
         NEXT
     })?;
-    Ok(emails)
+    Ok(sum)
 }

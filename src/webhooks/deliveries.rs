@@ -184,7 +184,7 @@ fn notify_queued(tx: &WriteTx<'_>, notifier: &DispatchNotifier, webhook: Webhook
     tx.after_commit(move || notifier.deliveries_queued([webhook]));
 }
 
-fn delivery(id: WebhookDeliveryId, row: &DeliveryRow, notifier: &DispatchNotifier) -> Delivery {
+pub(super) fn delivery(id: WebhookDeliveryId, row: &DeliveryRow, notifier: &DispatchNotifier) -> Delivery {
     let DeliveryRow { event: _, event_type, at_ms, queued_ms: _, activation: _, state, counted: _, attempts: _ } = row;
     let (status, next_attempt_ms) = match state {
         WebhookDeliveryState::Queued { .. } if notifier.is_attempting(id) => (DeliveryStatus::Attempting, None),

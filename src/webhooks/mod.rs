@@ -7,7 +7,8 @@
 //! is enabled again.
 //!
 //! Files: `model.rs` (endpoints and deliveries as values), `store.rs` (rows and reads), `service.rs` and
-//! `error.rs` (use cases of endpoints), `deliveries.rs` (use cases of deliveries), `api/` (handlers),
+//! `error.rs` (use cases of endpoints), `deliveries.rs` (use cases of deliveries), `reports.rs` (deliveries with their
+//! last attempts), `api/` (handlers),
 //! `retry.rs` (retry schedule), `health.rs` (health of an endpoint), `dispatch/` (fan-out and lanes),
 //! `removal.rs` (deliveries of deleted endpoints), `retention.rs` (deletion of old deliveries), `erase.rs`
 //! (erasure of addresses).
@@ -27,6 +28,7 @@ mod error;
 mod health;
 mod model;
 mod removal;
+mod reports;
 mod retention;
 mod retry;
 mod service;
@@ -43,6 +45,7 @@ pub use model::{
     Delivery, DeliveryStatus, DeliveryWithPayload, NewWebhook, OVERLAP_HOURS_DEFAULT, OVERLAP_HOURS_MAX, Rotation,
     RotationResult, StatusChange, SubscribedEvents, WEBHOOKS_MAX, Webhook, WebhookChanges, WebhookStatus,
 };
+pub use reports::WebhookDeliveryReport;
 pub use retention::purge;
 pub use service::Webhooks;
 pub use store::{

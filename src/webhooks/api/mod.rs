@@ -17,9 +17,8 @@ use salvo::writing::Json;
 
 pub(crate) use self::payloads::describe_events;
 use self::request::{CreateWebhookRequest, RotateSecretRequest, UpdateWebhookRequest};
-use self::response::{
-    CreatedWebhook, DeletedWebhook, RotatedSecret, WebhookReference, WebhookResponse, WebhookWithSecret,
-};
+use self::response::{CreatedWebhook, DeletedWebhook, RotatedSecret, WebhookReference};
+pub(crate) use self::response::{WebhookResponse, WebhookWithSecret};
 use super::error::{CreateWebhookError, RotateSecretError, UpdateWebhookError};
 use super::model::WEBHOOKS_MAX;
 use super::service::Webhooks;

@@ -49,6 +49,9 @@ struct EmailEventData {
     to: Vec<String>,
     /// The subject.
     subject: String,
+    /// The id of the broadcast; absent for an email of the API.
+    #[salvo(schema(required = false))]
+    broadcast_id: String,
     /// The tags of the email; absent without tags.
     #[salvo(schema(required = false))]
     tags: BTreeMap<String, String>,

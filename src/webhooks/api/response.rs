@@ -13,7 +13,7 @@ use crate::webhooks::{Delivery, DeliveryWithPayload, RotationResult, SubscribedE
 /// An endpoint, without its secret.
 #[derive(Serialize, ToSchema)]
 #[salvo(schema(name = "Webhook"))]
-pub(super) struct WebhookResponse {
+pub(crate) struct WebhookResponse {
     /// Always `webhook`.
     object: &'static str,
     /// The id.
@@ -32,7 +32,7 @@ pub(super) struct WebhookResponse {
 
 /// An endpoint with its secret.
 #[derive(Serialize, ToSchema)]
-pub(super) struct WebhookWithSecret {
+pub(crate) struct WebhookWithSecret {
     /// Always `webhook`.
     object: &'static str,
     /// The id.
@@ -199,7 +199,7 @@ impl From<Webhook> for WebhookResponse {
 }
 
 impl WebhookWithSecret {
-    pub(super) fn of(webhook: Webhook, secret: &WebhookSecret) -> Self {
+    pub(crate) fn of(webhook: Webhook, secret: &WebhookSecret) -> Self {
         let previous_secret_expires_at = webhook.previous_secret_expires_ms.map(to_iso);
         let WebhookResponse { object, id, endpoint, events, status, created_at } = webhook.into();
         let signing_secret = secret.reveal().to_owned();

@@ -31,8 +31,8 @@ pub(super) struct EndpointText;
 
 impl ToSchema for EndpointText {
     fn to_schema(_components: &mut Components) -> RefOr<Schema> {
-        // The host can have characters outside ASCII (RFC 3987).
-        formatted("iri").pattern("^https?://").max_length(URL_CHARS_MAX).into()
+        // A host follows. It can have characters outside ASCII (RFC 3987).
+        formatted("iri").pattern("^https?://[^ /?#:@]").max_length(URL_CHARS_MAX).into()
     }
 }
 
