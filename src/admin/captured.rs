@@ -9,7 +9,7 @@ use super::response::{AdminError, Rows};
 use crate::base::clock::to_iso;
 use crate::base::id::{CapturedId, EmailId};
 use crate::delivery::CapturedRow;
-use crate::delivery::capture::{CaptureMailbox, ReleaseError, ReleasedMessage};
+use crate::delivery::capture::{ReleaseError, ReleasedMessage};
 
 /// Maximum number of bytes of a message in a response.
 const SHOWN_BYTES_MAX: usize = 256 << 10;
@@ -80,7 +80,7 @@ pub struct ReleasedView {
 
 impl From<(CapturedId, CapturedRow)> for CapturedView {
     fn from((id, row): (CapturedId, CapturedRow)) -> Self {
-        let CapturedRow { received_ms, sender, recipients, email, size, released_ms } = row;
+        let CapturedRow { received_ms, sender, recipients, email, size, released_ms, from: _, subject: _ } = row;
         Self {
             id,
             received_at: to_iso(received_ms),
@@ -94,7 +94,7 @@ impl From<(CapturedId, CapturedRow)> for CapturedView {
 }
 
 pub(super) async fn execute(services: &AdminServices, verb: CapturedVerb) -> VerbResult {
-    let mailbox = CaptureMailbox::new(services.context.clone());
+    let mailbox = &services.mailbox;
     match verb {
         CapturedVerb::List { limit: _, after } => {
             Ok(Rows::of(mailbox.list(page_after(after)).await?, CapturedView::from).into())

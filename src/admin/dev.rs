@@ -7,7 +7,7 @@ use super::request::AdminServices;
 use super::response::AdminError;
 use crate::api_keys::{NewKey, Permission, TOKEN_PREFIX, Token};
 use crate::base::id::TeamId;
-use crate::config::DevSetup;
+use crate::config::{DevSetup, Purpose};
 use crate::http::ApiError;
 use crate::store::Keyring;
 use crate::teams;
@@ -44,6 +44,14 @@ pub async fn prepare(services: &AdminServices, setup: &DevSetup) -> Result<DevRe
         services.api_keys.create_with_token(team, key, &token).await.map_err(ApiError::from)?;
     }
     Ok(DevReady { team, token, domain: domains.first().map(ToString::to_string) })
+}
+
+/// Returns the token of the key that [`prepare`] creates; `None` if the instance is no development instance.
+pub fn first_key(purpose: &Purpose, keyring: &Keyring) -> Option<Token> {
+    match purpose {
+        Purpose::Serve => None,
+        Purpose::Dev(setup) => Some(setup.api_key.clone().unwrap_or_else(|| own_token(keyring))),
+    }
 }
 
 /// Returns the token of a data directory. It is derived from the master key, so that it is the same at

@@ -9,18 +9,24 @@ use tokio_util::task::TaskTracker;
 use super::request::AdminServices;
 use crate::api_keys::ApiKeys;
 use crate::base::clock::Clock;
+use crate::broadcasts::check::BroadcastChecks;
+use crate::broadcasts::{self, BroadcastNotifier, Broadcasts, NeverPaused, SendEstimates};
 use crate::config::Config;
 use crate::context::Context;
+use crate::delivery::capture::CaptureMailbox;
 use crate::delivery::{QueueControl, QueueNotifier};
 use crate::dns::Resolver;
 use crate::doctor::Doctor;
 use crate::domains::{self, Domains};
 use crate::emails::{EmailLimits, Emails, Idempotency};
+use crate::http_client::{Client, HttpTimeouts};
 use crate::logs::{Logs, Recording, RequestLog};
 use crate::preferences::Links;
+use crate::segments::Segments;
 use crate::store::{FILE_NAME, OpenError, OpenOptions, open_with_key};
 use crate::suppressions::Suppressions;
 use crate::team_removal::TeamRemovals;
+use crate::users::Accounts;
 use crate::webhooks::{DispatchNotifier, Webhooks};
 
 /// Error of [`DirectStore::open`].
@@ -60,12 +66,29 @@ impl DirectStore {
         // No worker checks domains here, so that this resolver is never used.
         let unused = SocketAddr::from((Ipv4Addr::LOCALHOST, 53));
         let resolver = Resolver::with_servers(&[unused]).expect("one server is enough for a resolver");
+        let resolver_for_links = resolver.clone();
         let domains =
             Domains::new(context.clone(), resolver, config.domain_settings(config.listen), Arc::clone(&api_keys));
         let idempotency = Arc::new(Idempotency::new(context.clone()));
         let links = Links::new(context.keyring.clone(), config.link_settings(config.listen));
-        let emails = Emails::new(context.clone(), QueueNotifier::default(), idempotency, tasks.clone(), links)
+        let emails = Emails::new(context.clone(), QueueNotifier::default(), idempotency, tasks.clone(), links.clone())
             .delivering_only(config.routes.deliver_only.clone());
+        let emails = Arc::new(emails);
+        let segments = Segments::new(context.clone(), |tx, team, id| broadcasts::uses_segment(tx, team, id));
+        let broadcasts = Broadcasts::new(
+            context.clone(),
+            links,
+            Arc::new(segments),
+            SendEstimates::new(config.send_limits, config.content_retention_days),
+            Arc::new(NeverPaused),
+            BroadcastNotifier::default(),
+        );
+        // A check that requests links needs the resolver of the system.
+        let link_resolver = config.resolver().unwrap_or(resolver_for_links);
+        let link_policy = BroadcastChecks::link_policy(config.file_policy.clone());
+        let link_client = Client::new(link_resolver, link_policy, HttpTimeouts::default())
+            .expect("the policy of links has no certificates of its own");
+        let broadcast_checks = BroadcastChecks::new(context.clone(), Arc::clone(&emails), link_client);
         let webhooks = Webhooks::new(context.clone(), DispatchNotifier::default(), config.webhooks.policy.clone());
         let webhooks = Arc::new(webhooks);
         let team_removals = TeamRemovals::new(context.clone(), Arc::clone(&api_keys), Arc::clone(&webhooks));
@@ -80,12 +103,17 @@ impl DirectStore {
         // No request is logged here.
         let log = RequestLog::new(context.clone(), Recording::Off, tasks.clone());
         let logs = Logs::new(context.clone(), log);
+        let mailbox = Arc::new(CaptureMailbox::new(context.clone()));
         let services = AdminServices {
-            context,
+            context: context.clone(),
             kind,
             api: None,
+            dashboard_url: config.dashboard_url(config.listen),
+            accounts: Arc::new(Accounts::new(context.clone())),
             api_keys,
-            emails: Arc::new(emails),
+            broadcasts: Arc::new(broadcasts),
+            broadcast_checks: Arc::new(broadcast_checks),
+            emails,
             email_limits: EmailLimits { attachment_bytes_max: config.attachment_bytes_max },
             compat: config.compat,
             domains,
@@ -96,6 +124,7 @@ impl DirectStore {
             queue_notifier: QueueNotifier::default(),
             release: config.routes.release.clone(),
             doctor: Arc::new(doctor),
+            mailbox,
             queue: Arc::new(queue),
         };
         Ok(Self { services, tasks })

@@ -5,20 +5,23 @@
 //! socket, a request and a response are one line of JSON each.
 //!
 //! Reading order: `request.rs` (requests and their execution), `response.rs`, one file for each noun
-//! with its verbs, its responses and their execution (`teams.rs`, `keys.rs`, `users.rs`, `domains.rs`,
-//! `webhooks.rs`, `themes.rs`, `emails.rs`, `queue.rs`, `captured.rs`, `logs.rs`, `suppressions.rs`, `contacts.rs`),
-//! `pages.rs` (lookup in lists), `socket.rs` and `tail.rs` (the server side), `client.rs` and `direct.rs` (the side of the verb),
-//! `dev.rs` (preparation of a development instance).
+//! with its verbs, its responses and their execution (`teams.rs`, `keys.rs`, `users.rs`, `access.rs`, `domains.rs`,
+//! `webhooks.rs`, `themes.rs`, `emails.rs`, `broadcasts.rs`, `queue.rs`, `captured.rs`, `inbox.rs`, `logs.rs`, `suppressions.rs`,
+//! `contacts.rs`), `pages.rs` (lookup in lists), `socket.rs` and `tail.rs` (the server side), `client.rs` and
+//! `direct.rs` (the side of the verb), `dev.rs` (preparation of a development instance).
 //!
 //! Invariants:
 //! - The socket answers only the user of the server and root.
 //! - Every line has a maximum length, and every wait has a timeout.
-//! - A response contains no secret except a new API token or a new signing secret.
+//! - A response contains no secret except a new API token, a new signing secret or a new one-time link.
 
+pub mod access;
+pub mod broadcasts;
 pub mod captured;
 pub mod contacts;
 pub mod domains;
 pub mod emails;
+pub mod inbox;
 pub mod keys;
 pub mod logs;
 pub mod queue;
@@ -37,8 +40,9 @@ mod pages;
 mod socket;
 mod tail;
 
+pub use access::dashboard_link;
 pub use client::{AdminClient, AdminClientError};
-pub use dev::{DevReady, prepare};
+pub use dev::{DevReady, first_key, prepare};
 pub use request::{AdminServices, Request, ServerVerb, execute};
 pub use response::{AdminErrorKind, Response};
 pub use socket::{AdminListener, serve};

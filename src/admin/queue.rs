@@ -74,6 +74,11 @@ pub struct SelectorArgs {
     #[arg(long, value_name = "TEAM")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub team: Option<String>,
+
+    /// The whole queue.
+    #[arg(long = "all")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_all: bool,
 }
 
 /// A page of destinations.
@@ -128,9 +133,9 @@ pub struct QueueGroupView {
 /// A hold.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HoldView {
-    /// `site`, `domain`, `email`, `key` or `team`.
+    /// `site`, `domain`, `email`, `key`, `team` or `queue`.
     pub selector: String,
-    /// Name or id.
+    /// Name or id; empty for the whole queue.
     pub value: String,
     pub since: String,
     /// Age in seconds.
@@ -227,6 +232,22 @@ impl HoldView {
         let (since, age_s) = (to_iso(since_ms), age_s(since_ms, now_ms));
         Self { selector: kind.as_str().to_owned(), value: name, since, age_s }
     }
+
+    /// Returns the kind with the name or id.
+    pub fn name(&self) -> String {
+        named(&self.selector, &self.value)
+    }
+}
+
+impl ResumedView {
+    /// Returns the kind with the name or id.
+    pub fn name(&self) -> String {
+        named(&self.selector, &self.value)
+    }
+}
+
+fn named(selector: &str, value: &str) -> String {
+    format!("{selector} {value}").trim_end().to_owned()
 }
 
 fn age_s(since_ms: i64, now_ms: i64) -> i64 {
@@ -266,8 +287,7 @@ pub(super) async fn execute(services: &AdminServices, verb: QueueVerb) -> VerbRe
             if queue.resume(selector).await? {
                 return Ok(resumed.into());
             }
-            let ResumedView { selector, value } = resumed;
-            let text = format!("the {selector} {value} is not paused; `ringmail queue list` shows what is");
+            let text = format!("the {} is not paused; `ringmail queue list` shows what is", resumed.name());
             Err(AdminError::not_found(text))
         }
         QueueVerb::Release { selector, after } => {
@@ -289,18 +309,18 @@ pub(super) async fn execute(services: &AdminServices, verb: QueueVerb) -> VerbRe
 /// Returns the part of the queue that the arguments name.
 async fn selected(services: &AdminServices, selector: SelectorArgs) -> Result<QueueSelector, AdminError> {
     match selector {
-        SelectorArgs { site: Some(site), domain: None, email: None, key: None, team: None } => {
+        SelectorArgs { site: Some(site), domain: None, email: None, key: None, team: None, is_all: false } => {
             let site = site.trim().to_lowercase();
             if site.is_empty() || site.len() > SITE_BYTES_MAX {
                 return Err(AdminError::invalid("the site has no valid name; use one of `ringmail queue list`"));
             }
             Ok(QueueSelector::Site(site))
         }
-        SelectorArgs { site: None, domain: Some(domain), email: None, key: None, team: None } => {
+        SelectorArgs { site: None, domain: Some(domain), email: None, key: None, team: None, is_all: false } => {
             let invalid = || AdminError::invalid(format!("`{domain}` is not the name of a domain"));
             parse_destination(domain.trim()).map(QueueSelector::Domain).ok_or_else(invalid)
         }
-        SelectorArgs { site: None, domain: None, email: Some(text), key: None, team: None } => {
+        SelectorArgs { site: None, domain: None, email: Some(text), key: None, team: None, is_all: false } => {
             let unknown = || AdminError::not_found(format!("there is no email `{text}`"));
             let id = EmailId::parse(&text).ok_or_else(unknown)?;
             let find = move |tx: &crate::store::ReadTx| {
@@ -310,15 +330,18 @@ async fn selected(services: &AdminServices, selector: SelectorArgs) -> Result<Qu
             let team = services.context.store.read(find).await?.ok_or_else(unknown)?;
             Ok(QueueSelector::Email { team, id })
         }
-        SelectorArgs { site: None, domain: None, email: None, key: Some(text), team: None } => {
+        SelectorArgs { site: None, domain: None, email: None, key: Some(text), team: None, is_all: false } => {
             let invalid = || {
                 AdminError::invalid(format!("`{text}` is not the id of an API key; `ringmail key list` shows the ids"))
             };
             ApiKeyId::parse(&text).map(QueueSelector::Key).ok_or_else(invalid)
         }
-        SelectorArgs { site: None, domain: None, email: None, key: None, team: Some(team) } => {
+        SelectorArgs { site: None, domain: None, email: None, key: None, team: Some(team), is_all: false } => {
             Ok(QueueSelector::Team(teams::find(services, &team).await?.id))
         }
-        _ => Err(AdminError::invalid("give one of `--site`, `--domain`, `--email`, `--key` and `--team`")),
+        SelectorArgs { site: None, domain: None, email: None, key: None, team: None, is_all: true } => {
+            Ok(QueueSelector::Queue)
+        }
+        _ => Err(AdminError::invalid("give one of `--site`, `--domain`, `--email`, `--key`, `--team`, and `--all`")),
     }
 }

@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::access::AccessVerb;
+use super::broadcasts::BroadcastVerb;
 use super::captured::CapturedVerb;
 use super::contacts::ContactVerb;
 use super::domains::DomainVerb;
 use super::emails::EmailVerb;
+use super::inbox::InboxVerb;
 use super::keys::KeyVerb;
 use super::logs::LogVerb;
 use super::queue::QueueVerb;
@@ -17,10 +20,16 @@ use super::teams::TeamVerb;
 use super::themes::ThemeVerb;
 use super::users::UserVerb;
 use super::webhooks::WebhookVerb;
-use super::{captured, contacts, domains, emails, keys, logs, queue, suppressions, teams, themes, users, webhooks};
+use super::{
+    access, broadcasts, captured, contacts, domains, emails, inbox, keys, logs, queue, suppressions, teams, themes,
+    users, webhooks,
+};
 use crate::api_keys::ApiKeys;
 use crate::base::compat::Compat;
+use crate::broadcasts::Broadcasts;
+use crate::broadcasts::check::BroadcastChecks;
 use crate::context::Context;
+use crate::delivery::capture::CaptureMailbox;
 use crate::delivery::{QueueControl, QueueNotifier};
 use crate::doctor::{Doctor, DoctorOptions};
 use crate::domains::Domains;
@@ -30,6 +39,7 @@ use crate::logs::Logs;
 use crate::store::{Space, StoreKind};
 use crate::suppressions::Suppressions;
 use crate::team_removal::TeamRemovals;
+use crate::users::Accounts;
 use crate::webhooks::Webhooks;
 
 /// Use cases that requests call. `App` builds them for a server, and `direct.rs` for a verb that opens
@@ -40,7 +50,12 @@ pub struct AdminServices {
     pub kind: StoreKind,
     /// Local URL of the API; `None` if no server runs.
     pub api: Option<String>,
+    /// URL of the dashboard, with a slash at the end.
+    pub dashboard_url: String,
+    pub accounts: Arc<Accounts>,
     pub api_keys: Arc<ApiKeys>,
+    pub broadcasts: Arc<Broadcasts>,
+    pub broadcast_checks: Arc<BroadcastChecks>,
     pub emails: Arc<Emails>,
     pub email_limits: EmailLimits,
     pub compat: Compat,
@@ -53,6 +68,8 @@ pub struct AdminServices {
     /// Transport of released messages; `None` if none can be released.
     pub release: Option<String>,
     pub doctor: Arc<Doctor>,
+    /// The built-in mailbox. The waits of one server share it.
+    pub mailbox: Arc<CaptureMailbox>,
     pub queue: Arc<QueueControl>,
 }
 
@@ -105,11 +122,14 @@ admin_verbs! {
     Team(TeamVerb),
     Key(KeyVerb),
     User(UserVerb),
+    Access(AccessVerb),
     Domain(DomainVerb),
     Webhook(WebhookVerb),
     Theme(ThemeVerb),
     Email(EmailVerb),
+    Broadcast(BroadcastVerb),
     Captured(CapturedVerb),
+    Inbox(InboxVerb),
     Queue(QueueVerb),
     Suppression(SuppressionVerb),
     Log(LogVerb),
@@ -124,8 +144,12 @@ pub async fn execute(services: &AdminServices, request: Request) -> Response {
 }
 
 async fn execute_verb(services: &AdminServices, Request { team, verb }: Request) -> VerbResult {
-    let adds_data =
-        matches!(verb, AdminVerb::Email(EmailVerb::Send(_)) | AdminVerb::Contact(ContactVerb::Import { .. }));
+    let adds_data = matches!(
+        verb,
+        AdminVerb::Email(EmailVerb::Send(_))
+            | AdminVerb::Contact(ContactVerb::Import { .. })
+            | AdminVerb::Broadcast(BroadcastVerb::Send { .. })
+    );
     if adds_data && services.context.store.space() != Space::Ample {
         return Err(AdminError::failed(
             "the disk has less free space than --disk-reserve-mb, so the server accepts no new data; free some space",
@@ -142,12 +166,17 @@ async fn execute_verb(services: &AdminServices, Request { team, verb }: Request)
         AdminVerb::Server(ServerVerb::Doctor { options }) => Ok(services.doctor.run(&options).await.into()),
         AdminVerb::Team(verb) => teams::execute(services, verb).await,
         AdminVerb::Key(verb) => keys::execute(services, team.await?, verb).await,
+        // The user may be in another team.
+        AdminVerb::User(UserVerb::Link { email }) => access::user_link(services, &email).await,
         AdminVerb::User(verb) => users::execute(services, team.await?, verb).await,
+        AdminVerb::Access(verb) => access::execute(services, verb).await,
         AdminVerb::Domain(verb) => domains::execute(services, team.await?, verb).await,
         AdminVerb::Webhook(verb) => webhooks::execute(services, team.await?, verb).await,
         AdminVerb::Theme(verb) => themes::execute(services, team.await?, verb).await,
         AdminVerb::Email(verb) => emails::execute(services, team.await?, verb).await,
+        AdminVerb::Broadcast(verb) => broadcasts::execute(services, team.await?, verb).await,
         AdminVerb::Captured(verb) => captured::execute(services, verb).await,
+        AdminVerb::Inbox(verb) => inbox::execute(services, verb).await,
         AdminVerb::Queue(verb) => queue::execute(services, verb).await,
         AdminVerb::Suppression(verb) => suppressions::execute(services, team.await?, verb).await,
         AdminVerb::Log(verb) => logs::execute(services, team.await?, verb).await,

@@ -2,9 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::access::LinkView;
+use super::broadcasts::{
+    BroadcastCheckView, BroadcastTestView, BroadcastView, CanceledBroadcastView, SentBroadcastView,
+};
 use super::captured::{CapturedMessageView, CapturedView, ReleasedView};
 use super::domains::{CheckedDomain, RemovedView};
 use super::emails::{EmailView, ListedEmailView, SentView};
+use super::inbox::{InboxClearedView, InboxMessageView, InboxRawView, InboxRowView, InboxWaitView};
 use super::keys::KeyView;
 use super::logs::{LogDetailsView, LogView};
 use super::queue::{HoldView, HoldsView, QueueChangeView, QueueDestinationsView, QueueGroupsView, ResumedView};
@@ -70,6 +75,7 @@ responses! {
     Keys(Rows<KeyView>),
     User(UserView),
     Users(Rows<UserView>),
+    Link(LinkView),
     Domain(CheckedDomain),
     Domains(Rows<DomainResponse>),
     Removed(RemovedView),
@@ -81,9 +87,20 @@ responses! {
     Email(EmailView),
     Emails(Rows<ListedEmailView>),
     Attempts(Rows<EmailAttemptResponse>),
+    Broadcast(BroadcastView),
+    Broadcasts(Rows<BroadcastView>),
+    BroadcastCheck(BroadcastCheckView),
+    SentBroadcast(SentBroadcastView),
+    BroadcastTest(BroadcastTestView),
+    CanceledBroadcast(CanceledBroadcastView),
     CapturedMessage(CapturedMessageView),
     CapturedMessages(Rows<CapturedView>),
     Released(ReleasedView),
+    InboxRows(Rows<InboxRowView>),
+    InboxMessage(InboxMessageView),
+    InboxRaw(InboxRawView),
+    InboxWait(InboxWaitView),
+    InboxCleared(InboxClearedView),
     QueueDestinations(QueueDestinationsView),
     QueueGroups(QueueGroupsView),
     Hold(HoldView),

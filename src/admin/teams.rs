@@ -94,7 +94,10 @@ pub(super) async fn execute(services: &AdminServices, verb: TeamVerb) -> VerbRes
 async fn remove(services: &AdminServices, team: &str, unsent: UnsentEmails) -> VerbResult {
     let found = find(services, team).await?;
     match services.team_removals.remove(found.id, unsent).await {
-        Ok(()) => Ok(TeamView::from(found).into()),
+        Ok(()) => {
+            services.accounts.memberships_changed();
+            Ok(TeamView::from(found).into())
+        }
         Err(RemoveTeamError::NotFound) => Err(unknown_team(team)),
         Err(error @ (RemoveTeamError::OnlyTeam | RemoveTeamError::HasUnsentEmails)) => {
             Err(AdminError::conflict(error.to_string()))

@@ -4,6 +4,7 @@ use clap::Subcommand;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde::{Deserialize, Serialize};
 
+use super::access;
 use super::pages::page_after;
 use super::request::{AdminServices, VerbResult};
 use super::response::{AdminError, Rows};
@@ -39,6 +40,12 @@ pub enum UserVerb {
         #[arg(value_parser = roles())]
         role: Role,
     },
+    /// Print a link with which a user sets a new password and signs in. It works once, for 30 minutes.
+    #[serde(rename = "user_link")]
+    Link {
+        /// Address of the user.
+        email: String,
+    },
     /// Remove a user from a team. Removal from the last team deletes the user.
     #[serde(rename = "user_remove")]
     Remove {
@@ -52,6 +59,7 @@ fn roles() -> impl TypedValueParser<Value = Role> {
         PossibleValue::new("owner").help("Can do everything and receives notices about problems"),
         PossibleValue::new("admin").help("Can do everything except change the team itself"),
         PossibleValue::new("member").help("Can read and send"),
+        PossibleValue::new("viewer").help("Can read"),
     ];
     PossibleValuesParser::new(roles).map(|word| Role::parse(&word).expect("every value is a role"))
 }
@@ -85,13 +93,16 @@ pub(super) async fn execute(services: &AdminServices, team: TeamId, verb: UserVe
             let member = users::add(context, team, address(&email)?, role).await;
             return member.map(|member| UserView::from(member).into()).map_err(|error| add_error(error, &email));
         }
+        UserVerb::Link { email } => return access::user_link(services, &email).await,
         UserVerb::Role { email, role } => (users::change_role(context, team, address(&email)?, role).await, email),
         UserVerb::Remove { email } => (users::remove(context, team, address(&email)?).await, email),
     };
-    changed.map(|member| UserView::from(member).into()).map_err(|error| membership_error(error, &email))
+    let member = changed.map_err(|error| membership_error(error, &email))?;
+    services.accounts.memberships_changed();
+    Ok(UserView::from(member).into())
 }
 
-fn address(text: &str) -> Result<EmailAddress, AdminError> {
+pub(super) fn address(text: &str) -> Result<EmailAddress, AdminError> {
     EmailAddress::parse(text).map_err(|error| AdminError::invalid(format!("`{text}` is not an email address: {error}")))
 }
 

@@ -7,9 +7,9 @@
 //! (`failure.rs`).
 //!
 //! Verbs: `serve.rs`, `dev.rs`, `ready.rs`, `doctor.rs`, `send.rs`, `tail.rs`, `trace.rs`, `import.rs`, `export.rs`,
-//! `openapi.rs`; nouns with verbs: `captured.rs`, `domain.rs` with its records in `dns_records.rs`, `email.rs`, `key.rs`,
-//! `log.rs`, `queue/`, `suppression.rs`, `team.rs`, `theme.rs`, `user.rs`, `webhook.rs`. `logging.rs` sets up the log of the
-//! program, `terminal.rs` the colours.
+//! `openapi.rs`, `setup_link.rs`; nouns with verbs: `broadcast.rs`, `captured.rs`, `domain.rs` with its records in `dns_records.rs`,
+//! `email.rs`, `inbox.rs`, `key.rs`, `log.rs`, `queue/`, `suppression.rs`, `team.rs`, `theme.rs`, `user.rs`,
+//! `webhook.rs`. `logging.rs` sets up the log of the program, `terminal.rs` the colours.
 //!
 //! Invariants:
 //! - Standard output has only data. Messages go to standard error.
@@ -18,6 +18,7 @@
 //! - The exit codes of [`failure::Exit`] are a public contract.
 //! - No verb reads input from the terminal, except `import` from standard input and the question of `queue drop`.
 
+mod broadcast;
 mod captured;
 mod dev;
 mod dns_records;
@@ -28,6 +29,7 @@ mod event_lines;
 mod export;
 mod failure;
 mod import;
+mod inbox;
 mod key;
 mod log;
 mod logging;
@@ -40,6 +42,7 @@ mod ready;
 mod send;
 mod serve;
 mod server;
+mod setup_link;
 mod store_args;
 mod store_directory;
 mod suppression;
@@ -56,6 +59,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+use crate::admin::broadcasts::BroadcastVerb;
 use crate::admin::captured::CapturedVerb;
 use crate::admin::domains::DomainVerb;
 use crate::admin::keys::KeyVerb;
@@ -97,6 +101,8 @@ enum Verb {
     Ready(ready::ReadyArgs),
     /// Check the network, the DNS and this machine, and say what to do.
     Doctor(doctor::DoctorArgs),
+    /// Print a link to set up the first account of the dashboard, or to open that of a development server.
+    SetupLink(setup_link::SetupLinkArgs),
     /// API keys.
     Key(TeamVerbArgs<KeyVerb>),
     /// Teams.
@@ -109,8 +115,12 @@ enum Verb {
     Webhook(TeamVerbArgs<WebhookVerb>),
     /// Emails and their timelines.
     Email(TeamVerbArgs<email::EmailCommand>),
+    /// Broadcasts, their check, and their progress.
+    Broadcast(TeamVerbArgs<BroadcastVerb>),
     /// Messages in the built-in mailbox.
     Captured(StoreVerbArgs<CapturedVerb>),
+    /// Captured mail, for tests of programs that send email.
+    Inbox(StoreVerbArgs<inbox::InboxCommand>),
     /// The emails of all teams that wait for delivery.
     Queue(StoreVerbArgs<queue::QueueCommand>),
     /// Show the timeline of an email with its SMTP attempts and their transcripts.
@@ -165,13 +175,16 @@ fn run(verb: Verb, output: Output) -> Result<(), Failure> {
         Verb::Tail(args) => run_client(tail::run(args, output)),
         Verb::Ready(args) => run_client(ready::run(args, output)),
         Verb::Doctor(args) => run_client(doctor::run(args, output)),
+        Verb::SetupLink(args) => run_client(setup_link::run(args, output)),
         Verb::Key(verb) => run_client(key::run(verb, output)),
         Verb::Team(verb) => run_client(team::run(verb, output)),
         Verb::User(verb) => run_client(user::run(verb, output)),
         Verb::Domain(verb) => run_client(domain::run(verb, output)),
         Verb::Webhook(verb) => run_client(webhook::run(verb, output)),
         Verb::Email(verb) => run_client(email::run(verb, output)),
+        Verb::Broadcast(verb) => run_client(broadcast::run(verb, output)),
         Verb::Captured(verb) => run_client(captured::run(verb, output)),
+        Verb::Inbox(verb) => run_client(inbox::run(verb, output)),
         Verb::Queue(verb) => run_client(queue::run(verb, output)),
         Verb::Trace(args) => run_client(trace::run(args, output)),
         Verb::Suppression(verb) => run_client(suppression::run(verb, output)),

@@ -1,5 +1,7 @@
 //! Start, menu and shutdown of `serve` and `dev`.
 
+use std::io::{IsTerminal as _, stdout};
+
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -19,8 +21,12 @@ use crate::live::{EventStream, TypeFilter};
 /// Output of a server when it accepts requests.
 #[derive(Serialize)]
 struct Menu {
+    /// URL of the dashboard, on a development server with a one-time link.
     dashboard: String,
     api: String,
+    /// One-time link to set up the first account, on a terminal only.
+    #[serde(skip)]
+    setup: Option<String>,
     delivery: &'static str,
     /// API key of a development instance.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,8 +63,14 @@ impl Menu {
             ("File", self.file.clone()),
         ];
         let metrics = self.metrics.iter().map(|url| ("Metrics", url.clone()));
-        let lines = lines.into_iter().chain(metrics).map(|(name, value)| format!("{name:<9}  {value}"));
+        let setup = self.setup.iter().map(|url| ("Set up", terminal::emphasized(url)));
+        let lines = lines.into_iter().chain(metrics).chain(setup).map(|(name, value)| format!("{name:<9}  {value}"));
         print_line(&lines.collect::<Vec<_>>().join("\n"))?;
+        if self.setup.is_some() {
+            put_message(
+                "\nCreate the first account of the dashboard with the link after `Set up`. It works once, for 30 minutes.",
+            );
+        }
         if self.key.is_some() {
             put_message("\nThe events of the first team follow as they occur. Stop the server with Ctrl-C.");
         }
@@ -113,9 +125,13 @@ async fn run_app(config: Config, output: Output) -> Result<(), Failure> {
         }
     };
     let api = local_url(app.address());
+    // A secret must not get into the log of a service manager, so that only a terminal shows the link of `serve`.
+    let shows_link = dev.is_some() || (output == Output::Text && stdout().is_terminal());
+    let link = if shows_link { dashboard_link(&app).await? } else { None };
     let file = app.services().context.store.path().display().to_string();
     let menu = Menu {
-        dashboard: format!("{api}/dashboard/"),
+        dashboard: link.clone().filter(|_| dev.is_some()).unwrap_or_else(|| format!("{api}/dashboard/")),
+        setup: link.filter(|_| dev.is_none()),
         api,
         delivery: config.delivery.as_str(),
         key: dev.as_ref().map(|dev| dev.token.reveal().to_owned()),
@@ -134,6 +150,13 @@ async fn run_app(config: Config, output: Output) -> Result<(), Failure> {
     app.serve(stop).await.map_err(|error| Failure::failed(error.to_string()))?;
     messages.print(&format!("stopped; everything is on disk in {file}"));
     Ok(())
+}
+
+/// Returns a link to set up the first account, or on a development server to open the dashboard; `None` if an account
+/// exists.
+async fn dashboard_link(app: &App) -> Result<Option<String>, Failure> {
+    let link = admin::dashboard_link(app.services()).await.map_err(|error| Failure::failed(error.to_string()))?;
+    Ok(link.map(|link| link.url))
 }
 
 /// Receiver of messages about the shutdown.

@@ -178,9 +178,7 @@ fn print(Listed { data, has_more, holds }: &Listed, limit: usize) -> Result<(), 
         eprintln!("There are more. These are the {limit} longest; --limit sets another number.");
     }
     if !holds.is_empty() {
-        let rows = holds.iter().map(|HoldView { selector, value, since, age_s }| {
-            vec![format!("{selector} {value}"), since.clone(), age(*age_s)]
-        });
+        let rows = holds.iter().map(|hold| vec![hold.name(), hold.since.clone(), age(hold.age_s)]);
         let gap = if data.is_empty() { "" } else { "\n" };
         print_line(&format!("{gap}{}", table(&["PAUSED", "SINCE", "AGE"], rows)))?;
     }

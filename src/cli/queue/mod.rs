@@ -46,7 +46,7 @@ pub(super) enum QueueCommand {
         #[arg(long, value_name = "N", default_value_t = LISTED_DEFAULT, value_parser = listed_max())]
         limit: usize,
     },
-    /// Pause a part of the queue, also after a restart. New emails are accepted and wait.
+    /// Pause a part of the queue or all of it, also after a restart. New emails are accepted and wait.
     Pause {
         #[command(flatten)]
         selector: SelectorArgs,
@@ -129,12 +129,11 @@ async fn execute(client: &mut AdminClient, verb: QueueCommand, output: Output) -
             };
             let paused = Paused { hold, groups, has_more };
             output.print(&paused, |paused| {
-                let HoldView { selector, value, .. } = &paused.hold;
                 let queued = match (paused.groups, paused.has_more) {
                     (0, true) => String::new(),
                     (groups, more) => format!("; {}{groups} queued", if more { "at least " } else { "" }),
                 };
-                format!("paused the {selector} {value}{queued}")
+                format!("paused the {}{queued}", paused.hold.name())
             })
         }
         QueueCommand::Resume { selector } => {
@@ -142,9 +141,7 @@ async fn execute(client: &mut AdminClient, verb: QueueCommand, output: Output) -
             let release = |after| QueueVerb::Release { selector: selector.clone(), after };
             let Changed { groups, .. } = change(client, release).await?;
             let resumed = Resumed { resumed, groups };
-            output.print(&resumed, |Resumed { resumed: ResumedView { selector, value }, .. }| {
-                format!("resumed the {selector} {value}")
-            })
+            output.print(&resumed, |Resumed { resumed, .. }| format!("resumed the {}", resumed.name()))
         }
         QueueCommand::Flush { selector } => {
             let flush = |after| QueueVerb::Flush { selector: selector.clone(), after };
