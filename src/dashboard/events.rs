@@ -5,6 +5,7 @@
 //! `http/connections.rs` and of common reverse proxies.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -12,26 +13,31 @@ use salvo::http::body::{Body, Frame};
 use salvo::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use salvo::http::{HeaderValue, ResBody, StatusCode};
 use salvo::hyper::body::Bytes;
-use salvo::{BoxedError, Request, Response, Writer as _, handler};
+use salvo::{BoxedError, Depot, Request, Response, Writer as _, handler};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
+use super::access::session::request_session;
 use crate::api_keys::{ApiKeys, Caller};
 use crate::event_bus::PublishedEvent;
 use crate::http::{ApiError, ApiResult, ErrorCode, State, query_value};
-use crate::live::{EventStream, EventStreams, StreamItem, TypeFilter};
+use crate::live::{EventStream, EventStreams, StreamClient, StreamItem, TypeFilter};
+use crate::users::Accounts;
 
 /// Interval of comments on a stream without events.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
 /// `Retry-After` of a refused stream, in seconds.
 const RETRY_AFTER_S: u32 = 5;
 
-/// Streams the events of the caller's team until the caller's key is revoked.
+/// Streams the events of the caller's team until the caller's key is revoked or the session ends.
 #[handler]
 pub(crate) async fn stream_events(
     live: State<EventStreams>,
     keys: State<ApiKeys>,
+    accounts: State<Accounts>,
     caller: Caller,
     req: &mut Request,
+    depot: &mut Depot,
     res: &mut Response,
 ) -> ApiResult<()> {
     if let Some(unknown) = req.queries().keys().find(|name| *name != "types") {
@@ -40,7 +46,12 @@ pub(crate) async fn stream_events(
     }
     let filter = TypeFilter::parse(query_value(req, "types")?.unwrap_or_default())
         .map_err(|error| ApiError::validation(format!("Invalid `types` query parameter: {error}.")))?;
-    let (permit, events) = live.open(caller.team, filter).map_err(|error| ApiError {
+    let session = request_session(depot).ok();
+    let client = match session {
+        Some(session) => StreamClient::Session(session.signed_in.session.id),
+        None => StreamClient::Key(caller.key),
+    };
+    let (permit, events) = live.open(caller.team, client, filter).map_err(|error| ApiError {
         retry_after_s: Some(RETRY_AFTER_S),
         ..ApiError::new(ErrorCode::RateLimitExceeded, error.to_string())
     })?;
@@ -53,9 +64,20 @@ pub(crate) async fn stream_events(
     // One message at a time. Further events are buffered in the event stream, which bounds them.
     let (texts, body) = mpsc::channel(1);
     res.body(ResBody::Boxed(Box::pin(StreamBody(body))));
-    live.run(keys.revocation(&caller), async move {
+    // A stream with a session ends with the session, and one with a key when the key is revoked.
+    let watch = session.map(|session| accounts.watch(session.token.clone(), session.signed_in.clone()));
+    let revocation = if watch.is_some() { CancellationToken::new() } else { keys.revocation(&caller) };
+    let accounts = Arc::clone(&accounts);
+    live.run(revocation, async move {
         let _permit = permit;
-        write(texts, events, HEARTBEAT_INTERVAL).await;
+        let writing = write(texts, events, HEARTBEAT_INTERVAL);
+        match watch {
+            Some(watch) => tokio::select! {
+                () = writing => {}
+                () = accounts.ended(watch) => {}
+            },
+            None => writing.await,
+        }
     });
     Ok(())
 }

@@ -1,60 +1,25 @@
-//! Dashboard: static files in the binary, and a stream of events for its pages.
+//! Dashboard: its pages, their data, and a stream of events.
 //!
-//! Reading order: `hosts.rs` (allowed `Host` headers), `events.rs` (server-sent events).
+//! The pages are files in the binary; the browser has their router. Their data are the endpoints of the API and some more,
+//! all below `/dashboard/api`, with the session of a user instead of an API key.
+//!
+//! Reading order: `hosts.rs` (allowed `Host` headers), `policy.rs` (content security policies), `assets/` (the files),
+//! `docs/` (the served documentation), `access/` (sign-in, sessions and roles), `api/` (data of the pages), `events.rs`
+//! (server-sent events).
 
+pub(crate) mod access;
+pub(crate) mod api;
+mod assets;
+mod docs;
 mod events;
 mod hosts;
+mod policy;
 
+pub use access::AccessSettings;
+pub use api::{DashboardInstance, HealthReports};
+pub use assets::DashboardAssets;
+pub(crate) use assets::{serve_asset, serve_page};
+pub(crate) use docs::{serve_doc, serve_docs_file, serve_llms};
 pub(crate) use events::stream_events;
 pub use hosts::Hosts;
 pub(crate) use hosts::known_host;
-
-use std::borrow::Cow;
-
-use rust_embed::RustEmbed;
-use salvo::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION};
-use salvo::http::{HeaderValue, StatusCode};
-use salvo::{Request, Response, handler};
-
-use crate::base::media_type;
-
-/// Files of the dashboard, embedded in the binary.
-#[derive(RustEmbed)]
-#[folder = "assets/dashboard/"]
-struct Files;
-
-/// Content security policy: only files of this server, no inline scripts, no frames.
-const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; \
-                      base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
-
-/// Serves a file of the dashboard. Redirects other paths to `/dashboard/`, also `/dashboard`: the router
-/// treats both as one path, but relative links work only below `/dashboard/`.
-#[handler]
-pub(crate) async fn serve_file(req: &mut Request, res: &mut Response) {
-    let Some(path) = req.uri().path().strip_prefix("/dashboard/") else {
-        res.status_code(StatusCode::TEMPORARY_REDIRECT);
-        res.headers_mut().insert(LOCATION, HeaderValue::from_static("/dashboard/"));
-        return;
-    };
-    let path = if path.is_empty() { "index.html" } else { path };
-    let Some(file) = Files::get(path) else {
-        res.status_code(StatusCode::NOT_FOUND);
-        return;
-    };
-    let headers = res.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_str(&content_type(path)).expect("a media type is ASCII"));
-    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
-    match file.data {
-        // In a release build, all responses share the bytes of the binary.
-        Cow::Borrowed(bytes) => res.body(bytes),
-        Cow::Owned(bytes) => res.body(bytes),
-    };
-}
-
-/// Returns the `Content-Type` of an embedded file. Its text is UTF-8.
-fn content_type(path: &str) -> String {
-    let media_type = media_type::of_filename(path).unwrap_or(media_type::OCTET_STREAM);
-    if media_type.starts_with("text/") { format!("{media_type}; charset=utf-8") } else { media_type.to_owned() }
-}

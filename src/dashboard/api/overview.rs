@@ -1,0 +1,282 @@
+//! `GET overview`: what needs attention, and the last emails.
+
+use salvo::writing::Json;
+use salvo::{Writer as _, handler};
+use serde::Serialize;
+
+use super::health::HealthReports;
+use super::instance::DashboardInstance;
+use super::reply::{ListedEmail, percent_encoded};
+use crate::api_keys::Caller;
+use crate::base::printable::printable;
+use crate::delivery::{Engine, QueueDepth, SiteHold, SiteSnapshot};
+use crate::domains::{Domain, DomainStatus, Domains};
+use crate::emails::Emails;
+use crate::http::{ApiResult, State};
+use crate::store::page::{Cursor, PageQuery};
+use crate::webhooks::{WEBHOOKS_MAX, Webhook, WebhookStatus, Webhooks};
+
+/// Number of emails.
+const EMAILS: usize = 8;
+/// Domains that are looked at.
+const DOMAINS_MAX: usize = 200;
+/// Sentences of one kind.
+const SENTENCES_MAX: usize = 5;
+/// Time that due email may wait before it needs attention.
+const WAITING_MAX_S: i64 = 300;
+/// Characters of the reply of a site.
+const REPLY_CHARS_MAX: usize = 160;
+
+#[derive(Serialize)]
+struct Overview {
+    attention: Vec<Attention>,
+    queue: QueueSummary,
+    webhooks: WebhookSummary,
+    domains: DomainSummary,
+    health: &'static str,
+    last: Vec<ListedEmail>,
+}
+
+/// A sentence with its cause, and the page that changes it.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Attention {
+    severity: &'static str,
+    text: String,
+    href: String,
+}
+
+#[derive(Clone, Copy, Default, Serialize)]
+struct QueueSummary {
+    waiting: u64,
+    oldest_s: i64,
+}
+
+#[derive(Serialize)]
+struct WebhookSummary {
+    failing: usize,
+}
+
+#[derive(Serialize)]
+struct DomainSummary {
+    unverified: usize,
+}
+
+/// Returns the state of the team, and for the operator's team that of the instance.
+#[handler]
+pub(super) async fn get_overview(
+    instance: State<DashboardInstance>,
+    emails: State<Emails>,
+    domains: State<Domains>,
+    webhooks: State<Webhooks>,
+    engine: State<Engine>,
+    reports: State<HealthReports>,
+    caller: Caller,
+) -> ApiResult<Json<Overview>> {
+    let newest = PageQuery { limit: EMAILS, cursor: Cursor::Newest };
+    let last = emails.list(caller.team, newest).await?.rows;
+    let page = PageQuery { limit: DOMAINS_MAX, cursor: Cursor::Newest };
+    let domains = domains.list(caller.team, page).await?.rows;
+    let page = PageQuery { limit: WEBHOOKS_MAX, cursor: Cursor::Newest };
+    let webhooks = webhooks.list(caller.team, page).await?.rows;
+    let is_operator = instance.is_operator(caller).await?;
+    let depth = engine.queue_depth().filter(|_| is_operator);
+    let queue = depth.as_deref().map(QueueSummary::of).unwrap_or_default();
+    let sites = depth.as_deref().map(|depth| of_sites(depth, &engine.sites())).unwrap_or_default();
+    let problems = if is_operator { reports.problems() } else { Vec::new() };
+    let known = if is_operator { reports.known() } else { None };
+    let health = match (problems.is_empty(), &known) {
+        (false, _) => "failing",
+        (true, Some(known)) => known.status(),
+        (true, None) => "ok",
+    };
+    let mut attention = of_problems(&problems);
+    if sites.is_empty() {
+        attention.extend(of_queue(queue));
+    }
+    attention.extend(sites);
+    attention.extend(of_webhooks(&webhooks));
+    attention.extend(of_domains(&domains));
+    if problems.is_empty() && health != "ok" {
+        let severity = if health == "failing" { "red" } else { "amber" };
+        let text = "A check of the server found a problem.".to_owned();
+        attention.push(Attention { severity, text, href: "/dashboard/health".to_owned() });
+    }
+    attention.sort_by_key(|attention| attention.severity != "red");
+    Ok(Json(Overview {
+        attention,
+        queue,
+        webhooks: WebhookSummary { failing: webhooks.iter().filter(|webhook| is_failing(webhook)).count() },
+        domains: DomainSummary { unverified: domains.iter().filter(|domain| !is_verified(domain)).count() },
+        health,
+        last: last.iter().map(ListedEmail::of).collect(),
+    }))
+}
+
+impl QueueSummary {
+    /// Returns the depth of the queue as of the last count.
+    fn of(depth: &QueueDepth) -> Self {
+        let sites = depth.sites.iter().map(|(_, site)| site).chain([&depth.other]);
+        let mut queue = Self::default();
+        for (_, class) in sites.flatten() {
+            queue.waiting += class.due + class.later;
+            queue.oldest_s = queue.oldest_s.max(class.oldest_due_ms / 1_000);
+        }
+        queue
+    }
+}
+
+/// Returns a sentence for each site that keeps email waiting because it refuses it or fails.
+fn of_sites(depth: &QueueDepth, snapshots: &[SiteSnapshot]) -> Vec<Attention> {
+    let sentence = |snapshot: &SiteSnapshot| {
+        let is_suspended = snapshot.suspended.is_some() || matches!(snapshot.hold, Some((SiteHold::Reputation, _)));
+        if !is_suspended && !matches!(snapshot.hold, Some((SiteHold::Failure, _))) {
+            return None;
+        }
+        let (name, site) = depth.sites.iter().find(|(name, _)| **name == *snapshot.name)?;
+        let waiting: u64 = site.iter().map(|(_, class)| class.due + class.later).sum();
+        let cause = match &snapshot.last_reply {
+            Some((reply, _)) => format!("its last refusal is {}", printable(reply, REPLY_CHARS_MAX)),
+            None => "its mail servers cannot be reached".to_owned(),
+        };
+        let groups = match waiting {
+            1 => "1 group of recipients waits".to_owned(),
+            waiting => format!("{waiting} groups of recipients wait"),
+        };
+        (waiting > 0).then(|| Attention {
+            severity: if is_suspended { "red" } else { "amber" },
+            text: format!("{groups} for {name}: {cause}"),
+            href: format!("/dashboard/queue?open={}", percent_encoded(name)),
+        })
+    };
+    snapshots.iter().filter_map(sentence).take(SENTENCES_MAX).collect()
+}
+
+fn of_problems(problems: &[String]) -> Vec<Attention> {
+    let sentence = |problem: &String| Attention {
+        severity: "red",
+        text: format!("A part of the server fails: {problem}."),
+        href: "/dashboard/health".to_owned(),
+    };
+    problems.iter().take(SENTENCES_MAX).map(sentence).collect()
+}
+
+fn of_queue(queue: QueueSummary) -> Option<Attention> {
+    (queue.oldest_s > WAITING_MAX_S).then(|| Attention {
+        severity: "amber",
+        text: format!(
+            "{} groups of recipients wait in the queue, the oldest for {} minutes.",
+            queue.waiting,
+            queue.oldest_s / 60
+        ),
+        href: "/dashboard/queue".to_owned(),
+    })
+}
+
+fn is_failing(webhook: &Webhook) -> bool {
+    webhook.status == WebhookStatus::AutoDisabled
+}
+
+fn of_webhooks(webhooks: &[Webhook]) -> Vec<Attention> {
+    let sentence = |webhook: &Webhook| Attention {
+        severity: "red",
+        text: format!("The webhook {} was disabled after too many failed deliveries.", webhook.endpoint),
+        href: format!("/dashboard/webhooks/{}", webhook.id),
+    };
+    webhooks.iter().filter(|webhook| is_failing(webhook)).take(SENTENCES_MAX).map(sentence).collect()
+}
+
+fn is_verified(domain: &Domain) -> bool {
+    domain.status == DomainStatus::Verified
+}
+
+fn of_domains(domains: &[Domain]) -> Vec<Attention> {
+    let sentence = |domain: &Domain| {
+        let (severity, text) = match domain.status {
+            DomainStatus::Failed => ("red", format!("The DNS records of {} are wrong or missing.", domain.name)),
+            DomainStatus::Pending => ("amber", format!("The DNS records of {} are being checked.", domain.name)),
+            DomainStatus::NotStarted | DomainStatus::Verified => {
+                ("amber", format!("The DNS records of {} have not been checked.", domain.name))
+            }
+        };
+        Attention { severity, text, href: format!("/dashboard/domains/{}", domain.id) }
+    };
+    domains.iter().filter(|domain| !is_verified(domain)).take(SENTENCES_MAX).map(sentence).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::delivery::{ClassDepth, SiteKind};
+
+    #[test]
+    fn only_a_slow_queue_needs_attention() {
+        assert_eq!(of_queue(QueueSummary { waiting: 900, oldest_s: 300 }), None);
+        let slow = of_queue(QueueSummary { waiting: 12, oldest_s: 660 }).unwrap();
+        assert_eq!(slow.text, "12 groups of recipients wait in the queue, the oldest for 11 minutes.");
+    }
+
+    #[test]
+    fn a_site_that_refuses_email_is_named_with_its_reply() {
+        let class = |due| ClassDepth { due, later: 0, oldest_due_ms: 0 };
+        let site = |due| [("transactional", class(due)), ("broadcast", class(0))];
+        let snapshot = |name: &str, hold: Option<SiteHold>, reply: Option<&str>| SiteSnapshot {
+            name: name.into(),
+            kind: SiteKind::Failing,
+            sessions: 0,
+            idle: 0,
+            sessions_max: 1,
+            lanes: 1,
+            ready: 1,
+            hold: hold.map(|hold| (hold, Duration::from_secs(60))),
+            suspended: None,
+            last_reply: reply.map(|reply| (reply.into(), 0)),
+            delisting: None,
+            messages_per_second: None,
+            warm_up: None,
+        };
+        let depth = QueueDepth {
+            sites: [("gmail.com", 214), ("one.example", 1), ("slow.example", 9)]
+                .map(|(name, due)| (name.to_owned(), site(due)))
+                .to_vec(),
+            other: site(0),
+            waiting_ms: 0,
+            counted_ms: 0,
+        };
+        let snapshots = [
+            snapshot("gmail.com", Some(SiteHold::Reputation), Some("421-4.7.28 unusual rate")),
+            snapshot("one.example", Some(SiteHold::Failure), None),
+            snapshot("slow.example", Some(SiteHold::Rate), None),
+            snapshot("empty.example", Some(SiteHold::Failure), None),
+        ];
+
+        let sentences = of_sites(&depth, &snapshots);
+
+        let shown: Vec<(&str, &str, &str)> =
+            sentences.iter().map(|one| (one.severity, one.text.as_str(), one.href.as_str())).collect();
+        assert_eq!(
+            shown,
+            [
+                (
+                    "red",
+                    "214 groups of recipients wait for gmail.com: its last refusal is 421-4.7.28 unusual rate",
+                    "/dashboard/queue?open=gmail.com"
+                ),
+                (
+                    "amber",
+                    "1 group of recipients waits for one.example: its mail servers cannot be reached",
+                    "/dashboard/queue?open=one.example"
+                ),
+            ]
+        );
+    }
+
+    #[test]
+    fn each_kind_has_a_bounded_number_of_sentences() {
+        let problems: Vec<String> = (0..9).map(|number| format!("worker {number}")).collect();
+
+        assert_eq!(of_problems(&problems).len(), SENTENCES_MAX);
+        assert_eq!(of_problems(&problems)[0].text, "A part of the server fails: worker 0.");
+    }
+}

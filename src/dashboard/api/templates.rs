@@ -1,0 +1,111 @@
+//! Previews of a template: its newest or its published content with sample values.
+
+use std::collections::BTreeMap;
+
+use salvo::writing::Json;
+use salvo::{Request, Response, Writer as _, handler};
+use serde::Serialize;
+
+use super::emails::{Shown, write_preview};
+use super::query;
+use crate::api_keys::Caller;
+use crate::base::blocking;
+use crate::base::id::TeamId;
+use crate::http::{ApiError, ApiResult, MemoryHolder, ResponseLimits, State};
+use crate::templates::api::PathTemplate;
+use crate::templates::{
+    RenderTemplateError, RenderedTemplate, TemplateRef, TemplateVariables, Templates, UseTemplateError,
+};
+
+/// Maximum size of a rendered preview, in bytes.
+const RENDERED_BYTES_MAX: usize = 2 << 20;
+/// Memory of a preview: the content, the rendered parts and their copies in the response.
+const PREVIEW_BYTES: usize = 8 << 20;
+
+/// The parts of a template with sample values.
+#[derive(Serialize)]
+pub(super) struct TemplatePreview {
+    /// Always `template_preview`.
+    object: &'static str,
+    id: String,
+    subject: Option<String>,
+    html: String,
+    text: Option<String>,
+    /// Names of the variables without a value and without a fallback.
+    missing: Vec<String>,
+}
+
+/// Returns the HTML of a template for a frame.
+#[handler]
+pub(super) async fn get_preview(
+    templates: State<Templates>,
+    limits: State<ResponseLimits>,
+    caller: Caller,
+    id: PathTemplate,
+    req: &mut Request,
+    res: &mut Response,
+) -> ApiResult<()> {
+    let _permit = limits.reserve(MemoryHolder::Team(caller.team), PREVIEW_BYTES).await?;
+    let TemplatePreview { html, text, .. } = preview(&templates, caller.team, id.0, Sample::of(req)?).await?;
+    write_preview(req, res, Shown { html: Some(html), text, images: Vec::new() }).await
+}
+
+/// Returns the parts of a template and the variables without a value.
+#[handler]
+pub(super) async fn get_rendered(
+    templates: State<Templates>,
+    limits: State<ResponseLimits>,
+    caller: Caller,
+    id: PathTemplate,
+    req: &mut Request,
+) -> ApiResult<Json<TemplatePreview>> {
+    let _permit = limits.reserve(MemoryHolder::Team(caller.team), PREVIEW_BYTES).await?;
+    preview(&templates, caller.team, id.0, Sample::of(req)?).await.map(Json)
+}
+
+/// The version and the values of a preview.
+struct Sample {
+    is_published: bool,
+    values: BTreeMap<String, String>,
+}
+
+impl Sample {
+    /// Parses `version`, and `variables`, a JSON object of strings.
+    fn of(req: &Request) -> ApiResult<Self> {
+        let is_published = match query::text(req, "version")? {
+            None | Some("draft") => false,
+            Some("published") => true,
+            Some(_) => return Err(ApiError::validation("The `version` must be `draft` or `published`.")),
+        };
+        let invalid = |_| ApiError::validation("The `variables` must be a JSON object of strings.");
+        let values = query::text(req, "variables")?.map_or(Ok(BTreeMap::new()), serde_json::from_str);
+        Ok(Self { is_published, values: values.map_err(invalid)? })
+    }
+}
+
+/// Renders a version of a template. A variable without a value is shown as its name in braces.
+async fn preview(
+    templates: &Templates,
+    team: TeamId,
+    reference: TemplateRef,
+    Sample { is_published, mut values }: Sample,
+) -> ApiResult<TemplatePreview> {
+    let not_found = || ApiError::not_found("Template");
+    let (template, mut content) = templates.find(team, reference.clone()).await?.ok_or_else(not_found)?;
+    if is_published {
+        content = templates.published(team, reference).await.map_err(|error| match error {
+            UseTemplateError::NotFound => not_found(),
+            UseTemplateError::NotPublished => ApiError::validation("The template has no published version."),
+            UseTemplateError::Store(error) => error.into(),
+        })?;
+    }
+    let rendered = blocking::run(move || {
+        let missing = content.missing_variables(&values);
+        values.extend(missing.iter().map(|name| (name.clone(), format!("{{{name}}}"))));
+        let rendered = content.render(&TemplateVariables(values), false, RENDERED_BYTES_MAX)?;
+        Ok::<_, RenderTemplateError>((rendered, missing))
+    });
+    let (RenderedTemplate { subject, html, text }, missing) =
+        rendered.await.map_err(|_| ApiError::validation("The preview is too large. Give shorter values."))?;
+    Ok(TemplatePreview { object: "template_preview", id: template.id.to_string(), subject, html, text, missing })
+}
