@@ -1,7 +1,7 @@
 //! Ringmail: an email API, its delivery and its dashboard, in one process with one data file.
 //!
 //! Resources of the API, one module each:
-//! - Sending: [`emails`], [`domains`], [`api_keys`], [`usage`], [`logs`] (requests).
+//! - Sending: [`emails`], [`templates`], [`domains`], [`api_keys`], [`usage`], [`logs`] (requests).
 //! - Recipients: [`contacts`], [`contact_properties`], [`topics`], [`segments`], [`suppressions`],
 //!   [`preferences`] (unsubscribe links and their page), [`erasure`].
 //! - Events: [`events`], [`webhooks`], [`live`] (live streams), [`ingest`] (delivery reports of other
@@ -11,7 +11,7 @@
 //! Infrastructure:
 //! - [`store`] (transactions on the data file) and [`tables`] (every table with its key and row).
 //! - [`delivery`] (queue, retries, SMTP client, the built-in mailbox), [`dns`] (resolver, MX, address
-//!   guard), [`mime`] (messages and DKIM signatures; pure).
+//!   guard), [`mime`] (messages and DKIM signatures; pure), [`markdown`] (Markdown of emails; pure).
 //! - [`http`] (authentication, limits and errors of every endpoint), [`http_client`] (the only client
 //!   for customer URLs).
 //! - [`metrics`] (the text of `/metrics`), [`doctor`] (checks of the setup).
@@ -32,6 +32,8 @@ pub mod admin;
 pub mod api_keys;
 pub mod app;
 pub mod base;
+pub mod broadcasts;
+pub mod captured;
 pub mod cli;
 pub mod config;
 pub mod contact_properties;
@@ -51,6 +53,8 @@ pub mod http_client;
 pub mod ingest;
 pub mod live;
 pub mod logs;
+pub mod markdown;
+pub mod merge_fields;
 pub mod metrics;
 pub mod mime;
 pub mod notices;
@@ -61,6 +65,7 @@ pub mod suppressions;
 pub mod tables;
 pub mod team_removal;
 pub mod teams;
+pub mod templates;
 pub mod topics;
 pub mod usage;
 pub mod users;

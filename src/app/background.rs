@@ -8,17 +8,20 @@ use tracing::warn;
 
 use super::Parts;
 use crate::base::clock::DAY_MS;
+use crate::config::Config;
 use crate::context::Context;
 use crate::delivery::{COUNT_EVERY, capture};
 use crate::notices::NoticeWorker;
 use crate::store::{StoreError, purge_deleted_cursors};
 use crate::workers::{Supervisor, every};
-use crate::{contacts, delivery, emails, events, ingest, logs, webhooks};
+use crate::{contacts, delivery, emails, events, ingest, logs, users, webhooks};
 
 /// Interval of polls for notices. A notification triggers an earlier poll.
 const NOTICES_INTERVAL: Duration = Duration::from_secs(60);
 /// Interval of writes of API key uses.
 const KEY_USES_INTERVAL: Duration = Duration::from_secs(10);
+/// Interval of measurements of sent messages.
+const SEND_FIGURES_INTERVAL: Duration = Duration::from_secs(10);
 /// Interval of retention and of the deletion of expired idempotency keys.
 const RETENTION_INTERVAL: Duration = Duration::from_secs(3600);
 /// Interval of erasure rounds.
@@ -45,6 +48,17 @@ pub(super) struct RetentionDays {
 }
 
 impl RetentionDays {
+    /// Returns the periods of the settings.
+    pub(super) fn of(config: &Config) -> Self {
+        Self {
+            content: config.content_retention_days,
+            emails: config.email_retention_days,
+            attempts: config.attempt_retention_days,
+            deliveries: config.webhook_delivery_retention_days,
+            logs: config.log_retention_days,
+        }
+    }
+
     /// Deletes everything that is older than its retention period. Emails and deliveries that are not
     /// settled are kept.
     ///
@@ -57,6 +71,7 @@ impl RetentionDays {
         contacts::purge_deleted_topic_choices(context).await?;
         logs::purge(context, before(self.logs)).await?;
         ingest::purge(context).await?;
+        users::purge(context).await?;
         emails::purge(context, before(self.content), before(self.emails)).await?;
         events::purge_audience(context, before(self.deliveries)).await?;
         webhooks::purge(context, before(self.deliveries)).await?;
@@ -115,6 +130,18 @@ pub(super) fn start_workers(parts: &Parts) -> Supervisor {
             })
             .await
         }
+    });
+    let index = Arc::clone(&parts.email_index);
+    workers.start("email search", move |stop| {
+        let index = Arc::clone(&index);
+        async move { index.run(stop).await }
+    });
+    let broadcasts = Arc::clone(&parts.broadcasts);
+    workers.start("broadcast fan-out", move |stop| Arc::clone(&broadcasts).run(stop));
+    let figures = Arc::clone(&parts.send_figures);
+    workers.start("send figures", move |stop| {
+        let figures = Arc::clone(&figures);
+        async move { every(SEND_FIGURES_INTERVAL, stop, || figures.record()).await }
     });
     let webhooks = Arc::clone(&parts.webhooks);
     workers.start("webhook removal", move |stop| Arc::clone(&webhooks).run(stop));

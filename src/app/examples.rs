@@ -4,9 +4,11 @@
 use serde_json::{Map, Value};
 
 /// The examples of the sections, by operation id.
-const SECTIONS: [&str; 14] = [
+const SECTIONS: [&str; 17] = [
     include_str!("examples/api_keys.json"),
     include_str!("examples/audiences.json"),
+    include_str!("examples/broadcasts.json"),
+    include_str!("examples/captured.json"),
     include_str!("examples/contact_properties.json"),
     include_str!("examples/contacts.json"),
     include_str!("examples/description.json"),
@@ -16,6 +18,7 @@ const SECTIONS: [&str; 14] = [
     include_str!("examples/reports.json"),
     include_str!("examples/segments.json"),
     include_str!("examples/suppressions.json"),
+    include_str!("examples/templates.json"),
     include_str!("examples/topics.json"),
     include_str!("examples/usage.json"),
     include_str!("examples/webhooks.json"),

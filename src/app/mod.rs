@@ -8,19 +8,22 @@
 //! 5. Data in memory (uses of API keys, the request log) is written.
 //! 6. The store closes.
 //!
-//! Reading order: `router.rs` (all routes), `examples.rs` (examples of the OpenAPI document), `services.rs` (services
-//! of the handlers), `listening.rs` (the listeners and the resolver), `starting.rs` (responses while the store opens),
-//! `background.rs` (the workers), `metrics.rs` (the metrics), `health.rs`, `stopping.rs` (the end of the requests),
-//! `error.rs`.
+//! Reading order: `router.rs` and `sections.rs` (all routes), `description.rs` (the OpenAPI document), `examples.rs`
+//! (its examples), `services.rs` (services of the handlers), `listening.rs` (the listeners and the resolver), `starting.rs` (responses
+//! while the store opens), `background.rs` (the workers), `metrics.rs` (the metrics), `health.rs`, `serving.rs` (serving
+//! and the shutdown), `stopping.rs` (the end of the requests), `error.rs`.
 
 mod background;
+mod description;
 mod error;
 mod examples;
 mod health;
 mod listening;
 mod metrics;
 mod router;
+mod sections;
 mod services;
+mod serving;
 mod starting;
 mod stopping;
 #[cfg(test)]
@@ -33,34 +36,38 @@ use std::time::Duration;
 use salvo::conn::tcp::TcpAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tracing::info;
 
+pub use description::openapi_json;
 pub use error::{ServeError, StartError};
-pub use router::openapi_json;
 
-use background::{RetentionDays, start_workers};
+use background::RetentionDays;
+use description::ApiDescription;
 use health::HealthSources;
 use listening::{HttpSocket, bind_http, check_sources, resolver};
 use metrics::{MetricSources, MetricsListener};
 use services::HttpServices;
 use starting::StartingServer;
-use stopping::requests_finished;
 
 use crate::admin::{self, AdminListener};
 use crate::api_keys::ApiKeys;
 use crate::base::address::Mailbox as Sender;
 use crate::base::clock::Clock;
+use crate::broadcasts::check::BroadcastChecks;
+use crate::broadcasts::{
+    self, BroadcastNotifier, BroadcastWorker, BroadcastWorkerSettings, Broadcasts, NeverPaused, SendEstimates,
+    SendFigures,
+};
 use crate::config::{Config, WebhookConfig};
 use crate::contact_properties::ContactProperties;
 use crate::contacts::Contacts;
 use crate::context::Context;
-use crate::dashboard::Hosts;
+use crate::dashboard::{AccessSettings, DashboardAssets, DashboardInstance, HealthReports, Hosts};
 use crate::delivery::capture::{CaptureListener, CaptureMailbox};
 use crate::delivery::{Engine, QueueControl, QueueNotifier};
 use crate::dns::Resolver;
 use crate::doctor::Doctor;
 use crate::domains::Domains;
-use crate::emails::{EmailLimits, Emails, Idempotency, RemoteFiles};
+use crate::emails::{EmailIndex, EmailLimits, Emails, Idempotency, RemoteFiles};
 use crate::erasure::Erasures;
 use crate::http::{
     BodyLimits, ConnectionLimits, Cors, Edge, Health, HttpCounters, Metrics, RateLimiter, ResponseLimits,
@@ -73,8 +80,10 @@ use crate::segments::Segments;
 use crate::store::{OpenOptions, open_in_time};
 use crate::suppressions::Suppressions;
 use crate::team_removal::TeamRemovals;
+use crate::templates::Templates;
 use crate::topics::Topics;
-use crate::usage::Usage;
+use crate::usage::{SdkUses, Usage};
+use crate::users::Accounts;
 use crate::webhooks::{DispatchNotifier, WebhookDispatcher, Webhooks};
 use crate::workers::WorkerFailures;
 use crate::{domains, http_client, teams};
@@ -103,6 +112,9 @@ struct Parts {
     context: Context,
     services: admin::AdminServices,
     idempotency: Arc<Idempotency>,
+    email_index: Arc<EmailIndex>,
+    broadcasts: Arc<BroadcastWorker>,
+    send_figures: Arc<SendFigures>,
     engine: Arc<Engine>,
     queue_notifier: QueueNotifier,
     erasures: Arc<Erasures>,
@@ -168,6 +180,16 @@ impl App {
         let engine = Engine::new(context.clone(), settings, queue_notifier.clone(), work.clone());
         let queue = Arc::new(QueueControl::new(context.clone(), queue_notifier.clone(), Some(Arc::clone(&engine))));
         let idempotency = Arc::new(Idempotency::new(context.clone()));
+        let estimates = SendEstimates::new(config.send_limits, config.content_retention_days);
+        let broadcast_notifier = BroadcastNotifier::default();
+        let broadcasts = BroadcastWorkerSettings {
+            estimates: estimates.clone(),
+            deliver_only: config.routes.deliver_only.clone(),
+            notifier: broadcast_notifier.clone(),
+            queue_notifier: queue_notifier.clone(),
+        };
+        let broadcasts = Arc::new(BroadcastWorker::new(context.clone(), broadcasts));
+        let send_figures = Arc::new(SendFigures::new(context.clone(), Arc::clone(&engine), estimates.clone()));
         let requests = TaskTracker::new();
         let notifier = queue_notifier.clone();
         let emails = Emails::new(context.clone(), notifier, Arc::clone(&idempotency), requests.clone(), links.clone());
@@ -175,7 +197,15 @@ impl App {
         let api_keys = ApiKeys::load(context.clone(), requests.clone(), |tx, team, id| domains::exists(tx, team, id))?;
         let settings = config.domain_settings(address);
         let domains = Domains::new(context.clone(), Resolver::clone(&resolver), settings, Arc::clone(&api_keys));
-        let segments = Arc::new(Segments::new(context.clone()));
+        let segments = Arc::new(Segments::new(context.clone(), |tx, team, id| broadcasts::uses_segment(tx, team, id)));
+        let broadcast_service = Arc::new(Broadcasts::new(
+            context.clone(),
+            links.clone(),
+            Arc::clone(&segments),
+            estimates,
+            Arc::new(NeverPaused),
+            broadcast_notifier,
+        ));
         let dispatch_notifier = DispatchNotifier::default();
         let WebhookConfig { dispatch, policy } = config.webhooks.clone();
         let webhooks = Arc::new(Webhooks::new(context.clone(), dispatch_notifier.clone(), policy.clone()));
@@ -184,6 +214,8 @@ impl App {
             http_client::Client::new(Resolver::clone(&resolver), policy, timeouts).map_err(StartError::Tls)
         };
         let remote_files = RemoteFiles::new(client(config.file_policy.clone())?);
+        let link_client = client(BroadcastChecks::link_policy(config.file_policy.clone()))?;
+        let broadcast_checks = Arc::new(BroadcastChecks::new(context.clone(), Arc::clone(&emails), link_client));
         let client = client(policy)?;
         let dispatcher = Arc::new(WebhookDispatcher::new(context.clone(), dispatch_notifier, client, dispatch));
         let log = RequestLog::new(context.clone(), config.request_log, requests.clone());
@@ -191,7 +223,7 @@ impl App {
         let live = Arc::new(EventStreams::new(context.event_bus.clone(), requests.clone()));
         let email_limits = EmailLimits { attachment_bytes_max: config.attachment_bytes_max };
         let body_limits = BodyLimits::new(config.body_bytes_max, OTHER_BODY_BYTES_MAX, config.body_budget_bytes);
-        let router::ApiDescription { openapi, query_parameters } = router::description();
+        let ApiDescription { openapi, query_parameters } = description::of_api();
         let logs = Arc::new(Logs::new(context.clone(), Arc::clone(&log)));
         let suppressions = Arc::new(Suppressions::new(context.clone()));
         let in_flight = TaskTracker::new();
@@ -210,19 +242,47 @@ impl App {
             workers: Arc::clone(&worker_failures),
             queue_age_max: config.queue_age_max,
         };
+        let public_url = config.public_url(address);
+        let accounts = Arc::new(Accounts::new(context.clone()));
+        let assets = Arc::new(DashboardAssets::new(config.ui_dir.clone()));
+        let doctor = Arc::new(Doctor {
+            settings: config.doctor_settings(),
+            resolver: Ok(Resolver::clone(&resolver)),
+            domains: Some(Arc::clone(&domains)),
+            engine: Some(Arc::clone(&engine)),
+        });
+        let health = Arc::new(Health::new(move || health.problems()));
+        let instance = DashboardInstance {
+            context: context.clone(),
+            kind: config.purpose.kind(),
+            delivery: config.delivery.as_str(),
+            release: config.routes.release.clone(),
+            base_url: public_url.clone(),
+            first_key: admin::first_key(&config.purpose, &context.keyring),
+            queue_notifier: queue_notifier.clone(),
+        };
         let services = Arc::new(HttpServices {
+            access_settings: Arc::new(AccessSettings::new(&config, &public_url, assets.base_path())),
+            accounts: Arc::clone(&accounts),
             api_keys: Arc::clone(&api_keys),
             body_limits: Arc::new(body_limits),
+            broadcast_checks: Arc::clone(&broadcast_checks),
+            broadcasts: Arc::clone(&broadcast_service),
+            capture: Arc::clone(&mailbox),
             compat: Arc::new(config.compat),
             contact_properties: Arc::new(ContactProperties::new(context.clone())),
             contacts: Arc::new(Contacts::new(context.clone())),
-            dashboard_hosts: Arc::new(Hosts::new(&config.public_url(address), &config.dashboard_hosts)),
+            dashboard_assets: Arc::clone(&assets),
+            dashboard_hosts: Arc::new(Hosts::new(&public_url, &config.dashboard_hosts)),
+            dashboard_instance: Arc::new(instance),
             domains: Arc::clone(&domains),
             email_limits: Arc::new(email_limits),
             emails: Arc::clone(&emails),
+            engine: Arc::clone(&engine),
             erasures: Arc::clone(&erasures),
             event_streams: Arc::clone(&live),
-            health: Arc::new(Health::new(move || health.problems())),
+            health_reports: Arc::new(HealthReports::new(Arc::clone(&doctor), Arc::clone(&health))),
+            health,
             ingest: Arc::new(Ingest::new(context.clone(), config.ingest_secret.clone())),
             logs: Arc::clone(&logs),
             metrics: Arc::new(Metrics::new(move || sources.render(), config.trusted_proxies.clone())),
@@ -234,9 +294,11 @@ impl App {
             remote_files: Arc::new(remote_files),
             request_log: Arc::clone(&log),
             response_limits: Arc::new(ResponseLimits::new(in_flight.clone())),
+            sdk_uses: SdkUses::new(context.clone(), requests.clone()),
             segments: Arc::clone(&segments),
             suppressions: Arc::clone(&suppressions),
-            topics: Arc::new(Topics::new(context.clone())),
+            templates: Arc::new(Templates::new(context.clone())),
+            topics: Arc::new(Topics::new(context.clone(), |tx, team, id| broadcasts::uses_topic(tx, team, id))),
             usage: Arc::new(Usage::new(context.clone(), config.dashboard_url(address))),
             webhooks: Arc::clone(&webhooks),
         });
@@ -255,17 +317,15 @@ impl App {
             MetricsListener { http, address, service }
         });
         let team_removals = TeamRemovals::new(context.clone(), Arc::clone(&api_keys), Arc::clone(&webhooks));
-        let doctor = Doctor {
-            settings: config.doctor_settings(),
-            resolver: Ok(Resolver::clone(&resolver)),
-            domains: Some(Arc::clone(&domains)),
-            engine: Some(Arc::clone(&engine)),
-        };
         let services = admin::AdminServices {
             context: context.clone(),
             kind: config.purpose.kind(),
             api: Some(crate::config::local_url(address)),
+            dashboard_url: config.dashboard_url(address),
+            accounts,
             api_keys,
+            broadcasts: broadcast_service,
+            broadcast_checks,
             emails,
             email_limits,
             compat: config.compat,
@@ -276,17 +336,15 @@ impl App {
             team_removals: Arc::new(team_removals),
             queue_notifier: queue_notifier.clone(),
             release: config.routes.release.clone(),
-            doctor: Arc::new(doctor),
+            doctor,
+            mailbox: Arc::clone(&mailbox),
             queue,
         };
-        let retention = RetentionDays {
-            content: config.content_retention_days,
-            emails: config.email_retention_days,
-            attempts: config.attempt_retention_days,
-            deliveries: config.webhook_delivery_retention_days,
-            logs: config.log_retention_days,
-        };
+        let retention = RetentionDays::of(&config);
         let parts = Parts {
+            email_index: Arc::new(EmailIndex::new(context.clone())),
+            broadcasts,
+            send_figures,
             context,
             services,
             idempotency,
@@ -333,66 +391,5 @@ impl App {
     /// Returns the notifier of the delivery queue. Tests wake the engine with it after they set the clock.
     pub fn queue_notifier(&self) -> QueueNotifier {
         self.parts.queue_notifier.clone()
-    }
-
-    /// Serves until `stop`, then shuts down.
-    ///
-    /// # Errors
-    /// [`ServeError`] if a worker keeps failing or the store fails. The shutdown is complete in this case
-    /// too.
-    pub async fn serve(self, stop: CancellationToken) -> Result<(), ServeError> {
-        let Self { http, address, metrics, admin, capture, capture_address: _, parts, service } = self;
-        let mut workers = start_workers(&parts);
-        let listeners = CancellationToken::new();
-        let tasks = TaskTracker::new();
-        let (capture, mailbox) = capture;
-        tasks.spawn(CaptureMailbox::serve(capture, mailbox, listeners.clone()));
-        tasks.spawn(admin::serve(admin, parts.services.clone(), listeners.clone()));
-
-        let server = parts.limits.clone().server(http, Arc::clone(&parts.counters));
-        let handle = server.handle();
-        let serving = tasks.spawn(server.serve(service));
-        info!("serving on {address}");
-        let metrics = metrics.map(|listener| listener.serve(parts.limits.clone(), Arc::clone(&parts.counters), &tasks));
-
-        let failed = tokio::select! {
-            () = stop.cancelled() => None,
-            ended = workers.wait() => ended.err().map(ServeError::Worker),
-            error = parts.context.store.failed() => Some(ServeError::Store(error)),
-        };
-        // A live stream is a request that does not end by itself.
-        parts.live.stop();
-        handle.stop_graceful(REQUESTS_STOP_TIMEOUT);
-        if let Some(handle) = metrics {
-            handle.stop_forceful();
-        }
-        parts.in_flight.close();
-        let idle = requests_finished(&parts.in_flight, RESPONSES_STOP_TIMEOUT);
-        tokio::pin!(serving);
-        // The server enforces the deadline and logs a panic itself.
-        tokio::select! {
-            _ = &mut serving => {}
-            // The connections that are left have no request, or one whose head is not complete.
-            () = idle => {
-                handle.stop_forceful();
-                let _ = serving.await;
-            }
-        }
-        parts.requests.close();
-        parts.requests.wait().await;
-        parts.work.cancel();
-        let ended = workers.wait().await;
-        // A worker may have left a task, such as a write of API key uses that the stop interrupted.
-        parts.requests.wait().await;
-        // The mailbox stops after the workers, because running deliveries may go to it.
-        listeners.cancel();
-        tasks.close();
-        tasks.wait().await;
-        if let Err(error) = parts.services.api_keys.flush_uses().await {
-            info!(%error, "could not write the last uses of API keys: {error}");
-        }
-        parts.log.flush().await;
-        parts.context.store.close().await;
-        failed.map_or(ended.map_err(ServeError::Worker), Err)
     }
 }

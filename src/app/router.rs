@@ -1,29 +1,27 @@
 //! All routes of the server.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use salvo::catcher::Catcher;
 use salvo::http::Method;
-use salvo::oapi::OpenApi;
-use salvo::routing::{FilterInfo, filters};
-use salvo::{Router, Service};
+use salvo::http::header::AUTHORIZATION;
+use salvo::routing::{FilterInfo, PathState, filters};
+use salvo::{Request, Router, Service};
 
-use super::examples;
+use super::sections;
 use super::services::HttpServices;
-use crate::http::openapi::OpenApiDocument;
 use crate::http::{
-    Edge, OpenApiJson, QueryParameters, RequestRecorder, SpaceGuard, auth, compression, edge, health, metrics, openapi,
-    query, response_limits,
+    Edge, RequestRecorder, SpaceGuard, auth, compression, edge, health, metrics, openapi, query, response_limits,
 };
 use crate::store::Store;
 use crate::{
-    api_keys, contact_properties, contacts, dashboard, domains, emails, ingest, logs, preferences, segments,
-    suppressions, topics, usage, webhooks,
+    api_keys, captured, contact_properties, contacts, dashboard, domains, emails, ingest, logs, preferences, segments,
+    suppressions, topics, usage,
 };
 
 /// Returns the routes of the API that need an API key. A literal path must precede a path with a
 /// parameter that also matches it.
-fn api() -> Router {
+pub(super) fn api() -> Router {
     use api_keys::api as keys;
     use domains::api as domains;
     use emails::api as emails;
@@ -53,8 +51,12 @@ fn api() -> Router {
         .push(Router::with_path("api-keys").post(keys::create_api_key).get(keys::list_api_keys))
         .push(Router::with_path("api-keys/{id}").patch(keys::update_api_key).delete(keys::delete_api_key))
         .push(audience())
+        .push(sections::broadcasts())
+        .push(sections::templates())
+        .push(Router::with_path("captured").get(captured::api::list_captured))
+        .push(Router::with_path("captured/{id}").get(captured::api::get_captured))
         .push(Router::with_path("usage").get(usage::api::get_usage))
-        .push(events())
+        .push(sections::webhooks())
         .push(Router::with_path("logs").get(logs::list_logs))
         .push(Router::with_path("logs/{id}").get(logs::get_log))
         .push(Router::with_path("openapi.json").get(openapi::get_description))
@@ -150,30 +152,6 @@ fn audience() -> Router {
         )
 }
 
-/// Returns the routes of webhooks.
-fn events() -> Router {
-    use webhooks::api as webhooks;
-    use webhooks::deliveries;
-
-    Router::new()
-        .push(Router::with_path("webhooks").post(webhooks::create_webhook).get(webhooks::list_webhooks))
-        .push(
-            Router::with_path("webhooks/{id}")
-                .get(webhooks::get_webhook)
-                .patch(webhooks::update_webhook)
-                .delete(webhooks::delete_webhook),
-        )
-        .push(Router::with_path("webhooks/{id}/rotate").post(webhooks::rotate_webhook))
-        .push(Router::with_path("webhooks/{id}/signing-secret/rotate").post(webhooks::rotate_signing_secret))
-        .push(Router::with_path("webhooks/{id}/test").post(deliveries::test_webhook))
-        .push(Router::with_path("webhooks/{id}/events").get(deliveries::list_webhook_events))
-        .push(Router::with_path("webhooks/{id}/events/{event_id}").get(deliveries::get_webhook_event))
-        .push(Router::with_path("webhooks/{id}/events/{event_id}/replay").post(deliveries::replay_webhook_event))
-        .push(
-            Router::with_path("webhooks/{id}/events/{event_id}/attempts").get(deliveries::list_webhook_event_attempts),
-        )
-}
-
 /// Returns routes that some clients use for a route of [`api`]. The OpenAPI document does not have them.
 fn aliases() -> Router {
     Router::with_path("email").post(emails::api::send_email)
@@ -202,29 +180,73 @@ fn absent() -> Router {
     router
 }
 
-/// Returns the routes that need no API key, except the event stream of the dashboard.
-fn open() -> Router {
+/// Returns the routes that need no API key, and those of the dashboard.
+fn open(store: Store) -> Router {
     use preferences::api as preferences;
 
     Router::new()
         .push(Router::with_path("health").get(health::health))
         .push(Router::with_path("metrics").get(metrics::metrics))
-        .push(Router::with_path("docs/openapi.json").get(openapi::get_description))
-        .push(
-            Router::with_hoop(dashboard::known_host)
-                .push(Router::new().get(dashboard::serve_file))
-                .push(Router::with_path("dashboard/api/events").hoop(auth::authenticate).get(dashboard::stream_events))
-                .push(Router::with_path("dashboard").get(dashboard::serve_file))
-                .push(Router::with_path("dashboard/{**path}").get(dashboard::serve_file)),
-        )
+        .push(docs())
+        .push(pages(store))
         .push(
             Router::with_path("unsubscribe/{token}").get(preferences::show_unsubscribe).post(preferences::unsubscribe),
         )
         .push(reports())
 }
 
+/// Returns the routes of the served documentation.
+fn docs() -> Router {
+    Router::new()
+        .push(Router::with_path("llms.txt").get(dashboard::serve_llms))
+        .push(Router::with_path("docs/openapi.json").get(openapi::get_description))
+        .push(Router::with_path("docs/a/{hash}/{file}").get(dashboard::serve_docs_file))
+        .push(Router::with_path("docs").get(dashboard::serve_doc))
+        .push(Router::with_path("docs/{name}").get(dashboard::serve_doc))
+}
+
+/// Returns the routes of the dashboard.
+fn pages(store: Store) -> Router {
+    Router::with_hoop(dashboard::known_host)
+        .push(Router::new().get(dashboard::serve_page))
+        .push(dashboard_data(store))
+        .push(dashboard::access::pages())
+        .push(Router::with_path("dashboard/a/{hash}/{**path}").get(dashboard::serve_asset))
+        .push(Router::with_path("dashboard/a/{**path}").get(edge::unknown))
+        .push(Router::with_path("dashboard").get(dashboard::serve_page))
+        .push(Router::with_path("dashboard/{**path}").get(dashboard::serve_page))
+}
+
+/// Returns the routes of the data of the dashboard: those of its own, and all of [`api`], with the session of a user in
+/// place of an API key. A request with a session is not in the request log, which is that of the API.
+fn dashboard_data(store: Store) -> Router {
+    use dashboard::access::authenticate_session;
+
+    let events = || Router::with_path("events");
+    let with_session = Router::with_hoop(authenticate_session)
+        .hoop(SpaceGuard(store))
+        .hoop(response_limits::bound_response)
+        .push(dashboard_api())
+        .push(Router::with_hoop(query::refuse_unknown).push(api()));
+    Router::with_path("dashboard/api")
+        .push(absent())
+        .push(events().filter_fn(has_key).hoop(auth::authenticate).get(dashboard::stream_events))
+        .push(events().hoop(authenticate_session).get(dashboard::stream_events))
+        .push(with_session)
+        .push(Router::with_path("{**rest}").get(edge::unknown))
+}
+
+/// Returns the routes below `/dashboard/api` that the API does not have.
+fn dashboard_api() -> Router {
+    Router::new().push(dashboard::access::session_routes()).push(dashboard::api::routes())
+}
+
+fn has_key(req: &mut Request, _: &mut PathState<'_>) -> bool {
+    req.headers().contains_key(AUTHORIZATION)
+}
+
 /// Returns the routes of reports. The reporting system signs these requests.
-fn reports() -> Router {
+pub(super) fn reports() -> Router {
     use ingest::api as ingest;
 
     Router::new()
@@ -258,10 +280,11 @@ pub(super) fn service(edge: Edge<HttpServices>, store: Store) -> Service {
         .push(aliases())
         .hoop(RequestRecorder(Arc::clone(&edge.services.request_log)))
         .hoop(auth::authenticate)
+        .hoop(dashboard::api::note_sdk)
         .hoop(query::refuse_unknown)
-        .hoop(SpaceGuard(store))
+        .hoop(SpaceGuard(store.clone()))
         .hoop(response_limits::bound_response);
-    behind(edge, Router::with_hoop(compression::compress).push(absent()).push(open()).push(keyed))
+    behind(edge, Router::with_hoop(compression::compress).push(absent()).push(open(store)).push(keyed))
 }
 
 /// Builds the HTTP service of `--metrics-listen`, which needs no key.
@@ -277,41 +300,11 @@ fn behind(edge: Edge<HttpServices>, mut routes: Router) -> Service {
     Service::new(routes).hoop(edge).catcher(Catcher::default().hoop(edge::shape_errors))
 }
 
-/// The description of the API, which depends on no setting: all servers of a process share it.
-#[derive(Clone)]
-pub(super) struct ApiDescription {
-    pub(super) openapi: Arc<OpenApiJson>,
-    pub(super) query_parameters: Arc<QueryParameters>,
-}
-
-/// Returns the description of the API. The first call generates it, which takes longer than the rest of a start.
-pub(super) fn description() -> ApiDescription {
-    static DESCRIPTION: LazyLock<ApiDescription> = LazyLock::new(|| {
-        let operations = openapi_document();
-        let query_parameters = Arc::new(QueryParameters::of(&operations));
-        ApiDescription { openapi: Arc::new(OpenApiJson::new(&complete(operations))), query_parameters }
-    });
-    DESCRIPTION.clone()
-}
-
-/// Returns the description of the operations. It is generated from the routes and the types of their handlers.
-fn openapi_document() -> OpenApi {
-    openapi::describe(&api().push(reports()))
-}
-
-/// Returns the OpenAPI document, completed with the events of webhooks.
-fn complete(mut operations: OpenApi) -> OpenApiDocument {
-    let events = webhooks::api::describe_events(&mut operations.components);
-    OpenApiDocument::of(&operations, events, &examples::of_operations())
-}
-
-/// Returns the OpenAPI document as indented JSON.
-pub fn openapi_json() -> String {
-    serde_json::to_string_pretty(&complete(openapi_document())).expect("an OpenAPI document is plain data")
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::description::openapi_document;
     use super::*;
 
     /// Collects method and path of every handler of a router.
@@ -330,6 +323,24 @@ mod tests {
         for child in router.routers() {
             handlers(child, &path, &method, found);
         }
+    }
+
+    #[test]
+    fn the_table_of_roles_has_exactly_the_routes_of_the_dashboard() {
+        let mut routes = vec!["GET /events".to_owned()];
+        handlers(&api().push(dashboard_api()), "", "", &mut routes);
+        let without_name = |part: &str| if part.starts_with('{') { "{}".to_owned() } else { part.to_owned() };
+        let without_names = |route: &String| route.split('/').map(without_name).collect::<Vec<_>>().join("/");
+
+        let routes: BTreeSet<String> = routes.iter().map(without_names).collect();
+        let listed: BTreeSet<String> =
+            dashboard::access::roles::listed().map(|(method, path)| format!("{method} /{path}")).collect();
+
+        assert!(routes.len() > 100, "{routes:?}");
+        let missing: Vec<&String> = routes.difference(&listed).collect();
+        assert!(missing.is_empty(), "add these routes to src/dashboard/access/roles.rs: {missing:?}");
+        let unknown: Vec<&String> = listed.difference(&routes).collect();
+        assert!(unknown.is_empty(), "remove these routes from src/dashboard/access/roles.rs: {unknown:?}");
     }
 
     #[test]

@@ -9,10 +9,13 @@ use salvo::Depot;
 
 use crate::api_keys::ApiKeys;
 use crate::base::compat::Compat;
+use crate::broadcasts::Broadcasts;
+use crate::broadcasts::check::BroadcastChecks;
 use crate::contact_properties::ContactProperties;
 use crate::contacts::Contacts;
-use crate::dashboard::Hosts;
-use crate::delivery::QueueControl;
+use crate::dashboard::{AccessSettings, DashboardAssets, DashboardInstance, HealthReports, Hosts};
+use crate::delivery::capture::CaptureMailbox;
+use crate::delivery::{Engine, QueueControl};
 use crate::domains::Domains;
 use crate::emails::{EmailLimits, Emails, RemoteFiles};
 use crate::erasure::Erasures;
@@ -23,8 +26,10 @@ use crate::logs::{Logs, RequestLog};
 use crate::preferences::Preferences;
 use crate::segments::Segments;
 use crate::suppressions::Suppressions;
+use crate::templates::Templates;
 use crate::topics::Topics;
-use crate::usage::Usage;
+use crate::usage::{SdkUses, Usage};
+use crate::users::Accounts;
 use crate::webhooks::Webhooks;
 
 macro_rules! services {
@@ -44,18 +49,27 @@ macro_rules! services {
 }
 
 services! {
+    access_settings: AccessSettings,
+    accounts: Accounts,
     api_keys: ApiKeys,
     body_limits: BodyLimits,
+    broadcast_checks: BroadcastChecks,
+    broadcasts: Broadcasts,
+    capture: CaptureMailbox,
     compat: Compat,
     contact_properties: ContactProperties,
     contacts: Contacts,
+    dashboard_assets: DashboardAssets,
     dashboard_hosts: Hosts,
+    dashboard_instance: DashboardInstance,
     domains: Domains,
     email_limits: EmailLimits,
     emails: Emails,
+    engine: Engine,
     erasures: Erasures,
     event_streams: EventStreams,
     health: Health,
+    health_reports: HealthReports,
     ingest: Ingest,
     logs: Logs,
     metrics: Metrics,
@@ -67,8 +81,10 @@ services! {
     remote_files: RemoteFiles,
     request_log: RequestLog,
     response_limits: ResponseLimits,
+    sdk_uses: SdkUses,
     segments: Segments,
     suppressions: Suppressions,
+    templates: Templates,
     topics: Topics,
     usage: Usage,
     webhooks: Webhooks,

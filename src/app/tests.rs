@@ -12,7 +12,8 @@ use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{App, requests_finished};
+use super::App;
+use super::stopping::requests_finished;
 use crate::base::clock::Clock;
 use crate::config::{DevSettings, Purpose, Settings};
 use crate::workers::Supervisor;
