@@ -1,0 +1,15 @@
+// The documents of this version, which the server has at /docs.
+
+/** Chapters that pages lead to: document and heading. */
+export const DOCS = {
+  broadcasts: 'DASHBOARD#broadcasts-in-the-dashboard', templates: 'DASHBOARD#templates-in-the-dashboard',
+  captured: 'DASHBOARD#captured-mail', clients: 'CLIENTS#point-a-client-at-ringmail', domains: 'API#domains', keys: 'API#keys-and-permissions', logs: 'API#the-request-log',
+  queue: 'DASHBOARD#data-of-the-pages', sending: 'API#sending', sessions: 'DASHBOARD#sessions', simulated: 'API#simulated-recipients', suppressions: 'API#suppressions', webhooks: 'API#webhooks',
+};
+
+/** @typedef {keyof typeof DOCS} DocName */
+
+/** The address of a chapter. @param {DocName} name */
+export function docsUrl(name) {
+  return `/docs/${DOCS[name]}`;
+}

@@ -1,0 +1,73 @@
+// Loading for pages: `useLoad` for one answer. A page shows four states: loading, failed, empty, loaded.
+import { useCallback, useEffect, useRef, useState } from '../vendor/preact.js';
+import { ApiError, api } from './api.js';
+
+/**
+ * @template T
+ * @typedef {{ data: T | null, error: ApiError | null, loading: boolean, reload: () => Promise<void>, set: (data: T) => void }} Loaded
+ * `data` stays while a reload runs, and after a failed reload.
+ */
+
+/** Answers kept so that Back shows its page at once. The reload follows. @type {Map<string, unknown>} */
+const kept = new Map();
+const KEPT_MAX = 40;
+
+/**
+ * @param {string} key
+ * @param {unknown} data
+ */
+function keep(key, data) {
+  kept.delete(key);
+  kept.set(key, data);
+  const [oldest] = kept.keys();
+  if (kept.size > KEPT_MAX && oldest !== undefined) kept.delete(oldest);
+}
+
+/**
+ * Loads `path` with `query`, and again when either changes. `path` null loads nothing.
+ * @template T
+ * @param {string | null} path
+ * @param {import('./api.js').Query} [query]
+ * @returns {Loaded<T>}
+ */
+export function useLoad(path, query = {}) {
+  const key = path === null ? '' : `${path} ${JSON.stringify(query)}`;
+  const [state, setState] = useState(() => ({ key, data: /** @type {T | null} */ (kept.get(key) ?? null), error: /** @type {ApiError | null} */ (null), loading: path !== null }));
+  const running = useRef(/** @type {AbortController | null} */ (null));
+
+  const reload = useCallback(async () => {
+    if (path === null) return;
+    running.current?.abort();
+    const abort = running.current = new AbortController();
+    try {
+      const data = /** @type {T} */ (await api.get(path, query, abort.signal));
+      if (abort.signal.aborted) return;
+      keep(key, data);
+      setState({ key, data, error: null, loading: false });
+    } catch (error) {
+      if (abort.signal.aborted) return;
+      const known = error instanceof ApiError ? error : new ApiError(0, 'error', String(error), null);
+      setState((old) => ({ key, data: old.key === key ? old.data : null, error: known, loading: false }));
+    }
+  }, [key]);
+
+  useEffect(() => {
+    setState((old) => (old.key === key ? { ...old, loading: path !== null } : { key, data: /** @type {T | null} */ (kept.get(key) ?? null), error: null, loading: path !== null }));
+    void reload();
+    return () => running.current?.abort();
+  }, [key]);
+
+  const set = useCallback((/** @type {T} */ data) => {
+    keep(key, data);
+    setState({ key, data, error: null, loading: false });
+  }, [key]);
+
+  // Until the effect has run, the state is that of the previous key.
+  const current = state.key === key ? state : { data: /** @type {T | null} */ (kept.get(key) ?? null), error: null, loading: path !== null };
+  return { data: current.data, error: current.error, loading: current.loading, reload, set };
+}
+
+/** Drops the kept answers of paths that start with `path`, after a change. @param {string} path */
+export function forget(path) {
+  for (const key of kept.keys()) if (key.startsWith(path)) kept.delete(key);
+}

@@ -1,0 +1,148 @@
+// Router: the page for an address below /dashboard. Filters, tabs and cursors live in the query.
+import { computed, signal, useEffect } from '../vendor/preact.js';
+import { t } from './h.js';
+
+export const BASE = '/dashboard';
+/** Paths that the server renders. A link there is an ordinary one. */
+const SERVER = /^\/dashboard\/(login|logout|setup|link|open|account|api|a)(\/|$)/;
+
+/** @typedef {{ path: string, load: () => Promise<Record<string, unknown>>, title: string, full?: boolean }} PageRoute `full`: the page has the whole window, without the sidebar */
+/** @typedef {{ params: Record<string, string>, query: Record<string, string> }} PageProps */
+
+/** @type {PageRoute[]} */
+let routes = [];
+const address = signal(read());
+
+function read() {
+  const path = location.pathname.slice(BASE.length).replace(/\/+$/, '') || '/';
+  return { path, query: Object.fromEntries(new URLSearchParams(location.search)) };
+}
+
+/** The path below /dashboard. */
+export const path = computed(() => address.value.path);
+/** The query of the address. */
+export const query = computed(() => address.value.query);
+/** The route of the address with its parameters; null if no page has this address. */
+export const route = computed(() => {
+  for (const candidate of routes) {
+    const params = match(candidate.path, address.value.path);
+    if (params) return { page: candidate, params };
+  }
+  return null;
+});
+
+/**
+ * The parameters of `path` after `pattern`, such as `/emails/:id`; null without a match.
+ * @param {string} pattern
+ * @param {string} path
+ */
+function match(pattern, path) {
+  const want = pattern.split('/'), have = path.split('/');
+  if (want.length !== have.length) return null;
+  /** @type {Record<string, string>} */
+  const params = {};
+  for (const [i, part] of want.entries()) {
+    const value = have[i] ?? '';
+    if (part.startsWith(':') && value) {
+      try { params[part.slice(1)] = decodeURIComponent(value); } catch { return null; }
+    } else if (part !== value) return null;
+  }
+  return params;
+}
+
+/**
+ * Goes to a path below /dashboard, such as `/emails?status=bounced` or `/connect#live`.
+ * @param {string} to
+ * @param {{ replace?: boolean }} [options]
+ */
+export function navigate(to, { replace = false } = {}) {
+  const before = address.peek().path;
+  remember();
+  history[replace ? 'replaceState' : 'pushState']({}, '', BASE + to);
+  address.value = read();
+  if (address.peek().path !== before) {
+    scrollTo(0, 0);
+    document.getElementById('main')?.focus({ preventScroll: true });
+  }
+  const id = decodeURIComponent(location.hash.slice(1));
+  if (id) whenShown(() => document.getElementById(id) !== null, () => document.getElementById(id)?.scrollIntoView());
+}
+
+/** Time within which a page shows what a link or Back leads to. */
+const SHOWN_WITHIN_MS = 1000;
+
+/**
+ * Calls `act` as soon as `isShown` holds, or after a while.
+ * @param {() => boolean} isShown
+ * @param {() => void} act
+ */
+function whenShown(isShown, act) {
+  const until = performance.now() + SHOWN_WITHIN_MS;
+  const step = () => { if (isShown() || performance.now() > until) act(); else requestAnimationFrame(step); };
+  requestAnimationFrame(step);
+}
+
+/**
+ * Changes the query and stays on the page. Null or an empty text removes a name.
+ * @param {Record<string, string | null | undefined>} changes
+ * @param {{ replace?: boolean }} [options]
+ */
+export function setQuery(changes, options) {
+  navigate(address.peek().path + search({ ...address.peek().query, ...changes }), options);
+}
+
+/** `?a=b` of the values that are not empty. @param {Record<string, string | null | undefined>} values */
+export function search(values) {
+  const pairs = Object.entries(values).filter(([, value]) => value);
+  const text = new URLSearchParams(/** @type {[string, string][]} */ (pairs)).toString();
+  return text && `?${text}`;
+}
+
+/** Stores the place on the page that is left, so that Back returns to it. */
+function remember() {
+  const row = document.activeElement instanceof HTMLAnchorElement ? document.activeElement.getAttribute('href') : null;
+  history.replaceState({ top: scrollY, row }, '');
+}
+
+/** Returns to the stored place as soon as the page is high enough. */
+function restore() {
+  const { top = 0, row = null } = history.state ?? {};
+  const link = () => row && document.querySelector(`#main a[href="${CSS.escape(row)}"]`);
+  whenShown(() => document.documentElement.scrollHeight - innerHeight >= top && (!row || link() !== null), () => {
+    scrollTo(0, top);
+    const found = link();
+    if (found instanceof HTMLElement) found.focus({ preventScroll: true });
+  });
+}
+
+/** Starts the router. @param {PageRoute[]} pages */
+export function startRouter(pages) {
+  routes = pages;
+  history.scrollRestoration = 'manual';
+  address.value = read();
+  addEventListener('popstate', () => { address.value = read(); restore(); });
+  addEventListener('pagehide', remember);
+  document.addEventListener('click', (event) => {
+    if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    const anchor = event.target instanceof Element ? event.target.closest('a[href]') : null;
+    if (!(anchor instanceof HTMLAnchorElement) || anchor.target || anchor.hasAttribute('download')) return;
+    if (anchor.origin !== location.origin || !(anchor.pathname + '/').startsWith(`${BASE}/`) || SERVER.test(anchor.pathname)) return;
+    if (anchor.hash && anchor.pathname === location.pathname) return;
+    event.preventDefault();
+    navigate((anchor.pathname.slice(BASE.length) || '/') + anchor.search + anchor.hash);
+  });
+}
+
+/**
+ * A link to a page: `link({ to: '/emails' }, 'Emails')`.
+ * @param {import('./h.js').Tags['a'] & { to: string }} props
+ * @param {import('./h.js').Children[]} children
+ */
+export function link({ to, ...props }, ...children) {
+  return t.a(/** @type {import('./h.js').Tags['a']} */ ({ ...props, href: BASE + to }), ...children);
+}
+
+/** Puts the name of the thing that a page shows into the title of the tab. @param {string} name */
+export function useTitle(name) {
+  useEffect(() => { if (name) document.title = `${name} · Ringmail`; }, [name]);
+}

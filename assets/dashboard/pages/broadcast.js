@@ -1,0 +1,102 @@
+// The report of a broadcast: its progress, and the outcome of its emails.
+import { h, useEffect } from '../vendor/preact.js';
+import { fragment, t } from '../lib/h.js';
+import { api } from '../lib/api.js';
+import { icon } from '../lib/icons.js';
+import { usePoll } from '../lib/live.js';
+import { forget, useLoad } from '../lib/load.js';
+import { link, navigate, useTitle } from '../lib/router.js';
+import { allows } from '../lib/state.js';
+import { count, parseTime, plural } from '../lib/time.js';
+import { Button } from '../components/button.js';
+import { Dialog, useDialog } from '../components/dialog.js';
+import { note, pageFailed, pageWaiting } from '../components/empty.js';
+import { Id } from '../components/id.js';
+import { Menu, menuItem } from '../components/menu.js';
+import { Time } from '../components/time.js';
+import { toast } from '../components/toast.js';
+import { ViewAsApi } from './parts/view-as-api.js';
+import { ContentOf } from './broadcast/sent-content.js';
+import { duplicate } from './broadcast/draft-menu.js';
+import { Funnel } from './broadcast/funnel.js';
+import { Recipients } from './broadcast/recipients.js';
+import { audienceOf, broadcastPill, onMoment, titleOf, when } from './broadcast/words.js';
+
+/** @typedef {import('../types/broadcasts.d.ts').BroadcastReport} BroadcastReport */
+
+/** Intervals of the report, by status. No event reports the progress. */
+const SENDING_MS = 3000, SCHEDULED_MS = 15_000, SENT_MS = 30_000;
+
+/** @param {{ params: { id: string } }} props */
+export function BroadcastPage({ params: { id } }) {
+  const report = /** @type {import('../lib/load.js').Loaded<BroadcastReport>} */ (useLoad(`/broadcasts/${id}/report`));
+  const status = report.data?.status;
+  usePoll(report.reload, status === 'queued' ? SENDING_MS : status === 'scheduled' ? SCHEDULED_MS : status === 'sent' ? SENT_MS : null);
+  useEffect(() => { if (status === 'draft') navigate(`/broadcasts/${id}/edit`, { replace: true }); }, [status]);
+  if (report.error && !report.data) return pageFailed('Broadcast', report.error, report.reload);
+  if (!report.data || status === 'draft') return pageWaiting('Broadcast');
+  return h(Whole, { report: report.data, reload: report.reload });
+}
+
+/** @param {{ report: BroadcastReport, reload: () => Promise<void> }} props */
+function Whole({ report, reload }) {
+  useTitle(titleOf(report));
+  return fragment(
+    t.div({ class: 'crumb' }, link({ to: '/broadcasts' }, 'Broadcasts'), icon('right', 'i-sm'), t.span({ class: 'trunc' }, t.bdi(null, titleOf(report)))),
+    t.div({ class: 'page-head page-head-long' },
+      t.div({ class: 'grow' }, t.h1({ class: 'wrap-any' }, t.bdi(null, report.subject || titleOf(report))),
+        t.div({ class: 'head-meta' }, broadcastPill(report.status), t.span(null, 'to ', audienceOf(report)), h(Id, { id: report.id }))),
+      h(Actions, { report, reload })),
+    h(Progress, { report }),
+    t.div({ class: 'cols' }, t.div({ class: 'stack' }, h(Funnel, { report }), h(Recipients, { report })), h(Facts, { report })));
+}
+
+/** @param {{ report: BroadcastReport, reload: () => Promise<void> }} props */
+function Actions({ report, reload }) {
+  const { id, status, remaining } = report;
+  const content = useDialog((close) => h(ContentOf, { id, onClose: close }));
+  const asApi = useDialog((close) => h(ViewAsApi, { path: `/broadcasts/${id}`, onClose: close }));
+  const isScheduled = status === 'scheduled', can = status === 'queued' || isScheduled;
+  const cancel = useDialog((close) => h(Dialog, { title: isScheduled ? 'Cancel this broadcast?' : 'Cancel the rest of this broadcast?', action: remaining > 0 ? `Cancel ${plural(remaining, 'email')}` : 'Cancel broadcast', cancel: isScheduled ? 'Keep it scheduled' : 'Keep sending', danger: true, onClose: close, submit: async () => {
+    const { canceled_remaining } = await api.post(`/broadcasts/${id}/cancel`);
+    forget('/broadcasts');
+    close();
+    await reload();
+    toast(typeof canceled_remaining === 'number' ? `Canceled ${plural(canceled_remaining, 'email')}` : 'Canceled the broadcast');
+  } },
+  isScheduled ? t.p(null, 'Nothing has been sent, and nothing will be.') : t.p(null, t.b(null, plural(remaining, 'contact')), ` will not receive it. ${count(report.counts.attempted)} emails have left and cannot be called back.`),
+  t.p(null, 'A canceled broadcast cannot be resumed. Duplicate it to write to the others later.')));
+  return t.div({ class: 'actions' },
+    h(Button, { kind: 'ghost', class: 'hide-sm', onClick: content.open }, 'View content'),
+    allows('member') && h(Button, { class: 'hide-sm', onClick: () => duplicate(id) }, 'Duplicate'),
+    allows('member') && can && h(Button, { kind: 'danger', onClick: cancel.open }, isScheduled ? 'Cancel…' : 'Cancel the rest…'),
+    h(Menu, { class: 'btn btn-icon', label: 'More actions', button: icon('more'), end: true, children: [
+      menuItem('mail', 'View content', content.open), allows('member') && menuItem('copy', 'Duplicate', () => duplicate(id)), menuItem('code', 'View as API', asApi.open),
+    ] }), content.view, asApi.view, cancel.view);
+}
+
+/** How far the broadcast is. @param {{ report: BroadcastReport }} props */
+function Progress({ report }) {
+  const { status, counts, audience, finishes_at, rate_per_minute, fan_out } = report;
+  if (status === 'failed') return t.div({ class: 'verdict' }, note('red', t.p(null, t.b(null, 'This broadcast could not start. '), 'Its domain may have been deleted or is not verified any longer. Duplicate the broadcast to send it again.')));
+  if (status === 'scheduled') return t.div({ class: 'verdict' }, note('plain', t.p(null, t.b(null, `It starts ${onMoment(parseTime(report.scheduled_at) ?? Date.now())}`), `, for about ${plural(audience, 'contact')}.`, finishes_at && [' It is done about ', when(finishes_at), '.'])));
+  const whole = Math.max(audience, counts.attempted);
+  return t.section({ class: 'card send-card', 'aria-label': 'Progress' },
+    t.div({ class: 'row between wrap' }, t.p({ class: 't1' }, t.b({ class: 'stat-lg' }, count(counts.attempted)), t.span({ class: 't2' }, ` of ${count(audience)} sent`)),
+      t.p({ class: 't2' }, status === 'queued' ? [finishes_at ? ['Done about ', t.b({ key: 'at' }, when(finishes_at))] : 'Starting', rate_per_minute ? `, ${plural(Math.round(rate_per_minute), 'email')} a minute` : '']
+        : status === 'canceled' ? `Canceled: ${plural(counts.canceled, 'email')} not sent` : ['Finished ', h(Time, { key: 'at', at: report.sent_at })])),
+    t.progress({ class: 'progress', max: Math.max(1, whole), value: counts.attempted, 'aria-label': 'Sent' }),
+    status === 'queued' && !fan_out.complete && t.p({ class: 'meta' }, `${count(fan_out.queued)} of about ${plural(fan_out.total, 'contact')} are queued. The others follow.`));
+}
+
+/** @param {{ report: BroadcastReport }} props */
+function Facts({ report }) {
+  const { counts } = report;
+  const at = (/** @type {string} */ name, /** @type {string | null} */ time) => time && t.div({ key: name }, t.dt(null, name), t.dd(null, h(Time, { at: time })));
+  const number = (/** @type {string} */ name, /** @type {number} */ n) => n > 0 && t.div({ key: name }, t.dt(null, name), t.dd(null, count(n)));
+  return t.div({ class: 'stack' }, t.section({ class: 'card', 'aria-labelledby': 'h-times' }, t.header(null, t.h2({ id: 'h-times' }, 'Times')),
+    t.dl({ class: 'sum pad' }, at('Created', report.created_at), at('Starts', report.status === 'scheduled' ? report.scheduled_at : null), at('Started', report.started_at), at('Finished', report.sent_at))),
+  t.section({ class: 'card', 'aria-labelledby': 'h-left' }, t.header(null, t.h2({ id: 'h-left' }, 'Not sent, or under way')),
+    counts.queued + counts.sent + counts.suppressed + counts.failed + counts.canceled === 0 ? t.p({ class: 'pad' }, 'Every email has an outcome.')
+      : t.dl({ class: 'sum pad' }, number('Waiting', counts.queued), number('Under way', counts.sent), number('Left the audience', counts.suppressed), number('Failed', counts.failed), number('Canceled', counts.canceled))));
+}

@@ -1,0 +1,43 @@
+// The recipients of a broadcast with one outcome.
+import { h, useEffect } from '../../vendor/preact.js';
+import { t } from '../../lib/h.js';
+import { useList } from '../../lib/list.js';
+import { query } from '../../lib/router.js';
+import { empty, failed } from '../../components/empty.js';
+import { OneFilter, SearchField } from '../../components/filters.js';
+import { EMAIL_STATUS, emailPill } from '../../components/pill.js';
+import { NewChip, Pager, middle, table } from '../../components/table.js';
+
+/** @typedef {import('../../types/broadcasts.d.ts').BroadcastRecipient} BroadcastRecipient */
+
+/** Outcomes that the API lists. @type {[string, string][]} */
+const TYPES = ['sent', 'delivered', 'bounced', 'complained', 'suppressed'].map((type) => [type, EMAIL_STATUS[type]?.[0] ?? type]);
+const POLL_MS = 10_000;
+/** A whole address. The API looks up no part of one. */
+const ADDRESS = /^[^\s@]+@[^\s@]+$/;
+/** Kinds of bounces in words. @type {Record<string, string>} */
+const BOUNCES = { permanent: 'The address does not work', transient: 'Could not be delivered for now', undetermined: 'Not known' };
+
+/** @param {{ report: import('../../types/broadcasts.d.ts').BroadcastReport }} props */
+export function Recipients({ report }) {
+  const type = TYPES.find(([key]) => key === query.value.type)?.[0] ?? 'delivered', asked = query.value.q, q = asked && ADDRESS.test(asked) ? asked : undefined;
+  const { counts } = report, n = counts[type === 'sent' ? 'attempted' : /** @type {'delivered'} */ (type)], isRunning = report.status === 'queued' || counts.queued + counts.sent > 0;
+  const list = /** @type {import('../../lib/list.js').List<BroadcastRecipient>} */ (useList(`/broadcasts/${report.id}/recipients`, { query: { type, email: q }, poll_ms: isRunning ? POLL_MS : null }));
+  // The numbers of the report are newer than the rows. A list of one page shows its new rows at once.
+  const isShort = !list.older && !list.newer;
+  useEffect(() => { if (isShort) void list.reload(); }, [n]);
+  const word = (EMAIL_STATUS[type]?.[0] ?? type).toLowerCase();
+  /** @type {import('../../components/table.js').Column<BroadcastRecipient>[]} */
+  const columns = [
+    { head: 'Recipient', class: 'c-to', link: true, cell: (row) => middle(row.email) },
+    ...(type === 'bounced' ? [{ head: 'Why', class: 'c-subject trunc', width: 'w-36p', cell: (/** @type {BroadcastRecipient} */ row) => BOUNCES[row.bounce_type ?? ''] ?? row.bounce_type ?? '–' }] : []),
+    { head: 'Outcome', class: 'c-status', width: 'w-128', cell: () => emailPill(type) },
+  ];
+  const none = list.rows?.length === 0 && !list.newer;
+  return t.section({ class: 'card', 'aria-labelledby': 'h-recipients' }, t.header(null, t.h2({ id: 'h-recipients' }, 'Recipients')),
+    t.div({ class: 'filters', role: 'search' }, h(SearchField, { label: 'Search recipients', placeholder: 'Whole address' }), h(OneFilter, { name: 'type', label: 'Delivered', none: 'Delivered', options: TYPES.filter(([key]) => key !== 'delivered') }), asked && !q && t.span({ class: 't3', role: 'status' }, 'Type a whole address.')),
+    list.error && !list.rows ? t.div({ class: 'pad' }, failed(list.error, list.reload, 'The list'))
+      : none ? empty({ card: false, title: q ? `No recipient ${q} that is ${word}` : `No recipient is ${word}`, text: report.status === 'queued' ? 'The broadcast is being sent.' : undefined })
+        : t.div({ class: 'table-wrap' }, h(NewChip, { count: list.fresh, show: list.showFresh }), table({ label: `Recipients: ${word}`, columns, rows: list.rows, id: (row) => row.id, to: (row) => `/emails/${row.id}` })),
+    !none && list.rows && h(Pager, { newer: list.newer, older: list.older, live: false }));
+}

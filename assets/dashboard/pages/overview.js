@@ -1,0 +1,99 @@
+// Overview: problems as sentences, the worst first, each with a link to the page that solves it.
+import { h, useCallback, useEffect } from '../vendor/preact.js';
+import { fragment, t } from '../lib/h.js';
+import { icon } from '../lib/icons.js';
+import { useLive, usePoll } from '../lib/live.js';
+import { useLoad } from '../lib/load.js';
+import { link } from '../lib/router.js';
+import { allows, isOperator, me } from '../lib/state.js';
+import { takeStatus } from '../lib/status.js';
+import { count, plural, span } from '../lib/time.js';
+import { empty, failed, skeleton } from '../components/empty.js';
+import { dot, emailPill } from '../components/pill.js';
+import { Live } from '../components/table.js';
+import { Time } from '../components/time.js';
+
+/**
+ * @typedef {object} OverviewAnswer
+ * @property {{ severity: 'red' | 'amber', text: string, href: string }[]} attention
+ * @property {{ waiting: number, oldest_s: number }} queue
+ * @property {{ failing: number }} webhooks
+ * @property {{ unverified: number }} domains
+ * @property {import('../lib/status.js').HealthState} health
+ * @property {import('../types/api.d.ts').EmailSummary[]} last
+ */
+
+/** Time between two reads while emails move. */
+const REFRESH_MS = 2000;
+/** Time between two reads otherwise: no event reports the checks and the queue. */
+const POLL_MS = 15_000;
+
+export function OverviewPage() {
+  const loaded = /** @type {import('../lib/load.js').Loaded<OverviewAnswer>} */ (useLoad('/overview'));
+  useLive(['email.'], useCallback(() => { void loaded.reload(); }, [loaded.reload]), REFRESH_MS);
+  usePoll(loaded.reload, POLL_MS);
+  const at = loaded.data;
+  useEffect(() => { if (at) takeStatus(at); }, [at]);
+  const head = t.div({ class: 'page-head' }, t.div({ class: 'grow' }, t.h1(null, 'Overview')));
+  if (loaded.error && !at) return fragment(head, failed(loaded.error, loaded.reload));
+  if (!at) return fragment(head, skeleton(4), t.div({ class: 'section' }), skeleton(6));
+  return fragment(head, h(Attention, { at }),
+    t.div({ class: 'cols cols-over' },
+      t.div({ class: 'stack' }, at.last.length === 0 ? h(Start, null) : h(Latest, { emails: at.last })),
+      t.div({ class: 'stack' }, isOperator() && h(Waiting, { queue: at.queue }), h(States, { at }))));
+}
+
+/** @param {{ at: OverviewAnswer }} props */
+function Attention({ at }) {
+  return t.section({ class: 'section', 'aria-labelledby': 'h-need' }, t.header(null, t.h2({ id: 'h-need' }, 'Needs attention'),
+    at.attention.length > 0 && at.health === 'ok' && t.span({ class: 'meta' }, 'The server itself is well: ', link({ class: 'link', to: '/health' }, 'its checks'))),
+  at.attention.length === 0
+    ? t.div({ class: 'card calm' }, icon('check'), t.p(null, t.b(null, 'Nothing needs you. '), at.health === 'ok' ? 'Domains, webhooks and the queue are well.' : 'Emails leave as they should.'))
+    : t.ul({ class: 'card list' }, at.attention.map((one) => t.li({ key: one.text }, t.a({ class: 'cause cause-line', href: one.href },
+      dot(one.severity, one.severity === 'red' ? 'Failing' : 'Warning'), t.span({ class: 'cause-t' }, emphasised(one.text)), icon('right'))))));
+}
+
+/** The text with its hosts and URLs in bold. @param {string} text */
+function emphasised(text) {
+  return text.split(/(https?:\/\/[^\s]+|\b[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}\b)/).map((part, i) => (i % 2 === 1 ? t.b({ key: i }, part.replace(/^https:\/\//, '')) : part));
+}
+
+/** @param {{ emails: OverviewAnswer['last'] }} props */
+function Latest({ emails }) {
+  return t.section({ class: 'card', 'aria-labelledby': 'h-last' },
+    t.header(null, t.h2({ id: 'h-last' }, 'Latest emails'), h(Live, null), link({ class: 'btn btn-ghost btn-sm', to: '/emails' }, 'All emails')),
+    t.ul({ class: 'list' }, emails.map((email) => t.li({ key: email.id }, link({ class: 'item last', to: `/emails/${email.id}` },
+      emailPill(email.last_event), t.span({ class: 'trunc t1' }, t.bdi(null, email.subject || '(no subject)')), t.span({ class: 'trunc t3 hide-sm' }, email.to[0]), h(Time, { at: email.created_at }))))));
+}
+
+/** Steps to the first email. */
+function Start() {
+  const dev = me.value?.mode === 'dev';
+  const step = (/** @type {string} */ title, /** @type {string} */ text, /** @type {import('../lib/h.js').Children} */ action) =>
+    t.li({ key: title }, t.div({ class: 'item item-wide' }, t.span({ class: 'grow' }, t.span({ class: 't1 medium dblock' }, title), t.span({ class: 'dblock' }, text)), action));
+  return t.section({ class: 'card', 'aria-labelledby': 'h-start' }, t.header(null, t.h2({ id: 'h-start' }, 'Send the first email')),
+    t.ol({ class: 'list' },
+      !dev && step('Add a domain', 'Emails are sent from its addresses.', allows('admin') && link({ class: 'btn btn-sm', to: '/domains?create=1' }, 'Add domain')),
+      !dev && step('Create an API key', 'Each program shows its own.', allows('admin') && link({ class: 'btn btn-sm', to: '/api-keys?create=1' }, 'Create API key')),
+      step('Connect a program', dev ? 'Your SDK stays the same; two settings change.' : 'Its SDK stays the same; two settings change.', link({ class: 'btn btn-sm', to: '/connect' }, 'Show settings'))));
+}
+
+/** @param {{ queue: OverviewAnswer['queue'] }} props */
+function Waiting({ queue }) {
+  return t.section({ class: 'card', 'aria-labelledby': 'h-old' }, t.header(null, t.h2({ id: 'h-old' }, 'Oldest waiting email')),
+    queue.waiting === 0 ? empty({ title: 'Nothing waits', text: 'Every accepted email has left.', card: false })
+      : t.div({ class: 'pad stack-xs' }, t.p({ class: 'stat-lg' }, queue.oldest_s > 0 ? span(queue.oldest_s * 1000) : 'None is late'), t.p(null, queue.oldest_s > 0 ? 'since it was due.' : 'Retries and scheduled emails wait for their time.'),
+        t.div({ class: 'actions' }, link({ class: 'btn btn-sm', to: '/queue' }, `Queue, ${count(queue.waiting)}`))));
+}
+
+/** The other parts, each with its page. @param {{ at: OverviewAnswer }} props */
+function States({ at }) {
+  /** @type {[string, string, import('../components/pill.js').Tone, string][]} */
+  const parts = [
+    ['/health', 'Server', at.health === 'ok' ? 'green' : at.health === 'warning' ? 'amber' : 'red', at.health === 'ok' ? 'well' : at.health === 'warning' ? 'warnings' : 'failing'],
+    ['/domains', 'Domains', at.domains.unverified === 0 ? 'green' : 'amber', at.domains.unverified === 0 ? 'all verified' : `${plural(at.domains.unverified, 'domain')} not verified`],
+    ['/webhooks', 'Webhooks', at.webhooks.failing === 0 ? 'green' : 'red', at.webhooks.failing === 0 ? 'none fails' : `${at.webhooks.failing} disabled`],
+  ];
+  return t.section({ class: 'card', 'aria-labelledby': 'h-parts' }, t.header(null, t.h2({ id: 'h-parts' }, 'Parts')),
+    t.ul({ class: 'list' }, parts.filter(([to]) => to !== '/health' || isOperator()).map(([to, name, tone, text]) => t.li({ key: to }, link({ class: 'item', to }, dot(tone, text), t.span({ class: 'grow t1' }, name), t.span({ class: 't3' }, text))))));
+}

@@ -1,0 +1,88 @@
+// Saves the changes of a page by itself, soon after the last one. The page shows when.
+import { h, useCallback, useEffect, useRef, useState } from '../../vendor/preact.js';
+import { t } from '../../lib/h.js';
+import { ApiError } from '../../lib/api.js';
+import { Button } from '../../components/button.js';
+import { note } from '../../components/empty.js';
+import { Time } from '../../components/time.js';
+
+/** Pause in the typing after which changes are saved. */
+const TYPING_MS = 800;
+
+/**
+ * @template {object} Fields
+ * @typedef {object} Autosave
+ * @property {(changes: Partial<Fields>) => void} change
+ * @property {() => Promise<boolean>} flush saves at once; false if that failed
+ * @property {boolean} dirty whether changes wait
+ * @property {string | null} at time of the last save on this page
+ * @property {number} saves how often the page was saved
+ * @property {ApiError | null} error why the changes are not saved
+ */
+
+/**
+ * @template {object} Fields
+ * @param {(changes: Partial<Fields>) => Promise<unknown>} save called with all changes since the last save, never twice at a time
+ * @returns {Autosave<Fields>}
+ */
+export function useAutosave(save) {
+  const [state, setState] = useState({ dirty: false, at: /** @type {string | null} */ (null), saves: 0, error: /** @type {ApiError | null} */ (null) });
+  const waiting = useRef(/** @type {Partial<Fields> | null} */ (null));
+  const running = useRef(/** @type {Promise<boolean> | null} */ (null));
+  const timer = useRef(0);
+  const latest = useRef(save);
+  latest.current = save;
+
+  const flush = useCallback(async () => {
+    clearTimeout(timer.current);
+    while (running.current) await running.current;
+    const changes = waiting.current;
+    if (!changes) return true;
+    waiting.current = null;
+    running.current = latest.current(changes).then(() => {
+      setState((old) => ({ dirty: waiting.current !== null, at: new Date().toISOString(), saves: old.saves + 1, error: null }));
+      return true;
+    }, (error) => {
+      // Changes since the request are newer.
+      waiting.current = { ...changes, ...waiting.current };
+      setState((old) => ({ ...old, dirty: true, error: error instanceof ApiError ? error : new ApiError(0, 'error', String(error), null) }));
+      return false;
+    });
+    const saved = await running.current;
+    running.current = null;
+    return saved;
+  }, []);
+
+  const change = useCallback((/** @type {Partial<Fields>} */ changes) => {
+    waiting.current = /** @type {Partial<Fields>} */ ({ ...waiting.current, ...changes });
+    setState((old) => ({ ...old, dirty: true }));
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => { void flush(); }, TYPING_MS);
+  }, [flush]);
+
+  useEffect(() => {
+    // The browser asks before it leaves a page with changes, and the page saves them meanwhile.
+    const leave = (/** @type {BeforeUnloadEvent} */ event) => { if (waiting.current) { event.preventDefault(); void flush(); } };
+    addEventListener('beforeunload', leave);
+    return () => { removeEventListener('beforeunload', leave); void flush(); };
+  }, [flush]);
+  return { ...state, change, flush };
+}
+
+/** When the page was saved. @param {{ saved: Autosave<any>, since?: string }} props `since` is the time of the state that the page has loaded, if it is known */
+export function SavedAt({ saved, since }) {
+  if (saved.error) return t.span({ class: 'row red', role: 'status' }, 'Not saved', h(Button, { size: 'sm', onClick: saved.flush }, 'Save again'));
+  if (saved.dirty) return t.span({ class: 'meta nowrap' }, 'Saving…');
+  const at = saved.at ?? since;
+  return t.span({ class: 'meta nowrap' }, 'Saved', at && ' ', at && h(Time, { at }));
+}
+
+/** Says why nothing can be changed. */
+export function onlyReads() {
+  return note('plain', t.p(null, 'You can read this. To change it, you need the role member.'));
+}
+
+/** The field that an error of the API is about: its message names it in backticks. @param {ApiError | null} error */
+export function fieldOf(error) {
+  return error && /`(\w+)`/.exec(error.message)?.[1];
+}
