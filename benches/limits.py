@@ -2,7 +2,8 @@
 
 Each implements one operation without the rest of the server. `http server=salvo store=1` parses and
 stores one email per request in group commits. `smtp mode=send` signs and sends. `store mode=accept
-path=each` commits one email at a time. `flows mode=contacts` commits a thousand contacts at a time.
+path=each` commits one email at a time. `flows` commits a thousand rows at a time: `mode=contacts` contacts, and
+`mode=fanout` the rows of recipients.
 """
 
 import json
@@ -63,9 +64,18 @@ def one_commit_rate(folder, directory, seconds):
 
 def contact_rate(folder, directory, rows):
     """Returns contacts per second of an import without HTTP: a row, a unique email and a segment each."""
+    return flow_rate(folder, directory, "contacts", rows)
+
+
+def fanout_rate(folder, directory, rows):
+    """Returns rows per second of a fan-out without a queue, an engine or contacts."""
+    return flow_rate(folder, directory, "fanout", rows)
+
+
+def flow_rate(folder, directory, flow, rows):
     directory.mkdir(parents=True, exist_ok=True)
     lines = run_lines(
-        folder, "flows", "mode=contacts", f"dir={directory}", "batch=1000", f"rows={rows}",
+        folder, "flows", f"mode={flow}", f"dir={directory}", "batch=1000", f"rows={rows}",
         seconds=CONTACTS_SECONDS_MAX,
     )  # fmt: skip
-    return next(line["rows_s"] for line in lines if line["flow"] == "contacts")
+    return next(line["rows_s"] for line in lines if line["flow"] == flow)

@@ -12,10 +12,13 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "lib")]
 
 import accept  # noqa: E402
 import audience  # noqa: E402
+import broadcast  # noqa: E402
+import dashboard  # noqa: E402
 import deliver  # noqa: E402
 import machine  # noqa: E402
 import memory  # noqa: E402
 import pages  # noqa: E402
+import search  # noqa: E402
 import webhooks  # noqa: E402
 from server import TARGET, binary  # noqa: E402
 
@@ -28,7 +31,8 @@ def starvation(options):
 
 
 BENCHES = {"accept": accept.run, "deliver": deliver.run, "pages": pages.run, "audience": audience.run,
-           "webhooks": webhooks.run, "memory": memory.run, "starvation": starvation}  # fmt: skip
+           "broadcast": broadcast.run,
+           "search": search.run, "dashboard": dashboard.run, "webhooks": webhooks.run, "memory": memory.run, "starvation": starvation}  # fmt: skip
 
 
 def main():
@@ -36,9 +40,9 @@ def main():
     parser.add_argument("bench", choices=[*BENCHES, "all"])
     parser.add_argument("--runs", type=int, default=3, help="runs of each figure; the median is printed")
     parser.add_argument("--seconds", type=int, default=5, help="duration of one run")
-    parser.add_argument("--rows", default="10000,1000000", help="sizes of the stores for the pages")
+    parser.add_argument("--rows", default="10000,1000000", help="sizes of the stores for the pages, the search, and the dashboard")
     parser.add_argument("--messages", type=int, default=15_000, help="messages per delivery run")
-    parser.add_argument("--contacts", type=int, default=1_000_000, help="number of contacts in the audience bench")
+    parser.add_argument("--contacts", type=int, default=1_000_000, help="number of contacts in the audience and broadcast benches")
     # Ten connections below the limit of the server are left for GET /health.
     parser.add_argument("--connections", type=int, default=9_990, help="connections of each flood of the memory bench")
     parser.add_argument("--scale", type=float, default=1, help="part of the sizes of the starvation bench")

@@ -1,0 +1,91 @@
+// Measures the dashboard in Chromium: dashboard.mjs LINK RUNS ID. Prints JSON.
+import { launch } from '../tests/browser/browser.mjs';
+
+const [link, runs, id] = process.argv.slice(2);
+const origin = new URL(link).origin;
+
+/** In the page: the time of the first frame in which `selector` exists and `without` does not. */
+function watch() {
+  const wait = (selector, without) => new Promise((resolve) => {
+    const look = () => {
+      if (!document.querySelector(selector) || (without && document.querySelector(without))) return false;
+      requestAnimationFrame(() => setTimeout(() => resolve(performance.now())));
+      return true;
+    };
+    if (look()) return;
+    const observer = new MutationObserver(() => { if (look()) observer.disconnect(); });
+    observer.observe(document, { subtree: true, childList: true, attributes: true });
+  });
+  globalThis.ready = wait('a.cell');
+  /** Arms the measurement of the next input. */
+  globalThis.arm = (selector, without) => {
+    globalThis.took = new Promise((resolve) => {
+      const begin = (event) => {
+        for (const type of ['pointerdown', 'keydown']) removeEventListener(type, begin, true);
+        // The condition can hold already before the input.
+        setTimeout(async () => resolve((await wait(selector, without)) - event.timeStamp));
+      };
+      for (const type of ['pointerdown', 'keydown']) addEventListener(type, begin, true);
+    });
+  };
+}
+
+const browser = await launch();
+const times_ms = {};
+const add = (name, ms) => (times_ms[name] ??= []).push(ms);
+let requests = 0;
+let bytes = 0;
+
+const first = await browser.newContext();
+const opening = await first.newPage();
+await opening.goto(link);
+const cookies = await first.cookies();
+await first.close();
+
+for (let run = 0; run < Number(runs); run += 1) {
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
+  await context.addCookies(cookies);
+  await context.addInitScript(watch);
+  const page = await context.newPage();
+  const session = await context.newCDPSession(page);
+  await session.send('Network.enable');
+  const files = new Map();
+  let received = 0;
+  session.on('Network.responseReceived', ({ requestId, response }) => { if (/\.(js|css)$/.test(new URL(response.url).pathname)) files.set(requestId, 0); });
+  session.on('Network.loadingFinished', ({ requestId, encodedDataLength }) => { if (files.has(requestId)) received += encodedDataLength; });
+  let asked = 0;
+  page.on('request', (request) => { if (!request.url().endsWith('/dashboard/api/events')) asked += 1; });
+
+  await page.goto(`${origin}/dashboard/emails`);
+  add('first view, empty cache', await page.evaluate(() => globalThis.ready));
+  requests = asked;
+  await page.reload();
+  add('first view, files cached', await page.evaluate(() => globalThis.ready));
+
+  const measure = async (name, act, selector, without) => {
+    await page.evaluate(([one, other]) => globalThis.arm(one, other), [selector, without]);
+    await act();
+    add(name, await page.evaluate(() => globalThis.took));
+  };
+  await measure('open an email', () => page.locator('a.cell').first().click(), '.tl');
+  await measure('back to the list', () => page.keyboard.press('u'), 'a.cell', '.tl');
+  const oldest = await page.locator('a.cell').last().getAttribute('href');
+  await measure('the next page', () => page.getByRole('button', { name: /Older/ }).or(page.getByRole('link', { name: /Older/ })).click(), 'a.cell', `a.cell[href="${oldest}"]`);
+  await page.goto(`${origin}/dashboard/emails`);
+  await page.evaluate(() => globalThis.ready);
+  await page.getByRole('button', { name: 'Status' }).click();
+  await measure('filter by status', () => page.getByRole('checkbox', { name: 'Queued', exact: true }).click(), 'a.cell', '[aria-busy="true"]');
+  await page.keyboard.press('Escape');
+  await page.goto(`${origin}/dashboard/emails`);
+  await page.evaluate(() => globalThis.ready);
+  await measure('open the palette', () => page.keyboard.press('Control+k'), '[role="combobox"]');
+  await page.keyboard.press('Escape');
+  for (const path of ['/', '/captured', '/connect', '/queue', '/suppressions', '/domains', '/webhooks', '/api-keys', '/logs', '/health', '/sessions', `/emails/${id}`]) {
+    await page.goto(`${origin}/dashboard${path}`);
+    await page.locator('h1').first().waitFor();
+  }
+  bytes = received;
+  await context.close();
+}
+await browser.close();
+console.log(JSON.stringify({ times_ms, requests, bytes }));

@@ -1,0 +1,66 @@
+"""The dashboard in Chromium beside a large store: its first view, and the interactions of the list of emails.
+
+The server does not deliver. The times are those of the page: from the start of the navigation, or from the input event, to
+the frame with the result.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+from load import fill
+from machine import spread, table
+from server import Hold, Server, binary
+
+HERE = pathlib.Path(__file__).resolve().parent
+TEXT_BYTES = 200
+BROWSER_SECONDS = 600
+FIRST_VIEW_MS, INTERACTION_MS = 300, 100
+REQUESTS_MAX, COMPRESSED_BYTES_MAX = 12, 150_000
+
+
+def run(options):
+    for count in sorted(int(size) for size in options.rows.split(",")):
+        one(options, count)
+    print("bound: CPU of the browser")
+
+
+def one(options, count):
+    """Prints the figures of a store with `count` emails."""
+    server = Server(options.directory / f"dashboard-{count}", Hold(), profile="release")
+    try:
+        server.start()
+        fill(server, count, TEXT_BYTES)
+        newest = server.send("ada@recent.example.net", subject="The newest one", html="<h1>It works.</h1>")
+        # The restart empties the cache of the process.
+        server.stop()
+        server.start()
+        measured = browse(server, options.runs, newest)
+        rows = [
+            [name, spread(times, 0), f"<= {FIRST_VIEW_MS if name.startswith('first view') else INTERACTION_MS} ms"]
+            for name, times in measured["times_ms"].items()
+        ]
+        table([f"dashboard beside {count:,} emails", "ms", "target"], rows)
+        print(f"requests of the first view: {measured['requests']} (<= {REQUESTS_MAX})")
+        print(f"JS and CSS of all pages, compressed: {measured['bytes']:,} bytes (<= {COMPRESSED_BYTES_MAX:,})\n")
+        server.stop()
+    finally:
+        server.end()
+        shutil.rmtree(server.directory, ignore_errors=True)
+
+
+def browse(server, runs, newest):
+    """Returns the figures that the browser prints."""
+    command = [str(binary(server.profile)), "setup-link", "--json", "--data-dir", str(server.data_dir)]
+    done = subprocess.run(
+        command, env=server.environment(), cwd=server.directory, capture_output=True, text=True, timeout=30, check=True,
+    )  # fmt: skip
+    link = json.loads(done.stdout)["url"]
+    done = subprocess.run(
+        ["node", str(HERE / "dashboard.mjs"), link, str(runs), newest],
+        env=os.environ, capture_output=True, text=True, timeout=BROWSER_SECONDS,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
