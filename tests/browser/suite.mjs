@@ -1,15 +1,41 @@
-// Checks the pages of recipients in headless Chromium. The script `run` starts it.
+// Checks the pages of recipients and the dashboard in headless Chromium. The script `run` starts it.
 import { Suite } from './check.mjs';
 import { World } from './world.mjs';
 import { appearance } from './appearance.mjs';
 import { behaviour } from './behaviour.mjs';
+import { access } from './dashboard/access.mjs';
+import { broadcasts } from './dashboard/broadcasts.mjs';
+import { details } from './dashboard/details.mjs';
+import { emails } from './dashboard/emails.mjs';
+import { hostile } from './dashboard/hostile.mjs';
+import { PICTURES } from './dashboard/inspect.mjs';
+import { broadcastJourneys } from './dashboard/journeys/broadcasts.mjs';
+import { devJourneys } from './dashboard/journeys/dev.mjs';
+import { serveJourneys } from './dashboard/journeys/serve.mjs';
+import { live } from './dashboard/live.mjs';
+import { operate } from './dashboard/operate.mjs';
+import { pages } from './dashboard/pages.mjs';
+import { statics } from './dashboard/static.mjs';
+import { DevWorld, FakeWorld, ServeWorld } from './dashboard/world.mjs';
 
-const suite = new Suite(process.argv.slice(2));
-const world = await World.start();
-try {
-  for (const [name, body] of [...behaviour, ...appearance]) await suite.check(name, () => body(world));
-} finally {
-  await world.stop();
+const suite = new Suite(process.argv.slice(2).filter((word) => !word.startsWith('--')));
+
+/** Pages that are looked at at the same time. */
+const PAGE_WORKERS = 2;
+
+async function withoutPages() {
+  await suite.inside(DevWorld, [...devJourneys, ...broadcastJourneys, ...emails, ...hostile, ...operate, ...live]);
+  await suite.inside(FakeWorld, [...details, ...broadcasts]);
+  await suite.inside(ServeWorld, [...serveJourneys, ...access]);
+  await suite.inside(World, [...behaviour, ...appearance]);
 }
-if (suite.failed > 0) console.log(world.log());
+
+if (PICTURES) {
+  await suite.inside(DevWorld, pages);
+  await suite.inside(ServeWorld, access);
+} else {
+  for (const [name, body] of statics) await suite.check(name, body);
+  const all = suite.inside(DevWorld, pages, PAGE_WORKERS);
+  await (process.env.DASHBOARD_URL ? all : Promise.all([all, withoutPages()]));
+}
 suite.finish();

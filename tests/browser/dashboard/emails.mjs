@@ -1,0 +1,90 @@
+// Emails and captured messages: their content, the way back to a list, and the keyboard alone.
+import { assert, until } from '../check.mjs';
+import { findings } from '../browser.mjs';
+
+async function allPartsOfAnEmailAreShown(world) {
+  const id = await world.send({ subject: 'All parts' });
+  const page = await world.tab();
+  await page.show(`/emails/${id}`);
+  await page.getByRole('list', { name: 'Timeline' }).getByText('Delivered').waitFor();
+  await page.frameLocator('iframe').getByText('It works.').waitFor();
+  for (const [tab, text] of [['Text', 'It works.'], ['HTML', '<h1>It works.</h1>'], ['Headers', 'ada@example.net'], ['Raw', 'Subject: All parts']]) {
+    await page.getByRole('tab', { name: tab }).click();
+    await page.getByRole('tabpanel').getByText(text).first().waitFor();
+  }
+  assert.match(page.url(), /tab=raw/);
+  await page.leave();
+}
+
+async function theWayBackLeadsToTheRow(world) {
+  await world.send({ to: 'bounced@resend.dev', subject: 'Comes back' });
+  const page = await world.tab();
+  await page.show('/emails?status=bounced');
+  const found = page.getByRole('link', { name: 'Comes back' });
+  await found.click();
+  await page.getByRole('heading', { level: 1, name: 'Comes back' }).waitFor();
+  await page.goBack();
+  await found.waitFor();
+  assert.match(page.url(), /status=bounced/);
+  await until('the focus on the row', () => found.evaluate((link) => link === document.activeElement));
+  await page.leave();
+}
+
+async function capturedEmailIsReadAndDeleted(world) {
+  await world.clear();
+  await world.send({ subject: 'Your sign-in code', html: '<p>482 913</p>' });
+  const page = await world.tab();
+  await page.show('/captured');
+  await page.getByRole('link', { name: 'Your sign-in code' }).first().click();
+  await page.frameLocator('iframe').getByText('482 913').waitFor();
+  await page.getByText('Would have gone to').waitFor();
+  await page.getByRole('button', { name: 'More actions' }).click();
+  await page.getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Your sign-in code' }).waitFor();
+  await page.leave();
+}
+
+async function keyboardAloneIsEnough(world) {
+  await world.clear();
+  for (const subject of ['Oldest', 'Middle', 'Newest']) await world.send({ subject });
+  const page = await world.tab();
+  await page.show('/emails');
+  await page.getByRole('link', { name: 'Newest' }).waitFor();
+  await page.keyboard.press('Tab');
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Skip to content');
+  await page.keyboard.press('Enter');
+  // A key that is pressed before the browser has moved the focus acts on the element before.
+  const focused = (selector, text) => page.evaluate(([wanted, part]) => document.activeElement.matches(wanted) && document.activeElement.textContent.includes(part), [selector, text]);
+  await until('the focus on the content', () => focused('#main', ''));
+  await page.keyboard.press('j');
+  await until('the focus on the first row', () => focused('a.cell', 'Newest'));
+  await page.keyboard.press('j');
+  await until('the focus on the second row', () => focused('a.cell', 'Middle'));
+  await page.keyboard.press('x');
+  await page.getByRole('toolbar', { name: 'Selected emails' }).getByText('1 selected').waitFor();
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { level: 1, name: 'Middle' }).waitFor();
+  await page.keyboard.press('k');
+  await page.getByRole('heading', { level: 1, name: 'Newest' }).waitFor();
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox').fill('Oldest');
+  await page.getByRole('option', { name: /^Oldest/ }).waitFor();
+  assert.deepEqual(await findings(page), [], 'the palette');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { level: 1, name: 'Oldest' }).waitFor();
+  await page.keyboard.press('?');
+  await page.getByRole('dialog', { name: 'Shortcuts' }).waitFor();
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('g');
+  await page.keyboard.press('n');
+  await page.getByRole('heading', { level: 1, name: 'Connect' }).waitFor();
+  await page.leave();
+}
+
+export const emails = [
+  ['dashboard: all parts of an email are shown', allPartsOfAnEmailAreShown],
+  ['dashboard: the way back leads to the row', theWayBackLeadsToTheRow],
+  ['dashboard: a captured email is read and deleted', capturedEmailIsReadAndDeleted],
+  ['dashboard: the keyboard alone is enough', keyboardAloneIsEnough],
+];

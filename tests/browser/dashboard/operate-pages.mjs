@@ -1,0 +1,31 @@
+// The pages to operate, in the form of `PAGES`: overview, logs, domains, keys, suppressions, webhooks, queue,
+// health, sessions. `pages.mjs` looks at each in its states.
+import { uuid } from '../fake/lists.mjs';
+
+const LIST = ['empty', 'nothing', 'one', 'hundred'];
+const DOMAIN = uuid('d0d0', 0), VERIFIED = uuid('d0d0', 1), LOG = uuid('10c0', 1), ENTRY = uuid('5099', 0), WEBHOOK = uuid('4400', 0), DELIVERY = `msg_${uuid('e0e0', 1).replaceAll('-', '')}`;
+
+/** @type {[string, string, string, string | null, string[]?][]} */
+export const OPERATE = [
+  ['overview', '/', '.cause, .calm', '/overview', ['empty', 'one']],
+  ['logs', '/logs', 'a.cell', '/logs', LIST],
+  ['logs-found', '/logs?status=4', 'a.cell', '/logs'],
+  ['log', `/logs/${LOG}`, '.drawer .code', `/logs/${LOG}`],
+  ['domains', '/domains', 'a.cell', '/domains', LIST],
+  ['domain-add', '/domains?create=1', '.dialog', null],
+  ['domain', `/domains/${DOMAIN}`, '.rec', `/domains/${DOMAIN}`],
+  ['domain-verified', `/domains/${VERIFIED}`, '.rec', `/domains/${VERIFIED}`],
+  ['api-keys', '/api-keys', '.table-act .id', '/api-keys', LIST],
+  ['api-key-create', '/api-keys?create=1', '.dialog', null],
+  ['suppressions', '/suppressions', 'a.cell', '/suppressions', LIST],
+  ['suppression', `/suppressions?entry=${ENTRY}`, '.drawer .item', `/suppressions/${ENTRY}`],
+  ['suppression-check', '/suppressions?q=priya@example.net', '.note', '/suppressions/priya@example.net'],
+  ['webhooks', '/webhooks', 'a.cell', '/webhooks', LIST],
+  ['webhook-add', '/webhooks?create=1', '.dialog', null],
+  ['webhook', `/webhooks/${WEBHOOK}`, 'a.cell', `/webhooks/${WEBHOOK}`],
+  ['delivery', `/webhooks/${WEBHOOK}?delivery=${DELIVERY}`, '.drawer .answer', `/webhooks/${WEBHOOK}/deliveries/${DELIVERY}`],
+  ['queue', '/queue', '.q-site', '/queue', LIST],
+  ['queue-open', '/queue?open=yahoo.example', '.q-why', '/queue/yahoo.example'],
+  ['health', '/health', '.rec', '/health', ['empty', 'one']],
+  ['sessions', '/sessions', '.table-act .pill', '/sessions', ['one']],
+];

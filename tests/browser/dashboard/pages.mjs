@@ -1,0 +1,86 @@
+// Every page in its states: axe, width, policy, and a screenshot. The answers of the API come from
+// tests/browser/fake, so that each state is the same on every run; the page and its policy come from the server.
+import { answer } from '../fake/fixtures.mjs';
+import { BROADCASTS } from './broadcast-pages.mjs';
+import { PICTURES, inContexts, inspect } from './inspect.mjs';
+import { OPERATE } from './operate-pages.mjs';
+
+const FULL = process.argv.includes('--full');
+const EMAIL = '0199c000-6b0d-7f53-9a3e-d2c81b7e0000', BOUNCED = '0199bffc-6b0d-7f53-9a3e-d2c81b7e0004', CAPTURED = '0199d004-6b0d-7f53-9a3e-d2c81b7e0000';
+
+/** [name, path, selector of the loaded page, path of its first request in the API, its states beside those of every page] */
+export const PAGES = [
+  ['emails', '/emails', 'a.cell', '/emails'],
+  ['emails-found', '/emails?q=invoice', 'a.cell', '/search'],
+  ['email', `/emails/${EMAIL}`, '.tl', `/emails/${EMAIL}`],
+  ['email-bounced', `/emails/${BOUNCED}`, '.tl', `/emails/${BOUNCED}`],
+  ['captured', '/captured', 'a.cell', '/captured', ['one', 'hundred']],
+  ['captured-email', `/captured/${CAPTURED}`, '.preview-bar', `/captured/${CAPTURED}`],
+  ['connect', '/connect', '.creds', '/connect'],
+  ['kit', '/kit', '.kit-s', null],
+  ...OPERATE,
+  ...BROADCASTS,
+];
+
+/** The answers of each state, and the selector of its content. */
+const STATES = {
+  loaded: { state: 'full' },
+  empty: { state: 'empty', selector: '.first, .empty, .calm, .tl, .creds, .preview-bar', only: ['emails', 'captured', 'connect'] },
+  nothing: { state: 'full', query: 'q=zzzz', selector: '.empty', only: ['emails', 'captured'] },
+  one: { state: 'one', only: ['emails'] },
+  hundred: { state: 'hundred', rows: '100', only: ['emails'] },
+  viewer: { state: 'viewer' },
+  error: { state: 'error', selector: '.note-red', expected: /500/ },
+  forbidden: { state: 'forbidden', selector: '.empty', expected: /403/ },
+  loading: { state: 'loading', selector: '.sk, .page-head, .kit-s' },
+};
+/** States that a run without `--full` looks at. */
+const SHORT = ['loaded', 'empty', 'error'];
+
+/** Answers the requests of a page. Without an answer, the request waits forever. */
+async function respond(route, { state, path }) {
+  const request = route.request(), url = new URL(request.url());
+  const call = { method: request.method(), path: decodeURIComponent(url.pathname.slice('/dashboard/api'.length)), query: Object.fromEntries(url.searchParams), body: request.postDataJSON(), state };
+  const isFirst = call.path === path;
+  // The stream of the server stays open, because an ended stream makes a page load its data again.
+  if (call.path === '/events') return route.continue();
+  if (isFirst && state === 'loading') return undefined;
+  const refusal = { error: [500, 'internal_server_error', 'The store could not be read.'], forbidden: [403, 'invalid_access', 'Your role is viewer, and this needs admin.'] }[state];
+  if (isFirst && refusal) return route.fulfill({ status: refusal[0], json: { statusCode: refusal[0], name: refusal[1], message: refusal[2] } });
+  const said = answer(call);
+  if (!said) return route.fulfill({ status: 404, json: { statusCode: 404, name: 'not_found', message: 'Not found.' } });
+  if ('html' in said) return route.fulfill({ contentType: 'text/html', body: said.html });
+  if ('text' in said) return route.fulfill({ contentType: said.type ?? 'text/plain', body: said.text });
+  return route.fulfill({ status: said.status ?? 200, json: said.json });
+}
+
+/** Opens a tab whose requests get the answers of `page.state`. */
+async function openTab(world, options) {
+  const context = await world.session(options);
+  const page = await world.tab(context);
+  await context.route('**/dashboard/api/**', (route) => respond(route, page.state));
+  return page;
+}
+
+/** Looks at one page in one state. A run that is not full has one tab for each worker, because a new one takes time. */
+async function look(world, worker, [name, path, selector, first], state) {
+  const { query, rows, expected, ...wanted } = STATES[state];
+  await inContexts(async (widths, options) => {
+    const page = FULL ? await openTab(world, options) : (world.tabs[worker] ??= await openTab(world, options));
+    page.state = { state: wanted.state, path: query ? null : first };
+    page.expected = expected;
+    if (rows) await page.addInitScript((n) => localStorage.setItem('ringmail.rows', n), rows);
+    await page.setViewportSize(options.viewport);
+    await page.show(query ? `${path}?${query}` : path);
+    await page.waitForSelector(wanted.selector ?? selector);
+    await inspect(page, state === 'loaded' ? name : `${name}-${state}`, { widths, part: state === 'loaded' ? undefined : 'main' });
+    page.assertClean();
+    if (FULL) await page.context().close();
+  });
+}
+
+const CHOSEN = PICTURES ? ['loaded'] : FULL ? Object.keys(STATES) : SHORT;
+
+export const pages = PAGES.flatMap((page) => Object.entries(STATES)
+  .filter(([state, { only }]) => CHOSEN.includes(state) && (!only || only.includes(page[0]) || page[4]?.includes(state)) && (page[3] !== null || state === 'loaded'))
+  .map(([state]) => [`dashboard: the page ${page[0]}, ${state}`, (world, worker) => look(world, worker, page, state)]));

@@ -1,0 +1,134 @@
+// Checks of the dashboard's files without a browser: types, generated and vendored files, and the rules that
+// let the server join modules.
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { fileURLToPath } from 'node:url';
+import { brotliCompressSync } from 'node:zlib';
+import { assert } from '../check.mjs';
+import { join_css, join_modules } from '../fake/join.mjs';
+
+const run = promisify(execFile);
+const ROOT = fileURLToPath(new URL('../../../assets/dashboard/', import.meta.url));
+const MODULES = join(process.env.BROWSER_MODULES, 'node_modules');
+const LINES_MAX = 300;
+/** Weight of everything that a session can load, compressed, except for the editor. */
+const BYTES_MAX = 150_000;
+/** The code editor, which only pages with an editor load, and its weight, compressed. */
+const EDITOR = 'vendor/codemirror.js', EDITOR_BYTES_MAX = 100_000;
+
+async function files() {
+  const names = await readdir(ROOT, { recursive: true });
+  const own = names.filter((name) => name.endsWith('.js') && !name.startsWith('vendor/'));
+  return Promise.all(own.map(async (name) => [name, await readFile(join(ROOT, name), 'utf8')]));
+}
+
+/** Runs a program and returns its output, also of a failure. */
+async function output(program, ...args) {
+  try {
+    const { stdout, stderr } = await run(program, args, { maxBuffer: 1 << 24 });
+    return { failed: false, text: stdout + stderr };
+  } catch (error) {
+    return { failed: true, text: `${error.stdout}${error.stderr}` };
+  }
+}
+
+async function typesAreRight() {
+  const folder = await mkdtemp(join(tmpdir(), 'ringmail-types-'));
+  const config = join(folder, 'tsconfig.json');
+  const at = (name, path) => [name, [join(MODULES, path)]];
+  await writeFile(config, JSON.stringify({
+    extends: join(ROOT, 'tsconfig.json'),
+    compilerOptions: { paths: Object.fromEntries([at('preact', 'preact/src/index.d.ts'), at('preact/hooks', 'preact/hooks/src/index.d.ts'), at('@preact/signals', '@preact/signals/dist/signals.d.ts'), at('@preact/signals-core', '@preact/signals-core/dist/signals-core.d.ts'), at('@codemirror/*', '@codemirror/*')]) },
+    include: ['app.js', 'theme.js', 'lib', 'components', 'shell', 'pages'].map((name) => join(ROOT, name)),
+  }));
+  const { failed, text } = await output(process.execPath, join(MODULES, 'typescript/bin/tsc'), '-p', config);
+  await rm(folder, { recursive: true });
+  assert.equal(failed, false, text);
+}
+
+async function typesOfTheApiAreFresh() {
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('RINGMAIL_')));
+  const { stdout } = await run(process.env.RINGMAIL_BIN, ['openapi'], { maxBuffer: 1 << 24, env });
+  const child = run(process.execPath, [join(ROOT, 'types/generate.mjs'), '--check']);
+  child.child.stdin.end(stdout);
+  await child;
+}
+
+async function vendoredFilesAreThoseOfThePackages() {
+  const { failed, text } = await output(process.execPath, join(ROOT, 'vendor/build.mjs'), process.env.BROWSER_MODULES, '--check');
+  assert.equal(failed, false, text);
+}
+
+async function noModuleWritesMarkupAsText() {
+  const found = (await files()).flatMap(([name, text]) => (text.match(/innerHTML|outerHTML|insertAdjacentHTML|document\.write|\bstyle:|\beval\(|new Function/g) ?? []).map((word) => `${name}: ${word}`));
+  assert.deepEqual(found, []);
+}
+
+async function onlyApiFetches() {
+  const found = (await files()).filter(([name, text]) => name !== 'lib/api.js' && /\bfetch\(|XMLHttpRequest|EventSource\(|sendBeacon/.test(text)).map(([name]) => name);
+  assert.deepEqual(found, []);
+}
+
+async function modulesAreShort() {
+  const found = (await files()).filter(([, text]) => text.split('\n').length > LINES_MAX).map(([name]) => name);
+  assert.deepEqual(found, []);
+}
+
+async function joinedModulesAreWholeAndLight() {
+  const joined = { ...join_modules(ROOT), 'app.css': join_css(ROOT) };
+  const folder = await mkdtemp(join(tmpdir(), 'ringmail-joined-'));
+  for (const [name, text] of Object.entries(joined)) {
+    assert.equal(/^import .* from '\.\/(?:lib|components|shell|css)|@import/m.test(text), false, `${name} imports a file that is not served`);
+    if (!name.endsWith('.js')) continue;
+    const file = join(folder, `${name.replaceAll('/', '-')}.mjs`);
+    await writeFile(file, text);
+    const { failed, text: said } = await output(process.execPath, '--check', file);
+    assert.equal(failed, false, said);
+  }
+  await rm(folder, { recursive: true });
+  const weights = Object.fromEntries(Object.entries(joined).map(([name, text]) => [name, brotliCompressSync(text).length]));
+  const editor = weights[EDITOR], bytes = Object.values(weights).reduce((sum, weight) => sum + weight, 0) - editor;
+  console.log(`browser: dashboard, all JS and CSS: ${bytes} bytes of brotli, and ${editor} bytes for the editor`);
+  assert.ok(bytes <= BYTES_MAX, `${bytes} bytes are more than ${BYTES_MAX}`);
+  assert.ok(editor <= EDITOR_BYTES_MAX, `${editor} bytes are more than ${EDITOR_BYTES_MAX}`);
+}
+
+/** The id of a heading in the served documents, as `src/dashboard/docs/render.rs` makes it. */
+function slug(heading) {
+  return heading.replaceAll('`', '').trim().toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, '').replace(/\s/g, '-');
+}
+
+async function helpLinksLeadToAChapter() {
+  const { DOCS } = await import(join(ROOT, 'lib/docs.js'));
+  const missing = [];
+  for (const [name, target] of Object.entries(DOCS)) {
+    const [document, id] = target.split('#');
+    const text = await readFile(join(ROOT, '../../docs', `${document}.md`), 'utf8');
+    const ids = [...text.matchAll(/^#{1,4} (.+)$/gm)].map(([, heading]) => slug(heading));
+    if (!ids.includes(id)) missing.push(`${name}: ${target}`);
+  }
+  assert.deepEqual(missing, []);
+  const used = (await files()).filter(([name]) => name !== 'lib/docs.js').map(([, text]) => text).join('');
+  assert.deepEqual(Object.keys(DOCS).filter((name) => !new RegExp(`(docs: |docsUrl\\()'${name}'`).test(used)), [], 'no page leads to these chapters');
+}
+
+async function mistypedDomainsAreFound() {
+  const { likelyAddress } = await import(join(ROOT, 'lib/address.js'));
+  const pairs = [['ada@gmial.com', 'ada@gmail.com'], ['ada@hotmial.com', 'ada@hotmail.com'], ['ada@outlok.com', 'ada@outlook.com'], ['ada@gmail.com', null], ['ada@mail.com', null], ['ada@acme.com', null], ['ada', null]];
+  for (const [address, likely] of pairs) assert.equal(likelyAddress(address), likely, address);
+}
+
+export const statics = [
+  ['dashboard: types', typesAreRight],
+  ['dashboard: the types of the API are fresh', typesOfTheApiAreFresh],
+  ['dashboard: the vendored files are those of the packages', vendoredFilesAreThoseOfThePackages],
+  ['dashboard: no module writes markup as text', noModuleWritesMarkupAsText],
+  ['dashboard: only lib/api.js sends requests', onlyApiFetches],
+  ['dashboard: no module is too long', modulesAreShort],
+  ['dashboard: help links lead to a chapter', helpLinksLeadToAChapter],
+  ['dashboard: mistyped domains are found', mistypedDomainsAreFound],
+  ['dashboard: joined modules are whole and light', joinedModulesAreWholeAndLight],
+];

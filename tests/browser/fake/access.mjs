@@ -1,0 +1,61 @@
+// Invented API keys, requests of the log, and sessions.
+import { D, H, M, NOW, S, ago, missing, page, uuid } from './lists.mjs';
+
+const KEYS = /** @type {[string, number | null, string][]} */ ([['Production', 3 * M, 'sending_access'], ['Staging', 5 * H, 'full_access'], ['Nightly export of invoices for the accounting department, northern region', null, 'sending_access'], ['Old website', 200 * D, 'full_access']]);
+const keys = Array.from({ length: 104 }, (_, n) => {
+  const [name, used] = KEYS[n] ?? [`Worker ${n}`, n * H];
+  return { id: uuid('beef', n), name, created_at: ago((n + 1) * D), last_used_at: used === null ? null : ago(used) };
+});
+
+export function apiKeys({ method, path, query, body, state }) {
+  if (path === '/api-keys' && method === 'POST') {
+    const made = { id: crypto.randomUUID(), name: body.name, created_at: new Date().toISOString(), last_used_at: null };
+    keys.unshift(made);
+    return { status: 201, json: { id: made.id, token: 'rm_Ml2kiBjsXiCGAe2tEtS2TKIFJG7frlh7' } };
+  }
+  if (path === '/api-keys') return page(keys, query, state);
+  const [, id] = /^\/api-keys\/([^/]+)$/.exec(path) ?? [];
+  const row = keys.find((one) => one.id === id);
+  if (!id) return null;
+  if (!row) return missing('API key');
+  if (method === 'PATCH') row.name = body.name; else keys.splice(keys.indexOf(row), 1);
+  return { json: { object: 'api_key', id, ...(method === 'DELETE' ? { deleted: true } : {}) } };
+}
+
+/** [method, endpoint, status, client, request body, response body, detail] */
+const REQUESTS = /** @type {[string, string, number, string | null, any, any, string?][]} */ ([
+  ['POST', '/emails', 200, 'resend-node:6.1.0', { from: 'Acme <hello@mail.acme.com>', to: 'ada@example.net', subject: 'Your invoice INV-2026-1184 is ready', html: '[redacted]' }, { id: '0199c000-6b0d-7f53-9a3e-d2c81b7e0000' }],
+  ['POST', '/emails', 403, 'resend-python:2.4.0', { from: 'hello@acme.test', to: ['ada@example.net'], subject: 'Hello', text: '[redacted]' }, { statusCode: 403, name: 'validation_error', message: 'The acme.test domain is not verified. Please, add and verify your domain.' }],
+  ['GET', '/emails/0199c000-6b0d-7f53-9a3e-d2c81b7e0000', 200, 'curl/8.15.0', null, { object: 'email', subject: 'Your invoice' }],
+  ['POST', '/emails', 422, 'resend-go/2.13', { from: 'hello@mail.acme.com', to: 'kim@example.com', subject: 'Release' }, { statusCode: 422, name: 'all_recipients_suppressed', message: 'All recipients are on the suppression list.' }, 'kim@example.com: bounced on 20 Nov'],
+  ['POST', '/emails/batch', 200, 'resend-node:6.1.0', { truncated: true, bytes: 81_204 }, { data: [] }],
+  ['GET', '/contacts', 500, null, null, { statusCode: 500, name: 'internal_server_error', message: 'The store could not be read.' }],
+  ['DELETE', '/contacts/an-address-that-is-rather-long-for-a-narrow-screen@accounts-payable.northern-region.example.net', 200, 'acme-batch/12', null, { deleted: true }],
+  ['PATCH', '/domains/0199c000-d0d0-7f53-9a3e-d2c81b7e0000', 429, 'terraform', { open_tracking: false }, { statusCode: 429, name: 'rate_limit_exceeded', message: 'Too many requests.' }],
+]);
+const logs = Array.from({ length: 240 }, (_, n) => {
+  const [method, endpoint, response_status, user_agent, request_body, response_body, detail = null] = REQUESTS[n % REQUESTS.length];
+  return { object: 'log', id: uuid('10c0', n), method, endpoint, response_status, user_agent, request_body, response_body, detail, created_at: ago(n * 7 * M + 12 * S), duration_ms: 3 + (n * 7) % 90, api_key_id: keys[n % 3].id };
+});
+
+export function requests({ path, query, state }) {
+  if (path === '/logs') return page(logs.map(({ object, request_body, response_body, detail, ...row }) => row), query, state);
+  const [, id] = /^\/logs\/([^/]+)$/.exec(path) ?? [];
+  return id ? { json: logs.find((one) => one.id === id) ?? logs[0] } : null;
+}
+
+const AGENTS = ['Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0', 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.6 Mobile/15E148 Safari/604.1', 'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36'];
+let sessions_ = AGENTS.map((user_agent, n) => ({ id: uuid('5e55', n), created_at: new Date(NOW - (n * 3 + 1) * D).toISOString(), last_used_at: ago(n * 9 * H), ip: ['203.0.113.7', '2001:db8:85a3:8d3:1319:8a2e:370:7348', '198.51.100.23'][n], user_agent, current: n === 0 }));
+
+export function sessions({ method, path, query, state }) {
+  if (path === '/sessions' && method === 'DELETE') {
+    const deleted = sessions_.length - 1;
+    sessions_ = sessions_.filter((one) => one.current);
+    return { json: { object: 'session', deleted } };
+  }
+  if (path === '/sessions') return page(sessions_, query, state);
+  const [, id] = /^\/sessions\/([^/]+)$/.exec(path) ?? [];
+  if (!id) return null;
+  sessions_ = sessions_.filter((one) => one.id !== id);
+  return { json: { object: 'session', id, deleted: true } };
+}
