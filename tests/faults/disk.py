@@ -22,10 +22,10 @@ SESSIONS_MAX = 10  # Of one site, by default.
 
 
 @contextlib.contextmanager
-def mounted(directory):
-    """Mounts a file system of `DISK_MIB` as the data directory of the server."""
+def mounted(directory, size_mib=DISK_MIB):
+    """Mounts a file system of this size as the data directory of the server."""
     directory.mkdir(parents=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_MIB}m,mode=700", "tmpfs", directory], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size_mib}m,mode=700", "tmpfs", directory], check=True)
     try:
         yield Disk(directory)
     finally:

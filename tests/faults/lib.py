@@ -29,14 +29,22 @@ class World:
     """A server, its name server, its receivers, and the emails that the server accepted.
 
     `make_server(directory, delivery, **settings)` returns a `Server`. A case passes its own to change the environment of
-    the process.
+    the process. `make_sinks(habits)` returns the receivers.
     """
 
     def __init__(
-        self, directory, *, habits=None, retry_delays=RETRY_DELAYS, extra=(), make_server=Server, smarthost=None
+        self,
+        directory,
+        *,
+        habits=None,
+        retry_delays=RETRY_DELAYS,
+        extra=(),
+        make_server=Server,
+        make_sinks=Sinks,
+        smarthost=None,
     ):
         """`smarthost` is the name of a smarthost. By default, the server delivers to the MX hosts."""
-        self.sinks, self.names = Sinks(habits or {GOOD: Habit()}), Names()
+        self.sinks, self.names = make_sinks(habits or {GOOD: Habit()}), Names()
         delivery = Direct(self.names.address, self.sinks.port)
         if smarthost:
             delivery = Relay(f"smtp://{smarthost}:{self.sinks.port}?tls=never&final=true")

@@ -15,7 +15,7 @@ HEALTHY = 20
 def row_of(domain, due_ms):
     """Returns the start of a stored `DueRow` after its team: field names and values in MessagePack."""
     name = b"\xabdestination" + bytes([0xA0 | len(domain)]) + domain.encode()
-    return name + b"\xa8attempts\x00\xacfirst_due_ms\xcf" + struct.pack(">Q", due_ms)
+    return name + b"\xacfirst_due_ms\xcf" + struct.pack(">Q", due_ms)
 
 
 def damage(path, row):

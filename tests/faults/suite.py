@@ -1,15 +1,25 @@
-"""Runs the fault cases: `suite.py [WORD…]`. With WORDs, those whose name contains one of them.
+"""Runs the fault cases: `suite.py [--recipients N] [WORD…]`. With WORDs, those whose name or file contains one of them
+run.
+
+`--recipients` is the number of recipients of a broadcast. The default of the cases takes seconds in a debug build.
 
 Several cases run at the same time, because most of their time is the wait for a retry. Each has a process of its own, so
 that its receivers and its name server respond without delay.
 """
 
+import argparse
 import concurrent.futures
 import os
 import subprocess
 import sys
 import time
 
+import broadcast_cancel
+import broadcast_clock
+import broadcast_disk
+import broadcast_kill
+import broadcast_leave
+import broadcast_queue
 import clock
 import disk
 import dns
@@ -18,8 +28,12 @@ import row
 from lib import HERE
 
 AT_ONCE = 4
+BROADCASTS = [
+    broadcast_cancel, broadcast_kill, broadcast_leave, broadcast_queue, broadcast_disk, broadcast_clock,
+]  # fmt: skip
 # The module with the longest cases is first.
-MODULES = [dns, dot, disk, clock, row]
+MODULES = [dns, *BROADCASTS, dot, disk, clock, row]
+NEEDS_FAKETIME = [clock, broadcast_clock]
 
 
 def run_case(module, case):
@@ -29,11 +43,19 @@ def run_case(module, case):
     return done.returncode == 0, done.stdout
 
 
-def main(words):
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("words", nargs="*")
+    parser.add_argument("--recipients", type=int)
+    arguments = parser.parse_args()
+    words = arguments.words
+    if arguments.recipients:
+        os.environ["FAULTS_RECIPIENTS"] = str(arguments.recipients)
     began = time.monotonic()
-    modules = [module for module in MODULES if module is not clock or "FAKETIME_LIBRARY" in os.environ]
+    modules = [module for module in MODULES if module not in NEEDS_FAKETIME or "FAKETIME_LIBRARY" in os.environ]
     cases = [(module, case) for module in modules for case in module.CASES]
-    chosen = [one for one in cases if not words or any(word in one[1].__name__ for word in words)]
+    names = {one: f"{one[0].__name__} {one[1].__name__}" for one in cases}
+    chosen = [one for one in cases if not words or any(word in names[one] for word in words)]
     passed = 0
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         for done in concurrent.futures.as_completed([pool.submit(run_case, *one) for one in chosen]):
@@ -45,4 +67,4 @@ def main(words):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

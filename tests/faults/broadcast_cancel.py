@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Cancels of a broadcast: before its start, during the fan-out, while it is sent, and after the end.
+
+    tests/faults/broadcast_cancel.py [WORD...]
+
+The sent and the canceled emails add up to the audience. No email is claimed after the response of the cancel.
+"""
+
+from broadcast import DEADLINE_S, ONLY_WHILE_WAITING, RECIPIENTS, BroadcastWorld
+from clock import in_seconds
+from lib import main, wait_until
+
+DUE_S = 4
+
+
+def check_ended(world, broadcast, audience, name, *, canceled):
+    """Checks that nothing of a canceled broadcast leaves any more, and its counts."""
+    at_cancel = world.read(broadcast)
+    assert at_cancel["status"] == "canceled", at_cancel
+    world.probe()
+    facts = world.audit(name, broadcast, audience, canceled=canceled)
+    assert facts["sent_count"] == at_cancel["sent_count"], f"claimed after the cancel: {at_cancel} then {facts}"
+    assert facts["sent_count"] + canceled == len(audience), f"{facts['sent_count']} sent, {canceled} canceled"
+    assert world.refusal("POST", f"/broadcasts/{broadcast}/cancel") == (403, "validation_error", ONLY_WHILE_WAITING)
+
+
+def a_cancel_before_the_start_sends_nothing(directory):
+    with BroadcastWorld(directory) as world:
+        audience = world.contacts()
+        broadcast = world.send_to_all(scheduled_at=in_seconds(DUE_S))
+        assert world.read(broadcast)["status"] == "scheduled"
+
+        canceled = world.cancel(broadcast)
+
+        assert canceled == len(audience), f"canceled_remaining is {canceled}"
+        # An email that is due later than the broadcast arrives, and nothing of the broadcast does.
+        assert world.send("later@probe.test", scheduled_at=in_seconds(DUE_S + 1)), world.refused
+        world.wait_for(["later@probe.test"], 60)
+        check_ended(world, broadcast, audience, "canceled before the start", canceled=canceled)
+        assert not world.count(broadcast) and not world.emails(broadcast)
+        world.server.stop()
+
+
+def a_cancel_during_the_fan_out_sends_nothing(directory):
+    """One broadcast is canceled at once, one after the first page of its fan-out, and one after its fan-out."""
+    with BroadcastWorld(directory) as world:
+        audience = world.contacts()
+        world.pause()
+        moments = {
+            "canceled at once": lambda one: None,
+            "canceled during the fan-out": lambda one: wait_until(
+                lambda: world.newest_email(one), DEADLINE_S, "the first page", pause_s=0.001
+            ),
+            "canceled after the fan-out": lambda one: world.wait_for_fan_out(one, audience[-1]),
+        }
+        canceled = {}
+        for name, wait in moments.items():
+            broadcast = world.send_to_all()
+            wait(broadcast)
+            canceled[broadcast] = name, world.cancel(broadcast)
+
+        world.resume()
+
+        for broadcast, (name, remaining) in canceled.items():
+            assert remaining == len(audience), f"{name}: canceled_remaining is {remaining}"
+            check_ended(world, broadcast, audience, name, canceled=remaining)
+            assert not world.count(broadcast), f"{name}: {world.count(broadcast)} arrived"
+        world.server.stop()
+
+
+def a_cancel_while_sending_stops_the_rest(directory):
+    with BroadcastWorld(directory) as world:
+        audience = world.contacts()
+        broadcast = world.send_to_all()
+        world.wait_for_count(broadcast, RECIPIENTS // 3)
+
+        canceled = world.cancel(broadcast)
+
+        assert 0 < canceled <= len(audience) - RECIPIENTS // 3, f"canceled_remaining is {canceled}"
+        check_ended(world, broadcast, audience, "canceled while sending", canceled=canceled)
+        world.server.stop()
+
+
+def a_kill_after_a_cancel_sends_nothing_more(directory):
+    with BroadcastWorld(directory) as world:
+        audience = world.contacts()
+        broadcast = world.send_to_all()
+        world.wait_for_count(broadcast, RECIPIENTS // 4)
+        canceled = world.cancel(broadcast)
+
+        world.restart_after_kill()
+
+        check_ended(world, broadcast, audience, "killed after the cancel", canceled=canceled)
+        world.server.stop()
+
+
+def a_cancel_after_the_end_is_refused(directory):
+    with BroadcastWorld(directory) as world:
+        audience = world.contacts(RECIPIENTS // 4)
+        draft = world.draft()
+        assert world.refusal("POST", f"/broadcasts/{draft}/cancel") == (403, "validation_error", ONLY_WHILE_WAITING)
+        broadcast = world.send_to_all()
+        world.wait_for_status(broadcast, "sent")
+
+        refusal = world.refusal("POST", f"/broadcasts/{broadcast}/cancel")
+
+        assert refusal == (403, "validation_error", ONLY_WHILE_WAITING), refusal
+        assert world.audit("canceled after the end", broadcast, audience)["status"] == "sent"
+        world.server.stop()
+
+
+CASES = [
+    a_cancel_during_the_fan_out_sends_nothing,
+    a_cancel_while_sending_stops_the_rest,
+    a_kill_after_a_cancel_sends_nothing_more,
+    a_cancel_before_the_start_sends_nothing,
+    a_cancel_after_the_end_is_refused,
+]
+
+if __name__ == "__main__":
+    main(CASES)

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Steps of the wall clock by a day during a broadcast. See `clock.py`.
+
+    tests/faults/broadcast_clock.py [WORD...]
+"""
+
+from broadcast import RECIPIENTS, BroadcastWorld
+from clock import DAY, DAY_BACK, NO_STEP, ShiftedServer, in_seconds
+from lib import main
+
+
+def a_clock_set_back_by_a_day_delays_no_broadcast(directory):
+    """Before the fan-out, between the fan-out and the send, and while it is sent."""
+    with BroadcastWorld(directory, make_server=ShiftedServer) as world:
+        audience = world.contacts()
+        world.pause()
+        paused = world.send_to_all()
+        world.wait_for_fan_out(paused, audience[-1])
+
+        world.server.shift(DAY_BACK)
+        back = world.send_to_all()
+        world.resume()
+
+        for name, broadcast in {"queued before": paused, "sent after": back}.items():
+            world.wait_for_status(broadcast, "sent")
+            world.audit(f"clock set back, {name}", broadcast, audience)
+        world.server.stop()
+
+
+def a_clock_set_back_while_sending_repeats_and_loses_nothing(directory):
+    """Ids follow the clock. The cursor of the fan-out and the counts do not depend on it."""
+    with BroadcastWorld(directory, make_server=ShiftedServer) as world:
+        audience = world.contacts()
+        broadcast = world.send_to_all()
+        world.wait_for_count(broadcast, RECIPIENTS // 3)
+        world.server.shift(DAY_BACK)
+        world.wait_for_count(broadcast, RECIPIENTS // 2)
+        world.restart_after_kill()
+
+        world.wait_for_status(broadcast, "sent")
+        world.audit("clock set back while sending", broadcast, audience)
+        world.server.stop()
+
+
+def a_scheduled_broadcast_follows_the_wall_clock(directory):
+    with BroadcastWorld(directory, make_server=ShiftedServer) as world:
+        audience = world.contacts(RECIPIENTS // 4)
+        tomorrow = world.send_to_all(scheduled_at=in_seconds(12 * 3600))
+        later = world.send_to_all(scheduled_at=in_seconds(36 * 3600))
+        soon = world.send_to_all(scheduled_at=in_seconds(4))
+        world.server.shift(DAY_BACK)
+        world.probe()
+        assert not world.count(soon), "a scheduled broadcast left a day early"
+
+        world.server.shift(NO_STEP)
+        world.wait_for_status(soon, "sent")
+        world.server.shift(DAY)
+        world.wait_for_status(tomorrow, "sent")
+
+        for name, broadcast in {"soon": soon, "of the day": tomorrow}.items():
+            world.audit(f"clock set forward, {name}", broadcast, audience)
+        assert (world.read(later)["status"], world.count(later)) == ("scheduled", 0), "a scheduled broadcast left early"
+        world.server.stop()
+
+
+CASES = [
+    a_clock_set_back_by_a_day_delays_no_broadcast,
+    a_clock_set_back_while_sending_repeats_and_loses_nothing,
+    a_scheduled_broadcast_follows_the_wall_clock,
+]
+
+if __name__ == "__main__":
+    main(CASES)

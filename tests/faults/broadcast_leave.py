@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Contacts who leave between the response, the fan-out and the send of a broadcast, and changes of its segment or topic.
+
+    tests/faults/broadcast_leave.py [WORD...]
+
+The queue is paused from the response on, so that each change is certain to be before the send. The eligibility of each
+recipient is checked again when the email is claimed.
+"""
+
+from broadcast import RECIPIENTS, SENDER, BroadcastWorld
+from clock import in_seconds
+from lib import main
+
+PART = max(1, RECIPIENTS // 20)  # Contacts who leave in one way.
+DUE_S = 5
+
+
+def leave(world, audience, topic):
+    """Makes `PART` contacts leave in each way. Returns their addresses by the way, without those who are back."""
+    parts = iter(audience[start : start + PART] for start in range(0, len(audience), PART))
+    left = {name: next(parts) for name in ("deleted", "erased", "unsubscribed", "suppressed", "opted out", "bounced")}
+    opt_out = [{"id": topic, "subscription": "opt_out"}]
+    world.ok("POST", "/contacts/batch/remove", {"emails": left["deleted"]})
+    world.ok("POST", "/contacts/batch/remove", {"emails": left["erased"], "erase": True})
+    world.upsert(left["unsubscribed"], unsubscribed=True)
+    world.ok("POST", "/suppressions/batch/add", {"emails": left["suppressed"]})
+    world.upsert(left["opted out"], topics=opt_out)
+    world.ok("POST", "/suppressions/batch/add", {"emails": left["bounced"], "origin": "bounce"})
+    # Contacts who leave and return before the send receive it.
+    returned = next(parts)
+    world.upsert(returned, topics=opt_out)
+    world.upsert(returned, topics=[{"id": topic, "subscription": "opt_in"}])
+    return left
+
+
+def new_topic(world, default="opt_in"):
+    return world.ok("POST", "/topics", {"name": "Fault", "default_subscription": default})["id"]
+
+
+def check_left(world, name, broadcast, audience, left):
+    received = world.sinks.of_broadcast[broadcast]
+    wrong = {way: sum(address in received for address in addresses) for way, addresses in left.items()}
+    assert not any(wrong.values()), f"received after leaving: {wrong}"
+    gone = [address for addresses in left.values() for address in addresses]
+    world.audit(name, broadcast, audience, gone=gone)
+    return gone
+
+
+def those_who_leave_after_the_fan_out_receive_nothing(directory):
+    with BroadcastWorld(directory) as world:
+        audience = world.contacts(first_name="Ada")
+        topic = new_topic(world)
+        world.pause()
+        broadcast = world.draft(topic_id=topic)
+        world.start(broadcast)
+        world.wait_for_fan_out(broadcast, audience[-1])
+        left = leave(world, audience, topic)
+
+        world.resume()
+
+        world.wait_for_status(broadcast, "sent")
+        check_left(world, "left after the fan-out", broadcast, audience, left)
+        listed = [row["email"] for row in world.pages(f"/broadcasts/{broadcast}/recipients?type=suppressed")]
+        for way in ("unsubscribed", "suppressed", "opted out", "bounced"):
+            missing = set(left[way]) - set(listed)
+            assert not missing, f"{len(missing)} who were {way} are not listed as suppressed"
+        world.server.stop()
+
+
+def those_who_leave_before_the_start_receive_nothing(directory):
+    """The fan-out reads the contacts at the scheduled time, not at the time of the request."""
+    with BroadcastWorld(directory) as world:
+        audience = world.contacts(first_name="Ada")
+        topic = new_topic(world)
+        broadcast = world.draft(topic_id=topic)
+        world.start(broadcast, scheduled_at=in_seconds(60))
+        left = leave(world, audience, topic)
+        assert world.read(broadcast)["status"] == "scheduled"
+        assert world.cancel(broadcast) > 0
+        again = world.draft(topic_id=topic)
+
+        world.start(again, scheduled_at=in_seconds(DUE_S))
+
+        world.wait_for_status(again, "sent")
+        check_left(world, "left before the start", again, audience, left)
+        assert not world.count(broadcast), "a canceled broadcast arrived"
+        world.server.stop()
+
+
+def those_who_leave_before_a_restart_receive_nothing(directory):
+    with BroadcastWorld(directory) as world:
+        audience = world.contacts(first_name="Ada")
+        topic = new_topic(world)
+        world.pause()
+        broadcast = world.draft(topic_id=topic)
+        world.start(broadcast)
+        world.wait_for_fan_out(broadcast, audience[-1])
+        left = leave(world, audience, topic)
+        world.restart_after_kill()
+
+        world.resume()
+        world.wait_for_count(broadcast, RECIPIENTS // 4)
+        world.restart_after_kill()
+
+        world.wait_for_status(broadcast, "sent")
+        check_left(world, "left before a restart", broadcast, audience, left)
+        world.server.stop()
+
+
+def a_broadcast_keeps_its_segment_topic_and_content(directory):
+    """Changes after the fan-out: of the segment, the topic, and a template, and contacts that are new."""
+    with BroadcastWorld(directory) as world:
+        audience = world.contacts(first_name="Ada")
+        outside = world.contacts(PART, name="outside")
+        filter_ = {"match": "all", "conditions": [{"field": "email", "op": "starts_with", "value": "r"}]}
+        segment = world.ok("POST", "/segments", {"name": "Fault", "filter": filter_})["id"]
+        topic = new_topic(world)
+        source = {"name": "Fault", "html": "<p>Template</p>", "subject": "Template"}
+        template = world.ok("POST", "/templates", source)["id"]
+        world.ok("POST", f"/templates/{template}/publish")
+        world.pause()
+        broadcast = world.draft(segment_id=segment, topic_id=topic)
+        world.start(broadcast)
+        world.wait_for_fan_out(broadcast, audience[-1])
+
+        no_contact = {"match": "all", "conditions": [{"field": "email", "op": "equals", "value": "nobody@d0.test"}]}
+        world.ok("PATCH", f"/segments/{segment}", {"name": "Changed", "filter": no_contact})
+        world.ok("PATCH", f"/topics/{topic}", {"name": "Changed"})
+        world.ok("PATCH", f"/templates/{template}", {"name": "Changed", "html": "<p>Changed</p>", "subject": "Changed"})
+        world.ok("DELETE", f"/templates/{template}")
+        late = world.contacts(PART, name="rlate", first_name="Late")
+        for path in (f"/segments/{segment}", f"/topics/{topic}"):
+            status, name, _ = world.refusal("DELETE", path)
+            assert (status, name) == (409, "validation_error"), f"DELETE {path}: {status} {name}"
+        status, name, _ = world.refusal("PATCH", f"/broadcasts/{broadcast}", {"subject": "Changed"})
+        assert (status, name) == (403, "validation_error"), f"PATCH: {status} {name}"
+        assert world.refusal("DELETE", f"/broadcasts/{broadcast}")[0] == 403
+        world.resume()
+
+        world.wait_for_status(broadcast, "sent")
+        world.audit("changed after the fan-out", broadcast, audience)
+        received = world.sinks.of_broadcast[broadcast]
+        assert not [address for address in (*outside, *late) if address in received], "others received it"
+        subjects = {world.sinks.subjects[broadcast, address] for address in audience}
+        assert subjects == {"News for Ada"}, f"subjects: {subjects}"
+        world.server.stop()
+
+
+def a_broadcast_whose_domain_is_deleted_fails(directory):
+    """A scheduled broadcast cannot start after the removal of its domain. Nothing of it is sent."""
+    with BroadcastWorld(directory) as world:
+        world.contacts(RECIPIENTS // 4)
+        domain = world.ok("GET", "/domains")["data"][0]["id"]
+        broadcast = world.send_to_all(scheduled_at=in_seconds(DUE_S))
+        world.ok("DELETE", f"/domains/{domain}")
+
+        facts = world.wait_for_status(broadcast, "failed")
+
+        assert (facts["sent_count"], world.count(broadcast)) == (0, 0), facts
+        again = {"from": SENDER, "subject": "News", "text": "Hello.", "send": True}
+        status, name, _ = world.refusal("POST", "/broadcasts", again)
+        assert (status, name) == (403, "validation_error"), f"{status} {name}"
+        world.server.stop()
+
+
+CASES = [
+    those_who_leave_after_the_fan_out_receive_nothing,
+    those_who_leave_before_a_restart_receive_nothing,
+    those_who_leave_before_the_start_receive_nothing,
+    a_broadcast_keeps_its_segment_topic_and_content,
+    a_broadcast_whose_domain_is_deleted_fails,
+]
+
+if __name__ == "__main__":
+    main(CASES)
