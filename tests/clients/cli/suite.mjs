@@ -4,16 +4,18 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { contactProperties, contacts, segments, suppressions, topics } from './audience.mjs';
+import { broadcasts, templates } from './broadcasts.mjs';
 import { logs, webhooks } from './webhooks.mjs';
 import { NO_ENDPOINT, Suite, UNKNOWN_ID, UUID, assert, inHours, until } from '../node/check.mjs';
 
 const PROGRAM = join(process.env.CLIENT_DIR, 'node_modules/resend-cli/dist/cli.cjs');
 const FROM = 'Example Sender <sender@example.com>';
 const GROUPS = [
-  'emails', 'domains', 'api-keys', 'contacts', 'contact-properties', 'topics', 'segments', 'suppressions', 'webhooks', 'logs',
+  'emails', 'domains', 'api-keys', 'contacts', 'contact-properties', 'topics', 'segments', 'suppressions', 'broadcasts', 'templates',
+  'webhooks', 'logs',
 ];
 // Commands that open a page of the hosted service and send no request.
-const LOCAL = ['logs open'];
+const LOCAL = ['logs open', 'broadcasts open', 'templates open'];
 const MESSAGE = ['--from', FROM, '--to', 'one@example.net', '--subject', 'cli', '--text', 'hello from the cli suite'];
 
 class CliSuite extends Suite {
@@ -87,7 +89,8 @@ const file = (name, content) => {
 };
 try {
   const parts = [
-    sending, batches, reading, mustFail, domains, apiKeys, contactProperties, topics, segments, contacts, suppressions, webhooks, logs,
+    sending, batches, reading, mustFail, domains, apiKeys, contactProperties, topics, segments, contacts, suppressions, broadcasts, templates,
+    webhooks, logs,
   ];
   for (const part of parts) {
     await suite.part(part, file);
@@ -219,7 +222,6 @@ async function mustFail() {
     [404, 'not_found', 'no inbound mail', 'emails receiving forward', UNKNOWN_ID, '--to', 'one@example.net', '--from', FROM],
     [422, 'validation_error', 'a remote attachment is never fetched', 'emails send', ...MESSAGE, '--attachment', 'https://example.com/a.txt;filename=a.txt'],
     [422, 'validation_error', 'inline images', 'emails send', ...MESSAGE, '--attachment', `${file('a.png', 'png')};cid=logo`],
-    [422, 'validation_error', 'no templates', 'emails send', '--from', FROM, '--to', 'one@example.net', '--subject', 'cli', '--template', UNKNOWN_ID, '--var', 'NAME=x'],
   ]) {
     suite.mustFail(...row);
   }

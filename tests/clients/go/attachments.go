@@ -39,8 +39,8 @@ func attachments(s *suite) {
 	})
 }
 
-// receivingAndTemplates checks calls about features that do not exist.
-func receivingAndTemplates(s *suite) {
+// receiving checks calls about inbound mail, which does not exist.
+func receiving(s *suite) {
 	noPage, noParams := (*resend.ListOptions)(nil), (*resend.GetReceivedEmailParams)(nil)
 	for _, row := range []struct {
 		method string
@@ -54,6 +54,4 @@ func receivingAndTemplates(s *suite) {
 	} {
 		s.mustFail(404, "not_found", "no inbound mail", "Emails.Receiving."+row.method, row.args...)
 	}
-	s.mustFail(422, "validation_error", "no templates", "Emails.Send",
-		with("must fail", func(e *resend.SendEmailRequest) { e.Text, e.Template = "", &resend.EmailTemplate{Id: unknownID} }))
 }

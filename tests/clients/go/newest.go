@@ -11,7 +11,7 @@ import (
 // services are the services of the SDK whose endpoints this server has.
 var services = []string{
 	"Emails", "Batch", "Domains", "DomainClaims", "ApiKeys", "Contacts", "ContactProperties", "Topics", "Segments", "Audiences",
-	"Suppressions", "Webhooks", "Logs",
+	"Suppressions", "Broadcasts", "Templates", "Webhooks", "Logs",
 }
 
 const segmentObject = "segment"
@@ -24,13 +24,16 @@ var eventTypes = strings.Fields(`
 
 // versionParts runs the parts about calls that only this version has.
 func versionParts(s *suite) {
-	s.part("receivingAndTemplates", receivingAndTemplates)
+	s.part("receiving", receiving)
 	s.part("domainFields", domainFields)
 	s.part("contactProperties", contactProperties)
 	s.part("topics", topics)
 	s.part("segments", segments)
 	s.part("contacts", contacts)
 	s.part("suppressions", suppressions)
+	s.part("broadcasts", broadcasts)
+	s.part("newestBroadcasts", newestBroadcasts)
+	s.part("templates", templates)
 	s.part("logs", logs)
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // services are the services of the SDK whose endpoints this server has.
-var services = []string{"Emails", "Batch", "Domains", "ApiKeys", "Contacts", "Audiences", "Webhooks"}
+var services = []string{"Emails", "Batch", "Domains", "ApiKeys", "Contacts", "Audiences", "Broadcasts", "Webhooks"}
 
 // segmentObject is the type of a segment below /audiences, the path of this version.
 const segmentObject = "audience"
@@ -19,9 +19,20 @@ var eventTypes = strings.Fields(`
 	email.scheduled email.sent email.delivered email.delivery_delayed email.bounced email.complained email.failed
 	contact.created contact.updated contact.deleted`)
 
-// versionParts runs the part about calls with other parameters than in the newest version.
+// versionParts runs the parts about calls with other parameters than in the newest version.
 func versionParts(s *suite) {
 	s.part("audiences", func(s *suite) { segmentsNamed(s, "Audiences.") })
+	s.part("broadcasts", broadcasts)
+}
+
+// broadcastAudience creates an audience with two contacts who receive a broadcast. Returns its id.
+func broadcastAudience(s *suite) string {
+	id := data[resend.CreateAudienceResponse](s, "Audiences.Create", &resend.CreateAudienceRequest{Name: "Go broadcasts"}).Id
+	for _, email := range []string{"go-ada@broadcast.example.net", "go-bob@broadcast.example.net"} {
+		contact := &resend.CreateContactRequest{AudienceId: id, Email: email}
+		data[resend.CreateContactResponse](s, "Contacts.Create", contact)
+	}
+	return id
 }
 
 // members checks contacts, which this version has only below an audience.

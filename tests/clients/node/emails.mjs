@@ -251,10 +251,6 @@ async function mustFail(suite, sent) {
     [422, 'validation_error', 'a remote attachment is never fetched', 'emails.send', { ...message, attachments: [{ filename: 'a.txt', path: 'https://example.com/a.txt' }] }],
     [422, 'validation_error', 'inline images', 'emails.send', { ...message, attachments: [{ filename: 'a.png', content: 'AAAA', [suite.isOlder ? 'inlineContentId' : 'contentId']: 'logo' }] }],
   ];
-  // Version 5 does not send the field.
-  if (!suite.isOlder) cases.push(
-    [422, 'validation_error', 'no templates', 'emails.send', { from: FROM, to: 'one@example.net', subject: 'must fail', template: { id: UNKNOWN_ID, variables: { NAME: 'x' } } }],
-  );
   for (const row of cases) await suite.mustFail(...row);
 }
 

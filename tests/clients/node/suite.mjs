@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { NO_ENDPOINT, Suite, assert } from './check.mjs';
 import { apiKeys } from './api_keys.mjs';
 import { batch } from './batch.mjs';
+import { broadcasts } from './broadcasts.mjs';
 import { contactProperties } from './contact_properties.mjs';
 import { contacts } from './contacts.mjs';
 import { domains } from './domains.mjs';
@@ -14,6 +15,7 @@ import { redaction, usage } from './instance.mjs';
 import { logs } from './logs.mjs';
 import { segments } from './segments.mjs';
 import { suppressions } from './suppressions.mjs';
+import { templates } from './templates.mjs';
 import { topics } from './topics.mjs';
 import { verifiers } from './verifiers.mjs';
 import { webhooks } from './webhooks.mjs';
@@ -30,11 +32,12 @@ const PRIVATE = new Set([
   'contacts.imports.buildCreateFormData',
   'contacts.imports.buildColumnMap',
   'contacts.imports.appendField',
+  'templates.performCreate',
 ]);
 
 const RESOURCES = [
   'emails', 'batch', 'domains', 'apiKeys', 'contacts', 'contactProperties', 'topics', 'segments', 'audiences', 'suppressions',
-  'webhooks', 'logs', 'usage',
+  'broadcasts', 'templates', 'webhooks', 'logs', 'usage',
 ];
 
 class NodeSuite extends Suite {
@@ -110,10 +113,10 @@ function methodsOf(resource, path) {
 }
 
 const suite = new NodeSuite();
-const OLDER_PARTS = [emails, batch, domains, apiKeys, segments, contacts];
+const OLDER_PARTS = [emails, batch, domains, apiKeys, segments, contacts, broadcasts];
 const PARTS = IS_OLDER ? OLDER_PARTS : [
-  emails, batch, domains, apiKeys, contactProperties, topics, segments, contacts, suppressions, webhooks, verifiers, logs, redaction,
-  usage,
+  emails, batch, domains, apiKeys, contactProperties, topics, segments, contacts, suppressions, broadcasts, templates, webhooks, verifiers, logs,
+  redaction, usage,
 ];
 for (const part of PARTS) {
   await suite.part(part);

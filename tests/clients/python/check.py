@@ -32,6 +32,8 @@ CLASSES = {
     "segments": "Segments",
     "audiences": "Audiences",
     "suppressions": "Suppressions",
+    "broadcasts": "Broadcasts",
+    "templates": "Templates",
     "webhooks": "Webhooks",
     "logs": "Logs",
     "usage": "Usage",

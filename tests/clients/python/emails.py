@@ -263,7 +263,6 @@ def must_fail(suite):
     email_id = suite.data("emails.send", message("must fail"))["id"]
     remote = message("must fail", attachments=[{"filename": "a.txt", "path": "https://example.com/a.txt"}])
     inline = message("must fail", attachments=[{"filename": "a.png", "content": [1, 2, 3], "content_id": "logo"}])
-    template = {"from": FROM, "to": "one@example.net", "template": {"id": UNKNOWN_ID}}
     for row in (
         (404, "not_found", "no shared links", "emails.share", email_id, {"expires_in": "10m"}),
         (404, "not_found", "no metrics", "emails.metrics", {"metrics": ["sent"]}),
@@ -273,6 +272,5 @@ def must_fail(suite):
         (404, "not_found", "no inbound mail", "emails.Receiving.Attachments.get", UNKNOWN_ID, UNKNOWN_ID),
         (422, "validation_error", "a remote attachment is never fetched", "emails.send", remote),
         (422, "validation_error", "inline images", "emails.send", inline),
-        (422, "validation_error", "no templates", "emails.send", template),
     ):
         suite.must_fail(*row)

@@ -16,6 +16,8 @@ PARTS = (
     "contact_properties",
     "topics",
     "suppressions",
+    "broadcasts",
+    "templates",
     "webhooks",
     "verifiers",
     "logs",

@@ -19,7 +19,7 @@ const NO_ENDPOINT: &str = "The requested endpoint does not exist.";
 pub(crate) const UNKNOWN_ID: &str = "00000000-0000-7000-8000-000000000000";
 
 /// Services under test. Each is a file of the source of the SDK.
-const SERVICES: [&str; 12] = [
+const SERVICES: [&str; 14] = [
     "emails",
     "batch",
     "domains",
@@ -29,6 +29,8 @@ const SERVICES: [&str; 12] = [
     "segments",
     "topics",
     "suppressions",
+    "broadcasts",
+    "templates",
     "webhooks",
     "logs",
     "usage",

@@ -8,6 +8,7 @@
 mod check;
 mod api_keys;
 mod batch;
+mod broadcasts;
 mod contact_properties;
 mod contacts;
 mod domains;
@@ -17,6 +18,7 @@ mod must_fail;
 mod receiver;
 mod segments;
 mod suppressions;
+mod templates;
 mod topics;
 mod usage;
 mod verifiers;
@@ -43,6 +45,8 @@ async fn main() -> ExitCode {
     suite.part("segments", segments::run(&suite, &client).await);
     suite.part("contacts", contacts::run(&suite, &client).await);
     suite.part("suppressions", suppressions::run(&suite, &client).await);
+    suite.part("broadcasts", broadcasts::run(&suite, &client).await);
+    suite.part("templates", templates::run(&suite, &client).await);
     suite.part("webhooks", webhooks::run(&suite, &client).await);
     suite.part("verifiers", verifiers::run(&suite, &client).await);
     suite.part("logs", logs::run(&suite, &client).await);

@@ -2,8 +2,8 @@
 
 use resend_rs::list_opts::ListOptions;
 use resend_rs::types::{
-    CreateAttachment, CreateEmailBaseOptions, EmailTemplate, ForwardReceivingEmail,
-    GetEmailMetricsOptions, GetInboundEmailOptions, InboundEmailId, ShareEmailOptions,
+    CreateAttachment, ForwardReceivingEmail, GetEmailMetricsOptions, GetInboundEmailOptions,
+    InboundEmailId, ShareEmailOptions,
 };
 use resend_rs::{Method, Resend};
 
@@ -49,7 +49,6 @@ async fn sends(suite: &Suite, client: &Resend) {
     let inline = CreateAttachment::from_content(vec![1])
         .with_filename("a.png")
         .with_content_id("logo");
-    let template = EmailTemplate::new(UNKNOWN_ID).with_variable("NAME", "x".into());
     for (note, email) in [
         (
             "a remote attachment is never fetched",
@@ -59,11 +58,6 @@ async fn sends(suite: &Suite, client: &Resend) {
         (
             "inline images",
             message("must fail").with_attachment(inline),
-        ),
-        (
-            "no templates",
-            CreateEmailBaseOptions::new(FROM, ["one@example.net"], "must fail")
-                .with_template(template),
         ),
     ] {
         suite.must_fail(
