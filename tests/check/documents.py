@@ -30,13 +30,13 @@ def links(files):
 
 def tables(files):
     """docs/STORAGE.md lists every table of the store."""
-    sources, page = [ROOT / "src/tables.rs", ROOT / "src/store/meta.rs"], ROOT / "docs/STORAGE.md"
+    sources, page = [ROOT / "src/tables/mod.rs", ROOT / "src/store/meta.rs"], ROOT / "docs/STORAGE.md"
     if not page.exists():
         yield "docs/STORAGE.md is missing"
         return
     names = {name for source in sources for name in re.findall(r'"([a-z][a-z0-9_-]*-\d+)"', source.read_text())}
     if not names:
-        yield "no table name was found in src/tables.rs"
+        yield "no table name was found in src/tables/mod.rs"
     documented = page.read_text()
     for name in sorted(names):
         if not re.search(rf"(?m)^\| `{name}` \|.*\|$", documented):

@@ -7,10 +7,13 @@ use crate::support::{Ids, OtherTeam, TestServer, email, every_route};
 /// Ids of one resource of each kind that a team owns.
 struct TeamResources {
     email: String,
+    captured: String,
     attachment: String,
     domain: String,
     api_key: String,
+    broadcast: String,
     suppression: String,
+    template: String,
     topic: String,
     contact: String,
     contact_property: String,
@@ -33,9 +36,14 @@ impl TeamResources {
         let create = |path: &str, body: Value| team.post(path, &body).ok(201)["id"].as_str().unwrap().to_owned();
         let webhook = json!({ "endpoint": "https://hooks.example/theirs", "events": ["email.opened"] });
         let webhook = create("/webhooks", webhook);
+        team.send(&json!({ "to": "captured@example.net" }));
+        let captured = team.get("/captured?to=captured%40example.net&wait=20s").ok(200)["data"][0]["id"].clone();
         Self {
+            captured: captured.as_str().expect("a captured message").to_owned(),
             webhook_event: team.add_webhook_delivery(&webhook),
             webhook,
+            broadcast: create("/broadcasts", json!({ "from": "hello@other.example", "subject": "Theirs" })),
+            template: create("/templates", json!({ "name": "Theirs", "alias": "theirs", "html": "<p>Hi</p>" })),
             topic: create("/topics", json!({ "name": "Theirs", "default_subscription": "opt_out" })),
             contact: create("/contacts", json!({ "email": "theirs@example.net" })),
             segment: create("/segments", json!({ "name": "Theirs" })),
@@ -50,17 +58,20 @@ impl TeamResources {
     }
 
     fn ids(&self) -> Ids<'_> {
-        let Self { email, attachment, domain, api_key, contact, contact_property, segment, .. } = self;
-        let Self { suppression, topic, log, webhook, webhook_event, .. } = self;
+        let Self { email, captured, attachment, domain, api_key, contact, contact_property, segment, .. } = self;
+        let Self { broadcast, suppression, template, topic, log, webhook, webhook_event, .. } = self;
         Ids {
             email,
+            captured,
             attachment,
             domain,
             api_key,
+            broadcast,
             contact,
             contact_property,
             segment,
             suppression,
+            template,
             topic,
             log,
             webhook,
@@ -71,19 +82,23 @@ impl TeamResources {
     /// Returns the responses to `team` for every resource.
     fn read_as(&self, team: &OtherTeam<'_>) -> Vec<Value> {
         let Self { email, attachment, domain, api_key: _, contact, contact_property, segment, .. } = self;
-        let Self { suppression, topic, log, webhook, webhook_event, .. } = self;
+        let Self { suppression, template, topic, log, webhook, webhook_event, .. } = self;
         let paths = [
             format!("/webhooks/{webhook}"),
             format!("/webhooks/{webhook}/events"),
             format!("/webhooks/{webhook}/events/{webhook_event}"),
             format!("/webhooks/{webhook}/events/{webhook_event}/attempts"),
+            format!("/captured/{}", self.captured),
+            "/captured".to_owned(),
             format!("/emails/{email}"),
             format!("/emails/{email}/attachments/{attachment}"),
             format!("/domains/{domain}"),
             format!("/contacts/{contact}"),
             format!("/segments/{segment}"),
             format!("/segments/{segment}/contacts"),
+            format!("/templates/{template}"),
             format!("/topics/{topic}"),
+            format!("/broadcasts/{}", self.broadcast),
             format!("/contact-properties/{contact_property}"),
             format!("/logs/{log}"),
             "/api-keys".to_owned(),
@@ -109,7 +124,8 @@ fn a_resource_of_another_team_is_not_found_on_any_route() {
     for route in routes.iter().filter(|route| route.has_parameters()) {
         let body = route.body().map(|body| body.to_string());
         let call = |ids| {
-            server.call(&route.method, &route.path_with(ids), server.key(), &[], body.as_deref().map(str::as_bytes))
+            let path = route.path_with(ids) + route.required_query();
+            server.call(&route.method, &path, server.key(), &[], body.as_deref().map(str::as_bytes))
         };
 
         let (foreign, unknown) = (call(theirs.ids()), call(Ids::UNKNOWN));
@@ -187,7 +203,9 @@ fn a_list_omits_other_teams_and_refuses_their_ids_as_cursors() {
         ("/segments?", &theirs.segment),
         ("/suppressions?", &theirs.suppression),
         ("/suppressions?origin=manual&", &theirs.suppression),
+        ("/templates?", &theirs.template),
         ("/topics?", &theirs.topic),
+        ("/broadcasts?", &theirs.broadcast),
         ("/webhooks?", &theirs.webhook),
     ] {
         let list = server.get(path.trim_end_matches(['?', '&'])).ok(200).to_string();
@@ -226,6 +244,20 @@ fn an_id_of_another_team_in_a_body_is_not_found() {
     let removal = json!({ "ids": [theirs.contact] });
     assert_eq!(server.post("/contacts/batch/remove", &removal).ok(200), json!({ "data": [] }));
     other.get(&format!("/contacts/{}", theirs.contact)).ok(200);
+    for (field, id, refusal) in [
+        ("segment_id", &theirs.segment, "Segment not found"),
+        ("audience_id", &theirs.segment, "Segment not found"),
+        ("topic_id", &theirs.topic, "Topic not found"),
+    ] {
+        let broadcast = json!({ "from": "hello@example.com", "subject": "June", field: id });
+        server.post("/broadcasts", &broadcast).refused(404, "not_found", refusal);
+    }
+    other.post(&format!("/templates/{}/publish", theirs.template), &json!({})).ok(200);
+    for template in [theirs.template.as_str(), "theirs"] {
+        let body = json!({ "from": "a@example.com", "to": "b@example.net", "template": { "id": template } });
+        server.post("/emails", &body).refused(404, "not_found", "Template not found");
+        server.get(&format!("/templates/{template}")).refused(404, "not_found", "Template not found");
+    }
     let under_topic = json!({ "from": "hello@other.example", "topic_id": topic });
     other.post("/emails", &email(&under_topic)).refused(404, "not_found", "Topic not found");
 }

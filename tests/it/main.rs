@@ -4,6 +4,7 @@
 
 mod api_keys;
 mod architecture;
+mod broadcasts;
 mod cli;
 mod compat;
 mod contact_properties;
@@ -25,6 +26,7 @@ mod segments;
 mod support;
 mod suppressions;
 mod team_removal;
+mod templates;
 mod topics;
 mod usage;
 mod webhooks;

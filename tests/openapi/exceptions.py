@@ -50,8 +50,8 @@ def values(sent, name=None):
             yield from values(item, name)
 
 
-def positive(name, message, parameter=None):
-    return NamedException(name, POSITIVE, message, parameter=parameter)
+def positive(name, message, operation="", parameter=None):
+    return NamedException(name, POSITIVE, message, operation, parameter=parameter)
 
 
 def negative(name, operation, value=None, response=None):
@@ -63,13 +63,19 @@ def is_php_list(name, value):
     return name in ("to", "cc", "bcc", "reply_to") and is_list
 
 
+def is_cleared(name, value):
+    return name in CLEARED and value == ""
+
+
 def is_empty_php_map(name, value):
     return name in MAPS and value == []
 
 
 IDS = ("audience_id", "segment_id")
+# The fields of templates and drafts that an empty text clears.
+CLEARED = ("alias", "subject", "name", "html", "text", "preview_text")
 # The fields that hold a map.
-MAPS = ("headers", "properties")
+MAPS = ("headers", "properties", "variables")
 GUARD_ADVICE = "use a host that the Internet can reach"
 EXCEPTIONS = [
     # Stored data.
@@ -82,7 +88,13 @@ EXCEPTIONS = [
     positive("a limit of rows of a team", r"^A team has at most \d+ "),
     positive("the type of a contact property", r"the property is a number|is a number"),
     positive("the address of a contact", r"^Invalid `email` field: the address of a contact does not change"),
-    positive("an absent id in a response before", r"must be a valid UUID", parameter=lambda value: value in (None, "None")),
+    positive(
+        "a template without a published version", r"^(emails\.\d+: )?Invalid `template` field: the template is not",
+    ),
+    positive("a variable without a value", r"^(emails\.\d+: )?Invalid `template` field: the variable"),
+    positive("a template without a subject", r"^(emails\.\d+: )?Missing `subject` field\. The template has no subject"),
+    positive("a draft without content", r"`html`|content", r"^POST /broadcasts"),
+    positive("an absent id in a response before", r"must be a valid UUID", parameter=lambda it: it in (None, "None")),
     # Settings.
     positive("a region of the settings", r"^Invalid `region` field: this server offers"),
     positive("tracking without a public URL", r"^Tracking cannot be enabled"),
@@ -92,7 +104,11 @@ EXCEPTIONS = [
     positive("a time from now to 30 days ahead", r"`scheduled_at` field: the time|`scheduled_at` field: .*30 days"),
     # Several fields at once.
     positive("two cursors", r"^Use either `after` or `before`, not both at once\."),
+    positive("a wait with a cursor", r"^Use `wait` without `after`: the messages after an item are older\."),
     positive("two names of one parameter", r"^Use either `segment_id` or `audience_id`: they name different"),
+    positive("content beside a template", r"^(emails\.\d+: )?Invalid `template` field: (it takes the place|give either)"),
+    positive("a time without `send`", r"`scheduled_at`.*`send`|`send`.*`scheduled_at`", r"^POST /broadcasts$"),
+    positive("a bounce type without bounces", r"`bounce_type`", r"/recipients$"),
     positive("the number of all recipients", r"together hold \d+ recipients"),
     positive("a tag or header given twice", r"is given twice|is used twice|duplicate"),
     positive("properties that differ only in letter case", r"duplicate property"),
@@ -107,6 +123,13 @@ EXCEPTIONS = [
     negative("a list that PHP encodes as an object", r"^POST /emails", is_php_list),
     negative("an empty map that PHP encodes as a list", r"^(POST|PATCH) ", is_empty_php_map),
     negative("an absent id as an empty text", r"/contacts", lambda name, value: name in IDS and value == ""),
+    negative(
+        "no time as an empty text", r"^POST /broadcasts", lambda name, value: name == "scheduled_at" and value == "",
+    ),
+    negative(
+        "an absent subject as an empty text", r"^POST /emails", lambda name, value: name == "subject" and value == "",
+    ),
+    negative("a field that an empty text clears", r"/(templates|broadcasts)", is_cleared),
 ]
 
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{NOUNS, sources};
 
-/// Groups of modules that may import each other, because each of a pair stores rows that refer to the other's.
-const PAIRS: &[[&str; 2]] = &[["contacts", "segments"], ["delivery", "emails"]];
+/// Groups of modules that may import each other, because each of a group stores rows that refer to those of the others.
+const GROUPS: &[&[&str]] = &[&["broadcasts", "delivery", "emails"], &["contacts", "segments"]];
 
 /// Declares every table with the row types of all nouns, so each noun and this module name each other. It
 /// contains declarations only.
@@ -46,7 +46,7 @@ fn reachable<'g>(graph: &'g BTreeMap<String, BTreeSet<String>>, start: &str) -> 
 }
 
 #[test]
-fn only_the_named_pairs_import_each_other() {
+fn only_the_named_groups_import_each_other() {
     let mut graph: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for file in sources() {
         let module = module_of_file(&file.path);
@@ -72,7 +72,7 @@ fn only_the_named_pairs_import_each_other() {
         }
     }
 
-    let allowed: BTreeSet<Vec<&str>> = PAIRS.iter().map(|pair| pair.to_vec()).collect();
+    let allowed: BTreeSet<Vec<&str>> = GROUPS.iter().map(|group| group.to_vec()).collect();
     let imports: Vec<String> = cycles
         .difference(&allowed)
         .flatten()

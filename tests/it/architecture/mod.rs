@@ -21,6 +21,8 @@ use std::path::{Path, PathBuf};
 /// The folders of the API's nouns: each keeps its rows, its rules and its handlers to itself.
 const NOUNS: &[&str] = &[
     "api_keys",
+    "broadcasts",
+    "captured",
     "contact_properties",
     "contacts",
     "domains",
@@ -33,6 +35,7 @@ const NOUNS: &[&str] = &[
     "segments",
     "suppressions",
     "teams",
+    "templates",
     "topics",
     "usage",
     "users",

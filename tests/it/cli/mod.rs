@@ -1,16 +1,21 @@
 //! The command line of the real binary.
 
+mod access;
+mod broadcast;
 mod captured;
 mod dev;
 mod doctor;
 mod export;
 mod files;
 mod import;
+mod inbox;
+mod journeys;
 mod kills;
 mod metrics;
 mod problems;
 mod program;
 mod queue;
+mod queue_all;
 mod records;
 mod send;
 mod start;

@@ -14,7 +14,7 @@ fn a_body_that_is_not_json_is_malformed() {
     let complete = email(&json!({})).to_string();
     let deep_array = "[".repeat(100_000);
     let deep_object = r#"{"headers":"#.repeat(20_000);
-    let deep_tag = format!(r#"{{"template":{}"#, "[".repeat(100_000));
+    let deep_tag = format!(r#"{{"created_at":{}"#, "[".repeat(100_000));
     let mut lines = Vec::new();
     for body in [
         b"".as_slice(),

@@ -79,9 +79,15 @@ fn every_response_matches_its_schema() {
     checker.check("PATCH /contact-properties/{id}", &path, Some(&json!({ "fallback_value": null })));
     checker.check("DELETE /contact-properties/{id}", &path, None);
 
+    checker.templates();
     checker.contacts();
     checker.segments();
     checker.webhooks();
+    checker.broadcasts();
+
+    let captured = checker.check("GET /captured", "/captured?to=ada@example.net&wait=10s", None);
+    let path = format!("/captured/{}", captured["data"][0]["id"].as_str().unwrap());
+    checker.check("GET /captured/{id}", &path, None);
 
     checker.check("GET /openapi.json", "/openapi.json", None);
     checker.check("GET /usage", "/usage", None);
@@ -104,6 +110,24 @@ struct SchemaChecker<'a> {
 }
 
 impl SchemaChecker<'_> {
+    fn templates(&self) {
+        let body = json!({ "name": "Receipt", "alias": "receipt", "subject": "Hi", "html": "<p>Hi</p>", "text": "Hi" });
+        let id = self.check("POST /templates", "/templates", Some(&body))["id"].as_str().unwrap().to_owned();
+        self.check("GET /templates", "/templates", None);
+        self.check("GET /templates/{id}", &format!("/templates/{id}"), None);
+        self.check("POST /templates/{id}/publish", "/templates/receipt/publish", None);
+        self.check("PATCH /templates/{id}", "/templates/receipt", Some(&json!({ "subject": null, "text": null })));
+        self.check("GET /templates/{id}", "/templates/receipt", None);
+        self.check("GET /templates", "/templates", None);
+        let sent = json!({
+            "from": "a@example.com", "to": "delivered@resend.dev", "subject": "Hi",
+            "template": { "id": id, "variables": {} },
+        });
+        self.check("POST /emails", "/emails", Some(&sent));
+        self.check("POST /templates/{id}/duplicate", &format!("/templates/{id}/duplicate"), None);
+        self.check("DELETE /templates/{id}", "/templates/receipt", None);
+    }
+
     fn contacts(&self) {
         let id = |created: Value| created["id"].as_str().unwrap().to_owned();
         let news =
@@ -172,6 +196,29 @@ impl SchemaChecker<'_> {
             }
             self.check(&route("DELETE", "/{id}"), &one, None);
         }
+    }
+
+    fn broadcasts(&self) {
+        let segment = self.server.post("/segments", &json!({ "name": "Everyone" })).ok(201);
+        let full_body = json!({
+            "from": "Ada <hello@example.com>", "subject": "Hi {{{FIRST_NAME|there}}}", "name": "June",
+            "segment_id": segment["id"], "reply_to": ["answers@example.com"], "preview_text": "News of June",
+            "html": "<p>Hi</p>", "text": "Hi", "send": true, "scheduled_at": "in 1 hour",
+        });
+        let sent = self.check("POST /broadcasts", "/broadcasts", Some(&full_body));
+        let one = format!("/broadcasts/{}", sent["id"].as_str().unwrap());
+        self.check("GET /broadcasts", "/broadcasts", None);
+        self.check("GET /broadcasts/{id}", &one, None);
+        self.check("GET /broadcasts/{id}/recipients", &format!("{one}/recipients?type=bounced"), None);
+        self.check("GET /broadcasts/{id}/clicked-links", &format!("{one}/clicked-links"), None);
+        self.check("POST /broadcasts/{id}/cancel", &format!("{one}/cancel"), None);
+        let copy = self.check("POST /broadcasts/{id}/duplicate", &format!("{one}/duplicate"), None);
+        let copy = format!("/broadcasts/{}", copy["id"].as_str().unwrap());
+        self.check("PATCH /broadcasts/{id}", &copy, Some(&json!({ "name": null })));
+        self.check("POST /broadcasts/{id}/send", &format!("{copy}/send"), None);
+        let draft = json!({ "from": "hello@example.com", "subject": "June" });
+        let draft = self.check("POST /broadcasts", "/broadcasts", Some(&draft));
+        self.check("DELETE /broadcasts/{id}", &format!("/broadcasts/{}", draft["id"].as_str().unwrap()), None);
     }
 
     fn webhooks(&self) {

@@ -16,7 +16,7 @@ const DOCUMENTED_API: &str = "http://127.0.0.1:8787";
 /// Webhook endpoint of the examples.
 const DOCUMENTED_ENDPOINT: &str = "https://hooks.example.com/ringmail";
 /// Fields that differ from run to run.
-const VARIABLE: &[&str] = &["duration_ms", "user_agent", "limit"];
+const VARIABLE: &[&str] = &["duration_ms", "user_agent", "limit", "size"];
 /// Longest wait for an email or a webhook delivery.
 const DEADLINE: Duration = Duration::from_secs(20);
 

@@ -29,6 +29,8 @@ fn create_row(server: &TestServer, path: &str, n: usize) -> String {
         "/domains" => server.post(path, &json!({ "name": format!("d{n}.example") })).ok(201),
         "/contacts" => server.post(path, &json!({ "email": format!("c{n}@example.net") })).ok(201),
         "/segments" | "/audiences" => server.post(path, &json!({ "name": format!("{n}") })).ok(201),
+        "/broadcasts" => server.post(path, &json!({ "from": "news@example.com", "subject": format!("{n}") })).ok(201),
+        "/templates" => server.post(path, &json!({ "name": format!("{n}"), "html": "<p>Hi</p>" })).ok(201),
         "/topics" => server.post(path, &json!({ "name": format!("{n}"), "default_subscription": "opt_in" })).ok(201),
         "/contact-properties" => server.post(path, &json!({ "key": format!("k{n}"), "type": "string" })).ok(201),
         "/webhooks" => {
@@ -58,7 +60,9 @@ fn rows_that_are_created_at_once_are_listed_in_the_order_of_their_commits() {
         ("/contact-properties", 4, 8),
         ("/segments", 4, 8),
         ("/suppressions", 4, 8),
+        ("/templates", 4, 8),
         ("/topics", 4, 8),
+        ("/broadcasts", 4, 8),
         ("/webhooks", 4, 8),
     ] {
         let server = &TestServer::start();
@@ -89,7 +93,9 @@ fn the_creation_time_of_a_row_is_the_time_in_its_id() {
         "/contact-properties",
         "/segments",
         "/suppressions",
+        "/templates",
         "/topics",
+        "/broadcasts",
         "/webhooks",
     ] {
         std::thread::scope(|scope| {
@@ -122,7 +128,9 @@ fn every_list_can_be_paged_forwards_and_backwards() {
         ("/audiences", 7),
         ("/suppressions", 7),
         ("/suppressions?origin=manual", 7),
+        ("/templates", 7),
         ("/topics", 7),
+        ("/broadcasts", 7),
         ("/webhooks", 7),
     ] {
         let server = TestServer::start();
@@ -191,7 +199,9 @@ fn a_deleted_row_is_not_listed_and_its_id_stays_a_cursor_for_a_day() {
         ("/contact-properties", None),
         ("/segments", Some("/audiences")),
         ("/suppressions", Some("/suppressions?origin=manual")),
+        ("/templates", None),
         ("/topics", None),
+        ("/broadcasts", None),
         ("/webhooks", None),
     ] {
         let (before, _) = page(&server, path, "");
@@ -318,7 +328,9 @@ fn an_invalid_limit_or_cursor_is_refused_on_every_list() {
         "/contact-properties",
         "/segments",
         "/suppressions",
+        "/templates",
         "/topics",
+        "/broadcasts",
         "/logs",
         &attachments,
         &email_attempts,

@@ -102,9 +102,10 @@ fn every_response_has_a_schema_and_every_path_parameter_is_declared() {
             assert_eq!((&parameter["in"], &parameter["required"]), (&json!("path"), &json!(true)), "{route}");
         }
         let takes_body = ["POST", "PATCH"].iter().any(|method| route.starts_with(method));
-        let action = ["/cancel", "/verify", "/segments/{segment_id}", "/preferences-link", "/replay"]
-            .iter()
-            .any(|end| route.ends_with(end));
+        let action =
+            ["/cancel", "/verify", "/segments/{segment_id}", "/preferences-link", "/replay", "/publish", "/duplicate"]
+                .iter()
+                .any(|end| route.ends_with(end));
         assert_eq!(operation["requestBody"].is_object(), takes_body && !action, "{route}");
     }
     for reference in references(&document) {
@@ -147,6 +148,21 @@ fn an_operation_lists_its_own_errors() {
         ("get", "/emails/{id}/attachments", vec!["404 not_found", "410 attachments_purged"]),
         ("get", "/emails/{id}/attempts", vec!["404 not_found"]),
         ("delete", "/topics/{id}", vec!["404 not_found", "409 validation_error"]),
+        ("post", "/broadcasts/{id}/cancel", vec!["403 validation_error", "404 not_found"]),
+        ("get", "/broadcasts/{id}/recipients", vec!["404 not_found"]),
+        (
+            "post",
+            "/broadcasts/{id}/send",
+            vec![
+                "403 broadcasts_paused",
+                "403 sending_paused",
+                "403 validation_error",
+                "404 not_found",
+                "422 broadcast_too_large",
+                with_body[0],
+                with_body[1],
+            ],
+        ),
         ("patch", "/domains/{id}", vec!["404 not_found", with_body[0], with_body[1]]),
         ("post", "/topics", vec!["422 missing_required_field", with_body[0], with_body[1]]),
         (
@@ -273,8 +289,8 @@ fn only_the_mandatory_request_fields_are_required() {
         required
     };
 
-    assert_eq!(required("POST /emails"), ["from", "to", "subject"]);
-    assert_eq!(required("POST /emails/batch"), ["from", "to", "subject"]);
+    assert_eq!(required("POST /emails"), ["from", "to"]);
+    assert_eq!(required("POST /emails/batch"), ["from", "to"]);
     assert_eq!(required("PATCH /emails/{id}"), ["scheduled_at"]);
     assert_eq!(required("POST /api-keys"), ["name"]);
     assert_eq!(required("PATCH /api-keys/{id}"), ["name"]);
@@ -283,8 +299,13 @@ fn only_the_mandatory_request_fields_are_required() {
     assert_eq!(required("POST /suppressions"), ["email"]);
     assert_eq!(required("POST /suppressions/batch/add"), ["emails"]);
     assert_eq!(required("POST /suppressions/batch/remove"), Vec::<Value>::new());
+    assert_eq!(required("POST /templates"), ["name", "html"]);
+    assert_eq!(required("PATCH /templates/{id}"), Vec::<Value>::new());
     assert_eq!(required("POST /topics"), ["name", "default_subscription"]);
     assert_eq!(required("PATCH /topics/{id}"), Vec::<Value>::new());
+    assert_eq!(required("POST /broadcasts"), ["from", "subject"]);
+    assert_eq!(required("PATCH /broadcasts/{id}"), Vec::<Value>::new());
+    assert_eq!(required("POST /broadcasts/{id}/send"), Vec::<Value>::new());
     assert_eq!(required("POST /segments"), ["name"]);
     assert_eq!(required("PATCH /segments/{id}"), Vec::<Value>::new());
     assert_eq!(required("POST /audiences"), ["name"]);

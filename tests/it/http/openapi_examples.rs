@@ -15,6 +15,13 @@ const ORDER: &[&str] = &[
     "list_topics",
     "get_topic",
     "update_topic",
+    "create_template",
+    "list_templates",
+    "get_template",
+    "update_template",
+    "publish_template",
+    "duplicate_template",
+    "delete_template",
     "create_segment",
     "list_segments",
     "get_segment",
@@ -37,6 +44,16 @@ const ORDER: &[&str] = &[
     "create_contacts",
     "batch_get_contacts",
     "batch_remove_contacts",
+    "create_broadcast",
+    "list_broadcasts",
+    "get_broadcast",
+    "update_broadcast",
+    "duplicate_broadcast",
+    "delete_broadcast",
+    "send_broadcast",
+    "list_broadcast_recipients",
+    "list_broadcast_clicked_links",
+    "cancel_broadcast",
     "create_audience",
     "list_audiences",
     "get_audience",
@@ -52,6 +69,8 @@ const ORDER: &[&str] = &[
     "get_email",
     "list_attachments",
     "list_email_attempts",
+    "list_captured",
+    "get_captured",
     "get_attachment",
     "update_email",
     "cancel_email",
@@ -162,6 +181,11 @@ impl ExampleRun {
             let captured = self.server.send(&serde_json::json!({ "to": "ada@example.net" }));
             self.server.wait_for(&captured, "delivered");
             self.ids.insert(self.parameter("list_email_attempts", "id"), captured);
+        }
+        if id == "list_captured" {
+            let html = "<p>Code 481920. <a href=\"https://app.example.com/x\">Confirm</a></p>";
+            let email = self.server.send(&serde_json::json!({ "to": "ada@example.net", "html": html }));
+            self.server.wait_for(&email, "delivered");
         }
         if id == "list_webhook_events" {
             let webhook = self.real(&self.parameter("list_webhook_events", "id"));

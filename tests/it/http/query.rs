@@ -20,13 +20,19 @@ fn an_unknown_query_parameter_is_refused_on_every_route() {
 fn the_error_lists_the_accepted_query_parameters() {
     let server = TestServer::start();
     for (path, message) in [
-        ("/emails?page=2", "Unknown query parameter `page`: this endpoint takes `limit`, `after`, `before`."),
+        (
+            "/emails?page=2",
+            "Unknown query parameter `page`: this endpoint takes `limit`, `after`, `before`, `broadcast_id`.",
+        ),
         (
             "/emails?limit=2&Limit=3",
-            "Unknown query parameter `Limit`: this endpoint takes `limit`, `after`, `before`. Did you mean `limit`?",
+            "Unknown query parameter `Limit`: this endpoint takes `limit`, `after`, `before`, `broadcast_id`. Did you mean `limit`?",
         ),
         ("/openapi.json?x", "Unknown query parameter `x`: this endpoint takes none."),
-        ("/emails?%61%0d%0ab=1", "Unknown query parameter `ab`: this endpoint takes `limit`, `after`, `before`."),
+        (
+            "/emails?%61%0d%0ab=1",
+            "Unknown query parameter `ab`: this endpoint takes `limit`, `after`, `before`, `broadcast_id`.",
+        ),
     ] {
         server.get(path).refused(422, "validation_error", message);
     }

@@ -19,6 +19,9 @@ fn an_sdk_field_is_ignored_on_its_route() {
     let webhook = json!({ "endpoint": "https://hooks.example/mail", "events": ["email.sent"], "status": "enabled" });
     let webhook = server.post("/webhooks", &webhook).ok(201);
     let webhook_path = format!("/webhooks/{}", webhook["id"].as_str().unwrap());
+    let broadcast = json!({ "from": "hello@example.com", "subject": "June", "text": "Hi" });
+    let broadcast = server.post("/broadcasts", &broadcast).ok(201);
+    let broadcast_path = format!("/broadcasts/{}", broadcast["id"].as_str().unwrap());
     let body_with = |mut body: Value, sdk_field: &Value| {
         body.as_object_mut().unwrap().extend(sdk_field.as_object().unwrap().clone());
         body
@@ -36,6 +39,19 @@ fn an_sdk_field_is_ignored_on_its_route() {
         ("PATCH", contact_path.clone(), json!({}), json!({ "id": contact["id"], "email": "ada@example.net" })),
         ("PATCH", contact_path, json!({}), json!({ "id": "", "audience_id": "", "segment_id": null, "email": null })),
         ("PATCH", webhook_path, json!({ "status": "disabled" }), json!({ "webhook_id": webhook["id"] })),
+        ("PATCH", broadcast_path.clone(), json!({ "name": "New" }), json!({ "broadcast_id": broadcast["id"] })),
+        (
+            "PATCH",
+            broadcast_path.clone(),
+            json!({ "name": "New" }),
+            json!({ "id": broadcast["id"], "audience_id": null }),
+        ),
+        (
+            "POST",
+            format!("{broadcast_path}/send"),
+            json!({ "scheduled_at": "in 1 hour" }),
+            json!({ "broadcast_id": broadcast["id"] }),
+        ),
         ("POST", "/emails".into(), email(&json!({})), json!({ "created_at": "2026-01-05" })),
         ("POST", "/emails".into(), email(&json!({})), json!({ "created_at": null })),
     ] {
@@ -103,6 +119,7 @@ fn an_sdk_field_that_differs_from_the_path_is_refused_and_changes_nothing() {
     let bob = created(&listed, json!({ "email": "bob@example.net" }));
     let hook = json!({ "endpoint": "https://hooks.example/mail", "events": ["email.sent"], "status": "enabled" });
     let webhook = created("/webhooks", hook);
+    let broadcast = created("/broadcasts", json!({ "from": "hello@example.com", "subject": "June", "text": "Hi" }));
     let reschedule = || json!({ "scheduled_at": "in 2 hours" });
     for (path, field, body) in [
         (format!("/emails/{id}"), "id", reschedule()),
@@ -111,6 +128,8 @@ fn an_sdk_field_that_differs_from_the_path_is_refused_and_changes_nothing() {
         (format!("/api-keys/{key}"), "id", json!({ "name": "New" })),
         (format!("/topics/{topic}"), "id", json!({ "name": "New" })),
         (format!("/topics/{topic}"), "topic_id", json!({ "name": "New" })),
+        (format!("/broadcasts/{broadcast}"), "id", json!({ "name": "New" })),
+        (format!("/broadcasts/{broadcast}"), "broadcast_id", json!({ "name": "New" })),
         (format!("/contact-properties/{property}"), "id", json!({ "fallback_value": "x" })),
         (format!("/contacts/{contact}"), "id", json!({ "first_name": "Ada" })),
         (format!("{listed}/{bob}"), "id", json!({ "first_name": "Bob" })),

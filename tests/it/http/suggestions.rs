@@ -38,9 +38,9 @@ fn a_name_that_is_long_or_imitates_the_message_gets_no_suggestion() {
 fn a_misspelled_query_parameter_gets_the_nearest_parameter() {
     let server = TestServer::start();
 
-    assert_ends(&server.get("/emails?limits=2").refusal(), "`before`. Did you mean `limit`?");
+    assert_ends(&server.get("/emails?limits=2").refusal(), "`broadcast_id`. Did you mean `limit`?");
     assert_ends(&server.get("/contacts?segmentId=2").refusal(), "Did you mean `segment_id`?");
-    assert_ends(&server.get("/emails?page=2").refusal(), "`limit`, `after`, `before`.");
+    assert_ends(&server.get("/emails?page=2").refusal(), "`limit`, `after`, `before`, `broadcast_id`.");
 }
 
 #[test]

@@ -16,10 +16,13 @@ pub(crate) struct Route {
 #[derive(Clone, Copy)]
 pub(crate) struct Ids<'a> {
     pub(crate) email: &'a str,
+    pub(crate) captured: &'a str,
     pub(crate) attachment: &'a str,
     pub(crate) domain: &'a str,
     pub(crate) api_key: &'a str,
+    pub(crate) broadcast: &'a str,
     pub(crate) suppression: &'a str,
+    pub(crate) template: &'a str,
     pub(crate) topic: &'a str,
     pub(crate) contact: &'a str,
     pub(crate) contact_property: &'a str,
@@ -33,10 +36,13 @@ impl Ids<'_> {
     /// Valid ids of resources that do not exist.
     pub(crate) const UNKNOWN: Ids<'static> = Ids {
         email: "0190a6c0-0000-7000-8000-000000000001",
+        captured: "0190a6c0-0000-7000-8000-00000000000d",
         attachment: "0190a6c0-0000-7000-8000-000000000002",
         domain: "0190a6c0-0000-7000-8000-000000000003",
         api_key: "0190a6c0-0000-7000-8000-000000000004",
+        broadcast: "0190a6c0-0000-7000-8000-00000000000e",
         suppression: "0190a6c0-0000-7000-8000-000000000005",
+        template: "0190a6c0-0000-7000-8000-00000000000e",
         topic: "0190a6c0-0000-7000-8000-000000000006",
         contact: "0190a6c0-0000-7000-8000-000000000007",
         contact_property: "0190a6c0-0000-7000-8000-000000000008",
@@ -64,6 +70,11 @@ pub(crate) fn every_route(server: &TestServer) -> Vec<Route> {
 }
 
 impl Route {
+    /// Returns the query parameters that are required; empty without one.
+    pub(crate) fn required_query(&self) -> &'static str {
+        if self.path == "/broadcasts/{id}/recipients" { "?type=sent" } else { "" }
+    }
+
     /// Returns the path with `ids` in place of its parameters.
     pub(crate) fn path_with(&self, ids: Ids<'_>) -> String {
         let path = self.path.replace("{id}", &self.id_from(&ids));
@@ -77,9 +88,12 @@ impl Route {
     pub(crate) fn id_from(&self, ids: &Ids<'_>) -> String {
         let id = match self.path.split('/').nth(1).unwrap_or_default() {
             "emails" => ids.email,
+            "captured" => ids.captured,
             "domains" => ids.domain,
             "api-keys" => ids.api_key,
+            "broadcasts" => ids.broadcast,
             "suppressions" => ids.suppression,
+            "templates" => ids.template,
             "topics" => ids.topic,
             "contacts" => ids.contact,
             "contact-properties" => ids.contact_property,
@@ -119,7 +133,12 @@ impl Route {
     pub(crate) fn body(&self) -> Option<Value> {
         match (self.method.as_str(), self.path.as_str()) {
             ("GET" | "DELETE", _) | ("POST", "/emails/{id}/cancel" | "/domains/{id}/verify") => None,
+            ("POST", "/broadcasts/{id}/cancel" | "/broadcasts/{id}/duplicate") => None,
+            ("POST", "/broadcasts") => Some(json!({ "from": "Ada <hello@example.com>", "subject": "June" })),
+            ("PATCH", "/broadcasts/{id}") => Some(json!({ "name": "Changed" })),
+            ("POST", "/broadcasts/{id}/send") => Some(json!({ "scheduled_at": "in 1 hour" })),
             ("POST", "/contacts/{id}/segments/{segment_id}" | "/contacts/{id}/preferences-link") => None,
+            ("POST", "/templates/{id}/publish" | "/templates/{id}/duplicate") => None,
             ("POST", "/emails") => Some(super::email(&json!({}))),
             ("POST", "/emails/batch") => Some(json!([super::email(&json!({}))])),
             ("PATCH", "/emails/{id}") => Some(json!({ "scheduled_at": "in 1 hour" })),
@@ -140,6 +159,8 @@ impl Route {
             ("POST", "/audiences/{id}/contacts") => Some(json!({ "email": "added@example.net" })),
             ("PATCH", "/audiences/{id}/contacts/{contact_id}") => Some(json!({ "first_name": "Changed" })),
             ("PATCH", "/segments/{id}") => Some(json!({ "name": "Changed" })),
+            ("POST", "/templates") => Some(json!({ "name": "Receipt", "html": "<p>Hello</p>" })),
+            ("PATCH", "/templates/{id}") => Some(json!({ "name": "Changed" })),
             ("POST", "/topics") => Some(json!({ "name": "News", "default_subscription": "opt_in" })),
             ("PATCH", "/topics/{id}") => Some(json!({ "name": "Changed" })),
             ("POST", "/contact-properties") => Some(json!({ "key": "plan", "type": "string" })),

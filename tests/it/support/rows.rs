@@ -13,8 +13,8 @@ use ringmail::store::page::{Cursor, PageQuery};
 use ringmail::store::{NEXT, NodeId, Order, ReadTx, Reads as _, STOP, StoreError, WriteTx};
 use ringmail::suppressions::{self, Origin, SuppressionCause};
 use ringmail::tables::{
-    ATTEMPTS, AUDIENCE_EVENTS, CONTACT_ADDRESSES, CONTACTS, ContactIdRow, EMAIL_BODIES, EMAILS, ERASURES, LEASES,
-    SUPPRESSIONS, TOPIC_CHOICES, TOPICS, WEBHOOK_DELIVERIES,
+    ATTEMPTS, AUDIENCE_EVENTS, CONTACT_ADDRESSES, CONTACTS, ContactIdRow, EMAIL_BODIES, EMAIL_SEARCH_BLOCKS, EMAILS,
+    ERASURES, LEASES, SUPPRESSIONS, TOPIC_CHOICES, TOPICS, WEBHOOK_DELIVERIES,
 };
 use ringmail::topics::{Subscription, TopicRow, Visibility};
 use ringmail::users::{self, Role};
@@ -175,6 +175,19 @@ impl TestServer {
         self.read(|tx| {
             let mut count = 0;
             tx.scan(&EMAILS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |_, _| {
+                count += 1;
+                NEXT
+            })?;
+            Ok(count)
+        })
+    }
+
+    /// Returns the number of blocks of the search index of the team.
+    pub(crate) fn search_blocks(&self) -> usize {
+        let team = self.team();
+        self.read(|tx| {
+            let mut count = 0;
+            tx.scan(&EMAIL_SEARCH_BLOCKS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |_, _| {
                 count += 1;
                 NEXT
             })?;

@@ -7,10 +7,11 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use clap::Parser;
-use ringmail::admin::{self, AdminServices};
+use ringmail::admin::request::AdminVerb;
+use ringmail::admin::{self, AdminServices, Request, Response};
 use ringmail::app::App;
 use ringmail::base::clock::{Clock, monotonic};
-use ringmail::config::{DevSettings, Purpose, Settings};
+use ringmail::config::{DevSettings, DevSetup, Purpose, Settings};
 use ringmail::context::Context;
 use ringmail::delivery::QueueNotifier;
 use ringmail::doctor::{DoctorOptions, DoctorReport};
@@ -36,7 +37,7 @@ const POLL_PAUSE: Duration = Duration::from_millis(2);
 /// most tests. Ids of a later millisecond follow those of the rows.
 static PREPARED: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let directory = TestServer::start_in(directory, Clock::manual(START_MS - 1), &[]).into_directory();
+    let directory = TestServer::start_in(directory, Clock::manual(START_MS - 1), Purpose::Dev, &[]).into_directory();
     FILES.map(|name| fs::read(directory.path().join(name)).expect("the server has stopped"))
 });
 
@@ -60,7 +61,11 @@ pub(crate) struct TestServer {
     thread: Option<std::thread::JoinHandle<()>>,
     directory: Option<tempfile::TempDir>,
     agent: ureq::Agent,
+    purpose: PurposeOf,
 }
+
+/// Returns the verb that runs the instance. The key and the domains of the setup exist with every verb.
+type PurposeOf = fn(DevSetup) -> Purpose;
 
 struct Started {
     address: std::net::SocketAddr,
@@ -82,28 +87,34 @@ impl TestServer {
         if !flags.iter().any(|flag| SETUP_FLAGS.iter().any(|setup| flag.starts_with(setup))) {
             copy_prepared(&directory);
         }
-        Self::start_in(directory, Clock::manual(START_MS), flags)
+        Self::start_in(directory, Clock::manual(START_MS), Purpose::Dev, flags)
+    }
+
+    /// Starts an instance as `ringmail serve` does, with accounts. It has a key and the domain `example.com` too.
+    pub(crate) fn serve_with(flags: &[&str]) -> Self {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        Self::start_in(directory, Clock::manual(START_MS), |_| Purpose::Serve, flags)
     }
 
     /// Starts a development instance with a master key that no other instance has.
     pub(crate) fn start_with_own_key() -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        Self::start_in(directory, Clock::manual(START_MS), &[])
+        Self::start_in(directory, Clock::manual(START_MS), Purpose::Dev, &[])
     }
 
     /// Starts a development instance on the data directory of another one. Its clock shows `now_ms`.
     pub(crate) fn start_on(directory: tempfile::TempDir, now_ms: i64) -> Self {
-        Self::start_in(directory, Clock::manual(now_ms), &[])
+        Self::start_in(directory, Clock::manual(now_ms), Purpose::Dev, &[])
     }
 
-    fn start_in(directory: tempfile::TempDir, clock: Clock, flags: &[&str]) -> Self {
+    fn start_in(directory: tempfile::TempDir, clock: Clock, purpose: PurposeOf, flags: &[&str]) -> Self {
         let data_dir = directory.path().to_str().expect("the path is UTF-8").to_owned();
         let common = ["ringmail", "--listen", "127.0.0.1:0", "--data-dir", &data_dir];
         let unlimited: &[&str] = if flags.contains(&"--rate-limit") { &[] } else { &["--rate-limit", "0"] };
         let arguments = common.iter().chain(unlimited).chain(flags).copied();
         let Arguments { settings, dev } = Arguments::try_parse_from(arguments).expect("the flags are valid");
-        let setup = dev.into();
-        let config = settings.into_config(Purpose::Dev(Clone::clone(&setup))).expect("the settings are consistent");
+        let setup = DevSetup::from(dev);
+        let config = settings.into_config(purpose(setup.clone())).expect("the settings are consistent");
         let stop = CancellationToken::new();
         let (started_tx, started_rx) = std::sync::mpsc::channel();
         let (server_stop, server_clock) = (stop.clone(), clock.clone());
@@ -135,7 +146,7 @@ impl TestServer {
         );
         let base = format!("http://{address}");
         let (directory, thread) = (Some(directory), Some(thread));
-        Self { base, key, clock, queue_notifier, services, runtime, stop, thread, directory, agent }
+        Self { base, key, clock, queue_notifier, services, runtime, stop, thread, directory, agent, purpose }
     }
 
     /// Stops the server and starts it again with the same directory and clock.
@@ -147,10 +158,10 @@ impl TestServer {
     pub(crate) fn restart_after(mut self, downtime: Duration, flags: &[&str]) -> Self {
         self.stop_now();
         let directory = self.directory.take().expect("no method took the directory before");
-        let clock = self.clock.clone();
+        let (clock, purpose) = (self.clock.clone(), self.purpose);
         clock.advance(downtime);
         drop(self);
-        Self::start_in(directory, clock, flags)
+        Self::start_in(directory, clock, purpose, flags)
     }
 
     /// Stops the server and returns its data directory.
@@ -187,6 +198,16 @@ impl TestServer {
     /// Runs a future to completion on the runtime of the server.
     pub(super) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
         self.runtime.block_on(future)
+    }
+
+    /// Executes a request of the command line.
+    pub(crate) fn admin(&self, verb: impl Into<AdminVerb>) -> Response {
+        self.block_on(admin::execute(&self.services, Request { team: None, verb: verb.into() }))
+    }
+
+    /// Returns the current time of the clock.
+    pub(crate) fn now_ms(&self) -> i64 {
+        self.clock.now_ms()
     }
 
     /// Advances the clock and wakes the delivery engine.

@@ -1,0 +1,262 @@
+//! The data of the pages of broadcasts: content, Markdown, previews, the check, test emails, and the report.
+
+use ringmail::admin::Response;
+use ringmail::admin::teams::TeamVerb;
+use serde_json::{Value, json};
+
+use super::browser::{Browser, set_up};
+use super::captured::opened;
+use crate::support::{TestServer, retry_until_ok};
+
+const SOURCE: &str =
+    "# News\n\nHi {{{FIRST_NAME}}},\n\n[[button: Read](https://example.com/news)]\n\n{{{UNSUBSCRIBE_URL}}}";
+
+/// Creates a draft and returns its id.
+fn draft(browser: &Browser<'_>, fields: &Value) -> String {
+    let mut draft = json!({ "from": "Acme <news@example.com>", "subject": "News for {{{FIRST_NAME|you}}}" });
+    draft.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    browser.api("POST", "/broadcasts", Some(&draft)).json(201)["id"].as_str().unwrap().to_owned()
+}
+
+fn put_content(browser: &Browser<'_>, id: &str, content: &Value) -> Value {
+    browser.api("PUT", &format!("/broadcasts/{id}/content"), Some(content)).json(200)
+}
+
+fn kinds(check: &Value) -> Vec<&str> {
+    check["findings"].as_array().unwrap().iter().map(|finding| finding["kind"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn the_composer_stores_markdown_or_html() {
+    let server = TestServer::start();
+    let browser = opened(&server);
+    let id = draft(&browser, &json!({}));
+    let path = format!("/broadcasts/{id}/content");
+    let empty = browser.api("GET", &path, None).json(200);
+    assert_eq!((&empty["format"], &empty["html"], &empty["html_bytes"]), (&"html".into(), &Value::Null, &0.into()));
+
+    let content = put_content(&browser, &id, &json!({ "source": SOURCE }));
+
+    assert_eq!((&content["format"], &content["source"]), (&"markdown".into(), &SOURCE.into()));
+    let html = content["html"].as_str().unwrap();
+    assert_eq!(content["html_bytes"], html.len());
+    assert!(html.contains("href=\"https://example.com/news\"") && html.contains("Hi {{{FIRST_NAME}}},"), "{html}");
+    assert!(content["text"].as_str().unwrap().contains("Unsubscribe: {{{UNSUBSCRIBE_URL}}}"), "{content}");
+    assert_eq!(browser.api("GET", &path, None).json(200), content);
+    let of_api = server.get(&format!("/broadcasts/{id}")).ok(200);
+    assert_eq!((&of_api["html"], &of_api["source"]), (&content["html"], &Value::Null));
+
+    // HTML that is set without Markdown ends the Markdown.
+    server.patch(&format!("/broadcasts/{id}"), &json!({ "html": "<p>From the API" })).ok(200);
+    let content = browser.api("GET", &path, None).json(200);
+    assert_eq!((&content["format"], &content["html"]), (&"html".into(), &"<p>From the API".into()));
+    let content = put_content(&browser, &id, &json!({ "html": "<p>Hi", "text": "Hi" }));
+    assert_eq!((&content["format"], &content["text"]), (&"html".into(), &"Hi".into()));
+
+    let both = json!({ "source": "a", "html": "b" });
+    browser.api("PUT", &path, Some(&both)).is_error(422, "validation_error");
+    let long = json!({ "source": "a".repeat((256 << 10) + 1) });
+    browser.api("PUT", &path, Some(&long)).is_error(422, "validation_error");
+}
+
+#[test]
+fn markdown_is_converted_without_html_of_its_own() {
+    let server = TestServer::start();
+    let browser = opened(&server);
+    let render = |text: &str| browser.api("POST", "/markdown", Some(&json!({ "text": text })));
+
+    let rendered = render("**a** <script>alert(1)</script> [b](javascript:alert(1))").json(200);
+
+    let html = rendered["html"].as_str().unwrap();
+    assert!(html.contains("<strong>a</strong>") && !html.contains("<script") && !html.contains("javascript"), "{html}");
+    assert_eq!(
+        (&rendered["html_bytes"], &rendered["text"]),
+        (&html.len().into(), &"a <script>alert(1)</script> b\n".into())
+    );
+    render(&"a".repeat((256 << 10) + 1)).is_error(422, "validation_error");
+    browser.api("POST", "/markdown", Some(&json!({}))).is_error(422, "missing_required_field");
+}
+
+#[test]
+fn a_preview_shows_the_broadcast_of_a_contact_in_a_sandbox() {
+    let server = TestServer::start();
+    let browser = opened(&server);
+    let contact = json!({ "email": "bob@example.net", "first_name": "<b>Bob</b>" });
+    let contact = server.post("/contacts", &contact).ok(201)["id"].as_str().unwrap().to_owned();
+    let id = draft(&browser, &json!({ "preview_text": "For {{{FIRST_NAME|you}}}" }));
+    put_content(&browser, &id, &json!({ "source": SOURCE }));
+    let rendered = |query: &str| browser.api("GET", &format!("/broadcasts/{id}/rendered{query}"), None).json(200);
+
+    let sample = rendered("");
+    assert_eq!((&sample["subject"], &sample["contact"]["email"]), (&"News for Ada".into(), &"ada@example.net".into()));
+    assert_eq!((&sample["contact"]["id"], &sample["preview_text"]), (&Value::Null, &"For Ada".into()));
+    assert!(sample["html"].as_str().unwrap().contains("Hi Ada,"), "{sample}");
+    assert!(sample["html"].as_str().unwrap().contains("href=\"#unsubscribe\""), "{sample}");
+    assert!(!sample["text"].as_str().unwrap().contains("{{{"), "{sample}");
+    let nameless = rendered("?contact=none");
+    assert_eq!((&nameless["subject"], &nameless["contact"]["first_name"]), (&"News for you".into(), &Value::Null));
+    for query in [format!("?contact={contact}"), "?contact=bob%40example.net".to_owned()] {
+        let bob = rendered(&query);
+        assert_eq!((&bob["subject"], &bob["contact"]["id"]), (&"News for <b>Bob</b>".into(), &contact.as_str().into()));
+        assert!(bob["html"].as_str().unwrap().contains("Hi &lt;b&gt;Bob&lt;/b&gt;,"), "{bob}");
+    }
+    let frame = browser.api("GET", &format!("/broadcasts/{id}/preview?dark=1"), None);
+    assert_eq!((frame.status, frame.header("content-type")), (200, "text/html; charset=utf-8"));
+    assert!(frame.header("content-security-policy").starts_with("sandbox; default-src 'none';"));
+    assert!(frame.body.contains("Hi Ada,"), "{}", frame.body);
+    for query in ["?contact=ada", "?images=2"] {
+        let path = format!("/broadcasts/{id}/preview{query}");
+        browser.api("GET", &path, None).is_error(422, "validation_error");
+    }
+    let unknown = format!("/broadcasts/{id}/preview?contact=carol%40example.net");
+    browser.api("GET", &unknown, None).is_error(404, "not_found");
+}
+
+#[test]
+fn the_check_counts_the_audience_and_lists_the_findings() {
+    let server = TestServer::start();
+    let browser = opened(&server);
+    let segment = server.post("/segments", &json!({ "name": "Some" })).ok(201)["id"].as_str().unwrap().to_owned();
+    let topic = json!({ "name": "News", "default_subscription": "opt_in" });
+    let topic = server.post("/topics", &topic).ok(201)["id"].as_str().unwrap().to_owned();
+    let contact = |local: &str, fields: &Value| {
+        let mut contact = json!({ "email": format!("{local}@example.net"), "segments": [{ "id": &segment }] });
+        contact.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        server.post("/contacts", &contact).ok(201);
+    };
+    contact("ada", &json!({ "first_name": "Ada" }));
+    contact("bob", &json!({}));
+    contact("gone", &json!({ "unsubscribed": true }));
+    contact("left", &json!({ "topics": [{ "id": &topic, "subscription": "opt_out" }] }));
+    contact("listed", &json!({}));
+    server.post("/contacts", &json!({ "email": "outside@example.net" })).ok(201);
+    server.post("/suppressions", &json!({ "email": "listed@example.net" })).ok(201);
+    let id = draft(&browser, &json!({ "segment_id": segment, "topic_id": topic }));
+    let path = format!("/broadcasts/{id}/check");
+    let check = || browser.api("POST", &path, Some(&json!({}))).json(200);
+    assert_eq!(kinds(&check()), ["content_missing"]);
+
+    put_content(&browser, &id, &json!({ "source": SOURCE }));
+    let found = check();
+
+    assert_eq!(
+        found["audience"],
+        json!({
+            "total": 5, "unsubscribed": 1, "opted_out": 1, "suppressed": 1, "will_receive": 2, "complete": true,
+        })
+    );
+    assert_eq!(kinds(&found), ["fallback_missing"]);
+    let finding = &found["findings"][0];
+    assert_eq!(
+        (&finding["part"], &finding["line"], &finding["name"]),
+        (&"source".into(), &3.into(), &"FIRST_NAME".into())
+    );
+    assert_eq!((&finding["at"], &finding["length"], &finding["contacts"]), (&11.into(), &16.into(), &1.into()));
+    assert_eq!((&finding["severity"], &found["links"]), (&"warning".into(), &Value::Null));
+
+    browser.api("PATCH", &format!("/broadcasts/{id}"), Some(&json!({ "from": "news@other.example" }))).json(200);
+    put_content(&browser, &id, &json!({ "html": "<p>{{{UNSUBSCRIBE_URL}}} <a href='http://127.0.0.1:9/'>a</a>" }));
+    let found = browser.api("POST", &path, Some(&json!({ "links": true }))).json(200);
+    assert_eq!(found["links"], json!({ "found": 1, "checked": 1, "dead": 1 }));
+    assert_eq!(kinds(&found), ["sender_unverified", "link_dead"]);
+}
+
+#[test]
+fn a_test_email_belongs_to_no_broadcast() {
+    let server = TestServer::start();
+    let browser = opened(&server);
+    server.post("/contacts", &json!({ "email": "bob@example.net", "first_name": "Bob" })).ok(201);
+    let id = draft(&browser, &json!({ "reply_to": "help@example.com" }));
+    let path = format!("/broadcasts/{id}/test");
+    let test = |body: Value| browser.api("POST", &path, Some(&body));
+    test(json!({ "to": ["ada@example.net"] })).is_error(422, "validation_error");
+    put_content(&browser, &id, &json!({ "source": SOURCE }));
+
+    let sent = test(json!({ "to": ["ada@example.net", "ADA@example.net"], "contact": "bob@example.net" })).json(200);
+
+    assert_eq!(sent["object"], "email");
+    let email = sent["id"].as_str().unwrap();
+    server.wait_for(email, "delivered");
+    let email = server.get(&format!("/emails/{email}")).ok(200);
+    assert_eq!((&email["subject"], &email["to"]), (&"[Test] News for Bob".into(), &json!(["ada@example.net"])));
+    assert_eq!(email["reply_to"], json!(["help@example.com"]));
+    let message = retry_until_ok("the message", || {
+        let list = browser.api("GET", "/captured", None).json(200);
+        list["data"][0]["id"].as_str().map(str::to_owned).ok_or_else(|| list.to_string())
+    });
+    let message = browser.api("GET", &format!("/captured/{message}"), None).json(200);
+    assert!(message["text"].as_str().unwrap().contains("/unsubscribe/"), "{message}");
+    let broadcast = server.get(&format!("/broadcasts/{id}")).ok(200);
+    assert_eq!((&broadcast["status"], &broadcast["sent_count"]), (&"draft".into(), &0.into()));
+    for body in [json!({ "to": [] }), json!({ "to": ["ada"] }), json!({ "to": vec!["a@example.net"; 11] })] {
+        test(body).is_error(422, "validation_error");
+    }
+}
+
+#[test]
+fn the_report_follows_a_broadcast_to_its_end() {
+    let server = TestServer::start();
+    let browser = opened(&server);
+    let segment = server.post("/segments", &json!({ "name": "Some" })).ok(201)["id"].as_str().unwrap().to_owned();
+    for local in ["ada", "bob"] {
+        let contact = json!({ "email": format!("{local}@example.net"), "segments": [{ "id": &segment }] });
+        server.post("/contacts", &contact).ok(201);
+    }
+    let id = draft(&browser, &json!({ "segment_id": segment, "name": "June" }));
+    put_content(&browser, &id, &json!({ "source": SOURCE }));
+    let report = || browser.api("GET", &format!("/broadcasts/{id}/report"), None).json(200);
+    let before = report();
+    assert_eq!((&before["status"], &before["segment_name"]), (&"draft".into(), &"Some".into()));
+    assert_eq!((&before["rate_per_minute"], &before["remaining"]), (&Value::Null, &0.into()));
+
+    browser.api("POST", &format!("/broadcasts/{id}/send"), Some(&json!({}))).json(200);
+
+    let done = retry_until_ok("the end of the broadcast", || {
+        let report = report();
+        let is_done = report["counts"]["delivered"] == 2 && report["status"] == "sent";
+        if is_done { Ok(report) } else { Err(report.to_string()) }
+    });
+    assert_eq!((&done["audience"], &done["counts"]["attempted"]), (&2.into(), &2.into()));
+    assert_eq!(done["fan_out"], json!({ "queued": 2, "total": 2, "complete": true }));
+    assert_eq!(done["funnel"][2], json!({ "kind": "delivered", "count": 2 }));
+    let listed = browser.api("GET", "/broadcasts", None).json(200);
+    let row = &listed["data"][0];
+    assert_eq!((&row["name"], &row["status"], &row["segment_name"]), (&"June".into(), &"sent".into(), &"Some".into()));
+    assert_eq!((&row["counts"]["delivered"], &row["audience"]), (&2.into(), &2.into()));
+    let path = format!("/broadcasts/{id}/content");
+    browser.api("PUT", &path, Some(&json!({ "source": "late" }))).is_error(403, "validation_error");
+}
+
+#[test]
+fn no_route_shows_or_changes_a_broadcast_of_another_team() {
+    let server = TestServer::start();
+    let browser = opened(&server);
+    let id = draft(&browser, &json!({}));
+    put_content(&browser, &id, &json!({ "source": SOURCE }));
+    let Response::Team(other) = server.admin(TeamVerb::Create { name: "Other".to_owned() }) else { panic!("no team") };
+    browser.api("POST", "/me/team", Some(&json!({ "team_id": other.id }))).json(200);
+
+    for (method, path, body) in [
+        ("GET", "content", None),
+        ("PUT", "content", Some(json!({ "html": "x" }))),
+        ("GET", "preview", None),
+        ("GET", "rendered", None),
+        ("GET", "report", None),
+        ("POST", "check", Some(json!({}))),
+        ("POST", "test", Some(json!({ "to": ["ada@example.net"] }))),
+    ] {
+        browser.api(method, &format!("/broadcasts/{id}/{path}"), body.as_ref()).is_error(404, "not_found");
+    }
+    assert_eq!(browser.api("GET", "/broadcasts", None).json(200)["data"], json!([]));
+}
+
+#[test]
+fn a_session_of_a_server_can_check_a_broadcast() {
+    let server = TestServer::serve_with(&[]);
+    let browser = set_up(&server);
+    let id = draft(&browser, &json!({ "html": "<p>{{{UNSUBSCRIBE_URL}}}" }));
+
+    let found = browser.api("POST", &format!("/broadcasts/{id}/check"), Some(&json!({}))).json(200);
+
+    assert!(kinds(&found).contains(&"audience_empty"), "{found}");
+}
