@@ -6,17 +6,18 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::counts::read_counts;
+use super::forecast::{SendForecast, read_waiting};
+use super::placement::delete_old;
 use super::planner::{
-    BroadcastTooLarge, PlanRequest, SLOT_MS, SendCapacity, SendLimits, SendPlan, SendSlot, SendSlots, SlotNumber,
-    WINDOW_SLOTS, WaitingSend, delivered_ms, plan, slot_of,
+    BroadcastTooLarge, PlanRequest, SendCapacity, SendLimits, SendPlan, SendSlots, SlotNumber, WINDOW_SLOTS,
+    delivered_ms, plan, slot_of,
 };
-use super::rows::{BroadcastCountsRow, BroadcastRow, BroadcastStatus, SendSlotRow};
+use super::rows::{BroadcastCountsRow, BroadcastRow, BroadcastStatus};
 use crate::base::clock::{DAY_MS, TimestampMs};
-use crate::base::id::{BroadcastId, Id};
+use crate::base::id::BroadcastId;
 use crate::base::sync;
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
-use crate::tables::{BROADCAST_FAN_OUTS, BROADCASTS, SEND_SLOTS};
+use crate::store::{NEXT, Order, Reads, StoreError, WriteTx};
+use crate::tables::{BROADCAST_FAN_OUTS, SEND_SLOTS};
 
 /// Rate before one is measured, in messages per second.
 const RATE_ASSUMED: f64 = 100.0;
@@ -32,10 +33,6 @@ const OWN_TIME_MIN_MS: i64 = 2_000;
 const HORIZON_DAYS_MAX: u32 = 30;
 /// Percentage of the content retention that a broadcast may take.
 const HORIZON_PERCENT: i64 = 80;
-/// Number of broadcasts that an estimate regards at most.
-const WAITING_MAX: usize = 1_000;
-/// Number of old slots that one transaction deletes.
-const DELETED_MAX: usize = 100;
 
 /// Estimates of broadcasts on this server. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -75,7 +72,28 @@ impl SendEstimates {
         start_ms: TimestampMs,
         recipients: u64,
     ) -> Result<Result<SendPlan, BroadcastTooLarge>, StoreError> {
-        self.plan_behind(tx, now_ms, (start_ms.max(now_ms), BroadcastId::MAX), recipients)
+        let start_ms = start_ms.max(now_ms);
+        let request = self.request(now_ms, start_ms, recipients, self.rate());
+        // Without a recipient, the plan has no end and no warning, whatever the room is.
+        if self.limits.are_off() || recipients == 0 {
+            return Ok(plan(None, &mut SendSlots::default(), &[], request));
+        }
+        let (mut slots, capacity) = self.room(tx, now_ms, now_ms)?;
+        let waiting = read_waiting(tx)?.into_iter().map(|(_, waiting)| waiting);
+        let earlier: Vec<_> = waiting.take_while(|waiting| waiting.start_ms <= start_ms).collect();
+        Ok(plan(capacity.as_ref(), &mut slots, &earlier, request))
+    }
+
+    /// Plans all broadcasts with recipients that are not placed. Without limits, none is planned.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(super) fn forecast(&self, tx: &impl Reads, now_ms: TimestampMs) -> Result<SendForecast, StoreError> {
+        if self.limits.are_off() {
+            return Ok(SendForecast::default());
+        }
+        let (slots, Some(capacity)) = self.room(tx, now_ms, now_ms)? else { return Ok(SendForecast::default()) };
+        Ok(SendForecast::of(&capacity, slots, &read_waiting(tx)?, now_ms, self.horizon_ms))
     }
 
     /// Returns the estimated time of the last email of a broadcast; `None` for a broadcast that is not scheduled or queued,
@@ -83,9 +101,10 @@ impl SendEstimates {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub fn finishes_ms(
+    pub(super) fn finishes_ms(
         &self,
         tx: &impl Reads,
+        forecast: &SendForecast,
         now_ms: TimestampMs,
         id: BroadcastId,
         row: &BroadcastRow,
@@ -114,28 +133,8 @@ impl SendEstimates {
             Some(placed_ms) if placed_ms < now_ms => late,
             placed_ms => placed_ms,
         };
-        let planned = self.plan_behind(tx, now_ms, (start_ms, id), unplaced)?;
-        let finishes_ms = planned.map_or(row.finishes_ms, |plan| plan.finishes_ms);
-        Ok(finishes_ms.max(placed_ms))
-    }
-
-    /// Plans recipients of a broadcast with this start and id, behind the broadcasts with an earlier one.
-    fn plan_behind(
-        &self,
-        tx: &impl Reads,
-        now_ms: TimestampMs,
-        position: (TimestampMs, BroadcastId),
-        recipients: u64,
-    ) -> Result<Result<SendPlan, BroadcastTooLarge>, StoreError> {
-        let (start_ms, id) = position;
-        let request = self.request(now_ms, start_ms, recipients, self.rate());
-        // Without a recipient, the plan has no end and no warning, whatever the room is.
-        if self.limits.are_off() || recipients == 0 {
-            return Ok(plan(None, &mut SendSlots::default(), &[], request));
-        }
-        let (mut slots, capacity) = self.room(tx, now_ms, now_ms)?;
-        let waiting = waiting_before(tx, start_ms, id)?;
-        Ok(plan(capacity.as_ref(), &mut slots, &waiting, request))
+        let planned_ms = if unplaced > 0 { forecast.end_of(id).or(row.finishes_ms) } else { None };
+        Ok(planned_ms.max(placed_ms))
     }
 
     /// Returns the time of the last of `recipients` at a delivery rate; `None` if there is no recipient.
@@ -219,86 +218,4 @@ impl SendEstimates {
         tx.put(&SEND_SLOTS, &key, &row)?;
         delete_old(tx, now_ms)
     }
-}
-
-/// A slot that a placement has changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SlotChange {
-    pub(super) slot: SlotNumber,
-    pub(super) before: SendSlot,
-    pub(super) after: SendSlot,
-}
-
-/// Returns whether the stored slots are as they were before the changes.
-///
-/// # Errors
-/// [`StoreError`].
-pub(super) fn are_unchanged(tx: &impl Reads, changes: &[SlotChange]) -> Result<bool, StoreError> {
-    for change in changes {
-        let stored = tx.get_valid(&SEND_SLOTS, &(change.slot,))?.unwrap_or_default();
-        if stored.slot() != change.before {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-/// Stores changed slots.
-///
-/// # Errors
-/// [`StoreError`].
-pub(super) fn put_changes(tx: &WriteTx<'_>, changes: &[SlotChange], now_ms: TimestampMs) -> Result<(), StoreError> {
-    for change in changes {
-        let key = (change.slot,);
-        let SendSlot { messages, position } = change.after;
-        let row = tx.get_valid(&SEND_SLOTS, &key)?.unwrap_or_default();
-        tx.put(&SEND_SLOTS, &key, &SendSlotRow { messages, position, ..row })?;
-    }
-    if changes.is_empty() { Ok(()) } else { delete_old(tx, now_ms) }
-}
-
-/// Gives back the room of messages that were due at these times and are not sent.
-///
-/// # Errors
-/// [`StoreError`].
-pub(super) fn give_back(tx: &WriteTx<'_>, due_times: impl Iterator<Item = TimestampMs>) -> Result<(), StoreError> {
-    let mut by_slot = std::collections::BTreeMap::<SlotNumber, u32>::new();
-    for due_ms in due_times {
-        *by_slot.entry(slot_of(due_ms)).or_default() += 1;
-    }
-    for (slot, messages) in by_slot {
-        let Some(mut row) = tx.get_valid(&SEND_SLOTS, &(slot,))? else { continue };
-        row.messages = row.messages.saturating_sub(messages);
-        if row.messages == 0 {
-            row.position = 0;
-        }
-        tx.put(&SEND_SLOTS, &(slot,), &row)?;
-    }
-    Ok(())
-}
-
-fn delete_old(tx: &WriteTx<'_>, now_ms: TimestampMs) -> Result<(), StoreError> {
-    let last = slot_of(now_ms - SLOT_MS).saturating_sub(WINDOW_SLOTS + 1);
-    tx.delete_range(&SEND_SLOTS, &(0,), &(last,), DELETED_MAX)?;
-    Ok(())
-}
-
-/// Returns the broadcasts that start before a broadcast with this start and id and have recipients without a place, in
-/// the order of their starts.
-fn waiting_before(tx: &impl Reads, start_ms: TimestampMs, id: BroadcastId) -> Result<Vec<WaitingSend>, StoreError> {
-    let mut fan_outs = Vec::new();
-    tx.scan_valid(&BROADCAST_FAN_OUTS, &(Id::MIN,), &(Id::MAX,), Order::Ascending, |(other,), fan_out| {
-        if (fan_out.due_ms, other) < (start_ms, id) && !fan_out.is_canceled {
-            fan_outs.push((fan_out.due_ms, other, fan_out.team));
-        }
-        if fan_outs.len() < WAITING_MAX { NEXT } else { STOP }
-    })?;
-    fan_outs.sort_unstable();
-    let mut waiting = Vec::with_capacity(fan_outs.len());
-    for (start_ms, other, team) in fan_outs {
-        let Some(row) = tx.get_valid(&BROADCASTS, &(team, other))? else { continue };
-        let placed = read_counts(tx, other)?.total();
-        waiting.push(WaitingSend { start_ms, recipients: row.audience.saturating_sub(placed) });
-    }
-    Ok(waiting)
 }

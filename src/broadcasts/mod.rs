@@ -3,7 +3,7 @@
 //! Reading order: `rows.rs` (rows), `outcome.rs` (states of a recipient), `counts.rs` (their number), `content.rs`
 //! (HTML and text on disk), `cache.rs` (contents in memory), `render.rs` (the message of one recipient), `store.rs`
 //! (reads and writes of rows), `planner/` (due times and estimates under the sending limits), `estimates.rs` (the
-//! input of the planner), `notifier.rs` (notifications to the worker), `fan_out/` (the worker that queues the
+//! input of the planner), `forecast.rs` (the planned ends of all broadcasts), `placement.rs` (due times under the sending limits), `notifier.rs` (notifications to the worker), `fan_out/` (the worker that queues the
 //! recipients), `send_figures.rs` (sent messages, for the planner), `model.rs` (drafts and their fields),
 //! `error.rs`, `audience.rs` (the number of recipients), `guards.rs` (conditions of a send), `service.rs` (the use
 //! cases of drafts), `progress.rs` (lists with counts), `sending.rs` (sending and cancellation), `recipients.rs`
@@ -27,10 +27,12 @@ mod counts;
 mod error;
 mod estimates;
 mod fan_out;
+mod forecast;
 mod guards;
 mod model;
 mod notifier;
 mod outcome;
+mod placement;
 mod progress;
 mod recipients;
 mod render;
@@ -51,7 +53,7 @@ pub use counts::BroadcastCounts;
 pub(crate) use counts::{RecipientChange, change_counts, count_queued, read_counts};
 pub use error::{CancelBroadcastError, DeleteBroadcastError, DraftError, SendBroadcastError, SendingPause};
 pub use estimates::SendEstimates;
-pub use fan_out::{BroadcastWorker, BroadcastWorkerSettings, stop_fan_out};
+pub use fan_out::{BroadcastWorker, BroadcastWorkerSettings, discard_pages, stop_fan_out};
 pub use guards::{NeverPaused, SendingGuard};
 pub use model::{BroadcastChanges, BroadcastName, CONTENT_BYTES_MAX, NewBroadcast, PreviewText};
 pub use notifier::BroadcastNotifier;

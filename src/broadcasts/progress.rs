@@ -2,6 +2,7 @@
 
 use super::counts::read_counts;
 use super::estimates::SendEstimates;
+use super::forecast::SendForecast;
 use super::rows::BroadcastRow;
 use super::service::{Broadcast, Broadcasts};
 use super::store;
@@ -23,8 +24,9 @@ impl Broadcasts {
     ) -> Result<Page<Broadcast>, PageError> {
         let (estimates, now_ms) = (self.estimates.clone(), self.now_ms());
         let read = move |tx: &ReadTx| {
+            let forecast = estimates.forecast(tx, now_ms)?;
             page(tx, &BROADCASTS, team, query, |id, row| {
-                with_progress(tx, &estimates, now_ms, id, row.decode()?).map(Some)
+                with_progress(tx, &estimates, &forecast, now_ms, id, row.decode()?).map(Some)
             })
         };
         self.context.store.read(read).await
@@ -38,7 +40,7 @@ impl Broadcasts {
         let (estimates, now_ms) = (self.estimates.clone(), self.now_ms());
         let read = move |tx: &ReadTx| {
             let Some(row) = store::find(tx, team, id)? else { return Ok(None) };
-            with_progress(tx, &estimates, now_ms, id, row).map(Some)
+            with_progress(tx, &estimates, &estimates.forecast(tx, now_ms)?, now_ms, id, row).map(Some)
         };
         self.context.store.read(read).await
     }
@@ -47,11 +49,12 @@ impl Broadcasts {
 fn with_progress(
     tx: &impl Reads,
     estimates: &SendEstimates,
+    forecast: &SendForecast,
     now_ms: TimestampMs,
     id: BroadcastId,
     row: BroadcastRow,
 ) -> Result<Broadcast, StoreError> {
     let counts = read_counts(tx, id)?;
-    let finishes_ms = estimates.finishes_ms(tx, now_ms, id, &row, &counts)?;
+    let finishes_ms = estimates.finishes_ms(tx, forecast, now_ms, id, &row, &counts)?;
     Ok(Broadcast { id, row, counts, finishes_ms })
 }

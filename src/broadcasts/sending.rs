@@ -57,7 +57,13 @@ impl Broadcasts {
         let fields = value_names(&content, &draft.subject, draft.preview_text.as_deref());
         let audience = count_recipients(&self.context, &self.segments, team, draft.segment, draft.topic).await?;
         let now_ms = self.now_ms();
-        let (estimates, guard, notifier) = (self.estimates.clone(), Arc::clone(&self.guard), self.notifier.clone());
+        let scheduled_ms = scheduled_ms.filter(|due| *due > now_ms);
+        let due_ms = scheduled_ms.unwrap_or(now_ms);
+        // Outside of the write transaction, because a plan reads many rows. The estimate regards no send at the same time.
+        let estimates = self.estimates.clone();
+        let plan = move |tx: &ReadTx| estimates.plan(tx, now_ms, due_ms, audience);
+        let plan = self.context.store.read::<_, StoreError>(plan).await?;
+        let (guard, notifier) = (Arc::clone(&self.guard), self.notifier.clone());
         self.context
             .store
             .write(move |tx| {
@@ -69,10 +75,7 @@ impl Broadcasts {
                     return Ok(None);
                 }
                 let domain = check(tx, by, &row, &checks, &*guard)?;
-                let scheduled_ms = scheduled_ms.filter(|due| *due > now_ms);
-                let due_ms = scheduled_ms.unwrap_or(now_ms);
-                let plan = estimates.plan(tx, now_ms, due_ms, audience)?;
-                let plan = plan.map_err(|error| SendBroadcastError::TooLarge(error.days_max))?;
+                let plan = plan.clone().map_err(|error| SendBroadcastError::TooLarge(error.days_max))?;
                 let status = if scheduled_ms.is_some() { BroadcastStatus::Scheduled } else { BroadcastStatus::Queued };
                 let row = BroadcastRow {
                     fields: fields.clone(),

@@ -120,7 +120,8 @@ impl Broadcasts {
             .read(move |tx| {
                 let Some(row) = store::find(tx, team, id)? else { return Ok(None) };
                 let counts = read_counts(tx, id)?;
-                let finishes_ms = estimates.finishes_ms(tx, now_ms, id, &row, &counts)?;
+                let forecast = estimates.forecast(tx, now_ms)?;
+                let finishes_ms = estimates.finishes_ms(tx, &forecast, now_ms, id, &row, &counts)?;
                 let content = read_content(tx, &keyring, id)?.unwrap_or_default();
                 Ok(Some((Broadcast { id, row, counts, finishes_ms }, content)))
             })

@@ -2,7 +2,7 @@
 
 use crate::base::id::BroadcastId;
 use crate::broadcasts::counts::{count_canceled, read_counts};
-use crate::broadcasts::estimates::give_back;
+use crate::broadcasts::placement::give_back;
 use crate::broadcasts::rows::FanOutRow;
 use crate::emails::{CanceledPage, cancel_broadcast_page};
 use crate::store::{Reads, StoreError, WriteTx};
