@@ -215,6 +215,9 @@ pub struct FanOutRow {
     /// Last email that was read to remove queued emails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canceled_to: Option<EmailId>,
+    /// Number of erasures of contacts of the team since the start. A page that was read before the last one is not stored.
+    #[serde(default)]
+    pub erasures: u32,
 }
 impl Row for FanOutRow {}
 
@@ -231,6 +234,7 @@ impl FanOutRow {
             filter: None,
             is_canceled: false,
             canceled_to: None,
+            erasures: 0,
         }
     }
 

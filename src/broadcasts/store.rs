@@ -62,6 +62,21 @@ pub fn has_started(tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
     any_active(tx, team, |row| row.is_started)
 }
 
+/// Returns the broadcasts of a team that are scheduled or queued.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn started(tx: &impl Reads, team: TeamId) -> Result<Vec<BroadcastId>, StoreError> {
+    let mut started = Vec::new();
+    tx.scan_valid(&ACTIVE_BROADCASTS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |(_, id), row| {
+        if row.is_started {
+            started.push(id);
+        }
+        NEXT
+    })?;
+    Ok(started)
+}
+
 fn any_active(
     tx: &impl Reads,
     team: TeamId,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::stages::Stage;
 use crate::base::address::{AddressSet, EmailAddress};
 use crate::base::id::{EmailId, ErasureId, Id, SuppressionId, TeamId};
+use crate::broadcasts;
 use crate::context::Context;
 use crate::store::{Keyring, NEXT, Order, Reads, Row, STOP, StoreError, WriteTx};
 use crate::tables::{AddressHash, ERASURES};
@@ -112,7 +113,8 @@ impl ErasureTarget {
 }
 
 /// Requests the erasure of addresses from all data of the team. Call it at the end of the transaction that
-/// deletes the contacts: data that is recorded after the request stays.
+/// deletes the contacts: data that is recorded after the request stays. No page of recipients of a broadcast that was read
+/// before the request is stored later.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -136,7 +138,7 @@ pub fn request(
         };
         tx.put(&ERASURES, &(team, id), &row)?;
     }
-    Ok(())
+    broadcasts::discard_pages(tx, team)
 }
 
 /// Returns the first team after `after` that has an erasure.

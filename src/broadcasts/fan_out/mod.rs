@@ -12,8 +12,9 @@
 //! Invariants:
 //! - The transaction of a page checks that the stored position is the one from which the page was read, and that the
 //!   broadcast is still being sent. So each contact is queued at most once, whatever process dies.
+//! - A page that was read before contacts were erased is not stored.
 //! - Contacts that are created after the start are not read.
-//! - Memory is bounded: two pages, and the rules of [`jobs::JOBS_MAX`] broadcasts.
+//! - Memory is bounded: two pages of bounded size, and the rules of [`jobs::JOBS_MAX`] broadcasts.
 
 mod cancel;
 mod jobs;
@@ -25,5 +26,5 @@ mod tests;
 mod walk;
 mod worker;
 
-pub use rows::stop_fan_out;
+pub use rows::{discard_pages, stop_fan_out};
 pub use worker::{BroadcastWorker, BroadcastWorkerSettings};

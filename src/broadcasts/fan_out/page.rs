@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use super::walk::{Walk, WalkRecipient};
-use crate::base::clock::{DAY_MS, TimestampMs};
+use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, ContactId, TeamId};
 use crate::broadcasts::counts::{finish, read_counts};
-use crate::broadcasts::estimates::{SendEstimates, SlotChange, are_unchanged, put_changes};
-use crate::broadcasts::planner::{SendCapacity, SendSlots, delivered_ms};
+use crate::broadcasts::estimates::SendEstimates;
+use crate::broadcasts::placement::{PlacedMessages, SlotChange, are_unchanged, put_changes};
+use crate::broadcasts::planner::delivered_ms;
 use crate::broadcasts::rows::{BroadcastStatus, FanOutRow};
 use crate::broadcasts::store;
 use crate::context::Context;
@@ -21,8 +22,8 @@ use crate::tables::{BROADCAST_FAN_OUTS, BROADCASTS};
 pub(super) const PAGE_RECIPIENTS: usize = 500;
 /// Bounds of the contacts that are read for a page.
 const PAGE_SCAN: ScanLimit = ScanLimit { rows_max: 20_000, time_max: Duration::from_millis(20) };
-/// Longest time from the current time to the due time of an email that is queued.
-const PLACED_AHEAD_MS: i64 = 60 * DAY_MS;
+/// Size of the rows of a page after which no further recipient is added, for recipients with long values.
+const PAGE_BYTES: usize = 256 << 10;
 /// Approximate size of the stored rows of a recipient, without the values of its fields.
 const RECIPIENT_BYTES: usize = 400;
 
@@ -47,6 +48,10 @@ pub(super) struct FanOutPage {
     emails: PreparedBroadcastEmails,
     /// Slots of the planner in which the emails are due.
     changes: Vec<SlotChange>,
+    /// Number of erasures before the page was read.
+    erasures: u32,
+    /// Approximate size of the rows.
+    pub(super) bytes: usize,
     /// Due time of the last email that is queued so far.
     pub(super) planned_ms: Option<TimestampMs>,
     now_ms: TimestampMs,
@@ -65,7 +70,7 @@ pub(super) struct FinishedFanOut {
 pub(super) enum PageResult {
     /// The emails are queued. The groups are in the order of their lanes.
     Queued { due: Vec<Due>, finished: Option<FinishedFanOut> },
-    /// The broadcast is not at the position of the page any more: it was canceled, or another process has read on.
+    /// The page is not current any more: the broadcast was canceled, another process has read on, or contacts were erased.
     Moved,
 }
 
@@ -76,13 +81,17 @@ impl PageSource {
     /// [`StoreError`].
     pub(super) fn read(&self, tx: &ReadTx, walk: &Walk) -> Result<Option<FanOutPage>, StoreError> {
         let (rules, now_ms) = (&walk.rules, self.context.now_ms());
+        let erasures = tx.get_valid(&BROADCAST_FAN_OUTS, &(rules.id,))?.map_or(0, |fan_out| fan_out.erasures);
         let mut recipients: Vec<WalkRecipient> = Vec::with_capacity(PAGE_RECIPIENTS);
-        let (mut to, mut is_last) = (walk.after, true);
+        let (mut to, mut is_last, mut bytes) = (walk.after, true, 0);
         if let Some(range) = walk.rest() {
             let mut stopped = None;
             let limited = scan_contacts(tx, rules.team, rules.segment.as_ref(), range, PAGE_SCAN, |contact, view| {
-                recipients.extend(rules.recipient(tx, contact, view)?);
-                if recipients.len() < PAGE_RECIPIENTS {
+                if let Some(recipient) = rules.recipient(tx, contact, view)? {
+                    bytes += RECIPIENT_BYTES + recipient.values.iter().map(String::len).sum::<usize>();
+                    recipients.push(recipient);
+                }
+                if recipients.len() < PAGE_RECIPIENTS && bytes < PAGE_BYTES {
                     return NEXT;
                 }
                 stopped = Some(contact);
@@ -93,7 +102,7 @@ impl PageSource {
             to = reached.or(to);
         }
         let Some(placed) = self.place(tx, walk, recipients.len(), now_ms)? else { return Ok(None) };
-        let PlacedPage { due_times, changes } = placed;
+        let PlacedMessages { due_times, changes } = placed;
         let planned_ms = due_times.last().copied().max(walk.planned_ms);
         let new = recipients.into_iter().zip(due_times).map(|(recipient, due_ms)| {
             let WalkRecipient { contact, address, values } = recipient;
@@ -101,7 +110,7 @@ impl PageSource {
         });
         let emails = prepare_broadcast_emails(&self.context, rules.team, rules.id, &self.deliver_only, new);
         let (id, team, from) = (rules.id, rules.team, walk.after);
-        Ok(Some(FanOutPage { id, team, from, to, is_last, emails, changes, planned_ms, now_ms }))
+        Ok(Some(FanOutPage { id, team, from, to, is_last, emails, changes, erasures, bytes, planned_ms, now_ms }))
     }
 
     /// Returns the due times of a page. Without limits, all are the current time.
@@ -111,54 +120,24 @@ impl PageSource {
         walk: &Walk,
         recipients: usize,
         now_ms: TimestampMs,
-    ) -> Result<Option<PlacedPage>, StoreError> {
+    ) -> Result<Option<PlacedMessages>, StoreError> {
         let from_ms = walk.planned_ms.map_or(now_ms, |planned_ms| planned_ms.max(now_ms));
         let (slots, Some(capacity)) = self.estimates.room(tx, now_ms, from_ms)? else {
-            return Ok(Some(PlacedPage { due_times: vec![now_ms; recipients], changes: Vec::new() }));
+            return Ok(Some(PlacedMessages { due_times: vec![now_ms; recipients], changes: Vec::new() }));
         };
-        Ok(PlacedPage::of(slots, &capacity, from_ms, now_ms + PLACED_AHEAD_MS, recipients))
-    }
-}
-
-/// Due times of a page, and the slots that they are in.
-#[derive(Debug, PartialEq, Eq)]
-struct PlacedPage {
-    due_times: Vec<TimestampMs>,
-    changes: Vec<SlotChange>,
-}
-
-impl PlacedPage {
-    fn of(
-        mut slots: SendSlots,
-        capacity: &SendCapacity,
-        from_ms: TimestampMs,
-        until_ms: TimestampMs,
-        recipients: usize,
-    ) -> Option<Self> {
-        let before = slots.clone();
-        let mut runs = Vec::new();
-        if slots.place(capacity, from_ms, until_ms, recipients as u64, |run| runs.push(run)) > 0 {
-            return None;
-        }
-        let change = |slot| SlotChange { slot, before: before.get(slot), after: slots.get(slot) };
-        let changes = runs.iter().map(|run| change(run.slot)).collect();
-        Some(Self { due_times: runs.iter().flat_map(|run| run.due_times()).collect(), changes })
+        Ok(PlacedMessages::of(slots, &capacity, now_ms, from_ms, recipients))
     }
 }
 
 impl FanOutPage {
-    /// Returns the approximate size of the rows.
-    pub(super) fn bytes(&self) -> usize {
-        self.emails.len() * RECIPIENT_BYTES
-    }
-
     /// Stores the emails together with the position after the page, if the broadcast is still at the position before it.
     ///
     /// # Errors
     /// [`StoreError`].
     pub(super) fn store(&self, tx: &WriteTx<'_>) -> Result<PageResult, StoreError> {
         let Some(fan_out) = tx.get_valid(&BROADCAST_FAN_OUTS, &(self.id,))? else { return Ok(PageResult::Moved) };
-        if fan_out.after != self.from || fan_out.is_canceled || !are_unchanged(tx, &self.changes)? {
+        let is_current = fan_out.after == self.from && fan_out.erasures == self.erasures && !fan_out.is_canceled;
+        if !is_current || !are_unchanged(tx, &self.changes)? {
             return Ok(PageResult::Moved);
         }
         let row = tx.get_valid(&BROADCASTS, &(self.team, self.id))?;

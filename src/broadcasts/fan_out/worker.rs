@@ -171,7 +171,7 @@ impl BroadcastWorker {
     /// Stores a page and notifies the delivery engine. Returns the broadcast if it is not at the position of the page.
     async fn store(&self, page: Option<FanOutPage>) -> Result<Option<BroadcastId>, StoreError> {
         let Some(page) = page else { return Ok(None) };
-        let (id, bytes) = (page.id, page.bytes().max(PAGE_COMMIT_BYTES));
+        let (id, bytes) = (page.id, page.bytes.max(PAGE_COMMIT_BYTES));
         match self.source.context.store.write_bulk_sized(bytes, move |tx| page.store(tx)).await? {
             PageResult::Queued { due, finished } => {
                 self.queue_notifier.groups_queued(first_of_lanes(due));

@@ -75,11 +75,6 @@ pub(crate) fn prepare_broadcast_emails(
 }
 
 impl PreparedBroadcastEmails {
-    /// Returns the number of emails.
-    pub(crate) fn len(&self) -> usize {
-        self.emails.len()
-    }
-
     /// Stores the emails, queues them and counts them. Returns the queued groups for the delivery engine.
     ///
     /// # Errors

@@ -146,3 +146,50 @@ async fn a_broadcast_fails_without_its_domain_segment_or_topic() {
     assert_eq!((row.status, counts.queued, counts.canceled), (BroadcastStatus::Failed, 0, 500));
     assert_eq!((instance.queued_groups(), fan_out), (0, None));
 }
+
+#[tokio::test]
+async fn a_page_that_was_read_before_an_erasure_is_read_again() {
+    let instance = Instance::new();
+    let contacts = instance.add(0, 20, ContactChanges::default()).await;
+    let id = instance.send_now().await;
+    let now_ms = instance.context.now_ms();
+    instance.write(move |tx, _| start::start(tx, id, now_ms)).await;
+    let page = instance.read_page(id);
+    let erased = contacts[7];
+    instance
+        .write(move |tx, context| {
+            let mut writer = ContactWriter::new(tx, context, TEAM, ChangeSource::Api);
+            let row = crate::contacts::find(tx, TEAM, erased)?.unwrap();
+            writer.remove(erased, &row)?;
+            writer.finish()?;
+            crate::erasure::request(tx, context, TEAM, vec![row.email])
+        })
+        .await;
+
+    let stored = instance.write(move |tx, _| page.store(tx)).await;
+    assert!(matches!(stored, PageResult::Moved));
+    assert_eq!(instance.queued_groups(), 0);
+    instance.worker().work().await.unwrap();
+
+    assert_eq!(instance.addresses(id), sorted((0..7).chain(8..20)));
+}
+
+#[tokio::test]
+async fn a_page_of_recipients_with_long_values_has_fewer_of_them() {
+    let instance = Instance::new();
+    let property = json!({ "key": "note", "kind": "string", "created_ms": 0 });
+    let property: ContactPropertyRow = serde_json::from_value(property).unwrap();
+    instance.write(move |tx, context| tx.put(&CONTACT_PROPERTIES, &(TEAM, context.id()), &property)).await;
+    let with_note = ContactChanges {
+        properties: vec![("note".into(), PropertyChange::Set("x".repeat(60_000)))],
+        ..ContactChanges::default()
+    };
+    instance.add(0, 12, with_note).await;
+    let fields = json!({ "fields": ["note"] });
+    let id = instance.send(instance.context.now_ms(), fields).await;
+    instance.store_page(id).await;
+
+    assert_eq!(instance.addresses(id).len(), 5);
+    instance.worker().work().await.unwrap();
+    assert_eq!(instance.addresses(id).len(), 12);
+}
