@@ -93,7 +93,8 @@ pub(crate) fn change_counts(
     change: RecipientChange,
     now_ms: TimestampMs,
 ) -> Result<(), StoreError> {
-    let mut counts = read_counts(tx, broadcast)?;
+    // The broadcast of a removed team has no counts any more.
+    let Some(mut counts) = tx.get_valid(&BROADCAST_COUNTS, &(broadcast,))? else { return Ok(()) };
     counts.apply(change);
     tx.put(&BROADCAST_COUNTS, &(broadcast,), &counts)?;
     if change.from == BroadcastOutcome::Queued && counts.queued == 0 {

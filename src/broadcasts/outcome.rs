@@ -52,9 +52,9 @@ impl BroadcastOutcome {
         }
     }
 
-    /// Returns whether only an attempt leads to the outcome.
+    /// Returns whether only an attempt leads to the outcome. An email that is dropped from the queue fails without one.
     pub const fn is_attempted(self) -> bool {
-        !matches!(self, Self::Queued | Self::Suppressed | Self::Canceled)
+        matches!(self, Self::Sent | Self::Delivered | Self::Bounced | Self::Complained)
     }
 
     /// Returns whether the emails with the outcome are listed in an index.

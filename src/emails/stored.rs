@@ -114,6 +114,28 @@ fn count(
     broadcasts::change_counts(tx, team, after.broadcast, change, now_ms)
 }
 
+/// Counts an email of a broadcast whose row is corrupt as failed, so that its broadcast can end. Call it when the email leaves
+/// the queue. Does nothing if the row is valid or deleted.
+///
+/// # Errors
+/// [`StoreError`] if the file cannot be read.
+pub(crate) fn count_corrupt(
+    tx: &WriteTx<'_>,
+    team: TeamId,
+    broadcast: BroadcastId,
+    id: EmailId,
+    was_attempted: bool,
+    now_ms: TimestampMs,
+) -> Result<(), StoreError> {
+    let key = (team, id);
+    if !tx.contains(&BROADCAST_EMAILS, &key)? || tx.get_valid(&BROADCAST_EMAILS, &key)?.is_some() {
+        return Ok(());
+    }
+    let from = if was_attempted { BroadcastOutcome::Sent } else { BroadcastOutcome::Queued };
+    let change = RecipientChange { from, to: BroadcastOutcome::Failed, was_attempted, is_attempted: was_attempted };
+    broadcasts::change_counts(tx, team, broadcast, change, now_ms)
+}
+
 fn forget_outcome(
     tx: &WriteTx<'_>,
     broadcast: BroadcastId,

@@ -4,14 +4,14 @@ use crate::base::id::TeamId;
 use crate::contacts;
 use crate::delivery::simulated::{self, SimulatedOutcome};
 use crate::emails::model::LastEvent;
-use crate::emails::store::EmailRow;
+use crate::emails::store::{EmailRow, QueueDestination};
 use crate::store::{Reads, StoreError, skip_corrupt};
 use crate::suppressions::{self, SendKind};
 use crate::topics::{self, SendTopic, Subscription};
 
 /// Returns the final status of an email of a broadcast that is not sent; `None` if it is sent.
 ///
-/// An email without an attempt is canceled with its broadcast. It is suppressed if the contact was deleted, has another
+/// An email without an attempt is canceled with its broadcast. An email is suppressed if the contact was deleted, has another
 /// address, has unsubscribed, does not receive the topic any more, or is on the suppression list.
 ///
 /// # Errors
@@ -22,7 +22,9 @@ pub(crate) fn broadcast_refusal(
     row: &EmailRow,
 ) -> Result<Option<LastEvent>, StoreError> {
     let (Some(send), Some(recipient)) = (&row.broadcast, row.recipients.first()) else { return Ok(None) };
-    if send.is_canceled && recipient.last_event < LastEvent::Sent {
+    // A captured message that is released was sent before.
+    let is_unsent = recipient.last_event < LastEvent::Sent && recipient.destination != QueueDestination::Release;
+    if send.is_canceled && is_unsent {
         return Ok(Some(LastEvent::Canceled));
     }
     let suppressed = Ok(Some(LastEvent::Suppressed));
