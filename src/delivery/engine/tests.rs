@@ -43,6 +43,7 @@ pub(in crate::delivery) fn settings(context: &Context) -> EngineSettings {
         tls: TlsConfigs::new(),
         flow: Flow::Open,
         links: Links::new(context.keyring.clone(), links),
+        send_estimates: SendEstimates::default(),
     }
 }
 

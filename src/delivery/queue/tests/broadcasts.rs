@@ -7,13 +7,17 @@ use super::super::*;
 use super::TEAM;
 use crate::base::address::EmailAddress;
 use crate::base::id::{BroadcastId, ContactId};
-use crate::broadcasts::{self, BroadcastCountsRow, BroadcastRow, BroadcastStatus};
+use crate::broadcasts::planner::SendLimits;
+use crate::broadcasts::{self, BroadcastCountsRow, BroadcastRow, BroadcastStatus, SendEstimates};
 use crate::contacts::{ContactChanges, ContactWriter, NewContact};
+use crate::delivery::control::QueueControl;
 use crate::delivery::rows::Class;
-use crate::emails::NewBroadcastEmail;
+use crate::delivery::{QueueNotifier, QueueSelector};
+use crate::emails::{NewBroadcastEmail, QueueDestination};
 use crate::events::ChangeSource;
+use crate::store::Encoded;
 use crate::suppressions::{self, Origin, SuppressionCause};
-use crate::tables::CONTACTS;
+use crate::tables::{BROADCAST_COUNTS, BROADCAST_EMAILS, CONTACTS};
 
 const BROADCAST: BroadcastId = Id::from_bytes([2; 16]);
 
@@ -31,6 +35,11 @@ async fn write<T: Send + 'static>(
 
 /// Stores a broadcast whose recipients are all queued, with a contact for each.
 async fn queue(context: &Context, recipients: usize) -> Vec<(DueKey, ContactId)> {
+    queue_at(context, recipients, context.now_ms()).await
+}
+
+/// As [`queue`], with this due time.
+async fn queue_at(context: &Context, recipients: usize, due_ms: TimestampMs) -> Vec<(DueKey, ContactId)> {
     write(context, move |tx, context| {
         let row: BroadcastRow = serde_json::from_value(json!({
             "created_ms": 0, "name": "June", "from": "a@example.net", "subject": "Hi {{{NAME}}}", "fields": ["NAME"],
@@ -45,7 +54,7 @@ async fn queue(context: &Context, recipients: usize) -> Vec<(DueKey, ContactId)>
             let new = NewContact { email: email.clone(), changes: ContactChanges::default() };
             let contact = writer.create(&new, &email.identity_hash())?;
             let values = vec![format!("N{number}")];
-            let new = NewBroadcastEmail { contact, address: email, values, due_ms: context.now_ms() };
+            let new = NewBroadcastEmail { contact, address: email, values, due_ms };
             let due = emails::queue_broadcast_email(tx, context, TEAM, BROADCAST, &row, new)?.unwrap();
             queued.push((due.key, contact));
         }
@@ -139,6 +148,124 @@ async fn no_email_of_a_canceled_broadcast_is_claimed_except_retries() {
     assert_eq!(row(&context, second.email).last_event, LastEvent::Canceled);
     let counts = counts(&context);
     assert_eq!((counts.canceled_before(), counts.attempted, counts.sent, counts.queued), (1, 1, 1, 0));
+}
+
+#[tokio::test]
+async fn late_emails_are_placed_again_under_the_sending_limits() {
+    let (_directory, context) = Context::temporary();
+    let late_ms = context.now_ms() - 3_600_000;
+    let mut queued = queue_at(&context, 3, late_ms).await;
+    queued.extend(queue_at(&context, 1, context.now_ms()).await);
+    let lane = queued[0].0.lane;
+    let limits = SendEstimates::new(SendLimits { per_second: Some(1), per_day: None }, 30);
+
+    let claimed = write(&context, move |tx, context| {
+        let (claimed, _) = claim_lane(tx, context, &limits, lane, None, 2)?;
+        Ok(claimed.into_iter().map(|group| group.key.email).collect::<Vec<_>>())
+    })
+    .await;
+
+    // The first late email is due at once, the others a second later each.
+    assert!(claimed.contains(&queued[3].0.email), "an email that is not late leaves");
+    let due_times: Vec<TimestampMs> = queued[..3]
+        .iter()
+        .map(|(key, _)| match row(&context, key.email).recipients[0].state {
+            RecipientState::Waiting { due_ms } => due_ms,
+            _ => 0,
+        })
+        .filter(|due_ms| *due_ms > 0)
+        .collect();
+    assert_eq!((due_times.len(), due_times[1] - due_times[0]), (2, 1_000));
+    assert!(due_times[0] > context.now_ms());
+}
+
+#[tokio::test]
+async fn a_released_message_of_a_canceled_broadcast_is_claimed() {
+    let (_directory, context) = Context::temporary();
+    let queued = queue(&context, 1).await;
+    let key = queued[0].0;
+    assert_eq!(claimed(&context, &[key]).await, 1);
+    write(&context, move |tx, context| {
+        tx.delete(&LEASES, &(key.email, 0))?;
+        let mut row = emails::find_row(tx, TEAM, key.email)?.unwrap();
+        let recipient = &mut row.recipients[0];
+        recipient.destination = QueueDestination::Release;
+        recipient.state = RecipientState::Waiting { due_ms: key.due_ms };
+        recipient.last_event = LastEvent::Queued;
+        emails::put_row(tx, TEAM, key.email, &row, context.now_ms())?;
+        tx.put(&DUE, &key.parts(), &DueRow::fresh(TEAM, "example.com".into(), key.due_ms))?;
+        let canceled = broadcasts::find(tx, TEAM, BROADCAST)?.unwrap();
+        broadcasts::put(tx, TEAM, BROADCAST, &BroadcastRow { status: BroadcastStatus::Canceled, ..canceled })
+    })
+    .await;
+
+    assert_eq!(claimed(&context, &[key]).await, 1);
+    assert_eq!(row(&context, key.email).last_event, LastEvent::Sent);
+}
+
+#[tokio::test]
+async fn a_dropped_email_counts_as_canceled_before_its_first_attempt() {
+    let (_directory, context) = Context::temporary();
+    let queued = queue(&context, 2).await;
+    let control = QueueControl::new(context.clone(), QueueNotifier::default(), None);
+
+    let page = control.drop_groups(QueueSelector::Email { team: TEAM, id: queued[0].0.email }, None).await.unwrap();
+    assert_eq!(page.groups, 1);
+    assert_eq!(claimed(&context, &[queued[1].0]).await, 1);
+
+    assert_eq!(row(&context, queued[0].0.email).last_event, LastEvent::Failed);
+    let counts = counts(&context);
+    assert_eq!((counts.failed, counts.attempted, counts.canceled_before(), counts.queued), (1, 1, 1, 0));
+    assert_eq!(status(&context), BroadcastStatus::Sent);
+}
+
+#[tokio::test]
+async fn an_email_whose_row_is_corrupt_counts_as_failed() {
+    for is_claimed in [false, true] {
+        let (_directory, context) = Context::temporary();
+        let queued = queue(&context, 1).await;
+        let mut key = queued[0].0;
+        if is_claimed {
+            assert_eq!(claimed(&context, &[key]).await, 1);
+            key = write(&context, move |tx, context| {
+                let lease = tx.get(&LEASES, &(key.email, 0))?.unwrap();
+                tx.delete(&LEASES, &(key.email, 0))?;
+                let mut row = emails::find_row(tx, TEAM, key.email)?.unwrap();
+                let due = DueRow { attempts: 1, ..lease.due };
+                let due = requeue(tx, &mut row, key.email, 0, context.now_ms(), &due)?;
+                emails::put_row(tx, TEAM, key.email, &row, context.now_ms())?;
+                Ok(due.key)
+            })
+            .await;
+        }
+        write(&context, move |tx, _| tx.put_encoded(&BROADCAST_EMAILS, &(TEAM, key.email), &Encoded::unreadable()))
+            .await;
+
+        assert_eq!(claimed(&context, &[key]).await, 0);
+
+        let counts = counts(&context);
+        assert_eq!((counts.failed, counts.queued, counts.sent), (1, 0, 0), "claimed: {is_claimed}");
+        assert_eq!(counts.attempted, u64::from(is_claimed));
+        assert_eq!(status(&context), BroadcastStatus::Sent);
+    }
+}
+
+#[tokio::test]
+async fn the_counts_of_a_removed_broadcast_are_not_written_again() {
+    let (_directory, context) = Context::temporary();
+    let queued = queue(&context, 1).await;
+    let id = queued[0].0.email;
+    assert_eq!(claimed(&context, &[queued[0].0]).await, 1);
+    write(&context, move |tx, _| {
+        broadcasts::delete_page_of_team(tx, TEAM)?;
+        let mut row = emails::find_row(tx, TEAM, id)?.unwrap();
+        row.recipients[0].last_event.advance(LastEvent::Delivered);
+        emails::put_row(tx, TEAM, id, &row, 1)
+    })
+    .await;
+
+    let stored = context.store.read_now::<_, StoreError>(|tx| tx.get(&BROADCAST_COUNTS, &(BROADCAST,))).unwrap();
+    assert_eq!(stored, None);
 }
 
 #[tokio::test]
