@@ -6,11 +6,16 @@ use std::process::{Child, Command, Stdio};
 use super::program::{Cli, Server};
 use crate::support::retry_until_ok;
 
-/// A program that drop kills.
+/// A program that drop ends, with the program that it has started.
 struct Killed(Child);
 
 impl Drop for Killed {
     fn drop(&mut self) {
+        let children = format!("/proc/{0}/task/{0}/children", self.0.id());
+        let children = fs::read_to_string(children).unwrap_or_default();
+        for child in children.split_whitespace() {
+            let _ = Command::new("kill").args(["-KILL", child]).status();
+        }
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
