@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
+use super::findings::FirstFindings;
 use super::html_tags;
 use super::model::{BroadcastFinding, FindingKind, FindingPart, FindingPlace, HTML_BYTES_CLIPPED, TextPlaces};
 use crate::base::printable::printable;
@@ -40,7 +41,7 @@ pub(super) struct FoundLink {
 /// Result of [`check`].
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ContentReport {
-    pub(super) findings: Vec<BroadcastFinding>,
+    pub(super) findings: FirstFindings,
     /// Each URL once, at its first place.
     pub(super) links: Vec<FoundLink>,
     /// Names of the fields without a fallback.
@@ -219,7 +220,7 @@ mod tests {
             .collect()
     }
 
-    /// Returns each finding as `kind part@at+length:line name`.
+    /// Returns each finding as `kind part@at+length:line name`, in the order of a response.
     fn found(texts: impl FnOnce(CheckedTexts<'_>) -> ContentReport) -> Vec<String> {
         let definitions = definitions();
         let texts_of = CheckedTexts {
@@ -236,7 +237,7 @@ mod tests {
             let detail = finding.name.or(finding.url).map(|it| format!(" {it}")).unwrap_or_default();
             format!("{}{part}{place}{detail}", finding.kind.as_str())
         };
-        texts(texts_of).findings.into_iter().map(describe).collect()
+        texts(texts_of).findings.into_ordered().into_iter().map(describe).collect()
     }
 
     #[test]
@@ -290,10 +291,10 @@ mod tests {
         assert_eq!(
             found,
             [
+                "unsubscribe_missing source",
                 "fallback_missing source@3+16:1 FIRST_NAME",
                 "alt_missing source@21+28:3",
                 "link_invalid source@50+17:3 javascript:x",
-                "unsubscribe_missing source",
             ]
         );
     }

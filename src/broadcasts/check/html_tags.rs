@@ -19,18 +19,22 @@ pub(super) struct HtmlTarget {
 /// Elements whose content has no tags.
 const RAW_TEXT: [&str; 3] = ["style", "script", "title"];
 
-/// Lists the links and images of an HTML part, in order. Comments are skipped.
-pub(super) fn targets(html: &str) -> Vec<HtmlTarget> {
-    let mut targets = Vec::new();
+/// Returns the links and images of an HTML part, in order. Comments are skipped.
+pub(super) fn targets(html: &str) -> impl Iterator<Item = HtmlTarget> {
     let mut at = 0;
-    while let Some(open) = html[at..].find('<').map(|offset| at + offset) {
+    std::iter::from_fn(move || next_target(html, &mut at))
+}
+
+/// Returns the first link or image from `at`, and moves `at` behind it; `None` at the end.
+fn next_target(html: &str, at: &mut usize) -> Option<HtmlTarget> {
+    while let Some(open) = html[*at..].find('<').map(|offset| *at + offset) {
         let after = &html[open + 1..];
         if let Some(comment) = after.strip_prefix("!--") {
-            at = html.len() - comment.split_once("-->").map_or(0, |(_, rest)| rest.len());
+            *at = html.len() - comment.split_once("-->").map_or(0, |(_, rest)| rest.len());
             continue;
         }
         if !after.starts_with(|first: char| first.is_ascii_alphabetic()) {
-            at = open + 1;
+            *at = open + 1;
             continue;
         }
         let mut tag = TagScanner { html, at: open + 1 };
@@ -45,14 +49,15 @@ pub(super) fn targets(html: &str) -> Vec<HtmlTarget> {
                 has_alt = true;
             }
         }
-        at = tag.at;
+        *at = tag.at;
         if is_image || matches!(name.as_str(), "a" | "area") {
-            targets.push(HtmlTarget { range: open..at, url, is_image, has_alt });
-        } else if RAW_TEXT.contains(&name.as_str()) {
-            at = end_of_raw_text(html, at, &name);
+            return Some(HtmlTarget { range: open..*at, url, is_image, has_alt });
+        }
+        if RAW_TEXT.contains(&name.as_str()) {
+            *at = end_of_raw_text(html, *at, &name);
         }
     }
-    targets
+    None
 }
 
 fn end_of_raw_text(html: &str, from: usize, name: &str) -> usize {
@@ -144,7 +149,7 @@ mod tests {
             ("<style>a<a href=x></style><abbr href=x><b", vec![]),
             ("<img alt=\"\" src=\"{{{LOGO}}}\"", vec![(Some("{{{LOGO}}}"), true, true)]),
         ] {
-            let found: Vec<_> = targets(html).into_iter().map(|it| (it.url, it.is_image, it.has_alt)).collect();
+            let found: Vec<_> = targets(html).map(|it| (it.url, it.is_image, it.has_alt)).collect();
             let expected: Vec<_> =
                 expected.into_iter().map(|(url, image, alt)| (url.map(str::to_owned), image, alt)).collect();
 
@@ -156,7 +161,7 @@ mod tests {
     fn a_target_has_the_bytes_of_its_tag() {
         let html = "é<p><a\nhref=x>y</a><img src=z>";
 
-        let found: Vec<&str> = targets(html).into_iter().map(|target| &html[target.range]).collect();
+        let found: Vec<&str> = targets(html).map(|target| &html[target.range]).collect();
 
         assert_eq!(found, ["<a\nhref=x>", "<img src=z>"]);
     }

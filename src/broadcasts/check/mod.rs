@@ -4,18 +4,20 @@
 //! transaction. The rules for the texts and the domain are pure. The audience is counted in many short transactions,
 //! and the links are requested if the caller asks for it, at the same time.
 //!
-//! Files in reading order: `model.rs` (findings and counts), `content.rs` (rules for the texts) with `html_tags.rs`,
-//! `sender.rs` (rules for the domain), `audience.rs` (the walk over the contacts), `links.rs` (requests), `sample.rs`
-//! (the contact of a preview), `preview.rs` (previews and test emails).
+//! Files in reading order: `model.rs` (findings and counts), `findings.rs` (the first findings), `content.rs` (rules
+//! for the texts) with `html_tags.rs`, `sender.rs` (rules for the domain), `audience.rs` (the walk over the contacts),
+//! `links.rs` (requests), `sample.rs` (the contact of a preview), `preview.rs` (previews and test emails).
 //!
 //! Invariants:
 //! - A check changes nothing.
+//! - A check keeps a bounded number of findings in memory.
 //! - A process runs a bounded number of checks, one of each team. Each has a time limit, and a result beyond it says
 //!   so.
 //! - Links are requested only through `http_client`, whose guard refuses private addresses.
 
 mod audience;
 mod content;
+mod findings;
 mod html_tags;
 mod links;
 mod model;
@@ -52,8 +54,6 @@ use content::{CheckedTexts, ContentReport};
 
 /// Longest wait for the start of a check.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum number of findings.
-const FINDINGS_MAX: usize = 200;
 
 /// Whether a check requests the links of the content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,16 +147,15 @@ impl BroadcastChecks {
             findings.extend(dead);
             summary
         });
-        for finding in findings.iter_mut().filter(|finding| finding.kind == FindingKind::FallbackMissing) {
-            let contacts = finding.name.as_ref().map(|name| without_value.get(name).copied().unwrap_or_default());
-            finding.contacts = contacts;
-        }
         if funnel.will_receive == 0 && funnel.is_complete {
             let message = "No contact would receive the broadcast.";
             findings.push(BroadcastFinding::new(FindingKind::AudienceEmpty, message));
         }
-        findings.sort_by_key(BroadcastFinding::order);
-        findings.truncate(FINDINGS_MAX);
+        let mut findings = findings.into_ordered();
+        for finding in findings.iter_mut().filter(|finding| finding.kind == FindingKind::FallbackMissing) {
+            let contacts = finding.name.as_ref().map(|name| without_value.get(name).copied().unwrap_or_default());
+            finding.contacts = contacts;
+        }
         Ok(BroadcastCheck { audience: funnel, findings, html_bytes, links })
     }
 
