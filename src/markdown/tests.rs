@@ -123,6 +123,30 @@ fn the_sizes_are_bounded() {
 }
 
 #[test]
+fn the_text_of_an_image_in_the_text_of_an_image_is_kept() {
+    let source = "![a ![b](https://e.example/b.png) c](https://e.example/a.png) d";
+
+    let found: Vec<_> = outline(source).into_iter().map(|target| (target.range, target.url, target.label)).collect();
+
+    assert_eq!(body(source), "<p><img src=\"https://e.example/a.png\" alt=\"a b\"> c d</p>");
+    assert_eq!(render(source).unwrap().text, "a b c d\n");
+    let expected = [(0..61, "https://e.example/a.png", "a  c"), (4..33, "https://e.example/b.png", "b")];
+    assert_eq!(found, expected.map(|(range, url, label)| (range, url.to_owned(), label.to_owned())));
+}
+
+#[test]
+fn deeply_nested_images_are_converted_and_listed() {
+    const DEPTH: usize = 10_000;
+    let source = format!("{}{}", "![".repeat(DEPTH), "](https://e.example)".repeat(DEPTH));
+
+    let ranges: Vec<_> = outline(&source).into_iter().map(|target| target.range).collect();
+
+    assert_eq!(body(&source), "<p><img src=\"https://e.example\" alt=\"\"></p>");
+    let nested: Vec<_> = (0..DEPTH).map(|level| 2 * level..source.len() - 20 * level).collect();
+    assert!(ranges == nested, "{:?}", &ranges[..3]);
+}
+
+#[test]
 fn links_and_images_have_their_place() {
     let source =
         "Hi {{{NAME|you}}} [a]({{{UNSUBSCRIBE_URL}}})\n\n![](/x.png)[![L](https://e.example/l.png)](https://e.example)";

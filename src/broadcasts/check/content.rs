@@ -100,7 +100,7 @@ pub(super) fn check(texts: CheckedTexts<'_>) -> ContentReport {
 impl ContentReport {
     /// Checks the merge fields of a part.
     fn fields(&mut self, part: FindingPart, text: &str, definitions: &Definitions) {
-        let mut places = TextPlaces::new(text);
+        let places = TextPlaces::new(text);
         for (range, placeholder) in merge_fields::placeholders(text) {
             let Placeholder::Field(MergeField { name, fallback }) = placeholder else { continue };
             let is_name = NAMES.contains(&name);
@@ -121,7 +121,7 @@ impl ContentReport {
 
     /// Checks the links and images of a Markdown source.
     fn markdown(&mut self, source: &str) {
-        let mut places = TextPlaces::new(source);
+        let places = TextPlaces::new(source);
         let mut known = HashSet::new();
         for target in markdown::outline(source) {
             let place = places.place(&target.range);
@@ -142,7 +142,7 @@ impl ContentReport {
 
     /// Checks the links and images of an HTML part.
     fn html(&mut self, html: &str) {
-        let mut places = TextPlaces::new(html);
+        let places = TextPlaces::new(html);
         let mut known = HashSet::new();
         for target in html_tags::targets(html) {
             let place = places.place(&target.range);
@@ -297,6 +297,30 @@ mod tests {
                 "link_invalid source@50+17:3 javascript:x",
             ]
         );
+    }
+
+    #[test]
+    fn deeply_nested_images_of_markdown_have_their_places() {
+        const DEPTH: usize = 10_000;
+        let source = format!("{}{}", "![".repeat(DEPTH), "](https://e.example)".repeat(DEPTH));
+        let definitions = definitions();
+        let texts = CheckedTexts {
+            subject: "Hi",
+            preview_text: None,
+            html: Some("<p>{{{UNSUBSCRIBE_URL}}}"),
+            text: None,
+            source: Some(&source),
+            definitions: &definitions,
+        };
+
+        let ContentReport { findings, links, .. } = check(texts);
+
+        let findings = findings.into_ordered();
+        assert_eq!((links.len(), findings.is_empty()), (1, false));
+        for (level, finding) in findings.into_iter().enumerate() {
+            let place = FindingPlace { at: 2 * level, length: source.len() - 22 * level, line: 1 };
+            assert_eq!((finding.kind, finding.place), (FindingKind::AltMissing, Some(place)));
+        }
     }
 
     #[test]

@@ -203,36 +203,78 @@ pub struct BroadcastCheck {
     pub links: Option<LinkSummary>,
 }
 
-/// Finds places in a text. Ranges in order are found in one pass.
+/// Distance of the marks of a text, in bytes.
+const MARK_BYTES: usize = 256;
+
+/// Finds places in a text. Each place reads a bounded number of bytes, even if ranges are nested.
 pub(super) struct TextPlaces<'t> {
     text: &'t str,
-    /// Byte up to which the text has been read, with its UTF-16 code units and its line.
-    byte: usize,
+    /// Positions of the bytes 0, [`MARK_BYTES`], and so on.
+    marks: Vec<TextPosition>,
+    #[cfg(test)]
+    bytes_read: std::cell::Cell<usize>,
+}
+
+/// Position of a byte in a text.
+#[derive(Clone, Copy, Debug, Default)]
+struct TextPosition {
+    /// UTF-16 code units before the byte.
     units: usize,
-    line: usize,
+    /// Line breaks before the byte.
+    line_breaks: usize,
 }
 
 impl<'t> TextPlaces<'t> {
+    /// Reads the text once.
     pub(super) fn new(text: &'t str) -> Self {
-        Self { text, byte: 0, units: 0, line: 1 }
+        let mut end = TextPosition::default();
+        let mut marks = vec![end];
+        for bytes in text.as_bytes().chunks(MARK_BYTES) {
+            end = end.after(bytes);
+            marks.push(end);
+        }
+        Self {
+            text,
+            marks,
+            #[cfg(test)]
+            bytes_read: std::cell::Cell::new(0),
+        }
     }
 
     /// Returns the place of a range of bytes.
-    pub(super) fn place(&mut self, range: &Range<usize>) -> FindingPlace {
-        if range.start < self.byte {
-            *self = Self::new(self.text);
-        }
-        let passed = self.text.get(self.byte..range.start).unwrap_or_default();
-        self.units += units(passed);
-        self.line += passed.bytes().filter(|byte| *byte == b'\n').count();
-        self.byte += passed.len();
-        let length = self.text.get(range.clone()).map_or(0, units);
-        FindingPlace { at: self.units, length, line: self.line }
+    pub(super) fn place(&self, range: &Range<usize>) -> FindingPlace {
+        let (start, end) = (self.position(range.start), self.position(range.end));
+        FindingPlace { at: start.units, length: end.units.saturating_sub(start.units), line: start.line_breaks + 1 }
+    }
+
+    /// Returns the position of a byte, from the mark before it.
+    fn position(&self, byte: usize) -> TextPosition {
+        let mark = byte / MARK_BYTES;
+        let bytes = self.text.as_bytes().get(mark * MARK_BYTES..byte).unwrap_or_default();
+        #[cfg(test)]
+        self.bytes_read.set(self.bytes_read.get() + bytes.len());
+        self.marks.get(mark).copied().unwrap_or_default().after(bytes)
     }
 }
 
-fn units(text: &str) -> usize {
-    text.chars().map(char::len_utf16).sum()
+impl TextPosition {
+    /// Returns the position after some bytes of UTF-8, which need not be whole characters.
+    fn after(self, bytes: &[u8]) -> Self {
+        let units = |byte: u8| -> usize {
+            match byte {
+                // A byte that continues a character.
+                0x80..=0xBF => 0,
+                // A character above U+FFFF.
+                0xF0.. => 2,
+                _ => 1,
+            }
+        };
+        let line_breaks = bytes.iter().filter(|byte| **byte == b'\n').count();
+        Self {
+            units: self.units + bytes.iter().copied().map(units).sum::<usize>(),
+            line_breaks: self.line_breaks + line_breaks,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -242,12 +284,41 @@ mod tests {
     #[test]
     fn a_place_counts_code_units_and_lines() {
         let text = "é\n😀 {{{A}}}\n{{{B}}}";
-        let mut places = TextPlaces::new(text);
+        let places = TextPlaces::new(text);
         for (part, at, line) in [("{{{A}}}", 5, 2), ("{{{B}}}", 13, 3), ("{{{A}}}", 5, 2)] {
             let start = text.find(part).unwrap();
 
             assert_eq!(places.place(&(start..start + part.len())), FindingPlace { at, length: 7, line });
         }
+    }
+
+    #[test]
+    fn a_place_is_found_on_both_sides_of_each_mark() {
+        let text = "aé😀\n".repeat(MARK_BYTES);
+        let places = TextPlaces::new(&text);
+        for line in 1..=MARK_BYTES {
+            let start = 8 * (line - 1);
+            let at = 5 * (line - 1);
+
+            assert_eq!(places.place(&(start + 1..start + 7)), FindingPlace { at: at + 1, length: 3, line });
+            let rest = FindingPlace { at, length: 5 * MARK_BYTES - at, line };
+            assert_eq!(places.place(&(start..text.len())), rest);
+        }
+    }
+
+    #[test]
+    fn nested_ranges_do_not_read_the_text_again() {
+        const DEPTH: usize = 20_000;
+        let text = format!("{}{}", "![".repeat(DEPTH), "](x)".repeat(DEPTH));
+        let places = TextPlaces::new(&text);
+        for level in 0..DEPTH {
+            let range = 2 * level..text.len() - 4 * level;
+
+            assert_eq!(places.place(&range), FindingPlace { at: range.start, length: range.len(), line: 1 });
+        }
+
+        let bytes_read = places.bytes_read.get();
+        assert!(bytes_read < 2 * MARK_BYTES * DEPTH, "{bytes_read}");
     }
 
     #[test]
