@@ -4,8 +4,8 @@
 use ringmail::http_client::{CustomerUrl, UrlPolicy};
 
 pub(crate) fn check(text: &str) {
-    for plain_http in [false, true] {
-        let policy = UrlPolicy { plain_http, ..UrlPolicy::default() };
+    for (plain_http, local_names) in [(false, false), (true, false), (true, true)] {
+        let policy = UrlPolicy { plain_http, local_names, ..UrlPolicy::default() };
         let Ok(url) = CustomerUrl::parse(text, &policy) else { continue };
         assert_eq!(url.to_string(), text);
         assert_eq!(CustomerUrl::parse(&url.to_string(), &policy), Ok(url.clone()));

@@ -13,9 +13,12 @@ use crate::http_client::UrlPolicy;
 pub(super) fn file_policy(purpose: &Purpose) -> UrlPolicy {
     match purpose {
         Purpose::Serve => UrlPolicy::default(),
-        Purpose::Dev(_) => {
-            UrlPolicy { guard: Guard::allowing(loopback().into()), plain_http: true, extra_roots: Vec::new() }
-        }
+        Purpose::Dev(_) => UrlPolicy {
+            guard: Guard::allowing(loopback().into()),
+            plain_http: true,
+            local_names: true,
+            extra_roots: Vec::new(),
+        },
     }
 }
 

@@ -57,6 +57,7 @@ impl WebhookSettings {
         let policy = UrlPolicy {
             guard: Guard::allowing(allowed),
             plain_http: webhook_allow_http || is_development,
+            local_names: webhook_allow_http || is_development,
             extra_roots: webhook_ca_file.as_deref().map(certificates).transpose()?.unwrap_or_default(),
         };
         Ok(WebhookConfig { dispatch: DispatchSettings { per_second: webhook_rate }, policy })

@@ -101,7 +101,7 @@ mod tests {
 
     fn files() -> RemoteFiles {
         let guard = Guard::allowing(vec!["127.0.0.1/32".parse().unwrap()]);
-        let policy = UrlPolicy { guard, plain_http: true, extra_roots: Vec::new() };
+        let policy = UrlPolicy { guard, plain_http: true, local_names: false, extra_roots: Vec::new() };
         // No name is looked up: the host of the tests is an address.
         let resolver = Resolver::with_servers(&["127.0.0.1:9".parse().unwrap()]).unwrap();
         RemoteFiles::new(Client::new(resolver, policy, HttpTimeouts::default()).unwrap())

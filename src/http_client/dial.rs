@@ -46,7 +46,7 @@ impl Client {
             Host::Address(ip) => Ok(vec![*ip]),
             // RFC 6761 §6.3: the loopback addresses, without a lookup.
             Host::Local(_) => Ok(vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]),
-            Host::Name(name) if inner.policy.plain_http => inner.resolver.addresses(name, now_ms).await,
+            Host::Name(name) if inner.policy.local_names => inner.resolver.addresses(name, now_ms).await,
             // Customers must not use the host names in the hosts file of this machine.
             Host::Name(name) => inner.resolver.dns_addresses(name, now_ms).await,
         }

@@ -11,9 +11,11 @@ use crate::dns::Guard;
 pub struct UrlPolicy {
     /// The check of each address before a connection.
     pub guard: Guard,
-    /// Whether `http://` URLs, `localhost`, names without a dot and names of the hosts file are accepted. For
-    /// development. Does not change `guard`.
+    /// Whether `http://` URLs are accepted.
     pub plain_http: bool,
+    /// Whether `localhost`, names without a dot and names of the hosts file are accepted. For development. Does not
+    /// change `guard`.
+    pub local_names: bool,
     /// Trusted root certificates in DER, in addition to those in the binary. For an operator's own authority.
     pub extra_roots: Vec<CertificateDer<'static>>,
 }

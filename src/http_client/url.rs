@@ -19,8 +19,8 @@ pub const URL_CHARS_MAX: usize = 2_048;
 /// backslash as a slash. Other forbidden characters, such as braces, are accepted and sent unchanged.
 const UNSAFE: [char; 5] = ['"', '<', '>', '\\', '`'];
 
-/// An absolute `https` URL (or `http` in development). The policy allows its host; the addresses of a name are checked
-/// at each connection.
+/// An absolute `https` URL, or an `http` URL that the policy allows. The policy allows its host; the addresses of a
+/// name are checked at each connection.
 ///
 /// `Display` returns the original text, which parses to an equal value under the same policy.
 #[derive(Clone, PartialEq, Eq)]
@@ -245,14 +245,14 @@ impl Host {
             Ok(domain) => domain.as_str().into(),
             // `localhost`, or the name of a container in development. Such names are not in the public DNS.
             Err(error @ AddressError::DomainWithoutDot) => host::normalize(text)
-                .filter(|name| policy.plain_http || is_local(name))
+                .filter(|name| policy.local_names || is_local(name))
                 .ok_or(UrlError::Host(error))?
                 .into(),
             Err(error) => return Err(UrlError::Host(error)),
         };
         match is_local(&name) {
             false => Ok(Self::Name(name)),
-            true if policy.plain_http => Ok(Self::Local(name)),
+            true if policy.local_names => Ok(Self::Local(name)),
             true => Err(UrlError::Localhost),
         }
     }

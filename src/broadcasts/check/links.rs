@@ -78,7 +78,7 @@ fn problem_of(error: &FetchError) -> Option<String> {
     match error {
         FetchError::Redirect(UrlError::Blocked(reason)) => Some(format!("it leads to a {reason}")),
         FetchError::Redirect(UrlError::NotHttps | UrlError::NotHttp | UrlError::TooLong) => None,
-        FetchError::Redirect(error) => Some(error.to_string()),
+        FetchError::Redirect(error) => Some(format!("it leads to a URL that is not allowed: {error}")),
         FetchError::Request(_)
         | FetchError::Status(_)
         | FetchError::NoLocation
@@ -95,6 +95,7 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
 
+    use super::super::BroadcastChecks;
     use super::super::model::{FindingPart, FindingPlace};
     use super::*;
     use crate::dns::{Guard, Resolver};
@@ -104,7 +105,12 @@ mod tests {
 
     fn client() -> Client {
         let guard = Guard::allowing(vec!["127.0.0.1/32".parse().unwrap()]);
-        let policy = UrlPolicy { guard, plain_http: true, extra_roots: Vec::new() };
+        client_of(UrlPolicy { guard, ..UrlPolicy::default() })
+    }
+
+    /// Returns a client for links. `files` is the policy for the files of customers.
+    fn client_of(files: UrlPolicy) -> Client {
+        let policy = BroadcastChecks::link_policy(files);
         let resolver = Resolver::with_servers(&["127.0.0.1:9".parse().unwrap()]).unwrap();
         Client::new(resolver, policy, HttpTimeouts::default()).unwrap()
     }
@@ -163,5 +169,27 @@ mod tests {
         let expected =
             ["http://10.0.0.1/".to_owned(), format!("http://{address}/gone"), format!("http://user@{address}/")];
         assert_eq!(urls, expected);
+    }
+
+    #[tokio::test]
+    async fn a_link_to_a_local_name_is_requested_in_development_only() {
+        let links = ["http://localhost:9/", "http://app.localhost:9/", "http://intranet:9/", "http://[::1]:9/"];
+        let links = links.map(|url| link(url.to_owned())).to_vec();
+
+        let (summary, findings) = request(&client_of(UrlPolicy::default()), links, NOW_MS).await;
+
+        assert_eq!(summary, LinkSummary { found: 4, checked: 4, dead: 4 });
+        let mut messages: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
+        messages.sort_unstable();
+        let local = "The link does not work: it leads to a URL that is not allowed: the URL points at this server \
+                     itself; use a host that the Internet can reach.";
+        let without_dot = "The link does not work: it leads to a URL that is not allowed: the URL's host is not \
+                           accepted: the domain has no dot; use a full domain name such as `example.com`.";
+        let loopback = "The link does not work: it leads to a loopback address.";
+        assert_eq!(messages, [local, local, without_dot, loopback]);
+        let development = UrlPolicy { local_names: true, ..UrlPolicy::default() };
+        for url in ["http://localhost/", "http://intranet/"] {
+            assert!(CustomerUrl::parse(url, &BroadcastChecks::link_policy(development.clone())).is_ok(), "{url}");
+        }
     }
 }

@@ -92,7 +92,8 @@ struct CheckedRows {
 }
 
 impl BroadcastChecks {
-    /// Returns the policy for the links of broadcasts, from that for the files of customers. A link may have http.
+    /// Returns the policy for the links of broadcasts, from that for the files of customers. A link may have http, but
+    /// only development accepts local names.
     pub fn link_policy(files: UrlPolicy) -> UrlPolicy {
         UrlPolicy { plain_http: true, ..files }
     }

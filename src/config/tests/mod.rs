@@ -273,8 +273,9 @@ fn files_of_attachments_have_none_of_the_exceptions_of_webhooks() {
 
     let (dev, serve) = (dev.unwrap().file_policy, serve.file_policy);
 
-    assert!(dev.plain_http && dev.guard.permits(loopback) && dev.guard.permits("::1".parse().unwrap()));
-    assert!(!serve.plain_http && !serve.guard.permits(loopback));
+    assert!(dev.plain_http && dev.local_names);
+    assert!(dev.guard.permits(loopback) && dev.guard.permits("::1".parse().unwrap()));
+    assert!(!serve.plain_http && !serve.local_names && !serve.guard.permits(loopback));
     for policy in [dev, serve] {
         assert!(!policy.guard.permits("10.1.2.3".parse().unwrap()) && policy.extra_roots.is_empty());
     }

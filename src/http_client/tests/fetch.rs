@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
+use crate::dns::BlockedAddress;
 use crate::dns::tests::authority::Authority;
-use crate::dns::{BlockedAddress, Guard};
 use crate::http_client::{FetchError, FetchLimits, FetchedFile, RequestPhase, UrlError};
 
 use super::receiver::Receiver;
@@ -210,7 +210,7 @@ async fn a_redirect_obeys_the_guard_and_the_policy() {
 
 #[tokio::test]
 async fn a_redirect_from_https_to_http_is_refused() {
-    let strict = UrlPolicy { guard: Guard::default(), plain_http: false, extra_roots: Vec::new() };
+    let strict = UrlPolicy::default();
     let url = CustomerUrl::parse("https://example.com/a/b?c=../d", &strict).unwrap();
 
     assert_eq!(url.redirect("http://example.com/", &strict), Err(UrlError::NotHttps));

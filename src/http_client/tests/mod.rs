@@ -53,11 +53,11 @@ fn timeouts() -> HttpTimeouts {
 /// Time limit for tests that exceed it on purpose.
 const SHORT_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// Returns a policy that permits `allowed`, no other local address, and plain HTTP.
+/// Returns a policy that permits `allowed`, no other local address, plain HTTP, and local names.
 fn policy(allowed: &[&str]) -> UrlPolicy {
     let range = |text: &&str| text.parse().unwrap_or_else(|_| IpNet::from(text.parse::<IpAddr>().unwrap()));
     let allowed = allowed.iter().map(range).collect();
-    UrlPolicy { guard: Guard::allowing(allowed), plain_http: true, extra_roots: Vec::new() }
+    UrlPolicy { guard: Guard::allowing(allowed), plain_http: true, local_names: true, extra_roots: Vec::new() }
 }
 
 fn client(policy: UrlPolicy, timeouts: HttpTimeouts) -> Client {

@@ -14,7 +14,7 @@ const OK: Step = Write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
 
 /// Returns the policy of a public server, except that it permits the address of the receivers.
 fn strict() -> UrlPolicy {
-    UrlPolicy { plain_http: false, ..policy(&["127.0.0.1"]) }
+    UrlPolicy { plain_http: false, local_names: false, ..policy(&["127.0.0.1"]) }
 }
 
 fn trusting() -> UrlPolicy {

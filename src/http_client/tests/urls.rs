@@ -150,6 +150,23 @@ fn development_accepts_plain_http_and_hosts_without_a_dot() {
 }
 
 #[test]
+fn plain_http_alone_accepts_no_local_name() {
+    let policy = UrlPolicy { local_names: false, ..development() };
+    let url = CustomerUrl::parse("http://example.com/a", &policy).unwrap();
+    assert_eq!((url.scheme, url.port()), (Scheme::Http, 80));
+    for (text, error) in [
+        ("http://localhost/", UrlError::Localhost),
+        ("http://LOCALHOST.:3000/", UrlError::Localhost),
+        ("http://app.localhost/", UrlError::Localhost),
+        ("http://intranet/", UrlError::Host(AddressError::DomainWithoutDot)),
+        ("ftp://example.com/", UrlError::NotHttp),
+    ] {
+        assert_eq!(CustomerUrl::parse(text, &policy), Err(error), "{text:?}");
+        assert_eq!(url.redirect(text, &policy), Err(error), "{text:?}");
+    }
+}
+
+#[test]
 fn an_error_is_a_sentence_for_the_author_of_the_url() {
     for (text, sentence) in [
         ("http://example.com", "the URL does not begin with `https://`, and nothing else is accepted"),
@@ -179,7 +196,7 @@ proptest! {
     fn parsing_never_panics_and_display_parses_to_the_same(
         text in "\\PC{0,80}|(https?|HTTPS|ftp)://[\\[\\]a-zA-Z0-9.:@é-]{0,40}[/?#]{0,2}[!-~]{0,60}|https://[a-z]{1,5}\\.example[ -~]{0,60}"
     ) {
-        for policy in [public(), development()] {
+        for policy in [public(), development(), UrlPolicy { local_names: false, ..development() }] {
             if let Ok(url) = CustomerUrl::parse(&text, &policy) {
                 prop_assert_eq!(url.to_string(), text.clone());
                 prop_assert_eq!(CustomerUrl::parse(&url.to_string(), &policy), Ok(url.clone()));

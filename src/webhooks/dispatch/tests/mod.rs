@@ -87,7 +87,8 @@ impl Running {
 
 fn dispatcher(context: &Context, notifier: &DispatchNotifier, per_second: u32) -> Arc<WebhookDispatcher> {
     let loopback = "127.0.0.0/8".parse().unwrap();
-    let policy = UrlPolicy { guard: Guard::allowing(vec![loopback]), plain_http: true, extra_roots: Vec::new() };
+    let guard = Guard::allowing(vec![loopback]);
+    let policy = UrlPolicy { guard, plain_http: true, local_names: true, extra_roots: Vec::new() };
     let resolver = Resolver::with_servers(&[(Ipv4Addr::LOCALHOST, 9).into()]).unwrap();
     let client = Client::new(resolver, policy, HttpTimeouts::default()).unwrap();
     Arc::new(WebhookDispatcher::new(context.clone(), notifier.clone(), client, DispatchSettings { per_second }))
