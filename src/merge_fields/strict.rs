@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{CLOSE, OPEN, Piece, Pieces, UNSUBSCRIBE_NAMES, ValueForm, push_fallback, push_value};
+use super::{CLOSE, MergeField, OPEN, Piece, Pieces, UNSUBSCRIBE_NAMES, ValueForm, push_fallback, push_value};
 
 /// Reason why a text is not filled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,13 +23,13 @@ pub fn try_fill<'v>(
     text: &str,
     form: ValueForm,
     bytes_max: usize,
-    mut value: impl FnMut(&str) -> Option<Cow<'v, str>>,
+    mut value: impl FnMut(MergeField<'_>) -> Option<Cow<'v, str>>,
 ) -> Result<String, FillError> {
     let mut filled = String::with_capacity(text.len().min(bytes_max));
     for piece in (Pieces { rest: text }) {
         match piece {
             Piece::Text(text) => filled.push_str(text),
-            Piece::Field(field) => match (value(field.name), field.fallback) {
+            Piece::Field(field) => match (value(field), field.fallback) {
                 (None, None) => return Err(FillError::MissingValue(field.name.to_owned())),
                 (Some(value), None) => push_value(&mut filled, form, &value),
                 (Some(value), Some(_)) if !value.is_empty() => push_value(&mut filled, form, &value),
@@ -52,8 +52,8 @@ pub fn unsubscribe_placeholders(text: &str) -> usize {
 mod tests {
     use super::*;
 
-    fn value(name: &str) -> Option<Cow<'static, str>> {
-        match name {
+    fn value(field: MergeField<'_>) -> Option<Cow<'static, str>> {
+        match field.name {
             "NAME" => Some("<Ada>".into()),
             "EMPTY" => Some("".into()),
             _ => None,

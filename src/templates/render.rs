@@ -20,6 +20,14 @@ const SUBJECT_BYTES_MAX: usize = 4 * SUBJECT_CHARS_MAX;
 /// Invisible character between the braces of a value (U+2060 WORD JOINER).
 const JOINER: char = '\u{2060}';
 
+/// Effect of a field that has neither a value nor a fallback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MissingValue {
+    Refuse,
+    /// The name in braces is shown.
+    ShowName,
+}
+
 /// Values by the names of variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TemplateVariables(pub BTreeMap<String, String>);
@@ -72,7 +80,30 @@ impl TemplateContent {
         has_subject: bool,
         bytes_max: usize,
     ) -> Result<RenderedTemplate, RenderTemplateError> {
-        let rendered = self.fill(variables, has_subject, bytes_max)?;
+        self.render_with(variables, has_subject, MissingValue::Refuse, bytes_max)
+    }
+
+    /// As [`TemplateContent::render`] without a subject of the send. A field that has neither a value nor a fallback is
+    /// shown as its name in braces.
+    ///
+    /// # Errors
+    /// [`RenderTemplateError`] of the first part that is too large.
+    pub fn render_preview(
+        &self,
+        variables: &TemplateVariables,
+        bytes_max: usize,
+    ) -> Result<RenderedTemplate, RenderTemplateError> {
+        self.render_with(variables, false, MissingValue::ShowName, bytes_max)
+    }
+
+    fn render_with(
+        &self,
+        variables: &TemplateVariables,
+        has_subject: bool,
+        missing: MissingValue,
+        bytes_max: usize,
+    ) -> Result<RenderedTemplate, RenderTemplateError> {
+        let rendered = self.fill(variables, has_subject, missing, bytes_max)?;
         let own = [Some(&self.html), self.text.as_ref()];
         let filled = [Some(&rendered.html), rendered.text.as_ref()];
         let placeholders = |parts: [Option<&String>; 2]| -> usize {
@@ -81,16 +112,18 @@ impl TemplateContent {
         if placeholders(filled) == placeholders(own) {
             return Ok(rendered);
         }
-        self.fill(&variables.with_separate_braces(), has_subject, bytes_max)
+        self.fill(&variables.with_separate_braces(), has_subject, missing, bytes_max)
     }
 
-    /// Returns the names of the fields that have neither a value nor a fallback, each once, in order.
-    pub fn missing_variables(&self, values: &BTreeMap<String, String>) -> Vec<String> {
+    /// Returns the names of the first fields that have neither a value nor a fallback, each once, in order. Returns at
+    /// most `names_max` names.
+    pub fn missing_variables(&self, values: &BTreeMap<String, String>, names_max: usize) -> Vec<String> {
         let parts = [self.subject.as_deref(), Some(self.html.as_str()), self.text.as_deref()];
         let is_missing = |field: &MergeField<'_>| field.fallback.is_none() && !values.contains_key(field.name);
         let missing = parts.into_iter().flatten().flat_map(fields).filter(is_missing);
         let mut seen = BTreeSet::new();
-        missing.filter(|field| seen.insert(field.name)).map(|field| field.name.to_owned()).collect()
+        let first = missing.filter(|field| seen.insert(field.name)).take(names_max);
+        first.map(|field| field.name.to_owned()).collect()
     }
 
     /// Returns approximately the number of fields, not less.
@@ -103,9 +136,16 @@ impl TemplateContent {
         &self,
         TemplateVariables(values): &TemplateVariables,
         has_subject: bool,
+        missing: MissingValue,
         bytes_max: usize,
     ) -> Result<RenderedTemplate, RenderTemplateError> {
-        let value = |name: &str| values.get(name).map(|value| Cow::Borrowed(value.as_str()));
+        let value = |field: MergeField<'_>| match values.get(field.name) {
+            Some(value) => Some(Cow::Borrowed(value.as_str())),
+            None if missing == MissingValue::ShowName && field.fallback.is_none() => {
+                Some(Cow::Owned(format!("{{{}}}", field.name)))
+            }
+            None => None,
+        };
         let subject = match &self.subject {
             Some(subject) if !has_subject => {
                 let filled = try_fill(subject, ValueForm::Line, SUBJECT_BYTES_MAX, value);
@@ -195,8 +235,35 @@ mod tests {
     fn the_missing_variables_are_listed_once_in_their_order() {
         let content = TemplateContent { text: Some("{{{B}}}{{{NAME}}}{{{A}}}{{{B}}}".into()), ..content() };
 
-        assert_eq!(content.missing_variables(&BTreeMap::new()), ["NAME", "B", "A"]);
-        assert_eq!(content.missing_variables(&variables(&[("NAME", ""), ("B", "x")]).0), ["A"]);
+        assert_eq!(content.missing_variables(&BTreeMap::new(), 3), ["NAME", "B", "A"]);
+        assert_eq!(content.missing_variables(&BTreeMap::new(), 2), ["NAME", "B"]);
+        assert_eq!(content.missing_variables(&variables(&[("NAME", ""), ("B", "x")]).0, 3), ["A"]);
+    }
+
+    #[test]
+    fn a_preview_shows_the_names_of_the_missing_variables() {
+        let rendered = content().render_preview(&TemplateVariables::default(), 200);
+
+        let expected = RenderedTemplate {
+            subject: Some("Hi {NAME}".into()),
+            html: "<p>{NAME} <i>here</i></p>".into(),
+            text: Some("{NAME} here".into()),
+        };
+        assert_eq!(rendered, Ok(expected));
+        assert_eq!(content().render_preview(&variables(&[("NAME", "")]), 200).unwrap().text.as_deref(), Some(" here"));
+        assert_eq!(content().render_preview(&TemplateVariables::default(), 10), Err(RenderTemplateError::TooLarge));
+    }
+
+    #[test]
+    fn a_preview_has_the_names_of_any_number_of_missing_variables() {
+        let html: String = (0..100_000).map(|number| format!("{{{{{{V{number}}}}}}}")).collect();
+        let content = TemplateContent { html, ..TemplateContent::default() };
+
+        let missing = content.missing_variables(&BTreeMap::new(), VARIABLES_MAX);
+        let html = content.render_preview(&TemplateVariables::default(), 2 << 20).unwrap().html;
+
+        assert_eq!((missing.len(), missing[99].as_str()), (100, "V99"));
+        assert!(html.starts_with("{V0}{V1}") && html.ends_with("{V99999}"));
     }
 
     #[test]

@@ -177,6 +177,6 @@ export type TemplateRendered = {
   subject: string | null;
   html: string | null;
   text: string | null;
-  /** Names without a value and without a fallback. */
+  /** The first 100 names without a value and without a fallback. */
   missing: string[];
 };

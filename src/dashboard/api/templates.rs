@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use salvo::writing::Json;
 use salvo::{Request, Response, Writer as _, handler};
 use serde::Serialize;
 
@@ -11,16 +10,18 @@ use super::query;
 use crate::api_keys::Caller;
 use crate::base::blocking;
 use crate::base::id::TeamId;
-use crate::http::{ApiError, ApiResult, MemoryHolder, ResponseLimits, State};
+use crate::http::{ApiError, ApiResult, MemoryHolder, RenderedJson, ResponseLimits, State};
 use crate::templates::api::PathTemplate;
 use crate::templates::{
-    RenderTemplateError, RenderedTemplate, TemplateRef, TemplateVariables, Templates, UseTemplateError,
+    RenderTemplateError, RenderedTemplate, TemplateRef, TemplateVariables, Templates, UseTemplateError, VARIABLES_MAX,
 };
 
 /// Maximum size of a rendered preview, in bytes.
 const RENDERED_BYTES_MAX: usize = 2 << 20;
 /// Memory of a preview: the content, the rendered parts and their copies in the response.
 const PREVIEW_BYTES: usize = 8 << 20;
+/// Maximum number of names without a value in a response: a send has at most as many variables.
+const MISSING_MAX: usize = VARIABLES_MAX;
 
 /// The parts of a template with sample values.
 #[derive(Serialize)]
@@ -31,7 +32,7 @@ pub(super) struct TemplatePreview {
     subject: Option<String>,
     html: String,
     text: Option<String>,
-    /// Names of the variables without a value and without a fallback.
+    /// Names of the first variables without a value and without a fallback, at most [`MISSING_MAX`].
     missing: Vec<String>,
 }
 
@@ -58,9 +59,11 @@ pub(super) async fn get_rendered(
     caller: Caller,
     id: PathTemplate,
     req: &mut Request,
-) -> ApiResult<Json<TemplatePreview>> {
-    let _permit = limits.reserve(MemoryHolder::Team(caller.team), PREVIEW_BYTES).await?;
-    preview(&templates, caller.team, id.0, Sample::of(req)?).await.map(Json)
+) -> ApiResult<RenderedJson<TemplatePreview>> {
+    let permit = limits.reserve(MemoryHolder::Team(caller.team), PREVIEW_BYTES).await?;
+    let preview = preview(&templates, caller.team, id.0, Sample::of(req)?).await?;
+    let bytes = permit.bytes();
+    RenderedJson::render(&limits, Some(permit), bytes, "preview", move || preview).await
 }
 
 /// The version and the values of a preview.
@@ -88,7 +91,7 @@ async fn preview(
     templates: &Templates,
     team: TeamId,
     reference: TemplateRef,
-    Sample { is_published, mut values }: Sample,
+    Sample { is_published, values }: Sample,
 ) -> ApiResult<TemplatePreview> {
     let not_found = || ApiError::not_found("Template");
     let (template, mut content) = templates.find(team, reference.clone()).await?.ok_or_else(not_found)?;
@@ -100,9 +103,8 @@ async fn preview(
         })?;
     }
     let rendered = blocking::run(move || {
-        let missing = content.missing_variables(&values);
-        values.extend(missing.iter().map(|name| (name.clone(), format!("{{{name}}}"))));
-        let rendered = content.render(&TemplateVariables(values), false, RENDERED_BYTES_MAX)?;
+        let missing = content.missing_variables(&values, MISSING_MAX);
+        let rendered = content.render_preview(&TemplateVariables(values), RENDERED_BYTES_MAX)?;
         Ok::<_, RenderTemplateError>((rendered, missing))
     });
     let (RenderedTemplate { subject, html, text }, missing) =

@@ -37,6 +37,20 @@ fn a_preview_shows_the_newest_version_with_sample_values() {
 }
 
 #[test]
+fn a_preview_lists_the_first_of_many_missing_variables() {
+    let server = TestServer::start();
+    let browser = opened(&server);
+    let html: String = (0..30_000).map(|number| format!("{{{{{{V{number}}}}}}}")).collect();
+    server.post("/templates", &json!({ "name": "Many", "alias": "many", "html": html })).ok(201);
+
+    let rendered = browser.api("GET", "/templates/many/rendered", None).json(200);
+
+    let missing: Vec<String> = (0..100).map(|number| format!("V{number}")).collect();
+    assert_eq!(rendered["missing"], json!(missing));
+    assert_eq!(rendered["html"], html.replace("{{{", "{").replace("}}}", "}"));
+}
+
+#[test]
 fn a_preview_of_an_unknown_template_or_with_invalid_values_is_refused() {
     let server = TestServer::start();
     let browser = opened(&server);
