@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::browser::{Browser, set_up};
 use super::captured::opened;
+use crate::http::large_responses;
 use crate::support::{TestServer, retry_until_ok};
 
 const SOURCE: &str =
@@ -75,6 +76,40 @@ fn markdown_is_converted_without_html_of_its_own() {
     );
     render(&"a".repeat((256 << 10) + 1)).is_error(422, "validation_error");
     browser.api("POST", "/markdown", Some(&json!({}))).is_error(422, "missing_required_field");
+}
+
+#[test]
+fn markdown_is_converted_within_the_memory_of_responses() {
+    let server = TestServer::start();
+    let browser = opened(&server);
+    let id = draft(&browser, &json!({}));
+    let path = format!("/broadcasts/{id}/content");
+    let email = format!("/emails/{}", server.send(&large_responses::html()));
+    let unread = [(); 2].map(|()| {
+        let mut stream = large_responses::request_unread(&server, &email);
+        assert_eq!(large_responses::status(&mut stream), 200);
+        stream
+    });
+    let (markdown, content) = (json!({ "text": "a" }), json!({ "source": "a" }));
+
+    // Both requests wait for memory at the same time.
+    let other = browser.copy_with("accept", "application/json");
+    let refused = std::thread::scope(|scope| {
+        let (path, content) = (&path, &content);
+        let stored = scope.spawn(move || other.api("PUT", path, Some(content)));
+        [browser.api("POST", "/markdown", Some(&markdown)), stored.join().unwrap()]
+    });
+
+    for response in refused {
+        response.is_error(503, "service_unavailable");
+    }
+    assert_eq!(browser.api("GET", &path, None).json(200)["html"], Value::Null);
+    drop(unread);
+    retry_until_ok("free memory", || {
+        let converted = browser.api("POST", "/markdown", Some(&markdown));
+        if converted.status() == 200 { Ok(()) } else { Err(format!("{converted:?}")) }
+    });
+    put_content(&browser, &id, &content);
 }
 
 #[test]

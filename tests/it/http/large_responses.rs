@@ -51,7 +51,7 @@ fn an_attachment_of_any_size_is_read_back_unchanged() {
 }
 
 /// Sends a GET request over a connection with a small buffer. Does not read the response.
-fn request_unread(server: &TestServer, path: &str) -> TcpStream {
+pub(crate) fn request_unread(server: &TestServer, path: &str) -> TcpStream {
     let to: SocketAddr = server.base().strip_prefix("http://").unwrap().parse().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
     let stream = runtime.block_on(async move {
@@ -68,7 +68,7 @@ fn request_unread(server: &TestServer, path: &str) -> TcpStream {
 }
 
 /// Reads the begin of a response, up to its status, and returns the status.
-fn status(stream: &mut TcpStream) -> u16 {
+pub(crate) fn status(stream: &mut TcpStream) -> u16 {
     let mut begin = [0; "HTTP/1.1 200".len()];
     stream.read_exact(&mut begin).unwrap();
     std::str::from_utf8(&begin[9..]).unwrap().parse().unwrap()
@@ -78,7 +78,8 @@ fn status(stream: &mut TcpStream) -> u16 {
 /// responses. The rendered email is smaller than a quarter.
 const HTML_BYTES: usize = 9 << 20;
 
-fn html() -> Value {
+/// Returns the fields of a large email.
+pub(crate) fn html() -> Value {
     json!({ "html": "x".repeat(HTML_BYTES) })
 }
 

@@ -11,7 +11,7 @@ mod event_schemas;
 mod examples;
 mod health;
 mod idempotency;
-mod large_responses;
+pub(crate) mod large_responses;
 mod lists;
 mod openapi;
 mod openapi_examples;

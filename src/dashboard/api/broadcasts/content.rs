@@ -10,9 +10,14 @@ use crate::api_keys::Caller;
 use crate::base::blocking;
 use crate::base::id::{BroadcastId, resource};
 use crate::base::patch::Patch;
-use crate::broadcasts::{BroadcastChanges, BroadcastContent, Broadcasts};
-use crate::http::{ApiError, ApiResult, Body, BodySize, JsonBody, PathId, State};
+use crate::broadcasts::{BroadcastChanges, BroadcastContent, Broadcasts, CONTENT_BYTES_MAX};
+use crate::http::{
+    ApiError, ApiResult, Body, BodySize, JsonBody, MemoryHolder, PathId, RenderedJson, ResponseLimits, State,
+};
 use crate::markdown::{self, MARKDOWN_BYTES_MAX, MarkdownTooLarge, RenderedMarkdown};
+
+/// Memory of a conversion: the source, both parts, their copies for the store, and the response.
+const CONVERSION_BYTES: usize = 4 * CONTENT_BYTES_MAX;
 
 /// Content of a draft: Markdown, or HTML and text.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -86,10 +91,12 @@ pub(super) async fn get_content(
 #[handler]
 pub(super) async fn put_content(
     broadcasts: State<Broadcasts>,
+    limits: State<ResponseLimits>,
     caller: Caller,
     id: PathId<resource::Broadcast>,
     content: Body<PutContentRequest>,
-) -> ApiResult<Json<ContentView>> {
+) -> ApiResult<RenderedJson<ContentView>> {
+    let permit = limits.reserve(MemoryHolder::Team(caller.team), CONVERSION_BYTES).await?;
     let content = match content.into_inner() {
         PutContentRequest { source: Some(source), html: None, text: None } => {
             let (source, rendered) = rendered(source, "source").await?;
@@ -107,15 +114,23 @@ pub(super) async fn put_content(
     let [html, text, source] = [html, text, source].map(|part| part.map_or(Patch::Clear, Patch::Set));
     let changes = BroadcastChanges { html, text, source, ..BroadcastChanges::default() };
     broadcasts.update(caller.into(), id.0, changes).await?;
-    Ok(Json(ContentView::of(id.0, content)))
+    let (bytes, make) = (content.bytes(), move || ContentView::of(id.0, content));
+    RenderedJson::render(&limits, Some(permit), bytes, "content", make).await
 }
 
 /// Converts Markdown. Stores nothing.
 #[handler]
-pub(super) async fn render_markdown(_caller: Caller, body: Body<MarkdownRequest>) -> ApiResult<Json<MarkdownView>> {
+pub(super) async fn render_markdown(
+    limits: State<ResponseLimits>,
+    caller: Caller,
+    body: Body<MarkdownRequest>,
+) -> ApiResult<RenderedJson<MarkdownView>> {
     let text = body.into_inner().text.ok_or_else(|| ApiError::missing_field("text"))?;
+    let permit = limits.reserve(MemoryHolder::Team(caller.team), CONVERSION_BYTES).await?;
     let (_, RenderedMarkdown { html, text }) = rendered(text, "text").await?;
-    Ok(Json(MarkdownView { html_bytes: html.len(), html, text }))
+    let bytes = html.len() + text.len();
+    let make = move || MarkdownView { html_bytes: html.len(), html, text };
+    RenderedJson::render(&limits, Some(permit), bytes, "Markdown", make).await
 }
 
 /// Converts Markdown, and returns it with the result. `field` is its name in the request.
