@@ -11,6 +11,8 @@ pub enum DraftError {
     NotFound,
     /// The broadcast has this status, and only drafts can be changed.
     NotDraft(BroadcastStatus),
+    /// The draft has another revision than the one that the change is based on.
+    StaleRevision,
     /// The team has no such segment.
     SegmentNotFound,
     /// The team has no such topic.

@@ -85,6 +85,8 @@ pub struct BroadcastChanges {
     pub html: Patch<String>,
     pub text: Patch<String>,
     pub source: Patch<String>,
+    /// Revision that the changes are based on; `None` to apply them to any revision.
+    pub revision: Option<u32>,
 }
 
 impl BroadcastChanges {

@@ -104,7 +104,8 @@ pub struct BroadcastRow {
     /// Whether all recipients are queued.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_queued_whole: bool,
-    /// Number of changes of the draft. A change that was prepared on an earlier one is prepared again.
+    /// Number of changes of the draft. A change that was prepared on an earlier one is prepared again, or refused if it
+    /// names the earlier one.
     #[serde(default)]
     pub revision: u32,
 }

@@ -48,11 +48,11 @@ pub struct Broadcasts {
     pub(super) notifier: BroadcastNotifier,
 }
 
-/// Result of one try to change or create a draft.
-enum Change {
+/// Result of one try to create a draft.
+enum Creation {
     Done,
-    /// Another request has changed the draft, or created a newer one, meanwhile.
-    Stale,
+    /// Another request has created a newer draft meanwhile.
+    Outdated,
 }
 
 impl Broadcasts {
@@ -136,23 +136,27 @@ impl Broadcasts {
         self.context.store.read(move |tx| tx.contains(&BROADCASTS, &(team, id))).await
     }
 
-    /// Changes a draft.
+    /// Changes a draft. Returns its new revision.
     ///
     /// # Errors
     /// [`DraftError`].
-    pub async fn update(&self, by: Sender, id: BroadcastId, changes: BroadcastChanges) -> Result<(), DraftError> {
+    pub async fn update(&self, by: Sender, id: BroadcastId, changes: BroadcastChanges) -> Result<u32, DraftError> {
         let changes = Arc::new(changes);
-        while let Change::Stale = self.try_update(by, id, &changes).await? {}
-        Ok(())
+        loop {
+            if let Some(revision) = self.try_update(by, id, &changes).await? {
+                return Ok(revision);
+            }
+        }
     }
 
-    /// Seals the changed content before the transaction, so that the writer thread only copies bytes.
+    /// As [`Broadcasts::update`]; `None` if another request has changed the draft meanwhile. Seals the changed content
+    /// before the transaction, so that the writer thread only copies bytes.
     async fn try_update(
         &self,
         by: Sender,
         id: BroadcastId,
         changes: &Arc<BroadcastChanges>,
-    ) -> Result<Change, DraftError> {
+    ) -> Result<Option<u32>, DraftError> {
         let team = by.team;
         let (mut sealed, mut bytes) = (None, 0);
         if changes.has_content() {
@@ -174,8 +178,11 @@ impl Broadcasts {
                 if before.status != BroadcastStatus::Draft {
                     return Err(DraftError::NotDraft(before.status));
                 }
+                if changes.revision.is_some_and(|revision| revision != before.revision) {
+                    return Err(DraftError::StaleRevision);
+                }
                 if sealed.as_ref().is_some_and(|(revision, _)| *revision != before.revision) {
-                    return Ok(Change::Stale);
+                    return Ok(None);
                 }
                 check_targets(tx, team, as_given(&changes.segment), as_given(&changes.topic))?;
                 let after = changed(&before, &changes);
@@ -186,7 +193,7 @@ impl Broadcasts {
                 if let Some((_, content)) = &sealed {
                     put_content(tx, id, content)?;
                 }
-                Ok(Change::Done)
+                Ok(Some(after.revision))
             })
             .await
     }
@@ -262,7 +269,7 @@ impl Broadcasts {
             // After the clock was set back, a stored id can be higher than all new ones.
             tries += 1;
             let is_last = tries == ORDER_TRIES_MAX;
-            if let Change::Done = self.try_put_new(by, id, (&row, &content), check, is_last).await? {
+            if let Creation::Done = self.try_put_new(by, id, (&row, &content), check, is_last).await? {
                 return Ok(id);
             }
         }
@@ -275,7 +282,7 @@ impl Broadcasts {
         (row, content): (&Arc<BroadcastRow>, &Arc<BroadcastContent>),
         check: CheckTargets,
         is_last: bool,
-    ) -> Result<Change, DraftError> {
+    ) -> Result<Creation, DraftError> {
         let (team, keyring, bytes) = (by.team, self.context.keyring.clone(), content.bytes());
         let (row, content) = (Arc::clone(row), Arc::clone(content));
         let content = blocking::run_sized(bytes, move || seal_content(&keyring, id, &content)).await;
@@ -292,11 +299,11 @@ impl Broadcasts {
                     return Err(DraftError::KeyOfAnotherDomain);
                 }
                 if !is_last && store::has_newer(tx, team, id)? {
-                    return Ok(Change::Stale);
+                    return Ok(Creation::Outdated);
                 }
                 store::put(tx, team, id, &BroadcastRow { created_ms: id.created_ms(), ..(*row).clone() })?;
                 put_content(tx, id, &content)?;
-                Ok(Change::Done)
+                Ok(Creation::Done)
             })
             .await
     }

@@ -287,6 +287,24 @@ async fn concurrent_updates_of_html_and_text_are_both_stored() {
 }
 
 #[tokio::test]
+async fn of_two_changes_of_the_same_revision_one_is_stored() {
+    let (_directory, context) = Context::temporary();
+    let broadcasts = reachable(&context);
+    let id = broadcasts.create(SENDER, draft(None)).await.unwrap();
+    let on_first = BroadcastChanges { revision: Some(0), ..Default::default() };
+    let html = BroadcastChanges { html: Patch::Set("<p>Hi</p>".into()), ..on_first.clone() };
+    let subject = BroadcastChanges { subject: Some("July".into()), ..on_first };
+
+    let (html, subject) = tokio::join!(broadcasts.update(SENDER, id, html), broadcasts.update(SENDER, id, subject));
+
+    let (row, content) = broadcasts.read_draft(TEAM, id).await.unwrap().unwrap();
+    assert_eq!(row.revision, 1);
+    let (stored, refused) = if content.html.is_some() { (html, subject) } else { (subject, html) };
+    assert_eq!(content.html.is_some(), row.subject == "June");
+    assert!(matches!(stored, Ok(1)) && matches!(refused, Err(DraftError::StaleRevision)), "{stored:?} {refused:?}");
+}
+
+#[tokio::test]
 async fn a_topic_is_in_use_until_the_broadcast_ends() {
     let (_directory, context) = Context::temporary();
     let broadcasts = reachable(&context);

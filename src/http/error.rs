@@ -75,6 +75,8 @@ error_codes! {
     MethodNotAllowed = 405 "method_not_allowed";
     /// The resource conflicts with another, or is in use.
     Conflict = 409 "validation_error";
+    /// A page of the dashboard has changed an older revision of a draft.
+    StaleRevision = 409 "stale_revision";
     /// The idempotency key was used with another payload.
     InvalidIdempotentRequest = 409 "invalid_idempotent_request";
     /// The first request with the idempotency key is still running.
@@ -141,6 +143,12 @@ impl ApiError {
     /// Returns the 404 for a resource: `Email not found`. `thing` starts with a capital.
     pub fn not_found(thing: &str) -> Self {
         Self::new(ErrorCode::NotFound, format!("{thing} not found"))
+    }
+
+    /// Returns the 409 of a change that is based on an older revision. `thing` is in lower case.
+    pub fn stale_revision(thing: &str) -> Self {
+        let message = format!("This {thing} was changed in another window. Load it again before you continue.");
+        Self::new(ErrorCode::StaleRevision, message)
     }
 
     /// Returns a 503.

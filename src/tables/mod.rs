@@ -121,8 +121,8 @@ pub const BROADCAST_EMAILS: Table<(TeamId, EmailId), BroadcastEmailRow> = Table:
 /// Emails of a broadcast with a rare outcome, by its number: 3 bounced, 4 complained, 5 suppressed, 6 failed. Index of
 /// [`BROADCAST_EMAILS`], written and deleted with it.
 pub const BROADCAST_OUTCOMES: Table<(BroadcastId, u8, EmailId), ()> = Table::new("broadcast_outcomes-1");
-/// Templates without their content: name, alias, newest and published version. Written by `templates`. At most 1,000 rows
-/// for each team, deleted on request.
+/// Templates without their content: name, alias, revision, newest and published version. Written by `templates`. At most
+/// 1,000 rows for each team, deleted on request.
 pub const TEMPLATES: Table<(TeamId, TemplateId), TemplateRow> = Table::listed("templates-1", 17);
 /// Id of the template with an alias, by SHA-256 of the alias. Index of [`TEMPLATES`], written and deleted with it.
 pub const TEMPLATE_ALIASES: Table<(TeamId, [u8; 32]), TemplateIdRow> = Table::new("template_aliases-1");

@@ -22,6 +22,8 @@ pub enum CreateTemplateError {
 pub enum UpdateTemplateError {
     /// The team has no such template.
     NotFound,
+    /// The template has another revision than the one that the change is based on.
+    StaleRevision,
     /// Another template of the team has this alias.
     AliasTaken(String),
     /// The parts are too large together.

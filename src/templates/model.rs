@@ -153,6 +153,8 @@ pub struct TemplateChanges {
     pub text: Patch<String>,
     /// Markdown that the HTML was made from.
     pub source: Patch<String>,
+    /// Revision that the changes are based on; `None` to apply them to any revision.
+    pub revision: Option<u32>,
 }
 
 impl TemplateChanges {
@@ -191,6 +193,8 @@ pub struct Template {
     pub id: TemplateId,
     pub name: String,
     pub alias: Option<String>,
+    /// Number of changes of name, alias and content.
+    pub revision: u32,
     /// Newest version of the content.
     pub version: TemplateVersionId,
     /// Version that sends use, and the time of its publication; `None` before the first publication.

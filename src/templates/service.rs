@@ -55,6 +55,7 @@ impl Templates {
                 let row = TemplateRow {
                     name: name.clone(),
                     alias: alias.clone(),
+                    revision: 0,
                     version: content.version,
                     published: None,
                     created_ms: id.created_ms(),
@@ -233,6 +234,9 @@ fn apply(
     now_ms: TimestampMs,
 ) -> Result<Option<Template>, UpdateTemplateError> {
     let before = tx.get(&TEMPLATES, &(team, id))?.ok_or(UpdateTemplateError::NotFound)?;
+    if changes.revision.is_some_and(|revision| revision != before.revision) {
+        return Err(UpdateTemplateError::StaleRevision);
+    }
     if content.is_some_and(|(replaced, _)| replaced != before.version) {
         return Ok(None);
     }
@@ -252,6 +256,7 @@ fn apply(
         return Ok(Some(row.template(id)));
     }
     row.updated_ms = now_ms;
+    row.revision = before.revision.wrapping_add(1);
     if let Some((replaced, content)) = content {
         if !before.is_published(replaced) {
             store::delete_content(tx, team, replaced)?;

@@ -19,6 +19,9 @@ pub struct TemplateRow {
     /// Name of the template in requests, in its letter case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
+    /// Number of changes of name, alias and content.
+    #[serde(default)]
+    pub revision: u32,
     /// Newest version of the content.
     pub version: TemplateVersionId,
     /// Version that sends use; `None` before the first publication.
@@ -42,9 +45,9 @@ pub struct PublishedVersionRow {
 impl TemplateRow {
     /// Converts the row to a template.
     pub(super) fn template(self, id: TemplateId) -> Template {
-        let Self { name, alias, version, published, created_ms, updated_ms } = self;
+        let Self { name, alias, revision, version, published, created_ms, updated_ms } = self;
         let published = published.map(|PublishedVersionRow { version, at_ms }| (version, at_ms));
-        Template { id, name, alias, version, published, created_ms, updated_ms }
+        Template { id, name, alias, revision, version, published, created_ms, updated_ms }
     }
 
     /// Returns whether sends use a version.

@@ -174,6 +174,27 @@ async fn concurrent_changes_of_different_parts_are_all_kept() {
 }
 
 #[tokio::test]
+async fn of_two_changes_of_the_same_revision_one_is_stored() {
+    let (_directory, context) = Context::temporary();
+    let templates = Templates::new(context);
+    let created = templates.create(TEAM, new_template("One", None)).await.unwrap();
+    let change = |changes| templates.update(TEAM, TemplateRef::Id(created.id), changes);
+    let on_first = TemplateChanges { revision: Some(0), ..TemplateChanges::default() };
+    let html = TemplateChanges { html: Some("<p>Two</p>".into()), ..on_first.clone() };
+    let name = TemplateChanges { name: TemplateName::parse("Two"), ..on_first };
+
+    let (html, name) = tokio::join!(change(html), change(name));
+
+    let (template, newest) = templates.find(TEAM, TemplateRef::Id(created.id)).await.unwrap().unwrap();
+    assert_eq!(template.revision, 1);
+    let is_html = newest == content("<p>Two</p>");
+    assert_eq!(is_html, template.name == "One");
+    let (stored, refused) = if is_html { (html, name) } else { (name, html) };
+    assert_eq!(stored.unwrap(), template);
+    assert!(matches!(refused, Err(UpdateTemplateError::StaleRevision)), "{refused:?}");
+}
+
+#[tokio::test]
 async fn content_is_sealed_and_bounded() {
     let (_directory, context) = Context::temporary();
     let templates = Templates::new(context.clone());
@@ -204,6 +225,7 @@ async fn a_team_has_at_most_1000_templates() {
     let row = TemplateRow {
         name: "Filler".into(),
         alias: None,
+        revision: 0,
         version: Id::MIN,
         published: None,
         created_ms: 1,

@@ -30,6 +30,7 @@ impl From<DraftError> for ApiError {
         match error {
             DraftError::NotFound => not_found(),
             DraftError::NotDraft(status) => not_draft("changed", status),
+            DraftError::StaleRevision => Self::stale_revision("draft"),
             DraftError::SegmentNotFound => Self::not_found("Segment"),
             DraftError::TopicNotFound => Self::not_found("Topic"),
             DraftError::KeyOfAnotherDomain => other_domain(),
@@ -46,6 +47,7 @@ impl From<DraftError> for ApiError {
     }
 }
 
+// The requests of the API have no revision, so that none of them is stale.
 declares_errors!(DraftError: Forbidden, RestrictedApiKey, NotFound, Validation);
 
 impl From<DeleteBroadcastError> for ApiError {

@@ -15,10 +15,12 @@ use salvo::oapi::endpoint;
 use salvo::writing::Json;
 
 use self::query::RecipientQuery;
-use self::request::{CreateBroadcastRequest, SendBroadcastRequest, SendChoice, UpdateBroadcastRequest};
+pub(crate) use self::request::UpdateBroadcastRequest;
+use self::request::{CreateBroadcastRequest, SendBroadcastRequest, SendChoice};
+pub(crate) use self::response::BroadcastResponse;
 use self::response::{
-    AcceptedBroadcast, BroadcastRecipientResponse, BroadcastReference, BroadcastResponse, BroadcastSummary,
-    CanceledBroadcast, ClickedLink, DeletedBroadcast,
+    AcceptedBroadcast, BroadcastRecipientResponse, BroadcastReference, BroadcastSummary, CanceledBroadcast,
+    ClickedLink, DeletedBroadcast,
 };
 use super::error::{CancelBroadcastError, DeleteBroadcastError, DraftError, SendBroadcastError};
 use super::service::Broadcasts;

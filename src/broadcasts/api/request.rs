@@ -61,7 +61,7 @@ impl JsonBody for CreateBroadcastRequest {}
 /// Changes to a draft.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct UpdateBroadcastRequest {
+pub(crate) struct UpdateBroadcastRequest {
     /// The sender.
     #[salvo(schema(value_type = Option<MailboxText>))]
     from: Option<String>,
@@ -183,7 +183,7 @@ impl CreateBroadcastRequest {
 
 impl UpdateBroadcastRequest {
     /// Checks all rules that need no store.
-    pub(super) fn parse(self, compat: Compat) -> ApiResult<BroadcastChanges> {
+    pub(crate) fn parse(self, compat: Compat) -> ApiResult<BroadcastChanges> {
         let Self { from, subject, name, segment_id, audience_id, topic_id, reply_to, preview_text, html, text } = self;
         if let Some(subject) = &subject {
             check_subject(subject)?;
@@ -211,6 +211,7 @@ impl UpdateBroadcastRequest {
             html: cleared_if_empty(html),
             text: cleared_if_empty(text),
             source: Patch::Keep,
+            revision: None,
         })
     }
 }

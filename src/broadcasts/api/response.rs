@@ -183,7 +183,7 @@ impl BroadcastSummary {
 /// A broadcast.
 #[derive(Serialize, ToSchema)]
 #[salvo(schema(name = "Broadcast"))]
-pub(super) struct BroadcastResponse {
+pub(crate) struct BroadcastResponse {
     /// Always `broadcast`.
     object: &'static str,
     #[serde(flatten)]
@@ -214,7 +214,7 @@ pub(super) struct BroadcastResponse {
 }
 
 impl BroadcastResponse {
-    pub(super) fn of(team: TeamId, broadcast: Broadcast, content: BroadcastContent) -> Self {
+    pub(crate) fn of(team: TeamId, broadcast: Broadcast, content: BroadcastContent) -> Self {
         let Broadcast { id, row, counts, finishes_ms } = broadcast;
         let BroadcastContent { html, text, source: _ } = content;
         let reply_to: Vec<String> = row.reply_to.iter().map(ToString::to_string).collect();

@@ -3,12 +3,11 @@
 //! The handlers call the use cases that the API and the command line call. They answer JSON in the forms of the API. A
 //! handler about the whole instance, such as its queue, answers the first team only, which is that of the operator.
 //!
-//! Files in reading order: `instance.rs` (settings that pages show, and the operator's team), `me.rs`, `broadcasts/`,
-//! `captured.rs`
-//! (captured mail), `preview.rs` (the HTML of an email for a frame; pure), `emails.rs` (one email), `search.rs`,
-//! `logs.rs`, `templates.rs` (previews), `setup.rs` (API keys, domains and webhooks with further fields), `webhooks.rs`
-//! (deliveries), `queue.rs`, `health.rs`, `overview.rs`, `connect.rs` (client libraries), `query.rs` (values of query parameters), `reply.rs`
-//! (lists and files).
+//! Files in reading order: `instance.rs` (settings that pages show, and the operator's team), `me.rs`, `revision.rs`
+//! (changes of drafts), `broadcasts/`, `captured.rs` (captured mail), `preview.rs` (the HTML of an email for a frame;
+//! pure), `emails.rs` (one email), `search.rs`, `logs.rs`, `templates.rs` (drafts and previews), `setup.rs` (API keys,
+//! domains and webhooks with further fields), `webhooks.rs` (deliveries), `queue.rs`, `health.rs`, `overview.rs`,
+//! `connect.rs` (client libraries), `query.rs` (values of query parameters), `reply.rs` (lists and files).
 //!
 //! Invariants:
 //! - No handler reads a row of another team.
@@ -27,6 +26,7 @@ mod preview;
 mod query;
 mod queue;
 mod reply;
+mod revision;
 mod search;
 mod setup;
 mod templates;
@@ -85,6 +85,8 @@ fn email_routes() -> Router {
 
 fn template_routes() -> Router {
     Router::with_path("templates/{id}")
+        .get(templates::get_template)
+        .patch(templates::update_template)
         .push(Router::with_path("preview").get(templates::get_preview))
         .push(Router::with_path("rendered").get(templates::get_rendered))
 }

@@ -1,4 +1,4 @@
-//! Previews of a template: its newest or its published content with sample values.
+//! A template with its revision, and its previews: its newest or its published content with sample values.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,15 @@ use serde::Serialize;
 
 use super::emails::{Shown, write_preview};
 use super::query;
+use super::revision::{ChangedDraft, Revised};
 use crate::api_keys::Caller;
 use crate::base::blocking;
 use crate::base::id::TeamId;
-use crate::http::{ApiError, ApiResult, MemoryHolder, RenderedJson, ResponseLimits, State};
-use crate::templates::api::PathTemplate;
+use crate::http::{ApiError, ApiResult, Body, MemoryHolder, RenderedJson, ResponseLimits, State};
+use crate::templates::api::{PathTemplate, TemplateResponse, UpdateTemplateRequest};
 use crate::templates::{
-    RenderTemplateError, RenderedTemplate, TemplateRef, TemplateVariables, Templates, UseTemplateError, VARIABLES_MAX,
+    RenderTemplateError, RenderedTemplate, TemplateChanges, TemplateRef, TemplateVariables, Templates, UseTemplateError,
+    VARIABLES_MAX,
 };
 
 /// Maximum size of a rendered preview, in bytes.
@@ -22,6 +24,45 @@ const RENDERED_BYTES_MAX: usize = 2 << 20;
 const PREVIEW_BYTES: usize = 8 << 20;
 /// Maximum number of names without a value in a response: a send has at most as many variables.
 const MISSING_MAX: usize = VARIABLES_MAX;
+
+/// A template with its revision.
+#[derive(Serialize)]
+pub(super) struct TemplateWithRevision {
+    #[serde(flatten)]
+    template: TemplateResponse,
+    /// Number of changes of name, alias and content.
+    revision: u32,
+}
+
+/// Returns a template with its newest content.
+#[handler]
+pub(super) async fn get_template(
+    templates: State<Templates>,
+    caller: Caller,
+    id: PathTemplate,
+) -> ApiResult<Json<TemplateWithRevision>> {
+    let (template, content) = templates.find(caller.team, id.0).await?.ok_or_else(not_found)?;
+    let revision = template.revision;
+    Ok(Json(TemplateWithRevision { template: TemplateResponse::of(template, content), revision }))
+}
+
+/// Changes a template.
+#[handler]
+pub(super) async fn update_template(
+    templates: State<Templates>,
+    caller: Caller,
+    id: PathTemplate,
+    body: Body<Revised<UpdateTemplateRequest>>,
+) -> ApiResult<Json<ChangedDraft>> {
+    let Revised { changes, revision } = body.into_inner();
+    let changes = TemplateChanges { revision, ..changes.parse()? };
+    let template = templates.update(caller.team, id.0, changes).await?;
+    Ok(Json(ChangedDraft { object: "template", id: template.id.to_string(), revision: template.revision }))
+}
+
+fn not_found() -> ApiError {
+    ApiError::not_found("Template")
+}
 
 /// The parts of a template with sample values.
 #[derive(Serialize)]
@@ -93,7 +134,6 @@ async fn preview(
     reference: TemplateRef,
     Sample { is_published, values }: Sample,
 ) -> ApiResult<TemplatePreview> {
-    let not_found = || ApiError::not_found("Template");
     let (template, mut content) = templates.find(team, reference.clone()).await?.ok_or_else(not_found)?;
     if is_published {
         content = templates.published(team, reference).await.map_err(|error| match error {

@@ -11,8 +11,10 @@ use salvo::oapi::endpoint;
 use salvo::writing::Json;
 
 pub(crate) use self::reference::{AliasText, PathTemplate};
-use self::request::{CreateTemplateRequest, UpdateTemplateRequest};
-use self::response::{ChangedTemplate, DeletedTemplate, ListedTemplate, TemplateResponse};
+use self::request::CreateTemplateRequest;
+pub(crate) use self::request::UpdateTemplateRequest;
+pub(crate) use self::response::TemplateResponse;
+use self::response::{ChangedTemplate, DeletedTemplate, ListedTemplate};
 use super::error::{CreateTemplateError, UpdateTemplateError};
 use super::model::{CONTENT_BYTES_MAX, TEMPLATES_MAX};
 use super::service::Templates;
@@ -142,6 +144,7 @@ impl From<UpdateTemplateError> for ApiError {
     fn from(error: UpdateTemplateError) -> Self {
         match error {
             UpdateTemplateError::NotFound => not_found(),
+            UpdateTemplateError::StaleRevision => Self::stale_revision("template"),
             UpdateTemplateError::AliasTaken(alias) => alias_taken(&alias),
             UpdateTemplateError::TooLarge => too_large(),
             UpdateTemplateError::Store(error) => error.into(),
@@ -149,4 +152,5 @@ impl From<UpdateTemplateError> for ApiError {
     }
 }
 
+// The requests of the API have no revision, so that none of them is stale.
 declares_errors!(UpdateTemplateError: NotFound, Conflict, Validation);

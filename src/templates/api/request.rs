@@ -98,7 +98,7 @@ impl CreateTemplateRequest {
 }
 
 impl UpdateTemplateRequest {
-    pub(super) fn parse(self) -> ApiResult<TemplateChanges> {
+    pub(crate) fn parse(self) -> ApiResult<TemplateChanges> {
         let Self { name, alias, subject, html, text, from, reply_to, variables } = self;
         refuse_unstored(from, reply_to, variables)?;
         Ok(TemplateChanges {
@@ -115,6 +115,7 @@ impl UpdateTemplateRequest {
             html: html.map(parse_html).transpose()?,
             text: unless_empty(text),
             source: Patch::Keep,
+            revision: None,
         })
     }
 }

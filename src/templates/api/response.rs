@@ -111,7 +111,7 @@ impl ToSchema for NoTemplateVariables {
 }
 
 impl TemplateResponse {
-    pub(super) fn of(template: Template, content: TemplateContent) -> Self {
+    pub(crate) fn of(template: Template, content: TemplateContent) -> Self {
         let (current_version_id, has_unpublished_versions) =
             (template.version.to_string(), template.has_unpublished_version());
         let ListedTemplate { id, name, alias, status, published_at, created_at, updated_at } = template.into();
@@ -140,7 +140,7 @@ impl TemplateResponse {
 impl From<Template> for ListedTemplate {
     fn from(template: Template) -> Self {
         let status = template.status().as_str();
-        let Template { id, name, alias, version: _, published, created_ms, updated_ms } = template;
+        let Template { id, name, alias, revision: _, version: _, published, created_ms, updated_ms } = template;
         Self {
             id: id.to_string(),
             name,

@@ -61,6 +61,45 @@ fn the_composer_stores_markdown_or_html() {
 }
 
 #[test]
+fn a_change_of_an_older_revision_of_a_draft_is_refused() {
+    let server = TestServer::start();
+    let browser = opened(&server);
+    let id = draft(&browser, &json!({}));
+    let (path, content) = (format!("/broadcasts/{id}"), format!("/broadcasts/{id}/content"));
+    let get = |path: &str| browser.api("GET", path, None).json(200);
+    let stored = || (get(&path), get(&content));
+    let stale = |method: &str, path: &str, body: Value| {
+        let before = stored();
+        let refused = browser.api(method, path, Some(&body));
+        refused.is_error(409, "stale_revision");
+        let message = "This draft was changed in another window. Load it again before you continue.";
+        assert_eq!(refused.json(409)["message"], message);
+        assert_eq!(stored(), before, "{body}");
+    };
+    assert_eq!((&get(&path)["revision"], &get(&content)["revision"]), (&0.into(), &0.into()));
+
+    let name = |revision: u32| json!({ "name": "June", "revision": revision });
+    let changed = browser.api("PATCH", &path, Some(&name(0))).json(200);
+
+    assert_eq!(changed, json!({ "object": "broadcast", "id": id, "revision": 1 }));
+    for revision in [0, 2] {
+        stale("PATCH", &path, json!({ "name": "July", "revision": revision }));
+        stale("PUT", &content, json!({ "source": SOURCE, "revision": revision }));
+        stale("PUT", &content, json!({ "html": "<p>Hi", "revision": revision }));
+    }
+    assert_eq!(put_content(&browser, &id, &json!({ "source": SOURCE, "revision": 1 }))["revision"], 2);
+    // Without a revision, a change applies to the newest one. The API counts its changes, and has no revision.
+    assert_eq!(browser.api("PATCH", &path, Some(&json!({ "name": "July" }))).json(200)["revision"], 3);
+    assert_eq!(put_content(&browser, &id, &json!({ "html": "<p>Hi" }))["revision"], 4);
+    server.patch(&path, &json!({ "name": "August" })).ok(200);
+    stale("PATCH", &path, name(4));
+    assert_eq!((&get(&path)["name"], &get(&path)["revision"]), (&"August".into(), &5.into()));
+    let refusal = server.patch(&path, &name(5)).refusal();
+    assert!(refusal.starts_with("422 validation_error") && refusal.contains("unknown field `revision`"), "{refusal}");
+    assert_eq!(server.get(&path).ok(200).get("revision"), None);
+}
+
+#[test]
 fn markdown_is_converted_without_html_of_its_own() {
     let server = TestServer::start();
     let browser = opened(&server);
@@ -272,15 +311,17 @@ fn no_route_shows_or_changes_a_broadcast_of_another_team() {
     browser.api("POST", "/me/team", Some(&json!({ "team_id": other.id }))).json(200);
 
     for (method, path, body) in [
-        ("GET", "content", None),
-        ("PUT", "content", Some(json!({ "html": "x" }))),
-        ("GET", "preview", None),
-        ("GET", "rendered", None),
-        ("GET", "report", None),
-        ("POST", "check", Some(json!({}))),
-        ("POST", "test", Some(json!({ "to": ["ada@example.net"] }))),
+        ("GET", "", None),
+        ("PATCH", "", Some(json!({ "name": "x" }))),
+        ("GET", "/content", None),
+        ("PUT", "/content", Some(json!({ "html": "x" }))),
+        ("GET", "/preview", None),
+        ("GET", "/rendered", None),
+        ("GET", "/report", None),
+        ("POST", "/check", Some(json!({}))),
+        ("POST", "/test", Some(json!({ "to": ["ada@example.net"] }))),
     ] {
-        browser.api(method, &format!("/broadcasts/{id}/{path}"), body.as_ref()).is_error(404, "not_found");
+        browser.api(method, &format!("/broadcasts/{id}{path}"), body.as_ref()).is_error(404, "not_found");
     }
     assert_eq!(browser.api("GET", "/broadcasts", None).json(200)["data"], json!([]));
 }

@@ -1,6 +1,8 @@
-//! The previews of a template.
+//! The revisions and the previews of a template.
 
-use serde_json::json;
+use ringmail::admin::Response;
+use ringmail::admin::teams::TeamVerb;
+use serde_json::{Value, json};
 
 use super::captured::opened;
 use crate::support::TestServer;
@@ -48,6 +50,65 @@ fn a_preview_lists_the_first_of_many_missing_variables() {
     let missing: Vec<String> = (0..100).map(|number| format!("V{number}")).collect();
     assert_eq!(rendered["missing"], json!(missing));
     assert_eq!(rendered["html"], html.replace("{{{", "{").replace("}}}", "}"));
+}
+
+#[test]
+fn a_change_of_an_older_revision_of_a_template_is_refused() {
+    let server = TestServer::start();
+    let browser = opened(&server);
+    server.post("/templates", &json!({ "name": "Receipt", "alias": "receipt", "html": "<p>Hi</p>" })).ok(201);
+    let path = "/templates/receipt";
+    let get = || browser.api("GET", path, None).json(200);
+    let stale = |body: Value| {
+        let before = get();
+        let refused = browser.api("PATCH", path, Some(&body));
+        refused.is_error(409, "stale_revision");
+        let message = "This template was changed in another window. Load it again before you continue.";
+        assert_eq!(refused.json(409)["message"], message);
+        assert_eq!(get(), before, "{body}");
+    };
+    let change = |body: Value| browser.api("PATCH", path, Some(&body)).json(200);
+    let first = get();
+    assert_eq!((&first["revision"], &first["html"]), (&0.into(), &"<p>Hi</p>".into()));
+
+    let changed = change(json!({ "html": "<p>One</p>", "revision": 0 }));
+
+    assert_eq!(changed, json!({ "object": "template", "id": first["id"], "revision": 1 }));
+    for revision in [0, 2] {
+        stale(json!({ "html": "<p>Two</p>", "revision": revision }));
+        stale(json!({ "name": "Invoice", "revision": revision }));
+        stale(json!({ "html": "<p>One</p>", "revision": revision }));
+    }
+    assert_eq!(change(json!({ "name": "Invoice", "revision": 1 }))["revision"], 2);
+    assert_eq!(change(json!({ "name": "Invoice", "revision": 2 }))["revision"], 2, "nothing was changed");
+    // A publication changes nothing that the editor shows.
+    server.post("/templates/receipt/publish", &json!({})).ok(200);
+    // Without a revision, a change applies to the newest one. The API counts its changes, and has no revision.
+    assert_eq!(change(json!({ "text": "Two" }))["revision"], 3);
+    server.patch(path, &json!({ "name": "Bill" })).ok(200);
+    stale(json!({ "name": "Invoice", "revision": 3 }));
+    let last = get();
+    assert_eq!((&last["name"], &last["revision"]), (&"Bill".into(), &4.into()));
+    let refusal = server.patch(path, &json!({ "name": "Invoice", "revision": 4 })).refusal();
+    assert!(refusal.starts_with("422 validation_error") && refusal.contains("unknown field `revision`"), "{refusal}");
+    assert_eq!(server.get(path).ok(200).get("revision"), None);
+}
+
+#[test]
+fn no_route_shows_or_changes_a_template_of_another_team() {
+    let server = TestServer::start();
+    let browser = opened(&server);
+    let template = json!({ "name": "Receipt", "alias": "receipt", "html": "<p>Hi</p>" });
+    let id = server.post("/templates", &template).ok(201)["id"].as_str().unwrap().to_owned();
+    let Response::Team(other) = server.admin(TeamVerb::Create { name: "Other".to_owned() }) else { panic!("no team") };
+    browser.api("POST", "/me/team", Some(&json!({ "team_id": other.id }))).json(200);
+
+    for reference in [id.as_str(), "receipt"] {
+        let path = format!("/templates/{reference}");
+        browser.api("GET", &path, None).is_error(404, "not_found");
+        browser.api("PATCH", &path, Some(&json!({ "name": "x", "revision": 0 }))).is_error(404, "not_found");
+    }
+    assert_eq!(server.get(&format!("/templates/{id}")).ok(200)["name"], "Receipt");
 }
 
 #[test]

@@ -27,6 +27,8 @@ pub(super) struct PutContentRequest {
     source: Option<String>,
     html: Option<String>,
     text: Option<String>,
+    /// Revision of the draft that the page shows; absent to replace the content of any revision.
+    revision: Option<u32>,
 }
 
 impl JsonBody for PutContentRequest {
@@ -52,6 +54,8 @@ pub(super) struct ContentView {
     html: Option<String>,
     text: Option<String>,
     html_bytes: usize,
+    /// Number of changes of the draft.
+    revision: u32,
 }
 
 #[derive(Serialize)]
@@ -62,7 +66,7 @@ pub(super) struct MarkdownView {
 }
 
 impl ContentView {
-    fn of(id: BroadcastId, content: BroadcastContent) -> Self {
+    fn of(id: BroadcastId, revision: u32, content: BroadcastContent) -> Self {
         let BroadcastContent { html, text, source } = content;
         Self {
             object: "broadcast_content",
@@ -72,6 +76,7 @@ impl ContentView {
             source,
             html,
             text,
+            revision,
         }
     }
 }
@@ -83,8 +88,8 @@ pub(super) async fn get_content(
     caller: Caller,
     id: PathId<resource::Broadcast>,
 ) -> ApiResult<Json<ContentView>> {
-    let (_, content) = broadcasts.find(caller.team, id.0).await?.ok_or_else(not_found)?;
-    Ok(Json(ContentView::of(id.0, content)))
+    let (broadcast, content) = broadcasts.find(caller.team, id.0).await?.ok_or_else(not_found)?;
+    Ok(Json(ContentView::of(id.0, broadcast.row.revision, content)))
 }
 
 /// Replaces the content of a draft.
@@ -97,13 +102,15 @@ pub(super) async fn put_content(
     content: Body<PutContentRequest>,
 ) -> ApiResult<RenderedJson<ContentView>> {
     let permit = limits.reserve(MemoryHolder::Team(caller.team), CONVERSION_BYTES).await?;
-    let content = match content.into_inner() {
-        PutContentRequest { source: Some(source), html: None, text: None } => {
+    let request = content.into_inner();
+    let revision = request.revision;
+    let content = match request {
+        PutContentRequest { source: Some(source), html: None, text: None, .. } => {
             let (source, rendered) = rendered(source, "source").await?;
             let RenderedMarkdown { html, text } = rendered;
             BroadcastContent { html: Some(html), text: Some(text), source: Some(source) }
         }
-        PutContentRequest { source: None, html, text } => BroadcastContent { html, text, source: None },
+        PutContentRequest { source: None, html, text, .. } => BroadcastContent { html, text, source: None },
         PutContentRequest { source: Some(_), .. } => {
             return Err(ApiError::validation(
                 "The `source` becomes the HTML and the text. Give it without `html` and `text`.",
@@ -112,9 +119,9 @@ pub(super) async fn put_content(
     };
     let BroadcastContent { html, text, source } = content.clone();
     let [html, text, source] = [html, text, source].map(|part| part.map_or(Patch::Clear, Patch::Set));
-    let changes = BroadcastChanges { html, text, source, ..BroadcastChanges::default() };
-    broadcasts.update(caller.into(), id.0, changes).await?;
-    let (bytes, make) = (content.bytes(), move || ContentView::of(id.0, content));
+    let changes = BroadcastChanges { html, text, source, revision, ..BroadcastChanges::default() };
+    let revision = broadcasts.update(caller.into(), id.0, changes).await?;
+    let (bytes, make) = (content.bytes(), move || ContentView::of(id.0, revision, content));
     RenderedJson::render(&limits, Some(permit), bytes, "content", make).await
 }
 
