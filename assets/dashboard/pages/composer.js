@@ -19,7 +19,7 @@ import { Review, SentNotice } from './broadcast/review.js';
 import { Settings, changesOf, fieldsOf } from './broadcast/settings.js';
 import { TestSend } from './broadcast/test-send.js';
 import { useCheck } from './broadcast/findings.js';
-import { SavedAt, useAutosave } from './parts/autosave.js';
+import { SavedAt, StaleNote, useAutosave } from './parts/autosave.js';
 
 /** @typedef {import('../types/broadcasts.d.ts').Broadcast} Broadcast */
 /** @typedef {import('../types/broadcasts.d.ts').BroadcastContent} BroadcastContent */
@@ -35,10 +35,12 @@ export function ComposerPage({ params: { id } }) {
   const isSent = ready && broadcast.data !== null && broadcast.data.status !== 'draft';
   useEffect(() => { if (isSent) navigate(`/broadcasts/${id}`, { replace: true }); }, [isSent]);
   const error = broadcast.error ?? content.error;
-  const reload = () => { void broadcast.reload(); void content.reload(); };
+  const [round, setRound] = useState(0);
+  const reload = async () => { await Promise.all([broadcast.reload(), content.reload()]); };
+  const restart = async () => { await reload(); setRound((n) => n + 1); };
   if (error) return fragment(bar('Broadcast'), failed(error, reload, 'This broadcast'));
   if (!ready || isSent || !broadcast.data || !content.data) return pageWaiting('Broadcast');
-  return h(Draft, { broadcast: broadcast.data, start: content.data });
+  return h(Draft, { key: round, broadcast: broadcast.data, start: content.data, restart });
 }
 
 /** @param {string} name @param {import('../lib/h.js').Children[]} more */
@@ -46,29 +48,32 @@ function bar(name, ...more) {
   return t.div({ class: 'full-bar' }, link({ class: 'btn btn-ghost btn-icon', to: '/broadcasts', 'aria-label': 'Back to broadcasts', title: 'Back to broadcasts' }, icon('left')), t.h1({ class: 'full-name trunc' }, name), ...more);
 }
 
-/** @param {{ broadcast: Broadcast, start: BroadcastContent }} props */
-function Draft({ broadcast, start }) {
+/** @param {{ broadcast: Broadcast, start: BroadcastContent, restart: () => Promise<void> }} props `restart` begins with the newest version */
+function Draft({ broadcast, start, restart }) {
   const { id } = broadcast, canEdit = allows('member');
   const [fields, setFields] = useState(() => fieldsOf(broadcast));
   const [content, setContent] = useState(/** @type {Content} */ ({ source: start.source === null ? null : lines(start.source), html: lines(start.html), text: lines(start.text) }));
   const [contact, setContact] = useState('');
   const [sent, setSent] = useState(/** @type {import('../types/broadcasts.d.ts').BroadcastSent | null} */ (null));
-  const newest = useRef(content);
+  // A change between the two answers makes one of them older.
+  const newest = useRef(content), revision = useRef(Math.min(broadcast.revision, start.revision));
   const handle = useRef(/** @type {import('../components/editor.js').EditorHandle | null} */ (null));
   useTitle(titleOf(fields));
 
   const saved = /** @type {import('./parts/autosave.js').Autosave<Changes>} */ (useAutosave(async (/** @type {Partial<Changes>} */ changes) => {
-    const settings = changesOf(changes);
-    const results = await Promise.allSettled([
-      Object.keys(settings).length > 0 && api.patch(`/broadcasts/${id}`, settings),
-      changes.content && api.put(`/broadcasts/${id}/content`, bodyOf(changes.content)).then((made) => took(/** @type {Content} */ (changes.content), made)),
-    ]);
+    const settings = changesOf(changes), { content: written } = changes;
+    const errors = /** @type {unknown[]} */ ([]);
+    const refused = (/** @type {unknown} */ error) => { errors.push(error); };
+    // One after the other: each change makes the revision that the next one is based on. The text is first, because the
+    // page may be going away.
+    if (written) await api.put(`/broadcasts/${id}/content`, { ...bodyOf(written), revision: revision.current }).then((made) => took(written, made), refused);
+    if (Object.keys(settings).length > 0) await api.patch(`/broadcasts/${id}`, { ...settings, revision: revision.current }).then((made) => { revision.current = made.revision; }, refused);
     forget('/broadcasts');
-    const refused = results.find((result) => result.status === 'rejected');
-    if (refused) throw refused.reason;
+    if (errors.length > 0) throw errors[0];
   }));
   /** The HTML and the text that the server has made of Markdown. */
   const took = (/** @type {Content} */ written, /** @type {BroadcastContent} */ made) => {
+    revision.current = made.revision;
     if (newest.current !== written || made.source === null) return;
     newest.current = { ...written, html: made.html, text: made.text };
     setContent(newest.current);
@@ -77,9 +82,14 @@ function Draft({ broadcast, start }) {
   const write = (/** @type {Content} */ next) => { newest.current = next; setContent(next); saved.change({ content: next }); };
   /** Content that the server has already. */
   const replaced = (/** @type {BroadcastContent} */ next) => {
+    revision.current = next.revision;
     newest.current = { source: next.source === null ? null : lines(next.source), html: lines(next.html), text: lines(next.text) };
     setContent(newest.current);
     check.again();
+  };
+  const keepMine = async () => {
+    revision.current = /** @type {Broadcast} */ (await api.get(`/broadcasts/${id}`)).revision;
+    await saved.resume({ ...fields, content: newest.current });
   };
   const check = useCheck(id, saved, canEdit);
 
@@ -95,10 +105,11 @@ function Draft({ broadcast, start }) {
   return fragment(
     bar(titleOf(fields), broadcastPill('draft'), canEdit && h(SavedAt, { saved }), t.span({ class: 'grow' }),
       canEdit && h(Button, { kind: 'ghost', class: 'hide-sm', onClick: () => afterSave(test.open) }, 'Send a test…'),
-      canEdit && h(DraftMenu, { id, content, write, replaced, flush: saved.flush, test: () => afterSave(test.open) }),
+      canEdit && h(DraftMenu, { id, revision, content, write, replaced, flush: saved.flush, test: () => afterSave(test.open) }),
       canEdit && h(Button, { kind: 'primary', onClick: () => afterSave(review.open) }, 'Review and send…')),
+    h(StaleNote, { saved, load: restart, keep: keepMine }),
     t.div({ class: 'composer' },
-      h(Settings, { broadcast, fields, change, error: saved.error, audience: check.result?.audience ?? null, readOnly: !canEdit }),
+      h(Settings, { broadcast, fields, change, error: saved.isStale ? null : saved.error, audience: check.result?.audience ?? null, readOnly: !canEdit }),
       h(EditorColumn, { content, write, handle, check, readOnly: !canEdit, change, fields, preview: h(PreviewColumn, { id, contact, setContact, version: saved.saves + check.replacements, bytes: check.result }) }),
       t.section({ class: 'c-prev', 'aria-label': 'Preview' }, h(PreviewColumn, { id, contact, setContact, version: saved.saves + check.replacements, bytes: check.result }))),
     review.view, test.view, sent && h(SentNotice, { sent, onClose: () => navigate(`/broadcasts/${id}`, { replace: true }) }));

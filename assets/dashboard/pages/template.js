@@ -16,7 +16,7 @@ import { Menu, menuItem } from '../components/menu.js';
 import { pill } from '../components/pill.js';
 import { Tabs } from '../components/tabs.js';
 import { toast } from '../components/toast.js';
-import { SavedAt, fieldOf, onlyReads, useAutosave } from './parts/autosave.js';
+import { SavedAt, StaleNote, fieldOf, onlyReads, useAutosave } from './parts/autosave.js';
 import { Preview } from './parts/content.js';
 import { InsertMenu } from './parts/insert-menu.js';
 import { deleteWithUndo } from './parts/undo.js';
@@ -34,10 +34,11 @@ export function TemplatePage({ params: { id } }) {
   const template = /** @type {import('../lib/load.js').Loaded<Template>} */ (useLoad(`/templates/${encodeURIComponent(id)}`));
   const [first, setFirst] = useState(/** @type {Template | null} */ (null));
   // The editor starts with what the server has now, and keeps its own text after that.
-  useEffect(() => { if (!template.loading && template.data && !first) setFirst(template.data); }, [template.loading, template.data]);
+  useEffect(() => { if (!template.loading && !template.error && template.data && !first) setFirst(template.data); }, [template.loading, template.error, template.data, first]);
   if (template.error && !first) return fragment(bar('Template'), failed(template.error, template.reload, 'This template'));
   if (!first) return pageWaiting('Template');
-  return h(Whole, { start: first, current: template.data ?? first, reload: template.reload });
+  const restart = async () => { await template.reload(); setFirst(null); };
+  return h(Whole, { start: first, current: template.data ?? first, reload: template.reload, restart });
 }
 
 /** @param {string} name @param {import('../lib/h.js').Children[]} more */
@@ -56,19 +57,23 @@ function lines(text) {
   return (text ?? '').replace(/\r\n?/g, '\n');
 }
 
-/** @param {{ start: Template, current: Template, reload: () => Promise<void> }} props */
-function Whole({ start, current, reload }) {
+/** @param {{ start: Template, current: Template, reload: () => Promise<void>, restart: () => Promise<void> }} props `restart` begins with the newest version */
+function Whole({ start, current, reload, restart }) {
   const { id } = start, canEdit = allows('member');
   const [fields, setFields] = useState(/** @type {Fields} */ ({ name: start.name, alias: start.alias ?? '', subject: start.subject ?? '', html: lines(start.html), text: lines(start.text) }));
   const [tab, setTab] = useState('html'), [values, setValues] = useState(/** @type {Record<string, string>} */ ({}));
-  const handle = useRef(/** @type {import('../components/editor.js').EditorHandle | null} */ (null));
+  const handle = useRef(/** @type {import('../components/editor.js').EditorHandle | null} */ (null)), revision = useRef(start.revision);
   useTitle(fields.name);
   const saved = /** @type {import('./parts/autosave.js').Autosave<Fields>} */ (useAutosave(async (/** @type {Partial<Fields>} */ changes) => {
-    await api.patch(`/templates/${id}`, bodyOf(changes));
+    revision.current = (await api.patch(`/templates/${id}`, { ...bodyOf(changes), revision: revision.current })).revision;
     forget('/templates');
     await reload();
   }));
   const change = (/** @type {Partial<Fields>} */ changes) => { setFields((old) => ({ ...old, ...changes })); saved.change(changes); };
+  const keepMine = async () => {
+    revision.current = /** @type {Template} */ (await api.get(`/templates/${id}`)).revision;
+    await saved.resume(fields);
+  };
   const variables = useMemo(() => variablesOf([fields.subject, fields.html, fields.text]), [fields.subject, fields.html, fields.text]);
   const isPublished = current.status === 'published', isNew = !isPublished || current.has_unpublished_versions;
   const asApi = useDialog((close) => h(ViewAsApi, { path: `/templates/${id}`, onClose: close }));
@@ -97,9 +102,10 @@ function Whole({ start, current, reload }) {
         menuItem('zap', 'Use in API', use.open), menuItem('code', 'View as API', asApi.open), canEdit && menuItem('copy', 'Duplicate', copy), canEdit && t.hr({ key: 'line' }), canEdit && menuItem('trash', 'Delete template', remove, { danger: true }),
       ] }),
       canEdit && h(Button, { kind: 'primary', onClick: publish, disabled: !isNew && !saved.dirty && 'The published version has all changes.' }, 'Publish')),
+    h(StaleNote, { saved, load: restart, keep: keepMine }),
     t.div({ class: 'composer' },
       t.form({ class: 'c-set', 'aria-label': 'Settings', onSubmit: (event) => event.preventDefault() }, !canEdit && onlyReads(),
-        saved.error && !isOfField && errorNote(saved.error),
+        saved.error && !saved.isStale && !isOfField && errorNote(saved.error),
         t.fieldset({ disabled: !canEdit }, h(TextField, { ...field('name'), label: 'Name' }), h(TextField, { ...field('alias'), label: 'Alias', hint: 'A program can use it in place of the id.' }),
         h(TextField, { ...field('subject'), label: 'Subject', spellcheck: true, hint: 'A send without a subject has this one.' })),
         isPublished && isNew && t.p({ class: 'meta' }, 'Programs send the published version until you publish these changes.'),

@@ -36,10 +36,12 @@ export type BroadcastRow = {
   counts: BroadcastCounts;
 };
 
-/** A broadcast of the API. */
+/** A broadcast of the API, with its revision. */
 export type Broadcast = {
   object: 'broadcast';
   id: string;
+  /** Number of changes of the draft. A change names the revision that it is based on. */
+  revision: number;
   name: string | null;
   from: string;
   subject: string;
@@ -63,6 +65,8 @@ export type BroadcastContent = {
   html: string | null;
   text: string | null;
   html_bytes: number;
+  /** That of the broadcast. */
+  revision: number;
 };
 
 export type BroadcastRendered = {
@@ -161,9 +165,11 @@ export type TemplateRow = {
   updated_at: string;
 };
 
-/** A template of the API. */
+/** A template of the API, with its revision. */
 export type Template = TemplateRow & {
   object: 'template';
+  /** Number of changes of name, alias and content. A change names the revision that it is based on. */
+  revision: number;
   current_version_id: string;
   subject: string | null;
   html: string;

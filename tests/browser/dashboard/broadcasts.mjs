@@ -12,6 +12,13 @@ async function ask(world, path) {
   return response.json();
 }
 
+/** Changes a draft of the fake server as another window does. */
+async function changeElsewhere(world, path, changes) {
+  const headers = { 'content-type': 'application/json', 'x-ringmail-dashboard': '1' };
+  const response = await fetch(`${world.origin}/dashboard/api${path}`, { method: 'PATCH', headers, body: JSON.stringify(changes) });
+  assert.equal(response.status, 200);
+}
+
 /** Opens a composer or an editor, and waits for its code editor. */
 async function open(world, path) {
   const page = await world.tab();
@@ -156,6 +163,35 @@ async function aTemplateIsEditedAndPublished(world) {
   await page.leave();
 }
 
+/** A page with an older version stores nothing until the user has chosen a version. */
+async function twoWindowsDoNotOverwriteEachOther(world) {
+  for (const [path, editor] of [[`/broadcasts/${DRAFT}`, `/broadcasts/${DRAFT}/edit`], [`/templates/${TEMPLATE}`, `/templates/${TEMPLATE}`]]) {
+    const { name } = await ask(world, path), stored = async () => (await ask(world, path)).subject;
+    const page = await open(world, editor);
+    page.expected = /409/;
+    const subject = page.getByLabel('Subject', { exact: true });
+    const choice = page.getByRole('alert').filter({ hasText: 'This draft was changed in another window.' });
+    await changeElsewhere(world, path, { subject: 'Of the other window' });
+    await subject.fill('Of this window');
+    await choice.waitFor();
+    await page.getByText('Not saved', { exact: true }).waitFor();
+    assert.equal(await stored(), 'Of the other window');
+    await choice.getByRole('button', { name: 'Load the newer version' }).click();
+    await until('the newer version', async () => (await subject.inputValue()) === 'Of the other window');
+    await choice.waitFor({ state: 'detached' });
+
+    await changeElsewhere(world, path, { subject: 'Of the other window again', name: 'Of the other window' });
+    await subject.fill('Of this window');
+    await choice.getByRole('button', { name: 'Keep mine' }).click();
+    await until('the text of this window', async () => (await stored()) === 'Of this window');
+    await choice.waitFor({ state: 'detached' });
+    assert.equal((await ask(world, path)).name, name, 'all of this window is stored');
+    await subject.fill('Of this window again');
+    await until('the autosave', async () => (await stored()) === 'Of this window again');
+    await page.leave();
+  }
+}
+
 /** The file of the editor cannot be loaded. */
 async function aPlainFieldReplacesTheEditor(world) {
   const context = await world.session();
@@ -178,5 +214,6 @@ export const broadcasts = [
   ['dashboard: a large audience is confirmed by its number', aLargeAudienceIsConfirmedByItsNumber],
   ['dashboard: a broadcast is canceled', aBroadcastIsCanceled],
   ['dashboard: a template is edited and published', aTemplateIsEditedAndPublished],
+  ['dashboard: two windows do not overwrite each other', twoWindowsDoNotOverwriteEachOther],
   ['dashboard: a plain field replaces the editor', aPlainFieldReplacesTheEditor],
 ];

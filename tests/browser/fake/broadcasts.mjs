@@ -1,5 +1,5 @@
 // Invented broadcasts, with the data of the dashboard about them.
-import { D, H, ago, missing, page, uuid } from './lists.mjs';
+import { D, H, ago, missing, page, stale, uuid } from './lists.mjs';
 
 const SEGMENTS = [[uuid('5e90', 0), 'Customers on a paid plan'], [uuid('5e90', 1), 'Everybody who has opened at least one of our emails in the northern region since last summer']].map(([id, name]) => ({ object: 'segment', id, name, filter: null, created_at: ago(90 * D) }));
 const TOPICS = [[uuid('709c', 0), 'Product news'], [uuid('709c', 1), 'Maintenance']].map(([id, name]) => ({ object: 'topic', id, name, description: null, default_subscription: 'opt_in', visibility: 'public', created_at: ago(90 * D) }));
@@ -44,7 +44,7 @@ const NAMES = [
 const rows = Array.from({ length: 110 }, (_, n) => {
   const [name, subject, status, age, counts, audience, more] = NAMES[n] ?? [`Newsletter ${n}`, `What is new, part ${n}`, 'sent', (40 + n) * D, SENT, 9880, { sent_at: ago((40 + n) * D), started_at: ago((40 + n) * D) }];
   const { segment, topic, ...rest } = more;
-  return { object: 'broadcast', id: uuid('b0ad', n), name: name || null, from: 'Acme <news@mail.acme.com>', subject, reply_to: null, preview_text: null, audience_id: null, status, created_at: ago(age), scheduled_at: null, sent_at: null, started_at: null, finishes_at: null,
+  return { object: 'broadcast', id: uuid('b0ad', n), revision: 0, name: name || null, from: 'Acme <news@mail.acme.com>', subject, reply_to: null, preview_text: null, audience_id: null, status, created_at: ago(age), scheduled_at: null, sent_at: null, started_at: null, finishes_at: null,
     segment_id: segment === undefined ? null : SEGMENTS[segment].id, segment_name: segment === undefined ? null : SEGMENTS[segment].name, topic_id: topic === undefined ? null : TOPICS[topic].id, topic_name: topic === undefined ? null : TOPICS[topic].name, audience, counts, ...rest };
 });
 /** @type {Map<string, { source: string | null, html: string | null, text: string | null }>} */
@@ -72,7 +72,7 @@ function findings(row, content) {
 
 const wrong = (message) => ({ status: 403, json: { statusCode: 403, name: 'validation_error', message } });
 const apiOf = ({ counts, segment_name, topic_name, audience, started_at, ...row }) => ({ ...row, ...contents.get(row.id), source: undefined, sent_count: counts.attempted });
-const contentOf = (id) => { const content = contents.get(id); return { object: 'broadcast_content', id, format: content.source === null ? 'html' : 'markdown', ...content, html_bytes: (content.html ?? '').length }; };
+const contentOf = ({ id, revision }) => { const content = contents.get(id); return { object: 'broadcast_content', id, revision, format: content.source === null ? 'html' : 'markdown', ...content, html_bytes: (content.html ?? '').length }; };
 
 function report(row) {
   const { counts, audience } = row, left = row.status === 'queued' || row.status === 'scheduled' ? Math.max(0, audience - counts.attempted) : 0;
@@ -82,10 +82,12 @@ function report(row) {
 
 function change(row, body) {
   if (row.status !== 'draft') return wrong('Only drafts can be changed.');
+  const refusal = stale('draft', row, body);
+  if (refusal) return refusal;
   if (body.from !== undefined && !body.from.includes('@')) return { status: 422, json: { statusCode: 422, name: 'validation_error', message: 'Invalid `from` field: give an address.' } };
-  Object.assign(row, body);
+  Object.assign(row, body, { revision: row.revision + 1 });
   for (const [list, kind] of [[SEGMENTS, 'segment'], [TOPICS, 'topic']]) row[`${kind}_name`] = list.find(({ id }) => id === row[`${kind}_id`])?.name ?? null;
-  return { json: { object: 'broadcast', id: row.id } };
+  return { json: { object: 'broadcast', id: row.id, revision: row.revision } };
 }
 
 /** @type {Record<string, (row: any, call: any) => any>} */
@@ -93,16 +95,19 @@ const PARTS = {
   'GET ': (row) => ({ json: apiOf(row) }),
   'PATCH ': (row, { body }) => change(row, body),
   'DELETE ': (row) => { rows.splice(rows.indexOf(row), 1); return { json: { object: 'broadcast', id: row.id, deleted: true } }; },
-  'GET content': (row) => ({ json: contentOf(row.id) }),
+  'GET content': (row) => ({ json: contentOf(row) }),
   'PUT content': (row, { body }) => {
     if (row.status !== 'draft') return wrong('Only drafts can be changed.');
+    const refusal = stale('draft', row, body);
+    if (refusal) return refusal;
+    row.revision += 1;
     contents.set(row.id, typeof body.source === 'string' ? { source: body.source, html: htmlOf(body.source), text: body.source } : { source: null, html: body.html ?? null, text: body.text ?? null });
-    return { json: contentOf(row.id) };
+    return { json: contentOf(row) };
   },
   'GET preview': (row, { query }) => ({ html: `<!doctype html><html lang="en"><title>${row.subject}</title><meta name="color-scheme" content="light dark">${merged(contents.get(row.id).html, query.contact)}</html>` }),
   'GET rendered': (row, { query }) => ({ json: { object: 'broadcast_preview', id: row.id, contact: { id: null, email: 'ada@example.net', first_name: 'Ada', last_name: 'Lovelace' }, from: row.from, subject: merged(row.subject, query.contact), preview_text: row.preview_text && merged(row.preview_text, query.contact), html: null, text: null } }),
   'POST check': (row, { body }) => ({ json: { object: 'broadcast_check', id: row.id, audience: { total: 12_480, unsubscribed: 1204, opted_out: row.topic_id ? 310 : 0, suppressed: 88, will_receive: row.topic_id ? 10_878 : 11_188, complete: true },
-    findings: findings(row, contents.get(row.id)), html_bytes: contentOf(row.id).html_bytes, html_bytes_max: 102_400, links: body?.links ? { found: 2, checked: 2, dead: 0 } : null, finishes_at: ago(-3 * H), warning: { code: 'paced', days: 1, message: 'This broadcast is more than the room of the next hour. It goes out in steps over 3 hours.' } } }),
+    findings: findings(row, contents.get(row.id)), html_bytes: contentOf(row).html_bytes, html_bytes_max: 102_400, links: body?.links ? { found: 2, checked: 2, dead: 0 } : null, finishes_at: ago(-3 * H), warning: { code: 'paced', days: 1, message: 'This broadcast is more than the room of the next hour. It goes out in steps over 3 hours.' } } }),
   'POST test': () => ({ json: { object: 'email', id: uuid('7e57', 0) } }),
   'POST send': (row, { body }) => {
     Object.assign(row, { status: body.scheduled_at ? 'scheduled' : 'queued', scheduled_at: body.scheduled_at ?? null, started_at: body.scheduled_at ? null : new Date().toISOString(), audience: 10_878, counts: { ...none, queued: 10_878 }, finishes_at: ago(-3 * H) });
@@ -115,7 +120,7 @@ const PARTS = {
     return { json: { object: 'broadcast', id: row.id, canceled_remaining: stopped } };
   },
   'POST duplicate': (row) => {
-    const copy = { ...row, id: crypto.randomUUID(), name: `${row.name ?? row.subject} (copy)`, status: 'draft', created_at: new Date().toISOString(), scheduled_at: null, sent_at: null, started_at: null, finishes_at: null, audience: 0, counts: none };
+    const copy = { ...row, id: crypto.randomUUID(), revision: 0, name: `${row.name ?? row.subject} (copy)`, status: 'draft', created_at: new Date().toISOString(), scheduled_at: null, sent_at: null, started_at: null, finishes_at: null, audience: 0, counts: none };
     rows.unshift(copy);
     contents.set(copy.id, contents.get(row.id));
     return { json: { object: 'broadcast', id: copy.id } };
@@ -134,7 +139,7 @@ export function broadcasts({ method, path, query, body, state }) {
   if (path === '/contacts') return page(CONTACTS, query, state);
   if (path === '/contact-properties') return page(PROPERTIES, query, state);
   if (path === '/broadcasts' && method === 'POST') {
-    const row = { ...rows[0], id: crypto.randomUUID(), name: body.name ?? null, from: body.from, subject: body.subject, reply_to: null, preview_text: null, status: 'draft', created_at: new Date().toISOString(), segment_id: null, segment_name: null, topic_id: null, topic_name: null, audience: 0, counts: none };
+    const row = { ...rows[0], id: crypto.randomUUID(), revision: 0, name: body.name ?? null, from: body.from, subject: body.subject, reply_to: null, preview_text: null, status: 'draft', created_at: new Date().toISOString(), segment_id: null, segment_name: null, topic_id: null, topic_name: null, audience: 0, counts: none };
     rows.unshift(row);
     contents.set(row.id, { source: null, html: null, text: null });
     return { status: 201, json: { object: 'broadcast', id: row.id, finishes_at: null, estimated: true } };

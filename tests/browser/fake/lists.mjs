@@ -21,6 +21,17 @@ export function page(rows, query, state) {
   return { json: { object: 'list', has_more: query.before ? from > 0 : end < all.length, data: all.slice(from, end) } };
 }
 
+/**
+ * The refusal of a change that is based on another revision than the stored one; null for any other change.
+ * @param {string} thing
+ * @param {{ revision: number }} row
+ * @param {any} body
+ */
+export function stale(thing, row, body) {
+  const isStale = typeof body.revision === 'number' && body.revision !== row.revision;
+  return isStale ? { status: 409, json: { statusCode: 409, name: 'stale_revision', message: `This ${thing} was changed in another window. Load it again before you continue.` } } : null;
+}
+
 /** @param {string} thing */
 export function missing(thing) {
   return { status: 404, json: { statusCode: 404, name: 'not_found', message: `${thing} not found.` } };

@@ -1,5 +1,5 @@
 // Invented templates.
-import { D, H, ago, missing, page, uuid } from './lists.mjs';
+import { D, H, ago, missing, page, stale, uuid } from './lists.mjs';
 
 const HTML = '<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><title>Order</title></head>\n<body>\n<!-- The order -->\n<h1>Thank you, {{{NAME|there}}}</h1>\n<p style="margin:0">Your order <b>{{{ORDER}}}</b> leaves us today &amp; arrives soon.</p>\n</body>\n</html>\n';
 const NAMES = [
@@ -8,7 +8,7 @@ const NAMES = [
 ];
 const rows = Array.from({ length: 110 }, (_, n) => {
   const [name, alias, status, changed, age] = NAMES[n] ?? [`Reminder ${n}`, `reminder-${n}`, 'published', false, (10 + n) * D];
-  return { object: 'template', id: uuid('7e41', n), name, alias, status, published_at: status === 'published' ? ago(age + D) : null, created_at: ago(age + 9 * D), updated_at: ago(age), current_version_id: uuid('7e42', n), from: null, reply_to: null, variables: [], subject: 'Your order {{{ORDER}}}', html: HTML, text: null, has_unpublished_versions: changed };
+  return { object: 'template', id: uuid('7e41', n), revision: 0, name, alias, status, published_at: status === 'published' ? ago(age + D) : null, created_at: ago(age + 9 * D), updated_at: ago(age), current_version_id: uuid('7e42', n), from: null, reply_to: null, variables: [], subject: 'Your order {{{ORDER}}}', html: HTML, text: null, has_unpublished_versions: changed };
 });
 const summary = ({ id, name, alias, status, published_at, created_at, updated_at }) => ({ id, name, alias, status, published_at, created_at, updated_at });
 
@@ -23,7 +23,7 @@ export function templates({ method, path, query, body, state }) {
   const taken = (id) => body?.alias && rows.some((row) => row.alias === body.alias && row.id !== id) ? { status: 409, json: { statusCode: 409, name: 'conflict', message: 'Another template has this `alias`.' } } : null;
   if (path === '/templates' && method === 'POST') {
     if (taken('')) return taken('');
-    const row = { ...rows[2], subject: null, text: null, alias: null, ...body, id: crypto.randomUUID(), status: 'draft', published_at: null, created_at: new Date().toISOString(), updated_at: new Date().toISOString(), has_unpublished_versions: true };
+    const row = { ...rows[2], subject: null, text: null, alias: null, ...body, id: crypto.randomUUID(), revision: 0, status: 'draft', published_at: null, created_at: new Date().toISOString(), updated_at: new Date().toISOString(), has_unpublished_versions: true };
     rows.unshift(row);
     return { status: 201, json: { object: 'template', id: row.id } };
   }
@@ -39,8 +39,13 @@ export function templates({ method, path, query, body, state }) {
     return { json: { object: 'template_preview', id, subject: row.subject && subject.whole, html: html.whole, text: row.text, missing: [...new Set([...subject.without, ...html.without])] } };
   }
   if (part === 'publish') { Object.assign(row, { status: 'published', published_at: new Date().toISOString(), has_unpublished_versions: false }); return done; }
-  if (part === 'duplicate') { const copy = { ...row, id: crypto.randomUUID(), name: `${row.name} (copy)`, alias: null, status: 'draft', published_at: null }; rows.unshift(copy); return { json: { object: 'template', id: copy.id } }; }
-  if (method === 'PATCH') { const refusal = taken(row.id); if (refusal) return refusal; Object.assign(row, body, { updated_at: new Date().toISOString(), has_unpublished_versions: true }); return done; }
+  if (part === 'duplicate') { const copy = { ...row, id: crypto.randomUUID(), revision: 0, name: `${row.name} (copy)`, alias: null, status: 'draft', published_at: null }; rows.unshift(copy); return { json: { object: 'template', id: copy.id } }; }
+  if (method === 'PATCH') {
+    const refusal = stale('template', row, body) ?? taken(row.id);
+    if (refusal) return refusal;
+    Object.assign(row, body, { revision: row.revision + 1, updated_at: new Date().toISOString(), has_unpublished_versions: true });
+    return { json: { ...done.json, revision: row.revision } };
+  }
   if (method === 'DELETE') { rows.splice(rows.indexOf(row), 1); return { json: { object: 'template', id: row.id, deleted: true } }; }
   return { json: row };
 }

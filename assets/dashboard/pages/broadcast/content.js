@@ -4,10 +4,10 @@ import { api } from '../../lib/api.js';
 /** @typedef {import('../../types/broadcasts.d.ts').BroadcastContent} BroadcastContent */
 /** @typedef {import('../../types/broadcasts.d.ts').Template} Template */
 
-/** Writes the content of a template into a broadcast. @param {string} id @param {string} template id or alias @returns {Promise<BroadcastContent>} */
-export async function copyTemplate(id, template) {
+/** Writes the content of a template into a broadcast. @param {string} id @param {string} template id or alias @param {number} [revision] of the broadcast @returns {Promise<BroadcastContent>} */
+export async function copyTemplate(id, template, revision) {
   const { html, text } = /** @type {Template} */ (await api.get(`/templates/${encodeURIComponent(template)}`));
-  return api.put(`/broadcasts/${id}/content`, { html, text });
+  return api.put(`/broadcasts/${id}/content`, { html, text, revision });
 }
 
 /** Text with line ends of one character, as the editor has it. @param {string | null} text */

@@ -25,12 +25,12 @@ export async function duplicate(id) {
 const NOT_SAVED = 'The last changes could not be saved. Correct them first.';
 
 /**
- * @param {{ id: string, content: import('../composer.js').Content, write: (content: import('../composer.js').Content) => void, replaced: (content: import('../../types/broadcasts.d.ts').BroadcastContent) => void, test: () => unknown, flush: () => Promise<boolean> }} props
+ * @param {{ id: string, revision: { current: number }, content: import('../composer.js').Content, write: (content: import('../composer.js').Content) => void, replaced: (content: import('../../types/broadcasts.d.ts').BroadcastContent) => void, test: () => unknown, flush: () => Promise<boolean> }} props
  *   `flush` saves the pending changes
  */
-export function DraftMenu({ id, content, write, replaced, test, flush }) {
+export function DraftMenu({ id, revision, content, write, replaced, test, flush }) {
   const isMarkdown = content.source !== null;
-  const template = useDialog((close) => h(FromTemplate, { id, replaced, flush, onClose: close }));
+  const template = useDialog((close) => h(FromTemplate, { id, revision, replaced, flush, onClose: close }));
   const asApi = useDialog((close) => h(ViewAsApi, { path: `/broadcasts/${id}`, onClose: close }));
   const again = useDialog((close) => h(Dialog, { title: 'Start again in Markdown?', action: 'Start in Markdown', onClose: close, submit: () => { close(); write({ source: content.text ?? '', html: null, text: null }); } },
     t.p(null, 'The HTML is removed. The text of the message is the beginning of the Markdown.')));
@@ -46,8 +46,8 @@ async function saved(flush) {
   if (!(await flush())) throw new ApiError(0, 'error', NOT_SAVED, null);
 }
 
-/** @param {{ id: string, replaced: (content: import('../../types/broadcasts.d.ts').BroadcastContent) => void, flush: () => Promise<boolean>, onClose: () => void }} props */
-function FromTemplate({ id, replaced, flush, onClose }) {
+/** @param {{ id: string, revision: { current: number }, replaced: (content: import('../../types/broadcasts.d.ts').BroadcastContent) => void, flush: () => Promise<boolean>, onClose: () => void }} props */
+function FromTemplate({ id, revision, replaced, flush, onClose }) {
   const list = /** @type {import('../../lib/load.js').Loaded<{ data: import('../../types/broadcasts.d.ts').TemplateRow[] }>} */ (useLoad('/templates', { limit: 100 }));
   const rows = list.data?.data ?? [];
   const [chosen, setChosen] = useState('');
@@ -56,7 +56,7 @@ function FromTemplate({ id, replaced, flush, onClose }) {
     if (!template) { onClose(); return; }
     // A save that waits would replace the copy again.
     await saved(flush);
-    replaced(await copyTemplate(id, template));
+    replaced(await copyTemplate(id, template, revision.current));
     onClose();
     toast('Copied the template');
   };
