@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use salvo::writing::Json;
 use salvo::{Request, Response, Writer as _, handler};
 use serde::Serialize;
 
