@@ -3,13 +3,14 @@
 import { useCallback, useEffect, useRef, useState } from '../vendor/preact.js';
 import { ApiError, api } from './api.js';
 import { merge } from './list.js';
-import { useLive } from './live.js';
+import { useLive, usePoll } from './live.js';
 import { parseTime } from './time.js';
 
 /** @typedef {import('../types/api.d.ts').EmailSummary & { tags?: { name: string, value: string }[] }} EmailRow */
 /**
+ * @template Row
  * @typedef {object} Search
- * @property {EmailRow[] | null} rows null until the first answer
+ * @property {Row[] | null} rows null until the first answer
  * @property {ApiError | null} error
  * @property {boolean} running
  * @property {number | null} reached how far back the search has looked; null if all is searched
@@ -25,14 +26,19 @@ const ROUNDS = 8;
 const ENOUGH = 50;
 
 /**
- * @param {import('./api.js').Query} query the parameters of `GET /search`
- * @returns {Search}
+ * A filtered list of the server, newest first.
+ * @template {{ id: string, created_at: string }} Row
+ * @param {string} path
+ * @param {import('./api.js').Query} query the filters
+ * @param {{ live?: string[], poll_ms?: number | null }} [options]
+ *   `live`: types of events after which the newest rows are asked again. `poll_ms`: interval, for rows that no event reports
+ * @returns {Search<Row>}
  */
-export function useSearch(query) {
-  const key = JSON.stringify(query);
-  const start = { key, until: /** @type {string | null} */ (null), rows: /** @type {EmailRow[] | null} */ (null), error: /** @type {ApiError | null} */ (null), running: true, position: /** @type {string | null} */ (null), complete: false };
+export function useSearch(path, query, { live = [], poll_ms = null } = {}) {
+  const key = JSON.stringify([path, query]);
+  const start = { key, until: /** @type {string | null} */ (null), rows: /** @type {Row[] | null} */ (null), error: /** @type {ApiError | null} */ (null), running: true, position: /** @type {string | null} */ (null), complete: false };
   const [state, setState] = useState(start);
-  const [fresh, setFresh] = useState(/** @type {EmailRow[]} */ ([]));
+  const [fresh, setFresh] = useState(/** @type {Row[]} */ ([]));
   const held = useRef(state);
   held.current = state;
   const running = useRef(/** @type {AbortController | null} */ (null));
@@ -45,13 +51,14 @@ export function useSearch(query) {
     const goal = (rows?.length ?? 0) + ENOUGH;
     try {
       for (let round = 1; ; round += 1) {
-        const page = await api.get('/search', { ...query, after: position }, abort.signal);
+        const page = await api.get(path, { ...query, after: position }, abort.signal);
         if (abort.signal.aborted) return;
         rows = [...(rows ?? []), ...page.data];
         position = page.position;
-        const done = page.complete || position === null || rows.length >= goal || round >= ROUNDS;
+        const complete = position === null;
+        const done = complete || rows.length >= goal || round >= ROUNDS;
         until = page.searched_until ?? null;
-        setState({ key, until, rows, position, complete: page.complete, error: null, running: !done });
+        setState({ key, until, rows, position, complete, error: null, running: !done });
         if (done) return;
       }
     } catch (error) {
@@ -73,13 +80,14 @@ export function useSearch(query) {
     missed.current = !old.rows || old.running;
     if (!old.rows || old.running) return;
     let page;
-    try { page = await api.get('/search', query); } catch { return; }
+    try { page = await api.get(path, query); } catch { return; }
     if (held.current !== old) return;
     const known = new Set(old.rows.map((row) => row.id));
-    const news = page.data.filter((/** @type {EmailRow} */ row) => !known.has(row.id) && (!old.rows?.[0] || row.id > old.rows[0].id));
+    const news = page.data.filter((/** @type {Row} */ row) => !known.has(row.id) && (!old.rows?.[0] || row.id > old.rows[0].id));
     if (old.rows.length === 0) setState({ ...old, rows: news }); else { setFresh(news); setState({ ...old, rows: merge(old.rows, page.data) }); }
   }, [key]);
-  useLive(['email.'], refresh, 1000);
+  useLive(live, refresh, 1000);
+  usePoll(refresh, poll_ms);
   // An event came while the search ran, which may be without it.
   useEffect(() => { if (!state.running && missed.current) void refresh(); }, [state.running, refresh]);
 

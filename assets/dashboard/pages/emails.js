@@ -86,7 +86,7 @@ function All({ test, first, setFirst }) {
 /** The emails that match the filters. @param {{ values: Record<string, string>, clear: () => void, nameOf: (key: string) => string }} props */
 function Found({ values, clear, nameOf }) {
   // Once for a filter: a start that moves with the clock would be another search each minute.
-  const found = useSearch(useMemo(() => wire(values), [JSON.stringify(values)]));
+  const found = /** @type {import('../lib/search.js').Search<EmailRow>} */ (useSearch('/search', useMemo(() => wire(values), [JSON.stringify(values)]), { live: ['email.'] }));
   if (found.error && !found.rows) return failed(found.error, found.again, 'The search');
   const reached = found.reached === null ? 'Searched all emails.' : `Searched back to ${shortDate(found.reached)}.`;
   const state = found.running ? t.span({ class: 'live live-wait', role: 'status' }, found.rows ? `Searching, ${reached.slice(9).replace('.', '')}` : 'Searching')

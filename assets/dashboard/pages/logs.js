@@ -3,6 +3,7 @@ import { h } from '../vendor/preact.js';
 import { fragment, t } from '../lib/h.js';
 import { useList } from '../lib/list.js';
 import { navigate, query, search, setQuery } from '../lib/router.js';
+import { useSearch } from '../lib/search.js';
 import { Button } from '../components/button.js';
 import { empty, failed } from '../components/empty.js';
 import { FilterOn, MultiFilter, OneFilter, SearchField, useFilters } from '../components/filters.js';
@@ -11,7 +12,7 @@ import { NewChip, Pager, table } from '../components/table.js';
 import { Time } from '../components/time.js';
 import { RequestDrawer } from './logs/request.js';
 import { useKeyNames } from './parts/key-names.js';
-import { found, useScan } from './parts/scan.js';
+import { found } from './parts/scan.js';
 
 /** @typedef {import('../types/api.d.ts').LogSummary} LogSummary */
 
@@ -21,6 +22,8 @@ const METHODS = ['GET', 'POST', 'PATCH', 'DELETE'].map((method) => /** @type {[s
 
 /** How often the list is read: no event reports a request. */
 const POLL_MS = 5000;
+/** Rows of one answer to a filter. */
+const ROWS = 50;
 
 /** @param {{ params: { id?: string } }} props */
 export function LogsPage({ params }) {
@@ -55,18 +58,10 @@ function All({ keyName }) {
 
 /** @param {{ values: Record<string, string>, clear: () => void, keyName: (id: string) => string }} props */
 function Found({ values, clear, keyName }) {
-  const scan = /** @type {import('./parts/scan.js').Scan<LogSummary>} */ (useScan('/logs', {}, matcher(values), JSON.stringify(values)));
+  const scan = /** @type {import('../lib/search.js').Search<LogSummary>} */ (useSearch('/logs', { ...values, limit: ROWS }, { poll_ms: POLL_MS }));
   if (scan.error && !scan.rows) return failed(scan.error, scan.again, 'The log');
   return found({ scan, title: 'No request matches', one: 'request', words: words(values, keyName), clear,
-    rows: (some) => t.div({ class: 'table-wrap' }, rows(some, keyName)) });
-}
-
-/** @param {Record<string, string>} values @returns {(row: LogSummary) => boolean} */
-function matcher({ q, status, method, key }) {
-  const text = q?.toLowerCase();
-  return (row) => (!text || row.endpoint.toLowerCase().includes(text) || row.id === text || (row.user_agent ?? '').toLowerCase().includes(text))
-    && (!status || status.split(',').includes(String(Math.floor(row.response_status / 100))))
-    && (!method || method.split(',').includes(row.method)) && (!key || row.api_key_id === key);
+    rows: (some) => t.div({ class: 'table-wrap' }, h(NewChip, { count: scan.fresh, show: scan.showFresh }), rows(some, keyName)) });
 }
 
 /** @param {Record<string, string>} values @param {(id: string) => string} keyName */

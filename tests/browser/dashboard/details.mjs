@@ -3,6 +3,8 @@ import { assert, until } from '../check.mjs';
 
 const QUEUED = '0199bffe-6b0d-7f53-9a3e-d2c81b7e0002', BOUNCED = '0199bffc-6b0d-7f53-9a3e-d2c81b7e0004', OTHER = '0199c000-6b0d-7f53-9a3e-d2c81b7e0000';
 const CAPTURED = ['0199d004-6b0d-7f53-9a3e-d2c81b7e0000', '0199d003-6b0d-7f53-9a3e-d2c81b7e0000'];
+/** A request that is newer than those of the fake server. */
+const LATER_REQUEST = '0199c001-10c0-7f53-9a3e-d2c81b7e0000';
 const NEW = /^\d+ new$/;
 /** Time within which a page follows an event; longer than a delay, shorter than a poll. */
 const SOON = { timeout: 8000 };
@@ -165,6 +167,42 @@ async function aMailboxThatIsReadInPartIsNotEmpty(world) {
   await context.close();
 }
 
+/** An answer of the server reads a part of the log. The page continues until it has the oldest request, and filters no row itself. */
+async function theServerFiltersTheLog(world) {
+  const page = await world.tab();
+  const asked = [];
+  page.on('request', (request) => {
+    const url = new URL(request.url());
+    if (url.pathname === '/dashboard/api/logs') asked.push(Object.fromEntries(url.searchParams));
+  });
+  await page.show('/logs?status=4&method=PATCH&q=Oldest-client');
+  await page.getByRole('link', { name: /^PATCH \/domains/ }).waitFor();
+  await page.getByText('Searched all requests.').waitFor();
+  assert.equal(await page.locator('a.cell').count(), 1);
+  for (const { status, method, q } of asked) assert.deepEqual([status, method, q], ['4', 'PATCH', 'Oldest-client']);
+  assert.ok(new Set(asked.map(({ after }) => after)).size > 1, 'the search continues from the position of the answer');
+  await page.leave();
+}
+
+async function aFilteredLogShowsNewRequests(world) {
+  const context = await world.session();
+  let isLater = false;
+  await context.route(/\/dashboard\/api\/logs\?/, async (route) => {
+    const response = await route.fetch(), list = await response.json();
+    const isFirst = !new URL(route.request().url()).searchParams.has('after');
+    if (isLater && isFirst) list.data.unshift({ ...list.data[0], id: LATER_REQUEST, endpoint: '/later' });
+    await route.fulfill({ response, json: list });
+  });
+  const page = await world.tab(context);
+  await page.show('/logs?status=5');
+  await page.getByText('Searched all requests.').waitFor();
+  isLater = true;
+  await page.getByRole('button', { name: '1 new' }).click();
+  await page.getByRole('link', { name: 'GET /later' }).waitFor();
+  await page.leave();
+  await context.close();
+}
+
 async function anErrorHasItsRequestToCopy(world) {
   const context = await world.session();
   const id = '0199c0de-0000-7000-8000-0000000000ff';
@@ -262,6 +300,8 @@ export const details = [
   ['dashboard: the palette opens over no dialog', thePaletteOpensOverNoDialog],
   ['dashboard: tabs are in the address', tabsAndChaptersAreInTheAddress],
   ['dashboard: a mailbox that is read in part is not empty', aMailboxThatIsReadInPartIsNotEmpty],
+  ['dashboard: the server filters the log', theServerFiltersTheLog],
+  ['dashboard: a filtered log shows new requests', aFilteredLogShowsNewRequests],
   ['dashboard: an error has its request to copy', anErrorHasItsRequestToCopy],
   ['dashboard: other teams see no queue', otherTeamsSeeNoQueue],
   ['dashboard: the title names the thing', theTitleNamesTheThing],

@@ -33,13 +33,37 @@ const REQUESTS = /** @type {[string, string, number, string | null, any, any, st
   ['DELETE', '/contacts/an-address-that-is-rather-long-for-a-narrow-screen@accounts-payable.northern-region.example.net', 200, 'acme-batch/12', null, { deleted: true }],
   ['PATCH', '/domains/0199c000-d0d0-7f53-9a3e-d2c81b7e0000', 429, 'terraform', { open_tracking: false }, { statusCode: 429, name: 'rate_limit_exceeded', message: 'Too many requests.' }],
 ]);
-const logs = Array.from({ length: 240 }, (_, n) => {
-  const [method, endpoint, response_status, user_agent, request_body, response_body, detail = null] = REQUESTS[n % REQUESTS.length];
+const LOGS = 240;
+const logs = Array.from({ length: LOGS }, (_, n) => {
+  const [method, endpoint, response_status, client, request_body, response_body, detail = null] = REQUESTS[n % REQUESTS.length];
+  const user_agent = n === LOGS - 1 ? 'oldest-client/1' : client;
   return { object: 'log', id: uuid('10c0', n), method, endpoint, response_status, user_agent, request_body, response_body, detail, created_at: ago(n * 7 * M + 12 * S), duration_ms: 3 + (n * 7) % 90, api_key_id: keys[n % 3].id };
 });
+/** The requests as a list has them. */
+const rows = logs.map(({ object, request_body, response_body, detail, ...row }) => row);
+
+/** Maximum number of rows that a filter reads for one answer. The real server has such a bound too. */
+const READ_MAX = 100;
+
+/** The newest requests that match each given filter, and the position from which the next answer continues. */
+function foundRequests({ q, status, method, key, after, limit = '20' }) {
+  const text = q?.toLowerCase(), has = (list, value) => !list || list.split(',').includes(String(value));
+  const matches = (row) => (!text || row.id === text || row.endpoint.toLowerCase().includes(text) || (row.user_agent ?? '').toLowerCase().includes(text))
+    && (has(status, row.response_status) || has(status, Math.floor(row.response_status / 100))) && has(method, row.method) && has(key, row.api_key_id);
+  const from = after ? rows.findIndex((row) => row.id === after) + 1 : 0;
+  const data = [];
+  let end = from;
+  while (end < rows.length && end < from + READ_MAX && data.length < Number(limit)) {
+    if (matches(rows[end])) data.push(rows[end]);
+    end += 1;
+  }
+  const last = end < rows.length ? rows[end - 1] : null;
+  return { json: { object: 'list', has_more: last !== null, data, position: last?.id ?? null, searched_until: last?.created_at ?? null } };
+}
 
 export function requests({ path, query, state }) {
-  if (path === '/logs') return page(logs.map(({ object, request_body, response_body, detail, ...row }) => row), query, state);
+  if (path === '/logs' && state !== 'empty' && (query.q || query.status || query.method || query.key)) return foundRequests(query);
+  if (path === '/logs') return page(rows, query, state);
   const [, id] = /^\/logs\/([^/]+)$/.exec(path) ?? [];
   return id ? { json: logs.find((one) => one.id === id) ?? logs[0] } : null;
 }
