@@ -14,7 +14,7 @@ import { api } from './api.js';
  * @property {string | null} release the route of a released message; null if no route is set
  * @property {string} base_url
  * @property {string} version
- * @property {boolean} [is_operator] whether the team runs the server, so that it sees the queue and the checks
+ * @property {boolean} is_operator whether the team runs the server, so that it sees the queue and the checks
  */
 
 /** @type {import('../vendor/preact.js').Signal<Me | null>} */
@@ -39,9 +39,9 @@ export function allows(role) {
   return RANK[me.value?.role ?? 'viewer'] >= RANK[role];
 }
 
-/** Whether the team sees the queue and the checks of the server. */
+/** Whether the team sees the queue and the checks of the server; false until `me` is loaded. */
 export function isOperator() {
-  return me.value?.is_operator !== false;
+  return me.value?.is_operator ?? false;
 }
 
 /** The clock of relative times; it ticks every 15 s. */

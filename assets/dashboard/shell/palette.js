@@ -22,7 +22,7 @@ export function Palette({ onClose, help, theme }) {
   const list = useRef(/** @type {HTMLUListElement | null} */ (null));
   const words = text.trim().toLowerCase();
 
-  const fixed = useMemo(() => commands(help, theme), []);
+  const fixed = useMemo(() => commands(help, theme), [me.value]);
   useEffect(() => {
     setFound([]);
     if (words.length < 3) return undefined;

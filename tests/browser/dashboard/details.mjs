@@ -216,6 +216,11 @@ async function anErrorHasItsRequestToCopy(world) {
   await context.close();
 }
 
+/** The links of the sidebar that only the team of the operator has. */
+function operatorLinks(page) {
+  return page.locator('#sheet').getByRole('link', { name: /Queue|Health/ });
+}
+
 /** The queue and the checks belong to the team that runs the server. */
 async function otherTeamsSeeNoQueue(world) {
   const context = await world.session();
@@ -225,8 +230,29 @@ async function otherTeamsSeeNoQueue(world) {
   });
   const page = await world.tab(context);
   await page.show('/');
-  await page.getByRole('link', { name: 'Domains', exact: true }).first().waitFor();
-  for (const name of ['Queue', 'Health']) await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name }).waitFor({ state: 'detached' });
+  await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+  assert.equal(await operatorLinks(page).count(), 0);
+  await page.leave();
+  await context.close();
+}
+
+/** The sidebar has all links except for those of the operator until the answer of `me`, which adds both at once. */
+async function theOperatorsLinksFollowTheUser(world) {
+  const context = await world.session();
+  let answerMe = () => {};
+  const held = new Promise((resolve) => { answerMe = resolve; });
+  await context.route('**/dashboard/api/me', async (route) => {
+    await held;
+    await route.continue();
+  });
+  const page = await world.tab(context);
+  await page.show('/');
+  await page.locator('#sheet').getByRole('link', { name: 'Domains' }).waitFor();
+  assert.equal(await operatorLinks(page).count(), 0);
+  answerMe();
+  await operatorLinks(page).first().waitFor();
+  assert.equal(await operatorLinks(page).count(), 2);
+  await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
   await page.leave();
   await context.close();
 }
@@ -304,5 +330,6 @@ export const details = [
   ['dashboard: a filtered log shows new requests', aFilteredLogShowsNewRequests],
   ['dashboard: an error has its request to copy', anErrorHasItsRequestToCopy],
   ['dashboard: other teams see no queue', otherTeamsSeeNoQueue],
+  ['dashboard: the links of the operator follow the user', theOperatorsLinksFollowTheUser],
   ['dashboard: the title names the thing', theTitleNamesTheThing],
 ];
