@@ -21,7 +21,7 @@ import { TestSend } from './broadcast/test-send.js';
 import { useCheck } from './broadcast/findings.js';
 import { SavedAt, StaleNote, useAutosave } from './parts/autosave.js';
 
-/** @typedef {import('../types/broadcasts.d.ts').Broadcast} Broadcast */
+/** @typedef {import('../types/broadcasts.d.ts').BroadcastDraft} Broadcast */
 /** @typedef {import('../types/broadcasts.d.ts').BroadcastContent} BroadcastContent */
 /** @typedef {{ source: string | null, html: string | null, text: string | null }} Content */
 /** @typedef {import('./broadcast/settings.js').Fields & { content: Content }} Changes */
@@ -54,7 +54,7 @@ function Draft({ broadcast, start, restart }) {
   const [fields, setFields] = useState(() => fieldsOf(broadcast));
   const [content, setContent] = useState(/** @type {Content} */ ({ source: start.source === null ? null : lines(start.source), html: lines(start.html), text: lines(start.text) }));
   const [contact, setContact] = useState('');
-  const [sent, setSent] = useState(/** @type {import('../types/broadcasts.d.ts').BroadcastSent | null} */ (null));
+  const [sent, setSent] = useState(/** @type {import('../types/api.d.ts').AcceptedBroadcast | null} */ (null));
   // A change between the two answers makes one of them older.
   const newest = useRef(content), revision = useRef(Math.min(broadcast.revision, start.revision));
   const handle = useRef(/** @type {import('../components/editor.js').EditorHandle | null} */ (null));
@@ -93,7 +93,7 @@ function Draft({ broadcast, start, restart }) {
   };
   const check = useCheck(id, saved, canEdit);
 
-  const review = useDialog((close) => h(Review, { id, title: titleOf(fields), onClose: close, done: (/** @type {import('../types/broadcasts.d.ts').BroadcastSent} */ result) => {
+  const review = useDialog((close) => h(Review, { id, title: titleOf(fields), onClose: close, done: (/** @type {import('../types/api.d.ts').AcceptedBroadcast} */ result) => {
     forget('/broadcasts');
     if (result.warning) { close(); setSent(result); return; }
     toast('The broadcast is on its way');

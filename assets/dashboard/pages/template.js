@@ -23,7 +23,7 @@ import { deleteWithUndo } from './parts/undo.js';
 import { ViewAsApi } from './parts/view-as-api.js';
 import { Variables, variablesOf } from './template/variables.js';
 
-/** @typedef {import('../types/broadcasts.d.ts').Template} Template */
+/** @typedef {import('../types/broadcasts.d.ts').TemplateDraft} Template */
 /** @typedef {{ name: string, alias: string, subject: string, html: string, text: string }} Fields */
 
 /** Pause in the typing of sample values until the preview is loaded again. */

@@ -16,7 +16,7 @@ import { hidden } from './parts/undo.js';
 import { ViewAsApi } from './parts/view-as-api.js';
 import { CreateTemplate } from './template/create.js';
 
-/** @typedef {import('../types/broadcasts.d.ts').TemplateRow} TemplateRow */
+/** @typedef {import('../types/api.d.ts').ListedTemplate} TemplateRow */
 
 export function TemplatesPage() {
   const filters = useFilters(['q', 'status']);

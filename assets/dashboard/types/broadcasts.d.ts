@@ -1,7 +1,8 @@
-// Types of broadcasts and templates in the data of the dashboard, written by hand. The shapes of the API itself
-// are to come from api.d.ts as soon as the OpenAPI document has them.
+// Types of broadcasts and templates in the routes of the dashboard alone, written by hand: the OpenAPI document,
+// from which api.d.ts is made, has the routes of the API only.
+import type { Broadcast, BroadcastWarning } from './api.d.ts';
 
-export type BroadcastStatus = 'draft' | 'scheduled' | 'queued' | 'sent' | 'canceled' | 'failed';
+export type BroadcastStatus = Broadcast['status'];
 
 export type BroadcastCounts = {
   queued: number;
@@ -36,24 +37,10 @@ export type BroadcastRow = {
   counts: BroadcastCounts;
 };
 
-/** A broadcast of the API, with its revision. */
-export type Broadcast = {
-  object: 'broadcast';
-  id: string;
+/** A draft of the dashboard. */
+export type BroadcastDraft = import('./api.d.ts').Broadcast & {
   /** Number of changes of the draft. A change names the revision that it is based on. */
   revision: number;
-  name: string | null;
-  from: string;
-  subject: string;
-  reply_to: string[] | null;
-  preview_text: string | null;
-  segment_id: string | null;
-  topic_id: string | null;
-  status: BroadcastStatus;
-  created_at: string;
-  scheduled_at: string | null;
-  sent_at: string | null;
-  finishes_at: string | null;
 };
 
 export type BroadcastContent = {
@@ -104,8 +91,6 @@ export type Audience = {
   complete: boolean;
 };
 
-export type SendWarning = { code: 'paced' | 'queued_behind'; days: number; message: string };
-
 export type BroadcastCheck = {
   object: 'broadcast_check';
   id: string;
@@ -116,11 +101,8 @@ export type BroadcastCheck = {
   links: { found: number; checked: number; dead: number } | null;
   /** The estimate if it were sent now. */
   finishes_at?: string | null;
-  warning?: SendWarning | null;
+  warning?: BroadcastWarning | null;
 };
-
-/** The answer of a send. */
-export type BroadcastSent = { id: string; finishes_at?: string | null; estimated?: true; warning?: SendWarning | null };
 
 export type FunnelStep = { kind: 'audience' | 'attempted' | 'delivered' | 'bounced' | 'complained' | 'suppressed' | 'failed' | 'canceled'; count: number };
 
@@ -146,35 +128,10 @@ export type BroadcastReport = {
   funnel: FunnelStep[];
 };
 
-export type BroadcastRecipient = {
-  id: string;
-  contact_id: string | null;
-  email: string;
-  count?: number;
-  bounce_type?: string | null;
-};
-
-/** A row of the list of templates. */
-export type TemplateRow = {
-  id: string;
-  name: string;
-  alias: string | null;
-  status: 'draft' | 'published';
-  published_at: string | null;
-  created_at: string;
-  updated_at: string;
-};
-
-/** A template of the API, with its revision. */
-export type Template = TemplateRow & {
-  object: 'template';
+/** A template of the dashboard. */
+export type TemplateDraft = import('./api.d.ts').Template & {
   /** Number of changes of name, alias and content. A change names the revision that it is based on. */
   revision: number;
-  current_version_id: string;
-  subject: string | null;
-  html: string;
-  text: string | null;
-  has_unpublished_versions: boolean;
 };
 
 export type TemplateRendered = {

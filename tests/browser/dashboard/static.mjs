@@ -57,6 +57,14 @@ async function typesOfTheApiAreFresh() {
   await child;
 }
 
+/** A type of the API that is written by hand too would not follow a change of the API. */
+async function typesOfTheApiAreWrittenOnce() {
+  const names = async (file) => [...(await readFile(join(ROOT, 'types', file), 'utf8')).matchAll(/^export type (\w+)/gm)].map(([, name]) => name);
+  const generated = new Set(await names('api.d.ts')), own = await names('broadcasts.d.ts');
+  assert.ok(own.length > 0);
+  assert.deepEqual(own.filter((name) => generated.has(name)), []);
+}
+
 async function vendoredFilesAreThoseOfThePackages() {
   const { failed, text } = await output(process.execPath, join(ROOT, 'vendor/build.mjs'), process.env.BROWSER_MODULES, '--check');
   assert.equal(failed, false, text);
@@ -124,6 +132,7 @@ async function mistypedDomainsAreFound() {
 export const statics = [
   ['dashboard: types', typesAreRight],
   ['dashboard: the types of the API are fresh', typesOfTheApiAreFresh],
+  ['dashboard: the types of the API are written once', typesOfTheApiAreWrittenOnce],
   ['dashboard: the vendored files are those of the packages', vendoredFilesAreThoseOfThePackages],
   ['dashboard: no module writes markup as text', noModuleWritesMarkupAsText],
   ['dashboard: only lib/api.js sends requests', onlyApiFetches],

@@ -2,7 +2,7 @@
 import { api } from '../../lib/api.js';
 
 /** @typedef {import('../../types/broadcasts.d.ts').BroadcastContent} BroadcastContent */
-/** @typedef {import('../../types/broadcasts.d.ts').Template} Template */
+/** @typedef {import('../../types/api.d.ts').Template} Template */
 
 /** Writes the content of a template into a broadcast. @param {string} id @param {string} template id or alias @param {number} [revision] of the broadcast @returns {Promise<BroadcastContent>} */
 export async function copyTemplate(id, template, revision) {

@@ -13,7 +13,7 @@ const START = '# A heading\n\nHello {{{FIRST_NAME|there}}},\n\nWrite your messag
 /** @param {{ onClose: () => void }} props */
 export function CreateBroadcast({ onClose }) {
   const [name, setName] = useState(''), [from, setFrom] = useState(''), [subject, setSubject] = useState(''), [template, setTemplate] = useState('');
-  const templates = /** @type {import('../../lib/load.js').Loaded<{ data: import('../../types/broadcasts.d.ts').TemplateRow[] }>} */ (useLoad('/templates', { limit: 100 }));
+  const templates = /** @type {import('../../lib/load.js').Loaded<{ data: import('../../types/api.d.ts').ListedTemplate[] }>} */ (useLoad('/templates', { limit: 100 }));
   const domains = /** @type {import('../../lib/load.js').Loaded<{ data: import('../../types/api.d.ts').Domain[] }>} */ (useLoad('/domains', { limit: 100 }));
   const verified = domains.data?.data.find((domain) => domain.status === 'verified')?.name;
   const submit = async () => {

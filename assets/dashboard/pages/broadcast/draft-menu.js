@@ -48,7 +48,7 @@ async function saved(flush) {
 
 /** @param {{ id: string, revision: { current: number }, replaced: (content: import('../../types/broadcasts.d.ts').BroadcastContent) => void, flush: () => Promise<boolean>, onClose: () => void }} props */
 function FromTemplate({ id, revision, replaced, flush, onClose }) {
-  const list = /** @type {import('../../lib/load.js').Loaded<{ data: import('../../types/broadcasts.d.ts').TemplateRow[] }>} */ (useLoad('/templates', { limit: 100 }));
+  const list = /** @type {import('../../lib/load.js').Loaded<{ data: import('../../types/api.d.ts').ListedTemplate[] }>} */ (useLoad('/templates', { limit: 100 }));
   const rows = list.data?.data ?? [];
   const [chosen, setChosen] = useState('');
   const submit = async () => {

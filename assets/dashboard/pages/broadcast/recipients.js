@@ -8,7 +8,7 @@ import { OneFilter, SearchField } from '../../components/filters.js';
 import { EMAIL_STATUS, emailPill } from '../../components/pill.js';
 import { NewChip, Pager, middle, table } from '../../components/table.js';
 
-/** @typedef {import('../../types/broadcasts.d.ts').BroadcastRecipient} BroadcastRecipient */
+/** @typedef {import('../../types/api.d.ts').BroadcastRecipientResponse} BroadcastRecipient */
 
 /** Outcomes that the API lists. @type {[string, string][]} */
 const TYPES = ['sent', 'delivered', 'bounced', 'complained', 'suppressed'].map((type) => [type, EMAIL_STATUS[type]?.[0] ?? type]);

@@ -10,7 +10,7 @@ import { Radio, TextField } from '../../components/field.js';
 import { momentOf, onMoment, reachOf, when } from './words.js';
 
 /** @typedef {import('../../types/broadcasts.d.ts').BroadcastCheck} BroadcastCheck */
-/** @typedef {import('../../types/broadcasts.d.ts').BroadcastSent} BroadcastSent */
+/** @typedef {import('../../types/api.d.ts').AcceptedBroadcast} BroadcastSent */
 
 /** Recipients above which their number is typed to confirm. */
 const TYPED_ABOVE = 1000;

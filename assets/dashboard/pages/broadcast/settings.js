@@ -7,7 +7,7 @@ import { errorNote } from '../../components/empty.js';
 import { SelectField, TextField } from '../../components/field.js';
 import { fieldOf, onlyReads } from '../parts/autosave.js';
 
-/** @typedef {import('../../types/broadcasts.d.ts').Broadcast} Broadcast */
+/** @typedef {import('../../types/api.d.ts').Broadcast} Broadcast */
 /** @typedef {{ name: string, from: string, subject: string, reply_to: string, preview_text: string, segment_id: string, topic_id: string }} Fields */
 
 /** Characters of a subject that a phone shows. */
