@@ -16,6 +16,7 @@ import { live } from './dashboard/live.mjs';
 import { operate } from './dashboard/operate.mjs';
 import { pages } from './dashboard/pages.mjs';
 import { statics } from './dashboard/static.mjs';
+import { unused } from './dashboard/unused.mjs';
 import { DevWorld, FakeWorld, ServeWorld } from './dashboard/world.mjs';
 
 const suite = new Suite(process.argv.slice(2).filter((word) => !word.startsWith('--')));
@@ -34,7 +35,7 @@ if (PICTURES) {
   await suite.inside(DevWorld, pages);
   await suite.inside(ServeWorld, access);
 } else {
-  for (const [name, body] of statics) await suite.check(name, body);
+  for (const [name, body] of [...statics, ...unused]) await suite.check(name, body);
   const all = suite.inside(DevWorld, pages, PAGE_WORKERS);
   await (process.env.DASHBOARD_URL ? all : Promise.all([all, withoutPages()]));
 }

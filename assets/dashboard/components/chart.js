@@ -4,7 +4,7 @@ import { h, useId, useRef, useState } from '../vendor/preact.js';
 import { cls, fragment, t } from '../lib/h.js';
 import { count } from '../lib/time.js';
 
-/** @typedef {{ name: string, values: number[], tone?: 'strong' | 'red' | 'amber' | 'green' | 'blue' | 'violet' }} Series */
+/** @typedef {{ name: string, values: number[] }} Series */
 /**
  * @typedef {object} ChartProps
  * @property {string} label the chart in one sentence, with its result
@@ -21,7 +21,7 @@ const WIDTH = 812, HEIGHT = 232, NARROW = 312, LOW = 200;
 const BUCKETS_MAX = 90;
 
 /** A round number that is not below `value`. @param {number} value */
-export function ceiling(value) {
+function ceiling(value) {
   if (value <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
   return ([1, 1.5, 2, 3, 4, 5, 6, 8, 10].find((step) => step * power >= value) ?? 10) * power;
@@ -81,7 +81,7 @@ function Drawing({ label, buckets, ticks = [], bars, rate, lines = [], empty = '
     rate && !none && [0, cap / 2, cap].map((value) => t.text({ key: value, class: 't-rate', x: right + 8, y: number(percent(value)) + 4 }, value === 0 ? '0' : `${+value.toFixed(1)}%`)),
     buckets.slice(0, size).map((bucket, i) => {
       const value = bars.values[i] ?? 0, high = Math.max(value > 0 ? 1 : 0, base - y(value));
-      return fragment(t.rect({ class: cls('bar', bars.tone && `bar-${bars.tone}`, at === i && 'is-on'), x: number(left + slot * i + gap / 2), y: number(base - high), width: number(Math.max(1, slot - gap)), height: number(high), rx: Math.min(2, slot / 4) }),
+      return fragment(t.rect({ class: cls('bar', at === i && 'is-on'), x: number(left + slot * i + gap / 2), y: number(base - high), width: number(Math.max(1, slot - gap)), height: number(high), rx: Math.min(2, slot / 4) }),
         t.rect({ class: 'bar-hit', 'data-at': String(i), x: number(left + slot * i), y: top, width: number(slot), height: base - top }));
     }),
     lines.map((line) => fragment(t.line({ class: line.tone, x1: left, x2: right, y1: number(percent(line.at)), y2: number(percent(line.at)) }), t.text({ class: `t-${line.tone}`, x: left + 2, y: number(percent(line.at)) - 4 }, `${line.name}, ${line.at}%`))),

@@ -10,7 +10,7 @@ const SHOWN_MAX = 3;
 let last = 0;
 
 /** @type {import('../vendor/preact.js').Signal<Toast[]>} */
-export const toasts = signal(/** @type {Toast[]} */ ([]));
+const toasts = signal(/** @type {Toast[]} */ ([]));
 
 /** @param {number} id */
 function close(id) {

@@ -16,12 +16,6 @@ export function isSimulated(address) {
   return ['resend.dev', 'ringmail.test'].includes(domainOf(address).toLowerCase());
 }
 
-/** `ada@example.net` or `ada@example.net and 2 more`. @param {string[]} to */
-export function recipients(to) {
-  const [first = '', ...rest] = to;
-  return rest.length === 0 ? first : `${first} and ${rest.length} more`;
-}
-
 /** Domains with so many mailboxes that a name close to one is probably a typing mistake. */
 const FREQUENT = ['gmail.com', 'mail.com', 'ymail.com', 'googlemail.com', 'outlook.com', 'hotmail.com', 'live.com', 'yahoo.com', 'icloud.com', 'aol.com', 'proton.me', 'gmx.de', 'gmx.net', 'web.de', 'orange.fr', 'free.fr', 'mail.ru', 'qq.com'];
 

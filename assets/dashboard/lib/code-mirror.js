@@ -19,7 +19,7 @@ const BEFORE_CHARS = 2000;
  * @param {import('../components/editor.js').EditorLanguage} language
  * @returns {[number, number, string][]}
  */
-export function coloured(text, language) {
+function coloured(text, language) {
   /** @type {[number, number, string][]} */
   const found = [];
   for (const match of text.matchAll(PARTS[language])) {

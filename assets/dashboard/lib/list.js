@@ -22,7 +22,7 @@ import { store, stored } from './state.js';
  */
 
 /** Rows on a page, remembered by the browser. @returns {[number, (size: number) => void]} */
-export function usePageSize() {
+function usePageSize() {
   const [size, setSize] = useState(() => Number(stored('rows', '50')) || 50);
   return [size, (next) => { store('rows', String(next)); setSize(next); }];
 }

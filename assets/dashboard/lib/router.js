@@ -7,7 +7,6 @@ export const BASE = '/dashboard';
 const SERVER = /^\/dashboard\/(login|logout|setup|link|open|account|api|a)(\/|$)/;
 
 /** @typedef {{ path: string, load: () => Promise<Record<string, unknown>>, title: string, full?: boolean }} PageRoute `full`: the page has the whole window, without the sidebar */
-/** @typedef {{ params: Record<string, string>, query: Record<string, string> }} PageProps */
 
 /** @type {PageRoute[]} */
 let routes = [];

@@ -46,7 +46,7 @@ function sentence(checks) {
 }
 
 /** The checks as text, for a report. @param {HealthCheck[]} checks @param {string | undefined} at */
-export function reportOf(checks, at) {
+function reportOf(checks, at) {
   const lines = checks.map((check) => [`${RESULTS[check.status][0].toUpperCase()}  ${check.title}`, `  seen: ${check.seen}`, check.expected && `  expected: ${check.expected}`, check.fix && `  fix: ${check.fix}`].filter(Boolean).join('\n'));
   return `Ringmail ${me.value?.version ?? ''}, checks of ${at ?? ''}\n\n${lines.join('\n')}\n`;
 }

@@ -38,7 +38,7 @@ export function OverviewPage() {
   if (loaded.error && !at) return fragment(head, failed(loaded.error, loaded.reload));
   if (!at) return fragment(head, skeleton(4), t.div({ class: 'section' }), skeleton(6));
   return fragment(head, h(Attention, { at }),
-    t.div({ class: 'cols cols-over' },
+    t.div({ class: 'cols' },
       t.div({ class: 'stack' }, at.last.length === 0 ? h(Start, null) : h(Latest, { emails: at.last })),
       t.div({ class: 'stack' }, isOperator() && h(Waiting, { queue: at.queue }), h(States, { at }))));
 }

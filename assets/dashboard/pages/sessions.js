@@ -16,7 +16,7 @@ import { toast } from '../components/toast.js';
 /** @typedef {{ id: string, created_at: string, last_used_at: string, ip: string, user_agent: string, current: boolean }} Session */
 
 /** Browser and system of a user agent, such as `Firefox on Linux`. @param {string} agent */
-export function deviceOf(agent) {
+function deviceOf(agent) {
   const browser = /Edg\//.test(agent) ? 'Edge' : /OPR\//.test(agent) ? 'Opera' : /Firefox\//.test(agent) ? 'Firefox' : /Chrom(e|ium)\//.test(agent) ? 'Chrome' : /Safari\//.test(agent) ? 'Safari' : null;
   const system = /iPhone/.test(agent) ? 'iPhone' : /iPad/.test(agent) ? 'iPad' : /Android/.test(agent) ? 'Android' : /Mac OS X|Macintosh/.test(agent) ? 'macOS' : /Windows/.test(agent) ? 'Windows' : /Linux|X11/.test(agent) ? 'Linux' : null;
   if (!browser && !system) return agent.slice(0, 40) || 'Unknown browser';

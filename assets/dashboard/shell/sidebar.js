@@ -86,7 +86,7 @@ function Team() {
   const face = [mark(), t.span({ class: 'trunc', key: 'n' }, name)];
   if (teams.length < 2) return t.div({ class: 'side-team' }, face);
   const choose = async (/** @type {string} */ id) => { await api.post('/me/team', { team_id: id }); location.assign('/dashboard/'); };
-  return h(Menu, { class: 'side-team side-team-menu', button: [...face, icon('updown')], children: teams.map((team) =>
+  return h(Menu, { class: 'side-team', button: [...face, icon('updown')], children: teams.map((team) =>
     t.button({ key: team.id, type: 'button', 'aria-pressed': team.id === me.value?.team.id, onClick: () => { void attempt(choose(team.id)); } }, t.span({ class: 'trunc' }, team.name), t.span({ class: 't3' }, team.role))) });
 }
 

@@ -4,7 +4,6 @@ import { parseTime, plural } from '../../lib/time.js';
 import { pill } from '../../components/pill.js';
 
 /** @typedef {import('../../types/broadcasts.d.ts').BroadcastStatus} BroadcastStatus */
-/** @typedef {import('../../types/broadcasts.d.ts').BroadcastCounts} BroadcastCounts */
 
 /** Word and look of each status. @type {Record<BroadcastStatus, [string, import('../../components/pill.js').PillLook]>} */
 export const BROADCAST_STATUS = {

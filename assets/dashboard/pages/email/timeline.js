@@ -67,7 +67,7 @@ function client(agent) {
 const LINES_MAX = 60;
 
 /** @param {{ attempt: import('../../lib/outcome.js').Attempt, open: boolean }} props */
-export function Conversation({ attempt, open }) {
+function Conversation({ attempt, open }) {
   const [all, setAll] = useState(false);
   const lines = attempt.transcript.split('\n').filter(Boolean);
   const bad = (/** @type {string} */ line) => /^S: [45]\d\d/.test(line);

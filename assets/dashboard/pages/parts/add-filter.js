@@ -8,7 +8,7 @@ import { Dialog } from '../../components/dialog.js';
 import { SelectField, TextField } from '../../components/field.js';
 
 /** Names in the query, their label, and an example. @type {[string, string, string][]} */
-export const VALUE_FILTERS = [
+const VALUE_FILTERS = [
   ['domain', 'From domain', 'mail.acme.com'], ['from', 'From', 'billing@'], ['to', 'To', 'ada@example.net'], ['subject', 'Subject', 'invoice'],
   ['tag', 'Tag', 'category:invoice'], ['key', 'API key', ''], ['since', 'Since', '2026-11-21 09:00'], ['until', 'Until', '2026-11-21 18:00'],
 ];

@@ -94,7 +94,7 @@ function Raw({ path, only }) {
  * @param {string} raw
  * @returns {[string, string][]}
  */
-export function parseHeaders(raw) {
+function parseHeaders(raw) {
   const [head = ''] = raw.split(/\r?\n\r?\n/, 1);
   return head.replace(/\r?\n[ \t]+/g, ' ').split(/\r?\n/).map((line) => {
     const at = line.indexOf(':');

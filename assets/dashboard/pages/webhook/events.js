@@ -7,7 +7,7 @@ import { Checkbox, Radio, TextField } from '../../components/field.js';
 /** @typedef {import('../../types/api.d.ts').CreateWebhookRequest['events'][number]} EventType */
 
 /** Types by group. @type {[string, EventType[]][]} */
-export const GROUPS = [
+const GROUPS = [
   ['Emails', ['email.scheduled', 'email.sent', 'email.delivered', 'email.delivery_delayed', 'email.bounced', 'email.complained', 'email.opened', 'email.clicked', 'email.prefetched', 'email.failed']],
   ['Contacts', ['contact.created', 'contact.updated', 'contact.deleted', 'contact.unsubscribed', 'contact.resubscribed', 'contact.topic_opt_in', 'contact.topic_opt_out']],
   ['Suppressions', ['suppression.added', 'suppression.removed']],
