@@ -15,8 +15,8 @@ use crate::base::id::TeamId;
 use crate::http::{ApiError, ApiResult, Body, MemoryHolder, RenderedJson, ResponseLimits, State};
 use crate::templates::api::{PathTemplate, TemplateResponse, UpdateTemplateRequest};
 use crate::templates::{
-    RenderTemplateError, RenderedTemplate, TemplateChanges, TemplateRef, TemplateVariables, Templates, UseTemplateError,
-    VARIABLES_MAX,
+    RenderTemplateError, RenderedTemplate, TemplateChanges, TemplateRef, TemplateVariables, Templates,
+    UseTemplateError, VARIABLES_MAX,
 };
 
 /// Maximum size of a rendered preview, in bytes.
