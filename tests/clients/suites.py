@@ -15,7 +15,7 @@ TARGET = (ROOT / os.environ.get("CARGO_TARGET_DIR", "target")).resolve()
 CLIENTS = TARGET / "clients"
 
 INSTALL_TIMEOUT_S = 900
-SUITE_TIMEOUT_S = 300
+SUITE_TIMEOUT_S = 600
 
 
 class Failure(Exception):

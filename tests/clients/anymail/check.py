@@ -45,7 +45,7 @@ def api(method, path, body=None):
     """Sends a request that Anymail has no function for, and returns its JSON."""
     url = settings.ANYMAIL["RESEND_API_URL"] + path
     key = settings.ANYMAIL["RESEND_API_KEY"]
-    response = requests.request(method, url, json=body, headers={"Authorization": f"Bearer {key}"}, timeout=15)
+    response = requests.request(method, url, json=body, headers={"Authorization": f"Bearer {key}"}, timeout=60)
     assert response.ok, f"{method} {path}: {response.status_code} {response.text}"
     return response.json()
 
@@ -54,7 +54,7 @@ def email(message_id):
     return api("GET", f"/emails/{message_id}")
 
 
-def until(read, accept, timeout_s=15):
+def until(read, accept, timeout_s=60):
     deadline = time.monotonic() + timeout_s
     while not accept(value := read()):
         assert time.monotonic() < deadline, f"not within {timeout_s} s; last seen: {value}"

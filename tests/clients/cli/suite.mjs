@@ -34,7 +34,7 @@ class CliSuite extends Suite {
   resend(command, ...args) {
     this.called.add(command);
     const { status, stdout, stderr, error } = spawnSync(process.execPath, [PROGRAM, ...command.split(' '), ...args, '--json'], {
-      encoding: 'utf8', timeout: 30_000, env: { ...process.env, RESEND_API_KEY: this.key },
+      encoding: 'utf8', timeout: 60_000, env: { ...process.env, RESEND_API_KEY: this.key },
     });
     if (error) throw error;
     return { status, stdout, stderr };

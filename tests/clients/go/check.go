@@ -48,7 +48,7 @@ type failure string
 
 func newSuite(key string) *suite {
 	last := &recorder{}
-	client := resend.NewCustomClient(&http.Client{Transport: last, Timeout: 30 * time.Second}, key)
+	client := resend.NewCustomClient(&http.Client{Transport: last, Timeout: 60 * time.Second}, key)
 	s := &suite{client: client, last: last, services: map[string]reflect.Value{}, counts: &counts{called: map[string]bool{}}}
 	for _, name := range services {
 		s.addService(name, reflect.ValueOf(reflect.ValueOf(client).Elem().FieldByName(name).Interface()))
@@ -205,14 +205,14 @@ func (r *recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 func until[T any](read func() T, accept func(T) bool) T {
-	deadline := time.Now().Add(15 * time.Second)
+	deadline := time.Now().Add(60 * time.Second)
 	for {
 		value := read()
 		if accept(value) {
 			return value
 		}
 		if time.Now().After(deadline) {
-			panic(failure(fmt.Sprintf("not within 15 s; last seen: %+v", value)))
+			panic(failure(fmt.Sprintf("not within 60 s; last seen: %+v", value)))
 		}
 		time.Sleep(50 * time.Millisecond)
 	}

@@ -245,7 +245,7 @@ async function message(suite, draft) {
   await suite.check('broadcasts.create', 'the message has the headers of a list, its link and its preview text', async () => {
     const { id } = await suite.data('broadcasts.create', { ...draft, subject: 'Headers', previewText: 'Hi {{{FIRST_NAME}}}', send: true });
     const email = `${suite.name}-ada@broadcast.example.net`;
-    const found = await suite.client.get(`/captured?to=${encodeURIComponent(email)}&subject=Headers&wait=15s`);
+    const found = await suite.client.get(`/captured?to=${encodeURIComponent(email)}&subject=Headers&wait=60s`);
     const { data: captured } = await suite.client.get(`/captured/${found.data.data[0].id}`);
     const header = (name) => captured.headers.find((row) => row.name.toLowerCase() === name)?.value ?? '';
     const link = header('list-unsubscribe').match(/<(http[^>]+\/unsubscribe\/[^>]+)>/)?.[1];

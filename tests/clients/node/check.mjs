@@ -60,7 +60,7 @@ export class Suite {
 }
 
 /** Polls `read` until `accept` returns true for its result. The error contains the last result. */
-export async function until(read, accept, timeout_ms = 15_000) {
+export async function until(read, accept, timeout_ms = 60_000) {
   const deadline = Date.now() + timeout_ms;
   for (;;) {
     const value = await read();

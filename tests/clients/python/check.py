@@ -130,7 +130,7 @@ class Suite:
         else:
             self.ok(f"{method}{self.suffix} must fail: {status} {name} ({note})")
 
-    def until(self, read, accept, timeout_s=15):
+    def until(self, read, accept, timeout_s=60):
         deadline = time.monotonic() + timeout_s
         while True:
             value = read()

@@ -56,7 +56,7 @@ class Receiver:
     def at(self, path):
         return [delivery for delivery in list(self.deliveries) if delivery.path == path]
 
-    def until(self, path, accept, timeout_s=15):
+    def until(self, path, accept, timeout_s=60):
         """Polls until `accept` returns true for the deliveries to `path`. Returns them."""
         deadline = time.monotonic() + timeout_s
         while not accept(deliveries := self.at(path)):

@@ -36,7 +36,7 @@ const SERVICES: [&str; 14] = [
     "usage",
 ];
 
-const DEADLINE: Duration = Duration::from_secs(15);
+const DEADLINE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Calls a method of the SDK and records the call.
