@@ -196,7 +196,7 @@ impl<B: Fn() -> u64> WriterLoop<B> {
         let Some(database) = &self.database else { return Err(StoreError::Unavailable) };
         let transaction = database.begin_write()?;
         let (aborted, writes, callbacks) = {
-            let tx = WriteTx::new(&transaction);
+            let tx = WriteTx::new(&transaction).with_foreground(&self.shared.foreground);
             let mut aborted = None;
             for (index, queued) in group.iter_mut().enumerate() {
                 let (writes, callbacks) = (tx.writes(), tx.callbacks());

@@ -8,10 +8,12 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use redb::{ReadableDatabase, ReadableTable as _, TableError};
+use tokio::sync::Semaphore;
 
 use super::error::{StoreError, skip_corrupt};
 use super::fields::RowFields;
 use super::key::Key;
+use super::queue::WAITING_MAX;
 use super::table::{Bytes, Table};
 use super::value::{Blob, Encoded, Row, Value, after_version};
 
@@ -197,6 +199,8 @@ pub struct WriteTx<'t> {
     open: RefCell<Vec<(&'static str, OpenTable<'t>)>>,
     writes: Cell<u64>,
     after_commit: RefCell<Vec<AfterCommit>>,
+    /// Permits of the foreground queue.
+    foreground: Option<&'t Semaphore>,
 }
 
 /// Callback that runs after the commit of a group.
@@ -209,7 +213,19 @@ impl<'t> WriteTx<'t> {
             open: RefCell::new(Vec::with_capacity(16)),
             writes: Cell::new(0),
             after_commit: RefCell::default(),
+            foreground: None,
         }
+    }
+
+    /// Sets the permits of the foreground queue, which its commands hold until they are answered.
+    pub(super) fn with_foreground(self, permits: &'t Semaphore) -> Self {
+        Self { foreground: Some(permits), ..self }
+    }
+
+    /// Returns whether a command of a request waits for this transaction or a later one. Background work of many rows then
+    /// ends its transaction early.
+    pub fn is_awaited(&self) -> bool {
+        self.foreground.is_some_and(|permits| permits.available_permits() < WAITING_MAX)
     }
 
     /// Registers a callback, such as an in-memory notification. It runs on the writer thread after the

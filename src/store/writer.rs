@@ -33,6 +33,8 @@ pub(super) enum StoreState {
 
 pub(super) struct Shared {
     queues: Mutex<Queues>,
+    /// Permits of the foreground queue.
+    pub(super) foreground: Arc<Semaphore>,
     pub(super) wake: Condvar,
     state: watch::Sender<StoreState>,
     /// Number of failures of the engine.
@@ -94,7 +96,6 @@ pub(super) fn reject(commands: Vec<QueuedCommand>, failure: &StoreError) {
 /// Handle of the writer thread.
 pub(super) struct Writer {
     shared: Arc<Shared>,
-    foreground: Arc<Semaphore>,
     bulk: Arc<Semaphore>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -110,6 +111,7 @@ impl Writer {
     ) -> Self {
         let shared = Arc::new(Shared {
             queues: Mutex::default(),
+            foreground: Arc::new(Semaphore::new(WAITING_MAX)),
             wake: Condvar::new(),
             state: watch::Sender::new(StoreState::Working),
             outages: AtomicU64::new(0),
@@ -129,12 +131,7 @@ impl Writer {
                 }
             })
             .expect("the operating system starts one more thread");
-        Self {
-            shared,
-            foreground: Arc::new(Semaphore::new(WAITING_MAX)),
-            bulk: Arc::new(Semaphore::new(WAITING_MAX)),
-            thread: Mutex::new(Some(thread)),
-        }
+        Self { shared, bulk: Arc::new(Semaphore::new(WAITING_MAX)), thread: Mutex::new(Some(thread)) }
     }
 
     /// Queues a command and waits for the commit that contains it. Waits for a permit while the queue is
@@ -167,7 +164,7 @@ impl Writer {
 
     fn permits(&self, queue: WriteQueue) -> &Arc<Semaphore> {
         match queue {
-            WriteQueue::Foreground => &self.foreground,
+            WriteQueue::Foreground => &self.shared.foreground,
             WriteQueue::Bulk => &self.bulk,
         }
     }

@@ -1,8 +1,9 @@
-//! A page of recipients: read and encoded outside of the writer thread, stored in one transaction.
+//! A page of recipients: read and encoded outside of the writer thread, stored in one transaction, or in several while
+//! requests wait.
 
 use std::time::Duration;
 
-use super::walk::{Walk, WalkRecipient};
+use super::walk::{Walk, WalkRecipient, WalkRules};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, ContactId, TeamId};
 use crate::broadcasts::counts::{finish, read_counts};
@@ -18,8 +19,10 @@ use crate::segments::{ScanLimit, scan_contacts};
 use crate::store::{NEXT, ReadTx, Reads, STOP, StoreError, WriteTx};
 use crate::tables::{BROADCAST_FAN_OUTS, BROADCASTS};
 
-/// Number of recipients of a page. A transaction of this size takes some milliseconds, for which accepts wait.
-pub(super) const PAGE_RECIPIENTS: usize = 500;
+/// Number of recipients of a page. A transaction of this size takes some milliseconds.
+pub(super) const PAGE_RECIPIENTS: usize = 512;
+/// Number of recipients of a part of a page, after which a transaction ends if a request waits for it.
+const PART_RECIPIENTS: usize = 64;
 /// Bounds of the contacts that are read for a page.
 const PAGE_SCAN: ScanLimit = ScanLimit { rows_max: 20_000, time_max: Duration::from_millis(20) };
 /// Size of the rows of a page after which no further recipient is added, for recipients with long values.
@@ -45,7 +48,8 @@ pub(super) struct FanOutPage {
     pub(super) to: Option<ContactId>,
     /// Whether no contact is left.
     pub(super) is_last: bool,
-    emails: PreparedBroadcastEmails,
+    /// At least one part.
+    parts: Vec<PagePart>,
     /// Slots of the planner in which the emails are due.
     changes: Vec<SlotChange>,
     /// Number of erasures before the page was read.
@@ -55,6 +59,13 @@ pub(super) struct FanOutPage {
     /// Due time of the last email that is queued so far.
     pub(super) planned_ms: Option<TimestampMs>,
     now_ms: TimestampMs,
+}
+
+/// Consecutive recipients of a page.
+struct PagePart {
+    emails: PreparedBroadcastEmails,
+    /// Position after the part.
+    to: Option<ContactId>,
 }
 
 /// The end of the contacts of a broadcast.
@@ -68,8 +79,8 @@ pub(super) struct FinishedFanOut {
 /// Result of a page.
 #[derive(Debug)]
 pub(super) enum PageResult {
-    /// The emails are queued. The groups are in the order of their lanes.
-    Queued { due: Vec<Due>, finished: Option<FinishedFanOut> },
+    /// The emails of the parts before `next` are queued. `next` is `None` after the last part.
+    Queued { due: Vec<Due>, next: Option<usize>, finished: Option<FinishedFanOut> },
     /// The page is not current any more: the broadcast was canceled, another process has read on, or contacts were erased.
     Moved,
 }
@@ -108,9 +119,32 @@ impl PageSource {
             let WalkRecipient { contact, address, values } = recipient;
             NewBroadcastEmail { contact, address, values, due_ms }
         });
-        let emails = prepare_broadcast_emails(&self.context, rules.team, rules.id, &self.deliver_only, new);
+        // The slots of a page change together.
+        let part_recipients = if changes.is_empty() { PART_RECIPIENTS } else { PAGE_RECIPIENTS };
+        let parts = self.parts(rules, new.collect(), part_recipients, to);
         let (id, team, from) = (rules.id, rules.team, walk.after);
-        Ok(Some(FanOutPage { id, team, from, to, is_last, emails, changes, erasures, bytes, planned_ms, now_ms }))
+        Ok(Some(FanOutPage { id, team, from, to, is_last, parts, changes, erasures, bytes, planned_ms, now_ms }))
+    }
+
+    /// Encodes the emails of a page. `to` is the position after it.
+    fn parts(
+        &self,
+        rules: &WalkRules,
+        mut new: Vec<NewBroadcastEmail>,
+        part_recipients: usize,
+        to: Option<ContactId>,
+    ) -> Vec<PagePart> {
+        let mut parts = Vec::with_capacity(new.len() / part_recipients + 1);
+        loop {
+            let rest = new.split_off(new.len().min(part_recipients));
+            let to = if rest.is_empty() { to } else { new.last().map(|email| email.contact) };
+            let emails = prepare_broadcast_emails(&self.context, rules.team, rules.id, &self.deliver_only, new);
+            parts.push(PagePart { emails, to });
+            if rest.is_empty() {
+                return parts;
+            }
+            new = rest;
+        }
     }
 
     /// Returns the due times of a page. Without limits, all are the current time.
@@ -130,13 +164,15 @@ impl PageSource {
 }
 
 impl FanOutPage {
-    /// Stores the emails together with the position after the page, if the broadcast is still at the position before it.
+    /// Stores the parts from `first` on together with the position after them, if the broadcast is still at the position
+    /// before them. Ends after a part if a request waits.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub(super) fn store(&self, tx: &WriteTx<'_>) -> Result<PageResult, StoreError> {
+    pub(super) fn store(&self, tx: &WriteTx<'_>, first: usize) -> Result<PageResult, StoreError> {
         let Some(fan_out) = tx.get_valid(&BROADCAST_FAN_OUTS, &(self.id,))? else { return Ok(PageResult::Moved) };
-        let is_current = fan_out.after == self.from && fan_out.erasures == self.erasures && !fan_out.is_canceled;
+        let from = first.checked_sub(1).map_or(self.from, |stored| self.parts[stored].to);
+        let is_current = fan_out.after == from && fan_out.erasures == self.erasures && !fan_out.is_canceled;
         if !is_current || !are_unchanged(tx, &self.changes)? {
             return Ok(PageResult::Moved);
         }
@@ -144,10 +180,18 @@ impl FanOutPage {
         let Some(mut row) = row.filter(|row| row.status == BroadcastStatus::Queued) else {
             return Ok(PageResult::Moved);
         };
-        let queued = self.emails.put(tx)?;
+        let (mut due, mut after, mut stored) = (Vec::new(), from, first);
+        for part in &self.parts[first..] {
+            due.extend(part.emails.put(tx)?);
+            (after, stored) = (part.to, stored + 1);
+            if tx.is_awaited() {
+                break;
+            }
+        }
+        let next = Some(stored).filter(|stored| *stored < self.parts.len());
         put_changes(tx, &self.changes, self.now_ms)?;
         let mut finished = None;
-        if self.is_last {
+        if self.is_last && next.is_none() {
             let duration_ms = self.now_ms - row.started_ms.unwrap_or(self.now_ms);
             finished = Some(FinishedFanOut { recipients: read_counts(tx, self.id)?.total(), duration_ms });
             row.is_queued_whole = true;
@@ -156,9 +200,9 @@ impl FanOutPage {
             tx.delete(&BROADCAST_FAN_OUTS, &(self.id,))?;
             finish(tx, self.team, self.id, self.now_ms)?;
         } else {
-            let row = FanOutRow { after: self.to, planned_ms: self.planned_ms, ..fan_out };
+            let row = FanOutRow { after, planned_ms: self.planned_ms, ..fan_out };
             tx.put(&BROADCAST_FAN_OUTS, &(self.id,), &row)?;
         }
-        Ok(PageResult::Queued { due: queued, finished })
+        Ok(PageResult::Queued { due, next, finished })
     }
 }

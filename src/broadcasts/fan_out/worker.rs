@@ -171,17 +171,22 @@ impl BroadcastWorker {
     /// Stores a page and notifies the delivery engine. Returns the broadcast if it is not at the position of the page.
     async fn store(&self, page: Option<FanOutPage>) -> Result<Option<BroadcastId>, StoreError> {
         let Some(page) = page else { return Ok(None) };
-        let (id, bytes) = (page.id, page.bytes.max(PAGE_COMMIT_BYTES));
-        match self.source.context.store.write_bulk_sized(bytes, move |tx| page.store(tx)).await? {
-            PageResult::Queued { due, finished } => {
-                self.queue_notifier.groups_queued(first_of_lanes(due));
-                if let Some(FinishedFanOut { recipients, duration_ms }) = finished {
-                    let what = format_args!("queued {recipients} recipients of broadcast {id} in {duration_ms} ms");
-                    info!(broadcast.id = %id, recipients, duration_ms, "{what}");
+        let (id, bytes, page) = (page.id, page.bytes.max(PAGE_COMMIT_BYTES), Arc::new(page));
+        let mut first = 0;
+        loop {
+            let stored = Arc::clone(&page);
+            match self.source.context.store.write_bulk_sized(bytes, move |tx| stored.store(tx, first)).await? {
+                PageResult::Queued { due, next, finished } => {
+                    self.queue_notifier.groups_queued(first_of_lanes(due));
+                    if let Some(FinishedFanOut { recipients, duration_ms }) = finished {
+                        let what = format_args!("queued {recipients} recipients of broadcast {id} in {duration_ms} ms");
+                        info!(broadcast.id = %id, recipients, duration_ms, "{what}");
+                    }
+                    let Some(next) = next else { return Ok(None) };
+                    first = next;
                 }
-                Ok(None)
+                PageResult::Moved => return Ok(Some(id)),
             }
-            PageResult::Moved => Ok(Some(id)),
         }
     }
 
@@ -198,6 +203,7 @@ impl BroadcastWorker {
 
 /// Returns the first group of each lane. The dispatcher reads the others from the table.
 fn first_of_lanes(mut due: Vec<Due>) -> Vec<Due> {
+    due.sort_unstable_by_key(|due| due.key);
     due.dedup_by_key(|due| due.key.lane);
     due
 }

@@ -11,6 +11,8 @@ use crate::tables::{BROADCAST_EMAILS, DUE};
 
 /// Number of emails that one transaction cancels.
 const CANCELED_MAX: usize = 500;
+/// As [`CANCELED_MAX`], while a request waits for the transaction.
+const CANCELED_AWAITED_MAX: usize = 64;
 /// Number of rows that one transaction reads.
 const READ_MAX: usize = 5_000;
 
@@ -38,6 +40,7 @@ pub(crate) fn cancel_broadcast_page(
     let from = after.map_or(range.0, |after| after.max(range.0));
     let (mut queued, mut read): (Vec<(EmailId, BroadcastEmailRow)>, usize) = (Vec::new(), 0);
     let mut page = CanceledPage::default();
+    let canceled_max = if tx.is_awaited() { CANCELED_AWAITED_MAX } else { CANCELED_MAX };
     tx.scan_valid(&BROADCAST_EMAILS, &(team, from), &(team, range.1), Order::Ascending, |(_, id), row| {
         if Some(id) == after {
             return NEXT;
@@ -46,7 +49,7 @@ pub(crate) fn cancel_broadcast_page(
         if row.broadcast == broadcast && row.wait_ms.is_some() && !row.is_attempted {
             queued.push((id, row));
         }
-        if queued.len() < CANCELED_MAX && read < READ_MAX {
+        if queued.len() < canceled_max && read < READ_MAX {
             return NEXT;
         }
         page.last = Some(id);

@@ -143,7 +143,7 @@ async fn a_broadcast_fails_without_its_domain_segment_or_topic() {
     instance.worker().work().await.unwrap();
 
     let (row, counts, fan_out) = instance.row(id);
-    assert_eq!((row.status, counts.queued, counts.canceled), (BroadcastStatus::Failed, 0, 500));
+    assert_eq!((row.status, counts.queued, counts.canceled), (BroadcastStatus::Failed, 0, PAGE_RECIPIENTS as u64));
     assert_eq!((instance.queued_groups(), fan_out), (0, None));
 }
 
@@ -166,7 +166,7 @@ async fn a_page_that_was_read_before_an_erasure_is_read_again() {
         })
         .await;
 
-    let stored = instance.write(move |tx, _| page.store(tx)).await;
+    let stored = instance.write(move |tx, _| page.store(tx, 0)).await;
     assert!(matches!(stored, PageResult::Moved));
     assert_eq!(instance.queued_groups(), 0);
     instance.worker().work().await.unwrap();

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::page::{PageResult, PageSource};
+use super::page::{PAGE_RECIPIENTS, PageResult, PageSource};
 use super::walk::Walk;
 use super::*;
 use crate::base::address::EmailAddress;
@@ -54,7 +54,7 @@ impl Instance {
         work: impl Fn(&WriteTx<'_>, &Context) -> Result<T, StoreError> + Send + 'static,
     ) -> T {
         let context = self.context.clone();
-        self.context.store.write(move |tx| work(tx, &context)).await.unwrap()
+        self.context.store.write_bulk(move |tx| work(tx, &context)).await.unwrap()
     }
 
     /// Adds contacts with the addresses `0@a.example`, `1@b.example` and so on, oldest first.
@@ -118,7 +118,7 @@ impl Instance {
         let now_ms = self.context.now_ms();
         self.write(move |tx, _| start::start(tx, id, now_ms)).await;
         let page = self.read_page(id);
-        self.write(move |tx, _| page.store(tx)).await
+        self.write(move |tx, _| page.store(tx, 0)).await
     }
 
     fn read_page(&self, id: BroadcastId) -> page::FanOutPage {

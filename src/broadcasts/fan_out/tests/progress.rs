@@ -1,5 +1,6 @@
 //! Pages of recipients, kills and cancellations.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
@@ -40,7 +41,7 @@ async fn a_fan_out_continues_after_a_kill() {
         // Read and never stored.
         drop(instance.read_page(id));
     }
-    assert_eq!(instance.addresses(id).len(), 1_000);
+    assert_eq!(instance.addresses(id).len(), 2 * PAGE_RECIPIENTS);
 
     instance.worker().work().await.unwrap();
 
@@ -56,10 +57,37 @@ async fn a_page_is_not_stored_twice() {
     instance.store_page(id).await;
     let [one, two] = [instance.read_page(id), instance.read_page(id)];
 
-    assert!(matches!(instance.write(move |tx, _| one.store(tx)).await, PageResult::Queued { .. }));
-    assert!(matches!(instance.write(move |tx, _| two.store(tx)).await, PageResult::Moved));
+    assert!(matches!(instance.write(move |tx, _| one.store(tx, 0)).await, PageResult::Queued { .. }));
+    assert!(matches!(instance.write(move |tx, _| two.store(tx, 0)).await, PageResult::Moved));
 
-    assert_eq!(instance.addresses(id).len(), 1_000);
+    assert_eq!(instance.addresses(id).len(), 2 * PAGE_RECIPIENTS);
+}
+
+#[tokio::test]
+async fn a_page_ends_early_while_a_request_waits_and_continues() {
+    let instance = Instance::new();
+    instance.add(0, 400, ContactChanges::default()).await;
+    let id = instance.send_now().await;
+    let now_ms = instance.context.now_ms();
+    instance.write(move |tx, _| start::start(tx, id, now_ms)).await;
+    let page = Arc::new(instance.read_page(id));
+    let store = |first| {
+        let page = Arc::clone(&page);
+        // A command of a request: it waits for itself.
+        instance.context.store.write::<_, StoreError>(move |tx| page.store(tx, first))
+    };
+
+    let PageResult::Queued { due, next: Some(next), finished: None } = store(0).await.unwrap() else {
+        panic!("the whole page was stored")
+    };
+    assert_eq!((due.len(), instance.addresses(id).len()), (64, 64));
+    assert!(matches!(store(0).await.unwrap(), PageResult::Moved), "a part is stored once");
+    assert!(matches!(store(next).await.unwrap(), PageResult::Queued { next: Some(_), finished: None, .. }));
+    assert_eq!(instance.addresses(id).len(), 128);
+    // Another process continues after a kill.
+    instance.worker().work().await.unwrap();
+
+    assert_eq!((instance.addresses(id).len(), instance.row(id).1.queued), (400, 400));
 }
 
 #[tokio::test]
@@ -87,14 +115,17 @@ async fn a_canceled_broadcast_leaves_no_group_in_the_queue() {
     let page = instance.read_page(id);
 
     instance.cancel(id).await;
-    assert!(matches!(instance.write(move |tx, _| page.store(tx)).await, PageResult::Moved));
+    assert!(matches!(instance.write(move |tx, _| page.store(tx, 0)).await, PageResult::Moved));
     // A process that is killed after one page of cancellations.
     assert!(!instance.write(move |tx, _| cancel::cancel_page(tx, id)).await);
-    assert_eq!(instance.row(id).1.queued, 500);
+    assert_eq!(instance.row(id).1.queued, 2 * PAGE_RECIPIENTS as u64 - 500);
     instance.worker().work().await.unwrap();
 
     let (row, counts, fan_out) = instance.row(id);
-    assert_eq!((row.status, counts.queued, counts.canceled), (BroadcastStatus::Canceled, 0, 1_000));
+    assert_eq!(
+        (row.status, counts.queued, counts.canceled),
+        (BroadcastStatus::Canceled, 0, 2 * PAGE_RECIPIENTS as u64)
+    );
     assert_eq!(fan_out, None);
     let is_canceled =
         |(_, row): &(_, BroadcastEmailRow)| row.last_event == LastEvent::Canceled && row.wait_ms.is_none();
