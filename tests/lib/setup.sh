@@ -12,6 +12,8 @@ case $TARGET in /*) ;; *) TARGET=$ROOT/$TARGET ;; esac
 PATH=$PATH:/usr/sbin:/sbin
 export CARGO_TARGET_DIR=$TARGET
 [ -t 1 ] || export CARGO_TERM_COLOR=never NO_COLOR=1
+# CI compiles everything once, so that data for the next compilation and line numbers only take time.
+[ -z "${CI:-}" ] || export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0
 
 SKIPPED=77 # Exit status of a suite that is skipped completely.
 
