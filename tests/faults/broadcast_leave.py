@@ -13,6 +13,7 @@ from lib import main
 
 PART = max(1, RECIPIENTS // 20)  # Contacts who leave in one way.
 DUE_S = 5
+BATCH = 1_000  # Addresses in a request, at most.
 
 
 def leave(world, audience, topic):
@@ -20,17 +21,22 @@ def leave(world, audience, topic):
     parts = iter(audience[start : start + PART] for start in range(0, len(audience), PART))
     left = {name: next(parts) for name in ("deleted", "erased", "unsubscribed", "suppressed", "opted out", "bounced")}
     opt_out = [{"id": topic, "subscription": "opt_out"}]
-    world.ok("POST", "/contacts/batch/remove", {"emails": left["deleted"]})
-    world.ok("POST", "/contacts/batch/remove", {"emails": left["erased"], "erase": True})
+    in_batches(world, "/contacts/batch/remove", left["deleted"])
+    in_batches(world, "/contacts/batch/remove", left["erased"], erase=True)
     world.upsert(left["unsubscribed"], unsubscribed=True)
-    world.ok("POST", "/suppressions/batch/add", {"emails": left["suppressed"]})
+    in_batches(world, "/suppressions/batch/add", left["suppressed"])
     world.upsert(left["opted out"], topics=opt_out)
-    world.ok("POST", "/suppressions/batch/add", {"emails": left["bounced"], "origin": "bounce"})
+    in_batches(world, "/suppressions/batch/add", left["bounced"], origin="bounce")
     # Contacts who leave and return before the send receive it.
     returned = next(parts)
     world.upsert(returned, topics=opt_out)
     world.upsert(returned, topics=[{"id": topic, "subscription": "opt_in"}])
     return left
+
+
+def in_batches(world, path, addresses, **fields):
+    for start in range(0, len(addresses), BATCH):
+        world.ok("POST", path, {"emails": addresses[start : start + BATCH], **fields})
 
 
 def new_topic(world, default="opt_in"):
