@@ -108,7 +108,13 @@ impl SampleValues {
 }
 
 fn of_names(names: &[String], value: impl Fn(&str) -> Option<String>) -> Vec<(String, String)> {
-    names.iter().filter_map(|name| Some((name.clone(), value(name)?))).collect()
+    names.iter().filter_map(|name| Some((name.clone(), without_placeholders(value(name)?)))).collect()
+}
+
+/// Separates braces in a value with zero-width spaces. A preview and a test email keep the placeholders of the unsubscribe
+/// link, which are replaced later. A value must not become one of them.
+fn without_placeholders(value: String) -> String {
+    if value.contains("{{{") { value.replace("{{{", "{\u{200b}{\u{200b}{") } else { value }
 }
 
 /// Returns the value of a field for a contact, or the fallback of its property; `None` if both are missing or empty.
@@ -160,6 +166,16 @@ mod tests {
         ] {
             assert_eq!(SampleContact::parse(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn a_value_is_no_placeholder() {
+        let names = ["FIRST_NAME".to_owned()];
+        let of = |value: &str| of_names(&names, |_| Some(value.to_owned()))[0].1.clone();
+
+        assert!(!of("{{{UNSUBSCRIBE_URL}}}").contains("{{{"));
+        assert!(!of("{{{{{{{UNSUBSCRIBE_URL}}}").contains("{{{"));
+        assert_eq!(of("{{Ada}}"), "{{Ada}}");
     }
 
     #[test]
