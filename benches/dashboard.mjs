@@ -6,7 +6,8 @@ const origin = new URL(link).origin;
 
 /** In the page: the time of the first frame in which `selector` exists and `without` does not. */
 function watch() {
-  const wait = (selector, without) => new Promise((resolve) => {
+  const wait = (selector, without) => new Promise((resolve, reject) => {
+    setTimeout(() => reject(new Error(`no ${selector} within a minute`)), 60_000);
     const look = () => {
       if (!document.querySelector(selector) || (without && document.querySelector(without))) return false;
       requestAnimationFrame(() => setTimeout(() => resolve(performance.now())));

@@ -44,6 +44,7 @@ def one(options, count):
         indexed = lambda: dashboard.search(to=ABSENT)[1]["complete"]  # noqa: E731
         wait_until(indexed, INDEX_SECONDS, "the index to have all complete blocks", pause_s=0.5)
         behind_s = time.monotonic() - began - fill_s
+        server.api.close()  # The server has closed the idle connection.
         newest = [
             server.send(NEW, subject=f"Invoice {number}", tags=[{"name": "kind", "value": "recent"}],
                         attachments=[{"filename": "a.txt", "content": "aGVsbG8="}])
