@@ -175,12 +175,12 @@ impl App {
         let resolver = resolver(&config)?;
         let queue_notifier = QueueNotifier::default();
         let links = Links::new(context.keyring.clone(), config.link_settings(address));
-        let estimates = SendEstimates::new(config.send_limits, config.content_retention_days);
-        let settings = config.delivery_settings(&resolver, capture_address, links.clone(), estimates.clone());
+        let settings = config.delivery_settings(&resolver, capture_address, links.clone());
         let work = CancellationToken::new();
         let engine = Engine::new(context.clone(), settings, queue_notifier.clone(), work.clone());
         let queue = Arc::new(QueueControl::new(context.clone(), queue_notifier.clone(), Some(Arc::clone(&engine))));
         let idempotency = Arc::new(Idempotency::new(context.clone()));
+        let estimates = SendEstimates::new(config.send_limits, config.content_retention_days);
         let broadcast_notifier = BroadcastNotifier::default();
         let broadcasts = BroadcastWorkerSettings {
             estimates: estimates.clone(),

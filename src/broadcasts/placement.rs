@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::estimates::SendEstimates;
 use super::planner::{SLOT_MS, SendCapacity, SendSlot, SendSlots, SlotNumber, WINDOW_SLOTS, slot_of};
 use super::rows::SendSlotRow;
 use crate::base::clock::{DAY_MS, TimestampMs};
@@ -11,8 +10,6 @@ use crate::tables::SEND_SLOTS;
 
 /// Longest time from the current time to the due time of an email that is queued.
 const PLACED_AHEAD_MS: i64 = 60 * DAY_MS;
-/// Time after its due time from which a message is placed again: the length of a slot.
-const LATE_MS: i64 = SLOT_MS;
 /// Number of old slots that one transaction deletes.
 const DELETED_MAX: usize = 100;
 
@@ -49,36 +46,6 @@ impl PlacedMessages {
         let change = |slot| SlotChange { slot, before: before.get(slot), after: slots.get(slot) };
         let changes = runs.iter().map(|run| change(run.slot)).collect();
         Some(Self { due_times: runs.iter().flat_map(|run| run.due_times()).collect(), changes })
-    }
-}
-
-impl SendEstimates {
-    /// Returns whether a message of a broadcast with this due time must be placed again: the limits allowed it in a slot
-    /// that has passed, for example because its destination was held.
-    pub fn is_late(&self, due_ms: TimestampMs, now_ms: TimestampMs) -> bool {
-        self.is_limited() && now_ms - due_ms > LATE_MS
-    }
-
-    /// Places late messages again, and gives back their room in the slots that have passed. Returns their new due times,
-    /// in order; `None` if the limits have no room in the next 60 days.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub fn place_again(
-        &self,
-        tx: &WriteTx<'_>,
-        now_ms: TimestampMs,
-        due_times: &[TimestampMs],
-    ) -> Result<Option<Vec<TimestampMs>>, StoreError> {
-        give_back(tx, due_times.iter().copied())?;
-        let (slots, Some(capacity)) = self.room(tx, now_ms, now_ms)? else {
-            return Ok(Some(vec![now_ms; due_times.len()]));
-        };
-        let Some(placed) = PlacedMessages::of(slots, &capacity, now_ms, now_ms, due_times.len()) else {
-            return Ok(None);
-        };
-        put_changes(tx, &placed.changes, now_ms)?;
-        Ok(Some(placed.due_times))
     }
 }
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use clap::ValueEnum;
 
 use super::{Config, DeliveryConfig, QueueConfig, RelayTls, RelayUrl};
-use crate::broadcasts::SendEstimates;
 use crate::delivery::smtp::{Credentials, Timeouts, TlsConfigs, TlsPolicy, Verification};
 use crate::delivery::{
     self, CAPTURE, DIRECT, Direct, Flow, OwnNetwork, RELAY, Relay, RelayResolver, RetrySchedule, RouteRules,
@@ -33,7 +32,6 @@ impl Config {
         resolver: &Arc<Resolver>,
         capture: SocketAddr,
         links: Links,
-        send_estimates: SendEstimates,
     ) -> delivery::EngineSettings {
         delivery::EngineSettings {
             hostname: self.hostname.name.as_str().to_owned(),
@@ -52,7 +50,6 @@ impl Config {
                 QueueConfig::Hold => Flow::Held,
             },
             links,
-            send_estimates,
         }
     }
 

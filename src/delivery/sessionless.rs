@@ -45,10 +45,9 @@ pub(super) async fn settle_lane(engine: &Engine, taken: &Taken, reason: &Session
     let groups_max = if is_one { 1 } else { PAGE_GROUPS };
     loop {
         let (context, schedule, reason) = (engine.context.clone(), engine.settings.schedule.clone(), reason.clone());
-        let limits = engine.settings.send_estimates.clone();
         let settled = engine.context.store.write_bulk::<_, StoreError>(move |tx| {
             let now_ms = context.now_ms();
-            let (claimed, rest) = claim_lane(tx, &context, &limits, lane, None, groups_max)?;
+            let (claimed, rest) = claim_lane(tx, &context, lane, None, groups_max)?;
             let mut requeued = Vec::new();
             for claimed in claimed {
                 let settlement = settlement_for(claimed, &schedule, &reason, now_ms);

@@ -128,8 +128,7 @@ impl Worker<'_> {
     /// session, or if the message before them takes long.
     async fn deliver_lane(&mut self, taken: &Taken, servers: &Servers, groups_max: usize) -> Next {
         let (context, lane, site) = (self.engine.context.clone(), taken.lane, Arc::clone(&sync::lock(self.slot).site));
-        let limits = self.engine.settings.send_estimates.clone();
-        let claiming = move |tx: &WriteTx<'_>| claim_lane(tx, &context, &limits, lane, Some(&site), groups_max);
+        let claiming = move |tx: &WriteTx<'_>| claim_lane(tx, &context, lane, Some(&site), groups_max);
         let claimed: Vec<Arc<Claimed>> = match self.engine.context.store.write_bulk::<_, StoreError>(claiming).await {
             Ok((claimed, rest)) => {
                 let claimed: Vec<_> = claimed.into_iter().map(Arc::new).collect();

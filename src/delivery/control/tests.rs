@@ -6,7 +6,6 @@ use serde_json::json;
 
 use super::*;
 use crate::base::id::{ApiKeyId, EmailId, Id, TeamId};
-use crate::broadcasts::SendEstimates;
 use crate::delivery::queue::tests::{ADA, TEAM, put_due, row};
 use crate::delivery::queue::{DueKey, QueueSelector, claim_lane};
 use crate::delivery::rows::{Class, DueRow, SiteRow, SmtpAttemptRow};
@@ -49,7 +48,7 @@ pub(in crate::delivery) async fn put_emails(
 
 async fn claimed(context: &Context, lane: LaneKey, site: Option<&'static str>) -> Vec<EmailId> {
     let claiming = context.clone();
-    let claim = move |tx: &WriteTx<'_>| claim_lane(tx, &claiming, &SendEstimates::default(), lane, site, 8);
+    let claim = move |tx: &WriteTx<'_>| claim_lane(tx, &claiming, lane, site, 8);
     let (groups, _) = context.store.write::<_, StoreError>(claim).await.unwrap();
     groups.into_iter().map(|group| group.key.email).collect()
 }

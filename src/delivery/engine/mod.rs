@@ -30,7 +30,7 @@ use super::settle::{Settlement, settle};
 use super::smtp::{Timeouts, TlsConfigs};
 use crate::base::clock::thread_cpu_time;
 use crate::base::{blocking, sync};
-use crate::broadcasts::{BroadcastContentCache, SendEstimates};
+use crate::broadcasts::BroadcastContentCache;
 use crate::context::Context;
 use crate::domains::SigningKeyCache;
 use crate::emails::EmailRow;
@@ -63,8 +63,6 @@ pub struct EngineSettings {
     pub flow: Flow,
     /// Makes the unsubscribe links of emails under a topic.
     pub links: Links,
-    /// The sending limits, for late emails of broadcasts.
-    pub send_estimates: SendEstimates,
 }
 
 /// Switch for the delivery of queued mail.

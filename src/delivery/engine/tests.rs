@@ -43,7 +43,6 @@ pub(in crate::delivery) fn settings(context: &Context) -> EngineSettings {
         tls: TlsConfigs::new(),
         flow: Flow::Open,
         links: Links::new(context.keyring.clone(), links),
-        send_estimates: SendEstimates::default(),
     }
 }
 
