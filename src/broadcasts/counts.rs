@@ -94,7 +94,10 @@ pub(crate) fn change_counts(
     now_ms: TimestampMs,
 ) -> Result<(), StoreError> {
     // The broadcast of a removed team has no counts any more.
-    let Some(mut counts) = tx.get_valid(&BROADCAST_COUNTS, &(broadcast,))? else { return Ok(()) };
+    if !tx.contains(&BROADCAST_COUNTS, &(broadcast,))? {
+        return Ok(());
+    }
+    let mut counts = read_counts(tx, broadcast)?;
     counts.apply(change);
     tx.put(&BROADCAST_COUNTS, &(broadcast,), &counts)?;
     if change.from == BroadcastOutcome::Queued && counts.queued == 0 {

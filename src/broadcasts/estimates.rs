@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::forecast::{SendForecast, read_waiting};
+use super::forecast::{LazyForecast, SendForecast, read_waiting};
 use super::placement::delete_old;
 use super::planner::{
     BroadcastTooLarge, PlanRequest, SendCapacity, SendLimits, SendPlan, SendSlots, SlotNumber, WINDOW_SLOTS,
@@ -104,7 +104,7 @@ impl SendEstimates {
     pub(super) fn finishes_ms(
         &self,
         tx: &impl Reads,
-        forecast: &SendForecast,
+        forecast: &LazyForecast,
         now_ms: TimestampMs,
         id: BroadcastId,
         row: &BroadcastRow,
@@ -133,7 +133,10 @@ impl SendEstimates {
             Some(placed_ms) if placed_ms < now_ms => late,
             placed_ms => placed_ms,
         };
-        let planned_ms = if unplaced > 0 { forecast.end_of(id).or(row.finishes_ms) } else { None };
+        let planned_ms = match unplaced {
+            0 => None,
+            _ => forecast.end_of(tx, self, now_ms, id)?.or(row.finishes_ms),
+        };
         Ok(planned_ms.max(placed_ms))
     }
 

@@ -1,8 +1,10 @@
 //! The planned ends of all broadcasts with recipients that are not placed, computed at once.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use super::counts::read_counts;
+use super::estimates::SendEstimates;
 use super::planner::{SendCapacity, SendSlots, WaitingSend, delivered_ms};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, Id};
@@ -15,6 +17,30 @@ const WAITING_MAX: usize = 1_000;
 /// The planned ends of the broadcasts that are scheduled or in progress.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SendForecast(HashMap<BroadcastId, TimestampMs>);
+
+/// A forecast that is computed when a broadcast needs it, and then kept.
+#[derive(Debug, Default)]
+pub(super) struct LazyForecast(OnceCell<SendForecast>);
+
+impl LazyForecast {
+    /// Returns the planned end of a broadcast, as [`SendForecast::end_of`].
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(super) fn end_of(
+        &self,
+        tx: &impl Reads,
+        estimates: &SendEstimates,
+        now_ms: TimestampMs,
+        id: BroadcastId,
+    ) -> Result<Option<TimestampMs>, StoreError> {
+        if let Some(forecast) = self.0.get() {
+            return Ok(forecast.end_of(id));
+        }
+        let forecast = estimates.forecast(tx, now_ms)?;
+        Ok(self.0.get_or_init(|| forecast).end_of(id))
+    }
+}
 
 impl SendForecast {
     /// Plans the broadcasts, each behind those before it. `horizon_ms` is the longest time that one may take.
@@ -39,7 +65,7 @@ impl SendForecast {
     }
 
     /// Returns the planned end of a broadcast; `None` if all its recipients are placed or the limits have no room.
-    pub(super) fn end_of(&self, id: BroadcastId) -> Option<TimestampMs> {
+    fn end_of(&self, id: BroadcastId) -> Option<TimestampMs> {
         self.0.get(&id).copied()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::counts::read_counts;
 use super::estimates::SendEstimates;
-use super::forecast::SendForecast;
+use super::forecast::LazyForecast;
 use super::rows::BroadcastRow;
 use super::service::{Broadcast, Broadcasts};
 use super::store;
@@ -24,7 +24,7 @@ impl Broadcasts {
     ) -> Result<Page<Broadcast>, PageError> {
         let (estimates, now_ms) = (self.estimates.clone(), self.now_ms());
         let read = move |tx: &ReadTx| {
-            let forecast = estimates.forecast(tx, now_ms)?;
+            let forecast = LazyForecast::default();
             page(tx, &BROADCASTS, team, query, |id, row| {
                 with_progress(tx, &estimates, &forecast, now_ms, id, row.decode()?).map(Some)
             })
@@ -40,7 +40,7 @@ impl Broadcasts {
         let (estimates, now_ms) = (self.estimates.clone(), self.now_ms());
         let read = move |tx: &ReadTx| {
             let Some(row) = store::find(tx, team, id)? else { return Ok(None) };
-            with_progress(tx, &estimates, &estimates.forecast(tx, now_ms)?, now_ms, id, row).map(Some)
+            with_progress(tx, &estimates, &LazyForecast::default(), now_ms, id, row).map(Some)
         };
         self.context.store.read(read).await
     }
@@ -49,7 +49,7 @@ impl Broadcasts {
 fn with_progress(
     tx: &impl Reads,
     estimates: &SendEstimates,
-    forecast: &SendForecast,
+    forecast: &LazyForecast,
     now_ms: TimestampMs,
     id: BroadcastId,
     row: BroadcastRow,

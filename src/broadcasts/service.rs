@@ -7,6 +7,7 @@ use super::content::{BroadcastContent, put_content, read_content, seal_content};
 use super::counts::read_counts;
 use super::error::{DeleteBroadcastError, DraftError};
 use super::estimates::SendEstimates;
+use super::forecast::LazyForecast;
 use super::guards::{SendingGuard, is_in_scope};
 use super::model::{BroadcastChanges, BroadcastName, CONTENT_BYTES_MAX, NewBroadcast, PreviewText};
 use super::notifier::BroadcastNotifier;
@@ -120,8 +121,7 @@ impl Broadcasts {
             .read(move |tx| {
                 let Some(row) = store::find(tx, team, id)? else { return Ok(None) };
                 let counts = read_counts(tx, id)?;
-                let forecast = estimates.forecast(tx, now_ms)?;
-                let finishes_ms = estimates.finishes_ms(tx, &forecast, now_ms, id, &row, &counts)?;
+                let finishes_ms = estimates.finishes_ms(tx, &LazyForecast::default(), now_ms, id, &row, &counts)?;
                 let content = read_content(tx, &keyring, id)?.unwrap_or_default();
                 Ok(Some((Broadcast { id, row, counts, finishes_ms }, content)))
             })

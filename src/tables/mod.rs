@@ -107,8 +107,8 @@ pub const BROADCAST_BODIES: Table<(BroadcastId, u32), Blob> = Table::new("broadc
 /// each broadcast with recipients, deleted with it.
 pub const BROADCAST_COUNTS: Table<(BroadcastId,), BroadcastCountsRow> = Table::new("broadcast_counts-1");
 /// Broadcasts whose contacts are not all queued yet: the due time and the position in the contacts. Written by
-/// `broadcasts` when a broadcast is sent, and with each page of recipients. Deleted at the end of the contacts, or when
-/// the broadcast is canceled.
+/// `broadcasts` when a broadcast is sent, with each page of recipients, and when contacts are erased. Deleted at the end of
+/// the contacts, or when the broadcast is canceled.
 pub const BROADCAST_FAN_OUTS: Table<(BroadcastId,), FanOutRow> = Table::new("broadcast_fan_outs-1");
 /// Number of messages by the number of 15 minutes since 1970, of all teams. Written by `broadcasts` when recipients are
 /// queued, and every 10 seconds, while `RINGMAIL_SEND_RATE` or `RINGMAIL_SEND_QUOTA` is set. One row for 15 minutes, up to

@@ -9,7 +9,8 @@ use super::{QueueControl, QueuePosition};
 use crate::base::id::TeamId;
 use crate::context::Context;
 use crate::delivery::queue::{
-    Due, DueKey, Hold, LaneKey, QueueSelector, add_hold, move_group, read_row, remove_hold, waiting_recipients,
+    Due, DueKey, Hold, LaneKey, QueueSelector, add_hold, forget_corrupt, move_group, read_row, remove_hold,
+    waiting_recipients,
 };
 use crate::delivery::rows::DueRow;
 use crate::delivery::site_store::end_stored_pause;
@@ -235,7 +236,10 @@ fn drop_group(tx: &WriteTx<'_>, context: &Context, key: DueKey) -> Result<bool, 
     let Some(due) = read_row(tx, key)? else { return Ok(false) };
     tx.delete(&DUE, &key.parts())?;
     let team: TeamId = due.team;
-    let Some(mut row) = emails::find_valid_row(tx, team, key.email)? else { return Ok(true) };
+    let Some(mut row) = emails::find_valid_row(tx, team, key.email)? else {
+        forget_corrupt(tx, key, &due, context.now_ms())?;
+        return Ok(true);
+    };
     let mut recorder = emails::EventRecorder::new(team, key.email);
     for index in waiting_recipients(&row, key) {
         let recipient = &mut row.recipients[index];

@@ -1,8 +1,8 @@
 //! The queue table: reading due groups, leasing them, requeueing them, and recovery after a restart.
 //!
 //! Files: `key.rs` (lanes and groups), `lanes.rs` (reading), `count.rs` (counting), `selector.rs` and `holds.rs` (holds of
-//! the operator), `stored_rows.rs` (rows with the fields that they do not store), this file (changes of state), `corrupt_leases.rs` (their recovery), `late.rs` (late groups under sending limits), `ahead.rs` (groups whose due time is
-//! wrong after a step of the clock).
+//! the operator), `stored_rows.rs` (rows with the fields that they do not store), this file (changes of state),
+//! `corrupt_leases.rs` (their recovery), `ahead.rs` (groups whose due time is wrong after a step of the clock).
 //!
 //! A recipient group has exactly one of three states: a row in the queue, a lease, or settled
 //! recipients in the row of its email. Each change of state is one transaction.
@@ -13,7 +13,6 @@ mod count;
 mod holds;
 mod key;
 mod lanes;
-mod late;
 mod selector;
 mod stored_rows;
 
@@ -36,7 +35,6 @@ pub(super) use stored_rows::read_row;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use late::LateGroup;
 use stored_rows::{complete, rebuilt_row};
 
 use tracing::error;
@@ -44,7 +42,6 @@ use tracing::error;
 use super::rows::{Class, DueRow, LeaseRow};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, Id, TeamId};
-use crate::broadcasts::SendEstimates;
 use crate::context::Context;
 use crate::emails::{self, EmailRow, LastEvent, RecipientKind, RecipientRow, RecipientState};
 use crate::events::{Detail, EmailEventKind, Event};
@@ -75,11 +72,10 @@ impl Claimed {
 }
 
 /// Leases the first due groups of a lane, at most `groups_max`. See [`claim`]. `site` is the site that the groups go to;
-/// `None` if they need no session. Late emails of broadcasts get a new due time within `limits`.
+/// `None` if they need no session.
 pub(super) fn claim_lane(
     tx: &WriteTx<'_>,
     context: &Context,
-    limits: &SendEstimates,
     lane: LaneKey,
     site: Option<&str>,
     groups_max: usize,
@@ -92,7 +88,7 @@ pub(super) fn claim_lane(
     let (mut claimed, mut postponed) = (Vec::new(), 0);
     loop {
         let head = read_head(tx, lane, context.now_ms(), groups_max - claimed.len())?;
-        let (groups, held) = claim_unless_held(tx, context, &head.keys, holds, limits)?;
+        let (groups, held) = claim_unless_held(tx, context, &head.keys, holds)?;
         claimed.extend(groups);
         postponed += held;
         if held == 0 || claimed.len() == groups_max || postponed >= POSTPONED_MAX {
@@ -114,21 +110,18 @@ pub(super) fn claim(tx: &WriteTx<'_>, context: &Context, keys: &[DueKey]) -> Res
             free.push(*key);
         }
     }
-    Ok(claim_unless_held(tx, context, &free, holds, &SendEstimates::default())?.0)
+    Ok(claim_unless_held(tx, context, &free, holds)?.0)
 }
 
-/// As [`claim`]. Also returns the number of groups that were moved to a later due time, by a hold of their email or by the
-/// sending limits.
+/// As [`claim`]. Also returns the number of groups that a hold of their email has moved to a later due time.
 fn claim_unless_held(
     tx: &WriteTx<'_>,
     context: &Context,
     keys: &[DueKey],
     holds: HoldKinds,
-    limits: &SendEstimates,
 ) -> Result<(Vec<Claimed>, usize), StoreError> {
     let (now_ms, node) = (context.now_ms(), context.store.node());
     let (mut claimed, mut postponed) = (Vec::with_capacity(keys.len()), 0);
-    let mut late = Vec::new();
     for key in keys {
         let Some(mut due) = take_row(tx, *key, now_ms)? else { continue };
         // The worker of the removal deletes the email.
@@ -142,10 +135,6 @@ fn claim_unless_held(
         if holds.of_email(tx, due.team, key.email, row.key)?.is_some() {
             holds::postpone(tx, context, *key, due, row)?;
             postponed += 1;
-            continue;
-        }
-        if row.broadcast.is_some() && row.last_event == LastEvent::Queued && limits.is_late(key.due_ms, now_ms) {
-            late.push(LateGroup { key: *key, due, row });
             continue;
         }
         (due.is_postponed, due.wait_ms) = (false, None);
@@ -182,8 +171,6 @@ fn claim_unless_held(
     if !claimed.is_empty() {
         renew(tx, node, now_ms)?;
     }
-    postponed += late.len();
-    late::place_again(tx, limits, late, now_ms)?;
     Ok((claimed, postponed))
 }
 
@@ -212,7 +199,12 @@ fn take_row(tx: &WriteTx<'_>, key: DueKey, now_ms: TimestampMs) -> Result<Option
 }
 
 /// Counts the email of a group that has left the queue, if it is of a broadcast and its row is corrupt.
-fn forget_corrupt(tx: &WriteTx<'_>, key: DueKey, due: &DueRow, now_ms: TimestampMs) -> Result<(), StoreError> {
+pub(super) fn forget_corrupt(
+    tx: &WriteTx<'_>,
+    key: DueKey,
+    due: &DueRow,
+    now_ms: TimestampMs,
+) -> Result<(), StoreError> {
     if key.lane.class == Class::Transactional {
         return Ok(());
     }
