@@ -18,6 +18,7 @@
 //! - `reopening.rs`: opening of the file again after the disk was full or failed;
 //! - `seal.rs`: encryption at rest;
 //! - `file.rs` and `opening.rs`: opening and repair of the file; the store and its key together;
+//! - `compaction.rs`: compaction of a file that no process has open;
 //! - `space.rs` and `figures.rs`: free space of the disk; figures for monitoring;
 //! - `migrations/`: schema versions;
 //! - `error.rs`.
@@ -35,6 +36,7 @@ pub mod page;
 
 mod chunks;
 mod commits;
+mod compaction;
 mod cursors;
 mod error;
 mod fields;
@@ -66,6 +68,7 @@ use tokio::sync::Semaphore;
 use tracing::error;
 
 pub use chunks::{CHUNK_BYTES, CHUNKS_PER_COMMIT, Chunks, chunk_bytes, read_chunks};
+pub use compaction::{Compaction, compact};
 pub use cursors::{purge_deleted_cursors, was_listed};
 pub(crate) use error::from_store_error;
 pub use error::{OpenError, StoreError, skip_corrupt};

@@ -221,6 +221,12 @@ impl Server {
         (status, serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error} in {body}")))
     }
 
+    /// Sends a DELETE request with a key and returns the status.
+    pub(super) fn delete(&self, path: &str, key: &str) -> u16 {
+        let request = ureq::delete(format!("{}{path}", self.api())).header("authorization", format!("Bearer {key}"));
+        request.call().expect("the server responds").status().as_u16()
+    }
+
     /// Stops the server with `SIGTERM` and returns its exit code.
     pub(super) fn stop(mut self) -> i32 {
         let pid = self.child.id().to_string();
