@@ -1,47 +1,15 @@
 """Steps of the wall clock by a day. libfaketime changes the wall clock of the server, and not its monotonic clock."""
 
 import datetime
-import os
 
 from lib import GOOD, World, main, wait_until
-from server import Server
+from shifted_server import NO_STEP, ShiftedServer
 from sinks import Habit
 
 GREY = "127.0.2.2"
 HABITS = {GOOD: Habit(), GREY: Habit(greylists=True)}
 RETRY_S = 6
-DAY, NO_STEP, DAY_BACK = "+1d", "+0d", "-1d"
-
-
-class ShiftedServer(Server):
-    """A server whose wall clock has an offset, which `shift` changes while it runs."""
-
-    @property
-    def clock_path(self):
-        return self.directory / "clock"
-
-    def shift(self, offset):
-        """Sets the offset of the wall clock from the real time."""
-        beside = self.clock_path.with_suffix(".new")
-        beside.write_text(offset + "\n")
-        os.replace(beside, self.clock_path)
-
-    def environment(self):
-        return {
-            **super().environment(),
-            "LD_PRELOAD": os.environ["FAKETIME_LIBRARY"],
-            "FAKETIME_TIMESTAMP_FILE": str(self.clock_path),
-            # The file is read at each call, so that a step takes effect immediately.
-            "FAKETIME_NO_CACHE": "1",
-            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-            "DONT_FAKE_MONOTONIC": "1",
-            "NO_FAKE_STAT": "1",
-        }
-
-    def spawn(self):
-        if not self.clock_path.exists():
-            self.shift(NO_STEP)
-        super().spawn()
+DAY, DAY_BACK = "+1d", "-1d"
 
 
 def world_at(directory):

@@ -24,6 +24,7 @@ import clock
 import disk
 import dns
 import dot
+import retention
 import row
 from lib import HERE
 
@@ -32,8 +33,8 @@ BROADCASTS = [
     broadcast_cancel, broadcast_kill, broadcast_leave, broadcast_queue, broadcast_disk, broadcast_clock,
 ]  # fmt: skip
 # The module with the longest cases is first.
-MODULES = [dns, *BROADCASTS, dot, disk, clock, row]
-NEEDS_FAKETIME = [clock, broadcast_clock]
+MODULES = [dns, *BROADCASTS, retention, dot, disk, clock, row]
+NEEDS_FAKETIME = [clock, broadcast_clock, retention]
 
 
 def run_case(module, case):

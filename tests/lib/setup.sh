@@ -183,6 +183,18 @@ rust_component() {
         skip_suite "cargo $1 is not installed and rustup could not add $2"
 }
 
+# fake_clock: sets FAKETIME_LIBRARY to the library that changes the wall clock of one process. Installs it if it is missing.
+fake_clock() {
+    find_fake_clock || { install_packages libfaketime && find_fake_clock; }
+}
+
+find_fake_clock() {
+    for FAKETIME_LIBRARY in /usr/lib/*/faketime/libfaketimeMT.so.1 /usr/lib/faketime/libfaketimeMT.so.1; do
+        [ -f "$FAKETIME_LIBRARY" ] && export FAKETIME_LIBRARY && return
+    done
+    return 1
+}
+
 # cargo_clippy ARGUMENT...: runs cargo with clippy as the compiler of this package. A warning is an error. `cargo clippy`
 # would check every dependency once more, because it cannot use the dependencies that the tests have built. Every stage
 # builds with it, so that no stage builds the package a second time: each one adds clippy if it is not installed.

@@ -1,0 +1,36 @@
+"""The store file over many days with a retention period, and its compaction afterwards."""
+
+import json
+import subprocess
+import time
+
+from machine import table
+from mail_days import Days
+from server import binary
+
+RETENTION_DAYS = 30
+FLAT_FROM_DAY = 40
+SHOWN_EVERY = 20
+GROWTH_MAX = 1.02
+
+
+def run(options):
+    days = Days(options.directory / "year", options.emails, RETENTION_DAYS, profile="release")
+    began = time.monotonic()
+    try:
+        for _ in range(options.days):
+            days.run_day()
+        kept = days.month()
+    finally:
+        days.server.end()
+    shown = [day for day in range(1, options.days + 1) if day % SHOWN_EVERY == 0 or day in (1, FLAT_FROM_DAY, options.days)]
+    table(["day", "file MiB"], [[f"{day}", f"{days.sizes[day - 1] / (1 << 20):.1f}"] for day in shown])
+    if options.days > FLAT_FROM_DAY:
+        grown = max(days.sizes[FLAT_FROM_DAY:]) / days.sizes[FLAT_FROM_DAY - 1]
+        print(f"largest file after day {FLAT_FROM_DAY}: {grown:.3f} of that day; target: at most {GROWTH_MAX}")
+    print(f"counted in the days that are kept: {kept}; emails a day: {options.emails:,}")
+    line = [binary("release"), "compact", "--json", "--data-dir", days.server.data_dir]
+    compacted = json.loads(subprocess.run(line, capture_output=True, text=True, check=True).stdout)
+    before, after = compacted["before_bytes"], compacted["after_bytes"]
+    print(f"compaction: {before / (1 << 20):.1f} MiB before, {after / (1 << 20):.1f} after")
+    print(f"{options.days} days took {time.monotonic() - began:,.0f} s")

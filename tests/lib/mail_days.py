@@ -1,0 +1,96 @@
+"""Mail of many days: a server whose wall clock moves by a day between two starts."""
+
+import random
+
+from deadline import wait_until
+from server import SENDER, Capture
+from shifted_server import ShiftedServer
+
+BATCH = 100
+TEXT_BYTES = 1_000
+# Addresses that are captured, so that each day also stores messages.
+CAPTURED_PER_DAY = 20
+ERASED_PER_DAY = 2
+DAY_SECONDS = 120  # Longest wait for the mail or the retention of a day.
+
+RETENTION_FLAGS = [
+    "--content-retention-days", "--email-retention-days", "--attempt-retention-days", "--log-retention-days",
+    "--metrics-retention-days", "--audit-retention-days",
+]  # fmt: skip
+
+
+class Days:
+    """A store that gets the same number of emails every day, with one retention period for everything."""
+
+    def __init__(self, directory, emails, retention_days, profile="debug", seed=7):
+        assert emails % BATCH == 0, f"the number of emails is not a multiple of {BATCH}"
+        flags = [part for flag in RETENTION_FLAGS for part in (flag, str(retention_days))]
+        self.server = RetainingServer(directory, Capture(), profile=profile, extra=flags)
+        self.server.retention_days = retention_days
+        self.emails, self.retention_days = emails, retention_days
+        self.chance = random.Random(seed)
+        self.first_ids = []  # Of each day.
+        self.sizes = []  # Bytes of the file at the end of each day.
+
+    def run_day(self):
+        """Moves the clock to the next day, waits for the retention of the oldest one, and sends the mail of the day."""
+        day = len(self.first_ids)
+        self.server.shift(f"+{day}d")
+        self.server.start(seconds=DAY_SECONDS)
+        api = self.server.api
+        expired = day - self.retention_days - 1
+        if expired >= 0:
+            gone = lambda: api.call("GET", f"/emails/{self.first_ids[expired]}")[0] == 404  # noqa: E731
+            wait_until(gone, DAY_SECONDS, f"the retention of day {expired}", pause_s=0.05)
+        ids = []
+        for batch in range(self.emails // BATCH):
+            ids += [sent["id"] for sent in api.ok("POST", "/emails/batch", self.batch(day, batch))["data"]]
+        self.first_ids.append(ids[0])
+        for number in range(ERASED_PER_DAY):
+            address = f"erased{day}.{number}@example.net"
+            contact = api.ok("POST", "/contacts", {"email": address})["id"]
+            api.ok("DELETE", f"/contacts/{contact}?erase=true")
+        is_delivered = lambda: api.ok("GET", f"/emails/{ids[-1]}")["last_event"] == "delivered"  # noqa: E731
+        wait_until(is_delivered, DAY_SECONDS, f"the mail of day {day}", pause_s=0.05)
+        self.delivered(api, day)
+        self.server.stop()
+        self.sizes.append(self.server.store_path.stat().st_size)
+
+    def batch(self, day, number):
+        """Returns one batch: a few emails to real addresses, the others to the simulated one."""
+        text = "".join(self.chance.choices("aeioubdfgklmnprst ", k=TEXT_BYTES))
+        emails = [
+            {"from": SENDER, "to": "delivered@ringmail.test", "subject": f"Receipt {day}.{number}.{index}", "text": text}
+            for index in range(BATCH)
+        ]  # fmt: skip
+        if number == 0:
+            for index in range(CAPTURED_PER_DAY):
+                emails[index]["to"] = f"user{day}.{index}@example.net"
+            for index in range(ERASED_PER_DAY):
+                emails[index]["to"] = f"erased{day}.{index}@example.net"
+        return emails
+
+    def delivered(self, api, day):
+        """Waits until the counters of the day have all of its emails."""
+        path = "/emails/metrics?metrics=sent,delivered&dimensions=period"
+        counts = lambda: {row["period"]: (row["sent"], row["delivered"]) for row in api.ok("GET", path)["data"]}  # noqa: E731
+        today = lambda: list(counts().values())[-1]  # noqa: E731
+        expected = (self.emails, self.emails)
+        wait_until(lambda: today() == expected, DAY_SECONDS, lambda: f"{expected} on day {day}: {counts()}", pause_s=0.1)
+
+    def month(self):
+        """Returns the sums of the counters of all days that are kept."""
+        self.server.start(seconds=DAY_SECONDS)
+        path = "/emails/metrics?metrics=sent,delivered&start_date=2020-01-01"
+        totals = self.server.api.ok("GET", path)["totals"]
+        self.server.stop()
+        return totals
+
+
+class RetainingServer(ShiftedServer):
+    """A server that keeps webhook deliveries for as long as everything else."""
+
+    retention_days = 30
+
+    def environment(self):
+        return {**super().environment(), "WEBHOOK_DELIVERY_RETENTION_DAYS": str(self.retention_days)}
