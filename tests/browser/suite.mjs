@@ -3,6 +3,7 @@ import { Suite } from './check.mjs';
 import { World } from './world.mjs';
 import { appearance } from './appearance.mjs';
 import { behaviour } from './behaviour.mjs';
+import { RewritingWorld, rewriting } from './rewriting.mjs';
 import { access } from './dashboard/access.mjs';
 import { broadcasts } from './dashboard/broadcasts.mjs';
 import { details } from './dashboard/details.mjs';
@@ -13,6 +14,7 @@ import { broadcastJourneys } from './dashboard/journeys/broadcasts.mjs';
 import { devJourneys } from './dashboard/journeys/dev.mjs';
 import { serveJourneys } from './dashboard/journeys/serve.mjs';
 import { live } from './dashboard/live.mjs';
+import { metrics } from './dashboard/metrics.mjs';
 import { operate } from './dashboard/operate.mjs';
 import { pages } from './dashboard/pages.mjs';
 import { statics } from './dashboard/static.mjs';
@@ -26,9 +28,10 @@ const PAGE_WORKERS = 2;
 
 async function withoutPages() {
   await suite.inside(DevWorld, [...devJourneys, ...broadcastJourneys, ...emails, ...hostile, ...operate, ...live]);
-  await suite.inside(FakeWorld, [...details, ...broadcasts]);
+  await suite.inside(FakeWorld, [...details, ...broadcasts, ...metrics]);
   await suite.inside(ServeWorld, [...serveJourneys, ...access]);
   await suite.inside(World, [...behaviour, ...appearance]);
+  await suite.inside(RewritingWorld, rewriting);
 }
 
 if (PICTURES) {
