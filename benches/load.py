@@ -41,8 +41,11 @@ def words(bytes_wanted, chance):
     return " ".join(parts)[:bytes_wanted]
 
 
-def fill(server, count, text_bytes):
-    """Sends exactly `count` emails in batches. Returns the first id of every batch."""
+def fill(server, count, text_bytes, html=None):
+    """Sends exactly `count` emails in batches. Returns the first id of every batch.
+
+    `html` returns the HTML part of an email with the given text. Without it, the emails have none.
+    """
     chance = random.Random(5)
     bodies = []
     for _ in range(8):
@@ -51,6 +54,8 @@ def fill(server, count, text_bytes):
              "subject": words(40, chance), "text": words(text_bytes, chance)}
             for _ in range(FILL_BATCH)
         ]  # fmt: skip
+        for email in emails if html else []:
+            email["html"] = html(email["text"])
         bodies.append(emails)
     encoded = [json.dumps(emails).encode() for emails in bodies]
     lock, firsts, left = threading.Lock(), [], [count]

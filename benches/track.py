@@ -1,0 +1,188 @@
+"""Tracking: answers to first requests of pixels and links, each recorded durably, and the cost of tracking for accepting and
+for delivery.
+
+A receiver in this process collects the URLs from delivered emails of one recipient each. wrk then requests each URL once,
+so that every answer waits for the commit of an event. The pixel of an invalid token and GET /health write nothing.
+"""
+
+import quopri
+import re
+import shutil
+import time
+
+from deadline import wait_until
+from load import fill, wrk
+from machine import Watch, ratio, spread, table
+from recording_sink import RecordingSink
+from server import Hold, Relay, Server
+from smtp_sink import SmtpSink
+
+IN_FLIGHT = 64
+RECORDED = ("pixel", "link")
+TEXT_BYTES = 1_000
+HITS_PER_S = 15_000
+ACCEPT_RATIO_MIN = 0.75
+DRAIN_SECONDS = 300
+LAST_EVENT_SECONDS = 10
+SAMPLE = 20
+BODY_BYTES = 3_000
+# The server takes requests in the first ten seconds after delivery for those of software.
+WINDOW_S = 11
+PUBLIC_URL = "http://links.ringmail.test"
+PATH = re.compile(rb"http://links\.ringmail\.test(/t/([oc])/[A-Za-z0-9_.~-]+)")
+
+
+def run(options):
+    kinds = {"pixel": [], "link": [], "pixel of an invalid token": [], "GET /health": []}
+    for number in range(options.runs):
+        for kind, figures in hits(options, f"track-{number}").items():
+            kinds[kind].append(figures)
+    table(
+        [f"tracking, {IN_FLIGHT} in flight", "answers/s", "p50 ms", "p99 ms", "CPU us/answer", "ratio to the target"],
+        [row(kind, figures) for kind, figures in kinds.items()],
+    )
+    print(f"target: {HITS_PER_S:,} recorded answers a second. bound: fsync")
+    compare(options, "accept, 3 KB bodies, 64 in flight", accept_rate, f"at least {ACCEPT_RATIO_MIN}")
+    compare(options, f"deliver {options.messages:,} messages into smtp-sink", delivery_rate, "none")
+
+
+def row(kind, figures):
+    rates = [one["per_s"] for one in figures]
+    return [
+        kind, spread(rates), spread([one["p50_ms"] for one in figures], 2), spread([one["p99_ms"] for one in figures], 2),
+        spread([one["cpu_us"] for one in figures]), ratio(rates, [HITS_PER_S]) if kind in RECORDED else "-",
+    ]  # fmt: skip
+
+
+def compare(options, what, rate, target):
+    """Prints the rates without and with tracking. The runs alternate."""
+    plain, tracked = [], []
+    for number in range(options.runs):
+        plain.append(rate(options, f"plain-{number}", False))
+        tracked.append(rate(options, f"tracked-{number}", True))
+    print()
+    table(
+        [what, "without tracking/s", "with tracking/s", "ratio", "target"],
+        [["emails", spread(plain), spread(tracked), ratio(tracked, plain), target]],
+    )
+
+
+class Collector(RecordingSink):
+    """Accepts all messages, and collects the path of the pixel and of the first link of each."""
+
+    def __init__(self):
+        super().__init__(0)
+        self.paths = {b"o": [], b"c": []}
+
+    def record(self, epoch, content):
+        found = {}
+        for path, kind in PATH.findall(quopri.decodestring(content)):
+            found.setdefault(kind, path.decode())
+        for kind, path in found.items():
+            self.paths[kind].append(path)
+        self.total += 1
+
+
+def html(text):
+    """Returns an email with three links."""
+    link = '<p><a href="https://shop.example.com/products/{}?from=news">Product</a></p>'
+    links = "".join(link.format(number) for number in range(3))
+    return f"<html><body><p>{text}</p>{links}</body></html>"
+
+
+def track(server):
+    """Switches tracking of the domain on."""
+    for domain in server.api.ok("GET", "/domains")["data"]:
+        server.api.ok("PATCH", f"/domains/{domain['id']}", {"open_tracking": True, "click_tracking": True})
+
+
+def tracked_server(options, name, delivery):
+    return Server(options.directory / name, delivery, profile="release", extra=["--public-url", PUBLIC_URL])
+
+
+def hits(options, name):
+    """Returns the figures of each kind of request, from one store with delivered emails."""
+    sink = Collector()
+    server = tracked_server(options, name, Relay(f"smtp://127.0.0.1:{sink.port}?final=true"))
+    try:
+        server.start()
+        track(server)
+        firsts = fill(server, options.messages, TEXT_BYTES, html=html)
+        wait_until(
+            lambda: sink.total >= options.messages, DRAIN_SECONDS,
+            lambda: f"{options.messages} messages; {sink.total} arrived\n{server.log_tail()}", pause_s=0.2,
+        )  # fmt: skip
+        pixels, links = (list(sink.paths[kind]) for kind in (b"o", b"c"))
+        assert len(pixels) == len(links) == options.messages, f"{len(pixels)} pixels, {len(links)} links"
+        server.api.close()
+        time.sleep(WINDOW_S)
+        invalid = [f"{path[:-4]}{number % 10_000:04}" for number, path in enumerate(pixels)]
+        figures = {
+            "pixel": one_run(options, server, "pixel", pixels),
+            "link": one_run(options, server, "link", links),
+            "pixel of an invalid token": one_run(options, server, "invalid", invalid),
+            "GET /health": one_run(options, server, "health", ["/health"] * len(pixels)),
+        }
+        recorded(server, firsts[:SAMPLE])
+        server.stop()
+        return figures
+    finally:
+        server.end()
+        sink.loop.call_soon_threadsafe(sink.loop.stop)
+        shutil.rmtree(server.directory, ignore_errors=True)
+
+
+def one_run(options, server, name, paths):
+    """Requests each path once. Returns the figures of wrk."""
+    file = server.directory / f"{name}.txt"
+    file.write_text("".join(f"{path}\n" for path in paths))
+    watch = Watch(server.process.pid)
+    result = wrk(server.port, "paths.lua", IN_FLIGHT, options.seconds, PATHS=file)
+    watch.end()
+    if result["took_s"]:
+        result["per_s"] = len(paths) / result["took_s"]
+    result["cpu_us"] = watch.cpu_s * 1e6 / result["requests"]
+    return result
+
+
+def recorded(server, emails):
+    """Asserts that the emails have the clicks of the runs."""
+    for email in emails:
+        server.wait_for(email, {"opened", "clicked"}, LAST_EVENT_SECONDS)
+
+
+def accept_rate(options, name, is_tracked):
+    """Returns the emails that the server accepts in a second."""
+    server = tracked_server(options, f"accept-{name}", Hold())
+    try:
+        server.start()
+        if is_tracked:
+            track(server)
+        result = wrk(server.port, "post.lua", IN_FLIGHT, options.seconds, KIND="email", PER=1, BODY_BYTES=BODY_BYTES)
+        return result["per_s"]
+    finally:
+        server.end()
+        shutil.rmtree(server.directory, ignore_errors=True)
+
+
+def delivery_rate(options, name, is_tracked):
+    """Returns the messages that smtp-sink receives in a second, from a full queue."""
+    server = tracked_server(options, f"deliver-{name}", Hold())
+    sink = SmtpSink().start()
+    try:
+        server.start()
+        if is_tracked:
+            track(server)
+        fill(server, options.messages, TEXT_BYTES, html=html)
+        server.stop()
+        server.delivery = Relay(f"smtp://127.0.0.1:{sink.port}?final=true")
+        server.spawn()
+        wait_until(
+            lambda: sink.count >= options.messages, DRAIN_SECONDS,
+            lambda: f"{options.messages} messages; smtp-sink counted {sink.count}\n{server.log_tail()}",
+        )  # fmt: skip
+        return (sink.count - 1) / (sink.last_at - sink.first_at)
+    finally:
+        server.end()
+        sink.stop()
+        shutil.rmtree(server.directory, ignore_errors=True)
