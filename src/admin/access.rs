@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::request::{AdminServices, VerbResult};
 use super::response::AdminError;
 use super::users::address;
+use crate::audit::Actor;
 use crate::base::clock::to_iso;
 use crate::store::{StoreError, StoreKind};
 use crate::users::{LinkPurpose, OneTimeLink};
@@ -27,7 +28,7 @@ pub struct LinkView {
 
 pub(super) async fn execute(services: &AdminServices, verb: AccessVerb) -> VerbResult {
     let AccessVerb::SetupLink {} = verb;
-    match dashboard_link(services).await? {
+    match dashboard_link(services, Actor::CommandLine).await? {
         Some(view) => Ok(view.into()),
         None => Err(AdminError::conflict(
             "an account exists already; a user gets back in with `ringmail user link EMAIL`, and `ringmail user create` \
@@ -41,10 +42,10 @@ pub(super) async fn execute(services: &AdminServices, verb: AccessVerb) -> VerbR
 ///
 /// # Errors
 /// [`StoreError`].
-pub async fn dashboard_link(services: &AdminServices) -> Result<Option<LinkView>, StoreError> {
+pub async fn dashboard_link(services: &AdminServices, by: Actor) -> Result<Option<LinkView>, StoreError> {
     let link = match services.kind {
         StoreKind::Dev => Some(services.accounts.issue_open_link().await?),
-        StoreKind::Serve => services.accounts.issue_setup_link().await?,
+        StoreKind::Serve => services.accounts.issue_setup_link(by).await?,
     };
     Ok(link.map(|link| view(services, &link)))
 }
@@ -56,7 +57,7 @@ pub(super) async fn user_link(services: &AdminServices, email: &str) -> VerbResu
             "a development server has no accounts; `ringmail setup-link` prints a link to its dashboard",
         ));
     }
-    let link = services.accounts.issue_user_link(address(email)?).await?;
+    let link = services.accounts.issue_user_link(Actor::CommandLine, address(email)?).await?;
     let link = link.ok_or_else(|| {
         AdminError::not_found(format!("there is no user {email}; add the user with `ringmail user create {email}`"))
     })?;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::pages::{page_after, unknown};
 use super::request::{AdminServices, VerbResult};
 use super::response::{AdminError, Rows};
+use crate::audit::Actor;
 use crate::base::address::Mailbox;
 use crate::base::clock::to_iso;
 use crate::base::id::{BroadcastId, EmailId, SegmentId, TeamId, TopicId};
@@ -288,7 +289,7 @@ async fn send_test(
 
 /// The command line sends without an API key.
 const fn sender(team: TeamId) -> Sender {
-    Sender { team, key: None, domain: None }
+    Sender { team, actor: Actor::CommandLine, key: None, domain: None }
 }
 
 fn id(text: &str) -> Result<BroadcastId, AdminError> {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::pages::page_after;
 use super::request::{AdminServices, VerbResult};
 use super::response::{AdminError, Rows};
+use crate::audit::Actor;
 use crate::base::clock::to_iso;
 use crate::base::id::{CapturedId, EmailId};
 use crate::delivery::CapturedRow;
@@ -115,7 +116,7 @@ pub(super) async fn execute(services: &AdminServices, verb: CapturedVerb) -> Ver
                      RINGMAIL_RELEASE), or with the name of a smarthost",
                 )
             })?;
-            let released = mailbox.release(id, &services.queue_notifier).await;
+            let released = mailbox.release(Actor::CommandLine, id, &services.queue_notifier).await;
             let ReleasedMessage { email, recipients } = released.map_err(|error| refusal(id, error))?;
             Ok(ReleasedView { id, email_id: email, recipients, transport }.into())
         }

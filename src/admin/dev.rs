@@ -6,6 +6,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use super::request::AdminServices;
 use super::response::AdminError;
 use crate::api_keys::{NewKey, Permission, TOKEN_PREFIX, Token};
+use crate::audit::Actor;
 use crate::base::id::TeamId;
 use crate::config::{DevSetup, Purpose};
 use crate::http::ApiError;
@@ -36,12 +37,12 @@ pub async fn prepare(services: &AdminServices, setup: &DevSetup) -> Result<DevRe
     let DevSetup { api_key, domains } = setup;
     let team = teams::ensure_any(&services.context).await?.id;
     for domain in domains {
-        services.domains.add_verified(team, domain.clone()).await?;
+        services.domains.add_verified(Actor::Server.in_team(team), domain.clone()).await?;
     }
     let token = api_key.clone().unwrap_or_else(|| own_token(&services.context.keyring));
     if services.api_keys.authenticate(&token).is_none() {
         let key = NewKey { name: KEY_NAME.to_owned(), permission: Permission::FullAccess, domain: None };
-        services.api_keys.create_with_token(team, key, &token).await.map_err(ApiError::from)?;
+        services.api_keys.create_with_token(Actor::Server.in_team(team), key, &token).await.map_err(ApiError::from)?;
     }
     Ok(DevReady { team, token, domain: domains.first().map(ToString::to_string) })
 }

@@ -10,9 +10,10 @@ use super::request::AdminServices;
 use crate::api_keys::ApiKeys;
 use crate::base::clock::Clock;
 use crate::broadcasts::check::BroadcastChecks;
-use crate::broadcasts::{self, BroadcastNotifier, Broadcasts, NeverPaused, SendEstimates};
+use crate::broadcasts::{self, BroadcastNotifier, Broadcasts, SendEstimates};
 use crate::config::Config;
 use crate::context::Context;
+use crate::deliverability::TeamDeliverability;
 use crate::delivery::capture::CaptureMailbox;
 use crate::delivery::{QueueControl, QueueNotifier};
 use crate::dns::Resolver;
@@ -71,8 +72,11 @@ impl DirectStore {
             Domains::new(context.clone(), resolver, config.domain_settings(config.listen), Arc::clone(&api_keys));
         let idempotency = Arc::new(Idempotency::new(context.clone()));
         let links = Links::new(context.keyring.clone(), config.link_settings(config.listen));
+        let dashboard_url = config.dashboard_url(config.listen);
+        let deliverability = Arc::new(TeamDeliverability::new(context.clone(), config.guardrail, &dashboard_url));
         let emails = Emails::new(context.clone(), QueueNotifier::default(), idempotency, tasks.clone(), links.clone())
-            .delivering_only(config.routes.deliver_only.clone());
+            .delivering_only(config.routes.deliver_only.clone())
+            .guarded_by(deliverability.clone());
         let emails = Arc::new(emails);
         let segments = Segments::new(context.clone(), |tx, team, id| broadcasts::uses_segment(tx, team, id));
         let broadcasts = Broadcasts::new(
@@ -80,7 +84,7 @@ impl DirectStore {
             links,
             Arc::new(segments),
             SendEstimates::new(config.send_limits, config.content_retention_days),
-            Arc::new(NeverPaused),
+            deliverability.clone(),
             BroadcastNotifier::default(),
         );
         // A check that requests links needs the resolver of the system.
@@ -108,11 +112,12 @@ impl DirectStore {
             context: context.clone(),
             kind,
             api: None,
-            dashboard_url: config.dashboard_url(config.listen),
+            dashboard_url,
             accounts: Arc::new(Accounts::new(context.clone())),
             api_keys,
             broadcasts: Arc::new(broadcasts),
             broadcast_checks: Arc::new(broadcast_checks),
+            deliverability,
             emails,
             email_limits: EmailLimits { attachment_bytes_max: config.attachment_bytes_max },
             compat: config.compat,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::pages::{find_rows, page_after, unknown};
 use super::request::{AdminServices, VerbResult};
 use super::response::{AdminError, Rows};
+use crate::audit::Actor;
 use crate::base::address::DomainName;
 use crate::base::clock::to_iso;
 use crate::base::id::{DomainId, TeamId};
@@ -87,20 +88,20 @@ impl From<DomainWithRecords> for CheckedDomain {
 }
 
 pub(super) async fn execute(services: &AdminServices, team: TeamId, verb: DomainVerb) -> VerbResult {
-    let domains = &services.domains;
+    let (domains, by) = (&services.domains, Actor::CommandLine.in_team(team));
     match verb {
         DomainVerb::Add { name, verified } => {
             let name = DomainName::parse(&name)
                 .map_err(|error| AdminError::invalid(format!("`{name}` is not a domain name: {error}")))?;
             if !verified {
-                return Ok(CheckedDomain::from(domains.create(team, NewDomain::named(name)).await?).into());
+                return Ok(CheckedDomain::from(domains.create(by, NewDomain::named(name)).await?).into());
             }
             if services.kind == StoreKind::Serve {
                 return Err(AdminError::invalid(
                     "--verified is only for development instances (`ringmail dev`); here a domain is verified by its DNS records",
                 ));
             }
-            let id = domains.add_verified(team, name).await?;
+            let id = domains.add_verified(by, name).await?;
             show(services, team, id).await
         }
         DomainVerb::List { after } => {
@@ -112,7 +113,7 @@ pub(super) async fn execute(services: &AdminServices, team: TeamId, verb: Domain
         }
         DomainVerb::Check { domain, wait: _ } => {
             let id = find(services, team, &domain).await?;
-            if !domains.request_verification(team, id).await? {
+            if !domains.request_verification(by, id).await? {
                 return Err(unknown("domain", &domain));
             }
             show(services, team, id).await
@@ -120,7 +121,7 @@ pub(super) async fn execute(services: &AdminServices, team: TeamId, verb: Domain
         DomainVerb::Remove { domain } => {
             let id = find(services, team, &domain).await?;
             match domains.find(team, id).await?.map(|found| found.domain.name) {
-                Some(name) if domains.delete(team, id).await? => Ok(RemovedView { id, name, deleted: true }.into()),
+                Some(name) if domains.delete(by, id).await? => Ok(RemovedView { id, name, deleted: true }.into()),
                 _ => Err(unknown("domain", &domain)),
             }
         }

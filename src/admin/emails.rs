@@ -9,6 +9,7 @@ use super::pages::page_after;
 use super::queue::WaitingView;
 use super::request::{AdminServices, VerbResult};
 use super::response::{AdminError, Rows};
+use crate::audit::Actor;
 use crate::base::clock::to_iso;
 use crate::base::id::{AttemptId, EmailId, TeamId};
 use crate::base::printable::printable;
@@ -252,7 +253,8 @@ async fn send(services: &AdminServices, team: TeamId, email: TestEmail) -> VerbR
     };
     // The command line has no attachments.
     let email = request.parse(rules)?.email;
-    let sent = services.emails.send(Sender { team, key: None, domain: None }, email, None).await;
+    let sent =
+        services.emails.send(Sender { team, actor: Actor::CommandLine, key: None, domain: None }, email, None).await;
     Ok(SentView { id: sent.map_err(ApiError::from)?, from }.into())
 }
 

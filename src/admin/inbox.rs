@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::request::{AdminServices, VerbResult};
 use super::response::{AdminError, Rows};
+use crate::audit::Actor;
 use crate::base::blocking;
 use crate::base::clock::to_iso;
 use crate::base::id::{CapturedId, EmailId};
@@ -199,7 +200,7 @@ pub(super) async fn execute(services: &AdminServices, verb: InboxVerb) -> VerbRe
             Ok(InboxWaitView { message }.into())
         }
         InboxVerb::Clear => {
-            let deleted = mailbox.clear(MailboxReader::Operator).await?;
+            let deleted = mailbox.clear(MailboxReader::Operator, Actor::CommandLine).await?;
             Ok(InboxClearedView { deleted }.into())
         }
     }

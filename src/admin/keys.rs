@@ -9,6 +9,7 @@ use super::pages::{find_one, page_after, unknown};
 use super::request::{AdminServices, VerbResult};
 use super::response::{AdminError, Rows};
 use crate::api_keys::{ApiKey, NewKey, Permission};
+use crate::audit::Actor;
 use crate::base::clock::to_iso;
 use crate::base::id::{ApiKeyId, DomainId, TeamId};
 use crate::http::ApiError;
@@ -88,27 +89,27 @@ impl From<ApiKey> for KeyView {
 }
 
 pub(super) async fn execute(services: &AdminServices, team: TeamId, verb: KeyVerb) -> VerbResult {
-    let keys = &services.api_keys;
+    let (keys, by) = (&services.api_keys, Actor::CommandLine.in_team(team));
     match verb {
         KeyVerb::Create { name, permission, domain } => {
             let domain = match domain {
                 Some(domain) => Some(domains::find(services, team, &domain).await?),
                 None => None,
             };
-            let (key, token) = keys.create(team, NewKey { name, permission, domain }).await.map_err(ApiError::from)?;
+            let (key, token) = keys.create(by, NewKey { name, permission, domain }).await.map_err(ApiError::from)?;
             Ok(KeyView { token: Some(token.reveal().to_owned()), ..key.into() }.into())
         }
         KeyVerb::List { after } => Ok(Rows::of(keys.list(team, page_after(after)).await?, KeyView::from).into()),
         KeyVerb::Rename { key, name } => {
             let found = find(services, team, &key).await?;
-            if !keys.rename(team, found.id, &name).await.map_err(ApiError::from)? {
+            if !keys.rename(by, found.id, &name).await.map_err(ApiError::from)? {
                 return Err(unknown("key", &key));
             }
             Ok(KeyView::from(ApiKey { name: name.trim().to_owned(), ..found }).into())
         }
         KeyVerb::Revoke { key } => {
             let found = find(services, team, &key).await?;
-            if !keys.delete(team, found.id).await? {
+            if !keys.delete(by, found.id).await? {
                 return Err(unknown("key", &key));
             }
             Ok(KeyView::from(found).into())

@@ -5,10 +5,10 @@
 //! socket, a request and a response are one line of JSON each.
 //!
 //! Reading order: `request.rs` (requests and their execution), `response.rs`, one file for each noun
-//! with its verbs, its responses and their execution (`teams.rs`, `keys.rs`, `users.rs`, `access.rs`, `domains.rs`,
-//! `webhooks.rs`, `themes.rs`, `emails.rs`, `broadcasts.rs`, `queue.rs`, `captured.rs`, `inbox.rs`, `logs.rs`, `suppressions.rs`,
-//! `contacts.rs`), `pages.rs` (lookup in lists), `socket.rs` and `tail.rs` (the server side), `client.rs` and
-//! `direct.rs` (the side of the verb), `dev.rs` (preparation of a development instance).
+//! with its verbs, its responses and their execution (`teams.rs`, `keys.rs`, `users.rs`, `access.rs`, `audit.rs`,
+//! `domains.rs`, `webhooks.rs`, `themes.rs`, `emails.rs`, `broadcasts.rs`, `queue.rs`, `captured.rs`, `inbox.rs`,
+//! `logs.rs`, `suppressions.rs`, `contacts.rs`), `pages.rs` (lookup in lists), `socket.rs` and `tail.rs` (the server
+//! side), `client.rs` and `direct.rs` (the side of the verb), `dev.rs` (preparation of a development instance).
 //!
 //! Invariants:
 //! - The socket answers only the user of the server and root.
@@ -16,6 +16,7 @@
 //! - A response contains no secret except a new API token, a new signing secret or a new one-time link.
 
 pub mod access;
+pub mod audit;
 pub mod broadcasts;
 pub mod captured;
 pub mod contacts;

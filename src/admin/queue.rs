@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::request::{AdminServices, VerbResult};
 use super::response::AdminError;
 use super::teams;
+use crate::audit::Actor;
 use crate::base::clock::to_iso;
 use crate::base::id::{ApiKeyId, EmailId, TeamId};
 use crate::delivery::{
@@ -255,7 +256,7 @@ fn age_s(since_ms: i64, now_ms: i64) -> i64 {
 }
 
 pub(super) async fn execute(services: &AdminServices, verb: QueueVerb) -> VerbResult {
-    let (queue, now_ms) = (&services.queue, services.context.now_ms());
+    let (queue, now_ms, by) = (&services.queue, services.context.now_ms(), Actor::CommandLine.on_server());
     match verb {
         QueueVerb::List { selector, after } => {
             let selector = match selector == SelectorArgs::default() {
@@ -275,7 +276,7 @@ pub(super) async fn execute(services: &AdminServices, verb: QueueVerb) -> VerbRe
             let data = page.groups.into_iter().map(QueueGroupView::from).collect();
             Ok(QueueGroupsView { data, next: page.next, unknown: page.unknown }.into())
         }
-        QueueVerb::Pause { selector } => match queue.pause(selected(services, selector).await?).await? {
+        QueueVerb::Pause { selector } => match queue.pause(by, selected(services, selector).await?).await? {
             Some(hold) => Ok(HoldView::new(hold, now_ms).into()),
             None => Err(AdminError::conflict(
                 "too many parts of the queue are paused; end some of them with `ringmail queue resume`",
@@ -284,7 +285,7 @@ pub(super) async fn execute(services: &AdminServices, verb: QueueVerb) -> VerbRe
         QueueVerb::Resume { selector } => {
             let selector = selected(services, selector).await?;
             let resumed = ResumedView { selector: selector.kind().as_str().to_owned(), value: selector.name() };
-            if queue.resume(selector).await? {
+            if queue.resume(by, selector).await? {
                 return Ok(resumed.into());
             }
             let text = format!("the {} is not paused; `ringmail queue list` shows what is", resumed.name());
@@ -298,10 +299,10 @@ pub(super) async fn execute(services: &AdminServices, verb: QueueVerb) -> VerbRe
             Ok(QueueChangeView::from(queue.release(selector, after).await?).into())
         }
         QueueVerb::Flush { selector, after } => {
-            Ok(QueueChangeView::from(queue.flush(selected(services, selector).await?, after).await?).into())
+            Ok(QueueChangeView::from(queue.flush(by, selected(services, selector).await?, after).await?).into())
         }
         QueueVerb::Drop { selector, after } => {
-            Ok(QueueChangeView::from(queue.drop_groups(selected(services, selector).await?, after).await?).into())
+            Ok(QueueChangeView::from(queue.drop_groups(by, selected(services, selector).await?, after).await?).into())
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::access::AccessVerb;
+use super::audit::AuditVerb;
 use super::broadcasts::BroadcastVerb;
 use super::captured::CapturedVerb;
 use super::contacts::ContactVerb;
@@ -21,14 +22,15 @@ use super::themes::ThemeVerb;
 use super::users::UserVerb;
 use super::webhooks::WebhookVerb;
 use super::{
-    access, broadcasts, captured, contacts, domains, emails, inbox, keys, logs, queue, suppressions, teams, themes,
-    users, webhooks,
+    access, audit, broadcasts, captured, contacts, domains, emails, inbox, keys, logs, queue, suppressions, teams,
+    themes, users, webhooks,
 };
 use crate::api_keys::ApiKeys;
 use crate::base::compat::Compat;
 use crate::broadcasts::Broadcasts;
 use crate::broadcasts::check::BroadcastChecks;
 use crate::context::Context;
+use crate::deliverability::TeamDeliverability;
 use crate::delivery::capture::CaptureMailbox;
 use crate::delivery::{QueueControl, QueueNotifier};
 use crate::doctor::{Doctor, DoctorOptions};
@@ -56,6 +58,7 @@ pub struct AdminServices {
     pub api_keys: Arc<ApiKeys>,
     pub broadcasts: Arc<Broadcasts>,
     pub broadcast_checks: Arc<BroadcastChecks>,
+    pub deliverability: Arc<TeamDeliverability>,
     pub emails: Arc<Emails>,
     pub email_limits: EmailLimits,
     pub compat: Compat,
@@ -133,6 +136,7 @@ admin_verbs! {
     Queue(QueueVerb),
     Suppression(SuppressionVerb),
     Log(LogVerb),
+    Audit(AuditVerb),
 }
 
 /// Result of one verb.
@@ -155,6 +159,7 @@ async fn execute_verb(services: &AdminServices, Request { team, verb }: Request)
             "the disk has less free space than --disk-reserve-mb, so the server accepts no new data; free some space",
         ));
     }
+    let named_team = team.clone();
     let team = teams::resolve(services, team);
     match verb {
         AdminVerb::Server(ServerVerb::Ping) => {
@@ -181,6 +186,8 @@ async fn execute_verb(services: &AdminServices, Request { team, verb }: Request)
         AdminVerb::Suppression(verb) => suppressions::execute(services, team.await?, verb).await,
         AdminVerb::Log(verb) => logs::execute(services, team.await?, verb).await,
         AdminVerb::Contact(verb) => contacts::execute(services, team.await?, verb).await,
+        // A removed team has entries too.
+        AdminVerb::Audit(verb) => audit::execute(services, named_team, verb).await,
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::access::LinkView;
+use super::audit::AuditView;
 use super::broadcasts::{
     BroadcastCheckView, BroadcastTestView, BroadcastView, CanceledBroadcastView, SentBroadcastView,
 };
@@ -111,6 +112,7 @@ responses! {
     RemovedSuppression(RemovedSuppressionView),
     Log(LogDetailsView),
     Logs(Rows<LogView>),
+    Audit(Rows<AuditView>),
     Properties(Rows<Property>),
     Imported(Rows<ImportOutcome>),
     Exported(ExportPage),

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::pages::{page_after, unknown};
 use super::request::{AdminServices, VerbResult};
 use super::response::{AdminError, Rows};
+use crate::audit::Actor;
 use crate::base::address::Mailbox;
 use crate::base::clock::to_iso;
 use crate::base::id::{EmailId, SuppressionId, TeamId};
@@ -96,7 +97,10 @@ pub(super) async fn execute(services: &AdminServices, team: TeamId, verb: Suppre
             let target = IdOrEmail::parse(&suppression).map_err(|_| unknown("suppression", &suppression))?;
             let found = suppressions.find(team, target).await?.ok_or_else(|| unknown("suppression", &suppression))?;
             let SuppressionView { id, email, .. } = found.into();
-            match suppressions.remove(team, IdOrEmail::Id(id), ChangeSource::Dashboard).await? {
+            match suppressions
+                .remove(Actor::CommandLine.in_team(team), IdOrEmail::Id(id), ChangeSource::Dashboard)
+                .await?
+            {
                 Some(id) => Ok(RemovedSuppressionView { id, email, deleted: true }.into()),
                 None => Err(unknown("suppression", &suppression)),
             }
@@ -114,7 +118,8 @@ async fn add(services: &AdminServices, team: TeamId, addresses: &[String], origi
         Err(error) => Err(AdminError::invalid(format!("`{text}` is not an address: {error}"))),
     };
     let addresses = addresses.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
-    let ids = services.suppressions.add_all(team, addresses, origin, ChangeSource::Dashboard).await?;
+    let by = Actor::CommandLine.in_team(team);
+    let ids = services.suppressions.add_all(by, addresses, origin, ChangeSource::Dashboard).await?;
     let mut added = Vec::with_capacity(ids.len());
     for id in ids {
         // Another request can remove an entry at any time.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::request::{AdminServices, VerbResult};
 use super::response::AdminError;
+use crate::audit::Actor;
 use crate::base::id::TeamId;
 use crate::preferences::{self, Palette, Theme, ThemeTexts};
 
@@ -51,14 +52,14 @@ impl From<Palette> for ColoursView {
 }
 
 pub(super) async fn execute(services: &AdminServices, team: TeamId, verb: ThemeVerb) -> VerbResult {
-    let context = &services.context;
+    let (context, by) = (&services.context, Actor::CommandLine.in_team(team));
     let theme = match verb {
         ThemeVerb::Show => context.store.read(move |tx| preferences::theme_of(tx, team)).await?,
-        ThemeVerb::Set(texts) => preferences::change_theme(context, team, texts)
+        ThemeVerb::Set(texts) => preferences::change_theme(context, by, texts)
             .await?
             .map_err(|(name, error)| AdminError::invalid(format!("--{name}: {error}")))?,
         ThemeVerb::Reset => {
-            preferences::reset_theme(context, team).await?;
+            preferences::reset_theme(context, by).await?;
             Theme::default()
         }
     };

@@ -8,6 +8,7 @@ use super::access;
 use super::pages::page_after;
 use super::request::{AdminServices, VerbResult};
 use super::response::{AdminError, Rows};
+use crate::audit::Actor;
 use crate::base::address::EmailAddress;
 use crate::base::clock::to_iso;
 use crate::base::id::{TeamId, UserId};
@@ -82,7 +83,7 @@ impl From<Member> for UserView {
 }
 
 pub(super) async fn execute(services: &AdminServices, team: TeamId, verb: UserVerb) -> VerbResult {
-    let context = &services.context;
+    let (context, by) = (&services.context, Actor::CommandLine.in_team(team));
     let (changed, email) = match verb {
         UserVerb::List { after } => {
             let query = page_after(after);
@@ -90,12 +91,12 @@ pub(super) async fn execute(services: &AdminServices, team: TeamId, verb: UserVe
             return Ok(Rows::of(page, UserView::from).into());
         }
         UserVerb::Create { email, role } => {
-            let member = users::add(context, team, address(&email)?, role).await;
+            let member = users::add(context, by, address(&email)?, role).await;
             return member.map(|member| UserView::from(member).into()).map_err(|error| add_error(error, &email));
         }
         UserVerb::Link { email } => return access::user_link(services, &email).await,
-        UserVerb::Role { email, role } => (users::change_role(context, team, address(&email)?, role).await, email),
-        UserVerb::Remove { email } => (users::remove(context, team, address(&email)?).await, email),
+        UserVerb::Role { email, role } => (users::change_role(context, by, address(&email)?, role).await, email),
+        UserVerb::Remove { email } => (users::remove(context, by, address(&email)?).await, email),
     };
     let member = changed.map_err(|error| membership_error(error, &email))?;
     services.accounts.memberships_changed();

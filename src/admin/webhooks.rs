@@ -8,6 +8,7 @@ use serde_json::json;
 use super::pages::{find_one, page_after, unknown};
 use super::request::{AdminServices, VerbResult};
 use super::response::{AdminError, Rows};
+use crate::audit::Actor;
 use crate::base::clock::to_iso;
 use crate::base::id::{TeamId, WebhookDeliveryId, WebhookId};
 use crate::events::EventType;
@@ -119,11 +120,11 @@ impl From<Webhook> for WebhookView {
 }
 
 pub(super) async fn execute(services: &AdminServices, team: TeamId, verb: WebhookVerb) -> VerbResult {
-    let webhooks = &services.webhooks;
+    let (webhooks, by) = (&services.webhooks, Actor::CommandLine.in_team(team));
     match verb {
         WebhookVerb::Create { url, events } => {
             let new = new_webhook(services, url, events)?;
-            let (id, secret) = webhooks.create(team, new).await.map_err(ApiError::from)?;
+            let (id, secret) = webhooks.create(by, new).await.map_err(ApiError::from)?;
             let webhook = view(services, team, id).await?;
             Ok(WebhookView { signing_secret: Some(secret.reveal().to_owned()), ..webhook }.into())
         }
@@ -135,7 +136,7 @@ pub(super) async fn execute(services: &AdminServices, team: TeamId, verb: Webhoo
         WebhookVerb::Rotate { webhook, overlap_hours } => {
             let id = find(services, team, &webhook).await?.id;
             let request: RotateSecretRequest = body(json!({ "overlap_hours": overlap_hours }))?;
-            let rotated = webhooks.rotate(team, id, request.parse()?).await.map_err(ApiError::from)?;
+            let rotated = webhooks.rotate(by, id, request.parse()?).await.map_err(ApiError::from)?;
             Ok(WebhookView {
                 signing_secret: Some(rotated.secret.reveal().to_owned()),
                 previous_secret_expires_at: rotated.previous_expires_ms.map(to_iso),
@@ -145,7 +146,7 @@ pub(super) async fn execute(services: &AdminServices, team: TeamId, verb: Webhoo
         }
         WebhookVerb::Delete { webhook } => {
             let found = find(services, team, &webhook).await?;
-            if !webhooks.delete(team, found.id).await? {
+            if !webhooks.delete(by, found.id).await? {
                 return Err(unknown("webhook", &webhook));
             }
             Ok(WebhookView::from(found).into())
@@ -153,7 +154,7 @@ pub(super) async fn execute(services: &AdminServices, team: TeamId, verb: Webhoo
         WebhookVerb::Test { webhook, event_type } => {
             let webhook_id = find(services, team, &webhook).await?.id;
             let request: TestWebhookRequest = body(json!({ "type": event_type }))?;
-            let delivery = webhooks.test(team, webhook_id, request.parse()?).await.map_err(ApiError::from)?;
+            let delivery = webhooks.test(by, webhook_id, request.parse()?).await.map_err(ApiError::from)?;
             let event_type = delivery.event_type.as_str().to_owned();
             Ok(WebhookTestView { id: delivery.id, webhook_id, event_type }.into())
         }
@@ -173,7 +174,7 @@ fn new_webhook(services: &AdminServices, url: String, events: Vec<String>) -> Re
 async fn change_status(services: &AdminServices, team: TeamId, webhook: &str, status: StatusChange) -> VerbResult {
     let id = find(services, team, webhook).await?.id;
     let changes = WebhookChanges { status: Some(status), ..WebhookChanges::default() };
-    services.webhooks.update(team, id, changes).await.map_err(ApiError::from)?;
+    services.webhooks.update(Actor::CommandLine.in_team(team), id, changes).await.map_err(ApiError::from)?;
     Ok(view(services, team, id).await?.into())
 }
 

@@ -121,7 +121,7 @@ pub async fn create_api_key(
     if caller.domain.is_some() && new.domain != caller.domain {
         return Err(of_another_scope());
     }
-    let (key, token) = keys.create(caller.team, new).await?;
+    let (key, token) = keys.create(caller, new).await?;
     Ok(Created(CreateApiKeyResponse { id: key.id.to_string(), token: token.reveal().to_owned() }))
 }
 
@@ -146,7 +146,7 @@ pub async fn update_api_key(
 ) -> ApiResult<Json<ApiKeyReference>> {
     let name = update.into_inner().name.ok_or_else(|| ApiError::missing_field("name"))?;
     require_scope(&keys, &caller, id.0).await?;
-    if keys.rename(caller.team, id.0, &name).await? {
+    if keys.rename(caller, id.0, &name).await? {
         Ok(Json(ApiKeyReference { object: "api_key", id: id.0.to_string() }))
     } else {
         Err(not_found())
@@ -161,7 +161,7 @@ pub async fn delete_api_key(
     id: PathId<resource::ApiKey>,
 ) -> ApiResult<Json<DeletedApiKey>> {
     require_scope(&keys, &caller, id.0).await?;
-    if keys.delete(caller.team, id.0).await? { Ok(Json(deleted(id.0))) } else { Err(not_found()) }
+    if keys.delete(caller, id.0).await? { Ok(Json(deleted(id.0))) } else { Err(not_found()) }
 }
 
 /// Returns 403 if the caller is restricted to a domain, and the key is not restricted to the same one.

@@ -3,7 +3,7 @@
 //! A token is `rm_` and 32 URL-safe characters.
 //!
 //! Files in reading order: `model.rs` (keys, permissions and callers), `store.rs` (rows), `cache.rs`
-//! (valid keys), `keys.rs` (use cases), `api.rs` (endpoints).
+//! (valid keys), `keys/` (use cases), `api.rs` (endpoints).
 //!
 //! Invariants:
 //! - Only the response that creates a key contains its token. The store has the SHA-256 of the token

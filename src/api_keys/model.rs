@@ -2,6 +2,7 @@
 
 use sha2::{Digest as _, Sha256};
 
+use crate::audit::{Actor, TeamActor};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{ApiKeyId, DomainId, TeamId};
 
@@ -81,6 +82,16 @@ pub struct Caller {
     pub permission: Permission,
     /// The only domain that the key can send from; `None` for all domains.
     pub domain: Option<DomainId>,
+}
+
+impl From<Caller> for TeamActor {
+    fn from(caller: Caller) -> Self {
+        let actor = match caller.kind {
+            CallerKind::Key => Actor::ApiKey(caller.key),
+            CallerKind::Session => Actor::User(caller.key.cast()),
+        };
+        actor.in_team(caller.team)
+    }
 }
 
 /// The secret of a key. `Debug` prints a placeholder, and there is no `Serialize`.

@@ -10,7 +10,7 @@ use crate::store::Row;
 /// A key on disk.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ApiKeyRow {
-    pub(super) name: String,
+    pub(crate) name: String,
     pub(super) permission: Permission,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) domain: Option<DomainId>,

@@ -26,6 +26,7 @@ pub mod resource {
         ApiKey,
         Attachment,
         Attempt,
+        Audit,
         Broadcast,
         Captured,
         Contact,
@@ -63,6 +64,8 @@ pub type ApiKeyId = Id<resource::ApiKey>;
 pub type AttachmentId = Id<resource::Attachment>;
 /// Id of one SMTP transaction of an email.
 pub type AttemptId = Id<resource::Attempt>;
+/// Id of an entry of the audit log.
+pub type AuditId = Id<resource::Audit>;
 /// Id of a broadcast.
 pub type BroadcastId = Id<resource::Broadcast>;
 /// Id of a message in the built-in mailbox.

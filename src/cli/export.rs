@@ -12,7 +12,7 @@ use super::private_file::{PrivateFile, is_file, unwritable};
 use super::progress::{ProgressLine, ProgressUpdate, grouped};
 use super::store_args::TeamVerbArgs;
 use crate::admin::AdminClient;
-use crate::admin::contacts::ContactVerb;
+use crate::admin::contacts::{ContactTransfer, ContactVerb};
 use crate::admin::response::Rows;
 use crate::base::id::SegmentId;
 use crate::contacts::export::{ExportPage, Sheet};
@@ -74,7 +74,8 @@ pub(super) async fn run(TeamVerbArgs { verb, team }: TeamVerbArgs<ExportVerb>, o
 }
 
 async fn write(client: &mut AdminClient, target: &mut Target, segment: Option<SegmentId>) -> Result<u64, Failure> {
-    let properties = ContactVerb::Properties { segments: Vec::new(), topics: Vec::new() };
+    let transfer = Some(ContactTransfer::Export { segment });
+    let properties = ContactVerb::Properties { segments: Vec::new(), topics: Vec::new(), transfer };
     let properties: Rows<Property> = client.request(properties).await?;
     let sheet = Sheet::new(properties.data.into_iter().map(|property| property.key).collect());
     let mut line = ProgressLine::new();

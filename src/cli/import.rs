@@ -15,7 +15,7 @@ use super::output::{Output, table};
 use super::private_file::PrivateFile;
 use super::progress::{ProgressLine, ProgressUpdate, grouped};
 use super::store_args::TeamVerbArgs;
-use crate::admin::contacts::ContactVerb;
+use crate::admin::contacts::{ContactTransfer, ContactVerb};
 use crate::admin::response::{Rows, ServerView};
 use crate::admin::{AdminClient, ServerVerb};
 use crate::base::id::{SegmentId, TopicId};
@@ -139,7 +139,8 @@ pub(super) async fn run(TeamVerbArgs { verb, team }: TeamVerbArgs<ImportVerb>, o
     let source = Source::open(&file).await?;
     let errors = errors.map(|path| create_error_file(&path, &file)).transpose()?;
     let mut client = team.open().await?;
-    let properties = ContactVerb::Properties { segments: segment.clone(), topics: topic.clone() };
+    let transfer = (!dry_run).then_some(ContactTransfer::Import);
+    let properties = ContactVerb::Properties { segments: segment.clone(), topics: topic.clone(), transfer };
     let properties: Rows<Property> = client.request(properties).await?;
     let existing = on_conflict.into();
     let run = if dry_run { RunMode::Check } else { RunMode::Write };

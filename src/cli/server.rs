@@ -13,6 +13,7 @@ use super::output::{Output, print_json, print_line, put_message};
 use super::{dev, event_lines, logging, serve, terminal};
 use crate::admin;
 use crate::app::{App, StartError};
+use crate::audit::Actor;
 use crate::base::blocking;
 use crate::base::clock::Clock;
 use crate::config::{Config, HostnameOrigin, Purpose, local_url};
@@ -155,7 +156,9 @@ async fn run_app(config: Config, output: Output) -> Result<(), Failure> {
 /// Returns a link to set up the first account, or on a development server to open the dashboard; `None` if an account
 /// exists.
 async fn dashboard_link(app: &App) -> Result<Option<String>, Failure> {
-    let link = admin::dashboard_link(app.services()).await.map_err(|error| Failure::failed(error.to_string()))?;
+    let link = admin::dashboard_link(app.services(), Actor::Server)
+        .await
+        .map_err(|error| Failure::failed(error.to_string()))?;
     Ok(link.map(|link| link.url))
 }
 

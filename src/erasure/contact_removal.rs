@@ -2,7 +2,8 @@
 
 use super::store::request;
 use super::worker::Erasures;
-use crate::base::id::{ContactId, TeamId};
+use crate::audit::{self, AuditAction, AuditEntry, AuditTargetKind, TeamActor};
+use crate::base::id::ContactId;
 use crate::contacts::{self, ContactName};
 use crate::events::{ChangeSource, EventIdentity};
 use crate::store::{StoreError, WriteTx};
@@ -37,18 +38,23 @@ impl Erasures {
     /// [`StoreError`].
     pub async fn remove_contact(
         &self,
-        team: TeamId,
+        by: impl Into<TeamActor>,
         name: ContactName,
         erase: Erase,
         source: ChangeSource,
     ) -> Result<Option<ContactId>, StoreError> {
-        let context = self.context.clone();
+        let (by, context) = (by.into(), self.context.clone());
+        let team = by.team;
         let remove = move |tx: &WriteTx<'_>| {
             let removed = contacts::remove(tx, &context, team, std::slice::from_ref(&name), source, erase.identity())?;
             let id = removed.ids.first().copied();
             // The erasure covers the events of the deletion: they are recorded before the request.
-            if id.is_some() && erase == Erase::Yes {
+            if let Some(id) = id
+                && erase == Erase::Yes
+            {
                 request(tx, &context, team, removed.addresses)?;
+                let entry = AuditEntry::new(AuditAction::ContactsErased).of(AuditTargetKind::Contact, id);
+                audit::record(tx, &context, by, entry)?;
             }
             Ok(id)
         };
@@ -62,17 +68,20 @@ impl Erasures {
     /// [`StoreError`]; no contact is deleted.
     pub async fn remove_contacts(
         &self,
-        team: TeamId,
+        by: impl Into<TeamActor>,
         names: Vec<ContactName>,
         erase: Erase,
         source: ChangeSource,
     ) -> Result<Vec<ContactId>, StoreError> {
-        let context = self.context.clone();
+        let (by, context) = (by.into(), self.context.clone());
+        let team = by.team;
         let bytes = names.len() * NAME_BYTES;
         let remove = move |tx: &WriteTx<'_>| {
             let removed = contacts::remove(tx, &context, team, &names, source, erase.identity())?;
             if erase == Erase::Yes {
                 request(tx, &context, team, removed.addresses)?;
+                let entry = AuditEntry::new(AuditAction::ContactsErased).with("count", names.len());
+                audit::record(tx, &context, by, entry)?;
             }
             Ok(removed.ids)
         };

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::theme::{self, Theme, ThemeError, ThemeTexts};
+use crate::audit::{self, AuditAction, AuditEntry, TeamActor};
 use crate::base::id::TeamId;
 use crate::context::Context;
 use crate::store::{Reads, Row, StoreError, WriteTx};
@@ -70,13 +71,16 @@ pub fn theme_of(tx: &impl Reads, team: TeamId) -> Result<Theme, StoreError> {
 /// [`StoreError`].
 pub async fn change_theme(
     context: &Context,
-    team: TeamId,
+    by: impl Into<TeamActor>,
     texts: ThemeTexts,
 ) -> Result<Result<Theme, (&'static str, ThemeError)>, StoreError> {
+    let (by, audited) = (by.into(), context.clone());
+    let team = by.team;
     let write = move |tx: &WriteTx<'_>| {
         let changed = theme_of(tx, team)?.with(&texts);
         if let Ok(theme) = &changed {
             put_theme(tx, team, theme)?;
+            audit::record(tx, &audited, by, AuditEntry::new(AuditAction::ThemeChanged))?;
         }
         Ok(changed)
     };
@@ -87,8 +91,13 @@ pub async fn change_theme(
 ///
 /// # Errors
 /// [`StoreError`].
-pub async fn reset_theme(context: &Context, team: TeamId) -> Result<(), StoreError> {
-    context.store.write(move |tx| put_theme(tx, team, &Theme::default())).await
+pub async fn reset_theme(context: &Context, by: impl Into<TeamActor>) -> Result<(), StoreError> {
+    let (by, audited) = (by.into(), context.clone());
+    let reset = move |tx: &WriteTx<'_>| {
+        put_theme(tx, by.team, &Theme::default())?;
+        audit::record(tx, &audited, by, AuditEntry::new(AuditAction::ThemeReset))
+    };
+    context.store.write(reset).await
 }
 
 /// Stores the theme of a team. The default theme has no row.

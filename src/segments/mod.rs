@@ -6,9 +6,9 @@
 //! Deleting a segment deletes up to 1,000 of its members; a worker deletes the rest.
 //!
 //! Reading order: `model.rs` (segments), `filter/` (conditions and their grammar), `store.rs` (rows),
-//! `scan.rs` (the contacts of a segment), `contact_scan.rs` (with their fields), `page_scan.rs` (one page of them), `scan_limiter.rs` (a bound
-//! on concurrent scans), `count_cache.rs` (counts by revision), `reader.rs` (counts and pages),
-//! `service.rs` and `error.rs` (the use cases), `api/` (the endpoints of segments and audiences).
+//! `scan.rs` (the contacts of a segment), `contact_scan.rs` (with their fields), `page_scan.rs` (one page of them),
+//! `scan_limiter.rs` (a bound on concurrent scans), `count_cache.rs` (counts by revision), `reader.rs` (counts and
+//! pages), `service.rs` and `error.rs` (the use cases), `api/` (the endpoints of segments and audiences).
 //!
 //! Invariants:
 //!

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use super::model::{Origin, Suppression, SuppressionCause};
-use super::store::{self, SuppressionRow};
+use super::store::{self, AddResult, SuppressionRow};
+use crate::audit::{self, AuditAction, AuditEntry, AuditTargetKind, TeamActor};
 use crate::base::address::EmailAddress;
 use crate::base::id::{SuppressionId, TeamId};
 use crate::base::id_or_email::IdOrEmail;
@@ -42,16 +43,19 @@ impl Suppressions {
     /// [`StoreError`].
     pub async fn add(
         &self,
-        team: TeamId,
+        by: impl Into<TeamActor>,
         address: EmailAddress,
         origin: Origin,
         source: ChangeSource,
     ) -> Result<Suppression, StoreError> {
-        let context = self.context.clone();
+        let (by, context) = (by.into(), self.context.clone());
+        let team = by.team;
         self.context
             .store
             .write(move |tx| {
-                let id = store::add(tx, &context, team, &address, SuppressionCause::listed(origin, source))?.id();
+                let added = store::add(tx, &context, team, &address, SuppressionCause::listed(origin, source))?;
+                record_added(tx, &context, by, origin, &[added])?;
+                let id = added.id();
                 let row = store::find(tx, team, id)?;
                 row.map(|row| row.view(id)).ok_or_else(|| StoreError::Corrupt("a suppression has no row".into()))
             })
@@ -65,19 +69,22 @@ impl Suppressions {
     /// [`StoreError`]. No address is added.
     pub async fn add_all(
         &self,
-        team: TeamId,
+        by: impl Into<TeamActor>,
         addresses: Vec<EmailAddress>,
         origin: Origin,
         source: ChangeSource,
     ) -> Result<Vec<SuppressionId>, StoreError> {
-        let context = self.context.clone();
+        let (by, context) = (by.into(), self.context.clone());
+        let team = by.team;
         let addresses = distinct(addresses);
         self.context
             .store
             .write_bulk_sized(addresses.len() * ENTRY_BYTES, move |tx| {
                 let cause = SuppressionCause::listed(origin, source);
-                let add = |address| Ok(store::add(tx, &context, team, address, cause)?.id());
-                addresses.iter().map(add).collect()
+                let add = |address| store::add(tx, &context, team, address, cause);
+                let added = addresses.iter().map(add).collect::<Result<Vec<_>, StoreError>>()?;
+                record_added(tx, &context, by, origin, &added)?;
+                Ok(added.into_iter().map(AddResult::id).collect())
             })
             .await
     }
@@ -111,12 +118,12 @@ impl Suppressions {
     /// [`StoreError`].
     pub async fn remove(
         &self,
-        team: TeamId,
+        by: impl Into<TeamActor>,
         target: IdOrEmail<Marker>,
         source: ChangeSource,
     ) -> Result<Option<SuppressionId>, StoreError> {
-        let context = self.context.clone();
-        let remove = move |tx: &WriteTx<'_>| remove_targets(tx, &context, team, std::slice::from_ref(&target), source);
+        let (by, context) = (by.into(), self.context.clone());
+        let remove = move |tx: &WriteTx<'_>| remove_targets(tx, &context, by, std::slice::from_ref(&target), source);
         Ok(self.context.store.write(remove).await?.into_iter().next())
     }
 
@@ -127,20 +134,18 @@ impl Suppressions {
     /// [`StoreError`]. No entry is removed.
     pub async fn remove_all(
         &self,
-        team: TeamId,
+        by: impl Into<TeamActor>,
         targets: BatchTarget,
         source: ChangeSource,
     ) -> Result<Vec<SuppressionId>, StoreError> {
-        let context = self.context.clone();
+        let (by, context) = (by.into(), self.context.clone());
         let targets: Vec<IdOrEmail<Marker>> = match targets {
             BatchTarget::Ids(ids) => ids.into_iter().map(IdOrEmail::Id).collect(),
             BatchTarget::Emails(emails) => emails.into_iter().map(IdOrEmail::Email).collect(),
         };
         self.context
             .store
-            .write_bulk_sized(targets.len() * ENTRY_BYTES, move |tx| {
-                remove_targets(tx, &context, team, &targets, source)
-            })
+            .write_bulk_sized(targets.len() * ENTRY_BYTES, move |tx| remove_targets(tx, &context, by, &targets, source))
             .await
     }
 }
@@ -148,10 +153,11 @@ impl Suppressions {
 fn remove_targets(
     tx: &WriteTx<'_>,
     context: &Context,
-    team: TeamId,
+    by: TeamActor,
     targets: &[IdOrEmail<Marker>],
     source: ChangeSource,
 ) -> Result<Vec<SuppressionId>, StoreError> {
+    let team = by.team;
     let mut removed = Vec::new();
     let mut seen = HashSet::with_capacity(targets.len());
     for target in targets {
@@ -163,7 +169,34 @@ fn remove_targets(
             removed.push(id);
         }
     }
+    if !removed.is_empty() {
+        audit::record(tx, context, by, entry(AuditAction::SuppressionsRemoved, &removed))?;
+    }
     Ok(removed)
+}
+
+/// Records the entries that are new or have changed.
+fn record_added(
+    tx: &WriteTx<'_>,
+    context: &Context,
+    by: TeamActor,
+    origin: Origin,
+    added: &[AddResult],
+) -> Result<(), StoreError> {
+    let changed = added.iter().filter(|result| !matches!(result, AddResult::Listed(_)));
+    let ids: Vec<SuppressionId> = changed.map(|result| result.id()).collect();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    audit::record(tx, context, by, entry(AuditAction::SuppressionsAdded, &ids).with("origin", origin.as_str()))
+}
+
+/// Returns an entry about one list entry, or about their number. It has ids only, because the addresses can be erased.
+fn entry(action: AuditAction, ids: &[SuppressionId]) -> AuditEntry {
+    match ids {
+        [id] => AuditEntry::new(action).of(AuditTargetKind::Suppression, id),
+        _ => AuditEntry::new(action).with("count", ids.len()),
+    }
 }
 
 type Marker = crate::base::id::resource::Suppression;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use crate::api_keys::ApiKeys;
+use crate::audit::{self, Actor, AuditAction, AuditEntry, AuditTargetKind};
 use crate::base::id::TeamId;
 use crate::context::Context;
 use crate::store::{ReadTx, StoreError, WriteTx, from_store_error};
@@ -104,9 +105,7 @@ impl TeamRemovals {
         let (context, webhooks) = (self.context.clone(), Arc::clone(&self.webhooks));
         let store = context.store.clone();
         let remove = move |tx: &WriteTx<'_>| {
-            if teams::find(tx, team)?.is_none() {
-                return Err(RemoveTeamError::NotFound);
-            }
+            let Some(removed) = teams::find(tx, team)? else { return Err(RemoveTeamError::NotFound) };
             if teams::oldest(tx, 2)?.len() < 2 {
                 return Err(RemoveTeamError::OnlyTeam);
             }
@@ -118,6 +117,8 @@ impl TeamRemovals {
             teams::remove(tx, team, context.now_ms())?;
             // An email in flight can still have an outcome. No endpoint receives it.
             webhooks.delete_endpoints(tx, team)?;
+            let entry = AuditEntry::new(AuditAction::TeamRemoved).of(AuditTargetKind::Team, team).named(&removed.name);
+            audit::record(tx, &context, Actor::CommandLine.in_team(team), entry)?;
             Ok(())
         };
         self.api_keys.revoke_of_team(team, async move { store.write(remove).await }).await

@@ -10,11 +10,12 @@ use tokio_util::task::TaskTracker;
 
 use super::{RemoveTeamError, TeamRemovals, UnsentEmails};
 use crate::api_keys::{ApiKeys, NewKey, Permission, Token};
+use crate::audit::Actor;
 use crate::base::clock::DAY_MS;
 use crate::base::id::{EmailId, Id, TeamId};
 use crate::context::Context;
 use crate::delivery::QueueNotifier;
-use crate::domains::SenderDomainRow;
+use crate::domains::{SenderDomainRow, SenderTracking};
 use crate::emails::{
     self, EmailRow, Emails, Idempotency, LastEvent, RecipientRow, RecipientState, SendEmail, SendError, Sender,
 };
@@ -99,7 +100,13 @@ async fn a_removed_team_has_no_valid_key_and_sends_no_email_before_its_rows_are_
     let (_directory, context) = Context::temporary();
     let team = second_team(&context).await;
     let token = create_key(&api_keys(&context), team).await;
-    let sender_domain = SenderDomainRow { id: Id::MIN, verified: true, tracked: false, ed25519: false };
+    let sender_domain = SenderDomainRow {
+        id: Id::MIN,
+        verified: true,
+        tracked: false,
+        ed25519: false,
+        tracking: SenderTracking::default(),
+    };
     let put = move |tx: &WriteTx<'_>| tx.put(&SENDER_DOMAINS, &(team, name_hash("example.com")), &sender_domain);
     context.store.write::<_, StoreError>(put).await.unwrap();
     let link_settings = LinkSettings { public_url: "http://127.0.0.1".into(), audience: LinkAudience::Captured };
@@ -111,7 +118,7 @@ async fn a_removed_team_has_no_valid_key_and_sends_no_email_before_its_rows_are_
         Links::new(context.keyring.clone(), link_settings),
     );
     let email = SendEmail::example();
-    let sender = Sender { team, key: None, domain: None };
+    let sender = Sender { team, actor: Actor::CommandLine, key: None, domain: None };
     emails.send(sender, email.clone(), None).await.unwrap();
     assert!(api_keys(&context).authenticate(&token).is_some());
 

@@ -8,7 +8,7 @@ use crate::base::sync;
 use crate::delivery::{self, capture};
 use crate::store::{StoreError, WriteTx};
 use crate::teams::RemovedTeam;
-use crate::{api_keys, broadcasts, emails, tables, teams, users};
+use crate::{api_keys, broadcasts, domains, emails, tables, teams, users};
 
 /// Rows that one commit deletes, in some milliseconds.
 const ROWS_PER_COMMIT: usize = 500;
@@ -64,6 +64,7 @@ impl TeamRemovals {
         found += self.delete_emails(team).await?;
         found += self.repeat(move |tx| broadcasts::delete_page_of_team(tx, team)).await?;
         found += self.repeat(move |tx| delivery::forget_holds_of_team(tx, team)).await?;
+        found += self.repeat(move |tx| domains::delete_page_of_team(tx, team, ROWS_PER_COMMIT)).await?;
         found += self.repeat(move |tx| users::remove_team(tx, team, ROWS_PER_COMMIT)).await?;
         found += self.repeat(move |tx| tables::delete_of_team(tx, team, ROWS_PER_COMMIT)).await?;
         Ok(found)

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::model::{self, RemovedTeam, Team, TeamNameError};
+use crate::audit::{self, Actor, AuditAction, AuditEntry, AuditTargetKind};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{Id, TeamId};
 use crate::context::Context;
@@ -88,16 +89,18 @@ pub async fn create(context: &Context, name: &str) -> Result<Result<Team, TeamNa
         Ok(name) => name,
         Err(error) => return Ok(Err(error)),
     };
-    let ids = context.ids.clone();
+    let audited = context.clone();
     context
         .store
         .write(move |tx| {
             if find_by_name(tx, &name)?.is_some() {
                 return Ok(Err(TeamNameError::Taken));
             }
-            let id: TeamId = ids.draw();
+            let id: TeamId = audited.id();
             let new = Team { id, name: name.clone(), created_ms: id.created_ms() };
             put(tx, &new)?;
+            let entry = entry(AuditAction::TeamCreated, id, &name);
+            audit::record(tx, &audited, Actor::CommandLine.in_team(id), entry)?;
             Ok(Ok(new))
         })
         .await
@@ -112,8 +115,23 @@ pub async fn rename(
     id: TeamId,
     name: &str,
 ) -> Result<Result<Option<Team>, TeamNameError>, StoreError> {
-    let name = name.to_owned();
-    context.store.write(move |tx| rename_in(tx, id, &name)).await
+    let (name, audited) = (name.to_owned(), context.clone());
+    let rename = move |tx: &WriteTx<'_>| {
+        let before = find(tx, id)?;
+        let renamed = rename_in(tx, id, &name)?;
+        if let (Ok(Some(team)), Some(before)) = (&renamed, before)
+            && team.name != before.name
+        {
+            let entry = entry(AuditAction::TeamRenamed, id, &before.name).with("name", team.name.as_str());
+            audit::record(tx, &audited, Actor::CommandLine.in_team(id), entry)?;
+        }
+        Ok(renamed)
+    };
+    context.store.write(rename).await
+}
+
+fn entry(action: AuditAction, id: TeamId, name: &str) -> AuditEntry {
+    AuditEntry::new(action).of(AuditTargetKind::Team, id).named(name)
 }
 
 /// As [`rename`], in a transaction of the caller.

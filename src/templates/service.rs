@@ -5,6 +5,7 @@ use super::model::{
     NewTemplate, TEMPLATES_MAX, Template, TemplateAlias, TemplateChanges, TemplateContent, TemplateName, TemplateRef,
 };
 use super::store::{self, PublishedVersionRow, SealedVersion, TemplateRow};
+use crate::audit::{self, AuditAction, AuditEntry, AuditTargetKind, TeamActor};
 use crate::base::blocking;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{TeamId, TemplateId, TemplateVersionId};
@@ -177,11 +178,19 @@ impl Templates {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn delete(&self, team: TeamId, reference: TemplateRef) -> Result<Option<TemplateId>, StoreError> {
-        let now_ms = self.context.now_ms();
+    pub async fn delete(
+        &self,
+        by: impl Into<TeamActor>,
+        reference: TemplateRef,
+    ) -> Result<Option<TemplateId>, StoreError> {
+        let (by, context) = (by.into(), self.context.clone());
+        let (team, now_ms) = (by.team, context.now_ms());
         let write = move |tx: &WriteTx<'_>| {
             let Some((id, row)) = store::find(tx, team, &reference)? else { return Ok(None) };
             store::remove(tx, team, id, &row, now_ms)?;
+            let entry =
+                AuditEntry::new(AuditAction::TemplateDeleted).of(AuditTargetKind::Template, id).named(&row.name);
+            audit::record(tx, &context, by, entry)?;
             Ok(Some(id))
         };
         self.context.store.write(write).await

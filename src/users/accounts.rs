@@ -15,7 +15,8 @@ use super::sessions::{
     delete_others, find, find_row, list, put,
 };
 use super::store;
-use super::throttle::SignInThrottle;
+use super::throttle::{RecordedRefusals, SignInThrottle};
+use crate::audit::{self, Actor, AuditAction, AuditEntry, AuditTargetKind, TeamActor};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{SessionId, TeamId, UserId};
 use crate::base::keyed::{KeyedValues, SharedValue};
@@ -32,6 +33,7 @@ pub struct Accounts {
     pub(super) context: Context,
     pub(super) hasher: PasswordHasher,
     pub(super) throttle: SignInThrottle,
+    pub(super) refusals: RecordedRefusals,
     /// Sessions with a long response, such as a live stream.
     watched: KeyedValues<SessionId, CancellationToken>,
     /// Number of the changes of memberships by this process. Each watch checks its session after a change.
@@ -47,6 +49,15 @@ pub struct SignedIn {
     /// Team whose data the session shows.
     pub team: TeamId,
     pub role: Role,
+}
+
+impl SignedIn {
+    /// Returns the actor of the actions of the session.
+    pub fn actor(&self) -> TeamActor {
+        // A development server has no accounts.
+        let id = self.session.user.unwrap_or_else(|| self.session.id.cast());
+        Actor::User(id).in_team(self.team)
+    }
 }
 
 /// Watch of a session during a long response.
@@ -65,6 +76,7 @@ impl Accounts {
             context,
             hasher: PasswordHasher::default(),
             throttle,
+            refusals: RecordedRefusals::default(),
             watched: KeyedValues::default(),
             membership_changes: watch::Sender::new(0),
         }
@@ -188,7 +200,16 @@ impl Accounts {
     /// [`StoreError`].
     pub async fn end_session(&self, signed_in: &SignedIn, id: SessionId) -> Result<bool, StoreError> {
         let user = signed_in.session.user.unwrap_or(NO_USER);
-        let existed = self.context.store.write(move |tx| delete(tx, user, id)).await?;
+        let (by, context) = (signed_in.actor(), self.context.clone());
+        let end = move |tx: &WriteTx<'_>| {
+            let existed = delete(tx, user, id)?;
+            if existed {
+                let entry = AuditEntry::new(AuditAction::SessionEnded).of(AuditTargetKind::Session, id);
+                audit::record(tx, &context, by, entry)?;
+            }
+            Ok::<_, StoreError>(existed)
+        };
+        let existed = self.context.store.write(end).await?;
         self.revoke(&[id]);
         Ok(existed)
     }
@@ -199,7 +220,15 @@ impl Accounts {
     /// [`StoreError`].
     pub async fn end_other_sessions(&self, signed_in: &SignedIn) -> Result<usize, StoreError> {
         let (user, kept) = (signed_in.session.user.unwrap_or(NO_USER), signed_in.session.id);
-        let ended = self.context.store.write(move |tx| delete_others(tx, user, Some(kept))).await?;
+        let (by, context) = (signed_in.actor(), self.context.clone());
+        let end = move |tx: &WriteTx<'_>| {
+            let ended = delete_others(tx, user, Some(kept))?;
+            if !ended.is_empty() {
+                audit::record(tx, &context, by, AuditEntry::new(AuditAction::SessionEnded).with("count", ended.len()))?;
+            }
+            Ok::<_, StoreError>(ended)
+        };
+        let ended = self.context.store.write(end).await?;
         self.revoke(&ended);
         Ok(ended.len())
     }

@@ -1,6 +1,6 @@
 //! Users of the dashboard, their roles in teams, and the ways to sign in.
 //!
-//! Reading order: `model.rs` (types), `store.rs` (rows of users and their index), `members.rs` (use cases of
+//! Reading order: `model.rs` (types), `store.rs` (rows of users and their index), `members/` (use cases of
 //! memberships). Secrets: `secret.rs` and `links.rs` (one-time links), `password.rs` and `hashing.rs` (passwords),
 //! `base32.rs`, `totp.rs` and `recovery.rs` (second factor), `credentials.rs` (their rows), `session_token.rs` and
 //! `sessions.rs` (sessions). Use cases: `accounts.rs` (the service, and the check of a session), `throttle.rs` (limits of
@@ -42,7 +42,7 @@ pub use accounts::{Accounts, SessionWatch, SignedIn};
 pub use credentials::{CredentialRow, TotpRow};
 pub use links::{LINK_LIFETIME_MS, LinkPurpose, OPEN_LINK_LIFETIME_MS, OneTimeLink, OneTimeLinkRow, ValidLink};
 pub(crate) use members::remove_team;
-pub use members::{AddError, MembershipError, add, change_role, list, owners, remove};
+pub use members::{AddError, MembershipError, add, are_members, change_role, list, owners, remove};
 pub use model::{Member, Role, TeamMembership, User};
 pub use password::{PASSWORD_BYTES_MAX, PASSWORD_CHARS_MIN, Password, PasswordHash, PasswordRefusal};
 pub use recovery::RECOVERY_CODES;

@@ -12,12 +12,15 @@ use super::model::User;
 use super::password::{Password, PasswordHash};
 use super::recovery;
 use super::sessions::delete_others;
+use super::sign_in::first_team;
 use super::throttle::{Attempt, Throttled};
 use super::totp::{SECRET_BYTES, TotpSecret};
+use crate::audit::{self, Actor, AuditAction, AuditEntry};
 use crate::base::address::EmailAddress;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{SessionId, UserId};
 use crate::base::random;
+use crate::context::Context;
 use crate::store::{StoreError, WriteTx, from_store_error};
 
 /// Time to enter the first code of a new secret.
@@ -109,10 +112,11 @@ impl Accounts {
     ) -> Result<(), AccountChangeError> {
         let row = self.confirm_password(user, current, network).await?;
         let hash = self.hasher.hash(new).await?;
-        let (id, now_ms) = (user.id, self.context.now_ms());
+        let (id, context, now_ms) = (user.id, self.context.clone(), self.context.now_ms());
         let change = move |tx: &WriteTx<'_>| {
             unchanged(credentials::find(tx, id)?, row.changed_ms)?;
             credentials::set_password(tx, id, hash.clone(), now_ms)?;
+            record_own(tx, &context, id, AuditAction::UserPasswordSet)?;
             Ok(delete_others(tx, id, Some(session))?)
         };
         let ended = self.context.store.write::<_, AccountChangeError>(change).await?;
@@ -160,7 +164,7 @@ impl Accounts {
         let now_ms = self.context.now_ms();
         let step = secret.matching_step(code, now_ms, None).ok_or(AccountChangeError::WrongCode)?;
         let confirmed = self.confirm_password(user, password, network).await?;
-        let codes = recovery::draw();
+        let (context, codes) = (self.context.clone(), recovery::draw());
         let totp = TotpRow::new(&self.context.keyring, id, &secret, step, &codes);
         let enable = move |tx: &WriteTx<'_>| {
             let row = unchanged(credentials::find(tx, id)?, confirmed.changed_ms)?;
@@ -168,6 +172,7 @@ impl Accounts {
                 return Err(AccountChangeError::Expired);
             }
             credentials::set_totp(tx, id, row, Some(totp.clone()), now_ms)?;
+            record_own(tx, &context, id, AuditAction::UserSecondFactorSet)?;
             Ok(delete_others(tx, id, Some(session))?)
         };
         let ended = self.context.store.write::<_, AccountChangeError>(enable).await?;
@@ -186,10 +191,11 @@ impl Accounts {
         network: &str,
     ) -> Result<(), AccountChangeError> {
         let confirmed = self.confirm_password(user, password, network).await?;
-        let (id, now_ms) = (user.id, self.context.now_ms());
+        let (id, context, now_ms) = (user.id, self.context.clone(), self.context.now_ms());
         let disable = move |tx: &WriteTx<'_>| {
             let row = unchanged(credentials::find(tx, id)?, confirmed.changed_ms)?;
-            Ok(credentials::set_totp(tx, id, row, None, now_ms)?)
+            credentials::set_totp(tx, id, row, None, now_ms)?;
+            Ok(record_own(tx, &context, id, AuditAction::UserSecondFactorRemoved)?)
         };
         self.context.store.write::<_, AccountChangeError>(disable).await
     }
@@ -205,12 +211,13 @@ impl Accounts {
         network: &str,
     ) -> Result<Vec<String>, AccountChangeError> {
         let confirmed = self.confirm_password(user, password, network).await?;
-        let (id, codes) = (user.id, recovery::draw());
+        let (id, context, codes) = (user.id, self.context.clone(), recovery::draw());
         let stored = codes.clone();
         let replace = move |tx: &WriteTx<'_>| {
             let mut row = unchanged(credentials::find(tx, id)?, confirmed.changed_ms)?;
             row.totp.as_mut().ok_or(AccountChangeError::Expired)?.set_recovery(id, &stored);
-            Ok(credentials::put(tx, id, &row)?)
+            credentials::put(tx, id, &row)?;
+            Ok(record_own(tx, &context, id, AuditAction::UserRecoveryCodesReplaced)?)
         };
         self.context.store.write::<_, AccountChangeError>(replace).await?;
         Ok(codes)
@@ -238,6 +245,13 @@ impl Accounts {
         self.throttle.succeed(&attempt);
         Ok(row)
     }
+}
+
+/// Records a change of the own account. An account belongs to all teams of the user; the oldest team has the entry.
+fn record_own(tx: &WriteTx<'_>, context: &Context, user: UserId, action: AuditAction) -> Result<(), StoreError> {
+    let actor = Actor::User(user);
+    let by = first_team(tx, user)?.map_or(actor.on_server(), |team| actor.in_team(team));
+    audit::record(tx, context, by, AuditEntry::new(action))
 }
 
 /// Returns the credentials if they have not changed since `changed_ms`.

@@ -15,6 +15,7 @@ use super::secret::LinkSecret;
 use super::session_token::SessionToken;
 use super::sessions::{NewSession, SessionClient, SignInMethod, delete_others};
 use super::store;
+use crate::audit::{self, Actor, AuditAction, AuditEntry};
 use crate::base::address::EmailAddress;
 use crate::base::id::{SessionId, TeamId, UserId};
 use crate::store::{StoreError, WriteTx, from_store_error};
@@ -77,12 +78,13 @@ impl Accounts {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn issue_setup_link(&self) -> Result<Option<OneTimeLink>, StoreError> {
-        let (secret, now_ms) = (LinkSecret::draw(), self.context.now_ms());
+    pub async fn issue_setup_link(&self, by: Actor) -> Result<Option<OneTimeLink>, StoreError> {
+        let (secret, context, now_ms) = (LinkSecret::draw(), self.context.clone(), self.context.now_ms());
         let issue = move |tx: &WriteTx<'_>| {
             if credentials::exist(tx)? {
                 return Ok(None);
             }
+            audit::record(tx, &context, by.on_server(), AuditEntry::new(AuditAction::SetupLinkCreated))?;
             links::issue(tx, secret.clone(), LinkPurpose::Setup, now_ms).map(Some)
         };
         self.context.store.write(issue).await
@@ -101,10 +103,13 @@ impl Accounts {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn issue_user_link(&self, address: EmailAddress) -> Result<Option<OneTimeLink>, StoreError> {
-        let (secret, now_ms) = (LinkSecret::draw(), self.context.now_ms());
+    pub async fn issue_user_link(&self, by: Actor, address: EmailAddress) -> Result<Option<OneTimeLink>, StoreError> {
+        let (secret, context, now_ms) = (LinkSecret::draw(), self.context.clone(), self.context.now_ms());
         let issue = move |tx: &WriteTx<'_>| {
             let Some(user) = store::find_by_address(tx, &address)? else { return Ok(None) };
+            let team = teams_of(tx, user.id)?.into_iter().next().map(|membership| membership.team);
+            let by = team.map_or(by.on_server(), |team| by.in_team(team));
+            audit::record(tx, &context, by, members::entry(AuditAction::UserLinkCreated, &user))?;
             links::issue(tx, secret.clone(), LinkPurpose::SignIn { user: user.id }, now_ms).map(Some)
         };
         self.context.store.write(issue).await
@@ -153,7 +158,7 @@ impl Accounts {
         self.find_link(secret).await?.filter(|link| link.purpose == LinkPurpose::Setup).ok_or(LinkUseError::Invalid)?;
         let FirstAccount { email, password, team_name } = account;
         let hash = self.hasher.hash(password).await?;
-        let (secret, ids, now_ms) = (secret.clone(), self.context.ids.clone(), self.context.now_ms());
+        let (secret, context, now_ms) = (secret.clone(), self.context.clone(), self.context.now_ms());
         let session: SessionId = self.context.id();
         let create = move |tx: &WriteTx<'_>| {
             let is_valid = links::find(tx, &secret, now_ms)?.is_some_and(|link| link.purpose == LinkPurpose::Setup);
@@ -165,7 +170,7 @@ impl Accounts {
                 return Err(LinkUseError::TeamName(error));
             }
             // The command line may have added the user already.
-            let added = members::add_in(tx, &ids, team.id, &email, Some(Role::Owner), now_ms);
+            let added = members::add_in(tx, &context.ids, team.id, &email, Some(Role::Owner), now_ms);
             let user = match added {
                 Ok(member) => member.user.id,
                 Err(AddError::AlreadyMember(_)) => make_owner(tx, team.id, &email)?,
@@ -174,6 +179,8 @@ impl Accounts {
             };
             links::consume(tx, &secret)?;
             credentials::set_password(tx, user, hash.clone(), now_ms)?;
+            let entry = AuditEntry::new(AuditAction::AccountCreated).with("team_name", team_name.trim());
+            audit::record(tx, &context, Actor::User(user).in_team(team.id), entry)?;
             let token = SessionToken::draw(user, session);
             let method = SignInMethod::Password;
             let new = NewSession { token, team: team.id, method, client: client.clone() };
@@ -198,7 +205,7 @@ impl Accounts {
         let LinkPurpose::SignIn { user } = link.purpose else { return Err(LinkUseError::Invalid) };
         let NewPassword { password, removes_second_factor } = new;
         let hash = self.hasher.hash(password).await?;
-        let (secret, now_ms) = (secret.clone(), self.context.now_ms());
+        let (secret, context, now_ms) = (secret.clone(), self.context.clone(), self.context.now_ms());
         let session: SessionId = self.context.id();
         let set = move |tx: &WriteTx<'_>| {
             if links::find(tx, &secret, now_ms)?.is_none_or(|link| link.purpose != LinkPurpose::SignIn { user }) {
@@ -210,6 +217,10 @@ impl Accounts {
                 credentials::set_totp(tx, user, row, None, now_ms)?;
             }
             credentials::set_password(tx, user, hash.clone(), now_ms)?;
+            let entry = AuditEntry::new(AuditAction::UserPasswordSet)
+                .with("method", "link")
+                .with("removes_second_factor", removes_second_factor);
+            audit::record(tx, &context, Actor::User(user).in_team(team.team), entry)?;
             let ended = delete_others(tx, user, None)?;
             let token = SessionToken::draw(user, session);
             let method = SignInMethod::Password;
@@ -227,7 +238,7 @@ impl Accounts {
     /// # Errors
     /// [`LinkUseError`]; nothing is stored.
     pub async fn open_by_link(&self, secret: &LinkSecret, client: SessionClient) -> Result<SessionToken, LinkUseError> {
-        let (secret, now_ms) = (secret.clone(), self.context.now_ms());
+        let (secret, context, now_ms) = (secret.clone(), self.context.clone(), self.context.now_ms());
         let team = self.context.store.read(|tx| teams::oldest(tx, 1)).await?.pop().ok_or(LinkUseError::Invalid)?;
         let new = self.new_session(None, team.id, SignInMethod::Open, client);
         let open = move |tx: &WriteTx<'_>| {
@@ -235,6 +246,10 @@ impl Accounts {
                 return Err(LinkUseError::Invalid);
             }
             links::consume(tx, &secret)?;
+            // A development server has no accounts.
+            let by = Actor::User(new.token.session.cast()).in_team(new.team);
+            let entry = AuditEntry::new(AuditAction::SignInSucceeded).with("method", "link");
+            audit::record(tx, &context, by, entry)?;
             Ok(start_session(tx, &new, now_ms)?)
         };
         self.context.store.write(open).await

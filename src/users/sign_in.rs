@@ -7,7 +7,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
-use tracing::info;
+use tracing::{debug, info};
 
 use super::accounts::{Accounts, start_session};
 use super::credentials::{self, AcceptedCode};
@@ -18,10 +18,12 @@ use super::session_token::SessionToken;
 use super::sessions::{SessionClient, SignInMethod};
 use super::store;
 use super::throttle::{Attempt, Throttled};
+use crate::audit::{self, Actor, AuditAction, AuditEntry, AuditTargetKind};
 use crate::base::address::EmailAddress;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{Id, TeamId, UserId};
-use crate::store::{Reads, StoreError, WriteTx, from_store_error};
+use crate::context::Context;
+use crate::store::{ReadTx, Reads, StoreError, WriteTx, from_store_error};
 
 /// Time from the password to the code.
 pub const CODE_WAIT_MS: i64 = 5 * 60 * 1_000;
@@ -101,10 +103,12 @@ impl Accounts {
         };
         let attempt = Attempt::Password { account, client: network.to_owned() };
         let attempts_left = self.throttle.begin(&attempt)?;
+        let known = address.clone();
         // An attempt that was not checked does not count.
         let checked = self.check_password(address, password).await.inspect_err(|_| self.throttle.undo(&attempt))?;
         let Some(CheckedPassword { user, team, changed_ms, has_totp }) = checked else {
             info!(client.network = network, attempts_left, "refused a sign-in");
+            self.record_refusal(known, "password").await;
             return Err(SignInError::Wrong { attempts_left });
         };
         self.throttle.succeed(&attempt);
@@ -113,13 +117,14 @@ impl Accounts {
         }
         let team = team.ok_or(SignInError::NoTeam)?;
         let new = self.new_session(Some(user), team, SignInMethod::Password, client);
-        let now_ms = self.context.now_ms();
+        let (audited, now_ms) = (self.context.clone(), self.context.now_ms());
         let started = self.context.store.write(move |tx| {
             // The password or the membership may have changed since it was read.
             let row = credentials::find(tx, user)?;
             if row.is_none_or(|row| row.changed_ms != changed_ms || row.totp.is_some()) {
                 return Err(SignInError::Expired);
             }
+            record_sign_in(tx, &audited, (user, team), "password")?;
             Ok(start_session(tx, &new, now_ms)?)
         });
         let token = started.await?;
@@ -169,17 +174,22 @@ impl Accounts {
         let team = self.context.store.read::<_, StoreError>(move |tx| first_team(tx, user));
         let team = team.await.inspect_err(|_| self.throttle.undo(&attempt))?.ok_or(SignInError::NoTeam)?;
         let new = self.new_session(Some(user), team, SignInMethod::Password, client);
-        let (keyring, now_ms, code) = (self.context.keyring.clone(), self.context.now_ms(), code.to_owned());
+        let (context, now_ms, code) = (self.context.clone(), self.context.now_ms(), code.to_owned());
         let accept = move |tx: &WriteTx<'_>| {
             let Some(mut row) = credentials::find(tx, user)?.filter(|row| row.changed_ms == changed_ms) else {
                 return Err(SignInError::Expired);
             };
             let Some(totp) = &mut row.totp else { return Err(SignInError::Expired) };
-            let Some(accepted) = totp.accept(&keyring, user, &code, now_ms)? else {
+            let Some(accepted) = totp.accept(&context.keyring, user, &code, now_ms)? else {
                 return Err(SignInError::Wrong { attempts_left });
             };
             let recovery_left = (accepted == AcceptedCode::Recovery).then(|| totp.recovery_left());
             credentials::put(tx, user, &row)?;
+            let method = match accepted {
+                AcceptedCode::App => "code",
+                AcceptedCode::Recovery => "recovery_code",
+            };
+            record_sign_in(tx, &context, (user, team), method)?;
             Ok(CodeResult { token: start_session(tx, &new, now_ms)?, recovery_left })
         };
         let accepted = self.context.store.write(accept).await;
@@ -190,6 +200,7 @@ impl Accounts {
             }
             Err(SignInError::Wrong { .. }) => {
                 info!(user.id = %user, client.network = network, attempts_left, "refused a code of a sign-in");
+                self.record_refused(Some(user), "code").await;
             }
             Err(_) => self.throttle.undo(&attempt),
         }
@@ -208,10 +219,51 @@ impl Accounts {
         });
         let (user, team) = read.await?.ok_or(SignInError::NoTeam)?;
         let new = self.new_session(Some(user), team, SignInMethod::Proxy, client);
-        let now_ms = self.context.now_ms();
-        let token = self.context.store.write::<_, StoreError>(move |tx| start_session(tx, &new, now_ms)).await?;
+        let (audited, now_ms) = (self.context.clone(), self.context.now_ms());
+        let start = move |tx: &WriteTx<'_>| {
+            record_sign_in(tx, &audited, (user, team), "proxy")?;
+            start_session(tx, &new, now_ms)
+        };
+        let token = self.context.store.write::<_, StoreError>(start).await?;
         info!(user.id = %user, "signed in by a proxy");
         Ok(token)
+    }
+
+    /// Records a refused sign-in with an address.
+    async fn record_refusal(&self, address: Option<EmailAddress>, method: &'static str) {
+        let find = move |tx: &ReadTx| match address {
+            Some(address) => store::find_by_address(tx, &address),
+            None => Ok(None),
+        };
+        match self.context.store.read::<_, StoreError>(find).await {
+            Ok(found) => self.record_refused(found.map(|user| user.id), method).await,
+            Err(error) => debug!(%error, "could not read the user of a refused sign-in: {error}"),
+        }
+    }
+
+    /// Records a refused sign-in, up to the limit of a minute. The response does not depend on this write. If no user has
+    /// the address, the entry does not name it, because it can belong to any person.
+    async fn record_refused(&self, user: Option<UserId>, method: &'static str) {
+        let is_recorded = self.refusals.admit(user.is_some(), self.context.now_ms());
+        let context = self.context.clone();
+        let write = move |tx: &WriteTx<'_>| {
+            // Above a limit, the transaction is empty: the time of the response must not show whether a user has the address.
+            if !is_recorded {
+                return Ok(());
+            }
+            let mut entry = AuditEntry::new(AuditAction::SignInRefused).with("method", method);
+            let mut by = Actor::Server.on_server();
+            if let Some(id) = user
+                && let Some(user) = store::find(tx, id)?
+            {
+                entry = entry.of(AuditTargetKind::User, id).named(&user.email);
+                by = first_team(tx, id)?.map_or(by, |team| Actor::Server.in_team(team));
+            }
+            audit::record(tx, &context, by, entry)
+        };
+        if let Err(error) = self.context.store.write::<_, StoreError>(write).await {
+            debug!(%error, "could not record a refused sign-in: {error}");
+        }
     }
 
     fn seal_pending(&self, user: UserId, changed_ms: TimestampMs) -> String {
@@ -238,6 +290,17 @@ impl Accounts {
     }
 }
 
+/// Records a sign-in in the team that the session shows.
+pub(super) fn record_sign_in(
+    tx: &WriteTx<'_>,
+    context: &Context,
+    (user, team): (UserId, TeamId),
+    method: &'static str,
+) -> Result<(), StoreError> {
+    let entry = AuditEntry::new(AuditAction::SignInSucceeded).with("method", method);
+    audit::record(tx, context, Actor::User(user).in_team(team), entry)
+}
+
 /// A user whose password matched.
 struct CheckedPassword {
     user: UserId,
@@ -247,6 +310,6 @@ struct CheckedPassword {
 }
 
 /// Returns the oldest team of a user.
-fn first_team(tx: &impl Reads, user: UserId) -> Result<Option<TeamId>, StoreError> {
+pub(super) fn first_team(tx: &impl Reads, user: UserId) -> Result<Option<TeamId>, StoreError> {
     Ok(teams_of(tx, user)?.into_iter().next().map(|membership| membership.team))
 }

@@ -164,6 +164,37 @@ fn forget(counters: &mut HashMap<CounterKey, Counter>, now_ms: TimestampMs) {
     }
 }
 
+/// Refused sign-ins of users that one process records in the audit log in a minute, and those with unknown addresses.
+const RECORDED_A_MINUTE: u32 = 10;
+
+/// Limits of the refused sign-ins in the audit log, so that failed attempts do not fill the store. Users have a limit of
+/// their own, so that attempts with unknown addresses do not hide those with an account.
+#[derive(Default)]
+pub(super) struct RecordedRefusals {
+    known: Mutex<MinuteCount>,
+    unknown: Mutex<MinuteCount>,
+}
+
+/// Minute since the epoch, and the number of refusals in it.
+#[derive(Clone, Copy, Debug, Default)]
+struct MinuteCount {
+    minute: i64,
+    refused: u32,
+}
+
+impl RecordedRefusals {
+    /// Counts a refusal; returns whether it is recorded. `is_known` is whether a user has the address.
+    pub(super) fn admit(&self, is_known: bool, now_ms: TimestampMs) -> bool {
+        let minute = now_ms.div_euclid(60_000);
+        let mut count = sync::lock(if is_known { &self.known } else { &self.unknown });
+        if count.minute != minute {
+            *count = MinuteCount { minute, refused: 0 };
+        }
+        count.refused = count.refused.saturating_add(1);
+        count.refused <= RECORDED_A_MINUTE
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -294,5 +325,14 @@ mod tests {
         assert!(throttle.len() <= COUNTERS_MAX);
         assert!(throttle.begin(&password(1, "another")).is_err(), "the limit of the account is kept");
         assert_eq!(throttle.begin(&code), Ok(CODE_MAX - 2), "the count of codes is kept");
+    }
+
+    #[test]
+    fn a_minute_records_a_bounded_number_of_refusals() {
+        let refusals = RecordedRefusals::default();
+        let recorded = |is_known, now_ms: TimestampMs| (0..25).filter(|_| refusals.admit(is_known, now_ms)).count();
+
+        assert_eq!([0, 59_999, 60_000, -1].map(|now_ms| recorded(false, now_ms)), [10, 0, 10, 10]);
+        assert_eq!([recorded(true, -1), recorded(true, -1)], [10, 0], "users have their own limit");
     }
 }

@@ -3,8 +3,9 @@
 use super::dispatch::DispatchNotifier;
 use super::error::{DeliveryError, ReplayError, TestWebhookError};
 use super::model::{Delivery, DeliveryStatus, DeliveryWithPayload, WebhookStatus};
-use super::service::Webhooks;
+use super::service::{Webhooks, entry};
 use super::store::{self, ATTEMPTS_KEPT, DeliveryRow, WebhookAttemptRow, WebhookDeliveryState};
+use crate::audit::{self, AuditAction, TeamActor};
 use crate::base::id::{EventId, TeamId, WebhookAttemptId, WebhookDeliveryId, WebhookId};
 use crate::events::{self, EventType, MessageRow};
 use crate::store::page::{Page, PageQuery, page_of, page_under};
@@ -90,8 +91,14 @@ impl Webhooks {
     ///
     /// # Errors
     /// [`ReplayError`].
-    pub async fn replay(&self, team: TeamId, webhook: WebhookId, id: WebhookDeliveryId) -> Result<(), ReplayError> {
-        let (notifier, context) = (self.notifier.clone(), self.context.clone());
+    pub async fn replay(
+        &self,
+        by: impl Into<TeamActor>,
+        webhook: WebhookId,
+        id: WebhookDeliveryId,
+    ) -> Result<(), ReplayError> {
+        let (by, notifier, context) = (by.into(), self.notifier.clone(), self.context.clone());
+        let team = by.team;
         self.context
             .store
             .write(move |tx| {
@@ -110,6 +117,8 @@ impl Webhooks {
                 let state = WebhookDeliveryState::Queued { due_ms: now_ms };
                 let row = DeliveryRow { queued_ms: now_ms, activation: endpoint.activation, counted: 0, state, ..row };
                 store::put_queued(tx, (team, webhook, id), &row)?;
+                let entry = entry(AuditAction::WebhookReplayed, webhook, &endpoint);
+                audit::record(tx, &context, by, entry.with("event_id", id.to_string()))?;
                 notify_queued(tx, &notifier, webhook);
                 Ok(())
             })
@@ -123,11 +132,12 @@ impl Webhooks {
     /// [`TestWebhookError`].
     pub async fn test(
         &self,
-        team: TeamId,
+        by: impl Into<TeamActor>,
         webhook: WebhookId,
         wanted: Option<EventType>,
     ) -> Result<Delivery, TestWebhookError> {
-        let (notifier, context) = (self.notifier.clone(), self.context.clone());
+        let (by, notifier, context) = (by.into(), self.notifier.clone(), self.context.clone());
+        let team = by.team;
         self.context
             .store
             .write(move |tx| {
@@ -157,6 +167,8 @@ impl Webhooks {
                     attempts: Vec::new(),
                 };
                 store::put_queued(tx, (team, webhook, id), &row)?;
+                let entry = entry(AuditAction::WebhookTested, webhook, &endpoint);
+                audit::record(tx, &context, by, entry.with("event", event_type.as_str()))?;
                 notify_queued(tx, &notifier, webhook);
                 let (status, next_attempt_ms) = (DeliveryStatus::Pending, Some(now_ms));
                 Ok(Delivery { id, event_type, at_ms: now_ms, status, next_attempt_ms })

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::dispatch::DispatchNotifier;
 use super::error::{CreateWebhookError, RotateSecretError, UpdateWebhookError};
-use super::model::{NewWebhook, Rotation, RotationResult, Webhook, WebhookChanges, WebhookStatus};
+use super::model::{NewWebhook, Rotation, RotationResult, SubscribedEvents, Webhook, WebhookChanges, WebhookStatus};
 use super::removal;
 use super::store::{self, HealthRow, PreviousSecretRow, WebhookRow};
+use crate::audit::{self, Actor, AuditAction, AuditEntry, AuditTargetKind, TeamActor, audit_host};
 use crate::base::id::{TeamId, WebhookId};
 use crate::base::signature::WebhookSecret;
 use crate::base::wakeup::Wakeup;
@@ -50,9 +51,11 @@ impl Webhooks {
     /// [`CreateWebhookError`].
     pub async fn create(
         &self,
-        team: TeamId,
+        by: impl Into<TeamActor>,
         new: NewWebhook,
     ) -> Result<(WebhookId, WebhookSecret), CreateWebhookError> {
+        let by = by.into();
+        let team = by.team;
         let NewWebhook { endpoint, subscription, status, secret } = new;
         let secret = secret.unwrap_or_else(WebhookSecret::generate);
         let (context, notifier, plain_secret) = (self.context.clone(), self.notifier.clone(), secret.clone());
@@ -77,6 +80,7 @@ impl Webhooks {
                 if row.status == WebhookStatus::Enabled {
                     events::subscribe(tx, team, (id, row.activation), row.subscription.types())?;
                 }
+                audit::record(tx, &context, by, fields(entry(AuditAction::WebhookCreated, id, &row), None, &row))?;
                 notify_after_commit(tx, &notifier, id);
                 Ok(id)
             })
@@ -119,8 +123,14 @@ impl Webhooks {
     ///
     /// # Errors
     /// [`UpdateWebhookError`].
-    pub async fn update(&self, team: TeamId, id: WebhookId, changes: WebhookChanges) -> Result<(), UpdateWebhookError> {
-        let notifier = self.notifier.clone();
+    pub async fn update(
+        &self,
+        by: impl Into<TeamActor>,
+        id: WebhookId,
+        changes: WebhookChanges,
+    ) -> Result<(), UpdateWebhookError> {
+        let (by, context, notifier) = (by.into(), self.context.clone(), self.notifier.clone());
+        let team = by.team;
         self.context
             .store
             .write(move |tx| {
@@ -129,6 +139,8 @@ impl Webhooks {
                 if row == before {
                     return Ok(());
                 }
+                let entry = fields(entry(AuditAction::WebhookUpdated, id, &row), Some(&before), &row);
+                audit::record(tx, &context, by, entry)?;
                 tx.put(&WEBHOOKS, &(team, id), &row)?;
                 let is_enabled = row.status == WebhookStatus::Enabled;
                 if is_enabled && before.status != WebhookStatus::Enabled {
@@ -152,10 +164,12 @@ impl Webhooks {
     /// [`RotateSecretError`].
     pub async fn rotate(
         &self,
-        team: TeamId,
+        by: impl Into<TeamActor>,
         id: WebhookId,
         rotation: Rotation,
     ) -> Result<RotationResult, RotateSecretError> {
+        let (by, context) = (by.into(), self.context.clone());
+        let team = by.team;
         let Rotation { overlap_hours, secret } = rotation;
         let secret = secret.unwrap_or_else(WebhookSecret::generate);
         let sealed = store::seal_secret(&self.context.keyring, id, secret.reveal());
@@ -168,6 +182,8 @@ impl Webhooks {
                 let before = std::mem::replace(&mut row.secret, sealed.clone());
                 row.previous = previous_expires_ms.map(|expires_ms| PreviousSecretRow { secret: before, expires_ms });
                 tx.put(&WEBHOOKS, &(team, id), &row)?;
+                let entry = entry(AuditAction::WebhookSecretRotated, id, &row).with("overlap_hours", overlap_hours);
+                audit::record(tx, &context, by, entry)?;
                 notify_after_commit(tx, &notifier, id);
                 Ok::<_, RotateSecretError>(())
             })
@@ -180,15 +196,24 @@ impl Webhooks {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn delete(&self, team: TeamId, id: WebhookId) -> Result<bool, StoreError> {
+    pub async fn delete(&self, by: impl Into<TeamActor>, id: WebhookId) -> Result<bool, StoreError> {
+        let (by, context) = (by.into(), self.context.clone());
+        let team = by.team;
         let (notifier, deleted) = (self.notifier.clone(), Arc::clone(&self.deleted));
         let now_ms = self.context.now_ms();
         self.context
             .store
             .write(move |tx| {
+                let row = tx.get_valid(&WEBHOOKS, &(team, id))?;
                 if !tx.delete_listed(&WEBHOOKS, &(team, id), now_ms)? {
                     return Ok(false);
                 }
+                let entry = AuditEntry::new(AuditAction::WebhookDeleted).of(AuditTargetKind::Webhook, id);
+                let entry = match row {
+                    Some(row) => entry.named(&audit_host(&row.endpoint)),
+                    None => entry,
+                };
+                audit::record(tx, &context, by, entry)?;
                 tx.delete(&WEBHOOK_HEALTH, &(team, id))?;
                 events::unsubscribe(tx, team, id)?;
                 if removal::delete_rows(tx, team, id)? {
@@ -228,7 +253,7 @@ impl Webhooks {
     pub(crate) async fn delete_of_team(&self, team: TeamId) -> Result<usize, StoreError> {
         let ids = self.context.store.read(move |tx| store::ids(tx, team)).await?;
         for id in &ids {
-            self.delete(team, *id).await?;
+            self.delete(Actor::Server.in_team(team), *id).await?;
         }
         self.delete_all_orphans().await?;
         Ok(ids.len())
@@ -250,6 +275,30 @@ fn reset_health(tx: &WriteTx<'_>, team: TeamId, id: WebhookId) -> Result<(), Sto
     }
     let health = HealthRow { failing_notified_ms, backlog_notified_ms, ..HealthRow::default() };
     tx.put(&WEBHOOK_HEALTH, &(team, id), &health)
+}
+
+/// Returns an entry about an endpoint. Only the host of its URL is stored, because the path can have a secret.
+pub(super) fn entry(action: AuditAction, id: WebhookId, row: &WebhookRow) -> AuditEntry {
+    AuditEntry::new(action).of(AuditTargetKind::Webhook, id).named(&audit_host(&row.endpoint))
+}
+
+/// Adds the fields that differ from those of `before`; all of them for a new endpoint.
+fn fields(entry: AuditEntry, before: Option<&WebhookRow>, row: &WebhookRow) -> AuditEntry {
+    let mut entry = entry;
+    if before.is_some_and(|before| before.endpoint != row.endpoint) {
+        entry = entry.with("endpoint", audit_host(&row.endpoint));
+    }
+    if before.is_none_or(|before| before.subscription != row.subscription) {
+        let types = match row.subscription {
+            SubscribedEvents::All => vec!["*".to_owned()],
+            SubscribedEvents::Named(types) => types.names().map(ToOwned::to_owned).collect(),
+        };
+        entry = entry.with("events", types);
+    }
+    if before.is_none_or(|before| before.status != row.status) {
+        entry = entry.with("status", row.status.as_str());
+    }
+    entry
 }
 
 /// Returns the row after an update.

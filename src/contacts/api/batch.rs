@@ -125,7 +125,7 @@ pub async fn batch_remove_contacts(
 ) -> ApiResult<Json<BatchRemoveResponse>> {
     let (names, erase) = removal.into_inner().parse()?;
     let erase = if erase { Erase::Yes } else { Erase::No };
-    let removed = erasures.remove_contacts(caller.team, names, erase, ChangeSource::of(&caller)).await?;
+    let removed = erasures.remove_contacts(caller, names, erase, ChangeSource::of(&caller)).await?;
     Ok(Json(BatchRemoveResponse::of(removed)))
 }
 

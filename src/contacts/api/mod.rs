@@ -114,7 +114,7 @@ pub async fn delete_contact(
     id: PathIdOrEmail<resource::Contact>,
     erase: EraseRule,
 ) -> ApiResult<Json<DeletedContact>> {
-    let removed = erasures.remove_contact(caller.team, id.0, erase.0, ChangeSource::of(&caller)).await?;
+    let removed = erasures.remove_contact(caller, id.0, erase.0, ChangeSource::of(&caller)).await?;
     removed.map(|id| Json(DeletedContact::of(id))).ok_or_else(not_found)
 }
 

@@ -11,10 +11,13 @@ use crate::users::Role;
 const ROUTES: &[(&str, &str, Role)] = &[
     // The response has the signing secret.
     ("GET", "webhooks/{}", Role::Admin),
+    // The log has the addresses of the users and their actions.
+    ("GET", "audit", Role::Admin),
     // Reads of the team's data. None has a secret.
     ("GET", "emails", Role::Viewer),
     ("GET", "emails/{}", Role::Viewer),
     ("GET", "emails/{}/attempts", Role::Viewer),
+    ("GET", "emails/{}/insights", Role::Viewer),
     ("GET", "emails/{}/attachments", Role::Viewer),
     ("GET", "emails/{}/attachments/{}", Role::Viewer),
     ("GET", "emails/{}/preview", Role::Viewer),
@@ -68,6 +71,8 @@ const ROUTES: &[(&str, &str, Role)] = &[
     ("GET", "logs", Role::Viewer),
     ("GET", "logs/{}", Role::Viewer),
     ("GET", "usage", Role::Viewer),
+    ("GET", "emails/metrics", Role::Viewer),
+    ("GET", "deliverability", Role::Viewer),
     ("GET", "events", Role::Viewer),
     ("GET", "search", Role::Viewer),
     ("GET", "overview", Role::Viewer),
@@ -186,6 +191,7 @@ fn without_names(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::audit::AuditAction;
 
     #[test]
     fn a_route_needs_the_role_of_the_table_and_an_unknown_one_is_refused() {
@@ -206,6 +212,108 @@ mod tests {
         ] {
             assert_eq!(required_role(&method, path), expected, "{method} {path}");
         }
+    }
+
+    /// Changes that leave an entry in the audit log, with its action.
+    const AUDITED: &[(&str, &str, AuditAction)] = &[
+        ("DELETE", "sessions", AuditAction::SessionEnded),
+        ("DELETE", "sessions/{}", AuditAction::SessionEnded),
+        // Only if the request sends the broadcast.
+        ("POST", "broadcasts", AuditAction::BroadcastSent),
+        ("DELETE", "broadcasts/{}", AuditAction::BroadcastDeleted),
+        ("POST", "broadcasts/{}/send", AuditAction::BroadcastSent),
+        ("POST", "broadcasts/{}/cancel", AuditAction::BroadcastCanceled),
+        ("POST", "captured/{}/release", AuditAction::CapturedReleased),
+        ("DELETE", "captured/{}", AuditAction::CapturedDeleted),
+        ("DELETE", "captured", AuditAction::CapturedDeleted),
+        ("DELETE", "templates/{}", AuditAction::TemplateDeleted),
+        // Only if the request erases the addresses.
+        ("POST", "contacts/batch/remove", AuditAction::ContactsErased),
+        ("DELETE", "contacts/{}", AuditAction::ContactsErased),
+        ("DELETE", "audiences/{}/contacts/{}", AuditAction::ContactsErased),
+        ("POST", "domains", AuditAction::DomainCreated),
+        ("PATCH", "domains/{}", AuditAction::DomainUpdated),
+        ("DELETE", "domains/{}", AuditAction::DomainDeleted),
+        ("POST", "domains/{}/verify", AuditAction::DomainVerificationRequested),
+        ("POST", "api-keys", AuditAction::ApiKeyCreated),
+        ("PATCH", "api-keys/{}", AuditAction::ApiKeyUpdated),
+        ("DELETE", "api-keys/{}", AuditAction::ApiKeyDeleted),
+        ("POST", "suppressions", AuditAction::SuppressionsAdded),
+        ("POST", "suppressions/batch/add", AuditAction::SuppressionsAdded),
+        ("POST", "suppressions/batch/remove", AuditAction::SuppressionsRemoved),
+        ("DELETE", "suppressions/{}", AuditAction::SuppressionsRemoved),
+        ("POST", "webhooks", AuditAction::WebhookCreated),
+        ("PATCH", "webhooks/{}", AuditAction::WebhookUpdated),
+        ("DELETE", "webhooks/{}", AuditAction::WebhookDeleted),
+        ("POST", "webhooks/{}/rotate", AuditAction::WebhookSecretRotated),
+        ("POST", "webhooks/{}/rotate-secret", AuditAction::WebhookSecretRotated),
+        ("POST", "webhooks/{}/signing-secret/rotate", AuditAction::WebhookSecretRotated),
+        ("POST", "webhooks/{}/test", AuditAction::WebhookTested),
+        ("POST", "webhooks/{}/events/{}/replay", AuditAction::WebhookReplayed),
+        ("POST", "webhooks/{}/deliveries/{}/replay", AuditAction::WebhookReplayed),
+        ("POST", "queue/pause", AuditAction::QueuePaused),
+        ("POST", "queue/resume", AuditAction::QueueResumed),
+        ("POST", "queue/{}/pause", AuditAction::QueuePaused),
+        ("POST", "queue/{}/resume", AuditAction::QueueResumed),
+        ("POST", "queue/{}/flush", AuditAction::QueueFlushed),
+    ];
+
+    /// Changes that are not administrative: sending, drafts, contacts, and requests that store
+    /// nothing about the team.
+    const NOT_AUDITED: &[(&str, &str)] = &[
+        ("POST", "contacts"),
+        ("PATCH", "contacts/{}"),
+        ("POST", "contacts/batch"),
+        ("POST", "contacts/batch/get"),
+        ("PATCH", "contacts/{}/topics"),
+        ("POST", "contacts/{}/preferences-link"),
+        ("POST", "contacts/{}/segments/{}"),
+        ("DELETE", "contacts/{}/segments/{}"),
+        ("POST", "contact-properties"),
+        ("PATCH", "contact-properties/{}"),
+        ("DELETE", "contact-properties/{}"),
+        ("POST", "topics"),
+        ("PATCH", "topics/{}"),
+        ("DELETE", "topics/{}"),
+        ("POST", "segments"),
+        ("PATCH", "segments/{}"),
+        ("DELETE", "segments/{}"),
+        ("POST", "audiences"),
+        ("DELETE", "audiences/{}"),
+        ("POST", "audiences/{}/contacts"),
+        ("PATCH", "audiences/{}/contacts/{}"),
+        ("POST", "me/team"),
+        ("POST", "emails"),
+        ("POST", "emails/batch"),
+        ("PATCH", "emails/{}"),
+        ("DELETE", "emails/{}"),
+        ("POST", "emails/{}/cancel"),
+        ("POST", "emails/{}/resend"),
+        ("PATCH", "broadcasts/{}"),
+        ("POST", "broadcasts/{}/duplicate"),
+        ("PUT", "broadcasts/{}/content"),
+        ("POST", "broadcasts/{}/check"),
+        ("POST", "broadcasts/{}/test"),
+        ("POST", "markdown"),
+        ("POST", "templates"),
+        ("PATCH", "templates/{}"),
+        ("POST", "templates/{}/publish"),
+        ("POST", "templates/{}/duplicate"),
+        ("POST", "health/run"),
+    ];
+
+    #[test]
+    fn each_change_is_audited_or_is_not_administrative() {
+        let audited = AUDITED.iter().map(|(method, path, _)| (*method, *path));
+        let named: Vec<_> = audited.chain(NOT_AUDITED.iter().copied()).collect();
+        let changes: Vec<_> = listed().filter(|(method, _)| *method != "GET").collect();
+
+        for change in &changes {
+            let count = named.iter().filter(|named| *named == change).count();
+            assert_eq!(count, 1, "{change:?} must be in one list of this test, and its use case calls `audit::record`");
+        }
+        let unknown: Vec<_> = named.iter().filter(|named| !changes.contains(named)).collect();
+        assert!(unknown.is_empty(), "{unknown:?} are no routes");
     }
 
     #[test]

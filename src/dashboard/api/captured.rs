@@ -8,6 +8,7 @@ use super::emails::{Shown, write_preview};
 use super::instance::DashboardInstance;
 use super::reply::{Deleted, write_file};
 use crate::api_keys::Caller;
+use crate::audit::TeamActor;
 use crate::base::clock::to_iso;
 use crate::base::id::resource;
 use crate::captured::api::{CapturedAttachment, CapturedEmail, not_found, reserve_message};
@@ -151,7 +152,7 @@ pub(super) async fn delete_captured(
     caller: Caller,
     id: PathId<resource::Captured>,
 ) -> ApiResult<Json<Deleted>> {
-    if !mailbox.delete(MailboxReader::Team(caller.team), id.0).await? {
+    if !mailbox.delete(MailboxReader::Team(caller.team), TeamActor::from(caller).actor, id.0).await? {
         return Err(not_found());
     }
     Ok(Json(Deleted { object: "captured", id: Some(id.0.to_string()), deleted: true, count: None }))
@@ -160,7 +161,7 @@ pub(super) async fn delete_captured(
 /// Deletes all messages of the team.
 #[handler]
 pub(super) async fn clear_captured(mailbox: State<CaptureMailbox>, caller: Caller) -> ApiResult<Json<Deleted>> {
-    let count = mailbox.clear(MailboxReader::Team(caller.team)).await?;
+    let count = mailbox.clear(MailboxReader::Team(caller.team), TeamActor::from(caller).actor).await?;
     Ok(Json(Deleted { object: "captured", id: None, deleted: true, count: Some(count) }))
 }
 
@@ -178,7 +179,8 @@ pub(super) async fn release_captured(
         ApiError::new(ErrorCode::Conflict, message)
     })?;
     mailbox.find(MailboxReader::Team(caller.team), id.0).await?.ok_or_else(not_found)?;
-    let released = mailbox.release(id.0, &instance.queue_notifier).await.map_err(refusal)?;
+    let released =
+        mailbox.release(TeamActor::from(caller).actor, id.0, &instance.queue_notifier).await.map_err(refusal)?;
     let ReleasedMessage { email, recipients } = released;
     let (id, email_id) = (id.0.to_string(), email.to_string());
     Ok(Json(Released { object: "captured", id, email_id, to: recipients, transport }))

@@ -7,6 +7,7 @@ use salvo::{Request, Writer as _, handler};
 use serde::Serialize;
 
 use super::reply::DataList;
+use crate::api_keys::Caller;
 use crate::base::clock::{TimestampMs, to_iso};
 use crate::delivery::{
     Engine, HoldKind, QueueChange, QueueControl, QueueSelector, QueuedDestination, QueuedGroup, SiteSnapshot,
@@ -214,15 +215,15 @@ pub(super) async fn list_sites(queue: State<QueueControl>, engine: State<Engine>
 
 /// Holds the whole queue: emails are accepted and wait.
 #[handler]
-pub(super) async fn pause_queue(queue: State<QueueControl>) -> ApiResult<Json<QueueChanged>> {
-    queue.pause(QueueSelector::Queue).await?.ok_or_else(too_many_holds)?;
+pub(super) async fn pause_queue(queue: State<QueueControl>, caller: Caller) -> ApiResult<Json<QueueChanged>> {
+    queue.pause(caller, QueueSelector::Queue).await?.ok_or_else(too_many_holds)?;
     Ok(Json(QueueChanged { object: "queue", paused: true }))
 }
 
 /// Ends the hold of the whole queue. Holds of its parts stay.
 #[handler]
-pub(super) async fn resume_queue(queue: State<QueueControl>) -> ApiResult<Json<QueueChanged>> {
-    queue.resume(QueueSelector::Queue).await?;
+pub(super) async fn resume_queue(queue: State<QueueControl>, caller: Caller) -> ApiResult<Json<QueueChanged>> {
+    queue.resume(caller, QueueSelector::Queue).await?;
     Ok(Json(QueueChanged { object: "queue", paused: false }))
 }
 
@@ -261,27 +262,39 @@ pub(super) async fn get_site(
 
 /// Holds a site: its groups stay queued.
 #[handler]
-pub(super) async fn pause_site(queue: State<QueueControl>, req: &mut Request) -> ApiResult<Json<SiteChanged>> {
+pub(super) async fn pause_site(
+    queue: State<QueueControl>,
+    caller: Caller,
+    req: &mut Request,
+) -> ApiResult<Json<SiteChanged>> {
     let (site, selector) = selected(req)?;
-    queue.pause(selector).await?.ok_or_else(too_many_holds)?;
+    queue.pause(caller, selector).await?.ok_or_else(too_many_holds)?;
     Ok(Json(changed(site, true, QueueChange::default())))
 }
 
 /// Ends the hold of a site.
 #[handler]
-pub(super) async fn resume_site(queue: State<QueueControl>, req: &mut Request) -> ApiResult<Json<SiteChanged>> {
+pub(super) async fn resume_site(
+    queue: State<QueueControl>,
+    caller: Caller,
+    req: &mut Request,
+) -> ApiResult<Json<SiteChanged>> {
     let (site, selector) = selected(req)?;
-    queue.resume(selector).await?;
+    queue.resume(caller, selector).await?;
     Ok(Json(changed(site, false, QueueChange::default())))
 }
 
 /// Makes the groups of a site due now, and ends the pauses after its failures.
 #[handler]
-pub(super) async fn flush_site(queue: State<QueueControl>, req: &mut Request) -> ApiResult<Json<SiteChanged>> {
+pub(super) async fn flush_site(
+    queue: State<QueueControl>,
+    caller: Caller,
+    req: &mut Request,
+) -> ApiResult<Json<SiteChanged>> {
     let (site, selector) = selected(req)?;
     let (mut total, mut after) = (QueueChange::default(), None);
     for _ in 0..FLUSHED_PAGES_MAX {
-        let page = queue.flush(selector.clone(), after).await?;
+        let page = queue.flush(caller, selector.clone(), after).await?;
         total.groups += page.groups;
         total.next = page.next;
         let Some(next) = page.next else { break };

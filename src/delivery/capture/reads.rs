@@ -6,6 +6,7 @@
 use super::content::{CapturedContent, CapturedPart, inline_images, read_part};
 use super::erase::{delete_message, match_messages};
 use super::mailbox::{CaptureMailbox, read_message};
+use crate::audit::{self, Actor, AuditAction, AuditEntry, AuditTargetKind, TeamActor};
 use crate::base::blocking;
 use crate::base::clock::monotonic;
 use crate::base::id::{CapturedId, TeamId};
@@ -105,6 +106,16 @@ impl CapturedFilter {
 
     fn has_subject(&self, subject: &str) -> bool {
         self.subject.as_ref().is_none_or(|part| subject.to_lowercase().contains(part.as_str()))
+    }
+}
+
+impl MailboxReader {
+    /// Returns an actor with the log that gets the entries of the reader.
+    const fn actor(self, by: Actor) -> TeamActor {
+        match self {
+            Self::Operator => by.on_server(),
+            Self::Team(team) => by.in_team(team),
+        }
     }
 }
 
@@ -209,20 +220,23 @@ impl CaptureMailbox {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn delete(&self, reader: MailboxReader, id: CapturedId) -> Result<bool, StoreError> {
+    pub async fn delete(&self, reader: MailboxReader, by: Actor, id: CapturedId) -> Result<bool, StoreError> {
         if self.find(reader, id).await?.is_none() {
             return Ok(false);
         }
-        self.delete_messages(&[id]).await?;
+        let entry = AuditEntry::new(AuditAction::CapturedDeleted).of(AuditTargetKind::Captured, id);
+        self.delete_messages(&[id], &mut Some((reader.actor(by), entry))).await?;
         Ok(true)
     }
 
-    /// Deletes the messages of a reader that were stored before the call. Returns their number.
+    /// Deletes the messages of a reader that were stored before the call. Returns their number. The first commit has the
+    /// entry of the audit log.
     ///
     /// # Errors
     /// [`StoreError`]. The messages deleted before the error stay deleted.
-    pub async fn clear(&self, reader: MailboxReader) -> Result<usize, StoreError> {
+    pub async fn clear(&self, reader: MailboxReader, by: Actor) -> Result<usize, StoreError> {
         let until: CapturedId = self.context.id();
+        let mut entry = Some((reader.actor(by), AuditEntry::new(AuditAction::CapturedDeleted)));
         let (mut after, mut deleted) = (CapturedId::MIN, 0);
         loop {
             let page = self.context.store.read(move |tx| {
@@ -230,7 +244,7 @@ impl CaptureMailbox {
                 match_messages(tx, after, PAGE_ROWS, |id, row| Ok(id < until && view.includes(tx, row)?))
             });
             let page = page.await?;
-            self.delete_messages(&page.hits).await?;
+            self.delete_messages(&page.hits, &mut entry).await?;
             deleted += page.hits.len();
             match page.next.filter(|next| *next < until) {
                 Some(next) => after = next,
@@ -239,12 +253,20 @@ impl CaptureMailbox {
         }
     }
 
-    /// Deletes messages, as many in one commit as their chunks permit.
-    async fn delete_messages(&self, ids: &[CapturedId]) -> Result<(), StoreError> {
+    /// Deletes messages, as many in one commit as their chunks permit. The first commit takes the entry of the audit log.
+    async fn delete_messages(
+        &self,
+        ids: &[CapturedId],
+        entry: &mut Option<(TeamActor, AuditEntry)>,
+    ) -> Result<(), StoreError> {
         let (now_ms, mut deleted) = (self.context.now_ms(), 0);
         while deleted < ids.len() {
             let next: Vec<CapturedId> = ids[deleted..].iter().copied().take(CHUNKS_MAX).collect();
+            let (context, recorded) = (self.context.clone(), entry.take());
             let delete = move |tx: &WriteTx<'_>| {
+                if let Some((by, entry)) = recorded.clone() {
+                    audit::record(tx, &context, by, entry)?;
+                }
                 let (mut chunks_left, mut complete) = (CHUNKS_MAX, 0);
                 for id in &next {
                     if !delete_message(tx, *id, &mut chunks_left, now_ms)? {

@@ -4,8 +4,9 @@
 //! message as released and queues the group, so that it is not released twice.
 
 use super::mailbox::CaptureMailbox;
+use crate::audit::{self, Actor, AuditAction, AuditEntry, AuditTargetKind};
 use crate::base::clock::TimestampMs;
-use crate::base::id::{CapturedId, EmailId};
+use crate::base::id::{CapturedId, EmailId, TeamId};
 use crate::context::Context;
 use crate::delivery::QueueNotifier;
 use crate::delivery::pattern::released_destination;
@@ -46,7 +47,12 @@ impl CaptureMailbox {
     ///
     /// # Errors
     /// [`ReleaseError`]. Nothing is stored.
-    pub async fn release(&self, id: CapturedId, notifier: &QueueNotifier) -> Result<ReleasedMessage, ReleaseError> {
+    pub async fn release(
+        &self,
+        by: Actor,
+        id: CapturedId,
+        notifier: &QueueNotifier,
+    ) -> Result<ReleasedMessage, ReleaseError> {
         let (context, return_paths) = (self.context.clone(), self.return_paths.clone());
         let released = move |tx: &WriteTx<'_>| {
             let captured = tx.get(&CAPTURED, &(id,))?.ok_or(ReleaseError::NotFound)?;
@@ -54,7 +60,12 @@ impl CaptureMailbox {
                 return Err(ReleaseError::Released(at_ms));
             }
             let (email, group) = return_paths.read(&captured.sender).ok_or(ReleaseError::NoEmail)?;
-            release(tx, &context, id, captured, email, group)
+            let (team, released) = release(tx, &context, id, captured, email, group)?;
+            let entry = AuditEntry::new(AuditAction::CapturedReleased)
+                .of(AuditTargetKind::Captured, id)
+                .with("email_id", email.to_string());
+            audit::record(tx, &context, by.in_team(team), entry)?;
+            Ok(released)
         };
         let (message, due) = self.context.store.write(released).await?;
         notifier.groups_queued(vec![due]);
@@ -69,7 +80,7 @@ fn release(
     captured: CapturedRow,
     email: EmailId,
     group: u16,
-) -> Result<(ReleasedMessage, Due), ReleaseError> {
+) -> Result<(TeamId, (ReleasedMessage, Due)), ReleaseError> {
     let now_ms = context.now_ms();
     let (team, mut row) = find_email(tx, email)?.ok_or(ReleaseError::EmailDeleted)?;
     let is_stored = row.broadcast.is_some() || emails::has_content(tx, email)?;
@@ -96,7 +107,7 @@ fn release(
     tx.put(&DUE, &key.parts(), &due)?;
     emails::put_row(tx, team, email, &row, now_ms)?;
     tx.put(&CAPTURED, &(id,), &CapturedRow { released_ms: Some(now_ms), ..captured })?;
-    Ok((ReleasedMessage { email, recipients }, Due::new(key, &due)))
+    Ok((team, (ReleasedMessage { email, recipients }, Due::new(key, &due))))
 }
 
 /// Returns whether the last outcome of a recipient is the delivery to the mailbox. After a release it is not: the mailbox
@@ -142,7 +153,7 @@ mod tests {
             copies.iter().try_for_each(|id| tx.put(&CAPTURED, &(*id,), &captured))
         };
         context.store.write::<_, StoreError>(put).await.unwrap();
-        mailbox.release(copies[0], &notifier).await.unwrap();
+        mailbox.release(Actor::Server, copies[0], &notifier).await.unwrap();
         // The released message is delivered.
         let deliver = move |tx: &WriteTx<'_>| {
             let mut row = tx.get(&EMAILS, &(TEAM, email))?.unwrap();
@@ -151,7 +162,7 @@ mod tests {
         };
         context.store.write::<_, StoreError>(deliver).await.unwrap();
 
-        let again = mailbox.release(copies[1], &notifier).await;
+        let again = mailbox.release(Actor::Server, copies[1], &notifier).await;
 
         assert!(matches!(again, Err(ReleaseError::NoRecipient)), "{again:?}");
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::sites::LookedUpSites;
 use super::walk::PageEnd;
 use super::{QueueControl, QueuePosition};
+use crate::audit::{self, AuditAction, AuditEntry, AuditTargetKind, TeamActor};
 use crate::base::id::TeamId;
 use crate::context::Context;
 use crate::delivery::queue::{
@@ -53,10 +54,14 @@ impl QueueControl {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn pause(&self, selector: QueueSelector) -> Result<Option<Hold>, StoreError> {
-        let (now_ms, notifier) = (self.context.now_ms(), self.notifier.clone());
+    pub async fn pause(&self, by: impl Into<TeamActor>, selector: QueueSelector) -> Result<Option<Hold>, StoreError> {
+        let (by, context) = (by.into(), self.context.clone());
+        let (now_ms, notifier) = (context.now_ms(), self.notifier.clone());
         let pause = move |tx: &WriteTx<'_>| {
             let hold = add_hold(tx, &selector, now_ms)?;
+            if hold.is_some() {
+                audit::record(tx, &context, by, entry(AuditAction::QueuePaused, &selector))?;
+            }
             let notifier = notifier.clone();
             tx.after_commit(move || notifier.rescan());
             Ok(hold)
@@ -69,10 +74,13 @@ impl QueueControl {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn resume(&self, selector: QueueSelector) -> Result<bool, StoreError> {
-        let notifier = self.notifier.clone();
+    pub async fn resume(&self, by: impl Into<TeamActor>, selector: QueueSelector) -> Result<bool, StoreError> {
+        let (by, context, notifier) = (by.into(), self.context.clone(), self.notifier.clone());
         let resume = move |tx: &WriteTx<'_>| {
             let existed = remove_hold(tx, &selector)?;
+            if existed {
+                audit::record(tx, &context, by, entry(AuditAction::QueueResumed, &selector))?;
+            }
             let notifier = notifier.clone();
             tx.after_commit(move || notifier.rescan());
             Ok(existed)
@@ -89,7 +97,7 @@ impl QueueControl {
         selector: QueueSelector,
         after: Option<QueuePosition>,
     ) -> Result<QueueChange, StoreError> {
-        self.make_due(selector, after, Flush::Postponed).await
+        self.make_due(None, selector, after, Flush::Postponed).await
     }
 
     /// Makes one page of groups due, and ends the pauses of their sites and hosts, also for the next start. Scheduled emails
@@ -99,24 +107,33 @@ impl QueueControl {
     /// [`StoreError`].
     pub async fn flush(
         &self,
+        by: impl Into<TeamActor>,
         selector: QueueSelector,
         after: Option<QueuePosition>,
     ) -> Result<QueueChange, StoreError> {
-        self.make_due(selector, after, Flush::All).await
+        // One request has many pages, and one entry.
+        let by = by.into();
+        self.make_due(after.is_none().then_some(by), selector, after, Flush::All).await
     }
 
     async fn make_due(
         &self,
+        recorded: Option<TeamActor>,
         selector: QueueSelector,
         after: Option<QueuePosition>,
         flush: Flush,
     ) -> Result<QueueChange, StoreError> {
+        let flushed_entry = entry(AuditAction::QueueFlushed, &selector);
         let (Page { keys, sites }, end) = self.page(selector, after, FLUSHED_MAX).await?;
+        let context = self.context.clone();
         let lanes: BTreeSet<LaneKey> = keys.iter().map(|key| key.lane).collect();
         let sites = if flush == Flush::All { sites } else { BTreeSet::new() };
         let (now_ms, notifier, stored_sites) = (self.context.now_ms(), self.notifier.clone(), sites.clone());
         let write = move |tx: &WriteTx<'_>| {
             let mut flushed = Flushed::default();
+            if let Some(by) = recorded {
+                audit::record(tx, &context, by, flushed_entry.clone())?;
+            }
             for key in &keys {
                 flush_group(tx, *key, now_ms, flush, &mut flushed)?;
             }
@@ -148,13 +165,19 @@ impl QueueControl {
     /// [`StoreError`].
     pub async fn drop_groups(
         &self,
+        by: impl Into<TeamActor>,
         selector: QueueSelector,
         after: Option<QueuePosition>,
     ) -> Result<QueueChange, StoreError> {
+        let (by, dropped_entry) = (by.into(), entry(AuditAction::QueueDropped, &selector));
+        let is_first = after.is_none();
         let (Page { keys, .. }, end) = self.page(selector, after, DROPPED_MAX).await?;
         let context = self.context.clone();
         let write = move |tx: &WriteTx<'_>| {
             let mut dropped = 0;
+            if is_first {
+                audit::record(tx, &context, by, dropped_entry.clone())?;
+            }
             for key in &keys {
                 dropped += usize::from(drop_group(tx, &context, *key)?);
             }
@@ -183,6 +206,11 @@ impl QueueControl {
         };
         self.read_page(read).await
     }
+}
+
+/// Returns an entry about a part of the queue.
+fn entry(action: AuditAction, selector: &QueueSelector) -> AuditEntry {
+    AuditEntry::new(action).of(AuditTargetKind::Queue, selector.kind().as_str()).named(&selector.name())
 }
 
 /// The groups of one page, and the known sites of their lanes.

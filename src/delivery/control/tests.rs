@@ -75,13 +75,13 @@ async fn a_lane_of_a_held_domain_team_or_site_is_not_claimed() {
     for selector in
         [QueueSelector::Domain("a.example".into()), QueueSelector::Team(TEAM), QueueSelector::Site("provider".into())]
     {
-        control.pause(selector.clone()).await.unwrap().unwrap();
+        control.pause(TEAM, selector.clone()).await.unwrap().unwrap();
         assert_eq!(claimed(&context, lane, Some("provider")).await, [], "{selector:?}");
-        assert!(control.resume(selector.clone()).await.unwrap());
-        assert!(!control.resume(selector).await.unwrap());
+        assert!(control.resume(TEAM, selector.clone()).await.unwrap());
+        assert!(!control.resume(TEAM, selector).await.unwrap());
     }
 
-    control.pause(QueueSelector::Site("other".into())).await.unwrap().unwrap();
+    control.pause(TEAM, QueueSelector::Site("other".into())).await.unwrap().unwrap();
     assert_eq!(claimed(&context, lane, Some("provider")).await, ids);
 }
 
@@ -92,7 +92,7 @@ async fn groups_of_a_held_key_are_postponed_so_that_those_behind_them_are_claime
     context.clock.advance(Duration::from_millis(1));
     let (free, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
     let (lane, control) = (keys[0].lane, control(&context));
-    control.pause(QueueSelector::Key(KEY)).await.unwrap().unwrap();
+    control.pause(TEAM, QueueSelector::Key(KEY)).await.unwrap().unwrap();
 
     let first = claimed(&context, lane, None).await;
     let second = claimed(&context, lane, None).await;
@@ -106,7 +106,7 @@ async fn groups_of_a_held_key_are_postponed_so_that_those_behind_them_are_claime
     assert_eq!(row(&context, held[0]).recipients[0].state, waiting);
     assert_eq!(row(&context, held[0]).last_event, LastEvent::Queued, "nothing was sent");
 
-    control.resume(QueueSelector::Key(KEY)).await.unwrap();
+    control.resume(TEAM, QueueSelector::Key(KEY)).await.unwrap();
     let released = control.release(QueueSelector::Key(KEY), None).await.unwrap();
     assert_eq!((released.groups, released.next), (held.len(), None));
     assert_eq!(claimed(&context, lane, None).await, held[..8]);
@@ -117,7 +117,7 @@ async fn a_held_email_reports_its_delay_after_four_hours_and_does_not_expire() {
     let (_directory, context) = Context::temporary();
     let (id, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
     let control = control(&context);
-    control.pause(QueueSelector::Email { team: TEAM, id }).await.unwrap().unwrap();
+    control.pause(TEAM, QueueSelector::Email { team: TEAM, id }).await.unwrap().unwrap();
 
     for _ in 0..72 {
         assert_eq!(claimed(&context, keys[0].lane, None).await, []);
@@ -205,7 +205,7 @@ async fn dropped_groups_fail_with_an_event_and_a_group_in_flight_stays() {
     let in_flight = claimed(&context, lane, None).await;
     let (control, mut after, mut pages) = (control(&context), None, Vec::new());
     loop {
-        let page = control.drop_groups(QueueSelector::Team(TEAM), after).await.unwrap();
+        let page = control.drop_groups(TEAM, QueueSelector::Team(TEAM), after).await.unwrap();
         pages.push(page.groups);
         after = page.next;
         if after.is_none() {
@@ -250,7 +250,7 @@ async fn a_flush_makes_later_groups_due_except_scheduled_emails() {
     };
     context.store.write::<_, StoreError>(put).await.unwrap();
 
-    let flushed = control(&context).flush(QueueSelector::Team(TEAM), None).await.unwrap();
+    let flushed = control(&context).flush(TEAM, QueueSelector::Team(TEAM), None).await.unwrap();
 
     assert_eq!((flushed.groups, flushed.scheduled), (1, 1));
     let due: Vec<(EmailId, i64)> = queued(&context).into_iter().map(|key| (key.email, key.due_ms)).collect();
@@ -263,9 +263,9 @@ async fn the_hold_of_a_deleted_email_is_deleted() {
     let ids = put_emails(&context, TEAM, "a.example", 2).await;
     let control = control(&context);
     for id in &ids {
-        control.pause(QueueSelector::Email { team: TEAM, id: *id }).await.unwrap().unwrap();
+        control.pause(TEAM, QueueSelector::Email { team: TEAM, id: *id }).await.unwrap().unwrap();
     }
-    control.pause(QueueSelector::Key(KEY)).await.unwrap().unwrap();
+    control.pause(TEAM, QueueSelector::Key(KEY)).await.unwrap().unwrap();
     let deleted = ids[0];
     let delete = move |tx: &WriteTx<'_>| tx.delete(&EMAILS, &(TEAM, deleted));
     context.store.write::<_, StoreError>(delete).await.unwrap();
@@ -280,16 +280,16 @@ async fn the_hold_of_a_deleted_email_is_deleted() {
 async fn the_number_of_holds_is_bounded_and_those_of_a_removed_team_are_deleted() {
     let (_directory, context) = Context::temporary();
     let control = control(&context);
-    control.pause(QueueSelector::Team(TEAM)).await.unwrap().unwrap();
+    control.pause(TEAM, QueueSelector::Team(TEAM)).await.unwrap().unwrap();
     for number in 1..1_000 {
         let selector = QueueSelector::Domain(format!("d{number}.example"));
-        assert!(control.pause(selector).await.unwrap().is_some(), "{number}");
+        assert!(control.pause(TEAM, selector).await.unwrap().is_some(), "{number}");
     }
 
-    assert_eq!(control.pause(QueueSelector::Domain("more.example".into())).await.unwrap(), None);
+    assert_eq!(control.pause(TEAM, QueueSelector::Domain("more.example".into())).await.unwrap(), None);
     // A repeated hold keeps its time.
     context.clock.advance(HOUR);
-    let again = control.pause(QueueSelector::Team(TEAM)).await.unwrap().unwrap();
+    let again = control.pause(TEAM, QueueSelector::Team(TEAM)).await.unwrap().unwrap();
     assert_eq!(again.since_ms, context.now_ms() - 3_600_000);
 
     let forget = |tx: &WriteTx<'_>| crate::delivery::forget_holds_of_team(tx, TEAM);
@@ -356,7 +356,7 @@ async fn a_flush_ends_the_stored_pause_of_the_site() {
         context.store.write::<_, StoreError>(put).await.unwrap();
         context.clock.advance(Duration::from_secs(1));
 
-        control(&context).flush(selector, None).await.unwrap();
+        control(&context).flush(TEAM, selector, None).await.unwrap();
 
         let ended_ms = context.now_ms();
         assert_eq!(stored("provider"), SiteRow { paused_until_ms: ended_ms, changed_ms: ended_ms, ..row("provider") });

@@ -148,7 +148,7 @@ pub async fn delete_audience_contact(
         ContactName::Email(email) => email.to_string(),
     };
     let removed = match segments.find(caller.team, id.0).await? {
-        Some(_) => erasures.remove_contact(caller.team, contact_id.0, erase.0, ChangeSource::of(&caller)).await?,
+        Some(_) => erasures.remove_contact(caller, contact_id.0, erase.0, ChangeSource::of(&caller)).await?,
         None if erase.0 == Erase::Yes => return Err(not_found()),
         None => None,
     };

@@ -29,7 +29,7 @@ pub async fn create_suppression(
     suppression: Body<CreateSuppressionRequest>,
 ) -> ApiResult<Created<SuppressionResponse>> {
     let (address, origin) = suppression.into_inner().parse()?;
-    let listed = suppressions.add(caller.team, address, origin, ChangeSource::of(&caller)).await?;
+    let listed = suppressions.add(caller, address, origin, ChangeSource::of(&caller)).await?;
     Ok(Created(listed.into()))
 }
 
@@ -63,7 +63,7 @@ pub async fn delete_suppression(
     caller: Caller,
     id: PathIdOrEmail<resource::Suppression>,
 ) -> ApiResult<Json<DeletedSuppression>> {
-    let removed = suppressions.remove(caller.team, id.0, ChangeSource::of(&caller)).await?;
+    let removed = suppressions.remove(caller, id.0, ChangeSource::of(&caller)).await?;
     removed.map(|id| Json(DeletedSuppression::of(id))).ok_or_else(not_found)
 }
 
@@ -78,7 +78,7 @@ pub async fn add_suppressions(
     batch: Body<AddSuppressionsRequest>,
 ) -> ApiResult<Created<AddedSuppressions>> {
     let (addresses, origin) = batch.into_inner().parse()?;
-    let ids = suppressions.add_all(caller.team, addresses, origin, ChangeSource::of(&caller)).await?;
+    let ids = suppressions.add_all(caller, addresses, origin, ChangeSource::of(&caller)).await?;
     Ok(Created(AddedSuppressions { data: ids.into_iter().map(SuppressionReference::of).collect() }))
 }
 
@@ -92,7 +92,7 @@ pub async fn remove_suppressions(
     batch: Body<RemoveSuppressionsRequest>,
 ) -> ApiResult<Json<RemovedSuppressions>> {
     let targets = batch.into_inner().parse()?;
-    let ids = suppressions.remove_all(caller.team, targets, ChangeSource::of(&caller)).await?;
+    let ids = suppressions.remove_all(caller, targets, ChangeSource::of(&caller)).await?;
     Ok(Json(RemovedSuppressions { data: ids.into_iter().map(DeletedSuppression::of).collect() }))
 }
 

@@ -83,7 +83,7 @@ pub async fn delete_template(
     caller: Caller,
     id: PathTemplate,
 ) -> ApiResult<Json<DeletedTemplate>> {
-    let deleted = templates.delete(caller.team, id.0).await?;
+    let deleted = templates.delete(caller, id.0).await?;
     deleted.map(|id| Json(id.into())).ok_or_else(not_found)
 }
 

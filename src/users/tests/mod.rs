@@ -7,6 +7,7 @@ mod watches;
 use std::time::Duration;
 
 use super::*;
+use crate::audit::{Actor, AuditFilter, AuditLog};
 use crate::base::address::EmailAddress;
 use crate::base::id::TeamId;
 use crate::context::Context;
@@ -46,7 +47,7 @@ impl Instance {
     /// Returns an instance with the account of [`EMAIL`], and its first session.
     async fn set_up() -> (Self, SessionToken) {
         let instance = Self::empty().await;
-        let link = instance.accounts.issue_setup_link().await.unwrap().unwrap();
+        let link = instance.accounts.issue_setup_link(Actor::CommandLine).await.unwrap().unwrap();
         let token = instance.create_first_account(&link.secret).await.unwrap();
         (instance, token)
     }
@@ -100,7 +101,7 @@ impl Instance {
 async fn a_setup_link_creates_one_owner_and_is_used_up() {
     let instance = Instance::empty().await;
     assert!(instance.accounts.needs_setup().await.unwrap());
-    let link = instance.accounts.issue_setup_link().await.unwrap().unwrap();
+    let link = instance.accounts.issue_setup_link(Actor::CommandLine).await.unwrap().unwrap();
 
     let token = instance.create_first_account(&link.secret).await.unwrap();
 
@@ -112,14 +113,14 @@ async fn a_setup_link_creates_one_owner_and_is_used_up() {
     assert_eq!(stored.unwrap().name, "Acme");
     assert!(matches!(instance.create_first_account(&link.secret).await, Err(LinkUseError::Invalid)));
     assert!(!instance.accounts.needs_setup().await.unwrap());
-    assert!(instance.accounts.issue_setup_link().await.unwrap().is_none());
+    assert!(instance.accounts.issue_setup_link(Actor::CommandLine).await.unwrap().is_none());
 }
 
 #[tokio::test]
 async fn the_first_account_can_be_that_of_an_existing_member() {
     let instance = Instance::empty().await;
     let member = add(&instance.context, instance.team, address(EMAIL), Some(Role::Member)).await.unwrap();
-    let link = instance.accounts.issue_setup_link().await.unwrap().unwrap();
+    let link = instance.accounts.issue_setup_link(Actor::CommandLine).await.unwrap().unwrap();
 
     let token = instance.create_first_account(&link.secret).await.unwrap();
 
@@ -130,7 +131,7 @@ async fn the_first_account_can_be_that_of_an_existing_member() {
 #[tokio::test]
 async fn an_expired_setup_link_creates_no_account() {
     let instance = Instance::empty().await;
-    let link = instance.accounts.issue_setup_link().await.unwrap().unwrap();
+    let link = instance.accounts.issue_setup_link(Actor::CommandLine).await.unwrap().unwrap();
     instance.context.clock.advance(Duration::from_millis(LINK_LIFETIME_MS.unsigned_abs()));
 
     assert!(matches!(instance.create_first_account(&link.secret).await, Err(LinkUseError::Invalid)));
@@ -211,7 +212,7 @@ async fn the_wait_for_a_code_ends_after_five_minutes_and_with_a_change_of_the_cr
     assert!(matches!(instance.enter(&pending, &code).await, Err(SignInError::Expired)));
 
     let pending = instance.pending().await;
-    let link = instance.accounts.issue_user_link(address(EMAIL)).await.unwrap().unwrap();
+    let link = instance.accounts.issue_user_link(Actor::CommandLine, address(EMAIL)).await.unwrap().unwrap();
     let changed = instance.accounts.set_password_by_link(&link.secret, new_password("another long password"), client());
     changed.await.unwrap();
 
@@ -225,9 +226,9 @@ async fn the_wait_for_a_code_ends_after_five_minutes_and_with_a_change_of_the_cr
 async fn a_link_sets_a_password_once_and_ends_the_sessions_of_the_user() {
     let (instance, first) = Instance::set_up().await;
     instance.enable_second_factor(&first).await;
-    let unknown = instance.accounts.issue_user_link(address("nobody@example.com")).await.unwrap();
+    let unknown = instance.accounts.issue_user_link(Actor::CommandLine, address("nobody@example.com")).await.unwrap();
     assert!(unknown.is_none());
-    let link = instance.accounts.issue_user_link(address(EMAIL)).await.unwrap().unwrap();
+    let link = instance.accounts.issue_user_link(Actor::CommandLine, address(EMAIL)).await.unwrap().unwrap();
     let found = instance.accounts.find_link(&link.secret).await.unwrap().unwrap();
     assert!(instance.accounts.link_user(found).await.unwrap().unwrap().has_second_factor);
 
@@ -360,12 +361,15 @@ async fn a_development_server_has_sessions_without_accounts() {
     let link = instance.accounts.issue_open_link().await.unwrap();
 
     let token = instance.accounts.open_by_link(&link.secret, client()).await.unwrap();
+    let filter = AuditFilter { action: Some("sign_in.succeeded".into()), ..AuditFilter::default() };
+    let entries = AuditLog::new(instance.context.clone()).list(instance.team, filter, None, 10).await.unwrap();
+    assert_eq!(entries.rows.len(), 1);
 
     let signed_in = instance.signed_in(&token).await.unwrap();
     assert_eq!((signed_in.user.is_none(), signed_in.role, signed_in.team), (true, Role::Owner, instance.team));
     let again = instance.accounts.open_by_link(&link.secret, client()).await;
     assert!(matches!(again, Err(LinkUseError::Invalid)));
-    let setup = instance.accounts.issue_setup_link().await.unwrap().unwrap();
+    let setup = instance.accounts.issue_setup_link(Actor::CommandLine).await.unwrap().unwrap();
     let other_purpose = instance.accounts.open_by_link(&setup.secret, client()).await;
     assert!(matches!(other_purpose, Err(LinkUseError::Invalid)));
 }

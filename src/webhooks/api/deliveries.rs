@@ -60,7 +60,7 @@ pub async fn replay_webhook_event(
     id: PathId<resource::Webhook>,
     event_id: PathId<resource::WebhookDelivery>,
 ) -> ApiResult<Json<DeliveryReference>> {
-    webhooks.replay(caller.team, id.0, event_id.0).await?;
+    webhooks.replay(caller, id.0, event_id.0).await?;
     Ok(Json(DeliveryReference::of(event_id.0)))
 }
 
@@ -75,7 +75,7 @@ pub async fn test_webhook(
     test: Body<TestWebhookRequest>,
 ) -> ApiResult<Json<TestDelivery>> {
     let wanted = test.into_inner().parse()?;
-    let delivery = webhooks.test(caller.team, id.0, wanted).await?;
+    let delivery = webhooks.test(caller, id.0, wanted).await?;
     Ok(Json(delivery.into()))
 }
 

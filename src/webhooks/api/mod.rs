@@ -24,7 +24,7 @@ use super::model::WEBHOOKS_MAX;
 use super::service::Webhooks;
 use crate::api_keys::Caller;
 use crate::base::compat::Compat;
-use crate::base::id::{TeamId, WebhookId, resource};
+use crate::base::id::{WebhookId, resource};
 use crate::http::{
     ApiError, ApiResult, Body, Created, List, ListQuery, PathId, ResourceNotFound, State, declares_errors,
 };
@@ -40,7 +40,7 @@ pub async fn create_webhook(
     webhook: Body<CreateWebhookRequest>,
 ) -> ApiResult<Created<CreatedWebhook>> {
     let new = webhook.into_inner().parse(webhooks.policy(), **compat)?;
-    let (id, secret) = webhooks.create(caller.team, new).await?;
+    let (id, secret) = webhooks.create(caller, new).await?;
     Ok(Created(CreatedWebhook::of(id, &secret)))
 }
 
@@ -79,7 +79,7 @@ pub async fn update_webhook(
     changes: Body<UpdateWebhookRequest>,
 ) -> ApiResult<Json<WebhookReference>> {
     let changes = changes.into_inner().parse(webhooks.policy(), **compat)?;
-    webhooks.update(caller.team, id.0, changes).await?;
+    webhooks.update(caller, id.0, changes).await?;
     Ok(Json(WebhookReference::of(id.0)))
 }
 
@@ -90,7 +90,7 @@ pub async fn delete_webhook(
     caller: Caller,
     id: PathId<resource::Webhook>,
 ) -> ApiResult<Json<DeletedWebhook>> {
-    if webhooks.delete(caller.team, id.0).await? { Ok(Json(DeletedWebhook::of(id.0))) } else { Err(not_found()) }
+    if webhooks.delete(caller, id.0).await? { Ok(Json(DeletedWebhook::of(id.0))) } else { Err(not_found()) }
 }
 
 /// Replaces the secret of an endpoint.
@@ -103,7 +103,7 @@ pub async fn rotate_webhook(
     id: PathId<resource::Webhook>,
     rotation: Body<RotateSecretRequest>,
 ) -> ApiResult<Json<RotatedSecret>> {
-    rotate(&webhooks, caller.team, id.0, rotation.into_inner()).await
+    rotate(&webhooks, caller, id.0, rotation.into_inner()).await
 }
 
 /// Replaces the secret of an endpoint, as `/webhooks/{id}/rotate` does.
@@ -114,16 +114,16 @@ pub async fn rotate_signing_secret(
     id: PathId<resource::Webhook>,
     rotation: Body<RotateSecretRequest>,
 ) -> ApiResult<Json<RotatedSecret>> {
-    rotate(&webhooks, caller.team, id.0, rotation.into_inner()).await
+    rotate(&webhooks, caller, id.0, rotation.into_inner()).await
 }
 
 async fn rotate(
     webhooks: &Webhooks,
-    team: TeamId,
+    caller: Caller,
     id: WebhookId,
     rotation: RotateSecretRequest,
 ) -> ApiResult<Json<RotatedSecret>> {
-    let rotated = webhooks.rotate(team, id, rotation.parse()?).await?;
+    let rotated = webhooks.rotate(caller, id, rotation.parse()?).await?;
     Ok(Json(RotatedSecret::of(id, &rotated)))
 }
 

@@ -2,6 +2,7 @@
 //! consequences, in one transaction.
 
 use super::page::ClaimedDelivery;
+use crate::audit::{self, Actor, AuditAction, AuditEntry, AuditTargetKind, audit_host};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{TeamId, WebhookId};
 use crate::context::Context;
@@ -200,6 +201,11 @@ impl OutcomeSettler<'_, '_> {
             HealthAction::Disabled => {
                 endpoint.status = WebhookStatus::AutoDisabled;
                 self.tx.put(&WEBHOOKS, &(self.team, webhook), endpoint)?;
+                let entry = AuditEntry::new(AuditAction::WebhookUpdated)
+                    .of(AuditTargetKind::Webhook, webhook)
+                    .named(&audit_host(&url))
+                    .with("status", endpoint.status.as_str());
+                audit::record(self.tx, self.context, Actor::Server.in_team(self.team), entry)?;
                 events::unsubscribe(self.tx, self.team, webhook)?;
                 notices::record(self.tx, self.context, self.team, &Notice::WebhookDisabled { webhook, endpoint: url })?;
                 Ok(EndpointChange::Disabled)

@@ -59,7 +59,7 @@ fn a_broadcast_is_checked_tested_sent_and_canceled() {
         let shown = cli.run(&["broadcast", "show", &now, "--json"]).json();
         if shown["status"] == "sent" { Ok(()) } else { Err(shown.to_string()) }
     });
-    assert!(cli.run(&["broadcast", "show", &now]).success().contains("delivered   1"));
+    assert!(cli.run(&["broadcast", "show", &now]).success().contains("delivered     1"));
 
     cli.run(&["broadcast", "show", "0190a6c0-0000-7000-8000-000000000001"]).failed(3, &["broadcast list"]);
     cli.run(&["broadcast", "check", "June"]).failed(3, &["June"]);

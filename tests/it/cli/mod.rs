@@ -1,8 +1,10 @@
 //! The command line of the real binary.
 
 mod access;
+mod audit;
 mod broadcast;
 mod captured;
+mod compact;
 mod dev;
 mod doctor;
 mod export;

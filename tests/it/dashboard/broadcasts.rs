@@ -2,11 +2,14 @@
 
 use ringmail::admin::Response;
 use ringmail::admin::teams::TeamVerb;
+use ringmail::admin::users::UserVerb;
 use serde_json::{Value, json};
 
 use super::browser::{Browser, set_up};
 use super::captured::opened;
+use crate::deliverability::send_with_bounces;
 use crate::http::large_responses;
+use crate::ingest::SECRET;
 use crate::support::{TestServer, retry_until_ok};
 
 const SOURCE: &str =
@@ -324,6 +327,20 @@ fn no_route_shows_or_changes_a_broadcast_of_another_team() {
         browser.api(method, &format!("/broadcasts/{id}{path}"), body.as_ref()).is_error(404, "not_found");
     }
     assert_eq!(browser.api("GET", "/broadcasts", None).json(200)["data"], json!([]));
+}
+
+#[test]
+fn only_test_emails_to_users_of_the_team_are_sent_during_a_pause() {
+    let server = TestServer::start_with(&["--ingest-secret", SECRET, "--guardrail", "on"]);
+    let browser = opened(&server);
+    server.admin(UserVerb::Create { email: "ada@example.net".into(), role: None });
+    let id = draft(&browser, &json!({ "text": "Hi" }));
+    send_with_bounces(&server, 10);
+    let test = |to: &[&str]| browser.api("POST", &format!("/broadcasts/{id}/test"), Some(&json!({ "to": to })));
+
+    test(&["ada@example.net", "bob@example.net"]).is_error(403, "sending_paused");
+
+    test(&["Ada@example.net"]).json(200);
 }
 
 #[test]

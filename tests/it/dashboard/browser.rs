@@ -38,7 +38,7 @@ pub(crate) struct Page {
 }
 
 impl<'s> Browser<'s> {
-    pub(super) fn new(server: &'s TestServer) -> Self {
+    pub(crate) fn new(server: &'s TestServer) -> Self {
         Self::at(server.base())
     }
 
@@ -263,7 +263,7 @@ pub(super) fn user_link(server: &TestServer, email: &str) -> String {
 
 /// Creates the first account, and returns the browser with its session.
 #[track_caller]
-pub(super) fn set_up(server: &TestServer) -> Browser<'_> {
+pub(crate) fn set_up(server: &TestServer) -> Browser<'_> {
     let browser = Browser::new(server);
     let fields = [("email", EMAIL), ("password", PASSWORD), ("team", "Acme")];
     browser.post(&setup_link(server), &fields).leads_to("/dashboard/");
@@ -273,7 +273,7 @@ pub(super) fn set_up(server: &TestServer) -> Browser<'_> {
 
 /// Adds a user with a role and the password [`PASSWORD`], and returns the browser with the session of the user.
 #[track_caller]
-pub(super) fn add_user<'s>(server: &'s TestServer, email: &str, role: Role) -> Browser<'s> {
+pub(crate) fn add_user<'s>(server: &'s TestServer, email: &str, role: Role) -> Browser<'s> {
     let added = server.admin(UserVerb::Create { email: email.to_owned(), role: Some(role) });
     assert!(matches!(added, Response::User(_)), "{added:?}");
     let browser = Browser::new(server);

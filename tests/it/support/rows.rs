@@ -1,5 +1,6 @@
 //! Writes rows into the store and reads them, for data that no endpoint creates or returns.
 
+use ringmail::audit::Actor;
 use ringmail::base::address::EmailAddress;
 use ringmail::base::id::{ContactId, EmailId, EventId, Id, TeamId, TopicId, WebhookDeliveryId, WebhookId};
 use ringmail::contacts::{ContactRow, TopicChoiceRow};
@@ -47,7 +48,8 @@ impl TestServer {
     /// Adds an owner with this address to the team.
     pub(crate) fn add_owner(&self, address: &str) {
         let address = EmailAddress::parse(address).expect("an address");
-        let added = users::add(&self.services().context, self.team(), address, Some(Role::Owner));
+        let added =
+            users::add(&self.services().context, Actor::CommandLine.in_team(self.team()), address, Some(Role::Owner));
         self.block_on(added).expect("the owner is added");
     }
 
@@ -55,6 +57,11 @@ impl TestServer {
     pub(crate) fn record_notice(&self, notice: Notice) {
         let (team, context) = (self.team(), self.services().context.clone());
         self.write(move |tx| notices::record(tx, &context, team, &notice));
+    }
+
+    /// Compares the rates of all teams with their limits now, as the server does every 10 seconds.
+    pub(crate) fn run_guardrail(&self) {
+        self.block_on(self.services().deliverability.run_round()).expect("the store can be written");
     }
 
     /// Returns the addresses on the suppression list of the team, without those that are erased.
@@ -271,7 +278,7 @@ impl TestServer {
             let query = PageQuery { limit: 1, cursor: Cursor::Newest };
             let page = mailbox.list(query).await.expect("the mailbox can be read");
             let (newest, _) = page.rows.first().expect("the mailbox has a message");
-            mailbox.release(*newest, &self.services().queue_notifier).await
+            mailbox.release(Actor::CommandLine, *newest, &self.services().queue_notifier).await
         })
     }
 

@@ -1,6 +1,7 @@
 //! Creates other teams and API keys.
 
 use ringmail::api_keys::{NewKey, Permission};
+use ringmail::audit::Actor;
 use ringmail::base::address::{DomainName, EmailAddress};
 use ringmail::base::id::TeamId;
 use ringmail::team_removal::{RemoveTeamError, UnsentEmails};
@@ -27,9 +28,14 @@ impl TestServer {
         let (team, key) = self.block_on(async {
             let created = teams::create(&services.context, name).await.expect("the store commits");
             let team = created.expect("the name is free");
-            services.domains.add_verified(team.id, domain_name).await.expect("the domain is added");
+            services
+                .domains
+                .add_verified(Actor::CommandLine.in_team(team.id), domain_name)
+                .await
+                .expect("the domain is added");
             let new = NewKey { name: name.to_owned(), permission: Permission::FullAccess, domain: None };
-            let (_, token) = services.api_keys.create(team.id, new).await.expect("the key is created");
+            let (_, token) =
+                services.api_keys.create(Actor::CommandLine.in_team(team.id), new).await.expect("the key is created");
             (team.id, token.reveal().to_owned())
         });
         OtherTeam { server: self, team, key, domain: domain.to_owned() }
@@ -92,7 +98,12 @@ impl OtherTeam<'_> {
     /// Adds an owner with this address to the team.
     pub(crate) fn add_owner(&self, address: &str) {
         let address = EmailAddress::parse(address).expect("an address");
-        let added = users::add(&self.server.services().context, self.team, address, Some(Role::Owner));
+        let added = users::add(
+            &self.server.services().context,
+            Actor::CommandLine.in_team(self.team),
+            address,
+            Some(Role::Owner),
+        );
         self.server.block_on(added).expect("the owner is added");
     }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{BEGIN, Server, TEST_TIMEOUT};
+use crate::audit::{Actor, AuditFilter, AuditLog};
 use crate::base::id::{CapturedId, TeamId};
 use crate::delivery::capture::reads::search;
 use crate::delivery::capture::{CapturedFilter, MailboxReader};
@@ -87,10 +88,15 @@ async fn the_messages_of_other_programs_belong_to_the_first_team() {
         assert_eq!(server.mailbox.read(reader, id).await.unwrap().is_some(), count == 1, "{reader:?}");
         assert_eq!(server.mailbox.find(reader, id).await.unwrap().is_some(), count == 1, "{reader:?}");
     }
-    assert!(!server.mailbox.delete(MailboxReader::Team(second), id).await.unwrap());
-    assert_eq!(server.mailbox.clear(MailboxReader::Team(second)).await.unwrap(), 0);
-    assert_eq!(server.mailbox.clear(MailboxReader::Team(first)).await.unwrap(), 1);
+    assert!(!server.mailbox.delete(MailboxReader::Team(second), Actor::Server, id).await.unwrap());
+    assert_eq!(server.mailbox.clear(MailboxReader::Team(second), Actor::Server).await.unwrap(), 0);
+    assert_eq!(server.mailbox.clear(MailboxReader::Team(first), Actor::Server).await.unwrap(), 1);
     assert!(server.all().await.is_empty());
+    let log = AuditLog::new(server.context.clone());
+    for (team, expected) in [(first, 1), (second, 0)] {
+        let filter = AuditFilter { action: Some("captured.deleted".into()), ..AuditFilter::default() };
+        assert_eq!(log.list(team, filter, None, 10).await.unwrap().rows.len(), expected);
+    }
     server.stop().await;
 }
 
@@ -102,8 +108,8 @@ async fn a_message_is_deleted_alone() {
     }
     let newest = server.all().await[0].0;
 
-    assert!(server.mailbox.delete(MailboxReader::Operator, newest).await.unwrap());
-    assert!(!server.mailbox.delete(MailboxReader::Operator, newest).await.unwrap());
+    assert!(server.mailbox.delete(MailboxReader::Operator, Actor::Server, newest).await.unwrap());
+    assert!(!server.mailbox.delete(MailboxReader::Operator, Actor::Server, newest).await.unwrap());
 
     assert_eq!(subjects(&server, MailboxReader::Operator, CapturedFilter::default(), 10).await.0, ["One"]);
     server.stop().await;
@@ -182,7 +188,7 @@ async fn large_and_numerous_messages_are_cleared() {
         deliver(&server, "ada@y.test", &format!("Number {number}")).await;
     }
 
-    assert_eq!(server.mailbox.clear(MailboxReader::Operator).await.unwrap(), 4);
+    assert_eq!(server.mailbox.clear(MailboxReader::Operator, Actor::Server).await.unwrap(), 4);
 
     assert!(server.all().await.is_empty());
     let chunks = |tx: &ReadTx| {

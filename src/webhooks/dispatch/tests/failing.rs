@@ -2,6 +2,7 @@
 
 use super::receiver::Receiver;
 use super::*;
+use crate::audit::{Actor, AuditAction, AuditFilter, AuditLog};
 use crate::base::clock::DAY_MS;
 use crate::notices::Notice;
 use crate::tables::{EVENT_OUTBOX, EVENT_SUBSCRIPTIONS};
@@ -134,6 +135,8 @@ async fn twenty_exhausted_deliveries_disable_the_endpoint_and_notify_the_owners(
     let rows = running.until(|rows| rows.iter().all(|row| exhausted(row).is_some())).await;
 
     assert_eq!(row(&running.context, id).status, WebhookStatus::AutoDisabled);
+    let entries = AuditLog::new(running.context.clone()).list(TEAM, AuditFilter::default(), None, 1).await.unwrap();
+    assert_eq!((entries.rows[0].action, entries.rows[0].actor), (AuditAction::WebhookUpdated, Actor::Server));
     let count = |why| rows.iter().filter(|row| exhausted(row) == Some(why)).count();
     assert!(count(ExhaustedReason::Schedule) >= 20);
     assert_eq!(count(ExhaustedReason::Schedule) + count(ExhaustedReason::Disabled), 25);

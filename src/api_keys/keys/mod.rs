@@ -9,6 +9,7 @@ use tokio_util::task::TaskTracker;
 use super::cache::Cache;
 use super::model::{ApiKey, Caller, NAME_CHARS_MAX, NewKey, TOKEN_PREFIX, Token};
 use super::store::{ApiKeyRow, ApiKeyUseRow};
+use crate::audit::{self, AuditAction, AuditEntry, AuditTargetKind, TeamActor};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{ApiKeyId, DomainId, Id, TeamId};
 use crate::base::one_line::one_line;
@@ -93,9 +94,9 @@ impl ApiKeys {
     ///
     /// # Errors
     /// [`CreateKeyError`].
-    pub async fn create(&self, team: TeamId, new: NewKey) -> Result<(ApiKey, Token), CreateKeyError> {
+    pub async fn create(&self, by: impl Into<TeamActor>, new: NewKey) -> Result<(ApiKey, Token), CreateKeyError> {
         let token = draw_token();
-        let key = self.create_with_token(team, new, &token).await?;
+        let key = self.create_with_token(by, new, &token).await?;
         Ok((key, token))
     }
 
@@ -103,23 +104,35 @@ impl ApiKeys {
     ///
     /// # Errors
     /// [`CreateKeyError`].
-    pub async fn create_with_token(&self, team: TeamId, new: NewKey, token: &Token) -> Result<ApiKey, CreateKeyError> {
+    pub async fn create_with_token(
+        &self,
+        by: impl Into<TeamActor>,
+        new: NewKey,
+        token: &Token,
+    ) -> Result<ApiKey, CreateKeyError> {
+        let by = by.into();
+        let team = by.team;
         let NewKey { name, permission, domain } = new;
         let name = checked_name(&name).ok_or(CreateKeyError::Name)?;
         let (token_hash, last_four) = (token.hash(), token.last_four().to_owned());
         let (context, domain_exists) = (self.context.clone(), self.domain_exists);
         let commit = async move {
-            let ids = context.ids.clone();
+            let audited = context.clone();
             let insert = move |tx: &WriteTx<'_>| {
                 if let Some(domain) = domain
                     && !domain_exists(tx, team, domain)?
                 {
                     return Err(CreateKeyError::DomainNotFound);
                 }
-                let id: ApiKeyId = ids.draw();
+                let id: ApiKeyId = audited.id();
                 let (name, last_four, created_ms) = (name.clone(), last_four.clone(), id.created_ms());
                 let row = ApiKeyRow { name, permission, domain, token_hash, last_four, created_ms };
                 tx.put(&API_KEYS, &(team, id), &row)?;
+                let mut entry = entry(AuditAction::ApiKeyCreated, id, &row).with("permission", permission.as_str());
+                if let Some(domain) = domain {
+                    entry = entry.with("domain_id", domain.to_string());
+                }
+                audit::record(tx, &audited, by, entry)?;
                 Ok((id, row))
             };
             context.store.write(insert).await
@@ -149,14 +162,21 @@ impl ApiKeys {
     ///
     /// # Errors
     /// [`CreateKeyError::Name`], [`CreateKeyError::Store`].
-    pub async fn rename(&self, team: TeamId, id: ApiKeyId, name: &str) -> Result<bool, CreateKeyError> {
+    pub async fn rename(&self, by: impl Into<TeamActor>, id: ApiKeyId, name: &str) -> Result<bool, CreateKeyError> {
+        let (by, context) = (by.into(), self.context.clone());
+        let team = by.team;
         let name = checked_name(name).ok_or(CreateKeyError::Name)?;
         self.context
             .store
             .write(move |tx| {
                 let Some(mut row) = tx.get(&API_KEYS, &(team, id))? else { return Ok(false) };
+                if row.name == name {
+                    return Ok(true);
+                }
+                let entry = entry(AuditAction::ApiKeyUpdated, id, &row).with("name", name.as_str());
                 row.name.clone_from(&name);
                 tx.put(&API_KEYS, &(team, id), &row)?;
+                audit::record(tx, &context, by, entry)?;
                 Ok(true)
             })
             .await
@@ -175,10 +195,21 @@ impl ApiKeys {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn delete(&self, team: TeamId, id: ApiKeyId) -> Result<bool, StoreError> {
-        let store = self.context.store.clone();
-        let now_ms = self.context.now_ms();
-        let commit = async move { store.write(move |tx| delete_row(tx, team, id, now_ms)).await };
+    pub async fn delete(&self, by: impl Into<TeamActor>, id: ApiKeyId) -> Result<bool, StoreError> {
+        let (by, context) = (by.into(), self.context.clone());
+        let team = by.team;
+        let (store, now_ms) = (context.store.clone(), context.now_ms());
+        let remove = move |tx: &WriteTx<'_>| {
+            let row = tx.get_valid(&API_KEYS, &(team, id))?;
+            // A key can revoke itself: its name is read before its row is deleted.
+            if tx.contains(&API_KEYS, &(team, id))? {
+                let named = row.map(|row| row.name).unwrap_or_default();
+                let entry = AuditEntry::new(AuditAction::ApiKeyDeleted).of(AuditTargetKind::ApiKey, id).named(&named);
+                audit::record(tx, &context, by, entry)?;
+            }
+            delete_row(tx, team, id, now_ms)
+        };
+        let commit = async move { store.write(remove).await };
         self.change(commit, move |cache, _| {
             cache.revoke(|caller| caller.team == team && caller.key == id);
         })
@@ -275,28 +306,40 @@ pub(crate) fn delete_of_team(tx: &WriteTx<'_>, team: TeamId, rows_max: usize) ->
     Ok(uses + tx.delete_range(&API_KEYS, &(team, Id::MIN), &(team, Id::MAX), rows_max)?)
 }
 
-/// Deletes the keys that are scoped to a deleted domain, so that no scope becomes wider. Call it in the
-/// transaction that deletes the domain.
+/// Deletes the keys that are scoped to a deleted domain, so that no scope becomes wider, and records them in one entry of
+/// the audit log. Call it in the transaction that deletes the domain.
 ///
 /// # Errors
 /// [`StoreError`].
 pub(crate) fn delete_scoped_to(
     tx: &WriteTx<'_>,
-    team: TeamId,
+    context: &Context,
+    by: TeamActor,
     domain: DomainId,
-    now_ms: TimestampMs,
 ) -> Result<(), StoreError> {
+    let (team, now_ms) = (by.team, context.now_ms());
     let mut scoped = Vec::new();
     tx.scan(&API_KEYS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |(_, id), row| {
-        if row.decode()?.domain == Some(domain) {
-            scoped.push(id);
+        let row = row.decode()?;
+        if row.domain == Some(domain) {
+            scoped.push((id, row.name));
         }
         NEXT
     })?;
-    for id in scoped {
+    let entry = AuditEntry::new(AuditAction::ApiKeyDeleted).with("domain_id", domain.to_string());
+    match scoped.as_slice() {
+        [] => return Ok(()),
+        [(id, name)] => audit::record(tx, context, by, entry.of(AuditTargetKind::ApiKey, id).named(name))?,
+        _ => audit::record(tx, context, by, entry.with("count", scoped.len()))?,
+    }
+    for (id, _) in scoped {
         delete_row(tx, team, id, now_ms)?;
     }
     Ok(())
+}
+
+fn entry(action: AuditAction, id: ApiKeyId, row: &ApiKeyRow) -> AuditEntry {
+    AuditEntry::new(action).of(AuditTargetKind::ApiKey, id).named(&row.name)
 }
 
 fn delete_row(tx: &WriteTx<'_>, team: TeamId, id: ApiKeyId, now_ms: TimestampMs) -> Result<bool, StoreError> {
@@ -317,80 +360,4 @@ fn checked_name(name: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::api_keys::Permission;
-
-    const TEAM: TeamId = Id::MIN;
-
-    fn keys() -> (tempfile::TempDir, Arc<ApiKeys>) {
-        let (directory, context) = Context::temporary();
-        (directory, ApiKeys::load(context, TaskTracker::new(), |_, _, _| Ok(true)).unwrap())
-    }
-
-    fn new_key() -> NewKey {
-        NewKey { name: "k".into(), permission: Permission::FullAccess, domain: None }
-    }
-
-    /// Polls a future once and drops it.
-    async fn poll_once(future: impl Future) {
-        tokio::select! {
-            biased;
-            _ = future => {}
-            () = std::future::ready(()) => {}
-        }
-    }
-
-    #[test]
-    fn a_drawn_token_has_the_documented_form() {
-        let token = draw_token();
-
-        assert_eq!(token.reveal().len(), 35);
-        assert_ne!(token, draw_token());
-    }
-
-    #[tokio::test]
-    async fn a_key_is_revoked_if_the_caller_drops_its_future() {
-        let (_directory, keys) = keys();
-        let (key, token) = keys.create(TEAM, new_key()).await.unwrap();
-        assert!(keys.authenticate(&token).is_some());
-
-        poll_once(keys.delete(TEAM, key.id)).await;
-        keys.tasks.close();
-        keys.tasks.wait().await;
-
-        assert!(keys.authenticate(&token).is_none());
-        assert!(!keys.delete(TEAM, key.id).await.unwrap());
-    }
-
-    #[tokio::test]
-    async fn a_revocation_cancels_the_tasks_of_its_key_only() {
-        let (_directory, keys) = keys();
-        let (key, token) = keys.create(TEAM, new_key()).await.unwrap();
-        let (other, _) = keys.create(TEAM, new_key()).await.unwrap();
-        let caller = keys.authenticate(&token).unwrap();
-        let revoked = keys.revocation(&caller);
-
-        assert!(keys.rename(TEAM, key.id, "another name").await.unwrap());
-        assert!(keys.delete(TEAM, other.id).await.unwrap());
-        assert!(!revoked.is_cancelled());
-
-        assert!(keys.delete(TEAM, key.id).await.unwrap());
-        assert!(revoked.is_cancelled());
-        assert!(keys.revocation(&caller).is_cancelled());
-    }
-
-    #[tokio::test]
-    async fn a_stored_key_is_valid_if_the_caller_drops_its_future() {
-        let (_directory, keys) = keys();
-        let token = draw_token();
-
-        poll_once(keys.create_with_token(TEAM, new_key(), &token)).await;
-        keys.tasks.close();
-        keys.tasks.wait().await;
-
-        let reloaded = ApiKeys::load(keys.context.clone(), TaskTracker::new(), |_, _, _| Ok(true)).unwrap();
-        assert!(reloaded.authenticate(&token).is_some());
-        assert!(keys.authenticate(&token).is_some());
-    }
-}
+mod tests;

@@ -3,6 +3,7 @@
 use super::model::{Member, Role, TeamMembership, User};
 use super::sessions;
 use super::store::{self, MembershipRow};
+use crate::audit::{self, AuditAction, AuditEntry, AuditTargetKind, TeamActor};
 use crate::base::address::EmailAddress;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{Id, IdSource, TeamId, UserId};
@@ -43,12 +44,23 @@ from_store_error!(MembershipError);
 /// [`AddError`]; nothing is stored.
 pub async fn add(
     context: &Context,
-    team: TeamId,
+    by: impl Into<TeamActor>,
     address: EmailAddress,
     role: Option<Role>,
 ) -> Result<Member, AddError> {
-    let (ids, now_ms) = (context.ids.clone(), context.now_ms());
-    context.store.write(move |tx| add_in(tx, &ids, team, &address, role, now_ms)).await
+    let (by, audited, now_ms) = (by.into(), context.clone(), context.now_ms());
+    let add = move |tx: &WriteTx<'_>| {
+        let member = add_in(tx, &audited.ids, by.team, &address, role, now_ms)?;
+        let entry = entry(AuditAction::MemberAdded, &member.user).with("role", member.role.as_str());
+        audit::record(tx, &audited, by, entry)?;
+        Ok(member)
+    };
+    context.store.write(add).await
+}
+
+/// Returns an entry about a user of the dashboard.
+pub(super) fn entry(action: AuditAction, user: &User) -> AuditEntry {
+    AuditEntry::new(action).of(AuditTargetKind::User, user.id).named(&user.email)
 }
 
 /// As [`add`], in a transaction of the caller.
@@ -96,11 +108,21 @@ pub(super) fn add_in(
 /// [`MembershipError`]; nothing is stored.
 pub async fn change_role(
     context: &Context,
-    team: TeamId,
+    by: impl Into<TeamActor>,
     address: EmailAddress,
     role: Role,
 ) -> Result<Member, MembershipError> {
-    context.store.write(move |tx| change_role_in(tx, team, &address, role)).await
+    let (by, audited) = (by.into(), context.clone());
+    let change = move |tx: &WriteTx<'_>| {
+        let before = member(tx, by.team, &address)?.role;
+        let member = change_role_in(tx, by.team, &address, role)?;
+        if before != role {
+            let entry = entry(AuditAction::MemberRoleChanged, &member.user).with("role", role.as_str());
+            audit::record(tx, &audited, by, entry)?;
+        }
+        Ok(member)
+    };
+    context.store.write(change).await
 }
 
 /// As [`change_role`], in a transaction of the caller.
@@ -126,8 +148,13 @@ pub(super) fn change_role_in(
 ///
 /// # Errors
 /// [`MembershipError`]; nothing is stored.
-pub async fn remove(context: &Context, team: TeamId, address: EmailAddress) -> Result<Member, MembershipError> {
-    let now_ms = context.now_ms();
+pub async fn remove(
+    context: &Context,
+    by: impl Into<TeamActor>,
+    address: EmailAddress,
+) -> Result<Member, MembershipError> {
+    let (by, audited, now_ms) = (by.into(), context.clone(), context.now_ms());
+    let team = by.team;
     context
         .store
         .write(move |tx| {
@@ -136,6 +163,7 @@ pub async fn remove(context: &Context, team: TeamId, address: EmailAddress) -> R
             if member.role == Role::Owner {
                 require_other_owner(tx, team, user)?;
             }
+            audit::record(tx, &audited, by, entry(AuditAction::MemberRemoved, &member.user))?;
             tx.delete_listed(&MEMBERSHIPS, &(team, user), now_ms)?;
             sessions::delete_of_team(tx, user, team)?;
             if !has_membership(tx, user)? {
@@ -206,6 +234,20 @@ pub fn owners(tx: &impl Reads, team: TeamId, owners_max: usize) -> Result<Vec<Us
     Ok(owners)
 }
 
+/// Returns whether each address is that of a member of a team.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn are_members(tx: &impl Reads, team: TeamId, addresses: &[EmailAddress]) -> Result<bool, StoreError> {
+    for address in addresses {
+        match store::find_by_address(tx, address)? {
+            Some(user) if tx.contains(&MEMBERSHIPS, &(team, user.id))? => {}
+            _ => return Ok(false),
+        }
+    }
+    Ok(true)
+}
+
 fn member(tx: &impl Reads, team: TeamId, address: &EmailAddress) -> Result<Member, MembershipError> {
     let user = store::find_by_address(tx, address)?.ok_or(MembershipError::NotMember)?;
     let row = tx.get(&MEMBERSHIPS, &(team, user.id))?.ok_or(MembershipError::NotMember)?;
@@ -258,110 +300,4 @@ pub(super) fn teams_of(tx: &impl Reads, user: UserId) -> Result<Vec<TeamMembersh
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::store::page::Cursor;
-
-    struct Fixture {
-        context: Context,
-        team: TeamId,
-        _directory: tempfile::TempDir,
-    }
-
-    async fn fixture() -> Fixture {
-        let (directory, context) = Context::temporary();
-        let team = teams::create(&context, "One").await.unwrap().unwrap().id;
-        Fixture { context, team, _directory: directory }
-    }
-
-    fn address(text: &str) -> EmailAddress {
-        EmailAddress::parse(text).unwrap()
-    }
-
-    impl Fixture {
-        async fn add(&self, text: &str, role: Option<Role>) -> Result<Member, AddError> {
-            add(&self.context, self.team, address(text), role).await
-        }
-
-        async fn members(&self) -> Vec<(String, Role)> {
-            let team = self.team;
-            let query = PageQuery { limit: 100, cursor: Cursor::Newest };
-            let page = self.context.store.read(move |tx| list(tx, team, query)).await.unwrap();
-            page.rows.into_iter().map(|member| (member.user.email, member.role)).collect()
-        }
-    }
-
-    #[tokio::test]
-    async fn the_first_user_of_a_team_is_its_owner_and_others_are_members() {
-        let fixture = fixture().await;
-
-        fixture.add("First@Example.com", None).await.unwrap();
-        fixture.add("second@example.com", None).await.unwrap();
-        fixture.add("third@example.com", Some(Role::Admin)).await.unwrap();
-
-        let expected = [("third", Role::Admin), ("second", Role::Member), ("First", Role::Owner)];
-        let expected: Vec<_> = expected.into_iter().map(|(name, role)| (format!("{name}@example.com"), role)).collect();
-        assert_eq!(fixture.members().await, expected);
-    }
-
-    #[tokio::test]
-    async fn an_address_is_a_member_only_once_in_any_case() {
-        let fixture = fixture().await;
-        fixture.add("first@example.com", None).await.unwrap();
-
-        let again = fixture.add("FIRST@example.com", Some(Role::Member)).await;
-
-        assert!(matches!(again, Err(AddError::AlreadyMember(Role::Owner))));
-    }
-
-    #[tokio::test]
-    async fn the_last_owner_stays_owner() {
-        let fixture = fixture().await;
-        fixture.add("first@example.com", None).await.unwrap();
-        fixture.add("second@example.com", None).await.unwrap();
-        let first = || address("first@example.com");
-
-        let demoted = change_role(&fixture.context, fixture.team, first(), Role::Member).await;
-        let removed = remove(&fixture.context, fixture.team, first()).await;
-        assert!(matches!(demoted, Err(MembershipError::LastOwner)));
-        assert!(matches!(removed, Err(MembershipError::LastOwner)));
-
-        change_role(&fixture.context, fixture.team, address("second@example.com"), Role::Owner).await.unwrap();
-        remove(&fixture.context, fixture.team, first()).await.unwrap();
-
-        assert_eq!(fixture.members().await, [("second@example.com".to_owned(), Role::Owner)]);
-    }
-
-    #[tokio::test]
-    async fn a_user_of_two_teams_is_one_user_until_its_last_membership_ends() {
-        let fixture = fixture().await;
-        let other = teams::create(&fixture.context, "Two").await.unwrap().unwrap().id;
-        fixture.add("owner@example.com", None).await.unwrap();
-        let here = fixture.add("both@example.com", None).await.unwrap();
-        let there = add(&fixture.context, other, address("both@example.com"), Some(Role::Member)).await.unwrap();
-        assert_eq!(here.user, there.user);
-
-        remove(&fixture.context, fixture.team, address("both@example.com")).await.unwrap();
-        let back = fixture.add("both@example.com", None).await.unwrap();
-        assert_eq!(back.user, here.user);
-
-        remove(&fixture.context, fixture.team, address("both@example.com")).await.unwrap();
-        remove(&fixture.context, other, address("both@example.com")).await.unwrap();
-        let added_again = fixture.add("both@example.com", None).await.unwrap();
-        assert_ne!(added_again.user.id, here.user.id);
-    }
-
-    #[tokio::test]
-    async fn an_unknown_team_and_an_unknown_member_are_errors() {
-        let fixture = fixture().await;
-        let stranger = || address("stranger@example.com");
-
-        let added = add(&fixture.context, TeamId::MIN, stranger(), None).await;
-        let changed = change_role(&fixture.context, fixture.team, stranger(), Role::Owner).await;
-        let removed = remove(&fixture.context, fixture.team, stranger()).await;
-
-        assert!(matches!(added, Err(AddError::TeamNotFound)));
-        assert!(matches!(changed, Err(MembershipError::NotMember)));
-        assert!(matches!(removed, Err(MembershipError::NotMember)));
-    }
-}
+mod tests;
