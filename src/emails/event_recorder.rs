@@ -2,8 +2,10 @@
 
 use super::message_id;
 use super::store::{EmailRow, read_content};
-use crate::base::id::{EmailId, TeamId};
+use crate::base::id::{EmailId, EventId, TeamId};
 use crate::context::Context;
+use crate::delivery::simulated;
+use crate::email_metrics::{self, CountedEvent};
 use crate::events::{self, EmailEventData, Event};
 use crate::store::{StoreError, WriteTx, skip_corrupt};
 
@@ -21,7 +23,8 @@ impl EventRecorder {
         Self { team, id, headers: None }
     }
 
-    /// Records an event. Reads the custom headers from the sealed content once, for the first event that
+    /// Records an event and counts its recipients; returns its id. A time before the email or in the future is replaced by
+    /// the nearest time between both. Reads the custom headers from the sealed content once, for the first event that
     /// has a subscriber.
     ///
     /// # Errors
@@ -31,9 +34,13 @@ impl EventRecorder {
         tx: &WriteTx<'_>,
         context: &Context,
         row: &EmailRow,
-        event: Event,
-    ) -> Result<(), StoreError> {
+        mut event: Event,
+    ) -> Result<EventId, StoreError> {
         let Self { team, id, headers } = self;
+        // The counts belong to this time, so that a recount and a retraction find it in the event.
+        event.at_ms = event.at_ms.max(row.created_ms).min(context.now_ms());
+        let source = row.metric_source(*team);
+        let counted = CountedEvent::of(source, *id, &event, |address| simulated::outcome(address).is_some());
         let event_data = || {
             let headers = match headers {
                 Some(known) => known,
@@ -41,11 +48,15 @@ impl EventRecorder {
             };
             Ok(with_headers(*id, row, headers.clone()))
         };
-        events::record(tx, context, *team, *id, event, event_data)
+        let event = events::record(tx, context, *team, *id, event, event_data)?;
+        if let Some(counted) = counted {
+            email_metrics::count_event(tx, event, counted)?;
+        }
+        Ok(event)
     }
 }
 
-/// Records one event of an email, in the transaction that causes it.
+/// Records one event of an email as [`EventRecorder::record`], in the transaction that causes it.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -56,7 +67,7 @@ pub(crate) fn record(
     id: EmailId,
     row: &EmailRow,
     event: Event,
-) -> Result<(), StoreError> {
+) -> Result<EventId, StoreError> {
     EventRecorder::new(team, id).record(tx, context, row, event)
 }
 
@@ -97,10 +108,18 @@ pub(crate) fn put_headers(
     id: EmailId,
     headers: Vec<(String, String)>,
 ) -> Result<(), StoreError> {
-    use super::model::EmailContent;
-    use super::store::seal_content;
+    put_content(tx, context, id, &super::model::EmailContent { headers, ..super::model::EmailContent::default() })
+}
 
-    seal_content(&context.keyring, id, &EmailContent { headers, ..EmailContent::default() }).put_content(tx, id)
+/// Stores the content of an email.
+#[cfg(test)]
+pub(crate) fn put_content(
+    tx: &WriteTx<'_>,
+    context: &Context,
+    id: EmailId,
+    content: &super::model::EmailContent,
+) -> Result<(), StoreError> {
+    super::store::seal_content(&context.keyring, id, content).put_content(tx, id)
 }
 
 #[cfg(test)]

@@ -47,6 +47,13 @@ impl<P: KeyPart + Copy, B: KeyPart, C: KeyPart> KeyOf<P> for (P, B, C) {
     }
 }
 
+impl<P: KeyPart + Copy, B: KeyPart, C: KeyPart, D: KeyPart> KeyOf<P> for (P, B, C, D) {
+    fn bounds(first: P) -> (Self, Self) {
+        let lowest = (first, part_of(u8::MIN), part_of(u8::MIN), part_of(u8::MIN));
+        (lowest, (first, part_of(u8::MAX), part_of(u8::MAX), part_of(u8::MAX)))
+    }
+}
+
 /// Returns the part with this value in each of its bytes.
 fn part_of<P: KeyPart>(byte: u8) -> P {
     P::read(&[byte; KEY_BYTES_MAX][..P::WIDTH])

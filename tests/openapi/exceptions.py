@@ -107,6 +107,8 @@ EXCEPTIONS = [
     positive("a wait with a cursor", r"^Use `wait` without `after`: the messages after an item are older\."),
     positive("two names of one parameter", r"^Use either `segment_id` or `audience_id`: they name different"),
     positive("content beside a template", r"^(emails\.\d+: )?Invalid `template` field: (it takes the place|give either)"),
+    # Lists and times are texts in a query.
+    positive("a parameter of metrics", r"^(The|Each) `\w+`|^The range (from|has more)", r"^GET /emails/metrics"),
     positive("a time without `send`", r"`scheduled_at`.*`send`|`send`.*`scheduled_at`", r"^POST /broadcasts$"),
     positive("a bounce type without bounces", r"`bounce_type`", r"/recipients$"),
     positive("the number of all recipients", r"together hold \d+ recipients"),

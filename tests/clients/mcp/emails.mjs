@@ -42,6 +42,11 @@ export async function reading(suite) {
     for (const content of ['hello from the mcp suite', '<p>hello</p>']) assert.ok(text.includes(`---\n${content}\n`), text);
     assert.equal(await suite.refused(404, 'not_found', 'get-email', { id: UNKNOWN_ID }), 'Email not found');
   });
+  await suite.check('get-email-metrics', 'the outcomes are counted by domain', async () => {
+    const text = await suite.text('get-email-metrics', { metrics: ['sent', 'delivered'], dimensions: ['domain'] });
+    assert.match(text, /^- sent: [1-9]/m);
+    assert.match(text, /example\.com/);
+  });
   await suite.check('list-emails', 'newest first, limit, after and before', async () => {
     const ids = [];
     for (const subject of ['first', 'second', 'third']) ids.unshift(await send(suite, { subject }));
@@ -118,7 +123,6 @@ export async function refusals(suite) {
     [422, 'validation_error', 'a remote attachment is never fetched', 'send-email', { ...MESSAGE, attachments: remote }],
     [422, 'validation_error', 'inline images', 'send-email', { ...MESSAGE, attachments: inline }],
     [404, 'not_found', 'no shared links', 'share-email', { id: UNKNOWN_ID }],
-    [404, 'not_found', 'no metrics', 'get-email-metrics', {}],
     [404, 'not_found', 'no inbound mail', 'list-received-emails', {}],
     [404, 'not_found', 'no inbound mail', 'get-received-email', { id: UNKNOWN_ID }],
     [404, 'not_found', 'no inbound mail', 'list-received-email-attachments', { emailId: UNKNOWN_ID }],

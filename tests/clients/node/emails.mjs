@@ -205,6 +205,12 @@ async function outcomes(suite) {
       await until(() => suite.data('emails.get', id), (email) => email.last_event === event);
     });
   }
+  if (!suite.isOlder) await suite.check('emails.metrics', 'the outcomes of this day are counted', async () => {
+    const { object, totals, data } = await suite.data('emails.metrics', { dimensions: ['period'], metrics: ['sent', 'delivered', 'delivery_rate'] });
+    assert.equal(object, 'metrics');
+    assert.ok(totals.sent >= 4 && totals.delivered >= 2 && totals.delivery_rate > 0);
+    assert.equal(data.reduce((sum, row) => sum + row.sent, 0), totals.sent);
+  });
   await suite.check('emails.send', 'suppressed@resend.dev as the only recipient is refused', async () => {
     const error = await suite.refused(422, 'all_recipients_suppressed', 'emails.send', { from: FROM, to: 'suppressed@resend.dev', subject: 'suppressed', text });
     assert.equal(error.message, 'All recipients are suppressed');
@@ -242,7 +248,6 @@ async function mustFail(suite, sent) {
   const message = { from: FROM, to: 'one@example.net', subject: 'must fail', text };
   const cases = [
     [404, 'not_found', 'no shared links', 'emails.share', sent.id, { expiresIn: '10m' }],
-    [404, 'not_found', 'no metrics', 'emails.metrics', { dimensions: ['period'] }],
     [404, 'not_found', 'no inbound mail', 'emails.receiving.list'],
     [404, 'not_found', 'no inbound mail', 'emails.receiving.get', UNKNOWN_ID],
     [404, 'not_found', 'no inbound mail', 'emails.receiving.forward', { emailId: UNKNOWN_ID, to: 'one@example.net', from: FROM }],

@@ -39,6 +39,7 @@ def run(suite):
     scheduling(suite)
     outcomes(suite)
     refusals(suite)
+    metrics(suite)
     must_fail(suite)
 
 
@@ -259,13 +260,21 @@ def refusals(suite):
         suite.check("emails.send", f"{note} is {status} {name}", refused)
 
 
+def metrics(suite):
+    def counted():
+        report = suite.data("emails.metrics", {"metrics": ["sent", "delivered"], "dimensions": ["period"]})
+        assert report["object"] == "metrics" and report["totals"]["sent"] > 0
+        assert sum(row["sent"] for row in report["data"]) == report["totals"]["sent"]
+
+    suite.check("emails.metrics", "the outcomes of this day are counted", counted)
+
+
 def must_fail(suite):
     email_id = suite.data("emails.send", message("must fail"))["id"]
     remote = message("must fail", attachments=[{"filename": "a.txt", "path": "https://example.com/a.txt"}])
     inline = message("must fail", attachments=[{"filename": "a.png", "content": [1, 2, 3], "content_id": "logo"}])
     for row in (
         (404, "not_found", "no shared links", "emails.share", email_id, {"expires_in": "10m"}),
-        (404, "not_found", "no metrics", "emails.metrics", {"metrics": ["sent"]}),
         (404, "not_found", "no inbound mail", "emails.Receiving.list"),
         (404, "not_found", "no inbound mail", "emails.Receiving.get", UNKNOWN_ID),
         (404, "not_found", "no inbound mail", "emails.Receiving.Attachments.list", UNKNOWN_ID),

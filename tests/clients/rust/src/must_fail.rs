@@ -2,8 +2,8 @@
 
 use resend_rs::list_opts::ListOptions;
 use resend_rs::types::{
-    CreateAttachment, ForwardReceivingEmail, GetEmailMetricsOptions, GetInboundEmailOptions,
-    InboundEmailId, ShareEmailOptions,
+    CreateAttachment, ForwardReceivingEmail, GetInboundEmailOptions, InboundEmailId,
+    ShareEmailOptions,
 };
 use resend_rs::{Method, Resend};
 
@@ -84,16 +84,6 @@ async fn missing(suite: &Suite, client: &Resend) {
         "emails.share",
         "no shared links",
         call!(suite, client, emails.share(UNKNOWN_ID, share)).map(drop),
-    );
-    gone(
-        "emails.metrics",
-        "no metrics",
-        call!(
-            suite,
-            client,
-            emails.metrics(GetEmailMetricsOptions::default())
-        )
-        .map(drop),
     );
     gone(
         "receiving.list",

@@ -1,0 +1,168 @@
+//! The counts by quarter hour, and the totals by UTC day.
+
+use std::ops::RangeInclusive;
+
+use tracing::error;
+
+use super::model::{DayTotals, EmailCounts, EmailMetric, MetricSource, day, quarter};
+use crate::base::clock::TimestampMs;
+use crate::base::id::{BroadcastId, DomainId, TeamId};
+use crate::store::{NEXT, Order, Reads, Row, StoreError, WriteTx};
+use crate::tables::{EMAIL_DAY_TOTALS, EMAIL_QUARTER_COUNTS};
+
+impl Row for EmailCounts {}
+impl Row for DayTotals {}
+
+/// Broadcast in the key of the counts of emails without a broadcast.
+pub(super) const NO_BROADCAST: BroadcastId = BroadcastId::MIN;
+
+/// Key of the counts of a source in a quarter hour: team, quarter hour since 1970, domain, broadcast or [`NO_BROADCAST`].
+pub(crate) type QuarterKey = (TeamId, u32, DomainId, BroadcastId);
+
+/// Direction of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    Add,
+    TakeBack,
+}
+
+impl Change {
+    /// Changes a count. A count that would be negative becomes 0.
+    fn apply(self, count: &mut u64, by: u64, metric: EmailMetric, team: TeamId) {
+        *count = match self {
+            Self::Add => count.saturating_add(by),
+            Self::TakeBack => count.checked_sub(by).unwrap_or_else(|| {
+                error!(team.id = %team, metric = metric.as_str(), count, by, "took back more than was counted");
+                0
+            }),
+        };
+    }
+}
+
+/// Counts `by` recipients at the time of their event, in the transaction of the event.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn count(
+    tx: &WriteTx<'_>,
+    source: MetricSource,
+    at_ms: TimestampMs,
+    metric: EmailMetric,
+    by: u64,
+) -> Result<(), StoreError> {
+    change_quarter(tx, source, at_ms, metric, by, Change::Add)?;
+    change_day(tx, source.team, at_ms, metric, by, Change::Add)
+}
+
+/// Counts `by` simulated recipients as [`count`], without the totals of the day.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn count_simulated(
+    tx: &WriteTx<'_>,
+    source: MetricSource,
+    at_ms: TimestampMs,
+    metric: EmailMetric,
+    by: u64,
+) -> Result<(), StoreError> {
+    change_quarter(tx, source, at_ms, metric, by, Change::Add)
+}
+
+/// Reverses [`count`] with the same arguments, in the transaction that retracts the event. A count does not fall below 0.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn take_back(
+    tx: &WriteTx<'_>,
+    source: MetricSource,
+    at_ms: TimestampMs,
+    metric: EmailMetric,
+    by: u64,
+) -> Result<(), StoreError> {
+    change_quarter(tx, source, at_ms, metric, by, Change::TakeBack)?;
+    change_day(tx, source.team, at_ms, metric, by, Change::TakeBack)
+}
+
+/// Reverses [`count_simulated`] with the same arguments, as [`take_back`].
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn take_back_simulated(
+    tx: &WriteTx<'_>,
+    source: MetricSource,
+    at_ms: TimestampMs,
+    metric: EmailMetric,
+    by: u64,
+) -> Result<(), StoreError> {
+    change_quarter(tx, source, at_ms, metric, by, Change::TakeBack)
+}
+
+/// Adds the score of an email to the day of its team, once for each recipient.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn add_score(
+    tx: &WriteTx<'_>,
+    team: TeamId,
+    at_ms: TimestampMs,
+    recipients: u64,
+    score_tenths: u32,
+) -> Result<(), StoreError> {
+    let key = (team, day(at_ms));
+    let mut totals = tx.get_valid(&EMAIL_DAY_TOTALS, &key)?.unwrap_or_default();
+    let score_sum = recipients.saturating_mul(u64::from(score_tenths));
+    totals.add(&DayTotals { scored_recipients: recipients, score_sum, ..DayTotals::default() });
+    tx.put(&EMAIL_DAY_TOTALS, &key, &totals)
+}
+
+/// Returns the totals of a team on `days`, which are UTC days since 1970. Reads one row for each day.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn day_totals(tx: &impl Reads, team: TeamId, days: RangeInclusive<u32>) -> Result<DayTotals, StoreError> {
+    let mut totals = DayTotals::default();
+    let (from, to) = ((team, *days.start()), (team, *days.end()));
+    tx.scan_valid(&EMAIL_DAY_TOTALS, &from, &to, Order::Ascending, |_, row| {
+        totals.add(&row);
+        NEXT
+    })?;
+    Ok(totals)
+}
+
+/// A corrupt row is logged and replaced: the counts must not stop a delivery.
+fn change_quarter(
+    tx: &WriteTx<'_>,
+    source: MetricSource,
+    at_ms: TimestampMs,
+    metric: EmailMetric,
+    by: u64,
+    change: Change,
+) -> Result<(), StoreError> {
+    if by == 0 {
+        return Ok(());
+    }
+    let MetricSource { team, domain, broadcast } = source;
+    let key: QuarterKey = (team, quarter(at_ms), domain, broadcast.unwrap_or(NO_BROADCAST));
+    let mut counts = tx.get_valid(&EMAIL_QUARTER_COUNTS, &key)?.unwrap_or_default();
+    change.apply(counts.of_mut(metric), by, metric, team);
+    tx.put(&EMAIL_QUARTER_COUNTS, &key, &counts)
+}
+
+fn change_day(
+    tx: &WriteTx<'_>,
+    team: TeamId,
+    at_ms: TimestampMs,
+    metric: EmailMetric,
+    by: u64,
+    change: Change,
+) -> Result<(), StoreError> {
+    if by == 0 || DayTotals::default().of_mut(metric).is_none() {
+        return Ok(());
+    }
+    let key = (team, day(at_ms));
+    let mut totals = tx.get_valid(&EMAIL_DAY_TOTALS, &key)?.unwrap_or_default();
+    if let Some(total) = totals.of_mut(metric) {
+        change.apply(total, by, metric, team);
+    }
+    tx.put(&EMAIL_DAY_TOTALS, &key, &totals)
+}
