@@ -98,6 +98,11 @@ impl Links {
         Self { keyring, settings: Arc::new(settings) }
     }
 
+    /// Returns the settings that links depend on.
+    pub fn settings(&self) -> &LinkSettings {
+        &self.settings
+    }
+
     /// Checks the links of an email before it is accepted.
     ///
     /// # Errors
@@ -124,6 +129,11 @@ impl Links {
     /// The public URL, if it is a loopback address and emails leave this machine.
     pub fn check_reachable(&self) -> Result<(), String> {
         if self.settings.links_work() { Ok(()) } else { Err(self.settings.public_url.clone()) }
+    }
+
+    /// Returns whether generated header fields have one-click unsubscribe (RFC 8058).
+    pub fn have_one_click(&self) -> bool {
+        self.settings.header_form() == HeaderForm::Pair
     }
 
     /// Returns the link of one recipient.

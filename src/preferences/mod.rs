@@ -21,6 +21,7 @@
 //!
 //! - GET and HEAD requests to a link change nothing.
 //! - A POST request without the fields of the page opts out. A repeated opt-out changes nothing.
+//! - A recipient's opt-out with the link of an email counts once for each email, until it is undone.
 //! - An opt-out can be undone for one hour, only with the token in the page that confirms it. After that,
 //!   a recipient can opt in to a topic through its box on the page.
 //! - A token contains an address and no contact id, so that the link works after the contact is deleted.
@@ -53,7 +54,7 @@ pub use colour::Colour;
 pub use links::{
     LinkAudience, LinkError, LinkSettings, Links, PLACEHOLDERS_MAX, PairOrigin, UnsubscribeLink, has_placeholder,
 };
-pub use opt_out::{LinkToError, OptOut, OptedOut, Preferences};
+pub use opt_out::{ChangeOptOuts, LinkToError, OptOut, OptOutCounts, OptedOut, Preferences};
 pub use palette::Palette;
 pub use redirect::RedirectUrl;
 pub use store::{ThemeRow, change_theme, reset_theme, theme_of};

@@ -8,7 +8,8 @@ use super::token::{Scope, UnsubscribeToken};
 use super::undo::{OptOutScope, SubscribedBy, Undo};
 use super::view::{self, ConsentState, LinkRecipient, ListedTopic, PageView};
 use crate::base::address::EmailAddress;
-use crate::base::id::{TeamId, TopicId};
+use crate::base::clock::TimestampMs;
+use crate::base::id::{EmailId, TeamId, TopicId};
 use crate::contacts::{self, WriteResult};
 use crate::context::Context;
 use crate::events::ChangeSource;
@@ -39,16 +40,29 @@ pub struct OptedOut {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkToError(pub String);
 
+/// Changes the counts of the opt-outs with the link of an email of a team to a recipient, in their transaction.
+pub type ChangeOptOuts = fn(&WriteTx<'_>, TeamId, EmailId, &EmailAddress, TimestampMs) -> Result<(), StoreError>;
+
+/// The counts of opt-outs with the links of emails.
+#[derive(Clone, Copy, Debug)]
+pub struct OptOutCounts {
+    /// Counts an opt-out, once for each email and recipient.
+    pub count: ChangeOptOuts,
+    /// Takes back a counted opt-out.
+    pub take_back: ChangeOptOuts,
+}
+
 /// Service for the choices of recipients.
 pub struct Preferences {
     context: Context,
     links: Links,
+    counts: OptOutCounts,
 }
 
 impl Preferences {
-    /// Returns the service for the store of `context`.
-    pub fn new(context: Context, links: Links) -> Self {
-        Self { context, links }
+    /// Returns the service for the store of `context`, which changes `counts` with opt-outs and their undo.
+    pub fn new(context: Context, links: Links, counts: OptOutCounts) -> Self {
+        Self { context, links, counts }
     }
 
     fn open(&self, token: &str) -> Option<UnsubscribeToken> {
@@ -85,12 +99,16 @@ impl Preferences {
         source: ChangeSource,
     ) -> Result<Option<OptedOut>, StoreError> {
         let Some(token) = self.open(token) else { return Ok(None) };
-        let context = self.context.clone();
+        let (context, counts) = (self.context.clone(), self.counts);
         self.context
             .store
             .write(move |tx| {
                 let Some(recipient) = LinkRecipient::find(tx, &token)? else { return Ok(None) };
                 let undo = record_opt_out(tx, &context, &token, &recipient, opt_out, source)?;
+                // An opt-out that was recorded before has no undo.
+                if undo.is_some() {
+                    change_count(tx, &token, counts.count, context.now_ms())?;
+                }
                 let undo = undo.map(|undo| undo.seal(&token, &context.keyring, context.now_ms()));
                 Ok(Some(OptedOut { undo, redirect: store::theme_of(tx, token.team)?.redirect }))
             })
@@ -98,17 +116,18 @@ impl Preferences {
     }
 
     /// Records a choice for every topic that the page showed and still lists: opt-in if its box is checked,
-    /// else opt-out. A topic that became public since is unchanged. Returns `false` if the token is
-    /// invalid or the team is deleted.
+    /// else opt-out. A topic that became public since is unchanged. An opt-out of the link's own topic counts
+    /// as an opt-out with the link. Returns `false` if the token is invalid or the team is deleted.
     ///
     /// # Errors
     /// [`StoreError`].
     pub(super) async fn save(&self, token: &str, choices: Choices) -> Result<bool, StoreError> {
         let Some(token) = self.open(token) else { return Ok(false) };
-        let context = self.context.clone();
+        let (context, counts) = (self.context.clone(), self.counts);
         let write = move |tx: &WriteTx<'_>| {
             let Some(recipient) = LinkRecipient::find(tx, &token)? else { return Ok(false) };
             let Some((contact, _)) = recipient.contact else { return Ok(true) };
+            let received = recipient.receives_topic(tx, token.team)?;
             let Choices { shown, checked } = &choices;
             let choice = |topic: ListedTopic| {
                 if checked.contains(&topic.id) {
@@ -120,6 +139,9 @@ impl Preferences {
             let choices: Vec<(TopicId, Subscription)> =
                 recipient.topics(tx, &token)?.into_iter().filter_map(choice).collect();
             contacts::set_topics(tx, &context, token.team, contact, &choices, ChangeSource::HostedPage)?;
+            if received && !recipient.receives_topic(tx, token.team)? {
+                change_count(tx, &token, counts.count, context.now_ms())?;
+            }
             Ok(true)
         };
         self.context.store.write(write).await
@@ -133,11 +155,20 @@ impl Preferences {
     pub async fn undo(&self, token: &str, sealed: &str) -> Result<Option<bool>, StoreError> {
         let Some(token) = self.open(token) else { return Ok(None) };
         let undo = Undo::open(sealed, &token, &self.context.keyring, self.context.now_ms());
-        let context = self.context.clone();
+        let (context, counts) = (self.context.clone(), self.counts);
         let write = move |tx: &WriteTx<'_>| {
             let Some(recipient) = LinkRecipient::find(tx, &token)? else { return Ok(None) };
             let Some(undo) = undo else { return Ok(Some(false)) };
-            apply_undo(tx, &context, &token, &recipient, undo).map(Some)
+            let is_changed = apply_undo(tx, &context, &token, &recipient, undo)?;
+            // Another opt-out with the same link can remain.
+            let remains = match LinkRecipient::find(tx, &token)? {
+                Some(after) => after.has_opted_out(tx, token.team)?,
+                None => false,
+            };
+            if is_changed && !remains {
+                change_count(tx, &token, counts.take_back, context.now_ms())?;
+            }
+            Ok(Some(is_changed))
         };
         self.context.store.write(write).await
     }
@@ -150,6 +181,16 @@ impl Preferences {
         self.links.check_reachable().map_err(LinkToError)?;
         Ok(self.links.link(&UnsubscribeToken::of_everything(team, address)).url().to_owned())
     }
+}
+
+/// Changes the counts of the email of a link. Does nothing for a link on request.
+fn change_count(
+    tx: &WriteTx<'_>,
+    token: &UnsubscribeToken,
+    change: ChangeOptOuts,
+    now_ms: TimestampMs,
+) -> Result<(), StoreError> {
+    token.email.map_or(Ok(()), |email| change(tx, token.team, email, &token.address, now_ms))
 }
 
 /// Records an opt-out with the contact or in the suppression list. Returns its undo; `None` if

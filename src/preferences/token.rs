@@ -1,4 +1,4 @@
-//! The token of a link: team, topic and address, or team and address, sealed.
+//! The token of a link, sealed: the team, the topic if there is one, the email if the link is in one, and the address.
 //!
 //! Sealing hides the address from people who see the link, and proves that this instance made the token.
 //! A token does not expire: the opt-out must work as long as the recipient keeps the email.
@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::base::address::EmailAddress;
-use crate::base::id::{TeamId, TopicId};
+use crate::base::id::{EmailId, TeamId, TopicId};
 use crate::store::Keyring;
 
 /// Associated data of the sealed token.
@@ -17,10 +17,14 @@ const ASSOCIATED_DATA: &[u8] = b"unsubscribe token";
 const TOPIC_V1: u8 = 1;
 /// First byte of a token for all marketing email of the team. It must never change.
 const EVERYTHING_V1: u8 = 2;
+/// First byte of a token for one topic, in an email. It must never change.
+const TOPIC_OF_EMAIL: u8 = 3;
+/// First byte of a token for all marketing email of the team, in an email. It must never change.
+const EVERYTHING_OF_EMAIL: u8 = 4;
 const ID_BYTES: usize = 16;
-/// Length of the longest token in base64: 29 bytes of sealing, 33 bytes before the address, and an address
+/// Length of the longest token in base64: 29 bytes of sealing, 49 bytes before the address, and an address
 /// of at most 254 bytes (RFC 5321 §4.5.3.1.3).
-const CHARS_MAX: usize = (29_usize + 1 + 2 * ID_BYTES + 254).div_ceil(3) * 4;
+const CHARS_MAX: usize = (29_usize + 1 + 3 * ID_BYTES + 254).div_ceil(3) * 4;
 
 /// Scope of a link: the emails that it opts out of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +41,8 @@ pub struct UnsubscribeToken {
     /// The team that sent the email.
     pub team: TeamId,
     pub scope: Scope,
+    /// The email that the link is in; `None` for a link on request, and for links of older releases.
+    pub email: Option<EmailId>,
     /// Address of the recipient.
     pub address: EmailAddress,
 }
@@ -44,15 +50,20 @@ pub struct UnsubscribeToken {
 impl UnsubscribeToken {
     /// Returns the token of an email under a topic.
     pub fn of_topic(team: TeamId, topic: TopicId, address: EmailAddress) -> Self {
-        Self { team, scope: Scope::Topic(topic), address }
+        Self { team, scope: Scope::Topic(topic), email: None, address }
     }
 
     /// Returns the token of a link to all of a recipient's choices.
     pub fn of_everything(team: TeamId, address: EmailAddress) -> Self {
-        Self { team, scope: Scope::Everything, address }
+        Self { team, scope: Scope::Everything, email: None, address }
     }
 
-    /// Returns the sealed token in URL-safe base64, about 120 characters. The text differs at every call.
+    /// Returns the token for a link in an email.
+    pub fn in_email(self, email: EmailId) -> Self {
+        Self { email: Some(email), ..self }
+    }
+
+    /// Returns the sealed token in URL-safe base64, about 140 characters. The text differs at every call.
     pub fn seal(&self, keyring: &Keyring) -> String {
         URL_SAFE_NO_PAD.encode(keyring.seal(ASSOCIATED_DATA, &self.to_bytes()))
     }
@@ -60,14 +71,19 @@ impl UnsubscribeToken {
     /// Returns the plain bytes, the same at every call.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let address = self.address.to_string();
-        let mut plain = Vec::with_capacity(1 + 2 * ID_BYTES + address.len());
-        plain.push(match self.scope {
-            Scope::Topic(_) => TOPIC_V1,
-            Scope::Everything => EVERYTHING_V1,
+        let mut plain = Vec::with_capacity(1 + 3 * ID_BYTES + address.len());
+        plain.push(match (self.scope, self.email) {
+            (Scope::Topic(_), None) => TOPIC_V1,
+            (Scope::Everything, None) => EVERYTHING_V1,
+            (Scope::Topic(_), Some(_)) => TOPIC_OF_EMAIL,
+            (Scope::Everything, Some(_)) => EVERYTHING_OF_EMAIL,
         });
         plain.extend_from_slice(self.team.as_bytes());
         if let Scope::Topic(topic) = self.scope {
             plain.extend_from_slice(topic.as_bytes());
+        }
+        if let Some(email) = self.email {
+            plain.extend_from_slice(email.as_bytes());
         }
         plain.extend_from_slice(address.as_bytes());
         plain
@@ -84,16 +100,23 @@ impl UnsubscribeToken {
         let plain = keyring.open_sealed(ASSOCIATED_DATA, &sealed).ok()?;
         let (version, rest) = plain.split_first()?;
         let (team, rest) = rest.split_first_chunk::<ID_BYTES>()?;
-        let (scope, address) = match *version {
-            TOPIC_V1 => {
-                let (topic, address) = rest.split_first_chunk::<ID_BYTES>()?;
-                (Scope::Topic(TopicId::from_bytes(*topic)), address)
+        let (scope, rest) = match *version {
+            TOPIC_V1 | TOPIC_OF_EMAIL => {
+                let (topic, rest) = rest.split_first_chunk::<ID_BYTES>()?;
+                (Scope::Topic(TopicId::from_bytes(*topic)), rest)
             }
-            EVERYTHING_V1 => (Scope::Everything, rest),
+            EVERYTHING_V1 | EVERYTHING_OF_EMAIL => (Scope::Everything, rest),
             _ => return None,
         };
+        let (email, address) = match *version {
+            TOPIC_OF_EMAIL | EVERYTHING_OF_EMAIL => {
+                let (email, address) = rest.split_first_chunk::<ID_BYTES>()?;
+                (Some(EmailId::from_bytes(*email)), address)
+            }
+            _ => (None, rest),
+        };
         let address = EmailAddress::parse(str::from_utf8(address).ok()?).ok()?;
-        Some(Self { team: TeamId::from_bytes(*team), scope, address })
+        Some(Self { team: TeamId::from_bytes(*team), scope, email, address })
     }
 }
 
@@ -135,7 +158,7 @@ mod tests {
     fn the_longest_address_has_a_token() {
         let keyring = keyring();
         let domain = ["d".repeat(63), "e".repeat(63), "f".repeat(56), "test".into()].join(".");
-        let longest = token(&format!("{}@{domain}", "a".repeat(64)));
+        let longest = token(&format!("{}@{domain}", "a".repeat(64))).in_email(Id::MAX);
         assert_eq!(longest.address.to_string().len(), 254);
 
         let sealed = longest.seal(&keyring);
@@ -157,7 +180,9 @@ mod tests {
         for other in [
             token("ada@example.com").seal(&other_keys),
             sealed(b"bodies", &versioned(TOPIC_V1)),
-            sealed(ASSOCIATED_DATA, &versioned(3)),
+            sealed(ASSOCIATED_DATA, &versioned(5)),
+            // The address is shorter than the id of an email.
+            sealed(ASSOCIATED_DATA, &versioned(TOPIC_OF_EMAIL)),
             sealed(ASSOCIATED_DATA, &[]),
             sealed(ASSOCIATED_DATA, &[TOPIC_V1; 33]),
             sealed(ASSOCIATED_DATA, &[EVERYTHING_V1; 17]),
@@ -180,7 +205,9 @@ mod tests {
             let team = Id::from_bytes(team);
             for token in [
                 UnsubscribeToken::of_topic(team, Id::from_bytes(topic), address.clone()),
-                UnsubscribeToken::of_everything(team, address),
+                UnsubscribeToken::of_everything(team, address.clone()),
+                UnsubscribeToken::of_topic(team, Id::from_bytes(topic), address.clone()).in_email(team.cast()),
+                UnsubscribeToken::of_everything(team, address).in_email(team.cast()),
             ] {
                 prop_assert_eq!(UnsubscribeToken::open(&token.seal(&KEYRING), &KEYRING), Some(token));
             }

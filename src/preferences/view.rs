@@ -151,6 +151,26 @@ impl LinkRecipient {
         if opted_out || self.listed_opt_out { ConsentState::OptedOut } else { ConsentState::Receives }
     }
 
+    /// Returns whether the recipient has opted out of the link's own topic, or of all marketing email. The default of
+    /// the topic is not a choice of the recipient, so that it is not an opt-out.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(super) fn has_opted_out(&self, tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
+        if self.everything() == ConsentState::OptedOut {
+            return Ok(true);
+        }
+        self.topic.as_ref().map_or(Ok(false), |topic| contacts::has_opted_out(tx, team, &self.hash, topic.id))
+    }
+
+    /// Returns whether the contact receives the link's own topic, by its choices as they are now.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(super) fn receives_topic(&self, tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
+        Ok(self.everything() == ConsentState::Receives && self.topic_subscribed_by(tx, team)?.is_some())
+    }
+
     /// Returns the reason why the contact receives the link's own topic; `None` if it does not.
     ///
     /// # Errors
@@ -210,14 +230,9 @@ pub(super) fn load(
     let topics = recipient.topics(tx, token)?;
     let scope = match &recipient.topic {
         None => ScopeView::Everything,
-        Some(LinkTopic { id, topic }) => {
-            // The default of the topic is not a choice of the recipient, so that it is not an opt-out.
-            let opted_out = contacts::has_opted_out(tx, token.team, &recipient.hash, *id)?;
-            let consent = if opted_out || everything == ConsentState::OptedOut {
-                ConsentState::OptedOut
-            } else {
-                ConsentState::Receives
-            };
+        Some(LinkTopic { topic, .. }) => {
+            let opted_out = recipient.has_opted_out(tx, token.team)?;
+            let consent = if opted_out { ConsentState::OptedOut } else { ConsentState::Receives };
             ScopeView::Topic { name: topic.as_ref().map(|topic| topic.name.clone()), consent }
         }
     };

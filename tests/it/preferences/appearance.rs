@@ -1,5 +1,6 @@
 //! Themes and languages of the page.
 
+use ringmail::audit::Actor;
 use ringmail::preferences::{self, ThemeTexts};
 
 use super::{block_on, create_topic, get_page, post, request, team_id, topic_path};
@@ -13,7 +14,8 @@ fn in_language(server: &TestServer, path: &str, language: &str) -> super::PageRe
 
 #[track_caller]
 fn set_theme(server: &TestServer, texts: ThemeTexts) {
-    block_on(preferences::change_theme(server.context(), team_id(server), texts)).unwrap().unwrap();
+    let by = Actor::CommandLine.in_team(team_id(server));
+    block_on(preferences::change_theme(server.context(), by, texts)).unwrap().unwrap();
 }
 
 fn some(text: &str) -> Option<String> {

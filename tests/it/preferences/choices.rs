@@ -7,8 +7,9 @@ use ringmail::topics::{Subscription, Visibility};
 use serde_json::json;
 
 use super::{
-    PageResponse, assert_accepted, assert_suppressed, contact_events, create_topic, create_topic_with, get_page, post,
-    post_and_follow, preferences_path, suppression_origins, topic_choice, topic_path,
+    PageResponse, assert_accepted, assert_suppressed, contact_events, counted_opt_outs, create_topic,
+    create_topic_with, deliver, get_page, post, post_and_follow, preferences_path, suppression_origins, topic_choice,
+    topic_path, unsubscribe_path,
 };
 use crate::support::TestServer;
 
@@ -85,6 +86,20 @@ fn saving_stores_every_listed_topic_and_emits_events_for_changes() {
     assert_eq!(contact_events(&server).len(), 2);
     assert_suppressed(&server, events, ADA);
     assert_accepted(&server, offers, ADA);
+}
+
+#[test]
+fn saving_an_opt_out_of_the_topic_of_the_link_counts_once() {
+    let server = TestServer::start();
+    let (news, events) = (create_topic(&server, "News"), create_topic(&server, "Events"));
+    server.add_contact(ADA, false);
+    let path = unsubscribe_path(&server, &deliver(&server, news, ADA, &json!({})));
+
+    for (checked, expected) in [(vec![news], 0), (vec![events], 1), (vec![], 1), (vec![news, events], 1), (vec![], 1)] {
+        post_and_follow(&server, &path, &save_form(&[news, events], &checked));
+
+        assert_eq!(counted_opt_outs(&server), expected, "{checked:?}");
+    }
 }
 
 #[test]

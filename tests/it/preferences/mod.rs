@@ -165,6 +165,12 @@ fn contact_events(server: &TestServer) -> Vec<(&'static str, ChangeSource)> {
     events.expect("the store can be read")
 }
 
+/// Returns the number of counted opt-outs with the links of emails.
+fn counted_opt_outs(server: &TestServer) -> u64 {
+    let report = server.get("/emails/metrics?metrics=unsubscribed").ok(200);
+    report["totals"]["unsubscribed"].as_u64().expect("a number")
+}
+
 /// Returns the path of the unsubscribe link for one topic and address.
 fn topic_path(server: &TestServer, topic: TopicId, address: &str) -> String {
     let address = EmailAddress::parse(address).expect("an address");

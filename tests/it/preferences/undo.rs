@@ -6,9 +6,12 @@ use ringmail::events::ChangeSource;
 use ringmail::suppressions::Origin;
 use ringmail::topics::{Subscription, Visibility};
 
+use serde_json::json;
+
 use super::{
-    PageResponse, assert_accepted, assert_suppressed, contact_events, create_topic, create_topic_with, get_page, post,
-    post_and_follow, preferences_path, suppression_origins, topic_choice, topic_path,
+    PageResponse, assert_accepted, assert_suppressed, contact_events, counted_opt_outs, create_topic,
+    create_topic_with, deliver, get_page, post, post_and_follow, preferences_path, suppression_origins, topic_choice,
+    topic_path, unsubscribe_path,
 };
 use crate::support::TestServer;
 
@@ -118,6 +121,32 @@ fn an_undo_removes_only_the_opt_out_from_an_entry_with_another_origin() {
     server.delete(&format!("/suppressions/{ADA}")).ok(200);
     assert_eq!(suppression_origins(&server), []);
     assert_accepted(&server, news, ADA);
+}
+
+#[test]
+fn an_opt_out_counts_once_for_its_email_until_it_is_undone() {
+    let server = TestServer::start();
+    let news = create_topic(&server, "News");
+    server.add_contact(ADA, false);
+    let path = unsubscribe_path(&server, &deliver(&server, news, ADA, &json!({})));
+    assert_eq!(counted_opt_outs(&server), 0);
+
+    for _ in 0..2 {
+        let done = post_and_follow(&server, &path, "unsubscribe=topic");
+        assert_eq!(counted_opt_outs(&server), 1);
+        // The undo is in another quarter hour than the opt-out.
+        server.advance(Duration::from_secs(1_800));
+        post_and_follow(&server, &path, &undo_form(&done));
+        assert_eq!(counted_opt_outs(&server), 0);
+    }
+    post_and_follow(&server, &path, "unsubscribe=topic");
+    let everything = post_and_follow(&server, &path, "unsubscribe=everything");
+    assert_eq!(counted_opt_outs(&server), 1, "both opt-outs are with the link of one email");
+    post_and_follow(&server, &path, &undo_form(&everything));
+    assert_eq!(counted_opt_outs(&server), 1, "the opt-out of the topic remains");
+    // A link on request is in no email.
+    post_and_follow(&server, &preferences_path(&server, ADA), "unsubscribe=everything");
+    assert_eq!(counted_opt_outs(&server), 1);
 }
 
 #[test]
