@@ -48,19 +48,17 @@ fn erase_row(row: &mut EventRow, addresses: &AddressSet) -> bool {
     for recipient in recipients {
         found |= erase_if(recipient, |text| addresses.contains(text));
     }
-    let mut mention = |text: &mut String| found |= erase_if(text, |text| addresses.is_mentioned_in(text));
+    // An open or a click is a request of its recipient: without the address, its origin and its link are deleted too.
+    let is_own = found && matches!(detail, Detail::Open(_) | Detail::Click(_));
+    let mut mention = |text: &mut String| found |= erase_if(text, |text| is_own || addresses.is_mentioned_in(text));
     match detail {
         Detail::None => {}
         Detail::Complaint { feedback_type } => feedback_type.iter_mut().for_each(mention),
-        // The IP address and the user agent stay unless they contain an address.
         Detail::Open(OpenDetail { ip_address, user_agent, at_ms: _, reason: _ }) => {
-            mention(ip_address);
-            mention(user_agent);
+            [ip_address, user_agent].into_iter().for_each(mention);
         }
         Detail::Click(ClickDetail { link, ip_address, user_agent, at_ms: _, reason: _ }) => {
-            mention(link);
-            mention(ip_address);
-            mention(user_agent);
+            [link, ip_address, user_agent].into_iter().for_each(mention);
         }
         Detail::Bounce(Bounce { message, bounce_type: _, subtype, diagnostic }) => {
             mention(message);
@@ -149,5 +147,48 @@ fn erase_event(event: &mut AudienceEvent, scope: &ErasureScope<'_>) -> bool {
             let SuppressionSnapshot { id, email, origin: _, source: _, created_ms: _ } = entry;
             erase_if(email, |text| addresses.contains(text) || (text != ERASED && suppressions.contains(id)))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::address::EmailAddress;
+    use crate::events::EmailEventKind;
+
+    fn event(recipient: &str, detail: Detail) -> EventRow {
+        EventRow { team: Id::MIN, kind: EmailEventKind::Clicked, at_ms: 9, recipients: vec![recipient.into()], detail }
+    }
+
+    fn click(ip_address: &str, user_agent: &str, link: &str) -> Detail {
+        let reason = Some("burst".into());
+        let (link, ip_address, user_agent) = (link.into(), ip_address.into(), user_agent.into());
+        Detail::Click(ClickDetail { link, ip_address, user_agent, at_ms: 7, reason })
+    }
+
+    fn open(ip_address: &str, user_agent: &str) -> Detail {
+        let (ip_address, user_agent) = (ip_address.into(), user_agent.into());
+        Detail::Open(OpenDetail { ip_address, user_agent, at_ms: 7, reason: None })
+    }
+
+    #[test]
+    fn the_origin_of_an_open_or_a_click_is_erased_with_its_recipient_only() {
+        let ada = AddressSet::new(&[EmailAddress::parse("ada@example.com").unwrap()]);
+        let (ip, agent, link) = ("198.51.100.7", "Browser/1", "https://example.org/a");
+        for (recipient, detail, expected) in [
+            ("Ada@example.com", open(ip, agent), Some(open(ERASED, ERASED))),
+            ("ada@example.com", click(ip, agent, link), Some(click(ERASED, ERASED, ERASED))),
+            ("eve@example.com", click(ip, agent, link), None),
+            ("eve@example.com", click(ip, agent, "https://x/?ada@example.com"), Some(click(ip, agent, ERASED))),
+            (ERASED, click(ERASED, ERASED, ERASED), None),
+        ] {
+            let mut row = event(recipient, detail.clone());
+            assert_eq!(erase_row(&mut row, &ada), expected.is_some(), "{recipient}: {detail:?}");
+            assert_eq!(row.detail, expected.unwrap_or(detail));
+        }
+        let reply = Detail::Reply { reply: "250 ok".into() };
+        let mut delivered = event("ada@example.com", reply.clone());
+        assert!(erase_row(&mut delivered, &ada));
+        assert_eq!((delivered.recipients, delivered.detail), (vec![ERASED.to_owned()], reply));
     }
 }

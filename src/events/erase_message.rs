@@ -9,6 +9,10 @@ use crate::base::id::{EmailId, EventId, Id, SuppressionId, TeamId};
 use crate::store::{MatchPage, Reads, StoreError, WriteTx, match_page};
 use crate::tables::EVENT_MESSAGES;
 
+/// Fields of an email event that describe a request of its recipient.
+const REQUEST_FIELDS: [(&str, &str); 5] =
+    [("open", "ipAddress"), ("open", "userAgent"), ("click", "ipAddress"), ("click", "userAgent"), ("click", "link")];
+
 /// Subject of an event message. It decides which addresses are erased from the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MessageSubject {
@@ -92,6 +96,15 @@ fn erase_body(body: &mut Json, addresses: &AddressSet) -> bool {
             body["data"][name] = Json::Null;
         }
     }
+    // An open or a click is a request of its recipient.
+    let mut to = body["data"]["to"].as_array().into_iter().flatten().filter_map(Json::as_str);
+    if to.any(|address| addresses.contains(address)) {
+        for (detail, field) in REQUEST_FIELDS {
+            if let Some(text) = body.pointer_mut(&format!("/data/{detail}/{field}")) {
+                *text = ERASED.into();
+            }
+        }
+    }
     erase_texts(body, addresses)
 }
 
@@ -153,6 +166,26 @@ mod tests {
         });
         assert_eq!(without_ada(&body), Some(expected.clone()));
         assert_eq!(without_ada(&expected), None);
+    }
+
+    #[test]
+    fn the_origin_of_an_open_or_a_click_is_deleted_with_the_address_of_its_recipient() {
+        let event = |to: &str, ip: &str, agent: &str, link: &str| {
+            json!({
+                "type": "email.clicked",
+                "data": {
+                    "to": [to],
+                    "click": { "ipAddress": ip, "link": link, "timestamp": "2026-01-05T09:12:33.456Z", "userAgent": agent },
+                },
+            })
+        };
+        let link = "https://example.org/ada";
+
+        let of_ada = event("Ada@example.com", "198.51.100.7", "Browser/1", link);
+        assert_eq!(without_ada(&of_ada), Some(event("[erased]", "[erased]", "[erased]", "[erased]")));
+        let of_eve = event("eve@example.com", "198.51.100.7", "Browser/1", "https://example.org/?for=ada@example.com");
+        assert_eq!(without_ada(&of_eve), Some(event("eve@example.com", "198.51.100.7", "Browser/1", "[erased]")));
+        assert_eq!(without_ada(&event("eve@example.com", "198.51.100.7", "Browser/1", link)), None);
     }
 
     #[test]

@@ -12,6 +12,8 @@
 //!
 //! Invariants:
 //! - Only the three `record` functions create events.
+//! - A recorded event is deleted only with its email, or by `retract`, which `engagement` uses for a click that was part of
+//!   a burst.
 //! - An event and its outbox row are stored in one transaction.
 //! - An event message is composed once. Only erasure changes it.
 
@@ -43,7 +45,7 @@ pub use outbox::{
 pub use payload::EmailEventData;
 pub use retention::{purge_audience, purge_messages};
 pub use sample::sample;
-pub(crate) use store::email_event_ids;
 pub use store::{EventRow, email_timeline, record};
+pub(crate) use store::{email_event, email_event_ids, email_events, retract};
 pub use team::{Deliverability, Metric, Quota, QuotaPeriod, TeamEvent, record_team};
 pub use types::{EventType, EventTypes, ForeignEventType};

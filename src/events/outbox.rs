@@ -148,6 +148,18 @@ fn queue(
     tx.put(&EVENT_OUTBOX, &(team, id), &row)
 }
 
+/// Removes an event from the outbox with its message. Does nothing if the event has been fanned out: its deliveries need the
+/// message.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn discard(tx: &WriteTx<'_>, team: TeamId, event: EventId) -> Result<(), StoreError> {
+    if tx.delete(&EVENT_OUTBOX, &(team, event))? {
+        tx.delete(&EVENT_MESSAGES, &(team, event))?;
+    }
+    Ok(())
+}
+
 /// Returns the enabled endpoints of a team with their activations.
 ///
 /// # Errors

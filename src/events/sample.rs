@@ -34,7 +34,7 @@ pub fn sample(event_type: EventType, at_ms: TimestampMs) -> String {
         EventType::EmailOpened => email(event_type, EmailEventKind::Opened, Detail::Open(open(None, at_ms)), at_ms),
         EventType::EmailClicked => email(event_type, EmailEventKind::Clicked, Detail::Click(click(at_ms)), at_ms),
         EventType::EmailPrefetched => {
-            email(event_type, EmailEventKind::Prefetched, Detail::Open(open(Some("proxy"), at_ms)), at_ms)
+            email(event_type, EmailEventKind::Prefetched, Detail::Open(open(Some("apple_mpp"), at_ms)), at_ms)
         }
         EventType::EmailFailed => {
             let detail = Detail::Failed { reason: "expired".into(), diagnostic: Vec::new() };

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::model::{Detail, EmailEventKind, Event};
-use super::outbox::{EventHeader, publish};
+use super::outbox::{EventHeader, discard, publish};
 use super::payload::{self, EmailEventData};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, EventId, Id, TeamId};
@@ -32,7 +32,7 @@ fn is_none(detail: &Detail) -> bool {
 }
 
 /// Stores an event in the transaction of its cause and publishes it to endpoints and live streams. Calls `data`
-/// only if the type has a subscriber.
+/// only if the type has a subscriber. Returns the id of the event.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -43,14 +43,29 @@ pub fn record(
     email: EmailId,
     event: Event,
     data: impl FnOnce() -> Result<EmailEventData, StoreError>,
-) -> Result<(), StoreError> {
+) -> Result<EventId, StoreError> {
     let id = context.id();
     if let Some(event_type) = event.kind.event_type() {
         let header = EventHeader { team, id, event_type, at_ms: event.at_ms };
         publish(tx, context, header, || Ok(payload::email(event_type, &event, &data()?)))?;
     }
     let Event { kind, at_ms, recipients, detail } = event;
-    tx.put(&EVENTS, &(email, id), &EventRow { team, kind, at_ms, recipients, detail })
+    tx.put(&EVENTS, &(email, id), &EventRow { team, kind, at_ms, recipients, detail })?;
+    Ok(id)
+}
+
+/// Returns an event of an email of a team; `None` if it does not exist or is corrupt.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn email_event(
+    tx: &impl Reads,
+    team: TeamId,
+    email: EmailId,
+    id: EventId,
+) -> Result<Option<Event>, StoreError> {
+    let row = tx.get_valid(&EVENTS, &(email, id))?.filter(|row| row.team == team);
+    Ok(row.map(|EventRow { team: _, kind, at_ms, recipients, detail }| Event { kind, at_ms, recipients, detail }))
 }
 
 /// Returns the ids of the events of an email of a team, oldest first. Webhooks deliver events under these ids.
@@ -68,9 +83,35 @@ pub(crate) fn email_event_ids(tx: &impl Reads, team: TeamId, email: EmailId) -> 
     Ok(ids)
 }
 
+/// Returns the events of an email with their ids, oldest first. Skips corrupt events.
+///
+/// # Errors
+/// [`StoreError`] if the file cannot be read.
+pub(crate) fn email_events(tx: &impl Reads, email: EmailId) -> Result<Vec<(EventId, Event)>, StoreError> {
+    let mut events = Vec::new();
+    tx.scan_valid(&EVENTS, &(email, Id::MIN), &(email, Id::MAX), Order::Ascending, |(_, id), row| {
+        let EventRow { team: _, kind, at_ms, recipients, detail } = row;
+        events.push((id, Event { kind, at_ms, recipients, detail }));
+        NEXT
+    })?;
+    Ok(events)
+}
+
+/// Deletes an event that turned out to be wrong, in the transaction that records the right one. If the event has not been
+/// fanned out, no endpoint receives it. Deliveries that exist stay.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn retract(tx: &WriteTx<'_>, team: TeamId, email: EmailId, event: EventId) -> Result<(), StoreError> {
+    discard(tx, team, event)?;
+    tx.delete(&EVENTS, &(email, event))?;
+    Ok(())
+}
+
 /// Returns the timeline of an email, oldest first.
 ///
-/// The list is bounded: an email has at most 50 recipients with a few events each.
+/// The list is bounded: an email has at most 50 recipients, each with a few events of the delivery and at most 150
+/// opens, clicks and prefetches.
 ///
 /// # Errors
 /// [`StoreError`].

@@ -1,6 +1,6 @@
 //! Events about a team as a whole.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::outbox::{EventHeader, publish};
 use super::payload::EventBody;
@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::store::{StoreError, WriteTx};
 
 /// Rate that deliverability is measured by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
     /// Permanent bounces.

@@ -1,0 +1,84 @@
+//! People and software: the verdict on one request. Pure.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use super::rules::{Condition, MachineReason, MachineRules};
+
+/// Operating systems of desktops in the user agent of a browser. CrOS is on laptops.
+const DESKTOPS: [&str; 4] = ["(windows nt ", "(macintosh; ", "(x11; linux ", "(x11; cros "];
+
+/// The facts about a request that decide between a person and software.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HitFacts<'a> {
+    pub(super) user_agent: &'a str,
+    /// `None` if the address is unknown.
+    pub(super) address: Option<IpAddr>,
+    /// Whether a header states that a browser loads the page ahead of time.
+    pub(super) is_prefetch: bool,
+    /// Whether the request is for a link, not for the pixel.
+    pub(super) is_link: bool,
+    pub(super) elapsed: Elapsed,
+    /// Whether another link of the message was followed within the time of a burst.
+    pub(super) is_burst: bool,
+}
+
+/// Time of a request since the message reached the recipient.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Elapsed {
+    /// No server of the recipient has accepted the message.
+    NotDelivered,
+    /// Milliseconds since delivery. Negative before it.
+    SinceDelivery(i64),
+    /// Milliseconds since the first attempt: the time of delivery is unknown.
+    SinceSend(i64),
+    Unknown,
+}
+
+impl MachineRules {
+    /// Returns the reason why a request is one of software; `None` for a request of a person. The first rule that matches
+    /// wins. Within `prefetch_window` after delivery, no request is one of a person.
+    pub(super) fn classify(&self, facts: HitFacts<'_>, prefetch_window: Duration) -> Option<MachineReason> {
+        let agent = facts.user_agent.trim().to_ascii_lowercase();
+        let without_devices = self.devices.iter().fold(agent.clone(), |agent, device| agent.replace(device, ""));
+        let is_match = |condition: &Condition| match condition {
+            Condition::Agent(whole) => agent == *whole,
+            Condition::All(parts) => parts.iter().all(|part| agent.contains(part)),
+            Condition::Empty => agent.is_empty(),
+            Condition::Token(token) => token.is_in(&without_devices),
+            Condition::Network(network) => facts.address.is_some_and(|address| network.contains(&address)),
+            Condition::Header { .. } => facts.is_prefetch,
+            Condition::BeforeDelivery => match facts.elapsed {
+                Elapsed::NotDelivered => true,
+                Elapsed::SinceDelivery(elapsed_ms) => elapsed_ms < 0,
+                Elapsed::SinceSend(_) | Elapsed::Unknown => false,
+            },
+            Condition::Timing(_) => match facts.elapsed {
+                Elapsed::SinceDelivery(elapsed_ms) | Elapsed::SinceSend(elapsed_ms) => {
+                    i128::from(elapsed_ms) < i128::try_from(prefetch_window.as_millis()).unwrap_or(i128::MAX)
+                        && !prefetch_window.is_zero()
+                }
+                Elapsed::NotDelivered | Elapsed::Unknown => false,
+            },
+            Condition::Browser { version_min } => facts.is_link && is_impossible_chrome(&agent, *version_min),
+            Condition::Burst(_) => facts.is_link && facts.is_burst,
+        };
+        self.rules.iter().find(|rule| is_match(&rule.condition)).map(|rule| rule.reason)
+    }
+}
+
+/// Returns whether a user agent in lower case is that of Chrome on a desktop, with no name of another product, and with a
+/// build number. Chrome sends `N.0.0.0` since `version_min`; other browsers and programs on its engine add their name.
+fn is_impossible_chrome(agent: &str, version_min: u32) -> bool {
+    let Some((system, product)) = agent.split_once(" applewebkit/537.36 (khtml, like gecko) chrome/") else {
+        return false;
+    };
+    let Some(version) = product.strip_suffix(" safari/537.36") else { return false };
+    let is_desktop = system.strip_prefix("mozilla/5.0 ").is_some_and(|system| {
+        DESKTOPS.iter().any(|desktop| system.starts_with(desktop)) && !system.contains("android")
+    });
+    let Some((major, build)) = version.split_once('.') else { return false };
+    let is_reduced = major.parse::<u32>().is_ok_and(|major| major >= version_min);
+    // A further product would have a space.
+    is_desktop && is_reduced && !build.contains(' ') && build != "0.0.0"
+}

@@ -1,0 +1,260 @@
+//! Recording of a hit, in one write transaction.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::plan::{HitPlan, plan};
+use super::recent::RecentLinks;
+use super::rules::{MachineRules, PREFETCH_WINDOW};
+use crate::base::clock::TimestampMs;
+use crate::base::id::{EmailId, EventId, TeamId};
+use crate::broadcasts::{self, EngagementChange};
+use crate::context::Context;
+use crate::delivery::simulated;
+use crate::email_metrics::{self, EmailMetric, MetricSource};
+use crate::emails::{self, EmailRow, EventRecorder, LastEvent};
+use crate::events::{self, EmailEventKind, Event};
+use crate::store::{ReadTx, Reads, StoreError, WriteTx};
+
+/// Maximum length of a stored user agent, in bytes.
+const USER_AGENT_BYTES_MAX: usize = 512;
+
+/// A request for the pixel or a link of a message.
+#[derive(Clone, Debug)]
+pub struct Hit {
+    pub team: TeamId,
+    pub email: EmailId,
+    /// Recipient group of the message.
+    pub group: u16,
+    pub target: HitTarget,
+    /// Address of the client; empty if it is unknown.
+    pub ip_address: String,
+    /// Empty if the request has none.
+    pub user_agent: String,
+    /// Whether a header states that a browser loads the page ahead of time: [`is_prefetch`].
+    pub is_prefetch: bool,
+    /// Time of the request.
+    pub at_ms: TimestampMs,
+}
+
+/// Object of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HitTarget {
+    Pixel,
+    /// The link with this destination.
+    Link(String),
+}
+
+/// Returns whether a browser loads a page ahead of time. `header` returns the value of a header by its name in lower case.
+pub fn is_prefetch<'h>(header: impl Fn(&str) -> Option<&'h str>) -> bool {
+    MachineRules::embedded().is_prefetch(header)
+}
+
+/// Records opens and clicks. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Engagement {
+    context: Context,
+    prefetch_window: Duration,
+    recent: Arc<RecentLinks>,
+}
+
+impl Engagement {
+    /// Returns a recorder with the default time after delivery in which no person reads.
+    pub fn new(context: Context) -> Self {
+        Self { context, prefetch_window: *PREFETCH_WINDOW, recent: Arc::default() }
+    }
+
+    /// Sets the time after delivery in which requests are those of software. Zero disables the rule.
+    #[must_use]
+    pub fn with_prefetch_window(self, prefetch_window: Duration) -> Self {
+        Self { prefetch_window, ..self }
+    }
+
+    /// Records a hit: an open or a click of a person, or a prefetch by software. Returns after the commit.
+    ///
+    /// Nothing is recorded for an email that does not exist, is deleted or has not been sent, for an erased recipient, for
+    /// a repeat within a minute, and above the limits of a recipient. This costs a read only.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn record(&self, hit: Hit) -> Result<(), StoreError> {
+        let (hit, prefetch_window) = (Arc::new(hit.bounded()), self.prefetch_window);
+        self.recent.add(&hit);
+        let (reading, recent) = (Arc::clone(&hit), Arc::clone(&self.recent));
+        let has_consequences =
+            move |tx: &ReadTx| Ok::<_, StoreError>(read_plan(tx, prefetch_window, &recent, &reading)?.is_some());
+        if !self.context.store.read(has_consequences).await? {
+            return Ok(());
+        }
+        let (context, recent) = (self.context.clone(), Arc::clone(&self.recent));
+        // Another hit may have been recorded since the read.
+        let write = move |tx: &WriteTx<'_>| match read_plan(tx, prefetch_window, &recent, &hit)? {
+            Some(planned) => apply(tx, &context, &hit, planned),
+            None => Ok(()),
+        };
+        self.context.store.write(write).await
+    }
+}
+
+impl Hit {
+    fn bounded(mut self) -> Self {
+        let end = self.user_agent.floor_char_boundary(USER_AGENT_BYTES_MAX);
+        self.user_agent.truncate(end);
+        self
+    }
+}
+
+/// The email of a hit, its timeline, and the consequences.
+struct PlannedHit {
+    row: EmailRow,
+    /// Oldest first.
+    timeline: Vec<(EventId, Event)>,
+    plan: HitPlan,
+}
+
+/// Returns the email of a hit with the consequences; `None` if the hit has no consequence. A corrupt email counts as missing.
+fn read_plan(
+    tx: &impl Reads,
+    prefetch_window: Duration,
+    recent: &RecentLinks,
+    hit: &Hit,
+) -> Result<Option<PlannedHit>, StoreError> {
+    let Some(row) = emails::find_valid_row(tx, hit.team, hit.email)? else { return Ok(None) };
+    let timeline = events::email_events(tx, hit.email)?;
+    let recent = recent.of_recipient(hit);
+    let plan = plan(MachineRules::embedded(), prefetch_window, &row, &timeline, &recent, hit);
+    Ok(plan.map(|plan| PlannedHit { row, timeline, plan }))
+}
+
+/// Applies the consequences of a hit.
+fn apply(tx: &WriteTx<'_>, context: &Context, hit: &Hit, planned: PlannedHit) -> Result<(), StoreError> {
+    let Hit { team, email, .. } = *hit;
+    let PlannedHit { mut row, mut timeline, plan } = planned;
+    let HitPlan { recipient, retracted, recorded, last_event } = plan;
+    let address = row.recipients[recipient].mailbox.bare();
+    let counter = Counter {
+        source: MetricSource { team, domain: row.domain, broadcast: row.broadcast.as_ref().map(|send| send.id) },
+        is_simulated: simulated::outcome(&address).is_some(),
+    };
+    let before = FirstEvents::of(&timeline, &address);
+    for (id, event) in &retracted {
+        events::retract(tx, team, email, *id)?;
+        email_metrics::forget(tx, team, event.at_ms, *id)?;
+        if let Some(metric) = metric_of(event.kind) {
+            counter.take_back(tx, event.at_ms, metric)?;
+        }
+    }
+    let mut recorder = EventRecorder::new(team, email);
+    timeline.retain(|(id, _)| !retracted.iter().any(|(gone, _)| gone == id));
+    for event in recorded {
+        let id = recorder.record(tx, context, &row, event)?;
+        // The recorder can have changed the time.
+        timeline.extend(events::email_event(tx, team, email, id)?.map(|stored| (id, stored)));
+    }
+    timeline.sort_unstable_by_key(|(id, _)| *id);
+    let after = FirstEvents::of(&timeline, &address);
+    counter.count_first(tx, EmailMetric::UniqueOpened, before.open, after.open)?;
+    counter.count_first(tx, EmailMetric::UniqueClicked, before.click, after.click)?;
+    let is_changed = set_status(&mut row, recipient, last_event);
+    let mut is_flagged = false;
+    if let Some(send) = &mut row.broadcast {
+        let change = EngagementChange::between(before.flags(), after.flags());
+        broadcasts::count_engagement(tx, send.id, change)?;
+        is_flagged = before.flags() != after.flags();
+        (send.is_opened, send.is_clicked) = after.flags();
+    }
+    if is_changed || is_flagged {
+        emails::put_row(tx, team, email, &row, context.now_ms())?;
+    }
+    Ok(())
+}
+
+/// Sets the status of a recipient and that of the email. Returns whether one of them changed.
+fn set_status(row: &mut EmailRow, recipient: usize, last_event: LastEvent) -> bool {
+    let before = (row.recipients[recipient].last_event, row.last_event);
+    row.recipients[recipient].last_event = last_event;
+    let highest = row.recipients.iter().map(|recipient| recipient.last_event).max().unwrap_or(last_event);
+    // After a retraction, the status of the email falls to the highest that remains.
+    if matches!(row.last_event, LastEvent::Opened | LastEvent::Clicked) {
+        row.last_event = highest;
+    } else {
+        row.last_event.advance(highest);
+    }
+    before != (last_event, row.last_event)
+}
+
+fn metric_of(kind: EmailEventKind) -> Option<EmailMetric> {
+    match kind {
+        EmailEventKind::Opened => Some(EmailMetric::Opened),
+        EmailEventKind::Clicked => Some(EmailMetric::Clicked),
+        EmailEventKind::Prefetched => Some(EmailMetric::Prefetched),
+        _ => None,
+    }
+}
+
+/// The event that counts as the unique open or click of a recipient.
+type FirstEvent = Option<(EventId, TimestampMs)>;
+
+/// The first open and the first click of a recipient, in the order of recording.
+#[derive(Clone, Copy, Debug)]
+struct FirstEvents {
+    open: FirstEvent,
+    click: FirstEvent,
+}
+
+impl FirstEvents {
+    /// Returns those of a recipient in a timeline, oldest first.
+    fn of(timeline: &[(EventId, Event)], address: &str) -> Self {
+        let first = |kind: EmailEventKind| {
+            let is_own = |(_, event): &&(EventId, Event)| {
+                event.kind == kind && event.recipients.iter().any(|recipient| recipient == address)
+            };
+            timeline.iter().find(is_own).map(|(id, event)| (*id, event.at_ms))
+        };
+        Self { open: first(EmailEventKind::Opened), click: first(EmailEventKind::Clicked) }
+    }
+
+    /// Returns whether there is an open, and whether there is a click.
+    const fn flags(&self) -> (bool, bool) {
+        (self.open.is_some(), self.click.is_some())
+    }
+}
+
+/// Counts for one recipient. The totals of a day do not include simulated recipients.
+struct Counter {
+    source: MetricSource,
+    is_simulated: bool,
+}
+
+impl Counter {
+    /// Counts the change of the first open or click. The recorder counts each event.
+    fn count_first(
+        &self,
+        tx: &WriteTx<'_>,
+        metric: EmailMetric,
+        before: FirstEvent,
+        after: FirstEvent,
+    ) -> Result<(), StoreError> {
+        if before == after {
+            return Ok(());
+        }
+        if let Some((_, at_ms)) = before {
+            self.take_back(tx, at_ms, metric)?;
+        }
+        let Some((id, at_ms)) = after else { return Ok(()) };
+        if self.is_simulated {
+            email_metrics::count_simulated(tx, self.source, at_ms, metric, 1)?;
+        } else {
+            email_metrics::count(tx, self.source, at_ms, metric, 1)?;
+        }
+        email_metrics::mark_first(tx, self.source.team, at_ms, id)
+    }
+
+    fn take_back(&self, tx: &WriteTx<'_>, at_ms: TimestampMs, metric: EmailMetric) -> Result<(), StoreError> {
+        if self.is_simulated {
+            email_metrics::take_back_simulated(tx, self.source, at_ms, metric, 1)
+        } else {
+            email_metrics::take_back(tx, self.source, at_ms, metric, 1)
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! The rules of the embedded file `assets/engagement/rules.txt`. Pure.
+//!
+//! Each line has a kind, a pattern, a reason and the source of the fact. Kinds:
+//! - `agent`: the whole user agent.
+//! - `all`: every part of the pattern is in the user agent. Parts are separated by ` & `.
+//! - `device`: the text is removed from the user agent before tokens are searched. Never matches itself.
+//! - `empty`: no user agent.
+//! - `token`: a word of the user agent. The character before and the character after are no letter and no digit, unless
+//!   the pattern has a `*` there, or ends in punctuation.
+//! - `network`: the address is in the network.
+//! - `header`: the request has the header with a value that begins with that of the pattern.
+//! - `before_delivery`, `timing` (seconds after delivery), `browser` (first version of Chrome; links only), `burst`
+//!   (milliseconds between two links of a message).
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use ipnet::IpNet;
+
+const FILE: &str = include_str!("../../assets/engagement/rules.txt");
+
+/// The rules of the file.
+static RULES: LazyLock<MachineRules> =
+    LazyLock::new(|| MachineRules::parse(FILE).expect("a test reads the embedded rules"));
+
+/// Time after delivery in which no person reads, as the file has it.
+pub static PREFETCH_WINDOW: LazyLock<Duration> = LazyLock::new(|| RULES.prefetch_window());
+
+/// Why a request is one of software.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MachineReason {
+    /// The mail proxy of Apple loaded the images of an email that may never be opened.
+    AppleMpp,
+    /// Gmail loaded the images before it showed the email.
+    GmailPrefetch,
+    /// A security gateway, a crawler, a link preview or an HTTP library.
+    Scanner,
+    /// The browser loads the page before the person opens it.
+    Prefetch,
+    /// The message had not been delivered.
+    BeforeDelivery,
+    /// Sooner after delivery than a person reads.
+    Timing,
+    /// A browser that does not exist.
+    Browser,
+    /// Several links of a message at once.
+    Burst,
+}
+
+impl MachineReason {
+    /// Every reason.
+    pub const ALL: [Self; 8] = [
+        Self::AppleMpp,
+        Self::GmailPrefetch,
+        Self::Scanner,
+        Self::Prefetch,
+        Self::BeforeDelivery,
+        Self::Timing,
+        Self::Browser,
+        Self::Burst,
+    ];
+
+    /// Returns the name in the API.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::AppleMpp => "apple_mpp",
+            Self::GmailPrefetch => "gmail_prefetch",
+            Self::Scanner => "scanner",
+            Self::Prefetch => "prefetch",
+            Self::BeforeDelivery => "before_delivery",
+            Self::Timing => "timing",
+            Self::Browser => "browser",
+            Self::Burst => "burst",
+        }
+    }
+
+    /// Parses the name in the API.
+    pub(super) fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == name)
+    }
+}
+
+/// Condition of a rule. Texts are in lower case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Condition {
+    Agent(String),
+    All(Vec<String>),
+    Empty,
+    Token(AgentToken),
+    Network(IpNet),
+    Header { name: String, value: String },
+    BeforeDelivery,
+    Timing(Duration),
+    Browser { version_min: u32 },
+    Burst(Duration),
+}
+
+/// A word in a user agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct AgentToken {
+    text: String,
+    /// Whether a letter or digit may be before the word.
+    is_open_before: bool,
+    /// Whether a letter or digit may be after it.
+    is_open_after: bool,
+}
+
+impl AgentToken {
+    fn parse(pattern: &str) -> Option<Self> {
+        let (pattern, is_open_before) = pattern.strip_prefix('*').map_or((pattern, false), |rest| (rest, true));
+        let (pattern, has_star) = pattern.strip_suffix('*').map_or((pattern, false), |rest| (rest, true));
+        let last = pattern.chars().next_back()?;
+        let is_open_after = has_star || !last.is_ascii_alphanumeric();
+        Some(Self { text: pattern.to_owned(), is_open_before, is_open_after })
+    }
+
+    /// Returns whether the word is in a user agent in lower case.
+    pub(super) fn is_in(&self, agent: &str) -> bool {
+        let is_word = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+        let bytes = agent.as_bytes();
+        agent.match_indices(&self.text).any(|(at, found)| {
+            let before = at.checked_sub(1).and_then(|at| bytes.get(at));
+            let after = bytes.get(at + found.len());
+            (self.is_open_before || !is_word(before)) && (self.is_open_after || !is_word(after))
+        })
+    }
+}
+
+/// A rule of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct MachineRule {
+    pub(super) condition: Condition,
+    pub(super) reason: MachineReason,
+}
+
+/// All rules.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct MachineRules {
+    /// In their order: the first that matches wins.
+    pub(super) rules: Vec<MachineRule>,
+    /// Names of devices that contain a token.
+    pub(super) devices: Vec<String>,
+}
+
+impl MachineRules {
+    /// Returns the embedded rules.
+    pub(super) fn embedded() -> &'static Self {
+        &RULES
+    }
+
+    /// Parses a file. The error names the line.
+    pub(super) fn parse(file: &str) -> Result<Self, String> {
+        let mut parsed = Self::default();
+        for line in file.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            parsed.add(line).ok_or_else(|| format!("not a rule: {line}"))?;
+        }
+        Ok(parsed)
+    }
+
+    fn add(&mut self, line: &str) -> Option<()> {
+        let fields: Vec<&str> = line.split('|').map(str::trim).collect();
+        let [kind, pattern, reason, source] = fields[..] else { return None };
+        let reason = MachineReason::parse(reason)?;
+        if pattern.is_empty() || !source.starts_with("http") {
+            return None;
+        }
+        let text = pattern.to_ascii_lowercase();
+        let condition = match kind {
+            "device" => {
+                self.devices.push(text);
+                return Some(());
+            }
+            "agent" => Condition::Agent(text),
+            "all" => Condition::All(text.split(" & ").map(str::to_owned).collect()),
+            "empty" => Condition::Empty,
+            "token" => Condition::Token(AgentToken::parse(&text)?),
+            "network" => Condition::Network(pattern.parse().ok()?),
+            "header" => {
+                let (name, value) = text.split_once(": ")?;
+                Condition::Header { name: name.to_owned(), value: value.to_owned() }
+            }
+            "before_delivery" => Condition::BeforeDelivery,
+            "timing" => Condition::Timing(Duration::from_secs(pattern.parse().ok()?)),
+            "browser" => Condition::Browser { version_min: pattern.parse().ok()? },
+            "burst" => Condition::Burst(Duration::from_millis(pattern.parse().ok()?)),
+            _ => return None,
+        };
+        self.rules.push(MachineRule { condition, reason });
+        Some(())
+    }
+
+    /// Returns the time after delivery in which no person reads, as the file has it.
+    fn prefetch_window(&self) -> Duration {
+        let window = |rule: &MachineRule| match rule.condition {
+            Condition::Timing(window) => Some(window),
+            _ => None,
+        };
+        self.rules.iter().find_map(window).unwrap_or_default()
+    }
+
+    /// Returns the time within which two links of a message are a burst.
+    pub(super) fn burst_window(&self) -> Duration {
+        let window = |rule: &MachineRule| match rule.condition {
+            Condition::Burst(window) => Some(window),
+            _ => None,
+        };
+        self.rules.iter().find_map(window).unwrap_or_default()
+    }
+
+    /// Returns whether a header of a request states that a browser loads the page ahead of time. `header` returns the
+    /// value of a header, whose name is in lower case.
+    pub(super) fn is_prefetch<'h>(&self, header: impl Fn(&str) -> Option<&'h str>) -> bool {
+        self.rules.iter().any(|rule| match &rule.condition {
+            Condition::Header { name, value } => header(name)
+                .and_then(|sent| sent.trim().get(..value.len()))
+                .is_some_and(|sent| sent.eq_ignore_ascii_case(value)),
+            _ => false,
+        })
+    }
+}
