@@ -3,7 +3,7 @@
 use super::message::MessageError;
 use crate::base::address::EmailAddress;
 use crate::base::clock::TimestampMs;
-use crate::base::id::TeamId;
+use crate::base::id::{EmailId, TeamId};
 use crate::broadcasts::{self, BroadcastContentCache, MergeValues};
 use crate::context::Context;
 use crate::emails::{BroadcastSend, EmailContent, EmailRow};
@@ -19,7 +19,7 @@ pub(super) fn content_of(
     context: &Context,
     contents: &BroadcastContentCache,
     links: &Links,
-    team: TeamId,
+    (team, id): (TeamId, EmailId),
     row: &EmailRow,
     send: &BroadcastSend,
 ) -> Result<EmailContent, MessageError> {
@@ -28,7 +28,7 @@ pub(super) fn content_of(
     let address: &EmailAddress =
         address.ok_or_else(|| MessageError::Invalid("a stored mailbox is invalid".to_owned()))?;
     let scope = row.topic.map_or(Scope::Everything, Scope::Topic);
-    let link = links.link(&UnsubscribeToken { team, scope, address: address.clone() });
+    let link = links.link(&UnsubscribeToken { team, scope, email: Some(id), address: address.clone() });
     let bare = address.to_string();
     let values = MergeValues { address: &bare, values: &send.values };
     // The row has the subject with the values of the recipient.

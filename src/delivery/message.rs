@@ -1,4 +1,4 @@
-//! Composition of the message of a recipient group: opens the content, composes MIME and signs with
+//! Composition of the message of a recipient group: opens the content, adds tracking, composes MIME and signs with
 //! DKIM. Blocks, so callers run it on the threads for blocking work.
 
 use std::time::Duration;
@@ -15,12 +15,13 @@ use crate::base::clock::{TimestampMs, thread_cpu_time};
 use crate::base::id::EmailId;
 use crate::broadcasts::BroadcastContentCache;
 use crate::context::Context;
-use crate::domains::SigningKeyCache;
+use crate::domains::{SenderTracking, SigningKeyCache};
 use crate::emails::{self, EmailContent, EmailRow, RecipientKind, StoredMailbox, message_id};
 use crate::mime::dkim::{self, Signature};
 use crate::mime::{self, AddressForm, Message, MimeAttachment, MimeMailbox};
 use crate::preferences::{Links, Scope, UnsubscribeToken, has_placeholder};
 use crate::store::{ReadTx, StoreError, from_store_error};
+use crate::tracking::{TrackedRecipient, Tracker};
 
 /// A composed message with its envelope.
 pub(super) struct Composed {
@@ -71,19 +72,21 @@ pub(super) fn compose(
     context: &Context,
     signing: &SigningKeyCache,
     return_paths: &ReturnPaths,
-    (links, contents): (&Links, &BroadcastContentCache),
+    (links, contents, tracker): (&Links, &BroadcastContentCache, &Tracker),
     claimed: &Claimed,
     address_form: AddressForm,
 ) -> Result<Composed, MessageError> {
     let (row, id) = (&claimed.row, claimed.key.email);
     let (content, date_ms) = match &row.broadcast {
         Some(send) => {
-            let content = broadcast_message::content_of(tx, context, contents, links, claimed.due.team, row, send)?;
+            let content =
+                broadcast_message::content_of(tx, context, contents, links, (claimed.due.team, id), row, send)?;
             (content, broadcast_message::date_ms(row, claimed.due.first_due_ms))
         }
         None => (own_content(tx, context, links, claimed)?, date_ms(row)),
     };
     let domain = signing.find(tx, claimed.due.team, row.domain)?.ok_or(MessageError::DomainDeleted)?;
+    let content = with_tracking(content, tracker, &domain.tracking, claimed);
     let mut files = Vec::with_capacity(row.attachments.len());
     for (number, info) in (0..).zip(&row.attachments) {
         let bytes = emails::read_attachment(tx, &context.keyring, id, number, info.size)?;
@@ -154,7 +157,12 @@ fn with_link(
 ) -> Result<EmailContent, MessageError> {
     let Some(index) = claimed.recipients.first() else { return Ok(content) };
     let mailbox = parsed(&claimed.row.recipients[*index].mailbox)?;
-    let token = UnsubscribeToken { team: claimed.due.team, scope, address: mailbox.address().clone() };
+    let token = UnsubscribeToken {
+        team: claimed.due.team,
+        scope,
+        email: Some(claimed.key.email),
+        address: mailbox.address().clone(),
+    };
     let link = links.link(&token);
     let EmailContent { html, text, mut headers } = content;
     if scope != Scope::Everything && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("List-Unsubscribe")) {
@@ -165,6 +173,28 @@ fn with_link(
         text: text.map(|text| link.fill_text(text)),
         headers,
     })
+}
+
+/// Adds the pixel and the tracked links of the recipient, if the domain tracks.
+///
+/// A group with several recipients is not tracked, because a hit could be of any of them. Its email was accepted before
+/// the tracking was turned on.
+fn with_tracking(
+    content: EmailContent,
+    tracker: &Tracker,
+    tracking: &SenderTracking,
+    claimed: &Claimed,
+) -> EmailContent {
+    let group = claimed.key.group;
+    let recipients = claimed.row.recipients.iter().filter(|recipient| recipient.group == group);
+    let html = content.html.as_deref().filter(|_| tracking.is_on() && recipients.count() == 1);
+    let recipient = TrackedRecipient { team: claimed.due.team, email: claimed.key.email, group };
+    let Some((html, tracked)) = html.and_then(|html| Some((html, tracker.track(tracking, recipient, html)?))) else {
+        return content;
+    };
+    // A derived text part has the links of the email, not the tracked ones.
+    let text = content.text.or_else(|| Some(mime::text_from_html(html)));
+    EmailContent { html: Some(tracked), text, headers: content.headers }
 }
 
 fn invalid(error: &dyn std::fmt::Display) -> MessageError {

@@ -19,6 +19,7 @@
 //! - The store contains a private key only sealed, bound to its domain and selector.
 //! - Only an answer of the DNS changes `verified` to another status. A failed lookup never does.
 //! - Only the RSA key and the MX and SPF records of the return path are required for sending.
+//! - A host is a tracking host as long as its domain is verified and its record is found.
 
 pub mod api;
 
@@ -48,4 +49,7 @@ pub use records::RecordView;
 pub use service::Domains;
 pub use settings::{DomainSettings, RelayRecords, RelayRecordsError};
 pub use signing::{SigningKeyCache, SigningKeys, signing_keys};
-pub use store::{DkimKeyRow, DomainRow, SenderDomainRow, count, exists, find, find_sender, find_sender_hashed};
+pub use store::{
+    DkimKeyRow, DomainRow, SenderDomainRow, SenderTracking, TrackingHostRow, count, delete_page_of_team, exists, find,
+    find_sender, find_sender_hashed, is_tracking_host, regions,
+};

@@ -16,6 +16,7 @@ use super::settings::DomainSettings;
 use super::signing::{self, NewKeys};
 use super::store::{self, DomainRow};
 use crate::api_keys::{self, ApiKeys};
+use crate::audit::{self, AuditAction, AuditEntry, AuditTargetKind, TeamActor};
 use crate::base::address::DomainName;
 use crate::base::blocking;
 use crate::base::clock::TimestampMs;
@@ -104,9 +105,14 @@ impl Domains {
     ///
     /// # Errors
     /// Returns [`CreateDomainError`].
-    pub async fn create(&self, team: TeamId, new: NewDomain) -> Result<DomainWithRecords, CreateDomainError> {
-        let draft = self.draft(team, new).await?;
-        let (id, row) = self.insert(team, draft, InitialStatus::NotStarted).await?;
+    pub async fn create(
+        &self,
+        by: impl Into<TeamActor>,
+        new: NewDomain,
+    ) -> Result<DomainWithRecords, CreateDomainError> {
+        let by = by.into();
+        let draft = self.draft(by.team, new).await?;
+        let (id, row) = self.insert(by, draft, InitialStatus::NotStarted).await?;
         Ok(self.with_records(id, &row))
     }
 
@@ -115,12 +121,17 @@ impl Domains {
     ///
     /// # Errors
     /// Returns [`CreateDomainError`].
-    pub async fn add_verified(&self, team: TeamId, name: DomainName) -> Result<DomainId, CreateDomainError> {
-        if let Some(id) = self.assume_existing(team, &name).await? {
+    pub async fn add_verified(
+        &self,
+        by: impl Into<TeamActor>,
+        name: DomainName,
+    ) -> Result<DomainId, CreateDomainError> {
+        let by = by.into();
+        if let Some(id) = self.assume_existing(by.team, &name).await? {
             return Ok(id);
         }
-        let draft = self.draft(team, NewDomain::named(name)).await?;
-        let (id, _) = self.insert(team, draft, InitialStatus::Assumed).await?;
+        let draft = self.draft(by.team, NewDomain::named(name)).await?;
+        let (id, _) = self.insert(by, draft, InitialStatus::Assumed).await?;
         Ok(id)
     }
 
@@ -182,11 +193,11 @@ impl Domains {
     /// ids is the order of creation.
     async fn insert(
         &self,
-        team: TeamId,
+        by: TeamActor,
         draft: DomainDraft,
         initial: InitialStatus,
     ) -> Result<(DomainId, DomainRow), CreateDomainError> {
-        let (context, settings) = (self.context.clone(), Arc::clone(&self.settings));
+        let (context, settings, team) = (self.context.clone(), Arc::clone(&self.settings), by.team);
         self.context
             .store
             .write(move |tx| {
@@ -200,6 +211,8 @@ impl Domains {
                     decide::assume(&mut row, &current);
                 }
                 store::put(tx, team, id, &row)?;
+                let entry = tracking_changes(entry(AuditAction::DomainCreated, id, &row), None, &row);
+                audit::record(tx, &context, by, entry)?;
                 Ok((id, row))
             })
             .await
@@ -229,16 +242,22 @@ impl Domains {
     ///
     /// # Errors
     /// Returns [`UpdateDomainError`].
-    pub async fn update(&self, team: TeamId, id: DomainId, changes: DomainChanges) -> Result<(), UpdateDomainError> {
-        let settings = Arc::clone(&self.settings);
+    pub async fn update(
+        &self,
+        by: impl Into<TeamActor>,
+        id: DomainId,
+        changes: DomainChanges,
+    ) -> Result<(), UpdateDomainError> {
+        let by = by.into();
+        let (settings, context, team) = (Arc::clone(&self.settings), self.context.clone(), by.team);
         let recheck = self
             .context
             .store
             .write(move |tx| {
                 let mut row = store::find(tx, team, id)?.ok_or(UpdateDomainError::NotFound)?;
-                let label_before = row.tracking_subdomain.clone();
+                let before = row.clone();
                 apply_changes(&mut row, &changes, &settings)?;
-                let label_changed = row.tracking_subdomain != label_before;
+                let label_changed = row.tracking_subdomain != before.tracking_subdomain;
                 if label_changed {
                     row.records.retain(|state| state.kind != RecordKind::Tracking);
                 }
@@ -247,6 +266,10 @@ impl Domains {
                     decide::assume(&mut row, &current);
                 }
                 store::put(tx, team, id, &row)?;
+                let entry = tracking_changes(entry(AuditAction::DomainUpdated, id, &row), Some(&before), &row);
+                if entry.has_detail() {
+                    audit::record(tx, &context, by, entry)?;
+                }
                 Ok::<_, UpdateDomainError>(label_changed && row.checked_ms.is_some())
             })
             .await?;
@@ -261,11 +284,15 @@ impl Domains {
     ///
     /// # Errors
     /// Returns [`StoreError`].
-    pub async fn delete(&self, team: TeamId, id: DomainId) -> Result<bool, StoreError> {
-        let (store, now_ms) = (self.context.store.clone(), self.context.now_ms());
+    pub async fn delete(&self, by: impl Into<TeamActor>, id: DomainId) -> Result<bool, StoreError> {
+        let (by, context) = (by.into(), self.context.clone());
+        let (store, now_ms, team) = (context.store.clone(), context.now_ms(), by.team);
         let remove = move |tx: &WriteTx<'_>| {
             let Some(row) = store::find(tx, team, id)? else { return Ok(false) };
-            api_keys::delete_scoped_to(tx, team, id, now_ms)?;
+            // A scoped key can delete its own domain: its name is read before its row is deleted.
+            let entry = entry(AuditAction::DomainDeleted, id, &row);
+            audit::record(tx, &context, by, entry)?;
+            api_keys::delete_scoped_to(tx, &context, by, id)?;
             store::remove(tx, team, id, &row, now_ms)?;
             Ok(true)
         };
@@ -277,8 +304,9 @@ impl Domains {
     ///
     /// # Errors
     /// Returns [`StoreError`].
-    pub async fn request_verification(&self, team: TeamId, id: DomainId) -> Result<bool, StoreError> {
-        let now_ms = self.context.now_ms();
+    pub async fn request_verification(&self, by: impl Into<TeamActor>, id: DomainId) -> Result<bool, StoreError> {
+        let (by, context) = (by.into(), self.context.clone());
+        let (now_ms, team) = (context.now_ms(), by.team);
         let existed = self
             .context
             .store
@@ -289,6 +317,7 @@ impl Domains {
                 if before != (row.status, row.pending_since_ms) {
                     store::put(tx, team, id, &row)?;
                 }
+                audit::record(tx, &context, by, entry(AuditAction::DomainVerificationRequested, id, &row))?;
                 Ok(true)
             })
             .await?;
@@ -307,6 +336,25 @@ impl Domains {
             checked_ms: row.checked_ms,
         }
     }
+}
+
+fn entry(action: AuditAction, id: DomainId, row: &DomainRow) -> AuditEntry {
+    AuditEntry::new(action).of(AuditTargetKind::Domain, id).named(&row.name)
+}
+
+/// Adds the tracking settings that differ from those of `before`; all of them for a new domain.
+fn tracking_changes(entry: AuditEntry, before: Option<&DomainRow>, row: &DomainRow) -> AuditEntry {
+    let mut entry = entry;
+    if before.is_none_or(|before| before.open_tracking != row.open_tracking) {
+        entry = entry.with("open_tracking", row.open_tracking);
+    }
+    if before.is_none_or(|before| before.click_tracking != row.click_tracking) {
+        entry = entry.with("click_tracking", row.click_tracking);
+    }
+    if before.is_none_or(|before| before.tracking_subdomain != row.tracking_subdomain) {
+        entry = entry.with("tracking_subdomain", row.tracking_subdomain.clone());
+    }
+    entry
 }
 
 /// Converts a row to a domain without its keys and records.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use super::records::SELECTOR_CHARS;
-use super::store::{self, DkimKeyRow, DomainRow};
+use super::store::{self, DkimKeyRow, DomainRow, SenderDomainRow, SenderTracking};
 use crate::base::id::{DomainId, TeamId};
 use crate::base::random;
 use crate::base::sync;
@@ -71,7 +71,7 @@ fn associated_data(id: DomainId, selector: &str) -> Vec<u8> {
     format!("domains/{id}/{selector}").into_bytes()
 }
 
-/// Opened keys that sign the email of a domain.
+/// Opened keys that sign the email of a domain, and its other settings of composition.
 #[derive(Debug)]
 pub struct SigningKeys {
     /// Name of the domain: the `d=` tag of its signatures.
@@ -80,6 +80,7 @@ pub struct SigningKeys {
     pub return_path: String,
     /// Selectors and keys in signing order: RSA, then Ed25519 if its record is published.
     pub keys: Vec<(String, SigningKey)>,
+    pub tracking: SenderTracking,
 }
 
 /// Opens the keys of a domain; `None` if the team has no domain with this id. Costs about as much as a signature.
@@ -108,15 +109,16 @@ fn open(keyring: &Keyring, id: DomainId, row: &DomainRow) -> Result<SigningKeys,
     if row.ed25519_published() {
         keys.push(key(Algorithm::Ed25519Sha256, &row.ed25519)?);
     }
-    Ok(SigningKeys { domain: row.name.clone(), return_path: row.return_path_host(), keys })
+    Ok(SigningKeys { domain: row.name.clone(), return_path: row.return_path_host(), keys, tracking: row.tracking() })
 }
 
-/// Cache of opened keys by domain. Every use compares the entry with the store, so that a deletion or a newly published
-/// key takes effect immediately, also if another process made the change.
+/// Cache of opened keys by domain. Every use compares the index row of the domain with the one that was read with the
+/// keys, so that a deletion, a newly published key or another tracking setting takes effect immediately, also if another
+/// process made the change.
 #[derive(Debug)]
 pub struct SigningKeyCache {
     keyring: Keyring,
-    keys: Mutex<HashMap<(TeamId, DomainId), Arc<SigningKeys>>>,
+    keys: Mutex<HashMap<(TeamId, DomainId), CachedKeys>>,
 }
 
 impl SigningKeyCache {
@@ -130,21 +132,27 @@ impl SigningKeyCache {
     /// # Errors
     /// Returns the errors of [`signing_keys`].
     pub fn find(&self, tx: &impl Reads, team: TeamId, id: DomainId) -> Result<Option<Arc<SigningKeys>>, StoreError> {
-        if let Some(keys) = self.cached(team, id)
-            && is_current(tx, team, id, &keys)?
+        if let Some(CachedKeys { keys, sender }) = self.cached(team, id)
+            && sender.is_some()
+            && store::find_sender(tx, team, &keys.domain)? == sender
         {
             return Ok(Some(keys));
         }
-        let opened = signing_keys(tx, &self.keyring, team, id)?.map(Arc::new);
+        let opened = match signing_keys(tx, &self.keyring, team, id)? {
+            Some(keys) => {
+                Some(CachedKeys { sender: store::find_sender(tx, team, &keys.domain)?, keys: Arc::new(keys) })
+            }
+            None => None,
+        };
         self.insert(team, id, opened.clone());
-        Ok(opened)
+        Ok(opened.map(|opened| opened.keys))
     }
 
-    fn cached(&self, team: TeamId, id: DomainId) -> Option<Arc<SigningKeys>> {
+    fn cached(&self, team: TeamId, id: DomainId) -> Option<CachedKeys> {
         sync::lock(&self.keys).get(&(team, id)).cloned()
     }
 
-    fn insert(&self, team: TeamId, id: DomainId, opened: Option<Arc<SigningKeys>>) {
+    fn insert(&self, team: TeamId, id: DomainId, opened: Option<CachedKeys>) {
         let mut keys = sync::lock(&self.keys);
         let Some(opened) = opened else {
             keys.remove(&(team, id));
@@ -159,16 +167,19 @@ impl SigningKeyCache {
     }
 }
 
-fn is_current(tx: &impl Reads, team: TeamId, id: DomainId, keys: &SigningKeys) -> Result<bool, StoreError> {
-    let sender = store::find_sender(tx, team, &keys.domain)?;
-    Ok(sender.is_some_and(|sender| sender.id == id && sender.ed25519 == (keys.keys.len() == 2)))
+/// Entry of the cache.
+#[derive(Clone, Debug)]
+struct CachedKeys {
+    keys: Arc<SigningKeys>,
+    /// Index row of the domain when the keys were opened.
+    sender: Option<SenderDomainRow>,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::base::id::Id;
-    use crate::domains::model::{RecordKind, RecordState, RecordStatus};
+    use crate::domains::model::{DomainStatus, RecordKind, RecordState, RecordStatus};
     use crate::domains::testing::{context, row};
 
     #[test]
@@ -187,7 +198,7 @@ mod tests {
         let cache = SigningKeyCache::new(context.keyring.clone());
         let NewKeys { rsa, ed25519 } = generate().unwrap();
         let (rsa, ed25519) = (rsa.seal(&context.keyring, id), ed25519.seal(&context.keyring, id));
-        let mut stored = DomainRow { rsa, ed25519, ..row("example.org") };
+        let mut stored = DomainRow { status: DomainStatus::Verified, rsa, ed25519, ..row("example.org") };
         let find = || context.store.read_now(|tx| cache.find(tx, team, id)).unwrap();
         let put = async |row: &DomainRow| {
             let row = row.clone();
@@ -208,6 +219,19 @@ mod tests {
         let second = find().unwrap();
         assert_eq!(second.keys.len(), 2);
         assert_eq!(second.keys[1].1.public_record(), stored.ed25519.record);
+        assert!(!second.tracking.is_on());
+
+        for (label, host) in
+            [(Some("links"), Some("links.example.org")), (Some("go"), Some("go.example.org")), (None, None)]
+        {
+            stored.click_tracking = true;
+            stored.tracking_subdomain = label.map(str::to_owned);
+            stored.records = vec![RecordState::unchecked(RecordKind::Tracking, RecordStatus::Verified)];
+            put(&stored).await;
+            let tracked = find().unwrap();
+            assert_eq!(tracked.tracking.host.as_deref(), host);
+            assert!(tracked.tracking.clicks && !tracked.tracking.opens);
+        }
 
         let removed = stored.clone();
         context.store.write(move |tx| store::remove(tx, team, id, &removed, 0)).await.unwrap();

@@ -6,9 +6,9 @@ use super::model::{DomainStatus, RecordKind, RecordState};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{DomainId, TeamId};
 use crate::store::{NEXT, NameHash, Order, Reads, Row, STOP, StoreError, WriteTx, name_hash};
-use crate::tables::{DOMAINS, SENDER_DOMAINS};
+use crate::tables::{DOMAINS, SENDER_DOMAINS, TRACKING_HOSTS};
 
-/// Number of domains at which [`count`] stops.
+/// Number of domains at which [`count`] and [`regions`] stop.
 const COUNTED_MAX: usize = 10_000;
 
 /// Stored domain.
@@ -67,10 +67,57 @@ impl DomainRow {
     pub fn return_path_host(&self) -> String {
         format!("{}.{}", self.return_path, self.name)
     }
+
+    /// Returns the tracking host whose record is published, or is assumed to be; `None` if the domain is not verified. The
+    /// record of an unverified domain proves nothing: its name can be one of the operator, which also points here.
+    fn tracking_host(&self) -> Option<String> {
+        let is_found =
+            self.records.iter().any(|record| record.kind == RecordKind::Tracking && record.status.counts_as_found());
+        let is_proved = is_found && self.status == DomainStatus::Verified;
+        self.labelled_host().filter(|_| is_proved)
+    }
+
+    /// Returns the host of the tracking label, whether or not its record is published.
+    fn labelled_host(&self) -> Option<String> {
+        self.tracking_subdomain.as_ref().map(|label| format!("{label}.{}", self.name))
+    }
+
+    /// Returns the tracking of the emails of the domain.
+    pub(super) fn tracking(&self) -> SenderTracking {
+        // No DNS record of an assumed domain was looked up, so that its tracking host may not exist.
+        let host = self.tracking_host().filter(|_| !self.assumed);
+        SenderTracking { opens: self.open_tracking, clicks: self.click_tracking, host }
+    }
+}
+
+/// Row of [`TRACKING_HOSTS`]: the team of the domain.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct TrackingHostRow {
+    pub team: TeamId,
+}
+impl Row for TrackingHostRow {}
+
+/// Tracking of the emails of a domain.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SenderTracking {
+    /// Whether HTML gets a tracking pixel.
+    pub opens: bool,
+    /// Whether links are rewritten.
+    pub clicks: bool,
+    /// Host of the links, if the last check found its record. Otherwise the links have the public address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+}
+
+impl SenderTracking {
+    /// Returns whether opens or clicks are tracked.
+    pub fn is_on(&self) -> bool {
+        self.opens || self.clicks
+    }
 }
 
 /// The fields of a domain that a send needs, stored under the hash of the name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SenderDomainRow {
     pub id: DomainId,
     pub verified: bool,
@@ -79,6 +126,8 @@ pub struct SenderDomainRow {
     /// Whether the Ed25519 key signs in addition to the RSA key.
     #[serde(default)]
     pub ed25519: bool,
+    #[serde(default)]
+    pub tracking: SenderTracking,
 }
 impl Row for SenderDomainRow {}
 
@@ -132,22 +181,84 @@ pub fn count(tx: &impl Reads, team: TeamId) -> Result<usize, StoreError> {
     Ok(domains)
 }
 
-/// Writes a domain and its index row.
+/// Returns the team's domains with their regions, at most 10,000.
+///
+/// # Errors
+/// Returns [`StoreError`].
+pub fn regions(tx: &impl Reads, team: TeamId) -> Result<Vec<(DomainId, String)>, StoreError> {
+    let mut regions = Vec::new();
+    tx.scan_valid(&DOMAINS, &(team, DomainId::MIN), &(team, DomainId::MAX), Order::Ascending, |(_, id), row| {
+        regions.push((id, row.region));
+        if regions.len() == COUNTED_MAX { STOP } else { NEXT }
+    })?;
+    Ok(regions)
+}
+
+/// Writes a domain and its index rows.
 ///
 /// # Errors
 /// Returns [`StoreError`].
 pub(super) fn put(tx: &WriteTx<'_>, team: TeamId, id: DomainId, row: &DomainRow) -> Result<(), StoreError> {
+    let tracking = row.tracking();
     let sender = SenderDomainRow {
         id,
         verified: row.status == DomainStatus::Verified,
-        tracked: row.open_tracking || row.click_tracking,
+        tracked: tracking.is_on(),
         ed25519: row.ed25519_published(),
+        tracking,
     };
+    let host = row.tracking_host();
+    let earlier_host = find(tx, team, id)?.and_then(|earlier| earlier.labelled_host());
+    if earlier_host != host {
+        delete_tracking_host(tx, id, earlier_host)?;
+    }
+    if let Some(host) = host {
+        tx.put(&TRACKING_HOSTS, &(name_hash(&host), id), &TrackingHostRow { team })?;
+    }
     tx.put(&DOMAINS, &(team, id), row)?;
     tx.put(&SENDER_DOMAINS, &(team, name_hash(&row.name)), &sender)
 }
 
-/// Deletes a domain and its index row.
+fn delete_tracking_host(tx: &WriteTx<'_>, id: DomainId, host: Option<String>) -> Result<(), StoreError> {
+    if let Some(host) = host {
+        tx.delete(&TRACKING_HOSTS, &(name_hash(&host), id))?;
+    }
+    Ok(())
+}
+
+/// Returns whether a host (lower-case A-labels) is the tracking host of a domain of any team.
+///
+/// # Errors
+/// Returns [`StoreError`].
+pub fn is_tracking_host(tx: &impl Reads, host: &str) -> Result<bool, StoreError> {
+    let (hash, mut is_found) = (name_hash(host), false);
+    tx.scan(&TRACKING_HOSTS, &(hash, DomainId::MIN), &(hash, DomainId::MAX), Order::Ascending, |_, _| {
+        is_found = true;
+        STOP
+    })?;
+    Ok(is_found)
+}
+
+/// Deletes the tracking hosts of up to `domains_max` domains of a removed team, and these domains; returns the number of
+/// domains.
+///
+/// # Errors
+/// Returns [`StoreError`].
+pub fn delete_page_of_team(tx: &WriteTx<'_>, team: TeamId, domains_max: usize) -> Result<usize, StoreError> {
+    let mut page: Vec<(DomainId, DomainRow)> = Vec::new();
+    tx.scan_valid(&DOMAINS, &(team, DomainId::MIN), &(team, DomainId::MAX), Order::Ascending, |(_, id), row| {
+        page.push((id, row));
+        if page.len() < domains_max { NEXT } else { STOP }
+    })?;
+    for (id, row) in &page {
+        delete_tracking_host(tx, *id, row.labelled_host())?;
+        tx.delete(&SENDER_DOMAINS, &(team, name_hash(&row.name)))?;
+        tx.delete(&DOMAINS, &(team, *id))?;
+    }
+    Ok(page.len())
+}
+
+/// Deletes a domain and its index rows.
 ///
 /// # Errors
 /// Returns [`StoreError`].
@@ -158,7 +269,73 @@ pub(super) fn remove(
     row: &DomainRow,
     now_ms: TimestampMs,
 ) -> Result<(), StoreError> {
+    delete_tracking_host(tx, id, row.labelled_host())?;
     tx.delete(&SENDER_DOMAINS, &(team, name_hash(&row.name)))?;
     tx.delete_listed(&DOMAINS, &(team, id), now_ms)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domains::model::{RecordState, RecordStatus};
+    use crate::domains::testing::{context, row};
+
+    /// Returns a verified row with a tracking label whose record has this status.
+    fn tracking_row(name: &str, status: RecordStatus) -> DomainRow {
+        let records = vec![RecordState::unchecked(RecordKind::Tracking, status)];
+        let tracking_subdomain = Some("links".to_owned());
+        DomainRow { status: DomainStatus::Verified, tracking_subdomain, click_tracking: true, records, ..row(name) }
+    }
+
+    #[tokio::test]
+    async fn a_host_is_a_tracking_host_while_its_domain_is_verified_and_its_record_is_found() {
+        let (_directory, context) = context();
+        let (team, id, other) = (TeamId::MIN, context.id(), context.id());
+        let write = async |id: DomainId, row: DomainRow| {
+            context.store.write(move |tx| put(tx, team, id, &row)).await.unwrap();
+        };
+        let is_found = || context.store.read_now(|tx| is_tracking_host(tx, "links.shop.example")).unwrap();
+
+        for (status, expected) in [
+            (RecordStatus::NotStarted, false),
+            (RecordStatus::Verified, true),
+            (RecordStatus::TemporaryFailure, true),
+            (RecordStatus::Failed, false),
+        ] {
+            write(id, tracking_row("shop.example", status)).await;
+            assert_eq!(is_found(), expected, "{status:?}");
+        }
+
+        for (status, expected) in [
+            (DomainStatus::Verified, true),
+            (DomainStatus::Pending, false),
+            (DomainStatus::NotStarted, false),
+            (DomainStatus::Verified, true),
+            (DomainStatus::Failed, false),
+        ] {
+            write(id, DomainRow { status, ..tracking_row("shop.example", RecordStatus::Verified) }).await;
+            assert_eq!(is_found(), expected, "{status:?}");
+        }
+
+        write(id, tracking_row("shop.example", RecordStatus::Verified)).await;
+        write(other, tracking_row("shop.example", RecordStatus::Verified)).await;
+        let removed = tracking_row("shop.example", RecordStatus::Verified);
+        context.store.write(move |tx| remove(tx, team, id, &removed, 0)).await.unwrap();
+        assert!(is_found());
+        assert_eq!(context.store.write(move |tx| delete_page_of_team(tx, team, 10)).await.unwrap(), 1);
+        assert!(!is_found());
+        assert_eq!(context.store.write(move |tx| delete_page_of_team(tx, team, 10)).await.unwrap(), 0);
+    }
+
+    #[test]
+    fn links_have_the_tracking_host_only_if_its_record_was_looked_up() {
+        let host = |row: DomainRow| row.tracking().host;
+        let found = || tracking_row("shop.example", RecordStatus::Verified);
+
+        assert_eq!(host(found()).as_deref(), Some("links.shop.example"));
+        assert_eq!(host(DomainRow { assumed: true, ..found() }), None);
+        assert_eq!(host(DomainRow { tracking_subdomain: None, ..found() }), None);
+        assert_eq!(host(tracking_row("shop.example", RecordStatus::Pending)), None);
+    }
 }

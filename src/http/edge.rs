@@ -88,13 +88,15 @@ fn check_host(req: &Request) -> Result<(), ApiError> {
     }
 }
 
-/// Returns the path for the log, without addresses, unsubscribe tokens, and secrets of one-time links. A token opts its
-/// recipient out, and an erasure does not change the log.
+/// Returns the path for the log, without addresses, tokens of recipients, and secrets of one-time links. An unsubscribe
+/// token opts its recipient out, a tracking token records an event, and an erasure does not change the log.
 fn redacted_path(path: &str) -> Cow<'_, str> {
     const AT_SIGNS: [&str; 2] = ["@", "%40"];
     let is_address = |segment: &str| AT_SIGNS.iter().any(|sign| segment.contains(sign));
-    const SECRETS: [(&str, &str); 4] = [
+    const SECRETS: [(&str, &str); 6] = [
         ("unsubscribe/", "/unsubscribe/…"),
+        ("t/o/", "/t/o/…"),
+        ("t/c/", "/t/c/…"),
         ("dashboard/setup/", "/dashboard/setup/…"),
         ("dashboard/link/", "/dashboard/link/…"),
         ("dashboard/open/", "/dashboard/open/…"),
@@ -237,6 +239,8 @@ mod tests {
             ("/", "/"),
             ("/unsubscribe/abc", "/unsubscribe/…"),
             ("//unsubscribe/abc@d", "/unsubscribe/…"),
+            ("/t/o/abc", "/t/o/…"),
+            ("//t/c/abc", "/t/c/…"),
             ("/dashboard/setup/abc", "/dashboard/setup/…"),
             ("//dashboard/link/abc", "/dashboard/link/…"),
             ("/dashboard/open/abc", "/dashboard/open/…"),

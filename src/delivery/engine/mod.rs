@@ -37,6 +37,7 @@ use crate::emails::EmailRow;
 use crate::mime::AddressForm;
 use crate::preferences::Links;
 use crate::store::{Space, StoreError};
+use crate::tracking::Tracker;
 
 /// Memory for the messages that are being composed and sent, in KiB.
 pub(super) const MESSAGE_MEMORY_KIB: usize = 256 << 10;
@@ -82,6 +83,8 @@ pub struct Engine {
     pub(super) signing: SigningKeyCache,
     /// Contents of the broadcasts that are being sent.
     pub(super) contents: BroadcastContentCache,
+    /// Adds the tracking of the sender's domain to messages.
+    tracker: Tracker,
     pub(super) return_paths: ReturnPaths,
     pub(super) problems: Problems,
     /// Leases of this node, with the worker of each.
@@ -121,6 +124,7 @@ impl Engine {
         Arc::new(Self {
             signing: SigningKeyCache::new(context.keyring.clone()),
             contents: BroadcastContentCache::default(),
+            tracker: Tracker::new(&context.keyring, settings.links.settings()),
             return_paths: ReturnPaths::new(&context.keyring),
             problems: Problems::default(),
             leases: LeaseTracker::default(),
@@ -175,7 +179,7 @@ impl Engine {
         blocking::run(move || {
             let began = thread_cpu_time();
             let composed = engine.context.store.read_now(|tx| {
-                let parts = (&engine.settings.links, &engine.contents);
+                let parts = (&engine.settings.links, &engine.contents, &engine.tracker);
                 message::compose(tx, &engine.context, &engine.signing, &engine.return_paths, parts, &claimed, form)
             })?;
             engine.cpu.add(thread_cpu_time().saturating_sub(began), composed.signing_cpu);

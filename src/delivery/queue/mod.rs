@@ -43,6 +43,7 @@ use super::rows::{Class, DueRow, LeaseRow};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, Id, TeamId};
 use crate::context::Context;
+use crate::email_metrics::{self, EmailMetric};
 use crate::emails::{self, EmailRow, LastEvent, RecipientKind, RecipientRow, RecipientState};
 use crate::events::{Detail, EmailEventKind, Event};
 use crate::store::{NEXT, NodeId, Order, ReadTx, Reads, STOP, StoreError, WriteTx, is_alive, renew};
@@ -143,7 +144,11 @@ fn claim_unless_held(
             .filter(|index| row.recipients[*index].group == key.group && row.recipients[*index].state == waiting)
             .collect();
         // The address can have been suppressed, or have opted out, since the email was accepted.
+        let was_suppressed = suppressed(&row);
         drop_suppressed(tx, &due, &mut row, &mut recipients)?;
+        let source = row.metric_source(due.team);
+        let newly_suppressed = suppressed(&row).saturating_sub(was_suppressed);
+        email_metrics::count(tx, source, now_ms, EmailMetric::Suppressed, newly_suppressed)?;
         if recipients.is_empty() {
             emails::put_settled(tx, due.team, key.email, &row, now_ms)?;
             continue;
@@ -251,6 +256,11 @@ fn has_to_recipient(tx: &WriteTx<'_>, team: TeamId, row: &EmailRow) -> Result<bo
         return Ok(true);
     }
     Ok(!emails::still_deliverable(tx, team, row, &waiting(row, is_to))?.is_empty())
+}
+
+/// Returns the number of recipients that are settled as suppressed.
+fn suppressed(row: &EmailRow) -> u64 {
+    row.recipients.iter().filter(|recipient| recipient.last_event == LastEvent::Suppressed).count() as u64
 }
 
 fn is_waiting(recipient: &RecipientRow) -> bool {

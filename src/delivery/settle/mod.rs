@@ -156,7 +156,8 @@ impl Settling<'_, '_> {
 
     fn record(&mut self, kind: EmailEventKind, recipients: Vec<String>, detail: Detail) -> Result<(), StoreError> {
         let event = Event { kind, at_ms: self.now_ms, recipients, detail };
-        self.recorder.record(self.tx, self.context, &self.row, event)
+        self.recorder.record(self.tx, self.context, &self.row, event)?;
+        Ok(())
     }
 
     /// Settles a recipient for which a delivery report stored an outcome during the attempt.

@@ -30,7 +30,7 @@ pub async fn create_domain(
     domain: Body<CreateDomainRequest>,
 ) -> ApiResult<Created<DomainWithRecordsResponse>> {
     let domain = domain.into_inner().parse()?;
-    let created = domains.create(caller.team, domain).await?;
+    let created = domains.create(caller, domain).await?;
     Ok(Created(created.into()))
 }
 
@@ -65,7 +65,7 @@ pub async fn update_domain(
     changes: Body<UpdateDomainRequest>,
 ) -> ApiResult<Json<DomainReference>> {
     let changes = changes.into_inner().parse()?;
-    domains.update(caller.team, id.0, changes).await?;
+    domains.update(caller, id.0, changes).await?;
     Ok(Json(DomainReference::of(id.0)))
 }
 
@@ -76,7 +76,7 @@ pub async fn delete_domain(
     caller: Caller,
     id: PathId<resource::Domain>,
 ) -> ApiResult<Json<DeletedDomain>> {
-    let existed = domains.delete(caller.team, id.0).await?;
+    let existed = domains.delete(caller, id.0).await?;
     if existed { Ok(Json(DeletedDomain::of(id.0))) } else { Err(not_found()) }
 }
 
@@ -90,7 +90,7 @@ pub async fn verify_domain(
     caller: Caller,
     id: PathId<resource::Domain>,
 ) -> ApiResult<Json<DomainReference>> {
-    let existed = domains.request_verification(caller.team, id.0).await?;
+    let existed = domains.request_verification(caller, id.0).await?;
     if existed { Ok(Json(DomainReference::of(id.0))) } else { Err(not_found()) }
 }
 

@@ -25,6 +25,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("Captured", "Messages in the built-in mailbox."),
     ("Logs", "Requests of the team."),
     ("Usage", "Numbers of the team."),
+    ("Deliverability", "Score of the team, and the rates that can pause its sending."),
     ("Description", "This document."),
 ];
 

@@ -174,7 +174,8 @@ async fn a_dropped_email_counts_as_canceled_before_its_first_attempt() {
     let queued = queue(&context, 2).await;
     let control = QueueControl::new(context.clone(), QueueNotifier::default(), None);
 
-    let page = control.drop_groups(QueueSelector::Email { team: TEAM, id: queued[0].0.email }, None).await.unwrap();
+    let page =
+        control.drop_groups(TEAM, QueueSelector::Email { team: TEAM, id: queued[0].0.email }, None).await.unwrap();
     assert_eq!(page.groups, 1);
     assert_eq!(claimed(&context, &[queued[1].0]).await, 1);
 
@@ -209,7 +210,7 @@ async fn an_email_whose_row_is_corrupt_counts_as_failed() {
         if is_claimed {
             // The operator drops a group, whatever its email is.
             let control = QueueControl::new(context.clone(), QueueNotifier::default(), None);
-            let page = control.drop_groups(QueueSelector::Queue, None).await.unwrap();
+            let page = control.drop_groups(TEAM, QueueSelector::Queue, None).await.unwrap();
             assert_eq!(page.groups, 1);
         }
         assert_eq!(claimed(&context, &[key]).await, 0);

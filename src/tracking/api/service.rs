@@ -1,0 +1,148 @@
+//! Opens the tokens of requests, and records hits without making the recipient wait for a failure.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use ipnet::IpNet;
+use salvo::Request;
+use salvo::http::header::USER_AGENT;
+use tracing::warn;
+
+use super::super::token::{TrackedRecipient, TrackingToken, TrackingTokens};
+use crate::base::clock::monotonic;
+use crate::base::printable::printable;
+use crate::base::sync;
+use crate::context::Context;
+use crate::engagement::{self, Engagement, Hit, HitTarget};
+use crate::http::peer;
+
+/// Longest user agent of a hit. The last character of a longer one is an ellipsis.
+const USER_AGENT_CHARS_MAX: usize = 512;
+/// Longest time that a response waits for the commit of its hit. A person who follows a link waits no longer.
+const RECORD_TIMEOUT: Duration = Duration::from_secs(2);
+/// Shortest time between two log lines about lost hits.
+const LOST_LOG_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Opens tokens and records the hits of an instance.
+pub(crate) struct HitRecorder {
+    context: Context,
+    tokens: TrackingTokens,
+    engagement: Engagement,
+    trusted_proxies: Vec<IpNet>,
+    /// Number of hits that were not recorded.
+    lost: AtomicU64,
+    /// Time of the last log line about lost hits.
+    lost_logged_at: Mutex<Option<Instant>>,
+}
+
+impl HitRecorder {
+    /// Returns the recorder of an instance. `prefetch_window` is that of [`Engagement`]. `trusted_proxies` may name the address of their client.
+    pub(crate) fn new(context: Context, prefetch_window: Duration, trusted_proxies: Vec<IpNet>) -> Self {
+        Self {
+            tokens: TrackingTokens::new(&context.keyring),
+            engagement: Engagement::new(context.clone()).with_prefetch_window(prefetch_window),
+            context,
+            trusted_proxies,
+            lost: AtomicU64::new(0),
+            lost_logged_at: Mutex::default(),
+        }
+    }
+
+    /// Returns the number of hits that were not recorded, because the store failed or was too slow.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Returns the content of a token; `None` if this instance did not make it.
+    pub(super) fn open(&self, token: &str) -> Option<TrackingToken> {
+        self.tokens.open(token)
+    }
+
+    /// Records a hit, and waits for its commit. If the store fails or is too slow, the hit is counted as lost. A slow hit
+    /// may be recorded later.
+    pub(super) async fn record(&self, req: &Request, recipient: TrackedRecipient, target: HitTarget) {
+        let TrackedRecipient { team, email, group } = recipient;
+        let address = peer::peer_address(req);
+        let address = address.map(|peer| peer::client_address(peer, req.headers(), &self.trusted_proxies));
+        let hit = Hit {
+            team,
+            email,
+            group,
+            target,
+            ip_address: address.map_or_else(String::new, |address| address.to_string()),
+            user_agent: user_agent(req),
+            is_prefetch: is_prefetch(req),
+            at_ms: self.context.now_ms(),
+        };
+        let reason = match tokio::time::timeout(RECORD_TIMEOUT, self.engagement.record(hit)).await {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "the store did not commit in time".to_owned(),
+        };
+        let lost = self.lost.fetch_add(1, Ordering::Relaxed) + 1;
+        self.log_lost(lost, &reason, monotonic());
+    }
+
+    /// Logs the number of lost hits, at most once in [`LOST_LOG_INTERVAL`].
+    fn log_lost(&self, lost: u64, reason: &str, now: Instant) {
+        let mut logged_at = sync::lock(&self.lost_logged_at);
+        if logged_at.is_some_and(|at| now.duration_since(at) < LOST_LOG_INTERVAL) {
+            return;
+        }
+        *logged_at = Some(now);
+        warn!(hits = lost, "could not record opens and clicks, {lost} since the start: {reason}");
+    }
+}
+
+fn user_agent(req: &Request) -> String {
+    let value = req.headers().get(USER_AGENT).map(|value| String::from_utf8_lossy(value.as_bytes()));
+    printable(value.as_deref().unwrap_or_default().trim(), USER_AGENT_CHARS_MAX - 1)
+}
+
+/// Returns whether a header of a request states that no person made it.
+fn is_prefetch(req: &Request) -> bool {
+    engagement::is_prefetch(|name| req.headers().get(name).and_then(|value| value.to_str().ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use salvo::http::HeaderValue;
+    use salvo::http::header::HeaderName;
+
+    use super::*;
+
+    fn request(headers: &[(&'static str, &'static str)]) -> Request {
+        let mut req = Request::new();
+        for (name, value) in headers {
+            req.headers_mut().append(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        req
+    }
+
+    #[test]
+    fn a_prefetch_is_detected_by_its_headers() {
+        for (headers, expected) in [
+            (&[][..], false),
+            (&[("purpose", "prefetch")], true),
+            (&[("sec-purpose", "prefetch;prerender")], true),
+            (&[("sec-purpose", "Prefetch")], true),
+            (&[("x-moz", "prefetch")], true),
+            (&[("x-purpose", "preview")], true),
+            (&[("x-purpose", "prefetch")], false),
+            (&[("purpose", "other")], false),
+            (&[("purpose", "pre")], false),
+        ] {
+            assert_eq!(is_prefetch(&request(headers)), expected, "{headers:?}");
+        }
+    }
+
+    #[test]
+    fn a_user_agent_is_bounded_and_printable() {
+        let long: &'static str = Box::leak("a".repeat(600).into_boxed_str());
+
+        assert_eq!(user_agent(&request(&[])), "");
+        assert_eq!(user_agent(&request(&[("user-agent", " Mail\t1 ")])), "Mail 1");
+        assert_eq!(user_agent(&request(&[("user-agent", long)])).chars().count(), USER_AGENT_CHARS_MAX);
+    }
+}
