@@ -14,11 +14,13 @@ use crate::base::id::{EmailId, Id, TeamId};
 use crate::context::Context;
 use crate::emails::store::RecipientState;
 use crate::store::{CHUNKS_PER_COMMIT, NEXT, Order, Reads, STOP, StoreError, WriteTx};
-use crate::tables::{ATTEMPTS, EMAIL_BODIES, EMAILS, EVENTS};
+use crate::tables::{ATTEMPTS, EMAIL_BODIES, EMAIL_INSIGHTS, EMAILS, EVENTS};
 use crate::teams;
 
 /// Emails per transaction.
 pub(super) const PAGE_ROWS: usize = 200;
+/// Events of timelines per transaction. The timeline of one email can have some thousand.
+pub(super) const EVENTS_PER_COMMIT: usize = 2_000;
 
 /// Deletes the content of emails accepted before `content_before_ms`, and the rows, timelines and
 /// SMTP transcripts of emails accepted before `rows_before_ms`. Emails that are not settled keep both.
@@ -122,7 +124,8 @@ async fn purge_rows(context: &Context, team: TeamId, before: TimestampMs) -> Res
     purge_pages(context, move |tx, after| purge_rows_page(tx, team, after, until, now_ms)).await
 }
 
-/// As [`purge_content_page`], for the rows with their timelines and attempts.
+/// As [`purge_content_page`], for the rows with their timelines and attempts. An email with more events than the bound is
+/// in the next page again too.
 fn purge_rows_page(
     tx: &WriteTx<'_>,
     team: TeamId,
@@ -137,12 +140,13 @@ fn purge_rows_page(
         }
         if page.len() == PAGE_ROWS { STOP } else { NEXT }
     })?;
-    let mut left = CHUNKS_PER_COMMIT;
+    let (mut left, mut events_left) = (CHUNKS_PER_COMMIT, EVENTS_PER_COMMIT);
     let mut done = None;
     for (id, settled) in page {
         if settled {
             left -= delete_content_rows(tx, id, left)?;
-            if left == 0 {
+            events_left -= delete_timeline_rows(tx, id, events_left)?;
+            if left == 0 || events_left == 0 {
                 return Ok(Some(done.unwrap_or(after)));
             }
             delete_email(tx, team, id)?;
@@ -153,14 +157,23 @@ fn purge_rows_page(
     Ok(done)
 }
 
-/// Deletes an email with its content, timeline and attempts.
+/// Deletes up to `rows_max` events of an email, oldest first; returns their number.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn delete_timeline_rows(tx: &WriteTx<'_>, id: EmailId, rows_max: usize) -> Result<usize, StoreError> {
+    tx.delete_range(&EVENTS, &(id, Id::MIN), &(id, Id::MAX), rows_max)
+}
+
+/// Deletes an email with its content, timeline, attempts and insights.
 ///
 /// # Errors
 /// [`StoreError`].
 pub(super) fn delete_email(tx: &WriteTx<'_>, team: TeamId, id: EmailId) -> Result<(), StoreError> {
     delete_content(tx, id)?;
-    tx.delete_range(&EVENTS, &(id, Id::MIN), &(id, Id::MAX), usize::MAX)?;
+    delete_timeline_rows(tx, id, usize::MAX)?;
     tx.delete_range(&ATTEMPTS, &(id, Id::MIN), &(id, Id::MAX), usize::MAX)?;
+    tx.delete(&EMAIL_INSIGHTS, &(team, id))?;
     if delete_row(tx, team, id)? { search::forget_email(tx, team, id) } else { Ok(()) }
 }
 
@@ -217,6 +230,46 @@ mod tests {
             })
             .await
             .unwrap();
+    }
+
+    #[tokio::test]
+    async fn each_command_deletes_a_bounded_number_of_events_until_no_email_is_left() {
+        let (_directory, context) = Context::temporary();
+        let team = TeamId::MIN;
+        let ids: Vec<EmailId> = (0..3).map(|_| context.id()).collect();
+        let (until, drawing) = (EmailId::MAX, context.clone());
+        let recipient = RecipientRow::example("ada@example.com", RecipientState::Settled, LastEvent::Delivered);
+        let row = EmailRow::example(vec![recipient], LastEvent::Delivered);
+        let count = |tx: &WriteTx<'_>| {
+            let mut count = 0;
+            tx.scan(&EVENTS, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX), Order::Ascending, |_, _| {
+                count += 1;
+                NEXT
+            })?;
+            Ok::<_, StoreError>(count)
+        };
+        let work = move |tx: &WriteTx<'_>| {
+            for (id, events) in ids.iter().zip([2_500, 10, 1_990]) {
+                tx.put(&EMAILS, &(team, *id), &row)?;
+                for _ in 0..events {
+                    tx.put_encoded(&EVENTS, &(*id, drawing.id()), &Encoded::unreadable())?;
+                }
+            }
+            let (mut after, mut commands, mut left) = (EmailId::MIN, 0, count(tx)?);
+            assert_eq!(left, 4_500);
+            while let Some(next) = purge_rows_page(tx, team, after, until, 0)? {
+                let before = std::mem::replace(&mut left, count(tx)?);
+                assert!(before - left <= EVENTS_PER_COMMIT);
+                (after, commands) = (next, commands + 1);
+                assert!(commands < 20, "the purge does not end");
+            }
+            assert_eq!(left, 0);
+            for id in &ids {
+                assert!(!tx.contains(&EMAILS, &(team, *id))?);
+            }
+            Ok(())
+        };
+        context.store.write::<_, StoreError>(work).await.unwrap();
     }
 
     #[tokio::test]

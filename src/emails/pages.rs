@@ -1,0 +1,64 @@
+//! The emails of a team in the order of their ids, for a worker that reads each of them once.
+
+use super::store::EmailRow;
+use crate::base::id::{EmailId, TeamId};
+use crate::store::{NEXT, Order, Reads, STOP, StoreError, skip_corrupt};
+use crate::tables::EMAILS;
+
+/// Returns up to `rows_max` emails of the API after one id and up to another, oldest first. A corrupt row is logged, and
+/// returned as `None`.
+///
+/// # Errors
+/// [`StoreError`] if the file cannot be read.
+pub(crate) fn emails_after(
+    tx: &impl Reads,
+    team: TeamId,
+    (after, until): (EmailId, EmailId),
+    rows_max: usize,
+) -> Result<Vec<(EmailId, Option<EmailRow>)>, StoreError> {
+    let mut page = Vec::with_capacity(rows_max);
+    tx.scan(&EMAILS, &(team, after), &(team, until), Order::Ascending, |(_, id), stored| {
+        if id > after {
+            page.push((id, skip_corrupt(stored.decode(), format_args!("email {id}"))?));
+        }
+        if page.len() == rows_max { STOP } else { NEXT }
+    })?;
+    Ok(page)
+}
+
+/// As [`emails_after`], without the rows.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn email_ids_after(
+    tx: &impl Reads,
+    team: TeamId,
+    (after, until): (EmailId, EmailId),
+    rows_max: usize,
+) -> Result<Vec<EmailId>, StoreError> {
+    let mut page = Vec::new();
+    tx.scan(&EMAILS, &(team, after), &(team, until), Order::Ascending, |(_, id), _| {
+        if id > after {
+            page.push(id);
+        }
+        if page.len() == rows_max { STOP } else { NEXT }
+    })?;
+    Ok(page)
+}
+
+/// Stores the row of an email.
+#[cfg(test)]
+pub(crate) fn put_email(
+    tx: &crate::store::WriteTx<'_>,
+    team: TeamId,
+    id: EmailId,
+    row: &EmailRow,
+) -> Result<(), StoreError> {
+    tx.put(&EMAILS, &(team, id), row)
+}
+
+/// Deletes emails as retention does.
+#[cfg(test)]
+pub(crate) fn delete_emails(tx: &crate::store::WriteTx<'_>, team: TeamId, ids: &[EmailId]) -> Result<(), StoreError> {
+    ids.iter().try_for_each(|id| super::retention::delete_email(tx, team, *id))
+}

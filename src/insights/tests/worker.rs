@@ -1,0 +1,346 @@
+//! The worker over a store: each email is checked and counted once.
+
+use std::time::Duration;
+
+use super::super::store::{ids_between, of_broadcast, position};
+use super::super::worker::PAGE_ROWS;
+use super::super::{
+    FailingCheck, FindInsightsError, InsightRow, InsightStatus, InsightWorker, Insights, evaluate, failing_checks,
+    purge,
+};
+use crate::base::id::{BroadcastId, DomainId, EmailId, Id, TeamId};
+use crate::broadcasts::{self, BroadcastContent, BroadcastCountsRow, BroadcastRow, BroadcastStatus};
+use crate::context::Context;
+use crate::emails::{
+    EmailContent, EmailRow, LastEvent, RecipientRow, RecipientState, delete_emails, put_content, put_email,
+};
+use crate::preferences::{LinkAudience, LinkSettings, Links};
+use crate::store::{ReadTx, Reads as _, StoreError, WriteTx};
+use crate::tables::{BROADCAST_COUNTS, INSIGHT_DAYS, PENDING_BROADCAST_INSIGHTS};
+use crate::teams;
+
+const SETTLED: Duration = Duration::from_secs(6);
+const LATE: Duration = Duration::from_secs(700);
+const DAY: Duration = Duration::from_secs(86_400);
+
+struct Instance {
+    context: Context,
+    team: TeamId,
+    worker: InsightWorker,
+    _directory: tempfile::TempDir,
+}
+
+fn links(context: &Context) -> Links {
+    let settings = LinkSettings { public_url: "https://mail.example.com".into(), audience: LinkAudience::Delivered };
+    Links::new(context.keyring.clone(), settings)
+}
+
+impl Instance {
+    async fn start() -> Self {
+        let (directory, context) = Context::temporary();
+        let team = teams::create(&context, "Shop").await.unwrap().unwrap().id;
+        Self { worker: Self::another_worker(&context), context, team, _directory: directory }
+    }
+
+    fn another_worker(context: &Context) -> InsightWorker {
+        InsightWorker::new(context.clone(), &links(context))
+    }
+
+    /// Returns new ids, one a millisecond.
+    fn ids(&self, count: usize) -> Vec<EmailId> {
+        let mut ids = Vec::new();
+        for _ in 0..count {
+            self.context.clock.advance(Duration::from_millis(1));
+            ids.push(self.context.id());
+        }
+        ids
+    }
+
+    /// Stores emails whose text part is empty, each to these recipients.
+    async fn put(&self, ids: &[EmailId], recipients: &[&str]) {
+        self.put_with_text(ids, recipients, "").await;
+    }
+
+    async fn put_with_text(&self, ids: &[EmailId], recipients: &[&str], text: &str) {
+        let (team, context, ids, created_ms) = (self.team, self.context.clone(), ids.to_vec(), self.context.now_ms());
+        let recipients: Vec<RecipientRow> = recipients
+            .iter()
+            .map(|address| RecipientRow::example(address, RecipientState::Settled, LastEvent::Delivered))
+            .collect();
+        let row = EmailRow { created_ms, ..EmailRow::example(recipients, LastEvent::Delivered) };
+        let html = Some("<p>Hello</p>".to_owned());
+        let content = EmailContent { html, text: Some(text.to_owned()), ..EmailContent::default() };
+        let put = move |tx: &WriteTx<'_>| {
+            ids.iter().try_for_each(|id| {
+                put_email(tx, team, *id, &row)?;
+                put_content(tx, &context, *id, &content)
+            })
+        };
+        self.context.store.write::<_, StoreError>(put).await.unwrap();
+    }
+
+    async fn run_after(&self, passed: Duration) {
+        self.context.clock.advance(passed);
+        self.worker.run_round().await.unwrap();
+    }
+
+    fn read<T>(&self, read: impl FnOnce(&ReadTx) -> Result<T, StoreError>) -> T {
+        self.context.store.read_now(read).unwrap()
+    }
+
+    fn checked(&self) -> Vec<EmailId> {
+        self.read(|tx| ids_between(tx, self.team, (EmailId::MIN, EmailId::MAX)))
+    }
+
+    /// Returns the recipients of all days whose email has no text part.
+    fn without_text(&self) -> u64 {
+        let failing = self.read(|tx| failing_checks(tx, self.team, 0..=u32::MAX));
+        failing.iter().find(|it| it.check == "plain_text").map_or(0, |it| it.recipients)
+    }
+
+    async fn find(&self, id: EmailId) -> Result<InsightRow, FindInsightsError> {
+        Insights::new(self.context.clone()).find(self.team, id).await
+    }
+}
+
+#[tokio::test]
+async fn an_email_is_checked_some_seconds_after_its_acceptance_and_counted_for_each_recipient() {
+    let instance = Instance::start().await;
+    let ids = instance.ids(2);
+    instance.put(&ids[..1], &["ada@example.net", "bob@example.net"]).await;
+    // Simulated recipients have insights and are not counted.
+    instance.put(&ids[1..], &["delivered@ringmail.test"]).await;
+
+    instance.run_after(Duration::from_secs(1)).await;
+    assert!(matches!(instance.find(ids[0]).await, Err(FindInsightsError::NotComputed)));
+    instance.run_after(SETTLED).await;
+
+    let row = instance.find(ids[0]).await.unwrap();
+    assert_eq!((row.score_tenths, row.created_ms), (90, instance.context.now_ms()));
+    assert!(instance.find(ids[1]).await.is_ok());
+    let day = u32::try_from(instance.context.now_ms() / 86_400_000).unwrap();
+    let failing = instance.read(|tx| failing_checks(tx, instance.team, day..=day));
+    let expected =
+        FailingCheck { check: "plain_text", severity: "major", weight_hundredths: 100, recipients: 2, lost_tenths: 20 };
+    assert_eq!(failing, [expected]);
+    assert!(instance.read(|tx| failing_checks(tx, instance.team, day + 1..=day + 1)).is_empty());
+    assert!(matches!(instance.find(Id::MAX).await, Err(FindInsightsError::EmailNotFound)));
+}
+
+#[tokio::test]
+async fn each_email_is_counted_once_by_two_workers_and_after_a_restart() {
+    let instance = Instance::start().await;
+    let ids = instance.ids(PAGE_ROWS * 2 + 7);
+    instance.put(&ids, &["ada@example.net"]).await;
+    instance.context.clock.advance(SETTLED);
+    let other = Instance::another_worker(&instance.context);
+
+    // A process ends after its first page.
+    assert!(other.check_page(instance.team).await.unwrap());
+    assert_eq!((instance.checked().len(), instance.without_text()), (PAGE_ROWS, PAGE_ROWS as u64));
+    let (one, two) = tokio::join!(instance.worker.run_round(), other.run_round());
+    one.and(two).unwrap();
+    instance.run_after(LATE).await;
+    instance.run_after(LATE).await;
+
+    assert_eq!(instance.checked(), ids);
+    assert_eq!(instance.without_text(), ids.len() as u64);
+}
+
+#[tokio::test]
+async fn an_email_that_was_committed_late_is_checked_later() {
+    let instance = Instance::start().await;
+    let ids = instance.ids(5);
+    instance.put(&ids[..2], &["ada@example.net"]).await;
+    instance.put(&ids[3..], &["ada@example.net"]).await;
+    instance.run_after(SETTLED).await;
+    assert_eq!(instance.checked(), [ids[0], ids[1], ids[3], ids[4]]);
+
+    instance.put(&ids[2..3], &["ada@example.net"]).await;
+    instance.run_after(SETTLED).await;
+    assert_eq!(instance.checked().len(), 4);
+    instance.run_after(LATE).await;
+
+    assert_eq!(instance.checked(), ids);
+    assert_eq!(instance.without_text(), 5);
+}
+
+#[tokio::test]
+async fn emails_after_the_clock_was_set_back_are_checked() {
+    let instance = Instance::start().await;
+    let ids = instance.ids(3);
+    instance.put(&ids[1..], &["ada@example.net"]).await;
+    instance.run_after(SETTLED).await;
+    let team = instance.team;
+    // As if the process before had a clock in the future.
+    let ahead = move |tx: &WriteTx<'_>| {
+        let done = EmailId::MAX;
+        super::super::store::put_position(tx, team, super::super::InsightPositionRow { done, verified: done })
+    };
+    instance.context.store.write::<_, StoreError>(ahead).await.unwrap();
+    let stop = tokio_util::sync::CancellationToken::new();
+    stop.cancel();
+    instance.worker.run(stop).await.unwrap();
+    let later = instance.ids(1);
+    instance.put(&later, &["ada@example.net"]).await;
+
+    instance.run_after(SETTLED).await;
+
+    assert_eq!(instance.checked(), [ids[1], ids[2], later[0]]);
+    assert_eq!(instance.without_text(), 3);
+}
+
+#[tokio::test]
+async fn an_email_without_content_has_no_insights_and_does_not_stop_the_others() {
+    let instance = Instance::start().await;
+    let ids = instance.ids(3);
+    instance.put(&ids, &["ada@example.net"]).await;
+    let id = ids[0];
+    let delete = move |tx: &WriteTx<'_>| tx.delete_range(&crate::tables::EMAIL_BODIES, &(id, 0), &(id, u32::MAX), 10);
+    instance.context.store.write::<_, StoreError>(delete).await.unwrap();
+
+    instance.run_after(SETTLED).await;
+
+    assert_eq!(instance.checked(), ids[1..]);
+    assert!(matches!(instance.find(id).await, Err(FindInsightsError::NotComputed)));
+}
+
+#[tokio::test]
+async fn the_insights_of_an_email_are_deleted_with_it_and_not_written_again() {
+    let instance = Instance::start().await;
+    let ids = instance.ids(2);
+    instance.put(&ids, &["ada@example.net"]).await;
+    instance.run_after(SETTLED).await;
+    let (team, deleted) = (instance.team, ids[..1].to_vec());
+    let delete = move |tx: &WriteTx<'_>| delete_emails(tx, team, &deleted);
+    instance.context.store.write::<_, StoreError>(delete).await.unwrap();
+
+    instance.run_after(LATE).await;
+
+    assert_eq!(instance.checked(), ids[1..]);
+    assert_eq!(instance.without_text(), 2);
+}
+
+#[tokio::test]
+async fn a_panic_of_a_check_leaves_unknown_results_and_does_not_stop_the_others() {
+    let instance = Instance::start().await;
+    let ids = instance.ids(3);
+    instance.put(&ids[..1], &["ada@example.net"]).await;
+    instance.put_with_text(&ids[1..2], &["ada@example.net"], "panic").await;
+    instance.put(&ids[2..], &["ada@example.net"]).await;
+    instance.context.clock.advance(SETTLED);
+    let worker = Instance::another_worker(&instance.context).with_checks(|input| {
+        assert_ne!(input.text, Some("panic"));
+        evaluate(input)
+    });
+
+    worker.run_round().await.unwrap();
+
+    assert_eq!(instance.checked(), ids);
+    let row = instance.find(ids[1]).await.unwrap();
+    assert!(row.results().all(|result| result.status == InsightStatus::Unknown));
+    assert_eq!(instance.without_text(), 2);
+    assert_eq!(instance.read(|tx| position(tx, instance.team)).unwrap().done, ids[2]);
+}
+
+#[tokio::test]
+async fn a_broadcast_with_corrupt_content_has_unknown_results() {
+    let instance = Instance::start().await;
+    let (team, id): (TeamId, BroadcastId) = (instance.team, instance.context.id());
+    let row = BroadcastRow {
+        domain: Some(DomainId::MIN),
+        status: BroadcastStatus::Queued,
+        ..BroadcastRow::draft("news@m.example.com".into(), "June".into())
+    };
+    // The content of another broadcast.
+    let sealed =
+        broadcasts::seal_content(&instance.context.keyring, instance.context.id(), &BroadcastContent::default());
+    let put = move |tx: &WriteTx<'_>| {
+        broadcasts::put(tx, team, id, &row)?;
+        broadcasts::put_content(tx, id, &sealed)
+    };
+    instance.context.store.write::<_, StoreError>(put).await.unwrap();
+
+    instance.run_after(SETTLED).await;
+
+    let row = instance.read(|tx| of_broadcast(tx, team, id)).unwrap();
+    assert!(row.results().all(|result| result.status == InsightStatus::Unknown));
+}
+
+#[tokio::test]
+async fn a_removed_team_gets_no_rows() {
+    let instance = Instance::start().await;
+    let ids = instance.ids(1);
+    instance.put(&ids, &["ada@example.net"]).await;
+    instance.context.clock.advance(SETTLED);
+    let (team, now_ms) = (instance.team, instance.context.now_ms());
+    let remove = move |tx: &WriteTx<'_>| teams::remove(tx, team, now_ms);
+    instance.context.store.write::<_, StoreError>(remove).await.unwrap();
+
+    assert!(!instance.worker.check_page(team).await.unwrap());
+
+    assert_eq!(instance.checked(), []);
+    assert_eq!(instance.read(|tx| position(tx, team)), None);
+}
+
+#[tokio::test]
+async fn a_broadcast_is_checked_when_it_starts_and_counted_once_when_it_is_over() {
+    let instance = Instance::start().await;
+    let (team, id): (TeamId, BroadcastId) = (instance.team, instance.context.id());
+    let content =
+        BroadcastContent { html: Some("<p>News</p>".to_owned()), text: Some("News".to_owned()), ..Default::default() };
+    let sealed = broadcasts::seal_content(&instance.context.keyring, id, &content);
+    let row =
+        BroadcastRow { domain: Some(DomainId::MIN), ..BroadcastRow::draft("news@m.example.com".into(), "June".into()) };
+    let put = async |status: BroadcastStatus, attempted: u64| {
+        let (row, sealed) = (BroadcastRow { status, ..row.clone() }, sealed.clone());
+        let put = move |tx: &WriteTx<'_>| {
+            broadcasts::put(tx, team, id, &row)?;
+            broadcasts::put_content(tx, id, &sealed)?;
+            tx.put(&BROADCAST_COUNTS, &(id,), &BroadcastCountsRow { attempted, ..BroadcastCountsRow::default() })
+        };
+        instance.context.store.write::<_, StoreError>(put).await.unwrap();
+    };
+    let is_checked = || instance.read(|tx| of_broadcast(tx, team, id)).is_some();
+
+    put(BroadcastStatus::Draft, 0).await;
+    instance.run_after(SETTLED).await;
+    assert!(!is_checked());
+    put(BroadcastStatus::Queued, 10).await;
+    instance.run_after(SETTLED).await;
+    assert!(is_checked());
+    assert_eq!(instance.without_text(), 0);
+    put(BroadcastStatus::Sent, 40).await;
+    instance.run_after(SETTLED).await;
+    assert_eq!(instance.without_text(), 40);
+    put(BroadcastStatus::Sent, 41).await;
+    instance.run_after(SETTLED).await;
+
+    assert_eq!(instance.without_text(), 40);
+    assert!(!instance.read(|tx| tx.contains(&PENDING_BROADCAST_INSIGHTS, &(team, id))));
+}
+
+#[tokio::test]
+async fn the_counts_of_a_day_are_deleted_after_sixty_days() {
+    let instance = Instance::start().await;
+    let ids = instance.ids(1);
+    instance.put(&ids, &["ada@example.net"]).await;
+    instance.run_after(SETTLED).await;
+
+    instance.context.clock.advance(DAY * 60);
+    purge(&instance.context).await.unwrap();
+    assert_eq!(instance.without_text(), 1);
+    instance.context.clock.advance(DAY);
+    purge(&instance.context).await.unwrap();
+
+    assert_eq!(instance.without_text(), 0);
+    let mut left = 0;
+    instance.read(|tx| {
+        let (from, to) = ((instance.team, 0, 0), (instance.team, u32::MAX, u8::MAX));
+        tx.scan(&INSIGHT_DAYS, &from, &to, crate::store::Order::Ascending, |_, _| {
+            left += 1;
+            crate::store::NEXT
+        })
+    });
+    assert_eq!(left, 0);
+}
