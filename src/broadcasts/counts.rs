@@ -25,6 +25,12 @@ pub struct BroadcastCounts {
     pub canceled: u64,
     /// Emails whose delivery has started, whatever their outcome.
     pub attempted: u64,
+    /// Recipients who opened their email. Software does not count.
+    pub opened: u64,
+    /// Recipients who followed a link.
+    pub clicked: u64,
+    /// Opt-outs with the link of an email.
+    pub unsubscribed: u64,
 }
 
 impl From<BroadcastCountsRow> for BroadcastCounts {
@@ -40,9 +46,25 @@ impl From<BroadcastCountsRow> for BroadcastCounts {
             canceled,
             attempted,
             skipped: _,
+            unsubscribed,
+            opened,
+            clicked,
             range: _,
         } = row;
-        Self { queued, sent, delivered, bounced, complained, suppressed, failed, canceled, attempted }
+        Self {
+            queued,
+            sent,
+            delivered,
+            bounced,
+            complained,
+            suppressed,
+            failed,
+            canceled,
+            attempted,
+            opened,
+            clicked,
+            unsubscribed,
+        }
     }
 }
 
@@ -55,6 +77,40 @@ pub(crate) struct RecipientChange {
     pub(crate) was_attempted: bool,
     /// Whether it has claimed the email now.
     pub(crate) is_attempted: bool,
+}
+
+/// Change of the recipients who opened their email and who followed a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct EngagementChange {
+    opened: i64,
+    clicked: i64,
+}
+
+impl EngagementChange {
+    /// Returns the change by one recipient: whether it has opened the email and has followed a link, before and after.
+    pub(crate) fn between(before: (bool, bool), after: (bool, bool)) -> Self {
+        let change = |before: bool, after: bool| i64::from(after) - i64::from(before);
+        Self { opened: change(before.0, after.0), clicked: change(before.1, after.1) }
+    }
+}
+
+/// Counts the opens and clicks of a recipient, or takes them back.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn count_engagement(
+    tx: &WriteTx<'_>,
+    broadcast: BroadcastId,
+    change: EngagementChange,
+) -> Result<(), StoreError> {
+    // The broadcast of a removed team has no counts any more.
+    if change == EngagementChange::default() || !tx.contains(&BROADCAST_COUNTS, &(broadcast,))? {
+        return Ok(());
+    }
+    let mut counts = read_counts(tx, broadcast)?;
+    counts.opened = counts.opened.saturating_add_signed(change.opened);
+    counts.clicked = counts.clicked.saturating_add_signed(change.clicked);
+    tx.put(&BROADCAST_COUNTS, &(broadcast,), &counts)
 }
 
 /// Returns the counts of a broadcast. All are 0 before its first recipient is queued.
@@ -104,6 +160,26 @@ pub(crate) fn change_counts(
         finish(tx, team, broadcast, now_ms)?;
     }
     Ok(())
+}
+
+/// Counts an opt-out with the link of an email. Does nothing if the broadcast is deleted.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn count_unsubscribed(tx: &WriteTx<'_>, broadcast: BroadcastId) -> Result<(), StoreError> {
+    let Some(mut counts) = tx.get_valid(&BROADCAST_COUNTS, &(broadcast,))? else { return Ok(()) };
+    counts.unsubscribed += 1;
+    tx.put(&BROADCAST_COUNTS, &(broadcast,), &counts)
+}
+
+/// Reverses [`count_unsubscribed`].
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn take_back_unsubscribed(tx: &WriteTx<'_>, broadcast: BroadcastId) -> Result<(), StoreError> {
+    let Some(mut counts) = tx.get_valid(&BROADCAST_COUNTS, &(broadcast,))? else { return Ok(()) };
+    counts.unsubscribed = counts.unsubscribed.saturating_sub(1);
+    tx.put(&BROADCAST_COUNTS, &(broadcast,), &counts)
 }
 
 /// Counts queued recipients that were canceled without an attempt.

@@ -1,6 +1,7 @@
 //! Errors of the use cases.
 
 use super::rows::BroadcastStatus;
+use crate::emails::BroadcastPause;
 use crate::preferences::LinkError;
 use crate::store::{StoreError, from_store_error};
 
@@ -38,15 +39,6 @@ pub enum DeleteBroadcastError {
     Store(StoreError),
 }
 
-/// Reason why a team cannot send broadcasts for some time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SendingPause {
-    /// The bounce or complaint rate of the team crossed a threshold.
-    Team,
-    /// The rates of the whole instance are recovering.
-    Instance,
-}
-
 /// Error of sending a broadcast. The broadcast stays a draft.
 #[derive(Debug)]
 pub enum SendBroadcastError {
@@ -60,7 +52,8 @@ pub enum SendBroadcastError {
     TopicNotFound,
     /// Recipients cannot open unsubscribe links, or the content has too many of them.
     Link(LinkError),
-    Paused(SendingPause),
+    /// The team, or every team of the region, cannot send broadcasts for some time.
+    Paused(BroadcastPause),
     /// The team has no verified domain of this name.
     DomainNotVerified(String),
     /// The key is scoped to another domain.

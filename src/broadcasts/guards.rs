@@ -1,31 +1,12 @@
 //! The conditions of a send, in their order.
 
-use super::error::{SendBroadcastError, SendingPause};
+use super::error::SendBroadcastError;
 use super::rows::BroadcastRow;
-use crate::base::id::{DomainId, TeamId};
-use crate::emails::{Sender, StoredMailbox};
+use crate::base::id::DomainId;
+use crate::emails::{BroadcastPause, Sender, SendingGuard, StoredMailbox};
 use crate::preferences::LinkError;
 use crate::store::{Reads, StoreError, WriteTx};
 use crate::{domains, segments, teams, topics};
-
-/// Decides whether a team can send broadcasts now.
-pub trait SendingGuard: Send + Sync {
-    /// Returns the pause of a team; `None` if it can send.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    fn pause(&self, tx: &WriteTx<'_>, team: TeamId) -> Result<Option<SendingPause>, StoreError>;
-}
-
-/// Guard without a pause.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NeverPaused;
-
-impl SendingGuard for NeverPaused {
-    fn pause(&self, _tx: &WriteTx<'_>, _team: TeamId) -> Result<Option<SendingPause>, StoreError> {
-        Ok(None)
-    }
-}
 
 /// Checks of the content of a broadcast, which need no transaction.
 #[derive(Clone, Debug)]
@@ -59,15 +40,21 @@ pub(super) fn check(
         return Err(SendBroadcastError::TopicNotFound);
     }
     content.link.clone().map_err(SendBroadcastError::Link)?;
-    if let Some(pause) = guard.pause(tx, team)? {
-        return Err(SendBroadcastError::Paused(pause));
+    if let Some(pause) = guard.sending_pause(tx, team)? {
+        return Err(SendBroadcastError::Paused(BroadcastPause::Team(pause)));
     }
     let name = row.from.address().map(|address| address.domain().as_str().to_owned()).unwrap_or_default();
     // A removed team has no domains. The worker deletes their rows.
     let domain = match teams::is_removed(tx, team)? {
         true => None,
-        false => domains::find_sender(tx, team, &name)?.filter(|domain| domain.verified),
+        false => domains::find_sender(tx, team, &name)?,
     };
+    if let Some(domain) = &domain
+        && let Some(pause) = guard.region_pause(tx, team, domain.id)?
+    {
+        return Err(SendBroadcastError::Paused(BroadcastPause::Region(pause)));
+    }
+    let domain = domain.filter(|domain| domain.verified);
     let Some(domain) = domain else { return Err(SendBroadcastError::DomainNotVerified(name)) };
     if by.domain.is_some_and(|scope| scope != domain.id) {
         return Err(SendBroadcastError::KeyOfAnotherDomain);

@@ -3,9 +3,9 @@
 //! Reading order: `rows.rs` (rows), `outcome.rs` (states of a recipient), `counts.rs` (their number), `content.rs`
 //! (HTML and text on disk), `cache.rs` (contents in memory), `render.rs` (the message of one recipient), `store.rs`
 //! (reads and writes of rows), `planner/` (due times and estimates under the sending limits), `estimates.rs` (the
-//! input of the planner), `forecast.rs` (the planned ends of all broadcasts), `placement.rs` (due times under the sending
-//! limits), `notifier.rs` (notifications to the worker), `fan_out/` (the worker that queues the recipients), `send_figures.rs` (sent messages, for the planner), `model.rs` (drafts and their fields),
-//! `error.rs`, `audience.rs` (the number of recipients), `guards.rs` (conditions of a send), `service.rs` (the use
+//! input of the planner), `forecast.rs` (the planned ends of all broadcasts), `placement.rs` (due times under the
+//! sending limits), `notifier.rs` (notifications to the worker), `fan_out/` (the worker that queues the recipients),
+//! `send_figures.rs` (sent messages, for the planner), `model.rs` (drafts and their fields), `error.rs`, `audience.rs` (the number of recipients), `guards.rs` (conditions of a send), `service.rs` (the use
 //! cases of drafts), `progress.rs` (lists with counts), `sending.rs` (sending and cancellation), `recipients.rs`
 //! (lists of recipients), `check/` (checks, previews and test emails before a broadcast is sent), `api/` (the
 //! endpoints).
@@ -50,11 +50,13 @@ pub use content::{
     stored_content_bytes,
 };
 pub use counts::BroadcastCounts;
-pub(crate) use counts::{RecipientChange, change_counts, count_queued, read_counts};
-pub use error::{CancelBroadcastError, DeleteBroadcastError, DraftError, SendBroadcastError, SendingPause};
+pub(crate) use counts::{
+    EngagementChange, RecipientChange, change_counts, count_engagement, count_queued, count_unsubscribed, read_counts,
+    take_back_unsubscribed,
+};
+pub use error::{CancelBroadcastError, DeleteBroadcastError, DraftError, SendBroadcastError};
 pub use estimates::SendEstimates;
 pub use fan_out::{BroadcastWorker, BroadcastWorkerSettings, discard_pages, stop_fan_out};
-pub use guards::{NeverPaused, SendingGuard};
 pub use model::{BroadcastChanges, BroadcastName, CONTENT_BYTES_MAX, NewBroadcast, PreviewText};
 pub use notifier::BroadcastNotifier;
 pub use outcome::BroadcastOutcome;

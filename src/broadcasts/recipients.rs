@@ -7,7 +7,7 @@ use crate::base::id::{BroadcastId, ContactId, EmailId, TeamId};
 use crate::contacts;
 use crate::emails::{BroadcastEmailList, BroadcastEmailScan, EmailRow, StoredMailbox, broadcast_emails_step};
 use crate::events::{BounceType, Detail, email_timeline};
-use crate::store::page::{Page, PageError, PageQuery, page_of};
+use crate::store::page::{Page, PageError, PageQuery};
 use crate::store::{ReadTx, Reads, StoreError};
 
 /// Recipients that a list shows.
@@ -16,13 +16,13 @@ pub enum RecipientType {
     /// Emails whose delivery has started.
     Sent,
     Delivered,
-    /// Empty: opens are not recorded.
+    /// Recipients who opened their email. Software does not count.
     Opened,
-    /// Empty: clicks are not recorded.
+    /// Recipients who followed a link.
     Clicked,
     Bounced,
     Complained,
-    /// Empty: the broadcast of an opt-out is not recorded.
+    /// Recipients who opted out with the link of their email.
     Unsubscribed,
     /// Emails that were not sent, because the contact had left the audience.
     Suppressed,
@@ -60,15 +60,17 @@ impl RecipientType {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 
-    /// Returns the emails of the list; `None` for a list that is always empty.
-    fn emails(self) -> Option<BroadcastEmailList> {
+    /// Returns the emails of the list.
+    const fn emails(self) -> BroadcastEmailList {
         match self {
-            Self::Sent => Some(BroadcastEmailList::Attempted),
-            Self::Delivered => Some(BroadcastEmailList::Outcome(BroadcastOutcome::Delivered)),
-            Self::Bounced => Some(BroadcastEmailList::Outcome(BroadcastOutcome::Bounced)),
-            Self::Complained => Some(BroadcastEmailList::Outcome(BroadcastOutcome::Complained)),
-            Self::Suppressed => Some(BroadcastEmailList::Outcome(BroadcastOutcome::Suppressed)),
-            Self::Opened | Self::Clicked | Self::Unsubscribed => None,
+            Self::Sent => BroadcastEmailList::Attempted,
+            Self::Delivered => BroadcastEmailList::Outcome(BroadcastOutcome::Delivered),
+            Self::Bounced => BroadcastEmailList::Outcome(BroadcastOutcome::Bounced),
+            Self::Complained => BroadcastEmailList::Outcome(BroadcastOutcome::Complained),
+            Self::Suppressed => BroadcastEmailList::Outcome(BroadcastOutcome::Suppressed),
+            Self::Opened => BroadcastEmailList::Opened,
+            Self::Clicked => BroadcastEmailList::Clicked,
+            Self::Unsubscribed => BroadcastEmailList::Unsubscribed,
         }
     }
 }
@@ -112,9 +114,7 @@ impl Broadcasts {
         if !self.context.store.read(exists).await? {
             return Ok(None);
         }
-        let Some(list) = filter.kind.emails() else {
-            return page_of(Vec::new(), query, |it: &BroadcastRecipient| it.email, |_| Ok(false)).map(Some);
-        };
+        let list = filter.kind.emails();
         let shows_bounce = filter.kind == RecipientType::Bounced;
         let mut scan = BroadcastEmailScan::default();
         while !scan.is_complete {

@@ -163,7 +163,8 @@ pub struct ActiveBroadcastRow {
 }
 impl Row for ActiveBroadcastRow {}
 
-/// Number of recipients of a broadcast by the state of their email. Each recipient is in exactly one of them.
+/// Number of recipients of a broadcast by the state of their email, from `queued` to `canceled`. Each recipient is in
+/// exactly one of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BroadcastCountsRow {
     /// In the queue, without an attempt.
@@ -182,6 +183,15 @@ pub struct BroadcastCountsRow {
     /// Suppressed emails that the delivery engine has never claimed.
     #[serde(default)]
     pub skipped: u64,
+    /// Opt-outs with the link of an email.
+    #[serde(default)]
+    pub unsubscribed: u64,
+    /// Recipients who opened their email. Software does not count.
+    #[serde(default)]
+    pub opened: u64,
+    /// Recipients who followed a link.
+    #[serde(default)]
+    pub clicked: u64,
     /// The first and the last email of the broadcast; `None` before the first recipient is queued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<(EmailId, EmailId)>,
@@ -216,6 +226,9 @@ pub struct FanOutRow {
     /// Last email that was read to remove queued emails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canceled_to: Option<EmailId>,
+    /// Whether the owners were notified that the broadcast is held, because sending is paused.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_held: bool,
     /// Number of erasures of contacts of the team since the start. A page that was read before the last one is not stored.
     #[serde(default)]
     pub erasures: u32,
@@ -235,6 +248,7 @@ impl FanOutRow {
             filter: None,
             is_canceled: false,
             canceled_to: None,
+            is_held: false,
             erasures: 0,
         }
     }

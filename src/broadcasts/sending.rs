@@ -11,8 +11,9 @@ use super::guards::{ContentChecks, check, is_in_scope};
 use super::planner::SendPlan;
 use super::render::value_names;
 use super::rows::{BroadcastRow, BroadcastStatus, FanOutRow};
-use super::service::Broadcasts;
+use super::service::{Broadcasts, entry};
 use super::store;
+use crate::audit::{self, AuditAction};
 use crate::base::clock::TimestampMs;
 use crate::base::id::BroadcastId;
 use crate::emails::Sender;
@@ -63,7 +64,7 @@ impl Broadcasts {
         let estimates = self.estimates.clone();
         let plan = move |tx: &ReadTx| estimates.plan(tx, now_ms, due_ms, audience);
         let plan = self.context.store.read::<_, StoreError>(plan).await?;
-        let (guard, notifier) = (Arc::clone(&self.guard), self.notifier.clone());
+        let (guard, notifier, context) = (Arc::clone(&self.guard), self.notifier.clone(), self.context.clone());
         self.context
             .store
             .write(move |tx| {
@@ -91,6 +92,8 @@ impl Broadcasts {
                 let fan_out = FanOutRow { is_scheduled: scheduled_ms.is_some(), ..FanOutRow::due(team, due_ms) };
                 tx.put(&BROADCAST_FAN_OUTS, &(id,), &fan_out)?;
                 usage::count_broadcast(tx, team, now_ms)?;
+                let entry = entry(AuditAction::BroadcastSent, id, &row).with("recipients", audience);
+                audit::record(tx, &context, by.actor.in_team(team), entry)?;
                 let notifier = notifier.clone();
                 tx.after_commit(move || notifier.notify());
                 Ok(Some(plan))
@@ -115,7 +118,7 @@ impl Broadcasts {
     /// # Errors
     /// [`CancelBroadcastError`].
     pub async fn cancel(&self, by: Sender, id: BroadcastId) -> Result<u64, CancelBroadcastError> {
-        let (team, notifier) = (by.team, self.notifier.clone());
+        let (team, context, notifier) = (by.team, self.context.clone(), self.notifier.clone());
         self.context
             .store
             .write(move |tx| {
@@ -127,6 +130,8 @@ impl Broadcasts {
                     return Err(CancelBroadcastError::KeyOfAnotherDomain);
                 }
                 let unsent = row.unsent(&read_counts(tx, id)?);
+                let entry = entry(AuditAction::BroadcastCanceled, id, &row).with("unsent", unsent);
+                audit::record(tx, &context, by.actor.in_team(team), entry)?;
                 store::put(tx, team, id, &BroadcastRow { status: BroadcastStatus::Canceled, ..row })?;
                 stop_fan_out(tx, team, id)?;
                 let notifier = notifier.clone();

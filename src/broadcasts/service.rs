@@ -8,17 +8,18 @@ use super::counts::read_counts;
 use super::error::{DeleteBroadcastError, DraftError};
 use super::estimates::SendEstimates;
 use super::forecast::LazyForecast;
-use super::guards::{SendingGuard, is_in_scope};
+use super::guards::is_in_scope;
 use super::model::{BroadcastChanges, BroadcastName, CONTENT_BYTES_MAX, NewBroadcast, PreviewText};
 use super::notifier::BroadcastNotifier;
 use super::rows::{BroadcastCountsRow, BroadcastRow, BroadcastStatus};
 use super::store::{self, delete_draft};
+use crate::audit::{self, AuditAction, AuditEntry, AuditTargetKind};
 use crate::base::blocking;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, SegmentId, TeamId, TopicId};
 use crate::base::patch::Patch;
 use crate::context::Context;
-use crate::emails::Sender;
+use crate::emails::{Sender, SendingGuard};
 use crate::preferences::Links;
 use crate::segments::{self, Segments};
 use crate::store::page::{Page, PageError, PageQuery, is_full, page};
@@ -217,7 +218,7 @@ impl Broadcasts {
     /// # Errors
     /// [`DeleteBroadcastError`].
     pub async fn delete(&self, by: Sender, id: BroadcastId) -> Result<(), DeleteBroadcastError> {
-        let (team, now_ms) = (by.team, self.now_ms());
+        let (team, context, now_ms) = (by.team, self.context.clone(), self.now_ms());
         self.context
             .store
             .write(move |tx| {
@@ -228,6 +229,7 @@ impl Broadcasts {
                 if !is_in_scope(tx, by, &row.from)? {
                     return Err(DeleteBroadcastError::KeyOfAnotherDomain);
                 }
+                audit::record(tx, &context, by.actor.in_team(team), entry(AuditAction::BroadcastDeleted, id, &row))?;
                 Ok(delete_draft(tx, team, id, now_ms)?)
             })
             .await
@@ -367,4 +369,10 @@ fn changed(before: &BroadcastRow, changes: &BroadcastChanges) -> BroadcastRow {
     changes.segment.apply(&mut row.segment);
     changes.topic.apply(&mut row.topic);
     row
+}
+
+/// Returns an entry of the audit log about a broadcast. The subject is content, and is not stored.
+pub(super) fn entry(action: AuditAction, id: BroadcastId, row: &BroadcastRow) -> AuditEntry {
+    let entry = AuditEntry::new(action).of(AuditTargetKind::Broadcast, id);
+    if row.name.is_empty() { entry } else { entry.named(&row.name) }
 }

@@ -1,11 +1,11 @@
 //! The rows of broadcasts, and the index of active broadcasts.
 
 use super::content::delete_content;
-use super::rows::{ActiveBroadcastRow, BroadcastRow};
+use super::rows::{ActiveBroadcastRow, BroadcastRow, BroadcastStatus};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, Id, SegmentId, TeamId, TopicId};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
-use crate::tables::{ACTIVE_BROADCASTS, BROADCAST_COUNTS, BROADCAST_FAN_OUTS, BROADCASTS};
+use crate::tables::{ACTIVE_BROADCASTS, BROADCAST_COUNTS, BROADCAST_FAN_OUTS, BROADCASTS, PENDING_BROADCAST_INSIGHTS};
 
 /// Number of broadcasts of a removed team that one commit deletes: each has at most some tens of chunks.
 const DELETED_PER_COMMIT: usize = 8;
@@ -18,13 +18,16 @@ pub fn find(tx: &impl Reads, team: TeamId, id: BroadcastId) -> Result<Option<Bro
     tx.get(&BROADCASTS, &(team, id))
 }
 
-/// Stores a broadcast, and its row in the index of active broadcasts. Every change of a status uses this function, so
+/// Stores a broadcast, and its row in the index of active broadcasts. Records the start for `insights`. Every change of a status uses this function, so
 /// that a segment or topic can be deleted when no broadcast needs it any more.
 ///
 /// # Errors
 /// [`StoreError`].
 pub fn put(tx: &WriteTx<'_>, team: TeamId, id: BroadcastId, row: &BroadcastRow) -> Result<(), StoreError> {
     tx.put(&BROADCASTS, &(team, id), row)?;
+    if row.status == BroadcastStatus::Queued && !tx.contains(&PENDING_BROADCAST_INSIGHTS, &(team, id))? {
+        tx.put(&PENDING_BROADCAST_INSIGHTS, &(team, id), &())?;
+    }
     if !row.status.is_active() {
         tx.delete(&ACTIVE_BROADCASTS, &(team, id))?;
         return Ok(());

@@ -4,14 +4,16 @@ use std::sync::{Arc, Mutex};
 
 use super::planner::SendLimits;
 use super::*;
+use crate::audit::{Actor, AuditFilter, AuditLog};
 use crate::base::address::{EmailAddress, Mailbox};
 use crate::base::id::{ContactId, EmailId, Id, SegmentId, TopicId};
 use crate::base::patch::Patch;
 use crate::base::sync;
 use crate::contacts::ContactRow;
 use crate::context::Context;
-use crate::domains::SenderDomainRow;
-use crate::emails::{BroadcastEmailRow, Sender};
+use crate::domains::{SenderDomainRow, SenderTracking};
+use crate::emails::{BroadcastEmailRow, BroadcastPause, NeverPaused, Sender, SendingGuard, SendingPause};
+use crate::events::Metric;
 use crate::preferences::{LinkAudience, LinkSettings, Links};
 use crate::segments::Segments;
 use crate::store::page::{Cursor, PageQuery};
@@ -21,15 +23,15 @@ use crate::tables::{
 };
 
 const TEAM: TeamId = Id::MIN;
-const SENDER: Sender = Sender { team: TEAM, key: None, domain: None };
+const SENDER: Sender = Sender { team: TEAM, actor: Actor::CommandLine, key: None, domain: None };
 
 /// Guard whose pause a test sets.
 #[derive(Default)]
 struct SetPause(Mutex<Option<SendingPause>>);
 
 impl SendingGuard for SetPause {
-    fn pause(&self, _tx: &WriteTx<'_>, _team: TeamId) -> Result<Option<SendingPause>, StoreError> {
-        Ok(*sync::lock(&self.0))
+    fn sending_pause(&self, _tx: &WriteTx<'_>, _team: TeamId) -> Result<Option<SendingPause>, StoreError> {
+        Ok(sync::lock(&self.0).clone())
     }
 }
 
@@ -77,7 +79,13 @@ async fn add_contacts(context: &Context, contacts: usize, unsubscribed: usize) {
 }
 
 async fn verify_domain(context: &Context) {
-    let domain = SenderDomainRow { id: Id::MIN, verified: true, tracked: false, ed25519: false };
+    let domain = SenderDomainRow {
+        id: Id::MIN,
+        verified: true,
+        tracked: false,
+        ed25519: false,
+        tracking: SenderTracking::default(),
+    };
     let put = move |tx: &WriteTx<'_>| tx.put(&SENDER_DOMAINS, &(TEAM, name_hash("example.com")), &domain);
     context.store.write::<_, StoreError>(put).await.unwrap();
 }
@@ -152,14 +160,19 @@ async fn the_conditions_of_a_send_are_checked_in_order() {
     let id = limited.create(SENDER, draft(None)).await.unwrap();
     let scoped = Sender { domain: Some(Id::MAX), ..SENDER };
 
-    pause(Some(SendingPause::Team));
+    pause(Some(SendingPause {
+        metric: Metric::Bounce,
+        count: 10,
+        sent: 100,
+        limit_per_10_000: 500,
+        window_days: 2,
+        resumes_ms: 0,
+        dashboard_url: String::new(),
+    }));
     let refused = unreachable.send(scoped, id, None).await;
     assert!(matches!(refused, Err(SendBroadcastError::Link(_))), "{refused:?}");
-    for reason in [SendingPause::Team, SendingPause::Instance] {
-        pause(Some(reason));
-        let refused = limited.send(scoped, id, None).await;
-        assert!(matches!(refused, Err(SendBroadcastError::Paused(it)) if it == reason), "{refused:?}");
-    }
+    let refused = limited.send(scoped, id, None).await;
+    assert!(matches!(refused, Err(SendBroadcastError::Paused(BroadcastPause::Team(_)))), "{refused:?}");
     pause(None);
     let refused = limited.send(scoped, id, None).await;
     assert!(matches!(&refused, Err(SendBroadcastError::DomainNotVerified(it)) if it == "example.com"), "{refused:?}");
@@ -188,7 +201,8 @@ async fn a_sent_broadcast_stores_what_the_emails_need() {
     let (_directory, context) = Context::temporary();
     let broadcasts = reachable(&context);
     verify_domain(&context).await;
-    let key = Sender { key: Some(Id::MAX), ..SENDER };
+    // A key that is revoked during the request.
+    let key = Sender { actor: Actor::ApiKey(Id::MAX), key: Some(Id::MAX), ..SENDER };
     let new = NewBroadcast { subject: "{{{PLAN}}} for {{{EMAIL}}}".into(), ..draft(Some("Hi {{{FIRST_NAME|you}}}")) };
     let id = broadcasts.create(key, new).await.unwrap();
     let due_ms = context.now_ms() + 3_600_000;
@@ -200,6 +214,8 @@ async fn a_sent_broadcast_stores_what_the_emails_need() {
     let (row, fan_out) = context.store.read_now::<_, StoreError>(stored).unwrap();
     assert_eq!((row.status, row.scheduled_ms), (BroadcastStatus::Scheduled, Some(due_ms)));
     assert_eq!((row.key, row.domain), (key.key, Some(Id::MIN)));
+    let entries = AuditLog::new(context.clone()).list(TEAM, AuditFilter::default(), None, 1).await.unwrap();
+    assert_eq!(entries.rows[0].actor, key.actor);
     assert_eq!(row.fields, ["FIRST_NAME", "PLAN"]);
     assert_eq!(fan_out, Some(FanOutRow { is_scheduled: true, ..FanOutRow::due(TEAM, due_ms) }));
 }
@@ -235,6 +251,7 @@ async fn recipients_are_listed_by_outcome_and_address() {
             let contact = if number == 0 { contact } else { ContactId::MAX };
             let row = serde_json::json!({
                 "b": id, "c": contact, "a": format!("C{number}@example.net"), "e": event, "t": is_attempted,
+                "u": (number == 3).then_some(1),
             });
             let row: BroadcastEmailRow = serde_json::from_value(row).unwrap();
             tx.put(&BROADCAST_EMAILS, &(TEAM, *email), &row)?;
@@ -251,6 +268,7 @@ async fn recipients_are_listed_by_outcome_and_address() {
         (RecipientType::Suppressed, None, vec![1]),
         (RecipientType::Bounced, None, vec![]),
         (RecipientType::Opened, None, vec![]),
+        (RecipientType::Unsubscribed, None, vec![3]),
     ] {
         let filter = RecipientFilter { kind, address: address.map(Into::into), bounce: None };
         let query = PageQuery { limit: 10, cursor: Cursor::Newest };

@@ -130,13 +130,28 @@ fn show(broadcast: &BroadcastView) -> String {
         ("Recipients", audience.to_string()),
     ];
     let fields = fields.map(|(name, value)| format!("{name:<10}  {value}")).join("\n");
-    let BroadcastCounts { queued, sent, delivered, bounced, complained, suppressed, failed, canceled, attempted } =
-        *counts;
+    let BroadcastCounts {
+        queued,
+        sent,
+        delivered,
+        bounced,
+        complained,
+        suppressed,
+        failed,
+        canceled,
+        attempted,
+        opened,
+        clicked,
+        unsubscribed,
+    } = *counts;
     let counts = [
         ("attempted", attempted),
         ("queued", queued),
         ("sent", sent),
         ("delivered", delivered),
+        ("opened", opened),
+        ("clicked", clicked),
+        ("unsubscribed", unsubscribed),
         ("bounced", bounced),
         ("complained", complained),
         ("suppressed", suppressed),

@@ -7,9 +7,10 @@
 //! (`failure.rs`).
 //!
 //! Verbs: `serve.rs`, `dev.rs`, `ready.rs`, `doctor.rs`, `send.rs`, `tail.rs`, `trace.rs`, `import.rs`, `export.rs`,
-//! `openapi.rs`, `setup_link.rs`; nouns with verbs: `broadcast.rs`, `captured.rs`, `domain.rs` with its records in `dns_records.rs`,
-//! `email.rs`, `inbox.rs`, `key.rs`, `log.rs`, `queue/`, `suppression.rs`, `team.rs`, `theme.rs`, `user.rs`,
-//! `webhook.rs`. `logging.rs` sets up the log of the program, `terminal.rs` the colours.
+//! `audit.rs`, `compact.rs`, `openapi.rs`, `setup_link.rs`; nouns with verbs: `broadcast.rs`, `captured.rs`,
+//! `domain.rs` with its records in `dns_records.rs`, `email.rs`, `inbox.rs`, `key.rs`, `log.rs`, `queue/`,
+//! `suppression.rs`, `team.rs`, `theme.rs`, `user.rs`, `webhook.rs`. `logging.rs` sets up the log of the program,
+//! `terminal.rs` the colours.
 //!
 //! Invariants:
 //! - Standard output has only data. Messages go to standard error.
@@ -18,8 +19,10 @@
 //! - The exit codes of [`failure::Exit`] are a public contract.
 //! - No verb reads input from the terminal, except `import` from standard input and the question of `queue drop`.
 
+mod audit;
 mod broadcast;
 mod captured;
+mod compact;
 mod dev;
 mod dns_records;
 mod doctor;
@@ -129,12 +132,16 @@ enum Verb {
     Suppression(TeamVerbArgs<SuppressionVerb>),
     /// Requests to the API.
     Log(TeamVerbArgs<LogVerb>),
+    /// Show the administrative actions of users, API keys and the command line, newest first.
+    Audit(audit::AuditArgs),
     /// Import contacts.
     Import(TeamVerbArgs<import::ImportVerb>),
     /// Export contacts.
     Export(TeamVerbArgs<export::ExportVerb>),
     /// Theme of a team's preference page.
     Theme(TeamVerbArgs<theme::ThemeCommand>),
+    /// Give unused space of the store back to the file system, while no server runs.
+    Compact(compact::CompactArgs),
     /// Print the OpenAPI description of the API.
     Openapi,
 }
@@ -189,9 +196,11 @@ fn run(verb: Verb, output: Output) -> Result<(), Failure> {
         Verb::Trace(args) => run_client(trace::run(args, output)),
         Verb::Suppression(verb) => run_client(suppression::run(verb, output)),
         Verb::Log(verb) => run_client(log::run(verb, output)),
+        Verb::Audit(args) => run_client(audit::run(args, output)),
         Verb::Import(verb) => run_client(import::run(verb, output)),
         Verb::Export(verb) => run_client(export::run(verb, output)),
         Verb::Theme(verb) => run_client(theme::run(verb, output)),
+        Verb::Compact(args) => run_client(compact::run(args, output)),
         Verb::Openapi => openapi::run(),
     }
 }

@@ -4,12 +4,13 @@
 //! variable, and the variable overrides the default. [`Settings::into_config`] checks rules about more
 //! than one setting and returns the [`Config`] that the rest of the program uses.
 //!
-//! Reading order: `settings.rs` (the list of settings), `limits.rs`, `disk.rs`, `log_format.rs`, `tls.rs`, `webhooks.rs`,
-//! `notices.rs`, `monitoring.rs`, `dashboard.rs`, `sign_in.rs`, `compat.rs`, `rates.rs`, `send_limits.rs`, `routes/` and
-//! `dev.rs` (more settings), `environment.rs` (settings without flags), `values.rs` (parsers of values), `relay.rs` (URL of a
-//! smarthost), `hostname.rs` and `surroundings.rs` (values of the machine and the service manager), `variables.rs`
-//! (names of variables), `delivery.rs` (settings of the delivery engine), `doctor.rs` (settings of the checks),
-//! `remote_files.rs` (URLs of attachments), `host.rs` (host of a URL).
+//! Reading order: `settings.rs` (the list of settings), `limits.rs`, `disk.rs`, `engagement.rs`, `log_format.rs`,
+//! `tls.rs`, `webhooks.rs`, `notices.rs`, `monitoring.rs`, `dashboard.rs`, `sign_in.rs`, `compat.rs`, `rates.rs`,
+//! `send_limits.rs`, `guardrail.rs`, `routes/` and `dev.rs` (more settings), `error.rs`, `environment.rs` (settings
+//! without flags), `values.rs` (parsers of values), `relay.rs` (URL of a smarthost), `hostname.rs` and
+//! `surroundings.rs` (values of the machine and the service manager), `variables.rs` (names of variables),
+//! `delivery.rs` (settings of the delivery engine), `doctor.rs` (settings of the checks), `remote_files.rs` (URLs of
+//! attachments), `host.rs` (host of a URL).
 //!
 //! Invariants:
 //! - A [`Config`] is valid.
@@ -22,7 +23,10 @@ mod delivery;
 mod dev;
 mod disk;
 mod doctor;
+mod engagement;
 mod environment;
+mod error;
+mod guardrail;
 pub(crate) mod host;
 mod hostname;
 mod limits;
@@ -52,6 +56,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 
 pub use dev::{DevSettings, DevSetup};
+pub use error::ConfigError;
 pub use hostname::{Hostname, HostnameOrigin};
 pub use log_format::LogFormat;
 pub use relay::{RelayCredentials, RelayPassword, RelayTls, RelayUrl, RelayUrlError};
@@ -68,6 +73,7 @@ use crate::base::address::Mailbox;
 use crate::base::compat::Compat;
 use crate::base::signature::WebhookSecret;
 use crate::broadcasts::planner::SendLimits;
+use crate::deliverability::GuardrailMode;
 use crate::delivery::smtp::RequiredTls;
 use crate::delivery::{DIRECT, Rates};
 use crate::domains::{DomainSettings, RelayRecords};
@@ -178,6 +184,10 @@ pub struct Config {
     pub sessions_max: usize,
     /// Limits of all messages, which broadcasts keep.
     pub send_limits: SendLimits,
+    /// Time after delivery in which opens and clicks are those of software; zero disables the rule.
+    pub prefetch_window: Duration,
+    /// Effect of a bounce or complaint rate that is too high.
+    pub guardrail: GuardrailMode,
     /// Maximum number of requests per second and API key; 0 is no limit.
     pub rate_limit: u32,
     /// Maximum number of open connections from one address; `None` is no limit.
@@ -208,6 +218,10 @@ pub struct Config {
     pub webhook_delivery_retention_days: u32,
     /// Retention period of the request log.
     pub log_retention_days: u32,
+    /// Retention period of the counts of email metrics.
+    pub metrics_retention_days: u32,
+    /// Retention period of the audit log.
+    pub audit_retention_days: u32,
     pub request_log: Recording,
     /// Maximum size of all attachments of an email, decoded.
     pub attachment_bytes_max: u64,
@@ -291,103 +305,3 @@ pub fn local_url(bound: SocketAddr) -> String {
     };
     format!("http://{}", SocketAddr::new(ip, bound.port()))
 }
-
-/// Error in a combination of settings, or in a setting that clap does not check. Each message names the
-/// setting to change.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ConfigError {
-    /// The URL of the smarthost is invalid.
-    Relay(RelayUrlError),
-    Route(RouteError),
-    /// The secret of delivery reports is invalid.
-    IngestSecret,
-    /// The content would be kept longer than the row. The API could not distinguish a deleted attachment
-    /// from a missing one.
-    RetentionOrder {
-        content_days: u32,
-        email_days: u32,
-    },
-    /// Relay delivery has no smarthost.
-    NoRelay,
-    /// The URL of the smarthost has a user, and there is no password.
-    UserWithoutPassword,
-    /// There is a password, and the URL of the smarthost has no user.
-    PasswordWithoutUser,
-    /// The maximum size of one body exceeds the budget of all bodies.
-    BodyBudget {
-        body_mb: usize,
-        budget_mb: usize,
-    },
-    /// The file of trusted certificates cannot be read.
-    WebhookCertificates {
-        path: PathBuf,
-        why: String,
-    },
-    /// The maximum number of sessions of one site exceeds the total.
-    Sessions {
-        site: usize,
-        all: usize,
-    },
-    /// Direct delivery has a host name that other servers cannot look up.
-    LocalHostname {
-        name: String,
-    },
-    /// A header authenticates users, and no proxy is trusted to send it.
-    ProxyHeader,
-}
-
-impl std::fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Relay(error) => write!(f, "--relay (or RINGMAIL_RELAY) is not the URL of a smarthost: {error}"),
-            Self::Route(error) => write!(f, "{error}"),
-            Self::IngestSecret => f.write_str(
-                "--ingest-secret (or RINGMAIL_INGEST_SECRET) is not a signing secret: use whsec_ and the base64 of 24 \
-                 to 64 bytes, as printed by: echo whsec_$(openssl rand -base64 32)",
-            ),
-            Self::RetentionOrder { content_days, email_days } => write!(
-                f,
-                "emails cannot be kept for a shorter time than their content: raise --email-retention-days \
-                 ({email_days}) to at least --content-retention-days ({content_days})"
-            ),
-            Self::NoRelay => f.write_str(
-                "relay delivery needs a smarthost: name one with --relay smtp://USER@HOST:PORT, \
-                 or choose --delivery capture or direct",
-            ),
-            Self::UserWithoutPassword => f.write_str(
-                "--relay has a user without a password: add a line relay=PASSWORD to the --password-file, set \
-                     RINGMAIL_RELAY_PASSWORD, or remove the user",
-            ),
-            Self::PasswordWithoutUser => {
-                f.write_str("RINGMAIL_RELAY_PASSWORD is set and --relay has no user: use smtp://USER@HOST:PORT")
-            }
-            Self::BodyBudget { body_mb, budget_mb } => write!(
-                f,
-                "one request body can exceed the budget of all bodies: raise --body-budget-mb ({budget_mb}) \
-                 to at least --body-mb ({body_mb})"
-            ),
-            Self::WebhookCertificates { path, why } => write!(
-                f,
-                "--webhook-ca-file (or RINGMAIL_WEBHOOK_CA_FILE) {} cannot be read as certificates in PEM: {why}",
-                path.display()
-            ),
-            Self::Sessions { site, all } => write!(
-                f,
-                "one site cannot have more sessions than the total: raise --sessions ({all}) \
-                 to at least --concurrency ({site})"
-            ),
-            Self::ProxyHeader => f.write_str(
-                "--auth-proxy-header (or RINGMAIL_AUTH_PROXY_HEADER) needs the addresses of the proxies that send it: \
-                 set --trusted-proxies",
-            ),
-            Self::LocalHostname { name } => write!(
-                f,
-                "direct delivery needs a host name that other servers can look up, and {name} is not: set --hostname \
-                 (or RINGMAIL_HOSTNAME) to a name with an address record and matching reverse DNS, such as \
-                 mail.example.com"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for ConfigError {}

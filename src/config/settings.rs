@@ -11,6 +11,8 @@ use ipnet::IpNet;
 use super::compat::CompatSettings;
 use super::dashboard::DashboardSettings;
 use super::disk::DiskSettings;
+use super::engagement::EngagementSettings;
+use super::guardrail::GuardrailSettings;
 use super::limits::LimitSettings;
 use super::log_format::LogFormat;
 use super::monitoring::MonitoringSettings;
@@ -131,6 +133,16 @@ pub struct Settings {
           value_parser = value_parser!(u32).range(1..=36_500), help_heading = "Storing")]
     log_retention_days: u32,
 
+    /// Retention period of email metrics, in days: 1 to 36500.
+    #[arg(long, env = "RINGMAIL_METRICS_RETENTION_DAYS", value_name = "DAYS", default_value_t = 730,
+          value_parser = value_parser!(u32).range(1..=36_500), help_heading = "Storing")]
+    metrics_retention_days: u32,
+
+    /// Retention period of the audit log, in days: 1 to 36500.
+    #[arg(long, env = "RINGMAIL_AUDIT_RETENTION_DAYS", value_name = "DAYS", default_value_t = 365,
+          value_parser = value_parser!(u32).range(1..=36_500), help_heading = "Storing")]
+    audit_retention_days: u32,
+
     /// Log API requests: true or false.
     #[arg(long, env = "RINGMAIL_REQUEST_LOG", value_name = "BOOL", default_value = "true",
           value_parser = BoolishValueParser::new(), action = ArgAction::Set, help_heading = "Storing")]
@@ -183,6 +195,10 @@ pub struct Settings {
     rates: RateSettings,
     #[command(flatten)]
     send_limits: SendLimitSettings,
+    #[command(flatten)]
+    engagement: EngagementSettings,
+    #[command(flatten)]
+    guardrail: GuardrailSettings,
 
     /// Accept and queue emails, and start no delivery before the next start without this flag.
     #[arg(long, env = "RINGMAIL_HOLD", value_parser = BoolishValueParser::new(), help_heading = "Delivering")]
@@ -249,6 +265,8 @@ impl Settings {
             attempt_retention_days,
             webhook_delivery_retention_days,
             log_retention_days,
+            metrics_retention_days,
+            audit_retention_days,
             request_log,
             routes,
             hostname,
@@ -261,6 +279,8 @@ impl Settings {
             confirm_after,
             rates,
             send_limits,
+            engagement,
+            guardrail,
             hold,
             capture_smtp,
             webhooks,
@@ -289,6 +309,7 @@ impl Settings {
         let log_default = purpose.log_filter().to_owned();
         let file_policy = file_policy(&purpose);
         let webhooks = webhooks.into_config(&purpose)?;
+        let guardrail = guardrail.into_mode(&purpose, &delivery, &routes);
         Ok(Config {
             purpose,
             listen,
@@ -313,6 +334,8 @@ impl Settings {
             rates,
             sessions_max,
             send_limits: send_limits.into(),
+            prefetch_window: engagement.prefetch_window(),
+            guardrail,
             rate_limit,
             address_connections_max: limits.address_connections_max(),
             trusted_proxies: limits.trusted_proxies,
@@ -328,6 +351,8 @@ impl Settings {
             attempt_retention_days,
             webhook_delivery_retention_days,
             log_retention_days,
+            metrics_retention_days,
+            audit_retention_days,
             request_log: if request_log { Recording::On } else { Recording::Off },
             attachment_bytes_max: u64::from(limits.attachment_mb) * MIB as u64,
             body_bytes_max: body * MIB,

@@ -1,9 +1,12 @@
 //! The transaction that accepts emails. It checks every email against the store, then writes the
 //! rows of all of them.
 //!
-//! It reads the idempotency row, the sender's domain, the topic, the suppressions and the opt-outs. It writes the
-//! emails, their content, their queue rows, the idempotency row and the usage count, or nothing.
+//! It reads the idempotency row, the rates of the team, the sender's domain, the topic, the suppressions and the
+//! opt-outs. It writes the emails, their content, their queue rows, the idempotency row and the usage count, or nothing.
 
+use std::sync::Arc;
+
+use super::guard::SendingGuard;
 use super::idempotency::{IdempotentResponse, KeyClaim};
 use super::model::RecipientKind;
 use super::prepare::{EmailChecks, PreparedEmail};
@@ -15,12 +18,13 @@ use crate::base::id::{DomainId, TeamId};
 use crate::context::Context;
 use crate::delivery::{Class, DeliverOnly, Due, DueKey, DueRow, LaneKey};
 use crate::domains::SenderDomainRow;
+use crate::email_metrics::EmailMetric;
 use crate::events::{self, Detail, EmailEventKind, Event};
 use crate::store::{Reads, StoreError, WriteTx, from_store_error};
 use crate::suppressions::{self, SendKind};
 use crate::tables::{AddressHash, DUE, EMAILS};
 use crate::topics::{self, SendTopic, Subscription};
-use crate::{contacts, domains, teams, usage};
+use crate::{contacts, domains, email_metrics, teams, usage};
 
 /// Failure to accept the emails of a request.
 #[derive(Debug)]
@@ -46,6 +50,8 @@ pub(super) struct AcceptTransaction {
     /// The idempotency key.
     pub(super) key: Option<KeyClaim>,
     pub(super) deliver_only: DeliverOnly,
+    /// Decides whether the team can send; `None` for emails that no pause refuses.
+    pub(super) guard: Option<Arc<dyn SendingGuard>>,
 }
 
 /// Effect of an item without a deliverable `to` recipient on the other items of its batch.
@@ -79,6 +85,12 @@ impl AcceptTransaction {
             return Ok((replayed.map_err(refused)?, Vec::new()));
         }
         // All checks run before the first write: a failure after a write makes the writer repeat its group.
+        let refuse = |index, error| Err(AcceptError::Item(SendBatchError { index, error }));
+        if let Some(guard) = &self.guard
+            && let Some(pause) = guard.sending_pause(tx, self.sender.team)?
+        {
+            return refuse(0, SendError::SendingPaused(pause));
+        }
         let is_team_removed = teams::is_removed(tx, self.sender.team)?;
         let mut accepted = Vec::with_capacity(self.emails.len());
         let mut refused = self.refused.clone();
@@ -95,9 +107,7 @@ impl AcceptTransaction {
                     refused.push((self.indexes[index], ALL_RECIPIENTS_SUPPRESSED.to_owned()));
                 }
                 Err(SendError::Store(error)) => return Err(AcceptError::Store(error)),
-                Err(error) => {
-                    return Err(AcceptError::Item(SendBatchError { index: self.indexes[index], error }));
-                }
+                Err(error) => return refuse(self.indexes[index], error),
             }
         }
         refused.sort_by_key(|(index, _)| *index);
@@ -136,10 +146,13 @@ impl AcceptTransaction {
         for (number, attachment) in (0..).zip(&email.attachments) {
             attachment.put_attachment(tx, email.id, number)?;
         }
+        let blocked = accepted.blocked.len() as u64;
+        email_metrics::count(tx, row.metric_source(team), self.now, EmailMetric::Suppressed, blocked)?;
         let Some(data) = &email.event_data else { return Ok(()) };
         let recipients = row.recipients.iter().map(|recipient| recipient.mailbox.bare()).collect();
         let event = Event { kind: EmailEventKind::Scheduled, at_ms: row.created_ms, recipients, detail: Detail::None };
-        events::record(tx, &self.context, team, email.id, event, || Ok(data.clone()))
+        events::record(tx, &self.context, team, email.id, event, || Ok(data.clone()))?;
+        Ok(())
     }
 }
 

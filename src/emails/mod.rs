@@ -7,10 +7,11 @@
 //!
 //! Files in reading order: `model.rs`; the rules of the fields in `headers/`, `attachments/`, `tags.rs`
 //! and `schedule/`, with `excerpt.rs` (quotes in errors); `remote_files.rs` (files that attachments name by
-//! URL); `store/` (rows); `idempotency/`, `send.rs`, `prepare.rs`,
-//! `queue_keys.rs`, `accept.rs`; `stored.rs` (rows by id), `broadcast/` (emails of broadcasts); `event_recorder.rs`, `read.rs`, `attempts.rs`, `change.rs`, `resend.rs`,
-//! `search/` (search, and its index by recipient); `retention.rs`, `erase.rs`, `removal.rs` (of a team); `api/`
-//! (endpoints).
+//! URL); `store/` (rows); `idempotency/`, `send.rs`, `prepare.rs`, `queue_keys.rs`, `guard.rs` (pauses of sending),
+//! `accept.rs`; `stored.rs` (rows by id), `broadcast/` (emails of broadcasts); `event_recorder.rs`,
+//! `metric_source.rs` (domain and broadcast of the counts of an email), `pages.rs` (emails in order, for `insights`),
+//! `read.rs`, `attempts.rs`, `change.rs`, `resend.rs`, `search/` (search, and its index by recipient);
+//! `retention.rs`, `erase.rs`, `removal.rs` (of a team); `api/` (endpoints).
 //!
 //! Invariants:
 //! - The content is stored only in sealed form.
@@ -30,8 +31,11 @@ mod change;
 mod erase;
 mod event_recorder;
 mod excerpt;
+mod guard;
 mod idempotency;
+mod metric_source;
 mod model;
+mod pages;
 mod prepare;
 mod queue_keys;
 mod read;
@@ -58,13 +62,18 @@ pub(crate) use change::put_settled;
 pub(crate) use erase::{
     EmailErasure, PreparedErasure, erase, is_erasable, is_in_flight, match_queued, mentions, prepare_erasure,
 };
-#[cfg(test)]
-pub(crate) use event_recorder::put_headers;
 pub(crate) use event_recorder::{EventRecorder, record};
+#[cfg(test)]
+pub(crate) use event_recorder::{put_content, put_headers};
+pub use guard::{BroadcastPause, FanOutPace, NeverPaused, RegionPause, SendingGuard, SendingPause};
 pub use idempotency::{
     Idempotency, IdempotentRequest, IdempotentResponse, IdempotentRoute, KeyConflict, Reservation, Reserved,
 };
+pub(crate) use metric_source::{METRIC_LOOKUPS, OPT_OUT_COUNTS};
 pub use model::{AttachmentInfo, EmailContent, LastEvent, Recipient, RecipientKind, SUBJECT_CHARS_MAX, SendEmail};
+#[cfg(test)]
+pub(crate) use pages::{delete_emails, put_email};
+pub(crate) use pages::{email_ids_after, emails_after};
 pub(crate) use queue_keys::{destination_of, lane_of, queued_groups};
 pub(crate) use read::find_of_teams;
 pub use read::{BoundedEmail, EmailDetails, ReadAttachmentError, StoredAttachment};

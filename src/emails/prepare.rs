@@ -104,6 +104,7 @@ impl PreparedEmail {
             destination: QueueDestination::Domain,
             state: RecipientState::Waiting { due_ms },
             last_event,
+            unsubscribed_ms: None,
         };
         let row = EmailRow {
             // The time in the id, so that the order of ids is the order of creation times.

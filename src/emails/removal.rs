@@ -1,7 +1,7 @@
 //! Deletion of the emails of a removed team.
 
 use super::change::cancel_queued;
-use super::retention::{PAGE_ROWS, delete_email, is_settled};
+use super::retention::{EVENTS_PER_COMMIT, PAGE_ROWS, delete_email, delete_timeline_rows, is_settled};
 use super::store::{EmailRow, delete_content_rows};
 use crate::base::id::{EmailId, TeamId};
 use crate::store::{CHUNKS_PER_COMMIT, NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
@@ -29,7 +29,7 @@ pub(crate) fn delete_page_of_team(tx: &WriteTx<'_>, team: TeamId, after: EmailId
         }
         if page.len() == PAGE_ROWS { STOP } else { NEXT }
     })?;
-    let mut left = CHUNKS_PER_COMMIT;
+    let (mut left, mut events_left) = (CHUNKS_PER_COMMIT, EVENTS_PER_COMMIT);
     let mut deleted = DeletedEmails::default();
     for (id, row) in page {
         deleted.found += 1;
@@ -40,11 +40,12 @@ pub(crate) fn delete_page_of_team(tx: &WriteTx<'_>, team: TeamId, after: EmailId
                 deleted.last = Some(id);
                 continue;
             }
-            // The row stays if its content needs another page.
+            // The row stays if its content or its timeline needs another page.
             tx.put(&EMAILS, &(team, id), &row)?;
         }
         left -= delete_content_rows(tx, id, left)?;
-        if left == 0 {
+        events_left -= delete_timeline_rows(tx, id, events_left)?;
+        if left == 0 || events_left == 0 {
             deleted.last = Some(deleted.last.unwrap_or(after));
             return Ok(deleted);
         }

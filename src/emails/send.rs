@@ -10,12 +10,14 @@ use std::sync::Arc;
 use tokio_util::task::TaskTracker;
 
 use super::accept::{AcceptError, AcceptTransaction, SuppressedItems, check};
+use super::guard::{NeverPaused, SendingGuard, SendingPause};
 use super::idempotency::{
     Idempotency, IdempotentRequest, IdempotentResponse, KeyConflict, Reservation, ReserveError, Reserved,
 };
 use super::model::SendEmail;
 use super::prepare::{EmailChecks, PreparedEmail};
 use crate::api_keys::Caller;
+use crate::audit::{Actor, TeamActor};
 use crate::base::blocking;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{ApiKeyId, DomainId, EmailId, TeamId};
@@ -28,6 +30,8 @@ use crate::suppressions::Origin;
 /// Failure to accept an email.
 #[derive(Debug)]
 pub enum SendError {
+    /// New sends of the team are refused for some time.
+    SendingPaused(SendingPause),
     /// The team has no verified domain of this name.
     DomainNotVerified(String),
     /// The key is scoped to another domain.
@@ -102,20 +106,25 @@ pub struct SendBatch {
     pub refused: Vec<(u32, String)>,
     /// Effect of an email whose recipients are all suppressed.
     pub suppressed: SuppressedItems,
+    /// Whether the emails are accepted while the sending of the team is paused.
+    pub is_exempt: bool,
 }
 
 impl SendBatch {
     /// Returns the request of one email.
     pub fn of(email: SendEmail) -> Self {
-        Self { emails: vec![email], indexes: vec![0], refused: Vec::new(), suppressed: SuppressedItems::RefuseAll }
+        let suppressed = SuppressedItems::RefuseAll;
+        Self { emails: vec![email], indexes: vec![0], refused: Vec::new(), suppressed, is_exempt: false }
     }
 }
 
-/// The sender of emails: an API key, or the command line.
+/// The sender of emails: an API key, a user of the dashboard, the command line, or the server.
 #[derive(Clone, Copy, Debug)]
 pub struct Sender {
     pub team: TeamId,
-    /// API key; `None` for the command line.
+    /// Actor of the entries of the audit log.
+    pub actor: Actor,
+    /// API key, or the id of a user in its place; `None` for the command line and the server.
     pub key: Option<ApiKeyId>,
     /// The only domain that can be sent from; `None` for all domains.
     pub domain: Option<DomainId>,
@@ -139,7 +148,8 @@ impl Sender {
 
 impl From<Caller> for Sender {
     fn from(caller: Caller) -> Self {
-        Self { team: caller.team, key: Some(caller.key), domain: caller.domain }
+        let TeamActor { team, actor } = caller.into();
+        Self { team, actor, key: Some(caller.key), domain: caller.domain }
     }
 }
 
@@ -151,10 +161,11 @@ pub struct Emails {
     tasks: TaskTracker,
     links: Links,
     deliver_only: DeliverOnly,
+    guard: Arc<dyn SendingGuard>,
 }
 
 impl Emails {
-    /// Creates the use cases.
+    /// Creates the use cases. No send is paused.
     pub fn new(
         context: Context,
         notifier: QueueNotifier,
@@ -162,13 +173,20 @@ impl Emails {
         tasks: TaskTracker,
         links: Links,
     ) -> Self {
-        Self { context, notifier, idempotency, tasks, links, deliver_only: DeliverOnly::default() }
+        let (deliver_only, guard) = (DeliverOnly::default(), Arc::new(NeverPaused));
+        Self { context, notifier, idempotency, tasks, links, deliver_only, guard }
     }
 
     /// Sets the recipients that are delivered to.
     #[must_use]
     pub fn delivering_only(self, deliver_only: DeliverOnly) -> Self {
         Self { deliver_only, ..self }
+    }
+
+    /// Sets the guard, which can pause the sending of a team.
+    #[must_use]
+    pub fn guarded_by(self, guard: Arc<dyn SendingGuard>) -> Self {
+        Self { guard, ..self }
     }
 
     /// Returns the current time, which relative dates are based on.
@@ -196,14 +214,17 @@ impl Emails {
     /// completion is expensive: the acceptance checks them again.
     ///
     /// # Errors
-    /// [`SendError::Store`].
+    /// [`SendError::SendingPaused`]; [`SendError::Store`].
     pub(super) async fn check<E: AsRef<SendEmail> + Send + 'static>(
         &self,
         sender: Sender,
         emails: Vec<E>,
     ) -> Result<Vec<(E, Option<SendError>)>, SendError> {
-        let links = self.links.clone();
+        let (links, guard) = (self.links.clone(), Arc::clone(&self.guard));
         let read = move |tx: &ReadTx| {
+            if let Some(pause) = guard.find_sending_pause(tx, sender.team)? {
+                return Err(SendError::SendingPaused(pause));
+            }
             let checked = |email: E| {
                 let checks = EmailChecks::of(&links, email.as_ref());
                 let address = |index: usize| email.as_ref().recipients[index].mailbox.address().to_string();
@@ -228,10 +249,33 @@ impl Emails {
         email: SendEmail,
         request: Option<IdempotentRequest>,
     ) -> Result<EmailId, SendError> {
+        self.send_batch_of_one(sender, SendBatch::of(email), request).await
+    }
+
+    /// Accepts one email even while the sending of the team is paused: a notice of this server, or a test email
+    /// to users of the team.
+    ///
+    /// # Errors
+    /// [`SendError`]; nothing is stored.
+    pub async fn send_exempt(
+        &self,
+        sender: Sender,
+        email: SendEmail,
+        request: Option<IdempotentRequest>,
+    ) -> Result<EmailId, SendError> {
+        self.send_batch_of_one(sender, SendBatch { is_exempt: true, ..SendBatch::of(email) }, request).await
+    }
+
+    async fn send_batch_of_one(
+        &self,
+        sender: Sender,
+        batch: SendBatch,
+        request: Option<IdempotentRequest>,
+    ) -> Result<EmailId, SendError> {
         let response = match self.reserve(sender, request.as_ref()).await? {
             Reserved::Replay(response) => response,
             Reserved::First(reservation) => {
-                self.send_all(sender, SendBatch::of(email), reservation).await.map_err(|error| error.error)?
+                self.send_all(sender, batch, reservation).await.map_err(|error| error.error)?
             }
         };
         Ok(response.emails.first().copied().expect("one email was accepted"))
@@ -264,6 +308,7 @@ impl Emails {
             tasks: self.tasks.clone(),
             links: self.links.clone(),
             deliver_only: self.deliver_only.clone(),
+            guard: Arc::clone(&self.guard),
         }
     }
 
@@ -274,14 +319,15 @@ impl Emails {
         reservation: Option<&Reservation>,
     ) -> Result<IdempotentResponse, SendBatchError> {
         let now = self.context.now_ms();
-        let SendBatch { emails, indexes, refused, suppressed } = batch;
+        let SendBatch { emails, indexes, refused, suppressed, is_exempt } = batch;
         let emails = self.prepare(sender, emails, now).await;
         let key = reservation.map(Reservation::claim);
         let bytes = emails.iter().map(PreparedEmail::bytes).sum();
         let context = self.context.clone();
         let deliver_only = self.deliver_only.clone();
+        let guard = (!is_exempt).then(|| Arc::clone(&self.guard));
         let accept =
-            AcceptTransaction { context, sender, now, emails, indexes, suppressed, refused, key, deliver_only };
+            AcceptTransaction { context, sender, now, emails, indexes, suppressed, refused, key, deliver_only, guard };
         let accepted = self.context.store.write_sized(bytes, move |tx| accept.apply(tx)).await;
         match accepted {
             Ok((response, queued)) => {

@@ -4,8 +4,8 @@
 //! log, and the email appears in the email list of the team that sends it.
 
 use super::model::Notice;
+use super::rate_text;
 use crate::base::clock::{TimestampMs, to_iso};
-use crate::base::id::WebhookId;
 
 /// Subject and text of the email to an owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,26 +16,32 @@ pub(super) struct NoticeEmail {
 
 /// Returns the event as a sentence without a full stop, for the log.
 pub(super) fn sentence(notice: &Notice, at_ms: TimestampMs) -> String {
-    let (webhook, host) = endpoint_of(notice);
     match notice {
-        Notice::WebhookFailing { .. } => {
+        Notice::WebhookFailing { webhook, endpoint } => {
+            let host = host_of(endpoint);
             format!("the last ten deliveries to webhook {webhook} at {host} failed, as of {}", to_iso(at_ms))
         }
-        Notice::WebhookDisabled { .. } => format!(
-            "the webhook {webhook} at {host} was disabled at {}: twenty deliveries in a row failed",
+        Notice::WebhookDisabled { webhook, endpoint } => format!(
+            "the webhook {webhook} at {} was disabled at {}: twenty deliveries in a row failed",
+            host_of(endpoint),
             to_iso(at_ms)
         ),
-        Notice::WebhookBacklog { oldest_ms, .. } => {
-            format!("deliveries to webhook {webhook} at {host} are waiting, the oldest since {}", to_iso(*oldest_ms))
+        Notice::WebhookBacklog { webhook, endpoint, oldest_ms } => {
+            let (host, oldest) = (host_of(endpoint), to_iso(*oldest_ms));
+            format!("deliveries to webhook {webhook} at {host} are waiting, the oldest since {oldest}")
         }
+        Notice::DeliverabilityWarning(rate) => rate_text::warning_sentence(rate),
+        Notice::DeliverabilityPaused(rate) => rate_text::pause_sentence(rate),
+        Notice::BroadcastHeld { broadcast, dashboard_url: _ } => rate_text::held_sentence(*broadcast),
     }
 }
 
 /// Returns the email about a notice to the team with the name `team`.
 pub(super) fn compose(notice: &Notice, at_ms: TimestampMs, team: &str) -> NoticeEmail {
-    let (webhook, host) = endpoint_of(notice);
-    let (subject, event, time, action) = match notice {
-        Notice::WebhookFailing { .. } => (
+    let (webhook, endpoint, subject, event, time, action) = match notice {
+        Notice::WebhookFailing { webhook, endpoint } => (
+            webhook,
+            endpoint,
             "Webhook deliveries are failing",
             "The last ten deliveries to a webhook endpoint ended without success.",
             format!("As of: {}", to_iso(at_ms)),
@@ -43,7 +49,9 @@ pub(super) fn compose(notice: &Notice, at_ms: TimestampMs, team: &str) -> Notice
              disabled, and receives no events until it is enabled again."
                 .to_owned(),
         ),
-        Notice::WebhookDisabled { .. } => (
+        Notice::WebhookDisabled { webhook, endpoint } => (
+            webhook,
+            endpoint,
             "A webhook endpoint was disabled",
             "A webhook endpoint was disabled, because twenty deliveries in a row ended without success.",
             format!("Since: {}", to_iso(at_ms)),
@@ -52,7 +60,9 @@ pub(super) fn compose(notice: &Notice, at_ms: TimestampMs, team: &str) -> Notice
                  with PATCH /webhooks/{webhook} and the body {{\"status\": \"enabled\"}}."
             ),
         ),
-        Notice::WebhookBacklog { oldest_ms, .. } => (
+        Notice::WebhookBacklog { webhook, endpoint, oldest_ms } => (
+            webhook,
+            endpoint,
             "Webhook deliveries are waiting",
             "Deliveries to a webhook endpoint have been waiting for more than six hours.",
             format!("Oldest waiting since: {}", to_iso(*oldest_ms)),
@@ -60,22 +70,19 @@ pub(super) fn compose(notice: &Notice, at_ms: TimestampMs, team: &str) -> Notice
              24 hours is given up."
                 .to_owned(),
         ),
+        Notice::DeliverabilityWarning(rate) => return rate_text::warning(rate, at_ms, team),
+        Notice::DeliverabilityPaused(rate) => return rate_text::pause(rate, at_ms, team),
+        Notice::BroadcastHeld { broadcast, dashboard_url } => {
+            return rate_text::held(*broadcast, dashboard_url, at_ms, team);
+        }
     };
+    let host = host_of(endpoint);
     let text = format!(
         "{event}\n\nTeam: {team}\nEndpoint: {host}\nWebhook: {webhook}\n{time}\n\n{action}\n\n\
          Requests to the endpoint and its responses: GET /webhooks/{webhook}/events\n\n\
          You get this email because you own the team.\n"
     );
     NoticeEmail { subject: subject.to_owned(), text }
-}
-
-/// Returns the id and the host of the endpoint.
-fn endpoint_of(notice: &Notice) -> (WebhookId, &str) {
-    match notice {
-        Notice::WebhookFailing { webhook, endpoint }
-        | Notice::WebhookDisabled { webhook, endpoint }
-        | Notice::WebhookBacklog { webhook, endpoint, oldest_ms: _ } => (*webhook, host_of(endpoint)),
-    }
 }
 
 /// Returns the host of a URL, without name, password and port.
@@ -92,6 +99,7 @@ fn host_of(url: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::id::WebhookId;
 
     #[test]
     fn every_notice_names_event_endpoint_time_and_action() {

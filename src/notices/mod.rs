@@ -3,7 +3,7 @@
 //! [`record`] stores a notice in the transaction of its cause. The worker logs each notice and, if the operator
 //! has set a sender, sends an email to each owner. Then it deletes the row.
 //!
-//! Files: `model.rs` (the notices), `store.rs` (rows), `email_text.rs` (texts), `worker.rs` (log line and
+//! Files: `model.rs` (the notices), `store.rs` (rows), `email_text.rs` and `rate_text.rs` (texts), `worker.rs` (log line and
 //! emails), `result.rs` (result and error for the log).
 //!
 //! Invariants:
@@ -14,12 +14,13 @@
 
 mod email_text;
 mod model;
+mod rate_text;
 mod result;
 mod store;
 #[cfg(test)]
 mod tests;
 mod worker;
 
-pub use model::Notice;
+pub use model::{Notice, RateNotice};
 pub use store::{NoticeRow, record};
 pub use worker::NoticeWorker;

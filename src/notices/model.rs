@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::base::clock::TimestampMs;
-use crate::base::id::WebhookId;
+use crate::base::id::{BroadcastId, WebhookId};
+use crate::events::Metric;
 
 /// Message to the owners of a team. Stored in this form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,4 +30,30 @@ pub enum Notice {
         /// Time since which the oldest delivery has been waiting.
         oldest_ms: TimestampMs,
     },
+    /// A rate of the team is high.
+    DeliverabilityWarning(RateNotice),
+    /// A rate of the team is so high that new sends are refused.
+    DeliverabilityPaused(RateNotice),
+    /// A broadcast waits, because sending is paused.
+    BroadcastHeld {
+        broadcast: BroadcastId,
+        /// Page that shows the rates.
+        dashboard_url: String,
+    },
+}
+
+/// Figures of a rate that crossed a limit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RateNotice {
+    pub metric: Metric,
+    pub count: u64,
+    pub sent: u64,
+    /// Limit in hundredths of a percent.
+    pub limit_per_10_000: u64,
+    pub window_days: u32,
+    /// Whether the guardrail is off, so that nothing is refused.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_observed: bool,
+    /// Page that shows the rates.
+    pub dashboard_url: String,
 }

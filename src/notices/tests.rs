@@ -13,7 +13,7 @@ use crate::base::clock::DAY_MS;
 use crate::base::id::{Id, TeamId};
 use crate::context::Context;
 use crate::delivery::QueueNotifier;
-use crate::domains::SenderDomainRow;
+use crate::domains::{SenderDomainRow, SenderTracking};
 use crate::emails::{Emails, Idempotency};
 use crate::preferences::{LinkAudience, LinkSettings, Links};
 use crate::store::{NEXT, Order, Reads as _, StoreError, WriteTx, name_hash};
@@ -61,7 +61,13 @@ impl Fixture {
     }
 
     async fn verify(&self, team: TeamId, domain: &str) {
-        let row = SenderDomainRow { id: self.context.id(), verified: true, tracked: false, ed25519: false };
+        let row = SenderDomainRow {
+            id: self.context.id(),
+            verified: true,
+            tracked: false,
+            ed25519: false,
+            tracking: SenderTracking::default(),
+        };
         let name = name_hash(domain);
         let put = move |tx: &WriteTx<'_>| tx.put(&SENDER_DOMAINS, &(team, name), &row);
         self.context.store.write::<_, StoreError>(put).await.unwrap();

@@ -10,6 +10,7 @@ use tracing::warn;
 use super::email_text::{self, NoticeEmail};
 use super::result::{NotifyError, NotifyResult};
 use super::store::NoticeRow;
+use crate::audit::Actor;
 use crate::base::address::{DomainName, Mailbox};
 use crate::base::clock::DAY_MS;
 use crate::base::id::{Id, NoticeId, TeamId};
@@ -200,8 +201,8 @@ impl NoticeWorker {
         };
         // One notice to one owner is one request, even if the text or the sender changes between attempts.
         let request = IdempotentRequest::of_instance(team, &format!("notice/{notice}/{}", owner.id), KEY_LIFETIME_MS);
-        let by = Sender { team: sender.team, key: None, domain: None };
-        self.emails.send(by, email, Some(request)).await.map(drop).map_err(NotifyError::Send)
+        let by = Sender { team: sender.team, actor: Actor::Server, key: None, domain: None };
+        self.emails.send_exempt(by, email, Some(request)).await.map(drop).map_err(NotifyError::Send)
     }
 
     /// Returns the oldest due notices of all teams that are newer than `after`.

@@ -1,9 +1,8 @@
 //! Errors of broadcasts.
 
-use crate::broadcasts::error::{
-    CancelBroadcastError, DeleteBroadcastError, DraftError, SendBroadcastError, SendingPause,
-};
+use crate::broadcasts::error::{CancelBroadcastError, DeleteBroadcastError, DraftError, SendBroadcastError};
 use crate::broadcasts::{ACTIVE_MAX, BroadcastStatus, CONTENT_BYTES_MAX};
+use crate::emails::BroadcastPause;
 use crate::http::{ApiError, ErrorCode, declares_errors};
 use crate::preferences::{LinkError, PLACEHOLDERS_MAX};
 
@@ -81,15 +80,12 @@ impl From<SendBroadcastError> for ApiError {
                 "Invalid `html` or `text` field: together they hold more than {PLACEHOLDERS_MAX} unsubscribe \
                  placeholders."
             )),
-            SendBroadcastError::Paused(SendingPause::Team) => Self::new(
-                ErrorCode::SendingPaused,
-                "Sending is paused for this team, because too many of its emails bounced or were reported as spam.",
-            ),
-            SendBroadcastError::Paused(SendingPause::Instance) => Self::new(
-                ErrorCode::BroadcastsPaused,
-                "Broadcasts are paused on this server, because too many emails bounced or were reported as spam. Try \
-                 again later.",
-            ),
+            SendBroadcastError::Paused(BroadcastPause::Team(pause)) => {
+                Self::new(ErrorCode::SendingPaused, pause.to_string())
+            }
+            SendBroadcastError::Paused(BroadcastPause::Region(pause)) => {
+                Self::new(ErrorCode::BroadcastsPaused, pause.to_string())
+            }
             SendBroadcastError::DomainNotVerified(domain) => Self::new(
                 ErrorCode::Forbidden,
                 format!("The {domain} domain is not verified. Please, add and verify your domain."),
@@ -133,6 +129,24 @@ declares_errors!(CancelBroadcastError: Forbidden, RestrictedApiKey, NotFound);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::emails::{RegionPause, SendingPause};
+    use crate::events::Metric;
+
+    fn team_pause() -> SendingPause {
+        SendingPause {
+            metric: Metric::Bounce,
+            count: 10,
+            sent: 100,
+            limit_per_10_000: 500,
+            window_days: 2,
+            resumes_ms: 0,
+            dashboard_url: String::new(),
+        }
+    }
+
+    fn region_pause() -> RegionPause {
+        RegionPause { region: "us-east-1".into(), since_ms: 0 }
+    }
 
     #[test]
     fn each_refusal_of_a_send_has_its_code() {
@@ -145,8 +159,8 @@ mod tests {
             (SendBroadcastError::Link(LinkError::Loopback(loopback())), 422, "validation_error"),
             (SendBroadcastError::Link(LinkError::PlaceholderLoopback(loopback())), 422, "validation_error"),
             (SendBroadcastError::Link(LinkError::TooManyPlaceholders), 422, "validation_error"),
-            (SendBroadcastError::Paused(SendingPause::Team), 403, "sending_paused"),
-            (SendBroadcastError::Paused(SendingPause::Instance), 403, "broadcasts_paused"),
+            (SendBroadcastError::Paused(BroadcastPause::Team(team_pause())), 403, "sending_paused"),
+            (SendBroadcastError::Paused(BroadcastPause::Region(region_pause())), 403, "broadcasts_paused"),
             (SendBroadcastError::DomainNotVerified("example.org".into()), 403, "validation_error"),
             (SendBroadcastError::KeyOfAnotherDomain, 403, "restricted_api_key"),
             (SendBroadcastError::NoContent, 422, "validation_error"),

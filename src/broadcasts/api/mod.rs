@@ -137,7 +137,8 @@ pub async fn duplicate_broadcast(
 
 /// Lists the recipients of a broadcast by outcome, newest email first.
 ///
-/// The lists `opened`, `clicked` and `unsubscribed` are empty: this server does not track opens and clicks yet.
+/// The lists `opened` and `clicked` have the recipients of which a person opened the email or followed a link. The list
+/// `unsubscribed` has the recipients who opted out with the link of the email.
 #[endpoint(tags("Broadcasts"), responses(ResourceNotFound))]
 pub async fn list_broadcast_recipients(
     broadcasts: State<Broadcasts>,
@@ -152,7 +153,7 @@ pub async fn list_broadcast_recipients(
 
 /// Lists the links of a broadcast that recipients have opened.
 ///
-/// The list is empty: this server does not track clicks yet.
+/// The list is empty: this server does not count clicks by link yet.
 #[endpoint(tags("Broadcasts"), responses(ResourceNotFound))]
 pub async fn list_broadcast_clicked_links(
     broadcasts: State<Broadcasts>,

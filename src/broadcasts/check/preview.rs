@@ -14,6 +14,7 @@ use crate::emails::headers::CustomHeaders;
 use crate::emails::{Recipient, RecipientKind, SendEmail, SendError, Sender};
 use crate::merge_fields::{self, MergeField, Placeholder};
 use crate::store::{ReadTx, StoreError, from_store_error};
+use crate::users;
 
 /// Maximum number of recipients of a test email.
 pub const TEST_RECIPIENTS_MAX: usize = 10;
@@ -91,7 +92,8 @@ impl BroadcastChecks {
     }
 
     /// Sends a broadcast as one email to some addresses, with a subject that starts with `[Test]`. The email does not
-    /// belong to the broadcast, and its unsubscribe links are those of the addresses.
+    /// belong to the broadcast, and its unsubscribe links are those of the addresses. If all of them are users of the team,
+    /// it is sent while sending is paused.
     ///
     /// # Errors
     /// [`TestBroadcastError`]; nothing is sent.
@@ -108,6 +110,10 @@ impl BroadcastChecks {
         if html.is_none() && text.is_none() {
             return Err(TestBroadcastError::NoContent);
         }
+        let addresses: Vec<_> = to.iter().map(|mailbox| mailbox.address().clone()).collect();
+        let team = by.team;
+        let are_members = self.context.store.read(move |tx| users::are_members(tx, team, &addresses));
+        let is_exempt = are_members.await.map_err(PreviewBroadcastError::from)?;
         let recipients = to.into_iter().map(|mailbox| Recipient { kind: RecipientKind::To, mailbox }).collect();
         let email = SendEmail {
             from: row.from.mailbox().cloned().ok_or(TestBroadcastError::NoSender)?,
@@ -123,7 +129,12 @@ impl BroadcastChecks {
             // An opt-out of the topic does not stop a test.
             topic: None,
         };
-        self.emails.send(by, email, None).await.map_err(TestBroadcastError::Send)
+        let sent = if is_exempt {
+            self.emails.send_exempt(by, email, None).await
+        } else {
+            self.emails.send(by, email, None).await
+        };
+        sent.map_err(TestBroadcastError::Send)
     }
 
     async fn rendered(

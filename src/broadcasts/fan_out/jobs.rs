@@ -1,13 +1,18 @@
 //! The broadcasts in progress, and those that can start.
 
+use std::collections::BTreeMap;
+
+use super::page::is_drip_ahead;
 use super::walk::Walk;
 use crate::base::clock::TimestampMs;
-use crate::base::id::{BroadcastId, Id};
-use crate::broadcasts::rows::FanOutRow;
+use crate::base::id::{BroadcastId, DomainId, Id, TeamId};
+use crate::broadcasts::rows::{BroadcastStatus, FanOutRow};
+use crate::emails::{FanOutPace, SendingGuard};
 use crate::store::{NEXT, Order, ReadTx, Reads, STOP, StoreError};
-use crate::tables::BROADCAST_FAN_OUTS;
+use crate::tables::{BROADCAST_FAN_OUTS, BROADCASTS};
 
-/// Maximum number of broadcasts that get pages in turn. Further ones wait for the end of one of them.
+/// Maximum number of broadcasts that get pages in turn. Further ones wait for the end of one of them. Broadcasts that
+/// cannot queue a recipient now do not count.
 pub(super) const JOBS_MAX: usize = 256;
 /// Maximum number of rows that one scan reads.
 const SCANNED_MAX: usize = 50_000;
@@ -28,42 +33,93 @@ pub(super) struct JobList {
     pub(super) unstarted: Vec<BroadcastId>,
     /// Broadcasts with a position that cannot be read on.
     pub(super) incomplete: Vec<BroadcastId>,
+    /// Broadcasts in progress that are held, without a notice to the owners yet. At most [`JOBS_MAX`].
+    pub(super) held: Vec<BroadcastId>,
     /// Broadcasts in progress, by the time of their start.
     pub(super) jobs: Vec<Job>,
     /// Start of the next broadcast that is not due.
     pub(super) next_due_ms: Option<TimestampMs>,
 }
 
+/// The rules by which a scan sorts broadcasts in progress.
+struct JobScan<'a> {
+    now_ms: TimestampMs,
+    /// Whether sending limits pace the broadcasts.
+    is_limited: bool,
+    guard: &'a dyn SendingGuard,
+    /// Paces that the scan has read. Many broadcasts can have the same.
+    paces: BTreeMap<(TeamId, Option<DomainId>), FanOutPace>,
+}
+
+/// State of a broadcast in progress.
+enum StartedJob {
+    Walk(Walk),
+    Held,
+    /// Sends one recipient a second, and the recipients of its last page wait.
+    Waiting,
+    Incomplete,
+}
+
+impl JobScan<'_> {
+    fn started(&mut self, tx: &ReadTx, id: BroadcastId, fan_out: &FanOutRow) -> Result<StartedJob, StoreError> {
+        let row = tx.get_valid(&BROADCASTS, &(fan_out.team, id))?;
+        let Some(row) = row.filter(|row| row.status == BroadcastStatus::Queued) else {
+            return Ok(StartedJob::Incomplete);
+        };
+        let key = (fan_out.team, row.domain);
+        let pace = match self.paces.get(&key) {
+            Some(pace) => *pace,
+            None => self.guard.fan_out_pace(tx, fan_out.team, row.domain)?,
+        };
+        self.paces.insert(key, pace);
+        if pace == FanOutPace::Held {
+            return Ok(StartedJob::Held);
+        }
+        let is_drip = pace == FanOutPace::Drip && !self.is_limited;
+        if is_drip && is_drip_ahead(fan_out.planned_ms, self.now_ms) {
+            return Ok(StartedJob::Waiting);
+        }
+        Ok(Walk::load(tx, id, fan_out, pace)?.map_or(StartedJob::Incomplete, StartedJob::Walk))
+    }
+}
+
 impl JobList {
-    /// Reads the table.
+    /// Reads the table. A broadcast that is held or waits neither counts for [`JOBS_MAX`] nor is a job, so that it does not
+    /// delay the others.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub(super) fn read(tx: &ReadTx, now_ms: TimestampMs) -> Result<Self, StoreError> {
+    pub(super) fn read(
+        tx: &ReadTx,
+        now_ms: TimestampMs,
+        is_limited: bool,
+        guard: &dyn SendingGuard,
+    ) -> Result<Self, StoreError> {
         let mut list = Self::default();
-        let mut started: Vec<(TimestampMs, BroadcastId, FanOutRow)> = Vec::new();
+        let mut scan = JobScan { now_ms, is_limited, guard, paces: BTreeMap::new() };
+        let mut walks: Vec<(TimestampMs, Walk)> = Vec::new();
         let mut scanned = 0;
         tx.scan_valid(&BROADCAST_FAN_OUTS, &(Id::MIN,), &(Id::MAX,), Order::Ascending, |(id,), row| {
             scanned += 1;
             if row.is_canceled {
                 list.jobs.push(Job::Cancel(id));
             } else if row.last.is_some() {
-                started.push((row.due_ms, id, row));
+                match scan.started(tx, id, &row)? {
+                    StartedJob::Walk(walk) => walks.push((row.due_ms, walk)),
+                    StartedJob::Held if !row.is_held && list.held.len() < JOBS_MAX => list.held.push(id),
+                    StartedJob::Held | StartedJob::Waiting => {}
+                    StartedJob::Incomplete => list.incomplete.push(id),
+                }
             } else if row.is_due(now_ms) {
                 list.unstarted.push(id);
             } else {
                 list.next_due_ms = Some(list.next_due_ms.map_or(row.due_ms, |due_ms| due_ms.min(row.due_ms)));
             }
-            let in_progress = list.jobs.len() + started.len() + list.unstarted.len();
+            let in_progress = list.jobs.len() + walks.len() + list.unstarted.len() + list.incomplete.len();
             if in_progress < JOBS_MAX && scanned < SCANNED_MAX { NEXT } else { STOP }
         })?;
-        started.sort_unstable_by_key(|(due_ms, id, _)| (*due_ms, *id));
-        for (_, id, row) in started {
-            match Walk::load(tx, id, &row)? {
-                Some(walk) => list.jobs.push(Job::Walk(walk)),
-                None => list.incomplete.push(id),
-            }
-        }
+        walks.sort_unstable_by_key(|(due_ms, walk)| (*due_ms, walk.rules.id));
+        list.jobs.extend(walks.into_iter().map(|(_, walk)| Job::Walk(walk)));
         Ok(list)
     }
 

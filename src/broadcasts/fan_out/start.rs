@@ -4,20 +4,29 @@ use tracing::{info, warn};
 
 use super::rows::stop_fan_out;
 use crate::base::clock::TimestampMs;
-use crate::base::id::BroadcastId;
+use crate::base::id::{BroadcastId, TeamId};
 use crate::broadcasts::counts::{finish, read_counts};
 use crate::broadcasts::rows::{BroadcastRow, BroadcastStatus, FanOutRow};
 use crate::broadcasts::store;
+use crate::emails::SendingGuard;
 use crate::store::{Reads, StoreError, WriteTx};
 use crate::tables::{BROADCAST_FAN_OUTS, BROADCASTS};
 use crate::{contacts, domains, segments, teams, topics};
 
+/// Time after which the start of a held broadcast is tried again.
+const HOLD_RETRY_MS: i64 = 15 * 60_000;
+
 /// Starts a due broadcast. Does nothing if it has been started. A broadcast whose domain, segment or topic does not exist
-/// fails.
+/// fails. While sending is paused, it is tried again every 15 minutes.
 ///
 /// # Errors
 /// [`StoreError`].
-pub(super) fn start(tx: &WriteTx<'_>, id: BroadcastId, now_ms: TimestampMs) -> Result<(), StoreError> {
+pub(super) fn start(
+    tx: &WriteTx<'_>,
+    id: BroadcastId,
+    now_ms: TimestampMs,
+    guard: &dyn SendingGuard,
+) -> Result<(), StoreError> {
     let Some(fan_out) = tx.get_valid(&BROADCAST_FAN_OUTS, &(id,))? else { return Ok(()) };
     if fan_out.last.is_some() || fan_out.is_canceled || !fan_out.is_due(now_ms) {
         return Ok(());
@@ -33,6 +42,12 @@ pub(super) fn start(tx: &WriteTx<'_>, id: BroadcastId, now_ms: TimestampMs) -> R
         warn!(broadcast.id = %id, "broadcast {id} failed: its {missing} does not exist");
         return fail(tx, id, &fan_out, row);
     }
+    if is_paused(tx, team, &row, guard)? {
+        note_held(tx, id, &fan_out, guard)?;
+        let due_ms = now_ms + HOLD_RETRY_MS;
+        let held = FanOutRow { due_ms, is_scheduled: true, is_held: true, ..fan_out };
+        return tx.put(&BROADCAST_FAN_OUTS, &(id,), &held);
+    }
     row.status = BroadcastStatus::Queued;
     row.started_ms = Some(now_ms);
     info!(broadcast.id = %id, recipients = row.audience, "started broadcast {id}");
@@ -47,7 +62,43 @@ pub(super) fn start(tx: &WriteTx<'_>, id: BroadcastId, now_ms: TimestampMs) -> R
         Some(segment) => segments::find(tx, team, segment)?.and_then(|segment| segment.filter),
         None => None,
     };
-    tx.put(&BROADCAST_FAN_OUTS, &(id,), &FanOutRow { last: Some(last), filter, ..fan_out })
+    tx.put(&BROADCAST_FAN_OUTS, &(id,), &FanOutRow { last: Some(last), filter, is_held: false, ..fan_out })
+}
+
+/// Returns whether the team, or the region of the broadcast's domain, cannot send broadcasts now.
+fn is_paused(tx: &WriteTx<'_>, team: TeamId, row: &BroadcastRow, guard: &dyn SendingGuard) -> Result<bool, StoreError> {
+    if guard.sending_pause(tx, team)?.is_some() {
+        return Ok(true);
+    }
+    let Some(domain) = row.domain else { return Ok(false) };
+    Ok(guard.region_pause(tx, team, domain)?.is_some())
+}
+
+/// Notifies the owners once that a broadcast is held.
+fn note_held(
+    tx: &WriteTx<'_>,
+    id: BroadcastId,
+    fan_out: &FanOutRow,
+    guard: &dyn SendingGuard,
+) -> Result<(), StoreError> {
+    if fan_out.is_held {
+        return Ok(());
+    }
+    info!(broadcast.id = %id, "held broadcast {id}, because sending is paused");
+    guard.broadcast_held(tx, fan_out.team, id)
+}
+
+/// Notifies the owners once that a broadcast in progress is held.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn hold(tx: &WriteTx<'_>, id: BroadcastId, guard: &dyn SendingGuard) -> Result<(), StoreError> {
+    let Some(fan_out) = tx.get_valid(&BROADCAST_FAN_OUTS, &(id,))? else { return Ok(()) };
+    if fan_out.is_held || fan_out.is_canceled {
+        return Ok(());
+    }
+    note_held(tx, id, &fan_out, guard)?;
+    tx.put(&BROADCAST_FAN_OUTS, &(id,), &FanOutRow { is_held: true, ..fan_out })
 }
 
 /// Fails a broadcast. Emails that are queued are removed as those of a canceled broadcast.

@@ -10,7 +10,7 @@ use tracing::info;
 use super::cancel::cancel_page;
 use super::jobs::{Job, JobList};
 use super::page::{FanOutPage, FinishedFanOut, PageResult, PageSource};
-use super::start::{fail_if_incomplete, start};
+use super::start::{fail_if_incomplete, hold, start};
 use super::walk::Walk;
 use crate::base::clock::{TimestampMs, monotonic};
 use crate::base::id::BroadcastId;
@@ -18,6 +18,7 @@ use crate::broadcasts::estimates::SendEstimates;
 use crate::broadcasts::notifier::BroadcastNotifier;
 use crate::context::Context;
 use crate::delivery::{DeliverOnly, Due, QueueNotifier};
+use crate::emails::SendingGuard;
 use crate::store::StoreError;
 
 /// Time after which the table is read again while broadcasts are in progress.
@@ -31,11 +32,13 @@ const WAIT_MAX: Duration = Duration::from_secs(1);
 const PAGE_COMMIT_BYTES: usize = 1 << 20;
 
 /// The parts of the instance that the worker uses.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct BroadcastWorkerSettings {
     pub estimates: SendEstimates,
     /// Recipients for real delivery beside the built-in mailbox.
     pub deliver_only: DeliverOnly,
+    /// Decides whether broadcasts can start and continue.
+    pub guard: Arc<dyn SendingGuard>,
     /// Receives the notifications of sends and cancellations.
     pub notifier: BroadcastNotifier,
     /// Notifies the delivery engine of queued recipients.
@@ -45,6 +48,7 @@ pub struct BroadcastWorkerSettings {
 /// The worker of broadcasts.
 pub struct BroadcastWorker {
     source: PageSource,
+    guard: Arc<dyn SendingGuard>,
     notifier: BroadcastNotifier,
     queue_notifier: QueueNotifier,
 }
@@ -52,8 +56,8 @@ pub struct BroadcastWorker {
 impl BroadcastWorker {
     /// Returns the worker over the store of `context`.
     pub fn new(context: Context, settings: BroadcastWorkerSettings) -> Self {
-        let BroadcastWorkerSettings { estimates, deliver_only, notifier, queue_notifier } = settings;
-        Self { source: PageSource { context, estimates, deliver_only }, notifier, queue_notifier }
+        let BroadcastWorkerSettings { estimates, deliver_only, guard, notifier, queue_notifier } = settings;
+        Self { source: PageSource { context, estimates, deliver_only }, guard, notifier, queue_notifier }
     }
 
     /// Works on broadcasts until the stop. The stop drops the work at an await: each commit leaves a position from which
@@ -99,14 +103,20 @@ impl BroadcastWorker {
     async fn list(&self) -> Result<JobList, StoreError> {
         let context = &self.source.context;
         let read = || {
-            let now_ms = context.now_ms();
-            context.store.read(move |tx| JobList::read(tx, now_ms))
+            let (now_ms, guard) = (context.now_ms(), Arc::clone(&self.guard));
+            let is_limited = self.source.estimates.is_limited();
+            context.store.read(move |tx| JobList::read(tx, now_ms, is_limited, &*guard))
         };
         let mut list = read().await?;
+        for id in std::mem::take(&mut list.held) {
+            let guard = Arc::clone(&self.guard);
+            context.store.write_bulk(move |tx| hold(tx, id, &*guard)).await?;
+        }
         if !list.unstarted.is_empty() || !list.incomplete.is_empty() {
             let now_ms = context.now_ms();
             for id in list.unstarted {
-                context.store.write_bulk(move |tx| start(tx, id, now_ms)).await?;
+                let guard = Arc::clone(&self.guard);
+                context.store.write_bulk(move |tx| start(tx, id, now_ms, &*guard)).await?;
             }
             for id in list.incomplete {
                 context.store.write_bulk(move |tx| fail_if_incomplete(tx, id)).await?;

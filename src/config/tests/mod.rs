@@ -52,6 +52,8 @@ fn without_arguments_every_setting_has_its_documented_default() {
     assert_eq!((config.content_retention_days, config.email_retention_days), (30, 365));
     assert_eq!((config.webhook_delivery_retention_days, config.attempt_retention_days), (30, 30));
     assert_eq!((config.log_retention_days, config.request_log), (30, Recording::On));
+    assert_eq!(config.metrics_retention_days, 730);
+    assert_eq!(config.audit_retention_days, 365);
     assert_eq!(config.attachment_bytes_max, 40 << 20);
     assert_eq!((config.body_bytes_max, config.body_budget_bytes), (56 << 20, 128 << 20));
     assert_eq!(config.ingest_secret, None);
@@ -140,6 +142,7 @@ fn an_invalid_value_is_an_error() {
         ["--cache-mb", "7"],
         ["--content-retention-days", "0"],
         ["--log-retention-days", "0"],
+        ["--audit-retention-days", "0"],
         ["--request-log", "perhaps"],
         ["--delivery", "pigeon"],
         ["--relay-records", "mx=10"],

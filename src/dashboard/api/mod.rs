@@ -5,17 +5,20 @@
 //!
 //! Files in reading order: `instance.rs` (settings that pages show, and the operator's team), `me.rs`, `revision.rs`
 //! (changes of drafts), `broadcasts/`, `captured.rs` (captured mail), `preview.rs` (the HTML of an email for a frame;
-//! pure), `emails.rs` (one email), `search.rs`, `logs.rs`, `templates.rs` (drafts and previews), `setup.rs` (API keys,
-//! domains and webhooks with further fields), `webhooks.rs` (deliveries), `queue.rs`, `health.rs`, `overview.rs`,
-//! `connect.rs` (client libraries), `query.rs` (values of query parameters), `reply.rs` (lists and files).
+//! pure), `emails.rs` (one email), `search.rs`, `logs.rs`, `audit.rs`, `templates.rs` (drafts and previews),
+//! `setup.rs` (API keys, domains and webhooks with further fields), `webhooks.rs` (deliveries), `queue.rs`,
+//! `health.rs`, `overview.rs`, `connect.rs` (client libraries), `deliverability.rs`, `query.rs` (values of query
+//! parameters), `reply.rs` (lists and files).
 //!
 //! Invariants:
 //! - No handler reads a row of another team.
 //! - The HTML of an email is sent only with the policy of a preview.
 
+mod audit;
 mod broadcasts;
 mod captured;
 mod connect;
+mod deliverability;
 mod emails;
 mod health;
 mod instance;
@@ -49,7 +52,9 @@ pub(crate) fn routes() -> Router {
         .push(Router::with_path("search").get(search::search_emails))
         .push(Router::with_path("overview").get(overview::get_overview))
         .push(Router::with_path("connect").get(connect::get_connect))
+        .push(Router::with_path("deliverability").get(deliverability::get_deliverability))
         .push(Router::with_path("logs").get(logs::list_logs))
+        .push(Router::with_path("audit").get(audit::list_audit))
         .push(Router::with_path("api-keys").get(setup::list_api_keys))
         .push(Router::with_path("domains/{id}").get(setup::get_domain))
         .push(broadcasts::routes())

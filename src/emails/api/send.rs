@@ -98,7 +98,7 @@ pub async fn send_batch(
         let SendBatchError { index, error } = error;
         match error {
             // These errors apply to the request, not to one email.
-            error @ (SendError::Store(_) | SendError::Key(_)) => error.into(),
+            error @ (SendError::Store(_) | SendError::Key(_) | SendError::SendingPaused(_)) => error.into(),
             error => at_index(index, error.into()),
         }
     })?;
@@ -211,7 +211,7 @@ impl ParsedBatch<PlannedEmail> {
             BatchValidation::Strict => SuppressedItems::RefuseAll,
             BatchValidation::Permissive => SuppressedItems::List,
         };
-        Ok(SendBatch { emails, indexes, refused: refused.items, suppressed })
+        Ok(SendBatch { emails, indexes, refused: refused.items, suppressed, is_exempt: false })
     }
 }
 
@@ -222,6 +222,7 @@ fn at_index(index: u32, error: ApiError) -> ApiError {
 impl From<SendError> for ApiError {
     fn from(error: SendError) -> Self {
         match error {
+            SendError::SendingPaused(pause) => Self::new(ErrorCode::SendingPaused, pause.to_string()),
             SendError::DomainNotVerified(domain) => Self::new(
                 ErrorCode::Forbidden,
                 format!("The {domain} domain is not verified. Please, add and verify your domain."),
@@ -264,8 +265,8 @@ impl From<SendError> for ApiError {
 }
 
 declares_errors!(
-    SendError: Forbidden, RestrictedApiKey, NotFound, Validation, AllRecipientsSuppressed, InvalidIdempotentRequest,
-    ConcurrentIdempotentRequests
+    SendError: Forbidden, RestrictedApiKey, SendingPaused, NotFound, Validation, AllRecipientsSuppressed,
+    InvalidIdempotentRequest, ConcurrentIdempotentRequests
 );
 
 /// Returns the reason of each blocked recipient, for the request log.

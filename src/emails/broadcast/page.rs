@@ -15,6 +15,12 @@ pub enum BroadcastEmailList {
     All,
     /// Emails that the delivery engine has claimed.
     Attempted,
+    /// Emails that a person opened.
+    Opened,
+    /// Emails with a link that a person followed.
+    Clicked,
+    /// Emails with a counted opt-out.
+    Unsubscribed,
     /// Emails with one outcome. Those of a rare outcome are read from an index.
     Outcome(BroadcastOutcome),
 }
@@ -24,6 +30,9 @@ impl BroadcastEmailList {
         match self {
             Self::All => true,
             Self::Attempted => row.is_attempted,
+            Self::Opened => row.is_opened,
+            Self::Clicked => row.is_clicked,
+            Self::Unsubscribed => row.unsubscribed_ms.is_some(),
             Self::Outcome(outcome) => BroadcastOutcome::of(row.last_event) == outcome,
         }
     }
@@ -120,7 +129,12 @@ pub fn broadcast_emails_step(
                 }
             })?;
         }
-        BroadcastEmailList::All | BroadcastEmailList::Attempted | BroadcastEmailList::Outcome(_) => {
+        BroadcastEmailList::All
+        | BroadcastEmailList::Attempted
+        | BroadcastEmailList::Opened
+        | BroadcastEmailList::Clicked
+        | BroadcastEmailList::Unsubscribed
+        | BroadcastEmailList::Outcome(_) => {
             tx.scan_valid(&BROADCAST_EMAILS, &(team, from), &(team, to), order, |(_, id), row| visit(id, row))?;
         }
     }

@@ -5,7 +5,7 @@ use crate::base::id::{EmailId, TeamId};
 use crate::context::Context;
 use crate::emails::change::{cancel_queued, put_settled};
 use crate::emails::removal::DeletedEmails;
-use crate::emails::retention::{PAGE_ROWS, delete_email, purge_pages};
+use crate::emails::retention::{EVENTS_PER_COMMIT, PAGE_ROWS, delete_email, delete_timeline_rows, purge_pages};
 use crate::emails::store::{BroadcastEmailRow, EmailRow};
 use crate::emails::stored::{delete_row, joined};
 use crate::store::{MatchPage, NEXT, Order, Reads, STOP, StoreError, WriteTx, match_page, skip_corrupt};
@@ -25,7 +25,8 @@ pub(in crate::emails) async fn purge_broadcast_emails(
     purge_pages(context, move |tx, after| purge_page(tx, team, after, until, now_ms)).await
 }
 
-/// Deletes a page of settled emails. Returns the email after which the next page starts; `None` at the end.
+/// Deletes a page of settled emails. Returns the email after which the next page starts; `None` at the end. If the page has
+/// too many events, the rest of it is in the next page.
 fn purge_page(
     tx: &WriteTx<'_>,
     team: TeamId,
@@ -40,11 +41,20 @@ fn purge_page(
         }
         if page.len() == PAGE_ROWS { STOP } else { NEXT }
     })?;
-    for (id, _) in page.iter().filter(|(_, is_settled)| *is_settled) {
-        delete_email(tx, team, *id)?;
-        tx.keep_cursor(&BROADCAST_EMAILS, &(team, *id), now_ms)?;
+    let mut events_left = EVENTS_PER_COMMIT;
+    let mut done = None;
+    for (id, is_settled) in page {
+        if is_settled {
+            events_left -= delete_timeline_rows(tx, id, events_left)?;
+            if events_left == 0 {
+                return Ok(Some(done.unwrap_or(after)));
+            }
+            delete_email(tx, team, id)?;
+            tx.keep_cursor(&BROADCAST_EMAILS, &(team, id), now_ms)?;
+        }
+        done = Some(id);
     }
-    Ok(page.last().map(|(id, _)| *id))
+    Ok(done)
 }
 
 /// Deletes a page of the emails of broadcasts of a removed team, with their timelines and attempts. Queued emails are
@@ -65,8 +75,17 @@ pub(crate) fn delete_broadcast_emails_of_team(
         }
         if page.len() == PAGE_ROWS { STOP } else { NEXT }
     })?;
-    let deleted = DeletedEmails { found: page.len(), last: page.last().map(|(id, _)| *id) };
+    let mut events_left = EVENTS_PER_COMMIT;
+    let mut deleted = DeletedEmails::default();
     for (id, row) in page {
+        deleted.found += 1;
+        // The row stays if its timeline needs another page.
+        events_left -= delete_timeline_rows(tx, id, events_left)?;
+        if events_left == 0 {
+            deleted.last = Some(deleted.last.unwrap_or(after));
+            return Ok(deleted);
+        }
+        deleted.last = Some(id);
         let Some(row) = row else {
             delete_row(tx, team, id)?;
             continue;

@@ -3,9 +3,10 @@ use std::time::Duration;
 use tokio_util::task::TaskTracker;
 
 use super::*;
+use crate::audit::Actor;
 use crate::base::id::Id;
 use crate::delivery::QueueNotifier;
-use crate::domains::SenderDomainRow;
+use crate::domains::{SenderDomainRow, SenderTracking};
 use crate::emails::{Emails, SendBatch, SendEmail, SendError, Sender};
 use crate::preferences::{LinkAudience, LinkSettings, Links};
 use crate::store::{Encoded, NEXT, Order, Reads as _, WriteTx, name_hash};
@@ -13,7 +14,7 @@ use crate::tables::{EMAILS, IDEMPOTENCY, SENDER_DOMAINS};
 
 const TEAM: TeamId = Id::from_bytes([1; 16]);
 const OTHER: TeamId = TeamId::MAX;
-const SENDER: Sender = Sender { team: TEAM, key: None, domain: None };
+const SENDER: Sender = Sender { team: TEAM, actor: Actor::CommandLine, key: None, domain: None };
 
 /// Uses a key for the first time.
 async fn settle(context: &Context, keys: &Idempotency, sender: TeamId, request: &IdempotentRequest) {
@@ -126,7 +127,13 @@ async fn a_corrupt_row_is_skipped_and_the_other_keys_are_found() {
 
 /// Returns the use cases of a process that has seen no key, and verifies the sender domain.
 async fn process(context: &Context) -> Emails {
-    let row = SenderDomainRow { id: Id::MIN, verified: true, tracked: false, ed25519: false };
+    let row = SenderDomainRow {
+        id: Id::MIN,
+        verified: true,
+        tracked: false,
+        ed25519: false,
+        tracking: SenderTracking::default(),
+    };
     let put = move |tx: &WriteTx<'_>| tx.put(&SENDER_DOMAINS, &(TEAM, name_hash("example.com")), &row);
     context.store.write::<_, StoreError>(put).await.unwrap();
     let settings = LinkSettings { public_url: "http://127.0.0.1".into(), audience: LinkAudience::Captured };

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::mailbox::StoredMailbox;
 use super::rows::{EmailRow, ErasureMark, QueueDestination, RecipientRow, RecipientState};
+use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, ContactId, DomainId, EmailId};
 use crate::broadcasts::{BroadcastOutcome, BroadcastRow, BroadcastStatus};
 use crate::emails::model::{LastEvent, RecipientKind};
@@ -31,6 +32,15 @@ pub struct BroadcastEmailRow {
     /// Whether the delivery engine has taken it up at least once.
     #[serde(rename = "t", default, skip_serializing_if = "std::ops::Not::not")]
     pub is_attempted: bool,
+    /// Whether a person opened it.
+    #[serde(rename = "o", default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_opened: bool,
+    /// Whether a person followed a link of it.
+    #[serde(rename = "k", default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_clicked: bool,
+    /// Time of the counted opt-out with its link; `None` if none is counted.
+    #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
+    pub unsubscribed_ms: Option<TimestampMs>,
     /// Values of the merge fields, in the order of the names in the row of the broadcast. An empty value is missing.
     #[serde(rename = "v", default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<String>,
@@ -65,6 +75,10 @@ pub struct BroadcastSend {
     pub preview_text: Option<String>,
     /// Whether the broadcast was canceled or has failed: an email without an attempt is not sent.
     pub is_canceled: bool,
+    /// Whether a person opened the email.
+    pub is_opened: bool,
+    /// Whether a person followed a link of the email.
+    pub is_clicked: bool,
 }
 
 impl BroadcastEmailRow {
@@ -85,6 +99,9 @@ impl BroadcastEmailRow {
             is_in_flight: recipient.state == RecipientState::InFlight,
             last_event: recipient.last_event,
             is_attempted: was_attempted || BroadcastOutcome::of(recipient.last_event).is_attempted(),
+            is_opened: send.is_opened,
+            is_clicked: send.is_clicked,
+            unsubscribed_ms: recipient.unsubscribed_ms,
             values: send.values.iter().map(|(_, value)| value.clone()).collect(),
             destination: recipient.destination,
             hidden: email.hidden,
@@ -106,6 +123,7 @@ impl BroadcastEmailRow {
             destination: self.destination,
             state,
             last_event: self.last_event,
+            unsubscribed_ms: self.unsubscribed_ms,
         }
     }
 
@@ -125,6 +143,8 @@ impl BroadcastEmailRow {
             preview_text: broadcast.and_then(|row| row.preview_text.clone()),
             is_canceled: broadcast
                 .is_some_and(|row| matches!(row.status, BroadcastStatus::Canceled | BroadcastStatus::Failed)),
+            is_opened: self.is_opened,
+            is_clicked: self.is_clicked,
         };
         EmailRow {
             created_ms: id.created_ms(),

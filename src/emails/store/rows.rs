@@ -75,6 +75,9 @@ pub struct RecipientRow {
     pub destination: QueueDestination,
     pub state: RecipientState,
     pub last_event: LastEvent,
+    /// Time of the counted opt-out with the link of the email; `None` if none is counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsubscribed_ms: Option<TimestampMs>,
 }
 
 /// Destination of a recipient group in the queue.
@@ -169,6 +172,7 @@ impl RecipientRow {
     /// Returns a `To` recipient.
     pub(crate) fn example(mailbox: &str, state: RecipientState, last_event: LastEvent) -> Self {
         let destination = QueueDestination::Domain;
-        Self { kind: RecipientKind::To, mailbox: mailbox.into(), group: 0, destination, state, last_event }
+        let (kind, mailbox) = (RecipientKind::To, mailbox.into());
+        Self { kind, mailbox, group: 0, destination, state, last_event, unsubscribed_ms: None }
     }
 }

@@ -153,7 +153,7 @@ async fn a_page_that_was_read_before_an_erasure_is_read_again() {
     let contacts = instance.add(0, 20, ContactChanges::default()).await;
     let id = instance.send_now().await;
     let now_ms = instance.context.now_ms();
-    instance.write(move |tx, _| start::start(tx, id, now_ms)).await;
+    instance.write(move |tx, _| start::start(tx, id, now_ms, &NeverPaused)).await;
     let page = instance.read_page(id);
     let erased = contacts[7];
     instance

@@ -1,13 +1,15 @@
 //! Tests of the fan-out over a temporary store. The delivery engine does not run.
 //!
 //! Files: `progress.rs` (pages, kills and cancellations), `audience.rs` (the recipients and their values), `pacing.rs` (the
-//! sending limits).
+//! sending limits), `holding.rs` (pauses of sending).
 
 mod audience;
+mod holding;
 mod pacing;
 mod progress;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::json;
 
@@ -25,7 +27,7 @@ use crate::broadcasts::{
 use crate::contacts::{ContactChanges, ContactWriter, NewContact};
 use crate::context::Context;
 use crate::delivery::{DeliverOnly, QueueNotifier};
-use crate::emails::BroadcastEmailRow;
+use crate::emails::{BroadcastEmailRow, FanOutPace, NeverPaused, SendingGuard};
 use crate::events::ChangeSource;
 use crate::store::{NEXT, Order, Reads as _, StoreError, WriteTx};
 use crate::tables::{BROADCAST_EMAILS, BROADCAST_FAN_OUTS, DUE};
@@ -104,9 +106,14 @@ impl Instance {
     }
 
     fn worker(&self) -> BroadcastWorker {
+        self.worker_with(Arc::new(NeverPaused))
+    }
+
+    fn worker_with(&self, guard: Arc<dyn SendingGuard>) -> BroadcastWorker {
         let settings = BroadcastWorkerSettings {
             estimates: self.estimates.clone(),
             deliver_only: DeliverOnly::default(),
+            guard,
             notifier: BroadcastNotifier::default(),
             queue_notifier: QueueNotifier::default(),
         };
@@ -116,7 +123,7 @@ impl Instance {
     /// Starts a broadcast and stores one page, as a process that is then killed.
     async fn store_page(&self, id: BroadcastId) -> PageResult {
         let now_ms = self.context.now_ms();
-        self.write(move |tx, _| start::start(tx, id, now_ms)).await;
+        self.write(move |tx, _| start::start(tx, id, now_ms, &NeverPaused)).await;
         let page = self.read_page(id);
         self.write(move |tx, _| page.store(tx, 0)).await
     }
@@ -128,7 +135,7 @@ impl Instance {
             .store
             .read_now::<_, StoreError>(|tx| {
                 let fan_out = tx.get(&BROADCAST_FAN_OUTS, &(id,))?.unwrap();
-                let walk = Walk::load(tx, id, &fan_out)?.unwrap();
+                let walk = Walk::load(tx, id, &fan_out, FanOutPace::Full)?.unwrap();
                 Ok(source.read(tx, &walk)?.unwrap())
             })
             .unwrap()

@@ -69,7 +69,7 @@ async fn a_page_ends_early_while_a_request_waits_and_continues() {
     instance.add(0, 400, ContactChanges::default()).await;
     let id = instance.send_now().await;
     let now_ms = instance.context.now_ms();
-    instance.write(move |tx, _| start::start(tx, id, now_ms)).await;
+    instance.write(move |tx, _| start::start(tx, id, now_ms, &NeverPaused)).await;
     let page = Arc::new(instance.read_page(id));
     let store = |first| {
         let page = Arc::clone(&page);

@@ -113,6 +113,8 @@ impl ReportView {
                 step("audience", audience),
                 step("attempted", counts.attempted),
                 step("delivered", counts.delivered),
+                step("opened", counts.opened),
+                step("clicked", counts.clicked),
                 step("bounced", counts.bounced),
                 step("complained", counts.complained),
                 step("suppressed", counts.suppressed),

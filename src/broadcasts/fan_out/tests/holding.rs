@@ -1,0 +1,178 @@
+//! Pauses of sending: broadcasts that wait or continue slowly.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use super::*;
+use crate::base::id::DomainId;
+use crate::base::sync;
+use crate::emails::{RegionPause, SendingPause};
+use crate::events::Metric;
+use crate::store::ReadTx;
+
+/// Guard whose state a test sets. It counts notices.
+#[derive(Default)]
+struct SetGuard {
+    is_paused: Mutex<bool>,
+    pace: Mutex<FanOutPace>,
+    notices: Mutex<usize>,
+}
+
+impl SendingGuard for SetGuard {
+    fn sending_pause(&self, _tx: &WriteTx<'_>, _team: TeamId) -> Result<Option<SendingPause>, StoreError> {
+        let pause = SendingPause {
+            metric: Metric::Complaint,
+            count: 3,
+            sent: 100,
+            limit_per_10_000: 10,
+            window_days: 2,
+            resumes_ms: 0,
+            dashboard_url: String::new(),
+        };
+        Ok(sync::lock(&self.is_paused).then_some(pause))
+    }
+
+    fn region_pause(
+        &self,
+        _tx: &WriteTx<'_>,
+        _team: TeamId,
+        _domain: DomainId,
+    ) -> Result<Option<RegionPause>, StoreError> {
+        Ok(None)
+    }
+
+    fn fan_out_pace(&self, _tx: &ReadTx, _team: TeamId, _domain: Option<DomainId>) -> Result<FanOutPace, StoreError> {
+        Ok(*sync::lock(&self.pace))
+    }
+
+    fn broadcast_held(&self, _tx: &WriteTx<'_>, _team: TeamId, _broadcast: BroadcastId) -> Result<(), StoreError> {
+        *sync::lock(&self.notices) += 1;
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_due_broadcast_waits_for_the_end_of_a_pause_and_the_owners_are_notified_once() {
+    let instance = Instance::new();
+    instance.add(0, 3, ContactChanges::default()).await;
+    let id = instance.send(instance.context.now_ms(), json!({ "status": "scheduled" })).await;
+    let guard = Arc::new(SetGuard::default());
+    let worker = instance.worker_with(guard.clone());
+    *sync::lock(&guard.is_paused) = true;
+
+    for _ in 0..3 {
+        let next_ms = worker.work().await.unwrap();
+        assert_eq!(next_ms, Some(instance.context.now_ms() + 15 * 60_000));
+        assert_eq!(instance.row(id).0.status, BroadcastStatus::Scheduled);
+        assert!(instance.emails(id).is_empty());
+        instance.context.clock.advance(Duration::from_secs(15 * 60));
+    }
+    assert_eq!(*sync::lock(&guard.notices), 1);
+
+    *sync::lock(&guard.is_paused) = false;
+    worker.work().await.unwrap();
+    assert_eq!(instance.emails(id).len(), 3);
+    assert_eq!(instance.row(id).2, None, "all recipients are queued");
+}
+
+#[tokio::test]
+async fn a_held_broadcast_in_progress_queues_no_recipients_until_it_continues() {
+    let instance = Instance::new();
+    instance.add(0, 700, ContactChanges::default()).await;
+    let id = instance.send_now().await;
+    instance.store_page(id).await;
+    let queued = instance.emails(id).len();
+    let guard = Arc::new(SetGuard::default());
+    let worker = instance.worker_with(guard.clone());
+    *sync::lock(&guard.pace) = FanOutPace::Held;
+
+    worker.work().await.unwrap();
+    worker.work().await.unwrap();
+    assert_eq!(instance.emails(id).len(), queued);
+    assert_eq!(*sync::lock(&guard.notices), 1);
+
+    *sync::lock(&guard.pace) = FanOutPace::Full;
+    worker.work().await.unwrap();
+    assert_eq!(instance.emails(id).len(), 700);
+}
+
+#[tokio::test]
+async fn a_broadcast_of_a_team_with_a_high_rate_sends_one_message_a_second() {
+    let instance = Instance::new();
+    instance.add(0, 100, ContactChanges::default()).await;
+    let id = instance.send_now().await;
+    let guard = Arc::new(SetGuard::default());
+    let worker = instance.worker_with(guard.clone());
+    *sync::lock(&guard.pace) = FanOutPace::Drip;
+
+    worker.work().await.unwrap();
+    assert_eq!(instance.emails(id).len(), page::DRIP_RECIPIENTS);
+    worker.work().await.unwrap();
+    assert_eq!(instance.emails(id).len(), page::DRIP_RECIPIENTS, "the next recipients wait for the last ones");
+    for _ in 0..8 {
+        instance.context.clock.advance(Duration::from_secs(20));
+        worker.work().await.unwrap();
+    }
+
+    let due_times = instance.due_times(id);
+    assert_eq!(due_times.len(), 100);
+    assert!(due_times.windows(2).all(|pair| pair[1] - pair[0] >= 1_000), "faster than one message a second");
+}
+
+#[tokio::test]
+async fn the_owners_are_notified_again_of_a_second_hold() {
+    let instance = Instance::new();
+    instance.add(0, 1_700, ContactChanges::default()).await;
+    let id = instance.send_now().await;
+    let guard = Arc::new(SetGuard::default());
+    let worker = instance.worker_with(guard.clone());
+    *sync::lock(&guard.pace) = FanOutPace::Held;
+
+    for hold in 1..=2 {
+        // A page of another process, before the hold.
+        assert!(matches!(instance.store_page(id).await, PageResult::Queued { .. }));
+        worker.work().await.unwrap();
+        worker.work().await.unwrap();
+        assert_eq!(*sync::lock(&guard.notices), hold);
+    }
+}
+
+/// Guard that sets the pace of all teams except [`TEAM`].
+struct OtherTeams(FanOutPace);
+
+impl SendingGuard for OtherTeams {
+    fn fan_out_pace(&self, _tx: &ReadTx, team: TeamId, _domain: Option<DomainId>) -> Result<FanOutPace, StoreError> {
+        Ok(if team == TEAM { FanOutPace::Full } else { self.0 })
+    }
+}
+
+#[tokio::test]
+async fn broadcasts_that_are_held_or_drip_do_not_delay_newer_ones() {
+    for pace in [FanOutPace::Held, FanOutPace::Drip] {
+        let instance = Instance::new();
+        instance.add(0, 3, ContactChanges::default()).await;
+        instance
+            .write(|tx, context| {
+                let team = TeamId::from_bytes([7; 16]);
+                let row =
+                    json!({ "created_ms": 0, "name": "", "from": "a@example.com", "subject": "", "status": "queued" });
+                let row: BroadcastRow = serde_json::from_value(row).unwrap();
+                let planned_ms = Some(context.now_ms() + 60_000);
+                for _ in 0..2 * jobs::JOBS_MAX {
+                    let id: BroadcastId = context.id();
+                    put(tx, team, id, &row)?;
+                    let fan_out = FanOutRow { last: Some(Id::MAX), planned_ms, ..FanOutRow::due(team, 0) };
+                    tx.put(&BROADCAST_FAN_OUTS, &(id,), &fan_out)?;
+                }
+                Ok(())
+            })
+            .await;
+        let (sent, canceled) = (instance.send_now().await, instance.send_now().await);
+        instance.cancel(canceled).await;
+
+        instance.worker_with(Arc::new(OtherTeams(pace))).work().await.unwrap();
+
+        assert_eq!(instance.emails(sent).len(), 3, "{pace:?}");
+        assert_eq!(instance.row(canceled).2, None, "{pace:?}: the cancellation is complete");
+    }
+}

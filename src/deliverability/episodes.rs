@@ -1,0 +1,121 @@
+//! Episodes: the events and notices about a team whose rates are too high, once for each status.
+//!
+//! An episode begins with a warning or a pause, and ends when the rates are well below the limits again. Until then, a
+//! status that ends and begins again notifies the owners only once.
+
+use super::guardrail::{GuardrailStatus, GuardrailWindows};
+use super::service::{GuardrailMode, TeamDeliverability};
+use super::store::{EpisodeLevel, EpisodeRow};
+use crate::base::id::TeamId;
+use crate::events::{self, TeamEvent};
+use crate::notices::{self, Notice, RateNotice};
+use crate::store::{ReadTx, Reads, StoreError, WriteTx};
+use crate::tables::GUARDRAIL_EPISODES;
+use crate::teams;
+
+/// Teams that one transaction reads.
+const PAGE_TEAMS: usize = 100;
+
+/// Change of an episode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum EpisodeStep {
+    Keep,
+    /// Store the level, and publish it.
+    Publish(EpisodeLevel),
+    End,
+}
+
+impl EpisodeStep {
+    fn of(level: Option<EpisodeLevel>, status: GuardrailStatus, windows: &GuardrailWindows) -> Self {
+        match (level, status) {
+            (None, GuardrailStatus::Ok) => Self::Keep,
+            (None, GuardrailStatus::Warning) => Self::Publish(EpisodeLevel::Warning),
+            (None | Some(EpisodeLevel::Warning), GuardrailStatus::Paused) => Self::Publish(EpisodeLevel::Paused),
+            (Some(_), GuardrailStatus::Ok) if windows.has_recovered() => Self::End,
+            (Some(_), _) => Self::Keep,
+        }
+    }
+}
+
+impl TeamDeliverability {
+    /// Compares the status of every team with its episode, and publishes the changes.
+    ///
+    /// # Errors
+    /// [`StoreError`]. The changes before it are stored.
+    pub async fn run_round(&self) -> Result<(), StoreError> {
+        let teams = self.context.store.read::<_, StoreError>(teams::list).await?;
+        let teams: Vec<TeamId> = teams.into_iter().map(|team| team.id).collect();
+        for page in teams.chunks(PAGE_TEAMS) {
+            let (page, this) = (page.to_vec(), self.clone());
+            let changed = move |tx: &ReadTx| {
+                let mut changed = Vec::new();
+                for team in page {
+                    let (step, _, _) = this.episode_step(tx, team)?;
+                    if step != EpisodeStep::Keep {
+                        changed.push(team);
+                    }
+                }
+                Ok(changed)
+            };
+            for team in self.context.store.read::<_, StoreError>(changed).await? {
+                let this = self.clone();
+                self.context.store.write_bulk::<_, StoreError>(move |tx| this.change_episode(tx, team)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the change of the episode of a team, its row, and its windows.
+    fn episode_step(
+        &self,
+        tx: &impl Reads,
+        team: TeamId,
+    ) -> Result<(EpisodeStep, Option<EpisodeRow>, GuardrailWindows), StoreError> {
+        let windows = self.windows(tx, team)?;
+        let row = tx.get_valid(&GUARDRAIL_EPISODES, &(team,))?;
+        let level = row.as_ref().map(|row| row.level);
+        Ok((EpisodeStep::of(level, self.mode.status(&windows), &windows), row, windows))
+    }
+
+    /// Changes the episode of a team. Reads its state again: another process can have changed it.
+    fn change_episode(&self, tx: &WriteTx<'_>, team: TeamId) -> Result<(), StoreError> {
+        if teams::find(tx, team)?.is_none() {
+            return Ok(());
+        }
+        let (step, row, windows) = self.episode_step(tx, team)?;
+        let level = match step {
+            EpisodeStep::Keep => return Ok(()),
+            EpisodeStep::End => return tx.delete(&GUARDRAIL_EPISODES, &(team,)).map(drop),
+            EpisodeStep::Publish(level) => level,
+        };
+        let since_ms = row.map_or_else(|| self.context.now_ms(), |row| row.since_ms);
+        tx.put(&GUARDRAIL_EPISODES, &(team,), &EpisodeRow { level, since_ms })?;
+        let status = match level {
+            EpisodeLevel::Warning => GuardrailStatus::Warning,
+            EpisodeLevel::Paused => GuardrailStatus::Paused,
+        };
+        let Some(breach) = windows.breach(status) else { return Ok(()) };
+        let data = events::Deliverability {
+            metric: breach.metric,
+            rate: super::fraction(breach.count, breach.sent),
+            limit: breach.line.fraction(),
+            window_days: breach.line.window_days,
+            dashboard_url: self.page_url.clone(),
+        };
+        let figures = RateNotice {
+            metric: breach.metric,
+            count: breach.count,
+            sent: breach.sent,
+            limit_per_10_000: breach.line.per_10_000,
+            window_days: breach.line.window_days,
+            is_observed: self.mode == GuardrailMode::Observe,
+            dashboard_url: self.page_url.clone(),
+        };
+        let (event, notice) = match level {
+            EpisodeLevel::Warning => (TeamEvent::DeliverabilityWarning(data), Notice::DeliverabilityWarning(figures)),
+            EpisodeLevel::Paused => (TeamEvent::DeliverabilityPaused(data), Notice::DeliverabilityPaused(figures)),
+        };
+        events::record_team(tx, &self.context, team, &event)?;
+        notices::record(tx, &self.context, team, &notice)
+    }
+}

@@ -1,0 +1,37 @@
+//! Deliverability: the score of a team, and the guardrail that pauses its sending.
+//!
+//! Data flow: `email_metrics` counts outcomes by day. The status of a team follows from these counts alone, so that the
+//! transaction that accepts an email computes it and nothing has to be switched. A worker compares the status with the
+//! stored episode of the team, and publishes events and notices when it changes. Another worker sums the counts of all
+//! teams by region, and stores the regions whose broadcasts are paused.
+//!
+//! Reading order: `guardrail.rs` (limits and status) and `score.rs`, which are pure; `days.rs` (the windows of a team),
+//! `store.rs` (rows), `service.rs` (the use cases), `guard.rs` (refusals), `episodes.rs` (events and notices),
+//! `regions.rs` (pauses of regions), `api.rs` (the endpoint).
+//!
+//! Invariants:
+//! - Simulated recipients change no rate.
+//! - The owners of a team are notified once of each status in an episode, however many processes run.
+//! - A pause refuses new sends only. Accepted emails are delivered, and notices of this server are exempt.
+
+pub mod api;
+
+mod days;
+mod episodes;
+mod guard;
+mod guardrail;
+mod regions;
+mod score;
+mod service;
+mod store;
+#[cfg(test)]
+mod tests;
+
+pub use guardrail::{
+    GuardrailStatus, GuardrailWindows, METRICS, RateBreach, RateLimitLine, SENT_MIN, WindowCounts, fraction,
+};
+pub use score::{DeliverabilityScore, SCORE_DAYS, SCORE_VERSION, ScoreBand, tenths};
+pub use service::{
+    DeliverabilityOverview, DeliverabilityReport, GuardrailMode, ScoreFactor, TeamDeliverability, UtcDayTotals,
+};
+pub use store::{EpisodeLevel, EpisodeRow, RegionPauseRow};

@@ -1,0 +1,49 @@
+//! Rows of episodes and of paused regions.
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::clock::TimestampMs;
+use crate::store::{NEXT, Order, Reads, Row, StoreError};
+use crate::tables::REGION_PAUSES;
+
+/// Highest status that the owners were notified of in an episode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EpisodeLevel {
+    Warning,
+    Paused,
+}
+
+/// Episode of a team whose rates are or were too high.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EpisodeRow {
+    pub level: EpisodeLevel,
+    /// Start of the episode.
+    pub since_ms: TimestampMs,
+}
+impl Row for EpisodeRow {}
+
+/// Region whose broadcasts are paused. The counts are those of its last sweep that changed the row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RegionPauseRow {
+    pub region: String,
+    /// Start of the pause.
+    pub since_ms: TimestampMs,
+    pub sent: u64,
+    pub bounced: u64,
+    pub complained: u64,
+}
+impl Row for RegionPauseRow {}
+
+/// Returns the paused regions. Nearly always none.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn paused_regions(tx: &impl Reads) -> Result<Vec<RegionPauseRow>, StoreError> {
+    let mut rows = Vec::new();
+    tx.scan_valid(&REGION_PAUSES, &([0; 32],), &([u8::MAX; 32],), Order::Ascending, |_, row| {
+        rows.push(row);
+        NEXT
+    })?;
+    Ok(rows)
+}

@@ -1,0 +1,179 @@
+//! Pauses and episodes over a temporary store with a manual clock.
+
+use std::time::Duration;
+
+use super::*;
+use crate::base::id::{DomainId, Id, TeamId};
+use crate::context::Context;
+use crate::email_metrics::{self, EmailMetric, MetricSource};
+use crate::emails::{FanOutPace, SendingGuard as _, SendingPause};
+use crate::events::Metric;
+use crate::notices::Notice;
+use crate::store::{NEXT, Order, Reads as _, StoreError, WriteTx};
+use crate::tables::{GUARDRAIL_EPISODES, NOTICES};
+use crate::teams;
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+struct Fixture {
+    _directory: tempfile::TempDir,
+    context: Context,
+    team: TeamId,
+}
+
+impl Fixture {
+    async fn new() -> Self {
+        let (directory, context) = Context::temporary();
+        let team = teams::create(&context, "Shop").await.unwrap().unwrap().id;
+        Self { _directory: directory, context, team }
+    }
+
+    fn deliverability(&self, mode: GuardrailMode) -> TeamDeliverability {
+        TeamDeliverability::new(self.context.clone(), mode, "https://mail.example.com/dashboard/")
+    }
+
+    /// Counts recipients of the current day.
+    async fn count(&self, sent: u64, bounced: u64, complained: u64) {
+        let (team, now_ms) = (self.team, self.context.now_ms());
+        let count = move |tx: &WriteTx<'_>| {
+            for (metric, by) in [
+                (EmailMetric::Sent, sent),
+                (EmailMetric::BouncedPermanent, bounced),
+                (EmailMetric::Complained, complained),
+            ] {
+                let source = MetricSource { team, domain: DomainId::MIN, broadcast: None };
+                email_metrics::count(tx, source, now_ms, metric, by)?;
+            }
+            Ok(())
+        };
+        self.context.store.write::<_, StoreError>(count).await.unwrap();
+    }
+
+    async fn pause(&self, deliverability: &TeamDeliverability) -> Option<SendingPause> {
+        let (team, deliverability) = (self.team, deliverability.clone());
+        let pause = move |tx: &WriteTx<'_>| deliverability.sending_pause(tx, team);
+        self.context.store.write::<_, StoreError>(pause).await.unwrap()
+    }
+
+    fn pace(&self, deliverability: &TeamDeliverability) -> FanOutPace {
+        let pace = |tx: &crate::store::ReadTx| deliverability.fan_out_pace(tx, self.team, None);
+        self.context.store.read_now::<_, StoreError>(pace).unwrap()
+    }
+
+    fn level(&self) -> Option<EpisodeLevel> {
+        let row = |tx: &crate::store::ReadTx| tx.get(&GUARDRAIL_EPISODES, &(self.team,));
+        self.context.store.read_now::<_, StoreError>(row).unwrap().map(|row| row.level)
+    }
+
+    /// Returns the kinds of the stored notices, oldest first.
+    fn notices(&self) -> Vec<&'static str> {
+        let mut kinds = Vec::new();
+        let list = |tx: &crate::store::ReadTx| {
+            tx.scan(&NOTICES, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX), Order::Ascending, |_, row| {
+                kinds.push(match row.decode()?.notice {
+                    Notice::DeliverabilityWarning(_) => "warning",
+                    Notice::DeliverabilityPaused(_) => "paused",
+                    _ => "other",
+                });
+                NEXT
+            })
+        };
+        self.context.store.read_now::<_, StoreError>(list).unwrap();
+        kinds
+    }
+}
+
+#[tokio::test]
+async fn a_pause_ends_when_its_days_leave_the_window() {
+    let fixture = Fixture::new().await;
+    let deliverability = fixture.deliverability(GuardrailMode::Enforce);
+    fixture.count(200, 9, 0).await;
+    assert_eq!(fixture.pause(&deliverability).await, None);
+
+    fixture.count(0, 1, 0).await;
+    let pause = fixture.pause(&deliverability).await.unwrap();
+    // The day of the clock is 2026-01-05.
+    let midnight_ms = 1_767_657_600_000;
+    assert_eq!((pause.metric, pause.count, pause.sent), (Metric::Bounce, 10, 200));
+    assert_eq!(pause.resumes_ms, midnight_ms + 86_400_000, "the current day alone reaches the limit");
+    assert_eq!(pause.dashboard_url, "https://mail.example.com/dashboard/metrics/deliverability");
+    assert_eq!(fixture.pace(&deliverability), FanOutPace::Drip);
+
+    fixture.context.clock.advance(DAY);
+    let pause = fixture.pause(&deliverability).await.unwrap();
+    assert_eq!(pause.resumes_ms, midnight_ms + 86_400_000, "the next midnight");
+    fixture.context.clock.advance(DAY);
+    assert_eq!(fixture.pause(&deliverability).await, None);
+    assert_eq!(fixture.pace(&deliverability), FanOutPace::Drip, "a warning lasts seven days");
+    fixture.context.clock.advance(5 * DAY);
+    assert_eq!(fixture.pace(&deliverability), FanOutPace::Full);
+}
+
+#[tokio::test]
+async fn nothing_is_refused_while_the_guardrail_observes() {
+    let fixture = Fixture::new().await;
+    let deliverability = fixture.deliverability(GuardrailMode::Observe);
+    fixture.count(200, 50, 50).await;
+
+    assert_eq!(fixture.pause(&deliverability).await, None);
+    assert_eq!(fixture.pace(&deliverability), FanOutPace::Full);
+    assert_eq!(deliverability.report(fixture.team).await.unwrap().status, GuardrailStatus::Warning);
+    deliverability.run_round().await.unwrap();
+    assert_eq!(fixture.notices(), ["warning"]);
+}
+
+#[tokio::test]
+async fn an_episode_notifies_the_owners_once_of_each_status_also_with_two_processes() {
+    let fixture = Fixture::new().await;
+    let (one, other) = (fixture.deliverability(GuardrailMode::Enforce), fixture.deliverability(GuardrailMode::Enforce));
+    let round = async || {
+        let (first, second) = tokio::join!(one.run_round(), other.run_round());
+        first.and(second).unwrap();
+    };
+    round().await;
+    assert_eq!((fixture.level(), fixture.notices().len()), (None, 0));
+
+    fixture.count(200, 9, 0).await;
+    round().await;
+    round().await;
+    assert_eq!((fixture.level(), fixture.notices()), (Some(EpisodeLevel::Warning), vec!["warning"]));
+
+    fixture.count(0, 1, 0).await;
+    round().await;
+    assert_eq!((fixture.level(), fixture.notices()), (Some(EpisodeLevel::Paused), vec!["warning", "paused"]));
+
+    // The pause ends, and begins again in the same episode.
+    fixture.context.clock.advance(2 * DAY);
+    round().await;
+    assert_eq!(fixture.level(), Some(EpisodeLevel::Paused));
+    fixture.count(100, 10, 0).await;
+    round().await;
+    assert_eq!(fixture.notices(), ["warning", "paused"]);
+
+    fixture.context.clock.advance(8 * DAY);
+    round().await;
+    assert_eq!(fixture.level(), None, "nothing was sent for seven days");
+    fixture.count(100, 10, 0).await;
+    round().await;
+    assert_eq!(fixture.notices(), ["warning", "paused", "paused"], "a new episode");
+}
+
+#[tokio::test]
+async fn a_report_covers_thirty_days() {
+    let fixture = Fixture::new().await;
+    let deliverability = fixture.deliverability(GuardrailMode::Enforce);
+    fixture.count(1_000, 35, 0).await;
+
+    fixture.context.clock.advance(29 * DAY);
+    let report = deliverability.report(fixture.team).await.unwrap();
+    assert_eq!((report.totals.sent, report.status), (1_000, GuardrailStatus::Ok));
+    assert_eq!(report.score.headline.map(tenths).unwrap().to_string(), "8");
+    let overview = deliverability.overview(fixture.team).await.unwrap();
+    assert_eq!((overview.days.len(), overview.days[0].totals.sent), (30, 1_000));
+    assert!(overview.is_enforced && !overview.is_region_paused && overview.factors.is_empty());
+    assert!(!fixture.deliverability(GuardrailMode::Observe).overview(fixture.team).await.unwrap().is_enforced);
+
+    fixture.context.clock.advance(DAY);
+    let report = deliverability.report(fixture.team).await.unwrap();
+    assert_eq!((report.totals.sent, report.score.headline), (0, None));
+}

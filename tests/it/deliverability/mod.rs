@@ -1,0 +1,197 @@
+//! `GET /deliverability`, and the guardrail that pauses the sending of a team.
+
+use std::time::Duration;
+
+use ringmail::base::id::BroadcastId;
+use ringmail::store::{Reads as _, StoreError};
+use ringmail::tables::BROADCAST_FAN_OUTS;
+use serde_json::{Value, json};
+
+use crate::ingest::{self, SECRET};
+use crate::support::{TestServer, email, retry_until_ok};
+
+const HOUR: Duration = Duration::from_secs(3_600);
+/// Emails of a test: the minimum number of recipients for a limit.
+const EMAILS: usize = 100;
+
+fn start(guardrail: &str) -> TestServer {
+    TestServer::start_with(&["--ingest-secret", SECRET, "--guardrail", guardrail])
+}
+
+/// Sends 100 emails, waits until they are delivered, and reports the first `bounced` of them as bounced.
+pub(crate) fn send_with_bounces(server: &TestServer, bounced: usize) {
+    let emails: Vec<Value> =
+        (0..EMAILS).map(|number| email(&json!({ "to": format!("r{number}@example.net") }))).collect();
+    let sent = server.post("/emails/batch", &Value::from(emails)).ok(200);
+    let ids: Vec<&str> = sent["data"].as_array().unwrap().iter().map(|email| email["id"].as_str().unwrap()).collect();
+    for id in &ids {
+        server.wait_for(id, "delivered");
+    }
+    let bounce = |(number, id): (usize, &&str)| {
+        let recipient = format!("r{number}@example.net");
+        json!({ "type": "bounced", "email_id": id, "recipient": recipient, "bounce": { "type": "Permanent" } })
+    };
+    let events: Vec<Value> = ids.iter().enumerate().take(bounced).map(bounce).collect();
+    if !events.is_empty() {
+        assert_eq!(ingest::report(server, &Value::from(events)), (bounced as u64, 0));
+    }
+}
+
+/// Returns the number of deliveries of an event type to an endpoint.
+fn deliveries(server: &TestServer, webhook: &str, event: &str) -> usize {
+    let listed = server.get(&format!("/webhooks/{webhook}/events")).ok(200);
+    listed["data"].as_array().unwrap().iter().filter(|delivery| delivery["type"] == event).count()
+}
+
+#[test]
+fn a_new_team_has_no_score() {
+    let server = TestServer::start();
+
+    let shown = server.get("/deliverability").ok(200);
+
+    assert_eq!(
+        shown,
+        json!({
+            "object": "deliverability", "score": null, "band": null, "content_score": null, "outcome_score": null,
+            "complaint_rate": 0.0, "hard_bounce_rate": 0.0, "emails_sent": 0, "scored_recipients": 0,
+            "window_days": 30, "insufficient_outcome_data": true, "guardrail_status": "ok", "score_version": 1,
+        })
+    );
+}
+
+#[test]
+fn a_key_for_sending_cannot_read_the_deliverability() {
+    let server = TestServer::start();
+    let key = server.create_sending_key();
+
+    let refused = server.call("GET", "/deliverability", &key, &[], None);
+
+    assert!(refused.refusal().starts_with("403 restricted_api_key"));
+}
+
+#[test]
+fn bounces_pause_all_new_sends_until_their_days_leave_the_window() {
+    let server = start("on");
+    // No server listens on port 9, so that deliveries stay in the list.
+    let endpoint = json!({ "endpoint": "http://127.0.0.1:9/", "events": ["deliverability.paused"] });
+    let webhook = server.post("/webhooks", &endpoint).ok(201)["id"].as_str().unwrap().to_owned();
+    let body = email(&json!({})).to_string();
+    let send_once =
+        || server.call("POST", "/emails", server.key(), &[("idempotency-key", "once")], Some(body.as_bytes()));
+    let first = send_once().ok(200);
+    send_with_bounces(&server, 9);
+    server.send(&json!({}));
+
+    let id = server.get("/emails?limit=100").ok(200)["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|email| email["to"] == json!(["r9@example.net"]))
+        .map(|email| email["id"].as_str().unwrap().to_owned())
+        .unwrap();
+    let last = json!({
+        "type": "bounced", "email_id": id, "recipient": "r9@example.net", "bounce": { "type": "Permanent" },
+    });
+    assert_eq!(ingest::report(&server, &last), (1, 0));
+
+    // The clock of the instance starts on 5 January at 09:00 UTC, and the day alone reaches the limit.
+    let refused = server.post("/emails", &email(&json!({}))).refusal();
+    assert!(refused.starts_with("403 sending_paused: Sending is paused for this team: 10 of 100 emails"), "{refused}");
+    assert!(refused.contains("2026-01-07T00:00:00.000Z") && refused.contains("/dashboard/metrics/deliverability"));
+    let batch = server.post("/emails/batch", &Value::from(vec![email(&json!({})); 2])).refusal();
+    assert!(batch.starts_with("403 sending_paused: Sending is paused"), "{batch}");
+    let draft = json!({ "from": "Acme <news@example.com>", "subject": "June", "text": "Hi" });
+    let broadcast = server.post("/broadcasts", &draft).ok(201)["id"].as_str().unwrap().to_owned();
+    let refused = server.post(&format!("/broadcasts/{broadcast}/send"), &json!({})).refusal();
+    assert!(refused.starts_with("403 sending_paused: "), "{refused}");
+    assert_eq!(server.get(&format!("/broadcasts/{broadcast}")).ok(200)["status"], "draft");
+    assert_eq!(send_once().ok(200), first, "a repeat of an accepted request gets its response");
+    let shown = server.get("/deliverability").ok(200);
+    assert_eq!((&shown["guardrail_status"], &shown["band"]), (&json!("paused"), &json!("at_risk")));
+    assert_eq!((&shown["emails_sent"], &shown["hard_bounce_rate"]), (&json!(100), &json!(0.1)));
+    for _ in 0..2 {
+        server.run_guardrail();
+    }
+    server.poll(&format!("/webhooks/{webhook}/events"), "the event", |_| {
+        deliveries(&server, &webhook, "deliverability.paused") == 1
+    });
+
+    server.advance(38 * HOUR);
+    server.post("/emails", &email(&json!({}))).refusal();
+    server.advance(HOUR);
+    server.send(&json!({}));
+    server.run_guardrail();
+    assert_eq!(deliveries(&server, &webhook, "deliverability.paused"), 1);
+    assert_eq!(server.get("/deliverability").ok(200)["guardrail_status"], "warning");
+}
+
+#[test]
+fn a_scheduled_broadcast_waits_for_the_end_of_a_pause() {
+    let server = start("on");
+    server.post("/contacts", &json!({ "email": "ada@example.net" })).ok(201);
+    let body = json!({
+        "from": "Acme <news@example.com>", "subject": "June", "text": "Hi", "send": true, "scheduled_at": "in 1 hour",
+    });
+    let broadcast = server.post("/broadcasts", &body).ok(201)["id"].as_str().unwrap().to_owned();
+    send_with_bounces(&server, 10);
+
+    server.advance(2 * HOUR);
+    let path = format!("/broadcasts/{broadcast}");
+    let id = BroadcastId::parse(&broadcast).unwrap();
+    let fan_out =
+        || server.context().store.read_now::<_, StoreError>(|tx| tx.get(&BROADCAST_FAN_OUTS, &(id,))).unwrap();
+    retry_until_ok("the hold", || if fan_out().unwrap().is_held { Ok(()) } else { Err(format!("{:?}", fan_out())) });
+    assert_eq!(server.get(&path).ok(200)["status"], "scheduled");
+
+    server.advance(37 * HOUR + HOUR / 2);
+    retry_until_ok("the recipients", || fan_out().map_or(Ok(()), |row| Err(format!("{row:?}"))));
+    // The team still has a warning, so that the broadcast sends one message a second.
+    server.advance(Duration::from_secs(60));
+    server.poll(&path, "the end of the broadcast", |response| response.json["status"] == "sent");
+}
+
+#[test]
+fn a_notice_is_sent_during_a_pause() {
+    let server = TestServer::start_with(&[
+        "--ingest-secret",
+        SECRET,
+        "--guardrail",
+        "on",
+        "--system-from",
+        "Ringmail <notices@example.com>",
+    ]);
+    server.add_owner("owner@people.example");
+    send_with_bounces(&server, 10);
+
+    server.run_guardrail();
+
+    let is_notice = |email: &Value| email["subject"] == "Sending is paused";
+    server.poll("/emails", "the notice", |response| {
+        response.json["data"].as_array().is_some_and(|emails| emails.iter().any(is_notice))
+    });
+}
+
+#[test]
+fn a_development_server_refuses_nothing() {
+    let server = TestServer::start_with(&["--ingest-secret", SECRET]);
+    send_with_bounces(&server, 50);
+
+    server.send(&json!({}));
+
+    let shown = server.get("/deliverability").ok(200);
+    assert_eq!((&shown["guardrail_status"], &shown["emails_sent"]), (&json!("warning"), &json!(100)));
+}
+
+#[test]
+fn simulated_recipients_change_no_rate() {
+    let server = start("on");
+    let emails = vec![email(&json!({ "to": "bounced@resend.dev" })); EMAILS];
+    let sent = server.post("/emails/batch", &Value::from(emails)).ok(200);
+    for email in sent["data"].as_array().unwrap() {
+        server.wait_for(email["id"].as_str().unwrap(), "bounced");
+    }
+
+    server.send(&json!({}));
+
+    assert_eq!(server.get("/deliverability").ok(200)["emails_sent"], 0);
+}
