@@ -14,10 +14,14 @@ use crate::delivery::{COUNT_EVERY, capture};
 use crate::notices::NoticeWorker;
 use crate::store::{StoreError, purge_deleted_cursors};
 use crate::workers::{Supervisor, every};
-use crate::{contacts, delivery, emails, events, ingest, logs, users, webhooks};
+use crate::{audit, contacts, delivery, email_metrics, emails, events, ingest, insights, logs, users, webhooks};
 
 /// Interval of polls for notices. A notification triggers an earlier poll.
 const NOTICES_INTERVAL: Duration = Duration::from_secs(60);
+/// Interval of comparisons of the rates of all teams with their limits.
+const GUARDRAIL_INTERVAL: Duration = Duration::from_secs(10);
+/// Interval of sums of the rates by region.
+const REGIONS_INTERVAL: Duration = Duration::from_secs(15 * 60);
 /// Interval of writes of API key uses.
 const KEY_USES_INTERVAL: Duration = Duration::from_secs(10);
 /// Interval of measurements of sent messages.
@@ -26,7 +30,6 @@ const SEND_FIGURES_INTERVAL: Duration = Duration::from_secs(10);
 const RETENTION_INTERVAL: Duration = Duration::from_secs(3600);
 /// Interval of erasure rounds.
 const ERASURES_INTERVAL: Duration = Duration::from_secs(1);
-
 /// Interval of rounds of team removals.
 const TEAM_REMOVALS_INTERVAL: Duration = Duration::from_secs(1);
 /// Interval of measurements of the free disk space.
@@ -45,6 +48,10 @@ pub(super) struct RetentionDays {
     pub(super) deliveries: u32,
     /// Request log.
     pub(super) logs: u32,
+    /// Counts of email metrics.
+    pub(super) metrics: u32,
+    /// Audit log.
+    pub(super) audit: u32,
 }
 
 impl RetentionDays {
@@ -56,6 +63,8 @@ impl RetentionDays {
             attempts: config.attempt_retention_days,
             deliveries: config.webhook_delivery_retention_days,
             logs: config.log_retention_days,
+            metrics: config.metrics_retention_days,
+            audit: config.audit_retention_days,
         }
     }
 
@@ -70,9 +79,12 @@ impl RetentionDays {
         delivery::purge(context, before(self.attempts)).await?;
         contacts::purge_deleted_topic_choices(context).await?;
         logs::purge(context, before(self.logs)).await?;
+        email_metrics::purge(context, before(self.metrics)).await?;
+        audit::purge(context, before(self.audit)).await?;
         ingest::purge(context).await?;
         users::purge(context).await?;
         emails::purge(context, before(self.content), before(self.emails)).await?;
+        insights::purge(context).await?;
         events::purge_audience(context, before(self.deliveries)).await?;
         webhooks::purge(context, before(self.deliveries)).await?;
         capture::purge(context, before(self.content)).await
@@ -131,10 +143,20 @@ pub(super) fn start_workers(parts: &Parts) -> Supervisor {
             .await
         }
     });
+    let check = Arc::clone(&parts.count_check);
+    workers.start("email count check", move |stop| {
+        let check = Arc::clone(&check);
+        async move { check.run(stop).await }
+    });
     let index = Arc::clone(&parts.email_index);
     workers.start("email search", move |stop| {
         let index = Arc::clone(&index);
         async move { index.run(stop).await }
+    });
+    let insights = Arc::clone(&parts.insights);
+    workers.start("insights", move |stop| {
+        let insights = Arc::clone(&insights);
+        async move { insights.run(stop).await }
     });
     let broadcasts = Arc::clone(&parts.broadcasts);
     workers.start("broadcast fan-out", move |stop| Arc::clone(&broadcasts).run(stop));
@@ -142,6 +164,16 @@ pub(super) fn start_workers(parts: &Parts) -> Supervisor {
     workers.start("send figures", move |stop| {
         let figures = Arc::clone(&figures);
         async move { every(SEND_FIGURES_INTERVAL, stop, || figures.record()).await }
+    });
+    let deliverability = Arc::clone(&parts.services.deliverability);
+    workers.start("guardrail", move |stop| {
+        let deliverability = Arc::clone(&deliverability);
+        async move { every(GUARDRAIL_INTERVAL, stop, || deliverability.run_round()).await }
+    });
+    let deliverability = Arc::clone(&parts.services.deliverability);
+    workers.start("region rates", move |stop| {
+        let deliverability = Arc::clone(&deliverability);
+        async move { every(REGIONS_INTERVAL, stop, || deliverability.sweep_regions()).await }
     });
     let webhooks = Arc::clone(&parts.webhooks);
     workers.start("webhook removal", move |stop| Arc::clone(&webhooks).run(stop));

@@ -4,13 +4,14 @@
 use serde_json::{Map, Value};
 
 /// The examples of the sections, by operation id.
-const SECTIONS: [&str; 17] = [
+const SECTIONS: [&str; 18] = [
     include_str!("examples/api_keys.json"),
     include_str!("examples/audiences.json"),
     include_str!("examples/broadcasts.json"),
     include_str!("examples/captured.json"),
     include_str!("examples/contact_properties.json"),
     include_str!("examples/contacts.json"),
+    include_str!("examples/deliverability.json"),
     include_str!("examples/description.json"),
     include_str!("examples/domains.json"),
     include_str!("examples/emails.json"),

@@ -11,10 +11,12 @@ use tracing::info;
 
 use crate::base::clock::TimestampMs;
 use crate::delivery::{ClassDepth, Engine, SiteDepth};
+use crate::email_metrics::CountCheck;
 use crate::http::{ConnectionLimits, HttpCounters};
 use crate::metrics::MetricKind::{Counter, Gauge, Histogram};
 use crate::metrics::{MetricsText, ProcessFacts, Samples};
 use crate::store::Store;
+use crate::tracking::api::HitRecorder;
 use crate::webhooks::WebhookDispatcher;
 
 /// Site label of the sites that are not shown by name.
@@ -56,10 +58,12 @@ impl MetricsListener {
 
 /// The parts of an instance that have figures.
 pub(super) struct MetricSources {
+    pub(super) hits: Arc<HitRecorder>,
     pub(super) store: Store,
     pub(super) engine: Arc<Engine>,
     pub(super) dispatcher: Arc<WebhookDispatcher>,
     pub(super) http: Arc<HttpCounters>,
+    pub(super) count_check: Arc<CountCheck>,
     /// Start of the instance.
     pub(super) started_ms: TimestampMs,
 }
@@ -73,7 +77,10 @@ impl MetricSources {
         self.add_queue(&mut text);
         self.add_delivery(&mut text);
         self.add_webhooks(&mut text);
+        self.add_tracking(&mut text);
         self.add_http(&mut text);
+        let help = "Email counts that differed from the events of their day at the nightly check.";
+        text.metric("ringmail_email_count_differences", Gauge, help).add(&[], self.count_check.differences());
         self.add_store(&mut text);
         self.add_process(&mut text);
         text.into_string()
@@ -117,6 +124,11 @@ impl MetricSources {
         add_each(&mut sessions, "kind", &figures.sessions);
         text.metric("ringmail_message_memory_bytes", Gauge, "Memory reserved for messages that are being sent.")
             .add(&[], figures.message_bytes);
+    }
+
+    fn add_tracking(&self, text: &mut MetricsText) {
+        let help = "Opens and clicks that were not recorded, because the store failed or was too slow.";
+        text.metric("ringmail_tracking_hits_lost_total", Counter, help).add(&[], self.hits.lost());
     }
 
     fn add_webhooks(&self, text: &mut MetricsText) {

@@ -9,9 +9,9 @@
 //! 6. The store closes.
 //!
 //! Reading order: `router.rs` and `sections.rs` (all routes), `description.rs` (the OpenAPI document), `examples.rs`
-//! (its examples), `services.rs` (services of the handlers), `listening.rs` (the listeners and the resolver), `starting.rs` (responses
-//! while the store opens), `background.rs` (the workers), `metrics.rs` (the metrics), `health.rs`, `serving.rs` (serving
-//! and the shutdown), `stopping.rs` (the end of the requests), `error.rs`.
+//! (its examples), `services.rs` (services of the handlers), `listening.rs` (the listeners and the resolver),
+//! `starting.rs` (responses while the store opens), `background.rs` (the workers), `metrics.rs` (the metrics),
+//! `health.rs`, `serving.rs` (serving and the shutdown), `stopping.rs` (the end of the requests), `error.rs`.
 
 mod background;
 mod description;
@@ -50,29 +50,32 @@ use starting::StartingServer;
 
 use crate::admin::{self, AdminListener};
 use crate::api_keys::ApiKeys;
+use crate::audit::AuditLog;
 use crate::base::address::Mailbox as Sender;
 use crate::base::clock::Clock;
 use crate::broadcasts::check::BroadcastChecks;
 use crate::broadcasts::{
-    self, BroadcastNotifier, BroadcastWorker, BroadcastWorkerSettings, Broadcasts, NeverPaused, SendEstimates,
-    SendFigures,
+    self, BroadcastNotifier, BroadcastWorker, BroadcastWorkerSettings, Broadcasts, SendEstimates, SendFigures,
 };
 use crate::config::{Config, WebhookConfig};
 use crate::contact_properties::ContactProperties;
 use crate::contacts::Contacts;
 use crate::context::Context;
 use crate::dashboard::{AccessSettings, DashboardAssets, DashboardInstance, HealthReports, Hosts};
+use crate::deliverability::TeamDeliverability;
 use crate::delivery::capture::{CaptureListener, CaptureMailbox};
 use crate::delivery::{Engine, QueueControl, QueueNotifier};
 use crate::dns::Resolver;
 use crate::doctor::Doctor;
 use crate::domains::Domains;
+use crate::email_metrics::{CountCheck, EmailMetrics};
 use crate::emails::{EmailIndex, EmailLimits, Emails, Idempotency, RemoteFiles};
 use crate::erasure::Erasures;
 use crate::http::{
     BodyLimits, ConnectionLimits, Cors, Edge, Health, HttpCounters, Metrics, RateLimiter, ResponseLimits,
 };
 use crate::ingest::Ingest;
+use crate::insights::{InsightWorker, Insights};
 use crate::live::EventStreams;
 use crate::logs::{Logs, RequestLog};
 use crate::preferences::{Links, Preferences};
@@ -82,11 +85,12 @@ use crate::suppressions::Suppressions;
 use crate::team_removal::TeamRemovals;
 use crate::templates::Templates;
 use crate::topics::Topics;
+use crate::tracking::api::{HitRecorder, TrackingHostGuard};
 use crate::usage::{SdkUses, Usage};
 use crate::users::Accounts;
 use crate::webhooks::{DispatchNotifier, WebhookDispatcher, Webhooks};
 use crate::workers::WorkerFailures;
-use crate::{domains, http_client, teams};
+use crate::{domains, emails, http_client, teams};
 
 /// Maximum size of a request body without emails.
 const OTHER_BODY_BYTES_MAX: usize = 4 << 20;
@@ -113,6 +117,8 @@ struct Parts {
     services: admin::AdminServices,
     idempotency: Arc<Idempotency>,
     email_index: Arc<EmailIndex>,
+    count_check: Arc<CountCheck>,
+    insights: Arc<InsightWorker>,
     broadcasts: Arc<BroadcastWorker>,
     send_figures: Arc<SendFigures>,
     engine: Arc<Engine>,
@@ -182,9 +188,12 @@ impl App {
         let idempotency = Arc::new(Idempotency::new(context.clone()));
         let estimates = SendEstimates::new(config.send_limits, config.content_retention_days);
         let broadcast_notifier = BroadcastNotifier::default();
+        let dashboard_url = config.dashboard_url(address);
+        let deliverability = Arc::new(TeamDeliverability::new(context.clone(), config.guardrail, &dashboard_url));
         let broadcasts = BroadcastWorkerSettings {
             estimates: estimates.clone(),
             deliver_only: config.routes.deliver_only.clone(),
+            guard: deliverability.clone(),
             notifier: broadcast_notifier.clone(),
             queue_notifier: queue_notifier.clone(),
         };
@@ -193,7 +202,8 @@ impl App {
         let requests = TaskTracker::new();
         let notifier = queue_notifier.clone();
         let emails = Emails::new(context.clone(), notifier, Arc::clone(&idempotency), requests.clone(), links.clone());
-        let emails = Arc::new(emails.delivering_only(config.routes.deliver_only.clone()));
+        let emails = emails.delivering_only(config.routes.deliver_only.clone()).guarded_by(deliverability.clone());
+        let emails = Arc::new(emails);
         let api_keys = ApiKeys::load(context.clone(), requests.clone(), |tx, team, id| domains::exists(tx, team, id))?;
         let settings = config.domain_settings(address);
         let domains = Domains::new(context.clone(), Resolver::clone(&resolver), settings, Arc::clone(&api_keys));
@@ -203,7 +213,7 @@ impl App {
             links.clone(),
             Arc::clone(&segments),
             estimates,
-            Arc::new(NeverPaused),
+            deliverability.clone(),
             broadcast_notifier,
         ));
         let dispatch_notifier = DispatchNotifier::default();
@@ -228,11 +238,16 @@ impl App {
         let suppressions = Arc::new(Suppressions::new(context.clone()));
         let in_flight = TaskTracker::new();
         let counters = Arc::<HttpCounters>::default();
+        let count_check = Arc::new(CountCheck::new(context.clone()));
+        let hit_recorder =
+            Arc::new(HitRecorder::new(context.clone(), config.prefetch_window, config.trusted_proxies.clone()));
         let sources = MetricSources {
+            hits: Arc::clone(&hit_recorder),
             store: context.store.clone(),
             engine: Arc::clone(&engine),
             dispatcher: Arc::clone(&dispatcher),
             http: Arc::clone(&counters),
+            count_check: Arc::clone(&count_check),
             started_ms: context.now_ms(),
         };
         let worker_failures = Arc::new(WorkerFailures::default());
@@ -265,6 +280,7 @@ impl App {
             access_settings: Arc::new(AccessSettings::new(&config, &public_url, assets.base_path())),
             accounts: Arc::clone(&accounts),
             api_keys: Arc::clone(&api_keys),
+            audit: Arc::new(AuditLog::new(context.clone())),
             body_limits: Arc::new(body_limits),
             broadcast_checks: Arc::clone(&broadcast_checks),
             broadcasts: Arc::clone(&broadcast_service),
@@ -275,19 +291,23 @@ impl App {
             dashboard_assets: Arc::clone(&assets),
             dashboard_hosts: Arc::new(Hosts::new(&public_url, &config.dashboard_hosts)),
             dashboard_instance: Arc::new(instance),
+            deliverability: Arc::clone(&deliverability),
             domains: Arc::clone(&domains),
             email_limits: Arc::new(email_limits),
+            email_metrics: Arc::new(EmailMetrics::new(context.clone(), emails::METRIC_LOOKUPS)),
             emails: Arc::clone(&emails),
             engine: Arc::clone(&engine),
             erasures: Arc::clone(&erasures),
             event_streams: Arc::clone(&live),
             health_reports: Arc::new(HealthReports::new(Arc::clone(&doctor), Arc::clone(&health))),
             health,
+            hit_recorder,
             ingest: Arc::new(Ingest::new(context.clone(), config.ingest_secret.clone())),
+            insights: Arc::new(Insights::new(context.clone())),
             logs: Arc::clone(&logs),
             metrics: Arc::new(Metrics::new(move || sources.render(), config.trusted_proxies.clone())),
             openapi,
-            preferences: Arc::new(Preferences::new(context.clone(), links.clone())),
+            preferences: Arc::new(Preferences::new(context.clone(), links.clone(), emails::OPT_OUT_COUNTS)),
             query_parameters,
             queue: Arc::clone(&queue),
             rate_limiter: Arc::new(RateLimiter::new(config.rate_limit, context.clock.clone())),
@@ -299,7 +319,7 @@ impl App {
             suppressions: Arc::clone(&suppressions),
             templates: Arc::new(Templates::new(context.clone())),
             topics: Arc::new(Topics::new(context.clone(), |tx, team, id| broadcasts::uses_topic(tx, team, id))),
-            usage: Arc::new(Usage::new(context.clone(), config.dashboard_url(address))),
+            usage: Arc::new(Usage::new(context.clone(), dashboard_url.clone())),
             webhooks: Arc::clone(&webhooks),
         });
         let cors = Cors::parse(&config.cors_origins.join(","));
@@ -311,7 +331,8 @@ impl App {
             counters: Arc::clone(&counters),
             in_flight: in_flight.clone(),
         };
-        let service = router::service(edge(cors), context.store.clone());
+        let hosts = TrackingHostGuard::new(context.store.clone(), &public_url, &config.dashboard_hosts);
+        let service = router::service(edge(cors), context.store.clone(), hosts);
         let metrics = metrics.map(|HttpSocket { address, ready: http, .. }| {
             let service = router::metrics_service(edge(Cors::Off));
             MetricsListener { http, address, service }
@@ -321,11 +342,12 @@ impl App {
             context: context.clone(),
             kind: config.purpose.kind(),
             api: Some(crate::config::local_url(address)),
-            dashboard_url: config.dashboard_url(address),
+            dashboard_url,
             accounts,
             api_keys,
             broadcasts: broadcast_service,
             broadcast_checks,
+            deliverability,
             emails,
             email_limits,
             compat: config.compat,
@@ -340,9 +362,10 @@ impl App {
             mailbox: Arc::clone(&mailbox),
             queue,
         };
-        let retention = RetentionDays::of(&config);
         let parts = Parts {
             email_index: Arc::new(EmailIndex::new(context.clone())),
+            count_check,
+            insights: Arc::new(InsightWorker::new(context.clone(), &links)),
             broadcasts,
             send_figures,
             context,
@@ -355,8 +378,8 @@ impl App {
             webhooks,
             dispatcher,
             log,
+            retention: RetentionDays::of(&config),
             system_from: config.system_from,
-            retention,
             requests,
             in_flight,
             worker_failures,
@@ -366,30 +389,5 @@ impl App {
             work,
         };
         Ok(Self { http, address, metrics, admin, capture: (capture, mailbox), capture_address, parts, service })
-    }
-
-    /// Returns the bound address of the API.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// Returns the bound address of `--metrics-listen`.
-    pub fn metrics_address(&self) -> Option<SocketAddr> {
-        self.metrics.as_ref().map(|listener| listener.address)
-    }
-
-    /// Returns the bound address of the built-in mailbox.
-    pub fn capture_address(&self) -> SocketAddr {
-        self.capture_address
-    }
-
-    /// Returns the services that execute requests of the command line.
-    pub fn services(&self) -> &admin::AdminServices {
-        &self.parts.services
-    }
-
-    /// Returns the notifier of the delivery queue. Tests wake the engine with it after they set the clock.
-    pub fn queue_notifier(&self) -> QueueNotifier {
-        self.parts.queue_notifier.clone()
     }
 }

@@ -14,9 +14,10 @@ use crate::http::{
     Edge, RequestRecorder, SpaceGuard, auth, compression, edge, health, metrics, openapi, query, response_limits,
 };
 use crate::store::Store;
+use crate::tracking::api::TrackingHostGuard;
 use crate::{
-    api_keys, captured, contact_properties, contacts, dashboard, domains, emails, ingest, logs, preferences, segments,
-    suppressions, topics, usage,
+    api_keys, captured, contact_properties, contacts, dashboard, deliverability, domains, email_metrics, emails,
+    ingest, insights, logs, preferences, segments, suppressions, topics, tracking, usage,
 };
 
 /// Returns the routes of the API that need an API key. A literal path must precede a path with a
@@ -30,6 +31,7 @@ pub(super) fn api() -> Router {
     Router::new()
         .push(Router::with_path("emails").post(emails::send_email).get(emails::list_emails))
         .push(Router::with_path("emails/batch").post(emails::send_batch))
+        .push(Router::with_path("emails/metrics").get(email_metrics::api::get_email_metrics))
         .push(
             Router::with_path("emails/{id}")
                 .get(emails::get_email)
@@ -38,6 +40,7 @@ pub(super) fn api() -> Router {
         )
         .push(Router::with_path("emails/{id}/cancel").post(emails::cancel_email))
         .push(Router::with_path("emails/{id}/attempts").get(emails::list_email_attempts))
+        .push(Router::with_path("emails/{id}/insights").get(insights::api::get_email_insights))
         .push(Router::with_path("emails/{id}/attachments").get(emails::list_attachments))
         .push(Router::with_path("emails/{id}/attachments/{attachment_id}").get(emails::get_attachment))
         .push(Router::with_path("domains").post(domains::create_domain).get(domains::list_domains))
@@ -56,6 +59,7 @@ pub(super) fn api() -> Router {
         .push(Router::with_path("captured").get(captured::api::list_captured))
         .push(Router::with_path("captured/{id}").get(captured::api::get_captured))
         .push(Router::with_path("usage").get(usage::api::get_usage))
+        .push(Router::with_path("deliverability").get(deliverability::api::get_deliverability))
         .push(sections::webhooks())
         .push(Router::with_path("logs").get(logs::list_logs))
         .push(Router::with_path("logs/{id}").get(logs::get_log))
@@ -162,7 +166,6 @@ fn aliases() -> Router {
 fn absent() -> Router {
     let mut router = Router::new();
     for path in [
-        "emails/metrics",
         "emails/receiving",
         "emails/receiving/{**rest}",
         "domains/claim",
@@ -172,6 +175,9 @@ fn absent() -> Router {
     ] {
         router = router.push(Router::with_path(path).goal(edge::unknown));
     }
+    // For other methods, `emails/{id}` would match this path.
+    let metrics = Router::with_path("emails/metrics").filter_fn(|req, _| req.method() != Method::GET);
+    router = router.push(metrics.filter_fn(|req, _| req.method() != Method::HEAD).goal(edge::unknown));
     // For other methods, `emails/{id}` and `contacts/{id}` would match these paths.
     for path in ["emails/batch", "contacts/batch"] {
         let batch = Router::with_path(path).filter_fn(|req, _| req.method() != Method::POST);
@@ -192,6 +198,8 @@ fn open(store: Store) -> Router {
         .push(
             Router::with_path("unsubscribe/{token}").get(preferences::show_unsubscribe).post(preferences::unsubscribe),
         )
+        .push(Router::with_path("t/o/{token}").get(tracking::api::load_pixel))
+        .push(Router::with_path("t/c/{token}").get(tracking::api::follow_link))
         .push(reports())
 }
 
@@ -275,7 +283,7 @@ fn add_head_routes(router: &mut Router) {
 }
 
 /// Builds the HTTP service: all routes with their checks.
-pub(super) fn service(edge: Edge<HttpServices>, store: Store) -> Service {
+pub(super) fn service(edge: Edge<HttpServices>, store: Store, hosts: TrackingHostGuard) -> Service {
     let keyed = api()
         .push(aliases())
         .hoop(RequestRecorder(Arc::clone(&edge.services.request_log)))
@@ -284,7 +292,8 @@ pub(super) fn service(edge: Edge<HttpServices>, store: Store) -> Service {
         .hoop(query::refuse_unknown)
         .hoop(SpaceGuard(store.clone()))
         .hoop(response_limits::bound_response);
-    behind(edge, Router::with_hoop(compression::compress).push(absent()).push(open(store)).push(keyed))
+    let routes = Router::with_hoop(compression::compress).push(absent()).push(open(store)).push(keyed);
+    behind(edge, Some(hosts), routes)
 }
 
 /// Builds the HTTP service of `--metrics-listen`, which needs no key.
@@ -292,12 +301,17 @@ pub(super) fn metrics_service(edge: Edge<HttpServices>) -> Service {
     let routes = Router::new()
         .push(Router::with_path("metrics").get(metrics::open_metrics))
         .push(Router::with_path("health").get(health::health));
-    behind(edge, Router::with_hoop(compression::compress).push(routes))
+    behind(edge, None, Router::with_hoop(compression::compress).push(routes))
 }
 
-fn behind(edge: Edge<HttpServices>, mut routes: Router) -> Service {
+fn behind(edge: Edge<HttpServices>, hosts: Option<TrackingHostGuard>, mut routes: Router) -> Service {
     add_head_routes(&mut routes);
-    Service::new(routes).hoop(edge).catcher(Catcher::default().hoop(edge::shape_errors))
+    let service = Service::new(routes).hoop(edge);
+    let service = match hosts {
+        Some(hosts) => service.hoop(hosts),
+        None => service,
+    };
+    service.catcher(Catcher::default().hoop(edge::shape_errors))
 }
 
 #[cfg(test)]

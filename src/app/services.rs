@@ -8,19 +8,23 @@ use std::sync::Arc;
 use salvo::Depot;
 
 use crate::api_keys::ApiKeys;
+use crate::audit::AuditLog;
 use crate::base::compat::Compat;
 use crate::broadcasts::Broadcasts;
 use crate::broadcasts::check::BroadcastChecks;
 use crate::contact_properties::ContactProperties;
 use crate::contacts::Contacts;
 use crate::dashboard::{AccessSettings, DashboardAssets, DashboardInstance, HealthReports, Hosts};
+use crate::deliverability::TeamDeliverability;
 use crate::delivery::capture::CaptureMailbox;
 use crate::delivery::{Engine, QueueControl};
 use crate::domains::Domains;
+use crate::email_metrics::EmailMetrics;
 use crate::emails::{EmailLimits, Emails, RemoteFiles};
 use crate::erasure::Erasures;
 use crate::http::{BodyLimits, Health, Metrics, OpenApiJson, QueryParameters, RateLimiter, ResponseLimits, Service};
 use crate::ingest::Ingest;
+use crate::insights::Insights;
 use crate::live::EventStreams;
 use crate::logs::{Logs, RequestLog};
 use crate::preferences::Preferences;
@@ -28,6 +32,7 @@ use crate::segments::Segments;
 use crate::suppressions::Suppressions;
 use crate::templates::Templates;
 use crate::topics::Topics;
+use crate::tracking::api::HitRecorder;
 use crate::usage::{SdkUses, Usage};
 use crate::users::Accounts;
 use crate::webhooks::Webhooks;
@@ -52,6 +57,7 @@ services! {
     access_settings: AccessSettings,
     accounts: Accounts,
     api_keys: ApiKeys,
+    audit: AuditLog,
     body_limits: BodyLimits,
     broadcast_checks: BroadcastChecks,
     broadcasts: Broadcasts,
@@ -62,15 +68,19 @@ services! {
     dashboard_assets: DashboardAssets,
     dashboard_hosts: Hosts,
     dashboard_instance: DashboardInstance,
+    deliverability: TeamDeliverability,
     domains: Domains,
     email_limits: EmailLimits,
+    email_metrics: EmailMetrics,
     emails: Emails,
     engine: Engine,
     erasures: Erasures,
     event_streams: EventStreams,
     health: Health,
     health_reports: HealthReports,
+    hit_recorder: HitRecorder,
     ingest: Ingest,
+    insights: Insights,
     logs: Logs,
     metrics: Metrics,
     openapi: OpenApiJson,

@@ -1,5 +1,6 @@
 //! Serving until the stop, and the shutdown in order (`app/mod.rs` lists its steps).
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
@@ -10,9 +11,35 @@ use super::background::start_workers;
 use super::stopping::requests_finished;
 use super::{App, REQUESTS_STOP_TIMEOUT, RESPONSES_STOP_TIMEOUT, ServeError};
 use crate::admin;
+use crate::delivery::QueueNotifier;
 use crate::delivery::capture::CaptureMailbox;
 
 impl App {
+    /// Returns the bound address of the API.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Returns the bound address of `--metrics-listen`.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref().map(|listener| listener.address)
+    }
+
+    /// Returns the bound address of the built-in mailbox.
+    pub fn capture_address(&self) -> SocketAddr {
+        self.capture_address
+    }
+
+    /// Returns the services that execute requests of the command line.
+    pub fn services(&self) -> &admin::AdminServices {
+        &self.parts.services
+    }
+
+    /// Returns the notifier of the delivery queue. Tests wake the engine with it after they set the clock.
+    pub fn queue_notifier(&self) -> QueueNotifier {
+        self.parts.queue_notifier.clone()
+    }
+
     /// Serves until `stop`, then shuts down.
     ///
     /// # Errors

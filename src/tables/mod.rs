@@ -3,37 +3,42 @@
 //! A table name ends with a version. A new key or an incompatible value needs a new table and a migration. Byte
 //! order of a key is the order of its parts, the most general part first. Ids are UUIDs of version 7, so a range
 //! over ids is a range over creation times. The tables of the store itself are in `store/meta.rs`.
-//! `docs/STORAGE.md` documents all tables. `of_team.rs`: the deletion of the rows of a team. `index_rows.rs`: rows that
-//! name a row of another table.
+//! `docs/STORAGE.md` documents all tables. `names.rs`: their names. `of_team.rs`: the deletion of the rows of a team.
+//! `index_rows.rs`: rows that name a row of another table.
 
 mod index_rows;
+mod names;
 mod of_team;
 
 pub use index_rows::{ContactIdRow, ContactPropertyIdRow, SuppressionIdRow, TemplateIdRow, UserIdRow};
 
+pub use names::NAMES;
 use of_team::of_team;
 
 use crate::api_keys::{ApiKeyRow, ApiKeyUseRow};
+use crate::audit::AuditRow;
 use crate::base::id::{
-    ApiKeyId, AttemptId, BroadcastId, CapturedId, ContactId, ContactPropertyId, DomainId, EmailId, ErasureId, EventId,
-    LogId, NoticeId, SegmentId, SessionId, SuppressionId, TeamId, TemplateId, TemplateVersionId, TopicId, UserId,
-    WebhookDeliveryId, WebhookId,
+    ApiKeyId, AttemptId, AuditId, BroadcastId, CapturedId, ContactId, ContactPropertyId, DomainId, EmailId, ErasureId,
+    EventId, LogId, NoticeId, SegmentId, SessionId, SuppressionId, TeamId, TemplateId, TemplateVersionId, TopicId,
+    UserId, WebhookDeliveryId, WebhookId,
 };
 use crate::broadcasts::{ActiveBroadcastRow, BroadcastCountsRow, BroadcastRow, FanOutRow, SendSlotRow};
 use crate::contact_properties::ContactPropertyRow;
 use crate::contacts::{AudienceRow, ContactRow, TopicChoiceRow};
+use crate::deliverability::{EpisodeRow, RegionPauseRow};
 use crate::delivery::{
     CapturedRow, DueRow, HoldKey, HoldRow, LeaseRow, QueueKey, ReceivingHostRow, SiteRow, SmtpAttemptRow, WarmUpRow,
 };
-use crate::domains::{DomainRow, SenderDomainRow};
+use crate::domains::{DomainRow, SenderDomainRow, TrackingHostRow};
+use crate::email_metrics::{CountCheckRow, CountJournalRow, DayTotals, EmailCounts, QuarterKey};
 use crate::emails::{BroadcastEmailRow, EmailRow, IdempotencyRow, SearchPositionRow};
 use crate::erasure::ErasureRow;
 use crate::events::{AudienceEventRow, EventRow, MessageRow, OutboxRow, SubscriptionsRow};
+use crate::insights::{InsightDayRow, InsightPositionRow, InsightRow};
 use crate::logs::LogRow;
 use crate::notices::NoticeRow;
 use crate::preferences::ThemeRow;
 use crate::segments::SegmentRow;
-use crate::store::meta::{DELETED_CURSORS, EPOCH, META, NODES};
 use crate::store::{Blob, Table};
 use crate::suppressions::SuppressionRow;
 use crate::teams::{RemovedTeamRow, TeamRow};
@@ -82,6 +87,9 @@ pub const DOMAINS: Table<(TeamId, DomainId), DomainRow> = Table::listed("domains
 /// The fields of a domain that a send needs, by SHA-256 of the name in A-labels. Index of [`DOMAINS`], written and
 /// deleted with it. Every send reads this row, which is much smaller than the row of the domain.
 pub const SENDER_DOMAINS: Table<(TeamId, [u8; 32]), SenderDomainRow> = Table::new("sender_domains-1");
+/// Tracking hosts whose record was found, by SHA-256 of the name, with their domain. Index of [`DOMAINS`], written and
+/// deleted with it. Requests with a `Host` other than the public host read it.
+pub const TRACKING_HOSTS: Table<([u8; 32], DomainId), TrackingHostRow> = Table::new("tracking_hosts-1");
 
 /// Emails without their content: sender, recipients with their states, subject, last event. Written by `emails` at
 /// accept, and by `delivery` with each lease and outcome. One row for each email, deleted after
@@ -103,8 +111,9 @@ pub const ACTIVE_BROADCASTS: Table<(TeamId, BroadcastId), ActiveBroadcastRow> = 
 /// HTML, text and source of a broadcast, compressed and sealed. Written by `broadcasts`; it does not change after the
 /// broadcast is sent. One row for each chunk, deleted with the broadcast.
 pub const BROADCAST_BODIES: Table<(BroadcastId, u32), Blob> = Table::new("broadcast_bodies-1");
-/// Number of recipients of a broadcast in each state. Written by `emails` with each change of a recipient. One row for
-/// each broadcast with recipients, deleted with it.
+/// Number of recipients of a broadcast in each state, and of opens, clicks and opt-outs. Written by `emails` with each
+/// change of a recipient and each opt-out, and by `engagement` with the first open and click. One row for each broadcast
+/// with recipients, deleted with it.
 pub const BROADCAST_COUNTS: Table<(BroadcastId,), BroadcastCountsRow> = Table::new("broadcast_counts-1");
 /// Broadcasts whose contacts are not all queued yet: the due time and the position in the contacts. Written by
 /// `broadcasts` when a broadcast is sent, with each page of recipients, and when contacts are erased. Deleted at the end of
@@ -115,8 +124,8 @@ pub const BROADCAST_FAN_OUTS: Table<(BroadcastId,), FanOutRow> = Table::new("bro
 /// 60 days ahead, deleted after a day.
 pub const SEND_SLOTS: Table<(u32,), SendSlotRow> = Table::new("send_slots-1");
 /// Emails of broadcasts: contact, address, values of the merge fields, state. The other fields of an email are in the row of
-/// its broadcast. Written by `emails` when the recipients are queued, and with each lease and outcome. One row for each
-/// recipient, deleted after `RINGMAIL_EMAIL_RETENTION_DAYS` or on request.
+/// its broadcast. Written by `emails` when the recipients are queued, with each lease and outcome, and with the first open
+/// and click. One row for each recipient, deleted after `RINGMAIL_EMAIL_RETENTION_DAYS` or on request.
 pub const BROADCAST_EMAILS: Table<(TeamId, EmailId), BroadcastEmailRow> = Table::listed("broadcast_emails-1", 18);
 /// Emails of a broadcast with a rare outcome, by its number: 3 bounced, 4 complained, 5 suppressed, 6 failed. Index of
 /// [`BROADCAST_EMAILS`], written and deleted with it.
@@ -136,6 +145,20 @@ pub const TEMPLATE_BODIES: Table<(TeamId, TemplateVersionId, u32), Blob> = Table
 pub const EMAIL_SEARCH_BLOCKS: Table<(TeamId, EmailId), Blob> = Table::new("email_search_blocks-1");
 /// Positions of the search index of a team. Written by `emails` with each block. One row for each team, deleted with it.
 pub const EMAIL_SEARCH_POSITIONS: Table<(TeamId,), SearchPositionRow> = Table::new("email_search_positions-1");
+/// Results of the content checks of emails. Written by `insights` some seconds after the email. One row for each email of
+/// the API with content, deleted with the email.
+pub const EMAIL_INSIGHTS: Table<(TeamId, EmailId), InsightRow> = Table::new("email_insights-1");
+/// Results of the content checks of broadcasts. Written by `insights` when the broadcast starts. One row for each started
+/// broadcast, deleted with the team.
+pub const BROADCAST_INSIGHTS: Table<(TeamId, BroadcastId), InsightRow> = Table::new("broadcast_insights-1");
+/// Started broadcasts whose recipients are not in [`INSIGHT_DAYS`] yet. Written by `broadcasts` with the start. One row for
+/// each broadcast that is being sent, deleted by `insights` when the broadcast is over.
+pub const PENDING_BROADCAST_INSIGHTS: Table<(TeamId, BroadcastId), ()> = Table::new("pending_broadcast_insights-1");
+/// Recipients whose email failed a check, by UTC day (days since the epoch) and number of the check. Written by `insights`
+/// with the rows of the emails. At most 17 rows for each team and day, deleted after 60 days.
+pub const INSIGHT_DAYS: Table<(TeamId, u32, u8), InsightDayRow> = Table::new("insight_days-1");
+/// Position of the content checks of a team. Written by `insights` with each page. One row for each team, deleted with it.
+pub const INSIGHT_POSITIONS: Table<(TeamId,), InsightPositionRow> = Table::new("insight_positions-1");
 /// Response to an idempotency key, by UTC day of the expiry (days since the epoch) and half of the SHA-256 of the key
 /// with its team and route. Written by `emails` at accept. One row for each request with a key, deleted with its day:
 /// one to two days after the request, for emails of notices after eight to nine.
@@ -164,7 +187,7 @@ pub const RECEIVING_HOSTS: Table<([u8; 32],), ReceivingHostRow> = Table::new("re
 /// two sessions, deleted seven days after the last change.
 pub const SITES: Table<([u8; 32],), SiteRow> = Table::new("sites-1");
 /// Messages that large providers got, by SHA-256 of the name of the site and UTC day (days since the epoch). Written by
-/// `delivery` with each outcome while a warm-up plan is set. One row for each such site and day, deleted after 60 days.
+/// `delivery` with each outcome while a warm-up plan is set. One row for each such site and day, deleted after 365 days.
 pub const WARM_UP: Table<([u8; 32], u32), WarmUpRow> = Table::new("warm_up-1");
 /// Messages in the built-in mailbox: envelope, email id and size. Written by `delivery` in capture mode. One row
 /// for each message, deleted after `RINGMAIL_CONTENT_RETENTION_DAYS`.
@@ -172,8 +195,9 @@ pub const CAPTURED: Table<(CapturedId,), CapturedRow> = Table::listed("captured-
 /// Raw messages of [`CAPTURED`], sealed, in chunks of 60 KiB. Written and deleted with it.
 pub const CAPTURED_MESSAGES: Table<(CapturedId, u32), Blob> = Table::new("captured_messages-1");
 
-/// Timeline of an email, oldest event first. Written only by `events::record`. A few rows for each email, deleted
-/// with the row of the email.
+/// Timeline of an email, oldest event first. Written only by `events::record`. A few rows for each email and at most 100
+/// opens, clicks and prefetches for each recipient, deleted with the row of the email. `events::retract` deletes a click
+/// that software made.
 pub const EVENTS: Table<(EmailId, EventId), EventRow> = Table::new("events-1");
 
 /// Delivery reports that have been applied: SHA-256 of the request id or the message, by UTC day of arrival (days
@@ -267,6 +291,11 @@ pub const REQUEST_LOGS: Table<(TeamId, LogId), LogRow> = Table::listed("request_
 /// deleted with it.
 pub const REQUEST_LOG_BODIES: Table<(TeamId, LogId), Blob> = Table::new("request_log_bodies-1");
 
+/// Administrative actions with actor, target and changed fields, under the id of no team for those of the server. Written
+/// by `audit` in the transaction of the action. One row for each action, deleted after `RINGMAIL_AUDIT_RETENTION_DAYS`,
+/// also if the team is removed.
+pub const AUDIT_LOG: Table<(TeamId, AuditId), AuditRow> = Table::new("audit_log-1");
+
 /// Numbers of accepted emails and sent broadcasts by team and UTC day (days since the epoch). Written by `emails` at
 /// accept and by `broadcasts` at a send. One row for each day and team, deleted with the team.
 pub const USAGE: Table<(TeamId, u32), UsageRow> = Table::new("usage-1");
@@ -274,82 +303,26 @@ pub const USAGE: Table<(TeamId, u32), UsageRow> = Table::new("usage-1");
 /// each team and library, deleted with the team.
 pub const SDK_USES: Table<(TeamId, u8), SdkUseRow> = Table::new("sdk_uses-1");
 
-/// Names of all tables, in the order of this file. A test checks that the documentation lists each of them.
-pub const NAMES: &[&str] = &[
-    META.name(),
-    EPOCH.name(),
-    NODES.name(),
-    DELETED_CURSORS.name(),
-    TEAMS.name(),
-    REMOVED_TEAMS.name(),
-    USERS.name(),
-    USER_ADDRESSES.name(),
-    MEMBERSHIPS.name(),
-    CREDENTIALS.name(),
-    SESSIONS.name(),
-    ONE_TIME_LINKS.name(),
-    API_KEYS.name(),
-    API_KEY_USES.name(),
-    DOMAINS.name(),
-    SENDER_DOMAINS.name(),
-    EMAILS.name(),
-    EMAIL_BODIES.name(),
-    ATTACHMENTS.name(),
-    BROADCASTS.name(),
-    ACTIVE_BROADCASTS.name(),
-    BROADCAST_BODIES.name(),
-    BROADCAST_COUNTS.name(),
-    BROADCAST_FAN_OUTS.name(),
-    SEND_SLOTS.name(),
-    BROADCAST_EMAILS.name(),
-    BROADCAST_OUTCOMES.name(),
-    TEMPLATES.name(),
-    TEMPLATE_ALIASES.name(),
-    TEMPLATE_BODIES.name(),
-    EMAIL_SEARCH_BLOCKS.name(),
-    EMAIL_SEARCH_POSITIONS.name(),
-    IDEMPOTENCY.name(),
-    DUE.name(),
-    LEASES.name(),
-    QUEUE_HOLDS.name(),
-    ATTEMPTS.name(),
-    RECEIVING_HOSTS.name(),
-    SITES.name(),
-    WARM_UP.name(),
-    CAPTURED.name(),
-    CAPTURED_MESSAGES.name(),
-    EVENTS.name(),
-    INGESTED.name(),
-    AUDIENCE_EVENTS.name(),
-    EVENT_SUBSCRIPTIONS.name(),
-    EVENT_MESSAGES.name(),
-    EVENT_OUTBOX.name(),
-    WEBHOOKS.name(),
-    WEBHOOK_HEALTH.name(),
-    WEBHOOK_DELIVERIES.name(),
-    WEBHOOK_QUEUE.name(),
-    NOTICES.name(),
-    SUPPRESSIONS.name(),
-    SUPPRESSION_ADDRESSES.name(),
-    SUPPRESSION_ORIGINS.name(),
-    ERASURES.name(),
-    CONTACT_PROPERTIES.name(),
-    CONTACT_PROPERTY_KEYS.name(),
-    TOPICS.name(),
-    DELETED_TOPICS.name(),
-    SEGMENTS.name(),
-    SEGMENT_MEMBERS.name(),
-    CONTACT_SEGMENTS.name(),
-    AUDIENCES.name(),
-    CONTACTS.name(),
-    CONTACT_ADDRESSES.name(),
-    TOPIC_CHOICES.name(),
-    PREFERENCE_THEMES.name(),
-    REQUEST_LOGS.name(),
-    REQUEST_LOG_BODIES.name(),
-    USAGE.name(),
-    SDK_USES.name(),
-];
+/// Numbers of recipients by metric, for each quarter hour of the time of the events (quarter hours since 1970), domain and
+/// broadcast (0 for emails of the API). Written by `email_metrics` with each event. One row for each quarter hour with
+/// events, domain and broadcast, deleted after `RINGMAIL_METRICS_RETENTION_DAYS`.
+pub const EMAIL_QUARTER_COUNTS: Table<QuarterKey, EmailCounts> = Table::new("email_quarter_counts-1");
+/// Totals of real recipients by team and UTC day (days since 1970), with the scores of their emails. Written by
+/// `email_metrics` with each event. One row for each day and team, deleted after `RINGMAIL_METRICS_RETENTION_DAYS`, at the
+/// earliest after 31 days.
+pub const EMAIL_DAY_TOTALS: Table<(TeamId, u32), DayTotals> = Table::new("email_day_totals-1");
+/// Counted events by quarter hour, for the recount of [`EMAIL_QUARTER_COUNTS`]. Written by `email_metrics` with each
+/// event. One row for each event, deleted when its day has been checked.
+pub const EMAIL_COUNT_JOURNAL: Table<(TeamId, u32, EventId), CountJournalRow> = Table::new("email_count_journal-1");
+/// Last checked day of a team with the result. Written by `email_metrics` once a day. One row for each team, deleted with it.
+pub const EMAIL_COUNT_CHECKS: Table<(TeamId,), CountCheckRow> = Table::new("email_count_checks-1");
+
+/// Episode of a team with a rate that is too high. Written by `deliverability`. At most one row for each team, deleted at
+/// the end of the episode, or with the team.
+pub const GUARDRAIL_EPISODES: Table<(TeamId,), EpisodeRow> = Table::new("guardrail_episodes-1");
+/// Regions whose broadcasts are paused, by SHA-256 of the name. Written by `deliverability`. At most one row for each
+/// region, deleted at the end of the pause.
+pub const REGION_PAUSES: Table<([u8; 32],), RegionPauseRow> = Table::new("region_pauses-1");
 
 of_team! {
     API_KEYS,
@@ -362,6 +335,11 @@ of_team! {
     TEMPLATE_BODIES,
     EMAIL_SEARCH_BLOCKS,
     EMAIL_SEARCH_POSITIONS,
+    EMAIL_INSIGHTS,
+    BROADCAST_INSIGHTS,
+    PENDING_BROADCAST_INSIGHTS,
+    INSIGHT_DAYS,
+    INSIGHT_POSITIONS,
     AUDIENCE_EVENTS,
     EVENT_SUBSCRIPTIONS,
     EVENT_MESSAGES,
@@ -390,4 +368,9 @@ of_team! {
     REQUEST_LOG_BODIES,
     USAGE,
     SDK_USES,
+    EMAIL_QUARTER_COUNTS,
+    EMAIL_DAY_TOTALS,
+    EMAIL_COUNT_JOURNAL,
+    EMAIL_COUNT_CHECKS,
+    GUARDRAIL_EPISODES,
 }

@@ -4,12 +4,14 @@
 
 mod api_keys;
 mod architecture;
+mod audit;
 mod broadcasts;
 mod cli;
 mod compat;
 mod contact_properties;
 mod contacts;
 mod dashboard;
+mod deliverability;
 mod doctor;
 mod domains;
 mod emails;
@@ -28,5 +30,6 @@ mod suppressions;
 mod team_removal;
 mod templates;
 mod topics;
+mod tracking;
 mod usage;
 mod webhooks;

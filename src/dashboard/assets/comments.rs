@@ -1,9 +1,10 @@
 //! Comments of modules and style sheets, which no browser needs. Pure.
 //!
 //! The files are those of this program, so that the reader accepts their style only: no line of a text in backticks
-//! begins with a comment.
+//! begins with a comment, and no text contains `/**`.
 
-/// Returns a module or a style sheet without the lines that contain only a comment. A comment beside code stays.
+/// Returns a module or a style sheet without the lines that contain only a comment, and without the types beside code,
+/// such as `/** @type {A} */`. Another comment beside code stays.
 pub(super) fn without_comment_lines(source: &str) -> String {
     let mut kept = String::with_capacity(source.len());
     let mut is_inside = false;
@@ -13,7 +14,7 @@ pub(super) fn without_comment_lines(source: &str) -> String {
         if is_inside || begins {
             match text.split_once("*/") {
                 Some((_, "")) => is_inside = false,
-                Some(_) if begins => kept.push_str(line),
+                Some(_) if begins => push_code(&mut kept, line),
                 Some((_, after)) => {
                     is_inside = false;
                     kept.push_str(after);
@@ -22,10 +23,21 @@ pub(super) fn without_comment_lines(source: &str) -> String {
                 None => is_inside = true,
             }
         } else if !text.starts_with("//") {
-            kept.push_str(line);
+            push_code(&mut kept, line);
         }
     }
     kept
+}
+
+/// Appends a line of code without the types in it, each with the space after it.
+fn push_code(kept: &mut String, line: &str) {
+    let mut rest = line;
+    while let Some((before, comment)) = rest.split_once("/**") {
+        let Some((_, after)) = comment.split_once("*/") else { break };
+        kept.push_str(before);
+        rest = after.strip_prefix(' ').unwrap_or(after);
+    }
+    kept.push_str(rest);
 }
 
 #[cfg(test)]
@@ -45,10 +57,22 @@ mod tests {
     }
 
     #[test]
+    fn types_beside_code_are_left_out() {
+        for (source, expected) in [
+            ("const a = /** @type {A} */ (b); // why\n", "const a = (b); // why\n"),
+            ("/** @type {A} */ (b).c();\n", "(b).c();\n"),
+            ("f((/** @type {A} */ a, /** @type {B} */ b) => a);", "f((a, b) => a);"),
+            ("const a = '/**';\n", "const a = '/**';\n"),
+        ] {
+            assert_eq!(without_comment_lines(source), expected, "{source}");
+        }
+    }
+
+    #[test]
     fn code_beside_a_comment_stays() {
         for (source, expected) in [
-            ("const a = /** @type {A} */ (b); // why\n", "const a = /** @type {A} */ (b); // why\n"),
-            ("/** @type {A} */ (b).c();\n", "/** @type {A} */ (b).c();\n"),
+            ("const a = b; // why\n", "const a = b; // why\n"),
+            ("a(/* both */ b);\n", "a(/* both */ b);\n"),
             ("/* One\n two */ a();\n// last", " a();\n"),
             ("const url = 'https://acme.com/*';\na();", "const url = 'https://acme.com/*';\na();"),
         ] {

@@ -11,6 +11,10 @@ const SHARED: &[(&str, &[&str], &str)] = &[
     ("DUE", &["delivery", "emails"], "accepting an email queues its groups in the same transaction"),
     ("ATTEMPTS", &["delivery", "emails"], "retention deletes the attempts of an email with the email"),
     ("EVENTS", &["emails", "events"], "retention deletes the timeline of an email with the email"),
+    ("EMAIL_INSIGHTS", &["emails", "insights"], "retention deletes the insights of an email with the email"),
+    ("PENDING_BROADCAST_INSIGHTS", &["broadcasts", "insights"], "the start of a broadcast requests its check"),
+    ("API_KEYS", &["api_keys", "audit"], "an entry of the audit log has the name of its actor at that time"),
+    ("USERS", &["audit", "users"], "an entry of the audit log has the address of its actor at that time"),
     ("CONTACTS", &["contacts", "segments"], "a filter is evaluated on the fields of a contact"),
 ];
 
@@ -21,6 +25,9 @@ fn each_table_has_one_owner() {
     let mut users: BTreeMap<&str, BTreeSet<String>> = declared.map(|(table, _)| (table, BTreeSet::new())).collect();
     for file in sources() {
         let module = file.path.trim_end_matches(".rs").split('/').next().unwrap_or_default().to_owned();
+        if module == "tables" {
+            continue;
+        }
         for (_, name) in &file.names {
             let table = name.strip_prefix("crate::tables::").unwrap_or_default();
             if let Some(users) = users.get_mut(table) {
@@ -46,6 +53,7 @@ fn each_table_has_one_owner() {
 const DELETED_ELSEWHERE: &[(&str, &str)] = &[
     ("TEAMS", "the removal of a team deletes its row first"),
     ("REMOVED_TEAMS", "the record of the removal is deleted last"),
+    ("AUDIT_LOG", "the entries of a team stay for their retention period"),
     ("BROADCASTS", "the content and the counts of a broadcast are deleted with its row"),
     ("EMAILS", "an email in flight is deleted when its delivery ends"),
     ("BROADCAST_EMAILS", "an email in flight is deleted when its delivery ends"),

@@ -14,7 +14,7 @@ fn declared(code: &str) -> impl Iterator<Item = &str> {
             None => declaration.strip_prefix(' ')?,
         };
         let (keyword, rest) = declaration.split_once(' ')?;
-        let name = rest.split(|character: char| !character.is_alphanumeric()).next()?;
+        let name = rest.split(|character: char| !character.is_alphanumeric()).next().filter(|name| !name.is_empty())?;
         matches!(keyword, "struct" | "enum" | "trait" | "type" | "union").then_some(name)
     })
 }

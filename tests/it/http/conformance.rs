@@ -33,6 +33,10 @@ fn every_response_matches_its_schema() {
     let captured = server.send(&json!({ "to": "ada@example.net" }));
     server.wait_for(&captured, "delivered");
     checker.check("GET /emails/{id}/attempts", &format!("/emails/{captured}/attempts"), None);
+    server.advance(Duration::from_secs(6));
+    let insights = format!("/emails/{captured}/insights");
+    server.poll(&insights, "the insights", |response| response.status == 200);
+    checker.check("GET /emails/{id}/insights", &insights, None);
     let one = format!("/emails/{id}/attachments/{attachment}");
     checker.check("GET /emails/{id}/attachments/{attachment_id}", &one, None);
     checker.check(
@@ -91,6 +95,8 @@ fn every_response_matches_its_schema() {
 
     checker.check("GET /openapi.json", "/openapi.json", None);
     checker.check("GET /usage", "/usage", None);
+    checker.check("GET /emails/metrics", "/emails/metrics?dimensions=period,domain", None);
+    checker.check("GET /deliverability", "/deliverability", None);
     let logged = checker.check("GET /logs", "/logs", None);
     checker.check("GET /logs/{id}", &format!("/logs/{}", logged["data"][0]["id"].as_str().unwrap()), None);
     let key = checker.check("POST /api-keys", "/api-keys", Some(&json!({ "name": "Key" })));

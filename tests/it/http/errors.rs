@@ -14,7 +14,6 @@ fn a_route_that_does_not_exist_is_not_found_with_or_without_a_key() {
     for (method, path) in [
         ("GET", "/nothing"),
         ("POST", "/emails/0190a6c0-0000-7000-8000-000000000001/share"),
-        ("GET", "/emails/metrics"),
         ("GET", "/emails/receiving"),
         ("GET", "/emails/receiving/0190a6c0-0000-7000-8000-000000000001/attachments"),
         ("POST", "/domains/claim"),

@@ -143,10 +143,12 @@ fn an_operation_lists_its_own_errors() {
     let with_body = ["400 validation_error", "413 payload_too_large"];
     for (method, path, own) in [
         ("get", "/usage", vec![]),
+        ("get", "/deliverability", vec![]),
         ("get", "/emails", vec![]),
         ("get", "/topics/{id}", vec!["404 not_found"]),
         ("get", "/emails/{id}/attachments", vec!["404 not_found", "410 attachments_purged"]),
         ("get", "/emails/{id}/attempts", vec!["404 not_found"]),
+        ("get", "/emails/{id}/insights", vec!["404 not_found"]),
         ("delete", "/topics/{id}", vec!["404 not_found", "409 validation_error"]),
         ("post", "/broadcasts/{id}/cancel", vec!["403 validation_error", "404 not_found"]),
         ("get", "/broadcasts/{id}/recipients", vec!["404 not_found"]),
@@ -170,6 +172,7 @@ fn an_operation_lists_its_own_errors() {
             "/emails",
             vec![
                 "400 invalid_idempotency_key",
+                "403 sending_paused",
                 "403 validation_error",
                 "404 not_found",
                 "409 concurrent_idempotent_requests",
@@ -371,6 +374,7 @@ fn a_response_field_that_is_always_present_is_required() {
         ("TopicSubscription", &server.get("/contacts/ada@example.net/topics").ok(200)["data"][0]),
         ("ContactSegmentRow", &server.get("/contacts/ada@example.net/segments").ok(200)["data"][0]),
         ("Usage", &server.get("/usage").ok(200)),
+        ("Deliverability", &server.get("/deliverability").ok(200)),
         ("BatchResponse", &server.post("/contacts/batch?on_conflict=skip", &json!([ada])).ok(200)),
         ("BatchGetResponse", &server.post("/contacts/batch/get", &json!({ "contacts": [ada] })).ok(200)),
     ] {

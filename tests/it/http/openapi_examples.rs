@@ -69,6 +69,7 @@ const ORDER: &[&str] = &[
     "get_email",
     "list_attachments",
     "list_email_attempts",
+    "get_email_insights",
     "list_captured",
     "get_captured",
     "get_attachment",
@@ -105,6 +106,8 @@ const ORDER: &[&str] = &[
     "list_webhook_event_attempts",
     "replay_webhook_event",
     "delete_webhook",
+    "get_email_metrics",
+    "get_deliverability",
     "get_usage",
     "list_logs",
     "get_log",
@@ -181,6 +184,13 @@ impl ExampleRun {
             let captured = self.server.send(&serde_json::json!({ "to": "ada@example.net" }));
             self.server.wait_for(&captured, "delivered");
             self.ids.insert(self.parameter("list_email_attempts", "id"), captured);
+        }
+        if id == "get_email_insights" {
+            let html = "<a href=\"https://bit.ly/x\">Read</a>";
+            let email = self.server.send(&serde_json::json!({ "to": "ada@example.net", "html": html }));
+            self.server.advance(Duration::from_secs(6));
+            self.server.poll(&format!("/emails/{email}/insights"), "the insights", |response| response.status == 200);
+            self.ids.insert(self.parameter("get_email_insights", "id"), email);
         }
         if id == "list_captured" {
             let html = "<p>Code 481920. <a href=\"https://app.example.com/x\">Confirm</a></p>";
