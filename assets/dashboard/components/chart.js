@@ -1,24 +1,29 @@
-// Chart: bars are counts, lines are rates, thresholds are drawn and named. Arrow keys move the cursor, and
-// its values are read out. "View as table" is always there. At most 90 buckets and 4 series.
-import { h, useId, useRef, useState } from '../vendor/preact.js';
+// Chart: bars are counts, lines are rates, limits are drawn and named. Arrow keys move the cursor, its values are read
+// out, and Enter follows it. "View as table" is always there. At most 90 buckets and 4 series.
+import { h, useState } from '../vendor/preact.js';
 import { cls, fragment, t } from '../lib/h.js';
-import { count } from '../lib/time.js';
+import { link, navigate } from '../lib/router.js';
+import { count, percent } from '../lib/time.js';
 
-/** @typedef {{ name: string, values: number[] }} Series */
+/** @typedef {'gray' | 'strong' | 'green' | 'blue' | 'violet' | 'amber' | 'red' | 'machine'} ChartTone `machine` is hollow */
+/** @typedef {{ name: string, tone: ChartTone, values: (number | null)[] }} Series null: no value */
 /**
  * @typedef {object} ChartProps
  * @property {string} label the chart in one sentence, with its result
- * @property {string[]} buckets name of each bucket, in UTC
+ * @property {string[]} buckets name of each bucket
  * @property {string[]} [ticks] text below some buckets; empty texts are left out
- * @property {Series} bars
- * @property {Series} [rate] in percent
- * @property {{ name: string, at: number, tone: 'warn' | 'pause' }[]} [lines] in percent
- * @property {string} [unit] of the bars, such as `Emails`
+ * @property {Series[]} [bars] counts, stacked
+ * @property {Series[]} [lines] in percent
+ * @property {{ name: string, at: number, tone: 'warn' | 'pause' }[]} [limits] in percent
+ * @property {string} [head] of the buckets in the table
  * @property {string} [empty] the sentence of a range without values
+ * @property {(i: number) => string | null} [to] the page that a bucket leads to
  */
 
 const WIDTH = 812, HEIGHT = 232, NARROW = 312, LOW = 200;
 const BUCKETS_MAX = 90;
+/** Width of one character of an axis. */
+const CHARACTER = 6.6;
 
 /** A round number that is not below `value`. @param {number} value */
 function ceiling(value) {
@@ -35,59 +40,97 @@ function short(n) {
 
 /** @param {ChartProps} props */
 export function Chart(props) {
-  const size = Math.min(BUCKETS_MAX, props.buckets.length);
-  const [at, setAt] = useState(/** @type {number | null} */ (null));
-  const note = useId();
-  const box = useRef(/** @type {HTMLDivElement | null} */ (null));
-  const values = (/** @type {number} */ i) => [[props.bars.name, count(props.bars.values[i] ?? 0)], ...(props.rate ? [[props.rate.name, `${props.rate.values[i] ?? 0}%`]] : [])];
+  const { label, bars = [], lines = [], head = 'From, UTC', to } = props;
+  const buckets = props.buckets.slice(0, BUCKETS_MAX), size = buckets.length;
+  const [moved, setAt] = useState(/** @type {number | null} */ (null));
+  const at = moved !== null && moved < size ? moved : null;
+  const values = (/** @type {number} */ i) => [...bars.map((one) => [one.name, count(one.values[i] ?? 0)]), ...lines.map((one) => [one.name, text(one.values[i] ?? null)])];
+  const follow = (/** @type {number | null} */ i) => { const page = i === null ? null : to?.(i); if (page) navigate(page); };
   const key = (/** @type {KeyboardEvent} */ event) => {
-    const to = { ArrowRight: (at ?? -1) + 1, ArrowLeft: (at ?? size) - 1, Home: 0, End: size - 1 }[event.key];
-    if (to === undefined) { if (event.key === 'Escape') setAt(null); return; }
+    if (event.key === 'Enter') follow(at);
+    const next = { ArrowRight: (at ?? -1) + 1, ArrowLeft: (at ?? size) - 1, Home: 0, End: size - 1 }[event.key];
+    if (next === undefined) { if (event.key === 'Escape') setAt(null); return; }
     event.preventDefault();
-    setAt(Math.max(0, Math.min(size - 1, to)));
+    setAt(Math.max(0, Math.min(size - 1, next)));
   };
-  const move = (/** @type {PointerEvent & { currentTarget: HTMLElement }} */ event) => {
+  const under = (/** @type {Event} */ event) => {
     const bar = event.target instanceof Element ? event.target.getAttribute('data-at') : null;
-    setAt(bar === null ? null : Number(bar));
+    return bar === null ? null : Number(bar);
   };
-  const said = at === null ? '' : `${props.buckets[at]}: ${values(at).map((pair) => pair.join(' ')).join(', ')}`;
+  const said = at === null ? '' : `${buckets[at]}: ${values(at).map((pair) => pair.join(' ')).join(', ')}`;
+  const drawing = { ...props, buckets, bars, lines, at };
   return t.div({ class: 'chart-box' },
-    t.div({ ref: box, class: 'chart-keys', tabIndex: 0, role: 'group', 'aria-label': `${props.label} Arrow keys move through the values.`, onKeyDown: key, onPointerMove: move, onPointerLeave: () => setAt(null), onBlur: () => setAt(null) },
-      h(Drawing, { ...props, at, width: WIDTH, height: HEIGHT, className: 'chart chart-wide' }),
-      h(Drawing, { ...props, at, width: NARROW, height: LOW, className: 'chart chart-narrow' })),
-    t.div({ class: 'tip-at' }, at !== null && t.div({ class: 'tip' }, t.b(null, props.buckets[at]), t.dl(null, values(at).map(([name, value]) => fragment(t.dt(null, name), t.dd(null, value)))))),
-    t.p({ class: 'sr', id: note, 'aria-live': 'polite' }, said),
+    t.div({ class: cls('chart-keys', to && 'is-link'), tabIndex: 0, role: 'group', 'aria-label': `${label} Arrow keys move through the values.${to ? ' Enter shows the emails.' : ''}`,
+      onKeyDown: key, onPointerMove: (event) => setAt(under(event)), onPointerLeave: () => setAt(null), onBlur: () => setAt(null), onClick: (event) => follow(under(event)) },
+    h(Drawing, { ...drawing, width: WIDTH, height: HEIGHT, className: 'chart chart-wide' }),
+    h(Drawing, { ...drawing, width: NARROW, height: LOW, className: 'chart chart-narrow' })),
+    at !== null && t.div({ class: cls('tip-at', at * 2 < size && 'tip-end') }, t.div({ class: 'tip' }, t.b(null, buckets[at]), t.dl(null, values(at).map(([name, value]) => fragment(t.dt(null, name), t.dd(null, value)))))),
+    t.p({ class: 'sr', 'aria-live': 'polite' }, said),
+    bars.length + lines.length > 1 && t.ul({ class: 'chart-legend' }, [...bars, ...lines].map((one, i) => t.li({ key: one.name }, t.svg({ class: 'chart', viewBox: '0 0 16 8', 'aria-hidden': 'true' },
+      i < bars.length ? t.rect({ class: `s-${one.tone}`, x: 3, y: 0.5, width: 10, height: 7, rx: 2 }) : t.line({ class: `line l-${one.tone}`, x1: 0, x2: 16, y1: 4, y2: 4 })), one.name))),
     t.details({ class: 'as-table' }, t.summary(null, 'View as table'),
-      t.div({ class: 'scroll-x', tabIndex: 0, role: 'region', 'aria-label': 'Values as a table' }, t.table({ class: 'table table-compact table-plain' },
-        t.thead(null, t.tr(null, t.th({ scope: 'col' }, 'From, UTC'), t.th({ scope: 'col', class: 'num' }, props.bars.name), props.rate && t.th({ scope: 'col', class: 'num' }, props.rate.name))),
-        t.tbody(null, props.buckets.slice(0, size).map((bucket, i) => t.tr({ key: bucket }, t.td(null, bucket), values(i).map(([name, value]) => t.td({ key: name, class: 'num' }, value)))))))));
+      t.div({ class: 'scroll-x', tabIndex: 0, role: 'region', 'aria-label': `Values as a table: ${label}` }, t.table({ class: 'table table-compact table-plain' },
+        t.thead(null, t.tr(null, t.th({ scope: 'col' }, head), [...bars, ...lines].map((one) => t.th({ key: one.name, scope: 'col', class: 'num' }, one.name)))),
+        t.tbody(null, buckets.map((bucket, i) => {
+          const page = to?.(i);
+          return t.tr({ key: bucket }, t.td(null, page ? link({ class: 'link', to: page }, bucket) : bucket), values(i).map(([name, value]) => t.td({ key: name, class: 'num' }, value)));
+        }))))));
 }
 
-/** @param {ChartProps & { at: number | null, width: number, height: number, className: string }} props */
-function Drawing({ label, buckets, ticks = [], bars, rate, lines = [], empty = 'Nothing happened in this time.', at, width, height, className }) {
-  const narrow = width === NARROW, size = Math.min(BUCKETS_MAX, buckets.length);
-  const left = narrow ? 28 : 40, right = width - (rate ? (narrow ? 30 : 40) : 2), top = 14, base = height - 24;
-  const most = ceiling(Math.max(...bars.values, 0));
-  const cap = rate ? Math.max(2, ceiling(Math.max(...rate.values, ...lines.map((line) => line.at), 0) * 1.1)) : 1;
+/** @param {number | null} value */
+function text(value) {
+  return value === null ? '–' : percent(value);
+}
+
+/** @param {ChartProps & { bars: Series[], lines: Series[], at: number | null, width: number, height: number, className: string }} props */
+function Drawing({ label, buckets, ticks = [], bars, lines, limits = [], empty = 'Nothing happened in this time.', at, width, height, className }) {
+  const size = buckets.length, of = (/** @type {Series} */ one, /** @type {number} */ i) => one.values[i] ?? 0;
+  const sums = buckets.map((_, i) => bars.reduce((sum, one) => sum + of(one, i), 0));
+  const most = ceiling(Math.max(...sums, 0)), none = sums.every((sum) => sum === 0) && lines.every((line) => line.values.every((value) => !value));
+  const peak = Math.max(...lines.flatMap((line) => line.values.map((value) => value ?? 0)), ...limits.map((limit) => limit.at), 0) * 1.1;
+  const cap = peak > 100 ? 100 : ceiling(peak);
+  const hasRates = lines.length > 0 && (!none || limits.length > 0), scale = hasRates ? [0, cap / 2, cap].map((value) => `${+value.toFixed(3)}%`) : [];
+  const left = width === NARROW ? 28 : 40, right = width - (hasRates ? 10 + CHARACTER * Math.max(...scale.map((one) => one.length)) : 2), top = 14, base = height - 24;
   const slot = (right - left) / Math.max(1, size), gap = Math.min(slot * 0.18, 6);
-  const y = (/** @type {number} */ value) => base - (value / most) * (base - top), percent = (/** @type {number} */ value) => base - (value / cap) * (base - top);
-  const middle = (/** @type {number} */ i) => left + slot * (i + 0.5);
-  const none = bars.values.every((value) => value === 0);
-  const number = (/** @type {number} */ n) => Number(n.toFixed(1));
-  const every = narrow ? 2 : 1;
+  const y = (/** @type {number} */ value) => base - (value / most) * (base - top), rate = (/** @type {number} */ value) => base - (Math.min(value, cap) / cap) * (base - top);
+  const middle = (/** @type {number} */ i) => left + slot * (i + 0.5), number = (/** @type {number} */ n) => Number(n.toFixed(1));
+  const every = width === NARROW ? 2 : 1;
   let named = 0;
   return t.svg({ class: className, viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': label },
-    (none ? [0] : [0, most / 2, most]).map((value) => fragment(t.line({ class: value === 0 ? 'base' : 'grid', x1: left, x2: right, y1: number(y(value)), y2: number(y(value)) }), t.text({ x: left - 8, y: number(y(value)) + 4, 'text-anchor': 'end' }, short(value)))),
-    rate && !none && [0, cap / 2, cap].map((value) => t.text({ key: value, class: 't-rate', x: right + 8, y: number(percent(value)) + 4 }, value === 0 ? '0' : `${+value.toFixed(1)}%`)),
-    buckets.slice(0, size).map((bucket, i) => {
-      const value = bars.values[i] ?? 0, high = Math.max(value > 0 ? 1 : 0, base - y(value));
-      return fragment(t.rect({ class: cls('bar', at === i && 'is-on'), x: number(left + slot * i + gap / 2), y: number(base - high), width: number(Math.max(1, slot - gap)), height: number(high), rx: Math.min(2, slot / 4) }),
-        t.rect({ class: 'bar-hit', 'data-at': String(i), x: number(left + slot * i), y: top, width: number(slot), height: base - top }));
+    (none ? [0] : [0, most / 2, most]).filter(Number.isInteger).map((value) => fragment(t.line({ class: value === 0 ? 'base' : 'grid', x1: left, x2: right, y1: number(y(value)), y2: number(y(value)) }), t.text({ x: left - 8, y: number(y(value)) + 4, 'text-anchor': 'end' }, short(value)))),
+    scale.map((one, i) => t.text({ key: one, x: number(right + 8), y: number(base - (i / 2) * (base - top)) + 4 }, one)),
+    buckets.map((_, i) => {
+      let foot = base;
+      return fragment(bars.map((one) => {
+        const high = of(one, i) > 0 ? Math.max(1, base - y(of(one, i))) : 0;
+        foot -= high;
+        return high > 0 && t.rect({ key: one.name, class: cls('bar', `s-${one.tone}`, at === i && 'is-on'), x: number(left + slot * i + gap / 2), y: number(foot), width: number(Math.max(1, slot - gap)), height: number(high), rx: Math.min(2, slot / 4) });
+      }), t.rect({ class: 'bar-hit', 'data-at': String(i), x: number(left + slot * i), y: top, width: number(slot), height: base - top }));
     }),
-    lines.map((line) => fragment(t.line({ class: line.tone, x1: left, x2: right, y1: number(percent(line.at)), y2: number(percent(line.at)) }), t.text({ class: `t-${line.tone}`, x: left + 2, y: number(percent(line.at)) - 4 }, `${line.name}, ${line.at}%`))),
-    rate && !none && t.polyline({ class: 'rate', points: rate.values.slice(0, size).map((value, i) => `${number(middle(i))},${number(percent(value))}`).join(' ') }),
-    rate && !none && t.circle({ class: 'rate-dot', cx: number(middle(at ?? size - 1)), cy: number(percent(rate.values[at ?? size - 1] ?? 0)), r: 4 }),
+    limits.map((limit) => fragment(t.line({ class: limit.tone, x1: left, x2: right, y1: number(rate(limit.at)), y2: number(rate(limit.at)) }), t.text({ class: `t-${limit.tone}`, x: left + 2, y: number(rate(limit.at)) - 4 }, `${limit.name}, ${percent(limit.at)}`))),
+    !none && lines.map((line) => fragment(pieces(line.values.slice(0, size)).map((piece) => t.polyline({ key: piece[0]?.[0], class: `line l-${line.tone}`, points: piece.map(([i, value]) => `${number(middle(i))},${number(rate(value))}`).join(' ') })),
+      dots(line, at, size).map((i) => t.circle({ key: `dot${i}`, class: `dot-${line.tone}`, cx: number(middle(i)), cy: number(rate(of(line, i))), r: at === i ? 4 : 2.5 })))),
     at !== null && t.line({ class: 'cursor', x1: number(middle(at)), x2: number(middle(at)), y1: top, y2: base }),
     none && t.text({ x: (left + right) / 2, y: (top + base) / 2, 'text-anchor': 'middle' }, empty),
-    ticks.slice(0, size).map((text, i) => (text && named++ % every === 0 ? t.text({ key: i, x: number(middle(i)), y: height - 6, 'text-anchor': 'middle' }, text) : null)));
+    ticks.slice(0, size).map((name, i) => (name && named++ % every === 0 ? t.text({ key: i, x: number(middle(i)), y: height - 6, 'text-anchor': 'middle' }, name) : null)));
+}
+
+/** The runs of values between missing ones, each value with its position. @param {(number | null)[]} values */
+function pieces(values) {
+  /** @type {[number, number][][]} */
+  const found = [];
+  let open = false;
+  for (const [i, value] of values.entries()) {
+    if (value !== null && !open) found.push([]);
+    open = value !== null;
+    if (value !== null) found.at(-1)?.push([i, value]);
+  }
+  return found;
+}
+
+/** The points of a line that have a dot: the one at the cursor, the last one, and those without a neighbour. @param {Series} line @param {number | null} at @param {number} size */
+function dots(line, at, size) {
+  const has = (/** @type {number} */ i) => i >= 0 && i < size && (line.values[i] ?? null) !== null;
+  const last = line.values.slice(0, size).findLastIndex((value) => value !== null);
+  return line.values.slice(0, size).map((_, i) => i).filter((i) => has(i) && (i === (at ?? last) || (!has(i - 1) && !has(i + 1))));
 }

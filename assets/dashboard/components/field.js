@@ -28,7 +28,7 @@ function useField({ label, hint, error, name, disabled, required, hideLabel }, c
     note && (error ? t.p({ class: 'error', id: `${id}-note` }, icon('stop'), error) : t.p({ class: 'hint', id: `${id}-note` }, note)));
 }
 
-/** @param {FieldProps & { type?: 'text' | 'email' | 'url' | 'number' | 'search' | 'datetime-local', placeholder?: string, autocomplete?: string, autofocus?: boolean, spellcheck?: boolean }} props */
+/** @param {FieldProps & { type?: 'text' | 'email' | 'url' | 'number' | 'search' | 'date' | 'datetime-local', placeholder?: string, autocomplete?: string, autofocus?: boolean, spellcheck?: boolean }} props */
 export function TextField(props) {
   const { value, onInput, type = 'text', placeholder, autocomplete = 'off', autofocus, spellcheck = false } = props;
   return useField(props, (common) => t.input({ ...common, class: 'input', type: /** @type {'text'} */ (type), value, placeholder, autocomplete, autofocus, spellcheck, onInput: (event) => onInput?.(event.currentTarget.value) }));

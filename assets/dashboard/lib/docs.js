@@ -2,9 +2,9 @@
 
 /** Chapters that pages lead to: document and heading. */
 export const DOCS = {
-  broadcasts: 'DASHBOARD#broadcasts-in-the-dashboard', templates: 'DASHBOARD#templates-in-the-dashboard',
-  captured: 'DASHBOARD#captured-mail', clients: 'CLIENTS#point-a-client-at-ringmail', domains: 'API#domains', keys: 'API#keys-and-permissions', logs: 'API#the-request-log',
-  queue: 'DASHBOARD#data-of-the-pages', sending: 'API#sending', sessions: 'DASHBOARD#sessions', simulated: 'API#simulated-recipients', suppressions: 'API#suppressions', webhooks: 'API#webhooks',
+  audit: 'DASHBOARD#the-audit-log', broadcasts: 'DASHBOARD#broadcasts-in-the-dashboard', templates: 'DASHBOARD#templates-in-the-dashboard',
+  captured: 'DASHBOARD#captured-mail', clients: 'CLIENTS#point-a-client-at-ringmail', deliverability: 'DASHBOARD#deliverability-in-the-dashboard', domains: 'API#domains', keys: 'API#keys-and-permissions', logs: 'API#the-request-log', metrics: 'DASHBOARD#metrics-in-the-dashboard',
+  queue: 'DASHBOARD#data-of-the-pages', sending: 'API#sending', sessions: 'DASHBOARD#sessions', simulated: 'API#simulated-recipients', suppressions: 'API#suppressions', tracking: 'DASHBOARD#tracking-in-the-dashboard', webhooks: 'API#webhooks',
 };
 
 /** @typedef {keyof typeof DOCS} DocName */

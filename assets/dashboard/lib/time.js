@@ -72,6 +72,11 @@ export function count(n) {
   return counts.format(n);
 }
 
+/** `96.9%`, `0.08%`. 100% is all of them. @param {number} value in percent */
+export function percent(value) {
+  return `${value > 99 ? Math.floor(value * 10) / 10 : +value.toFixed(value < 1 ? 2 : 1)}%`;
+}
+
 /**
  * `1 email`, `3 emails`.
  * @param {number} n

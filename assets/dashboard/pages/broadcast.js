@@ -10,15 +10,15 @@ import { allows } from '../lib/state.js';
 import { count, parseTime, plural } from '../lib/time.js';
 import { Button } from '../components/button.js';
 import { Dialog, useDialog } from '../components/dialog.js';
-import { note, pageFailed, pageWaiting } from '../components/empty.js';
+import { failed, note, pageFailed, pageWaiting, skeleton } from '../components/empty.js';
 import { Id } from '../components/id.js';
 import { Menu, menuItem } from '../components/menu.js';
 import { Time } from '../components/time.js';
 import { toast } from '../components/toast.js';
 import { ViewAsApi } from './parts/view-as-api.js';
-import { ContentOf } from './broadcast/sent-content.js';
 import { duplicate } from './broadcast/draft-menu.js';
 import { Funnel } from './broadcast/funnel.js';
+import { ContentOf } from './broadcast/preview-column.js';
 import { Recipients } from './broadcast/recipients.js';
 import { audienceOf, broadcastPill, onMoment, titleOf, when } from './broadcast/words.js';
 
@@ -98,5 +98,14 @@ function Facts({ report }) {
     t.dl({ class: 'sum pad' }, at('Created', report.created_at), at('Starts', report.status === 'scheduled' ? report.scheduled_at : null), at('Started', report.started_at), at('Finished', report.sent_at))),
   t.section({ class: 'card', 'aria-labelledby': 'h-left' }, t.header(null, t.h2({ id: 'h-left' }, 'Not sent, or under way')),
     counts.queued + counts.sent + counts.suppressed + counts.failed + counts.canceled === 0 ? t.p({ class: 'pad' }, 'Every email has an outcome.')
-      : t.dl({ class: 'sum pad' }, number('Waiting', counts.queued), number('Under way', counts.sent), number('Left the audience', counts.suppressed), number('Failed', counts.failed), number('Canceled', counts.canceled))));
+      : t.dl({ class: 'sum pad' }, number('Waiting', counts.queued), number('Under way', counts.sent), number('Left the audience', counts.suppressed), number('Failed', counts.failed), number('Canceled', counts.canceled))),
+  (counts.clicked ?? 0) > 0 && h(Links, { id: report.id }));
+}
+
+/** The links of the broadcast by their clicks. @param {{ id: string }} props */
+function Links({ id }) {
+  const links = /** @type {import('../lib/load.js').Loaded<{ data: import('../types/api.d.ts').ClickedLink[], has_more: boolean }>} */ (useLoad(`/broadcasts/${id}/clicked-links`, { limit: 20 }));
+  return t.section({ class: 'card', 'aria-labelledby': 'h-links' }, t.header(null, t.h2({ id: 'h-links' }, 'Clicked links')),
+    links.error && !links.data ? t.div({ class: 'pad' }, failed(links.error, links.reload, 'The list')) : !links.data ? skeleton(2)
+      : t.ul({ class: 'list' }, links.data.data.map((one) => t.li({ key: one.id }, t.div({ class: 'item' }, t.span({ class: 'grow trunc t1', title: one.url }, one.url.replace(/^https?:\/\//, '')), t.span({ class: 'num', title: plural(one.clicks, 'click') }, plural(one.unique_clicks, 'person', 'people')))))));
 }

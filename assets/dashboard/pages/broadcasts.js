@@ -83,5 +83,6 @@ function result({ status, counts, audience, finishes_at }) {
   if (status === 'failed') return t.span({ class: 'red' }, 'Could not start');
   if (status === 'canceled') return `${count(counts.attempted)} sent, then canceled`;
   const bounced = counts.bounced > 0 ? `, ${share(counts.bounced, counts.attempted)} bounced` : '';
-  return `${count(counts.attempted)} sent, ${share(counts.delivered, counts.attempted) || '0%'} delivered${bounced}`;
+  const opened = counts.opened ? `, ${share(counts.opened, counts.delivered)} opened` : '', clicked = counts.clicked ? `, ${share(counts.clicked, counts.delivered)} clicked` : '';
+  return `${count(counts.attempted)} sent, ${share(counts.delivered, counts.attempted) || '0%'} delivered${bounced}${opened}${clicked}`;
 }

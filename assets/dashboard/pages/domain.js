@@ -1,7 +1,8 @@
 // One domain: its records, their state in the DNS, and the next step.
 import { h, useState } from '../vendor/preact.js';
 import { fragment, t } from '../lib/h.js';
-import { api } from '../lib/api.js';
+import { ApiError, api } from '../lib/api.js';
+import { docsUrl } from '../lib/docs.js';
 import { icon } from '../lib/icons.js';
 import { usePoll } from '../lib/live.js';
 import { forget, useLoad } from '../lib/load.js';
@@ -9,8 +10,8 @@ import { link, navigate, useTitle } from '../lib/router.js';
 import { allows, store, stored } from '../lib/state.js';
 import { Button } from '../components/button.js';
 import { Dialog, useDialog } from '../components/dialog.js';
-import { failed, skeleton } from '../components/empty.js';
-import { Segmented, TextField } from '../components/field.js';
+import { errorNote, failed, note, skeleton } from '../components/empty.js';
+import { Segmented, Switch, TextField } from '../components/field.js';
 import { Id } from '../components/id.js';
 import { Menu, menuItem } from '../components/menu.js';
 import { dot, pill } from '../components/pill.js';
@@ -60,7 +61,8 @@ function Whole({ domain, reload }) {
           h(Segmented, { label: 'Form of the names', value: form, options: [['short', 'Short names'], ['full', 'Full names']], onChange: (/** @type {string} */ value) => { setForm(value); store('names', value); } }),
           t.div({ class: 'actions' }, h(Button, { kind: 'ghost', onClick: () => setAll(!all) }, all ? 'Close found' : 'Open all'),
             h(Button, { kind: 'ghost', icon: 'download', onClick: () => saveText(`${domain.name}.zone`, zoneFile(domain)) }, 'Zone file'))),
-        entries.map((entry) => h(Record, { key: entry.id, entry, apex, full: form === 'full', open: open(entry) }))),
+        entries.map((entry) => h(Record, { key: entry.id, entry, apex, full: form === 'full', open: open(entry) })),
+        h(Tracking, { key: domain.tracking_subdomain ?? '', domain, reload })),
       t.div({ class: 'stack side-sticky side-first' },
         h(Verdict, { domain, entries, reload, test: test.open }), h(Where, { apex, full: form === 'full' }))),
     test.view);
@@ -130,4 +132,42 @@ function Actions({ domain }) {
       allows('admin') && t.hr({ key: 'line' }),
       allows('admin') && menuItem('trash', 'Delete domain…', () => { setTyped(''); setWrong(false); removal.open(); }, { danger: true }),
     ] }), asApi.view, removal.view);
+}
+
+/** @param {{ domain: DomainWithRecords, reload: () => Promise<void> }} props */
+function Tracking({ domain, reload }) {
+  const stored = domain.tracking_subdomain ?? '';
+  const [label, setLabel] = useState(stored);
+  const [error, setError] = useState(/** @type {ApiError | null} */ (null));
+  const can = allows('admin'), clean = label.trim().toLowerCase().replace(`.${domain.name}`, '');
+  const change = async (/** @type {Record<string, boolean | string | null>} */ changes, /** @type {string} */ done) => {
+    setError(null);
+    try {
+      await api.patch(`/domains/${domain.id}`, changes);
+      forget('/domains');
+      await reload();
+      toast(done);
+    } catch (thrown) {
+      setError(thrown instanceof ApiError ? thrown : new ApiError(0, 'error', String(thrown), null));
+    }
+  };
+  /** @param {'open_tracking' | 'click_tracking'} name @param {string} text @param {string} hint */
+  const row = (name, text, hint) => t.div({ key: name }, can ? h(Switch, { label: `Record ${text}`, checked: domain[name], onChange: (/** @type {boolean} */ on) => { void change({ [name]: on }, on ? `Records ${text}` : `Records no ${text}`); } })
+    : t.b(null, `Records ${domain[name] ? '' : 'no '}${text}`), t.p(null, hint));
+  return t.section({ class: 'card', 'aria-labelledby': 'h-track' }, t.header(null, t.h2({ id: 'h-track' }, 'Tracking'), t.a({ class: 'btn btn-ghost btn-sm', href: docsUrl('tracking') }, 'Read more')),
+    t.div({ class: 'pad stack-sm' },
+      row('open_tracking', 'opens', 'An image of one pixel reports that a recipient has opened an email.'),
+      row('click_tracking', 'clicks', 'Links lead over this server, which records the click.'),
+      error && errorNote(error),
+      can ? t.form({ class: 'row wrap row-end', onSubmit: (event) => { event.preventDefault(); } },
+        t.div({ class: 'grow' }, h(TextField, { label: 'Tracking subdomain', value: label, onInput: setLabel, placeholder: 'links', hint: clean ? `Tracked links begin with https://${clean}.${domain.name}.` : 'Without it, tracked links begin with the address of this server.' })),
+        h(Button, { type: 'submit', onClick: () => change({ tracking_subdomain: clean || null }, clean ? 'Saved the tracking subdomain' : 'Removed the tracking subdomain'), disabled: clean === stored && 'Nothing has changed.' }, 'Save')) : t.p(null, stored ? `Tracked links begin with https://${stored}.${domain.name}.` : 'Tracked links begin with the address of this server.'),
+      stored && host(domain)));
+}
+
+/** The state of the record of the tracking host. @param {DomainWithRecords} domain */
+function host(domain) {
+  const record = domain.records.find((one) => one.record === 'Tracking'), name = `${domain.tracking_subdomain}.${domain.name}`;
+  if (record?.live === 'found') return note('green', t.p(null, `${name} leads to this server, and links use it. Its certificate is that of your reverse proxy: let it serve ${name} over HTTPS.`));
+  return note('amber', t.p(null, t.b(null, 'Publish its record. '), `Add a CNAME record for ${name}${record ? ` with the value ${record.value}` : ''}; it is in the list of records. Until it is found, links use the address of this server.`));
 }

@@ -19,7 +19,7 @@ import { emailPill, tag } from '../components/pill.js';
 import { Time } from '../components/time.js';
 import { toast } from '../components/toast.js';
 import { Correct, CorrectCard, isRefused } from './email/correct.js';
-import { Deliveries, RequestCard, SameOutcome, useRequest } from './email/related.js';
+import { Deliveries, Insights, RequestCard, SameOutcome, useRequest } from './email/related.js';
 import { Timeline } from './email/timeline.js';
 import { Content } from './parts/content.js';
 import { emailAsCurl } from './parts/curl.js';
@@ -76,6 +76,7 @@ function Whole({ email, attempts, waiting, log, reload }) {
       t.div({ class: 'stack' },
         h(Timeline, { email, attempts, waiting, accepted: log && accepted(log, nameOf(log.api_key_id)) }),
         email.recipients.length > 1 && h(Recipients, { email }),
+        h(Insights, { email, removed }),
         h(Deliveries, { id: email.id })),
       t.div({ class: 'stack' },
         h(Content, { path: `/emails/${email.id}`, hasHtml: email.html !== null, text: email.text, html: email.html, headers: null, removed,

@@ -22,6 +22,7 @@ import { AddFilter } from './parts/add-filter.js';
 import { emailTabs } from './parts/email-tabs.js';
 import { FirstEmail } from './parts/first-email.js';
 import { useKeyNames } from './parts/key-names.js';
+import { saveCsv } from './parts/save.js';
 import { TestEmail } from './parts/test-email.js';
 import { ViewAsApi } from './parts/view-as-api.js';
 
@@ -157,14 +158,7 @@ function Rows({ rows, fresh, showFresh, label, changed }) {
     removal.view);
 }
 
-/** Downloads rows as CSV. A leading sign is quoted: a spreadsheet would read the cell as a formula. @param {EmailRow[]} rows */
+/** @param {EmailRow[]} rows */
 function exportCsv(rows) {
-  const cell = (/** @type {string} */ text) => `"${(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
-  const lines = [['id', 'status', 'from', 'to', 'subject', 'created_at'], ...rows.map((row) => [row.id, row.last_event, row.from, row.to.map(addressOf).join(' '), row.subject, row.created_at])];
-  const url = URL.createObjectURL(new Blob([lines.map((line) => line.map(cell).join(',')).join('\r\n')], { type: 'text/csv' }));
-  const anchor = document.createElement('a');
-  anchor.href = url;
-  anchor.download = 'emails.csv';
-  anchor.click();
-  URL.revokeObjectURL(url);
+  saveCsv('emails.csv', [['id', 'status', 'from', 'to', 'subject', 'created_at'], ...rows.map((row) => [row.id, row.last_event, row.from, row.to.map(addressOf).join(' '), row.subject, row.created_at])]);
 }

@@ -153,11 +153,11 @@ function states() {
 
 function charts() {
   const days = Array.from({ length: 28 }, (_, i) => `${15 + Math.floor(i / 4)} Nov, ${String((i % 4) * 6).padStart(2, '0')}:00`);
-  const sent = [340, 980, 1090, 510, 860, 2410, 2480, 1300, 830, 2470, 2520, 1260, 820, 2430, 2400, 1210, 850, 2490, 2540, 1250, 930, 2400, 2750, 1300, 450, 4250, 4420, 0];
-  const rate = [1, 1, 1.1, 1.1, 1.1, 1, 1.1, 1.1, 1.1, 1.2, 1.1, 1.2, 1.2, 1.1, 1.2, 1.2, 1.2, 1.2, 1.1, 1.2, 1.2, 1.3, 1.2, 1.3, 1.3, 2.9, 4.3, 4.3];
-  return section('chart', 'Chart', 'Bars are counts, the line is a rate, thresholds are drawn and named. Arrow keys move the cursor.',
-    h(Chart, { label: 'Emails sent in 6-hour steps over 7 days: 48,210 in all. The hard bounce rate rose to 4.3%; sending pauses at 5%.', buckets: days, ticks: days.map((day, i) => (i % 4 === 1 ? day.slice(0, 6) : '')), bars: { name: 'Sent', values: sent }, rate: { name: 'Hard bounces, 2 days', values: rate }, lines: [{ name: 'Warning', at: 4, tone: 'warn' }, { name: 'Pause', at: 5, tone: 'pause' }] }),
-    h(Chart, { label: 'Emails sent in one day: none.', buckets: days.slice(0, 4), bars: { name: 'Sent', values: [0, 0, 0, 0] }, empty: 'Nothing was sent on these days.' }));
+  const sent = days.map((_, i) => (i < 27 ? [850, 2450, 2500, 1250][i % 4] ?? 0 : 0)), rate = days.map((_, i) => (i < 25 ? 1 + i / 100 : 4.3));
+  return section('chart', 'Chart', 'Bars are counts, lines are rates, limits are drawn and named. Arrow keys move the cursor.',
+    h(Chart, { label: 'Emails sent in 6-hour steps over 7 days. The hard bounce rate rose to 4.3%; sending pauses at 5%.', buckets: days, ticks: days.map((day, i) => (i % 4 === 1 ? day.slice(0, 6) : '')), bars: [{ name: 'Sent', tone: 'gray', values: sent }], lines: [{ name: 'Hard bounces, 2 days', tone: 'red', values: rate }], limits: [{ name: 'Warning', at: 4, tone: 'warn' }, { name: 'Pause', at: 5, tone: 'pause' }] }),
+    h(Chart, { label: 'Opens of four days, by people and by software.', buckets: days.slice(0, 4), bars: [{ name: 'By people', tone: 'blue', values: [40, 32, 18, 9] }, { name: 'By software', tone: 'machine', values: [60, 20, 12, 4] }], to: () => '/kit' }),
+    h(Chart, { label: 'Emails sent in one day: none.', buckets: days.slice(0, 4), bars: [{ name: 'Sent', tone: 'gray', values: [0, 0, 0, 0] }], empty: 'Nothing was sent on these days.' }));
 }
 
 function texts() {

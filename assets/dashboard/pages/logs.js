@@ -12,6 +12,7 @@ import { NewChip, Pager, table } from '../components/table.js';
 import { Time } from '../components/time.js';
 import { RequestDrawer } from './logs/request.js';
 import { useKeyNames } from './parts/key-names.js';
+import { logTabs } from './parts/log-tabs.js';
 import { found } from './parts/scan.js';
 
 /** @typedef {import('../types/api.d.ts').LogSummary} LogSummary */
@@ -34,7 +35,7 @@ export function LogsPage({ params }) {
   const options = [...names].map(([id, name]) => /** @type {[string, string]} */ ([id, name]));
   const unknown = filters.values.key && !names.has(filters.values.key);
   return fragment(
-    t.div({ class: 'page-head' }, t.div({ class: 'grow' }, t.h1(null, 'Logs')), t.p({ class: 'sub' }, 'Each request of a program to the API, with its answer.')),
+    t.div({ class: 'page-head' }, t.div({ class: 'grow' }, t.h1(null, 'Logs')), t.p({ class: 'sub' }, 'Each request of a program to the API, with its answer.')), logTabs('requests'),
     t.div({ class: 'filters', role: 'search' },
       h(SearchField, { label: 'Search requests', placeholder: 'Path, client or request id' }),
       h(MultiFilter, { name: 'status', label: 'Answer', options: STATUSES }),

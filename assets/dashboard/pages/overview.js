@@ -1,17 +1,21 @@
 // Overview: problems as sentences, the worst first, each with a link to the page that solves it.
 import { h, useCallback, useEffect } from '../vendor/preact.js';
 import { fragment, t } from '../lib/h.js';
+import { deliverability } from '../lib/guardrail.js';
 import { icon } from '../lib/icons.js';
 import { useLive, usePoll } from '../lib/live.js';
 import { useLoad } from '../lib/load.js';
 import { link } from '../lib/router.js';
 import { allows, isOperator, me } from '../lib/state.js';
 import { takeStatus } from '../lib/status.js';
-import { count, plural, span } from '../lib/time.js';
+import { count, percent, plural, span } from '../lib/time.js';
+import { Chart } from '../components/chart.js';
 import { empty, failed, skeleton } from '../components/empty.js';
 import { dot, emailPill } from '../components/pill.js';
 import { Live } from '../components/table.js';
 import { Time } from '../components/time.js';
+import { bandPill } from './parts/insight-words.js';
+import { ZONE, addDays, emailsOf, periodName, periodsOf, rangeOf, ticksOf } from './parts/range.js';
 
 /**
  * @typedef {object} OverviewAnswer
@@ -27,6 +31,8 @@ import { Time } from '../components/time.js';
 const REFRESH_MS = 2000;
 /** Time between two reads otherwise: no event reports the checks and the queue. */
 const POLL_MS = 15_000;
+/** Time between two reads of the numbers of the last days. */
+const WEEK_MS = 60_000;
 
 export function OverviewPage() {
   const loaded = /** @type {import('../lib/load.js').Loaded<OverviewAnswer>} */ (useLoad('/overview'));
@@ -39,8 +45,8 @@ export function OverviewPage() {
   if (!at) return fragment(head, skeleton(4), t.div({ class: 'section' }), skeleton(6));
   return fragment(head, h(Attention, { at }),
     t.div({ class: 'cols' },
-      t.div({ class: 'stack' }, at.last.length === 0 ? h(Start, null) : h(Latest, { emails: at.last })),
-      t.div({ class: 'stack' }, isOperator() && h(Waiting, { queue: at.queue }), h(States, { at }))));
+      t.div({ class: 'stack' }, at.last.length === 0 ? h(Start, null) : fragment(h(Week, null), h(Latest, { emails: at.last }))),
+      t.div({ class: 'stack' }, isOperator() && h(Waiting, { queue: at.queue }), score(), h(States, { at }))));
 }
 
 /** @param {{ at: OverviewAnswer }} props */
@@ -56,6 +62,27 @@ function Attention({ at }) {
 /** The text with its hosts and URLs in bold. @param {string} text */
 function emphasised(text) {
   return text.split(/(https?:\/\/[^\s]+|\b[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}\b)/).map((part, i) => (i % 2 === 1 ? t.b({ key: i }, part.replace(/^https:\/\//, '')) : part));
+}
+
+/** The numbers of the last seven days. */
+function Week() {
+  const range = rangeOf({});
+  const loaded = /** @type {import('../lib/load.js').Loaded<import('../types/metrics.d.ts').MetricsAnswer>} */ (useLoad('/emails/metrics', { start_date: range.first, end_date: addDays(range.last, 1), timezone: ZONE, granularity: 'daily', dimensions: 'period', metrics: 'sent,delivered,delivery_rate,open_rate,click_rate,bounce_rate' }));
+  usePoll(loaded.reload, WEEK_MS);
+  if (!loaded.data) return loaded.error ? failed(loaded.error, loaded.reload, 'The numbers') : skeleton(6);
+  const { totals, data = [] } = loaded.data, periods = periodsOf(range, data), rows = periods.map((period) => data.find((row) => row.period.startsWith(period)));
+  const sum = (/** @type {string} */ name) => totals[name] ?? 0, fact = (/** @type {string} */ name, /** @type {string} */ value, /** @type {string} */ to) => t.div({ key: name }, t.dt(null, name), t.dd(null, link({ to }, value)));
+  return t.section({ class: 'card', 'aria-labelledby': 'h-week' }, t.header(null, t.h2({ id: 'h-week' }, 'Last 7 days'), link({ class: 'btn btn-ghost btn-sm', to: '/metrics' }, 'Metrics')),
+    t.div({ class: 'pad' }, t.dl({ class: 'stats' }, fact('Sent', count(sum('sent')), '/emails?since=7d'), fact('Delivered', percent(sum('delivery_rate')), '/metrics'), fact('Opened', percent(sum('open_rate')), '/metrics/engagement'), fact('Clicked', percent(sum('click_rate')), '/metrics/engagement'), fact('Bounced', percent(sum('bounce_rate')), '/emails?status=bounced&since=7d')),
+      h(Chart, { label: `${count(sum('sent'))} emails in the last 7 days, ${percent(sum('bounce_rate'))} of them bounced.`, buckets: periods.map((period) => periodName(period, 'daily')), ticks: ticksOf(periods, 'daily'), head: `Day, ${ZONE}`, empty: 'Nothing was sent in the last 7 days.',
+        bars: [{ name: 'Sent', tone: 'gray', values: rows.map((row) => Number(row?.sent ?? 0)) }], lines: [{ name: 'Bounced', tone: 'red', values: rows.map((row) => (row?.sent ? Number(row.bounce_rate ?? 0) : null)) }], to: (/** @type {number} */ i) => emailsOf(periods[i] ?? '', 'daily', {}) })));
+}
+
+/** The score of the deliverability; nothing before the first answer, and without emails. */
+function score() {
+  const at = deliverability.value?.score;
+  return at && at.score !== null && t.section({ class: 'card', 'aria-labelledby': 'h-deliver' }, t.header(null, t.h2({ id: 'h-deliver' }, 'Deliverability'), bandPill(at.band)),
+    t.div({ class: 'pad stack-xs' }, t.p({ class: 'stat-lg' }, at.score.toFixed(1), t.small({ class: 't3' }, ' of 10')), t.div({ class: 'actions' }, link({ class: 'btn btn-sm', to: '/metrics/deliverability' }, 'What to mend'))));
 }
 
 /** @param {{ emails: OverviewAnswer['last'] }} props */

@@ -1,12 +1,14 @@
 // Templates: content with variables, for sends of the API and for broadcasts.
-import { h } from '../vendor/preact.js';
+import { h, useState } from '../vendor/preact.js';
 import { fragment, t } from '../lib/h.js';
+import { api } from '../lib/api.js';
 import { useList } from '../lib/list.js';
-import { query, setQuery } from '../lib/router.js';
+import { navigate, query, setQuery } from '../lib/router.js';
 import { allows } from '../lib/state.js';
 import { Button } from '../components/button.js';
-import { useDialog } from '../components/dialog.js';
+import { Dialog, useDialog } from '../components/dialog.js';
 import { empty, failed } from '../components/empty.js';
+import { TextField } from '../components/field.js';
 import { OneFilter, SearchField, useFilters } from '../components/filters.js';
 import { pill } from '../components/pill.js';
 import { Pager, table } from '../components/table.js';
@@ -14,9 +16,11 @@ import { Time } from '../components/time.js';
 import { found, useScan } from './parts/scan.js';
 import { hidden } from './parts/undo.js';
 import { ViewAsApi } from './parts/view-as-api.js';
-import { CreateTemplate } from './template/create.js';
 
 /** @typedef {import('../types/api.d.ts').ListedTemplate} TemplateRow */
+
+/** Content of a new template. */
+const START = '<!doctype html>\n<html lang="en">\n<body style="margin:0;padding:24px;font-family:sans-serif">\n<h1>Hello {{{NAME|there}}}</h1>\n<p>Write your message here.</p>\n</body>\n</html>\n';
 
 export function TemplatesPage() {
   const filters = useFilters(['q', 'status']);
@@ -69,4 +73,16 @@ function rows(templates) {
 /** @param {TemplateRow['status']} status */
 function templatePill(status) {
   return status === 'published' ? pill('Published', { tone: 'green' }) : pill('Draft', { hollow: true });
+}
+
+/** A new template. Its content is written in the editor. @param {{ onClose: () => void }} props */
+function CreateTemplate({ onClose }) {
+  const [name, setName] = useState(''), [alias, setAlias] = useState('');
+  const submit = async () => {
+    const { id } = await api.post('/templates', { name, html: START, ...(alias ? { alias } : {}) });
+    navigate(`/templates/${id}`);
+  };
+  return h(Dialog, { title: 'Create a template', action: 'Create template', fields: true, onClose, submit },
+    h(TextField, { label: 'Name', value: name, onInput: setName }),
+    h(TextField, { label: 'Alias', value: alias, onInput: setAlias, placeholder: 'order-confirmation', hint: 'A program can use it in place of the id. It can stay empty.' }));
 }

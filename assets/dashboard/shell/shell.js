@@ -1,4 +1,4 @@
-// Shell: sidebar, banner, page, palette, toasts.
+// Shell: sidebar, banners, page, palette, toasts.
 import { h, useEffect, useErrorBoundary, useLayoutEffect, useRef, useState } from '../vendor/preact.js';
 import { fragment, t } from '../lib/h.js';
 import { ApiError } from '../lib/api.js';
@@ -9,7 +9,7 @@ import { me, meError, nextTheme } from '../lib/state.js';
 import { errorNote, pageFailed } from '../components/empty.js';
 import { Notice } from '../components/dialog.js';
 import { Palette } from './palette.js';
-import { Banner, Sidebar, Topbar, goName, goPages } from './sidebar.js';
+import { Banners, Sidebar, Topbar, goName, goPages } from './sidebar.js';
 import { Toasts } from '../components/toast.js';
 
 /** The frame of all pages. */
@@ -32,7 +32,7 @@ export function Shell() {
     full ? t.main({ class: 'full', id: 'main', tabIndex: -1, key: 'full' }, h(Page, null)) : t.div({ class: 'app', key: 'app' },
       h(Topbar, { search: () => setPalette(true) }),
       h(Sidebar, { search: () => setPalette(true) }),
-      t.div({ class: 'main' }, h(Banner, null), t.main({ class: 'page', id: 'main', tabIndex: -1 }, h(Page, null)))),
+      t.div({ class: 'main' }, h(Banners, null), t.main({ class: 'page', id: 'main', tabIndex: -1 }, h(Page, null)))),
     palette && h(Palette, { onClose: () => setPalette(false), help: () => setHelp(true), theme: nextTheme }),
     help && h(Shortcuts, { onClose: () => setHelp(false) }),
     problem.value && h(Notice, { title: 'That did not work', onClose: () => { problem.value = null; } }, errorNote(problem.value)),

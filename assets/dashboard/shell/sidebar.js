@@ -1,13 +1,15 @@
-// Sidebar, its sheet on small screens, and the banner of the server's state.
-import { h } from '../vendor/preact.js';
-import { cls, t } from '../lib/h.js';
+// Sidebar, its sheet on small screens, and the banners of the server's and the team's state.
+import { h, useEffect } from '../vendor/preact.js';
+import { cls, fragment, t } from '../lib/h.js';
+import { askDeliverability, deliverability, guardrailText } from '../lib/guardrail.js';
 import { icon, mark } from '../lib/icons.js';
 import { MOD } from '../lib/keys.js';
+import { useLive, usePoll } from '../lib/live.js';
 import { api, signOut } from '../lib/api.js';
 import { attempt } from '../lib/problem.js';
 import { link, path } from '../lib/router.js';
 import { health, queueWaiting } from '../lib/status.js';
-import { isOperator, me, nextTheme, theme } from '../lib/state.js';
+import { isOperator, me, nextTheme, now, theme } from '../lib/state.js';
 import { count } from '../lib/time.js';
 import { banner } from '../components/empty.js';
 import { Menu, menuItem } from '../components/menu.js';
@@ -22,6 +24,7 @@ const PAGES = [
   { to: '/broadcasts', label: 'Broadcasts', icon: 'broadcast', key: 'b', group: 'Send' },
   { to: '/templates', label: 'Templates', icon: 'template', key: 't', group: 'Send' },
   { to: '/connect', label: 'Connect', icon: 'zap', key: 'n', group: 'Send' },
+  { to: '/metrics', label: 'Metrics', icon: 'metrics', key: 'm', group: 'Operate' },
   { to: '/queue', label: 'Queue', icon: 'queue', key: 'q', group: 'Operate', operator: true },
   { to: '/suppressions', label: 'Suppressions', icon: 'ban', key: 'x', group: 'Operate' },
   { to: '/domains', label: 'Domains', icon: 'globe', key: 'd', group: 'Operate' },
@@ -104,8 +107,19 @@ function User() {
     t.button({ type: 'button', class: 'btn btn-ghost btn-icon btn-sm', 'aria-label': next, title: next, onClick: nextTheme }, icon('contrast')));
 }
 
-/** The state of the server that concerns every page. */
-export function Banner() {
+/** Time between two reads of the guardrail. A change is reported by an event. */
+const GUARDRAIL_MS = 300_000;
+
+/** The states of the server and of the team that concern every page. */
+export function Banners() {
+  useLive(['deliverability.'], askDeliverability);
+  usePoll(askDeliverability, GUARDRAIL_MS);
+  useEffect(() => { void askDeliverability(); }, []);
+  const guardrail = deliverability.value && guardrailText(deliverability.value, now.value);
+  return fragment(guardrail && banner(guardrail.tone, [t.b({ key: 'b' }, `${guardrail.lead} `), guardrail.rest], link({ class: 'btn btn-ghost btn-sm', to: '/metrics/deliverability' }, 'See figures'), 'Deliverability'), capture());
+}
+
+function capture() {
   const at = me.value;
   if (!at || at.delivery !== 'capture') return null;
   const text = at.mode === 'dev'

@@ -741,6 +741,35 @@ export type DeletedWebhook = {
   object: "webhook";
 };
 
+export type Deliverability = {
+  /** `excellent` from 9, `good` from 7, `needs_attention` from 5, `at_risk` below; null without a score. */
+  band: string | null;
+  /** Recipients who reported an email as spam, as a fraction of `emails_sent`. */
+  complaint_rate: number;
+  /** Mean score of the content of the emails, weighted by their recipients; null without a scored email. */
+  content_score: number | null;
+  /** Emails that were sent, one for each recipient. */
+  emails_sent: number;
+  /** `ok`; `warning` if a rate is high; `paused` while new sends are refused. */
+  guardrail_status: string;
+  /** Permanent bounces, as a fraction of `emails_sent`. */
+  hard_bounce_rate: number;
+  /** Whether there are fewer than 100 recipients, which is too few for `outcome_score`. */
+  insufficient_outcome_data: boolean;
+  /** Always `deliverability`. */
+  object: "deliverability";
+  /** Score of the bounces and complaints; null with fewer than 100 recipients. */
+  outcome_score: number | null;
+  /** Score from 0 to 10 with one decimal; null without a content score and an outcome score. */
+  score: number | null;
+  /** Version of the formula of the scores. Always 1. */
+  score_version: number;
+  /** Recipients of emails with a content score. */
+  scored_recipients: number;
+  /** Number of days that the figures cover. Always 30. */
+  window_days: number;
+};
+
 export type DeliverabilityEvent = {
   /** The time of the event. */
   created_at: string;
@@ -915,6 +944,146 @@ export type EmailEventData = {
   tags?: Record<string, string>;
   /** The recipients of the event. */
   to: string[];
+};
+
+export type EmailInsight = {
+  /** The facts of the result. A fact that the check does not need is absent. */
+  detail: EmailInsightDetail;
+  /** The id of the check, such as `plain_text`. Later versions can add further ones. */
+  id: string;
+  /** `critical`, `major`, `minor`, or `info`. */
+  severity: string;
+  /** `pass`, `fail`, `passed_by_design`, `not_applicable`, or `unknown`. */
+  status: string;
+  /** The part of the score that the check subtracts if it fails. */
+  weight: number;
+};
+
+export type EmailInsightDetail = {
+  /** The size of the HTML part. */
+  bytes?: number | null;
+  /** The number of capital letters of the subject. */
+  capitals?: number | null;
+  /** The number of characters of the text part or of the visible text, or of letters of the subject. */
+  characters?: number | null;
+  /** Whether each visible unsubscribe link is behind the end of the part that Gmail shows. */
+  clipped?: boolean | null;
+  /** The number of links, images, or attachments. */
+  count?: number | null;
+  /** The number of them that fail. */
+  failing?: number | null;
+  /** Whether each unsubscribe link is hidden. */
+  hidden?: boolean | null;
+  /** The hosts that the check names, at most 5. */
+  hosts?: string[];
+  /** The age of the last lookup of the DNS record, in hours. */
+  hours?: number | null;
+  /** Whether the email has `List-Unsubscribe`. */
+  list_unsubscribe?: boolean | null;
+  /** Whether the email has `List-Unsubscribe-Post`. */
+  one_click?: boolean | null;
+  /** Whether the tracking host is a name of the sender's domain. */
+  own_host?: boolean | null;
+  /** Whether opens or clicks are tracked. */
+  tracked?: boolean | null;
+};
+
+export type EmailInsights = {
+  /** The checks. */
+  checks: EmailInsight[];
+  /** The time of the checks. */
+  created_at: string;
+  /** The id of the email. */
+  email_id: string;
+  /** Always `email_insights`. */
+  object: "email_insights";
+  /** The score from 0 to 10, with one decimal. */
+  score: number;
+  /** The version of the checks and their weights. */
+  score_version: number;
+};
+
+export type EmailMetricValues = {
+  /** `bounced` in percent of `sent`. */
+  bounce_rate?: number | null;
+  /** Sum of the three kinds of bounces. */
+  bounced?: number | null;
+  /** Refused permanently. */
+  bounced_permanent?: number | null;
+  /** Refused for a temporary reason. */
+  bounced_transient?: number | null;
+  /** Refused; the reply does not state for how long. */
+  bounced_undetermined?: number | null;
+  /** `unique_clicked` in percent of `delivered`. */
+  click_rate?: number | null;
+  /** Clicks by people. */
+  clicked?: number | null;
+  /** Reported as spam. */
+  complained?: number | null;
+  /** `complained` in percent of `delivered`. */
+  complaint_rate?: number | null;
+  /** Accepted by the server of the recipient. */
+  delivered?: number | null;
+  /** Temporarily refused, once for each `email.delivery_delayed`. */
+  delivery_delayed?: number | null;
+  /** `delivered` in percent of `sent`. */
+  delivery_rate?: number | null;
+  /** Given up for a reason other than the recipient. */
+  failed?: number | null;
+  /** `unique_opened` in percent of `delivered`. */
+  open_rate?: number | null;
+  /** Opens by people. */
+  opened?: number | null;
+  /** Opens and clicks by software. Only on request. */
+  prefetched?: number | null;
+  /** Always 0. */
+  received?: 0;
+  /** The delivery to them has started. */
+  sent?: number | null;
+  /** Not sent to, because the address is suppressed or has opted out. */
+  suppressed?: number | null;
+  /** Recipients who have clicked a link. */
+  unique_clicked?: number | null;
+  /** Recipients who have opened an email. */
+  unique_opened?: number | null;
+  /** `unsubscribed` in percent of `delivered`. */
+  unsubscribe_rate?: number | null;
+  /** Opt-outs with the unsubscribe link of an email. */
+  unsubscribed?: number | null;
+};
+
+export type EmailMetrics = {
+  /** One row for each combination of the dimensions, in the order of the periods. Absent without dimensions. */
+  data?: EmailMetricsRow[] | null;
+  /** The dimensions of `data`. */
+  dimensions: string[];
+  /** End of the range, excluding it. */
+  end_date: string;
+  /** Length of a period. */
+  granularity: string;
+  /** The metrics of the response. */
+  metrics: string[];
+  /** Always `metrics`. */
+  object: "metrics";
+  /** Start of the range. */
+  start_date: string;
+  /** The metrics of the whole range. */
+  totals: EmailMetricValues;
+};
+
+export type EmailMetricsRow = EmailMetricValues & {
+  /** Id of the broadcast; null for emails without one. */
+  broadcast_id?: string | null;
+  /** Name of the broadcast; null if it is deleted, and for emails without one. */
+  broadcast_name?: string | null;
+  /** Id of the domain of the sender. */
+  domain_id?: string | null;
+  /** Name of the domain; null if it is deleted. */
+  domain_name?: string | null;
+  /** Id of the email. */
+  email_id?: string | null;
+  /** Start of the period in the time zone: a date such as `2026-07-01`, or a date and an hour such as `2026-07-01T13:00`. */
+  period?: string | null;
 };
 
 export type EmailReference = {

@@ -15,6 +15,12 @@ export type BroadcastCounts = {
   canceled: number;
   /** Emails that the delivery engine has claimed. */
   attempted: number;
+  /** Recipients who opened their email; software does not count. */
+  opened: number;
+  /** Recipients who followed a link. */
+  clicked: number;
+  /** Opt-outs with the link of an email. */
+  unsubscribed: number;
 };
 
 /** A row of the list of the dashboard. */
@@ -104,7 +110,7 @@ export type BroadcastCheck = {
   warning?: BroadcastWarning | null;
 };
 
-export type FunnelStep = { kind: 'audience' | 'attempted' | 'delivered' | 'bounced' | 'complained' | 'suppressed' | 'failed' | 'canceled'; count: number };
+export type FunnelStep = { kind: 'audience' | 'attempted' | 'delivered' | 'bounced' | 'complained' | 'suppressed' | 'failed' | 'canceled' | 'opened' | 'clicked'; count: number };
 
 export type BroadcastReport = {
   object: 'broadcast_report';

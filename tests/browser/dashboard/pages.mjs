@@ -4,6 +4,7 @@ import { answer } from '../fake/fixtures.mjs';
 import { BROADCASTS } from './broadcast-pages.mjs';
 import { PICTURES, inContexts, inspect } from './inspect.mjs';
 import { OPERATE } from './operate-pages.mjs';
+import { REPORTS } from './report-pages.mjs';
 
 const FULL = process.argv.includes('--full');
 const EMAIL = '0199c000-6b0d-7f53-9a3e-d2c81b7e0000', BOUNCED = '0199bffc-6b0d-7f53-9a3e-d2c81b7e0004', CAPTURED = '0199d004-6b0d-7f53-9a3e-d2c81b7e0000';
@@ -20,6 +21,7 @@ export const PAGES = [
   ['kit', '/kit', '.kit-s', null],
   ...OPERATE,
   ...BROADCASTS,
+  ...REPORTS,
 ];
 
 /** The answers of each state, and the selector of its content. */
@@ -30,6 +32,11 @@ const STATES = {
   one: { state: 'one', only: ['emails'] },
   hundred: { state: 'hundred', rows: '100', only: ['emails'] },
   viewer: { state: 'viewer' },
+  warning: { state: 'warning', only: [] },
+  paused: { state: 'paused', only: [] },
+  observed: { state: 'observed', only: [] },
+  region: { state: 'region', only: [] },
+  few: { state: 'few', only: [] },
   error: { state: 'error', selector: '.note-red', expected: /500/ },
   forbidden: { state: 'forbidden', selector: '.empty', expected: /403/ },
   loading: { state: 'loading', selector: '.sk, .page-head, .kit-s' },

@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync } from 'node:zlib';
 import { assert } from '../check.mjs';
+import { answer } from '../fake/fixtures.mjs';
 import { join_css, join_modules } from '../fake/join.mjs';
 
 const run = promisify(execFile);
@@ -60,7 +61,7 @@ async function typesOfTheApiAreFresh() {
 /** A type of the API that is written by hand too would not follow a change of the API. */
 async function typesOfTheApiAreWrittenOnce() {
   const names = async (file) => [...(await readFile(join(ROOT, 'types', file), 'utf8')).matchAll(/^export type (\w+)/gm)].map(([, name]) => name);
-  const generated = new Set(await names('api.d.ts')), own = await names('broadcasts.d.ts');
+  const generated = new Set(await names('api.d.ts')), own = [...await names('broadcasts.d.ts'), ...await names('metrics.d.ts')];
   assert.ok(own.length > 0);
   assert.deepEqual(own.filter((name) => generated.has(name)), []);
 }
@@ -129,6 +130,32 @@ async function mistypedDomainsAreFound() {
   for (const [address, likely] of pairs) assert.equal(likelyAddress(address), likely, address);
 }
 
+async function theGuardrailIsInWords() {
+  const { guardrailText, isBeyond } = await import(join(ROOT, 'lib/guardrail.js'));
+  const { json } = answer({ method: 'GET', path: '/deliverability', query: {}, body: null, state: 'paused' }), now = Date.parse('2026-11-21T12:00:00Z');
+  const text = (guardrail, days = json.days) => { const { lead, rest } = guardrailText({ ...json, days, guardrail: { ...json.guardrail, ...guardrail } }, now) ?? {}; return `${lead} ${rest}`; };
+  assert.equal(isBeyond(json.guardrail.bounce.pause), true);
+  assert.equal(isBeyond({ ...json.guardrail.bounce.pause, sent: 99 }), false, 'a limit needs its minimum of emails');
+  // The emails of today are too few for a limit, so that the pause ends when those of yesterday leave its window.
+  const day = (date, sent, bounced) => ({ date, sent, delivered: 0, bounced, complained: 0, opened: 0, clicked: 0 });
+  assert.match(text({}, [day('2026-11-20', 100, 12), day('2026-11-21', 99, 12)]), /accepted from 22 Nov/);
+  assert.match(text({}, [day('2026-11-20', 100, 12), day('2026-11-21', 100, 12)]), /accepted from 23 Nov/);
+  for (const status of ['ok', 'warning', 'paused']) {
+    assert.match(text({ status, region_paused: true }), /Broadcasts are paused\. .*Broadcasts continue by themselves\./, status);
+    assert.doesNotMatch(text({ status, region_paused: true, enforced: false }), /pause/i, status);
+  }
+  assert.match(text({ enforced: undefined }), /^Sending is paused\./);
+}
+
+/** The filter of the audit log offers every kind of action, and no other. */
+async function theAuditLogKnowsEveryKind() {
+  const list = (text, start, end) => [...text.slice(text.indexOf(start), text.indexOf(end, text.indexOf(start))).matchAll(/["']([a-z_]+)(?:\.[a-z_]+)?["']/g)].map(([, kind]) => kind);
+  const actions = list(await readFile(join(ROOT, '../../src/audit/model.rs'), 'utf8'), 'AuditAction {', '\n    }');
+  const shown = list(await readFile(join(ROOT, 'pages/audit.js'), 'utf8'), 'const KINDS = [', ']');
+  assert.ok(actions.length > 0);
+  assert.deepEqual(shown.toSorted(), [...new Set(actions)].sort());
+}
+
 export const statics = [
   ['dashboard: types', typesAreRight],
   ['dashboard: the types of the API are fresh', typesOfTheApiAreFresh],
@@ -139,5 +166,7 @@ export const statics = [
   ['dashboard: no module is too long', modulesAreShort],
   ['dashboard: help links lead to a chapter', helpLinksLeadToAChapter],
   ['dashboard: mistyped domains are found', mistypedDomainsAreFound],
+  ['dashboard: the guardrail is in words', theGuardrailIsInWords],
+  ['dashboard: the audit log knows every kind of action', theAuditLogKnowsEveryKind],
   ['dashboard: joined modules are whole and light', joinedModulesAreWholeAndLight],
 ];

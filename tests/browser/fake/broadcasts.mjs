@@ -27,9 +27,9 @@ the Acme team
 
 [Unsubscribe]({{{UNSUBSCRIBE_URL}}})
 `;
-const none = { queued: 0, sent: 0, delivered: 0, bounced: 0, complained: 0, suppressed: 0, failed: 0, canceled: 0, attempted: 0 };
-const SENDING = { ...none, queued: 4466, sent: 574, delivered: 5291, bounced: 542, complained: 5, attempted: 6412 };
-const SENT = { ...none, delivered: 9810, bounced: 41, complained: 3, suppressed: 22, failed: 4, attempted: 9858 };
+const none = { queued: 0, sent: 0, delivered: 0, bounced: 0, complained: 0, suppressed: 0, failed: 0, canceled: 0, attempted: 0, opened: 0, clicked: 0, unsubscribed: 0 };
+const SENDING = { ...none, queued: 4466, sent: 574, delivered: 5291, bounced: 542, complained: 5, attempted: 6412, opened: 1204, clicked: 211, unsubscribed: 9 };
+const SENT = { ...none, delivered: 9810, bounced: 41, complained: 3, suppressed: 22, failed: 4, attempted: 9858, opened: 3311, clicked: 604, unsubscribed: 31 };
 
 /** name, subject, status, age, counts, audience, and what differs */
 const NAMES = [
@@ -77,7 +77,7 @@ const contentOf = ({ id, revision }) => { const content = contents.get(id); retu
 function report(row) {
   const { counts, audience } = row, left = row.status === 'queued' || row.status === 'scheduled' ? Math.max(0, audience - counts.attempted) : 0;
   return { ...row, object: 'broadcast_report', remaining: left, fan_out: { queued: row.status === 'queued' ? 9000 : audience, total: audience, complete: row.status !== 'queued' }, rate_per_minute: row.status === 'queued' ? 23.4 : null,
-    funnel: [['audience', audience], ...['attempted', 'delivered', 'bounced', 'complained', 'suppressed', 'failed', 'canceled'].map((kind) => [kind, counts[kind]])].map(([kind, count]) => ({ kind, count })) };
+    funnel: [['audience', audience], ...['attempted', 'delivered', 'opened', 'clicked', 'bounced', 'complained', 'suppressed', 'failed', 'canceled'].map((kind) => [kind, counts[kind]])].map(([kind, count]) => ({ kind, count })) };
 }
 
 function change(row, body) {
@@ -126,8 +126,10 @@ const PARTS = {
     return { json: { object: 'broadcast', id: copy.id } };
   },
   'GET report': (row) => ({ json: report(row) }),
+  'GET clicked-links': (row, { query, state }) => page(row.counts.clicked > 0 ? ['https://acme.com/views', 'https://acme.com/releases/4.0/all-of-the-smaller-things-that-you-have-asked-for-since-last-summer'].map((url, n) => ({ id: uuid('11c4', n), url, clicks: 640 - n * 500, unique_clicks: 560 - n * 440 })) : [], query, state),
   'GET recipients': (row, { query, state }) => {
-    const n = row.counts[query.type === 'sent' ? 'attempted' : query.type] ?? 0;
+    // As on the real server, the list of opt-outs is empty.
+    const n = query.type === 'unsubscribed' ? 0 : row.counts[query.type === 'sent' ? 'attempted' : query.type] ?? 0;
     const all = Array.from({ length: Math.min(n, 60) }, (_, i) => ({ id: uuid('4ec0', i), contact_id: uuid('c017', i), email: i === 1 ? CONTACTS[3].email : `person-${i}@example.net`, ...(query.type === 'bounced' ? { bounce_type: ['permanent', 'transient', 'undetermined'][i % 3] } : {}) }));
     return page(all.filter(({ email }) => !query.email || email === query.email), query, state);
   },

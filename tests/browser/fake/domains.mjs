@@ -5,7 +5,7 @@ const NAMES = /** @type {[string, string, number][]} */ ([['notify.acme.com', 'p
   ['customer-communications.european-subsidiary.northern-region.very-long-company-name.example.com', 'not_started', 2 * H]]);
 const rows = Array.from({ length: 110 }, (_, n) => {
   const [name, status, age] = n < NAMES.length ? NAMES[n] : [`team-${n}.acme.com`, 'verified', (50 + n) * D];
-  return { object: 'domain', id: uuid('d0d0', n), name, status, created_at: ago(age), region: 'us-east-1', open_tracking: false, click_tracking: false, tracking_subdomain: null, capabilities: { sending: 'enabled', receiving: 'disabled' } };
+  return { object: 'domain', id: uuid('d0d0', n), name, status, created_at: ago(age), region: 'us-east-1', open_tracking: n === 1, click_tracking: n === 1, tracking_subdomain: n === 1 ? 'links' : null, capabilities: { sending: 'enabled', receiving: 'disabled' } };
 });
 const RSA = 'v=DKIM1; k=rsa; p=MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAr3vJm0iT8kQ2Hc5dU1n0fVwYx9ZLqkM4pB7sE6tC2uRgNwDhXoP1yAaKbJzFvWlSeOiTQmU8GdHnYcRxLpZ3kV5wB0jE9sMfC4uNqXaDtIyPgKhOoZrSlWbVmJ1eQn7vTcUx2HdYk6LpRfGiBsAzMw8NqEoCtJuXhDyKgVrPlSbWmZa1e3QIDAQAB';
 
@@ -21,6 +21,7 @@ function whole(row) {
     record('SPF', 'send', 'TXT', 'v=spf1 a:mail.acme.com ~all', 'found', ''),
     record('DKIM', 'rm7k2m._domainkey', 'TXT', RSA, 'found', ''),
     record('DKIM', 'rm7k2e._domainkey', 'TXT', 'v=DKIM1; k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=', well ? 'found' : 'missing', 'No DKIM record is published at this name.'),
+    ...(row.tracking_subdomain ? [record('Tracking', row.tracking_subdomain, 'CNAME', 'mail.acme.com', row.tracking_subdomain === 'links' ? 'found' : 'missing', 'No CNAME record is published at this name.')] : []),
   ], recommended_records: [record('DMARC', '_dmarc', 'TXT', 'v=DMARC1; p=none;', 'found', '', { policy: 'none', inherited_from: apex })] };
 }
 
@@ -38,5 +39,10 @@ export function domains({ method, path, query, body, state }) {
   if (!row) return missing('Domain');
   if (part === 'verify') { if (row.status !== 'verified') row.status = 'pending'; return { json: { object: 'domain', id } }; }
   if (method === 'DELETE') { rows.splice(rows.indexOf(row), 1); return { json: { object: 'domain', id, deleted: true } }; }
+  if (method === 'PATCH') {
+    if (body.tracking_subdomain === 'send') return { status: 422, json: { statusCode: 422, name: 'validation_error', message: 'The `tracking_subdomain` must differ from the label of the return path.' } };
+    Object.assign(row, body);
+    return { json: { object: 'domain', id } };
+  }
   return { json: whole(row) };
 }

@@ -5,6 +5,7 @@ import { broadcasts } from './broadcasts.mjs';
 import { connect, captured } from './captured.mjs';
 import { domains } from './domains.mjs';
 import { EMAILS, email, emails, preview } from './emails.mjs';
+import { numbers } from './metrics.mjs';
 import { health, overview, queue } from './operate.mjs';
 import { suppressions, webhooks } from './reach.mjs';
 import { templates } from './templates.mjs';
@@ -18,7 +19,7 @@ const ME = {
 const DEV = { ...ME, user: null, team: { ...ME.team, name: 'Main' }, mode: 'dev', delivery: 'capture', release: null, base_url: 'http://127.0.0.1:8787' };
 
 /** Answers of other nouns: each takes a call and returns an answer or null. @type {((call: Call) => any)[]} */
-const EXTRA = [connect, captured, overview, queue, health, domains, apiKeys, requests, sessions, suppressions, webhooks, broadcasts, templates];
+const EXTRA = [connect, captured, overview, queue, health, domains, apiKeys, requests, sessions, suppressions, webhooks, broadcasts, templates, numbers];
 
 /** @param {Call} call */
 export function answer(call) {

@@ -11,8 +11,8 @@ const EXPORTED = /^export (?:async )?(?:function|class|const) (\w+)/gm;
 /** Folders of which every module is in `app.js`. */
 const SHARED = ['components', 'lib', 'pages/parts'];
 
-/** A module or a style sheet without the lines that contain only a comment. */
-const without_comment_lines = (text) => text.replace(/^[ \t]*\/\*(?:(?!\*\/)[\s\S])*\*\/[ \t]*\n/gm, '').replace(/^[ \t]*\/\/.*\n/gm, '');
+/** A module or a style sheet without the lines that contain only a comment, and without the types beside code. */
+const without_comment_lines = (text) => text.replace(/^[ \t]*\/\*(?:(?!\*\/)[\s\S])*\*\/[ \t]*\n/gm, '').replace(/^[ \t]*\/\/.*\n/gm, '').replace(/\/\*\*(?:(?!\*\/).)*\*\/ ?/g, '');
 
 const resolve = (from, to) => posix.join(posix.dirname(from), to);
 const fields = (list) => list.replaceAll(' as ', ': ');

@@ -6,13 +6,17 @@ import { h } from '../../vendor/preact.js';
 import { Live } from '../../components/table.js';
 import { share } from './words.js';
 
-/** @typedef {import('../../types/broadcasts.d.ts').FunnelStep['kind']} Kind */
+/** @typedef {import('../../types/broadcasts.d.ts').FunnelStep['kind'] | 'unsubscribed'} Kind */
 
-/** Word, colour, type of its recipients, and the whole of its share. @type {Record<Kind, [string, string, string | null, 'audience' | 'attempted' | null]>} */
+/** Word, colour, type of its recipients, and the whole of its share. @type {Record<Kind, [string, string, string | null, 'audience' | 'attempted' | 'delivered' | null]>} */
 const STEPS = {
   audience: ['Will receive', 'f-gray', null, null],
   attempted: ['Sent', 'f-strong', 'sent', 'audience'],
   delivered: ['Delivered', 'f-green', 'delivered', 'attempted'],
+  opened: ['Opened', 'f-blue', 'opened', 'delivered'],
+  clicked: ['Clicked', 'f-violet', 'clicked', 'delivered'],
+  // The server counts these opt-outs, and does not list them.
+  unsubscribed: ['Unsubscribed', 'f-gray', null, 'delivered'],
   bounced: ['Bounced', 'f-red', 'bounced', 'attempted'],
   complained: ['Complained', 'f-amber', 'complained', 'attempted'],
   suppressed: ['Suppressed', 'f-gray', 'suppressed', 'audience'],
@@ -22,16 +26,16 @@ const STEPS = {
 
 /** @param {{ report: import('../../types/broadcasts.d.ts').BroadcastReport }} props */
 export function Funnel({ report }) {
-  const counts = /** @type {Record<Kind, number>} */ (Object.fromEntries(report.funnel.map((step) => [step.kind, step.count])));
-  const whole = Math.max(1, ...report.funnel.map((step) => step.count));
-  const steps = report.funnel.filter((step) => step.kind in STEPS && (step.count > 0 || ['audience', 'attempted', 'delivered', 'bounced'].includes(step.kind)));
+  const counts = /** @type {Record<Kind, number>} */ ({ unsubscribed: report.counts.unsubscribed, ...Object.fromEntries(report.funnel.map((step) => [step.kind, step.count])) });
+  const whole = Math.max(1, ...Object.values(counts));
+  const kinds = /** @type {Kind[]} */ (Object.keys(STEPS)).filter((kind) => counts[kind] > 0 || ['audience', 'attempted', 'delivered', 'bounced'].includes(kind));
   return t.section({ class: 'card', 'aria-labelledby': 'h-funnel' }, t.header(null, t.h2({ id: 'h-funnel' }, 'From audience to delivery'), report.status === 'queued' && h(Live, null)),
-    t.ol({ class: 'fnl' }, steps.map(({ kind, count: n }) => {
-      const [word, colour, type, of] = STEPS[kind];
-      const text = of ? `${share(n, counts[of] ?? 0) || '0%'} of ${of === 'audience' ? 'audience' : 'sent'}` : '';
+    t.ol({ class: 'fnl' }, kinds.map((kind) => {
+      const [word, colour, type, of] = STEPS[kind], n = counts[kind];
+      const text = of ? `${share(n, counts[of]) || '0%'} of ${of === 'attempted' ? 'sent' : of}` : '';
       const parts = fragment(t.span({ class: 'fn-l' }, word),
         t.span({ class: 'fn-b' }, t.svg({ viewBox: '0 0 100 8', preserveAspectRatio: 'none', 'aria-hidden': 'true' }, t.rect({ class: 'tr', width: 100, height: 8 }), t.rect({ class: colour, width: Math.round((1000 * n) / whole) / 10, height: 8 }))),
         t.span({ class: 'fn-v num' }, count(n)), t.span({ class: 'fn-p' }, text));
       return t.li({ key: kind }, type ? link({ class: 'fn', to: `/broadcasts/${report.id}?type=${type}` }, parts) : t.div({ class: 'fn' }, parts));
-    })));
+    })), counts.opened + counts.clicked > 0 && t.p({ class: 'pad meta' }, 'Opens and clicks are those of people. ', link({ class: 'link', to: `/metrics/engagement?days=30&broadcast=${report.id}` }, 'See them over time, with those of software')));
 }

@@ -3,8 +3,10 @@ import { h, useEffect, useState } from '../../vendor/preact.js';
 import { fragment, t } from '../../lib/h.js';
 import { addressOf } from '../../lib/address.js';
 import { api } from '../../lib/api.js';
+import { icon } from '../../lib/icons.js';
 import { useLoad } from '../../lib/load.js';
 import { bytes as sizeOf } from '../../lib/time.js';
+import { Modal } from '../../components/dialog.js';
 import { Preview } from '../parts/content.js';
 
 /** Contacts that the preview offers. */
@@ -31,4 +33,12 @@ export function PreviewColumn({ id, contact, setContact, version, bytes }) {
       t.label({ class: 'row c-as' }, 'Shown as', t.select({ class: 'select select-sm', onChange: (event) => setContact(event.currentTarget.value) },
         [['', 'a sample: Ada Lovelace'], ['none', 'a contact without a name'], ...(contacts.data?.data ?? []).map((one) => [one.id, one.email])].map(([value, text]) => t.option({ key: value, value, selected: value === contact }, text)))),
       bytes && t.span({ class: bytes.html_bytes > bytes.html_bytes_max ? 'amber' : undefined }, `${sizeOf(bytes.html_bytes)} of ${sizeOf(bytes.html_bytes_max)} until Gmail clips`)));
+}
+
+/** The content that a broadcast is sent with. @param {{ id: string, onClose: () => void }} props */
+export function ContentOf({ id, onClose }) {
+  const [contact, setContact] = useState('');
+  return h(Modal, { label: 'Content', class: 'drawer drawer-wide', onClose },
+    t.header(null, t.h2(null, 'Content'), t.button({ type: 'button', class: 'btn btn-ghost btn-icon btn-sm', 'aria-label': 'Close', title: 'Close', 'data-safe': '', onClick: onClose }, icon('x'))),
+    t.div({ class: 'c-prev' }, h(PreviewColumn, { id, contact, setContact, version: 0, bytes: null })));
 }

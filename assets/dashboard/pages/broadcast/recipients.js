@@ -10,8 +10,8 @@ import { NewChip, Pager, middle, table } from '../../components/table.js';
 
 /** @typedef {import('../../types/api.d.ts').BroadcastRecipientResponse} BroadcastRecipient */
 
-/** Outcomes that the API lists. @type {[string, string][]} */
-const TYPES = ['sent', 'delivered', 'bounced', 'complained', 'suppressed'].map((type) => [type, EMAIL_STATUS[type]?.[0] ?? type]);
+/** Outcomes whose recipients the server lists. @type {[string, string][]} */
+const TYPES = ['sent', 'delivered', 'opened', 'clicked', 'bounced', 'complained', 'suppressed'].map((type) => [type, EMAIL_STATUS[type]?.[0] ?? type]);
 const POLL_MS = 10_000;
 /** A whole address. The API looks up no part of one. */
 const ADDRESS = /^[^\s@]+@[^\s@]+$/;
@@ -26,7 +26,7 @@ export function Recipients({ report }) {
   // The numbers of the report are newer than the rows. A list of one page shows its new rows at once.
   const isShort = !list.older && !list.newer;
   useEffect(() => { if (isShort) void list.reload(); }, [n]);
-  const word = (EMAIL_STATUS[type]?.[0] ?? type).toLowerCase();
+  const name = TYPES.find(([one]) => one === type)?.[1] ?? type, word = name.toLowerCase();
   /** @type {import('../../components/table.js').Column<BroadcastRecipient>[]} */
   const columns = [
     { head: 'Recipient', class: 'c-to', link: true, cell: (row) => middle(row.email) },

@@ -45,7 +45,7 @@ export function apexOf(domain) {
 function titleOf(record) {
   if (record.record === 'SPF') return record.type === 'MX' ? 'Bounces' : 'SPF';
   if (record.record === 'DKIM') return `DKIM, ${/k=ed25519/.test(record.value) ? 'Ed25519' : 'RSA-2048'}`;
-  return record.record;
+  return record.record === 'Tracking' ? 'Tracked links' : record.record;
 }
 
 /** The records, the needed ones first. @param {DomainWithRecords} domain @returns {Entry[]} */

@@ -1,18 +1,20 @@
-// What belongs to an email: the request that made it, and the webhook deliveries of its events.
+// What belongs to an email: the request that made it, the webhook deliveries of its events, and the checks of its content.
 import { h, useCallback } from '../../vendor/preact.js';
-import { t } from '../../lib/h.js';
+import { fragment, t } from '../../lib/h.js';
 import { domainOf } from '../../lib/address.js';
 import { api } from '../../lib/api.js';
 import { icon } from '../../lib/icons.js';
 import { useLive, usePoll } from '../../lib/live.js';
 import { useLoad } from '../../lib/load.js';
 import { link } from '../../lib/router.js';
-import { allows } from '../../lib/state.js';
-import { plural, span } from '../../lib/time.js';
+import { allows, now } from '../../lib/state.js';
+import { parseTime, plural, span } from '../../lib/time.js';
 import { Button } from '../../components/button.js';
+import { failed } from '../../components/empty.js';
 import { httpPill, pill } from '../../components/pill.js';
 import { Time } from '../../components/time.js';
 import { toast } from '../../components/toast.js';
+import { checkAdvice, checkName } from '../parts/insight-words.js';
 
 /**
  * @typedef {object} DeliveryOfEmail
@@ -78,4 +80,45 @@ export function SameOutcome({ status, from, to }) {
   const list = (/** @type {string} */ text, /** @type {string} */ query) => t.li({ key: text }, link({ class: 'item', to: `/emails?status=${status}&${query}` }, t.span({ class: 'grow trunc' }, text), icon('right')));
   return t.section({ class: 'card', 'aria-labelledby': 'h-same' }, t.header(null, t.h2({ id: 'h-same' }, head)),
     t.ul({ class: 'list' }, list('In the last 7 days', 'since=7d'), list(`From ${domainOf(from)}`, `domain=${encodeURIComponent(domainOf(from))}`), list(`To ${to}`, `to=${encodeURIComponent(to)}`)));
+}
+
+/** @typedef {import('../../types/metrics.d.ts').InsightsAnswer} InsightsAnswer */
+/** @typedef {InsightsAnswer['checks'][0]} Check */
+
+/** Time after acceptance from which the checks are asked for: the server makes them some seconds later. */
+const READY_MS = 30_000;
+/** Time after acceptance until which missing checks are asked for again. */
+const LATE_MS = 600_000;
+const SEVERITIES = ['critical', 'major', 'minor', 'info'];
+/** Values of one detail that are shown. */
+const VALUES_MAX = 5;
+
+/** @param {{ email: import('../../lib/outcome.js').Email, removed: boolean }} props */
+export function Insights({ email, removed }) {
+  const age = Math.max(now.value, Date.now()) - (parseTime(email.created_at) ?? 0);
+  const loaded = /** @type {import('../../lib/load.js').Loaded<InsightsAnswer>} */ (useLoad(age < READY_MS ? null : `/emails/${email.id}/insights`));
+  const isMissing = loaded.error?.status === 404;
+  usePoll(loaded.reload, age >= READY_MS && age < LATE_MS && isMissing ? READY_MS : null);
+  const at = loaded.data, score = at && pill(`${at.score.toFixed(1)} of 10`, { tone: at.score >= 7 ? 'green' : at.score >= 5 ? 'amber' : 'red', fill: at.score < 7 });
+  return t.section({ class: 'card', 'aria-labelledby': 'h-insights' }, t.header(null, t.h2({ id: 'h-insights' }, 'Insights'), score),
+    at ? h(Checks, { checks: at.checks }) : loaded.error && !isMissing ? t.div({ class: 'pad' }, failed(loaded.error, loaded.reload, 'The insights'))
+      : t.p({ class: 'pad', role: 'status' }, age < LATE_MS && !removed ? 'The content is checked within a minute after acceptance.' : isMissing ? 'The content of this email has not been checked.' : 'Looking for the checks.'));
+}
+
+/** @param {{ checks: Check[] }} props */
+function Checks({ checks }) {
+  const bad = checks.filter((one) => one.status === 'fail').sort((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity) || b.weight - a.weight);
+  const serious = bad.filter((one) => one.weight > 0).length, unknown = checks.filter((one) => one.status === 'unknown'), passed = checks.filter((one) => one.status === 'pass' || one.status === 'passed_by_design');
+  return fragment(serious === 0 && t.div({ class: 'calm' }, icon('check'), t.p(null, 'No check with a weight fails.')),
+    t.ul({ class: 'list' }, bad.map((one) => t.li({ key: one.id }, t.div({ class: 'check-row' }, icon(one.severity === 'info' ? 'info' : one.severity === 'critical' ? 'stop' : 'warn', one.severity === 'info' ? 't3' : one.severity === 'critical' ? 'red' : 'amber'),
+      t.span(null, t.b({ class: 'dblock' }, checkName(one.id)), checkAdvice(one.id), seen(one.detail)), t.span({ class: 'num', title: 'Points that it costs' }, one.weight > 0 ? `−${one.weight.toFixed(2)}` : 'advice')))),
+    t.li({ key: 'passed' }, t.details({ class: 'smtp pad' }, t.summary(null, icon('right'), `${plural(passed.length, 'check')} passed${unknown.length > 0 ? `, ${unknown.length} not known yet` : ''}`),
+      t.ul({ class: 'bul' }, passed.map((one) => t.li({ key: one.id }, checkName(one.id))), unknown.map((one) => t.li({ key: one.id, class: 't3' }, `${checkName(one.id)}: not known yet`)))))));
+}
+
+/** The facts behind the result of a check: hosts, counts, sizes. @param {Check['detail']} detail */
+function seen(detail) {
+  const list = Object.entries(detail)
+    .map(([name, value]) => `${name.replaceAll('_', ' ')}: ${Array.isArray(value) ? `${value.slice(0, VALUES_MAX).join(', ')}${value.length > VALUES_MAX ? ` and ${value.length - VALUES_MAX} more` : ''}` : value === true ? 'yes' : value === false ? 'no' : String(value)}`);
+  return list.length > 0 && t.span({ class: 'meta dblock wrap-any' }, list.join(' · '));
 }

@@ -38,9 +38,12 @@ function Detail({ step: { event, attempt }, several }) {
       if (kept) return t.p(null, to, 'Kept in the built-in mailbox. ', link({ class: 'link', to: `/captured/${kept}` }, 'Open the captured email'));
       return t.p(null, to, attempt ? `Attempt ${attempt.number}: accepted by ${attempt.host ?? 'the server'}, ${attempt.tls ? attempt.tls.version.replace('TLSv', 'TLS ') : 'not encrypted'}.` : replyText(event.reply),
         attempt?.tls_downgraded && t.span({ class: 'amber' }, ' The server offered encryption within the last 7 days, and not now.'));
-    case 'email.opened': return t.p(null, to, 'By a person', event.open && `, in ${client(event.open.userAgent)}`, '.');
-    case 'email.clicked': return t.p(null, to, event.click && t.a({ class: 'link', href: event.click.link, rel: 'noreferrer noopener', target: '_blank' }, short(event.click.link)));
-    case 'email.prefetched': return t.p(null, to, event.open?.reason ?? event.click?.reason ?? 'Loaded by software', '. Not counted as opened.');
+    case 'email.opened': return fragment(t.p(null, to, 'By a person', event.open?.reason === 'click' ? ', known from a click' : event.open && `, in ${client(event.open.userAgent)}`, '.'), event.open && origin(event.open));
+    case 'email.clicked': return fragment(t.p({ class: 'wrap-any' }, to, event.click && target(event.click.link)), event.click && origin(event.click));
+    case 'email.prefetched': {
+      const hit = event.click ?? event.open, reason = hit?.reason ?? '';
+      return fragment(t.p(null, to, `${MACHINES[reason] ?? (reason || 'Loaded by software')}. Not counted as ${event.click ? 'clicked' : 'opened'}.`), event.click && t.p({ class: 'wrap-any' }, target(event.click.link)), hit && origin(hit));
+    }
     case 'email.failed': return t.p(null, to, event.failed?.reason);
     case 'email.complained': return t.p(null, to, 'The recipient reported the email', event.complaint_feedback_type && ` as ${event.complaint_feedback_type}`, event.to.every(isSimulated) ? '.' : '. The address joined the suppression list.');
     case 'email.suppressed': if (event.to.every(isSimulated)) return t.p(null, to, 'The address is a simulated one.');
@@ -49,6 +52,23 @@ function Detail({ step: { event, attempt }, several }) {
       event.bounce?.type === 'Permanent' && !event.to.every(isSimulated) && t.p({ class: 't3' }, 'The address joined the suppression list. ', link({ class: 'link', to: `/suppressions?q=${encodeURIComponent(event.to[0] ?? '')}` }, 'See the list')));
     default: return event.reply || attempt ? t.p(null, to, attempt && server && `Attempt ${attempt.number} to ${server}: `, t.b(null, replyCode(event.reply)), ' ', replyText(event.reply)) : to && t.p(null, to);
   }
+}
+
+/** Reasons by which a load counts as one of software, in words. @type {Record<string, string>} */
+const MACHINES = {
+  apple_mpp: 'Loaded by Apple Mail Privacy Protection, which loads every image', gmail_prefetch: 'Loaded by Gmail before anybody opened it', scanner: 'Loaded by a security scanner, a preview, or another program',
+  before_delivery: 'Loaded before the email was delivered', timing: 'Loaded within seconds of the delivery', burst: 'Several links were followed within a quarter of a second', browser: 'Followed by a program that poses as a browser', prefetch: 'Loaded ahead by a browser',
+};
+
+/** Address and program of a load. @param {{ ipAddress: string, userAgent: string }} hit */
+function origin({ ipAddress, userAgent }) {
+  const parts = [ipAddress, userAgent].filter(Boolean);
+  return parts.length > 0 && t.p({ class: 'meta wrap-any' }, parts.join(' · '));
+}
+
+/** @param {string} url */
+function target(url) {
+  return /^https?:/i.test(url) ? t.a({ class: 'link', href: url, title: url, rel: 'noreferrer noopener', target: '_blank' }, short(url)) : short(url);
 }
 
 /** A link without its protocol, and not too long. @param {string} url */

@@ -46,11 +46,13 @@ export function useScan(path, query, match, words) {
     const goal = (rows?.length ?? 0) + ENOUGH;
     try {
       for (let round = 1; ; round += 1) {
-        const page = /** @type {{ data: Row[], has_more: boolean }} */ (await api.get(path, { ...query, limit: PAGE, after }, abort.signal));
+        const page = /** @type {{ data: Row[], has_more: boolean, position?: string | null }} */ (await api.get(path, { ...query, limit: PAGE, after }, abort.signal));
         if (abort.signal.aborted) return;
         rows = [...(rows ?? []), ...page.data.filter((row) => matches.current(row))];
-        after = page.data.at(-1)?.id ?? after;
-        reached = parseTime(page.data.at(-1)?.created_at) ?? reached;
+        const last = page.data.at(-1);
+        // A page that ended early names its position, an id that starts with the time in milliseconds.
+        after = page.position ?? last?.id ?? after;
+        reached = page.position ? parseInt(page.position.replace('-', ''), 16) : parseTime(last?.created_at) ?? reached;
         const complete = !page.has_more;
         const done = complete || rows.length >= goal || round >= ROUNDS;
         setState({ key, rows, after, reached: complete ? null : reached, complete, error: null, running: !done });
