@@ -16,9 +16,6 @@ use crate::emails::{self, EmailRow, EventRecorder, LastEvent};
 use crate::events::{self, EmailEventKind, Event};
 use crate::store::{ReadTx, Reads, StoreError, WriteTx};
 
-/// Maximum length of a stored user agent, in bytes.
-const USER_AGENT_BYTES_MAX: usize = 512;
-
 /// A request for the pixel or a link of a message.
 #[derive(Clone, Debug)]
 pub struct Hit {
@@ -29,7 +26,7 @@ pub struct Hit {
     pub target: HitTarget,
     /// Address of the client; empty if it is unknown.
     pub ip_address: String,
-    /// Empty if the request has none.
+    /// Stored as it is, so that the caller bounds it. Empty if the request has none.
     pub user_agent: String,
     /// Whether a header states that a browser loads the page ahead of time: [`is_prefetch`].
     pub is_prefetch: bool,
@@ -78,7 +75,7 @@ impl Engagement {
     /// # Errors
     /// [`StoreError`].
     pub async fn record(&self, hit: Hit) -> Result<(), StoreError> {
-        let (hit, prefetch_window) = (Arc::new(hit.bounded()), self.prefetch_window);
+        let (hit, prefetch_window) = (Arc::new(hit), self.prefetch_window);
         self.recent.add(&hit);
         let (reading, recent) = (Arc::clone(&hit), Arc::clone(&self.recent));
         let has_consequences =
@@ -93,14 +90,6 @@ impl Engagement {
             None => Ok(()),
         };
         self.context.store.write(write).await
-    }
-}
-
-impl Hit {
-    fn bounded(mut self) -> Self {
-        let end = self.user_agent.floor_char_boundary(USER_AGENT_BYTES_MAX);
-        self.user_agent.truncate(end);
-        self
     }
 }
 
