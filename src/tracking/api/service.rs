@@ -37,7 +37,8 @@ pub(crate) struct HitRecorder {
 }
 
 impl HitRecorder {
-    /// Returns the recorder of an instance. `prefetch_window` is that of [`Engagement`]. `trusted_proxies` may name the address of their client.
+    /// Returns the recorder of an instance. `prefetch_window` is that of [`Engagement`]. A proxy in `trusted_proxies` may
+    /// name the address of its client.
     pub(crate) fn new(context: Context, prefetch_window: Duration, trusted_proxies: Vec<IpNet>) -> Self {
         Self {
             tokens: TrackingTokens::new(&context.keyring),
