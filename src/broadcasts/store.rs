@@ -18,8 +18,8 @@ pub fn find(tx: &impl Reads, team: TeamId, id: BroadcastId) -> Result<Option<Bro
     tx.get(&BROADCASTS, &(team, id))
 }
 
-/// Stores a broadcast, and its row in the index of active broadcasts. Records the start for `insights`. Every change of a status uses this function, so
-/// that a segment or topic can be deleted when no broadcast needs it any more.
+/// Stores a broadcast, and its row in the index of active broadcasts. Records the start for `insights`. Every change of a
+/// status uses this function, so that a segment or topic can be deleted when no broadcast needs it any more.
 ///
 /// # Errors
 /// [`StoreError`].
