@@ -57,11 +57,12 @@ use crate::broadcasts::check::BroadcastChecks;
 use crate::broadcasts::{
     self, BroadcastNotifier, BroadcastWorker, BroadcastWorkerSettings, Broadcasts, SendEstimates, SendFigures,
 };
+use crate::config::host::OwnHosts;
 use crate::config::{Config, WebhookConfig};
 use crate::contact_properties::ContactProperties;
 use crate::contacts::Contacts;
 use crate::context::Context;
-use crate::dashboard::{AccessSettings, DashboardAssets, DashboardInstance, HealthReports, Hosts};
+use crate::dashboard::{AccessSettings, DashboardAssets, DashboardInstance, HealthReports};
 use crate::deliverability::TeamDeliverability;
 use crate::delivery::capture::{CaptureListener, CaptureMailbox};
 use crate::delivery::{Engine, QueueControl, QueueNotifier};
@@ -289,7 +290,6 @@ impl App {
             contact_properties: Arc::new(ContactProperties::new(context.clone())),
             contacts: Arc::new(Contacts::new(context.clone())),
             dashboard_assets: Arc::clone(&assets),
-            dashboard_hosts: Arc::new(Hosts::new(&public_url, &config.dashboard_hosts)),
             dashboard_instance: Arc::new(instance),
             deliverability: Arc::clone(&deliverability),
             domains: Arc::clone(&domains),
@@ -307,6 +307,7 @@ impl App {
             logs: Arc::clone(&logs),
             metrics: Arc::new(Metrics::new(move || sources.render(), config.trusted_proxies.clone())),
             openapi,
+            own_hosts: Arc::new(OwnHosts::new(&public_url, &config.dashboard_hosts)),
             preferences: Arc::new(Preferences::new(context.clone(), links.clone(), emails::OPT_OUT_COUNTS)),
             query_parameters,
             queue: Arc::clone(&queue),
@@ -331,7 +332,7 @@ impl App {
             counters: Arc::clone(&counters),
             in_flight: in_flight.clone(),
         };
-        let hosts = TrackingHostGuard::new(context.store.clone(), &public_url, &config.dashboard_hosts);
+        let hosts = TrackingHostGuard::new(context.store.clone(), Arc::clone(&services.own_hosts));
         let service = router::service(edge(cors), context.store.clone(), hosts);
         let metrics = metrics.map(|HttpSocket { address, ready: http, .. }| {
             let service = router::metrics_service(edge(Cors::Off));

@@ -12,9 +12,10 @@ use crate::audit::AuditLog;
 use crate::base::compat::Compat;
 use crate::broadcasts::Broadcasts;
 use crate::broadcasts::check::BroadcastChecks;
+use crate::config::host::OwnHosts;
 use crate::contact_properties::ContactProperties;
 use crate::contacts::Contacts;
-use crate::dashboard::{AccessSettings, DashboardAssets, DashboardInstance, HealthReports, Hosts};
+use crate::dashboard::{AccessSettings, DashboardAssets, DashboardInstance, HealthReports};
 use crate::deliverability::TeamDeliverability;
 use crate::delivery::capture::CaptureMailbox;
 use crate::delivery::{Engine, QueueControl};
@@ -66,7 +67,6 @@ services! {
     contact_properties: ContactProperties,
     contacts: Contacts,
     dashboard_assets: DashboardAssets,
-    dashboard_hosts: Hosts,
     dashboard_instance: DashboardInstance,
     deliverability: TeamDeliverability,
     domains: Domains,
@@ -84,6 +84,7 @@ services! {
     logs: Logs,
     metrics: Metrics,
     openapi: OpenApiJson,
+    own_hosts: OwnHosts,
     preferences: Preferences,
     query_parameters: QueryParameters,
     queue: QueueControl,

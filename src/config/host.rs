@@ -1,4 +1,4 @@
-//! Host of a URL or a `Host` header.
+//! Host of a URL or a `Host` header, and the hosts of the operator.
 
 use std::net::IpAddr;
 
@@ -20,13 +20,51 @@ pub(crate) fn of_url(url: &str) -> String {
 }
 
 /// Returns whether a host is `localhost` or a loopback address.
-pub(crate) fn is_loopback(host: &str) -> bool {
+fn is_loopback(host: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback())
+}
+
+/// Hosts of the operator in lower case: that of the public URL and those of the setting, in addition to loopback.
+#[derive(Debug)]
+pub(crate) struct OwnHosts(Vec<String>);
+
+impl OwnHosts {
+    /// Returns the host of the public URL and the listed hosts.
+    pub(crate) fn new(public_url: &str, listed: &[String]) -> Self {
+        let listed = listed.iter().map(|listed| listed.to_ascii_lowercase());
+        Self(std::iter::once(of_url(public_url)).chain(listed).collect())
+    }
+
+    /// Returns whether a host is one of the operator or loopback. The host is in the form of [`of_authority`].
+    pub(crate) fn contains(&self, host: &str) -> bool {
+        is_loopback(host) || self.0.iter().any(|own| own == host)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_public_host_the_listed_hosts_and_loopback_are_of_the_operator() {
+        let hosts = OwnHosts::new("https://mail.example.com", &["Box.lan".to_owned(), "192.168.1.5".to_owned()]);
+        for (authority, is_own) in [
+            ("mail.example.com", true),
+            ("MAIL.example.com:443", true),
+            ("localhost:8787", true),
+            ("127.0.0.1:8787", true),
+            ("[::1]:8787", true),
+            ("box.lan:8787", true),
+            ("192.168.1.5:8787", true),
+            ("192.168.1.6:8787", false),
+            ("evil.example", false),
+            ("localhost.evil.example", false),
+            ("mail.example.com.evil.example", false),
+            ("", false),
+        ] {
+            assert_eq!(hosts.contains(&of_authority(authority)), is_own, "{authority}");
+        }
+    }
 
     #[test]
     fn the_host_has_no_port_brackets_or_trailing_dot() {

@@ -10,7 +10,7 @@
 //! without flags), `values.rs` (parsers of values), `relay.rs` (URL of a smarthost), `hostname.rs` and
 //! `surroundings.rs` (values of the machine and the service manager), `variables.rs` (names of variables),
 //! `delivery.rs` (settings of the delivery engine), `doctor.rs` (settings of the checks), `remote_files.rs` (URLs of
-//! attachments), `host.rs` (host of a URL).
+//! attachments), `host.rs` (host of a URL, and the hosts of the operator).
 //!
 //! Invariants:
 //! - A [`Config`] is valid.

@@ -21,5 +21,4 @@ pub use assets::DashboardAssets;
 pub(crate) use assets::{serve_asset, serve_page};
 pub(crate) use docs::{serve_doc, serve_docs_file, serve_llms};
 pub(crate) use events::stream_events;
-pub use hosts::Hosts;
 pub(crate) use hosts::known_host;

@@ -3,13 +3,14 @@
 //! A tracking host is a name in the domain of a customer. The API and the dashboard are not at that name.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use salvo::http::StatusCode;
 use salvo::http::header::HOST;
 use salvo::{Depot, FlowCtrl, Handler, Request, Response, async_trait};
 use tracing::debug;
 
-use crate::config::host;
+use crate::config::host::{self, OwnHosts};
 use crate::domains;
 use crate::http::ApiError;
 use crate::store::{Store, StoreError};
@@ -21,24 +22,20 @@ const PATHS: [&str; 2] = ["/t/", "/unsubscribe/"];
 /// the request could be one of a tracking host.
 pub(crate) struct TrackingHostGuard {
     store: Store,
-    /// Hosts of the operator, in lower case. They are no tracking hosts.
-    own_hosts: Vec<String>,
+    /// Hosts of the operator. They are no tracking hosts.
+    own_hosts: Arc<OwnHosts>,
 }
 
 impl TrackingHostGuard {
-    /// Returns the guard of an instance. `hosts` are further hosts of the operator.
-    pub(crate) fn new(store: Store, public_url: &str, hosts: &[String]) -> Self {
-        let hosts = hosts.iter().map(|host| host.to_ascii_lowercase());
-        Self { store, own_hosts: std::iter::once(host::of_url(public_url)).chain(hosts).collect() }
+    /// Returns the guard of an instance.
+    pub(crate) fn new(store: Store, own_hosts: Arc<OwnHosts>) -> Self {
+        Self { store, own_hosts }
     }
 
     /// Returns the name to look up for a `Host` header; `None` if it cannot be a tracking host.
     fn name(&self, authority: &str) -> Option<String> {
         let host = host::of_authority(authority);
-        let is_own = host.is_empty()
-            || host::is_loopback(&host)
-            || host.parse::<IpAddr>().is_ok()
-            || self.own_hosts.contains(&host);
+        let is_own = host.is_empty() || host.parse::<IpAddr>().is_ok() || self.own_hosts.contains(&host);
         (!is_own).then_some(host)
     }
 
@@ -76,10 +73,15 @@ mod tests {
     use super::*;
     use crate::context::Context;
 
+    fn guard(context: &Context) -> TrackingHostGuard {
+        let own_hosts = OwnHosts::new("https://mail.example.com", &["Box.lan".to_owned()]);
+        TrackingHostGuard::new(context.store.clone(), Arc::new(own_hosts))
+    }
+
     #[tokio::test]
     async fn a_host_that_cannot_be_looked_up_is_unavailable() {
         let (_directory, context) = Context::temporary();
-        let guard = TrackingHostGuard::new(context.store.clone(), "https://mail.example.com", &[]);
+        let guard = guard(&context);
         context.store.close().await;
         let mut req = Request::new();
         req.headers_mut().insert(HOST, HeaderValue::from_static("links.example.com"));
@@ -93,7 +95,7 @@ mod tests {
     #[tokio::test]
     async fn only_a_foreign_name_is_looked_up() {
         let (_directory, context) = Context::temporary();
-        let guard = TrackingHostGuard::new(context.store, "https://mail.example.com", &["Box.lan".to_owned()]);
+        let guard = guard(&context);
 
         for (authority, expected) in [
             ("Links.example.com:443", Some("links.example.com")),
