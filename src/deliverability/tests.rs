@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::*;
 use crate::base::id::{DomainId, Id, TeamId};
 use crate::context::Context;
-use crate::email_metrics::{self, EmailMetric, MetricSource};
+use crate::email_metrics::{self, CountedRecipients, EmailMetric, MetricSource};
 use crate::emails::{FanOutPace, SendingGuard as _, SendingPause};
 use crate::events::Metric;
 use crate::notices::Notice;
@@ -42,7 +42,7 @@ impl Fixture {
                 (EmailMetric::Complained, complained),
             ] {
                 let source = MetricSource { team, domain: DomainId::MIN, broadcast: None };
-                email_metrics::count(tx, source, now_ms, metric, by)?;
+                email_metrics::count(tx, source, now_ms, metric, CountedRecipients::Real(by))?;
             }
             Ok(())
         };

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::model::{EmailMetric, MetricSource, is_zero, quarter};
-use super::store::{count, count_simulated};
+use super::store::{CountedRecipients, count};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, DomainId, EmailId, EventId, TeamId};
 use crate::events::Event;
@@ -67,8 +67,8 @@ impl CountedEvent {
 /// [`StoreError`].
 pub(crate) fn count_event(tx: &WriteTx<'_>, id: EventId, counted: CountedEvent) -> Result<(), StoreError> {
     let CountedEvent { source, email, at_ms, metric, recipients, simulated } = counted;
-    count(tx, source, at_ms, metric, recipients.saturating_sub(simulated))?;
-    count_simulated(tx, source, at_ms, metric, simulated)?;
+    count(tx, source, at_ms, metric, CountedRecipients::Real(recipients.saturating_sub(simulated)))?;
+    count(tx, source, at_ms, metric, CountedRecipients::Simulated(simulated))?;
     let MetricSource { team, domain, broadcast } = source;
     let row = CountJournalRow { email, domain, broadcast, metric, recipients, simulated, is_first: false };
     tx.put(&EMAIL_COUNT_JOURNAL, &(team, quarter(at_ms), id), &row)

@@ -38,5 +38,4 @@ pub use periods::Granularity;
 pub use report::{EmailMetrics, MetricLookups, MetricsQuery, MetricsReport, MetricsReportError, MetricsReportRow};
 pub use retention::purge;
 pub(crate) use store::QuarterKey;
-pub use store::{add_score, count, day_totals, take_back};
-pub(crate) use store::{count_simulated, take_back_simulated};
+pub use store::{CountedRecipients, add_score, count, day_totals, take_back};

@@ -39,7 +39,14 @@ impl Change {
     }
 }
 
-/// Counts `by` recipients at the time of their event, in the transaction of the event.
+/// Number of recipients that a change counts. The totals of a day include real recipients only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CountedRecipients {
+    Real(u64),
+    Simulated(u64),
+}
+
+/// Counts recipients at the time of their event, in the transaction of the event.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -48,24 +55,9 @@ pub fn count(
     source: MetricSource,
     at_ms: TimestampMs,
     metric: EmailMetric,
-    by: u64,
+    recipients: CountedRecipients,
 ) -> Result<(), StoreError> {
-    change_quarter(tx, source, at_ms, metric, by, Change::Add)?;
-    change_day(tx, source.team, at_ms, metric, by, Change::Add)
-}
-
-/// Counts `by` simulated recipients as [`count`], without the totals of the day.
-///
-/// # Errors
-/// [`StoreError`].
-pub(crate) fn count_simulated(
-    tx: &WriteTx<'_>,
-    source: MetricSource,
-    at_ms: TimestampMs,
-    metric: EmailMetric,
-    by: u64,
-) -> Result<(), StoreError> {
-    change_quarter(tx, source, at_ms, metric, by, Change::Add)
+    change(tx, source, at_ms, metric, recipients, Change::Add)
 }
 
 /// Reverses [`count`] with the same arguments, in the transaction that retracts the event. A count does not fall below 0.
@@ -77,24 +69,26 @@ pub fn take_back(
     source: MetricSource,
     at_ms: TimestampMs,
     metric: EmailMetric,
-    by: u64,
+    recipients: CountedRecipients,
 ) -> Result<(), StoreError> {
-    change_quarter(tx, source, at_ms, metric, by, Change::TakeBack)?;
-    change_day(tx, source.team, at_ms, metric, by, Change::TakeBack)
+    change(tx, source, at_ms, metric, recipients, Change::TakeBack)
 }
 
-/// Reverses [`count_simulated`] with the same arguments, as [`take_back`].
-///
-/// # Errors
-/// [`StoreError`].
-pub(crate) fn take_back_simulated(
+fn change(
     tx: &WriteTx<'_>,
     source: MetricSource,
     at_ms: TimestampMs,
     metric: EmailMetric,
-    by: u64,
+    recipients: CountedRecipients,
+    change: Change,
 ) -> Result<(), StoreError> {
-    change_quarter(tx, source, at_ms, metric, by, Change::TakeBack)
+    match recipients {
+        CountedRecipients::Real(by) => {
+            change_quarter(tx, source, at_ms, metric, by, change)?;
+            change_day(tx, source.team, at_ms, metric, by, change)
+        }
+        CountedRecipients::Simulated(by) => change_quarter(tx, source, at_ms, metric, by, change),
+    }
 }
 
 /// Adds the score of an email to the day of its team, once for each recipient.

@@ -16,6 +16,8 @@ use crate::store::{Encoded, NodeId, ReadTx, Reads as _, StoreError, WriteTx};
 use crate::tables::{EMAIL_COUNT_CHECKS, EMAIL_QUARTER_COUNTS, EVENTS};
 use crate::teams;
 
+use CountedRecipients::Real;
+
 const DOMAIN: DomainId = Id::from_bytes([7; 16]);
 const BROADCAST: BroadcastId = Id::from_bytes([8; 16]);
 const SIMULATED: &str = "delivered@resend.dev";
@@ -103,11 +105,11 @@ async fn a_count_that_is_taken_back_does_not_fall_below_zero() {
     let (team, at_ms) = (team(&context).await, context.now_ms());
     let opened = EmailMetric::UniqueOpened;
 
-    write(&context, move |tx| count(tx, source(team), at_ms, opened, 3)).await;
-    write(&context, move |tx| take_back(tx, source(team), at_ms, opened, 1)).await;
+    write(&context, move |tx| count(tx, source(team), at_ms, opened, Real(3))).await;
+    write(&context, move |tx| take_back(tx, source(team), at_ms, opened, Real(1))).await;
     assert_eq!((counts(&context, team, at_ms).unique_opened, totals(&context, team, at_ms).unique_opened), (2, 2));
 
-    write(&context, move |tx| take_back(tx, source(team), at_ms, opened, 5)).await;
+    write(&context, move |tx| take_back(tx, source(team), at_ms, opened, Real(5))).await;
     assert_eq!((counts(&context, team, at_ms).unique_opened, totals(&context, team, at_ms).unique_opened), (0, 0));
 }
 
@@ -122,10 +124,10 @@ async fn a_recount_agrees_after_a_retraction_and_a_deletion() {
     let retracted = record(&context, team, email, EmailEventKind::Clicked, "ada@example.net").await;
     let deleted = record(&context, team, email, EmailEventKind::Opened, "ada@example.net").await;
     let change = move |tx: &WriteTx<'_>| {
-        count(tx, source(team), at_ms, EmailMetric::UniqueOpened, 1)?;
+        count(tx, source(team), at_ms, EmailMetric::UniqueOpened, Real(1))?;
         mark_first(tx, team, at_ms, deleted)?;
         tx.delete(&EVENTS, &(email, deleted))?;
-        take_back(tx, source(team), at_ms, EmailMetric::Clicked, 1)?;
+        take_back(tx, source(team), at_ms, EmailMetric::Clicked, Real(1))?;
         forget(tx, team, at_ms, retracted)?;
         tx.delete(&EVENTS, &(email, retracted))
     };
@@ -149,7 +151,7 @@ async fn a_difference_is_reported_and_not_corrected() {
     let (_directory, context) = Context::temporary();
     let (team, at_ms) = (team(&context).await, context.now_ms());
     record(&context, team, context.id(), EmailEventKind::Delivered, "ada@example.net").await;
-    write(&context, move |tx| count(tx, source(team), at_ms, EmailMetric::Delivered, 4)).await;
+    write(&context, move |tx| count(tx, source(team), at_ms, EmailMetric::Delivered, Real(4))).await;
     context.clock.advance(Duration::from_secs(24 * 3600));
 
     let (first, second) = (CountCheck::new(context.clone()), CountCheck::new(context.clone()));
@@ -169,7 +171,7 @@ async fn after_the_clock_was_set_back_the_current_day_is_not_compared_and_later_
     write(&context, move |tx| tx.put(&EMAIL_COUNT_CHECKS, &(team,), &stored)).await;
     record(&context, team, context.id(), EmailEventKind::Sent, "ada@example.net").await;
     // The journal of this count was deleted before the clock was set back.
-    write(&context, move |tx| count(tx, source(team), at_ms, EmailMetric::Delivered, 1)).await;
+    write(&context, move |tx| count(tx, source(team), at_ms, EmailMetric::Delivered, Real(1))).await;
     let check = CountCheck::new(context.clone());
 
     check.run_round().await.unwrap();
@@ -238,9 +240,9 @@ async fn a_quarter_hour_with_several_pages_is_recounted_whole() {
     let whole = finish(context.store.read_now::<_, StoreError>(start).unwrap());
     assert_eq!((whole.events, whole.totals.sent, whole.is_stable()), (events, events - 1, true));
     assert_eq!(whole.differences(), []);
-    write(&context, move |tx| count(tx, source(team), at_ms, EmailMetric::Sent, 1)).await;
+    write(&context, move |tx| count(tx, source(team), at_ms, EmailMetric::Sent, Real(1))).await;
     assert!(!finish(changed).is_stable(), "the counts changed between two pages");
-    write(&context, move |tx| take_back(tx, source(team), at_ms, EmailMetric::Sent, 1)).await;
+    write(&context, move |tx| take_back(tx, source(team), at_ms, EmailMetric::Sent, Real(1))).await;
     context.clock.advance(Duration::from_secs(24 * 3600));
     let check = CountCheck::new(context.clone());
     check.run_round().await.unwrap();
@@ -253,9 +255,9 @@ async fn a_report_has_a_row_for_each_group() {
     let (team, start_ms) = (team(&context).await, context.now_ms() / DAY_MS * DAY_MS);
     let of_broadcast = MetricSource { broadcast: Some(BROADCAST), ..source(team) };
     let put = move |tx: &WriteTx<'_>| {
-        count(tx, source(team), start_ms, EmailMetric::Sent, 1)?;
-        count(tx, of_broadcast, start_ms + 2 * DAY_MS, EmailMetric::Sent, 5)?;
-        count(tx, of_broadcast, start_ms + 3 * DAY_MS, EmailMetric::Sent, 9)
+        count(tx, source(team), start_ms, EmailMetric::Sent, Real(1))?;
+        count(tx, of_broadcast, start_ms + 2 * DAY_MS, EmailMetric::Sent, Real(5))?;
+        count(tx, of_broadcast, start_ms + 3 * DAY_MS, EmailMetric::Sent, Real(9))
     };
     write(&context, put).await;
     let metrics = EmailMetrics::new(context.clone(), LOOKUPS);
@@ -301,7 +303,7 @@ async fn old_counts_are_deleted_and_newer_ones_stay() {
     let (team, at_ms) = (team(&context).await, context.now_ms());
     for days in [0, 3] {
         let at_ms = at_ms + days * DAY_MS;
-        write(&context, move |tx| count(tx, source(team), at_ms, EmailMetric::Sent, 1)).await;
+        write(&context, move |tx| count(tx, source(team), at_ms, EmailMetric::Sent, Real(1))).await;
     }
     context.clock.advance(Duration::from_secs(100 * 24 * 3600));
 
@@ -319,7 +321,7 @@ async fn the_shortest_retention_keeps_three_days_of_counts_and_a_month_of_totals
     let (team, now_ms) = (team(&context).await, context.now_ms());
     for days in [0, 3, 4, 31, 32] {
         let at_ms = now_ms - days * DAY_MS;
-        write(&context, move |tx| count(tx, source(team), at_ms, EmailMetric::Sent, 1)).await;
+        write(&context, move |tx| count(tx, source(team), at_ms, EmailMetric::Sent, Real(1))).await;
     }
 
     purge(&context, now_ms).await.unwrap();

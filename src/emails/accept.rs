@@ -18,7 +18,7 @@ use crate::base::id::{DomainId, TeamId};
 use crate::context::Context;
 use crate::delivery::{Class, DeliverOnly, Due, DueKey, DueRow, LaneKey};
 use crate::domains::SenderDomainRow;
-use crate::email_metrics::EmailMetric;
+use crate::email_metrics::{CountedRecipients, EmailMetric};
 use crate::events::{self, Detail, EmailEventKind, Event};
 use crate::store::{Reads, StoreError, WriteTx, from_store_error};
 use crate::suppressions::{self, SendKind};
@@ -146,7 +146,7 @@ impl AcceptTransaction {
         for (number, attachment) in (0..).zip(&email.attachments) {
             attachment.put_attachment(tx, email.id, number)?;
         }
-        let blocked = accepted.blocked.len() as u64;
+        let blocked = CountedRecipients::Real(accepted.blocked.len() as u64);
         email_metrics::count(tx, row.metric_source(team), self.now, EmailMetric::Suppressed, blocked)?;
         let Some(data) = &email.event_data else { return Ok(()) };
         let recipients = row.recipients.iter().map(|recipient| recipient.mailbox.bare()).collect();

@@ -6,7 +6,7 @@ use crate::base::address::EmailAddress;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, TeamId};
 use crate::broadcasts;
-use crate::email_metrics::{self, EmailMetric, MetricLookups, MetricSource};
+use crate::email_metrics::{self, CountedRecipients, EmailMetric, MetricLookups, MetricSource};
 use crate::preferences::OptOutCounts;
 use crate::store::{Reads, StoreError, WriteTx};
 
@@ -54,7 +54,7 @@ fn count_opt_out(
     recipient.unsubscribed_ms = Some(at_ms);
     let source = row.metric_source(team);
     put_row(tx, team, id, &row, at_ms)?;
-    email_metrics::count(tx, source, at_ms, EmailMetric::Unsubscribed, 1)?;
+    email_metrics::count(tx, source, at_ms, EmailMetric::Unsubscribed, CountedRecipients::Real(1))?;
     source.broadcast.map_or(Ok(()), |broadcast| broadcasts::count_unsubscribed(tx, broadcast))
 }
 
@@ -74,7 +74,7 @@ fn take_back_opt_out(
     let Some(counted_ms) = counted_ms else { return Ok(()) };
     let source = row.metric_source(team);
     put_row(tx, team, id, &row, at_ms)?;
-    email_metrics::take_back(tx, source, counted_ms, EmailMetric::Unsubscribed, 1)?;
+    email_metrics::take_back(tx, source, counted_ms, EmailMetric::Unsubscribed, CountedRecipients::Real(1))?;
     source.broadcast.map_or(Ok(()), |broadcast| broadcasts::take_back_unsubscribed(tx, broadcast))
 }
 

@@ -11,7 +11,7 @@ use crate::base::id::{EmailId, EventId, TeamId};
 use crate::broadcasts::{self, EngagementChange};
 use crate::context::Context;
 use crate::delivery::simulated;
-use crate::email_metrics::{self, EmailMetric, MetricSource};
+use crate::email_metrics::{self, CountedRecipients, EmailMetric, MetricSource};
 use crate::emails::{self, EmailRow, EventRecorder, LastEvent};
 use crate::events::{self, EmailEventKind, Event};
 use crate::store::{ReadTx, Reads, StoreError, WriteTx};
@@ -121,16 +121,17 @@ fn apply(tx: &WriteTx<'_>, context: &Context, hit: &Hit, planned: PlannedHit) ->
     let PlannedHit { mut row, mut timeline, plan } = planned;
     let HitPlan { recipient, retracted, recorded, last_event } = plan;
     let address = row.recipients[recipient].mailbox.bare();
-    let counter = Counter {
-        source: MetricSource { team, domain: row.domain, broadcast: row.broadcast.as_ref().map(|send| send.id) },
-        is_simulated: simulated::outcome(&address).is_some(),
+    let source = row.metric_source(team);
+    let counted = match simulated::outcome(&address) {
+        Some(_) => CountedRecipients::Simulated(1),
+        None => CountedRecipients::Real(1),
     };
     let before = FirstEvents::of(&timeline, &address);
     for (id, event) in &retracted {
         events::retract(tx, team, email, *id)?;
         email_metrics::forget(tx, team, event.at_ms, *id)?;
         if let Some(metric) = metric_of(event.kind) {
-            counter.take_back(tx, event.at_ms, metric)?;
+            email_metrics::take_back(tx, source, event.at_ms, metric, counted)?;
         }
     }
     let mut recorder = EventRecorder::new(team, email);
@@ -142,8 +143,8 @@ fn apply(tx: &WriteTx<'_>, context: &Context, hit: &Hit, planned: PlannedHit) ->
     }
     timeline.sort_unstable_by_key(|(id, _)| *id);
     let after = FirstEvents::of(&timeline, &address);
-    counter.count_first(tx, EmailMetric::UniqueOpened, before.open, after.open)?;
-    counter.count_first(tx, EmailMetric::UniqueClicked, before.click, after.click)?;
+    count_first(tx, source, counted, EmailMetric::UniqueOpened, before.open, after.open)?;
+    count_first(tx, source, counted, EmailMetric::UniqueClicked, before.click, after.click)?;
     let is_changed = set_status(&mut row, recipient, last_event);
     let mut is_flagged = false;
     if let Some(send) = &mut row.broadcast {
@@ -209,41 +210,22 @@ impl FirstEvents {
     }
 }
 
-/// Counts for one recipient. The totals of a day do not include simulated recipients.
-struct Counter {
+/// Counts the change of the first open or click of a recipient. The recorder counts each event.
+fn count_first(
+    tx: &WriteTx<'_>,
     source: MetricSource,
-    is_simulated: bool,
-}
-
-impl Counter {
-    /// Counts the change of the first open or click. The recorder counts each event.
-    fn count_first(
-        &self,
-        tx: &WriteTx<'_>,
-        metric: EmailMetric,
-        before: FirstEvent,
-        after: FirstEvent,
-    ) -> Result<(), StoreError> {
-        if before == after {
-            return Ok(());
-        }
-        if let Some((_, at_ms)) = before {
-            self.take_back(tx, at_ms, metric)?;
-        }
-        let Some((id, at_ms)) = after else { return Ok(()) };
-        if self.is_simulated {
-            email_metrics::count_simulated(tx, self.source, at_ms, metric, 1)?;
-        } else {
-            email_metrics::count(tx, self.source, at_ms, metric, 1)?;
-        }
-        email_metrics::mark_first(tx, self.source.team, at_ms, id)
+    recipient: CountedRecipients,
+    metric: EmailMetric,
+    before: FirstEvent,
+    after: FirstEvent,
+) -> Result<(), StoreError> {
+    if before == after {
+        return Ok(());
     }
-
-    fn take_back(&self, tx: &WriteTx<'_>, at_ms: TimestampMs, metric: EmailMetric) -> Result<(), StoreError> {
-        if self.is_simulated {
-            email_metrics::take_back_simulated(tx, self.source, at_ms, metric, 1)
-        } else {
-            email_metrics::take_back(tx, self.source, at_ms, metric, 1)
-        }
+    if let Some((_, at_ms)) = before {
+        email_metrics::take_back(tx, source, at_ms, metric, recipient)?;
     }
+    let Some((id, at_ms)) = after else { return Ok(()) };
+    email_metrics::count(tx, source, at_ms, metric, recipient)?;
+    email_metrics::mark_first(tx, source.team, at_ms, id)
 }

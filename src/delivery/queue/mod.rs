@@ -43,7 +43,7 @@ use super::rows::{Class, DueRow, LeaseRow};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, Id, TeamId};
 use crate::context::Context;
-use crate::email_metrics::{self, EmailMetric};
+use crate::email_metrics::{self, CountedRecipients, EmailMetric};
 use crate::emails::{self, EmailRow, LastEvent, RecipientKind, RecipientRow, RecipientState};
 use crate::events::{Detail, EmailEventKind, Event};
 use crate::store::{NEXT, NodeId, Order, ReadTx, Reads, STOP, StoreError, WriteTx, is_alive, renew};
@@ -147,7 +147,7 @@ fn claim_unless_held(
         let was_suppressed = suppressed(&row);
         drop_suppressed(tx, &due, &mut row, &mut recipients)?;
         let source = row.metric_source(due.team);
-        let newly_suppressed = suppressed(&row).saturating_sub(was_suppressed);
+        let newly_suppressed = CountedRecipients::Real(suppressed(&row).saturating_sub(was_suppressed));
         email_metrics::count(tx, source, now_ms, EmailMetric::Suppressed, newly_suppressed)?;
         if recipients.is_empty() {
             emails::put_settled(tx, due.team, key.email, &row, now_ms)?;
