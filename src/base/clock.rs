@@ -90,6 +90,11 @@ pub fn monotonic() -> Instant {
     Instant::now()
 }
 
+/// Returns the UTC day of a time, in days since 1970. A time before 1970 has day 0.
+pub fn utc_day(at_ms: TimestampMs) -> u32 {
+    u32::try_from(at_ms.div_euclid(DAY_MS)).unwrap_or(0)
+}
+
 /// Formats a timestamp for the API: ISO 8601 in UTC with milliseconds and `Z`.
 pub fn to_iso(ms: TimestampMs) -> String {
     chrono::DateTime::from_timestamp_millis(ms).unwrap_or_default().to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
@@ -103,6 +108,13 @@ mod tests {
     fn the_api_format_is_utc_with_milliseconds() {
         assert_eq!(to_iso(1_767_604_353_456), "2026-01-05T09:12:33.456Z");
         assert_eq!(to_iso(0), "1970-01-01T00:00:00.000Z");
+    }
+
+    #[test]
+    fn a_utc_day_begins_at_midnight_and_no_day_is_before_1970() {
+        for (at_ms, day) in [(0, 0), (DAY_MS - 1, 0), (DAY_MS, 1), (-1, 0), (i64::MIN, 0)] {
+            assert_eq!(utc_day(at_ms), day, "{at_ms}");
+        }
     }
 
     #[test]

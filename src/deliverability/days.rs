@@ -3,15 +3,10 @@
 use std::ops::RangeInclusive;
 
 use super::guardrail::{GuardrailWindows, PAUSE_DAYS, WARNING_DAYS, WindowCounts};
-use crate::base::clock::{DAY_MS, TimestampMs};
+use crate::base::clock::{DAY_MS, TimestampMs, utc_day};
 use crate::base::id::TeamId;
 use crate::email_metrics::day_totals;
 use crate::store::{Reads, StoreError};
-
-/// Returns the UTC day of a time, in days since 1970.
-pub(super) fn day(now_ms: TimestampMs) -> u32 {
-    u32::try_from(now_ms.div_euclid(DAY_MS)).unwrap_or(0)
-}
 
 /// Returns the start of a UTC day.
 pub(super) fn day_start_ms(day: u32) -> TimestampMs {
@@ -20,7 +15,7 @@ pub(super) fn day_start_ms(day: u32) -> TimestampMs {
 
 /// Returns the last `days` days up to the day of `now_ms`.
 pub(super) fn last_days(now_ms: TimestampMs, days: u32) -> RangeInclusive<u32> {
-    let today = day(now_ms);
+    let today = utc_day(now_ms);
     today.saturating_sub(days - 1)..=today
 }
 
@@ -47,7 +42,7 @@ pub(super) fn pause_window(tx: &impl Reads, team: TeamId, now_ms: TimestampMs) -
 /// # Errors
 /// [`StoreError`].
 pub(super) fn resumes_ms(tx: &impl Reads, team: TeamId, now_ms: TimestampMs) -> Result<TimestampMs, StoreError> {
-    let today = day(now_ms);
+    let today = utc_day(now_ms);
     let counts: WindowCounts = day_totals(tx, team, today..=today)?.into();
     let days = if counts.paused_by().is_some() { 2 } else { 1 };
     Ok(day_start_ms(today.saturating_add(days)))

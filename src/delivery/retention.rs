@@ -1,7 +1,7 @@
 //! Retention of attempts, receiving hosts, throttles of sites, counts of the warm-up plan and holds.
 
 use super::warm_up;
-use crate::base::clock::TimestampMs;
+use crate::base::clock::{TimestampMs, utc_day};
 use crate::base::id::{AttemptId, EmailId};
 use crate::context::Context;
 use crate::delivery::queue::forget_holds_of_deleted_emails;
@@ -25,7 +25,7 @@ pub async fn purge(context: &Context, attempts_before_ms: TimestampMs) -> Result
     context.store.write_bulk::<_, StoreError>(forget_holds_of_deleted_emails).await?;
     purge_expired(context, &RECEIVING_HOSTS, move |row| row.is_expired(now_ms)).await?;
     purge_expired(context, &SITES, move |row| row.is_expired(now_ms)).await?;
-    purge_warm_up(context, warm_up::day(now_ms).saturating_sub(warm_up::DAYS)).await
+    purge_warm_up(context, utc_day(now_ms).saturating_sub(warm_up::DAYS)).await
 }
 
 /// Deletes the counts of days before `before`, one page a transaction.
@@ -196,7 +196,7 @@ mod tests {
     async fn counts_of_the_warm_up_plan_are_deleted_after_a_year() {
         let (_directory, context) = Context::temporary();
         let now_ms = context.now_ms();
-        let today = warm_up::day(now_ms);
+        let today = utc_day(now_ms);
         let total = u32::try_from(PAGE_ROWS).unwrap();
         context
             .store

@@ -12,7 +12,7 @@ use super::rows::{SiteRow, WarmUpRow};
 use super::schedule::StoredSite;
 use super::transport::Servers;
 use super::warm_up::{self, Allowance, WarmUpPlan};
-use crate::base::clock::TimestampMs;
+use crate::base::clock::{TimestampMs, utc_day};
 use crate::base::id::{AttemptId, EmailId};
 use crate::context::Context;
 use crate::store::{NEXT, NameHash, Order, Reads, STOP, StoreError, WriteTx, name_hash};
@@ -61,7 +61,7 @@ pub(super) fn add_warm_up(
     now_ms: TimestampMs,
     counts: WarmUpRow,
 ) -> Result<(), StoreError> {
-    let key = (name_hash(site), warm_up::day(now_ms));
+    let key = (name_hash(site), utc_day(now_ms));
     let mut row = tx.get_valid(&WARM_UP, &key)?.unwrap_or_default();
     row.add(counts);
     tx.put(&WARM_UP, &key, &row)
@@ -93,7 +93,7 @@ pub(super) async fn stored_site(
 
 /// Returns the allowance of a site today. Reads one row for each of the last [`warm_up::DAYS`] days.
 fn allowance(tx: &impl Reads, site: NameHash, plan: WarmUpPlan, now_ms: TimestampMs) -> Result<Allowance, StoreError> {
-    let today = warm_up::day(now_ms);
+    let today = utc_day(now_ms);
     let (mut days, mut used) = (Vec::new(), 0);
     let from = (site, today.saturating_sub(warm_up::DAYS));
     tx.scan_valid(&WARM_UP, &from, &(site, today), Order::Ascending, |(_, day), row| {
@@ -124,7 +124,7 @@ pub(crate) fn count_report(tx: &WriteTx<'_>, email: EmailId, group: u16, counts:
         if last.is_some() || rows == ATTEMPTS_READ_MAX { STOP } else { NEXT }
     })?;
     let Some((site, at_ms)) = last else { return Ok(()) };
-    if tx.contains(&WARM_UP, &(name_hash(&site), warm_up::day(at_ms)))? {
+    if tx.contains(&WARM_UP, &(name_hash(&site), utc_day(at_ms)))? {
         add_warm_up(tx, &site, at_ms, counts)?;
     }
     Ok(())
@@ -166,7 +166,7 @@ mod tests {
         let without_plan = stored_site(&context, &google(), None, false).await;
         let small = Servers { hosts: Vec::new(), ..google() };
 
-        assert_eq!(stored.allowance, Some(Allowance::new(warm_up::day(today_ms), Some(6), 1)));
+        assert_eq!(stored.allowance, Some(Allowance::new(utc_day(today_ms), Some(6), 1)));
         assert_eq!(without_plan.allowance, None);
         assert_eq!(stored_site(&context, &small, Some(PLAN), false).await.allowance, None);
     }
@@ -222,7 +222,7 @@ mod tests {
             .unwrap();
 
         let stored = |site: &str| {
-            let key = (name_hash(site), warm_up::day(yesterday_ms));
+            let key = (name_hash(site), utc_day(yesterday_ms));
             context.store.read_now::<_, StoreError>(|tx| tx.get(&WARM_UP, &key)).unwrap()
         };
         assert_eq!(stored(sites[1]), Some(WarmUpRow { complained: 2, ..counts }));

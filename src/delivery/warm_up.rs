@@ -4,7 +4,7 @@
 //! the provider got at least half of its allowance and refused little.
 
 use super::rows::{Class, WarmUpRow};
-use crate::base::clock::{DAY_MS, TimestampMs};
+use crate::base::clock::{DAY_MS, TimestampMs, utc_day};
 
 /// Number of days whose counts determine the allowance: enough for a plan with one mailing a week.
 pub(super) const DAYS: u32 = 365;
@@ -102,11 +102,11 @@ impl Allowance {
 
     /// Returns the number of messages of this day.
     pub(super) fn used(&self, now_ms: TimestampMs) -> u32 {
-        if self.day == day(now_ms) { self.used } else { 0 }
+        if self.day == utc_day(now_ms) { self.used } else { 0 }
     }
 
     pub(super) fn take(&mut self, messages: usize, now_ms: TimestampMs) {
-        (self.used, self.day) = (self.used(now_ms), day(now_ms));
+        (self.used, self.day) = (self.used(now_ms), utc_day(now_ms));
         self.used = self.used.saturating_add(u32::try_from(messages).unwrap_or(u32::MAX));
     }
 
@@ -120,11 +120,6 @@ impl Allowance {
         let used = if self.day == stored.day { self.used } else { 0 };
         *self = Self { used: stored.used.max(used), ..stored };
     }
-}
-
-/// Returns the days since the epoch, UTC.
-pub(super) fn day(now_ms: TimestampMs) -> u32 {
-    u32::try_from(now_ms.div_euclid(DAY_MS)).unwrap_or(0)
 }
 
 /// Returns the time until the next day, UTC.

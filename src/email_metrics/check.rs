@@ -19,10 +19,10 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use super::model::{DayTotals, QUARTER_MS, QUARTERS_OF_DAY, day};
+use super::model::{DayTotals, QUARTER_MS, QUARTERS_OF_DAY};
 use super::recount::{CountDifference, CountSpan, Recount, total_differences};
 use super::store::day_totals;
-use crate::base::clock::{TimestampMs, monotonic, to_iso};
+use crate::base::clock::{TimestampMs, monotonic, to_iso, utc_day};
 use crate::base::id::{EventId, Id, TeamId};
 use crate::context::Context;
 use crate::store::{NodeId, Order, ReadTx, Reads, Row, STOP, StoreError, WriteTx};
@@ -102,7 +102,7 @@ impl CountCheck {
     /// # Errors
     /// [`StoreError`].
     pub async fn run_round(&self) -> Result<(), StoreError> {
-        let today = day(self.context.now_ms());
+        let today = utc_day(self.context.now_ms());
         for team in self.context.store.read::<_, StoreError>(teams::list).await? {
             while let Some((position, next)) = self.next_day(team.id, today).await? {
                 let Some(lease) = self.take(team.id, position, next).await? else { break };

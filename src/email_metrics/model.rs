@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::clock::{DAY_MS, TimestampMs};
+use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, DomainId, TeamId};
 use crate::events::{BounceType, Detail, EmailEventKind, Event};
 
@@ -211,27 +211,23 @@ pub(super) fn quarter(at_ms: TimestampMs) -> u32 {
     u32::try_from(at_ms.div_euclid(QUARTER_MS)).unwrap_or(0)
 }
 
-/// Returns the UTC day of a time, in days since 1970.
-pub(super) fn day(at_ms: TimestampMs) -> u32 {
-    u32::try_from(at_ms.div_euclid(DAY_MS)).unwrap_or(0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::clock::DAY_MS;
 
     #[test]
-    fn a_span_begins_at_its_first_millisecond_and_nothing_is_before_1970() {
-        for (at_ms, expected_quarter, expected_day) in [
-            (0, 0, 0),
-            (QUARTER_MS - 1, 0, 0),
-            (QUARTER_MS, 1, 0),
-            (DAY_MS - 1, 95, 0),
-            (DAY_MS, QUARTERS_OF_DAY, 1),
-            (-1, 0, 0),
-            (i64::MIN, 0, 0),
+    fn a_quarter_hour_begins_at_its_first_millisecond_and_none_is_before_1970() {
+        for (at_ms, expected) in [
+            (0, 0),
+            (QUARTER_MS - 1, 0),
+            (QUARTER_MS, 1),
+            (DAY_MS - 1, 95),
+            (DAY_MS, QUARTERS_OF_DAY),
+            (-1, 0),
+            (i64::MIN, 0),
         ] {
-            assert_eq!((quarter(at_ms), day(at_ms)), (expected_quarter, expected_day), "{at_ms}");
+            assert_eq!(quarter(at_ms), expected, "{at_ms}");
         }
     }
 

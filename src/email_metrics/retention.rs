@@ -4,8 +4,8 @@
 //! the last three days, and the totals of the last 31 days, from which the score and the guardrail are made.
 
 use super::check::first_day;
-use super::model::{QUARTERS_OF_DAY, day, quarter};
-use crate::base::clock::TimestampMs;
+use super::model::{QUARTERS_OF_DAY, quarter};
+use crate::base::clock::{TimestampMs, utc_day};
 use crate::base::id::{BroadcastId, DomainId, TeamId};
 use crate::context::Context;
 use crate::store::{StoreError, WriteTx};
@@ -32,9 +32,9 @@ pub async fn purge(context: &Context, before_ms: TimestampMs) -> Result<(), Stor
 }
 
 async fn purge_team(context: &Context, team: TeamId, before_ms: TimestampMs) -> Result<(), StoreError> {
-    let today = day(context.now_ms());
+    let today = utc_day(context.now_ms());
     let kept_quarter = quarter(before_ms).min(today.saturating_sub(QUARTERS_KEPT_DAYS).saturating_mul(QUARTERS_OF_DAY));
-    let kept_day = day(before_ms).min(today.saturating_sub(TOTALS_KEPT_DAYS));
+    let kept_day = utc_day(before_ms).min(today.saturating_sub(TOTALS_KEPT_DAYS));
     let remove = move |tx: &WriteTx<'_>| {
         let unchecked = first_day(tx, team)?.unwrap_or(u32::MAX);
         if let Some(last) = kept_quarter.min(unchecked.saturating_mul(QUARTERS_OF_DAY)).checked_sub(1) {

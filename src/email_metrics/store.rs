@@ -4,8 +4,8 @@ use std::ops::RangeInclusive;
 
 use tracing::error;
 
-use super::model::{DayTotals, EmailCounts, EmailMetric, MetricSource, day, quarter};
-use crate::base::clock::TimestampMs;
+use super::model::{DayTotals, EmailCounts, EmailMetric, MetricSource, quarter};
+use crate::base::clock::{TimestampMs, utc_day};
 use crate::base::id::{BroadcastId, DomainId, TeamId};
 use crate::store::{NEXT, Order, Reads, Row, StoreError, WriteTx};
 use crate::tables::{EMAIL_DAY_TOTALS, EMAIL_QUARTER_COUNTS};
@@ -102,7 +102,7 @@ pub fn add_score(
     recipients: u64,
     score_tenths: u32,
 ) -> Result<(), StoreError> {
-    let key = (team, day(at_ms));
+    let key = (team, utc_day(at_ms));
     let mut totals = tx.get_valid(&EMAIL_DAY_TOTALS, &key)?.unwrap_or_default();
     let score_sum = recipients.saturating_mul(u64::from(score_tenths));
     totals.add(&DayTotals { scored_recipients: recipients, score_sum, ..DayTotals::default() });
@@ -153,7 +153,7 @@ fn change_day(
     if by == 0 || DayTotals::default().of_mut(metric).is_none() {
         return Ok(());
     }
-    let key = (team, day(at_ms));
+    let key = (team, utc_day(at_ms));
     let mut totals = tx.get_valid(&EMAIL_DAY_TOTALS, &key)?.unwrap_or_default();
     if let Some(total) = totals.of_mut(metric) {
         change.apply(total, by, metric, team);

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 
-use super::model::{day, quarter};
+use super::model::quarter;
 use super::recount::{PAGE_ROWS, Recount};
 use super::report::{EmailMetrics, MetricLookups, MetricsQuery};
 use super::*;
-use crate::base::clock::{DAY_MS, TimestampMs};
+use crate::base::clock::{DAY_MS, TimestampMs, utc_day};
 use crate::base::id::{BroadcastId, DomainId, EmailId, EventId, Id, TeamId};
 use crate::context::Context;
 use crate::events::{self, Detail, EmailEventKind, Event};
@@ -57,7 +57,7 @@ async fn record(context: &Context, team: TeamId, email: EmailId, kind: EmailEven
 }
 
 fn totals(context: &Context, team: TeamId, at_ms: TimestampMs) -> DayTotals {
-    context.store.read_now::<_, StoreError>(|tx| day_totals(tx, team, day(at_ms)..=day(at_ms))).unwrap()
+    context.store.read_now::<_, StoreError>(|tx| day_totals(tx, team, utc_day(at_ms)..=utc_day(at_ms))).unwrap()
 }
 
 fn counts(context: &Context, team: TeamId, at_ms: TimestampMs) -> EmailCounts {
@@ -141,7 +141,7 @@ async fn a_recount_agrees_after_a_retraction_and_a_deletion() {
 
     assert_eq!(check.differences(), 0);
     let row = check_row(&context, team).unwrap();
-    assert_eq!((row.day, row.events, row.differences), (day(at_ms), 3, 0));
+    assert_eq!((row.day, row.events, row.differences), (utc_day(at_ms), 3, 0));
     check.run_round().await.unwrap();
     assert_eq!(check_row(&context, team), Some(row), "a day is checked once");
 }
@@ -167,7 +167,7 @@ async fn a_difference_is_reported_and_not_corrected() {
 async fn after_the_clock_was_set_back_the_current_day_is_not_compared_and_later_ones_are() {
     let (_directory, context) = Context::temporary();
     let (team, at_ms) = (team(&context).await, context.now_ms());
-    let stored = CountCheckRow { day: day(at_ms) + 300, checked_ms: 0, events: 0, differences: 0, lease: None };
+    let stored = CountCheckRow { day: utc_day(at_ms) + 300, checked_ms: 0, events: 0, differences: 0, lease: None };
     write(&context, move |tx| tx.put(&EMAIL_COUNT_CHECKS, &(team,), &stored)).await;
     record(&context, team, context.id(), EmailEventKind::Sent, "ada@example.net").await;
     // The journal of this count was deleted before the clock was set back.
@@ -175,16 +175,16 @@ async fn after_the_clock_was_set_back_the_current_day_is_not_compared_and_later_
     let check = CountCheck::new(context.clone());
 
     check.run_round().await.unwrap();
-    assert_eq!(check_row(&context, team).unwrap().day, day(at_ms));
+    assert_eq!(check_row(&context, team).unwrap().day, utc_day(at_ms));
     context.clock.advance(Duration::from_secs(24 * 3600));
     record(&context, team, context.id(), EmailEventKind::Sent, "ada@example.net").await;
     check.run_round().await.unwrap();
-    assert_eq!(check_row(&context, team).unwrap().day, day(at_ms), "the next day is not over");
+    assert_eq!(check_row(&context, team).unwrap().day, utc_day(at_ms), "the next day is not over");
     context.clock.advance(Duration::from_secs(24 * 3600));
     check.run_round().await.unwrap();
 
     let row = check_row(&context, team).unwrap();
-    assert_eq!((row.day, row.events, check.differences()), (day(at_ms) + 1, 1, 0));
+    assert_eq!((row.day, row.events, check.differences()), (utc_day(at_ms) + 1, 1, 0));
 }
 
 #[tokio::test]
@@ -194,7 +194,7 @@ async fn a_day_that_another_process_checks_is_left_to_it_until_its_lease_ends() 
     record(&context, team, context.id(), EmailEventKind::Sent, "ada@example.net").await;
     context.clock.advance(Duration::from_secs(24 * 3600));
     let lease = Some(CountCheckLease { node: NodeId::MAX, expires_ms: context.now_ms() + 60_000 });
-    let leased = CountCheckRow { day: day(at_ms) - 1, checked_ms: 0, events: 0, differences: 0, lease };
+    let leased = CountCheckRow { day: utc_day(at_ms) - 1, checked_ms: 0, events: 0, differences: 0, lease };
     write(&context, move |tx| tx.put(&EMAIL_COUNT_CHECKS, &(team,), &leased)).await;
     let check = CountCheck::new(context.clone());
 
@@ -204,7 +204,7 @@ async fn a_day_that_another_process_checks_is_left_to_it_until_its_lease_ends() 
     check.run_round().await.unwrap();
 
     let row = check_row(&context, team).unwrap();
-    assert_eq!((row.day, row.events, row.lease), (day(at_ms), 1, None));
+    assert_eq!((row.day, row.events, row.lease), (utc_day(at_ms), 1, None));
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use crate::base::clock::{DAY_MS, TimestampMs};
+use crate::base::clock::{TimestampMs, utc_day};
 use crate::context::Context;
 use crate::store::{Reads, StoreError, WriteTx};
 use crate::tables::INGESTED;
@@ -40,7 +40,7 @@ impl DedupKey {
 /// # Errors
 /// [`StoreError`].
 pub(super) fn insert_dedup_key(tx: &WriteTx<'_>, key: DedupKey, now_ms: TimestampMs) -> Result<bool, StoreError> {
-    let today = day(now_ms);
+    let today = utc_day(now_ms);
     for earlier in today.saturating_sub(DAYS - 1)..=today {
         if tx.contains(&INGESTED, &(earlier, key.0))? {
             return Ok(false);
@@ -55,18 +55,13 @@ pub(super) fn insert_dedup_key(tx: &WriteTx<'_>, key: DedupKey, now_ms: Timestam
 /// # Errors
 /// [`StoreError`].
 pub async fn purge(context: &Context) -> Result<(), StoreError> {
-    let Some(until) = day(context.now_ms()).checked_sub(DAYS) else { return Ok(()) };
+    let Some(until) = utc_day(context.now_ms()).checked_sub(DAYS) else { return Ok(()) };
     loop {
         let remove = move |tx: &WriteTx<'_>| tx.delete_range(&INGESTED, &(0, FIRST), &(until, LAST), PAGE_ROWS);
         if context.store.write_bulk::<_, StoreError>(remove).await? < PAGE_ROWS {
             return Ok(());
         }
     }
-}
-
-/// Returns the day of a time, in days since the Unix epoch.
-fn day(ms: TimestampMs) -> u32 {
-    u32::try_from(ms.div_euclid(DAY_MS)).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use super::model::InsightCheck;
 use super::rows::{InsightDayRow, InsightPositionRow, InsightRow};
-use crate::base::clock::{DAY_MS, TimestampMs};
+use crate::base::clock::{TimestampMs, utc_day};
 use crate::base::id::{BroadcastId, EmailId, Id, TeamId};
 use crate::context::Context;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
@@ -149,7 +149,7 @@ impl DayCounts {
         if recipients == 0 || row.is_unknown() {
             return;
         }
-        let day = day_of(at_ms);
+        let day = utc_day(at_ms);
         self.scores.entry((day, row.score_tenths)).or_insert((at_ms, 0)).1 += recipients;
         for check in row.failing() {
             let lost_tenths = recipients.saturating_mul(row.lost_tenths(check).into());
@@ -177,7 +177,7 @@ impl DayCounts {
 /// # Errors
 /// [`StoreError`].
 pub async fn purge(context: &Context) -> Result<(), StoreError> {
-    let Some(last) = day_of(context.now_ms()).checked_sub(DAYS + 1) else { return Ok(()) };
+    let Some(last) = utc_day(context.now_ms()).checked_sub(DAYS + 1) else { return Ok(()) };
     let delete = move |tx: &WriteTx<'_>| {
         let mut left = DELETED_MAX;
         for team in teams::list(tx)? {
@@ -191,9 +191,4 @@ pub async fn purge(context: &Context) -> Result<(), StoreError> {
     };
     while context.store.write_bulk::<_, StoreError>(delete).await? {}
     Ok(())
-}
-
-/// Returns the UTC day of a time, in days since 1970.
-fn day_of(at_ms: TimestampMs) -> u32 {
-    u32::try_from(at_ms.div_euclid(DAY_MS)).unwrap_or(0)
 }

@@ -11,7 +11,7 @@ use super::meta::DELETED_CURSORS;
 use super::table::Table;
 use super::transaction::{Order, Reads, STOP, WriteTx};
 use super::value::Value;
-use crate::base::clock::{DAY_MS, TimestampMs};
+use crate::base::clock::{TimestampMs, utc_day};
 
 /// Bytes of the longest key of a list. Shorter keys are padded with zeros.
 pub(super) const LIST_KEY_BYTES: usize = 48;
@@ -67,7 +67,7 @@ impl WriteTx<'_> {
     /// [`StoreError`] if the file cannot be written.
     pub fn keep_cursor<K: Key, V>(&self, list: &Table<K, V>, key: &K, now_ms: TimestampMs) -> Result<(), StoreError> {
         let (number, bytes) = list_key(list, key);
-        self.put(&DELETED_CURSORS, &(day_of(now_ms), number, bytes), &())
+        self.put(&DELETED_CURSORS, &(utc_day(now_ms), number, bytes), &())
     }
 }
 
@@ -101,7 +101,7 @@ pub fn was_listed<K: Key, V>(tx: &impl Reads, list: &Table<K, V>, key: &K) -> Re
 /// [`StoreError`].
 pub async fn purge_deleted_cursors(store: &Store, now_ms: TimestampMs) -> Result<(), StoreError> {
     // A row that was deleted yesterday may be younger than 24 hours.
-    let Some(until) = day_of(now_ms).checked_sub(2) else { return Ok(()) };
+    let Some(until) = utc_day(now_ms).checked_sub(2) else { return Ok(()) };
     loop {
         let purge = move |tx: &WriteTx<'_>| tx.delete_range(&DELETED_CURSORS, &first_of(0), &last_of(until), PAGE_ROWS);
         if store.write_bulk::<_, StoreError>(purge).await? < PAGE_ROWS {
@@ -118,11 +118,6 @@ fn first_of(day: u32) -> CursorKey {
 
 fn last_of(day: u32) -> CursorKey {
     (day, u8::MAX, [u8::MAX; LIST_KEY_BYTES])
-}
-
-/// Returns the UTC day of a time, in days since the epoch.
-fn day_of(now_ms: TimestampMs) -> u32 {
-    u32::try_from(now_ms.div_euclid(DAY_MS)).unwrap_or(0)
 }
 
 /// Returns the number of a list and the padded key of its row.

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use chrono::{DateTime, Datelike, Months, NaiveDate, NaiveTime};
 
-use crate::base::clock::{DAY_MS, TimestampMs};
+use crate::base::clock::{DAY_MS, TimestampMs, utc_day};
 use crate::teams::Team;
 
 /// The usage of a team.
@@ -42,7 +42,7 @@ pub(super) struct UsagePeriod {
 impl UsagePeriod {
     /// Returns the UTC day of `now_ms`.
     pub(super) fn day(now_ms: TimestampMs) -> Self {
-        let today = day(now_ms);
+        let today = utc_day(now_ms);
         Self { days: today..=today, resets_ms: (i64::from(today) + 1) * DAY_MS }
     }
 
@@ -51,13 +51,8 @@ impl UsagePeriod {
         let today = DateTime::from_timestamp_millis(now_ms).unwrap_or_default().date_naive();
         let first = today.with_day(1).expect("every month has a first day");
         let next = first.checked_add_months(Months::new(1)).unwrap_or(NaiveDate::MAX);
-        Self { days: day(start_ms(first))..=day(now_ms), resets_ms: start_ms(next) }
+        Self { days: utc_day(start_ms(first))..=utc_day(now_ms), resets_ms: start_ms(next) }
     }
-}
-
-/// Returns the UTC day of a time, in days since 1970.
-pub(super) fn day(now_ms: TimestampMs) -> u32 {
-    u32::try_from(now_ms.div_euclid(DAY_MS)).unwrap_or(0)
 }
 
 fn start_ms(date: NaiveDate) -> TimestampMs {
@@ -83,7 +78,7 @@ mod tests {
         ] {
             let period = UsagePeriod::day(ms(now));
 
-            assert_eq!(period.days, day(ms(now))..=day(ms(now)), "{now}");
+            assert_eq!(period.days, utc_day(ms(now))..=utc_day(ms(now)), "{now}");
             assert_eq!(to_iso(period.resets_ms), resets, "{now}");
         }
     }
@@ -100,7 +95,7 @@ mod tests {
             let period = UsagePeriod::month(ms(now));
 
             assert_eq!(period.days.clone().count(), days, "{now}");
-            assert_eq!(*period.days.end(), day(ms(now)), "{now}");
+            assert_eq!(*period.days.end(), utc_day(ms(now)), "{now}");
             assert_eq!(to_iso(period.resets_ms), resets, "{now}");
         }
     }

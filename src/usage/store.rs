@@ -4,8 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use super::model::day;
-use crate::base::clock::TimestampMs;
+use crate::base::clock::{TimestampMs, utc_day};
 use crate::base::id::TeamId;
 use crate::store::{NEXT, Order, Reads, Row, StoreError, WriteTx};
 use crate::tables::USAGE;
@@ -31,7 +30,7 @@ fn is_zero(number: &u64) -> bool {
 /// # Errors
 /// [`StoreError`].
 pub fn count(tx: &WriteTx<'_>, team: TeamId, now_ms: TimestampMs, emails: u64) -> Result<(), StoreError> {
-    let key = (team, day(now_ms));
+    let key = (team, utc_day(now_ms));
     let mut row = tx.get(&USAGE, &key)?.unwrap_or_default();
     row.emails += emails;
     tx.put(&USAGE, &key, &row)
@@ -42,7 +41,7 @@ pub fn count(tx: &WriteTx<'_>, team: TeamId, now_ms: TimestampMs, emails: u64) -
 /// # Errors
 /// [`StoreError`].
 pub fn count_broadcast(tx: &WriteTx<'_>, team: TeamId, now_ms: TimestampMs) -> Result<(), StoreError> {
-    let key = (team, day(now_ms));
+    let key = (team, utc_day(now_ms));
     let mut row = tx.get(&USAGE, &key)?.unwrap_or_default();
     row.broadcasts += 1;
     tx.put(&USAGE, &key, &row)

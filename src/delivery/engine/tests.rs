@@ -1,6 +1,7 @@
 //! Outcomes while the disk is full, the end of settlements at a stop, and attempts that are not made.
 
 use super::*;
+use crate::base::clock::utc_day;
 use crate::base::id::Id;
 use crate::delivery::outcome::RecipientDisposition;
 use crate::delivery::queue::tests::{ADA, put_due, row};
@@ -12,7 +13,7 @@ use crate::delivery::session::SiteSession;
 use crate::delivery::sessionless::{self, SessionlessReason};
 use crate::delivery::smtp::TlsPolicy;
 use crate::delivery::transport::{MailHost, NoRoute, Servers};
-use crate::delivery::warm_up::{self, Allowance};
+use crate::delivery::warm_up::Allowance;
 use crate::delivery::worker;
 use crate::emails::{LastEvent, RecipientKind, RecipientState};
 use crate::preferences::{LinkAudience, LinkSettings};
@@ -181,7 +182,7 @@ async fn a_claim_that_fails_uses_nothing_of_the_allowance() {
         schedule.queued(&first, now);
         let lookup = schedule.next_lookup().unwrap();
         let hosts = vec![MailHost { name: "mx".into(), tls: TlsPolicy::Never, addresses: Vec::new() }];
-        let allowance = Allowance::new(warm_up::day(now.wall_ms), Some(10), 0);
+        let allowance = Allowance::new(utc_day(now.wall_ms), Some(10), 0);
         let stored = StoredSite { row: None, allowance: Some(allowance) };
         schedule.routed(&lookup, Arc::new(Servers::new("google".into(), hosts)), &stored, now);
         schedule.reserve_sessions(now).remove(0)

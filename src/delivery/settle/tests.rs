@@ -5,12 +5,12 @@ use serde_json::json;
 
 use super::*;
 use crate::base::address::EmailAddress;
+use crate::base::clock::utc_day;
 use crate::delivery::outcome::Deferral;
 use crate::delivery::queue::tests::{ADA, BOB, TEAM, put_due, row};
 use crate::delivery::queue::{self, claim};
 use crate::delivery::retry::RetryDelay;
 use crate::delivery::rows::{LeaseRow, SiteRow, WarmUpRow};
-use crate::delivery::warm_up;
 use crate::emails::RecipientKind;
 use crate::event_bus::BusMessage;
 use crate::events::{self, BounceType};
@@ -294,7 +294,7 @@ async fn a_kill_leaves_the_outcome_with_the_rows_of_its_site_or_none_of_them() {
     let counts = WarmUpRow { sent: 1, ..WarmUpRow::default() };
     let site = SiteUpdate { row: Some(row), warm_up: Some(("google".into(), counts)) };
     let settlement = Settlement { site, ..Settlement::new(Arc::new(claimed), vec![delivered()], None) };
-    let (settling, schedule, day) = (context.clone(), schedule(), warm_up::day(context.now_ms()));
+    let (settling, schedule, day) = (context.clone(), schedule(), utc_day(context.now_ms()));
 
     let recording = disk.record();
     let settle = move |tx: &WriteTx<'_>| settle(tx, &settling, &schedule, &settlement);

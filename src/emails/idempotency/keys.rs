@@ -3,7 +3,7 @@
 use sha2::{Digest as _, Sha256};
 
 use super::{IdempotentResponse, KeyConflict, response_to};
-use crate::base::clock::{DAY_MS, TimestampMs};
+use crate::base::clock::{DAY_MS, TimestampMs, utc_day};
 use crate::base::id::TeamId;
 use crate::emails::store::IdempotencyRow;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
@@ -29,11 +29,6 @@ pub(super) fn hash(parts: &[&[u8]]) -> KeyHash {
     std::array::from_fn(|index| hash[index])
 }
 
-/// Returns the UTC day of a time, in days since the epoch.
-pub(super) fn day_of(ms: TimestampMs) -> u32 {
-    u32::try_from(ms.div_euclid(DAY_MS)).unwrap_or(0)
-}
-
 /// A key and the days on which its row can expire.
 #[derive(Clone, Debug)]
 pub(super) struct StoredKey {
@@ -50,8 +45,8 @@ impl StoredKey {
         Self {
             hash: hash(&[team.as_bytes(), key]),
             expires_ms,
-            first_day: day_of(now_ms),
-            last_day: day_of(expires_ms + CLOCK_STEP_MS),
+            first_day: utc_day(now_ms),
+            last_day: utc_day(expires_ms + CLOCK_STEP_MS),
         }
     }
 
@@ -61,7 +56,7 @@ impl StoredKey {
 
     /// Returns the key of the row that a first request writes.
     pub(super) fn new_row(&self) -> RowKey {
-        (day_of(self.expires_ms), self.hash)
+        (utc_day(self.expires_ms), self.hash)
     }
 
     /// Returns the keys under which an earlier request can have written the row.
@@ -133,7 +128,7 @@ pub(super) fn read_page(
     now_ms: TimestampMs,
 ) -> Result<Vec<RowKey>, StoreError> {
     let mut page = Vec::new();
-    let from = after.unwrap_or((day_of(now_ms), [0; 16]));
+    let from = after.unwrap_or((utc_day(now_ms), [0; 16]));
     tx.scan(&IDEMPOTENCY, &from, &(u32::MAX, [u8::MAX; 16]), Order::Ascending, |key, _| {
         if Some(key) != after {
             page.push(key);
@@ -148,7 +143,7 @@ pub(super) fn read_page(
 /// # Errors
 /// [`StoreError`].
 pub(super) fn delete_expired(tx: &WriteTx<'_>, now_ms: TimestampMs) -> Result<bool, StoreError> {
-    let Some(last_day) = day_of(now_ms).checked_sub(1) else { return Ok(false) };
+    let Some(last_day) = utc_day(now_ms).checked_sub(1) else { return Ok(false) };
     let deleted = tx.delete_range(&IDEMPOTENCY, &(0, [0; 16]), &(last_day, [u8::MAX; 16]), PURGED_ROWS)?;
     Ok(deleted == PURGED_ROWS)
 }

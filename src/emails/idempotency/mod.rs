@@ -16,7 +16,7 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex};
 
 use super::store::IdempotencyRow;
-use crate::base::clock::{DAY_MS, TimestampMs};
+use crate::base::clock::{DAY_MS, TimestampMs, utc_day};
 use crate::base::id::{DomainId, EmailId, TeamId};
 use crate::base::sync::lock;
 use crate::context::Context;
@@ -207,7 +207,7 @@ impl Idempotency {
     /// [`StoreError`].
     pub async fn purge(&self) -> Result<(), StoreError> {
         let now_ms = self.context.now_ms();
-        lock(&self.keys).filter.forget_before(keys::day_of(now_ms));
+        lock(&self.keys).filter.forget_before(utc_day(now_ms));
         while self.context.store.write_bulk(move |tx| keys::delete_expired(tx, now_ms)).await? {}
         Ok(())
     }

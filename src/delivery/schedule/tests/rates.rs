@@ -1,9 +1,9 @@
 //! Tokens of messages and connections, suspensions, and the state that operators see.
 
 use super::*;
-use crate::base::clock::DAY_MS;
+use crate::base::clock::{DAY_MS, utc_day};
 use crate::delivery::smtp::SiteThrottle;
-use crate::delivery::warm_up::{Allowance, day, until_tomorrow_ms};
+use crate::delivery::warm_up::{Allowance, until_tomorrow_ms};
 
 fn limited(messages: u32, connections: u32) -> Schedule {
     schedule_with(Limits { rates: rates(messages, connections), ..schedule().limits })
@@ -283,7 +283,7 @@ fn warming_up(dues: &[Due], now: Now) -> Schedule {
     for due in dues {
         schedule.queued(due, now);
     }
-    let allowance = Allowance::new(day(now.wall_ms), Some(10), 0);
+    let allowance = Allowance::new(utc_day(now.wall_ms), Some(10), 0);
     let stored = StoredSite { row: None, allowance: Some(allowance) };
     while let Some(lookup) = schedule.next_lookup() {
         schedule.routed(&lookup, servers("google", &["aspmx.l.google.com"]), &stored, now);

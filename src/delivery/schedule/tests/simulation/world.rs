@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::base::clock::utc_day;
 use crate::base::id::EmailId;
 use crate::delivery::smtp::SiteThrottle;
-use crate::delivery::warm_up::{Allowance, day};
+use crate::delivery::warm_up::Allowance;
 
 /// Planned change of the simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -188,7 +189,7 @@ impl World {
         self.schedule.advance(now);
         while let Some(lookup) = self.schedule.next_lookup() {
             let site = site_of(&lookup.name);
-            let allowance = (site < 3).then(|| Allowance::new(day(now.wall_ms), Some(ALLOWANCE), 0));
+            let allowance = (site < 3).then(|| Allowance::new(utc_day(now.wall_ms), Some(ALLOWANCE), 0));
             let stored = StoredSite { row: None, allowance };
             self.schedule.routed(&lookup, servers_of(site), &stored, now);
         }
