@@ -325,8 +325,8 @@ async fn selected(services: &AdminServices, selector: SelectorArgs) -> Result<Qu
             let unknown = || AdminError::not_found(format!("there is no email `{text}`"));
             let id = EmailId::parse(&text).ok_or_else(unknown)?;
             let find = move |tx: &crate::store::ReadTx| {
-                let teams: Vec<TeamId> = stored_teams::list(tx)?.into_iter().map(|team| team.id).collect();
-                Ok::<_, StoreError>(emails::find_of_teams(tx, &teams, id)?.map(|(team, _)| team))
+                let found = emails::find_of_teams(tx, &stored_teams::ids(tx)?, id)?;
+                Ok::<_, StoreError>(found.map(|(team, _)| team))
             };
             let team = services.context.store.read(find).await?.ok_or_else(unknown)?;
             Ok(QueueSelector::Email { team, id })

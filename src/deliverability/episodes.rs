@@ -43,8 +43,7 @@ impl TeamDeliverability {
     /// # Errors
     /// [`StoreError`]. The changes before it are stored.
     pub async fn run_round(&self) -> Result<(), StoreError> {
-        let teams = self.context.store.read::<_, StoreError>(teams::list).await?;
-        let teams: Vec<TeamId> = teams.into_iter().map(|team| team.id).collect();
+        let teams = self.context.store.read(teams::ids).await?;
         for page in teams.chunks(PAGE_TEAMS) {
             let (page, this) = (page.to_vec(), self.clone());
             let changed = move |tx: &ReadTx| {

@@ -32,8 +32,7 @@ pub async fn purge(
     content_before_ms: TimestampMs,
     rows_before_ms: TimestampMs,
 ) -> Result<(), StoreError> {
-    let teams = context.store.read::<_, StoreError>(teams::list).await?;
-    let teams: Vec<TeamId> = teams.into_iter().map(|team| team.id).collect();
+    let teams = context.store.read(teams::ids).await?;
     purge_content(context, &teams, content_before_ms).await?;
     for team in teams {
         purge_rows(context, team, rows_before_ms).await?;

@@ -136,8 +136,7 @@ async fn find(
     if emails.is_empty() {
         return Ok(known);
     }
-    let list = |tx: &ReadTx| Ok::<_, StoreError>(teams::list(tx)?.into_iter().map(|team| team.id).collect());
-    let teams: Arc<[TeamId]> = store.read(list).await?;
+    let teams: Arc<[TeamId]> = store.read(teams::ids).await?.into();
     for chunk in emails.chunks(emails_per_read(teams.len(), gets_max)) {
         let (chunk, teams) = (chunk.to_vec(), Arc::<[TeamId]>::clone(&teams));
         let read = move |tx: &ReadTx| {

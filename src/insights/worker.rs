@@ -102,7 +102,7 @@ impl InsightWorker {
     /// # Errors
     /// [`StoreError`].
     pub async fn run(&self, stop: CancellationToken) -> Result<(), StoreError> {
-        for team in self.teams().await? {
+        for team in self.context.store.read(teams::ids).await? {
             self.reset_ahead(team).await?;
         }
         every(ROUND_INTERVAL, stop, || self.run_round()).await
@@ -113,7 +113,7 @@ impl InsightWorker {
     /// # Errors
     /// [`StoreError`].
     pub async fn run_round(&self) -> Result<(), StoreError> {
-        let teams = self.teams().await?;
+        let teams = self.context.store.read(teams::ids).await?;
         sync::lock(&self.verified).retain(|team, _| teams.contains(team));
         let mut busy = teams.clone();
         let begun = Instant::now();
@@ -145,11 +145,6 @@ impl InsightWorker {
             self.searched_ms.store(now_ms, Ordering::Relaxed);
         }
         Ok(())
-    }
-
-    async fn teams(&self) -> Result<Vec<TeamId>, StoreError> {
-        let list = |tx: &ReadTx| Ok::<_, StoreError>(teams::list(tx)?.into_iter().map(|team| team.id).collect());
-        self.context.store.read(list).await
     }
 
     /// Checks the next emails of a team. Returns whether there can be more.

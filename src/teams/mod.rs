@@ -16,5 +16,5 @@ pub use default::{DEFAULT_NAME, ensure_any};
 pub use model::{RemovedTeam, Team, TeamNameError};
 #[cfg(test)]
 pub(crate) use store::put;
-pub use store::{RemovedTeamRow, TeamRow, create, find, find_by_name, list, oldest, rename};
+pub use store::{RemovedTeamRow, TeamRow, create, find, find_by_name, ids, list, oldest, rename};
 pub(crate) use store::{forget_removed, is_removed, remove, removed, rename_in};

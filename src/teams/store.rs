@@ -42,6 +42,14 @@ pub fn list(tx: &impl Reads) -> Result<Vec<Team>, StoreError> {
     Ok(teams)
 }
 
+/// Returns the ids of all teams, oldest first. Skips corrupt rows.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn ids(tx: &impl Reads) -> Result<Vec<TeamId>, StoreError> {
+    Ok(list(tx)?.into_iter().map(|team| team.id).collect())
+}
+
 /// Returns up to `teams_max` teams, oldest first. Skips corrupt rows.
 ///
 /// # Errors

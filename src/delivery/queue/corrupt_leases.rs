@@ -85,6 +85,5 @@ pub(in crate::delivery) fn find_email(
     tx: &impl Reads,
     email: EmailId,
 ) -> Result<Option<(TeamId, EmailRow)>, StoreError> {
-    let teams: Vec<TeamId> = teams::list(tx)?.iter().map(|team| team.id).collect();
-    emails::find_of_teams(tx, &teams, email)
+    emails::find_of_teams(tx, &teams::ids(tx)?, email)
 }

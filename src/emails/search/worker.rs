@@ -53,7 +53,7 @@ impl EmailIndex {
     /// # Errors
     /// [`StoreError`].
     pub async fn run(&self, stop: CancellationToken) -> Result<(), StoreError> {
-        for team in self.teams().await? {
+        for team in self.context.store.read(teams::ids).await? {
             self.reset_ahead(team).await?;
         }
         every(ROUND_INTERVAL, stop, || self.run_round()).await
@@ -64,7 +64,7 @@ impl EmailIndex {
     /// # Errors
     /// [`StoreError`].
     pub async fn run_round(&self) -> Result<(), StoreError> {
-        let teams = self.teams().await?;
+        let teams = self.context.store.read(teams::ids).await?;
         sync::lock(&self.verified).retain(|team, _| teams.contains(team));
         sync::lock(&self.incomplete).retain(|team, _| teams.contains(team));
         for team in teams {
@@ -81,11 +81,6 @@ impl EmailIndex {
             }
         }
         Ok(())
-    }
-
-    async fn teams(&self) -> Result<Vec<TeamId>, StoreError> {
-        let list = |tx: &ReadTx| Ok::<_, StoreError>(teams::list(tx)?.into_iter().map(|team| team.id).collect());
-        self.context.store.read(list).await
     }
 
     /// Writes the next block of a team. Returns whether it was complete.
