@@ -13,7 +13,6 @@ use crate::contacts::ContactRow;
 use crate::context::Context;
 use crate::domains::{SenderDomainRow, SenderTracking};
 use crate::emails::{BroadcastEmailRow, BroadcastPause, NeverPaused, Sender, SendingGuard, SendingPause};
-use crate::events::Metric;
 use crate::preferences::{LinkAudience, LinkSettings, Links};
 use crate::segments::Segments;
 use crate::store::page::{Cursor, PageQuery};
@@ -160,15 +159,7 @@ async fn the_conditions_of_a_send_are_checked_in_order() {
     let id = limited.create(SENDER, draft(None)).await.unwrap();
     let scoped = Sender { domain: Some(Id::MAX), ..SENDER };
 
-    pause(Some(SendingPause {
-        metric: Metric::Bounce,
-        count: 10,
-        sent: 100,
-        limit_per_10_000: 500,
-        window_days: 2,
-        resumes_ms: 0,
-        dashboard_url: String::new(),
-    }));
+    pause(Some(SendingPause::example()));
     let refused = unreachable.send(scoped, id, None).await;
     assert!(matches!(refused, Err(SendBroadcastError::Link(_))), "{refused:?}");
     let refused = limited.send(scoped, id, None).await;

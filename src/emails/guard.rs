@@ -25,6 +25,22 @@ pub struct SendingPause {
     pub dashboard_url: String,
 }
 
+#[cfg(test)]
+impl SendingPause {
+    /// Returns the pause of a team with a bounce rate of 10 %.
+    pub(crate) fn example() -> Self {
+        Self {
+            metric: Metric::Bounce,
+            count: 10,
+            sent: 100,
+            limit_per_10_000: 500,
+            window_days: 2,
+            resumes_ms: 0,
+            dashboard_url: String::new(),
+        }
+    }
+}
+
 impl fmt::Display for SendingPause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { metric, count, sent, limit_per_10_000, window_days, resumes_ms, dashboard_url } = self;

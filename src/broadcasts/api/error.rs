@@ -130,19 +130,6 @@ declares_errors!(CancelBroadcastError: Forbidden, RestrictedApiKey, NotFound);
 mod tests {
     use super::*;
     use crate::emails::{RegionPause, SendingPause};
-    use crate::events::Metric;
-
-    fn team_pause() -> SendingPause {
-        SendingPause {
-            metric: Metric::Bounce,
-            count: 10,
-            sent: 100,
-            limit_per_10_000: 500,
-            window_days: 2,
-            resumes_ms: 0,
-            dashboard_url: String::new(),
-        }
-    }
 
     fn region_pause() -> RegionPause {
         RegionPause { region: "us-east-1".into(), since_ms: 0 }
@@ -159,7 +146,7 @@ mod tests {
             (SendBroadcastError::Link(LinkError::Loopback(loopback())), 422, "validation_error"),
             (SendBroadcastError::Link(LinkError::PlaceholderLoopback(loopback())), 422, "validation_error"),
             (SendBroadcastError::Link(LinkError::TooManyPlaceholders), 422, "validation_error"),
-            (SendBroadcastError::Paused(BroadcastPause::Team(team_pause())), 403, "sending_paused"),
+            (SendBroadcastError::Paused(BroadcastPause::Team(SendingPause::example())), 403, "sending_paused"),
             (SendBroadcastError::Paused(BroadcastPause::Region(region_pause())), 403, "broadcasts_paused"),
             (SendBroadcastError::DomainNotVerified("example.org".into()), 403, "validation_error"),
             (SendBroadcastError::KeyOfAnotherDomain, 403, "restricted_api_key"),

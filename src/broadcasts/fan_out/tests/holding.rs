@@ -7,7 +7,6 @@ use super::*;
 use crate::base::id::DomainId;
 use crate::base::sync;
 use crate::emails::{RegionPause, SendingPause};
-use crate::events::Metric;
 use crate::store::ReadTx;
 
 /// Guard whose state a test sets. It counts notices.
@@ -20,16 +19,7 @@ struct SetGuard {
 
 impl SendingGuard for SetGuard {
     fn sending_pause(&self, _tx: &WriteTx<'_>, _team: TeamId) -> Result<Option<SendingPause>, StoreError> {
-        let pause = SendingPause {
-            metric: Metric::Complaint,
-            count: 3,
-            sent: 100,
-            limit_per_10_000: 10,
-            window_days: 2,
-            resumes_ms: 0,
-            dashboard_url: String::new(),
-        };
-        Ok(sync::lock(&self.is_paused).then_some(pause))
+        Ok(sync::lock(&self.is_paused).then(SendingPause::example))
     }
 
     fn region_pause(
