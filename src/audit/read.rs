@@ -154,7 +154,7 @@ fn page_of_all(tx: &impl Reads, after: Option<AuditId>, limit: usize) -> Result<
 }
 
 /// Returns the newest entry of a team that is older than `before`.
-fn newest(tx: &impl Reads, team: TeamId, before: Option<AuditId>) -> Result<Option<AuditId>, StoreError> {
+pub(super) fn newest(tx: &impl Reads, team: TeamId, before: Option<AuditId>) -> Result<Option<AuditId>, StoreError> {
     let mut found = None;
     tx.scan(&AUDIT_LOG, &(team, Id::MIN), &(team, before.unwrap_or(Id::MAX)), Order::Descending, |(_, id), _| {
         if Some(id) == before {

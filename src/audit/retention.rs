@@ -1,10 +1,10 @@
 //! Retention of the audit log.
 
-use super::read::next_team;
+use super::read::{newest, next_team};
 use crate::base::clock::TimestampMs;
-use crate::base::id::{AuditId, Id, TeamId};
+use crate::base::id::{AuditId, Id};
 use crate::context::Context;
-use crate::store::{Order, Reads, STOP, StoreError, WriteTx};
+use crate::store::{StoreError, WriteTx};
 use crate::tables::AUDIT_LOG;
 
 /// Rows deleted in one transaction.
@@ -21,20 +21,10 @@ pub async fn purge(context: &Context, before_ms: TimestampMs) -> Result<(), Stor
         // `until` is the lowest id of its millisecond, and no entry has that id.
         let remove = move |tx: &WriteTx<'_>| tx.delete_range(&AUDIT_LOG, &(team, Id::MIN), &(team, until), PAGE_ROWS);
         // A team without an old entry costs no commit.
-        let oldest = context.store.read(move |tx| has_older(tx, team, until)).await?;
-        if oldest {
+        if context.store.read(move |tx| newest(tx, team, Some(until))).await?.is_some() {
             while context.store.write_bulk::<_, StoreError>(remove).await? == PAGE_ROWS {}
         }
         last = Some(team);
     }
     Ok(())
-}
-
-fn has_older(tx: &impl Reads, team: TeamId, until: AuditId) -> Result<bool, StoreError> {
-    let mut found = false;
-    tx.scan(&AUDIT_LOG, &(team, Id::MIN), &(team, until), Order::Ascending, |_, _| {
-        found = true;
-        STOP
-    })?;
-    Ok(found)
 }
