@@ -343,8 +343,7 @@ fn entry(action: AuditAction, id: DomainId, row: &DomainRow) -> AuditEntry {
 }
 
 /// Adds the tracking settings that differ from those of `before`; all of them for a new domain.
-fn tracking_changes(entry: AuditEntry, before: Option<&DomainRow>, row: &DomainRow) -> AuditEntry {
-    let mut entry = entry;
+fn tracking_changes(mut entry: AuditEntry, before: Option<&DomainRow>, row: &DomainRow) -> AuditEntry {
     if before.is_none_or(|before| before.open_tracking != row.open_tracking) {
         entry = entry.with("open_tracking", row.open_tracking);
     }

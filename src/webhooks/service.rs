@@ -283,8 +283,7 @@ pub(super) fn entry(action: AuditAction, id: WebhookId, row: &WebhookRow) -> Aud
 }
 
 /// Adds the fields that differ from those of `before`; all of them for a new endpoint.
-fn fields(entry: AuditEntry, before: Option<&WebhookRow>, row: &WebhookRow) -> AuditEntry {
-    let mut entry = entry;
+fn fields(mut entry: AuditEntry, before: Option<&WebhookRow>, row: &WebhookRow) -> AuditEntry {
     if before.is_some_and(|before| before.endpoint != row.endpoint) {
         entry = entry.with("endpoint", audit_host(&row.endpoint));
     }
