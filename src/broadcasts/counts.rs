@@ -79,6 +79,13 @@ pub(crate) struct RecipientChange {
     pub(crate) is_attempted: bool,
 }
 
+/// Whether a recipient has opened the email, and has followed a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RecipientEngagement {
+    pub(crate) is_opened: bool,
+    pub(crate) is_clicked: bool,
+}
+
 /// Change of the recipients who opened their email and who followed a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EngagementChange {
@@ -87,10 +94,10 @@ pub(crate) struct EngagementChange {
 }
 
 impl EngagementChange {
-    /// Returns the change by one recipient: whether it has opened the email and has followed a link, before and after.
-    pub(crate) fn between(before: (bool, bool), after: (bool, bool)) -> Self {
+    /// Returns the change by one recipient.
+    pub(crate) fn between(before: RecipientEngagement, after: RecipientEngagement) -> Self {
         let change = |before: bool, after: bool| i64::from(after) - i64::from(before);
-        Self { opened: change(before.0, after.0), clicked: change(before.1, after.1) }
+        Self { opened: change(before.is_opened, after.is_opened), clicked: change(before.is_clicked, after.is_clicked) }
     }
 }
 

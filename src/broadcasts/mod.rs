@@ -51,8 +51,8 @@ pub use content::{
 };
 pub use counts::BroadcastCounts;
 pub(crate) use counts::{
-    EngagementChange, RecipientChange, change_counts, count_engagement, count_queued, count_unsubscribed, read_counts,
-    take_back_unsubscribed,
+    EngagementChange, RecipientChange, RecipientEngagement, change_counts, count_engagement, count_queued,
+    count_unsubscribed, read_counts, take_back_unsubscribed,
 };
 pub use error::{CancelBroadcastError, DeleteBroadcastError, DraftError, SendBroadcastError};
 pub use estimates::SendEstimates;

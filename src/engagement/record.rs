@@ -8,7 +8,7 @@ use super::recent::RecentLinks;
 use super::rules::{MachineRules, PREFETCH_WINDOW};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, EventId, TeamId};
-use crate::broadcasts::{self, EngagementChange};
+use crate::broadcasts::{self, EngagementChange, RecipientEngagement};
 use crate::context::Context;
 use crate::delivery::simulated;
 use crate::email_metrics::{self, CountedRecipients, EmailMetric, MetricSource};
@@ -148,10 +148,10 @@ fn apply(tx: &WriteTx<'_>, context: &Context, hit: &Hit, planned: PlannedHit) ->
     let is_changed = set_status(&mut row, recipient, last_event);
     let mut is_flagged = false;
     if let Some(send) = &mut row.broadcast {
-        let change = EngagementChange::between(before.flags(), after.flags());
-        broadcasts::count_engagement(tx, send.id, change)?;
-        is_flagged = before.flags() != after.flags();
-        (send.is_opened, send.is_clicked) = after.flags();
+        let (earlier, current) = (before.engagement(), after.engagement());
+        broadcasts::count_engagement(tx, send.id, EngagementChange::between(earlier, current))?;
+        is_flagged = earlier != current;
+        (send.is_opened, send.is_clicked) = (current.is_opened, current.is_clicked);
     }
     if is_changed || is_flagged {
         emails::put_row(tx, team, email, &row, context.now_ms())?;
@@ -204,9 +204,8 @@ impl FirstEvents {
         Self { open: first(EmailEventKind::Opened), click: first(EmailEventKind::Clicked) }
     }
 
-    /// Returns whether there is an open, and whether there is a click.
-    const fn flags(&self) -> (bool, bool) {
-        (self.open.is_some(), self.click.is_some())
+    const fn engagement(&self) -> RecipientEngagement {
+        RecipientEngagement { is_opened: self.open.is_some(), is_clicked: self.click.is_some() }
     }
 }
 
