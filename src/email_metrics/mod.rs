@@ -35,7 +35,9 @@ pub use journal::{CountJournalRow, forget, mark_first};
 pub(crate) use journal::{CountedEvent, count_event};
 pub use model::{DayTotals, EmailCounts, EmailMetric, MetricSource};
 pub use periods::Granularity;
-pub use report::{EmailMetrics, MetricLookups, MetricsQuery, MetricsReport, MetricsReportError, MetricsReportRow};
+pub use report::{
+    EmailMetrics, GroupBy, MetricLookups, MetricsQuery, MetricsReport, MetricsReportError, MetricsReportRow,
+};
 pub use retention::purge;
 pub(crate) use store::QuarterKey;
 pub use store::{CountedRecipients, add_score, count, day_totals, take_back};

@@ -36,15 +36,29 @@ pub struct MetricsQuery {
     pub zone: TimeZone,
     /// Length of the periods; `None` for a report without periods.
     pub granularity: Option<Granularity>,
-    pub by_domain: bool,
-    pub by_email: bool,
-    pub by_broadcast: bool,
+    pub group_by: GroupBy,
     /// Only these domains; empty for all.
     pub domains: Vec<DomainId>,
     /// Only these emails; empty for all.
     pub emails: Vec<EmailId>,
     /// Only these broadcasts; empty for all, and for emails of the API.
     pub broadcasts: Vec<BroadcastId>,
+}
+
+/// Groups of a report in addition to its periods.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GroupBy {
+    pub domain: bool,
+    pub email: bool,
+    pub broadcast: bool,
+}
+
+impl GroupBy {
+    /// Returns whether a report has periods as its only groups, or no groups.
+    const fn is_empty(self) -> bool {
+        let Self { domain, email, broadcast } = self;
+        !(domain || email || broadcast)
+    }
 }
 
 /// The counts of a range of time.
@@ -155,8 +169,7 @@ impl Grouping {
         let (groups, totals) = (BTreeMap::new(), EmailCounts::default());
         let mut grouping = Self { query, periods, groups, totals, next, counts_read: 0 };
         // Periods without counts are listed if they are the only groups.
-        let GroupBy { domain, email, broadcast } = grouping.query.group_by();
-        if !(domain || email || broadcast) {
+        if grouping.query.group_by.is_empty() {
             for period in 0..grouping.periods.len() {
                 grouping.groups.insert((period, DomainId::MIN, BroadcastId::MIN, EmailId::MIN), EmailCounts::default());
             }
@@ -226,8 +239,8 @@ impl Grouping {
 
     fn add(&mut self, quarter: u32, domain: DomainId, broadcast: BroadcastId, email: EmailId, counts: &EmailCounts) {
         self.totals.add(counts);
-        let by = self.query.group_by();
-        if self.query.granularity.is_none() && !(by.domain || by.email || by.broadcast) {
+        let by = self.query.group_by;
+        if self.query.granularity.is_none() && by.is_empty() {
             return;
         }
         let key = (
@@ -242,7 +255,7 @@ impl Grouping {
     /// Returns the report with the names of domains and broadcasts.
     fn finish(self, names: &ReportNames) -> MetricsReport {
         let Self { query, periods, groups, totals, .. } = self;
-        let by = query.group_by();
+        let by = query.group_by;
         let row = |((period, domain, broadcast, email), counts)| MetricsReportRow {
             period: periods.get(period).map(|period: &Period| period.label.clone()),
             domain: names.domains.get(&domain).map(|name| (domain, name.clone())),
@@ -268,7 +281,7 @@ struct ReportNames {
 
 impl ReportNames {
     fn of(grouping: &Grouping) -> Self {
-        let by = grouping.query.group_by();
+        let by = grouping.query.group_by;
         let keys = || grouping.groups.keys();
         let domains: BTreeSet<DomainId> = keys().filter(|_| by.domain).map(|(_, domain, ..)| *domain).collect();
         let broadcasts: BTreeSet<BroadcastId> =
@@ -297,19 +310,7 @@ impl ReportNames {
     }
 }
 
-/// The groups of a report beside its periods.
-#[derive(Clone, Copy)]
-struct GroupBy {
-    domain: bool,
-    email: bool,
-    broadcast: bool,
-}
-
 impl MetricsQuery {
-    fn group_by(&self) -> GroupBy {
-        GroupBy { domain: self.by_domain, email: self.by_email, broadcast: self.by_broadcast }
-    }
-
     fn first_quarter(&self) -> u32 {
         quarter(self.start_ms)
     }

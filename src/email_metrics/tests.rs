@@ -72,9 +72,7 @@ fn query(team: TeamId, start_ms: TimestampMs, end_ms: TimestampMs) -> MetricsQue
         end_ms,
         zone: TimeZone::UTC,
         granularity: None,
-        by_domain: false,
-        by_email: false,
-        by_broadcast: false,
+        group_by: GroupBy::default(),
         domains: Vec::new(),
         emails: Vec::new(),
         broadcasts: Vec::new(),
@@ -268,7 +266,7 @@ async fn a_report_has_a_row_for_each_group() {
     let daily = MetricsQuery { granularity: Some(Granularity::Daily), ..three_days.clone() };
     let rows = metrics.report(daily.clone()).await.unwrap().rows;
     assert_eq!(rows.iter().map(|row| row.counts.sent).collect::<Vec<_>>(), [1, 0, 5], "an empty day has a row");
-    let by_broadcast = MetricsQuery { by_broadcast: true, ..daily };
+    let by_broadcast = MetricsQuery { group_by: GroupBy { broadcast: true, ..GroupBy::default() }, ..daily };
     let rows = metrics.report(by_broadcast).await.unwrap().rows;
     let broadcasts: Vec<_> = rows.iter().map(|row| row.broadcast.clone().unwrap()).collect();
     assert_eq!(broadcasts, [None, Some((BROADCAST, None))]);
@@ -287,8 +285,9 @@ async fn a_report_of_emails_is_made_from_their_events() {
     write(&context, move |tx| tx.put_encoded(&EVENTS, &(email, corrupt), &Encoded::unreadable())).await;
     let metrics = EmailMetrics::new(context.clone(), LOOKUPS);
     let now_ms = context.now_ms();
+    let by_email = GroupBy { email: true, ..GroupBy::default() };
     let of_email =
-        MetricsQuery { by_email: true, emails: vec![email, email], ..query(team, now_ms - DAY_MS, now_ms + 1) };
+        MetricsQuery { group_by: by_email, emails: vec![email, email], ..query(team, now_ms - DAY_MS, now_ms + 1) };
 
     let report = metrics.report(of_email).await.unwrap();
 

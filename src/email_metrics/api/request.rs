@@ -11,7 +11,7 @@ use super::response::ReportedMetric;
 use crate::base::clock::{DAY_MS, TimestampMs};
 use crate::base::id::{Id, TeamId};
 use crate::email_metrics::periods::Granularity;
-use crate::email_metrics::report::MetricsQuery;
+use crate::email_metrics::report::{GroupBy, MetricsQuery};
 use crate::http::{ApiError, declare_query, query_value, schema};
 
 /// Ids of a filter.
@@ -172,9 +172,11 @@ impl MetricsParameters {
             end_ms: until_ms,
             zone,
             granularity: has(Dimension::Period).then_some(granularity),
-            by_domain: has(Dimension::Domain),
-            by_email: has(Dimension::Email),
-            by_broadcast: has(Dimension::Broadcast),
+            group_by: GroupBy {
+                domain: has(Dimension::Domain),
+                email: has(Dimension::Email),
+                broadcast: has(Dimension::Broadcast),
+            },
             domains: ids("domain_id", &self.domains)?,
             emails: ids("email_id", &self.emails)?,
             broadcasts: ids("broadcast_id", &self.broadcasts)?,
