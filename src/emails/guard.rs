@@ -44,17 +44,14 @@ impl SendingPause {
 impl fmt::Display for SendingPause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { metric, count, sent, limit_per_10_000, window_days, resumes_ms, dashboard_url } = self;
-        let outcome = match metric {
-            Metric::Bounce => "bounced permanently",
-            Metric::Complaint => "were reported as spam",
-        };
         let rate = Percent(count.saturating_mul(10_000) / (*sent).max(1));
         write!(
             f,
-            "Sending is paused for this team: {count} of {sent} emails of the last {window_days} days (UTC) {outcome}, \
+            "Sending is paused for this team: {count} of {sent} emails of the last {window_days} days (UTC) {}, \
              which is {rate}, and the limit is {}. New emails are accepted again at {} at the earliest, when fewer of \
              them are in these days. Remove the addresses that caused this from your lists. {dashboard_url} shows the \
              rates.",
+            metric.verb(),
             Percent(*limit_per_10_000),
             to_iso(*resumes_ms)
         )

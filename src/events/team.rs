@@ -20,6 +20,16 @@ pub enum Metric {
     Complaint,
 }
 
+impl Metric {
+    /// Returns the verb of a sentence about the emails that count.
+    pub const fn verb(self) -> &'static str {
+        match self {
+            Self::Bounce => "bounced permanently",
+            Self::Complaint => "were reported as spam",
+        }
+    }
+}
+
 /// Rate that exceeds a limit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Deliverability {

@@ -76,14 +76,8 @@ fn rate_text(rate: &RateNotice, at_ms: TimestampMs, team: &str, action: &str) ->
 
 fn outcome(rate: &RateNotice) -> String {
     let RateNotice { metric, count, sent, limit_per_10_000, window_days, is_observed: _, dashboard_url: _ } = rate;
-    let outcome = match metric {
-        Metric::Bounce => "bounced permanently",
-        Metric::Complaint => "were reported as spam",
-    };
-    let (whole, hundredths) = (limit_per_10_000 / 100, limit_per_10_000 % 100);
-    format!(
-        "{count} of {sent} emails of the last {window_days} days {outcome}, and the limit is {whole}.{hundredths:02}%"
-    )
+    let (verb, whole, hundredths) = (metric.verb(), limit_per_10_000 / 100, limit_per_10_000 % 100);
+    format!("{count} of {sent} emails of the last {window_days} days {verb}, and the limit is {whole}.{hundredths:02}%")
 }
 
 #[cfg(test)]
