@@ -17,7 +17,7 @@ use crate::base::id::{DomainId, TeamId};
 use crate::domains;
 use crate::emails::RegionPause;
 use crate::events::Metric;
-use crate::store::{ReadTx, Reads, StoreError, WriteTx, name_hash};
+use crate::store::{ReadTx, Reads, StoreError, WriteTx, name_hash, skip_corrupt};
 use crate::tables::REGION_PAUSES;
 use crate::teams;
 
@@ -118,13 +118,14 @@ fn regions_with_counts(
     Ok((regions, counts))
 }
 
-/// Returns the pause of the region of a domain. Reads the domain only if a region is paused.
+/// Returns the pause of the region of a domain. Reads the domain only if a region is paused. A corrupt domain has no pause.
 pub(super) fn pause_of(tx: &impl Reads, team: TeamId, domain: DomainId) -> Result<Option<RegionPause>, StoreError> {
     let paused = paused_regions(tx)?;
     if paused.is_empty() {
         return Ok(None);
     }
-    let Some(domain) = domains::find(tx, team, domain)? else { return Ok(None) };
+    let found = skip_corrupt(domains::find(tx, team, domain), format_args!("domain {domain}"))?.flatten();
+    let Some(domain) = found else { return Ok(None) };
     let row = paused.into_iter().find(|row| row.region == domain.region);
     Ok(row.map(|RegionPauseRow { region, since_ms, .. }| RegionPause { region, since_ms }))
 }
@@ -142,7 +143,10 @@ pub(super) fn is_paused_for(tx: &impl Reads, team: TeamId) -> Result<bool, Store
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::id::Id;
     use crate::context::Context;
+    use crate::store::Encoded;
+    use crate::tables::DOMAINS;
 
     fn is_paused(teams: &[(u64, u64, u64)]) -> bool {
         let mut region = RegionCounts::default();
@@ -204,5 +208,20 @@ mod tests {
         assert_eq!(sweep(&[east, west], 2).await, [(east.to_owned(), 1), (west.to_owned(), 2)]);
         assert_eq!(sweep(&[west], 3).await, [(west.to_owned(), 2)]);
         assert_eq!(sweep(&[], 4).await, []);
+    }
+    #[tokio::test]
+    async fn a_corrupt_domain_has_no_pause() {
+        let (_directory, context) = Context::temporary();
+        let (team, domain): (TeamId, DomainId) = (context.id(), context.id());
+        let pause = move |tx: &WriteTx<'_>| {
+            store(tx, &BTreeMap::from([("us-east-1".to_owned(), WindowCounts::default())]), 1)?;
+            tx.put_encoded(&DOMAINS, &(team, domain), &Encoded::unreadable())
+        };
+        context.store.write::<_, StoreError>(pause).await.unwrap();
+
+        for id in [domain, Id::MAX] {
+            let found = context.store.read_now::<_, StoreError>(|tx| pause_of(tx, team, id)).unwrap();
+            assert!(found.is_none(), "{found:?}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use crate::broadcasts::counts::{finish, read_counts};
 use crate::broadcasts::rows::{BroadcastRow, BroadcastStatus, FanOutRow};
 use crate::broadcasts::store;
 use crate::emails::SendingGuard;
-use crate::store::{Reads, StoreError, WriteTx};
+use crate::store::{Reads, StoreError, WriteTx, skip_corrupt};
 use crate::tables::{BROADCAST_FAN_OUTS, BROADCASTS};
 use crate::{contacts, domains, segments, teams, topics};
 
@@ -110,7 +110,7 @@ fn fail(tx: &WriteTx<'_>, id: BroadcastId, fan_out: &FanOutRow, row: BroadcastRo
     if read_counts(tx, id)?.queued > 0 { stop_fan_out(tx, fan_out.team, id) } else { forget(tx, id) }
 }
 
-/// Returns the name of a part of the broadcast that does not exist any more.
+/// Returns the name of a part of the broadcast that does not exist any more. A corrupt topic counts as deleted.
 pub(super) fn missing_part(
     tx: &impl Reads,
     fan_out: &FanOutRow,
@@ -128,8 +128,11 @@ pub(super) fn missing_part(
         return Ok(Some("segment"));
     }
     match row.topic {
-        Some(topic) if topics::find(tx, team, topic)?.is_none() => Ok(Some("topic")),
-        _ => Ok(None),
+        Some(topic) => {
+            let found = skip_corrupt(topics::find(tx, team, topic), format_args!("topic {topic}"))?.flatten();
+            Ok(found.is_none().then_some("topic"))
+        }
+        None => Ok(None),
     }
 }
 

@@ -3,11 +3,12 @@
 use serde_json::json;
 
 use super::*;
-use crate::base::id::SegmentId;
+use crate::base::id::{SegmentId, TopicId};
 use crate::base::patch::Patch;
 use crate::contact_properties::ContactPropertyRow;
 use crate::contacts::{OptIns, PropertyChange, Resubscribe};
 use crate::segments::SegmentRow;
+use crate::store::Encoded;
 use crate::suppressions::{Origin, Suppressions};
 use crate::tables::{CONTACT_PROPERTIES, SEGMENTS, TOPICS};
 use crate::topics::{Subscription, TopicRow, Visibility};
@@ -192,4 +193,19 @@ async fn a_page_of_recipients_with_long_values_has_fewer_of_them() {
     assert_eq!(instance.addresses(id).len(), 5);
     instance.worker().work().await.unwrap();
     assert_eq!(instance.addresses(id).len(), 12);
+}
+
+#[tokio::test]
+async fn a_broadcast_with_a_corrupt_topic_fails_and_others_are_queued() {
+    let instance = Instance::new();
+    instance.add(0, 3, ContactChanges::default()).await;
+    let topic: TopicId = instance.context.id();
+    instance.write(move |tx, _| tx.put_encoded(&TOPICS, &(TEAM, topic), &Encoded::unreadable())).await;
+    let corrupt = instance.send(instance.context.now_ms(), json!({ "topic": topic })).await;
+    let other = instance.send_now().await;
+
+    instance.worker().work().await.unwrap();
+
+    assert_eq!(instance.row(corrupt).0.status, BroadcastStatus::Failed);
+    assert_eq!((instance.addresses(corrupt), instance.addresses(other)), (Vec::new(), sorted(0..3)));
 }
