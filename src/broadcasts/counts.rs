@@ -46,6 +46,7 @@ impl From<BroadcastCountsRow> for BroadcastCounts {
             canceled,
             attempted,
             skipped: _,
+            simulated: _,
             unsubscribed,
             opened,
             clicked,
@@ -77,6 +78,8 @@ pub(crate) struct RecipientChange {
     pub(crate) was_attempted: bool,
     /// Whether it has claimed the email now.
     pub(crate) is_attempted: bool,
+    /// Whether the recipient is simulated.
+    pub(crate) is_simulated: bool,
 }
 
 /// Whether a recipient has opened the email, and has followed a link.
@@ -232,19 +235,50 @@ impl BroadcastCountsRow {
         queued + sent + delivered + bounced + complained + suppressed + failed + canceled
     }
 
+    /// Returns the number of claimed emails to recipients that are not simulated.
+    pub const fn attempted_real(&self) -> u64 {
+        self.attempted.saturating_sub(self.simulated)
+    }
+
     /// Returns the number of recipients that were canceled before their first attempt.
     pub const fn canceled_before(&self) -> u64 {
         self.total().saturating_sub(self.queued + self.attempted + self.skipped)
     }
 
     fn apply(&mut self, change: RecipientChange) {
-        let RecipientChange { from, to, was_attempted, is_attempted } = change;
+        let RecipientChange { from, to, was_attempted, is_attempted, is_simulated } = change;
         let left = from.count_mut(self);
         *left = left.saturating_sub(1);
         *to.count_mut(self) += 1;
-        self.attempted += u64::from(is_attempted && !was_attempted);
+        let is_claimed = is_attempted && !was_attempted;
+        self.attempted += u64::from(is_claimed);
+        self.simulated += u64::from(is_claimed && is_simulated);
         let is_skipped = |outcome, attempted: bool| u64::from(outcome == BroadcastOutcome::Suppressed && !attempted);
         self.skipped += is_skipped(to, is_attempted);
         self.skipped = self.skipped.saturating_sub(is_skipped(from, was_attempted));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claimed_email_to_a_simulated_recipient_is_counted_once() {
+        let mut counts = BroadcastCountsRow { queued: 2, ..BroadcastCountsRow::default() };
+        let claim = RecipientChange {
+            from: BroadcastOutcome::Queued,
+            to: BroadcastOutcome::Sent,
+            was_attempted: false,
+            is_attempted: true,
+            is_simulated: true,
+        };
+
+        counts.apply(claim);
+        counts.apply(RecipientChange { is_simulated: false, ..claim });
+        let (from, to) = (BroadcastOutcome::Sent, BroadcastOutcome::Delivered);
+        counts.apply(RecipientChange { from, to, was_attempted: true, ..claim });
+
+        assert_eq!((counts.attempted, counts.simulated, counts.attempted_real()), (2, 1, 1));
     }
 }

@@ -183,6 +183,9 @@ pub struct BroadcastCountsRow {
     /// Suppressed emails that the delivery engine has never claimed.
     #[serde(default)]
     pub skipped: u64,
+    /// Claimed emails to simulated recipients.
+    #[serde(default)]
+    pub simulated: u64,
     /// Opt-outs with the link of an email.
     #[serde(default)]
     pub unsubscribed: u64,

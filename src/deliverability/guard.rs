@@ -4,8 +4,9 @@ use super::days::{pause_window, resumes_ms};
 use super::guardrail::{GuardrailStatus, PAUSE_DAYS, RateLimitLine};
 use super::regions;
 use super::service::{GuardrailMode, TeamDeliverability};
-use crate::base::id::{BroadcastId, DomainId, TeamId};
-use crate::emails::{FanOutPace, RegionPause, SendingGuard, SendingPause};
+use crate::base::id::{BroadcastId, DomainId, EmailId, TeamId};
+use crate::emails::{EmailRow, FanOutPace, RegionPause, SendingGuard, SendingPause};
+use crate::insights;
 use crate::notices::{self, Notice};
 use crate::store::{ReadTx, Reads, StoreError, WriteTx};
 
@@ -67,5 +68,16 @@ impl SendingGuard for TeamDeliverability {
     fn broadcast_held(&self, tx: &WriteTx<'_>, team: TeamId, broadcast: BroadcastId) -> Result<(), StoreError> {
         let notice = Notice::BroadcastHeld { broadcast, dashboard_url: self.page_url.clone() };
         notices::record(tx, &self.context, team, &notice)
+    }
+
+    fn recipients_canceled(
+        &self,
+        tx: &WriteTx<'_>,
+        team: TeamId,
+        id: EmailId,
+        before: &EmailRow,
+        after: &EmailRow,
+    ) -> Result<(), StoreError> {
+        insights::take_back_canceled(tx, team, id, before, after)
     }
 }

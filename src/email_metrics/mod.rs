@@ -40,4 +40,4 @@ pub use report::{
 };
 pub use retention::purge;
 pub(crate) use store::QuarterKey;
-pub use store::{CountedRecipients, add_score, count, day_totals, take_back};
+pub use store::{CountedRecipients, add_score, count, day_totals, take_back, take_back_score};

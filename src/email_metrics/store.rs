@@ -109,6 +109,25 @@ pub fn add_score(
     tx.put(&EMAIL_DAY_TOTALS, &key, &totals)
 }
 
+/// Reverses [`add_score`] with the same arguments. A sum does not fall below 0.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn take_back_score(
+    tx: &WriteTx<'_>,
+    team: TeamId,
+    at_ms: TimestampMs,
+    recipients: u64,
+    score_tenths: u32,
+) -> Result<(), StoreError> {
+    let key = (team, utc_day(at_ms));
+    let Some(mut totals) = tx.get_valid(&EMAIL_DAY_TOTALS, &key)? else { return Ok(()) };
+    let score_sum = recipients.saturating_mul(u64::from(score_tenths));
+    totals.scored_recipients = totals.scored_recipients.saturating_sub(recipients);
+    totals.score_sum = totals.score_sum.saturating_sub(score_sum);
+    tx.put(&EMAIL_DAY_TOTALS, &key, &totals)
+}
+
 /// Returns the totals of a team on `days`, which are UTC days since 1970. Reads one row for each day.
 ///
 /// # Errors

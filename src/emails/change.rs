@@ -1,6 +1,8 @@
 //! Rescheduling, cancellation and deletion of emails. Each changes the email and its queue rows in one
 //! transaction, so that either the change or a starting delivery wins.
 
+use std::sync::Arc;
+
 use super::event_recorder;
 use super::model::LastEvent;
 use super::queue_keys::queued_groups;
@@ -64,12 +66,14 @@ impl Emails {
     /// # Errors
     /// [`ChangeEmailError`].
     pub async fn cancel(&self, by: Sender, id: EmailId) -> Result<(), ChangeEmailError> {
-        let (team, context) = (by.team, self.context.clone());
+        let (team, context, guard) = (by.team, self.context.clone(), Arc::clone(&self.guard));
         self.context
             .store
             .write(move |tx| {
                 let mut row = scheduled(tx, by, id)?;
+                let before = row.clone();
                 cancel_queued(tx, team, id, &mut row)?;
+                guard.recipients_canceled(tx, team, id, &before, &row)?;
                 let recipients = row.recipients.iter().map(|recipient| recipient.mailbox.bare()).collect();
                 let event =
                     Event { kind: EmailEventKind::Canceled, at_ms: context.now_ms(), recipients, detail: Detail::None };
@@ -87,13 +91,15 @@ impl Emails {
     /// # Errors
     /// [`StoreError`].
     pub async fn delete(&self, team: TeamId, id: EmailId) -> Result<bool, StoreError> {
-        let now_ms = self.context.now_ms();
+        let (now_ms, guard) = (self.context.now_ms(), Arc::clone(&self.guard));
         self.context
             .store
             .write(move |tx| {
                 let Some(mut row) = visible(tx, team, id)? else { return Ok(false) };
+                let before = row.clone();
                 keep_cursor(tx, team, id, now_ms)?;
                 cancel_queued(tx, team, id, &mut row)?;
+                guard.recipients_canceled(tx, team, id, &before, &row)?;
                 row.hidden = true;
                 put_settled(tx, team, id, &row, now_ms)?;
                 Ok(true)
@@ -153,7 +159,6 @@ pub(super) fn cancel_queued(tx: &WriteTx<'_>, team: TeamId, id: EmailId, row: &m
 #[cfg(test)]
 mod tests {
     use crate::preferences::{LinkAudience, LinkSettings, Links};
-    use std::sync::Arc;
 
     use tokio_util::task::TaskTracker;
 

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use super::store::EmailRow;
 use crate::base::clock::{TimestampMs, to_iso};
-use crate::base::id::{BroadcastId, DomainId, TeamId};
+use crate::base::id::{BroadcastId, DomainId, EmailId, TeamId};
 use crate::events::Metric;
 use crate::store::{ReadTx, StoreError, WriteTx};
 
@@ -142,6 +143,22 @@ pub trait SendingGuard: Send + Sync {
     /// # Errors
     /// [`StoreError`].
     fn broadcast_held(&self, _tx: &WriteTx<'_>, _team: TeamId, _broadcast: BroadcastId) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// Takes canceled recipients of an email out of the score of the team, in the transaction that cancels them. `before`
+    /// and `after` are the rows of the email around it.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn recipients_canceled(
+        &self,
+        _tx: &WriteTx<'_>,
+        _team: TeamId,
+        _id: EmailId,
+        _before: &EmailRow,
+        _after: &EmailRow,
+    ) -> Result<(), StoreError> {
         Ok(())
     }
 }

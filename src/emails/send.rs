@@ -161,7 +161,7 @@ pub struct Emails {
     tasks: TaskTracker,
     links: Links,
     deliver_only: DeliverOnly,
-    guard: Arc<dyn SendingGuard>,
+    pub(super) guard: Arc<dyn SendingGuard>,
 }
 
 impl Emails {

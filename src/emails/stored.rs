@@ -8,6 +8,7 @@ use super::store::{BroadcastEmailRow, EmailRow};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, EmailId, TeamId};
 use crate::broadcasts::{self, BroadcastOutcome, RecipientChange};
+use crate::delivery::simulated;
 use crate::store::{Reads, StoreError, WriteTx, skip_corrupt};
 use crate::tables::{BROADCAST_EMAILS, BROADCAST_OUTCOMES, EMAILS};
 
@@ -101,6 +102,7 @@ fn count(
         to: BroadcastOutcome::of(after.last_event),
         was_attempted: before.is_attempted,
         is_attempted: after.is_attempted,
+        is_simulated: simulated::outcome(&after.mailbox.bare()).is_some(),
     };
     if change.from == change.to && change.was_attempted == change.is_attempted {
         return Ok(());
@@ -132,7 +134,13 @@ pub(crate) fn count_corrupt(
         return Ok(());
     }
     let from = if was_attempted { BroadcastOutcome::Sent } else { BroadcastOutcome::Queued };
-    let change = RecipientChange { from, to: BroadcastOutcome::Failed, was_attempted, is_attempted: was_attempted };
+    let change = RecipientChange {
+        from,
+        to: BroadcastOutcome::Failed,
+        was_attempted,
+        is_attempted: was_attempted,
+        is_simulated: false,
+    };
     broadcasts::change_counts(tx, team, broadcast, change, now_ms)
 }
 

@@ -15,6 +15,7 @@
 //!   therefore count each email once, and a kill leaves the row and the counts, or neither.
 //! - A row has hosts, counts, sizes and booleans only. It stays after the content is deleted, and is deleted with the email.
 //! - The recipients of a broadcast are counted once, when it is over.
+//! - Simulated and canceled recipients are not counted. A cancellation takes back the counts in its transaction.
 
 pub mod api;
 
@@ -40,5 +41,5 @@ pub use model::{
 };
 pub use rows::{InsightDayRow, InsightPositionRow, InsightRow};
 pub use service::{FindInsightsError, Insights};
-pub use store::{FailingCheck, failing_checks, purge};
+pub use store::{FailingCheck, failing_checks, purge, take_back_canceled};
 pub use worker::InsightWorker;

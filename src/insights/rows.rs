@@ -114,6 +114,11 @@ impl InsightDayRow {
         self.recipients = self.recipients.saturating_add(other.recipients);
         self.lost_tenths = self.lost_tenths.saturating_add(other.lost_tenths);
     }
+
+    pub(super) const fn take_back(&mut self, other: Self) {
+        self.recipients = self.recipients.saturating_sub(other.recipients);
+        self.lost_tenths = self.lost_tenths.saturating_sub(other.lost_tenths);
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+use super::compute::recipients;
 use super::model::InsightCheck;
 use super::rows::{InsightDayRow, InsightPositionRow, InsightRow};
 use crate::base::clock::{TimestampMs, utc_day};
 use crate::base::id::{BroadcastId, EmailId, Id, TeamId};
 use crate::context::Context;
+use crate::emails::EmailRow;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
 use crate::tables::{BROADCAST_INSIGHTS, EMAIL_INSIGHTS, INSIGHT_DAYS, INSIGHT_POSITIONS, PENDING_BROADCAST_INSIGHTS};
 use crate::{email_metrics, teams};
@@ -170,6 +172,34 @@ impl DayCounts {
         }
         Ok(())
     }
+}
+
+/// Takes back the counts of the recipients of an email that are canceled. `before` and `after` are its rows around the
+/// cancellation. Does nothing if the email is not counted yet. Call it in the transaction of the cancellation.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn take_back_canceled(
+    tx: &WriteTx<'_>,
+    team: TeamId,
+    id: EmailId,
+    before: &EmailRow,
+    after: &EmailRow,
+) -> Result<(), StoreError> {
+    let canceled = recipients(before).saturating_sub(recipients(after));
+    if canceled == 0 {
+        return Ok(());
+    }
+    let Some(row) = of_email(tx, team, id)?.filter(|row| !row.is_unknown()) else { return Ok(()) };
+    email_metrics::take_back_score(tx, team, before.created_ms, canceled, u32::from(row.score_tenths))?;
+    for check in row.failing() {
+        let key = (team, utc_day(before.created_ms), check.number());
+        let Some(mut sums) = tx.get_valid(&INSIGHT_DAYS, &key)? else { continue };
+        let lost_tenths = canceled.saturating_mul(row.lost_tenths(check).into());
+        sums.take_back(InsightDayRow { recipients: canceled, lost_tenths });
+        tx.put(&INSIGHT_DAYS, &key, &sums)?;
+    }
+    Ok(())
 }
 
 /// Deletes the counts of days that are older than [`DAYS`].

@@ -18,8 +18,9 @@ use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, EmailId, TeamId};
 use crate::base::sync;
 use crate::context::Context;
+use crate::emails::RecipientState;
 use crate::preferences::Links;
-use crate::store::{ReadTx, StoreError, WriteTx};
+use crate::store::{ReadTx, Reads, StoreError, WriteTx};
 use crate::workers::every;
 use crate::{broadcasts, emails, teams};
 
@@ -62,6 +63,8 @@ struct PreparedInsight {
     email: EmailId,
     accepted_ms: TimestampMs,
     recipients: u64,
+    /// Whether a recipient waited when the email was read, so that it can be canceled since.
+    is_waiting: bool,
     row: InsightRow,
 }
 
@@ -293,7 +296,17 @@ impl InsightWorker {
 
 impl PreparedInsight {
     fn new(email: EmailId, email_row: &emails::EmailRow, row: InsightRow) -> Self {
-        Self { email, accepted_ms: email_row.created_ms, recipients: recipients(email_row), row }
+        let is_waiting =
+            email_row.recipients.iter().any(|recipient| matches!(recipient.state, RecipientState::Waiting { .. }));
+        Self { email, accepted_ms: email_row.created_ms, recipients: recipients(email_row), is_waiting, row }
+    }
+
+    /// Returns the recipients that are sent to: recipients that waited can be canceled since.
+    fn recipients_now(&self, tx: &impl Reads, team: TeamId) -> Result<u64, StoreError> {
+        if !self.is_waiting {
+            return Ok(self.recipients);
+        }
+        Ok(emails::find_valid_row(tx, team, self.email)?.as_ref().map_or(0, recipients))
     }
 }
 
@@ -315,12 +328,13 @@ impl PreparedInsights {
 /// counted once.
 fn put_new(tx: &WriteTx<'_>, team: TeamId, insights: &[PreparedInsight]) -> Result<(), StoreError> {
     let mut counts = DayCounts::default();
-    for PreparedInsight { email, accepted_ms, recipients, row } in insights {
+    for insight in insights {
+        let PreparedInsight { email, accepted_ms, row, .. } = insight;
         if store::has_email(tx, team, *email)? || !emails::has_row(tx, team, *email)? {
             continue;
         }
         store::put_email(tx, team, *email, row)?;
-        counts.add(*accepted_ms, *recipients, row);
+        counts.add(*accepted_ms, insight.recipients_now(tx, team)?, row);
     }
     counts.store(tx, team)
 }
@@ -340,7 +354,7 @@ impl PreparedBroadcast {
         }
         if let Some(row) = stored.as_ref().or(self.row.as_ref()) {
             let mut counts = DayCounts::default();
-            counts.add(now_ms, broadcasts::read_counts(tx, id)?.attempted, row);
+            counts.add(now_ms, broadcasts::read_counts(tx, id)?.attempted_real(), row);
             counts.store(tx, team)?;
         }
         store::forget_pending(tx, team, id)

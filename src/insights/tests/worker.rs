@@ -6,11 +6,12 @@ use super::super::store::{ids_between, of_broadcast, position};
 use super::super::worker::PAGE_ROWS;
 use super::super::{
     FailingCheck, FindInsightsError, InsightRow, InsightStatus, InsightWorker, Insights, evaluate, failing_checks,
-    purge,
+    purge, take_back_canceled,
 };
 use crate::base::id::{BroadcastId, DomainId, EmailId, Id, TeamId};
 use crate::broadcasts::{self, BroadcastContent, BroadcastCountsRow, BroadcastRow, BroadcastStatus};
 use crate::context::Context;
+use crate::email_metrics;
 use crate::emails::{
     EmailContent, EmailRow, LastEvent, RecipientRow, RecipientState, delete_emails, put_content, put_email,
 };
@@ -96,6 +97,11 @@ impl Instance {
     fn without_text(&self) -> u64 {
         let failing = self.read(|tx| failing_checks(tx, self.team, 0..=u32::MAX));
         failing.iter().find(|it| it.check == "plain_text").map_or(0, |it| it.recipients)
+    }
+
+    /// Returns the recipients of all days with a score.
+    fn scored(&self) -> u64 {
+        self.read(|tx| email_metrics::day_totals(tx, self.team, 0..=u32::MAX)).scored_recipients
     }
 
     async fn find(&self, id: EmailId) -> Result<InsightRow, FindInsightsError> {
@@ -297,7 +303,9 @@ async fn a_broadcast_is_checked_when_it_starts_and_counted_once_when_it_is_over(
         let put = move |tx: &WriteTx<'_>| {
             broadcasts::put(tx, team, id, &row)?;
             broadcasts::put_content(tx, id, &sealed)?;
-            tx.put(&BROADCAST_COUNTS, &(id,), &BroadcastCountsRow { attempted, ..BroadcastCountsRow::default() })
+            // Simulated recipients are not counted.
+            let counts = BroadcastCountsRow { attempted: attempted + 2, simulated: 2, ..BroadcastCountsRow::default() };
+            tx.put(&BROADCAST_COUNTS, &(id,), &counts)
         };
         instance.context.store.write::<_, StoreError>(put).await.unwrap();
     };
@@ -343,4 +351,46 @@ async fn the_counts_of_a_day_are_deleted_after_sixty_days() {
         })
     });
     assert_eq!(left, 0);
+}
+
+#[tokio::test]
+async fn canceled_recipients_are_taken_back() {
+    let instance = Instance::start().await;
+    let ids = instance.ids(3);
+    instance.put(&ids[..1], &["ada@example.net"]).await;
+    let (team, context) = (instance.team, instance.context.clone());
+    let (counted, late) = (ids[1], ids[2]);
+    let waiting = RecipientState::Waiting { due_ms: i64::MAX };
+    let recipients: Vec<RecipientRow> = ["ada@example.net", "bob@example.net", "delivered@ringmail.test"]
+        .iter()
+        .map(|address| RecipientRow::example(address, waiting, LastEvent::Scheduled))
+        .collect();
+    let scheduled =
+        EmailRow { created_ms: instance.context.now_ms(), ..EmailRow::example(recipients, LastEvent::Scheduled) };
+    let mut canceled = scheduled.clone();
+    for recipient in &mut canceled.recipients {
+        recipient.state = RecipientState::Settled;
+        recipient.last_event = LastEvent::Canceled;
+    }
+    canceled.last_event = LastEvent::Canceled;
+    let (before, after) = (scheduled.clone(), canceled.clone());
+    let put = move |tx: &WriteTx<'_>| {
+        let content =
+            EmailContent { html: Some("<p>Hello</p>".to_owned()), text: Some(String::new()), ..Default::default() };
+        for id in [counted, late] {
+            put_email(tx, team, id, &before)?;
+            put_content(tx, &context, id, &content)?;
+        }
+        // A cancellation before the check takes nothing back.
+        take_back_canceled(tx, team, late, &before, &after)?;
+        put_email(tx, team, late, &after)
+    };
+    instance.context.store.write::<_, StoreError>(put).await.unwrap();
+    instance.run_after(SETTLED).await;
+    assert_eq!((instance.without_text(), instance.scored()), (3, 3));
+
+    let cancel = move |tx: &WriteTx<'_>| take_back_canceled(tx, team, counted, &scheduled, &canceled);
+    instance.context.store.write::<_, StoreError>(cancel).await.unwrap();
+
+    assert_eq!((instance.without_text(), instance.scored()), (1, 1));
 }
