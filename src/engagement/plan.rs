@@ -16,6 +16,8 @@ use crate::events::{ClickDetail, Detail, EmailEventKind, Event, OpenDetail};
 pub(super) const EVENTS_MAX: usize = 100;
 /// Prefetches that are recorded for a recipient at most. Software does not use up the limit of the person.
 pub(super) const PREFETCHES_MAX: usize = 50;
+/// Prefetches up to which a retracted click is recorded again. It takes the place of the click.
+pub(super) const RETRACTED_MAX: usize = PREFETCHES_MAX + EVENTS_MAX;
 /// Time in which a repeat of an event is dropped.
 pub(super) const REPEAT_MS: i64 = 60_000;
 /// Reason of an open that was derived from a click.
@@ -61,18 +63,19 @@ pub(super) fn plan(
     };
     let verdict = rules.classify(facts, prefetch_window);
     let retracted = retracted(&engaged, &burst.events);
-    let mut recorded: Vec<Event> = retracted.iter().filter_map(|(_, event)| prefetched_click(event)).collect();
+    let again = retracted.iter().filter_map(|(_, event)| prefetched_click(event)).collect();
+    let mut new = Vec::new();
     let is_retracted = |id: EventId| retracted.iter().any(|(gone, _)| *gone == id);
     let remaining = || engaged.iter().filter(|(id, _)| !is_retracted(*id)).map(|(_, event)| event);
     let event = event_of(hit, &address, verdict);
     if !remaining().any(|other| is_repeat(other, &event)) {
         let is_opened = remaining().any(|other| other.kind == EmailEventKind::Opened);
         if event.kind == EmailEventKind::Clicked && !is_opened {
-            recorded.push(inferred_open(hit, &address));
+            new.push(inferred_open(hit, &address));
         }
-        recorded.push(event);
+        new.push(event);
     }
-    drop_excess(remaining(), &mut recorded);
+    let recorded = within_limits(remaining(), again, new);
     if recorded.is_empty() && retracted.is_empty() {
         return None;
     }
@@ -81,12 +84,16 @@ pub(super) fn plan(
     Some(HitPlan { recipient, retracted, recorded, last_event })
 }
 
-/// Removes the events to record that exceed the limits of a recipient. `remaining` are its other opens, clicks and
-/// prefetches.
-fn drop_excess<'e>(remaining: impl Iterator<Item = &'e Event>, recorded: &mut Vec<Event>) {
+/// Returns the events to record that are within the limits of a recipient: first the retracted clicks that are recorded
+/// `again`, then the `new` events. `remaining` are its other opens, clicks and prefetches.
+fn within_limits<'e>(remaining: impl Iterator<Item = &'e Event>, again: Vec<Event>, mut new: Vec<Event>) -> Vec<Event> {
     let mut kinds: Vec<EmailEventKind> = remaining.map(|event| event.kind).collect();
     let is_software = |kind: EmailEventKind| kind == EmailEventKind::Prefetched;
-    recorded.retain(|event| {
+    let prefetches = kinds.iter().filter(|kind| is_software(**kind)).count();
+    let mut recorded = again;
+    recorded.truncate(RETRACTED_MAX.saturating_sub(prefetches));
+    kinds.extend(recorded.iter().map(|event| event.kind));
+    new.retain(|event| {
         let events_max = if is_software(event.kind) { PREFETCHES_MAX } else { EVENTS_MAX };
         let earlier = kinds.iter().filter(|kind| is_software(**kind) == is_software(event.kind)).count();
         let is_kept = earlier < events_max || (!is_software(event.kind) && !kinds.contains(&event.kind));
@@ -95,6 +102,8 @@ fn drop_excess<'e>(remaining: impl Iterator<Item = &'e Event>, recorded: &mut Ve
         }
         is_kept
     });
+    recorded.append(&mut new);
+    recorded
 }
 
 /// Returns the recipient of a group, if its opens and clicks are recorded. A group of several recipients has no link of its

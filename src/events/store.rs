@@ -110,7 +110,7 @@ pub(crate) fn retract(tx: &WriteTx<'_>, team: TeamId, email: EmailId, event: Eve
 
 /// Returns the timeline of an email, oldest first.
 ///
-/// The list is bounded: an email has at most 50 recipients, each with a few events of the delivery and at most 150
+/// The list is bounded: an email has at most 50 recipients, each with a few events of the delivery and at most 252
 /// opens, clicks and prefetches.
 ///
 /// # Errors

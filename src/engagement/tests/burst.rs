@@ -4,7 +4,7 @@ use super::record::unique;
 use super::{MINUTE_MS, TEAM, World};
 use crate::base::id::{EventId, WebhookId};
 use crate::emails::{EmailRow, LastEvent, RecipientRow, RecipientState};
-use crate::engagement::plan::PREFETCHES_MAX;
+use crate::engagement::plan::{PREFETCHES_MAX, RETRACTED_MAX};
 use crate::engagement::{Hit, HitTarget};
 use crate::events::{self, Detail, EmailEventKind, EventType};
 use crate::store::{Reads as _, StoreError, WriteTx};
@@ -186,8 +186,26 @@ async fn a_click_is_retracted_at_the_limit_of_prefetches() {
 
     world.click(id, B, 90 * MINUTE_MS + 10).await;
 
-    assert_eq!(world.kinds(id), vec![(Prefetched, Some("prefetch".into())); PREFETCHES_MAX]);
+    let kinds = world.kinds(id);
+    assert_eq!(kinds[..PREFETCHES_MAX], vec![(Prefetched, Some("prefetch".into())); PREFETCHES_MAX]);
+    assert_eq!(kinds[PREFETCHES_MAX..], [(Prefetched, burst())], "the retracted click, and not the second one");
+    let events = world.engagement(id);
+    assert!(matches!(&events[PREFETCHES_MAX].1.detail, Detail::Click(click) if click.link == A));
     assert_eq!(world.status(id).0, LastEvent::Delivered);
+    assert_eq!(unique(&world), (0, 0));
+}
+
+#[tokio::test]
+async fn the_number_of_retracted_clicks_is_bounded() {
+    let world = World::new();
+    let id = world.delivered(&["ada@example.net"]).await;
+
+    for minute in 1..=200 {
+        world.click(id, A, minute * MINUTE_MS).await;
+        world.click(id, B, minute * MINUTE_MS + 10).await;
+    }
+
+    assert_eq!(world.kinds(id), vec![(Prefetched, burst()); RETRACTED_MAX]);
     assert_eq!(unique(&world), (0, 0));
 }
 
