@@ -19,7 +19,7 @@
 //! - The store contains a private key only sealed, bound to its domain and selector.
 //! - Only an answer of the DNS changes `verified` to another status. A failed lookup never does.
 //! - Only the RSA key and the MX and SPF records of the return path are required for sending.
-//! - A host is a tracking host as long as its domain is verified and its record is found.
+//! - A host is a tracking host as long as its domain is verified and the last lookup found its record.
 
 pub mod api;
 

@@ -68,12 +68,13 @@ impl DomainRow {
         format!("{}.{}", self.return_path, self.name)
     }
 
-    /// Returns the tracking host whose record is published, or is assumed to be; `None` if the domain is not verified. The
-    /// record of an unverified domain proves nothing: its name can be one of the operator, which also points here.
+    /// Returns the tracking host whose record was looked up and found; `None` if the domain is not verified. The record of
+    /// an unverified domain proves nothing: its name can be one of the operator, which also points here. No record of an
+    /// assumed domain was looked up, so that its tracking host may not exist.
     fn tracking_host(&self) -> Option<String> {
         let is_found =
             self.records.iter().any(|record| record.kind == RecordKind::Tracking && record.status.counts_as_found());
-        let is_proved = is_found && self.status == DomainStatus::Verified;
+        let is_proved = is_found && self.status == DomainStatus::Verified && !self.assumed;
         self.labelled_host().filter(|_| is_proved)
     }
 
@@ -84,9 +85,7 @@ impl DomainRow {
 
     /// Returns the tracking of the emails of the domain.
     pub(super) fn tracking(&self) -> SenderTracking {
-        // No DNS record of an assumed domain was looked up, so that its tracking host may not exist.
-        let host = self.tracking_host().filter(|_| !self.assumed);
-        SenderTracking { opens: self.open_tracking, clicks: self.click_tracking, host }
+        SenderTracking { opens: self.open_tracking, clicks: self.click_tracking, host: self.tracking_host() }
     }
 }
 
@@ -317,6 +316,11 @@ mod tests {
             write(id, DomainRow { status, ..tracking_row("shop.example", RecordStatus::Verified) }).await;
             assert_eq!(is_found(), expected, "{status:?}");
         }
+
+        write(id, tracking_row("shop.example", RecordStatus::Verified)).await;
+        assert!(is_found());
+        write(id, DomainRow { assumed: true, ..tracking_row("shop.example", RecordStatus::Verified) }).await;
+        assert!(!is_found(), "no record of an assumed domain was looked up");
 
         write(id, tracking_row("shop.example", RecordStatus::Verified)).await;
         write(other, tracking_row("shop.example", RecordStatus::Verified)).await;

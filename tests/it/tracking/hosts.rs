@@ -1,9 +1,12 @@
-//! The paths of a tracking host.
+//! The paths of a tracking host. A DNS server of the test publishes its record.
 
-use serde_json::json;
+use std::time::Duration;
+
+use ringmail::base::clock::monotonic;
+use serde_json::{Value, json};
 
 use super::set_tracking;
-use crate::support::{ApiResponse, TestServer};
+use crate::support::{ApiResponse, NameServer, TestServer};
 
 /// Sends a request with a `Host` header.
 fn get(server: &TestServer, host: &str, path: &str) -> ApiResponse {
@@ -14,43 +17,67 @@ fn get(server: &TestServer, host: &str, path: &str) -> ApiResponse {
     server.send_raw(request.as_bytes())
 }
 
+/// Waits until `/emails` at a host returns `status`.
+#[track_caller]
+fn wait_for_status(server: &TestServer, host: &str, status: u16) {
+    let started = monotonic();
+    while get(server, host, "/emails").status != status {
+        assert!(started.elapsed() < Duration::from_secs(20), "{host} does not return {status}");
+        std::thread::yield_now();
+    }
+}
+
+/// Starts a server with the verified domain `shop.example`, whose tracking host is `links.shop.example`. Returns the path of
+/// the domain too.
+fn start(dns: &NameServer) -> (TestServer, String) {
+    let server = TestServer::start_with(&["--hostname", "mx.ringmail.example", "--resolver", &dns.address()]);
+    let domain: Value =
+        server.post("/domains", &json!({ "name": "shop.example", "tracking_subdomain": "links" })).ok(201);
+    assert_eq!(get(&server, "links.shop.example", "/emails").status, 200);
+    dns.publish(&domain["records"]);
+    let path = format!("/domains/{}", domain["id"].as_str().expect("an id"));
+    server.call("POST", &format!("{path}/verify"), server.key(), &[], None).ok(200);
+    wait_for_status(&server, "links.shop.example", 404);
+    (server, path)
+}
+
 #[test]
 fn a_tracking_host_has_no_api_and_no_dashboard() {
-    let server = TestServer::start();
-    assert_eq!(get(&server, "links.example.com", "/emails").status, 200);
-
-    set_tracking(&server, &json!({ "tracking_subdomain": "links" }));
+    let dns = NameServer::start();
+    let (server, _) = start(&dns);
 
     for path in ["/", "/health", "/emails", "/dashboard/", "/docs/openapi.json", "/t", "/unsubscribe", "/metrics"] {
-        let response = get(&server, "Links.Example.com:443", path);
+        let response = get(&server, "Links.Shop.example:443", path);
         assert!(response.refusal().starts_with("404 not_found"), "{path}: {}", response.json);
     }
-    for host in ["other.example.com", "localhost", "127.0.0.1"] {
+    for host in ["other.shop.example", "localhost", "127.0.0.1"] {
         assert_eq!(get(&server, host, "/emails").status, 200, "{host}");
     }
 }
 
 #[test]
 fn a_changed_or_cleared_label_frees_its_host() {
-    let server = TestServer::start();
+    let dns = NameServer::start();
+    let (server, path) = start(&dns);
     let status = |host: &str| get(&server, host, "/emails").status;
-    set_tracking(&server, &json!({ "tracking_subdomain": "links" }));
+    dns.add("go.shop IN CNAME mx.ringmail.example.\n");
 
-    set_tracking(&server, &json!({ "tracking_subdomain": "go" }));
-    assert_eq!((status("links.example.com"), status("go.example.com")), (200, 404));
+    server.patch(&path, &json!({ "tracking_subdomain": "go" })).ok(200);
+    assert_eq!(status("links.shop.example"), 200);
+    wait_for_status(&server, "go.shop.example", 404);
 
-    set_tracking(&server, &json!({ "tracking_subdomain": null }));
-    assert_eq!(status("go.example.com"), 200);
+    server.patch(&path, &json!({ "tracking_subdomain": null })).ok(200);
+    assert_eq!(status("go.shop.example"), 200);
 }
 
 #[test]
 fn a_deleted_domain_frees_its_host() {
-    let server = TestServer::start();
-    set_tracking(&server, &json!({ "tracking_subdomain": "links" }));
+    let dns = NameServer::start();
+    let (server, path) = start(&dns);
 
-    server.delete(&format!("/domains/{}", server.domain_id("example.com"))).ok(200);
+    server.delete(&path).ok(200);
 
-    assert_eq!(get(&server, "links.example.com", "/emails").status, 200);
+    assert_eq!(get(&server, "links.shop.example", "/emails").status, 200);
 }
 
 #[test]
@@ -59,4 +86,13 @@ fn a_host_without_a_found_record_is_no_tracking_host() {
     server.post("/domains", &json!({ "name": "example.org", "tracking_subdomain": "links" })).ok(201);
 
     assert_eq!(get(&server, "links.example.org", "/emails").status, 200);
+}
+
+#[test]
+fn a_domain_without_a_lookup_has_no_tracking_host() {
+    let server = TestServer::start();
+
+    set_tracking(&server, &json!({ "tracking_subdomain": "mail" }));
+
+    assert_eq!(get(&server, "mail.example.com", "/emails").status, 200);
 }
