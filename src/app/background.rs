@@ -38,8 +38,10 @@ const DISK_SPACE_INTERVAL: Duration = Duration::from_secs(1);
 /// Retention periods in days.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RetentionDays {
-    /// Content and attachments of emails, and captured messages.
+    /// Content of emails, and captured messages.
     pub(super) content: u32,
+    /// Attachments of emails. At most as long as the content.
+    pub(super) attachments: u32,
     /// Rows and timelines of emails. At least as long as the content.
     pub(super) emails: u32,
     /// SMTP attempts with their transcripts. Those of a deleted email are deleted with it.
@@ -59,6 +61,7 @@ impl RetentionDays {
     pub(super) fn of(config: &Config) -> Self {
         Self {
             content: config.content_retention_days,
+            attachments: config.attachment_retention_days,
             emails: config.email_retention_days,
             attempts: config.attempt_retention_days,
             deliveries: config.webhook_delivery_retention_days,
@@ -83,7 +86,7 @@ impl RetentionDays {
         audit::purge(context, before(self.audit)).await?;
         ingest::purge(context).await?;
         users::purge(context).await?;
-        emails::purge(context, before(self.content), before(self.emails)).await?;
+        emails::purge(context, before(self.content), before(self.attachments), before(self.emails)).await?;
         insights::purge(context).await?;
         events::purge_audience(context, before(self.deliveries)).await?;
         webhooks::purge(context, before(self.deliveries)).await?;

@@ -20,6 +20,11 @@ pub enum ConfigError {
         content_days: u32,
         email_days: u32,
     },
+    /// Attachments would be kept for a longer time than the content of their email.
+    AttachmentRetention {
+        content_days: u32,
+        attachment_days: u32,
+    },
     /// Relay delivery has no smarthost.
     NoRelay,
     /// The URL of the smarthost has a user, and there is no password.
@@ -62,6 +67,11 @@ impl std::fmt::Display for ConfigError {
                 f,
                 "emails cannot be kept for a shorter time than their content: raise --email-retention-days \
                  ({email_days}) to at least --content-retention-days ({content_days})"
+            ),
+            Self::AttachmentRetention { content_days, attachment_days } => write!(
+                f,
+                "attachments cannot be kept for a longer time than the content of their email: lower \
+                 --attachment-retention-days ({attachment_days}) to at most --content-retention-days ({content_days})"
             ),
             Self::NoRelay => f.write_str(
                 "relay delivery needs a smarthost: name one with --relay smtp://USER@HOST:PORT, \

@@ -208,8 +208,10 @@ pub struct Config {
     pub cache_bytes: usize,
     /// Free disk space below which requests that add data are refused; 0 is no limit.
     pub disk_reserve_bytes: u64,
-    /// Retention period of email content and attachments.
+    /// Retention period of email content.
     pub content_retention_days: u32,
+    /// Retention period of attachments; at most as long as that of the content.
+    pub attachment_retention_days: u32,
     /// Retention period of email rows and timelines; at least as long as that of the content.
     pub email_retention_days: u32,
     /// Retention period of SMTP attempts with their transcripts.

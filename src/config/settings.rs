@@ -108,10 +108,15 @@ pub struct Settings {
     #[command(flatten)]
     disk: DiskSettings,
 
-    /// Retention period of email content and attachments, in days: 1 to 36500.
+    /// Retention period of email content, in days: 1 to 36500.
     #[arg(long, env = "RINGMAIL_CONTENT_RETENTION_DAYS", value_name = "DAYS", default_value_t = 30,
           value_parser = value_parser!(u32).range(1..=36_500), help_heading = "Storing")]
     content_retention_days: u32,
+
+    /// Retention period of attachments, in days: 1 to 36500, at most that of the content [default: that of the content].
+    #[arg(long, env = "RINGMAIL_ATTACHMENT_RETENTION_DAYS", value_name = "DAYS",
+          value_parser = value_parser!(u32).range(1..=36_500), help_heading = "Storing")]
+    attachment_retention_days: Option<u32>,
 
     /// Retention period of emails and their timelines, in days: 1 to 36500, at least that of the content.
     #[arg(long, env = "RINGMAIL_EMAIL_RETENTION_DAYS", value_name = "DAYS", default_value_t = 365,
@@ -261,6 +266,7 @@ impl Settings {
             master_key_file,
             disk,
             content_retention_days,
+            attachment_retention_days,
             email_retention_days,
             attempt_retention_days,
             webhook_delivery_retention_days,
@@ -293,6 +299,13 @@ impl Settings {
             return Err(ConfigError::RetentionOrder {
                 content_days: content_retention_days,
                 email_days: email_retention_days,
+            });
+        }
+        let attachment_retention_days = attachment_retention_days.unwrap_or(content_retention_days);
+        if attachment_retention_days > content_retention_days {
+            return Err(ConfigError::AttachmentRetention {
+                content_days: content_retention_days,
+                attachment_days: attachment_retention_days,
             });
         }
         let (body, budget) = (limits.body_mb as usize, limits.body_budget_mb as usize);
@@ -347,6 +360,7 @@ impl Settings {
             cache_bytes: disk.cache_bytes(),
             disk_reserve_bytes: disk.disk_reserve_bytes(),
             content_retention_days,
+            attachment_retention_days,
             email_retention_days,
             attempt_retention_days,
             webhook_delivery_retention_days,

@@ -3,7 +3,7 @@
 use super::broadcast::{BroadcastEmailList, BroadcastEmailScan, broadcast_emails_step, content_within};
 use super::model::{AttachmentInfo, EmailContent};
 use super::send::Emails;
-use super::store::{BoundedContent, EmailRow, attachment_chunks, has_content, read_attachment_chunk};
+use super::store::{BoundedContent, EmailRow, attachment_chunks, is_complete, read_attachment_chunk};
 use super::stored::find_row;
 use crate::base::id::{AttachmentId, BroadcastId, EmailId, TeamId};
 use crate::events::{self, Event};
@@ -151,7 +151,7 @@ impl Emails {
             .store
             .read(move |tx| {
                 let row = visible(tx, team, id)?.ok_or(ReadAttachmentError::EmailNotFound)?;
-                if row.broadcast.is_none() && !has_content(tx, id)? {
+                if row.broadcast.is_none() && !is_complete(tx, id, &row)? {
                     return Err(ReadAttachmentError::Purged);
                 }
                 Ok(row.attachments)

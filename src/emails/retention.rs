@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use super::broadcast::purge_broadcast_emails;
 use super::search;
-use super::store::{EmailRow, delete_content, delete_content_rows};
+use super::store::{EmailRow, delete_attachment_rows, delete_content, delete_content_rows};
 use super::stored::delete_row;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, Id, TeamId};
 use crate::context::Context;
 use crate::emails::store::RecipientState;
 use crate::store::{CHUNKS_PER_COMMIT, NEXT, Order, Reads, STOP, StoreError, WriteTx};
-use crate::tables::{ATTEMPTS, EMAIL_BODIES, EMAIL_INSIGHTS, EMAILS, EVENTS};
+use crate::tables::{ATTACHMENTS, ATTEMPTS, EMAIL_BODIES, EMAIL_INSIGHTS, EMAILS, EVENTS};
 use crate::teams;
 
 /// Emails per transaction.
@@ -22,18 +22,23 @@ pub(super) const PAGE_ROWS: usize = 200;
 /// Events of timelines per transaction. The timeline of one email can have some thousand.
 pub(super) const EVENTS_PER_COMMIT: usize = 2_000;
 
-/// Deletes the content of emails accepted before `content_before_ms`, and the rows, timelines and
-/// SMTP transcripts of emails accepted before `rows_before_ms`. Emails that are not settled keep both.
+/// Deletes the content of emails accepted before `content_before_ms`, the attachments of emails accepted before
+/// `attachments_before_ms`, and the rows, timelines and SMTP transcripts of emails accepted before `rows_before_ms`. Emails
+/// that are not settled keep all.
 ///
 /// # Errors
 /// [`StoreError`].
 pub async fn purge(
     context: &Context,
     content_before_ms: TimestampMs,
+    attachments_before_ms: TimestampMs,
     rows_before_ms: TimestampMs,
 ) -> Result<(), StoreError> {
     let teams = context.store.read(teams::ids).await?;
     purge_content(context, &teams, content_before_ms).await?;
+    if attachments_before_ms > content_before_ms {
+        purge_attachments(context, &teams, attachments_before_ms).await?;
+    }
     for team in teams {
         purge_rows(context, team, rows_before_ms).await?;
         purge_broadcast_emails(context, team, rows_before_ms).await?;
@@ -44,6 +49,11 @@ pub async fn purge(
 async fn purge_content(context: &Context, teams: &[TeamId], before: TimestampMs) -> Result<(), StoreError> {
     let (until, teams) = (EmailId::first_at(before), Arc::<[TeamId]>::from(teams));
     purge_pages(context, move |tx, after| purge_content_page(tx, &teams, after, until)).await
+}
+
+async fn purge_attachments(context: &Context, teams: &[TeamId], before: TimestampMs) -> Result<(), StoreError> {
+    let (until, teams) = (EmailId::first_at(before), Arc::<[TeamId]>::from(teams));
+    purge_pages(context, move |tx, after| purge_attachments_page(tx, &teams, after, until)).await
 }
 
 /// Deletes pages of emails, each in a transaction. `page` gets the email after which its page starts, and returns that of
@@ -73,11 +83,33 @@ fn purge_content_page(
     after: EmailId,
     until: EmailId,
 ) -> Result<Option<EmailId>, StoreError> {
+    purge_settled(tx, teams, after, content_page(tx, after, until)?, delete_content_rows)
+}
+
+/// As [`purge_content_page`], for the attachments. The content stays.
+fn purge_attachments_page(
+    tx: &WriteTx<'_>,
+    teams: &[TeamId],
+    after: EmailId,
+    until: EmailId,
+) -> Result<Option<EmailId>, StoreError> {
+    purge_settled(tx, teams, after, attachments_page(tx, after, until)?, delete_attachment_rows)
+}
+
+/// Deletes chunks of the settled emails of a page with `delete`, which gets the number of chunks that it may delete and
+/// returns the number that it deleted. Returns the id after which the next page starts; `None` at the end.
+fn purge_settled(
+    tx: &WriteTx<'_>,
+    teams: &[TeamId],
+    after: EmailId,
+    page: Vec<EmailId>,
+    delete: fn(&WriteTx<'_>, EmailId, usize) -> Result<usize, StoreError>,
+) -> Result<Option<EmailId>, StoreError> {
     let mut left = CHUNKS_PER_COMMIT;
     let mut done = None;
-    for id in content_page(tx, after, until)? {
+    for id in page {
         if !has_unsettled(tx, teams, id)? {
-            left -= delete_content_rows(tx, id, left)?;
+            left -= delete(tx, id, left)?;
             if left == 0 {
                 return Ok(Some(done.unwrap_or(after)));
             }
@@ -91,6 +123,22 @@ fn purge_content_page(
 fn content_page(tx: &impl Reads, after: EmailId, until: EmailId) -> Result<Vec<EmailId>, StoreError> {
     let mut page: Vec<EmailId> = Vec::with_capacity(PAGE_ROWS);
     tx.scan(&EMAIL_BODIES, &(after, u32::MAX), &(until, 0), Order::Ascending, |(id, _), _| {
+        if page.last() != Some(&id) {
+            if page.len() == PAGE_ROWS {
+                return STOP;
+            }
+            page.push(id);
+        }
+        NEXT
+    })?;
+    Ok(page)
+}
+
+/// As [`content_page`], for emails that have attachments.
+fn attachments_page(tx: &impl Reads, after: EmailId, until: EmailId) -> Result<Vec<EmailId>, StoreError> {
+    let mut page: Vec<EmailId> = Vec::with_capacity(PAGE_ROWS);
+    let (from, to) = ((after, u16::MAX, u32::MAX), (until, 0, 0));
+    tx.scan(&ATTACHMENTS, &from, &to, Order::Ascending, |(id, ..), _| {
         if page.last() != Some(&id) {
             if page.len() == PAGE_ROWS {
                 return STOP;
@@ -179,9 +227,9 @@ pub(super) fn delete_email(tx: &WriteTx<'_>, team: TeamId, id: EmailId) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::emails::store::has_content;
     use crate::emails::{LastEvent, RecipientRow};
     use crate::store::{Blob, Encoded};
-    use crate::tables::ATTACHMENTS;
 
     /// Stores `chunks` chunks of content of an email.
     fn put_chunks(tx: &WriteTx<'_>, id: EmailId, chunks: u32) -> Result<(), StoreError> {
@@ -272,6 +320,35 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn attachments_can_be_deleted_before_the_content() {
+        let (_directory, context) = Context::temporary();
+        let team = teams::create(&context, "Shop").await.unwrap().unwrap().id;
+        let (settled, waiting): (EmailId, EmailId) = (context.id(), context.id());
+        let put = move |tx: &WriteTx<'_>| {
+            for (id, state) in [(settled, RecipientState::Settled), (waiting, RecipientState::Waiting { due_ms: 1 })] {
+                let recipient = RecipientRow::example("ada@example.com", state, LastEvent::Queued);
+                tx.put(&EMAILS, &(team, id), &EmailRow::example(vec![recipient], LastEvent::Queued))?;
+                put_chunks(tx, id, 600)?;
+            }
+            Ok(())
+        };
+        context.store.write::<_, StoreError>(put).await.unwrap();
+        let (now_ms, later_ms) = (context.now_ms(), context.now_ms() + 1_000);
+        let left = || {
+            let left = context.store.read_now::<_, StoreError>(|tx| {
+                let rest = |id| Ok::<_, StoreError>((has_content(tx, id)?, tx.contains(&ATTACHMENTS, &(id, 0, 599))?));
+                Ok((rest(settled)?, rest(waiting)?, chunks(tx)?))
+            });
+            left.unwrap()
+        };
+
+        purge(&context, now_ms - 1_000, now_ms - 1_000, 0).await.unwrap();
+        assert_eq!(left(), ((true, true), (true, true), 1_200));
+        purge(&context, now_ms - 1_000, later_ms, 0).await.unwrap();
+        assert_eq!(left(), ((true, false), (true, true), 601));
+    }
+
+    #[tokio::test]
     async fn a_corrupt_email_stays_and_the_others_are_deleted() {
         let (_directory, context) = Context::temporary();
         let team = teams::create(&context, "Shop").await.unwrap().unwrap().id;
@@ -287,7 +364,7 @@ mod tests {
         context.store.write::<_, StoreError>(put).await.unwrap();
 
         let later_ms = context.now_ms() + 1_000;
-        purge(&context, later_ms, later_ms).await.unwrap();
+        purge(&context, later_ms, later_ms, later_ms).await.unwrap();
 
         let read = |tx: &crate::store::ReadTx| {
             Ok((tx.contains(&EMAILS, &(team, corrupt))?, tx.contains(&EMAILS, &(team, settled))?, chunks(tx)?))

@@ -100,7 +100,7 @@ pub const EMAILS: Table<(TeamId, EmailId), EmailRow> = Table::listed("emails-1",
 /// the email.
 pub const EMAIL_BODIES: Table<(EmailId, u32), Blob> = Table::new("email_bodies-1");
 /// Attachments by their number in the email, in chunks of 60 KiB, each sealed. Written by `emails` at accept. One row
-/// for each chunk, deleted with the content.
+/// for each chunk, deleted after `RINGMAIL_ATTACHMENT_RETENTION_DAYS` or with the content.
 pub const ATTACHMENTS: Table<(EmailId, u16, u32), Blob> = Table::new("attachments-1");
 /// Broadcasts without their content. Written by `broadcasts`. One row for each broadcast, deleted on request while it is a
 /// draft, or with the team.

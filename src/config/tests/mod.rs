@@ -50,6 +50,7 @@ fn without_arguments_every_setting_has_its_documented_default() {
     assert_eq!(config.regions, ["us-east-1"]);
     assert_eq!(config.cache_bytes, 64 << 20);
     assert_eq!((config.content_retention_days, config.email_retention_days), (30, 365));
+    assert_eq!(config.attachment_retention_days, 30);
     assert_eq!((config.webhook_delivery_retention_days, config.attempt_retention_days), (30, 30));
     assert_eq!((config.log_retention_days, config.request_log), (30, Recording::On));
     assert_eq!(config.metrics_retention_days, 730);
@@ -111,6 +112,7 @@ fn every_way_to_mx_hosts_needs_a_name_that_other_servers_can_look_up() {
 fn an_invalid_combination_of_settings_is_an_error_that_names_the_flag() {
     for (line, wanted) in [
         (&["--email-retention-days", "7"][..], "--email-retention-days (7)"),
+        (&["--attachment-retention-days", "31"], "--attachment-retention-days (31)"),
         (&["--delivery", "relay"], "--relay smtp://"),
         (&["--delivery", "relay", "--relay", "smtp://user@mail.example.com"], "RINGMAIL_RELAY_PASSWORD"),
         (&["--relay", "mail.example.com"], "smtp:// or smtps://"),
@@ -141,6 +143,7 @@ fn an_invalid_value_is_an_error() {
         ["--attachment-mb", "257"],
         ["--cache-mb", "7"],
         ["--content-retention-days", "0"],
+        ["--attachment-retention-days", "0"],
         ["--log-retention-days", "0"],
         ["--audit-retention-days", "0"],
         ["--request-log", "perhaps"],

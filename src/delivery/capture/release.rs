@@ -25,7 +25,7 @@ pub enum ReleaseError {
     Released(TimestampMs),
     /// Another program sent the message to the mailbox.
     NoEmail,
-    /// The email of the message, or its content, was deleted.
+    /// The email of the message, its content, or its attachments were deleted.
     EmailDeleted,
     /// Each recipient has another outcome since, was released with another copy of the message, or was erased.
     NoRecipient,
@@ -83,7 +83,7 @@ fn release(
 ) -> Result<(TeamId, (ReleasedMessage, Due)), ReleaseError> {
     let now_ms = context.now_ms();
     let (team, mut row) = find_email(tx, email)?.ok_or(ReleaseError::EmailDeleted)?;
-    let is_stored = row.broadcast.is_some() || emails::has_content(tx, email)?;
+    let is_stored = row.broadcast.is_some() || emails::is_complete(tx, email, &row)?;
     if row.hidden || !is_stored {
         return Err(ReleaseError::EmailDeleted);
     }

@@ -193,6 +193,16 @@ pub(crate) fn has_content(tx: &impl Reads, id: EmailId) -> Result<bool, StoreErr
     tx.contains(&EMAIL_BODIES, &(id, 0))
 }
 
+/// Returns whether the content and the attachments of an email are stored.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn is_complete(tx: &impl Reads, id: EmailId, row: &EmailRow) -> Result<bool, StoreError> {
+    // The first chunk is deleted first.
+    let has_attachments = row.attachments.is_empty() || tx.contains(&ATTACHMENTS, &(id, 0, 0))?;
+    Ok(has_attachments && has_content(tx, id)?)
+}
+
 /// Deletes the content and the attachments of an email.
 ///
 /// # Errors
@@ -209,12 +219,21 @@ pub(in crate::emails) fn delete_content_rows(
     id: EmailId,
     rows_max: usize,
 ) -> Result<usize, StoreError> {
-    let attached = tx.delete_range(&ATTACHMENTS, &(id, 0, 0), &(id, u16::MAX, u32::MAX), rows_max)?;
+    let attached = delete_attachment_rows(tx, id, rows_max)?;
     let left = rows_max.saturating_sub(attached);
     if left == 0 {
         return Ok(attached);
     }
     Ok(attached + tx.delete_range(&EMAIL_BODIES, &(id, 0), &(id, u32::MAX), left)?)
+}
+
+/// Deletes up to `rows_max` chunks of the attachments of an email, the first chunk first; returns their number.
+pub(in crate::emails) fn delete_attachment_rows(
+    tx: &WriteTx<'_>,
+    id: EmailId,
+    rows_max: usize,
+) -> Result<usize, StoreError> {
+    tx.delete_range(&ATTACHMENTS, &(id, 0, 0), &(id, u16::MAX, u32::MAX), rows_max)
 }
 
 fn content_associated_data(id: EmailId) -> [u8; 17] {

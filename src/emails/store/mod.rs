@@ -8,9 +8,10 @@ mod rows;
 
 pub use broadcast::{BroadcastEmailRow, BroadcastSend};
 pub(super) use content::{
-    BoundedContent, OPENED_COPIES, RENDERED_COPIES, StoredBlob, attachment_chunks, delete_content, delete_content_rows,
-    read_attachment_chunk, read_content_within, replace_content, seal_attachment, seal_content,
+    BoundedContent, OPENED_COPIES, RENDERED_COPIES, StoredBlob, attachment_chunks, delete_attachment_rows,
+    delete_content, delete_content_rows, read_attachment_chunk, read_content_within, replace_content, seal_attachment,
+    seal_content,
 };
-pub(crate) use content::{has_content, read_attachment, read_content};
+pub(crate) use content::{has_content, is_complete, read_attachment, read_content};
 pub use mailbox::StoredMailbox;
 pub use rows::{EmailRow, ErasureMark, IdempotencyRow, QueueDestination, RecipientRow, RecipientState};

@@ -217,6 +217,22 @@ fn attachments_deleted_by_retention_return_410() {
 }
 
 #[test]
+fn attachments_can_have_a_shorter_retention_than_the_content() {
+    let server = TestServer::start();
+    let (id, read) = send_one(&server, &json!({ "filename": "a.txt", "content": "YQ==" }));
+    server.wait_for(&id, "delivered");
+
+    let flags = ["--attachment-retention-days", "2"];
+    let server = server.restart_after(Duration::from_secs(3 * 86_400), &flags);
+    server.wait_for_purge(&id);
+
+    let one = format!("/emails/{id}/attachments/{}", read["id"].as_str().unwrap());
+    assert_eq!(server.get(&one).status, 410);
+    let email = server.get(&format!("/emails/{id}")).ok(200);
+    assert_eq!((&email["attachments"][0]["id"], email["text"].is_string()), (&read["id"], true));
+}
+
+#[test]
 fn attachments_of_29_days_remain() {
     let server = TestServer::start();
     let (id, read) = send_one(&server, &json!({ "filename": "a.txt", "content": "YQ==" }));
