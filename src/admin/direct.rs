@@ -70,7 +70,8 @@ impl DirectStore {
         let resolver_for_links = resolver.clone();
         let domains =
             Domains::new(context.clone(), resolver, config.domain_settings(config.listen), Arc::clone(&api_keys));
-        let idempotency = Arc::new(Idempotency::new(context.clone()));
+        let idempotency = Idempotency::new(context.clone()).with_lifetime(config.idempotency_retention_hours);
+        let idempotency = Arc::new(idempotency);
         let links = Links::new(context.keyring.clone(), config.link_settings(config.listen));
         let dashboard_url = config.dashboard_url(config.listen);
         let deliverability = Arc::new(TeamDeliverability::new(context.clone(), config.guardrail, &dashboard_url));

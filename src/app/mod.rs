@@ -186,7 +186,8 @@ impl App {
         let work = CancellationToken::new();
         let engine = Engine::new(context.clone(), settings, queue_notifier.clone(), work.clone());
         let queue = Arc::new(QueueControl::new(context.clone(), queue_notifier.clone(), Some(Arc::clone(&engine))));
-        let idempotency = Arc::new(Idempotency::new(context.clone()));
+        let idempotency = Idempotency::new(context.clone()).with_lifetime(config.idempotency_retention_hours);
+        let idempotency = Arc::new(idempotency);
         let estimates = SendEstimates::new(config.send_limits, config.content_retention_days);
         let broadcast_notifier = BroadcastNotifier::default();
         let dashboard_url = config.dashboard_url(address);

@@ -212,6 +212,8 @@ pub struct Config {
     pub content_retention_days: u32,
     /// Retention period of attachments; at most as long as that of the content.
     pub attachment_retention_days: u32,
+    /// Retention period of the idempotency keys of callers, in hours.
+    pub idempotency_retention_hours: u32,
     /// Retention period of email rows and timelines; at least as long as that of the content.
     pub email_retention_days: u32,
     /// Retention period of SMTP attempts with their transcripts.

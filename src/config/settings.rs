@@ -118,6 +118,11 @@ pub struct Settings {
           value_parser = value_parser!(u32).range(1..=36_500), help_heading = "Storing")]
     attachment_retention_days: Option<u32>,
 
+    /// Retention period of idempotency keys, in hours: 1 to 720. A change applies to new keys.
+    #[arg(long, env = "RINGMAIL_IDEMPOTENCY_RETENTION_HOURS", value_name = "HOURS", default_value_t = 24,
+          value_parser = value_parser!(u32).range(1..=720), help_heading = "Storing")]
+    idempotency_retention_hours: u32,
+
     /// Retention period of emails and their timelines, in days: 1 to 36500, at least that of the content.
     #[arg(long, env = "RINGMAIL_EMAIL_RETENTION_DAYS", value_name = "DAYS", default_value_t = 365,
           value_parser = value_parser!(u32).range(1..=36_500), help_heading = "Storing")]
@@ -267,6 +272,7 @@ impl Settings {
             disk,
             content_retention_days,
             attachment_retention_days,
+            idempotency_retention_hours,
             email_retention_days,
             attempt_retention_days,
             webhook_delivery_retention_days,
@@ -361,6 +367,7 @@ impl Settings {
             disk_reserve_bytes: disk.disk_reserve_bytes(),
             content_retention_days,
             attachment_retention_days,
+            idempotency_retention_hours,
             email_retention_days,
             attempt_retention_days,
             webhook_delivery_retention_days,

@@ -50,7 +50,7 @@ fn without_arguments_every_setting_has_its_documented_default() {
     assert_eq!(config.regions, ["us-east-1"]);
     assert_eq!(config.cache_bytes, 64 << 20);
     assert_eq!((config.content_retention_days, config.email_retention_days), (30, 365));
-    assert_eq!(config.attachment_retention_days, 30);
+    assert_eq!((config.attachment_retention_days, config.idempotency_retention_hours), (30, 24));
     assert_eq!((config.webhook_delivery_retention_days, config.attempt_retention_days), (30, 30));
     assert_eq!((config.log_retention_days, config.request_log), (30, Recording::On));
     assert_eq!(config.metrics_retention_days, 730);
@@ -144,6 +144,8 @@ fn an_invalid_value_is_an_error() {
         ["--cache-mb", "7"],
         ["--content-retention-days", "0"],
         ["--attachment-retention-days", "0"],
+        ["--idempotency-retention-hours", "0"],
+        ["--idempotency-retention-hours", "721"],
         ["--log-retention-days", "0"],
         ["--audit-retention-days", "0"],
         ["--request-log", "perhaps"],

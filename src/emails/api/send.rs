@@ -252,8 +252,8 @@ impl From<SendError> for ApiError {
             },
             SendError::Key(KeyConflict::OtherPayload) => Self::new(
                 ErrorCode::InvalidIdempotentRequest,
-                "This idempotency key has been used on this endpoint within the last 24 hours with another payload. \
-                 Use a new key, or send the original payload.",
+                "This idempotency key has been used on this endpoint with another payload. Use a new key, or send the \
+                 original payload.",
             ),
             SendError::Key(KeyConflict::Running) => Self::new(
                 ErrorCode::ConcurrentIdempotentRequests,

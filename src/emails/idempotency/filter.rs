@@ -38,6 +38,12 @@ impl KeyFilter {
         self.is_complete = true;
     }
 
+    /// Returns the last day on which a stored key expires, 0 without a key; `None` if not all stored keys have been inserted.
+    pub(super) fn last_day(&self) -> Option<u32> {
+        let last = self.days.last_key_value().map_or(0, |(day, _)| *day);
+        self.is_complete.then_some(last)
+    }
+
     /// Returns `false` if this process has seen no row of the key.
     pub(super) fn may_contain(&self, key: &StoredKey) -> bool {
         let is_set = |words: &Vec<u64>, bit: usize| words[bit / WORD_BITS] & (1 << (bit % WORD_BITS)) != 0;

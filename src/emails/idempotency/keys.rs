@@ -50,6 +50,11 @@ impl StoredKey {
         }
     }
 
+    /// Extends the days on which the row can expire to `day`.
+    pub(super) fn stored_until(self, day: u32) -> Self {
+        Self { last_day: self.last_day.max(day), ..self }
+    }
+
     pub(super) fn hash(&self) -> KeyHash {
         self.hash
     }

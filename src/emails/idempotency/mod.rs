@@ -27,10 +27,13 @@ use keys::{KeyHash, PayloadHash, StoredKey};
 
 pub(super) use keys::KeyClaim;
 
+const HOUR_MS: i64 = 60 * 60 * 1_000;
 /// Maximum length of a key, in characters.
 pub(super) const KEY_CHARS_MAX: usize = 256;
-/// Lifetime of a caller's key.
+/// Default lifetime of a caller's key.
 const LIFETIME_MS: i64 = DAY_MS;
+/// Longest lifetime of a key.
+const LIFETIME_MAX_MS: i64 = 30 * DAY_MS;
 
 /// Endpoint of a request. A key is valid for one endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +51,8 @@ pub struct IdempotentRequest {
     team: Option<TeamId>,
     key: KeyHash,
     payload: PayloadHash,
-    lifetime_ms: i64,
+    /// `None` for the lifetime of callers' keys.
+    lifetime_ms: Option<i64>,
 }
 
 impl IdempotentRequest {
@@ -59,19 +63,14 @@ impl IdempotentRequest {
             IdempotentRoute::Batch => b"POST /emails/batch\0",
         };
         let payload = std::array::from_fn(|index| body_hash[index]);
-        Self { team: None, key: keys::hash(&[route, key.as_bytes()]), payload, lifetime_ms: LIFETIME_MS }
+        Self { team: None, key: keys::hash(&[route, key.as_bytes()]), payload, lifetime_ms: None }
     }
 
     /// Returns a request for an email of this server about a team. The key belongs to the team `about`,
     /// whichever team sends, and differs from all keys of callers. The body is not compared.
     pub fn of_instance(about: TeamId, key: &str, lifetime_ms: i64) -> Self {
         let key = keys::hash(&[b"instance\0", key.as_bytes()]);
-        Self { team: Some(about), key, payload: PayloadHash::default(), lifetime_ms }
-    }
-
-    /// Returns the row of the key for a sender.
-    fn stored_key(&self, sender: TeamId, now_ms: TimestampMs) -> StoredKey {
-        StoredKey::new(self.team.unwrap_or(sender), &self.key, now_ms, self.lifetime_ms)
+        Self { team: Some(about), key, payload: PayloadHash::default(), lifetime_ms: Some(lifetime_ms) }
     }
 }
 
@@ -122,6 +121,8 @@ impl From<KeyConflict> for ReserveError {
 /// The keys that this process uses.
 pub struct Idempotency {
     context: Context,
+    /// Lifetime of callers' keys.
+    lifetime_ms: i64,
     keys: Arc<Mutex<Keys>>,
 }
 
@@ -150,7 +151,23 @@ impl Keys {
 impl Idempotency {
     /// Returns the keys of a process that has used none. [`Idempotency::load`] makes them faster.
     pub fn new(context: Context) -> Self {
-        Self { context, keys: Arc::default() }
+        Self { context, lifetime_ms: LIFETIME_MS, keys: Arc::default() }
+    }
+
+    /// Sets the lifetime of callers' keys, at most 720 hours. A stored key keeps the lifetime that it was stored with.
+    #[must_use]
+    pub fn with_lifetime(self, hours: u32) -> Self {
+        let lifetime_ms = i64::from(hours) * HOUR_MS;
+        Self { lifetime_ms: lifetime_ms.min(LIFETIME_MAX_MS), ..self }
+    }
+
+    /// Returns the key of a request of a sender.
+    fn stored_key(&self, sender: TeamId, request: &IdempotentRequest, now_ms: TimestampMs) -> StoredKey {
+        let lifetime_ms = request.lifetime_ms.unwrap_or(self.lifetime_ms);
+        let key = StoredKey::new(request.team.unwrap_or(sender), &request.key, now_ms, lifetime_ms);
+        // An earlier process can have stored the key with a longer lifetime.
+        let last_day = lock(&self.keys).filter.last_day();
+        key.stored_until(last_day.unwrap_or_else(|| keys::day_of(now_ms + LIFETIME_MAX_MS + DAY_MS)))
     }
 
     /// Fills the filter with the stored keys, one page per transaction. Until then, each request with a key reads the
@@ -179,7 +196,7 @@ impl Idempotency {
     /// the same time: [`KeyClaim::find`] decides.
     pub(super) async fn reserve(&self, sender: TeamId, request: &IdempotentRequest) -> Result<Reserved, ReserveError> {
         let now_ms = self.context.now_ms();
-        let key = request.stored_key(sender, now_ms);
+        let key = self.stored_key(sender, request, now_ms);
         let is_stored = {
             let mut keys = lock(&self.keys);
             if keys.running.contains_key(&key.hash()) || !keys.filter.may_contain(&key) {

@@ -75,6 +75,24 @@ async fn a_caller_key_lives_one_day_and_a_server_key_its_given_lifetime() {
 }
 
 #[tokio::test]
+async fn a_key_keeps_its_lifetime_after_the_setting_was_lowered() {
+    let (_directory, context) = Context::temporary();
+    let earlier = started(&context).await.with_lifetime(720);
+    settle(&context, &earlier, TEAM, &callers_request("key")).await;
+
+    for (hours, lives) in [(0, true), (719, true), (2, false)] {
+        context.clock.advance(Duration::from_secs(hours * 60 * 60));
+        let keys = started(&context).await.with_lifetime(1);
+        keys.purge().await.unwrap();
+        // The second process has not read the stored keys yet.
+        for keys in [keys, Idempotency::new(context.clone()).with_lifetime(1)] {
+            assert_eq!(is_replayed(&keys, TEAM, &callers_request("key")).await, lives, "{hours} hours later");
+            assert!(!is_replayed(&keys, TEAM, &callers_request("other")).await);
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_key_is_found_after_the_clock_was_set_back_by_a_day() {
     let (_directory, context) = Context::temporary();
     let keys = started(&context).await;
@@ -82,7 +100,7 @@ async fn a_key_is_found_after_the_clock_was_set_back_by_a_day() {
 
     for earlier_ms in [1, 60_000, DAY_MS] {
         let now_ms = context.now_ms() - earlier_ms;
-        let key = callers_request("key").stored_key(TEAM, now_ms);
+        let key = keys.stored_key(TEAM, &callers_request("key"), now_ms);
 
         assert!(lock(&keys.keys).filter.may_contain(&key));
         assert!(context.store.read_now(|tx| key.find(tx, now_ms)).unwrap().is_some(), "{earlier_ms} ms earlier");
@@ -115,7 +133,7 @@ async fn a_corrupt_row_is_skipped_and_the_other_keys_are_found() {
     for key in ["corrupt", "other"] {
         settle(&context, &keys, TEAM, &callers_request(key)).await;
     }
-    let row = callers_request("corrupt").stored_key(TEAM, context.now_ms()).new_row();
+    let row = keys.stored_key(TEAM, &callers_request("corrupt"), context.now_ms()).new_row();
     let put = move |tx: &WriteTx<'_>| tx.put_encoded(&IDEMPOTENCY, &row, &Encoded::unreadable());
     context.store.write::<_, StoreError>(put).await.unwrap();
 

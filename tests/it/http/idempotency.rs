@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 use crate::support::{ApiResponse, TestServer, email};
 
 const OTHER_PAYLOAD: &str = "409 invalid_idempotent_request: This idempotency key has been used on this endpoint \
-                             within the last 24 hours with another payload. Use a new key, or send the original \
-                             payload.";
+                             with another payload. Use a new key, or send the original payload.";
 
 fn send(server: &TestServer, path: &str, key: &str, body: &str) -> ApiResponse {
     server.call("POST", path, server.key(), &[("idempotency-key", key)], Some(body.as_bytes()))
