@@ -75,7 +75,7 @@ pub(crate) use openapi::OpenApiJson;
 pub use parted_body::{PartFuture, PartedJson, ReadPart, RenderedJson};
 pub use path::{PathId, PathIdOrEmail};
 pub(crate) use query::QueryParameters;
-pub use query::{declare_query, query_value};
+pub use query::{declare_query, declare_query_list, query_value};
 pub use rate_limit::RateLimiter;
 pub(crate) use recording::RequestRecorder;
 pub use respond::Created;

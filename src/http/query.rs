@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use salvo::http::Method;
-use salvo::oapi::{Object, OpenApi, Operation, Parameter, ParameterIn, PathItemType, Required};
+use salvo::oapi::{Array, Object, OpenApi, Operation, Parameter, ParameterIn, ParameterStyle, PathItemType, Required};
 use salvo::{Depot, FlowCtrl, Request, Response, handler};
 
 use super::error::ApiError;
@@ -28,6 +28,18 @@ pub fn query_value<'r>(req: &'r Request, name: &str) -> Result<Option<&'r str>, 
 pub fn declare_query(operation: &mut Operation, name: &str, about: &str, schema: Object) {
     let parameter =
         Parameter::new(name).location(ParameterIn::Query).required(Required::False).description(about).schema(schema);
+    operation.parameters.insert(parameter);
+}
+
+/// Declares an optional query parameter with a list of up to `items_max` items, separated by commas.
+pub fn declare_query_list(operation: &mut Operation, name: &str, about: &str, items: Object, items_max: usize) {
+    let parameter = Parameter::new(name)
+        .location(ParameterIn::Query)
+        .required(Required::False)
+        .description(about)
+        .schema(Array::new().items(items).max_items(items_max))
+        .style(ParameterStyle::Form)
+        .explode(false);
     operation.parameters.insert(parameter);
 }
 

@@ -76,6 +76,9 @@ IDS = ("audience_id", "segment_id")
 CLEARED = ("alias", "subject", "name", "html", "text", "preview_text")
 # The fields that hold a map.
 MAPS = ("headers", "properties", "variables")
+METRICS = r"^GET /emails/metrics"
+# The parameters of metrics with a list. An empty item counts as absent.
+METRIC_LISTS = ("metrics", "dimensions", "domain_id", "email_id", "broadcast_id")
 GUARD_ADVICE = "use a host that the Internet can reach"
 EXCEPTIONS = [
     # Stored data.
@@ -107,8 +110,9 @@ EXCEPTIONS = [
     positive("a wait with a cursor", r"^Use `wait` without `after`: the messages after an item are older\."),
     positive("two names of one parameter", r"^Use either `segment_id` or `audience_id`: they name different"),
     positive("content beside a template", r"^(emails\.\d+: )?Invalid `template` field: (it takes the place|give either)"),
-    # Lists and times are texts in a query.
-    positive("a parameter of metrics", r"^(The|Each) `\w+`|^The range (from|has more)", r"^GET /emails/metrics"),
+    # Times and the names of time zones are texts, and some dimensions need or exclude others.
+    positive("a time of metrics", r"^The `(start_date|end_date|timezone)` |^The range (from|has more)", METRICS),
+    positive("dimensions of metrics", r"^The `email` dimension ", METRICS),
     positive("a time without `send`", r"`scheduled_at`.*`send`|`send`.*`scheduled_at`", r"^POST /broadcasts$"),
     positive("a bounce type without bounces", r"`bounce_type`", r"/recipients$"),
     positive("the number of all recipients", r"together hold \d+ recipients"),
@@ -132,6 +136,7 @@ EXCEPTIONS = [
         "an absent subject as an empty text", r"^POST /emails", lambda name, value: name == "subject" and value == "",
     ),
     negative("a field that an empty text clears", r"/(templates|broadcasts)", is_cleared),
+    negative("an empty list of metrics", METRICS, lambda name, value: name in METRIC_LISTS and not value),
 ]
 
 

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use salvo::extract::Metadata;
-use salvo::oapi::{Components, EndpointArgRegister, Operation};
+use salvo::oapi::{Components, EndpointArgRegister, Object, Operation};
 use salvo::{Depot, Extractible, Request};
 
 use super::response::ReportedMetric;
@@ -12,7 +12,7 @@ use crate::base::clock::{DAY_MS, TimestampMs};
 use crate::base::id::{Id, TeamId};
 use crate::email_metrics::periods::Granularity;
 use crate::email_metrics::report::{GroupBy, MetricsQuery};
-use crate::http::{ApiError, declare_query, query_value, schema};
+use crate::http::{ApiError, declare_query, declare_query_list, query_value, schema};
 
 /// Ids of a filter.
 const IDS_MAX: usize = 100;
@@ -118,9 +118,27 @@ impl<'ex> Extractible<'ex> for MetricsParameters {
 impl EndpointArgRegister for MetricsParameters {
     fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
         for (name, about) in PARAMETERS {
-            declare_query(operation, name, about, schema::text());
+            let list = match name {
+                "metrics" => Some((one_of(ReportedMetric::ALL, |item| item.as_str()), ITEMS_MAX)),
+                "dimensions" => Some((one_of(Dimension::ALL, |item| item.as_str()), ITEMS_MAX)),
+                "domain_id" | "email_id" | "broadcast_id" => Some((schema::uuid(), IDS_MAX)),
+                _ => None,
+            };
+            match list {
+                Some((items, items_max)) => declare_query_list(operation, name, about, items, items_max),
+                None if name == "granularity" => {
+                    let lengths = one_of(Granularity::ALL, |item| item.as_str());
+                    declare_query(operation, name, about, lengths);
+                }
+                None => declare_query(operation, name, about, schema::text()),
+            }
         }
     }
+}
+
+/// Returns the schema of a text that is one of these names.
+fn one_of<T>(all: &'static [T], name_of: fn(&T) -> &'static str) -> Object {
+    schema::text().enum_values(all.iter().map(name_of))
 }
 
 /// Returns the items of a parameter that is a list with commas, given more than once, or both.
@@ -273,6 +291,8 @@ fn ids<R>(name: &str, texts: &[String]) -> Result<Vec<Id<R>>, ApiError> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     const NOW: &str = "2026-07-10T12:34:56.789Z";
@@ -326,6 +346,22 @@ mod tests {
         ] {
             assert_eq!(range(start, end, zone), None, "{start:?} {end:?} {zone}");
         }
+    }
+
+    #[test]
+    fn the_lists_and_their_items_are_declared() {
+        let mut operation = Operation::new();
+        MetricsParameters::register(&mut Components::new(), &mut operation, "");
+        let declared = serde_json::to_value(&operation.parameters).unwrap();
+        let of = |name: &str| declared.as_array().unwrap().iter().find(|it| it["name"] == name).unwrap().clone();
+
+        let dimensions = of("dimensions");
+        assert_eq!((&dimensions["style"], &dimensions["explode"]), (&json!("form"), &json!(false)));
+        let names = json!({ "type": "string", "enum": ["period", "domain", "email", "broadcast"] });
+        assert_eq!(dimensions["schema"], json!({ "type": "array", "items": names, "maxItems": ITEMS_MAX }));
+        let ids = json!({ "type": "array", "items": { "type": "string", "format": "uuid" }, "maxItems": IDS_MAX });
+        assert_eq!(of("email_id")["schema"], ids);
+        assert_eq!(of("start_date")["schema"], json!({ "type": "string" }));
     }
 
     #[test]

@@ -12,9 +12,7 @@ pub(super) fn add(operation: &mut Value, example: &Value) {
             _ => "headers",
         };
         if let Some(text) = parameter["name"].as_str().and_then(|name| example[group].get(name)) {
-            let is_text = parameter["schema"]["type"] == "string" || parameter["schema"]["anyOf"].is_array();
-            let value = text.as_str().filter(|_| !is_text).and_then(|text| serde_json::from_str(text).ok());
-            parameter["example"] = value.unwrap_or_else(|| text.clone());
+            parameter["example"] = value_of(&parameter["schema"], text);
         }
     }
     if let Some(request) = example.get("request") {
@@ -25,6 +23,16 @@ pub(super) fn add(operation: &mut Value, example: &Value) {
     if let (Some((_, success)), Some(response)) = (success, example.get("response")) {
         add_to_content(success, response);
     }
+}
+
+/// Returns the value of a parameter with this text. A list has commas between its items.
+fn value_of(schema: &Value, text: &Value) -> Value {
+    let parsed = match text.as_str() {
+        Some(text) if schema["type"] == "array" => Some(text.split(',').collect()),
+        Some(text) if schema["type"] != "string" && !schema["anyOf"].is_array() => serde_json::from_str(text).ok(),
+        _ => None,
+    };
+    parsed.unwrap_or_else(|| text.clone())
 }
 
 fn add_to_content(body: &mut Value, example: &Value) {
@@ -47,18 +55,19 @@ mod tests {
                 { "name": "id", "in": "path", "schema": { "type": "string" } },
                 { "name": "limit", "in": "query", "schema": { "type": "integer" } },
                 { "name": "after", "in": "query", "schema": { "type": "string" } },
+                { "name": "metrics", "in": "query", "schema": { "type": "array" } },
             ],
             "requestBody": { "content": { "application/json": {} } },
             "responses": { "201": { "content": { "application/json": {} } }, "404": {} },
         });
-        let example =
-            json!({ "path": { "id": "7" }, "query": { "limit": "2" }, "request": [1], "response": { "a": 1 } });
+        let query = json!({ "limit": "2", "metrics": "sent,opened" });
+        let example = json!({ "path": { "id": "7" }, "query": query, "request": [1], "response": { "a": 1 } });
 
         add(&mut operation, &example);
 
         let parameters = operation["parameters"].as_array().unwrap();
         let examples: Vec<&Value> = parameters.iter().map(|parameter| &parameter["example"]).collect();
-        assert_eq!(examples, [&json!("7"), &json!(2), &Value::Null]);
+        assert_eq!(examples, [&json!("7"), &json!(2), &Value::Null, &json!(["sent", "opened"])]);
         assert_eq!(operation["requestBody"]["content"]["application/json"]["example"], json!([1]));
         assert_eq!(operation["responses"]["201"]["content"]["application/json"]["example"], json!({ "a": 1 }));
     }

@@ -223,6 +223,10 @@ impl ExampleRun {
             let value = match &parameter["example"] {
                 Value::Null => continue,
                 Value::String(text) => self.real(text),
+                Value::Array(items) => {
+                    let items: Vec<&str> = items.iter().map(|item| item.as_str().unwrap()).collect();
+                    self.real(&items.join(","))
+                }
                 other => other.to_string(),
             };
             match parameter["in"].as_str().unwrap() {
