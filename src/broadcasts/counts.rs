@@ -51,6 +51,7 @@ impl From<BroadcastCountsRow> for BroadcastCounts {
             opened,
             clicked,
             range: _,
+            last_attempted: _,
         } = row;
         Self {
             queued,
@@ -72,6 +73,7 @@ impl From<BroadcastCountsRow> for BroadcastCounts {
 /// Change of the email of one recipient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecipientChange {
+    pub(crate) email: EmailId,
     pub(crate) from: BroadcastOutcome,
     pub(crate) to: BroadcastOutcome,
     /// Whether the delivery engine had claimed the email before the change.
@@ -246,13 +248,15 @@ impl BroadcastCountsRow {
     }
 
     fn apply(&mut self, change: RecipientChange) {
-        let RecipientChange { from, to, was_attempted, is_attempted, is_simulated } = change;
+        let RecipientChange { email, from, to, was_attempted, is_attempted, is_simulated } = change;
         let left = from.count_mut(self);
         *left = left.saturating_sub(1);
         *to.count_mut(self) += 1;
-        let is_claimed = is_attempted && !was_attempted;
-        self.attempted += u64::from(is_claimed);
-        self.simulated += u64::from(is_claimed && is_simulated);
+        if is_attempted && !was_attempted {
+            self.attempted += 1;
+            self.simulated += u64::from(is_simulated);
+            self.last_attempted = self.last_attempted.max(Some(email));
+        }
         let is_skipped = |outcome, attempted: bool| u64::from(outcome == BroadcastOutcome::Suppressed && !attempted);
         self.skipped += is_skipped(to, is_attempted);
         self.skipped = self.skipped.saturating_sub(is_skipped(from, was_attempted));

@@ -198,6 +198,9 @@ pub struct BroadcastCountsRow {
     /// The first and the last email of the broadcast; `None` before the first recipient is queued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<(EmailId, EmailId)>,
+    /// The newest email that the delivery engine has claimed; `None` before the first claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_attempted: Option<EmailId>,
 }
 impl Row for BroadcastCountsRow {}
 

@@ -248,6 +248,8 @@ async fn recipients_are_listed_by_outcome_and_address() {
             tx.put(&BROADCAST_EMAILS, &(TEAM, *email), &row)?;
         }
         tx.put(&BROADCAST_OUTCOMES, &(id, BroadcastOutcome::Suppressed.number(), stored[1]), &())?;
+        // The list of opt-outs.
+        tx.put(&BROADCAST_OUTCOMES, &(id, 10, stored[3]), &())?;
         let counts = BroadcastCountsRow { range: Some((stored[0], stored[3])), ..BroadcastCountsRow::default() };
         tx.put(&BROADCAST_COUNTS, &(id,), &counts)
     };

@@ -3,6 +3,7 @@
 //! The emails of broadcasts are in a table of their own, so that the list and the search of emails do not show them.
 //! Every read and write by id goes through these functions, so that delivery, reports, events and erasure work for both.
 
+use super::broadcast::BroadcastEmailList;
 use super::queue_keys::destination_of;
 use super::store::{BroadcastEmailRow, EmailRow};
 use crate::base::clock::TimestampMs;
@@ -65,7 +66,7 @@ pub(super) fn joined(
 }
 
 /// Stores the row of an email. Of an email of a broadcast, also changes the counts of the broadcast and the index of its
-/// outcomes; after the last queued email, the broadcast is sent.
+/// lists; after the last queued email, the broadcast is sent.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -82,13 +83,35 @@ pub(crate) fn put_row(
     let before = tx.get_valid(&BROADCAST_EMAILS, &(team, id))?;
     let Some(after) = BroadcastEmailRow::of(id, row, before.as_ref()) else { return Ok(()) };
     tx.put(&BROADCAST_EMAILS, &(team, id), &after)?;
+    index(tx, id, before.as_ref(), &after)?;
     match before {
         Some(before) => count(tx, team, id, &before, &after, now_ms),
         None => Ok(()),
     }
 }
 
-/// Counts the change of an email of a broadcast, and moves it in the index of the outcomes.
+/// Moves an email of a broadcast in the index of the lists.
+fn index(
+    tx: &WriteTx<'_>,
+    id: EmailId,
+    before: Option<&BroadcastEmailRow>,
+    after: &BroadcastEmailRow,
+) -> Result<(), StoreError> {
+    for list in BroadcastEmailList::INDEXED {
+        let Some(number) = list.index_number() else { continue };
+        let key = (after.broadcast, number, id);
+        match (before.is_some_and(|before| list.includes(before)), list.includes(after)) {
+            (false, true) => tx.put(&BROADCAST_OUTCOMES, &key, &())?,
+            (true, false) => {
+                tx.delete(&BROADCAST_OUTCOMES, &key)?;
+            }
+            (true, true) | (false, false) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Counts the change of an email of a broadcast.
 fn count(
     tx: &WriteTx<'_>,
     team: TeamId,
@@ -98,6 +121,7 @@ fn count(
     now_ms: TimestampMs,
 ) -> Result<(), StoreError> {
     let change = RecipientChange {
+        email: id,
         from: BroadcastOutcome::of(before.last_event),
         to: BroadcastOutcome::of(after.last_event),
         was_attempted: before.is_attempted,
@@ -106,12 +130,6 @@ fn count(
     };
     if change.from == change.to && change.was_attempted == change.is_attempted {
         return Ok(());
-    }
-    if change.from != change.to {
-        forget_outcome(tx, after.broadcast, change.from, id)?;
-        if change.to.is_rare() {
-            tx.put(&BROADCAST_OUTCOMES, &(after.broadcast, change.to.number(), id), &())?;
-        }
     }
     broadcasts::change_counts(tx, team, after.broadcast, change, now_ms)
 }
@@ -135,6 +153,7 @@ pub(crate) fn count_corrupt(
     }
     let from = if was_attempted { BroadcastOutcome::Sent } else { BroadcastOutcome::Queued };
     let change = RecipientChange {
+        email: id,
         from,
         to: BroadcastOutcome::Failed,
         was_attempted,
@@ -142,18 +161,6 @@ pub(crate) fn count_corrupt(
         is_simulated: false,
     };
     broadcasts::change_counts(tx, team, broadcast, change, now_ms)
-}
-
-fn forget_outcome(
-    tx: &WriteTx<'_>,
-    broadcast: BroadcastId,
-    outcome: BroadcastOutcome,
-    id: EmailId,
-) -> Result<(), StoreError> {
-    if outcome.is_rare() {
-        tx.delete(&BROADCAST_OUTCOMES, &(broadcast, outcome.number(), id))?;
-    }
-    Ok(())
 }
 
 /// Deletes the row of an email, whatever its table. The counts of its broadcast stay. Returns whether the email was of the
@@ -166,7 +173,10 @@ pub(super) fn delete_row(tx: &WriteTx<'_>, team: TeamId, id: EmailId) -> Result<
         return Ok(true);
     }
     if let Some(row) = tx.get_valid(&BROADCAST_EMAILS, &(team, id))? {
-        forget_outcome(tx, row.broadcast, BroadcastOutcome::of(row.last_event), id)?;
+        let lists = BroadcastEmailList::INDEXED.into_iter().filter(|list| list.includes(&row));
+        for number in lists.filter_map(BroadcastEmailList::index_number) {
+            tx.delete(&BROADCAST_OUTCOMES, &(row.broadcast, number, id))?;
+        }
     }
     tx.delete(&BROADCAST_EMAILS, &(team, id))?;
     Ok(false)

@@ -127,8 +127,9 @@ pub const SEND_SLOTS: Table<(u32,), SendSlotRow> = Table::new("send_slots-1");
 /// its broadcast. Written by `emails` when the recipients are queued, with each lease and outcome, and with the first open
 /// and click. One row for each recipient, deleted after `RINGMAIL_EMAIL_RETENTION_DAYS` or on request.
 pub const BROADCAST_EMAILS: Table<(TeamId, EmailId), BroadcastEmailRow> = Table::listed("broadcast_emails-1", 18);
-/// Emails of a broadcast with a rare outcome, by its number: 3 bounced, 4 complained, 5 suppressed, 6 failed. Index of
-/// [`BROADCAST_EMAILS`], written and deleted with it.
+/// Emails of a broadcast with a rare outcome, by its number: 3 bounced, 4 complained, 5 suppressed, 6 failed. Also those that
+/// a person opened (8), whose link a person followed (9), and with a counted opt-out (10). Index of [`BROADCAST_EMAILS`],
+/// written and deleted with it.
 pub const BROADCAST_OUTCOMES: Table<(BroadcastId, u8, EmailId), ()> = Table::new("broadcast_outcomes-1");
 /// Templates without their content: name, alias, revision, newest and published version. Written by `templates`. At most
 /// 1,000 rows for each team, deleted on request.

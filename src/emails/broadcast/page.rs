@@ -21,12 +21,45 @@ pub enum BroadcastEmailList {
     Clicked,
     /// Emails with a counted opt-out.
     Unsubscribed,
-    /// Emails with one outcome. Those of a rare outcome are read from an index.
+    /// Emails with one outcome.
     Outcome(BroadcastOutcome),
 }
 
 impl BroadcastEmailList {
-    fn includes(self, row: &BroadcastEmailRow) -> bool {
+    /// The lists that an index has. The others have most emails of a broadcast, so that the table of the emails is read.
+    pub(in crate::emails) const INDEXED: [Self; 7] = [
+        Self::Outcome(BroadcastOutcome::Bounced),
+        Self::Outcome(BroadcastOutcome::Complained),
+        Self::Outcome(BroadcastOutcome::Suppressed),
+        Self::Outcome(BroadcastOutcome::Failed),
+        Self::Opened,
+        Self::Clicked,
+        Self::Unsubscribed,
+    ];
+
+    /// Returns the number of the list in the keys of the index, which never changes; `None` if no index has the list.
+    pub(in crate::emails) fn index_number(self) -> Option<u8> {
+        match self {
+            Self::All | Self::Attempted => None,
+            Self::Outcome(outcome) => outcome.is_rare().then(|| outcome.number()),
+            // After the numbers of the outcomes.
+            Self::Opened => Some(8),
+            Self::Clicked => Some(9),
+            Self::Unsubscribed => Some(10),
+        }
+    }
+
+    /// Returns whether only emails that the delivery engine has claimed are in the list.
+    fn is_attempted(self) -> bool {
+        match self {
+            Self::Attempted => true,
+            Self::Outcome(outcome) => outcome.is_attempted(),
+            Self::All | Self::Opened | Self::Clicked | Self::Unsubscribed => false,
+        }
+    }
+
+    /// Returns whether the list has an email.
+    pub(in crate::emails) fn includes(self, row: &BroadcastEmailRow) -> bool {
         match self {
             Self::All => true,
             Self::Attempted => row.is_attempted,
@@ -90,7 +123,10 @@ pub fn broadcast_emails_step(
         }
     }
     scan.is_complete = true;
-    let Some((first, last)) = broadcasts::read_counts(tx, broadcast)?.range else { return Ok(scan) };
+    let counts = broadcasts::read_counts(tx, broadcast)?;
+    let Some((first, newest)) = counts.range else { return Ok(scan) };
+    // The emails after the last claimed one wait in the queue, which can be most of a broadcast that is being sent.
+    let last = counts.last_attempted.filter(|_| list.is_attempted()).unwrap_or(newest);
     let end = scan.position.or(cursor);
     let (from, to, order) = match query.cursor {
         Cursor::Newest | Cursor::After(_) => (first, end.map_or(last, |id| last.min(id)), Order::Descending),
@@ -119,9 +155,9 @@ pub fn broadcast_emails_step(
         scan.rows.push((id, row.join(id, shared.as_ref())));
         NEXT
     };
-    match list {
-        BroadcastEmailList::Outcome(outcome) if outcome.is_rare() => {
-            let key = |id: EmailId| (broadcast, outcome.number(), id);
+    match list.index_number() {
+        Some(number) => {
+            let key = |id: EmailId| (broadcast, number, id);
             tx.scan(&BROADCAST_OUTCOMES, &key(from), &key(to), order, |(_, _, id), _| {
                 match tx.get_valid(&BROADCAST_EMAILS, &(team, id))? {
                     Some(row) => visit(id, row),
@@ -129,14 +165,64 @@ pub fn broadcast_emails_step(
                 }
             })?;
         }
-        BroadcastEmailList::All
-        | BroadcastEmailList::Attempted
-        | BroadcastEmailList::Opened
-        | BroadcastEmailList::Clicked
-        | BroadcastEmailList::Unsubscribed
-        | BroadcastEmailList::Outcome(_) => {
+        None => {
             tx.scan_valid(&BROADCAST_EMAILS, &(team, from), &(team, to), order, |(_, id), row| visit(id, row))?;
         }
     }
     Ok(scan)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::base::id::Id;
+    use crate::broadcasts::BroadcastCountsRow;
+    use crate::context::Context;
+    use crate::store::{ReadTx, WriteTx};
+    use crate::tables::BROADCAST_COUNTS;
+
+    const TEAM: TeamId = Id::MIN;
+
+    #[tokio::test]
+    async fn the_list_of_attempted_emails_ends_at_the_last_claimed_one() {
+        let (_directory, context) = Context::temporary();
+        let (broadcast, ids): (BroadcastId, Vec<EmailId>) = (context.id(), (0..4).map(|_| context.id()).collect());
+        let stored = ids.clone();
+        let put = move |tx: &WriteTx<'_>| {
+            for id in &stored {
+                let row = json!({ "b": broadcast, "c": Id::<()>::MAX, "a": "ada@example.net", "e": "sent", "t": true });
+                tx.put(&BROADCAST_EMAILS, &(TEAM, *id), &serde_json::from_value(row).unwrap())?;
+            }
+            let (range, last_attempted) = (Some((stored[0], stored[3])), Some(stored[1]));
+            let counts = BroadcastCountsRow { range, last_attempted, ..BroadcastCountsRow::default() };
+            tx.put(&BROADCAST_COUNTS, &(broadcast,), &counts)
+        };
+        context.store.write::<_, StoreError>(put).await.unwrap();
+        let listed = |list: BroadcastEmailList| {
+            let query = PageQuery { cursor: Cursor::Newest, limit: 20 };
+            let step = |tx: &ReadTx| {
+                let scan = BroadcastEmailScan::default();
+                broadcast_emails_step(tx, TEAM, broadcast, list, query, scan, |_, _| Ok(true))
+            };
+            let page = context.store.read_now::<_, PageError>(step).unwrap().into_page();
+            page.rows.into_iter().map(|(id, _)| id).collect::<Vec<_>>()
+        };
+
+        assert_eq!(listed(BroadcastEmailList::All), [ids[3], ids[2], ids[1], ids[0]]);
+        assert_eq!(listed(BroadcastEmailList::Attempted), [ids[1], ids[0]]);
+        assert_eq!(listed(BroadcastEmailList::Outcome(BroadcastOutcome::Sent)), [ids[1], ids[0]]);
+    }
+
+    #[test]
+    fn each_indexed_list_has_a_number_of_its_own() {
+        let mut numbers: Vec<u8> = BroadcastEmailList::INDEXED.iter().filter_map(|list| list.index_number()).collect();
+        numbers.dedup();
+
+        assert_eq!(numbers, [3, 4, 5, 6, 8, 9, 10]);
+        for outcome in BroadcastOutcome::RARE {
+            assert!(BroadcastEmailList::INDEXED.contains(&BroadcastEmailList::Outcome(outcome)));
+        }
+    }
 }
