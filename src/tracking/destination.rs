@@ -23,10 +23,7 @@ pub(super) fn of_href(value: &str) -> Option<String> {
     if value.len() > VALUE_BYTES_MAX {
         return None;
     }
-    let decoded = decode_references(value)?;
-    // URL Standard §4.4: a browser removes these characters before it parses the URL.
-    let trimmed = decoded.trim_matches(|c: char| c <= ' ');
-    let destination: String = trimmed.chars().filter(|c| !matches!(c, '\t' | '\n' | '\r')).collect();
+    let destination = url_of_href(value)?;
     let is_scheme =
         |scheme: &&&str| destination.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
     let scheme = SCHEMES.iter().find(is_scheme)?;
@@ -37,6 +34,14 @@ pub(super) fn of_href(value: &str) -> Option<String> {
         && !destination.contains(PLACEHOLDER)
         && !destination.chars().any(char::is_control);
     is_tracked.then_some(destination)
+}
+
+/// Returns the URL of an `href` value, which can be one with merge fields; `None` if a browser could read another one.
+pub(super) fn url_of_href(value: &str) -> Option<String> {
+    let decoded = decode_references(value)?;
+    // URL Standard §4.4: a browser removes these characters before it parses the URL.
+    let trimmed = decoded.trim_matches(|c: char| c <= ' ');
+    Some(trimmed.chars().filter(|c| !matches!(c, '\t' | '\n' | '\r')).collect())
 }
 
 /// Decodes the character references of an attribute value. Returns `None` for a name that this function does not know:

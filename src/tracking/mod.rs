@@ -8,6 +8,7 @@
 //!
 //! - `token.rs`: the sealed content of a pixel and of a link.
 //! - `destination.rs`: the destination of a link as a browser reads it. `rewrite.rs`: the edits of the HTML.
+//! - `source_link.rs`: the link of a content with merge fields that leads to a destination.
 //! - `tracker.rs`: the URLs of an email. `api/`: the routes, and the paths of a tracking host.
 //!
 //! Invariants:
@@ -26,10 +27,12 @@ pub(crate) mod api;
 
 mod destination;
 mod rewrite;
+mod source_link;
 #[cfg(test)]
 mod tests;
 mod token;
 mod tracker;
 
+pub use source_link::source_link;
 pub use token::{TrackedRecipient, TrackingToken, TrackingTokens};
 pub use tracker::Tracker;

@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use lol_html::errors::RewritingError;
+use lol_html::html_content::Element;
 use lol_html::{HtmlRewriter, MemorySettings, Settings, element, end_tag};
 use maud::html;
 
@@ -17,6 +18,8 @@ pub(super) const LINKS_MAX: usize = 2_000;
 /// Memory of the parser for open elements and unfinished tags: some thousand nested elements. The parser refuses HTML that
 /// needs more.
 const PARSER_BYTES_MAX: usize = 1 << 20;
+/// Selector of the links.
+const LINKS: &str = "a[href], area[href]";
 const BODY_END: &str = "</body";
 
 /// Returns the URL of the rewritten link to a destination; `None` if the link stays as it is.
@@ -83,13 +86,10 @@ fn find_positions(html: &str, link: Option<&LinkUrl<'_>>) -> Result<Positions, R
             }
             Ok(())
         }))
-        .append_element_content_handler(element!("a[href], area[href]", |element| {
+        .append_element_content_handler(element!(LINKS, |element| {
             let Some(link) = link else { return Ok(()) };
             let mut links = links.borrow_mut();
-            // HTML Standard §13.2.5.33: the first attribute of a name counts.
-            let href = element.attributes().iter().find(|attribute| attribute.name() == "href");
-            let range = href.and_then(|href| href.value_source_location()).map(|location| location.bytes());
-            if let Some(range) = range
+            if let Some(range) = href_position(element)
                 && links.len() < LINKS_MAX
                 && let Some(url) = html.get(range.clone()).and_then(destination::of_href).and_then(|to| link(&to))
             {
@@ -101,6 +101,32 @@ fn find_positions(html: &str, link: Option<&LinkUrl<'_>>) -> Result<Positions, R
     parser.write(html.as_bytes())?;
     parser.end()?;
     Ok(Positions { links: links.into_inner(), body_end: body_end.get() })
+}
+
+/// Calls `visit` with the value of each `href` of a link, as the HTML has it.
+///
+/// # Errors
+/// [`RewritingError`] if the parser refuses the HTML.
+pub(super) fn visit_hrefs(html: &str, mut visit: impl FnMut(&str)) -> Result<(), RewritingError> {
+    let settings = Settings::new()
+        .with_strict(false)
+        .with_memory_settings(MemorySettings::new().with_max_allowed_memory_usage(PARSER_BYTES_MAX))
+        .append_element_content_handler(element!(LINKS, |element| {
+            if let Some(href) = href_position(element).and_then(|range| html.get(range)) {
+                visit(href);
+            }
+            Ok(())
+        }));
+    let mut parser = HtmlRewriter::new(settings, |_: &[u8]| {});
+    parser.write(html.as_bytes())?;
+    parser.end()
+}
+
+/// Returns the position of the value of `href`; `None` without one.
+fn href_position(element: &Element<'_, '_>) -> Option<Range<usize>> {
+    // HTML Standard §13.2.5.33: the first attribute of a name counts.
+    let href = element.attributes().iter().find(|attribute| attribute.name() == "href")?;
+    href.value_source_location().map(|location| location.bytes())
 }
 
 /// Returns the start of an end tag of the body at the end of HTML that does not open the body.
