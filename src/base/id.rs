@@ -28,6 +28,7 @@ pub mod resource {
         Attempt,
         Audit,
         Broadcast,
+        BroadcastLink,
         Captured,
         Contact,
         ContactProperty,
@@ -68,6 +69,8 @@ pub type AttemptId = Id<resource::Attempt>;
 pub type AuditId = Id<resource::Audit>;
 /// Id of a broadcast.
 pub type BroadcastId = Id<resource::Broadcast>;
+/// Id of a link of a broadcast. It is derived from the link, so that its order is not the order of creation.
+pub type BroadcastLinkId = Id<resource::BroadcastLink>;
 /// Id of a message in the built-in mailbox.
 pub type CapturedId = Id<resource::Captured>;
 /// Id of a contact.

@@ -271,6 +271,7 @@ mod tests {
     fn a_claimed_email_to_a_simulated_recipient_is_counted_once() {
         let mut counts = BroadcastCountsRow { queued: 2, ..BroadcastCountsRow::default() };
         let claim = RecipientChange {
+            email: EmailId::MIN,
             from: BroadcastOutcome::Queued,
             to: BroadcastOutcome::Sent,
             was_attempted: false,

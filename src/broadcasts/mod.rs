@@ -1,7 +1,7 @@
 //! Broadcasts: one message to each contact of an audience.
 //!
-//! Reading order: `rows.rs` (rows), `outcome.rs` (states of a recipient), `counts.rs` (their number), `content.rs`
-//! (HTML and text on disk), `cache.rs` (contents in memory), `render.rs` (the message of one recipient), `store.rs`
+//! Reading order: `rows.rs` (rows), `outcome.rs` (states of a recipient), `counts.rs` (their number),
+//! `clicked_links.rs` (clicks by link), `content.rs` (HTML and text on disk), `cache.rs` (contents in memory), `render.rs` (the message of one recipient), `store.rs`
 //! (reads and writes of rows), `planner/` (due times and estimates under the sending limits), `estimates.rs` (the
 //! input of the planner), `forecast.rs` (the planned ends of all broadcasts), `placement.rs` (due times under the
 //! sending limits), `notifier.rs` (notifications to the worker), `fan_out/` (the worker that queues the recipients),
@@ -22,6 +22,7 @@ pub mod planner;
 
 mod audience;
 mod cache;
+mod clicked_links;
 mod content;
 mod counts;
 mod error;
@@ -45,6 +46,8 @@ mod store;
 mod tests;
 
 pub(crate) use cache::BroadcastContentCache;
+pub use clicked_links::{BroadcastLink, BroadcastLinkRow};
+pub(crate) use clicked_links::{LinkChange, count_link, has_link};
 pub use content::{
     BroadcastContent, SealedBroadcastContent, delete_content, put_content, read_content, seal_content,
     stored_content_bytes,
@@ -61,7 +64,7 @@ pub use model::{BroadcastChanges, BroadcastName, CONTENT_BYTES_MAX, NewBroadcast
 pub use notifier::BroadcastNotifier;
 pub use outcome::BroadcastOutcome;
 pub use recipients::{BroadcastRecipient, RecipientFilter, RecipientType};
-pub use render::{MergeValues, RenderedBroadcast, merge_subject, render, value_names};
+pub use render::{MergeValues, RenderedBroadcast, merge_html, merge_subject, render, value_names};
 pub use rows::{ActiveBroadcastRow, BroadcastCountsRow, BroadcastRow, BroadcastStatus, FanOutRow, SendSlotRow};
 pub use send_figures::SendFigures;
 pub use service::{Broadcast, Broadcasts};

@@ -103,6 +103,11 @@ fn start_of_body(html: &str) -> usize {
     0
 }
 
+/// Returns a part of the HTML of one recipient. The placeholders of the unsubscribe link stay.
+pub fn merge_html(html: &str, values: MergeValues<'_>) -> String {
+    merge_fields::fill(html, ValueForm::Html, |name| values.get(name))
+}
+
 /// Returns the subject of one recipient.
 pub fn merge_subject(subject: &str, values: MergeValues<'_>) -> String {
     merge_fields::fill(subject, ValueForm::Line, |name| values.get(name))

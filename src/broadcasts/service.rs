@@ -129,14 +129,6 @@ impl Broadcasts {
             .await
     }
 
-    /// Returns whether the team has a broadcast of that id.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn exists(&self, team: TeamId, id: BroadcastId) -> Result<bool, StoreError> {
-        self.context.store.read(move |tx| tx.contains(&BROADCASTS, &(team, id))).await
-    }
-
     /// Changes a draft. Returns its new revision.
     ///
     /// # Errors

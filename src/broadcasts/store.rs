@@ -1,5 +1,6 @@
 //! The rows of broadcasts, and the index of active broadcasts.
 
+use super::clicked_links::{self, delete_links};
 use super::content::delete_content;
 use super::rows::{ActiveBroadcastRow, BroadcastRow, BroadcastStatus};
 use crate::base::clock::TimestampMs;
@@ -122,9 +123,8 @@ pub(super) fn delete_draft(
     Ok(())
 }
 
-/// Deletes up to [`DELETED_PER_COMMIT`] broadcasts of a removed team with their content, counts and positions; returns
-/// their number.
-///
+/// Deletes up to [`DELETED_PER_COMMIT`] broadcasts of a removed team with their content, counts, links and positions;
+/// returns their number. Ends early after [`clicked_links::LINKS_MAX`] links.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -134,14 +134,18 @@ pub fn delete_page_of_team(tx: &WriteTx<'_>, team: TeamId) -> Result<usize, Stor
         page.push(id);
         if page.len() == DELETED_PER_COMMIT { STOP } else { NEXT }
     })?;
-    let mut deleted = 0;
+    let (mut deleted, mut links) = (0, 0);
     for id in page {
         delete_content(tx, id)?;
         tx.delete(&BROADCAST_COUNTS, &(id,))?;
         tx.delete(&BROADCAST_FAN_OUTS, &(id,))?;
         tx.delete(&ACTIVE_BROADCASTS, &(team, id))?;
         tx.delete(&BROADCASTS, &(team, id))?;
+        links += delete_links(tx, id)?;
         deleted += 1;
+        if links >= clicked_links::LINKS_MAX {
+            break;
+        }
     }
     Ok(deleted)
 }

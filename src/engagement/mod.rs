@@ -3,19 +3,21 @@
 //! Data flow: `tracking` answers the requests of pixels and links, and calls [`Engagement::record`] with a [`Hit`]. The
 //! rules decide whether a person or software made the request. The plan of a hit has the events to record and those to
 //! retract. One write transaction applies it: the events with their outbox rows, the statuses of the recipient and of the
-//! email, and the counts.
+//! email, and the counts, of a broadcast also by link.
 //!
 //! Files in reading order: `rules.rs` (the rules as data, from `assets/engagement/rules.txt`), `classify.rs` (the verdict on
-//! a request), `recent.rs` (the last link requests, in memory), `plan.rs` (the consequences of a hit), `record.rs` (the
-//! transaction).
+//! a request), `recent.rs` (the last link requests, in memory), `plan.rs` (the consequences of a hit), `links.rs` (the
+//! clicks on a broadcast by link), `record.rs` (the transaction).
 //!
 //! Invariants:
 //! - Software changes no status and counts as no open and no click.
 //! - A hit without consequences costs no write transaction.
 //! - Nothing is recorded about an erased recipient, so that no IP address or user agent of it remains.
 //! - Only the retraction of a click lowers a status or a count.
+//! - The counts by link have no value of a recipient.
 
 mod classify;
+mod links;
 mod plan;
 mod recent;
 mod record;

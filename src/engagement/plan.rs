@@ -36,6 +36,17 @@ pub(super) struct HitPlan {
     pub(super) last_event: LastEvent,
 }
 
+impl HitPlan {
+    /// Returns the destinations of the clicks that are recorded or retracted.
+    pub(super) fn destinations(&self) -> impl Iterator<Item = &str> {
+        let events = self.retracted.iter().map(|(_, event)| event).chain(&self.recorded);
+        events.filter(|event| event.kind == EmailEventKind::Clicked).filter_map(|event| match &event.detail {
+            Detail::Click(click) => Some(click.link.as_str()),
+            _ => None,
+        })
+    }
+}
+
 /// Returns the consequences of a hit on an email with this timeline; `None` if it has none. `recent` are the last links of
 /// the recipient.
 pub(super) fn plan(

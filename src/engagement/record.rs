@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::links::{SourceLinks, clicks_by_link};
 use super::plan::{HitPlan, plan};
 use super::recent::RecentLinks;
 use super::rules::{MachineRules, PREFETCH_WINDOW};
@@ -53,12 +54,13 @@ pub struct Engagement {
     context: Context,
     prefetch_window: Duration,
     recent: Arc<RecentLinks>,
+    links: SourceLinks,
 }
 
 impl Engagement {
     /// Returns a recorder with the default time after delivery in which no person reads.
     pub fn new(context: Context) -> Self {
-        Self { context, prefetch_window: *PREFETCH_WINDOW, recent: Arc::default() }
+        Self { context, prefetch_window: *PREFETCH_WINDOW, recent: Arc::default(), links: SourceLinks::default() }
     }
 
     /// Sets the time after delivery in which requests are those of software. Zero disables the rule.
@@ -78,15 +80,16 @@ impl Engagement {
         let (hit, prefetch_window) = (Arc::new(hit), self.prefetch_window);
         self.recent.add(&hit);
         let (reading, recent) = (Arc::clone(&hit), Arc::clone(&self.recent));
-        let has_consequences =
-            move |tx: &ReadTx| Ok::<_, StoreError>(read_plan(tx, prefetch_window, &recent, &reading)?.is_some());
-        if !self.context.store.read(has_consequences).await? {
-            return Ok(());
-        }
+        let (context, links) = (self.context.clone(), self.links.clone());
+        let read = move |tx: &ReadTx| {
+            let Some(planned) = read_plan(tx, prefetch_window, &recent, &reading)? else { return Ok(None) };
+            links.read(tx, &context.keyring, &planned.row, planned.plan.destinations()).map(Some)
+        };
+        let Some(links) = self.context.store.read::<_, StoreError>(read).await? else { return Ok(()) };
         let (context, recent) = (self.context.clone(), Arc::clone(&self.recent));
         // Another hit may have been recorded since the read.
         let write = move |tx: &WriteTx<'_>| match read_plan(tx, prefetch_window, &recent, &hit)? {
-            Some(planned) => apply(tx, &context, &hit, planned),
+            Some(planned) => apply(tx, &context, &hit, planned, &links),
             None => Ok(()),
         };
         self.context.store.write(write).await
@@ -116,7 +119,13 @@ fn read_plan(
 }
 
 /// Applies the consequences of a hit.
-fn apply(tx: &WriteTx<'_>, context: &Context, hit: &Hit, planned: PlannedHit) -> Result<(), StoreError> {
+fn apply(
+    tx: &WriteTx<'_>,
+    context: &Context,
+    hit: &Hit,
+    planned: PlannedHit,
+    links: &SourceLinks,
+) -> Result<(), StoreError> {
     let Hit { team, email, .. } = *hit;
     let PlannedHit { mut row, mut timeline, plan } = planned;
     let HitPlan { recipient, retracted, recorded, last_event } = plan;
@@ -126,7 +135,7 @@ fn apply(tx: &WriteTx<'_>, context: &Context, hit: &Hit, planned: PlannedHit) ->
         Some(_) => CountedRecipients::Simulated(1),
         None => CountedRecipients::Real(1),
     };
-    let before = FirstEvents::of(&timeline, &address);
+    let (before, clicks_before) = (FirstEvents::of(&timeline, &address), clicks_by_link(&timeline, &address));
     for (id, event) in &retracted {
         events::retract(tx, team, email, *id)?;
         email_metrics::forget(tx, team, event.at_ms, *id)?;
@@ -145,6 +154,7 @@ fn apply(tx: &WriteTx<'_>, context: &Context, hit: &Hit, planned: PlannedHit) ->
     let after = FirstEvents::of(&timeline, &address);
     count_first(tx, source, counted, EmailMetric::UniqueOpened, before.open, after.open)?;
     count_first(tx, source, counted, EmailMetric::UniqueClicked, before.click, after.click)?;
+    links.count(tx, context, &row, (&clicks_before, &clicks_by_link(&timeline, &address)))?;
     let is_changed = set_status(&mut row, recipient, last_event);
     let mut is_flagged = false;
     if let Some(send) = &mut row.broadcast {

@@ -18,11 +18,13 @@ use of_team::of_team;
 use crate::api_keys::{ApiKeyRow, ApiKeyUseRow};
 use crate::audit::AuditRow;
 use crate::base::id::{
-    ApiKeyId, AttemptId, AuditId, BroadcastId, CapturedId, ContactId, ContactPropertyId, DomainId, EmailId, ErasureId,
-    EventId, LogId, NoticeId, SegmentId, SessionId, SuppressionId, TeamId, TemplateId, TemplateVersionId, TopicId,
-    UserId, WebhookDeliveryId, WebhookId,
+    ApiKeyId, AttemptId, AuditId, BroadcastId, BroadcastLinkId, CapturedId, ContactId, ContactPropertyId, DomainId,
+    EmailId, ErasureId, EventId, LogId, NoticeId, SegmentId, SessionId, SuppressionId, TeamId, TemplateId,
+    TemplateVersionId, TopicId, UserId, WebhookDeliveryId, WebhookId,
 };
-use crate::broadcasts::{ActiveBroadcastRow, BroadcastCountsRow, BroadcastRow, FanOutRow, SendSlotRow};
+use crate::broadcasts::{
+    ActiveBroadcastRow, BroadcastCountsRow, BroadcastLinkRow, BroadcastRow, FanOutRow, SendSlotRow,
+};
 use crate::contact_properties::ContactPropertyRow;
 use crate::contacts::{AudienceRow, ContactRow, TopicChoiceRow};
 use crate::deliverability::{EpisodeRow, RegionPauseRow};
@@ -115,6 +117,9 @@ pub const BROADCAST_BODIES: Table<(BroadcastId, u32), Blob> = Table::new("broadc
 /// change of a recipient and each opt-out, and by `engagement` with the first open and click. One row for each broadcast
 /// with recipients, deleted with it.
 pub const BROADCAST_COUNTS: Table<(BroadcastId,), BroadcastCountsRow> = Table::new("broadcast_counts-1");
+/// Links of a broadcast that people have clicked, as its content has them, with the numbers of clicks and of recipients.
+/// Written by `engagement` with each click. At most 500 rows for each broadcast, deleted with it.
+pub const BROADCAST_LINKS: Table<(BroadcastId, BroadcastLinkId), BroadcastLinkRow> = Table::new("broadcast_links-1");
 /// Broadcasts whose contacts are not all queued yet: the due time and the position in the contacts. Written by
 /// `broadcasts` when a broadcast is sent, with each page of recipients, and when contacts are erased. Deleted at the end of
 /// the contacts, or when the broadcast is canceled.

@@ -104,8 +104,8 @@ function Facts({ report }) {
 
 /** The links of the broadcast by their clicks. @param {{ id: string }} props */
 function Links({ id }) {
-  const links = /** @type {import('../lib/load.js').Loaded<{ data: import('../types/api.d.ts').ClickedLink[], has_more: boolean }>} */ (useLoad(`/broadcasts/${id}/clicked-links`, { limit: 20 }));
+  const links = /** @type {import('../lib/load.js').Loaded<{ data: import('../types/api.d.ts').ClickedLink[], has_more: boolean }>} */ (useLoad(`/broadcasts/${id}/clicked-links`, { limit: 100 }));
   return t.section({ class: 'card', 'aria-labelledby': 'h-links' }, t.header(null, t.h2({ id: 'h-links' }, 'Clicked links')),
     links.error && !links.data ? t.div({ class: 'pad' }, failed(links.error, links.reload, 'The list')) : !links.data ? skeleton(2)
-      : t.ul({ class: 'list' }, links.data.data.map((one) => t.li({ key: one.id }, t.div({ class: 'item' }, t.span({ class: 'grow trunc t1', title: one.url }, one.url.replace(/^https?:\/\//, '')), t.span({ class: 'num', title: plural(one.clicks, 'click') }, plural(one.unique_clicks, 'person', 'people')))))));
+      : t.ul({ class: 'list' }, [...links.data.data].sort((a, b) => b.unique_clicks - a.unique_clicks).map((one) => t.li({ key: one.id }, t.div({ class: 'item' }, t.span({ class: 'grow trunc t1', title: one.url }, one.url.replace(/^https?:\/\//, '')), t.span({ class: 'num', title: plural(one.clicks, 'click') }, plural(one.unique_clicks, 'person', 'people')))))));
 }

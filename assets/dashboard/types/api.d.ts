@@ -344,7 +344,7 @@ export type ClickedLink = {
   id: string;
   /** Number of recipients who clicked. */
   unique_clicks: number;
-  /** The URL. */
+  /** The URL, with the merge fields of the content. */
   url: string;
 };
 

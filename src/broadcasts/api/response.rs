@@ -6,7 +6,9 @@ use serde::Serialize;
 use crate::base::clock::to_iso;
 use crate::base::id::{BroadcastId, TeamId};
 use crate::broadcasts::planner::{PlanWarning, PlanWarningCode, SendPlan};
-use crate::broadcasts::{Broadcast, BroadcastContent, BroadcastRecipient, BroadcastRow, BroadcastStatus};
+use crate::broadcasts::{
+    Broadcast, BroadcastContent, BroadcastLink, BroadcastLinkRow, BroadcastRecipient, BroadcastRow, BroadcastStatus,
+};
 use crate::events::BounceType;
 use crate::http::schema::words_schema;
 
@@ -261,17 +263,24 @@ impl From<BroadcastRecipient> for BroadcastRecipientResponse {
     }
 }
 
-/// A link of a broadcast that recipients have opened.
+/// A link of a broadcast that people have clicked.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ClickedLink {
     /// An id for the cursors of this list.
     id: String,
-    /// The URL.
+    /// The URL, with the merge fields of the content.
     url: String,
     /// Number of clicks.
     clicks: u64,
     /// Number of recipients who clicked.
     unique_clicks: u64,
+}
+
+impl From<BroadcastLink> for ClickedLink {
+    fn from(link: BroadcastLink) -> Self {
+        let BroadcastLinkRow { url, clicks, unique_clicks, first_ms: _ } = link.row;
+        Self { id: link.id.to_string(), url, clicks, unique_clicks }
+    }
 }
 
 #[cfg(test)]

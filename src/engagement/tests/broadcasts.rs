@@ -2,25 +2,47 @@
 
 use super::{MINUTE_MS, TEAM, World, put_delivery};
 use crate::base::address::EmailAddress;
-use crate::base::id::{BroadcastId, EmailId};
-use crate::broadcasts::{self, BroadcastRow};
+use crate::base::id::{BroadcastId, EmailId, Id};
+use crate::broadcasts::{self, BroadcastContent, BroadcastRow};
 use crate::emails::{
     self, BroadcastEmailList, BroadcastEmailScan, LastEvent, NewBroadcastEmail, RecipientState, broadcast_emails_step,
 };
 use crate::store::page::{Cursor, PageError, PageQuery};
-use crate::store::{ReadTx, StoreError, WriteTx};
-use crate::tables::BROADCASTS;
+use crate::store::{NEXT, Order, ReadTx, Reads as _, StoreError, WriteTx};
+use crate::tables::{BROADCAST_LINKS, BROADCASTS};
+
+/// Content with three links, one with a merge field.
+const HTML: &str = "<a href='https://example.org/a'>A</a><a href='https://example.org/b?x=1&amp;y=2'>B</a>\
+                    <a href='https://example.org/{{{FIRST_NAME|you}}}?to={{{EMAIL}}}'>C</a>";
 
 /// Stores a broadcast with one email, which has been delivered.
 async fn delivered(world: &World) -> (BroadcastId, EmailId) {
-    let (broadcast, context) = (world.context.id(), world.context.clone());
+    let broadcast = world.context.id();
+    let sealed = broadcasts::seal_content(
+        &world.context.keyring,
+        broadcast,
+        &BroadcastContent { html: Some(HTML.into()), ..BroadcastContent::default() },
+    );
     let write = move |tx: &WriteTx<'_>| {
-        let row = BroadcastRow::draft("shop@example.com".into(), "Hello".into());
+        let mut row = BroadcastRow::draft("shop@example.com".into(), "Hello".into());
+        row.fields = vec!["FIRST_NAME".into()];
         tx.put(&BROADCASTS, &(TEAM, broadcast), &row)?;
+        broadcasts::put_content(tx, broadcast, &sealed)
+    };
+    world.context.store.write::<_, StoreError>(write).await.unwrap();
+    (broadcast, delivered_to(world, broadcast, "ada", "Ada").await)
+}
+
+/// Stores an email of a broadcast, which has been delivered.
+async fn delivered_to(world: &World, broadcast: BroadcastId, account: &str, name: &str) -> EmailId {
+    let context = world.context.clone();
+    let (address, name) = (format!("{account}@example.net"), name.to_owned());
+    let write = move |tx: &WriteTx<'_>| {
+        let row = broadcasts::find_valid(tx, TEAM, broadcast)?.unwrap();
         let new = NewBroadcastEmail {
             contact: context.id(),
-            address: EmailAddress::parse("ada@example.net").unwrap(),
-            values: Vec::new(),
+            address: EmailAddress::parse(&address).unwrap(),
+            values: vec![name.clone()],
             due_ms: context.now_ms(),
         };
         let due = emails::queue_broadcast_email(tx, &context, TEAM, broadcast, &row, new)?.unwrap();
@@ -34,8 +56,22 @@ async fn delivered(world: &World) -> (BroadcastId, EmailId) {
         put_delivery(tx, &context, id, &email, context.now_ms())?;
         Ok(id)
     };
-    let id = world.context.store.write::<_, StoreError>(write).await.unwrap();
-    (broadcast, id)
+    world.context.store.write::<_, StoreError>(write).await.unwrap()
+}
+
+/// Returns the URL, the clicks and the recipients of the clicked links of a broadcast, in the order of the URLs.
+fn links(world: &World, broadcast: BroadcastId) -> Vec<(String, u64, u64)> {
+    let mut links = Vec::new();
+    let read = |tx: &ReadTx| {
+        let (from, to) = ((broadcast, Id::MIN), (broadcast, Id::MAX));
+        tx.scan_valid(&BROADCAST_LINKS, &from, &to, Order::Ascending, |_, row| {
+            links.push((row.url, row.clicks, row.unique_clicks));
+            NEXT
+        })
+    };
+    world.context.store.read_now::<_, StoreError>(read).unwrap();
+    links.sort();
+    links
 }
 
 /// Returns the opened, the clicked and the delivered emails of a broadcast.
@@ -99,4 +135,72 @@ async fn software_does_not_count_for_a_broadcast() {
     world.click(id, "https://example.org/a", 200).await;
 
     assert_eq!(counts(&world, broadcast), (0, 0, 1));
+}
+
+#[tokio::test]
+async fn the_clicks_of_all_recipients_count_for_the_link_of_the_content() {
+    let world = World::new();
+    let (broadcast, ada) = delivered(&world).await;
+    let bob = delivered_to(&world, broadcast, "bob", "").await;
+
+    world.click(ada, "https://example.org/Ada?to=ada@example.net", 10 * MINUTE_MS).await;
+    world.click(ada, "https://example.org/Ada?to=ada@example.net", 20 * MINUTE_MS).await;
+    world.click(bob, "https://example.org/you?to=bob@example.net", 30 * MINUTE_MS).await;
+    world.click(bob, "https://example.org/b?x=1&y=2", 40 * MINUTE_MS).await;
+    world.click(ada, "https://example.org/b?x=1&y=2", 50 * MINUTE_MS).await;
+    // No link of the content.
+    world.click(ada, "https://example.org/c", 60 * MINUTE_MS).await;
+
+    let expected = [
+        ("https://example.org/b?x=1&y=2".to_owned(), 2, 2),
+        ("https://example.org/{{{FIRST_NAME|you}}}?to={{{EMAIL}}}".to_owned(), 3, 2),
+    ];
+    assert_eq!(links(&world, broadcast), expected);
+    assert_eq!(counts(&world, broadcast), (2, 2, 2));
+}
+
+#[tokio::test]
+async fn a_burst_takes_back_the_clicks_of_a_link() {
+    let world = World::new();
+    let (broadcast, id) = delivered(&world).await;
+    let link = "https://example.org/Ada?to=ada@example.net";
+    let counted =
+        |clicks, people| ("https://example.org/{{{FIRST_NAME|you}}}?to={{{EMAIL}}}".to_owned(), clicks, people);
+    world.click(id, link, MINUTE_MS).await;
+    world.click(id, link, 10 * MINUTE_MS).await;
+    assert_eq!(links(&world, broadcast), [counted(2, 1)]);
+
+    world.click(id, "https://example.org/a", 10 * MINUTE_MS + 20).await;
+
+    assert_eq!(links(&world, broadcast), [counted(1, 1)]);
+    assert_eq!(counts(&world, broadcast), (1, 1, 1));
+}
+
+#[tokio::test]
+async fn an_opened_email_leaves_the_list_with_its_retraction() {
+    let world = World::new();
+    let (broadcast, id) = delivered(&world).await;
+    world.click(id, "https://example.org/a", MINUTE_MS).await;
+    for list in [BroadcastEmailList::Opened, BroadcastEmailList::Clicked] {
+        assert_eq!(listed(&world, broadcast, list), 1, "{list:?}");
+    }
+
+    world.click(id, "https://example.org/b", MINUTE_MS + 20).await;
+
+    for list in [BroadcastEmailList::Opened, BroadcastEmailList::Clicked] {
+        assert_eq!(listed(&world, broadcast, list), 0, "{list:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_links_are_deleted_with_the_broadcast() {
+    let world = World::new();
+    let (broadcast, id) = delivered(&world).await;
+    world.click(id, "https://example.org/a", MINUTE_MS).await;
+    assert_eq!(links(&world, broadcast), [("https://example.org/a".to_owned(), 1, 1)]);
+
+    let delete = |tx: &WriteTx<'_>| broadcasts::delete_page_of_team(tx, TEAM);
+    assert_eq!(world.context.store.write::<_, StoreError>(delete).await.unwrap(), 1);
+
+    assert_eq!(links(&world, broadcast), []);
 }

@@ -4,8 +4,10 @@
 //!
 //! - `messages.rs`: the pixel and the links of a message.
 //! - `routes.rs`: requests to them.
+//! - `broadcasts.rs`: clicks on the links of a broadcast.
 //! - `hosts.rs`: the paths of a tracking host.
 
+mod broadcasts;
 mod hosts;
 mod messages;
 mod routes;
