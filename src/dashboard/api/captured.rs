@@ -192,7 +192,9 @@ fn refusal(error: ReleaseError) -> ApiError {
         ReleaseError::NotFound => not_found(),
         ReleaseError::Released(at_ms) => conflict(&format!("The message was released at {}.", to_iso(at_ms))),
         ReleaseError::NoEmail => conflict("Another program sent this message to the mailbox, so that it is no email."),
-        ReleaseError::EmailDeleted => conflict("The email of the message, its content, or its attachments were deleted. Send it again."),
+        ReleaseError::EmailDeleted => {
+            conflict("The email of the message, its content, or its attachments were deleted. Send it again.")
+        }
         ReleaseError::NoRecipient => {
             conflict("No recipient can be sent to: each has another outcome since, or was erased.")
         }

@@ -167,7 +167,7 @@ impl Idempotency {
         let key = StoredKey::new(request.team.unwrap_or(sender), &request.key, now_ms, lifetime_ms);
         // An earlier process can have stored the key with a longer lifetime.
         let last_day = lock(&self.keys).filter.last_day();
-        key.stored_until(last_day.unwrap_or_else(|| keys::day_of(now_ms + LIFETIME_MAX_MS + DAY_MS)))
+        key.stored_until(last_day.unwrap_or_else(|| utc_day(now_ms + LIFETIME_MAX_MS + DAY_MS)))
     }
 
     /// Fills the filter with the stored keys, one page per transaction. Until then, each request with a key reads the

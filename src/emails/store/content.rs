@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 
+use super::rows::EmailRow;
 use crate::base::id::EmailId;
 use crate::emails::model::EmailContent;
 use crate::store::{Blob, CHUNK_BYTES, Chunks, Keyring, Reads, StoreError, WriteTx, chunk_bytes, read_chunks};
