@@ -96,7 +96,8 @@ pub fn fraction(count: u64, sent: u64) -> f64 {
     if sent == 0 { 0.0 } else { (count as f64 / sent as f64 * 1e6).round() / 1e6 }
 }
 
-/// Recipients of a window of days.
+/// Recipients that email was sent to in a window of days. A bounce or a complaint belongs to the day of the send: a late
+/// report about many emails is not divided by the few sends of its own day.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WindowCounts {
     pub sent: u64,
@@ -107,8 +108,8 @@ pub struct WindowCounts {
 
 impl From<DayTotals> for WindowCounts {
     fn from(totals: DayTotals) -> Self {
-        let DayTotals { sent, bounced_permanent, complained, .. } = totals;
-        Self { sent, bounced: bounced_permanent, complained }
+        let DayTotals { sent, sent_and_bounced, sent_and_complained, .. } = totals;
+        Self { sent, bounced: sent_and_bounced, complained: sent_and_complained }
     }
 }
 

@@ -43,6 +43,7 @@ impl Fixture {
             ] {
                 let source = MetricSource { team, domain: DomainId::MIN, broadcast: None };
                 email_metrics::count(tx, source, now_ms, metric, CountedRecipients::Real(by))?;
+                email_metrics::count_of_send_day(tx, team, now_ms, metric, by)?;
             }
             Ok(())
         };
@@ -107,6 +108,28 @@ async fn a_pause_ends_when_its_days_leave_the_window() {
     assert_eq!(fixture.pace(&deliverability), FanOutPace::Drip, "a warning lasts seven days");
     fixture.context.clock.advance(5 * DAY);
     assert_eq!(fixture.pace(&deliverability), FanOutPace::Full);
+}
+
+#[tokio::test]
+async fn late_complaints_count_on_the_day_of_the_send() {
+    let fixture = Fixture::new().await;
+    let deliverability = fixture.deliverability(GuardrailMode::Enforce);
+    fixture.count(10_000, 0, 0).await;
+    let (team, sent_ms) = (fixture.team, fixture.context.now_ms());
+    fixture.context.clock.advance(2 * DAY);
+    fixture.count(100, 0, 0).await;
+    let now_ms = fixture.context.now_ms();
+
+    let report = move |tx: &WriteTx<'_>| {
+        let source = MetricSource { team, domain: DomainId::MIN, broadcast: None };
+        email_metrics::count(tx, source, now_ms, EmailMetric::Complained, CountedRecipients::Real(4))?;
+        email_metrics::count_of_send_day(tx, team, sent_ms, EmailMetric::Complained, 4)
+    };
+    fixture.context.store.write::<_, StoreError>(report).await.unwrap();
+
+    assert_eq!(fixture.pause(&deliverability).await, None, "4 of 100 would be 4%");
+    let report = deliverability.report(fixture.team).await.unwrap();
+    assert_eq!((report.status, report.totals.complained), (GuardrailStatus::Ok, 4), "4 of 10,100 in seven days");
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::model::{EmailMetric, MetricSource, is_zero, quarter};
+use super::model::{DayTotals, EmailMetric, MetricSource, is_zero, quarter};
 use super::store::{CountedRecipients, count};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, DomainId, EmailId, EventId, TeamId};
@@ -58,6 +58,12 @@ impl CountedEvent {
         let simulated = event.recipients.iter().filter(|address| is_simulated(address)).count() as u64;
         let recipients = event.recipients.len() as u64;
         Some(Self { source, email, at_ms: event.at_ms, metric, recipients, simulated })
+    }
+
+    /// Returns the metric if it is also counted by the day of the send.
+    pub(crate) fn metric_of_send_day(&self) -> Option<EmailMetric> {
+        let has_total = DayTotals::default().of_send_day_mut(self.metric).is_some();
+        has_total.then_some(self.metric)
     }
 }
 

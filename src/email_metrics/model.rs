@@ -153,6 +153,12 @@ pub struct DayTotals {
     pub unique_opened: u64,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unique_clicked: u64,
+    /// Permanent bounces of the recipients that email was sent to on this day, whenever the event was.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sent_and_bounced: u64,
+    /// Complaints of the recipients that email was sent to on this day, whenever the event was.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sent_and_complained: u64,
     /// Recipients of the emails with a score.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub scored_recipients: u64,
@@ -183,6 +189,15 @@ impl DayTotals {
         })
     }
 
+    /// Returns the total of a metric by the day of the send; `None` for a metric without one.
+    pub(super) const fn of_send_day_mut(&mut self, metric: EmailMetric) -> Option<&mut u64> {
+        match metric {
+            EmailMetric::BouncedPermanent => Some(&mut self.sent_and_bounced),
+            EmailMetric::Complained => Some(&mut self.sent_and_complained),
+            _ => None,
+        }
+    }
+
     /// Adds the totals of another day.
     pub(super) const fn add(&mut self, other: &Self) {
         let Self {
@@ -192,6 +207,8 @@ impl DayTotals {
             complained,
             unique_opened,
             unique_clicked,
+            sent_and_bounced,
+            sent_and_complained,
             scored_recipients,
             score_sum,
         } = *other;
@@ -201,6 +218,8 @@ impl DayTotals {
         self.complained = self.complained.saturating_add(complained);
         self.unique_opened = self.unique_opened.saturating_add(unique_opened);
         self.unique_clicked = self.unique_clicked.saturating_add(unique_clicked);
+        self.sent_and_bounced = self.sent_and_bounced.saturating_add(sent_and_bounced);
+        self.sent_and_complained = self.sent_and_complained.saturating_add(sent_and_complained);
         self.scored_recipients = self.scored_recipients.saturating_add(scored_recipients);
         self.score_sum = self.score_sum.saturating_add(score_sum);
     }

@@ -60,6 +60,28 @@ pub fn count(
     change(tx, source, at_ms, metric, recipients, Change::Add)
 }
 
+/// Counts `by` recipients whose email was sent at `sent_ms` in the totals of that day by the day of the send. Does nothing
+/// for a metric without such a total.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn count_of_send_day(
+    tx: &WriteTx<'_>,
+    team: TeamId,
+    sent_ms: TimestampMs,
+    metric: EmailMetric,
+    by: u64,
+) -> Result<(), StoreError> {
+    if by == 0 {
+        return Ok(());
+    }
+    let key = (team, utc_day(sent_ms));
+    let mut totals = tx.get_valid(&EMAIL_DAY_TOTALS, &key)?.unwrap_or_default();
+    let Some(total) = totals.of_send_day_mut(metric) else { return Ok(()) };
+    Change::Add.apply(total, by, metric, team);
+    tx.put(&EMAIL_DAY_TOTALS, &key, &totals)
+}
+
 /// Reverses [`count`] with the same arguments, in the transaction that retracts the event. A count does not fall below 0.
 ///
 /// # Errors

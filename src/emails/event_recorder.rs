@@ -2,11 +2,12 @@
 
 use super::message_id;
 use super::store::{EmailRow, read_content};
+use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, EventId, TeamId};
 use crate::context::Context;
 use crate::delivery::simulated;
 use crate::email_metrics::{self, CountedEvent};
-use crate::events::{self, EmailEventData, Event};
+use crate::events::{self, EmailEventData, EmailEventKind, Event};
 use crate::store::{StoreError, WriteTx, skip_corrupt};
 
 /// Recorder of the events of one email. It reads the custom headers at most once.
@@ -41,6 +42,11 @@ impl EventRecorder {
         event.at_ms = event.at_ms.max(row.created_ms).min(context.now_ms());
         let source = row.metric_source(*team);
         let counted = CountedEvent::of(source, *id, &event, |address| simulated::outcome(address).is_some());
+        let metric_of_send_day = counted.and_then(|counted| counted.metric_of_send_day());
+        let send_times = match metric_of_send_day {
+            Some(_) => send_times(tx, *id, &event)?,
+            None => Vec::new(),
+        };
         let event_data = || {
             let headers = match headers {
                 Some(known) => known,
@@ -51,6 +57,11 @@ impl EventRecorder {
         let event = events::record(tx, context, *team, *id, event, event_data)?;
         if let Some(counted) = counted {
             email_metrics::count_event(tx, event, counted)?;
+        }
+        if let Some(metric) = metric_of_send_day {
+            for sent_ms in send_times {
+                email_metrics::count_of_send_day(tx, *team, sent_ms, metric, 1)?;
+            }
         }
         Ok(event)
     }
@@ -69,6 +80,20 @@ pub(crate) fn record(
     event: Event,
 ) -> Result<EventId, StoreError> {
     EventRecorder::new(team, id).record(tx, context, row, event)
+}
+
+/// Returns the time at which the email was sent to each recipient of an event that is not simulated. An unknown time is
+/// that of the event.
+fn send_times(tx: &WriteTx<'_>, id: EmailId, event: &Event) -> Result<Vec<TimestampMs>, StoreError> {
+    let timeline = events::email_events(tx, id)?;
+    let sent_ms = |address: &String| {
+        let mut sent = timeline
+            .iter()
+            .filter(|(_, earlier)| earlier.kind == EmailEventKind::Sent && earlier.recipients.contains(address));
+        sent.next().map_or(event.at_ms, |(_, earlier)| earlier.at_ms)
+    };
+    let real = event.recipients.iter().filter(|address| simulated::outcome(address).is_none());
+    Ok(real.map(sent_ms).collect())
 }
 
 fn read_headers(
@@ -125,9 +150,12 @@ pub(crate) fn put_content(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::clock::DAY_MS;
+    use crate::base::id::Id;
+    use crate::email_metrics::{DayTotals, day_totals};
     use crate::emails::model::LastEvent;
     use crate::emails::store::{ErasureMark, RecipientRow, RecipientState, StoredMailbox};
-    use crate::events::ERASED;
+    use crate::events::{Detail, ERASED};
     use crate::store::Encoded;
     use crate::tables::EMAIL_BODIES;
 
@@ -164,5 +192,32 @@ mod tests {
         let corrupt = move |tx: &WriteTx<'_>| tx.put_encoded(&EMAIL_BODIES, &(id, 0), &Encoded::blob(vec![0xff; 8]));
         context.store.write::<_, StoreError>(corrupt).await.unwrap();
         assert_eq!(headers(&context, id, intact).await, []);
+    }
+    #[tokio::test]
+    async fn a_late_complaint_is_counted_on_the_day_of_the_send_too() {
+        let (_directory, context) = Context::temporary();
+        let (team, id): (TeamId, EmailId) = (Id::MIN, context.id());
+        let row = EmailRow { created_ms: context.now_ms(), has_headers: false, ..row() };
+        let record = async |kind: EmailEventKind, addresses: &[&str]| {
+            let (recording, row, at_ms) = (context.clone(), row.clone(), context.now_ms());
+            let recipients: Vec<String> = addresses.iter().map(|address| (*address).to_owned()).collect();
+            let write = move |tx: &WriteTx<'_>| {
+                let event = Event { kind, at_ms, recipients: recipients.clone(), detail: Detail::None };
+                record(tx, &recording, team, id, &row, event)
+            };
+            context.store.write::<_, StoreError>(write).await.unwrap();
+        };
+        let totals = |at_ms: TimestampMs| {
+            let day = u32::try_from(at_ms / DAY_MS).unwrap();
+            context.store.read_now::<_, StoreError>(|tx| day_totals(tx, team, day..=day)).unwrap()
+        };
+        let sent_ms = context.now_ms();
+        record(EmailEventKind::Sent, &["ada@example.net", "complained@resend.dev"]).await;
+        context.clock.advance(std::time::Duration::from_secs(3 * 86_400));
+
+        record(EmailEventKind::Complained, &["ada@example.net", "complained@resend.dev"]).await;
+
+        assert_eq!(totals(sent_ms), DayTotals { sent: 1, sent_and_complained: 1, ..DayTotals::default() });
+        assert_eq!(totals(context.now_ms()), DayTotals { complained: 1, ..DayTotals::default() });
     }
 }
