@@ -116,6 +116,9 @@ def hits(options, name):
         # The server takes a request before the delivery is stored for one of software.
         for email in firsts:
             server.wait_for(email, "delivered", DRAIN_SECONDS)
+        # The worker checks the content of each email once, some seconds after it was accepted.
+        checked = lambda: server.api.call("GET", f"/emails/{firsts[-1]}/insights")[0] == 200  # noqa: E731
+        wait_until(checked, DRAIN_SECONDS, "the checks of the content of the last emails", pause_s=0.2)
         server.api.close()
         invalid = [f"{path[:-4]}{number % 10_000:04}" for number, path in enumerate(pixels)]
         figures = {

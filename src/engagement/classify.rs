@@ -1,4 +1,6 @@
 //! People and software: the verdict on one request. Pure.
+//!
+//! The rules that need the request alone are applied first, and those that need its email in the transaction.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -8,9 +10,9 @@ use super::rules::{Condition, MachineReason, MachineRules};
 /// Operating systems of desktops in the user agent of a browser. CrOS is on laptops.
 const DESKTOPS: [&str; 4] = ["(windows nt ", "(macintosh; ", "(x11; linux ", "(x11; cros "];
 
-/// The facts about a request that decide between a person and software.
+/// The facts about a request alone, whatever its email.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct HitFacts<'a> {
+pub(super) struct RequestFacts<'a> {
     pub(super) user_agent: &'a str,
     /// `None` if the address is unknown.
     pub(super) address: Option<IpAddr>,
@@ -18,9 +20,23 @@ pub(super) struct HitFacts<'a> {
     pub(super) is_prefetch: bool,
     /// Whether the request is for a link, not for the pixel.
     pub(super) is_link: bool,
+}
+
+/// The facts about a request that depend on its email.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EmailFacts {
     pub(super) elapsed: Elapsed,
     /// Whether another link of the message was followed within the time of a burst.
     pub(super) is_burst: bool,
+}
+
+/// The first rule that matches a request alone.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RequestVerdict {
+    /// Number of rules before it; that of all rules if none matches.
+    rules_before: usize,
+    reason: Option<MachineReason>,
+    is_link: bool,
 }
 
 /// Time of a request since the message reached the recipient.
@@ -36,9 +52,9 @@ pub(super) enum Elapsed {
 }
 
 impl MachineRules {
-    /// Returns the reason why a request is one of software; `None` for a request of a person. The first rule that matches
-    /// wins. Within `prefetch_window` after delivery, no request is one of a person.
-    pub(super) fn classify(&self, facts: HitFacts<'_>, prefetch_window: Duration) -> Option<MachineReason> {
+    /// Returns the verdict on a request by the rules that need no email. These search the user agent for many words, so
+    /// this runs before the transaction.
+    pub(super) fn classify_request(&self, facts: RequestFacts<'_>) -> RequestVerdict {
         let agent = facts.user_agent.trim().to_ascii_lowercase();
         let without_devices = self.devices.iter().fold(agent.clone(), |agent, device| agent.replace(device, ""));
         let is_match = |condition: &Condition| match condition {
@@ -48,6 +64,23 @@ impl MachineRules {
             Condition::Token(token) => token.is_in(&without_devices),
             Condition::Network(network) => facts.address.is_some_and(|address| network.contains(&address)),
             Condition::Header { .. } => facts.is_prefetch,
+            Condition::Browser { version_min } => facts.is_link && is_impossible_chrome(&agent, *version_min),
+            Condition::BeforeDelivery | Condition::Timing(_) | Condition::Burst(_) => false,
+        };
+        let rules_before = self.rules.iter().position(|rule| is_match(&rule.condition)).unwrap_or(self.rules.len());
+        let reason = self.rules.get(rules_before).map(|rule| rule.reason);
+        RequestVerdict { rules_before, reason, is_link: facts.is_link }
+    }
+
+    /// Returns the reason why a request is one of software; `None` for a request of a person. The first rule that matches
+    /// wins. Within `prefetch_window` after delivery, no request is one of a person.
+    pub(super) fn classify(
+        &self,
+        request: RequestVerdict,
+        facts: EmailFacts,
+        prefetch_window: Duration,
+    ) -> Option<MachineReason> {
+        let is_match = |condition: &Condition| match condition {
             Condition::BeforeDelivery => match facts.elapsed {
                 Elapsed::NotDelivered => true,
                 Elapsed::SinceDelivery(elapsed_ms) => elapsed_ms < 0,
@@ -60,10 +93,18 @@ impl MachineRules {
                 }
                 Elapsed::NotDelivered | Elapsed::Unknown => false,
             },
-            Condition::Browser { version_min } => facts.is_link && is_impossible_chrome(&agent, *version_min),
-            Condition::Burst(_) => facts.is_link && facts.is_burst,
+            Condition::Burst(_) => request.is_link && facts.is_burst,
+            // The request alone decides these.
+            Condition::Agent(_)
+            | Condition::All(_)
+            | Condition::Empty
+            | Condition::Token(_)
+            | Condition::Network(_)
+            | Condition::Header { .. }
+            | Condition::Browser { .. } => false,
         };
-        self.rules.iter().find(|rule| is_match(&rule.condition)).map(|rule| rule.reason)
+        let earlier = self.rules.iter().take(request.rules_before).find(|rule| is_match(&rule.condition));
+        earlier.map(|rule| rule.reason).or(request.reason)
     }
 }
 

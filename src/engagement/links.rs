@@ -35,7 +35,7 @@ pub(super) fn clicks_by_link(timeline: &[(EventId, Event)], address: &str) -> Cl
 #[derive(Clone, Debug, Default)]
 pub(super) struct SourceLinks {
     contents: Arc<BroadcastContentCache>,
-    /// Links that were read before the transaction, by destination.
+    /// Links by destination; `None` if the content has none.
     known: BTreeMap<String, Option<String>>,
 }
 
@@ -61,7 +61,33 @@ impl SourceLinks {
         Ok(self)
     }
 
-    /// Counts the change of the clicks of the recipient of an email.
+    /// Adds the links that were counted before and have no merge fields. Returns whether the links behind all destinations
+    /// are known then.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(super) fn with_counted<'d>(
+        &self,
+        tx: &impl Reads,
+        row: &EmailRow,
+        destinations: impl Iterator<Item = &'d str>,
+    ) -> Result<(Self, bool), StoreError> {
+        let (mut links, mut are_complete) = (self.clone(), true);
+        let Some(send) = &row.broadcast else { return Ok((links, true)) };
+        for destination in destinations {
+            if links.known.contains_key(destination) {
+                continue;
+            }
+            if broadcasts::has_link(tx, send.id, destination)? {
+                links.known.insert(destination.to_owned(), Some(destination.to_owned()));
+            } else {
+                are_complete = false;
+            }
+        }
+        Ok((links, are_complete))
+    }
+
+    /// Counts the change of the clicks of the recipient of an email, for the links that are known.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -80,13 +106,8 @@ impl SourceLinks {
             if change == LinkChange::default() {
                 continue;
             }
-            let link = match self.known.get(destination) {
-                Some(link) => link.clone(),
-                // A click that was recorded after the read.
-                None => self.find(tx, &context.keyring, row, send, destination)?,
-            };
-            if let Some(link) = link {
-                broadcasts::count_link(tx, send.id, &link, change, context.now_ms())?;
+            if let Some(Some(link)) = self.known.get(destination) {
+                broadcasts::count_link(tx, send.id, link, change, context.now_ms())?;
             }
         }
         Ok(())

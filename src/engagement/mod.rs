@@ -6,12 +6,13 @@
 //! email, and the counts, of a broadcast also by link.
 //!
 //! Files in reading order: `rules.rs` (the rules as data, from `assets/engagement/rules.txt`), `classify.rs` (the verdict on
-//! a request), `recent.rs` (the last link requests, in memory), `plan.rs` (the consequences of a hit), `links.rs` (the
-//! clicks on a broadcast by link), `record.rs` (the transaction).
+//! a request), `recent.rs` (the last link requests, in memory), `targets.rs` (the last targets of requests, in memory), `plan.rs` (the
+//! consequences of a hit), `links.rs` (the clicks on a broadcast by link), `record.rs` (the transaction).
 //!
 //! Invariants:
 //! - Software changes no status and counts as no open and no click.
-//! - A hit without consequences costs no write transaction.
+//! - A hit without consequences causes no commit.
+//! - The writer thread reads no content, and no long timeline of an email whose hit was not read before.
 //! - Nothing is recorded about an erased recipient, so that no IP address or user agent of it remains.
 //! - Only the retraction of a click lowers a status or a count.
 //! - The counts by link have no value of a recipient.
@@ -22,6 +23,7 @@ mod plan;
 mod recent;
 mod record;
 mod rules;
+mod targets;
 #[cfg(test)]
 mod tests;
 

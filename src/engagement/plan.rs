@@ -1,9 +1,8 @@
 //! The consequences of a hit: the events to record and those to retract. Pure.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
-use super::classify::{Elapsed, HitFacts};
+use super::classify::{Elapsed, EmailFacts, RequestVerdict};
 use super::recent::RecentLink;
 use super::record::{Hit, HitTarget};
 use super::rules::{MachineReason, MachineRules};
@@ -47,15 +46,15 @@ impl HitPlan {
     }
 }
 
-/// Returns the consequences of a hit on an email with this timeline; `None` if it has none. `recent` are the last links of
-/// the recipient.
+/// Returns the consequences of a hit, with the verdict on its request alone, on an email with this timeline; `None` if it has
+/// none. `recent` are the last links of the recipient.
 pub(super) fn plan(
     rules: &MachineRules,
     prefetch_window: Duration,
     row: &EmailRow,
     timeline: &[(EventId, Event)],
     recent: &[RecentLink],
-    hit: &Hit,
+    (hit, request): (&Hit, RequestVerdict),
 ) -> Option<HitPlan> {
     let (recipient, at) = recipient_of(row, hit.group)?;
     let address = at.mailbox.bare();
@@ -64,15 +63,8 @@ pub(super) fn plan(
     let engaged: Vec<&(EventId, Event)> =
         of_recipient.iter().copied().filter(|(_, event)| is_engagement(event.kind)).collect();
     let burst = burst_of(rules, &engaged, recent, hit);
-    let facts = HitFacts {
-        user_agent: &hit.user_agent,
-        address: hit.ip_address.parse::<IpAddr>().ok().map(|address| address.to_canonical()),
-        is_prefetch: hit.is_prefetch,
-        is_link: matches!(hit.target, HitTarget::Link(_)),
-        elapsed: elapsed(at, &of_recipient, hit.at_ms),
-        is_burst: burst.is_found,
-    };
-    let verdict = rules.classify(facts, prefetch_window);
+    let facts = EmailFacts { elapsed: elapsed(at, &of_recipient, hit.at_ms), is_burst: burst.is_found };
+    let verdict = rules.classify(request, facts, prefetch_window);
     let retracted = retracted(&engaged, &burst.events);
     let again = retracted.iter().filter_map(|(_, event)| prefetched_click(event)).collect();
     let mut new = Vec::new();

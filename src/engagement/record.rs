@@ -1,12 +1,15 @@
 //! Recording of a hit, in one write transaction.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::classify::{RequestFacts, RequestVerdict};
 use super::links::{SourceLinks, clicks_by_link};
 use super::plan::{HitPlan, plan};
 use super::recent::RecentLinks;
 use super::rules::{MachineRules, PREFETCH_WINDOW};
+use super::targets::RecentTargets;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, EventId, TeamId};
 use crate::broadcasts::{self, EngagementChange, RecipientEngagement};
@@ -16,6 +19,12 @@ use crate::email_metrics::{self, CountedRecipients, EmailMetric, MetricSource};
 use crate::emails::{self, EmailRow, EventRecorder, LastEvent};
 use crate::events::{self, EmailEventKind, Event};
 use crate::store::{ReadTx, Reads, StoreError, WriteTx};
+
+/// Number of events of an email up to which a hit is planned on the writer thread without a read before. More of them would
+/// delay other requests.
+const DIRECT_EVENTS_MAX: usize = 64;
+/// Number of write transactions of a hit at most. Another one follows if a hit between a read and a write changed the clicks.
+const ATTEMPTS: usize = 3;
 
 /// A request for the pixel or a link of a message.
 #[derive(Clone, Debug)]
@@ -36,7 +45,7 @@ pub struct Hit {
 }
 
 /// Object of a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum HitTarget {
     Pixel,
     /// The link with this destination.
@@ -54,13 +63,20 @@ pub struct Engagement {
     context: Context,
     prefetch_window: Duration,
     recent: Arc<RecentLinks>,
+    targets: Arc<RecentTargets>,
     links: SourceLinks,
 }
 
 impl Engagement {
     /// Returns a recorder with the default time after delivery in which no person reads.
     pub fn new(context: Context) -> Self {
-        Self { context, prefetch_window: *PREFETCH_WINDOW, recent: Arc::default(), links: SourceLinks::default() }
+        Self {
+            context,
+            prefetch_window: *PREFETCH_WINDOW,
+            recent: Arc::default(),
+            targets: Arc::default(),
+            links: SourceLinks::default(),
+        }
     }
 
     /// Sets the time after delivery in which requests are those of software. Zero disables the rule.
@@ -72,27 +88,107 @@ impl Engagement {
     /// Records a hit: an open or a click of a person, or a prefetch by software. Returns after the commit.
     ///
     /// Nothing is recorded for an email that does not exist, is deleted or has not been sent, for an erased recipient, for
-    /// a repeat within a minute, and above the limits of a recipient. This costs a read only.
+    /// a repeat within a minute, and above the limits of a recipient.
+    ///
+    /// The first request of a target goes to the writer without a read. A target that was requested lately, an email with
+    /// many events, and a click whose link must be searched in the content are read first, on a thread that may block.
     ///
     /// # Errors
     /// [`StoreError`].
     pub async fn record(&self, hit: Hit) -> Result<(), StoreError> {
-        let (hit, prefetch_window) = (Arc::new(hit), self.prefetch_window);
+        let mut reads_first = self.targets.add(&hit);
         self.recent.add(&hit);
-        let (reading, recent) = (Arc::clone(&hit), Arc::clone(&self.recent));
-        let (context, links) = (self.context.clone(), self.links.clone());
+        let judged = Arc::new(JudgedHit::new(hit, self.prefetch_window, Arc::clone(&self.recent)));
+        for attempt in 1..=ATTEMPTS {
+            let links = match reads_first {
+                true => match self.read_links(&judged).await? {
+                    Some(links) => Some(links),
+                    None => return Ok(()),
+                },
+                false => None,
+            };
+            if self.write(&judged, links, attempt == ATTEMPTS).await? == Written::Recorded {
+                return Ok(());
+            }
+            reads_first = true;
+        }
+        Ok(())
+    }
+
+    /// Reads the links behind the clicks of a hit; `None` if the hit has no consequence.
+    async fn read_links(&self, judged: &Arc<JudgedHit>) -> Result<Option<SourceLinks>, StoreError> {
+        let (judged, context, links) = (Arc::clone(judged), self.context.clone(), self.links.clone());
         let read = move |tx: &ReadTx| {
-            let Some(planned) = read_plan(tx, prefetch_window, &recent, &reading)? else { return Ok(None) };
+            let Some(planned) = judged.plan(tx)? else { return Ok(None) };
             links.read(tx, &context.keyring, &planned.row, planned.plan.destinations()).map(Some)
         };
-        let Some(links) = self.context.store.read::<_, StoreError>(read).await? else { return Ok(()) };
-        let (context, recent) = (self.context.clone(), Arc::clone(&self.recent));
-        // Another hit may have been recorded since the read.
-        let write = move |tx: &WriteTx<'_>| match read_plan(tx, prefetch_window, &recent, &hit)? {
-            Some(planned) => apply(tx, &context, &hit, planned, &links),
-            None => Ok(()),
+        self.context.store.read::<_, StoreError>(read).await
+    }
+
+    /// Applies the consequences of a hit in a write transaction. Without `links`, nothing was read before. In the last
+    /// attempt, clicks whose link is not known are not counted by link.
+    async fn write(
+        &self,
+        judged: &Arc<JudgedHit>,
+        links: Option<SourceLinks>,
+        is_last: bool,
+    ) -> Result<Written, StoreError> {
+        let (judged, context) = (Arc::clone(judged), self.context.clone());
+        let is_direct = links.is_none();
+        let links = links.unwrap_or_else(|| self.links.clone());
+        let write = move |tx: &WriteTx<'_>| {
+            if is_direct && events::has_more_email_events(tx, judged.hit.email, DIRECT_EVENTS_MAX)? {
+                return Ok(Written::Unread);
+            }
+            // Another hit may have been recorded since a read.
+            let Some(planned) = judged.plan(tx)? else { return Ok(Written::Recorded) };
+            let (links, are_complete) = links.with_counted(tx, &planned.row, planned.plan.destinations())?;
+            if !are_complete && !is_last {
+                return Ok(Written::Unread);
+            }
+            apply(tx, &context, &judged.hit, planned, &links)?;
+            Ok(Written::Recorded)
         };
-        self.context.store.write(write).await
+        self.context.store.write::<_, StoreError>(write).await
+    }
+}
+
+/// Result of a write transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Written {
+    /// The consequences of the hit are recorded, or it has none.
+    Recorded,
+    /// Nothing is recorded: the email must be read first.
+    Unread,
+}
+
+/// A hit with the verdict on its request alone.
+struct JudgedHit {
+    hit: Hit,
+    request: RequestVerdict,
+    prefetch_window: Duration,
+    recent: Arc<RecentLinks>,
+}
+
+impl JudgedHit {
+    fn new(hit: Hit, prefetch_window: Duration, recent: Arc<RecentLinks>) -> Self {
+        let request = MachineRules::embedded().classify_request(RequestFacts {
+            user_agent: &hit.user_agent,
+            address: hit.ip_address.parse::<IpAddr>().ok().map(|address| address.to_canonical()),
+            is_prefetch: hit.is_prefetch,
+            is_link: matches!(hit.target, HitTarget::Link(_)),
+        });
+        Self { hit, request, prefetch_window, recent }
+    }
+
+    /// Returns the email of the hit with the consequences; `None` if it has none. A corrupt email counts as missing.
+    fn plan(&self, tx: &impl Reads) -> Result<Option<PlannedHit>, StoreError> {
+        let Self { hit, request, prefetch_window, recent } = self;
+        let Some(row) = emails::find_valid_row(tx, hit.team, hit.email)? else { return Ok(None) };
+        let timeline = events::email_events(tx, hit.email)?;
+        let recent = recent.of_recipient(hit);
+        let plan = plan(MachineRules::embedded(), *prefetch_window, &row, &timeline, &recent, (hit, *request));
+        Ok(plan.map(|plan| PlannedHit { row, timeline, plan }))
     }
 }
 
@@ -102,20 +198,6 @@ struct PlannedHit {
     /// Oldest first.
     timeline: Vec<(EventId, Event)>,
     plan: HitPlan,
-}
-
-/// Returns the email of a hit with the consequences; `None` if the hit has no consequence. A corrupt email counts as missing.
-fn read_plan(
-    tx: &impl Reads,
-    prefetch_window: Duration,
-    recent: &RecentLinks,
-    hit: &Hit,
-) -> Result<Option<PlannedHit>, StoreError> {
-    let Some(row) = emails::find_valid_row(tx, hit.team, hit.email)? else { return Ok(None) };
-    let timeline = events::email_events(tx, hit.email)?;
-    let recent = recent.of_recipient(hit);
-    let plan = plan(MachineRules::embedded(), prefetch_window, &row, &timeline, &recent, hit);
-    Ok(plan.map(|plan| PlannedHit { row, timeline, plan }))
 }
 
 /// Applies the consequences of a hit.

@@ -8,7 +8,7 @@ use super::payload::{self, EmailEventData};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, EventId, Id, TeamId};
 use crate::context::Context;
-use crate::store::{NEXT, Order, Reads, Row, StoreError, WriteTx};
+use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx};
 use crate::tables::EVENTS;
 
 /// Email event on disk.
@@ -95,6 +95,19 @@ pub(crate) fn email_events(tx: &impl Reads, email: EmailId) -> Result<Vec<(Event
         NEXT
     })?;
     Ok(events)
+}
+
+/// Returns whether an email has more than `events_max` events. Decodes none.
+///
+/// # Errors
+/// [`StoreError`] if the file cannot be read.
+pub(crate) fn has_more_email_events(tx: &impl Reads, email: EmailId, events_max: usize) -> Result<bool, StoreError> {
+    let mut count = 0;
+    tx.scan(&EVENTS, &(email, Id::MIN), &(email, Id::MAX), Order::Ascending, |_, _| {
+        count += 1;
+        if count > events_max { STOP } else { NEXT }
+    })?;
+    Ok(count > events_max)
 }
 
 /// Deletes an event that turned out to be wrong, in the transaction that records the right one. If the event has not been

@@ -1,13 +1,33 @@
 //! The verdicts of each rule.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
-use crate::engagement::classify::{Elapsed, HitFacts};
+use crate::engagement::classify::{Elapsed, EmailFacts, RequestFacts};
 use crate::engagement::rules::{Condition, MachineReason, MachineRules};
 
 const WINDOW: Duration = Duration::from_secs(10);
 const CHROME: &str =
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36";
+
+/// All facts about a request.
+#[derive(Clone, Copy)]
+pub(super) struct HitFacts<'a> {
+    pub(super) user_agent: &'a str,
+    pub(super) address: Option<IpAddr>,
+    pub(super) is_prefetch: bool,
+    pub(super) is_link: bool,
+    pub(super) elapsed: Elapsed,
+    pub(super) is_burst: bool,
+}
+
+/// Returns the verdict on a request, with a time after delivery in which no person reads.
+pub(super) fn verdict_within(facts: HitFacts<'_>, prefetch_window: Duration) -> Option<MachineReason> {
+    let HitFacts { user_agent, address, is_prefetch, is_link, elapsed, is_burst } = facts;
+    let rules = MachineRules::embedded();
+    let request = rules.classify_request(RequestFacts { user_agent, address, is_prefetch, is_link });
+    rules.classify(request, EmailFacts { elapsed, is_burst }, prefetch_window)
+}
 
 fn facts(user_agent: &str) -> HitFacts<'_> {
     HitFacts {
@@ -21,7 +41,7 @@ fn facts(user_agent: &str) -> HitFacts<'_> {
 }
 
 fn verdict(facts: HitFacts<'_>) -> Option<MachineReason> {
-    MachineRules::embedded().classify(facts, WINDOW)
+    verdict_within(facts, WINDOW)
 }
 
 #[test]
@@ -175,9 +195,9 @@ fn time_decides_within_the_window_and_before_delivery() {
         assert_eq!(verdict(HitFacts { elapsed, ..facts(CHROME) }), expected, "{elapsed:?}");
     }
     let at_once = HitFacts { elapsed: Elapsed::SinceDelivery(0), ..facts(CHROME) };
-    assert_eq!(MachineRules::embedded().classify(at_once, Duration::ZERO), None);
+    assert_eq!(verdict_within(at_once, Duration::ZERO), None);
     let before = HitFacts { elapsed: Elapsed::SinceDelivery(-1), ..facts(CHROME) };
-    assert_eq!(MachineRules::embedded().classify(before, Duration::ZERO), Some(BeforeDelivery));
+    assert_eq!(verdict_within(before, Duration::ZERO), Some(BeforeDelivery));
 }
 
 #[test]

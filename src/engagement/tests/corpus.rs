@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use super::classify::{HitFacts, verdict_within};
 use crate::engagement::PREFETCH_WINDOW;
-use crate::engagement::classify::{Elapsed, HitFacts};
-use crate::engagement::rules::{MachineReason, MachineRules};
+use crate::engagement::classify::Elapsed;
+use crate::engagement::rules::MachineReason;
 
 /// Returns the fields of each record of a CSV file (RFC 4180 §2).
 fn records(text: &str) -> Vec<Vec<String>> {
@@ -57,7 +58,7 @@ fn every_request_of_the_corpus_gets_its_verdict() {
             // A row is one request: the other link of the burst is not in it.
             is_burst: expected == MachineReason::Burst.as_str(),
         };
-        let verdict = MachineRules::embedded().classify(facts, *PREFETCH_WINDOW).map(MachineReason::as_str);
+        let verdict = verdict_within(facts, *PREFETCH_WINDOW).map(MachineReason::as_str);
         let is_consistent = (field("verdict") == "person") == expected.is_empty();
         if verdict.unwrap_or_default() != expected || !is_consistent {
             let _ = writeln!(report, "  {}: {verdict:?}, expected {expected:?}: {}", field("id"), field("user_agent"));
