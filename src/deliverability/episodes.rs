@@ -1,4 +1,5 @@
-//! Episodes: the events and notices about a team whose rates are too high, once for each status.
+//! Episodes: the events and notices about a team whose rates are too high, once for each status. The same worker slows
+//! the broadcasts of the team down.
 //!
 //! An episode begins with a warning or a pause, and ends when the rates are well below the limits again. Until then, a
 //! status that ends and begins again notifies the owners only once.
@@ -7,6 +8,7 @@ use super::guardrail::{GuardrailStatus, GuardrailWindows};
 use super::service::{GuardrailMode, TeamDeliverability};
 use super::store::{EpisodeLevel, EpisodeRow};
 use crate::base::id::TeamId;
+use crate::delivery;
 use crate::events::{self, TeamEvent};
 use crate::notices::{self, Notice, RateNotice};
 use crate::store::{ReadTx, Reads, StoreError, WriteTx};
@@ -15,6 +17,18 @@ use crate::teams;
 
 /// Teams that one transaction reads.
 const PAGE_TEAMS: usize = 100;
+
+/// State of a team that the worker stores.
+struct TeamRound {
+    step: EpisodeStep,
+    /// Row of its episode.
+    row: Option<EpisodeRow>,
+    windows: GuardrailWindows,
+    /// Whether its broadcasts must be slowed down.
+    is_slow: bool,
+    /// Whether they are.
+    is_slowed: bool,
+}
 
 /// Change of an episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +52,7 @@ impl EpisodeStep {
 }
 
 impl TeamDeliverability {
-    /// Compares the status of every team with its episode, and publishes the changes.
+    /// Compares the status of every team with its episode and the pace of its broadcasts. Stores and publishes the changes.
     ///
     /// # Errors
     /// [`StoreError`]. The changes before it are stored.
@@ -49,8 +63,8 @@ impl TeamDeliverability {
             let changed = move |tx: &ReadTx| {
                 let mut changed = Vec::new();
                 for team in page {
-                    let (step, _, _) = this.episode_step(tx, team)?;
-                    if step != EpisodeStep::Keep {
+                    let TeamRound { step, is_slow, is_slowed, .. } = this.team_round(tx, team)?;
+                    if step != EpisodeStep::Keep || is_slow != is_slowed {
                         changed.push(team);
                     }
                 }
@@ -58,30 +72,29 @@ impl TeamDeliverability {
             };
             for team in self.context.store.read::<_, StoreError>(changed).await? {
                 let this = self.clone();
-                self.context.store.write_bulk::<_, StoreError>(move |tx| this.change_episode(tx, team)).await?;
+                self.context.store.write_bulk::<_, StoreError>(move |tx| this.change_team(tx, team)).await?;
             }
         }
         Ok(())
     }
 
-    /// Returns the change of the episode of a team, its row, and its windows.
-    fn episode_step(
-        &self,
-        tx: &impl Reads,
-        team: TeamId,
-    ) -> Result<(EpisodeStep, Option<EpisodeRow>, GuardrailWindows), StoreError> {
+    fn team_round(&self, tx: &impl Reads, team: TeamId) -> Result<TeamRound, StoreError> {
         let windows = self.windows(tx, team)?;
         let row = tx.get_valid(&GUARDRAIL_EPISODES, &(team,))?;
         let level = row.as_ref().map(|row| row.level);
-        Ok((EpisodeStep::of(level, self.mode.status(&windows), &windows), row, windows))
+        let step = EpisodeStep::of(level, self.mode.status(&windows), &windows);
+        let is_slow = self.mode.slows_broadcasts(&windows);
+        Ok(TeamRound { step, row, windows, is_slow, is_slowed: delivery::is_slowed(tx, team)? })
     }
 
-    /// Changes the episode of a team. Reads its state again: another process can have changed it.
-    fn change_episode(&self, tx: &WriteTx<'_>, team: TeamId) -> Result<(), StoreError> {
+    /// Changes the episode of a team and the pace of its broadcasts. Reads its state again: another process can have
+    /// changed it.
+    fn change_team(&self, tx: &WriteTx<'_>, team: TeamId) -> Result<(), StoreError> {
         if teams::find(tx, team)?.is_none() {
             return Ok(());
         }
-        let (step, row, windows) = self.episode_step(tx, team)?;
+        let TeamRound { step, row, windows, is_slow, .. } = self.team_round(tx, team)?;
+        delivery::set_slowed(tx, team, is_slow, self.context.now_ms())?;
         let level = match step {
             EpisodeStep::Keep => return Ok(()),
             EpisodeStep::End => return tx.delete(&GUARDRAIL_EPISODES, &(team,)).map(drop),

@@ -17,7 +17,7 @@ pub(super) const PAUSE_DAYS: u32 = 2;
 pub enum GuardrailStatus {
     #[default]
     Ok,
-    /// A rate is high. Broadcasts in progress are slowed down.
+    /// A rate is high. Broadcasts are slowed down.
     Warning,
     /// A rate is too high. New sends are refused.
     Paused,

@@ -79,6 +79,11 @@ impl GuardrailMode {
             Self::Observe => GuardrailStatus::Ok,
         }
     }
+
+    /// Returns whether the broadcasts of a team with these windows are slowed down.
+    pub(super) fn slows_broadcasts(self, windows: &GuardrailWindows) -> bool {
+        self == Self::Enforce && windows.status() != GuardrailStatus::Ok
+    }
 }
 
 impl TeamDeliverability {

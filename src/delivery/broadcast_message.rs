@@ -41,7 +41,7 @@ pub(super) fn content_of(
     Ok(EmailContent { html: rendered.html, text: rendered.text, headers })
 }
 
-/// Returns the date of a message of a broadcast: its first due time, because paced mail can wait for days.
+/// Returns the date of a message of a broadcast: the time of its first attempt, because paced mail can wait for days.
 pub(super) fn date_ms(row: &EmailRow, first_due_ms: TimestampMs) -> TimestampMs {
     first_due_ms.max(row.created_ms)
 }

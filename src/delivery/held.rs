@@ -1,8 +1,8 @@
 //! Mail that is held without an attempt, because its destination or site is paused.
 //!
 //! Groups whose retry period ends are settled as expired, and groups that wait for four hours and for a day report the
-//! delay. Groups that the operator holds report the delay and do not expire. The lanes are read in pages, one
-//! transaction each.
+//! delay. Groups that the operator holds report the delay and do not expire. Broadcasts of slowed teams do neither. The
+//! lanes are read in pages, one transaction each.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use tracing::error;
 
 use super::engine::Engine;
 use super::outcome::{Deferral, RecipientDisposition};
-use super::queue::{DueKey, LaneKey, claim, read_lanes, read_rows, report_held};
+use super::queue::{Claimed, DueKey, LaneKey, claim, read_lanes, read_pace, read_rows, report_held};
 use super::retry::{RetryDelay, RetrySchedule, should_report_delay};
-use super::rows::DueRow;
+use super::rows::{Class, DueRow};
 use super::settle::{Settlement, settle};
 use crate::base::clock::TimestampMs;
 use crate::context::Context;
@@ -119,7 +119,7 @@ async fn settle_lane(engine: &Engine, lane: LaneKey) -> Result<(), StoreError> {
         let keys: Vec<DueKey> = overdue.map(|(key, _)| key).collect();
         for keys in keys.chunks(SETTLED_MAX) {
             let (context, schedule, keys) = (engine.context.clone(), schedule.clone(), keys.to_vec());
-            engine.context.store.write_bulk(move |tx| settle_page(tx, &context, &schedule, &keys)).await?;
+            engine.context.store.write_bulk(move |tx| settle_page(tx, &context, &schedule, lane, &keys)).await?;
         }
         if is_last || engine.is_stopping() {
             return Ok(());
@@ -142,14 +142,28 @@ fn event_of(row: &DueRow, schedule: &RetrySchedule, now_ms: TimestampMs) -> Opti
     should_report_delay(row.delays_reported.max(1), row, now_ms).then_some(HeldEvent::Delayed)
 }
 
+/// Returns whether a group of a broadcast has neither an attempt nor a report of its delay.
+fn is_untried(claimed: &Claimed) -> bool {
+    claimed.key.lane.class == Class::Broadcast && claimed.due.attempts == 0 && claimed.due.delays_reported == 0
+}
+
 fn settle_page(
     tx: &WriteTx<'_>,
     context: &Context,
     schedule: &RetrySchedule,
+    lane: LaneKey,
     keys: &[DueKey],
 ) -> Result<(), StoreError> {
+    // A group can have waited for its turn longer than for its site.
+    if read_pace(tx, lane)?.is_slowed() {
+        return Ok(());
+    }
     let now_ms = context.now_ms();
     for mut claimed in claim(tx, context, keys)? {
+        // It has waited for its team or the operator, not for this site. Its retry period starts now.
+        if is_untried(&claimed) && now_ms >= schedule.expires_ms(&claimed.due) {
+            claimed.due.first_due_ms = now_ms;
+        }
         let disposition = match event_of(&claimed.due, schedule, now_ms) {
             Some(HeldEvent::Expired) => RecipientDisposition::Failed { reason: "expired".into(), reply: None },
             Some(HeldEvent::Delayed) | None => {
@@ -178,7 +192,6 @@ mod tests {
     use crate::delivery::engine::tests::settings;
     use crate::delivery::notifier::QueueNotifier;
     use crate::delivery::queue::tests::TEAM;
-    use crate::delivery::rows::Class;
     use crate::events;
 
     const HOUR: Duration = Duration::from_secs(3_600);

@@ -49,7 +49,8 @@ pub struct DueRow {
     /// Number of attempts that counted.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub attempts: u16,
-    /// First due time. The retry period starts here. 0 only in the stored row of a new email of a broadcast.
+    /// First due time; of an email of a broadcast, the time of the first attempt after it. The retry period starts here. 0
+    /// only in the stored row of a new email of a broadcast.
     #[serde(default, skip_serializing_if = "is_epoch")]
     pub first_due_ms: TimestampMs,
     /// Time of the first attempt that found the destination missing: no such domain, no address of its hosts, or a
@@ -115,6 +116,16 @@ impl DueRow {
         }
     }
 }
+
+/// A team whose broadcasts together send one message a second.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlowedTeamRow {
+    /// Time from which they are slowed down.
+    pub since_ms: TimestampMs,
+    /// Earliest time of the next message.
+    pub next_ms: TimestampMs,
+}
+impl Row for SlowedTeamRow {}
 
 /// A hold of the operator on a part of the queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

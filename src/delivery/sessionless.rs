@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::engine::Engine;
 use super::outcome::{Deferral, RecipientDisposition};
-use super::queue::{Claimed, claim_lane};
+use super::queue::{Claimed, LaneClaim, claim_lane};
 use super::retry::{RetryDelay, RetrySchedule};
 use super::rows::DueRow;
 use super::schedule::Taken;
@@ -38,7 +38,8 @@ pub(super) enum SessionlessReason {
 }
 
 /// Claims and settles due groups of a lane without a session, one page in each transaction, until a stop. After a failed lookup, only
-/// the first group of the first lane reports the delay, and the others wait without an attempt.
+/// the first group of the first lane reports the delay, and the others wait without an attempt. Of a slowed team, settles
+/// one group a second.
 pub(super) async fn settle_lane(engine: &Engine, taken: &Taken, reason: &SessionlessReason) {
     let lane = taken.lane;
     let is_one = matches!(reason, SessionlessReason::Unknown { .. });
@@ -47,19 +48,19 @@ pub(super) async fn settle_lane(engine: &Engine, taken: &Taken, reason: &Session
         let (context, schedule, reason) = (engine.context.clone(), engine.settings.schedule.clone(), reason.clone());
         let settled = engine.context.store.write_bulk::<_, StoreError>(move |tx| {
             let now_ms = context.now_ms();
-            let (claimed, rest) = claim_lane(tx, &context, lane, None, groups_max)?;
+            let LaneClaim { groups, rest, pace } = claim_lane(tx, &context, lane, None, groups_max)?;
             let mut requeued = Vec::new();
-            for claimed in claimed {
+            for claimed in groups {
                 let settlement = settlement_for(claimed, &schedule, &reason, now_ms);
                 requeued.extend(settle(tx, &context, &schedule, &settlement)?);
             }
-            Ok((requeued, rest))
+            Ok((requeued, rest, pace))
         });
         match settled.await {
-            Ok((requeued, rest)) => {
+            Ok((requeued, rest, pace)) => {
                 engine.notifier.groups_queued(requeued);
-                if rest.ready == 0 || is_one || engine.is_stopping() {
-                    engine.schedule().claimed(taken, rest, engine.now());
+                if rest.ready == 0 || is_one || pace.is_slowed() || engine.is_stopping() {
+                    engine.claimed(taken, rest, pace);
                     break;
                 }
             }

@@ -18,7 +18,7 @@ use super::message::compose_failure;
 use super::outcome::{
     Deferral, RecipientDisposition, SiteHealth, TransactionContext, read_refusal, read_transaction, summary,
 };
-use super::queue::{Claimed, claim_lane};
+use super::queue::{Claimed, LaneClaim, claim_lane};
 use super::rows::{AttemptTlsRow, SiteRow, SmtpAttemptRow, WarmUpRow};
 use super::schedule::{Idle, Slot, Take, Taken};
 use super::session::{FailedOpening, SiteSession};
@@ -130,11 +130,11 @@ impl Worker<'_> {
         let (context, lane, site) = (self.engine.context.clone(), taken.lane, Arc::clone(&sync::lock(self.slot).site));
         let claiming = move |tx: &WriteTx<'_>| claim_lane(tx, &context, lane, Some(&site), groups_max);
         let claimed: Vec<Arc<Claimed>> = match self.engine.context.store.write_bulk::<_, StoreError>(claiming).await {
-            Ok((claimed, rest)) => {
-                let claimed: Vec<_> = claimed.into_iter().map(Arc::new).collect();
+            Ok(LaneClaim { groups, rest, pace }) => {
+                let claimed: Vec<_> = groups.into_iter().map(Arc::new).collect();
                 // First, so that a later panic leaves no lease without a record.
                 self.engine.leases.record(self.number, &claimed);
-                self.engine.schedule().claimed(taken, rest, self.engine.now());
+                self.engine.claimed(taken, rest, pace);
                 claimed
             }
             Err(error) => {

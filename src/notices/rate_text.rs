@@ -35,7 +35,7 @@ pub(super) fn warning(rate: &RateNotice, at_ms: TimestampMs, team: &str) -> Noti
         "The guardrail of this server is off, so that nothing is refused. Mailbox providers refuse the mail of senders with \
          high rates."
     } else {
-        "Broadcasts in progress now send one message a second. At a higher rate, new sends of the team are refused until it \
+        "All broadcasts of the team together now send one message a second. At a higher rate, new sends of the team are refused until it \
          falls."
     };
     NoticeEmail { subject: subject.to_owned(), text: rate_text(rate, at_ms, team, action) }
@@ -44,7 +44,7 @@ pub(super) fn warning(rate: &RateNotice, at_ms: TimestampMs, team: &str) -> Noti
 /// Returns the email about a pause.
 pub(super) fn pause(rate: &RateNotice, at_ms: TimestampMs, team: &str) -> NoticeEmail {
     let action = "New sends are refused with the error sending_paused, and scheduled broadcasts wait. Emails that were \
-                  accepted before are still delivered. Sending continues without an action of yours when the rate of these \
+                  accepted before are still delivered, those of broadcasts at one message a second. Sending continues without an action of yours when the rate of these \
                   days is lower, at the earliest after midnight UTC.";
     NoticeEmail { subject: "Sending is paused".to_owned(), text: rate_text(rate, at_ms, team, action) }
 }

@@ -29,7 +29,8 @@ use crate::contact_properties::ContactPropertyRow;
 use crate::contacts::{AudienceRow, ContactRow, TopicChoiceRow};
 use crate::deliverability::{EpisodeRow, RegionPauseRow};
 use crate::delivery::{
-    CapturedRow, DueRow, HoldKey, HoldRow, LeaseRow, QueueKey, ReceivingHostRow, SiteRow, SmtpAttemptRow, WarmUpRow,
+    CapturedRow, DueRow, HoldKey, HoldRow, LeaseRow, QueueKey, ReceivingHostRow, SiteRow, SlowedTeamRow,
+    SmtpAttemptRow, WarmUpRow,
 };
 use crate::domains::{DomainRow, SenderDomainRow, TrackingHostRow};
 use crate::email_metrics::{CountCheckRow, CountJournalRow, DayTotals, EmailCounts, QuarterKey};
@@ -181,6 +182,9 @@ pub const LEASES: Table<(EmailId, u16), LeaseRow> = Table::new("leases-1");
 /// the SHA-256 of the name or the id. Written by `delivery` on request. At most 1,000 rows, deleted on request, with
 /// the team, or with the email.
 pub const QUEUE_HOLDS: Table<HoldKey, HoldRow> = Table::new("queue_holds-1");
+/// Teams whose broadcasts together send one message a second, with the time of the next one. Written by `delivery` with each
+/// of these messages. At most one row for each team, deleted when its guardrail recovers, or with the team.
+pub const SLOWED_TEAMS: Table<(TeamId,), SlowedTeamRow> = Table::new("slowed_teams-1");
 /// SMTP attempts: host, TLS and compressed transcript. Written by `delivery`. One row for each attempt, deleted after
 /// `RINGMAIL_ATTEMPT_RETENTION_DAYS` or with the row of the email.
 pub const ATTEMPTS: Table<(EmailId, AttemptId), SmtpAttemptRow> = Table::listed("attempts-1", 15);
@@ -379,4 +383,5 @@ of_team! {
     EMAIL_COUNT_JOURNAL,
     EMAIL_COUNT_CHECKS,
     GUARDRAIL_EPISODES,
+    SLOWED_TEAMS,
 }

@@ -47,6 +47,7 @@ pub const NAMES: &[&str] = &[
     super::DUE.name(),
     super::LEASES.name(),
     super::QUEUE_HOLDS.name(),
+    super::SLOWED_TEAMS.name(),
     super::ATTEMPTS.name(),
     super::RECEIVING_HOSTS.name(),
     super::SITES.name(),

@@ -3,8 +3,8 @@
 use super::QueueControl;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, Id};
-use crate::delivery::queue::{DueKey, HoldKind, HoldKinds, read_row};
-use crate::delivery::rows::{DueRow, SmtpAttemptRow};
+use crate::delivery::queue::{DueKey, HoldKind, HoldKinds, is_slowed, read_row};
+use crate::delivery::rows::{Class, DueRow, SmtpAttemptRow};
 use crate::emails;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError};
 use crate::tables::ATTEMPTS;
@@ -29,6 +29,8 @@ pub(super) struct GroupFacts {
     pub(super) last_result: Option<String>,
     /// Kind of its hold; `None` if it is not held.
     pub(super) hold: Option<HoldKind>,
+    /// Whether it is of a broadcast, and the broadcasts of its team are slowed down.
+    pub(super) is_slowed: bool,
 }
 
 impl QueueControl {
@@ -46,7 +48,9 @@ impl QueueControl {
             None => holds.of_email(tx, due.team, key.email, row.key)?,
         };
         let last_result = last_attempt(tx, key.email, key.group)?.as_ref().map(result_of);
-        Ok(Some(GroupFacts { key, due, recipients, domain, scheduled_ms: row.scheduled_ms, last_result, hold }))
+        let (scheduled_ms, team) = (row.scheduled_ms, due.team);
+        let is_slowed = key.lane.class == Class::Broadcast && is_slowed(tx, team)?;
+        Ok(Some(GroupFacts { key, due, recipients, domain, scheduled_ms, last_result, hold, is_slowed }))
     }
 }
 

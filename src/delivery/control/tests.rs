@@ -49,8 +49,8 @@ pub(in crate::delivery) async fn put_emails(
 async fn claimed(context: &Context, lane: LaneKey, site: Option<&'static str>) -> Vec<EmailId> {
     let claiming = context.clone();
     let claim = move |tx: &WriteTx<'_>| claim_lane(tx, &claiming, lane, site, 8);
-    let (groups, _) = context.store.write::<_, StoreError>(claim).await.unwrap();
-    groups.into_iter().map(|group| group.key.email).collect()
+    let claim = context.store.write::<_, StoreError>(claim).await.unwrap();
+    claim.groups.into_iter().map(|group| group.key.email).collect()
 }
 
 /// Returns the queued groups in the order of the queue.

@@ -30,6 +30,8 @@ pub enum WaitingState {
     RateLimited,
     /// The warm-up plan allows no further message today.
     WarmUp,
+    /// The broadcasts of the team are slowed down.
+    Slowed,
     /// The operator holds it.
     Held,
     /// The server delivers no mail.
@@ -50,6 +52,7 @@ impl WaitingState {
             Self::SitePaused => "site_paused",
             Self::RateLimited => "rate_limited",
             Self::WarmUp => "warm_up",
+            Self::Slowed => "slowed",
             Self::Held => "held",
             Self::QueueHeld => "queue_held",
             Self::Stopped => "stopped",
@@ -153,6 +156,10 @@ fn reason(facts: &GroupFacts, now_ms: TimestampMs, delivery: DeliveryState, lane
         DeliveryState::Running => {}
     }
     match lane() {
+        LaneWait::Slowed => of(WaitingState::Slowed, None, slowed_text()),
+        LaneWait::Unloaded | LaneWait::Taken | LaneWait::Session { .. } if facts.is_slowed => {
+            of(WaitingState::Slowed, None, slowed_text())
+        }
         LaneWait::Unloaded | LaneWait::Taken => {
             of(WaitingState::Session, None, format!("It waits for a session with the mail servers of {domain}.{last}"))
         }
@@ -201,6 +208,12 @@ fn lookup_failed_text(domain: &str) -> String {
     format!("The name servers gave no answer for {domain}. The lookup is repeated.")
 }
 
+fn slowed_text() -> String {
+    "The broadcasts of the team together send one message a second, because too many emails of the team bounced or were \
+     reported as spam."
+        .into()
+}
+
 fn held_text(kind: HoldKind, domain: &str) -> String {
     match kind {
         HoldKind::Site => format!("The operator has paused the mail servers of {domain}."),
@@ -232,6 +245,7 @@ mod tests {
             scheduled_ms: None,
             last_result: None,
             hold: None,
+            is_slowed: false,
         }
     }
 
@@ -241,6 +255,7 @@ mod tests {
 
         let until_ms = NOW_MS + 9_000;
         let tried = || GroupFacts { last_result: Some("451 4.7.1 Greylisted".into()), ..facts(0) };
+        let slowed = || GroupFacts { is_slowed: true, ..facts(0) };
         let later = |facts: GroupFacts| GroupFacts { key: DueKey { due_ms: until_ms, ..facts.key }, ..facts };
         let vanished = DueRow { vanished_ms: Some(1), ..facts(0).due };
         let postponed = DueRow { is_postponed: true, ..facts(0).due };
@@ -338,6 +353,18 @@ mod tests {
                 Some(until_ms),
                 "The warm-up plan",
             ),
+            (facts(0), Running, LaneWait::Slowed, WaitingState::Slowed, None, "send one message a second"),
+            (slowed(), Running, LaneWait::Unloaded, WaitingState::Slowed, None, "send one message a second"),
+            (
+                slowed(),
+                Running,
+                LaneWait::Session { site: "b".into() },
+                WaitingState::Slowed,
+                None,
+                "bounced or were reported as spam",
+            ),
+            (slowed(), Running, LaneWait::Lookup, WaitingState::Lookup, None, "are being looked up"),
+            (slowed(), Stopped, LaneWait::Unloaded, WaitingState::Stopped, None, "No server runs."),
         ];
         for (facts, delivery, lane, state, until_ms, words) in cases {
             let reason = reason(&facts, NOW_MS, delivery, || lane.clone());

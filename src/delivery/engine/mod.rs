@@ -19,13 +19,13 @@ use super::leases::LeaseTracker;
 use super::message::{self, Composed, MessageError};
 use super::notifier::QueueNotifier;
 use super::problems::Problems;
-use super::queue::{self, Claimed, Due};
+use super::queue::{self, Claimed, Due, LanePace, LaneRest};
 use super::queue_depth::QueueDepth;
 use super::rates::Rates;
 use super::retry::RetrySchedule;
 use super::return_path::ReturnPaths;
 use super::routes::Routes;
-use super::schedule::{LANES_MAX, Limits, Now, Schedule, SiteSnapshot};
+use super::schedule::{LANES_MAX, Limits, Now, Schedule, SiteSnapshot, Taken};
 use super::settle::{Settlement, settle};
 use super::smtp::{Timeouts, TlsConfigs};
 use crate::base::clock::thread_cpu_time;
@@ -265,6 +265,13 @@ impl Engine {
     /// Returns the state of all sites, in no order. See [`SiteSnapshot`].
     pub fn sites(&self) -> Vec<SiteSnapshot> {
         self.schedule().sites(self.now())
+    }
+
+    /// Records the result of a claim in the schedule.
+    pub(super) fn claimed(&self, taken: &Taken, rest: LaneRest, pace: LanePace) {
+        let (mut schedule, now) = (self.schedule(), self.now());
+        schedule.paced(taken.lane, pace, now);
+        schedule.claimed(taken, rest, now);
     }
 
     pub(super) fn schedule(&self) -> MutexGuard<'_, Schedule> {

@@ -1,8 +1,9 @@
 //! The queue table: reading due groups, leasing them, requeueing them, and recovery after a restart.
 //!
 //! Files: `key.rs` (lanes and groups), `lanes.rs` (reading), `count.rs` (counting), `selector.rs` and `holds.rs` (holds of
-//! the operator), `stored_rows.rs` (rows with the fields that they do not store), this file (changes of state),
-//! `corrupt_leases.rs` (their recovery), `ahead.rs` (groups whose due time is wrong after a step of the clock).
+//! the operator), `slowed.rs` (teams whose broadcasts are slowed down), `stored_rows.rs` (rows with the fields that they do
+//! not store), this file (changes of state), `corrupt_leases.rs` (their recovery), `ahead.rs` (groups
+//! whose due time is wrong after a step of the clock).
 //!
 //! A recipient group has exactly one of three states: a row in the queue, a lease, or settled
 //! recipients in the row of its email. Each change of state is one transaction.
@@ -14,6 +15,7 @@ mod holds;
 mod key;
 mod lanes;
 mod selector;
+mod slowed;
 mod stored_rows;
 
 pub(super) use ahead::{CLOCK_STEP_MS, make_due, read_ahead};
@@ -30,6 +32,8 @@ pub(crate) use lanes::has_groups_of;
 pub(super) use lanes::{LaneRest, read_head, read_lanes, read_rows};
 pub(crate) use selector::HoldKey;
 pub use selector::{Hold, HoldKind, QueueSelector};
+pub(super) use slowed::{LanePace, SLOWED_INTERVAL_MS, read_pace};
+pub(crate) use slowed::{is_slowed, set_slowed};
 pub(super) use stored_rows::read_row;
 
 use std::collections::BTreeMap;
@@ -72,28 +76,42 @@ impl Claimed {
     }
 }
 
-/// Leases the first due groups of a lane, at most `groups_max`. See [`claim`]. `site` is the site that the groups go to;
-/// `None` if they need no session.
+/// Result of a claim of the first groups of a lane.
+#[derive(Debug, Default)]
+pub(super) struct LaneClaim {
+    /// The leased groups.
+    pub(super) groups: Vec<Claimed>,
+    /// The groups behind them.
+    pub(super) rest: LaneRest,
+    /// Pace of the lane after the claim.
+    pub(super) pace: LanePace,
+}
+
+/// Leases the first due groups of a lane, at most `groups_max`. See [`claim`]. If the broadcasts of the team are slowed down,
+/// leases one group at most. `site` is the site that the groups go to; `None` if they need no session.
 pub(super) fn claim_lane(
     tx: &WriteTx<'_>,
     context: &Context,
     lane: LaneKey,
     site: Option<&str>,
     groups_max: usize,
-) -> Result<(Vec<Claimed>, LaneRest), StoreError> {
+) -> Result<LaneClaim, StoreError> {
     let holds = HoldKinds::read(tx)?;
     if holds.of_lane(tx, lane, site)?.is_some() {
         // The lane leaves the schedule. A scan finds it after the hold.
-        return Ok((Vec::new(), LaneRest::default()));
+        return Ok(LaneClaim::default());
     }
+    let (now_ms, pace) = (context.now_ms(), slowed::read_pace(tx, lane)?);
+    let groups_max = pace.groups_max(groups_max, now_ms);
     let (mut claimed, mut postponed) = (Vec::new(), 0);
     loop {
-        let head = read_head(tx, lane, context.now_ms(), groups_max - claimed.len())?;
-        let (groups, held) = claim_unless_held(tx, context, &head.keys, holds)?;
+        let head = read_head(tx, lane, now_ms, groups_max - claimed.len())?;
+        let (groups, held) = claim_unless_held(tx, context, &head.keys, holds, true)?;
         claimed.extend(groups);
         postponed += held;
         if held == 0 || claimed.len() == groups_max || postponed >= POSTPONED_MAX {
-            return Ok((claimed, head.rest));
+            let pace = if claimed.is_empty() { pace } else { slowed::take_message(tx, pace, now_ms)? };
+            return Ok(LaneClaim { groups: claimed, rest: head.rest, pace });
         }
     }
 }
@@ -111,15 +129,17 @@ pub(super) fn claim(tx: &WriteTx<'_>, context: &Context, keys: &[DueKey]) -> Res
             free.push(*key);
         }
     }
-    Ok(claim_unless_held(tx, context, &free, holds)?.0)
+    Ok(claim_unless_held(tx, context, &free, holds, false)?.0)
 }
 
-/// As [`claim`]. Also returns the number of groups that a hold of their email has moved to a later due time.
+/// As [`claim`]. Also returns the number of groups that a hold of their email has moved to a later due time. `is_attempt` is
+/// whether an attempt follows.
 fn claim_unless_held(
     tx: &WriteTx<'_>,
     context: &Context,
     keys: &[DueKey],
     holds: HoldKinds,
+    is_attempt: bool,
 ) -> Result<(Vec<Claimed>, usize), StoreError> {
     let (now_ms, node) = (context.now_ms(), context.store.node());
     let (mut claimed, mut postponed) = (Vec::with_capacity(keys.len()), 0);
@@ -167,6 +187,10 @@ fn claim_unless_held(
             let event =
                 Event { kind: EmailEventKind::Sent, at_ms: now_ms, recipients: newly_sent, detail: Detail::None };
             emails::record(tx, context, due.team, key.email, &row, event)?;
+            // An email of a broadcast can wait for days without a failure. Its retry period starts with the first attempt.
+            if is_attempt && key.lane.class == Class::Broadcast {
+                due.first_due_ms = now_ms;
+            }
         }
         let lease = LeaseRow { due, class: key.lane.class, node, leased_ms: now_ms };
         tx.put(&LEASES, &(key.email, key.group), &lease)?;

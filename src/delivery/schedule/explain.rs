@@ -23,6 +23,8 @@ pub(in crate::delivery) enum LaneWait {
     HostsPaused { until_ms: TimestampMs },
     /// The site gets no message until this time, because of a pause or a limit.
     SiteHeld { site: Arc<str>, hold: SiteHold, until_ms: TimestampMs },
+    /// It waits for a turn of its team, whose broadcasts are slowed down.
+    Slowed,
     /// It waits for a session of its site.
     Session { site: Arc<str> },
     /// A session or a settlement claims its groups.
@@ -41,6 +43,7 @@ impl Schedule {
                 _ => LaneWait::Unloaded,
             },
             Some(Place::Taken) => LaneWait::Taken,
+            Some(Place::Slowed) => LaneWait::Slowed,
             Some(Place::Site(site)) => match self.sites.get(site).and_then(|state| state.hold(now)) {
                 Some((hold, until_ms)) => LaneWait::SiteHeld { site: Arc::clone(site), hold, until_ms: wall(until_ms) },
                 None => LaneWait::Session { site: Arc::clone(site) },

@@ -11,7 +11,8 @@ pub(in crate::delivery) struct SiteStatus {
     /// Name of the site; `None` if the servers of the destination are not known.
     pub(in crate::delivery) site: Option<String>,
     /// Whether its groups wait for a known cause: the site is paused or failed recently, its servers cannot be looked up, the
-    /// operator holds the lane, or the warm-up plan limits the messages of the day.
+    /// operator holds the lane, the broadcasts of its team are slowed down, or the warm-up plan limits the messages of the
+    /// day.
     pub(in crate::delivery) is_paused: bool,
     /// Monotonic time of the last failure of the site.
     pub(in crate::delivery) failed_ms: Option<i64>,
@@ -26,7 +27,7 @@ impl Schedule {
 
     /// Returns the site of a lane, and whether it accepts mail.
     pub(in crate::delivery) fn site_status(&self, lane: LaneKey, now: Now) -> SiteStatus {
-        let is_held = self.is_held(lane);
+        let is_held = self.is_held(lane) || self.is_slowed(lane);
         let route = self.lanes.get(&lane).map(|lane| lane.route);
         let Some(destination) = route.and_then(|route| self.destinations.get(&route)) else {
             return SiteStatus { is_paused: is_held, ..SiteStatus::default() };

@@ -54,6 +54,8 @@ impl Schedule {
                 place: Place::Taken,
                 route,
                 has_reported: false,
+                slowed: None,
+                has_turn: false,
                 due_ms: TimestampMs::MAX,
                 ready: 0,
                 changes: 0,
@@ -84,16 +86,21 @@ impl Schedule {
         count(lane);
         match lane.place.clone() {
             Place::Site(site) => self.site_changed(&site, 1, now, Turn::Last),
-            Place::Destination => {}
+            Place::Destination | Place::Slowed => {}
             Place::Later | Place::Taken => self.activate(key, now),
         }
         true
     }
 
-    /// Moves a lane with due groups to its site, or to its destination if the servers are not known.
+    /// Moves a lane with due groups to its site, or to its destination if the servers are not known. A lane of a slowed
+    /// team waits for its turn first.
     pub(super) fn activate(&mut self, key: LaneKey, now: Now) {
         if self.holds.has_lane(key) {
             self.drop_lane(key);
+            return;
+        }
+        if self.needs_turn(key) {
+            self.wait_for_turn(key);
             return;
         }
         let Some(route) = self.lanes.get(&key).map(|lane| lane.route) else { return };
@@ -236,7 +243,7 @@ impl Schedule {
                 }
             }
             // Another claim has found more. The next one corrects the number.
-            Place::Site(_) | Place::Destination => {}
+            Place::Site(_) | Place::Destination | Place::Slowed => {}
             Place::Taken | Place::Later => {
                 lane.ready = ready;
                 if ready > 0 {
@@ -275,6 +282,7 @@ impl Schedule {
     pub(in crate::delivery) fn claim_failed(&mut self, taken: &Taken, now: Now) {
         let Some(lane) = self.lanes.get_mut(&taken.lane) else { return };
         lane.claims = lane.claims.saturating_sub(1);
+        lane.has_turn = false;
         if matches!(lane.place, Place::Taken | Place::Later) {
             lane.ready = 0;
             let due_ms = lane.due_ms.min(now.wall_ms + CLAIM_FAILED_MS);
@@ -283,9 +291,10 @@ impl Schedule {
         }
     }
 
-    /// Returns the lanes whose groups cannot be delivered now. Omits those that the operator holds.
+    /// Returns the lanes whose groups cannot be delivered now. Omits those that the operator holds, and those of slowed
+    /// teams, whose groups do not expire.
     pub(in crate::delivery) fn held_lanes(&self, now: Now) -> Vec<LaneKey> {
-        self.paused_lanes(now).filter(|key| !self.is_held(*key)).collect()
+        self.paused_lanes(now).filter(|key| !self.is_held(*key) && !self.is_slowed(*key)).collect()
     }
 
     /// Returns the lanes that have due groups and wait for a lookup, a host, a paused site, or the next day of a warm-up
@@ -294,7 +303,7 @@ impl Schedule {
         let is_held = move |(key, lane): &(&LaneKey, &Lane)| match &lane.place {
             Place::Destination => true,
             Place::Site(site) => self.sites.get(site).is_some_and(|site| site.is_held(key.class, now)),
-            Place::Later | Place::Taken => false,
+            Place::Later | Place::Slowed | Place::Taken => false,
         };
         self.lanes.iter().filter(is_held).map(|(key, _)| *key)
     }
@@ -314,6 +323,7 @@ impl Schedule {
         self.lanes.clear();
         self.destinations.clear();
         self.later.clear();
+        self.slowed.clear();
         self.new_lookups.clear();
         self.repeated_lookups.clear();
         self.lookup_probe = None;

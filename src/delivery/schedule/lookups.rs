@@ -141,6 +141,7 @@ impl Schedule {
         let lane = self.lanes.get_mut(&key)?;
         lane.place = Place::Taken;
         lane.claims += 1;
+        lane.has_turn = false;
         lane.ready = 0;
         Some(Taken { lane: key, changes: lane.changes })
     }

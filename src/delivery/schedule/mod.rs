@@ -5,11 +5,12 @@
 //!
 //! - `Later`: its first group is not due yet;
 //! - `Destination`: it waits for the lookup of its servers, or for the end of the pause of all its hosts;
+//! - `Slowed`: it waits for a turn of its team, whose broadcasts are slowed down (`slowed.rs`);
 //! - `Site`: it waits for a session of its site (`site.rs`, `rotation.rs`);
 //! - `Taken`: a session or a settlement claims its groups.
 //!
 //! Files: this one (types, and what becomes due), `lanes.rs`, `lookups.rs` and `sessions.rs` (the operations), `holds.rs`
-//! (holds of the operator), `overflow.rs` (lanes that do not fit), `explain.rs` (why a lane waits), `snapshot.rs` (the
+//! (holds of the operator), `slowed.rs` (turns of slowed teams), `overflow.rs` (lanes that do not fit), `explain.rs` (why a lane waits), `snapshot.rs` (the
 //! state of all sites, for operators), `figures.rs` (counts for monitoring).
 //!
 //! Sessions are shared between working, new and failing sites (`shares.rs`). A host that cannot be connected to is
@@ -28,6 +29,7 @@ mod rotation;
 mod sessions;
 mod shares;
 mod site;
+mod slowed;
 mod snapshot;
 #[cfg(test)]
 mod tests;
@@ -47,6 +49,7 @@ pub(super) use lanes::LANES_MAX;
 pub use shares::SiteKind;
 use shares::{Shares, Turn};
 use site::SiteState;
+use slowed::{SlowedLane, SlowedLanes};
 pub use snapshot::{SiteHold, SiteSnapshot};
 
 use super::queue::{HeldLanes, LaneKey};
@@ -56,6 +59,7 @@ use super::rows::SiteRow;
 use super::transport::Servers;
 use super::warm_up::Allowance;
 use crate::base::clock::TimestampMs;
+use crate::base::id::TeamId;
 
 /// Maximum age of a route. The resolver has its own cache, which applies the TTLs.
 const ROUTE_FRESH_MS: i64 = 60_000;
@@ -86,6 +90,7 @@ pub(super) struct Limits {
 enum Place {
     Later,
     Destination,
+    Slowed,
     Site(Arc<str>),
     Taken,
 }
@@ -97,6 +102,10 @@ struct Lane {
     route: RouteKey,
     /// Whether its first group has reported the delay since the lookup failed.
     has_reported: bool,
+    /// Its team, if the last claim found that the broadcasts of the team are slowed down.
+    slowed: Option<SlowedLane>,
+    /// Whether it may claim in the turn of this team.
+    has_turn: bool,
     /// Due time of the first group that is not due yet; the maximum if there is no such group. The lane has an entry of
     /// this time in [`Schedule::later`].
     due_ms: TimestampMs,
@@ -140,6 +149,7 @@ enum Timer {
     Lookup(RouteKey),
     Host(String),
     Site(Arc<str>),
+    Team(TeamId),
 }
 
 /// The stored state of a site.
@@ -229,6 +239,8 @@ pub(super) struct Schedule {
     /// Numbers of running lookups: all, and repeated ones.
     lookups: usize,
     lookups_repeated: usize,
+    /// Teams with lanes in [`Place::Slowed`].
+    slowed: HashMap<TeamId, SlowedLanes>,
     /// Sites with idle sessions.
     idle_sites: BTreeSet<Arc<str>>,
     /// Whether lanes did not fit and wait for the next scan of the table.
@@ -253,6 +265,7 @@ impl Schedule {
             lookup_probe: None,
             lookups: 0,
             lookups_repeated: 0,
+            slowed: HashMap::new(),
             idle_sites: BTreeSet::new(),
             overflowed: false,
         }
@@ -290,6 +303,7 @@ impl Schedule {
                     }
                     self.site_changed(&name, 0, now, Turn::First);
                 }
+                Timer::Team(team) => self.give_turn(team, now),
             }
         }
     }

@@ -11,11 +11,12 @@ impl Schedule {
     }
 
     /// Forgets the lanes whose groups cannot be delivered now: those that wait for a failed lookup, a paused host, a
-    /// paused site, or the next day of a warm-up plan, also if the operator holds them. Returns their number. A later scan of
-    /// the table finds them again.
+    /// paused site, the next day of a warm-up plan, or a turn of their team, also if the operator holds them. Returns their
+    /// number. A later scan of the table finds them again.
     pub(in crate::delivery) fn forget_held(&mut self, now: Now) -> usize {
         let lanes_before = self.lanes.len();
-        let paused: Vec<LaneKey> = self.paused_lanes(now).collect();
+        let mut paused: Vec<LaneKey> = self.paused_lanes(now).collect();
+        paused.extend(self.take_slowed());
         for key in paused {
             let Some(lane) = self.lanes.get_mut(&key) else { continue };
             // All lanes of the class that wait there are in the list, so that none of them stays.
@@ -31,6 +32,7 @@ impl Schedule {
                     Some(destination) => destination.waiting.clear(),
                     None => {}
                 },
+                Place::Slowed => {}
                 Place::Later | Place::Taken => continue,
             }
             // The end of a claim finds out whether the lane has more groups.

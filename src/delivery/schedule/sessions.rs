@@ -102,6 +102,11 @@ impl Schedule {
                 self.drop_lane(key);
                 continue;
             }
+            if self.needs_turn(key) {
+                self.unseat(key, &slot.site);
+                self.wait_for_turn(key);
+                continue;
+            }
             let destination = self.lanes.get(&key).and_then(|lane| self.destinations.get(&lane.route));
             let servers = match destination.map(|destination| &destination.route) {
                 Some(Route::Servers { servers, at_ms }) if now.elapsed_ms - at_ms < ROUTE_USABLE_MS => {
@@ -172,8 +177,9 @@ impl Schedule {
         let taken_ready = groups_max.min(lane.ready);
         lane.ready -= taken_ready;
         lane.claims += 1;
+        lane.has_turn = false;
         site.ready = site.ready.saturating_sub(taken_ready);
-        if lane.ready > 0 && !is_probe {
+        if lane.ready > 0 && !is_probe && lane.slowed.is_none() {
             site.push(key);
         } else {
             site.ready = site.ready.saturating_sub(lane.ready);

@@ -77,7 +77,7 @@ pub struct EmailWaitingResponse {
     /// The number of attempts for them so far.
     attempts: u16,
     /// The state: `scheduled`, `retry`, `session`, `lookup`, `lookup_failed`, `hosts_paused`, `site_paused`,
-    /// `rate_limited`, `warm_up`, `held`, `queue_held`, or `stopped`. Later versions can add further ones.
+    /// `rate_limited`, `warm_up`, `slowed`, `held`, `queue_held`, or `stopped`. Later versions can add further ones.
     state: &'static str,
     /// The expected time of the next attempt; null if it is not known.
     #[salvo(schema(required = true))]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ringmail::admin::queue::{QueueVerb, SelectorArgs};
 use ringmail::base::id::BroadcastId;
 use ringmail::store::{Reads as _, StoreError};
 use ringmail::tables::BROADCAST_FAN_OUTS;
@@ -145,8 +146,63 @@ fn a_scheduled_broadcast_waits_for_the_end_of_a_pause() {
 
     server.advance(37 * HOUR + HOUR / 2);
     retry_until_ok("the recipients", || fan_out().map_or(Ok(()), |row| Err(format!("{row:?}"))));
-    // The team still has a warning, so that the broadcast sends one message a second.
-    server.advance(Duration::from_secs(60));
+    server.poll(&path, "the end of the broadcast", |response| response.json["status"] == "sent");
+}
+
+#[test]
+fn queued_broadcasts_leave_at_one_message_a_second_until_the_guardrail_recovers() {
+    const SECOND: Duration = Duration::from_secs(1);
+    const CONTACTS: usize = 30;
+    let domains = ["one.example", "two.example", "three.example"];
+    let server = start("on");
+    let of = |domain: &str| SelectorArgs { domain: Some(domain.to_owned()), ..SelectorArgs::default() };
+    for domain in domains {
+        server.admin(QueueVerb::Pause { selector: of(domain) });
+    }
+    let contact = |number: usize| json!({ "email": format!("c{number}@{}", domains[number % domains.len()]) });
+    let contacts: Vec<Value> = (0..CONTACTS).map(contact).collect();
+    server.post("/contacts/batch", &Value::from(contacts)).ok(200);
+    let body = json!({ "from": "Acme <news@example.com>", "subject": "June", "text": "Hi", "send": true });
+    let broadcast = server.post("/broadcasts", &body).ok(201)["id"].as_str().unwrap().to_owned();
+    let (path, emails) = (format!("/broadcasts/{broadcast}"), format!("/emails?broadcast_id={broadcast}&limit=100"));
+    server.poll(&emails, "the queued emails", |response| {
+        response.json["data"].as_array().is_some_and(|emails| emails.len() == CONTACTS)
+    });
+    let sent = || server.get(&path).ok(200)["sent_count"].as_u64().unwrap();
+    let wait_for = |count: u64| {
+        server.poll(&path, "the sent emails", |response| {
+            response.json["sent_count"].as_u64().is_some_and(|sent| sent >= count)
+        })
+    };
+
+    // A warning.
+    send_with_bounces(&server, 9);
+    server.run_guardrail();
+    for domain in domains {
+        server.admin(QueueVerb::Resume { selector: of(domain) });
+    }
+
+    wait_for(1);
+    let transactional = server.send(&json!({ "to": "ada@one.example" }));
+    server.wait_for(&transactional, "delivered");
+    assert_eq!(sent(), 1);
+    let listed = server.get(&emails).ok(200);
+    let is_queued = |email: &&Value| email["last_event"] == "queued";
+    let queued = listed["data"].as_array().unwrap().iter().find(is_queued).unwrap()["id"].as_str().unwrap();
+    let shown = server.get(&format!("/emails/{queued}/attempts")).ok(200);
+    assert_eq!((&shown["waiting"][0]["state"], &shown["waiting"][0]["attempts"]), (&json!("slowed"), &json!(0)));
+    for count in 2..=4 {
+        server.advance(SECOND);
+        wait_for(count);
+        assert_eq!(sent(), count);
+    }
+
+    server.advance(8 * 24 * HOUR);
+    wait_for(5);
+    server.run_guardrail();
+    // The next turn of the team finds that it has recovered.
+    server.advance(SECOND);
+    wait_for(CONTACTS as u64);
     server.poll(&path, "the end of the broadcast", |response| response.json["status"] == "sent");
 }
 

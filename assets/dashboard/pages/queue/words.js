@@ -22,9 +22,10 @@ const STATES = {
   scheduled: ['Scheduled', { hollow: true }], retry: ['Retries', { tone: 'amber' }], session: ['Sending', { tone: 'green' }],
   lookup: ['Looked up', {}], lookup_failed: ['Not found', { tone: 'amber', fill: true }], hosts_paused: ['Not reachable', { tone: 'red', fill: true }],
   site_paused: ['Suspended', { tone: 'red', fill: true }], rate_limited: ['Slowed', { tone: 'amber', fill: true }], warm_up: ['Warming up', { tone: 'amber', fill: true }],
+  slowed: ['Broadcasts slowed', { tone: 'amber', fill: true }],
   held: ['Paused by you', { hollow: true }], queue_held: ['Held', { hollow: true }], stopped: ['Stopped', { hollow: true }],
 };
-const SLOW = new Set(['lookup_failed', 'hosts_paused', 'site_paused', 'rate_limited', 'warm_up']);
+const SLOW = new Set(['lookup_failed', 'hosts_paused', 'site_paused', 'rate_limited', 'warm_up', 'slowed']);
 
 /** @param {Site} site */
 export function isPaused(site) {
@@ -65,6 +66,7 @@ export function doing(site, now) {
     case 'hosts_paused': return `It tests from time to time whether the mail servers can be reached again.${next}`;
     case 'rate_limited': return `It sends as fast as the site takes emails, and raises the pace while they are accepted.${next}`;
     case 'warm_up': return `A new address sends a little more each day, so that providers come to trust it.${next}`;
+    case 'slowed': return 'It sends one message a second of all broadcasts of the team, until fewer of its emails bounce or are reported as spam.';
     case 'lookup_failed': return `It looks the mail servers up again.${next}`;
     case 'retry': return `It tries again with growing pauses, for up to two days.${next}`;
     case 'scheduled': return 'It waits until the time that was asked for.';
@@ -81,6 +83,7 @@ export function advice(site) {
     case 'hosts_paused': return ['Look at Health: outgoing connections to port 25 may be blocked.', 'If only this site is away, wait: it is tried again.'];
     case 'rate_limited': return ['Wait: nothing is lost.', 'Spread large sends over more hours.'];
     case 'warm_up': return ['Wait: the limit grows each day.'];
+    case 'slowed': return ['Remove the addresses that bounce from your lists.', 'Cancel the broadcast if it is the cause.'];
     case 'lookup_failed': return ['Look whether the domain is spelled as it should be.', 'Look at Health: the DNS servers of this machine may fail.'];
     case 'queue_held': return ['Start the server without --hold.'];
     case 'stopped': return ['Start the server.'];

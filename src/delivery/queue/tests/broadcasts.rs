@@ -1,10 +1,12 @@
 //! Claims, requeues and counts of the emails of broadcasts.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::super::*;
-use super::TEAM;
+use super::{ADA, TEAM, put_due};
 use crate::base::address::EmailAddress;
 use crate::base::id::{BroadcastId, ContactId};
 use crate::broadcasts::{self, BroadcastCountsRow, BroadcastRow, BroadcastStatus};
@@ -266,6 +268,35 @@ async fn the_row_of_a_queued_email_is_small_and_its_group_is_found_again_after_a
     let lanes = context.store.read_now::<_, StoreError>(|tx| read_lanes(tx, None, 10)).unwrap();
     assert_eq!((lanes.len(), lanes[0].key.lane), (1, key.lane));
     assert_eq!(claimed(&context, &[lanes[0].key]).await, 1);
+}
+
+#[tokio::test]
+async fn a_slowed_team_claims_one_group_of_its_broadcasts_a_second_until_it_recovers() {
+    let (_directory, context) = Context::temporary();
+    let queued = queue(&context, 5).await;
+    let (_, other) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
+    let (lane, transactional) = (queued[0].0.lane, other[0].lane);
+    let set = async |is_slow: bool| {
+        write(&context, move |tx, context| set_slowed(tx, TEAM, is_slow, context.now_ms())).await;
+    };
+    let claim = async |lane: LaneKey| write(&context, move |tx, context| claim_lane(tx, context, lane, None, 8)).await;
+    set(true).await;
+
+    for left in [4, 3] {
+        let (taken, early) = (claim(lane).await, claim(lane).await);
+        let pace = LanePace::Slowed { team: TEAM, next_ms: context.now_ms() + 1_000 };
+        assert_eq!((taken.groups.len(), taken.rest.ready, taken.pace), (1, left, pace));
+        assert_eq!((early.groups.len(), early.rest.ready, early.pace), (0, left, pace));
+        // The retry period starts with the first attempt.
+        assert_eq!(taken.groups[0].due.first_due_ms, context.now_ms());
+        context.clock.advance(Duration::from_secs(1));
+    }
+    let free = claim(transactional).await;
+    assert_eq!((free.groups.len(), free.pace), (1, LanePace::Full));
+
+    set(false).await;
+    let rest = claim(lane).await;
+    assert_eq!((rest.groups.len(), rest.pace), (3, LanePace::Full));
 }
 
 const EVENTS: [LastEvent; 7] = [

@@ -3,6 +3,7 @@ mod hosts;
 mod overflow;
 mod rates;
 mod simulation;
+mod slowed;
 mod throttle;
 
 use super::lanes::CLAIM_FAILED_MS;

@@ -1,0 +1,162 @@
+//! Teams whose broadcasts are slowed down: all broadcasts of such a team together send one message a second.
+//!
+//! Another module decides which teams these are, and each has a row. A claim reads the row and takes the next message of
+//! the team in its own transaction, so that the pace is right with several processes, whichever lanes the messages are
+//! in. A claim that is too early changes nothing: the groups stay in their lane, without an attempt.
+
+use super::key::LaneKey;
+use crate::base::clock::TimestampMs;
+use crate::base::id::{Id, TeamId};
+use crate::delivery::rows::{Class, SlowedTeamRow};
+use crate::store::{Order, Reads, STOP, StoreError, WriteTx};
+use crate::tables::{DUE, SLOWED_TEAMS};
+
+/// Time between two messages of a slowed team.
+pub(in crate::delivery) const SLOWED_INTERVAL_MS: i64 = 1_000;
+/// Maximum delay of a claim that the next message makes up for.
+const LATE_MS_MAX: i64 = 500;
+
+/// Pace of the groups of a lane.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::delivery) enum LanePace {
+    /// No group was read, so that the team of the lane is not known.
+    #[default]
+    Unknown,
+    /// The pace of the site.
+    Full,
+    /// One message a second of the whole team. `next_ms` is the earliest time of the next one.
+    Slowed { team: TeamId, next_ms: TimestampMs },
+}
+
+impl LanePace {
+    pub(in crate::delivery) const fn is_slowed(self) -> bool {
+        matches!(self, Self::Slowed { .. })
+    }
+
+    /// Returns the maximum number of groups that a claim of `groups_max` groups takes.
+    pub(super) fn groups_max(self, groups_max: usize, now_ms: TimestampMs) -> usize {
+        match self {
+            Self::Slowed { next_ms, .. } => groups_max.min(usize::from(following_ms(next_ms, now_ms).is_some())),
+            Self::Unknown | Self::Full => groups_max,
+        }
+    }
+}
+
+/// Returns the time of the message after the next one, which is due at `next_ms`; `None` if it is not due yet.
+fn following_ms(next_ms: TimestampMs, now_ms: TimestampMs) -> Option<TimestampMs> {
+    if next_ms <= now_ms {
+        return Some(next_ms.max(now_ms - LATE_MS_MAX) + SLOWED_INTERVAL_MS);
+    }
+    // Such a time was stored before the clock was set back.
+    (next_ms > now_ms + SLOWED_INTERVAL_MS).then_some(now_ms + SLOWED_INTERVAL_MS)
+}
+
+/// Slows the broadcasts of a team down, or ends this. Has no effect if the state is the same.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn set_slowed(
+    tx: &WriteTx<'_>,
+    team: TeamId,
+    is_slowed_now: bool,
+    now_ms: TimestampMs,
+) -> Result<(), StoreError> {
+    if !is_slowed_now {
+        return tx.delete(&SLOWED_TEAMS, &(team,)).map(drop);
+    }
+    if is_slowed(tx, team)? {
+        return Ok(());
+    }
+    tx.put(&SLOWED_TEAMS, &(team,), &SlowedTeamRow { since_ms: now_ms, next_ms: now_ms })
+}
+
+/// Returns whether the broadcasts of a team are slowed down.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn is_slowed(tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
+    Ok(tx.get_valid(&SLOWED_TEAMS, &(team,))?.is_some())
+}
+
+/// Returns the pace of a lane. Reads one row if no team is slowed.
+pub(in crate::delivery) fn read_pace(tx: &impl Reads, lane: LaneKey) -> Result<LanePace, StoreError> {
+    if lane.class == Class::Transactional || !has_slowed_teams(tx)? {
+        return Ok(LanePace::Full);
+    }
+    // The key of a broadcast does not name the team. All groups of the lane have the same one.
+    let mut team = None;
+    tx.scan_valid(&DUE, &lane.from(0), &lane.last(), Order::Ascending, |_, row| {
+        team = Some(row.team);
+        STOP
+    })?;
+    let Some(team) = team else { return Ok(LanePace::Unknown) };
+    let row = tx.get_valid(&SLOWED_TEAMS, &(team,))?;
+    Ok(row.map_or(LanePace::Full, |row| LanePace::Slowed { team, next_ms: row.next_ms }))
+}
+
+fn has_slowed_teams(tx: &impl Reads) -> Result<bool, StoreError> {
+    let mut exists = false;
+    tx.scan(&SLOWED_TEAMS, &(Id::MIN,), &(Id::MAX,), Order::Ascending, |_, _| {
+        exists = true;
+        STOP
+    })?;
+    Ok(exists)
+}
+
+/// Takes the next message of a slowed team for a claimed group. Returns the pace after it.
+pub(super) fn take_message(tx: &WriteTx<'_>, pace: LanePace, now_ms: TimestampMs) -> Result<LanePace, StoreError> {
+    let LanePace::Slowed { team, next_ms } = pace else { return Ok(pace) };
+    let Some(row) = tx.get_valid(&SLOWED_TEAMS, &(team,))? else { return Ok(pace) };
+    let Some(next_ms) = following_ms(next_ms, now_ms) else { return Ok(pace) };
+    tx.put(&SLOWED_TEAMS, &(team,), &SlowedTeamRow { next_ms, ..row })?;
+    Ok(LanePace::Slowed { team, next_ms })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_due_each_second_and_a_late_one_is_made_up_for() {
+        for (next_ms, now_ms, following) in [
+            (10_000, 9_999, None),
+            (10_000, 10_000, Some(11_000)),
+            (10_000, 10_300, Some(11_000)),
+            (10_000, 10_500, Some(11_000)),
+            (10_000, 10_700, Some(11_200)),
+            (10_000, 90_000, Some(90_500)),
+            // The clock was set back.
+            (10_000, 9_000, None),
+            (10_000, 8_999, Some(9_999)),
+        ] {
+            assert_eq!(following_ms(next_ms, now_ms), following, "next {next_ms}, now {now_ms}");
+        }
+    }
+
+    #[test]
+    fn the_messages_of_an_hour_are_at_most_one_a_second() {
+        for step_ms in [1, 7, 333, 900, 1_100, 4_000] {
+            let (mut next_ms, mut sent) = (0, 0);
+            for now_ms in (0..3_600_000).step_by(step_ms) {
+                if let Some(following) = following_ms(next_ms, now_ms) {
+                    (next_ms, sent) = (following, sent + 1);
+                }
+            }
+            assert!(sent <= 3_601, "{sent} messages, a claim each {step_ms} ms");
+        }
+    }
+
+    #[test]
+    fn a_claim_takes_one_group_of_a_slowed_team_at_its_time() {
+        let slowed = LanePace::Slowed { team: Id::MIN, next_ms: 1_000 };
+        for (pace, groups_max, now_ms, taken) in [
+            (LanePace::Unknown, 8, 0, 8),
+            (LanePace::Full, 8, 0, 8),
+            (slowed, 8, 999, 0),
+            (slowed, 8, 1_000, 1),
+            (slowed, 0, 1_000, 0),
+        ] {
+            assert_eq!(pace.groups_max(groups_max, now_ms), taken, "{pace:?} at {now_ms}");
+        }
+    }
+}
