@@ -1,11 +1,11 @@
 //! Refusals of sends: the guard of `emails` and `broadcasts`.
 
 use super::days::{pause_window, resumes_ms};
-use super::guardrail::{GuardrailStatus, PAUSE_DAYS, RateLimitLine};
+use super::guardrail::{PAUSE_DAYS, RateLimitLine};
 use super::regions;
 use super::service::{GuardrailMode, TeamDeliverability};
 use crate::base::id::{BroadcastId, DomainId, EmailId, TeamId};
-use crate::emails::{EmailRow, FanOutPace, RegionPause, SendingGuard, SendingPause};
+use crate::emails::{EmailRow, RegionPause, SendingGuard, SendingPause};
 use crate::insights;
 use crate::notices::{self, Notice};
 use crate::store::{ReadTx, Reads, StoreError, WriteTx};
@@ -52,17 +52,11 @@ impl SendingGuard for TeamDeliverability {
         }
     }
 
-    fn fan_out_pace(&self, tx: &ReadTx, team: TeamId, domain: Option<DomainId>) -> Result<FanOutPace, StoreError> {
-        if self.mode == GuardrailMode::Observe {
-            return Ok(FanOutPace::Full);
+    fn is_fan_out_held(&self, tx: &ReadTx, team: TeamId, domain: Option<DomainId>) -> Result<bool, StoreError> {
+        match (self.mode, domain) {
+            (GuardrailMode::Enforce, Some(domain)) => Ok(regions::pause_of(tx, team, domain)?.is_some()),
+            (GuardrailMode::Enforce, None) | (GuardrailMode::Observe, _) => Ok(false),
         }
-        if let Some(domain) = domain
-            && regions::pause_of(tx, team, domain)?.is_some()
-        {
-            return Ok(FanOutPace::Held);
-        }
-        let status = self.windows(tx, team)?.status();
-        Ok(if status == GuardrailStatus::Ok { FanOutPace::Full } else { FanOutPace::Drip })
     }
 
     fn broadcast_held(&self, tx: &WriteTx<'_>, team: TeamId, broadcast: BroadcastId) -> Result<(), StoreError> {

@@ -87,18 +87,6 @@ pub enum BroadcastPause {
     Region(RegionPause),
 }
 
-/// Pace of a broadcast in progress.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FanOutPace {
-    /// That of the sending limits.
-    #[default]
-    Full,
-    /// One recipient a second, because a rate of the team is too high.
-    Drip,
-    /// No recipients, because broadcasts of the region are paused.
-    Held,
-}
-
 /// Decides whether a team can send now. The default methods never pause.
 pub trait SendingGuard: Send + Sync {
     /// Returns the pause of a team; `None` if it can send.
@@ -130,12 +118,12 @@ pub trait SendingGuard: Send + Sync {
         Ok(None)
     }
 
-    /// Returns the pace of a broadcast in progress.
+    /// Returns whether a broadcast in progress queues no recipients now, because broadcasts of its region are paused.
     ///
     /// # Errors
     /// [`StoreError`].
-    fn fan_out_pace(&self, _tx: &ReadTx, _team: TeamId, _domain: Option<DomainId>) -> Result<FanOutPace, StoreError> {
-        Ok(FanOutPace::Full)
+    fn is_fan_out_held(&self, _tx: &ReadTx, _team: TeamId, _domain: Option<DomainId>) -> Result<bool, StoreError> {
+        Ok(false)
     }
 
     /// Notifies the owners of the team that a broadcast is held, in the transaction that first holds it.

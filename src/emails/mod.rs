@@ -65,7 +65,7 @@ pub(crate) use erase::{
 pub(crate) use event_recorder::{EventRecorder, record};
 #[cfg(test)]
 pub(crate) use event_recorder::{put_content, put_headers};
-pub use guard::{BroadcastPause, FanOutPace, NeverPaused, RegionPause, SendingGuard, SendingPause};
+pub use guard::{BroadcastPause, NeverPaused, RegionPause, SendingGuard, SendingPause};
 pub use idempotency::{
     Idempotency, IdempotentRequest, IdempotentResponse, IdempotentRoute, KeyConflict, Reservation, Reserved,
 };

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::page::is_drip_ahead;
 use super::walk::Walk;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, DomainId, Id, TeamId};
 use crate::broadcasts::rows::{BroadcastStatus, FanOutRow};
-use crate::emails::{FanOutPace, SendingGuard};
+use crate::emails::SendingGuard;
 use crate::store::{NEXT, Order, ReadTx, Reads, STOP, StoreError};
 use crate::tables::{BROADCAST_FAN_OUTS, BROADCASTS};
 
@@ -43,20 +42,15 @@ pub(super) struct JobList {
 
 /// The rules by which a scan sorts broadcasts in progress.
 struct JobScan<'a> {
-    now_ms: TimestampMs,
-    /// Whether sending limits pace the broadcasts.
-    is_limited: bool,
     guard: &'a dyn SendingGuard,
-    /// Paces that the scan has read. Many broadcasts can have the same.
-    paces: BTreeMap<(TeamId, Option<DomainId>), FanOutPace>,
+    /// Whether broadcasts of a team and a domain are held, as far as the scan has read it.
+    held: BTreeMap<(TeamId, Option<DomainId>), bool>,
 }
 
 /// State of a broadcast in progress.
 enum StartedJob {
     Walk(Walk),
     Held,
-    /// Sends one recipient a second, and the recipients of its last page wait.
-    Waiting,
     Incomplete,
 }
 
@@ -67,36 +61,27 @@ impl JobScan<'_> {
             return Ok(StartedJob::Incomplete);
         };
         let key = (fan_out.team, row.domain);
-        let pace = match self.paces.get(&key) {
-            Some(pace) => *pace,
-            None => self.guard.fan_out_pace(tx, fan_out.team, row.domain)?,
+        let is_held = match self.held.get(&key) {
+            Some(is_held) => *is_held,
+            None => self.guard.is_fan_out_held(tx, fan_out.team, row.domain)?,
         };
-        self.paces.insert(key, pace);
-        if pace == FanOutPace::Held {
+        self.held.insert(key, is_held);
+        if is_held {
             return Ok(StartedJob::Held);
         }
-        let is_drip = pace == FanOutPace::Drip && !self.is_limited;
-        if is_drip && is_drip_ahead(fan_out.planned_ms, self.now_ms) {
-            return Ok(StartedJob::Waiting);
-        }
-        Ok(Walk::load(tx, id, fan_out, pace)?.map_or(StartedJob::Incomplete, StartedJob::Walk))
+        Ok(Walk::load(tx, id, fan_out)?.map_or(StartedJob::Incomplete, StartedJob::Walk))
     }
 }
 
 impl JobList {
-    /// Reads the table. A broadcast that is held or waits neither counts for [`JOBS_MAX`] nor is a job, so that it does not
-    /// delay the others.
+    /// Reads the table. A broadcast that is held neither counts for [`JOBS_MAX`] nor is a job, so that it does not delay the
+    /// others.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub(super) fn read(
-        tx: &ReadTx,
-        now_ms: TimestampMs,
-        is_limited: bool,
-        guard: &dyn SendingGuard,
-    ) -> Result<Self, StoreError> {
+    pub(super) fn read(tx: &ReadTx, now_ms: TimestampMs, guard: &dyn SendingGuard) -> Result<Self, StoreError> {
         let mut list = Self::default();
-        let mut scan = JobScan { now_ms, is_limited, guard, paces: BTreeMap::new() };
+        let mut scan = JobScan { guard, held: BTreeMap::new() };
         let mut walks: Vec<(TimestampMs, Walk)> = Vec::new();
         let mut scanned = 0;
         tx.scan_valid(&BROADCAST_FAN_OUTS, &(Id::MIN,), &(Id::MAX,), Order::Ascending, |(id,), row| {
@@ -107,7 +92,7 @@ impl JobList {
                 match scan.started(tx, id, &row)? {
                     StartedJob::Walk(walk) => walks.push((row.due_ms, walk)),
                     StartedJob::Held if !row.is_held && list.held.len() < JOBS_MAX => list.held.push(id),
-                    StartedJob::Held | StartedJob::Waiting => {}
+                    StartedJob::Held => {}
                     StartedJob::Incomplete => list.incomplete.push(id),
                 }
             } else if row.is_due(now_ms) {

@@ -14,7 +14,7 @@ use crate::broadcasts::rows::{BroadcastStatus, FanOutRow};
 use crate::broadcasts::store;
 use crate::context::Context;
 use crate::delivery::{DeliverOnly, Due};
-use crate::emails::{FanOutPace, NewBroadcastEmail, PreparedBroadcastEmails, prepare_broadcast_emails};
+use crate::emails::{NewBroadcastEmail, PreparedBroadcastEmails, prepare_broadcast_emails};
 use crate::segments::{ScanLimit, scan_contacts};
 use crate::store::{NEXT, ReadTx, Reads, STOP, StoreError, WriteTx};
 use crate::tables::{BROADCAST_FAN_OUTS, BROADCASTS};
@@ -27,12 +27,6 @@ const PART_RECIPIENTS: usize = 64;
 const PAGE_SCAN: ScanLimit = ScanLimit { rows_max: 20_000, time_max: Duration::from_millis(20) };
 /// Size of the rows of a page after which no further recipient is added, for recipients with long values.
 const PAGE_BYTES: usize = 256 << 10;
-/// Number of recipients of a page of a broadcast that sends one a second.
-pub(super) const DRIP_RECIPIENTS: usize = 30;
-/// Time between two recipients of such a broadcast.
-const DRIP_INTERVAL_MS: i64 = 1_000;
-/// Time before the due time of the last recipient from which its next page is read.
-const DRIP_AHEAD_MS: i64 = 15_000;
 /// Approximate size of the stored rows of a recipient, without the values of its fields.
 const RECIPIENT_BYTES: usize = 400;
 
@@ -91,24 +85,13 @@ pub(super) enum PageResult {
     Moved,
 }
 
-/// Returns whether a broadcast that sends one recipient a second has enough queued recipients.
-pub(super) fn is_drip_ahead(planned_ms: Option<TimestampMs>, now_ms: TimestampMs) -> bool {
-    planned_ms.is_some_and(|planned_ms| planned_ms > now_ms + DRIP_AHEAD_MS)
-}
-
 impl PageSource {
-    /// Reads the next page of a broadcast. Returns `None` if the sending limits have no room in the next 60 days, or if
-    /// recipients of a broadcast that sends one a second are still waiting.
+    /// Reads the next page of a broadcast. Returns `None` if the sending limits have no room in the next 60 days.
     ///
     /// # Errors
     /// [`StoreError`].
     pub(super) fn read(&self, tx: &ReadTx, walk: &Walk) -> Result<Option<FanOutPage>, StoreError> {
         let (rules, now_ms) = (&walk.rules, self.context.now_ms());
-        let is_drip = self.is_drip(walk);
-        if is_drip && is_drip_ahead(walk.planned_ms, now_ms) {
-            return Ok(None);
-        }
-        let recipients_max = if is_drip { DRIP_RECIPIENTS } else { PAGE_RECIPIENTS };
         let erasures = tx.get_valid(&BROADCAST_FAN_OUTS, &(rules.id,))?.map_or(0, |fan_out| fan_out.erasures);
         let mut recipients: Vec<WalkRecipient> = Vec::with_capacity(PAGE_RECIPIENTS);
         let (mut to, mut is_last, mut bytes) = (walk.after, true, 0);
@@ -119,7 +102,7 @@ impl PageSource {
                     bytes += RECIPIENT_BYTES + recipient.values.iter().map(String::len).sum::<usize>();
                     recipients.push(recipient);
                 }
-                if recipients.len() < recipients_max && bytes < PAGE_BYTES {
+                if recipients.len() < PAGE_RECIPIENTS && bytes < PAGE_BYTES {
                     return NEXT;
                 }
                 stopped = Some(contact);
@@ -164,12 +147,7 @@ impl PageSource {
         }
     }
 
-    /// Returns whether a broadcast sends one recipient a second. Sending limits have a pace of their own.
-    fn is_drip(&self, walk: &Walk) -> bool {
-        walk.pace == FanOutPace::Drip && !self.estimates.is_limited()
-    }
-
-    /// Returns the due times of a page. Without limits, all are the current time, or one second apart.
+    /// Returns the due times of a page. Without limits, all are the current time.
     fn place(
         &self,
         tx: &ReadTx,
@@ -178,10 +156,6 @@ impl PageSource {
         now_ms: TimestampMs,
     ) -> Result<Option<PlacedMessages>, StoreError> {
         let from_ms = walk.planned_ms.map_or(now_ms, |planned_ms| planned_ms.max(now_ms));
-        if self.is_drip(walk) {
-            let due_times = (1..).map(|second| from_ms + second * DRIP_INTERVAL_MS).take(recipients).collect();
-            return Ok(Some(PlacedMessages { due_times, changes: Vec::new() }));
-        }
         let (slots, Some(capacity)) = self.estimates.room(tx, now_ms, from_ms)? else {
             return Ok(Some(PlacedMessages { due_times: vec![now_ms; recipients], changes: Vec::new() }));
         };

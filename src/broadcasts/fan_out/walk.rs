@@ -9,7 +9,6 @@ use crate::base::id::{BroadcastId, ContactId, TeamId};
 use crate::broadcasts::rows::{BroadcastStatus, FanOutRow};
 use crate::contact_properties::{self, Definitions};
 use crate::contacts::{self, ContactRef};
-use crate::emails::FanOutPace;
 use crate::segments::{ContactRange, SegmentRule};
 use crate::store::{Order, ReadTx, Reads, StoreError, skip_corrupt};
 use crate::suppressions::{self, SendKind};
@@ -24,7 +23,6 @@ pub(super) struct Walk {
     pub(super) after: Option<ContactId>,
     /// Due time of the last email that was queued.
     pub(super) planned_ms: Option<TimestampMs>,
-    pub(super) pace: FanOutPace,
 }
 
 /// The part of a broadcast that does not change while its contacts are read.
@@ -85,17 +83,12 @@ pub(super) struct WalkRecipient {
 }
 
 impl Walk {
-    /// Returns a started broadcast with its pace; `None` if it is not being sent, or if its domain, segment or topic does
+    /// Returns a started broadcast; `None` if it is not being sent, or if its domain, segment or topic does
     /// not exist.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub(super) fn load(
-        tx: &ReadTx,
-        id: BroadcastId,
-        fan_out: &FanOutRow,
-        pace: FanOutPace,
-    ) -> Result<Option<Self>, StoreError> {
+    pub(super) fn load(tx: &ReadTx, id: BroadcastId, fan_out: &FanOutRow) -> Result<Option<Self>, StoreError> {
         let (team, Some(last)) = (fan_out.team, fan_out.last) else { return Ok(None) };
         let row = tx.get_valid(&BROADCASTS, &(team, id))?;
         let Some(row) = row.filter(|row| row.status == BroadcastStatus::Queued) else { return Ok(None) };
@@ -110,7 +103,7 @@ impl Walk {
         let fields = row.fields.iter().map(|name| ValueSource::of(name, &definitions)).collect();
         let segment = row.segment.map(|segment| SegmentRule { segment, filter: fan_out.filter.clone() });
         let rules = Arc::new(WalkRules { id, team, segment, topic, fields, last });
-        Ok(Some(Self { rules, after: fan_out.after, planned_ms: fan_out.planned_ms, pace }))
+        Ok(Some(Self { rules, after: fan_out.after, planned_ms: fan_out.planned_ms }))
     }
 
     /// Returns the contacts that have not been read; `None` after the last one.

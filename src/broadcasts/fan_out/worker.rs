@@ -104,8 +104,7 @@ impl BroadcastWorker {
         let context = &self.source.context;
         let read = || {
             let (now_ms, guard) = (context.now_ms(), Arc::clone(&self.guard));
-            let is_limited = self.source.estimates.is_limited();
-            context.store.read(move |tx| JobList::read(tx, now_ms, is_limited, &*guard))
+            context.store.read(move |tx| JobList::read(tx, now_ms, &*guard))
         };
         let mut list = read().await?;
         for id in std::mem::take(&mut list.held) {

@@ -1,4 +1,4 @@
-//! Pauses of sending: broadcasts that wait or continue slowly.
+//! Pauses of sending: broadcasts that wait.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::store::ReadTx;
 #[derive(Default)]
 struct SetGuard {
     is_paused: Mutex<bool>,
-    pace: Mutex<FanOutPace>,
+    is_held: Mutex<bool>,
     notices: Mutex<usize>,
 }
 
@@ -31,8 +31,8 @@ impl SendingGuard for SetGuard {
         Ok(None)
     }
 
-    fn fan_out_pace(&self, _tx: &ReadTx, _team: TeamId, _domain: Option<DomainId>) -> Result<FanOutPace, StoreError> {
-        Ok(*sync::lock(&self.pace))
+    fn is_fan_out_held(&self, _tx: &ReadTx, _team: TeamId, _domain: Option<DomainId>) -> Result<bool, StoreError> {
+        Ok(*sync::lock(&self.is_held))
     }
 
     fn broadcast_held(&self, _tx: &WriteTx<'_>, _team: TeamId, _broadcast: BroadcastId) -> Result<(), StoreError> {
@@ -74,39 +74,16 @@ async fn a_held_broadcast_in_progress_queues_no_recipients_until_it_continues() 
     let queued = instance.emails(id).len();
     let guard = Arc::new(SetGuard::default());
     let worker = instance.worker_with(guard.clone());
-    *sync::lock(&guard.pace) = FanOutPace::Held;
+    *sync::lock(&guard.is_held) = true;
 
     worker.work().await.unwrap();
     worker.work().await.unwrap();
     assert_eq!(instance.emails(id).len(), queued);
     assert_eq!(*sync::lock(&guard.notices), 1);
 
-    *sync::lock(&guard.pace) = FanOutPace::Full;
+    *sync::lock(&guard.is_held) = false;
     worker.work().await.unwrap();
     assert_eq!(instance.emails(id).len(), 700);
-}
-
-#[tokio::test]
-async fn a_broadcast_of_a_team_with_a_high_rate_sends_one_message_a_second() {
-    let instance = Instance::new();
-    instance.add(0, 100, ContactChanges::default()).await;
-    let id = instance.send_now().await;
-    let guard = Arc::new(SetGuard::default());
-    let worker = instance.worker_with(guard.clone());
-    *sync::lock(&guard.pace) = FanOutPace::Drip;
-
-    worker.work().await.unwrap();
-    assert_eq!(instance.emails(id).len(), page::DRIP_RECIPIENTS);
-    worker.work().await.unwrap();
-    assert_eq!(instance.emails(id).len(), page::DRIP_RECIPIENTS, "the next recipients wait for the last ones");
-    for _ in 0..8 {
-        instance.context.clock.advance(Duration::from_secs(20));
-        worker.work().await.unwrap();
-    }
-
-    let due_times = instance.due_times(id);
-    assert_eq!(due_times.len(), 100);
-    assert!(due_times.windows(2).all(|pair| pair[1] - pair[0] >= 1_000), "faster than one message a second");
 }
 
 #[tokio::test]
@@ -116,7 +93,7 @@ async fn the_owners_are_notified_again_of_a_second_hold() {
     let id = instance.send_now().await;
     let guard = Arc::new(SetGuard::default());
     let worker = instance.worker_with(guard.clone());
-    *sync::lock(&guard.pace) = FanOutPace::Held;
+    *sync::lock(&guard.is_held) = true;
 
     for hold in 1..=2 {
         // A page of another process, before the hold.
@@ -127,42 +104,39 @@ async fn the_owners_are_notified_again_of_a_second_hold() {
     }
 }
 
-/// Guard that sets the pace of all teams except [`TEAM`].
-struct OtherTeams(FanOutPace);
+/// Guard that holds the broadcasts of all teams except [`TEAM`].
+struct OtherTeamsHeld;
 
-impl SendingGuard for OtherTeams {
-    fn fan_out_pace(&self, _tx: &ReadTx, team: TeamId, _domain: Option<DomainId>) -> Result<FanOutPace, StoreError> {
-        Ok(if team == TEAM { FanOutPace::Full } else { self.0 })
+impl SendingGuard for OtherTeamsHeld {
+    fn is_fan_out_held(&self, _tx: &ReadTx, team: TeamId, _domain: Option<DomainId>) -> Result<bool, StoreError> {
+        Ok(team != TEAM)
     }
 }
 
 #[tokio::test]
-async fn broadcasts_that_are_held_or_drip_do_not_delay_newer_ones() {
-    for pace in [FanOutPace::Held, FanOutPace::Drip] {
-        let instance = Instance::new();
-        instance.add(0, 3, ContactChanges::default()).await;
-        instance
-            .write(|tx, context| {
-                let team = TeamId::from_bytes([7; 16]);
-                let row =
-                    json!({ "created_ms": 0, "name": "", "from": "a@example.com", "subject": "", "status": "queued" });
-                let row: BroadcastRow = serde_json::from_value(row).unwrap();
-                let planned_ms = Some(context.now_ms() + 60_000);
-                for _ in 0..2 * jobs::JOBS_MAX {
-                    let id: BroadcastId = context.id();
-                    put(tx, team, id, &row)?;
-                    let fan_out = FanOutRow { last: Some(Id::MAX), planned_ms, ..FanOutRow::due(team, 0) };
-                    tx.put(&BROADCAST_FAN_OUTS, &(id,), &fan_out)?;
-                }
-                Ok(())
-            })
-            .await;
-        let (sent, canceled) = (instance.send_now().await, instance.send_now().await);
-        instance.cancel(canceled).await;
+async fn held_broadcasts_do_not_delay_newer_ones() {
+    let instance = Instance::new();
+    instance.add(0, 3, ContactChanges::default()).await;
+    instance
+        .write(|tx, context| {
+            let team = TeamId::from_bytes([7; 16]);
+            let row =
+                json!({ "created_ms": 0, "name": "", "from": "a@example.com", "subject": "", "status": "queued" });
+            let row: BroadcastRow = serde_json::from_value(row).unwrap();
+            for _ in 0..2 * jobs::JOBS_MAX {
+                let id: BroadcastId = context.id();
+                put(tx, team, id, &row)?;
+                let fan_out = FanOutRow { last: Some(Id::MAX), ..FanOutRow::due(team, 0) };
+                tx.put(&BROADCAST_FAN_OUTS, &(id,), &fan_out)?;
+            }
+            Ok(())
+        })
+        .await;
+    let (sent, canceled) = (instance.send_now().await, instance.send_now().await);
+    instance.cancel(canceled).await;
 
-        instance.worker_with(Arc::new(OtherTeams(pace))).work().await.unwrap();
+    instance.worker_with(Arc::new(OtherTeamsHeld)).work().await.unwrap();
 
-        assert_eq!(instance.emails(sent).len(), 3, "{pace:?}");
-        assert_eq!(instance.row(canceled).2, None, "{pace:?}: the cancellation is complete");
-    }
+    assert_eq!(instance.emails(sent).len(), 3);
+    assert_eq!(instance.row(canceled).2, None, "the cancellation is complete");
 }

@@ -27,7 +27,7 @@ use crate::broadcasts::{
 use crate::contacts::{ContactChanges, ContactWriter, NewContact};
 use crate::context::Context;
 use crate::delivery::{DeliverOnly, QueueNotifier};
-use crate::emails::{BroadcastEmailRow, FanOutPace, NeverPaused, SendingGuard};
+use crate::emails::{BroadcastEmailRow, NeverPaused, SendingGuard};
 use crate::events::ChangeSource;
 use crate::store::{NEXT, Order, Reads as _, StoreError, WriteTx};
 use crate::tables::{BROADCAST_EMAILS, BROADCAST_FAN_OUTS, DUE};
@@ -135,7 +135,7 @@ impl Instance {
             .store
             .read_now::<_, StoreError>(|tx| {
                 let fan_out = tx.get(&BROADCAST_FAN_OUTS, &(id,))?.unwrap();
-                let walk = Walk::load(tx, id, &fan_out, FanOutPace::Full)?.unwrap();
+                let walk = Walk::load(tx, id, &fan_out)?.unwrap();
                 Ok(source.read(tx, &walk)?.unwrap())
             })
             .unwrap()
