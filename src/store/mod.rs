@@ -13,7 +13,7 @@
 //! - `read_bounds.rs`: bounds of a scan whose rows can match or not;
 //! - `orphans.rs`: child rows of deleted parents;
 //! - `chunks.rs`: values too large for one row;
-//! - `packing.rs`: compression of small values;
+//! - `packing.rs`: compression;
 //! - `queue.rs`, `writer.rs` and `commits.rs`: queued commands, the thread that applies them, and their group commit;
 //! - `reopening.rs`: opening of the file again after the disk was full or failed;
 //! - `seal.rs`: encryption at rest;
@@ -80,7 +80,7 @@ pub use match_page::{MatchPage, match_page};
 pub use nodes::{NodeId, NodeRow, is_alive, renew};
 pub(crate) use opening::{open_in_time, open_with_key};
 pub use orphans::delete_orphans;
-pub use packing::{pack, packed_text, unpack};
+pub use packing::{compress, decompress, pack, packed_text, unpack};
 pub use queue::WAITING_MAX;
 pub use read_bounds::ReadBounds;
 pub use seal::Keyring;

@@ -1,27 +1,20 @@
 //! The content and attachments of emails on disk: compressed, sealed, in chunks. They are encoded before
 //! the transaction, so that the writer thread only copies bytes.
 
-use std::cell::RefCell;
-
 use super::rows::EmailRow;
 use crate::base::id::EmailId;
 use crate::emails::model::EmailContent;
-use crate::store::{Blob, CHUNK_BYTES, Chunks, Keyring, Reads, StoreError, WriteTx, chunk_bytes, read_chunks};
+use crate::store::{
+    Blob, CHUNK_BYTES, Chunks, Keyring, Reads, StoreError, WriteTx, chunk_bytes, compress, decompress, read_chunks,
+};
 use crate::tables::{ATTACHMENTS, EMAIL_BODIES};
 
-/// Compression level. Higher levels cost much more time and save little space.
-const ZSTD_LEVEL: i32 = 1;
 /// Copies of the stored bytes that exist while content is opened: the joined chunks, and the opened bytes.
 pub(in crate::emails) const OPENED_COPIES: usize = 2;
 /// Copies of the content that exist while it is decoded and rendered as JSON.
 pub(in crate::emails) const RENDERED_COPIES: usize = 3;
 /// Maximum decompressed size of content. The limit of requests is far lower.
 const CONTENT_BYTES_MAX: usize = 64 << 20;
-
-thread_local! {
-    /// Reused, because creating a compressor takes longer than compressing a typical email.
-    static COMPRESSOR: RefCell<Option<zstd::bulk::Compressor<'static>>> = const { RefCell::new(None) };
-}
 
 /// Content or an attachment, sealed and ready to be stored.
 #[derive(Clone, Debug)]
@@ -52,13 +45,7 @@ impl StoredBlob {
 /// Compresses and seals the content of an email.
 pub(in crate::emails) fn seal_content(keyring: &Keyring, id: EmailId, content: &EmailContent) -> StoredBlob {
     let plain = rmp_serde::to_vec_named(content).expect("encoding into memory does not fail");
-    let packed = COMPRESSOR.with_borrow_mut(|slot| {
-        let compressor = match slot {
-            Some(compressor) => compressor,
-            None => slot.insert(zstd::bulk::Compressor::new(ZSTD_LEVEL).expect("the level is valid")),
-        };
-        compressor.compress(&plain).expect("compression into memory does not fail")
-    });
+    let packed = compress(&plain);
     StoredBlob(Chunks::of(keyring.seal(&content_associated_data(id), &packed)))
 }
 
@@ -134,7 +121,7 @@ pub(in crate::emails) fn read_content_within(
     if needed > memory_max {
         return Ok(BoundedContent::Needs(needed));
     }
-    let plain = zstd::bulk::decompress(&packed, size).map_err(|error| corrupt(&error.to_string()))?;
+    let plain = decompress(&packed, size).map_err(|error| corrupt(&error.to_string()))?;
     let content = rmp_serde::from_slice(&plain).map_err(|error| corrupt(&error.to_string()))?;
     Ok(BoundedContent::Read(Some(content)))
 }
