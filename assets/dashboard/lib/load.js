@@ -1,5 +1,5 @@
 // Loading for pages: `useLoad` for one answer. A page shows four states: loading, failed, empty, loaded.
-import { useCallback, useEffect, useRef, useState } from '../vendor/preact.js';
+import { useCallback, useLayoutEffect, useRef, useState } from '../vendor/preact.js';
 import { ApiError, api } from './api.js';
 
 /**
@@ -51,8 +51,9 @@ export function useLoad(path, query = {}) {
     }
   }, [key]);
 
-  useEffect(() => {
-    setState((old) => (old.key === key ? { ...old, loading: path !== null } : { key, data: /** @type {T | null} */ (kept.get(key) ?? null), error: null, loading: path !== null }));
+  // Before the browser draws, so that it draws while the server answers.
+  useLayoutEffect(() => {
+    setState((old) => (old.key === key ? old : { key, data: /** @type {T | null} */ (kept.get(key) ?? null), error: null, loading: path !== null }));
     void reload();
     return () => running.current?.abort();
   }, [key]);

@@ -50,14 +50,16 @@ function Page() {
   const pattern = found?.page.path ?? '';
   // Before the effects of the page, which puts the name of its thing into the title.
   useLayoutEffect(() => { document.title = `${found?.page.title ?? 'Not found'} · Ringmail`; }, [pattern]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     setError(null);
     if (!found || loaded.has(pattern)) return;
+    let left = false;
     found.page.load().then((module) => {
       const page = Object.entries(module).find(([name]) => name.endsWith('Page'))?.[1];
       loaded.set(pattern, /** @type {any} */ (page));
       again((n) => n + 1);
-    }, () => setError('A part of this page could not be loaded. The server may have been updated.'));
+    }, () => { if (!left) setError('A part of this page could not be loaded. The server may have been updated.'); });
+    return () => { left = true; };
   }, [pattern]);
   const reload = () => location.reload();
   if (!found) return pageFailed('Page', new ApiError(404, 'not_found', '', null), reload);
