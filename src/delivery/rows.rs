@@ -120,8 +120,6 @@ impl DueRow {
 /// A team whose broadcasts together send one message a second.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlowedTeamRow {
-    /// Time from which they are slowed down.
-    pub since_ms: TimestampMs,
     /// Earliest time of the next message.
     pub next_ms: TimestampMs,
 }

@@ -67,7 +67,7 @@ pub(crate) fn set_slowed(
     if is_slowed(tx, team)? {
         return Ok(());
     }
-    tx.put(&SLOWED_TEAMS, &(team,), &SlowedTeamRow { since_ms: now_ms, next_ms: now_ms })
+    tx.put(&SLOWED_TEAMS, &(team,), &SlowedTeamRow { next_ms: now_ms })
 }
 
 /// Returns whether the broadcasts of a team are slowed down.
@@ -106,9 +106,11 @@ fn has_slowed_teams(tx: &impl Reads) -> Result<bool, StoreError> {
 /// Takes the next message of a slowed team for a claimed group. Returns the pace after it.
 pub(super) fn take_message(tx: &WriteTx<'_>, pace: LanePace, now_ms: TimestampMs) -> Result<LanePace, StoreError> {
     let LanePace::Slowed { team, next_ms } = pace else { return Ok(pace) };
-    let Some(row) = tx.get_valid(&SLOWED_TEAMS, &(team,))? else { return Ok(pace) };
     let Some(next_ms) = following_ms(next_ms, now_ms) else { return Ok(pace) };
-    tx.put(&SLOWED_TEAMS, &(team,), &SlowedTeamRow { next_ms, ..row })?;
+    if !is_slowed(tx, team)? {
+        return Ok(pace);
+    }
+    tx.put(&SLOWED_TEAMS, &(team,), &SlowedTeamRow { next_ms })?;
     Ok(LanePace::Slowed { team, next_ms })
 }
 
