@@ -42,6 +42,6 @@ pub(super) fn content_of(
 }
 
 /// Returns the date of a message of a broadcast: the time of its first attempt, because paced mail can wait for days.
-pub(super) fn date_ms(row: &EmailRow, first_due_ms: TimestampMs) -> TimestampMs {
-    first_due_ms.max(row.created_ms)
+pub(super) fn date_ms(row: &EmailRow, first_attempt_ms: TimestampMs) -> TimestampMs {
+    first_attempt_ms.max(row.created_ms)
 }

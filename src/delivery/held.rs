@@ -1,8 +1,8 @@
 //! Mail that is held without an attempt, because its destination or site is paused.
 //!
 //! Groups whose retry period ends are settled as expired, and groups that wait for four hours and for a day report the
-//! delay. Groups that the operator holds report the delay and do not expire. Broadcasts of slowed teams do neither. The
-//! lanes are read in pages, one transaction each.
+//! delay. Groups that the operator holds report the delay and do not expire. Broadcasts of slowed teams do neither before
+//! their first attempt. The lanes are read in pages, one transaction each.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use tracing::error;
 
 use super::engine::Engine;
 use super::outcome::{Deferral, RecipientDisposition};
-use super::queue::{Claimed, DueKey, LaneKey, claim, read_lanes, read_pace, read_rows, report_held};
+use super::queue::{DueKey, LaneKey, claim, read_lanes, read_pace, read_rows, report_held};
 use super::retry::{RetryDelay, RetrySchedule, should_report_delay};
 use super::rows::{Class, DueRow};
 use super::settle::{Settlement, settle};
@@ -23,6 +23,8 @@ use crate::store::{StoreError, WriteTx};
 const PAGE_ROWS: usize = 500;
 /// Number of groups that one transaction settles or reports. Each has events.
 const SETTLED_MAX: usize = 50;
+/// Delay of an event after which its group has not been held all the time. The held lanes are settled each minute.
+const MISSED_MS: i64 = 60 * 60_000;
 
 /// The settlement of the held lanes. At most one runs.
 #[derive(Debug)]
@@ -110,16 +112,20 @@ async fn settle_lane(engine: &Engine, lane: LaneKey) -> Result<(), StoreError> {
     let mut after = None;
     loop {
         let schedule = engine.settings.schedule.clone();
-        let read = move |tx: &crate::store::ReadTx| read_rows(tx, lane, after, now_ms, PAGE_ROWS);
-        let rows = engine.context.store.read(read).await?;
+        let read = move |tx: &crate::store::ReadTx| {
+            let is_slowed = read_pace(tx, lane)?.is_slowed();
+            Ok::<_, StoreError>((is_slowed, read_rows(tx, lane, after, now_ms, PAGE_ROWS)?))
+        };
+        let (is_slowed, rows) = engine.context.store.read(read).await?;
         let Some((last, _)) = rows.last() else { return Ok(()) };
         after = Some(*last);
         let is_last = rows.len() < PAGE_ROWS;
-        let overdue = rows.into_iter().filter(|(_, row)| event_of(row, &schedule, now_ms).is_some());
-        let keys: Vec<DueKey> = overdue.map(|(key, _)| key).collect();
+        let waits_for_team = |row: &DueRow| is_slowed && is_untried(row);
+        let is_overdue = |row: &DueRow| !waits_for_team(row) && event_of(row, &schedule, now_ms).is_some();
+        let keys: Vec<DueKey> = rows.iter().filter(|(_, row)| is_overdue(row)).map(|(key, _)| *key).collect();
         for keys in keys.chunks(SETTLED_MAX) {
             let (context, schedule, keys) = (engine.context.clone(), schedule.clone(), keys.to_vec());
-            engine.context.store.write_bulk(move |tx| settle_page(tx, &context, &schedule, lane, &keys)).await?;
+            engine.context.store.write_bulk(move |tx| settle_page(tx, &context, &schedule, &keys)).await?;
         }
         if is_last || engine.is_stopping() {
             return Ok(());
@@ -142,28 +148,33 @@ fn event_of(row: &DueRow, schedule: &RetrySchedule, now_ms: TimestampMs) -> Opti
     should_report_delay(row.delays_reported.max(1), row, now_ms).then_some(HeldEvent::Delayed)
 }
 
-/// Returns whether a group of a broadcast has neither an attempt nor a report of its delay.
-fn is_untried(claimed: &Claimed) -> bool {
-    claimed.key.lane.class == Class::Broadcast && claimed.due.attempts == 0 && claimed.due.delays_reported == 0
+/// Returns whether a group has neither an attempt nor a report of its delay.
+fn is_untried(row: &DueRow) -> bool {
+    row.attempts == 0 && row.delays_reported == 0
+}
+
+/// Moves the retry period of a group of a broadcast that has waited for its team, the operator or its turn, and not for its
+/// site: otherwise its event would have been recorded at its time.
+fn exclude_other_waits(key: DueKey, row: &mut DueRow, schedule: &RetrySchedule, now_ms: TimestampMs) {
+    if key.lane.class == Class::Transactional || event_of(row, schedule, now_ms - MISSED_MS).is_none() {
+        return;
+    }
+    if is_untried(row) {
+        row.first_due_ms = now_ms;
+    } else {
+        row.exclude_wait(now_ms - key.due_ms);
+    }
 }
 
 fn settle_page(
     tx: &WriteTx<'_>,
     context: &Context,
     schedule: &RetrySchedule,
-    lane: LaneKey,
     keys: &[DueKey],
 ) -> Result<(), StoreError> {
-    // A group can have waited for its turn longer than for its site.
-    if read_pace(tx, lane)?.is_slowed() {
-        return Ok(());
-    }
     let now_ms = context.now_ms();
     for mut claimed in claim(tx, context, keys)? {
-        // It has waited for its team or the operator, not for this site. Its retry period starts now.
-        if is_untried(&claimed) && now_ms >= schedule.expires_ms(&claimed.due) {
-            claimed.due.first_due_ms = now_ms;
-        }
+        exclude_other_waits(claimed.key, &mut claimed.due, schedule, now_ms);
         let disposition = match event_of(&claimed.due, schedule, now_ms) {
             Some(HeldEvent::Expired) => RecipientDisposition::Failed { reason: "expired".into(), reply: None },
             Some(HeldEvent::Delayed) | None => {
@@ -191,18 +202,100 @@ mod tests {
     use crate::delivery::engine::EngineSettings;
     use crate::delivery::engine::tests::settings;
     use crate::delivery::notifier::QueueNotifier;
-    use crate::delivery::queue::tests::TEAM;
+    use crate::delivery::queue::tests::{TEAM, broadcasts};
+    use crate::delivery::queue::{claim_lane, set_slowed};
     use crate::events;
 
     const HOUR: Duration = Duration::from_secs(3_600);
 
+    fn engine(context: &Context) -> Arc<Engine> {
+        let delays = vec![Duration::from_secs(60)];
+        let schedule = RetrySchedule { delays, expire_after: 48 * HOUR, confirm_after: HOUR };
+        let settings = EngineSettings { schedule, ..settings(context) };
+        Engine::new(context.clone(), settings, QueueNotifier::default(), CancellationToken::new())
+    }
+
+    async fn slow(context: &Context, is_slow: bool) {
+        let now_ms = context.now_ms();
+        let set = move |tx: &WriteTx<'_>| set_slowed(tx, TEAM, is_slow, now_ms);
+        context.store.write::<_, StoreError>(set).await.unwrap();
+    }
+
+    fn queued(context: &Context, lane: LaneKey) -> Vec<(DueKey, DueRow)> {
+        context.store.read_now(|tx| read_rows(tx, lane, None, i64::MAX, PAGE_ROWS)).unwrap()
+    }
+
+    /// Settles a lane each hour until it is empty. Returns the events of its email, with the hours since `first_ms`.
+    async fn settled(engine: &Engine, lane: LaneKey, first_ms: i64) -> Vec<(String, i64)> {
+        let context = &engine.context;
+        let id = queued(context, lane)[0].0.email;
+        for _ in 0..200 {
+            settle_lane(engine, lane).await.unwrap();
+            context.clock.advance(HOUR + Duration::from_millis(1));
+        }
+        assert!(queued(context, lane).is_empty());
+        let events = context.store.read_now::<_, StoreError>(|tx| events::email_timeline(tx, id)).unwrap();
+        events.iter().map(|event| (event.kind.as_str().to_owned(), (event.at_ms - first_ms) / 3_600_000)).collect()
+    }
+
+    /// Returns the events of an email that is tried after `first` hours, or not at all, and is held from `held` hours on.
+    fn expected(first: Option<i64>, held: i64) -> Vec<(String, i64)> {
+        let tried = first.map(|hour| [("email.sent", hour), ("email.delivery_delayed", hour)]);
+        let untried = first.is_none().then_some(("email.sent", held));
+        let delayed = |hours| ("email.delivery_delayed", held + hours);
+        let settled = [delayed(4), delayed(24), ("email.failed", held + 48)];
+        let events = tried.into_iter().flatten().chain(untried).chain(settled);
+        events.map(|(kind, hour)| (kind.to_owned(), hour)).collect()
+    }
+
+    #[tokio::test]
+    async fn a_first_attempt_that_waits_for_a_slowed_team_does_not_expire_and_gets_a_whole_retry_period() {
+        for waited in [30, 60] {
+            let (_directory, context) = Context::temporary();
+            let engine = engine(&context);
+            let (key, first_ms) = (broadcasts::queue(&context, 1).await[0].0, context.now_ms());
+            slow(&context, true).await;
+            context.clock.advance(Duration::from_millis(1));
+            let before = queued(&context, key.lane);
+            for _ in 0..waited {
+                settle_lane(&engine, key.lane).await.unwrap();
+                context.clock.advance(HOUR);
+            }
+            assert_eq!(queued(&context, key.lane), before);
+
+            slow(&context, false).await;
+            let events = settled(&engine, key.lane, first_ms).await;
+
+            assert_eq!(events, expected(None, i64::from(waited)));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_retry_of_a_slowed_team_expires_at_a_paused_site_and_its_wait_for_the_pace_does_not_count() {
+        for waited in [0_u32, 30, 60] {
+            let (_directory, context) = Context::temporary();
+            let engine = engine(&context);
+            let (lane, first_ms) = (broadcasts::queue(&context, 1).await[0].0.lane, context.now_ms());
+            slow(&context, true).await;
+            let (attempting, schedule) = (context.clone(), engine.settings.schedule.clone());
+            let attempt = move |tx: &WriteTx<'_>| {
+                let claimed = claim_lane(tx, &attempting, lane, None, 8)?.groups.remove(0);
+                let deferred = RecipientDisposition::Deferred(Deferral::ordinary(None));
+                settle(tx, &attempting, &schedule, &Settlement::uniform(Arc::new(claimed), deferred, None)).map(drop)
+            };
+            context.store.write::<_, StoreError>(attempt).await.unwrap();
+            context.clock.advance(waited * HOUR + Duration::from_millis(1));
+
+            let events = settled(&engine, lane, first_ms).await;
+
+            assert_eq!(events, expected(Some(0), i64::from(waited)));
+        }
+    }
+
     #[tokio::test]
     async fn email_for_a_paused_destination_reports_its_delay_after_four_hours_and_a_day_and_expires() {
         let (_directory, context) = Context::temporary();
-        let delays = vec![Duration::from_secs(60)];
-        let schedule = RetrySchedule { delays, expire_after: 48 * HOUR, confirm_after: HOUR };
-        let settings = EngineSettings { schedule, ..settings(&context) };
-        let engine = Engine::new(context.clone(), settings, QueueNotifier::default(), CancellationToken::new());
+        let engine = engine(&context);
         let (lane, first_ms) = (LaneKey::new("a.example", Class::Transactional, TEAM.cast()), context.now_ms());
         // The last one is on the second page.
         let ids = put_emails(&context, TEAM, "a.example", PAGE_ROWS + 1).await;

@@ -81,7 +81,8 @@ pub(super) fn compose(
         Some(send) => {
             let content =
                 broadcast_message::content_of(tx, context, contents, links, (claimed.due.team, id), row, send)?;
-            (content, broadcast_message::date_ms(row, claimed.due.first_due_ms))
+            let first_attempt_ms = claimed.due.date_ms.unwrap_or(claimed.due.first_due_ms);
+            (content, broadcast_message::date_ms(row, first_attempt_ms))
         }
         None => (own_content(tx, context, links, claimed)?, date_ms(row)),
     };

@@ -49,10 +49,13 @@ pub struct DueRow {
     /// Number of attempts that counted.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub attempts: u16,
-    /// First due time; of an email of a broadcast, the time of the first attempt after it. The retry period starts here. 0
-    /// only in the stored row of a new email of a broadcast.
+    /// Start of the retry period: the first due time; of an email of a broadcast, the time of the first attempt after it,
+    /// which [`DueRow::exclude_wait`] moves. 0 only in the stored row of a new email of a broadcast.
     #[serde(default, skip_serializing_if = "is_epoch")]
     pub first_due_ms: TimestampMs,
+    /// Time of the first attempt, if the start of the retry period was moved after it. The date of the message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub date_ms: Option<TimestampMs>,
     /// Time of the first attempt that found the destination missing: no such domain, no address of its hosts, or a
     /// reply that says so. `None` after an attempt with another result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -106,6 +109,7 @@ impl DueRow {
             destination,
             attempts: 0,
             first_due_ms: due_ms,
+            date_ms: None,
             vanished_ms: None,
             without_pipelining: false,
             delays_reported: 0,
@@ -113,6 +117,14 @@ impl DueRow {
             ambiguous_host: None,
             wait_ms: None,
             is_postponed: false,
+        }
+    }
+
+    /// Moves the retry period by a wait that does not count. The date of the message stays the same.
+    pub fn exclude_wait(&mut self, waited_ms: i64) {
+        if waited_ms > 0 {
+            self.date_ms.get_or_insert(self.first_due_ms);
+            self.first_due_ms += waited_ms;
         }
     }
 }

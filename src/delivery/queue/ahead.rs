@@ -93,6 +93,7 @@ pub(in crate::delivery) fn make_due(
             }
         }
         row.first_due_ms = row.first_due_ms.min(now_ms);
+        row.date_ms = row.date_ms.map(|date_ms| date_ms.min(now_ms));
         row.vanished_ms = row.vanished_ms.map(|since_ms| since_ms.min(now_ms));
         tx.delete(&DUE, &key.parts())?;
         tx.put(&DUE, &DueKey { due_ms, ..*key }.parts(), &row)?;

@@ -106,7 +106,7 @@ pub(super) fn claim_lane(
     let (mut claimed, mut postponed) = (Vec::new(), 0);
     loop {
         let head = read_head(tx, lane, now_ms, groups_max - claimed.len())?;
-        let (groups, held) = claim_unless_held(tx, context, &head.keys, holds, true)?;
+        let (groups, held) = claim_unless_held(tx, context, &head.keys, holds, Some(pace))?;
         claimed.extend(groups);
         postponed += held;
         if held == 0 || claimed.len() == groups_max || postponed >= POSTPONED_MAX {
@@ -129,17 +129,17 @@ pub(super) fn claim(tx: &WriteTx<'_>, context: &Context, keys: &[DueKey]) -> Res
             free.push(*key);
         }
     }
-    Ok(claim_unless_held(tx, context, &free, holds, false)?.0)
+    Ok(claim_unless_held(tx, context, &free, holds, None)?.0)
 }
 
-/// As [`claim`]. Also returns the number of groups that a hold of their email has moved to a later due time. `is_attempt` is
-/// whether an attempt follows.
+/// As [`claim`]. Also returns the number of groups that a hold of their email has moved to a later due time. `attempt` is
+/// the pace of the lane if an attempt follows.
 fn claim_unless_held(
     tx: &WriteTx<'_>,
     context: &Context,
     keys: &[DueKey],
     holds: HoldKinds,
-    is_attempt: bool,
+    attempt: Option<LanePace>,
 ) -> Result<(Vec<Claimed>, usize), StoreError> {
     let (now_ms, node) = (context.now_ms(), context.store.node());
     let (mut claimed, mut postponed) = (Vec::with_capacity(keys.len()), 0);
@@ -183,14 +183,13 @@ fn claim_unless_held(
             }
         }
         row.last_event.advance(LastEvent::Sent);
+        if let Some(pace) = attempt {
+            slowed::set_period(&mut due, *key, !newly_sent.is_empty(), pace, now_ms);
+        }
         if !newly_sent.is_empty() {
             let event =
                 Event { kind: EmailEventKind::Sent, at_ms: now_ms, recipients: newly_sent, detail: Detail::None };
             emails::record(tx, context, due.team, key.email, &row, event)?;
-            // An email of a broadcast can wait for days without a failure. Its retry period starts with the first attempt.
-            if is_attempt && key.lane.class == Class::Broadcast {
-                due.first_due_ms = now_ms;
-            }
         }
         let lease = LeaseRow { due, class: key.lane.class, node, leased_ms: now_ms };
         tx.put(&LEASES, &(key.email, key.group), &lease)?;

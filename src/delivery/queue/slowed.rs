@@ -2,12 +2,13 @@
 //!
 //! Another module decides which teams these are, and each has a row. A claim reads the row and takes the next message of
 //! the team in its own transaction, so that the pace is right with several processes, whichever lanes the messages are
-//! in. A claim that is too early changes nothing: the groups stay in their lane, without an attempt.
+//! in. A claim that is too early changes nothing: the groups stay in their lane, without an attempt. Their waits do not
+//! count for the retry period.
 
-use super::key::LaneKey;
-use crate::base::clock::TimestampMs;
+use super::key::{DueKey, LaneKey};
+use crate::base::clock::{DAY_MS, TimestampMs};
 use crate::base::id::{Id, TeamId};
-use crate::delivery::rows::{Class, SlowedTeamRow};
+use crate::delivery::rows::{Class, DueRow, SlowedTeamRow};
 use crate::store::{Order, Reads, STOP, StoreError, WriteTx};
 use crate::tables::{DUE, SLOWED_TEAMS};
 
@@ -15,6 +16,8 @@ use crate::tables::{DUE, SLOWED_TEAMS};
 pub(in crate::delivery) const SLOWED_INTERVAL_MS: i64 = 1_000;
 /// Maximum delay of a claim that the next message makes up for.
 const LATE_MS_MAX: i64 = 500;
+/// Longest wait of a due group for its site. After a day, the group of a paused site reports the delay, and is due again.
+const SITE_WAIT_MS_MAX: i64 = DAY_MS;
 
 /// Pace of the groups of a lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -114,6 +117,21 @@ pub(super) fn take_message(tx: &WriteTx<'_>, pace: LanePace, now_ms: TimestampMs
     Ok(LanePace::Slowed { team, next_ms })
 }
 
+/// Sets the retry period of a claimed group of a broadcast before an attempt. The period begins with the first attempt,
+/// because an email can wait for days without a failure. Later waits for the pace do not count, also those that ended with
+/// the recovery of the team.
+pub(super) fn set_period(due: &mut DueRow, key: DueKey, is_first: bool, pace: LanePace, now_ms: TimestampMs) {
+    if key.lane.class == Class::Transactional {
+        return;
+    }
+    let waited_ms = now_ms - key.due_ms;
+    if is_first {
+        due.first_due_ms = now_ms;
+    } else if pace.is_slowed() || waited_ms > SITE_WAIT_MS_MAX {
+        due.exclude_wait(waited_ms);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,6 +164,44 @@ mod tests {
             }
             assert!(sent <= 3_601, "{sent} messages, a claim each {step_ms} ms");
         }
+    }
+
+    #[test]
+    fn the_retry_period_begins_with_the_first_attempt_and_does_not_include_waits_for_the_pace() {
+        let slowed = LanePace::Slowed { team: Id::MIN, next_ms: 0 };
+        for (class, is_first, pace, waited_ms, first_due_ms, date_ms) in [
+            (Class::Broadcast, true, slowed, 3 * DAY_MS, 10_000 + 3 * DAY_MS, None),
+            (Class::Broadcast, true, LanePace::Full, 70_000, 80_000, None),
+            (Class::Broadcast, false, slowed, 3 * DAY_MS, 4_000 + 3 * DAY_MS, Some(4_000)),
+            (Class::Broadcast, false, slowed, 0, 4_000, None),
+            (Class::Broadcast, false, LanePace::Full, DAY_MS, 4_000, None),
+            // The team has recovered.
+            (Class::Broadcast, false, LanePace::Full, DAY_MS + 1, 4_001 + DAY_MS, Some(4_000)),
+            (Class::Transactional, true, LanePace::Full, 3 * DAY_MS, 4_000, None),
+            (Class::Transactional, false, LanePace::Full, 3 * DAY_MS, 4_000, None),
+        ] {
+            let lane = LaneKey::new("a.example", class, Id::MIN);
+            let key = DueKey { lane, due_ms: 10_000, email: Id::MIN, group: 0 };
+            let mut due = DueRow::fresh(Id::MIN, "a.example".into(), 4_000);
+
+            set_period(&mut due, key, is_first, pace, 10_000 + waited_ms);
+
+            assert_eq!(
+                (due.first_due_ms, due.date_ms),
+                (first_due_ms, date_ms),
+                "{class:?} {is_first} {pace:?} {waited_ms}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_date_of_the_message_is_the_same_after_several_waits() {
+        let mut due = DueRow::fresh(Id::MIN, "a.example".into(), 4_000);
+
+        due.exclude_wait(1_000);
+        due.exclude_wait(2_000);
+
+        assert_eq!((due.first_due_ms, due.date_ms), (7_000, Some(4_000)));
     }
 
     #[test]

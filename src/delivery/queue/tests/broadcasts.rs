@@ -35,7 +35,7 @@ async fn write<T: Send + 'static>(
 }
 
 /// Stores a broadcast whose recipients are all queued, with a contact for each.
-async fn queue(context: &Context, recipients: usize) -> Vec<(DueKey, ContactId)> {
+pub(in crate::delivery) async fn queue(context: &Context, recipients: usize) -> Vec<(DueKey, ContactId)> {
     write(context, move |tx, context| {
         let row: BroadcastRow = serde_json::from_value(json!({
             "created_ms": 0, "name": "June", "from": "a@example.net", "subject": "Hi {{{NAME}}}", "fields": ["NAME"],
@@ -297,6 +297,31 @@ async fn a_slowed_team_claims_one_group_of_its_broadcasts_a_second_until_it_reco
     set(false).await;
     let rest = claim(lane).await;
     assert_eq!((rest.groups.len(), rest.pace), (3, LanePace::Full));
+}
+
+#[tokio::test]
+async fn a_retry_that_waits_for_the_pace_of_its_team_keeps_the_rest_of_its_retry_period() {
+    let (_directory, context) = Context::temporary();
+    let lane = queue(&context, 1).await[0].0.lane;
+    write(&context, |tx, context| set_slowed(tx, TEAM, true, context.now_ms())).await;
+    let claim =
+        async || write(&context, move |tx, context| claim_lane(tx, context, lane, None, 8)).await.groups.remove(0);
+    let first_ms = context.now_ms();
+    let first = claim().await;
+
+    let (id, due) = (first.key.email, first.due);
+    write(&context, move |tx, context| {
+        let mut row = emails::find_row(tx, TEAM, id)?.unwrap();
+        requeue(tx, &mut row, id, 0, context.now_ms() + 60_000, &due)?;
+        tx.delete(&LEASES, &(id, 0))?;
+        emails::put_row(tx, TEAM, id, &row, context.now_ms())
+    })
+    .await;
+    context.clock.advance(Duration::from_secs(50 * 3_600));
+    let second = claim().await;
+
+    assert_eq!(second.due.first_due_ms, context.now_ms() - 60_000);
+    assert_eq!(second.due.date_ms, Some(first_ms));
 }
 
 const EVENTS: [LastEvent; 7] = [

@@ -1,6 +1,6 @@
 //! Claiming groups from the queue, and requeueing them. `broadcasts.rs`: groups of broadcasts.
 
-mod broadcasts;
+pub(in crate::delivery) mod broadcasts;
 
 use std::time::Duration;
 
