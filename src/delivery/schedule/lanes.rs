@@ -54,7 +54,6 @@ impl Schedule {
                 place: Place::Taken,
                 route,
                 has_reported: false,
-                slowed: None,
                 has_turn: false,
                 due_ms: TimestampMs::MAX,
                 ready: 0,
@@ -291,10 +290,9 @@ impl Schedule {
         }
     }
 
-    /// Returns the lanes whose groups cannot be delivered now. Omits those that the operator holds, and those of slowed
-    /// teams, whose groups do not expire.
+    /// Returns the lanes whose groups cannot be delivered now. Omits those that the operator holds.
     pub(in crate::delivery) fn held_lanes(&self, now: Now) -> Vec<LaneKey> {
-        self.paused_lanes(now).filter(|key| !self.is_held(*key) && !self.is_slowed(*key)).collect()
+        self.paused_lanes(now).filter(|key| !self.is_held(*key)).collect()
     }
 
     /// Returns the lanes that have due groups and wait for a lookup, a host, a paused site, or the next day of a warm-up
@@ -308,13 +306,14 @@ impl Schedule {
         self.lanes.iter().filter(is_held).map(|(key, _)| *key)
     }
 
-    /// Forgets destinations without lanes, and sites and hosts about which nothing is known.
+    /// Forgets destinations without lanes, sites and hosts about which nothing is known, and slowed broadcasts that ended.
     pub(in crate::delivery) fn forget_unused(&mut self, now: Now) {
         let used: BTreeSet<RouteKey> = self.lanes.values().map(|lane| lane.route).collect();
         self.destinations.retain(|key, destination| used.contains(key) || matches!(destination.route, Route::LookedUp));
         self.lookup_probe = self.lookup_probe.filter(|key| self.destinations.contains_key(key));
         self.sites.retain(|_, site| site.is_waiting || !site.is_forgettable(now.elapsed_ms));
         self.hosts.forget_old(now.elapsed_ms);
+        self.forget_slowed(now);
     }
 
     /// Forgets all lanes and lookups. For the start of a dispatcher after another one failed: its lookups and claims
@@ -324,6 +323,7 @@ impl Schedule {
         self.destinations.clear();
         self.later.clear();
         self.slowed.clear();
+        self.slowed_streams.clear();
         self.new_lookups.clear();
         self.repeated_lookups.clear();
         self.lookup_probe = None;

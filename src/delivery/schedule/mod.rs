@@ -49,7 +49,7 @@ pub(super) use lanes::LANES_MAX;
 pub use shares::SiteKind;
 use shares::{Shares, Turn};
 use site::SiteState;
-use slowed::{SlowedLane, SlowedLanes};
+use slowed::{SlowedLanes, SlowedStream};
 pub use snapshot::{SiteHold, SiteSnapshot};
 
 use super::queue::{HeldLanes, LaneKey};
@@ -59,7 +59,7 @@ use super::rows::SiteRow;
 use super::transport::Servers;
 use super::warm_up::Allowance;
 use crate::base::clock::TimestampMs;
-use crate::base::id::TeamId;
+use crate::base::id::{StreamId, TeamId};
 
 /// Maximum age of a route. The resolver has its own cache, which applies the TTLs.
 const ROUTE_FRESH_MS: i64 = 60_000;
@@ -102,9 +102,7 @@ struct Lane {
     route: RouteKey,
     /// Whether its first group has reported the delay since the lookup failed.
     has_reported: bool,
-    /// Its team, if the last claim found that the broadcasts of the team are slowed down.
-    slowed: Option<SlowedLane>,
-    /// Whether it may claim in the turn of this team.
+    /// Whether it may claim in the turn of its slowed team.
     has_turn: bool,
     /// Due time of the first group that is not due yet; the maximum if there is no such group. The lane has an entry of
     /// this time in [`Schedule::later`].
@@ -239,8 +237,9 @@ pub(super) struct Schedule {
     /// Numbers of running lookups: all, and repeated ones.
     lookups: usize,
     lookups_repeated: usize,
-    /// Teams with lanes in [`Place::Slowed`].
+    /// Slowed teams, and their broadcasts.
     slowed: HashMap<TeamId, SlowedLanes>,
+    slowed_streams: HashMap<StreamId, SlowedStream>,
     /// Sites with idle sessions.
     idle_sites: BTreeSet<Arc<str>>,
     /// Whether lanes did not fit and wait for the next scan of the table.
@@ -266,6 +265,7 @@ impl Schedule {
             lookups: 0,
             lookups_repeated: 0,
             slowed: HashMap::new(),
+            slowed_streams: HashMap::new(),
             idle_sites: BTreeSet::new(),
             overflowed: false,
         }

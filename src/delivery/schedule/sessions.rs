@@ -162,7 +162,7 @@ impl Schedule {
     }
 
     fn take_lane(&mut self, slot: &mut Slot, key: LaneKey, servers: Arc<Servers>, left: Option<u32>, now: Now) -> Take {
-        let is_probe = self.hosts.all_failed(&servers);
+        let (is_probe, is_slowed) = (self.hosts.all_failed(&servers), self.is_slowed(key));
         let (Some(lane), Some(site)) = (self.lanes.get_mut(&key), self.sites.get_mut(&slot.site)) else {
             return Take::End;
         };
@@ -171,7 +171,7 @@ impl Schedule {
         let is_test = is_probe || site.throttle.is_after_failure();
         let left = usize::try_from(left.unwrap_or(site.limits.session_messages_max)).unwrap_or(TAKE_MAX);
         let allowed = site.allowed(key.class, now).min(left).clamp(1, TAKE_MAX);
-        let groups_max = if is_test { 1 } else { part.clamp(1, allowed) };
+        let groups_max = if is_test || is_slowed { 1 } else { part.clamp(1, allowed) };
         site.take_messages(groups_max, now);
         slot.taken_ms = now.elapsed_ms;
         let taken_ready = groups_max.min(lane.ready);
@@ -179,7 +179,7 @@ impl Schedule {
         lane.claims += 1;
         lane.has_turn = false;
         site.ready = site.ready.saturating_sub(taken_ready);
-        if lane.ready > 0 && !is_probe && lane.slowed.is_none() {
+        if lane.ready > 0 && !is_probe && !is_slowed {
             site.push(key);
         } else {
             site.ready = site.ready.saturating_sub(lane.ready);
