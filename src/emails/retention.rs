@@ -83,7 +83,7 @@ fn purge_content_page(
     after: EmailId,
     until: EmailId,
 ) -> Result<Option<EmailId>, StoreError> {
-    purge_settled(tx, teams, after, content_page(tx, after, until)?, delete_content_rows)
+    purge_settled(tx, teams, (after, until), next_with_content, delete_content_rows)
 }
 
 /// As [`purge_content_page`], for the attachments. The content stays.
@@ -93,25 +93,31 @@ fn purge_attachments_page(
     after: EmailId,
     until: EmailId,
 ) -> Result<Option<EmailId>, StoreError> {
-    purge_settled(tx, teams, after, attachments_page(tx, after, until)?, delete_attachment_rows)
+    purge_settled(tx, teams, (after, until), next_with_attachments, delete_attachment_rows)
 }
 
-/// Deletes chunks of the settled emails of a page with `delete`, which gets the number of chunks that it may delete and
-/// returns the number that it deleted. Returns the id after which the next page starts; `None` at the end.
+/// Deletes chunks of the settled emails of a page. `next` returns the first email with chunks after the first of two ids and
+/// before the second one. `delete` gets the number of chunks that it may delete, and returns the number that it deleted.
+/// Returns the id after which the next page starts; `None` at the end.
+///
+/// Reads one chunk of each email to find it, and stops at the email that reaches the bound, so that a page of large emails
+/// is not read in full for each deletion.
 fn purge_settled(
     tx: &WriteTx<'_>,
     teams: &[TeamId],
-    after: EmailId,
-    page: Vec<EmailId>,
+    (after, until): (EmailId, EmailId),
+    next: fn(&WriteTx<'_>, EmailId, EmailId) -> Result<Option<EmailId>, StoreError>,
     delete: fn(&WriteTx<'_>, EmailId, usize) -> Result<usize, StoreError>,
 ) -> Result<Option<EmailId>, StoreError> {
     let mut left = CHUNKS_PER_COMMIT;
     let mut done = None;
-    for id in page {
+    for _ in 0..PAGE_ROWS {
+        let position = done.unwrap_or(after);
+        let Some(id) = next(tx, position, until)? else { break };
         if !has_unsettled(tx, teams, id)? {
             left -= delete(tx, id, left)?;
             if left == 0 {
-                return Ok(Some(done.unwrap_or(after)));
+                return Ok(Some(position));
             }
         }
         done = Some(id);
@@ -119,35 +125,24 @@ fn purge_settled(
     Ok(done)
 }
 
-/// Returns a page of the emails after `after` and before `until` that have content.
-fn content_page(tx: &impl Reads, after: EmailId, until: EmailId) -> Result<Vec<EmailId>, StoreError> {
-    let mut page: Vec<EmailId> = Vec::with_capacity(PAGE_ROWS);
+/// Returns the first email after `after` and before `until` that has content.
+fn next_with_content(tx: &WriteTx<'_>, after: EmailId, until: EmailId) -> Result<Option<EmailId>, StoreError> {
+    let mut next = None;
     tx.scan(&EMAIL_BODIES, &(after, u32::MAX), &(until, 0), Order::Ascending, |(id, _), _| {
-        if page.last() != Some(&id) {
-            if page.len() == PAGE_ROWS {
-                return STOP;
-            }
-            page.push(id);
-        }
-        NEXT
+        next = Some(id);
+        STOP
     })?;
-    Ok(page)
+    Ok(next)
 }
 
-/// As [`content_page`], for emails that have attachments.
-fn attachments_page(tx: &impl Reads, after: EmailId, until: EmailId) -> Result<Vec<EmailId>, StoreError> {
-    let mut page: Vec<EmailId> = Vec::with_capacity(PAGE_ROWS);
-    let (from, to) = ((after, u16::MAX, u32::MAX), (until, 0, 0));
-    tx.scan(&ATTACHMENTS, &from, &to, Order::Ascending, |(id, ..), _| {
-        if page.last() != Some(&id) {
-            if page.len() == PAGE_ROWS {
-                return STOP;
-            }
-            page.push(id);
-        }
-        NEXT
+/// As [`next_with_content`], for attachments.
+fn next_with_attachments(tx: &WriteTx<'_>, after: EmailId, until: EmailId) -> Result<Option<EmailId>, StoreError> {
+    let mut next = None;
+    tx.scan(&ATTACHMENTS, &(after, u16::MAX, u32::MAX), &(until, 0, 0), Order::Ascending, |(id, ..), _| {
+        next = Some(id);
+        STOP
     })?;
-    Ok(page)
+    Ok(next)
 }
 
 fn has_unsettled(tx: &impl Reads, teams: &[TeamId], id: EmailId) -> Result<bool, StoreError> {
@@ -346,6 +341,30 @@ mod tests {
         assert_eq!(left(), ((true, true), (true, true), 1_200));
         purge(&context, now_ms - 1_000, later_ms, 0).await.unwrap();
         assert_eq!(left(), ((true, false), (true, true), 601));
+    }
+
+    #[tokio::test]
+    async fn a_page_passes_emails_that_are_not_settled_and_continues_after_them() {
+        let (_directory, context) = Context::temporary();
+        let team = TeamId::MIN;
+        let ids: Vec<EmailId> = (0..=PAGE_ROWS).map(|_| context.id()).collect();
+        let work = move |tx: &WriteTx<'_>| {
+            for (number, id) in ids.iter().enumerate() {
+                let state =
+                    if number < PAGE_ROWS { RecipientState::Waiting { due_ms: 1 } } else { RecipientState::Settled };
+                let recipient = RecipientRow::example("ada@example.com", state, LastEvent::Queued);
+                tx.put(&EMAILS, &(team, *id), &EmailRow::example(vec![recipient], LastEvent::Queued))?;
+                put_chunks(tx, *id, 3)?;
+            }
+            let page = |after| purge_attachments_page(tx, &[team], after, EmailId::MAX);
+
+            assert_eq!(page(EmailId::MIN)?, Some(ids[PAGE_ROWS - 1]));
+            assert_eq!(page(ids[PAGE_ROWS - 1])?, Some(ids[PAGE_ROWS]));
+            assert_eq!(page(ids[PAGE_ROWS])?, None);
+            assert_eq!(chunks(tx)?, 3 * PAGE_ROWS + 1);
+            Ok(())
+        };
+        context.store.write::<_, StoreError>(work).await.unwrap();
     }
 
     #[tokio::test]
