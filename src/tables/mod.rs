@@ -167,8 +167,9 @@ pub const INSIGHT_DAYS: Table<(TeamId, u32, u8), InsightDayRow> = Table::new("in
 /// Position of the content checks of a team. Written by `insights` with each page. One row for each team, deleted with it.
 pub const INSIGHT_POSITIONS: Table<(TeamId,), InsightPositionRow> = Table::new("insight_positions-1");
 /// Response to an idempotency key, by UTC day of the expiry (days since the epoch) and half of the SHA-256 of the key
-/// with its team and route. Written by `emails` at accept. One row for each request with a key, deleted with its day:
-/// by default one to two days after the request, for emails of notices after eight to nine.
+/// with its team and route. The day of an email of a notice has its highest bit set. Written by `emails` at accept. One
+/// row for each request with a key, deleted with its day: by default one to two days after the request, for emails of
+/// notices after eight to nine.
 pub const IDEMPOTENCY: Table<(u32, [u8; 16]), IdempotencyRow> = Table::new("idempotency-1");
 
 /// The queue, one range for each lane. Key: start of the SHA-256 of the destination, class (0 transactional,

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::keys::{KeyHash, RowKey, StoredKey};
+use super::keys::{KeyHash, RowKey, StoredKey, expiry_day};
 
 /// Number of bits of a day. A power of two.
 const BITS: usize = 1 << 24;
@@ -38,19 +38,12 @@ impl KeyFilter {
         self.is_complete = true;
     }
 
-    /// Returns the last day on which a stored key expires, 0 without a key; `None` if not all stored keys have been inserted.
-    pub(super) fn last_day(&self) -> Option<u32> {
-        let last = self.days.last_key_value().map_or(0, |(day, _)| *day);
-        self.is_complete.then_some(last)
-    }
-
     /// Returns `false` if this process has seen no row of the key.
     pub(super) fn may_contain(&self, key: &StoredKey) -> bool {
         let is_set = |words: &Vec<u64>, bit: usize| words[bit / WORD_BITS] & (1 << (bit % WORD_BITS)) != 0;
-        let is_in = |(day, hash): RowKey| {
-            self.days.get(&day).is_some_and(|words| bits(&hash).into_iter().all(|bit| is_set(words, bit)))
-        };
-        !self.is_complete || key.possible_rows().any(is_in)
+        let bits = bits(&key.hash());
+        let mut days = self.days.range(key.possible_days());
+        !self.is_complete || days.any(|(_, words)| bits.iter().all(|bit| is_set(words, *bit)))
     }
 
     /// Returns the size of the filters.
@@ -59,9 +52,9 @@ impl KeyFilter {
         self.days.values().map(|words| words.len() * size_of::<u64>()).sum()
     }
 
-    /// Forgets the days before `day`.
+    /// Forgets the keys that expire before `day`.
     pub(super) fn forget_before(&mut self, day: u32) {
-        self.days = self.days.split_off(&day);
+        self.days.retain(|row_day, _| expiry_day(*row_day) >= day);
     }
 }
 

@@ -1,5 +1,7 @@
 //! The rows of keys: found by the hash of the key, deleted by the day of their expiry.
 
+use std::ops::{Range, RangeInclusive};
+
 use sha2::{Digest as _, Sha256};
 
 use super::{IdempotentResponse, KeyConflict, response_to};
@@ -13,9 +15,15 @@ use crate::tables::IDEMPOTENCY;
 pub(super) type KeyHash = [u8; 16];
 /// First half of the canonical hash of a body.
 pub(super) type PayloadHash = [u8; 16];
-/// Key of a row: UTC day of the expiry (days since the epoch), hash of the key.
+/// Key of a row: UTC day of the expiry (days since the epoch, after [`SERVER_DAYS`] for a key of this server), hash of the
+/// key.
 pub(super) type RowKey = (u32, KeyHash);
 
+/// First day of the keys of this server, which are stored after all days of callers' keys. A key of a notice lives longer
+/// than most of callers, and must not extend their look-ups.
+const SERVER_DAYS: u32 = 1 << 31;
+/// Longest lifetime of a key.
+pub(super) const LIFETIME_MAX_MS: i64 = 30 * DAY_MS;
 /// Step of the wall clock back to an earlier time after which a key is still found.
 const CLOCK_STEP_MS: i64 = DAY_MS;
 /// Rows that one transaction deletes.
@@ -29,30 +37,38 @@ pub(super) fn hash(parts: &[&[u8]]) -> KeyHash {
     std::array::from_fn(|index| hash[index])
 }
 
-/// A key and the days on which its row can expire.
+/// Returns the UTC day of the expiry of the rows of a day.
+pub(super) fn expiry_day(row_day: u32) -> u32 {
+    row_day % SERVER_DAYS
+}
+
+/// A key and the days under which its row can be stored.
 #[derive(Clone, Debug)]
 pub(super) struct StoredKey {
     hash: KeyHash,
     expires_ms: TimestampMs,
-    first_day: u32,
-    last_day: u32,
+    /// Day of the row that a first request writes.
+    new_day: u32,
+    /// Days under which an earlier request, also of a process with another setting, can have written the row.
+    possible_days: RangeInclusive<u32>,
 }
 
 impl StoredKey {
-    /// Returns the key of a team that is used at `now_ms`.
+    /// Returns the key of a team that a caller uses at `now_ms`.
     pub(super) fn new(team: TeamId, key: &KeyHash, now_ms: TimestampMs, lifetime_ms: i64) -> Self {
         let expires_ms = now_ms + lifetime_ms;
         Self {
             hash: hash(&[team.as_bytes(), key]),
             expires_ms,
-            first_day: utc_day(now_ms),
-            last_day: utc_day(expires_ms + CLOCK_STEP_MS),
+            new_day: utc_day(expires_ms),
+            possible_days: utc_day(now_ms)..=utc_day(now_ms + LIFETIME_MAX_MS + CLOCK_STEP_MS),
         }
     }
 
-    /// Extends the days on which the row can expire to `day`.
-    pub(super) fn stored_until(self, day: u32) -> Self {
-        Self { last_day: self.last_day.max(day), ..self }
+    /// Returns the key as one of this server.
+    pub(super) fn of_server(self) -> Self {
+        let (first, last) = self.possible_days.into_inner();
+        Self { new_day: SERVER_DAYS + self.new_day, possible_days: SERVER_DAYS + first..=SERVER_DAYS + last, ..self }
     }
 
     pub(super) fn hash(&self) -> KeyHash {
@@ -61,26 +77,44 @@ impl StoredKey {
 
     /// Returns the key of the row that a first request writes.
     pub(super) fn new_row(&self) -> RowKey {
-        (utc_day(self.expires_ms), self.hash)
+        (self.new_day, self.hash)
     }
 
-    /// Returns the keys under which an earlier request can have written the row.
-    pub(super) fn possible_rows(&self) -> impl Iterator<Item = RowKey> {
-        (self.first_day..=self.last_day).map(|day| (day, self.hash))
+    pub(super) fn possible_days(&self) -> RangeInclusive<u32> {
+        self.possible_days.clone()
     }
 
     /// Returns the row of an earlier request; `None` if it does not exist, has expired, or is corrupt, which is
     /// logged. The only place that decides whether a key is new.
     ///
+    /// Reads the last stored day, and one row for each day from today until then: two days with a lifetime of 24 hours, and
+    /// 31 with 720 hours.
+    ///
     /// # Errors
     /// [`StoreError`].
     pub(super) fn find(&self, tx: &impl Reads, now_ms: TimestampMs) -> Result<Option<IdempotencyRow>, StoreError> {
-        for key in self.possible_rows() {
-            if let Some(row) = tx.get_valid(&IDEMPOTENCY, &key)?.filter(|row| row.expires_ms > now_ms) {
+        for day in self.stored_days(tx)? {
+            let row = tx.get_valid(&IDEMPOTENCY, &(day, self.hash))?;
+            if let Some(row) = row.filter(|row| row.expires_ms > now_ms) {
                 return Ok(Some(row));
             }
         }
         Ok(None)
+    }
+
+    /// Returns the possible days up to the last one that has a row of any key; an empty range if none has one. The last day
+    /// is read from the store, because another process can have a longer lifetime of keys.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(super) fn stored_days(&self, tx: &impl Reads) -> Result<Range<u32>, StoreError> {
+        let (first, last) = (*self.possible_days.start(), *self.possible_days.end());
+        let mut end = first;
+        tx.scan(&IDEMPOTENCY, &(first, [0; 16]), &(last, [u8::MAX; 16]), Order::Descending, |(day, _), _| {
+            end = day + 1;
+            STOP
+        })?;
+        Ok(first..end)
     }
 }
 
@@ -123,7 +157,7 @@ impl KeyClaim {
     }
 }
 
-/// Returns a page of the keys after `after` that have not expired.
+/// Returns a page of the keys after `after`, without those of callers that have expired.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -149,6 +183,9 @@ pub(super) fn read_page(
 /// [`StoreError`].
 pub(super) fn delete_expired(tx: &WriteTx<'_>, now_ms: TimestampMs) -> Result<bool, StoreError> {
     let Some(last_day) = utc_day(now_ms).checked_sub(1) else { return Ok(false) };
-    let deleted = tx.delete_range(&IDEMPOTENCY, &(0, [0; 16]), &(last_day, [u8::MAX; 16]), PURGED_ROWS)?;
-    Ok(deleted == PURGED_ROWS)
+    let mut left = PURGED_ROWS;
+    for first in [0, SERVER_DAYS] {
+        left -= tx.delete_range(&IDEMPOTENCY, &(first, [0; 16]), &(first + last_day, [u8::MAX; 16]), left)?;
+    }
+    Ok(left == 0)
 }

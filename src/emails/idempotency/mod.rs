@@ -23,7 +23,7 @@ use crate::context::Context;
 use crate::store::{ReadTx, StoreError, from_store_error};
 
 use filter::KeyFilter;
-use keys::{KeyHash, PayloadHash, StoredKey};
+use keys::{KeyHash, LIFETIME_MAX_MS, PayloadHash, StoredKey};
 
 pub(super) use keys::KeyClaim;
 
@@ -32,8 +32,6 @@ const HOUR_MS: i64 = 60 * 60 * 1_000;
 pub(super) const KEY_CHARS_MAX: usize = 256;
 /// Default lifetime of a caller's key.
 const LIFETIME_MS: i64 = DAY_MS;
-/// Longest lifetime of a key.
-const LIFETIME_MAX_MS: i64 = 30 * DAY_MS;
 
 /// Endpoint of a request. A key is valid for one endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +49,7 @@ pub struct IdempotentRequest {
     team: Option<TeamId>,
     key: KeyHash,
     payload: PayloadHash,
-    /// `None` for the lifetime of callers' keys.
+    /// Lifetime of a key of this server; `None` for a key of a caller.
     lifetime_ms: Option<i64>,
 }
 
@@ -67,7 +65,8 @@ impl IdempotentRequest {
     }
 
     /// Returns a request for an email of this server about a team. The key belongs to the team `about`,
-    /// whichever team sends, and differs from all keys of callers. The body is not compared.
+    /// whichever team sends, and differs from all keys of callers. The body is not compared. The lifetime is at most 720
+    /// hours.
     pub fn of_instance(about: TeamId, key: &str, lifetime_ms: i64) -> Self {
         let key = keys::hash(&[b"instance\0", key.as_bytes()]);
         Self { team: Some(about), key, payload: PayloadHash::default(), lifetime_ms: Some(lifetime_ms) }
@@ -163,11 +162,11 @@ impl Idempotency {
 
     /// Returns the key of a request of a sender.
     fn stored_key(&self, sender: TeamId, request: &IdempotentRequest, now_ms: TimestampMs) -> StoredKey {
-        let lifetime_ms = request.lifetime_ms.unwrap_or(self.lifetime_ms);
-        let key = StoredKey::new(request.team.unwrap_or(sender), &request.key, now_ms, lifetime_ms);
-        // An earlier process can have stored the key with a longer lifetime.
-        let last_day = lock(&self.keys).filter.last_day();
-        key.stored_until(last_day.unwrap_or_else(|| utc_day(now_ms + LIFETIME_MAX_MS + DAY_MS)))
+        let team = request.team.unwrap_or(sender);
+        match request.lifetime_ms {
+            Some(lifetime_ms) => StoredKey::new(team, &request.key, now_ms, lifetime_ms).of_server(),
+            None => StoredKey::new(team, &request.key, now_ms, self.lifetime_ms),
+        }
     }
 
     /// Fills the filter with the stored keys, one page per transaction. Until then, each request with a key reads the

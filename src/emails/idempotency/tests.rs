@@ -93,6 +93,42 @@ async fn a_key_keeps_its_lifetime_after_the_setting_was_lowered() {
 }
 
 #[tokio::test]
+async fn a_key_is_found_that_another_process_stored_with_a_longer_lifetime() {
+    let (_directory, context) = Context::temporary();
+    let short = started(&context).await;
+    let long = started(&context).await.with_lifetime(720);
+    settle(&context, &short, TEAM, &callers_request("other")).await;
+    settle(&context, &long, TEAM, &callers_request("key")).await;
+
+    // The process has not read the key of the other one.
+    let Reserved::First(Some(reservation)) = short.reserve(TEAM, &callers_request("key")).await.unwrap() else {
+        panic!("the process has not read the key of the other one")
+    };
+    let claim = reservation.claim();
+    let find = move |tx: &WriteTx<'_>| claim.find(tx);
+    let found = context.store.write::<_, StoreError>(find).await.unwrap();
+
+    assert_eq!(found, Some(Ok(IdempotentResponse::default())));
+}
+
+#[tokio::test]
+async fn a_key_of_this_server_does_not_extend_the_look_ups_of_callers() {
+    let (_directory, context) = Context::temporary();
+    let keys = started(&context).await;
+    let instances = IdempotentRequest::of_instance(TEAM, "key", 8 * DAY_MS);
+    let days = |request: &IdempotentRequest| {
+        let key = keys.stored_key(TEAM, request, context.now_ms());
+        context.store.read_now::<_, StoreError>(|tx| key.stored_days(tx)).unwrap().len()
+    };
+    settle(&context, &keys, OTHER, &instances).await;
+    assert_eq!((days(&callers_request("key")), days(&instances)), (0, 9));
+
+    settle(&context, &keys, TEAM, &callers_request("key")).await;
+
+    assert_eq!((days(&callers_request("key")), days(&instances)), (2, 9));
+}
+
+#[tokio::test]
 async fn a_key_is_found_after_the_clock_was_set_back_by_a_day() {
     let (_directory, context) = Context::temporary();
     let keys = started(&context).await;
