@@ -38,9 +38,9 @@ const DISK_SPACE_INTERVAL: Duration = Duration::from_secs(1);
 /// Retention periods in days.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RetentionDays {
-    /// Content of emails, and captured messages.
+    /// Content of emails.
     pub(super) content: u32,
-    /// Attachments of emails. At most as long as the content.
+    /// Attachments of emails, and captured messages, which contain them. At most as long as the content.
     pub(super) attachments: u32,
     /// Rows and timelines of emails. At least as long as the content.
     pub(super) emails: u32,
@@ -90,7 +90,7 @@ impl RetentionDays {
         insights::purge(context).await?;
         events::purge_audience(context, before(self.deliveries)).await?;
         webhooks::purge(context, before(self.deliveries)).await?;
-        capture::purge(context, before(self.content)).await
+        capture::purge(context, before(self.attachments.min(self.content))).await
     }
 }
 

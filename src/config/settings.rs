@@ -113,7 +113,8 @@ pub struct Settings {
           value_parser = value_parser!(u32).range(1..=36_500), help_heading = "Storing")]
     content_retention_days: u32,
 
-    /// Retention period of attachments, in days: 1 to 36500, at most that of the content [default: that of the content].
+    /// Retention period of attachments and captured messages, in days: 1 to 36500, at most that of the content [default:
+    /// that of the content].
     #[arg(long, env = "RINGMAIL_ATTACHMENT_RETENTION_DAYS", value_name = "DAYS",
           value_parser = value_parser!(u32).range(1..=36_500), help_heading = "Storing")]
     attachment_retention_days: Option<u32>,

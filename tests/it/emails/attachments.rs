@@ -221,10 +221,13 @@ fn attachments_can_have_a_shorter_retention_than_the_content() {
     let server = TestServer::start();
     let (id, read) = send_one(&server, &json!({ "filename": "a.txt", "content": "YQ==" }));
     server.wait_for(&id, "delivered");
+    assert_eq!(server.get("/captured").ok(200)["data"].as_array().unwrap().len(), 1);
 
     let flags = ["--attachment-retention-days", "2"];
     let server = server.restart_after(Duration::from_secs(3 * 86_400), &flags);
     server.wait_for_purge(&id);
+    // A captured message contains the attachments.
+    server.poll("/captured", "the purge of captured messages", |response| response.json["data"] == json!([]));
 
     let one = format!("/emails/{id}/attachments/{}", read["id"].as_str().unwrap());
     assert_eq!(server.get(&one).status, 410);
