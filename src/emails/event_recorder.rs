@@ -7,7 +7,7 @@ use crate::base::id::{EmailId, EventId, TeamId};
 use crate::context::Context;
 use crate::delivery::simulated;
 use crate::email_metrics::{self, CountedEvent};
-use crate::events::{self, EmailEventData, EmailEventKind, Event};
+use crate::events::{self, EmailEventData, Event};
 use crate::store::{StoreError, WriteTx, skip_corrupt};
 
 /// Recorder of the events of one email. It reads the custom headers at most once.
@@ -85,15 +85,10 @@ pub(crate) fn record(
 /// Returns the time at which the email was sent to each recipient of an event that is not simulated. An unknown time is
 /// that of the event.
 fn send_times(tx: &WriteTx<'_>, id: EmailId, event: &Event) -> Result<Vec<TimestampMs>, StoreError> {
-    let timeline = events::email_events(tx, id)?;
-    let sent_ms = |address: &String| {
-        let mut sent = timeline
-            .iter()
-            .filter(|(_, earlier)| earlier.kind == EmailEventKind::Sent && earlier.recipients.contains(address));
-        sent.next().map_or(event.at_ms, |(_, earlier)| earlier.at_ms)
-    };
-    let real = event.recipients.iter().filter(|address| simulated::outcome(address).is_none());
-    Ok(real.map(sent_ms).collect())
+    let is_real = |address: &&String| simulated::outcome(address).is_none();
+    let real: Vec<&String> = event.recipients.iter().filter(is_real).collect();
+    let times = events::first_sent_times(tx, id, &real)?;
+    Ok(times.into_iter().map(|sent_ms| sent_ms.unwrap_or(event.at_ms)).collect())
 }
 
 fn read_headers(
@@ -155,7 +150,7 @@ mod tests {
     use crate::email_metrics::{DayTotals, day_totals};
     use crate::emails::model::LastEvent;
     use crate::emails::store::{ErasureMark, RecipientRow, RecipientState, StoredMailbox};
-    use crate::events::{Detail, ERASED};
+    use crate::events::{Detail, ERASED, EmailEventKind};
     use crate::store::Encoded;
     use crate::tables::EMAIL_BODIES;
 

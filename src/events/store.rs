@@ -110,6 +110,28 @@ pub(crate) fn has_more_email_events(tx: &impl Reads, email: EmailId, events_max:
     Ok(count > events_max)
 }
 
+/// Returns the time of the first `sent` event of each address, in the order of the addresses; `None` for an address without
+/// one. Reads the timeline up to the last of these events.
+///
+/// # Errors
+/// [`StoreError`] if the file cannot be read.
+pub(crate) fn first_sent_times(
+    tx: &impl Reads,
+    email: EmailId,
+    addresses: &[&String],
+) -> Result<Vec<Option<TimestampMs>>, StoreError> {
+    let mut times = vec![None; addresses.len()];
+    tx.scan_valid(&EVENTS, &(email, Id::MIN), &(email, Id::MAX), Order::Ascending, |_, row| {
+        if row.kind == EmailEventKind::Sent {
+            for (time, address) in times.iter_mut().zip(addresses) {
+                *time = time.or(row.recipients.contains(address).then_some(row.at_ms));
+            }
+        }
+        if times.contains(&None) { NEXT } else { STOP }
+    })?;
+    Ok(times)
+}
+
 /// Deletes an event that turned out to be wrong, in the transaction that records the right one. If the event has not been
 /// fanned out, no endpoint receives it. Deliveries that exist stay.
 ///
