@@ -250,7 +250,8 @@ async fn recipients_are_listed_by_outcome_and_address() {
         tx.put(&BROADCAST_OUTCOMES, &(id, BroadcastOutcome::Suppressed.number(), stored[1]), &())?;
         // The list of opt-outs.
         tx.put(&BROADCAST_OUTCOMES, &(id, 10, stored[3]), &())?;
-        let counts = BroadcastCountsRow { range: Some((stored[0], stored[3])), ..BroadcastCountsRow::default() };
+        let range = Some((stored[0], stored[3]));
+        let counts = BroadcastCountsRow { range, attempted: 2, ..BroadcastCountsRow::default() };
         tx.put(&BROADCAST_COUNTS, &(id,), &counts)
     };
     context.store.write::<_, StoreError>(store).await.unwrap();

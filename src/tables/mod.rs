@@ -201,7 +201,7 @@ pub const SITES: Table<([u8; 32],), SiteRow> = Table::new("sites-1");
 /// `delivery` with each outcome while a warm-up plan is set. One row for each such site and day, deleted after 365 days.
 pub const WARM_UP: Table<([u8; 32], u32), WarmUpRow> = Table::new("warm_up-1");
 /// Messages in the built-in mailbox: envelope, email id and size. Written by `delivery` in capture mode. One row
-/// for each message, deleted after `RINGMAIL_CONTENT_RETENTION_DAYS`.
+/// for each message, deleted after `RINGMAIL_ATTACHMENT_RETENTION_DAYS`.
 pub const CAPTURED: Table<(CapturedId,), CapturedRow> = Table::listed("captured-1", 2);
 /// Raw messages of [`CAPTURED`], sealed, in chunks of 60 KiB. Written and deleted with it.
 pub const CAPTURED_MESSAGES: Table<(CapturedId, u32), Blob> = Table::new("captured_messages-1");

@@ -125,6 +125,9 @@ pub fn broadcast_emails_step(
     scan.is_complete = true;
     let counts = broadcasts::read_counts(tx, broadcast)?;
     let Some((first, newest)) = counts.range else { return Ok(scan) };
+    if list.is_attempted() && counts.attempted == 0 {
+        return Ok(scan);
+    }
     // The emails after the last claimed one wait in the queue, which can be most of a broadcast that is being sent.
     let last = counts.last_attempted.filter(|_| list.is_attempted()).unwrap_or(newest);
     let end = scan.position.or(cursor);
@@ -196,7 +199,7 @@ mod tests {
                 tx.put(&BROADCAST_EMAILS, &(TEAM, *id), &serde_json::from_value(row).unwrap())?;
             }
             let (range, last_attempted) = (Some((stored[0], stored[3])), Some(stored[1]));
-            let counts = BroadcastCountsRow { range, last_attempted, ..BroadcastCountsRow::default() };
+            let counts = BroadcastCountsRow { range, last_attempted, attempted: 2, ..BroadcastCountsRow::default() };
             tx.put(&BROADCAST_COUNTS, &(broadcast,), &counts)
         };
         context.store.write::<_, StoreError>(put).await.unwrap();
@@ -213,6 +216,31 @@ mod tests {
         assert_eq!(listed(BroadcastEmailList::All), [ids[3], ids[2], ids[1], ids[0]]);
         assert_eq!(listed(BroadcastEmailList::Attempted), [ids[1], ids[0]]);
         assert_eq!(listed(BroadcastEmailList::Outcome(BroadcastOutcome::Sent)), [ids[1], ids[0]]);
+    }
+
+    #[tokio::test]
+    async fn the_list_of_attempted_emails_reads_no_email_before_the_first_claim() {
+        let (_directory, context) = Context::temporary();
+        let (broadcast, email): (BroadcastId, EmailId) = (context.id(), context.id());
+        let put = move |tx: &WriteTx<'_>| {
+            let row = json!({ "b": broadcast, "c": Id::<()>::MAX, "a": "ada@example.net", "e": "queued", "t": false });
+            tx.put(&BROADCAST_EMAILS, &(TEAM, email), &serde_json::from_value(row).unwrap())?;
+            let counts = BroadcastCountsRow { range: Some((email, email)), queued: 1, ..BroadcastCountsRow::default() };
+            tx.put(&BROADCAST_COUNTS, &(broadcast,), &counts)
+        };
+        context.store.write::<_, StoreError>(put).await.unwrap();
+        let last_read = |list: BroadcastEmailList| {
+            let query = PageQuery { cursor: Cursor::Newest, limit: 20 };
+            let step = |tx: &ReadTx| {
+                let scan = BroadcastEmailScan::default();
+                broadcast_emails_step(tx, TEAM, broadcast, list, query, scan, |_, _| Ok(true))
+            };
+            context.store.read_now::<_, PageError>(step).unwrap().position
+        };
+
+        assert_eq!(last_read(BroadcastEmailList::All), Some(email));
+        assert_eq!(last_read(BroadcastEmailList::Attempted), None);
+        assert_eq!(last_read(BroadcastEmailList::Outcome(BroadcastOutcome::Delivered)), None);
     }
 
     #[test]
