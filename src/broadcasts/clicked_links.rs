@@ -12,11 +12,13 @@ use super::service::Broadcasts;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, BroadcastLinkId, Id, TeamId};
 use crate::store::page::{Cursor, Page, PageError, PageQuery, page_of};
-use crate::store::{NEXT, Order, ReadTx, Reads, Row, STOP, StoreError, WriteTx};
+use crate::store::{NEXT, Order, ReadTx, Reads, Row, StoreError, WriteTx};
 use crate::tables::{BROADCAST_COUNTS, BROADCAST_LINKS, BROADCASTS};
 
-/// Maximum number of links of a broadcast that are counted. Clicks on further links count for the broadcast only.
+/// Maximum number of links of a broadcast that have clicks. Clicks on further links count for the broadcast only.
 pub(super) const LINKS_MAX: usize = 500;
+/// Maximum number of rows of a broadcast. A link whose clicks were all retracted keeps its row, which is a cursor.
+const ROWS_MAX: usize = 2 * LINKS_MAX;
 /// Length of the longest link that is counted, in bytes. A destination is shorter; merge fields can be longer than their
 /// values.
 const LINK_BYTES_MAX: usize = 2_000;
@@ -26,9 +28,9 @@ const LINK_BYTES_MAX: usize = 2_000;
 pub struct BroadcastLinkRow {
     /// The URL, with merge fields.
     pub url: String,
-    /// Time of the first click.
+    /// Time of the first click, or of the first one after all clicks were retracted.
     pub first_ms: TimestampMs,
-    /// Clicks of people. 0 if the only click was retracted.
+    /// Clicks of people. 0 if all clicks were retracted.
     pub clicks: u64,
     /// Recipients who clicked.
     pub unique_clicks: u64,
@@ -59,7 +61,9 @@ impl LinkChange {
 }
 
 /// Counts clicks on a link, or takes them back. `url` is the link as the content of the broadcast has it. Clicks on a link
-/// above [`LINKS_MAX`], or longer than [`LINK_BYTES_MAX`], are not counted.
+/// above [`LINKS_MAX`] or [`ROWS_MAX`], or longer than [`LINK_BYTES_MAX`], are not counted.
+///
+/// Reads up to [`ROWS_MAX`] small rows for the first click on a link.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -75,13 +79,22 @@ pub(crate) fn count_link(
         return Ok(());
     }
     let key = (broadcast, id_of(url));
-    let mut row = match tx.get_valid(&BROADCAST_LINKS, &key)? {
+    let stored = tx.get_valid(&BROADCAST_LINKS, &key)?;
+    let rows_max = if stored.is_some() { ROWS_MAX } else { ROWS_MAX - 1 };
+    let mut row = match stored {
         Some(row) => row,
         // The retracted clicks were not counted.
-        None if change.clicks <= 0 => return Ok(()),
-        None if url.len() > LINK_BYTES_MAX || is_full(tx, broadcast)? => return Ok(()),
+        None if change.clicks <= 0 || url.len() > LINK_BYTES_MAX => return Ok(()),
         None => BroadcastLinkRow { url: url.to_owned(), first_ms: now_ms, clicks: 0, unique_clicks: 0 },
     };
+    if row.clicks == 0 && change.clicks > 0 {
+        let (rows, links) = sizes(tx, broadcast)?;
+        if rows > rows_max || links >= LINKS_MAX {
+            return Ok(());
+        }
+        // The link gets the place of a new one in the list.
+        row.first_ms = now_ms;
+    }
     row.clicks = row.clicks.saturating_add_signed(change.clicks);
     row.unique_clicks = row.unique_clicks.saturating_add_signed(change.unique_clicks);
     tx.put(&BROADCAST_LINKS, &key, &row)
@@ -105,7 +118,7 @@ pub(super) fn delete_links(tx: &WriteTx<'_>, broadcast: BroadcastId) -> Result<u
 
 impl Broadcasts {
     /// Returns a page of the links of a broadcast that people have clicked, with the newest first click first; `None` if
-    /// the team has no such broadcast. Reads up to [`LINKS_MAX`] small rows.
+    /// the team has no such broadcast. Reads up to [`ROWS_MAX`] small rows.
     ///
     /// # Errors
     /// [`PageError`].
@@ -126,7 +139,7 @@ impl Broadcasts {
     }
 }
 
-/// Returns the links with clicks in the order of the list. A link whose only click was retracted remains valid as a cursor.
+/// Returns the links with clicks in the order of the list. A link whose clicks were all retracted remains valid as a cursor.
 fn links_of(
     tx: &impl Reads,
     broadcast: BroadcastId,
@@ -148,14 +161,16 @@ fn links_of(
     Ok(links)
 }
 
-fn is_full(tx: &impl Reads, broadcast: BroadcastId) -> Result<bool, StoreError> {
-    let mut count = 0;
+/// Returns the number of rows of a broadcast, and of those with clicks.
+fn sizes(tx: &impl Reads, broadcast: BroadcastId) -> Result<(usize, usize), StoreError> {
+    let (mut rows, mut links) = (0, 0);
     let range = [(broadcast, Id::MIN), (broadcast, Id::MAX)];
-    tx.scan(&BROADCAST_LINKS, &range[0], &range[1], Order::Ascending, |_, _| {
-        count += 1;
-        if count < LINKS_MAX { NEXT } else { STOP }
+    tx.scan_valid(&BROADCAST_LINKS, &range[0], &range[1], Order::Ascending, |_, row| {
+        rows += 1;
+        links += usize::from(row.clicks > 0);
+        NEXT
     })?;
-    Ok(count >= LINKS_MAX)
+    Ok((rows, links))
 }
 
 /// Returns the id of a link: a UUID of version 8 (RFC 9562 §5.8) from the SHA-256 of the URL.
@@ -235,18 +250,26 @@ mod tests {
         let id = broadcast(&context).await;
         let url = |number: usize| format!("https://a.example/{number}");
         let fill = move |tx: &WriteTx<'_>| {
-            let change = LinkChange::between(0, 1);
-            count_link(tx, id, &format!("https://a.example/{}", "x".repeat(LINK_BYTES_MAX)), change, 1)?;
-            (0..LINKS_MAX + 3).try_for_each(|number| count_link(tx, id, &url(number), change, 1))
+            for number in 0..ROWS_MAX - 2 {
+                let clicks = u64::from(number >= LINKS_MAX);
+                let row = BroadcastLinkRow { url: url(number), first_ms: 1, clicks, unique_clicks: clicks };
+                tx.put(&BROADCAST_LINKS, &(id, id_of(&row.url)), &row)?;
+            }
+            let click = |number| count_link(tx, id, &url(number), LinkChange::between(0, 1), 2);
+            // The first link had a row. The second one gets the last place, and the third one gets none.
+            [0, ROWS_MAX, 1].into_iter().try_for_each(click)?;
+            assert_eq!(sizes(tx, id)?, (ROWS_MAX - 1, LINKS_MAX));
+            count_link(tx, id, &url(0), LinkChange::between(1, 0), 3)?;
+            // A new link gets the last row, and the next one gets none.
+            click(ROWS_MAX + 1)?;
+            count_link(tx, id, &url(ROWS_MAX), LinkChange::between(1, 0), 3)?;
+            click(ROWS_MAX + 2)?;
+            assert_eq!(sizes(tx, id)?, (ROWS_MAX, LINKS_MAX - 1));
+            click(1)?;
+            assert_eq!(sizes(tx, id)?, (ROWS_MAX, LINKS_MAX));
+            Ok(())
         };
         context.store.write::<_, StoreError>(fill).await.unwrap();
-        count(&context, id, &url(0), (0, 1), 2).await;
-
-        let links = links(&context, id);
-
-        assert_eq!(links.len(), LINKS_MAX);
-        assert_eq!(links.iter().map(|(_, clicks, _)| clicks).sum::<u64>(), LINKS_MAX as u64 + 1);
-        assert!(links.iter().all(|(url, ..)| url.len() <= LINK_BYTES_MAX));
     }
 
     #[tokio::test]

@@ -119,7 +119,8 @@ pub const BROADCAST_BODIES: Table<(BroadcastId, u32), Blob> = Table::new("broadc
 /// with recipients, deleted with it.
 pub const BROADCAST_COUNTS: Table<(BroadcastId,), BroadcastCountsRow> = Table::new("broadcast_counts-1");
 /// Links of a broadcast that people have clicked, as its content has them, with the numbers of clicks and of recipients.
-/// Written by `engagement` with each click. At most 500 rows for each broadcast, deleted with it.
+/// Written by `engagement` with each click. At most 1,000 rows for each broadcast, deleted with it. A row without clicks,
+/// which were retracted, is only a cursor.
 pub const BROADCAST_LINKS: Table<(BroadcastId, BroadcastLinkId), BroadcastLinkRow> = Table::new("broadcast_links-1");
 /// Broadcasts whose contacts are not all queued yet: the due time and the position in the contacts. Written by
 /// `broadcasts` when a broadcast is sent, with each page of recipients, and when contacts are erased. Deleted at the end of
