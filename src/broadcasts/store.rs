@@ -5,11 +5,14 @@ use super::content::delete_content;
 use super::rows::{ActiveBroadcastRow, BroadcastRow, BroadcastStatus};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, Id, SegmentId, TeamId, TopicId};
+use crate::emails::delete_broadcast_outcomes;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
 use crate::tables::{ACTIVE_BROADCASTS, BROADCAST_COUNTS, BROADCAST_FAN_OUTS, BROADCASTS, PENDING_BROADCAST_INSIGHTS};
 
 /// Number of broadcasts of a removed team that one commit deletes: each has at most some tens of chunks.
 const DELETED_PER_COMMIT: usize = 8;
+/// Rows of the index of emails that one commit deletes with the broadcasts of a removed team.
+const OUTCOMES_PER_COMMIT: usize = 1_000;
 
 /// Returns the team's broadcast of that id.
 ///
@@ -124,7 +127,8 @@ pub(super) fn delete_draft(
 }
 
 /// Deletes up to [`DELETED_PER_COMMIT`] broadcasts of a removed team with their content, counts, links and positions;
-/// returns their number. Ends early after [`clicked_links::LINKS_MAX`] links.
+/// returns their number. Ends early after [`clicked_links::LINKS_MAX`] links. A broadcast with more index rows of emails than
+/// [`OUTCOMES_PER_COMMIT`] counts, but is in the next page again.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -134,8 +138,12 @@ pub fn delete_page_of_team(tx: &WriteTx<'_>, team: TeamId) -> Result<usize, Stor
         page.push(id);
         if page.len() == DELETED_PER_COMMIT { STOP } else { NEXT }
     })?;
-    let (mut deleted, mut links) = (0, 0);
+    let (mut deleted, mut links, mut outcomes_left) = (0, 0, OUTCOMES_PER_COMMIT);
     for id in page {
+        outcomes_left -= delete_broadcast_outcomes(tx, id, outcomes_left)?;
+        if outcomes_left == 0 {
+            return Ok(deleted + 1);
+        }
         delete_content(tx, id)?;
         tx.delete(&BROADCAST_COUNTS, &(id,))?;
         tx.delete(&BROADCAST_FAN_OUTS, &(id,))?;

@@ -370,9 +370,12 @@ async fn the_rows_of_a_removed_team_are_deleted() {
     let (_directory, context) = Context::temporary();
     let broadcasts = reachable(&context);
     verify_domain(&context).await;
+    let mut of_corrupt = (Id::MIN, BroadcastOutcome::Bounced.number(), EmailId::MAX);
     for _ in 0..20 {
         let id = broadcasts.create(SENDER, draft(Some("Hi"))).await.unwrap();
         broadcasts.send(SENDER, id, None).await.unwrap();
+        of_corrupt.0 = id;
+        context.store.write::<_, StoreError>(move |tx| tx.put(&BROADCAST_OUTCOMES, &of_corrupt, &())).await.unwrap();
     }
     let kept = broadcasts.create(Sender { team: Id::MAX, ..SENDER }, draft(Some("Hi"))).await.unwrap();
 
@@ -386,6 +389,7 @@ async fn the_rows_of_a_removed_team_are_deleted() {
     }
 
     assert_eq!(deleted, 20);
+    assert!(!context.store.read_now::<_, StoreError>(|tx| tx.contains(&BROADCAST_OUTCOMES, &of_corrupt)).unwrap());
     assert!(!context.store.read_now::<_, StoreError>(|tx| has_started(tx, TEAM)).unwrap());
     let (_, content) = broadcasts.find(Id::MAX, kept).await.unwrap().unwrap();
     assert_eq!(content.text.as_deref(), Some("Hi"));

@@ -20,4 +20,4 @@ pub use queue::NewBroadcastEmail;
 pub(crate) use queue::queue_broadcast_email;
 pub(crate) use queue::{PreparedBroadcastEmails, prepare_broadcast_emails};
 pub(super) use retention::purge_broadcast_emails;
-pub(crate) use retention::{delete_broadcast_emails_of_team, match_broadcast_emails};
+pub(crate) use retention::{delete_broadcast_emails_of_team, delete_broadcast_outcomes, match_broadcast_emails};

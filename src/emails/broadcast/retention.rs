@@ -1,7 +1,7 @@
 //! Deletion of the emails of broadcasts, by age and with their team, and the scan of an erasure.
 
 use crate::base::clock::TimestampMs;
-use crate::base::id::{EmailId, TeamId};
+use crate::base::id::{BroadcastId, EmailId, TeamId};
 use crate::context::Context;
 use crate::emails::change::{cancel_queued, put_settled};
 use crate::emails::removal::DeletedEmails;
@@ -9,7 +9,7 @@ use crate::emails::retention::{EVENTS_PER_COMMIT, PAGE_ROWS, delete_email, delet
 use crate::emails::store::{BroadcastEmailRow, EmailRow};
 use crate::emails::stored::{delete_row, joined};
 use crate::store::{MatchPage, NEXT, Order, Reads, STOP, StoreError, WriteTx, match_page, skip_corrupt};
-use crate::tables::BROADCAST_EMAILS;
+use crate::tables::{BROADCAST_EMAILS, BROADCAST_OUTCOMES};
 
 /// Deletes the emails of broadcasts that were queued before `before`, with their timelines and SMTP transcripts. Emails
 /// that are not settled stay.
@@ -96,6 +96,20 @@ pub(crate) fn delete_broadcast_emails_of_team(
         put_settled(tx, team, id, &row, now_ms)?;
     }
     Ok(deleted)
+}
+
+/// Deletes up to `rows_max` index rows of a broadcast of a removed team; returns their number. The index rows of a valid email
+/// are deleted with the email. Those of a corrupt one are deleted only here, because its lists are unknown.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn delete_broadcast_outcomes(
+    tx: &WriteTx<'_>,
+    broadcast: BroadcastId,
+    rows_max: usize,
+) -> Result<usize, StoreError> {
+    let (from, to) = ((broadcast, 0, EmailId::MIN), (broadcast, u8::MAX, EmailId::MAX));
+    tx.delete_range(&BROADCAST_OUTCOMES, &from, &to, rows_max)
 }
 
 /// Reads up to `rows_max` emails of broadcasts after an email and up to another one, and returns those that match. A
