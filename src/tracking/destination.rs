@@ -12,7 +12,7 @@ pub(super) const DESTINATION_BYTES_MAX: usize = 1_400;
 /// Longest destination of a token that is opened. Sent emails contain such tokens, so that it must never be less.
 pub(super) const OPENED_DESTINATION_BYTES_MAX: usize = 2_000;
 /// Longest value of an `href` that is decoded. A character reference is longer than its character.
-const VALUE_BYTES_MAX: usize = 8 * DESTINATION_BYTES_MAX;
+pub(super) const VALUE_BYTES_MAX: usize = 8 * DESTINATION_BYTES_MAX;
 const SCHEMES: [&str; 2] = ["http://", "https://"];
 /// Start of a placeholder that was not replaced.
 const PLACEHOLDER: &str = "{{{";

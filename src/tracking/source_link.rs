@@ -1,6 +1,6 @@
 //! The link of a content with merge fields that leads to a destination. Pure.
 
-use super::destination::{of_href, url_of_href};
+use super::destination::{VALUE_BYTES_MAX, of_href, url_of_href};
 use super::rewrite;
 
 /// Start of a merge field.
@@ -8,13 +8,13 @@ const FIELD: &str = "{{{";
 
 /// Returns the link that has a destination after `fill` has replaced the merge fields of its `href`: the URL as the HTML has
 /// it, with merge fields. A link that is the destination itself precedes others, then the first one. `None` if no link has
-/// the destination, or if the parser refuses the HTML.
+/// the destination, or if the parser refuses the HTML. An `href` that is too long to be decoded is not filled.
 ///
 /// Costs time linear in the length of the HTML and of its filled links.
 pub fn source_link(html: &str, destination: &str, fill: impl Fn(&str) -> String) -> Option<String> {
     let (mut first, mut is_exact) = (None, false);
     let visit = |href: &str| {
-        if is_exact {
+        if is_exact || href.len() > VALUE_BYTES_MAX {
             return;
         }
         if !href.contains(FIELD) {
@@ -57,6 +57,20 @@ mod tests {
         let html = "<a href='https://a.example/{{{NAME|x&amp;y}}}'>A</a><a href='https://a.example/Ada &amp; Co'>B</a>";
 
         assert_eq!(found(html, "https://a.example/Ada & Co").as_deref(), Some("https://a.example/Ada & Co"));
+    }
+
+    #[test]
+    fn a_link_that_is_too_long_is_not_filled() {
+        let long = format!("https://a.example/{{{{{{NAME|{}}}}}}}", "x".repeat(VALUE_BYTES_MAX));
+        let html = format!("<a href='{long}'>A</a><a href='https://b.example/{{{{{{NAME|x&amp;y}}}}}}'>B</a>");
+        let fill = |href: &str| {
+            assert!(href.len() <= VALUE_BYTES_MAX, "{} bytes were filled", href.len());
+            href.replace("{{{NAME|x&amp;y}}}", "Ada")
+        };
+
+        let found = source_link(&html, "https://b.example/Ada", fill);
+
+        assert_eq!(found.as_deref(), Some("https://b.example/{{{NAME|x&y}}}"));
     }
 
     #[test]
