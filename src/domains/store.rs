@@ -71,7 +71,7 @@ impl DomainRow {
     /// Returns the tracking host whose record was looked up and found; `None` if the domain is not verified. The record of
     /// an unverified domain proves nothing: its name can be one of the operator, which also points here. No record of an
     /// assumed domain was looked up, so that its tracking host may not exist.
-    fn tracking_host(&self) -> Option<String> {
+    pub fn tracking_host(&self) -> Option<String> {
         let is_found =
             self.records.iter().any(|record| record.kind == RecordKind::Tracking && record.status.counts_as_found());
         let is_proved = is_found && self.status == DomainStatus::Verified && !self.assumed;

@@ -168,15 +168,13 @@ fn sender_facts(row: Option<&DomainRow>, name: &str, now_ms: TimestampMs) -> Sen
         };
     };
     let record = |kind| row.records.iter().find(|record| record.kind == kind);
-    let tracking = record(RecordKind::Tracking);
     SenderFacts {
         name: row.name.clone(),
         organization: record(RecordKind::Dmarc).and_then(|record| record.inherited_from.clone()),
         dmarc: dmarc_facts(row, now_ms),
         tracks_opens: row.open_tracking,
         tracks_clicks: row.click_tracking,
-        has_tracking_host: row.tracking_subdomain.is_some()
-            && tracking.is_some_and(|record| record.status.counts_as_found()),
+        has_tracking_host: row.tracking_host().is_some(),
     }
 }
 
@@ -253,6 +251,17 @@ mod tests {
         ] {
             assert_eq!(dmarc_facts(&row, NOW_MS), expected, "{:?}", row.records);
         }
+    }
+
+    #[test]
+    fn a_domain_has_a_tracking_host_as_long_as_the_links_use_it() {
+        let found = || domain(RecordStatus::Verified, None, None);
+        let has_host = |row: DomainRow| sender_facts(Some(&row), "", NOW_MS).has_tracking_host;
+
+        assert!(has_host(found()));
+        assert!(!has_host(DomainRow { assumed: true, ..found() }));
+        assert!(!has_host(DomainRow { status: DomainStatus::Failed, ..found() }));
+        assert!(!has_host(DomainRow { tracking_subdomain: None, ..found() }));
     }
 
     #[test]
