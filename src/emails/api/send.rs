@@ -314,7 +314,7 @@ impl<'ex> Extractible<'ex> for IdempotencyKey {
 impl EndpointArgRegister for IdempotencyKey {
     fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
         let schema = Object::with_type(BasicType::String).min_length(1).max_length(KEY_CHARS_MAX);
-        let about = "Makes a repeat within 24 hours answer as the first request did, without a second send.";
+        let about = "A repeat with the same key gets the response to the first request, without a second send.";
         let parameter = Parameter::new("Idempotency-Key")
             .location(ParameterIn::Header)
             .required(Required::False)
