@@ -1,14 +1,15 @@
 //! Broadcasts: one message to each contact of an audience.
 //!
 //! Reading order: `rows.rs` (rows), `outcome.rs` (states of a recipient), `counts.rs` (their number),
-//! `clicked_links.rs` (clicks by link), `content.rs` (HTML and text on disk), `cache.rs` (contents in memory), `render.rs` (the message of one recipient), `store.rs`
-//! (reads and writes of rows), `planner/` (due times and estimates under the sending limits), `estimates.rs` (the
-//! input of the planner), `forecast.rs` (the planned ends of all broadcasts), `placement.rs` (due times under the
-//! sending limits), `notifier.rs` (notifications to the worker), `fan_out/` (the worker that queues the recipients),
-//! `send_figures.rs` (sent messages, for the planner), `model.rs` (drafts and their fields), `error.rs`, `audience.rs`
-//! (the number of recipients), `guards.rs` (conditions of a send), `service.rs` (the use cases of drafts),
-//! `progress.rs` (lists with counts), `sending.rs` (sending and cancellation), `recipients.rs` (lists of recipients),
-//! `check/` (checks, previews and test emails before a broadcast is sent), `api/` (the endpoints).
+//! `clicked_links.rs` (clicks by link), `content.rs` (HTML and text on disk), `cache.rs` (contents in memory),
+//! `render.rs` (the message of one recipient), `store.rs` (reads and writes of rows), `planner/` (due times and
+//! estimates under the sending limits), `estimates.rs` (the input of the planner), `forecast.rs` (the planned ends of
+//! all broadcasts), `placement.rs` (due times under the sending limits), `notifier.rs` (notifications to the worker),
+//! `fan_out/` (the worker that queues the recipients), `send_figures.rs` (sent messages, for the planner), `model.rs`
+//! (drafts and their fields), `error.rs`, `audience.rs` (the number of recipients), `guards.rs` (conditions of a send),
+//! `service.rs` (the use cases of drafts), `progress.rs` (lists with counts), `sending.rs` (sending and cancellation),
+//! `recipients.rs` (lists of recipients), `check/` (checks, previews and test emails before a broadcast is sent),
+//! `api/` (the endpoints).
 //!
 //! Invariants:
 //! - A draft changes only in its own transaction, and not after it is sent. Segment, topic and content stay as they were

@@ -114,9 +114,9 @@ pub const ACTIVE_BROADCASTS: Table<(TeamId, BroadcastId), ActiveBroadcastRow> = 
 /// HTML, text and source of a broadcast, compressed and sealed. Written by `broadcasts`; it does not change after the
 /// broadcast is sent. One row for each chunk, deleted with the broadcast.
 pub const BROADCAST_BODIES: Table<(BroadcastId, u32), Blob> = Table::new("broadcast_bodies-1");
-/// Number of recipients of a broadcast in each state, and of opens, clicks and opt-outs. Written by `emails` with each
-/// change of a recipient and each opt-out, and by `engagement` with the first open and click. One row for each broadcast
-/// with recipients, deleted with it.
+/// Number of recipients of a broadcast in each state, and of opens, clicks and opt-outs; the first, the last and the last
+/// claimed email. Written by `emails` with each change of a recipient and each opt-out, and by `engagement` with the first
+/// open and click. One row for each broadcast with recipients, deleted with it.
 pub const BROADCAST_COUNTS: Table<(BroadcastId,), BroadcastCountsRow> = Table::new("broadcast_counts-1");
 /// Links of a broadcast that people have clicked, as its content has them, with the numbers of clicks and of recipients.
 /// Written by `engagement` with each click. At most 1,000 rows for each broadcast, deleted with it. A row without clicks,
@@ -136,7 +136,7 @@ pub const SEND_SLOTS: Table<(u32,), SendSlotRow> = Table::new("send_slots-1");
 pub const BROADCAST_EMAILS: Table<(TeamId, EmailId), BroadcastEmailRow> = Table::listed("broadcast_emails-1", 18);
 /// Emails of a broadcast with a rare outcome, by its number: 3 bounced, 4 complained, 5 suppressed, 6 failed. Also those that
 /// a person opened (8), whose link a person followed (9), and with a counted opt-out (10). Index of [`BROADCAST_EMAILS`],
-/// written and deleted with it.
+/// written and deleted with it. The rows of a corrupt email are deleted with the broadcast.
 pub const BROADCAST_OUTCOMES: Table<(BroadcastId, u8, EmailId), ()> = Table::new("broadcast_outcomes-1");
 /// Templates without their content: name, alias, revision, newest and published version. Written by `templates`. At most
 /// 1,000 rows for each team, deleted on request.
