@@ -90,7 +90,7 @@ impl Engagement {
     /// Nothing is recorded for an email that does not exist, is deleted or has not been sent, for an erased recipient, for
     /// a repeat within a minute, and above the limits of a recipient.
     ///
-    /// The first request of a target goes to the writer without a read. A target that was requested lately, an email with
+    /// The first request of a target goes to the writer without a read. A target that was requested recently, an email with
     /// many events, and a click whose link must be searched in the content are read first, on a thread that may block.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! The targets that were requested lately, in memory. A further request of such a target is read first, because most of
+//! The targets that were requested recently, in memory. A further request of such a target is read first, because most of
 //! them have no consequence and must not fill the queue of the writer.
 //!
 //! Each process knows its own requests. The memory decides only whether a read comes first.
@@ -28,7 +28,7 @@ struct Generations {
 }
 
 impl RecentTargets {
-    /// Adds the target of a hit. Returns whether the same recipient requested it lately.
+    /// Adds the target of a hit. Returns whether the same recipient requested it recently.
     pub(super) fn add(&self, hit: &Hit) -> bool {
         let hash = self.hasher.hash_one((hit.email, hit.group, &hit.target));
         let mut generations = sync::lock(&self.generations);
