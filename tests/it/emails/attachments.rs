@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{TestServer, assert_body, assert_lines, email};
+use crate::support::{TestServer, assert_body, assert_lines, email, retry_until_ok};
 
 /// Sends an email with one attachment. Returns the id of the email and the attachment as read back.
 fn send_one(server: &TestServer, attachment: &Value) -> (String, Value) {
@@ -221,13 +221,16 @@ fn attachments_can_have_a_shorter_retention_than_the_content() {
     let server = TestServer::start();
     let (id, read) = send_one(&server, &json!({ "filename": "a.txt", "content": "YQ==" }));
     server.wait_for(&id, "delivered");
-    assert_eq!(server.get("/captured").ok(200)["data"].as_array().unwrap().len(), 1);
+    assert_eq!(server.captured_messages().len(), 1);
 
     let flags = ["--attachment-retention-days", "2"];
     let server = server.restart_after(Duration::from_secs(3 * 86_400), &flags);
     server.wait_for_purge(&id);
     // A captured message contains the attachments.
-    server.poll("/captured", "the purge of captured messages", |response| response.json["data"] == json!([]));
+    retry_until_ok("the purge of captured messages", || match server.captured_messages().len() {
+        0 => Ok(()),
+        kept => Err(format!("{kept} are kept")),
+    });
 
     let one = format!("/emails/{id}/attachments/{}", read["id"].as_str().unwrap());
     assert_eq!(server.get(&one).status, 410);

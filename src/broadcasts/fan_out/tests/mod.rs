@@ -124,8 +124,16 @@ impl Instance {
     async fn store_page(&self, id: BroadcastId) -> PageResult {
         let now_ms = self.context.now_ms();
         self.write(move |tx, _| start::start(tx, id, now_ms, &NeverPaused)).await;
-        let page = self.read_page(id);
-        self.write(move |tx, _| page.store(tx, 0)).await
+        let page = Arc::new(self.read_page(id));
+        let mut first = 0;
+        loop {
+            let part = Arc::clone(&page);
+            // A transaction that a request waits for ends after a part of the page.
+            match self.write(move |tx, _| part.store(tx, first)).await {
+                PageResult::Queued { next: Some(next), .. } => first = next,
+                result => return result,
+            }
+        }
     }
 
     fn read_page(&self, id: BroadcastId) -> page::FanOutPage {
