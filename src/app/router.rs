@@ -177,7 +177,7 @@ fn absent() -> Router {
     }
     // For other methods, `emails/{id}` would match this path.
     let metrics = Router::with_path("emails/metrics").filter_fn(|req, _| req.method() != Method::GET);
-    router = router.push(metrics.filter_fn(|req, _| req.method() != Method::HEAD).goal(edge::unknown));
+    router = router.push(metrics.filter_fn(|req, _| req.method() != Method::HEAD).goal(edge::only_get));
     // For other methods, `emails/{id}` and `contacts/{id}` would match these paths.
     for path in ["emails/batch", "contacts/batch"] {
         let batch = Router::with_path(path).filter_fn(|req, _| req.method() != Method::POST);

@@ -103,6 +103,7 @@ EXCEPTIONS = [
     positive("tracking without a public URL", r"^Tracking cannot be enabled"),
     positive("a link without a public URL", r"recipients cannot open http"),
     positive("a customer URL that the address guard rejects", rf"^Invalid `endpoint` field: .*; {GUARD_ADVICE}\.$"),
+    positive("a customer URL whose host is no domain", r"^Invalid `endpoint` field: the URL's host is not accepted"),
     # The clock.
     positive("a time from now to 30 days ahead", r"`scheduled_at` field: the time|`scheduled_at` field: .*30 days"),
     # Several fields at once.
@@ -113,7 +114,7 @@ EXCEPTIONS = [
     # Times and the names of time zones are texts, and some dimensions need or exclude others.
     positive("a time of metrics", r"^The `(start_date|end_date|timezone)` |^The range (from|has more)", METRICS),
     positive("dimensions of metrics", r"^The `email` dimension ", METRICS),
-    positive("a time without `send`", r"`scheduled_at`.*`send`|`send`.*`scheduled_at`", r"^POST /broadcasts$"),
+    positive("a time without `send`", r"`scheduled_at`.*`send|`send`.*`scheduled_at`", r"^POST /broadcasts$"),
     positive("a bounce type without bounces", r"`bounce_type`", r"/recipients$"),
     positive("the number of all recipients", r"together hold \d+ recipients"),
     positive("a tag or header given twice", r"is given twice|is used twice|duplicate"),

@@ -47,7 +47,7 @@ impl From<DraftError> for ApiError {
 }
 
 // The requests of the API have no revision, so that none of them is stale.
-declares_errors!(DraftError: Forbidden, RestrictedApiKey, NotFound, Validation);
+declares_errors!(DraftError: Forbidden, RestrictedApiKey, NotFound, MissingRequiredField, Validation);
 
 impl From<DeleteBroadcastError> for ApiError {
     fn from(error: DeleteBroadcastError) -> Self {
