@@ -30,7 +30,8 @@ def run(options):
         print(f"largest file after day {FLAT_FROM_DAY}: {grown:.3f} of that day; target: at most {GROWTH_MAX}")
     print(f"counted in the days that are kept: {kept}; emails a day: {options.emails:,}")
     line = [binary("release"), "compact", "--json", "--data-dir", days.server.data_dir]
-    compacted = json.loads(subprocess.run(line, capture_output=True, text=True, check=True).stdout)
+    done = subprocess.run(line, env=days.server.environment(), capture_output=True, text=True, check=True)
+    compacted = json.loads(done.stdout)
     before, after = compacted["before_bytes"], compacted["after_bytes"]
     print(f"compaction: {before / (1 << 20):.1f} MiB before, {after / (1 << 20):.1f} after")
     print(f"{options.days} days took {time.monotonic() - began:,.0f} s")
