@@ -39,5 +39,5 @@ pub use report::{
     EmailMetrics, GroupBy, MetricLookups, MetricsQuery, MetricsReport, MetricsReportError, MetricsReportRow,
 };
 pub use retention::purge;
-pub(crate) use store::{QuarterKey, count_of_send_day};
 pub use store::{CountedRecipients, add_score, count, day_totals, take_back, take_back_score};
+pub(crate) use store::{QuarterKey, count_of_send_day};
