@@ -1,9 +1,11 @@
 //! The journal: which events the counts come from. The nightly check reads and deletes it.
 
+use std::iter;
+
 use serde::{Deserialize, Serialize};
 
 use super::model::{DayTotals, EmailMetric, MetricSource, is_zero, quarter};
-use super::store::{CountedRecipients, count};
+use super::store::{CountedRecipients, count_all};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, DomainId, EmailId, EventId, TeamId};
 use crate::events::Event;
@@ -67,21 +69,30 @@ impl CountedEvent {
     }
 }
 
-/// Counts a recorded event, in its transaction.
+/// Counts a recorded event, in its transaction. An event that is the first open or click of its recipient is counted as
+/// unique too.
 ///
 /// # Errors
 /// [`StoreError`].
-pub(crate) fn count_event(tx: &WriteTx<'_>, id: EventId, counted: CountedEvent) -> Result<(), StoreError> {
+pub(crate) fn count_event(
+    tx: &WriteTx<'_>,
+    id: EventId,
+    counted: CountedEvent,
+    is_first: bool,
+) -> Result<(), StoreError> {
     let CountedEvent { source, email, at_ms, metric, recipients, simulated } = counted;
-    count(tx, source, at_ms, metric, CountedRecipients::Real(recipients.saturating_sub(simulated)))?;
-    count(tx, source, at_ms, metric, CountedRecipients::Simulated(simulated))?;
+    let unique = metric.first().filter(|_| is_first);
+    let metrics = || iter::once(metric).chain(unique);
+    count_all(tx, source, at_ms, metrics(), CountedRecipients::Real(recipients.saturating_sub(simulated)))?;
+    count_all(tx, source, at_ms, metrics(), CountedRecipients::Simulated(simulated))?;
     let MetricSource { team, domain, broadcast } = source;
-    let row = CountJournalRow { email, domain, broadcast, metric, recipients, simulated, is_first: false };
+    let row = CountJournalRow { email, domain, broadcast, metric, recipients, simulated, is_first: unique.is_some() };
     tx.put(&EMAIL_COUNT_JOURNAL, &(team, quarter(at_ms), id), &row)
 }
 
-/// Marks an open or a click as the first of its recipient. Call it in the transaction that counts it as unique at the time
-/// `at_ms` of the event. Does nothing if the day of the event has been checked.
+/// Marks a recorded open or click as the first of its recipient, because the one before it is retracted. Call it in the
+/// transaction that counts it as unique at the time `at_ms` of the event. Does nothing if the day of the event has been
+/// checked.
 ///
 /// # Errors
 /// [`StoreError`].

@@ -1,5 +1,6 @@
 //! The counts by quarter hour, and the totals by UTC day.
 
+use std::iter;
 use std::ops::RangeInclusive;
 
 use tracing::error;
@@ -57,7 +58,21 @@ pub fn count(
     metric: EmailMetric,
     recipients: CountedRecipients,
 ) -> Result<(), StoreError> {
-    change(tx, source, at_ms, metric, recipients, Change::Add)
+    count_all(tx, source, at_ms, iter::once(metric), recipients)
+}
+
+/// Counts the same recipients in several metrics, as [`count`] does in one. Writes each row once.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn count_all(
+    tx: &WriteTx<'_>,
+    source: MetricSource,
+    at_ms: TimestampMs,
+    metrics: impl Iterator<Item = EmailMetric> + Clone,
+    recipients: CountedRecipients,
+) -> Result<(), StoreError> {
+    change(tx, source, at_ms, metrics, recipients, Change::Add)
 }
 
 /// Counts `by` recipients whose email was sent at `sent_ms` in the totals of that day by the day of the send. Does nothing
@@ -93,23 +108,24 @@ pub fn take_back(
     metric: EmailMetric,
     recipients: CountedRecipients,
 ) -> Result<(), StoreError> {
-    change(tx, source, at_ms, metric, recipients, Change::TakeBack)
+    change(tx, source, at_ms, iter::once(metric), recipients, Change::TakeBack)
 }
 
 fn change(
     tx: &WriteTx<'_>,
     source: MetricSource,
     at_ms: TimestampMs,
-    metric: EmailMetric,
+    metrics: impl Iterator<Item = EmailMetric> + Clone,
     recipients: CountedRecipients,
     change: Change,
 ) -> Result<(), StoreError> {
     match recipients {
+        CountedRecipients::Real(0) | CountedRecipients::Simulated(0) => Ok(()),
         CountedRecipients::Real(by) => {
-            change_quarter(tx, source, at_ms, metric, by, change)?;
-            change_day(tx, source.team, at_ms, metric, by, change)
+            change_quarter(tx, source, at_ms, metrics.clone(), by, change)?;
+            change_day(tx, source.team, at_ms, metrics, by, change)
         }
-        CountedRecipients::Simulated(by) => change_quarter(tx, source, at_ms, metric, by, change),
+        CountedRecipients::Simulated(by) => change_quarter(tx, source, at_ms, metrics, by, change),
     }
 }
 
@@ -169,17 +185,16 @@ fn change_quarter(
     tx: &WriteTx<'_>,
     source: MetricSource,
     at_ms: TimestampMs,
-    metric: EmailMetric,
+    metrics: impl Iterator<Item = EmailMetric>,
     by: u64,
     change: Change,
 ) -> Result<(), StoreError> {
-    if by == 0 {
-        return Ok(());
-    }
     let MetricSource { team, domain, broadcast } = source;
     let key: QuarterKey = (team, quarter(at_ms), domain, broadcast.unwrap_or(NO_BROADCAST));
     let mut counts = tx.get_valid(&EMAIL_QUARTER_COUNTS, &key)?.unwrap_or_default();
-    change.apply(counts.of_mut(metric), by, metric, team);
+    for metric in metrics {
+        change.apply(counts.of_mut(metric), by, metric, team);
+    }
     tx.put(&EMAIL_QUARTER_COUNTS, &key, &counts)
 }
 
@@ -187,17 +202,19 @@ fn change_day(
     tx: &WriteTx<'_>,
     team: TeamId,
     at_ms: TimestampMs,
-    metric: EmailMetric,
+    metrics: impl Iterator<Item = EmailMetric> + Clone,
     by: u64,
     change: Change,
 ) -> Result<(), StoreError> {
-    if by == 0 || DayTotals::default().of_mut(metric).is_none() {
+    if metrics.clone().all(|metric| DayTotals::default().of_mut(metric).is_none()) {
         return Ok(());
     }
     let key = (team, utc_day(at_ms));
     let mut totals = tx.get_valid(&EMAIL_DAY_TOTALS, &key)?.unwrap_or_default();
-    if let Some(total) = totals.of_mut(metric) {
-        change.apply(total, by, metric, team);
+    for metric in metrics {
+        if let Some(total) = totals.of_mut(metric) {
+            change.apply(total, by, metric, team);
+        }
     }
     tx.put(&EMAIL_DAY_TOTALS, &key, &totals)
 }

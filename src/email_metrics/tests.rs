@@ -49,8 +49,8 @@ async fn record(context: &Context, team: TeamId, email: EmailId, kind: EmailEven
     let record = move |tx: &WriteTx<'_>| {
         let counted = CountedEvent::of(source(team), email, &event, |address| address == SIMULATED);
         let unused = || unreachable!("no endpoint is subscribed");
-        let id = events::record(tx, &recording, team, email, event.clone(), unused)?;
-        counted.map_or(Ok(()), |counted| count_event(tx, id, counted))?;
+        let (id, _) = events::record(tx, &recording, team, email, event.clone(), unused)?;
+        counted.map_or(Ok(()), |counted| count_event(tx, id, counted, false))?;
         Ok(id)
     };
     write(context, record).await
@@ -145,6 +145,33 @@ async fn a_recount_agrees_after_a_retraction_and_a_deletion() {
 }
 
 #[tokio::test]
+async fn a_first_click_is_counted_as_unique_with_the_event() {
+    let (_directory, context) = Context::temporary();
+    let (team, email) = (team(&context).await, context.id::<crate::base::id::resource::Email>());
+    let at_ms = context.now_ms();
+    for (address, is_first) in [("ada@example.net", true), ("ada@example.net", false), (SIMULATED, true)] {
+        let recipients = vec![address.to_owned()];
+        let event = Event { kind: EmailEventKind::Clicked, at_ms, recipients, detail: Detail::None };
+        let recording = context.clone();
+        let click = move |tx: &WriteTx<'_>| {
+            let counted = CountedEvent::of(source(team), email, &event, |address| address == SIMULATED).unwrap();
+            let unused = || unreachable!("no endpoint is subscribed");
+            let (id, _) = events::record(tx, &recording, team, email, event.clone(), unused)?;
+            count_event(tx, id, counted, is_first)
+        };
+        write(&context, click).await;
+    }
+
+    let counted = counts(&context, team, at_ms);
+    assert_eq!((counted.clicked, counted.unique_clicked), (3, 2));
+    assert_eq!(totals(&context, team, at_ms).unique_clicked, 1, "the totals include real recipients only");
+    context.clock.advance(Duration::from_secs(24 * 3600));
+    let check = CountCheck::new(context.clone());
+    check.run_round().await.unwrap();
+    assert_eq!(check.differences(), 0);
+}
+
+#[tokio::test]
 async fn a_difference_is_reported_and_not_corrected() {
     let (_directory, context) = Context::temporary();
     let (team, at_ms) = (team(&context).await, context.now_ms());
@@ -219,8 +246,8 @@ async fn a_quarter_hour_with_several_pages_is_recounted_whole() {
             let email = recording.id();
             let counted = CountedEvent::of(source(team), email, &event, |address| address == SIMULATED).unwrap();
             let unused = || unreachable!("no endpoint is subscribed");
-            let id = events::record(tx, &recording, team, email, event, unused)?;
-            count_event(tx, id, counted)?;
+            let (id, _) = events::record(tx, &recording, team, email, event, unused)?;
+            count_event(tx, id, counted, false)?;
         }
         Ok(())
     };

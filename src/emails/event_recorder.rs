@@ -35,8 +35,24 @@ impl EventRecorder {
         tx: &WriteTx<'_>,
         context: &Context,
         row: &EmailRow,
-        mut event: Event,
+        event: Event,
     ) -> Result<EventId, StoreError> {
+        self.record_engagement(tx, context, row, event, false).map(|(id, _)| id)
+    }
+
+    /// Records an event as [`EventRecorder::record`]; returns it as stored. The first open or click of its recipient is
+    /// counted as unique too.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(crate) fn record_engagement(
+        &mut self,
+        tx: &WriteTx<'_>,
+        context: &Context,
+        row: &EmailRow,
+        mut event: Event,
+        is_first: bool,
+    ) -> Result<(EventId, Event), StoreError> {
         let Self { team, id, headers } = self;
         // The counts belong to this time, so that a recount and a retraction find it in the event.
         event.at_ms = event.at_ms.max(row.created_ms).min(context.now_ms());
@@ -54,16 +70,16 @@ impl EventRecorder {
             };
             Ok(with_headers(*id, row, headers.clone()))
         };
-        let event = events::record(tx, context, *team, *id, event, event_data)?;
+        let (event_id, event) = events::record(tx, context, *team, *id, event, event_data)?;
         if let Some(counted) = counted {
-            email_metrics::count_event(tx, event, counted)?;
+            email_metrics::count_event(tx, event_id, counted, is_first)?;
         }
         if let Some(metric) = metric_of_send_day {
             for sent_ms in send_times {
                 email_metrics::count_of_send_day(tx, *team, sent_ms, metric, 1)?;
             }
         }
-        Ok(event)
+        Ok((event_id, event))
     }
 }
 

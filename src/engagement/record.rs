@@ -225,17 +225,16 @@ fn apply(
             email_metrics::take_back(tx, source, event.at_ms, metric, counted)?;
         }
     }
-    let mut recorder = EventRecorder::new(team, email);
     timeline.retain(|(id, _)| !retracted.iter().any(|(gone, _)| gone == id));
+    let mut after = FirstEvents::of(&timeline, &address);
+    recount_first(tx, source, counted, EmailMetric::UniqueOpened, before.open, after.open)?;
+    recount_first(tx, source, counted, EmailMetric::UniqueClicked, before.click, after.click)?;
+    let mut recorder = EventRecorder::new(team, email);
     for event in recorded {
-        let id = recorder.record(tx, context, &row, event)?;
-        // The recorder can have changed the time.
-        timeline.extend(events::email_event(tx, team, email, id)?.map(|stored| (id, stored)));
+        let is_first = after.is_first(event.kind);
+        timeline.push(recorder.record_engagement(tx, context, &row, event, is_first)?);
+        after = FirstEvents::of(&timeline, &address);
     }
-    timeline.sort_unstable_by_key(|(id, _)| *id);
-    let after = FirstEvents::of(&timeline, &address);
-    count_first(tx, source, counted, EmailMetric::UniqueOpened, before.open, after.open)?;
-    count_first(tx, source, counted, EmailMetric::UniqueClicked, before.click, after.click)?;
     links.count(tx, context, &row, (&clicks_before, &clicks_by_link(&timeline, &address)))?;
     let is_changed = set_status(&mut row, recipient, last_event);
     let mut is_flagged = false;
@@ -296,13 +295,22 @@ impl FirstEvents {
         Self { open: first(EmailEventKind::Opened), click: first(EmailEventKind::Clicked) }
     }
 
+    /// Returns whether an event of this kind that is recorded now is the first open or click of the recipient.
+    const fn is_first(&self, kind: EmailEventKind) -> bool {
+        match kind {
+            EmailEventKind::Opened => self.open.is_none(),
+            EmailEventKind::Clicked => self.click.is_none(),
+            _ => false,
+        }
+    }
+
     const fn engagement(&self) -> RecipientEngagement {
         RecipientEngagement { is_opened: self.open.is_some(), is_clicked: self.click.is_some() }
     }
 }
 
-/// Counts the change of the first open or click of a recipient. The recorder counts each event.
-fn count_first(
+/// Counts the change of the first open or click of a recipient by a retraction.
+fn recount_first(
     tx: &WriteTx<'_>,
     source: MetricSource,
     recipient: CountedRecipients,

@@ -32,7 +32,7 @@ fn is_none(detail: &Detail) -> bool {
 }
 
 /// Stores an event in the transaction of its cause and publishes it to endpoints and live streams. Calls `data`
-/// only if the type has a subscriber. Returns the id of the event.
+/// only if the type has a subscriber. Returns the event with its id.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -43,15 +43,17 @@ pub fn record(
     email: EmailId,
     event: Event,
     data: impl FnOnce() -> Result<EmailEventData, StoreError>,
-) -> Result<EventId, StoreError> {
+) -> Result<(EventId, Event), StoreError> {
     let id = context.id();
     if let Some(event_type) = event.kind.event_type() {
         let header = EventHeader { team, id, event_type, at_ms: event.at_ms };
         publish(tx, context, header, || Ok(payload::email(event_type, &event, &data()?)))?;
     }
     let Event { kind, at_ms, recipients, detail } = event;
-    tx.put(&EVENTS, &(email, id), &EventRow { team, kind, at_ms, recipients, detail })?;
-    Ok(id)
+    let row = EventRow { team, kind, at_ms, recipients, detail };
+    tx.put(&EVENTS, &(email, id), &row)?;
+    let EventRow { team: _, kind, at_ms, recipients, detail } = row;
+    Ok((id, Event { kind, at_ms, recipients, detail }))
 }
 
 /// Returns an event of an email of a team; `None` if it does not exist or is corrupt.
