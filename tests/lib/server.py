@@ -170,6 +170,9 @@ class Server:
         line += ["--data-dir", str(self.data_dir), "--api-key", API_KEY, "--ingest-secret", INGEST_SECRET]
         for name in self.domains:
             line += ["--domain", name]
+        if self.profile == "release":
+            # A server that is measured does not print its events, as that of `serve` does not.
+            line.append("--json")
         return line + self.delivery.arguments() + self.extra
 
     def environment(self):
