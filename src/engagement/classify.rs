@@ -56,12 +56,16 @@ impl MachineRules {
     /// this runs before the transaction.
     pub(super) fn classify_request(&self, facts: RequestFacts<'_>) -> RequestVerdict {
         let agent = facts.user_agent.trim().to_ascii_lowercase();
-        let without_devices = self.devices.iter().fold(agent.clone(), |agent, device| agent.replace(device, ""));
+        let has_token_word = self.has_token_word(&agent);
+        let without_devices = match has_token_word {
+            true => self.devices.iter().fold(agent.clone(), |agent, device| agent.replace(device, "")),
+            false => String::new(),
+        };
         let is_match = |condition: &Condition| match condition {
             Condition::Agent(whole) => agent == *whole,
             Condition::All(parts) => parts.iter().all(|part| agent.contains(part)),
             Condition::Empty => agent.is_empty(),
-            Condition::Token(token) => token.is_in(&without_devices),
+            Condition::Token(token) => has_token_word && token.is_in(&without_devices),
             Condition::Network(network) => facts.address.is_some_and(|address| network.contains(&address)),
             Condition::Header { .. } => facts.is_prefetch,
             Condition::Browser { version_min } => facts.is_link && is_impossible_chrome(&agent, *version_min),

@@ -15,6 +15,7 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use aho_corasick::AhoCorasick;
 use ipnet::IpNet;
 
 const FILE: &str = include_str!("../../assets/engagement/rules.txt");
@@ -134,12 +135,14 @@ pub(super) struct MachineRule {
 }
 
 /// All rules.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) struct MachineRules {
     /// In their order: the first that matches wins.
     pub(super) rules: Vec<MachineRule>,
     /// Names of devices that contain a token.
     pub(super) devices: Vec<String>,
+    /// The words of the tokens, to search all of them at once.
+    words: AhoCorasick,
 }
 
 impl MachineRules {
@@ -150,43 +153,25 @@ impl MachineRules {
 
     /// Parses a file. The error names the line.
     pub(super) fn parse(file: &str) -> Result<Self, String> {
-        let mut parsed = Self::default();
+        let (mut rules, mut devices) = (Vec::new(), Vec::new());
         for line in file.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-            parsed.add(line).ok_or_else(|| format!("not a rule: {line}"))?;
+            match RuleLine::parse(line).ok_or_else(|| format!("not a rule: {line}"))? {
+                RuleLine::Rule(rule) => rules.push(rule),
+                RuleLine::Device(name) => devices.push(name),
+            }
         }
-        Ok(parsed)
+        let words = rules.iter().filter_map(|rule: &MachineRule| match &rule.condition {
+            Condition::Token(token) => Some(&token.text),
+            _ => None,
+        });
+        let words = AhoCorasick::new(words).map_err(|error| format!("the words of the tokens: {error}"))?;
+        Ok(Self { rules, devices, words })
     }
 
-    fn add(&mut self, line: &str) -> Option<()> {
-        let fields: Vec<&str> = line.split('|').map(str::trim).collect();
-        let [kind, pattern, reason, source] = fields[..] else { return None };
-        let reason = MachineReason::parse(reason)?;
-        if pattern.is_empty() || !source.starts_with("http") {
-            return None;
-        }
-        let text = pattern.to_ascii_lowercase();
-        let condition = match kind {
-            "device" => {
-                self.devices.push(text);
-                return Some(());
-            }
-            "agent" => Condition::Agent(text),
-            "all" => Condition::All(text.split(" & ").map(str::to_owned).collect()),
-            "empty" => Condition::Empty,
-            "token" => Condition::Token(AgentToken::parse(&text)?),
-            "network" => Condition::Network(pattern.parse().ok()?),
-            "header" => {
-                let (name, value) = text.split_once(": ")?;
-                Condition::Header { name: name.to_owned(), value: value.to_owned() }
-            }
-            "before_delivery" => Condition::BeforeDelivery,
-            "timing" => Condition::Timing(Duration::from_secs(pattern.parse().ok()?)),
-            "browser" => Condition::Browser { version_min: pattern.parse().ok()? },
-            "burst" => Condition::Burst(Duration::from_millis(pattern.parse().ok()?)),
-            _ => return None,
-        };
-        self.rules.push(MachineRule { condition, reason });
-        Some(())
+    /// Returns whether a user agent in lower case contains the word of a token, wherever it is. The agent of a person seldom
+    /// does, so that the tokens need not be searched one by one.
+    pub(super) fn has_token_word(&self, agent: &str) -> bool {
+        self.words.is_match(agent)
     }
 
     /// Returns the time after delivery in which no person reads, as the file has it.
@@ -216,5 +201,41 @@ impl MachineRules {
                 .is_some_and(|sent| sent.eq_ignore_ascii_case(value)),
             _ => false,
         })
+    }
+}
+
+/// A line of the file.
+enum RuleLine {
+    Rule(MachineRule),
+    Device(String),
+}
+
+impl RuleLine {
+    fn parse(line: &str) -> Option<Self> {
+        let fields: Vec<&str> = line.split('|').map(str::trim).collect();
+        let [kind, pattern, reason, source] = fields[..] else { return None };
+        let reason = MachineReason::parse(reason)?;
+        if pattern.is_empty() || !source.starts_with("http") {
+            return None;
+        }
+        let text = pattern.to_ascii_lowercase();
+        let condition = match kind {
+            "device" => return Some(Self::Device(text)),
+            "agent" => Condition::Agent(text),
+            "all" => Condition::All(text.split(" & ").map(str::to_owned).collect()),
+            "empty" => Condition::Empty,
+            "token" => Condition::Token(AgentToken::parse(&text)?),
+            "network" => Condition::Network(pattern.parse().ok()?),
+            "header" => {
+                let (name, value) = text.split_once(": ")?;
+                Condition::Header { name: name.to_owned(), value: value.to_owned() }
+            }
+            "before_delivery" => Condition::BeforeDelivery,
+            "timing" => Condition::Timing(Duration::from_secs(pattern.parse().ok()?)),
+            "browser" => Condition::Browser { version_min: pattern.parse().ok()? },
+            "burst" => Condition::Burst(Duration::from_millis(pattern.parse().ok()?)),
+            _ => return None,
+        };
+        Some(Self::Rule(MachineRule { condition, reason }))
     }
 }
