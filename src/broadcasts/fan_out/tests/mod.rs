@@ -124,7 +124,12 @@ impl Instance {
     async fn store_page(&self, id: BroadcastId) -> PageResult {
         let now_ms = self.context.now_ms();
         self.write(move |tx, _| start::start(tx, id, now_ms, &NeverPaused)).await;
-        let page = Arc::new(self.read_page(id));
+        self.store(self.read_page(id)).await
+    }
+
+    /// Stores all parts of a page.
+    async fn store(&self, page: page::FanOutPage) -> PageResult {
+        let page = Arc::new(page);
         let mut first = 0;
         loop {
             let part = Arc::clone(&page);

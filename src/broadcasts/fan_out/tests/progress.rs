@@ -57,8 +57,8 @@ async fn a_page_is_not_stored_twice() {
     instance.store_page(id).await;
     let [one, two] = [instance.read_page(id), instance.read_page(id)];
 
-    assert!(matches!(instance.write(move |tx, _| one.store(tx, 0)).await, PageResult::Queued { .. }));
-    assert!(matches!(instance.write(move |tx, _| two.store(tx, 0)).await, PageResult::Moved));
+    assert!(matches!(instance.store(one).await, PageResult::Queued { .. }));
+    assert!(matches!(instance.store(two).await, PageResult::Moved));
 
     assert_eq!(instance.addresses(id).len(), 2 * PAGE_RECIPIENTS);
 }
