@@ -11,13 +11,14 @@ use tracing::error;
 
 use super::engine::Engine;
 use super::outcome::{Deferral, RecipientDisposition};
-use super::queue::{DueKey, LaneKey, claim, read_lanes, read_pace, read_rows, report_held};
+use super::queue::{DueKey, LaneKey, claim, read_lanes, read_pace, read_row, read_rows, report_held};
 use super::retry::{RetryDelay, RetrySchedule, should_report_delay};
 use super::rows::{Class, DueRow};
 use super::settle::{Settlement, settle};
 use crate::base::clock::TimestampMs;
 use crate::context::Context;
 use crate::store::{StoreError, WriteTx};
+use crate::tables::DUE;
 
 /// Number of queue rows that one transaction reads.
 const PAGE_ROWS: usize = 500;
@@ -153,17 +154,26 @@ fn is_untried(row: &DueRow) -> bool {
     row.attempts == 0 && row.delays_reported == 0
 }
 
-/// Moves the retry period of a group of a broadcast that has waited for its team, the operator or its turn, and not for its
-/// site: otherwise its event would have been recorded at its time.
-fn exclude_other_waits(key: DueKey, row: &mut DueRow, schedule: &RetrySchedule, now_ms: TimestampMs) {
-    if key.lane.class == Class::Transactional || event_of(row, schedule, now_ms - MISSED_MS).is_none() {
-        return;
+/// Returns whether a group of a broadcast has waited for its team, the operator or its turn. Its event would have been
+/// recorded at its time if it had waited for its site.
+fn has_missed_event(key: DueKey, row: &DueRow, schedule: &RetrySchedule, now_ms: TimestampMs) -> bool {
+    key.lane.class != Class::Transactional && event_of(row, schedule, now_ms - MISSED_MS).is_some()
+}
+
+/// Moves the start of the retry period of an untried group that has missed its event. Returns whether it has. The group is
+/// not claimed, so that a cancel of its broadcast still stops it.
+fn restart_untried(
+    tx: &WriteTx<'_>,
+    key: DueKey,
+    schedule: &RetrySchedule,
+    now_ms: TimestampMs,
+) -> Result<bool, StoreError> {
+    let Some(row) = read_row(tx, key)? else { return Ok(false) };
+    if !is_untried(&row) || !has_missed_event(key, &row, schedule, now_ms) {
+        return Ok(false);
     }
-    if is_untried(row) {
-        row.first_due_ms = now_ms;
-    } else {
-        row.exclude_wait(now_ms - key.due_ms);
-    }
+    tx.put(&DUE, &key.parts(), &DueRow { first_due_ms: now_ms, ..row })?;
+    Ok(true)
 }
 
 fn settle_page(
@@ -173,8 +183,16 @@ fn settle_page(
     keys: &[DueKey],
 ) -> Result<(), StoreError> {
     let now_ms = context.now_ms();
-    for mut claimed in claim(tx, context, keys)? {
-        exclude_other_waits(claimed.key, &mut claimed.due, schedule, now_ms);
+    let mut overdue = Vec::with_capacity(keys.len());
+    for key in keys {
+        if !restart_untried(tx, *key, schedule, now_ms)? {
+            overdue.push(*key);
+        }
+    }
+    for mut claimed in claim(tx, context, &overdue)? {
+        if has_missed_event(claimed.key, &claimed.due, schedule, now_ms) {
+            claimed.due.exclude_wait(now_ms - claimed.key.due_ms);
+        }
         let disposition = match event_of(&claimed.due, schedule, now_ms) {
             Some(HeldEvent::Expired) => RecipientDisposition::Failed { reason: "expired".into(), reply: None },
             Some(HeldEvent::Delayed) | None => {
@@ -238,10 +256,11 @@ mod tests {
         events.iter().map(|event| (event.kind.as_str().to_owned(), (event.at_ms - first_ms) / 3_600_000)).collect()
     }
 
-    /// Returns the events of an email that is tried after `first` hours, or not at all, and is held from `held` hours on.
+    /// Returns the events of an email that is tried after `first` hours, or not at all, and is held from `held` hours on. An
+    /// email that was not tried is sent with its first event.
     fn expected(first: Option<i64>, held: i64) -> Vec<(String, i64)> {
         let tried = first.map(|hour| [("email.sent", hour), ("email.delivery_delayed", hour)]);
-        let untried = first.is_none().then_some(("email.sent", held));
+        let untried = first.is_none().then_some(("email.sent", held + 4));
         let delayed = |hours| ("email.delivery_delayed", held + hours);
         let settled = [delayed(4), delayed(24), ("email.failed", held + 48)];
         let events = tried.into_iter().flatten().chain(untried).chain(settled);
