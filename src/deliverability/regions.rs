@@ -209,6 +209,7 @@ mod tests {
         assert_eq!(sweep(&[west], 3).await, [(west.to_owned(), 2)]);
         assert_eq!(sweep(&[], 4).await, []);
     }
+
     #[tokio::test]
     async fn a_corrupt_domain_has_no_pause() {
         let (_directory, context) = Context::temporary();

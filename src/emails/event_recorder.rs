@@ -204,6 +204,7 @@ mod tests {
         context.store.write::<_, StoreError>(corrupt).await.unwrap();
         assert_eq!(headers(&context, id, intact).await, []);
     }
+
     #[tokio::test]
     async fn a_late_complaint_is_counted_on_the_day_of_the_send_too() {
         let (_directory, context) = Context::temporary();

@@ -2,11 +2,11 @@
 //!
 //! Files: `key.rs` (lanes and groups), `lanes.rs` (reading), `count.rs` (counting), `selector.rs` and `holds.rs` (holds of
 //! the operator), `slowed.rs` (teams whose broadcasts are slowed down), `stored_rows.rs` (rows with the fields that they do
-//! not store), this file (changes of state), `corrupt_leases.rs` (their recovery), `ahead.rs` (groups
-//! whose due time is wrong after a step of the clock).
+//! not store), this file (changes of state), `corrupt_leases.rs` (their recovery), `ahead.rs` (groups whose due time is
+//! wrong after a step of the clock).
 //!
-//! A recipient group has exactly one of three states: a row in the queue, a lease, or settled
-//! recipients in the row of its email. Each change of state is one transaction.
+//! A recipient group has exactly one of three states: a row in the queue, a lease, or settled recipients in the row of its
+//! email. Each change of state is one transaction.
 
 mod ahead;
 mod corrupt_leases;

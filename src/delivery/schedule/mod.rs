@@ -10,8 +10,8 @@
 //! - `Taken`: a session or a settlement claims its groups.
 //!
 //! Files: this one (types, and what becomes due), `lanes.rs`, `lookups.rs` and `sessions.rs` (the operations), `holds.rs`
-//! (holds of the operator), `slowed.rs` (turns of slowed teams), `overflow.rs` (lanes that do not fit), `explain.rs` (why a lane waits), `snapshot.rs` (the
-//! state of all sites, for operators), `figures.rs` (counts for monitoring).
+//! (holds of the operator), `slowed.rs` (turns of slowed teams), `overflow.rs` (lanes that do not fit), `explain.rs` (why a
+//! lane waits), `snapshot.rs` (the state of all sites, for operators), `figures.rs` (counts for monitoring).
 //!
 //! Sessions are shared between working, new and failing sites (`shares.rs`). A host that cannot be connected to is
 //! paused (`health.rs`), and so is a site that refuses or limits our mail (`throttle.rs`). Messages and connections of a
