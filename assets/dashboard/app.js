@@ -8,11 +8,25 @@ import { startStatus } from './lib/status.js';
 import { Shell } from './shell/shell.js';
 import { PAGES } from './pages/index.js';
 
+/** Time that the first frame waits for the data of the page. A frame without data is drawn as long as one with it. */
+const FIRST_FRAME_MS = 150;
+
+const app = /** @type {HTMLElement} */ (document.getElementById('app'));
 startRouter(PAGES);
 startKeys();
 void loadMe();
-// The module of the page is loaded while the frame is drawn. The page itself reports a failure.
+// The module of the page is loaded while the frame is built. The page itself reports a failure.
 route.value?.page.load().catch(() => {});
-startLive();
-startStatus();
-render(h(Shell, null), /** @type {HTMLElement} */ (document.getElementById('app')));
+render(h(Shell, null), app);
+const changes = new MutationObserver(() => { if (app.querySelector('h1') && !app.querySelector('.sk')) show(); });
+changes.observe(app, { subtree: true, childList: true });
+const waited = setTimeout(show, FIRST_FRAME_MS);
+
+/** Draws the page. */
+function show() {
+  changes.disconnect();
+  clearTimeout(waited);
+  app.hidden = false;
+  startLive();
+  startStatus();
+}

@@ -33,10 +33,12 @@ function keep(key, data) {
 export function useLoad(path, query = {}) {
   const key = path === null ? '' : `${path} ${JSON.stringify(query)}`;
   const [state, setState] = useState(() => ({ key, data: /** @type {T | null} */ (kept.get(key) ?? null), error: /** @type {ApiError | null} */ (null), loading: path !== null }));
-  const running = useRef(/** @type {AbortController | null} */ (null));
+  const running = useRef(/** @type {AbortController | null} */ (null)), latest = useRef(key);
+  latest.current = key;
 
   const reload = useCallback(async () => {
-    if (path === null) return;
+    // An action that ends after the filter has changed must not load the former rows.
+    if (path === null || latest.current !== key) return;
     running.current?.abort();
     const abort = running.current = new AbortController();
     try {

@@ -131,9 +131,9 @@ function TabsPart() {
 
 function Layers() {
   const [address, setAddress] = useState('');
-  const dialog = useDialog((close) => h(Dialog, { title: 'Erase ada@example.net?', action: 'Erase contact', cancel: 'Keep contact', danger: true, fields: true, onClose: close,
+  const dialog = useDialog((close) => h(Dialog, { title: 'Erase ada@example.net?', action: 'Erase', cancel: 'Keep', danger: true, fields: true, onClose: close,
     submit: async () => { if (address !== 'ada@example.net') throw new ApiError(422, 'validation_error', 'Type the address: ada@example.net', null); close(); } },
-  t.p(null, '38 emails lose their content. The suppression stays. This cannot be undone.'), h(TextField, { label: 'Type the address to confirm', value: address, onInput: setAddress, placeholder: 'ada@example.net' })));
+  t.p(null, 'This cannot be undone.'), h(TextField, { label: 'Type the address to confirm', value: address, onInput: setAddress, placeholder: 'ada@example.net' })));
   const drawer = useDialog((close) => h(Drawer, { title: 'kim@example.com', onClose: close }, t.p(null, t.b(null, 'Suppressed by a hard bounce. '), 'Every send to it is refused until it is lifted.'), t.p({ class: 'quote quote-0' }, '550 5.1.1 The email account does not exist')));
   return section('layers', 'Dialog, drawer, menu, toast', 'A dialog is one decision. A drawer is for reading. Never one on the other.',
     row('Open', h(Button, { onClick: dialog.open }, 'Dialog…'), h(Button, { onClick: drawer.open }, 'Drawer'), h(Button, { onClick: () => toast('Copied') }, 'Toast'), h(Button, { onClick: () => toast('Template deleted', { undo: () => {} }) }, 'Toast with undo'),
@@ -143,10 +143,10 @@ function Layers() {
 }
 
 function states() {
-  return section('state', 'Banner, note, empty, failed, waiting', 'One sentence and one action. Filtered to nothing names the filter.',
+  return section('state', 'Banner, note, empty, failed, waiting', 'One sentence and one action.',
     t.div({ class: 'kit-frame' }, [banner('plain', [t.b({ key: 'b' }, 'Development mode. '), 'Nothing leaves this machine.'], null, 'Banner'), banner('amber', t.b(null, 'The last backup is 9 days old.'), null, 'Banner, warning'), banner('red', t.b(null, 'Sending is paused: 5.2% hard bounces in two days.'), null, 'Banner, failure')].map((one, i) => t.div({ key: i, class: 'kit-banner' }, one))),
     t.div({ class: 'stack-sm' }, note('plain', t.p(null, 'An import never subscribes anyone again.')), note('green', t.p(null, 'mail.acme.com is verified.')), note('amber', t.p(null, '1,102 contacts have no first name.')), failed(new ApiError(500, 'error', 'The store could not be read.', '0199c0de-0000-7000-8000-000000000001'), () => {}, 'The list')),
-    t.div({ class: 'kit-two' }, empty({ title: 'No webhooks yet', text: 'An endpoint receives deliveries, bounces and clicks as they happen.', actions: h(Button, { kind: 'primary' }, 'Add endpoint') }),
+    t.div({ class: 'kit-two' }, empty({ title: 'No webhooks yet', text: 'An endpoint receives events.', actions: h(Button, { kind: 'primary' }, 'Add endpoint') }),
       empty({ title: 'No bounced emails in the last 7 days', text: 'The filter “Status is bounced” hides 2,318 others.', actions: h(Button, null, 'Clear filters') })),
     t.div({ class: 'kit-two' }, failed(new ApiError(403, 'forbidden', 'Ask an owner of the team.', null), () => {}), skeleton(3)));
 }
@@ -154,7 +154,7 @@ function states() {
 function charts() {
   const days = Array.from({ length: 28 }, (_, i) => `${15 + Math.floor(i / 4)} Nov, ${String((i % 4) * 6).padStart(2, '0')}:00`);
   const sent = days.map((_, i) => (i < 27 ? [850, 2450, 2500, 1250][i % 4] ?? 0 : 0)), rate = days.map((_, i) => (i < 25 ? 1 + i / 100 : 4.3));
-  return section('chart', 'Chart', 'Bars are counts, lines are rates, limits are drawn and named. Arrow keys move the cursor.',
+  return section('chart', 'Chart', 'Bars are counts, lines are rates. Arrow keys move the cursor.',
     h(Chart, { label: 'Emails sent in 6-hour steps over 7 days. The hard bounce rate rose to 4.3%; sending pauses at 5%.', buckets: days, ticks: days.map((day, i) => (i % 4 === 1 ? day.slice(0, 6) : '')), bars: [{ name: 'Sent', tone: 'gray', values: sent }], lines: [{ name: 'Hard bounces, 2 days', tone: 'red', values: rate }], limits: [{ name: 'Warning', at: 4, tone: 'warn' }, { name: 'Pause', at: 5, tone: 'pause' }] }),
     h(Chart, { label: 'Opens of four days, by people and by software.', buckets: days.slice(0, 4), bars: [{ name: 'By people', tone: 'blue', values: [40, 32, 18, 9] }, { name: 'By software', tone: 'machine', values: [60, 20, 12, 4] }], to: () => '/kit' }),
     h(Chart, { label: 'Emails sent in one day: none.', buckets: days.slice(0, 4), bars: [{ name: 'Sent', tone: 'gray', values: [0, 0, 0, 0] }], empty: 'Nothing was sent on these days.' }));
