@@ -241,8 +241,9 @@ impl App {
         let in_flight = TaskTracker::new();
         let counters = Arc::<HttpCounters>::default();
         let count_check = Arc::new(CountCheck::new(context.clone()));
+        let proxies = config.trusted_proxies.clone();
         let hit_recorder =
-            Arc::new(HitRecorder::new(context.clone(), config.prefetch_window, config.trusted_proxies.clone()));
+            Arc::new(HitRecorder::new(context.clone(), config.prefetch_window, proxies, requests.clone()));
         let sources = MetricSources {
             hits: Arc::clone(&hit_recorder),
             store: context.store.clone(),

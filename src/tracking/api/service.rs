@@ -1,12 +1,14 @@
 //! Opens the tokens of requests, and records hits without making the recipient wait for a failure.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use ipnet::IpNet;
 use salvo::Request;
 use salvo::http::header::USER_AGENT;
+use tokio::sync::Semaphore;
+use tokio_util::task::TaskTracker;
 use tracing::warn;
 
 use super::super::token::{TrackedRecipient, TrackingToken, TrackingTokens};
@@ -21,6 +23,8 @@ use crate::http::peer;
 const USER_AGENT_BYTES_MAX: usize = 512;
 /// Longest time that a response waits for the commit of its hit. A person who follows a link waits no longer.
 const RECORD_TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum number of hits that are recorded at the same time. Further ones wait for the end of one.
+const RECORDINGS_MAX: usize = 1_024;
 /// Shortest time between two log lines about lost hits.
 const LOST_LOG_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -30,7 +34,11 @@ pub(crate) struct HitRecorder {
     tokens: TrackingTokens,
     engagement: Engagement,
     trusted_proxies: Vec<IpNet>,
-    /// Number of hits that were not recorded.
+    /// Runs the recordings, which the end of a request does not stop.
+    tasks: TaskTracker,
+    /// [`RECORDINGS_MAX`] permits.
+    recordings: Arc<Semaphore>,
+    /// Number of hits that were not recorded in time.
     lost: AtomicU64,
     /// Time of the last log line about lost hits.
     lost_logged_at: Mutex<Option<Instant>>,
@@ -38,19 +46,26 @@ pub(crate) struct HitRecorder {
 
 impl HitRecorder {
     /// Returns the recorder of an instance. `prefetch_window` is that of [`Engagement`]. A proxy in `trusted_proxies` may
-    /// name the address of its client.
-    pub(crate) fn new(context: Context, prefetch_window: Duration, trusted_proxies: Vec<IpNet>) -> Self {
+    /// name the address of its client. The recordings run on `tasks`.
+    pub(crate) fn new(
+        context: Context,
+        prefetch_window: Duration,
+        trusted_proxies: Vec<IpNet>,
+        tasks: TaskTracker,
+    ) -> Self {
         Self {
             tokens: TrackingTokens::new(&context.keyring),
             engagement: Engagement::new(context.clone()).with_prefetch_window(prefetch_window),
             context,
             trusted_proxies,
+            tasks,
+            recordings: Arc::new(Semaphore::new(RECORDINGS_MAX)),
             lost: AtomicU64::new(0),
             lost_logged_at: Mutex::default(),
         }
     }
 
-    /// Returns the number of hits that were not recorded, because the store failed or was too slow.
+    /// Returns the number of hits that were not recorded in time, because the store failed or was too slow.
     pub(crate) fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
@@ -61,7 +76,7 @@ impl HitRecorder {
     }
 
     /// Records a hit, and waits for its commit. If the store fails or is too slow, the hit is counted as lost. A slow hit
-    /// may be recorded later.
+    /// may be recorded later. A client that closes the connection does not stop the recording.
     pub(super) async fn record(&self, req: &Request, recipient: TrackedRecipient, target: HitTarget) {
         let TrackedRecipient { team, email, group } = recipient;
         let address = peer::peer_address(req);
@@ -76,13 +91,27 @@ impl HitRecorder {
             is_prefetch: is_prefetch(req),
             at_ms: self.context.now_ms(),
         };
-        let reason = match tokio::time::timeout(RECORD_TIMEOUT, self.engagement.record(hit)).await {
+        let reason = match tokio::time::timeout(RECORD_TIMEOUT, self.record_on_task(hit)).await {
             Ok(Ok(())) => return,
-            Ok(Err(error)) => error.to_string(),
+            Ok(Err(reason)) => reason,
             Err(_) => "the store did not commit in time".to_owned(),
         };
         let lost = self.lost.fetch_add(1, Ordering::Relaxed) + 1;
         self.log_lost(lost, &reason, monotonic());
+    }
+
+    async fn record_on_task(&self, hit: Hit) -> Result<(), String> {
+        let recordings = Arc::clone(&self.recordings);
+        let permit = recordings.acquire_owned().await.map_err(|error| error.to_string())?;
+        let engagement = self.engagement.clone();
+        let recording = self.tasks.spawn(async move {
+            let _permit = permit;
+            engagement.record(hit).await
+        });
+        match recording.await {
+            Ok(recorded) => recorded.map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        }
     }
 
     /// Logs the number of lost hits, at most once in [`LOST_LOG_INTERVAL`].
