@@ -56,11 +56,8 @@ impl MachineRules {
     /// this runs before the transaction.
     pub(super) fn classify_request(&self, facts: RequestFacts<'_>) -> RequestVerdict {
         let agent = facts.user_agent.trim().to_ascii_lowercase();
-        let has_token_word = self.has_token_word(&agent);
-        let without_devices = match has_token_word {
-            true => self.devices.iter().fold(agent.clone(), |agent, device| agent.replace(device, "")),
-            false => String::new(),
-        };
+        let without_devices = self.devices.iter().fold(agent.clone(), |agent, device| agent.replace(device, ""));
+        let has_token_word = self.has_token_word(&without_devices);
         let is_match = |condition: &Condition| match condition {
             Condition::Agent(whole) => agent == *whole,
             Condition::All(parts) => parts.iter().all(|part| agent.contains(part)),

@@ -168,8 +168,8 @@ impl MachineRules {
         Ok(Self { rules, devices, words })
     }
 
-    /// Returns whether a user agent in lower case contains the word of a token, wherever it is. The agent of a person seldom
-    /// does, so that the tokens need not be searched one by one.
+    /// Returns whether a user agent in lower case and without devices contains the word of a token, wherever it is. Otherwise
+    /// no token is in it. The agent of a person seldom contains one.
     pub(super) fn has_token_word(&self, agent: &str) -> bool {
         self.words.is_match(agent)
     }

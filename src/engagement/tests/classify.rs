@@ -65,6 +65,17 @@ fn every_line_of_the_file_is_a_rule_with_a_source() {
 }
 
 #[test]
+fn each_token_is_found_in_an_agent() {
+    for line in include_str!("../../../assets/engagement/rules.txt").lines() {
+        let Some(rest) = line.strip_prefix("token | ") else { continue };
+        let word = rest.split(" | ").next().unwrap().replace('*', "");
+        let agent = format!("Mozilla/5.0 (compatible; {word}; +https://example.com/)");
+
+        assert!(verdict(facts(&agent)).is_some(), "{agent}");
+    }
+}
+
+#[test]
 fn a_line_that_is_no_rule_is_an_error() {
     for line in [
         "token | curl | scanner",
