@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::classify::{RequestFacts, RequestVerdict};
-use super::links::{SourceLinks, clicks_by_link};
+use super::links::{ClicksByLink, SourceLinks, clicks_by_link};
 use super::plan::{HitPlan, plan};
 use super::recent::RecentLinks;
 use super::rules::{MachineRules, PREFETCH_WINDOW};
@@ -212,12 +212,16 @@ fn apply(
     let PlannedHit { mut row, mut timeline, plan } = planned;
     let HitPlan { recipient, retracted, recorded, last_event } = plan;
     let address = row.recipients[recipient].mailbox.bare();
-    let source = row.metric_source(team);
+    let (source, is_broadcast) = (row.metric_source(team), row.broadcast.is_some());
     let counted = match simulated::outcome(&address) {
         Some(_) => CountedRecipients::Simulated(1),
         None => CountedRecipients::Real(1),
     };
-    let (before, clicks_before) = (FirstEvents::of(&timeline, &address), clicks_by_link(&timeline, &address));
+    // Only a broadcast counts clicks by link.
+    let clicks = |timeline: &[(EventId, Event)]| {
+        if is_broadcast { clicks_by_link(timeline, &address) } else { ClicksByLink::new() }
+    };
+    let (before, clicks_before) = (FirstEvents::of(&timeline, &address), clicks(&timeline));
     for (id, event) in &retracted {
         events::retract(tx, team, email, *id)?;
         email_metrics::forget(tx, team, event.at_ms, *id)?;
@@ -235,7 +239,7 @@ fn apply(
         timeline.push(recorder.record_engagement(tx, context, &row, event, is_first)?);
         after = FirstEvents::of(&timeline, &address);
     }
-    links.count(tx, context, &row, (&clicks_before, &clicks_by_link(&timeline, &address)))?;
+    links.count(tx, context, &row, (&clicks_before, &clicks(&timeline)))?;
     let is_changed = set_status(&mut row, recipient, last_event);
     let mut is_flagged = false;
     if let Some(send) = &mut row.broadcast {
