@@ -41,6 +41,7 @@ async fn a_click_of_a_burst_is_recorded_again_with_its_time() {
     assert_eq!(clicks, [(A, MINUTE_MS), (B, MINUTE_MS + 250)]);
     assert_eq!(world.status(id), (LastEvent::Delivered, LastEvent::Delivered));
     assert_eq!(unique(&world), (0, 0));
+    world.assert_counts_agree().await;
 }
 
 #[tokio::test]
@@ -66,6 +67,7 @@ async fn two_links_with_a_pause_are_clicks_of_a_person() {
 
     assert_eq!(world.kinds(id), [(Opened, Some("click".into())), (Clicked, None), (Clicked, None)]);
     assert_eq!(unique(&world), (1, 1));
+    world.assert_counts_agree().await;
 }
 
 #[tokio::test]
@@ -107,6 +109,7 @@ async fn a_retraction_falls_back_to_the_open_of_a_person() {
 
     assert_eq!(world.status(id), (LastEvent::Opened, LastEvent::Opened));
     assert_eq!(unique(&world), (1, 0));
+    world.assert_counts_agree().await;
 }
 
 #[tokio::test]
@@ -220,6 +223,7 @@ async fn hits_of_a_burst_at_once_leave_no_click() {
 
     assert_eq!(world.kinds(id), vec![(Prefetched, burst()); 3]);
     assert_eq!(unique(&world), (0, 0));
+    world.assert_counts_agree().await;
 }
 
 #[tokio::test]

@@ -15,10 +15,12 @@ use super::{Engagement, Hit, HitTarget};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, EventId, Id, TeamId};
 use crate::context::Context;
+use crate::email_metrics::CountCheck;
 use crate::emails::{self, EmailRow, LastEvent, RecipientRow, RecipientState};
 use crate::events::{self, Detail, EmailEventKind, Event};
-use crate::store::{StoreError, WriteTx};
-use crate::tables::EMAILS;
+use crate::store::{ReadTx, Reads, StoreError, WriteTx};
+use crate::tables::{EMAIL_COUNT_CHECKS, EMAILS};
+use crate::teams::{self, Team};
 
 const TEAM: TeamId = Id::MIN;
 /// User agent of a person.
@@ -104,6 +106,19 @@ impl World {
             is_prefetch: false,
             at_ms: self.delivered_ms + after_ms,
         }
+    }
+
+    /// Requires that the counts and the journal of the past days agree with the events.
+    async fn assert_counts_agree(&self) {
+        let team = Team { id: TEAM, name: "team".into(), created_ms: self.delivered_ms };
+        let write = move |tx: &WriteTx<'_>| teams::put(tx, &team);
+        self.context.store.write::<_, StoreError>(write).await.unwrap();
+        self.context.clock.advance(Duration::from_secs(2 * 86_400));
+        let check = CountCheck::new(self.context.clone());
+        check.run_round().await.unwrap();
+        let checked = |tx: &ReadTx| tx.get(&EMAIL_COUNT_CHECKS, &(TEAM,));
+        assert!(self.context.store.read_now::<_, StoreError>(checked).unwrap().is_some());
+        assert_eq!(check.differences(), 0);
     }
 
     async fn open(&self, email: EmailId, after_ms: i64) {
