@@ -24,7 +24,7 @@ pub(super) const PAGE_RECIPIENTS: usize = 512;
 /// Number of recipients of a part of a page, after which a transaction ends if a request waits for it.
 const PART_RECIPIENTS: usize = 64;
 /// Bounds of the contacts that are read for a page.
-const PAGE_SCAN: ScanLimit = ScanLimit { rows_max: 20_000, time_max: Duration::from_millis(20) };
+pub(super) const PAGE_SCAN: ScanLimit = ScanLimit { rows_max: 20_000, time_max: Duration::from_millis(20) };
 /// Size of the rows of a page after which no further recipient is added, for recipients with long values.
 const PAGE_BYTES: usize = 256 << 10;
 /// Approximate size of the stored rows of a recipient, without the values of its fields.
@@ -36,6 +36,8 @@ pub(super) struct PageSource {
     pub(super) context: Context,
     pub(super) estimates: SendEstimates,
     pub(super) deliver_only: DeliverOnly,
+    /// [`PAGE_SCAN`].
+    pub(super) scan_limit: ScanLimit,
 }
 
 /// A page of recipients of one broadcast.
@@ -97,17 +99,18 @@ impl PageSource {
         let (mut to, mut is_last, mut bytes) = (walk.after, true, 0);
         if let Some(range) = walk.rest() {
             let mut stopped = None;
-            let limited = scan_contacts(tx, rules.team, rules.segment.as_ref(), range, PAGE_SCAN, |contact, view| {
-                if let Some(recipient) = rules.recipient(tx, contact, view)? {
-                    bytes += RECIPIENT_BYTES + recipient.values.iter().map(String::len).sum::<usize>();
-                    recipients.push(recipient);
-                }
-                if recipients.len() < PAGE_RECIPIENTS && bytes < PAGE_BYTES {
-                    return NEXT;
-                }
-                stopped = Some(contact);
-                STOP
-            })?;
+            let limited =
+                scan_contacts(tx, rules.team, rules.segment.as_ref(), range, self.scan_limit, |contact, view| {
+                    if let Some(recipient) = rules.recipient(tx, contact, view)? {
+                        bytes += RECIPIENT_BYTES + recipient.values.iter().map(String::len).sum::<usize>();
+                        recipients.push(recipient);
+                    }
+                    if recipients.len() < PAGE_RECIPIENTS && bytes < PAGE_BYTES {
+                        return NEXT;
+                    }
+                    stopped = Some(contact);
+                    STOP
+                })?;
             let reached = stopped.or(limited);
             is_last = reached.is_none_or(|reached| range.beyond(reached).is_none());
             to = reached.or(to);

@@ -9,7 +9,7 @@ use tracing::info;
 
 use super::cancel::cancel_page;
 use super::jobs::{Job, JobList};
-use super::page::{FanOutPage, FinishedFanOut, PageResult, PageSource};
+use super::page::{FanOutPage, FinishedFanOut, PAGE_SCAN, PageResult, PageSource};
 use super::start::{fail_if_incomplete, hold, start};
 use super::walk::Walk;
 use crate::base::clock::{TimestampMs, monotonic};
@@ -57,7 +57,8 @@ impl BroadcastWorker {
     /// Returns the worker over the store of `context`.
     pub fn new(context: Context, settings: BroadcastWorkerSettings) -> Self {
         let BroadcastWorkerSettings { estimates, deliver_only, guard, notifier, queue_notifier } = settings;
-        Self { source: PageSource { context, estimates, deliver_only }, guard, notifier, queue_notifier }
+        let source = PageSource { context, estimates, deliver_only, scan_limit: PAGE_SCAN };
+        Self { source, guard, notifier, queue_notifier }
     }
 
     /// Works on broadcasts until the stop. The stop drops the work at an await: each commit leaves a position from which

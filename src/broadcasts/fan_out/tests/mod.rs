@@ -10,10 +10,11 @@ mod progress;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
 
-use super::page::{PAGE_RECIPIENTS, PageResult, PageSource};
+use super::page::{PAGE_RECIPIENTS, PAGE_SCAN, PageResult, PageSource};
 use super::walk::Walk;
 use super::*;
 use crate::base::address::EmailAddress;
@@ -29,6 +30,7 @@ use crate::context::Context;
 use crate::delivery::{DeliverOnly, QueueNotifier};
 use crate::emails::{BroadcastEmailRow, NeverPaused, SendingGuard};
 use crate::events::ChangeSource;
+use crate::segments::ScanLimit;
 use crate::store::{NEXT, Order, Reads as _, StoreError, WriteTx};
 use crate::tables::{BROADCAST_EMAILS, BROADCAST_FAN_OUTS, DUE};
 
@@ -143,7 +145,9 @@ impl Instance {
 
     fn read_page(&self, id: BroadcastId) -> page::FanOutPage {
         let (context, estimates) = (self.context.clone(), self.estimates.clone());
-        let source = PageSource { context, estimates, deliver_only: DeliverOnly::default() };
+        // A busy machine must not make the page smaller.
+        let scan_limit = ScanLimit { time_max: Duration::from_secs(600), ..PAGE_SCAN };
+        let source = PageSource { context, estimates, deliver_only: DeliverOnly::default(), scan_limit };
         self.context
             .store
             .read_now::<_, StoreError>(|tx| {
