@@ -1,8 +1,8 @@
 //! Email metrics: how many recipients were sent to, delivered, bounced and so on, by time, domain and broadcast.
 //!
 //! Data flow: `emails` calls `count_event` in the transaction that records an event, and [`count`] for recipients that it
-//! does not send to. `engagement` counts first opens and first clicks, and calls [`take_back`] and [`forget`] when it
-//! retracts an event. `emails` also counts opt-outs, which `preferences` reports. The guardrail and the score read
+//! does not send to. `engagement` states which opens and clicks are the first, and calls [`take_back`] and [`forget`] when
+//! it retracts an event. `emails` also counts opt-outs, which `preferences` reports. The guardrail and the score read
 //! [`day_totals`], and the endpoint makes reports.
 //!
 //! Files in reading order: `model.rs` (metrics and counts), `store.rs` (the counts by quarter hour and the totals by day),

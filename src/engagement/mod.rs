@@ -6,8 +6,8 @@
 //! email, and the counts, of a broadcast also by link.
 //!
 //! Files in reading order: `rules.rs` (the rules as data, from `assets/engagement/rules.txt`), `classify.rs` (the verdict on
-//! a request), `recent.rs` (the last link requests, in memory), `targets.rs` (the last targets of requests, in memory), `plan.rs` (the
-//! consequences of a hit), `links.rs` (the clicks on a broadcast by link), `record.rs` (the transaction).
+//! a request), `recent.rs` (the last link requests, in memory), `targets.rs` (the last targets of requests, in memory),
+//! `plan.rs` (the consequences of a hit), `links.rs` (the clicks on a broadcast by link), `record.rs` (the transaction).
 //!
 //! Invariants:
 //! - Software changes no status and counts as no open and no click.

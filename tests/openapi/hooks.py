@@ -57,7 +57,7 @@ def message(context, value):
 @schemathesis.hook
 def before_call(context, case, kwargs):
     """Schedules a broadcast instead of sending it, after `BROADCASTS_SENT_MAX`. The server keeps all mail: it is in
-    capture mode. Shortens the wait for a captured message, which takes up to a minute: a response is to take less than ten
+    capture mode. Shortens the wait for a captured message, which lasts at most a minute: a response is to take less than ten
     seconds.
     """
     wait = (case.query or {}).get("wait")
