@@ -9,7 +9,7 @@ import time
 
 from cases import case, equal, loads
 from deadline import wait_until
-from server import Api
+from server import Api, Refused
 from world import add_contacts
 
 KILLED_EVENTS = 10_000
@@ -51,6 +51,11 @@ class Writer:
             response = api.ok("POST", "/contacts/batch?on_conflict=skip", batch)
         except OSError:
             self.repeated += 1
+            return None
+        except Refused as refused:
+            # A server that was started again answers 503 until its store is open.
+            if refused.status != 503:
+                raise
             return None
         return [row["id"] for row in response["data"]]
 
