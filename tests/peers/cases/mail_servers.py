@@ -206,6 +206,8 @@ def an_unreachable_smarthost_delays_the_email(world):
         server.wait_for(email, "delivery_delayed", seconds=60)
         sink.start()
         server.wait_for(email, "delivered", seconds=120)
+        # smtp-sink prints its count after the response.
+        wait_until(lambda: sink.count > 0, 10, "the count of smtp-sink")
         equal(sink.count, 1, "messages at the smarthost")
         server.stop()
     finally:
