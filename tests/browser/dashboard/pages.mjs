@@ -74,6 +74,8 @@ async function look(world, worker, [name, path, selector, first], state) {
   const { query, rows, expected, ...wanted } = STATES[state];
   await inContexts(async (widths, options) => {
     const page = FULL ? await openTab(world, options) : (world.tabs[worker] ??= await openTab(world, options));
+    // The page before must not ask for data in the next state.
+    await page.goto('about:blank');
     page.state = { state: wanted.state, path: query ? null : first };
     page.expected = expected;
     if (rows) await page.addInitScript((n) => localStorage.setItem('ringmail.rows', n), rows);
