@@ -145,7 +145,7 @@ fn unopened_body_end(html: &str) -> Option<usize> {
 fn pixel_element(url: &str) -> String {
     const STYLE: &str = "position:absolute!important;top:0!important;left:0!important;width:1px!important;\
                          height:1px!important;margin:0!important;padding:0!important;border:0!important;\
-                         pointer-events:none";
+                         background:none!important;pointer-events:none";
     html! { img src=(url) width="1" height="1" border="0" alt="" style=(STYLE); }.into_string()
 }
 

@@ -128,7 +128,7 @@ fn the_pixel_is_outside_the_flow_and_visible_to_programs() {
         attributes,
         "\" width=\"1\" height=\"1\" border=\"0\" alt=\"\" style=\"position:absolute!important;top:0!important;\
          left:0!important;width:1px!important;height:1px!important;margin:0!important;padding:0!important;\
-         border:0!important;pointer-events:none\">"
+         border:0!important;background:none!important;pointer-events:none\">"
     );
 }
 
