@@ -188,6 +188,16 @@ mod tests {
 
     const TEAM: TeamId = Id::MIN;
 
+    /// Reads the first step of a list.
+    fn step(context: &Context, broadcast: BroadcastId, list: BroadcastEmailList) -> BroadcastEmailScan {
+        let query = PageQuery { cursor: Cursor::Newest, limit: 20 };
+        let read = |tx: &ReadTx| {
+            let scan = BroadcastEmailScan::default();
+            broadcast_emails_step(tx, TEAM, broadcast, list, query, scan, |_, _| Ok(true))
+        };
+        context.store.read_now::<_, PageError>(read).unwrap()
+    }
+
     #[tokio::test]
     async fn the_list_of_attempted_emails_ends_at_the_last_claimed_one() {
         let (_directory, context) = Context::temporary();
@@ -204,12 +214,7 @@ mod tests {
         };
         context.store.write::<_, StoreError>(put).await.unwrap();
         let listed = |list: BroadcastEmailList| {
-            let query = PageQuery { cursor: Cursor::Newest, limit: 20 };
-            let step = |tx: &ReadTx| {
-                let scan = BroadcastEmailScan::default();
-                broadcast_emails_step(tx, TEAM, broadcast, list, query, scan, |_, _| Ok(true))
-            };
-            let page = context.store.read_now::<_, PageError>(step).unwrap().into_page();
+            let page = step(&context, broadcast, list).into_page();
             page.rows.into_iter().map(|(id, _)| id).collect::<Vec<_>>()
         };
 
@@ -229,14 +234,7 @@ mod tests {
             tx.put(&BROADCAST_COUNTS, &(broadcast,), &counts)
         };
         context.store.write::<_, StoreError>(put).await.unwrap();
-        let last_read = |list: BroadcastEmailList| {
-            let query = PageQuery { cursor: Cursor::Newest, limit: 20 };
-            let step = |tx: &ReadTx| {
-                let scan = BroadcastEmailScan::default();
-                broadcast_emails_step(tx, TEAM, broadcast, list, query, scan, |_, _| Ok(true))
-            };
-            context.store.read_now::<_, PageError>(step).unwrap().position
-        };
+        let last_read = |list: BroadcastEmailList| step(&context, broadcast, list).position;
 
         assert_eq!(last_read(BroadcastEmailList::All), Some(email));
         assert_eq!(last_read(BroadcastEmailList::Attempted), None);
