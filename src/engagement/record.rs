@@ -236,8 +236,9 @@ fn apply(
     let mut recorder = EventRecorder::new(team, email);
     for event in recorded {
         let is_first = after.is_first(event.kind);
-        timeline.push(recorder.record_engagement(tx, context, &row, event, is_first)?);
-        after = FirstEvents::of(&timeline, &address);
+        let (id, event) = recorder.record_engagement(tx, context, &row, event, is_first)?;
+        after.add(id, &event);
+        timeline.push((id, event));
     }
     links.count(tx, context, &row, (&clicks_before, &clicks(&timeline)))?;
     let is_changed = set_status(&mut row, recipient, last_event);
@@ -281,7 +282,7 @@ fn metric_of(kind: EmailEventKind) -> Option<EmailMetric> {
 type FirstEvent = Option<(EventId, TimestampMs)>;
 
 /// The first open and the first click of a recipient, in the order of recording.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct FirstEvents {
     open: FirstEvent,
     click: FirstEvent,
@@ -290,13 +291,23 @@ struct FirstEvents {
 impl FirstEvents {
     /// Returns those of a recipient in a timeline, oldest first.
     fn of(timeline: &[(EventId, Event)], address: &str) -> Self {
-        let first = |kind: EmailEventKind| {
-            let is_own = |(_, event): &&(EventId, Event)| {
-                event.kind == kind && event.recipients.iter().any(|recipient| recipient == address)
-            };
-            timeline.iter().find(is_own).map(|(id, event)| (*id, event.at_ms))
+        let mut first = Self::default();
+        for (id, event) in timeline {
+            if event.recipients.iter().any(|recipient| recipient == address) {
+                first.add(*id, event);
+            }
+        }
+        first
+    }
+
+    /// Adds the next event of the recipient.
+    fn add(&mut self, id: EventId, event: &Event) {
+        let first = match event.kind {
+            EmailEventKind::Opened => &mut self.open,
+            EmailEventKind::Clicked => &mut self.click,
+            _ => return,
         };
-        Self { open: first(EmailEventKind::Opened), click: first(EmailEventKind::Clicked) }
+        first.get_or_insert((id, event.at_ms));
     }
 
     /// Returns whether an event of this kind that is recorded now is the first open or click of the recipient.
