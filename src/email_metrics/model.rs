@@ -106,7 +106,7 @@ pub struct MetricSource {
 impl EmailMetric {
     /// Returns the metric of an event; `None` for an event that is not counted. First opens and first clicks are counted
     /// beside their event.
-    pub(super) fn of_event(event: &Event) -> Option<Self> {
+    pub fn of_event(event: &Event) -> Option<Self> {
         Some(match event.kind {
             EmailEventKind::Scheduled | EmailEventKind::Canceled => return None,
             EmailEventKind::Sent => Self::Sent,

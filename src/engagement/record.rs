@@ -225,7 +225,7 @@ fn apply(
     for (id, event) in &retracted {
         events::retract(tx, team, email, *id)?;
         email_metrics::forget(tx, team, event.at_ms, *id)?;
-        if let Some(metric) = metric_of(event.kind) {
+        if let Some(metric) = EmailMetric::of_event(event) {
             email_metrics::take_back(tx, source, event.at_ms, metric, counted)?;
         }
     }
@@ -267,15 +267,6 @@ fn set_status(row: &mut EmailRow, recipient: usize, last_event: LastEvent) -> bo
         row.last_event.advance(highest);
     }
     before != (last_event, row.last_event)
-}
-
-fn metric_of(kind: EmailEventKind) -> Option<EmailMetric> {
-    match kind {
-        EmailEventKind::Opened => Some(EmailMetric::Opened),
-        EmailEventKind::Clicked => Some(EmailMetric::Clicked),
-        EmailEventKind::Prefetched => Some(EmailMetric::Prefetched),
-        _ => None,
-    }
 }
 
 /// The event that counts as the unique open or click of a recipient.
