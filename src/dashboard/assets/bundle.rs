@@ -43,9 +43,8 @@ impl Bundle {
                 Vec::new()
             } else {
                 let module = bundle.converted(&path, &source)?;
-                let exports: Vec<String> =
-                    module.exports.iter().map(|(name, value)| format!("{name}: {value}")).collect();
-                let fields = exports.join(", ");
+                let fields: Vec<String> = module.exports.iter().map(|(name, value)| field(name, value)).collect();
+                let fields = fields.join(", ");
                 writeln!(bundle.text, "const $m{number} = (() => {{\n{}\nreturn {{ {fields} }};\n}})();", module.body)
                     .ok()?;
                 module.exports.into_iter().map(|(name, _)| name).collect()
@@ -77,13 +76,17 @@ impl Bundle {
     pub(super) fn rewritten(&self, path: &str, source: &str) -> String {
         let mut text = String::with_capacity(source.len() + 256);
         let mut from = 0;
-        for (count, import) in imports(source).into_iter().enumerate() {
+        for import in imports(source) {
             let target = resolve(path, import.specifier).and_then(|target| self.number(&target));
             let Some(number) = target.filter(|number| !self.modules[*number].0.starts_with(VENDOR)) else { continue };
-            let Some(bound) = bindings(&import, &format!("$i{count}")).filter(|_| !import.is_export) else { continue };
+            let Some(bound) = bindings(&import, &format!("$app.$m{number}")).filter(|_| !import.is_export) else {
+                continue;
+            };
+            if from == 0 {
+                let _ = write!(text, "import * as $app from '{}{ENTRY}'; ", up(path));
+            }
             text.push_str(&source[from..import.at.0]);
-            let entry = up(path);
-            let _ = write!(text, "import {{ $m{number} as $i{count} }} from '{entry}{ENTRY}'; {bound}");
+            text.push_str(&bound);
             from = import.at.1;
         }
         text.push_str(&source[from..]);
@@ -187,11 +190,13 @@ fn bindings(import: &ModuleImport<'_>, object: &str) -> Option<String> {
     if let Some(all) = names.strip_prefix('*') {
         return Some(format!("const {} = {object};", all.trim().strip_prefix("as ")?.trim()));
     }
-    let fields: Vec<String> = names_of(names)?
-        .into_iter()
-        .map(|(name, local)| if name == local { name } else { format!("{name}: {local}") })
-        .collect();
+    let fields: Vec<String> = names_of(names)?.iter().map(|(name, local)| field(name, local)).collect();
     Some(format!("const {{ {} }} = {object};", fields.join(", ")))
+}
+
+/// Returns a field of an object, in the short form if its value has the same name.
+fn field(name: &str, value: &str) -> String {
+    if name == value { name.to_owned() } else { format!("{name}: {value}") }
 }
 
 /// Returns the pairs of a list such as `{ a, b as c }`.
@@ -242,11 +247,11 @@ mod tests {
             bundle.text,
             "import * as $m0 from './vendor/preact.js';\n\
              const $m1 = (() => {\nconst { h: make, signal } = $m0;\nfunction start(routes) {\n  make(routes);\n}\n\
-             const state = signal(1);\nconst hidden = 2;\n\n\nreturn { start: start, state: state, shown: hidden };\n\
+             const state = signal(1);\nconst hidden = 2;\n\n\nreturn { start, state, shown: hidden };\n\
              })();\n\
-             const $m2 = (() => {\nconst all = $m1;\nclass Table {}\nall.start();\n\nreturn { Table: Table };\n})();\n\
+             const $m2 = (() => {\nconst all = $m1;\nclass Table {}\nall.start();\n\nreturn { Table };\n})();\n\
              const $m3 = (() => {\nconst routes = [\n  { path: '/', load: () => import('./pages/list.js') },\n];\n\n\
-             return { routes: routes };\n})();\n\
+             return { routes };\n})();\n\
              const $m4 = (() => {\nconst { start } = $m1;\nconst { routes } = $m3;\nstart(routes);\n\nreturn {  };\n})();\n\
              export { $m0, $m1, $m2, $m3, $m4 };\n"
         );
@@ -261,7 +266,7 @@ mod tests {
 
         assert_eq!(
             bundle.rewritten("pages/list.js", page),
-            "import { h } from '../vendor/preact.js';\nimport { $m2 as $i1 } from '../app.js'; const { Table: T } = $i1;\n\
+            "import * as $app from '../app.js'; import { h } from '../vendor/preact.js';\nconst { Table: T } = $app.$m2;\n\
              import { part } from './part.js';\nexport function List() { return h(T, part); }\n"
         );
         assert_eq!(

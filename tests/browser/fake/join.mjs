@@ -43,11 +43,11 @@ export function join_modules(root) {
   for (const path of modules_in(root, 'vendor')) files[path] = read(path);
   for (const path of [...modules_in(root, 'pages'), ...folders_in(root, 'pages').flatMap((folder) => modules_in(root, folder))]) {
     if (order.includes(path)) continue;
-    files[path] = read(path).replace(IMPORT, (line, list, to) => {
+    const own = read(path), joined = own.replace(IMPORT, (line, list, to) => {
       const number = order.indexOf(resolve(path, to));
-      if (number < 0 || to.includes('/vendor/')) return line;
-      return `import { $m${number} } from '${posix.relative(posix.dirname(path), 'app.js')}'; const {${fields(list)}} = $m${number};\n`;
+      return number < 0 || to.includes('/vendor/') ? line : `const {${fields(list)}} = $app.$m${number};\n`;
     });
+    files[path] = joined === own ? own : `import * as $app from '${posix.relative(posix.dirname(path), 'app.js')}'; ${joined}`;
   }
   return files;
 }
