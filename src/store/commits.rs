@@ -195,8 +195,9 @@ impl<B: Fn() -> u64> WriterLoop<B> {
     fn attempt(&mut self, group: &mut [QueuedCommand]) -> Result<Attempt, StoreError> {
         let Some(database) = &self.database else { return Err(StoreError::Unavailable) };
         let transaction = database.begin_write()?;
+        let expects_foreground = self.shared.lock().expects_foreground();
         let (aborted, writes, callbacks) = {
-            let tx = WriteTx::new(&transaction).with_foreground(&self.shared.foreground);
+            let tx = WriteTx::new(&transaction).with_foreground(&self.shared.foreground, expects_foreground);
             let mut aborted = None;
             for (index, queued) in group.iter_mut().enumerate() {
                 let (writes, callbacks) = (tx.writes(), tx.callbacks());

@@ -1,11 +1,13 @@
 //! The two write queues: their bounds, and the selection of the next group of commands.
 
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::StoreError;
 use super::transaction::WriteTx;
+use crate::base::clock::monotonic;
 
 /// Commands per queue. At one commit per millisecond, a full queue is a few tenths of a second of
 /// work. A longer queue would hide an overload from callers.
@@ -19,6 +21,9 @@ const GROUP_BYTES_MAX: usize = 4 << 20;
 /// Payload bytes of bulk commands after which a commit takes no further one. Counted separately, because
 /// outcomes of deliveries must be stored even while large accepts fill every commit.
 const GROUP_BULK_BYTES_MAX: usize = 1 << 20;
+
+/// Time after commands of requests in which more are expected.
+const FOREGROUND_FOLLOWS: Duration = Duration::from_millis(20);
 
 /// The queue of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +104,10 @@ pub(super) struct Queues {
     is_suspended: bool,
     /// Whether a read found that the engine failed.
     has_failed: bool,
+    /// Whether the next group takes a large bulk command, because the last one did not.
+    is_large_bulk_due: bool,
+    /// Time of the last group with foreground commands.
+    foreground_at: Option<Instant>,
 }
 
 impl Queues {
@@ -164,10 +173,24 @@ impl Queues {
         self.foreground.drain(..).chain(self.bulk.drain(..)).collect()
     }
 
-    /// Removes the commands of the next commit, foreground first.
+    /// Returns whether further foreground commands are expected soon, because the last ones were taken a moment ago.
+    pub(super) fn expects_foreground(&self) -> bool {
+        self.foreground_at.is_some_and(|at| at.elapsed() < FOREGROUND_FOLLOWS)
+    }
+
+    /// Removes the commands of the next commit, foreground first. A large bulk command, such as a page of a broadcast, is
+    /// left for the commit after it: accepts that have waited for such a command do not wait for a second one.
     pub(super) fn gather(&mut self) -> Vec<QueuedCommand> {
         let mut group = Vec::new();
         take_from(&mut self.foreground, GROUP_MAX, GROUP_BYTES_MAX, &mut group);
+        if !group.is_empty() {
+            self.foreground_at = Some(monotonic());
+        }
+        let is_large = self.bulk.front().is_some_and(|command| command.bytes >= GROUP_BULK_BYTES_MAX);
+        self.is_large_bulk_due = is_large && !group.is_empty() && !self.is_large_bulk_due;
+        if self.is_large_bulk_due {
+            return group;
+        }
         take_from(&mut self.bulk, GROUP_BULK_MAX, GROUP_BULK_BYTES_MAX, &mut group);
         group
     }

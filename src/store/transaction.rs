@@ -201,6 +201,8 @@ pub struct WriteTx<'t> {
     after_commit: RefCell<Vec<AfterCommit>>,
     /// Permits of the foreground queue.
     foreground: Option<&'t Semaphore>,
+    /// Whether foreground commands are expected soon.
+    expects_foreground: bool,
 }
 
 /// Callback that runs after the commit of a group.
@@ -214,18 +216,20 @@ impl<'t> WriteTx<'t> {
             writes: Cell::new(0),
             after_commit: RefCell::default(),
             foreground: None,
+            expects_foreground: false,
         }
     }
 
-    /// Sets the permits of the foreground queue, which its commands hold until they are answered.
-    pub(super) fn with_foreground(self, permits: &'t Semaphore) -> Self {
-        Self { foreground: Some(permits), ..self }
+    /// Sets the permits of the foreground queue, which its commands hold until they are answered, and whether such commands
+    /// are expected soon.
+    pub(super) fn with_foreground(self, permits: &'t Semaphore, expects_foreground: bool) -> Self {
+        Self { foreground: Some(permits), expects_foreground, ..self }
     }
 
-    /// Returns whether a command of a request waits for this transaction or a later one. Background work of many rows then
-    /// ends its transaction early.
+    /// Returns whether a command of a request waits for this transaction or a later one, or is expected to. Background work
+    /// of many rows then ends its transaction early.
     pub fn is_awaited(&self) -> bool {
-        self.foreground.is_some_and(|permits| permits.available_permits() < WAITING_MAX)
+        self.expects_foreground || self.foreground.is_some_and(|permits| permits.available_permits() < WAITING_MAX)
     }
 
     /// Registers a callback, such as an in-memory notification. It runs on the writer thread after the

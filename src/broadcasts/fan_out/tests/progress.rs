@@ -80,10 +80,10 @@ async fn a_page_ends_early_while_a_request_waits_and_continues() {
     let PageResult::Queued { due, next: Some(next), finished: None } = store(0).await.unwrap() else {
         panic!("the whole page was stored")
     };
-    assert_eq!((due.len(), instance.addresses(id).len()), (64, 64));
+    assert_eq!((due.len(), instance.addresses(id).len()), (16, 16));
     assert!(matches!(store(0).await.unwrap(), PageResult::Moved), "a part is stored once");
     assert!(matches!(store(next).await.unwrap(), PageResult::Queued { next: Some(_), finished: None, .. }));
-    assert_eq!(instance.addresses(id).len(), 128);
+    assert_eq!(instance.addresses(id).len(), 32);
     // Another process continues after a kill.
     instance.worker().work().await.unwrap();
 
