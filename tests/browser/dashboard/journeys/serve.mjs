@@ -21,6 +21,8 @@ async function getBackIn(world, other) {
   await page.goto(url);
   await page.getByRole('heading', { level: 1, name: /^Get back in to / }).waitFor();
   await page.getByLabel('New password').fill(NEW_PASSWORD);
+  // An open page of the other session would go to the sign-in page by itself, in the middle of the next navigation.
+  await other.goto('about:blank');
   await page.getByRole('button', { name: 'Set password and sign in' }).click();
   await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
   OWNER.password = NEW_PASSWORD;
@@ -42,6 +44,7 @@ async function twoBrowsers(world) {
 async function signOutElsewhere(world, { here, there }) {
   await here.show('/sessions');
   await here.getByText('This one').waitFor();
+  await there.goto('about:blank');
   await here.getByRole('button', { name: 'Sign out elsewhere…' }).click();
   await here.getByRole('dialog').getByRole('button', { name: 'Sign out elsewhere' }).click();
   await here.getByText(/^Signed out \d+ other sessions?$/).waitFor();
