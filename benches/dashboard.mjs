@@ -4,8 +4,8 @@ import { launch } from '../tests/browser/browser.mjs';
 const [link, runs, id] = process.argv.slice(2);
 const origin = new URL(link).origin;
 
-/** In the page: the time of the first frame in which `selector` exists and `without` does not. */
-function watch() {
+/** In the page: the time of the first frame in which `selector` exists and `without` does not. `first` is the selector of the first view. */
+function watch(first) {
   const wait = (selector, without) => new Promise((resolve, reject) => {
     setTimeout(() => reject(new Error(`no ${selector} within a minute`)), 60_000);
     const look = () => {
@@ -17,7 +17,7 @@ function watch() {
     const observer = new MutationObserver(() => { if (look()) observer.disconnect(); });
     observer.observe(document, { subtree: true, childList: true, attributes: true });
   });
-  globalThis.ready = wait('a.cell');
+  globalThis.ready = wait(first);
   /** Arms the measurement of the next input. */
   globalThis.arm = (selector, without) => {
     globalThis.took = new Promise((resolve, reject) => {
@@ -29,6 +29,13 @@ function watch() {
       for (const type of ['pointerdown', 'keydown']) addEventListener(type, begin, true);
     });
   };
+}
+
+/** In the page: the number of requests that began before the first view, with that of the document. */
+async function requestsUntilReady() {
+  const ready_ms = await globalThis.ready;
+  const files = performance.getEntriesByType('resource').filter(({ name, startTime }) => startTime < ready_ms && !name.endsWith('/dashboard/api/events'));
+  return files.length + 1;
 }
 
 const browser = await launch();
@@ -43,10 +50,21 @@ await opening.goto(link);
 const cookies = await first.cookies();
 await first.close();
 
+/** A page without script, in a context of its own. */
+async function addSignIn() {
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
+  await context.addInitScript(watch, 'h1');
+  const page = await context.newPage();
+  await page.goto(`${origin}/dashboard/login`);
+  add('sign-in page, empty cache', await page.evaluate(() => globalThis.ready));
+  await context.close();
+}
+
 for (let run = 0; run < Number(runs); run += 1) {
+  await addSignIn();
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
   await context.addCookies(cookies);
-  await context.addInitScript(watch);
+  await context.addInitScript(watch, 'a.cell');
   const page = await context.newPage();
   const session = await context.newCDPSession(page);
   await session.send('Network.enable');
@@ -54,12 +72,10 @@ for (let run = 0; run < Number(runs); run += 1) {
   let received = 0;
   session.on('Network.responseReceived', ({ requestId, response }) => { if (/\.(js|css)$/.test(new URL(response.url).pathname)) files.set(requestId, 0); });
   session.on('Network.loadingFinished', ({ requestId, encodedDataLength }) => { if (files.has(requestId)) received += encodedDataLength; });
-  let asked = 0;
-  page.on('request', (request) => { if (!request.url().endsWith('/dashboard/api/events')) asked += 1; });
 
   await page.goto(`${origin}/dashboard/emails`);
   add('first view, empty cache', await page.evaluate(() => globalThis.ready));
-  requests = asked;
+  requests = await page.evaluate(requestsUntilReady);
   await page.reload();
   add('first view, files cached', await page.evaluate(() => globalThis.ready));
 
