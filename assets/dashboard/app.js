@@ -1,8 +1,8 @@
 // Start of the pages: router, shortcuts, live updates, then the frame with the page of the address.
-import { h, render } from './vendor/preact.js';
+import { effect, h, render } from './vendor/preact.js';
 import { startKeys } from './lib/keys.js';
 import { startLive } from './lib/live.js';
-import { route, startRouter } from './lib/router.js';
+import { loadPageEarly, route, rowPage, startRouter } from './lib/router.js';
 import { loadMe } from './lib/state.js';
 import { startStatus } from './lib/status.js';
 import { Shell } from './shell/shell.js';
@@ -15,6 +15,7 @@ const app = /** @type {HTMLElement} */ (document.getElementById('app'));
 startRouter(PAGES);
 startKeys();
 void loadMe();
+loadPageEarly(location);
 // The module of the page is loaded while the frame is built. The page itself reports a failure.
 route.value?.page.load().catch(() => {});
 render(h(Shell, null), app);
@@ -29,4 +30,9 @@ function show() {
   app.hidden = false;
   startLive();
   startStatus();
+  // A row opens sooner if the module of its page is loaded while the list is read.
+  effect(() => {
+    const row = rowPage.value;
+    if (row) window.requestIdleCallback?.(() => { row.load().catch(() => {}); });
+  });
 }

@@ -21,10 +21,22 @@ import { store, stored } from './state.js';
  * @property {any} page the whole answer
  */
 
-/** Rows on a page, remembered by the browser. @returns {[number, (size: number) => void]} */
+/** Rows on a page, remembered by the browser. */
+const pageSize = () => Number(stored('rows', '50')) || 50;
+
+/** @returns {[number, (size: number) => void]} */
 function usePageSize() {
-  const [size, setSize] = useState(() => Number(stored('rows', '50')) || 50);
+  const [size, setSize] = useState(pageSize);
   return [size, (next) => { store('rows', String(next)); setSize(next); }];
+}
+
+/**
+ * The first request of an unfiltered list, for the route of its page.
+ * @param {string} path
+ * @returns {(id: string, query: Record<string, string>) => import('./router.js').Read[]} none for an address with filters
+ */
+export function listReads(path) {
+  return (_id, { after, before, ...filters }) => Object.keys(filters).length > 0 ? [] : [[path, { limit: pageSize(), after, before }]];
 }
 
 /**

@@ -23,6 +23,28 @@ function keep(key, data) {
   if (kept.size > KEPT_MAX && oldest !== undefined) kept.delete(oldest);
 }
 
+/** Requests for a page that is about to be opened. @type {Map<string, Promise<unknown>>} */
+const early = new Map();
+const EARLY_MS = 1000;
+
+/**
+ * Asks for an answer that the next page loads.
+ * @param {string} path
+ * @param {import('./api.js').Query} [query]
+ */
+export function loadEarly(path, query = {}) {
+  const key = keyOf(path, query), asked = api.get(path, query);
+  early.set(key, asked);
+  asked.then((data) => { if (early.get(key) === asked) keep(key, data); }, () => {});
+  setTimeout(() => { if (early.get(key) === asked) early.delete(key); }, EARLY_MS);
+}
+
+/**
+ * @param {string} path
+ * @param {import('./api.js').Query} query
+ */
+const keyOf = (path, query) => `${path} ${JSON.stringify(query)}`;
+
 /**
  * Loads `path` with `query`, and again when either changes. `path` null loads nothing.
  * @template T
@@ -31,7 +53,7 @@ function keep(key, data) {
  * @returns {Loaded<T>}
  */
 export function useLoad(path, query = {}) {
-  const key = path === null ? '' : `${path} ${JSON.stringify(query)}`;
+  const key = path === null ? '' : keyOf(path, query);
   const [state, setState] = useState(() => ({ key, data: /** @type {T | null} */ (kept.get(key) ?? null), error: /** @type {ApiError | null} */ (null), loading: path !== null }));
   const running = useRef(/** @type {AbortController | null} */ (null)), latest = useRef(key);
   latest.current = key;
@@ -42,7 +64,9 @@ export function useLoad(path, query = {}) {
     running.current?.abort();
     const abort = running.current = new AbortController();
     try {
-      const data = /** @type {T} */ (await api.get(path, query, abort.signal));
+      const asked = early.get(key) ?? api.get(path, query, abort.signal);
+      early.delete(key);
+      const data = /** @type {T} */ (await asked);
       if (abort.signal.aborted) return;
       keep(key, data);
       setState({ key, data, error: null, loading: false });

@@ -1,20 +1,26 @@
 // Router: the page for an address below /dashboard. Filters, tabs and cursors live in the query.
 import { computed, signal, useEffect } from '../vendor/preact.js';
 import { t } from './h.js';
+import { loadEarly } from './load.js';
 
 export const BASE = '/dashboard';
 /** Paths that the server renders. A link there is an ordinary one. */
 const SERVER = /^\/dashboard\/(login|logout|setup|link|open|account|api|a)(\/|$)/;
 
-/** @typedef {{ path: string, load: () => Promise<Record<string, unknown>>, title: string, full?: boolean }} PageRoute `full`: the page has the whole window, without the sidebar */
+/** @typedef {[path: string, query?: import('./api.js').Query]} Read a request of `useLoad` */
+/**
+ * @typedef {{ path: string, load: () => Promise<Record<string, unknown>>, title: string, full?: boolean, reads?: (id: string, query: Record<string, string>) => Read[] }} PageRoute
+ * `full`: the page has the whole window, without the sidebar. `reads`: what the page loads first, with the id of its row and the query of its address
+ */
 
 /** @type {PageRoute[]} */
 let routes = [];
 const address = signal(read());
 
-function read() {
-  const path = location.pathname.slice(BASE.length).replace(/\/+$/, '') || '/';
-  return { path, query: Object.fromEntries(new URLSearchParams(location.search)) };
+/** @param {Location | HTMLAnchorElement} [at] */
+function read(at = location) {
+  const path = at.pathname.slice(BASE.length).replace(/\/+$/, '') || '/';
+  return { path, query: Object.fromEntries(new URLSearchParams(at.search)) };
 }
 
 /** The path below /dashboard. */
@@ -22,13 +28,19 @@ export const path = computed(() => address.value.path);
 /** The query of the address. */
 export const query = computed(() => address.value.query);
 /** The route of the address with its parameters; null if no page has this address. */
-export const route = computed(() => {
-  for (const candidate of routes) {
-    const params = match(candidate.path, address.value.path);
-    if (params) return { page: candidate, params };
+export const route = computed(() => routeOf(address.value.path));
+
+/** @param {string} path */
+function routeOf(path) {
+  for (const page of routes) {
+    const params = match(page.path, path);
+    if (params) return { page, params };
   }
   return null;
-});
+}
+
+/** The page of a row of the list at the address, such as `/emails/:id` for `/emails`. */
+export const rowPage = computed(() => routes.find((one) => one.path === `${route.value?.page.path}/:id`));
 
 /**
  * The parameters of `path` after `pattern`, such as `/emails/:id`; null without a match.
@@ -114,6 +126,12 @@ function restore() {
   });
 }
 
+/** Asks for the answers that the page at an address loads first. @param {Location | HTMLAnchorElement} at */
+export function loadPageEarly(at) {
+  const { path, query } = read(at), found = routeOf(path);
+  for (const one of found?.page.reads?.(found.params.id ?? '', query) ?? []) loadEarly(...one);
+}
+
 /** Starts the router. @param {PageRoute[]} pages */
 export function startRouter(pages) {
   routes = pages;
@@ -121,15 +139,26 @@ export function startRouter(pages) {
   address.value = read();
   addEventListener('popstate', () => { address.value = read(); restore(); });
   addEventListener('pagehide', remember);
+  // The answer is there sooner if it is asked for before the button is released. A touch can begin a scroll.
+  document.addEventListener('pointerdown', (event) => {
+    const anchor = event.pointerType === 'mouse' && linked(event);
+    if (anchor) loadPageEarly(anchor);
+  });
   document.addEventListener('click', (event) => {
-    if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
-    const anchor = event.target instanceof Element ? event.target.closest('a[href]') : null;
-    if (!(anchor instanceof HTMLAnchorElement) || anchor.target || anchor.hasAttribute('download')) return;
-    if (anchor.origin !== location.origin || !(anchor.pathname + '/').startsWith(`${BASE}/`) || SERVER.test(anchor.pathname)) return;
-    if (anchor.hash && anchor.pathname === location.pathname) return;
+    const anchor = linked(event);
+    if (!anchor) return;
     event.preventDefault();
     navigate((anchor.pathname.slice(BASE.length) || '/') + anchor.search + anchor.hash);
   });
+}
+
+/** The link to another page that is pressed; null for a link that the browser follows. @param {MouseEvent} event */
+function linked(event) {
+  if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return null;
+  const anchor = event.target instanceof Element ? event.target.closest('a[href]') : null;
+  if (!(anchor instanceof HTMLAnchorElement) || anchor.target || anchor.hasAttribute('download')) return null;
+  if (anchor.origin !== location.origin || !(anchor.pathname + '/').startsWith(`${BASE}/`) || SERVER.test(anchor.pathname)) return null;
+  return anchor.hash && anchor.pathname === location.pathname ? null : anchor;
 }
 
 /**

@@ -19,10 +19,11 @@ import { emailPill, tag } from '../components/pill.js';
 import { Time } from '../components/time.js';
 import { toast } from '../components/toast.js';
 import { Correct, CorrectCard, isRefused } from './email/correct.js';
-import { Deliveries, Insights, RequestCard, SameOutcome, useRequest } from './email/related.js';
+import { Deliveries, Insights, RequestCard, SameOutcome } from './email/related.js';
 import { Timeline } from './email/timeline.js';
 import { Content } from './parts/content.js';
 import { emailAsCurl } from './parts/curl.js';
+import { emailReads } from './parts/email-reads.js';
 import { useKeyNames } from './parts/key-names.js';
 import { Reschedule } from './parts/reschedule.js';
 import { Steps } from './parts/steps.js';
@@ -37,14 +38,16 @@ const POLL_MS = 10_000;
 
 /** @param {{ params: { id: string } }} props */
 export function EmailPage({ params: { id } }) {
-  const email = /** @type {import('../lib/load.js').Loaded<Email>} */ (useLoad(`/emails/${id}`));
-  const attempts = /** @type {import('../lib/load.js').Loaded<import('../types/api.d.ts').EmailAttempts>} */ (useLoad(`/emails/${id}/attempts`, { limit: 100 }));
-  const request = useRequest(id);
+  const [one, tried, log] = emailReads(id);
+  const email = /** @type {import('../lib/load.js').Loaded<Email>} */ (useLoad(...one));
+  const attempts = /** @type {import('../lib/load.js').Loaded<import('../types/api.d.ts').EmailAttempts>} */ (useLoad(...tried));
+  const request = /** @type {import('../lib/load.js').Loaded<import('../types/api.d.ts').Log | null>} */ (useLoad(...log));
   const again = useCallback(() => { void email.reload(); void attempts.reload(); }, [email.reload, attempts.reload]);
   useLive(['email.'], again, undefined, (event) => event.data?.data?.email_id === id);
   usePoll(again, email.data && PENDING.has(email.data.last_event) ? POLL_MS : null);
   if (email.error && !email.data) return pageFailed('Email', email.error, email.reload);
-  if (!email.data) return pageWaiting('Email');
+  // The answers come together, and the page is built once.
+  if (!email.data || [attempts, request].some((one) => one.loading && !one.data)) return pageWaiting('Email');
   return h(Whole, { key: id, email: email.data, attempts: attempts.data?.data ?? [], waiting: attempts.data?.waiting ?? [], log: request.data, reload: email.reload });
 }
 

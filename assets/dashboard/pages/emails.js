@@ -74,8 +74,6 @@ function All({ test, first, setFirst }) {
   const list = /** @type {import('../lib/list.js').List<EmailRow>} */ (useList('/emails', { live: ['email.'] }));
   if (list.error && !list.rows) return failed(list.error, list.reload, 'The list');
   const none = list.rows?.length === 0 && !list.newer;
-  // Most visits continue with an email.
-  useEffect(() => { if (list.rows) void import('./email.js').catch(() => {}); }, [!list.rows]);
   useEffect(() => { if (none) setFirst(true); }, [none]);
   if (first || none) {
     return me.value?.delivery === 'capture' ? h(FirstEmail, { test, done: () => { setFirst(false); list.showFresh(); } })

@@ -1,11 +1,14 @@
 // Route table: address below /dashboard -> module of the page. One line each.
+import { listReads } from '../lib/list.js';
+import { emailReads } from './parts/email-reads.js';
+
 /** @type {import('../lib/router.js').PageRoute[]} */
 export const PAGES = [
   { path: '/', load: () => import('./overview.js'), title: 'Overview' },
-  { path: '/emails', load: () => import('./emails.js'), title: 'Emails' },
-  { path: '/emails/:id', load: () => import('./email.js'), title: 'Email' },
+  { path: '/emails', load: () => import('./emails.js'), title: 'Emails', reads: listReads('/emails') },
+  { path: '/emails/:id', load: () => import('./email.js'), title: 'Email', reads: emailReads },
   { path: '/captured', load: () => import('./captured.js'), title: 'Captured' },
-  { path: '/captured/:id', load: () => import('./captured-one.js'), title: 'Captured email' },
+  { path: '/captured/:id', load: () => import('./captured-one.js'), title: 'Captured email', reads: (id) => [[`/captured/${id}`]] },
   { path: '/broadcasts', load: () => import('./broadcasts.js'), title: 'Broadcasts' },
   { path: '/broadcasts/:id', load: () => import('./broadcast.js'), title: 'Broadcast' },
   { path: '/broadcasts/:id/edit', load: () => import('./composer.js'), title: 'Broadcast', full: true },

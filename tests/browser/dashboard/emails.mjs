@@ -30,6 +30,22 @@ async function theWayBackLeadsToTheRow(world) {
   await page.leave();
 }
 
+async function answersAreAskedForBeforeTheirPageIsThere(world) {
+  const id = await world.send({ subject: 'Asked early' });
+  const page = await world.tab();
+  const asked = (path) => page.waitForRequest((request) => new URL(request.url()).pathname === `/dashboard/api${path}`);
+  const list = asked('/emails');
+  await page.route('**/pages/emails.js', async (route) => { await list; await route.continue(); });
+  await page.show('/emails');
+  await page.getByRole('link', { name: 'Asked early' }).hover();
+  const email = asked(`/emails/${id}`);
+  await page.mouse.down();
+  await email;
+  await page.mouse.up();
+  await page.getByRole('heading', { level: 1, name: 'Asked early' }).waitFor();
+  await page.leave();
+}
+
 async function capturedEmailIsReadAndDeleted(world) {
   await world.clear();
   await world.send({ subject: 'Your sign-in code', html: '<p>482 913</p>' });
@@ -85,6 +101,7 @@ async function keyboardAloneIsEnough(world) {
 export const emails = [
   ['dashboard: all parts of an email are shown', allPartsOfAnEmailAreShown],
   ['dashboard: the way back leads to the row', theWayBackLeadsToTheRow],
+  ['dashboard: answers are asked for before their page is there', answersAreAskedForBeforeTheirPageIsThere],
   ['dashboard: a captured email is read and deleted', capturedEmailIsReadAndDeleted],
   ['dashboard: the keyboard alone is enough', keyboardAloneIsEnough],
 ];

@@ -57,11 +57,6 @@ export function Deliveries({ id }) {
 
 /** @typedef {import('../../types/api.d.ts').Log} Log */
 
-/** The request log that made the email. @param {string} id @returns {import('../../lib/load.js').Loaded<Log | null>} null if no key sent the email */
-export function useRequest(id) {
-  return useLoad(`/emails/${id}/request`);
-}
-
 /** @param {{ log: Log, keyName: string }} props */
 export function RequestCard({ log, keyName }) {
   return t.section({ class: 'card', 'aria-labelledby': 'h-request' }, t.header(null, t.h2({ id: 'h-request' }, 'API request')),

@@ -70,7 +70,8 @@ export function Preview({ path, query: further = {} }) {
       h(Segmented, { label: 'Colours', small: true, value: scheme, onChange: (/** @type {string} */ value) => { setScheme(value); store('preview.scheme', value); }, options: [['light', 'Light', 'sun'], ['dark', 'Dark', 'moon'], ['forced', 'Forced', 'contrast']] }),
       t.span({ class: 'grow' }), h(Switch, { label: 'Images', checked: images, onChange: setImages })),
     t.div({ class: 'preview-stage', role: 'group', 'aria-label': 'The email as it looks', tabIndex: 0, 'data-width': width, 'data-scheme': scheme },
-      t.iframe({ src: apiUrl(`${path}/preview`, { ...further, images: images ? 1 : 0, dark: scheme === 'forced' ? 1 : 0 }), sandbox: '', title: 'The email as it looks', referrerpolicy: 'no-referrer' })));
+      // Lazy, so that the page is drawn before the browser starts a document for the frame.
+      t.iframe({ loading: 'lazy', src: apiUrl(`${path}/preview`, { ...further, images: images ? 1 : 0, dark: scheme === 'forced' ? 1 : 0 }), sandbox: '', title: 'The email as it looks', referrerpolicy: 'no-referrer' })));
 }
 
 /** The raw message, or only its headers. @param {{ path: string, only: boolean }} props */

@@ -69,7 +69,10 @@ async function aCapturedMessage(world) {
 
 async function release(world) {
   const page = await world.tab();
+  // The page of a message is loaded before somebody opens one.
+  const loaded = page.waitForRequest(/\/pages\/captured-one\.js$/);
   await page.show('/captured');
+  await loaded;
   await page.getByRole('link', { name: 'Deliver me' }).first().click();
   await page.getByText('Would have gone to').waitFor();
   await page.getByRole('button', { name: 'Release…' }).click();
