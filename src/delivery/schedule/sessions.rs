@@ -166,8 +166,8 @@ impl Schedule {
         let (Some(lane), Some(site)) = (self.lanes.get_mut(&key), self.sites.get_mut(&slot.site)) else {
             return Take::End;
         };
-        // A fair part of the lane for each session of the site.
-        let part = lane.ready.div_ceil(site.sessions.max(1));
+        // A fair part of the groups of the site for each of its sessions.
+        let part = site.ready.div_ceil(site.sessions.max(1)).min(lane.ready);
         let is_test = is_probe || site.throttle.is_after_failure();
         let left = usize::try_from(left.unwrap_or(site.limits.session_messages_max)).unwrap_or(TAKE_MAX);
         let allowed = site.allowed(key.class, now).min(left).clamp(1, TAKE_MAX);

@@ -242,6 +242,24 @@ fn a_team_with_many_groups_for_a_site_does_not_delay_another_team() {
 }
 
 #[test]
+fn a_session_takes_its_part_of_the_groups_of_its_site_from_one_lane() {
+    for (lanes, groups, expected) in [(1, 8, 2), (10, 6, 6), (10, 20, 8), (10, 1, 1)] {
+        let mut schedule = Schedule::new(schedule().limits, RouteTable::single(true));
+        for lane in 0..lanes {
+            for _ in 0..groups {
+                schedule.queued(&due(&format!("d{lane}.example")), at(0));
+            }
+        }
+        route(&mut schedule, at(0), |_| Some(smarthost()));
+        let mut slots = schedule.reserve_sessions(at(0));
+
+        let (_, groups_max) = taken(&mut schedule, &mut slots[0], at(0)).unwrap();
+
+        assert_eq!((slots.len(), groups_max), (4, expected), "{lanes} lanes of {groups} groups");
+    }
+}
+
+#[test]
 fn bulk_mail_gets_one_turn_of_ten() {
     let mut schedule = schedule();
     let bulk = |mut due: Due| {
