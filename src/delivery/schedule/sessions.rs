@@ -166,8 +166,10 @@ impl Schedule {
         let (Some(lane), Some(site)) = (self.lanes.get_mut(&key), self.sites.get_mut(&slot.site)) else {
             return Take::End;
         };
-        // A fair part of the groups of the site for each of its sessions.
-        let part = site.ready.div_ceil(site.sessions.max(1)).min(lane.ready);
+        // A fair part of the groups of the site for each of its sessions. Groups that wait for the next day of a
+        // warm-up plan are no work for the other sessions.
+        let shared = if site.is_warming_up() { lane.ready } else { site.ready };
+        let part = shared.div_ceil(site.sessions.max(1)).min(lane.ready);
         let is_test = is_probe || site.throttle.is_after_failure();
         let left = usize::try_from(left.unwrap_or(site.limits.session_messages_max)).unwrap_or(TAKE_MAX);
         let allowed = site.allowed(key.class, now).min(left).clamp(1, TAKE_MAX);

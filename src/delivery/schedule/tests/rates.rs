@@ -352,6 +352,20 @@ fn transactional_mail_precedes_bulk_mail_which_leaves_a_part_of_the_allowance() 
 }
 
 #[test]
+fn mail_that_waits_for_the_next_day_does_not_enlarge_the_part_of_a_session() {
+    let mut schedule = warming_up(&vec![bulk(due("a.example")); 100], at(0));
+    let mut slots = schedule.reserve_sessions(at(0));
+    take_all(&mut schedule, &mut slots[0], at(0));
+    for _ in 0..2 {
+        schedule.queued(&due("a.example"), at(1));
+    }
+
+    let (_, groups_max) = taken(&mut schedule, &mut slots[0], at(1)).unwrap();
+
+    assert_eq!((slots.len(), groups_max), (2, 1));
+}
+
+#[test]
 fn unsent_messages_return_to_the_allowance() {
     let mut schedule = warming_up(&vec![due("a.example"); 30], at(0));
     let mut slots = schedule.reserve_sessions(at(0));
