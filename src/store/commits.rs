@@ -116,6 +116,7 @@ impl<B: Fn() -> u64> WriterLoop<B> {
             match self.next() {
                 Wake::Group(group) => {
                     self.needs_quick_repair |= self.commit_group(group);
+                    self.shared.lock().answered(monotonic());
                     if self.needs_quick_repair
                         && self.quick_repair_at.elapsed() >= QUICK_REPAIR_EVERY
                         && (self.file_bytes)() < QUICK_REPAIR_FILE_BYTES_MAX
@@ -195,7 +196,7 @@ impl<B: Fn() -> u64> WriterLoop<B> {
     fn attempt(&mut self, group: &mut [QueuedCommand]) -> Result<Attempt, StoreError> {
         let Some(database) = &self.database else { return Err(StoreError::Unavailable) };
         let transaction = database.begin_write()?;
-        let expects_foreground = self.shared.lock().expects_foreground();
+        let expects_foreground = self.shared.lock().expects_foreground(monotonic());
         let (aborted, writes, callbacks) = {
             let tx = WriteTx::new(&transaction).with_foreground(&self.shared.foreground, expects_foreground);
             let mut aborted = None;

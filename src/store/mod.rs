@@ -81,7 +81,7 @@ pub use nodes::{NodeId, NodeRow, is_alive, renew};
 pub(crate) use opening::{open_in_time, open_with_key};
 pub use orphans::delete_orphans;
 pub use packing::{compress, decompress, pack, packed_text, unpack};
-pub use queue::WAITING_MAX;
+pub use queue::{LARGE_BULK_BYTES, WAITING_MAX};
 pub use read_bounds::ReadBounds;
 pub use seal::Keyring;
 pub use space::Space;

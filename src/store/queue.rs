@@ -7,7 +7,6 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::StoreError;
 use super::transaction::WriteTx;
-use crate::base::clock::monotonic;
 
 /// Commands per queue. At one commit per millisecond, a full queue is a few tenths of a second of
 /// work. A longer queue would hide an overload from callers.
@@ -22,7 +21,9 @@ const GROUP_BYTES_MAX: usize = 4 << 20;
 /// outcomes of deliveries must be stored even while large accepts fill every commit.
 const GROUP_BULK_BYTES_MAX: usize = 1 << 20;
 
-/// Time after commands of requests in which more are expected.
+/// Size of a large bulk command. A commit contains one of them at most, as its last command.
+pub const LARGE_BULK_BYTES: usize = GROUP_BULK_BYTES_MAX;
+/// Time after the answers to requests in which more requests are expected.
 const FOREGROUND_FOLLOWS: Duration = Duration::from_millis(20);
 
 /// The queue of a command.
@@ -106,7 +107,9 @@ pub(super) struct Queues {
     has_failed: bool,
     /// Whether the next group takes a large bulk command, because the last one did not.
     is_large_bulk_due: bool,
-    /// Time of the last group with foreground commands.
+    /// Whether the last group had foreground commands.
+    had_foreground: bool,
+    /// Time of the answers to the last group with foreground commands.
     foreground_at: Option<Instant>,
 }
 
@@ -173,25 +176,29 @@ impl Queues {
         self.foreground.drain(..).chain(self.bulk.drain(..)).collect()
     }
 
-    /// Returns whether further foreground commands are expected soon, because the last ones were taken a moment ago.
-    pub(super) fn expects_foreground(&self) -> bool {
-        self.foreground_at.is_some_and(|at| at.elapsed() < FOREGROUND_FOLLOWS)
+    /// Records that the callers of the last group have their answers.
+    pub(super) fn answered(&mut self, now: Instant) {
+        if self.had_foreground {
+            self.foreground_at = Some(now);
+        }
     }
 
-    /// Removes the commands of the next commit, foreground first. A large bulk command, such as a page of a broadcast, is
-    /// left for the commit after it: accepts that have waited for such a command do not wait for a second one.
+    /// Returns whether further foreground commands are expected soon, because the last ones were answered a moment ago.
+    pub(super) fn expects_foreground(&self, now: Instant) -> bool {
+        self.foreground_at.is_some_and(|at| now.saturating_duration_since(at) < FOREGROUND_FOLLOWS)
+    }
+
+    /// Removes the commands of the next commit, foreground first. Beside foreground commands, a large bulk command, such as
+    /// a page of a broadcast, is left for the commit after this one, together with the bulk commands behind it: accepts that
+    /// have waited for such a command do not wait for a second one.
     pub(super) fn gather(&mut self) -> Vec<QueuedCommand> {
         let mut group = Vec::new();
         take_from(&mut self.foreground, GROUP_MAX, GROUP_BYTES_MAX, &mut group);
-        if !group.is_empty() {
-            self.foreground_at = Some(monotonic());
-        }
-        let is_large = self.bulk.front().is_some_and(|command| command.bytes >= GROUP_BULK_BYTES_MAX);
-        self.is_large_bulk_due = is_large && !group.is_empty() && !self.is_large_bulk_due;
-        if self.is_large_bulk_due {
-            return group;
-        }
-        take_from(&mut self.bulk, GROUP_BULK_MAX, GROUP_BULK_BYTES_MAX, &mut group);
+        self.had_foreground = !group.is_empty();
+        let large = self.bulk.iter().take(GROUP_BULK_MAX).position(|command| command.bytes >= LARGE_BULK_BYTES);
+        let left = large.filter(|_| self.had_foreground && !self.is_large_bulk_due);
+        self.is_large_bulk_due = left.is_some();
+        take_from(&mut self.bulk, left.unwrap_or(GROUP_BULK_MAX), GROUP_BULK_BYTES_MAX, &mut group);
         group
     }
 }
@@ -212,5 +219,76 @@ fn take_from(
         let Some(command) = queue.pop_front() else { return };
         bytes += command.bytes;
         group.push(command);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::sync::Semaphore;
+
+    use super::*;
+    use crate::base::clock::monotonic;
+
+    const LARGE: usize = LARGE_BULK_BYTES;
+
+    fn push(queues: &mut Queues, queue: WriteQueue, bytes: usize) {
+        let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().expect("the permit is free");
+        let work = |_: &WriteTx<'_>| Ok::<_, StoreError>(());
+        let command = Box::new(Typed::new(work, oneshot::channel().0));
+        queues.push(queue, QueuedCommand::new(command, bytes, permit)).expect("the queues are open");
+    }
+
+    /// Returns the sizes of the commands of the next group.
+    fn gathered(queues: &mut Queues) -> Vec<usize> {
+        queues.gather().iter().map(|command| command.bytes).collect()
+    }
+
+    #[test]
+    fn a_large_bulk_command_is_left_for_every_second_group_of_accepts() {
+        let mut queues = Queues::default();
+        for bytes in [1, 2, LARGE, 3, LARGE + 1] {
+            push(&mut queues, WriteQueue::Bulk, bytes);
+        }
+        let mut groups = Vec::new();
+        for accept in 100..105 {
+            push(&mut queues, WriteQueue::Foreground, accept);
+            groups.push(gathered(&mut queues));
+        }
+
+        assert_eq!(groups, [vec![100, 1, 2], vec![101, LARGE], vec![102, 3], vec![103, LARGE + 1], vec![104]]);
+    }
+
+    #[test]
+    fn a_large_bulk_command_is_not_left_without_accepts() {
+        let mut queues = Queues::default();
+        for bytes in [1, LARGE, LARGE] {
+            push(&mut queues, WriteQueue::Bulk, bytes);
+        }
+
+        assert_eq!([gathered(&mut queues), gathered(&mut queues)], [vec![1, LARGE], vec![LARGE]]);
+    }
+
+    #[test]
+    fn requests_are_expected_for_a_moment_after_the_answers_to_others() {
+        let (began, mut queues) = (monotonic(), Queues::default());
+        let after_ms = |ms| began + Duration::from_millis(ms);
+        push(&mut queues, WriteQueue::Bulk, 1);
+        queues.gather();
+        queues.answered(began);
+        assert!(!queues.expects_foreground(began), "no request");
+
+        push(&mut queues, WriteQueue::Foreground, 1);
+        queues.gather();
+        assert!(!queues.expects_foreground(began), "not answered");
+        // The commit took 30 ms.
+        queues.answered(after_ms(30));
+        push(&mut queues, WriteQueue::Bulk, 1);
+        queues.gather();
+        queues.answered(after_ms(40));
+
+        let expects = [30, 49, 50, 90].map(|ms| queues.expects_foreground(after_ms(ms)));
+        assert_eq!(expects, [true, true, false, false]);
     }
 }

@@ -19,7 +19,7 @@ use crate::broadcasts::notifier::BroadcastNotifier;
 use crate::context::Context;
 use crate::delivery::{DeliverOnly, Due, QueueNotifier};
 use crate::emails::SendingGuard;
-use crate::store::StoreError;
+use crate::store::{LARGE_BULK_BYTES, StoreError};
 
 /// Time after which the table is read again while broadcasts are in progress.
 const TURNS_TIME: Duration = Duration::from_millis(250);
@@ -27,9 +27,9 @@ const TURNS_TIME: Duration = Duration::from_millis(250);
 const POLL_INTERVAL: Duration = Duration::from_secs(10);
 /// Maximum time between two checks of the clock.
 const WAIT_MAX: Duration = Duration::from_secs(1);
-/// Size of a page for the writer: no other bulk command follows a page in its commit, so that accepts wait for one page at
-/// most.
-const PAGE_COMMIT_BYTES: usize = 1 << 20;
+/// Size of a page for the writer: no other bulk command follows a page in its commit, and the commit after it has only
+/// accepts and small commands, so that accepts wait for one page at most.
+const PAGE_COMMIT_BYTES: usize = LARGE_BULK_BYTES;
 
 /// The parts of the instance that the worker uses.
 #[derive(Clone)]

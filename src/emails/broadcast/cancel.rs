@@ -11,7 +11,7 @@ use crate::tables::{BROADCAST_EMAILS, DUE};
 
 /// Number of emails that one transaction cancels.
 const CANCELED_MAX: usize = 500;
-/// As [`CANCELED_MAX`], while a request waits for the transaction.
+/// As [`CANCELED_MAX`], while a request waits for the transaction or is expected.
 const CANCELED_AWAITED_MAX: usize = 64;
 /// Number of rows that one transaction reads.
 const READ_MAX: usize = 5_000;

@@ -136,34 +136,19 @@ async fn large_accepts_do_not_starve_bulk_work() {
 }
 
 #[tokio::test]
-async fn large_bulk_commands_are_applied_in_every_second_group_of_accepts() {
-    let (_directory, store) = fresh();
-    let notes = Notes::default();
-    let blocked = BlockedWriter::block(&store);
-
-    // One command fills a group of its queue.
-    let accepts: Vec<_> = (0..6).map(|key| queued(store.write_sized(8 << 20, noting(&notes, key)))).collect();
-    let pages: Vec<_> = (100..104).map(|key| queued(store.write_bulk_sized(1 << 20, noting(&notes, key)))).collect();
-    blocked.release().await;
-    for call in accepts.into_iter().chain(pages) {
-        call.await.unwrap();
-    }
-
-    assert_eq!(notes.all(), [0, 1, 100, 2, 3, 101, 4, 5, 102, 103]);
-}
-
-#[tokio::test]
-async fn bulk_commands_expect_a_request_after_a_request() {
+async fn a_bulk_command_expects_a_request_after_a_request() {
     let (_directory, store) = fresh();
     let is_awaited = || store.write_bulk(|tx| Ok::<_, TestError>(tx.is_awaited()));
-
     assert!(!is_awaited().await.unwrap());
-    // A slow machine needs several attempts.
-    while !{
+
+    let mut found = false;
+    // A busy machine can take longer from one command to the next than a request is expected.
+    for _ in 0..100 {
         store.write::<(), TestError>(|_| Ok(())).await.unwrap();
-        is_awaited().await.unwrap()
-    } {}
-    while is_awaited().await.unwrap() {}
+        found |= is_awaited().await.unwrap();
+    }
+
+    assert!(found);
 }
 
 #[tokio::test]
