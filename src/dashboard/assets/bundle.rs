@@ -262,13 +262,16 @@ mod tests {
     fn another_module_uses_the_modules_of_the_bundle() {
         let bundle = Bundle::of(&["components/table.js"], &files).unwrap();
         let page = "import { h } from '../vendor/preact.js';\nimport {\n  Table as T,\n} from '../components/table.js';\n\
-                    import { part } from './part.js';\nexport function List() { return h(T, part); }\n";
+                    import { start } from '../lib/start.js';\nimport { part } from './part.js';\n\
+                    export function List() { return h(T, part); }\n";
 
         assert_eq!(
             bundle.rewritten("pages/list.js", page),
             "import * as $app from '../app.js'; import { h } from '../vendor/preact.js';\nconst { Table: T } = $app.$m2;\n\
-             import { part } from './part.js';\nexport function List() { return h(T, part); }\n"
+             const { start } = $app.$m1;\nimport { part } from './part.js';\nexport function List() { return h(T, part); }\n"
         );
+        let alone = "import { part } from './part.js';\n";
+        assert_eq!(bundle.rewritten("pages/list.js", alone), alone);
         assert_eq!(
             bundle.re_export("lib/start.js").unwrap(),
             "import { $m1 } from '../app.js';\nexport const { start, state, shown } = $m1;\n"
