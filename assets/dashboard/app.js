@@ -33,6 +33,7 @@ function show() {
   // A row opens sooner if the module of its page is loaded while the list is read.
   effect(() => {
     const row = rowPage.value;
-    if (row) window.requestIdleCallback?.(() => { row.load().catch(() => {}); });
+    // Safari has no idle callbacks.
+    if (row) (window.requestIdleCallback ?? setTimeout)(() => { row.load().catch(() => {}); });
   });
 }

@@ -21,8 +21,13 @@ const listeners = new Set();
 /** The stream was away, or a poll is due: pages ask for what they do not have. */
 const REFRESH = 'ringmail.refresh';
 
+let dispatched = 0;
+/** The number of events so far, with gaps in the stream. An answer from before an event may be without it. */
+export const eventCount = () => dispatched;
+
 /** @param {LiveEvent} event */
 function dispatch(event) {
+  dispatched += 1;
   for (const listener of listeners) listener(event);
 }
 

@@ -1,11 +1,12 @@
 // Loading for pages: `useLoad` for one answer. A page shows four states: loading, failed, empty, loaded.
 import { useCallback, useLayoutEffect, useRef, useState } from '../vendor/preact.js';
 import { ApiError, api } from './api.js';
+import { eventCount } from './live.js';
 
 /**
  * @template T
- * @typedef {{ data: T | null, error: ApiError | null, loading: boolean, reload: () => Promise<void>, set: (data: T) => void }} Loaded
- * `data` stays while a reload runs, and after a failed reload.
+ * @typedef {{ data: T | null, error: ApiError | null, loading: boolean, pending: boolean, reload: () => Promise<void>, set: (data: T) => void }} Loaded
+ * `data` stays while a reload runs, and after a failed reload. `pending`: no answer is known yet; a known one can be null.
  */
 
 /** Answers kept so that Back shows its page at once. The reload follows. @type {Map<string, unknown>} */
@@ -23,8 +24,9 @@ function keep(key, data) {
   if (kept.size > KEPT_MAX && oldest !== undefined) kept.delete(oldest);
 }
 
-/** Requests for a page that is about to be opened. @type {Map<string, Promise<unknown>>} */
+/** Requests for a page that is about to be opened, each with the number of events before it. @type {Map<string, { asked: Promise<unknown>, events: number }>} */
 const early = new Map();
+/** Time from an early answer until its page must load it. */
 const EARLY_MS = 1000;
 
 /**
@@ -33,10 +35,20 @@ const EARLY_MS = 1000;
  * @param {import('./api.js').Query} [query]
  */
 export function loadEarly(path, query = {}) {
-  const key = keyOf(path, query), asked = api.get(path, query);
-  early.set(key, asked);
-  asked.then((data) => { if (early.get(key) === asked) keep(key, data); }, () => {});
-  setTimeout(() => { if (early.get(key) === asked) early.delete(key); }, EARLY_MS);
+  const key = keyOf(path, query), request = { asked: api.get(path, query), events: eventCount() };
+  early.set(key, request);
+  const drop = () => { if (early.get(key) === request) early.delete(key); };
+  request.asked.then((data) => {
+    if (early.get(key) === request) keep(key, data);
+    setTimeout(drop, EARLY_MS);
+  }, drop);
+}
+
+/** The early request for an answer; undefined without one, or if an event has followed it. @param {string} key */
+function takeEarly(key) {
+  const request = early.get(key);
+  early.delete(key);
+  return request?.events === eventCount() ? request.asked : undefined;
 }
 
 /**
@@ -58,15 +70,13 @@ export function useLoad(path, query = {}) {
   const running = useRef(/** @type {AbortController | null} */ (null)), latest = useRef(key);
   latest.current = key;
 
-  const reload = useCallback(async () => {
+  const load = useCallback(async (/** @type {Promise<unknown> | undefined} */ asked) => {
     // An action that ends after the filter has changed must not load the former rows.
     if (path === null || latest.current !== key) return;
     running.current?.abort();
     const abort = running.current = new AbortController();
     try {
-      const asked = early.get(key) ?? api.get(path, query, abort.signal);
-      early.delete(key);
-      const data = /** @type {T} */ (await asked);
+      const data = /** @type {T} */ (await (asked ?? api.get(path, query, abort.signal)));
       if (abort.signal.aborted) return;
       keep(key, data);
       setState({ key, data, error: null, loading: false });
@@ -76,11 +86,12 @@ export function useLoad(path, query = {}) {
       setState((old) => ({ key, data: old.key === key ? old.data : null, error: known, loading: false }));
     }
   }, [key]);
+  const reload = useCallback(() => load(undefined), [load]);
 
   // Before the browser draws, so that it draws while the server answers.
   useLayoutEffect(() => {
     setState((old) => (old.key === key ? old : { key, data: /** @type {T | null} */ (kept.get(key) ?? null), error: null, loading: path !== null }));
-    void reload();
+    void load(takeEarly(key));
     return () => running.current?.abort();
   }, [key]);
 
@@ -91,10 +102,10 @@ export function useLoad(path, query = {}) {
 
   // Until the effect has run, the state is that of the previous key.
   const current = state.key === key ? state : { data: /** @type {T | null} */ (kept.get(key) ?? null), error: null, loading: path !== null };
-  return { data: current.data, error: current.error, loading: current.loading, reload, set };
+  return { data: current.data, error: current.error, loading: current.loading, pending: current.loading && !kept.has(key), reload, set };
 }
 
 /** Drops the kept answers of paths that start with `path`, after a change. @param {string} path */
 export function forget(path) {
-  for (const key of kept.keys()) if (key.startsWith(path)) kept.delete(key);
+  for (const answers of [kept, early]) for (const key of answers.keys()) if (key.startsWith(path)) answers.delete(key);
 }

@@ -142,7 +142,7 @@ export function startRouter(pages) {
   // The answer is there sooner if it is asked for before the button is released. A touch can begin a scroll.
   document.addEventListener('pointerdown', (event) => {
     const anchor = event.pointerType === 'mouse' && linked(event);
-    if (anchor) loadPageEarly(anchor);
+    if (anchor && anchor.href !== location.href) loadPageEarly(anchor);
   });
   document.addEventListener('click', (event) => {
     const anchor = linked(event);

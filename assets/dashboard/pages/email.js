@@ -38,16 +38,16 @@ const POLL_MS = 10_000;
 
 /** @param {{ params: { id: string } }} props */
 export function EmailPage({ params: { id } }) {
-  const [one, tried, log] = emailReads(id);
-  const email = /** @type {import('../lib/load.js').Loaded<Email>} */ (useLoad(...one));
-  const attempts = /** @type {import('../lib/load.js').Loaded<import('../types/api.d.ts').EmailAttempts>} */ (useLoad(...tried));
-  const request = /** @type {import('../lib/load.js').Loaded<import('../types/api.d.ts').Log | null>} */ (useLoad(...log));
+  const [emailRead, attemptsRead, requestRead] = emailReads(id);
+  const email = /** @type {import('../lib/load.js').Loaded<Email>} */ (useLoad(...emailRead));
+  const attempts = /** @type {import('../lib/load.js').Loaded<import('../types/api.d.ts').EmailAttempts>} */ (useLoad(...attemptsRead));
+  const request = /** @type {import('../lib/load.js').Loaded<import('../types/api.d.ts').Log | null>} */ (useLoad(...requestRead));
   const again = useCallback(() => { void email.reload(); void attempts.reload(); }, [email.reload, attempts.reload]);
   useLive(['email.'], again, undefined, (event) => event.data?.data?.email_id === id);
   usePoll(again, email.data && PENDING.has(email.data.last_event) ? POLL_MS : null);
   if (email.error && !email.data) return pageFailed('Email', email.error, email.reload);
-  // The answers come together, and the page is built once.
-  if (!email.data || [attempts, request].some((one) => one.loading && !one.data)) return pageWaiting('Email');
+  // The page is built once, with all three answers.
+  if (!email.data || attempts.pending || request.pending) return pageWaiting('Email');
   return h(Whole, { key: id, email: email.data, attempts: attempts.data?.data ?? [], waiting: attempts.data?.waiting ?? [], log: request.data, reload: email.reload });
 }
 

@@ -69,7 +69,7 @@ async function aCapturedMessage(world) {
 
 async function release(world) {
   const page = await world.tab();
-  // The page of a message is loaded before somebody opens one.
+  // The module of a message's page is loaded before its link is pressed.
   const loaded = page.waitForRequest(/\/pages\/captured-one\.js$/);
   await page.show('/captured');
   await loaded;
