@@ -22,7 +22,8 @@ use crate::tables::{BROADCAST_FAN_OUTS, BROADCASTS};
 /// Number of recipients of a page. A transaction of this size takes some milliseconds.
 pub(super) const PAGE_RECIPIENTS: usize = 512;
 /// Number of recipients of a part of a page, after which a transaction ends if a request waits for it or is expected. With
-/// `benches/run broadcast`, the p99 of a request beside a fan-out is 1.8 times the idle one; with 64, it was ten times.
+/// `benches/run broadcast`, the p99 of a request beside a fan-out is two to three times the idle one; with 64, it was eight
+/// times at least.
 const PART_RECIPIENTS: usize = 16;
 /// Bounds of the contacts that are read for a page.
 pub(super) const PAGE_SCAN: ScanLimit = ScanLimit { rows_max: 20_000, time_max: Duration::from_millis(20) };
