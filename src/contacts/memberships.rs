@@ -2,7 +2,7 @@
 
 use super::check::ItemError;
 use super::model::{ContactChanges, OptIns, Resubscribe};
-use super::service::{ContactName, Contacts, WriteError, check_changes, find_named};
+use super::service::{ContactName, Contacts, RepeatedIdentity, WriteError, check_changes, find_named};
 use super::view::{TopicSubscription, topics_of};
 use super::write::ContactWriter;
 use crate::base::id::{ContactId, SegmentId, TeamId, TopicId};
@@ -74,7 +74,7 @@ impl Contacts {
         source: ChangeSource,
     ) -> Result<ContactId, WriteError> {
         let changes = ContactChanges { segments: vec![segment], ..ContactChanges::default() };
-        Ok(self.update(team, name, None, changes, source).await?.id)
+        Ok(self.update(team, name, RepeatedIdentity::default(), changes, source).await?.id)
     }
 
     /// Removes a contact from the members of a segment and returns its id; `None` if it was not a

@@ -60,7 +60,7 @@ pub use model::{
     CONTACT_PROPERTIES_MAX, ContactChanges, NewContact, OptIns, PROPERTIES_BYTES_MAX, PropertyChange, Resubscribe,
 };
 pub(crate) use service::remove;
-pub use service::{ContactName, Contacts, WriteError};
+pub use service::{ContactName, Contacts, RepeatedIdentity, WriteError};
 pub use store::{
     AudienceRow, ContactRow, TopicChoiceRow, audience, choices_of, find, find_by_address, newest, was_listed,
 };

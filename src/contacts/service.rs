@@ -29,12 +29,21 @@ pub enum WriteError {
     NotFound,
     /// The request contains another address than the contact's. An address cannot change.
     OtherEmail,
+    /// The request contains the id of another contact.
+    OtherId,
     /// The changes are not valid.
     Rejected(ItemError),
     Store(StoreError),
 }
 
 from_store_error!(WriteError);
+
+/// Id and address that a request repeats. Each must be that of the contact, if it is present.
+#[derive(Debug, Default)]
+pub struct RepeatedIdentity {
+    pub id: Option<ContactId>,
+    pub email: Option<EmailAddress>,
+}
 
 /// Contacts that a transaction has deleted.
 #[derive(Debug)]
@@ -154,8 +163,7 @@ impl Contacts {
             .await
     }
 
-    /// Changes one contact. `unsubscribed: false` subscribes it again. `email` must be the contact's own
-    /// address if it is present.
+    /// Changes one contact. `unsubscribed: false` subscribes it again.
     ///
     /// # Errors
     /// [`WriteError`]; nothing is stored.
@@ -163,7 +171,7 @@ impl Contacts {
         &self,
         team: TeamId,
         name: ContactName,
-        email: Option<EmailAddress>,
+        repeated: RepeatedIdentity,
         changes: ContactChanges,
         source: ChangeSource,
     ) -> Result<ContactView, WriteError> {
@@ -172,6 +180,10 @@ impl Contacts {
             .store
             .write(move |tx| {
                 let (id, row) = find_named(tx, team, &name)?.ok_or(WriteError::NotFound)?;
+                let RepeatedIdentity { id: repeated_id, email } = &repeated;
+                if repeated_id.is_some_and(|repeated_id| repeated_id != id) {
+                    return Err(WriteError::OtherId);
+                }
                 if email.as_ref().is_some_and(|email| email.identity() != row.email.identity()) {
                     return Err(WriteError::OtherEmail);
                 }

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 
 use super::error::ApiError;
 use super::path::api_route;
+use crate::base::id::ContactId;
 
 /// Fields that SDKs add to an email, alone or in a batch.
 const EMAIL_ECHOES: &[&str] = &["created_at"];
@@ -23,7 +24,8 @@ enum EchoValues {
     Any,
     /// `null` and the empty text.
     Empty,
-    /// As `Empty`, and the value of this path parameter.
+    /// As `Empty`, and the value of this path parameter. If the path names a contact by its address, the id of the
+    /// contact, which the use case compares.
     OfPath(&'static str),
 }
 
@@ -72,68 +74,110 @@ pub(crate) fn of_route(method: &str, matched_path: &str) -> &'static [&'static s
     find(method, matched_path).map_or(&[], |route| route.fields)
 }
 
-/// Skipped fields of a request whose values are checked, and the value of the path that they can have.
-pub(super) struct BodyEchoes(Option<(&'static [&'static str], Option<String>)>);
+/// Skipped fields of a request whose values are checked.
+pub(super) struct BodyEchoes(Option<(&'static [&'static str], EchoedValue)>);
+
+/// Value that skipped fields of a request can have, apart from `null` and the empty text.
+enum EchoedValue {
+    Nothing,
+    /// The id in the path.
+    Id(String),
+    /// The id of the contact whose address is in the path.
+    ContactId,
+}
+
+impl EchoedValue {
+    fn of_path(text: &str) -> Self {
+        if text.contains('@') { Self::ContactId } else { Self::Id(text.to_owned()) }
+    }
+}
 
 impl BodyEchoes {
-    /// Returns the fields of a request. None are checked if the path names a contact by its address.
+    /// Returns the fields of a request.
     pub(super) fn of(req: &Request) -> Self {
         let Some(route) = find(req.method().as_str(), api_route(req)) else { return Self(None) };
-        Self(match route.values {
+        let value = match route.values {
             EchoValues::Any => None,
-            EchoValues::Empty => Some((route.fields, None)),
-            EchoValues::OfPath(parameter) => {
-                // The path may name a contact by its address. The body may then have its id.
-                let value = req.params().get(parameter).filter(|value| !value.contains('@'));
-                value.map(|value| (route.fields, Some(value.clone())))
-            }
-        })
+            EchoValues::Empty => Some(EchoedValue::Nothing),
+            EchoValues::OfPath(parameter) => req.params().get(parameter).map(|text| EchoedValue::of_path(text)),
+        };
+        Self(value.map(|value| (route.fields, value)))
     }
 
-    /// Checks the values of the fields in a body that is a valid object.
+    /// Checks the values of the fields in a body that is a valid object. If the path names a contact by its address,
+    /// returns the id that the body contains.
     ///
     /// # Errors
     /// 422 for a value that is not an echo.
-    pub(super) fn check(&self, raw: &[u8]) -> Result<(), ApiError> {
-        let Some((fields, path_value)) = &self.0 else { return Ok(()) };
-        let path_value = path_value.as_deref();
+    pub(super) fn check(&self, raw: &[u8]) -> Result<Option<ContactId>, ApiError> {
+        let Some((fields, value)) = &self.0 else { return Ok(None) };
         let mut json = serde_json::Deserializer::from_slice(raw);
-        let different = json.deserialize_map(DifferentEcho { fields, path_value }).unwrap_or_default();
-        let Some(field) = different else { return Ok(()) };
-        let why = if path_value.is_some() { "differs from the id in the path" } else { "has no effect here" };
-        Err(ApiError::validation(format!("Invalid `{field}` field: it {why}. Leave it out.")))
+        let Echoes { different, contact } = json.deserialize_map(EchoVisitor { fields, value }).unwrap_or_default();
+        let Some(field) = different else { return Ok(contact) };
+        Err(match value {
+            EchoedValue::Nothing => not_an_echo(field, "it has no effect here"),
+            EchoedValue::Id(_) => not_an_echo(field, "it differs from the id in the path"),
+            EchoedValue::ContactId => differs_from_contact(field),
+        })
     }
 }
 
-/// Visitor of an object. Returns the first field of `fields` whose value is not `null`, empty or `path_value`.
-struct DifferentEcho<'e> {
-    fields: &'static [&'static str],
-    path_value: Option<&'e str>,
+/// Returns the 422 response for a field whose value is not the id of the contact in the path.
+pub(crate) fn differs_from_contact(field: &str) -> ApiError {
+    not_an_echo(field, "it differs from the id of the contact")
 }
 
-impl<'de> Visitor<'de> for DifferentEcho<'_> {
-    type Value = Option<&'static str>;
+fn not_an_echo(field: &str, why: &str) -> ApiError {
+    ApiError::validation(format!("Invalid `{field}` field: {why}. Leave it out."))
+}
+
+/// Values of the skipped fields of a body.
+#[derive(Default)]
+struct Echoes {
+    /// The first field whose value is not an echo.
+    different: Option<&'static str>,
+    /// The id of the contact, which the use case compares.
+    contact: Option<ContactId>,
+}
+
+/// Visitor of an object. Compares the values of `fields` with `null`, the empty text and `value`.
+struct EchoVisitor<'e> {
+    fields: &'static [&'static str],
+    value: &'e EchoedValue,
+}
+
+impl<'de> Visitor<'de> for EchoVisitor<'_> {
+    type Value = Echoes;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut different = None;
+        let mut echoes = Echoes::default();
         while let Some(key) = map.next_key::<String>()? {
             let value: &RawValue = map.next_value()?;
             let Some(field) = self.fields.iter().find(|field| **field == key) else { continue };
             let is_echo = match serde_json::from_str::<Option<String>>(value.get()) {
-                Ok(text) => text.is_none_or(|text| {
-                    text.is_empty() || self.path_value.is_some_and(|value| text.eq_ignore_ascii_case(value))
-                }),
+                Ok(text) => text.is_none_or(|text| text.is_empty() || self.is_echo(&text, &mut echoes)),
                 Err(_) => false,
             };
             if !is_echo {
-                different = different.or(Some(*field));
+                echoes.different = echoes.different.or(Some(*field));
             }
         }
-        Ok(different)
+        Ok(echoes)
+    }
+}
+
+impl EchoVisitor<'_> {
+    fn is_echo(&self, text: &str, echoes: &mut Echoes) -> bool {
+        match self.value {
+            EchoedValue::Nothing => false,
+            EchoedValue::Id(id) => text.eq_ignore_ascii_case(id),
+            // A repeated field must have the same id again.
+            EchoedValue::ContactId => ContactId::parse(text).is_some_and(|id| *echoes.contact.get_or_insert(id) == id),
+        }
     }
 }
 

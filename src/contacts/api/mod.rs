@@ -28,12 +28,13 @@ pub(crate) use self::memberships::{
 pub(crate) use self::query::{EraseRule, InSegment, Include};
 pub(crate) use self::request::{CreateContactRequest, UpdateContactRequest};
 pub(crate) use self::response::{ContactResponse, DeletedContact};
-use super::{Contacts, IncludedFields, ItemError, RESPONSE_BYTES_MAX, ShowError, WriteError};
+use super::{Contacts, IncludedFields, ItemError, RESPONSE_BYTES_MAX, RepeatedIdentity, ShowError, WriteError};
 use crate::api_keys::Caller;
 use crate::base::compat::Compat;
 use crate::base::id::resource;
 use crate::erasure::Erasures;
 use crate::events::ChangeSource;
+use crate::http::tolerance::differs_from_contact;
 use crate::http::{
     ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, PathIdOrEmail, ResourceNotFound, State,
     declares_errors,
@@ -98,8 +99,10 @@ pub async fn update_contact(
     id: PathIdOrEmail<resource::Contact>,
     changes: Body<UpdateContactRequest>,
 ) -> ApiResult<Json<ContactResponse>> {
+    let echoed_id = changes.echoed_contact();
     let (email, changes) = changes.into_inner().parse()?;
-    let contact = contacts.update(caller.team, id.0, email, changes, ChangeSource::of(&caller)).await?;
+    let repeated = RepeatedIdentity { id: echoed_id, email };
+    let contact = contacts.update(caller.team, id.0, repeated, changes, ChangeSource::of(&caller)).await?;
     Ok(Json(contact.into()))
 }
 
@@ -130,6 +133,7 @@ impl From<WriteError> for ApiError {
             WriteError::OtherEmail => Self::validation(
                 "Invalid `email` field: the address of a contact does not change. Leave it out, or add another contact.",
             ),
+            WriteError::OtherId => differs_from_contact("id"),
             WriteError::Rejected(error) => error.into(),
             WriteError::Store(error) => error.into(),
         }

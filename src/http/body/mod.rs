@@ -27,6 +27,7 @@ use super::state::service;
 use super::strict_json::StrictDeserializer;
 use super::tolerance;
 use crate::base::blocking;
+use crate::base::id::ContactId;
 use crate::base::nearest::did_you_mean;
 use crate::logs::{self, COPY_BYTES_MAX, LoggedBody};
 
@@ -100,9 +101,16 @@ pub struct Body<T> {
     value: T,
     /// Shared with the request log.
     raw: Arc<Vec<u8>>,
+    /// Id in a skipped field, if the path names a contact by its address.
+    echoed_contact: Option<ContactId>,
 }
 
 impl<T> Body<T> {
+    /// Returns the id in a skipped field if the path names a contact by its address. It must be the id of that contact.
+    pub(crate) fn echoed_contact(&self) -> Option<ContactId> {
+        self.echoed_contact
+    }
+
     /// Returns the value.
     pub fn into_inner(self) -> T {
         self.value
@@ -146,8 +154,8 @@ impl<'ex, T: FromBody> Extractible<'ex> for Body<T> {
         }
         let (copy, value) = blocking::run_sized(raw.len(), move || {
             let copy = (form == BodyCapture::Copy).then(|| logs::redact(&raw, COPY_BYTES_MAX));
-            let value = T::from_body(&raw, tolerated).and_then(|value| echoes.check(&raw).map(|()| value));
-            (copy, value.map(|value| Self { value, raw }))
+            let value = T::from_body(&raw, tolerated).and_then(|value| Ok((value, echoes.check(&raw)?)));
+            (copy, value.map(|(value, echoed_contact)| Self { value, raw, echoed_contact }))
         })
         .await;
         if let Some(copy) = copy {

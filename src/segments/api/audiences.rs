@@ -14,7 +14,7 @@ use crate::api_keys::Caller;
 use crate::base::compat::Compat;
 use crate::base::id::{SegmentId, TeamId, resource};
 use crate::contacts::api::{ContactResponse, CreateContactRequest, EraseRule, Include, UpdateContactRequest};
-use crate::contacts::{ContactName, Contacts, IncludedFields, WriteError};
+use crate::contacts::{ContactName, Contacts, IncludedFields, RepeatedIdentity, WriteError};
 use crate::erasure::{Erase, Erasures};
 use crate::events::ChangeSource;
 use crate::http::{
@@ -124,9 +124,11 @@ pub async fn update_audience_contact(
     contact_id: PathIdOrEmail<resource::Contact>,
     changes: Body<UpdateContactRequest>,
 ) -> ApiResult<Json<ContactResponse>> {
+    let echoed_id = changes.echoed_contact();
     let (email, changes) = changes.into_inner().parse()?;
+    let repeated = RepeatedIdentity { id: echoed_id, email };
     require(&segments, caller.team, id.0).await?;
-    let contact = contacts.update(caller.team, contact_id.0, email, changes, ChangeSource::of(&caller)).await?;
+    let contact = contacts.update(caller.team, contact_id.0, repeated, changes, ChangeSource::of(&caller)).await?;
     Ok(Json(contact.into()))
 }
 

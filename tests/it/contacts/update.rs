@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{UNKNOWN_ID, audience_state, create, event_types_since, id};
+use super::{UNKNOWN_ID, audience_state, create, create_segment, event_types_since, id};
 use crate::support::{TestServer, assert_body};
 
 const PATH: &str = "/contacts/ada@example.net";
@@ -119,14 +119,39 @@ fn the_address_can_be_repeated_but_not_changed() {
 }
 
 #[test]
-fn the_id_that_sdks_add_is_ignored() {
+fn the_id_that_sdks_add_must_be_the_id_of_the_contact_at_the_address() {
     let server = TestServer::start();
     let created = create(&server, "ada@example.net", &json!({}));
-    for echo in [json!(null), json!(""), created["id"].clone(), json!(UNKNOWN_ID)] {
-        let body = json!({ "id": echo, "audience_id": null, "segment_id": "" });
+    let other = create(&server, "bob@example.net", &json!({}));
+    let audience = format!("/audiences/{}/contacts", create_segment(&server, "Some"));
+    let in_audience = format!("{audience}/ada@example.net");
+    let before = audience_state(&server);
+    let refused = |path: &str, body: &str| {
+        let response = server.call("PATCH", path, server.key(), &[], Some(body.as_bytes()));
+        let message = "Invalid `id` field: it differs from the id of the contact. Leave it out.";
+        assert_eq!(response.refusal(), format!("422 validation_error: {message}"), "{path} {body}");
+    };
+    for path in [PATH, in_audience.as_str()] {
+        for echo in [json!(null), json!(""), created["id"].clone(), json!(id(&created).to_uppercase())] {
+            let body = json!({ "id": echo, "audience_id": null, "segment_id": "" });
 
-        assert_eq!(server.patch(PATH, &body).ok(200), created, "{body}");
+            assert_eq!(server.patch(path, &body).ok(200), created, "{path} {body}");
+        }
+        for id in [other["id"].clone(), json!(UNKNOWN_ID), json!("ada@example.net"), json!(" "), json!(7), json!([])] {
+            refused(path, &json!({ "id": id, "first_name": "Changed" }).to_string());
+        }
+        refused(path, &format!(r#"{{"id":{},"first_name":"Changed","id":{}}}"#, created["id"], other["id"]));
     }
+    assert_eq!(audience_state(&server), before);
+    for path in ["/contacts/eve@example.net".to_owned(), format!("{audience}/eve@example.net")] {
+        server.patch(&path, &json!({ "id": created["id"] })).refused(404, "not_found", "Contact not found");
+    }
+}
+
+#[test]
+fn the_fields_of_a_response_are_unknown_in_an_update() {
+    let server = TestServer::start();
+    create(&server, "ada@example.net", &json!({}));
     for field in ["contact_id", "object", "created_at", "segments", "topics"] {
         let refused = server.patch(PATH, &json!({ field: [] })).refusal();
         assert!(refused.starts_with(&format!("422 validation_error: Invalid `{field}` field: unknown")), "{refused}");
