@@ -56,7 +56,7 @@ pub(crate) mod tolerance;
 mod validation;
 
 pub(crate) use body::read_signed_body;
-pub use body::{Body, BodyPresence, BodySize, FromBody, JsonBody};
+pub use body::{Body, BodyPresence, BodySize, FromBody, JsonBody, NoBody};
 pub(crate) use body_limits::BudgetShare;
 pub use body_limits::{BodyLimits, BodyPace};
 pub use bounded::{AtMost, read_at_most};

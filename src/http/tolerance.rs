@@ -1,6 +1,6 @@
 //! Fields that official SDKs add to bodies, and query parameters that they add, without effect. They are skipped on
-//! these routes. All other unknown fields and parameters are rejected, and so is a value that has a meaning, such as an id
-//! that differs from the path.
+//! these routes, and so is the id of the path in the body of an action. All other unknown fields and parameters are
+//! rejected, and so is a value that has a meaning, such as an id that differs from the path.
 
 use std::fmt;
 
@@ -53,16 +53,29 @@ const TOLERATED: &[Tolerated] = &[
     Tolerated::new("POST", "emails", EMAIL_ECHOES, EchoValues::Any),
     Tolerated::new("POST", "email", EMAIL_ECHOES, EchoValues::Any),
     Tolerated::new("PATCH", "emails/{id}", &["id", "email_id"], EchoValues::OfPath("id")),
+    Tolerated::new("POST", "emails/{id}/cancel", &["id", "email_id"], EchoValues::OfPath("id")),
     Tolerated::new("PATCH", "domains/{id}", &["id"], EchoValues::OfPath("id")),
+    Tolerated::new("POST", "domains/{id}/verify", &["id", "domain_id"], EchoValues::OfPath("id")),
     Tolerated::new("PATCH", "contacts/{id}", &["id"], EchoValues::OfPath("id")),
+    Tolerated::new("POST", "contacts/{id}/preferences-link", &["id"], EchoValues::OfPath("id")),
     Tolerated::new("PATCH", "topics/{id}", &["id", "topic_id"], EchoValues::OfPath("id")),
     Tolerated::new("PATCH", "contact-properties/{id}", &["id"], EchoValues::OfPath("id")),
     Tolerated::new("PATCH", "broadcasts/{id}", &["id", "broadcast_id"], EchoValues::OfPath("id")),
     Tolerated::new("POST", "broadcasts/{id}/send", &["broadcast_id"], EchoValues::OfPath("id")),
+    Tolerated::new("POST", "broadcasts/{id}/cancel", &["id", "broadcast_id"], EchoValues::OfPath("id")),
+    Tolerated::new("POST", "broadcasts/{id}/duplicate", &["id", "broadcast_id"], EchoValues::OfPath("id")),
+    Tolerated::new("POST", "templates/{id}/publish", &["id", "template_id"], EchoValues::OfPath("id")),
+    Tolerated::new("POST", "templates/{id}/duplicate", &["id", "template_id"], EchoValues::OfPath("id")),
     Tolerated::new("POST", "segments", &["audience_id"], EchoValues::Empty),
     Tolerated::new("PATCH", "audiences/{id}/contacts/{contact_id}", &["id"], EchoValues::OfPath("contact_id")),
     Tolerated::new("PATCH", "api-keys/{id}", &["id"], EchoValues::OfPath("id")),
     Tolerated::new("PATCH", "webhooks/{id}", &["webhook_id"], EchoValues::OfPath("id")),
+    Tolerated::new(
+        "POST",
+        "webhooks/{id}/events/{event_id}/replay",
+        &["id", "event_id"],
+        EchoValues::OfPath("event_id"),
+    ),
 ];
 
 fn find(method: &str, matched_path: &str) -> Option<&'static Tolerated> {

@@ -25,7 +25,7 @@ use super::service::Broadcasts;
 use crate::api_keys::Caller;
 use crate::base::compat::Compat;
 use crate::base::id::resource;
-use crate::http::{ApiResult, Body, Created, List, ListQuery, PathId, ResourceNotFound, State};
+use crate::http::{ApiResult, Body, Created, List, ListQuery, NoBody, PathId, ResourceNotFound, State};
 
 /// Creates a broadcast, and sends it if `send` is true.
 ///
@@ -116,6 +116,7 @@ pub async fn cancel_broadcast(
     broadcasts: State<Broadcasts>,
     caller: Caller,
     id: PathId<resource::Broadcast>,
+    _body: NoBody,
 ) -> ApiResult<Json<CanceledBroadcast>> {
     let canceled_remaining = broadcasts.cancel(caller.into(), id.0).await?;
     Ok(Json(CanceledBroadcast::of(id.0, canceled_remaining)))
@@ -127,6 +128,7 @@ pub async fn duplicate_broadcast(
     broadcasts: State<Broadcasts>,
     caller: Caller,
     id: PathId<resource::Broadcast>,
+    _body: NoBody,
 ) -> ApiResult<Json<BroadcastReference>> {
     let copy = broadcasts.duplicate(caller.into(), id.0).await?;
     Ok(Json(BroadcastReference::of(copy)))

@@ -17,7 +17,8 @@ use super::service::Domains;
 use crate::api_keys::Caller;
 use crate::base::id::resource;
 use crate::http::{
-    ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, PathId, ResourceNotFound, State, declares_errors,
+    ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, NoBody, PathId, ResourceNotFound, State,
+    declares_errors,
 };
 
 /// Adds a domain.
@@ -89,6 +90,7 @@ pub async fn verify_domain(
     domains: State<Domains>,
     caller: Caller,
     id: PathId<resource::Domain>,
+    _body: NoBody,
 ) -> ApiResult<Json<DomainReference>> {
     let existed = domains.request_verification(caller, id.0).await?;
     if existed { Ok(Json(DomainReference::of(id.0))) } else { Err(not_found()) }

@@ -13,7 +13,9 @@ use crate::base::id::resource;
 use crate::emails::Emails;
 use crate::emails::change::ChangeEmailError;
 use crate::http::schema::ScheduleText;
-use crate::http::{ApiError, ApiResult, Body, ErrorCode, JsonBody, PathId, ResourceNotFound, State, declares_errors};
+use crate::http::{
+    ApiError, ApiResult, Body, ErrorCode, JsonBody, NoBody, PathId, ResourceNotFound, State, declares_errors,
+};
 
 /// A new due time of a scheduled email.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -47,6 +49,7 @@ pub async fn cancel_email(
     emails: State<Emails>,
     caller: Caller,
     id: PathId<resource::Email>,
+    _body: NoBody,
 ) -> ApiResult<Json<EmailReference>> {
     emails.cancel(caller.into(), id.0).await?;
     Ok(Json(EmailReference::of(id.0)))

@@ -1,5 +1,6 @@
 //! Decoding of request bodies that `http/body_limits.rs` has read: JSON, and null, unknown, duplicate and missing
-//! fields. `form.rs` recognizes forms, for the error of a body that is not JSON.
+//! fields. `no_body.rs` is the extractor of requests without fields. `form.rs` recognizes forms, for the error of a body
+//! that is not JSON.
 //!
 //! A request type derives `Deserialize` with `deny_unknown_fields` and makes every field an
 //! `Option`, so that `null` equals absent; its `parse` turns an absent required field into
@@ -30,6 +31,8 @@ use crate::base::blocking;
 use crate::base::id::ContactId;
 use crate::base::nearest::did_you_mean;
 use crate::logs::{self, COPY_BYTES_MAX, LoggedBody};
+
+pub use self::no_body::NoBody;
 
 /// Maximum length of a parser error in a response, in characters.
 const DETAIL_CHARS_MAX: usize = 300;
@@ -329,5 +332,6 @@ impl<T: FromBody> EndpointArgRegister for Body<T> {
 }
 
 mod form;
+mod no_body;
 #[cfg(test)]
 mod tests;

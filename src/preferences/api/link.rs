@@ -9,7 +9,8 @@ use super::super::{LinkToError, Preferences};
 use crate::api_keys::Caller;
 use crate::base::id::resource;
 use crate::contacts::{Contacts, IncludedFields};
-use crate::http::{ApiError, ApiResult, Created, PathIdOrEmail, ResourceNotFound, State};
+use crate::http::tolerance::differs_from_contact;
+use crate::http::{ApiError, ApiResult, Created, NoBody, PathIdOrEmail, ResourceNotFound, State};
 
 /// A link to the preference page of a contact.
 #[derive(Debug, Serialize, ToSchema)]
@@ -33,9 +34,13 @@ pub async fn create_preferences_link(
     preferences: State<Preferences>,
     caller: Caller,
     id: PathIdOrEmail<resource::Contact>,
+    body: NoBody,
 ) -> ApiResult<Created<PreferencesLinkResponse>> {
     let contact = contacts.find(caller.team, id.0, IncludedFields::default()).await?;
     let contact = contact.ok_or_else(|| ApiError::not_found("Contact"))?;
+    if body.echoed_contact().is_some_and(|id| id != contact.id) {
+        return Err(differs_from_contact("id"));
+    }
     let url = preferences.link_to(caller.team, contact.email)?;
     Ok(Created(PreferencesLinkResponse { object: "preferences_link", contact: contact.id.to_string(), url }))
 }

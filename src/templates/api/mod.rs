@@ -21,7 +21,7 @@ use super::service::Templates;
 use crate::api_keys::Caller;
 use crate::base::id::resource;
 use crate::http::{
-    ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, ResourceNotFound, State, declares_errors,
+    ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, NoBody, ResourceNotFound, State, declares_errors,
 };
 
 /// Creates a template.
@@ -93,6 +93,7 @@ pub async fn publish_template(
     templates: State<Templates>,
     caller: Caller,
     id: PathTemplate,
+    _body: NoBody,
 ) -> ApiResult<Json<ChangedTemplate>> {
     let template = templates.publish(caller.team, id.0).await?;
     Ok(Json(template.into()))
@@ -104,6 +105,7 @@ pub async fn duplicate_template(
     templates: State<Templates>,
     caller: Caller,
     id: PathTemplate,
+    _body: NoBody,
 ) -> ApiResult<Json<ChangedTemplate>> {
     let template = templates.duplicate(caller.team, id.0).await?;
     Ok(Json(template.into()))

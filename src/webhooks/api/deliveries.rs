@@ -9,7 +9,7 @@ use super::request::TestWebhookRequest;
 use super::response::{AttemptResponse, DeliveryReference, DeliveryResponse, DeliverySummary, TestDelivery};
 use crate::api_keys::Caller;
 use crate::base::id::resource;
-use crate::http::{ApiError, ApiResult, Body, List, ListQuery, PathId, State, declares_errors};
+use crate::http::{ApiError, ApiResult, Body, List, ListQuery, NoBody, PathId, State, declares_errors};
 use crate::store::page::PageError;
 use crate::webhooks::{DeliveryError, ReplayError, TestWebhookError, Webhooks};
 
@@ -59,6 +59,7 @@ pub async fn replay_webhook_event(
     caller: Caller,
     id: PathId<resource::Webhook>,
     event_id: PathId<resource::WebhookDelivery>,
+    _body: NoBody,
 ) -> ApiResult<Json<DeliveryReference>> {
     webhooks.replay(caller, id.0, event_id.0).await?;
     Ok(Json(DeliveryReference::of(event_id.0)))

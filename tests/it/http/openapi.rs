@@ -150,7 +150,7 @@ fn an_operation_lists_its_own_errors() {
         ("get", "/emails/{id}/attempts", vec!["404 not_found"]),
         ("get", "/emails/{id}/insights", vec!["404 not_found"]),
         ("delete", "/topics/{id}", vec!["404 not_found", "409 validation_error"]),
-        ("post", "/broadcasts/{id}/cancel", vec!["403 validation_error", "404 not_found"]),
+        ("post", "/broadcasts/{id}/cancel", vec!["403 validation_error", "404 not_found", with_body[0], with_body[1]]),
         ("get", "/broadcasts/{id}/recipients", vec!["404 not_found"]),
         (
             "post",

@@ -26,6 +26,20 @@ fn a_preferences_link_is_created_by_contact_id_or_address() {
 }
 
 #[test]
+fn an_id_in_the_body_must_be_the_id_of_the_contact_in_the_path() {
+    let server = TestServer::start();
+    let ada = server.add_contact("ada@example.org", false).to_string();
+    let bob = server.add_contact("bob@example.org", false).to_string();
+    let by_address = "/contacts/ada@example.org/preferences-link";
+
+    for path in [by_address.to_owned(), format!("/contacts/{ada}/preferences-link")] {
+        server.post(&path, &json!({ "id": ada })).ok(201);
+        let refused = server.post(&path, &json!({ "id": bob })).refusal();
+        assert!(refused.starts_with("422 validation_error: Invalid `id` field: it differs from the id "), "{refused}");
+    }
+}
+
+#[test]
 fn a_link_also_works_for_a_new_contact_with_the_same_address() {
     let server = TestServer::start();
     create_topic(&server, "News");
