@@ -124,6 +124,7 @@ fn unconfirmed(NoRoute { status, message }: &NoRoute) -> Deferral {
 /// Returns the bounce of a destination that accepts no mail, such as a missing domain or a null MX.
 fn undeliverable(message: &str, status: &str) -> RecipientDisposition {
     let bounce = Bounce {
+        // Clients recognize a bounce by the words `bounce message`. No server was contacted, so none sent one.
         message: format!("This server wrote the bounce message: {message}"),
         bounce_type: BounceType::Permanent,
         subtype: "NoEmail".to_owned(),
@@ -219,6 +220,7 @@ mod tests {
         ] {
             match disposition(vanished_ms, &missing(freshness), now_ms) {
                 RecipientDisposition::Bounced { bounce, suppresses: true } if bounces => {
+                    assert_eq!(bounce.message, "This server wrote the bounce message: the domain does not exist");
                     assert_eq!(bounce.diagnostic, ["5.1.2 the domain does not exist"]);
                 }
                 RecipientDisposition::Deferred(deferral) if !bounces => {
@@ -238,6 +240,7 @@ mod tests {
 
         let reply = Some("5.4.6 no route".to_owned());
         assert_eq!(unroutable, RecipientDisposition::Failed { reason: "unroutable".into(), reply });
-        assert!(matches!(null_mx, RecipientDisposition::Bounced { suppresses: true, .. }));
+        let RecipientDisposition::Bounced { bounce, suppresses: true } = &null_mx else { panic!("{null_mx:?}") };
+        assert_eq!(bounce.message, "This server wrote the bounce message: no route");
     }
 }

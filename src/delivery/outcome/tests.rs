@@ -80,6 +80,19 @@ fn each_recipient_has_its_own_disposition() {
     assert!(matches!(&dispositions[3], RecipientDisposition::Failed { .. }));
 }
 
+/// Clients recognize a bounce by the words `bounce message`.
+#[test]
+fn the_message_of_a_refusal_says_that_the_server_sent_a_bounce_message() {
+    for (phase, name) in [(SmtpPhase::Rcpt, "RCPT"), (SmtpPhase::Body, "message")] {
+        let (dispositions, _) = dispositions(vec![refused(phase, 550, "5.1.1 no such user")]);
+
+        let [RecipientDisposition::Bounced { bounce, .. }] = &dispositions[..] else { panic!("{dispositions:?}") };
+        let message = format!("The recipient's mail server sent a bounce message: it refused the email at {name}.");
+        assert_eq!(bounce.message, message);
+        assert_eq!(bounce.diagnostic, ["550 5.1.1 no such user"]);
+    }
+}
+
 #[test]
 fn a_bad_mailbox_reported_after_the_message_is_tried_alone_before_it_bounces() {
     let late = || refused(SmtpPhase::Body, 550, "5.1.1 no such user");
