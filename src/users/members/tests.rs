@@ -92,6 +92,25 @@ async fn the_last_owner_stays_owner() {
 }
 
 #[tokio::test]
+async fn a_removed_member_stays_a_cursor_of_the_list() {
+    let fixture = fixture().await;
+    for name in ["first", "second", "third"] {
+        fixture.add(&format!("{name}@example.com"), None).await.unwrap();
+    }
+    let removed = remove(&fixture.context, fixture.team, address("second@example.com")).await.unwrap().user.id;
+    let names = async |cursor| {
+        let team = fixture.team;
+        let page = fixture.context.store.read(move |tx| list(tx, team, PageQuery { limit: 100, cursor })).await;
+        page.map(|page| page.rows.into_iter().map(|member| member.user.email).collect::<Vec<_>>())
+    };
+
+    assert_eq!(names(Cursor::After(removed)).await.unwrap(), ["first@example.com"]);
+    assert_eq!(names(Cursor::Before(removed)).await.unwrap(), ["third@example.com"]);
+    let never_listed = fixture.context.id();
+    assert!(matches!(names(Cursor::After(never_listed)).await, Err(PageError::UnknownCursor)));
+}
+
+#[tokio::test]
 async fn a_user_of_two_teams_is_one_user_until_its_last_membership_ends() {
     let fixture = fixture().await;
     let other = teams::create(&fixture.context, "Two").await.unwrap().unwrap().id;

@@ -309,6 +309,21 @@ fn a_row_that_retention_or_an_erasure_deletes_stays_a_cursor() {
 }
 
 #[test]
+fn a_captured_message_that_an_erasure_deletes_stays_a_cursor() {
+    let server = TestServer::start();
+    for to in ["ada@example.net", "bob@example.net", "eve@example.net"] {
+        let id = server.send(&json!({ "to": to }));
+        server.wait_for(&id, "delivered");
+    }
+    let (all, _) = page(&server, "/captured", "");
+    server.erase(&["bob@example.net"]);
+
+    assert_eq!(page(&server, "/captured", ""), (vec![all[0].clone(), all[2].clone()], false));
+    assert_eq!(page(&server, "/captured", &format!("?after={}", all[1])), (all[2..].to_vec(), false));
+    assert_eq!(page(&server, "/captured", &format!("?before={}", all[1])), (all[..1].to_vec(), false));
+}
+
+#[test]
 fn an_invalid_limit_or_cursor_is_refused_on_every_list() {
     let server = TestServer::start();
     let id = server.send(&json!({ "attachments": [{ "content": "YQ==" }] }));

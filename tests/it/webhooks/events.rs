@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 use super::{create, id};
 use crate::support::{TestServer, assert_body};
 
+const DAY: Duration = Duration::from_secs(86_400);
+
 #[test]
 fn a_delivery_can_be_listed_and_read_with_payload_and_attempts() {
     let server = TestServer::start();
@@ -41,6 +43,29 @@ fn deliveries_can_be_paged_forwards_and_backwards() {
     let foreign = server.add_webhook_delivery(id(&other));
     let refused = server.get(&format!("{path}/events?after={foreign}")).refusal();
     assert!(refused.starts_with("422 validation_error: Invalid cursor."), "{refused}");
+}
+
+#[test]
+fn a_delivery_that_retention_deletes_stays_a_cursor_for_a_day() {
+    let mut server = TestServer::start();
+    let path = create(&server, &json!({}));
+    let events = format!("{path}/events");
+    let deleted = [server.add_webhook_delivery(id(&path)), server.add_webhook_delivery(id(&path))];
+    server = server.restart_after(400 * DAY, &[]);
+    server.poll(&events, "retention", |response| response.json["data"] == json!([]));
+    let kept = server.add_webhook_delivery(id(&path));
+    let ids = |query: &str| {
+        let page = server.get(&format!("{events}?{query}")).ok(200);
+        page["data"].as_array().unwrap().iter().map(|row| row["id"].clone()).collect::<Vec<_>>()
+    };
+
+    for cursor in &deleted {
+        assert_eq!(ids(&format!("after={cursor}")), Vec::<Value>::new());
+        assert_eq!(ids(&format!("before={cursor}")), [json!(kept)]);
+    }
+
+    server = server.restart_after(3 * DAY, &[]);
+    server.poll(&format!("{events}?after={}", deleted[0]), "retention", |response| response.status == 422);
 }
 
 #[test]
