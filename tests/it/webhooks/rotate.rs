@@ -90,6 +90,11 @@ fn an_invalid_rotation_is_reported_and_the_secret_is_unchanged() {
 
         assert!(refused.starts_with(start), "{body}: {refused}");
     }
+    for path in [format!("{path}/rotate"), format!("{path}/signing-secret/rotate")] {
+        for given in [json!(7), json!(-1.5), json!(true), json!([SECRET]), json!({ "secret": SECRET })] {
+            assert_eq!(server.post(&path, &json!({ "signing_secret": given })).refusal(), secret, "{path} {given}");
+        }
+    }
     let malformed = server.call("POST", &format!("{path}/rotate"), server.key(), &[], Some(b"{"));
     assert_eq!(malformed.status, 400);
     assert_eq!(server.get(&path).ok(200), before);
