@@ -13,6 +13,7 @@ mod health;
 mod idempotency;
 pub(crate) mod large_responses;
 mod lists;
+mod methods;
 mod openapi;
 mod openapi_examples;
 mod paths;
