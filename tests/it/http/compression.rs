@@ -74,6 +74,25 @@ fn a_page_is_compressed_as_the_client_accepts() {
 }
 
 #[test]
+fn html_pages_are_compressed() {
+    let server = TestServer::start();
+    server.post("/contacts", &json!({ "email": "ada@example.net" })).ok(201);
+    let link = server.post("/contacts/ada@example.net/preferences-link", &json!({})).ok(201);
+    let unsubscribe = link["url"].as_str().unwrap().strip_prefix(server.base()).unwrap();
+    for path in [unsubscribe, "/docs/API"] {
+        for coding in ["gzip", "br"] {
+            let response = ask(&server, "GET", path, coding);
+
+            assert!(response.header("content-type").unwrap().starts_with("text/html"), "{path}: {}", response.head);
+            assert_eq!(response.header("content-encoding"), Some(coding), "{path}");
+            let page = response.decoded();
+            assert!(page.contains("<html") && page.contains("</html>"), "{path}: {page}");
+            assert!(response.body.len() < page.len(), "{path} {coding}");
+        }
+    }
+}
+
+#[test]
 fn a_client_that_accepts_no_coding_gets_the_plain_page() {
     let (server, page) = with_emails();
 
