@@ -29,14 +29,14 @@ impl<A> PersistentAcceptor<A> {
         Self { inner, pause: PAUSE, logged_at: None, unlogged: 0 }
     }
 
-    fn log(&mut self, cause: &io::Error) {
+    /// Counts a failure at `now`. If a log line is due, returns the number of failures since the last one.
+    fn count_failure(&mut self, now: Instant) -> Option<u64> {
         self.unlogged += 1;
-        if self.logged_at.is_some_and(|at| at.elapsed() < LOG_INTERVAL) {
-            return;
+        if self.logged_at.is_some_and(|at| now.saturating_duration_since(at) < LOG_INTERVAL) {
+            return None;
         }
-        error!(%cause, count = self.unlogged, "could not accept a connection: {cause}");
-        self.logged_at = Some(monotonic());
-        self.unlogged = 0;
+        self.logged_at = Some(now);
+        Some(std::mem::take(&mut self.unlogged))
     }
 }
 
@@ -56,7 +56,9 @@ impl<A: Acceptor> Acceptor for PersistentAcceptor<A> {
                 // The client closed the connection before it was accepted.
                 Err(cause) if cause.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(cause) => {
-                    self.log(&cause);
+                    if let Some(count) = self.count_failure(monotonic()) {
+                        error!(%cause, count, "could not accept a connection: {cause}");
+                    }
                     tokio::time::sleep(self.pause).await;
                 }
             }
@@ -108,5 +110,20 @@ mod tests {
         assert!(accepted.is_ok() && connected.is_ok());
         assert!(started.elapsed() >= Duration::from_millis(100));
         assert_eq!(acceptor.unlogged, 49);
+    }
+
+    #[test]
+    fn a_failure_after_a_minute_is_logged_with_the_number_of_failures_since_the_last_line() {
+        let mut acceptor = PersistentAcceptor::new(());
+        let start = monotonic();
+        let mut failed_at = |ms: u64| acceptor.count_failure(start + Duration::from_millis(ms));
+
+        assert_eq!(failed_at(0), Some(1));
+        for ms in [100, 30_000, 59_999] {
+            assert_eq!(failed_at(ms), None, "{ms}");
+        }
+        assert_eq!(failed_at(60_000), Some(4));
+        assert_eq!(failed_at(119_999), None);
+        assert_eq!(failed_at(120_000), Some(2));
     }
 }
