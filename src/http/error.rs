@@ -267,7 +267,55 @@ impl EndpointOutRegister for ApiError {
 
 #[cfg(test)]
 mod tests {
+    use salvo::conn::{Acceptor as _, Listener as _, TcpListener};
+    use salvo::http::Method;
+    use salvo::{FlowCtrl, Handler, Router, Server};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpStream;
+    use tokio_util::task::TaskTracker;
+
     use super::*;
+    use crate::context::Context;
+    use crate::store::Store;
+
+    /// Handler that panics in a read of the store; with another method than GET, in a command.
+    struct Panicking(Store);
+
+    #[async_trait]
+    impl Handler for Panicking {
+        async fn handle(&self, req: &mut Request, depot: &mut Depot, res: &mut Response, _ctrl: &mut FlowCtrl) {
+            let result = if req.method() == Method::GET {
+                self.0.read::<(), ApiError>(|_| panic!("a read of the test")).await
+            } else {
+                self.0.write::<(), ApiError>(|_| panic!("a command of the test")).await
+            };
+            match result {
+                Ok(()) => res.render("no panic"),
+                Err(error) => error.write(req, depot, res).await,
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_request_whose_read_or_command_panics_in_the_store_is_answered_500() {
+        let (_directory, context) = Context::temporary();
+        let acceptor = TcpListener::new("127.0.0.1:0").bind().await;
+        let address = acceptor.holdings()[0].local_addr.clone().into_std().unwrap();
+        let router = Router::with_path("{**rest}").goal(Panicking(context.store.clone()));
+        let tasks = TaskTracker::new();
+        tasks.spawn(Server::new(acceptor).serve(router));
+        let body = r#"{"statusCode":500,"name":"internal_server_error","message":"Something went wrong on our side."#;
+
+        for method in ["GET", "POST", "GET"] {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            let request = format!("{method} / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+            stream.write_all(request.as_bytes()).await.unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).await.unwrap();
+
+            assert!(answer.starts_with("HTTP/1.1 500 ") && answer.contains(body), "{method}: {answer}");
+        }
+    }
 
     #[test]
     fn the_error_table_is_a_public_contract() {
