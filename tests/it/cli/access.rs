@@ -1,34 +1,9 @@
 //! `ringmail setup-link` and `ringmail user link`.
 
 use std::fs;
-use std::process::{Child, Command, Stdio};
 
 use super::program::{Cli, Server};
-use crate::support::retry_until_ok;
-
-/// A program that drop ends, with the program that it has started.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let children = format!("/proc/{0}/task/{0}/children", self.0.id());
-        let children = fs::read_to_string(children).unwrap_or_default();
-        for child in children.split_whitespace() {
-            let _ = Command::new("kill").args(["-KILL", child]).status();
-        }
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// Waits until a file contains a text, and returns its contents.
-#[track_caller]
-fn wait_for(path: &std::path::Path, text: &str) -> String {
-    retry_until_ok(text, || {
-        let contents = String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
-        if contents.contains(text) { Ok(contents) } else { Err(contents) }
-    })
-}
+use super::terminal::{self, Killed, wait_for};
 
 /// Opens a link and returns the status and the body.
 fn open(url: &str) -> (u16, String) {
@@ -75,17 +50,7 @@ fn serve_prints_the_link_to_a_terminal_and_not_into_a_log() {
     assert!(printed.contains("Dashboard") && !printed.contains("/dashboard/setup/"), "{printed}");
     drop(server);
 
-    // `script` of util-linux runs a command in a terminal.
-    let command = serve("two");
-    let parts: Vec<&str> =
-        [command.get_program()].into_iter().chain(command.get_args()).map(|part| part.to_str().unwrap()).collect();
-    let mut script = Command::new("script");
-    for (name, _) in command.get_envs().filter(|(_, value)| value.is_none()) {
-        script.env_remove(name);
-    }
-    script.args(["-qefc", &parts.join(" "), "terminal"]).current_dir(cli.path(""));
-    script.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let _server = script.spawn().map(Killed).expect("the program `script` exists");
+    let _server = terminal::start(&cli, &serve("two"));
 
     let printed = wait_for(&cli.path("terminal"), "serving on");
     let (before, after) = printed.split_once("/dashboard/setup/").expect("the terminal shows the link");

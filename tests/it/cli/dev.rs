@@ -76,6 +76,9 @@ fn dev_prints_events_with_subject_and_id_and_says_that_everything_is_on_disk() {
     for kind in ["email.sent", "email.delivered"] {
         let line = dev.line();
         assert!(line.contains(kind) && line.ends_with(&format!("delivered@ringmail.test  {id}  Hi there")), "{line}");
+        // The output is no terminal.
+        let (time, _) = line.split_once("  ").unwrap();
+        assert!(time.contains('T') && time.ends_with('Z') && !line.contains('\x1b'), "{line:?}");
     }
     assert!(dev.stop("-INT"));
     let errors = std::fs::read_to_string(cli.path("errors")).unwrap();

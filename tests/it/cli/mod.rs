@@ -23,5 +23,6 @@ mod send;
 mod start;
 mod stores;
 mod tail;
+mod terminal;
 mod trace;
 mod verbs;
