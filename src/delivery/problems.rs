@@ -105,8 +105,15 @@ impl Problems {
 
     /// Records that no session with a site could be opened, and logs the cause if it concerns all mail.
     pub(super) fn session_failed(&self, routes: &Routes, servers: &Servers, error: &SessionError, now_ms: TimestampMs) {
+        if let Some((cause, warning)) = self.session_problem(routes, servers, error) {
+            self.warn(&cause, &warning, now_ms);
+        }
+    }
+
+    /// Records that no session with a site could be opened. Returns the cause and the warning if they concern all mail.
+    fn session_problem(&self, routes: &Routes, servers: &Servers, error: &SessionError) -> Option<(Cause, String)> {
         let effect = if servers.fallback.is_some() { "emails use the fallback" } else { "emails stay queued" };
-        let (cause, warning) = match routes.transport(servers.transport) {
+        Some(match routes.transport(servers.transport) {
             Transport::Capture { .. } => {
                 (Cause::Mailbox, format!("the built-in mailbox cannot be reached: {}", without_reply(error)))
             }
@@ -122,12 +129,11 @@ impl Problems {
             }
             Transport::Direct(direct) => {
                 if !is_without_connection(error) {
-                    return;
+                    return None;
                 }
-                let problem = match self.port_problem(&servers.site) {
-                    None => return,
-                    Some(PortProblem::SinceStart) => "no mail server has been reached since the start",
-                    Some(PortProblem::SeveralSites) => "no mail server can be reached",
+                let problem = match self.port_problem(&servers.site)? {
+                    PortProblem::SinceStart => "no mail server has been reached since the start",
+                    PortProblem::SeveralSites => "no mail server can be reached",
                 };
                 let warning = format!(
                     "{problem} on port {}; {effect}. Many providers block outgoing port 25: ask yours to \
@@ -136,8 +142,7 @@ impl Problems {
                 );
                 (Cause::Port, warning)
             }
-        };
-        self.warn(&cause, &warning, now_ms);
+        })
     }
 
     /// Records a site without a connection. Returns the evidence that the port is blocked, if there is any.
@@ -304,6 +309,24 @@ mod tests {
         assert_eq!(problems.port_problem("two.example"), Some(PortProblem::SinceStart));
         problems.address_failed(&SessionError::Lost { phase: SmtpPhase::Greeting });
         assert_eq!(problems.port_problem("one.example"), None);
+    }
+
+    #[test]
+    fn a_mailbox_without_a_session_is_a_problem_with_the_reason() {
+        let problems = Problems::default();
+        let routes = Routes::captured("127.0.0.1:2525".parse().unwrap());
+        let servers = Servers::new("capture".into(), Vec::new());
+        for (error, reason) in [
+            (
+                SessionError::Unreachable { reason: "connection refused".into() },
+                "could not connect: connection refused",
+            ),
+            (SessionError::Lost { phase: SmtpPhase::Greeting }, "connection lost at greeting"),
+        ] {
+            let warning = format!("the built-in mailbox cannot be reached: {reason}");
+
+            assert_eq!(problems.session_problem(&routes, &servers, &error), Some((Cause::Mailbox, warning)));
+        }
     }
 
     #[test]
