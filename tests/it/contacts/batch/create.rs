@@ -47,6 +47,24 @@ fn the_response_has_the_order_of_the_request() {
 }
 
 #[test]
+fn an_item_joins_the_segments_of_the_deprecated_fields() {
+    let server = TestServer::start();
+    let (one, two) = (create_segment(&server, "One"), create_segment(&server, "Two"));
+    let batch = json!([
+        { "email": "ada@example.net", "audience_id": one, "segment_id": "" },
+        { "email": "bob@example.net", "audience_id": one, "segment_id": two },
+    ]);
+
+    server.post(PATH, &batch).ok(200);
+
+    for (email, expected) in [("ada@example.net", json!([one])), ("bob@example.net", json!([two, one]))] {
+        let listed = server.get(&format!("/contacts/{email}/segments")).ok(200);
+        let ids: Value = listed["data"].as_array().unwrap().iter().map(|segment| segment["id"].clone()).collect();
+        assert_eq!(ids, expected, "{email}");
+    }
+}
+
+#[test]
 fn a_known_address_fails_is_skipped_or_is_merged_by_the_conflict_rule() {
     let created_bob = (1, "created");
     for (on_conflict, validation, expected, failed) in [

@@ -27,6 +27,12 @@ fn invalid_items(server: &TestServer) -> Vec<(Value, &'static str)> {
             "404 not_found: Segment not found",
         ),
         (json!({ "email": email, "segments": [{ "id": id(&foreign) }] }), "404 not_found: Segment not found"),
+        (json!({ "email": email, "audience_id": UNKNOWN_ID }), "404 not_found: Segment not found"),
+        (json!({ "email": email, "segment_id": id(&foreign) }), "404 not_found: Segment not found"),
+        (
+            json!({ "email": email, "audience_id": "x" }),
+            "422 validation_error: The `audience_id` must be a valid UUID.",
+        ),
         (
             json!({ "email": email, "segments": [{ "id": 1 }] }),
             "422 validation_error: Invalid `segments[0].id` field: ",
