@@ -35,6 +35,21 @@ fn the_log_has_the_reason_of_each_suppressed_recipient() {
 }
 
 #[test]
+fn the_log_of_a_strict_batch_has_the_reasons_of_the_email_that_refuses_it() {
+    let server = TestServer::start();
+    server.suppress("ada@example.net", Origin::Bounce);
+    server.suppress("bob@example.net", Origin::Manual);
+    let suppressed = json!({ "to": ["ada@example.net"], "cc": "bob@example.net" });
+
+    let refused = server.post("/emails/batch", &json!([email(&json!({})), email(&suppressed)]));
+
+    let id = refused.header("x-request-id").unwrap().to_owned();
+    refused.refused(422, "all_recipients_suppressed", "emails.1: All recipients are suppressed");
+    let detail = server.get(&format!("/logs/{id}")).ok(200)["detail"].clone();
+    assert_eq!(detail, "ada@example.net is suppressed (bounce); bob@example.net is suppressed (manual).");
+}
+
+#[test]
 fn an_erasure_deletes_the_detail() {
     let server = TestServer::start();
     server.suppress("ada@example.net", Origin::Bounce);
