@@ -1,4 +1,6 @@
-//! Typed ids: UUIDs of version 7 in the API and on disk, so that the order of ids is the order of creation.
+//! Typed ids: UUIDs of version 7 in the API and on disk, so that the order of ids is the order of creation. In a list,
+//! it is also the order of the commits, except for emails, captured messages and requests: their ids exist before their
+//! transactions.
 
 use std::cmp::Ordering as CmpOrdering;
 use std::fmt;

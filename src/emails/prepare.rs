@@ -78,6 +78,8 @@ impl PreparedEmail {
             scheduled_ms,
             topic,
         } = email;
+        // The content is sealed under the id outside of the writer, so that the transaction cannot draw it. Of emails
+        // that are sent at once, one with a lower id can be committed after one with a higher id.
         let id: EmailId = context.id();
         let scheduled_ms = scheduled_ms.filter(|due| *due > now);
         let due_ms = scheduled_ms.unwrap_or(now);
