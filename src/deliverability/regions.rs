@@ -142,11 +142,18 @@ pub(super) fn is_paused_for(tx: &impl Reads, team: TeamId) -> Result<bool, Store
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::base::clock::utc_day;
     use crate::base::id::Id;
     use crate::context::Context;
+    use crate::deliverability::GuardrailMode;
+    use crate::domains::{DkimKeyRow, DomainRow, DomainStatus};
+    use crate::email_metrics::DayTotals;
+    use crate::emails::SendingGuard as _;
     use crate::store::Encoded;
-    use crate::tables::DOMAINS;
+    use crate::tables::{DOMAINS, EMAIL_DAY_TOTALS};
 
     fn is_paused(teams: &[(u64, u64, u64)]) -> bool {
         let mut region = RegionCounts::default();
@@ -208,6 +215,63 @@ mod tests {
         assert_eq!(sweep(&[east, west], 2).await, [(east.to_owned(), 1), (west.to_owned(), 2)]);
         assert_eq!(sweep(&[west], 3).await, [(west.to_owned(), 2)]);
         assert_eq!(sweep(&[], 4).await, []);
+    }
+
+    fn domain(region: &str) -> DomainRow {
+        let key = DkimKeyRow { selector: "s".to_owned(), record: String::new(), sealed: Vec::new() };
+        DomainRow {
+            name: "shop.example".to_owned(),
+            region: region.to_owned(),
+            status: DomainStatus::Verified,
+            return_path: "send".to_owned(),
+            open_tracking: false,
+            click_tracking: false,
+            tracking_subdomain: None,
+            rsa: key.clone(),
+            ed25519: key,
+            records: Vec::new(),
+            checked_ms: None,
+            pending_since_ms: None,
+            assumed: true,
+            created_ms: 0,
+        }
+    }
+
+    #[tokio::test]
+    async fn broadcasts_of_a_paused_region_are_held_until_its_counts_leave_the_window() {
+        let (_directory, context) = Context::temporary();
+        let first = teams::create(&context, "First").await.unwrap().unwrap().id;
+        let second = teams::create(&context, "Second").await.unwrap().unwrap().id;
+        let (east, west): (DomainId, DomainId) = (context.id(), context.id());
+        let day = utc_day(context.now_ms());
+        let fill = move |tx: &WriteTx<'_>| {
+            for team in [first, second] {
+                let totals = DayTotals { sent: 500, sent_and_bounced: 25, ..DayTotals::default() };
+                tx.put(&EMAIL_DAY_TOTALS, &(team, day), &totals)?;
+                tx.put(&DOMAINS, &(team, east), &domain("us-east-1"))?;
+            }
+            tx.put(&DOMAINS, &(first, west), &domain("us-west-2"))
+        };
+        context.store.write::<_, StoreError>(fill).await.unwrap();
+        let with_mode = |mode| TeamDeliverability::new(context.clone(), mode, "https://mail.example.com/dashboard/");
+        let (enforcing, observing) = (with_mode(GuardrailMode::Enforce), with_mode(GuardrailMode::Observe));
+        let is_held = |guard: &TeamDeliverability, domain: Option<DomainId>| {
+            context.store.read_now::<_, StoreError>(|tx| guard.is_fan_out_held(tx, first, domain)).unwrap()
+        };
+        assert!(!is_held(&enforcing, Some(east)));
+
+        enforcing.sweep_regions().await.unwrap();
+        assert!(is_held(&enforcing, Some(east)));
+        assert!(!is_held(&enforcing, Some(west)), "only 500 recipients");
+        assert!(!is_held(&enforcing, None) && !is_held(&observing, Some(east)));
+        assert!(enforcing.overview(first).await.unwrap().is_region_paused);
+        assert!(!observing.overview(first).await.unwrap().is_region_paused);
+
+        context.clock.advance(Duration::from_secs(2 * 24 * 60 * 60));
+        assert!(is_held(&enforcing, Some(east)), "no sweep yet");
+        enforcing.sweep_regions().await.unwrap();
+        assert!(!is_held(&enforcing, Some(east)));
+        assert!(!enforcing.overview(first).await.unwrap().is_region_paused);
     }
 
     #[tokio::test]

@@ -1,9 +1,14 @@
 //! `GET /deliverability`, and the guardrail that pauses the sending of a team.
+//!
+//! `regions.rs`: pauses of the broadcasts of a region.
+
+mod regions;
 
 use std::time::Duration;
 
 use ringmail::admin::queue::{QueueVerb, SelectorArgs};
 use ringmail::base::id::BroadcastId;
+use ringmail::broadcasts::FanOutRow;
 use ringmail::store::{Reads as _, StoreError};
 use ringmail::tables::BROADCAST_FAN_OUTS;
 use serde_json::{Value, json};
@@ -42,6 +47,21 @@ pub(crate) fn send_with_bounces(server: &TestServer, bounced: usize) {
 fn deliveries(server: &TestServer, webhook: &str, event: &str) -> usize {
     let listed = server.get(&format!("/webhooks/{webhook}/events")).ok(200);
     listed["data"].as_array().unwrap().iter().filter(|delivery| delivery["type"] == event).count()
+}
+
+/// Returns the fan-out of a broadcast; `None` once all its recipients are queued.
+fn fan_out(server: &TestServer, broadcast: &str) -> Option<FanOutRow> {
+    let id = BroadcastId::parse(broadcast).unwrap();
+    server.context().store.read_now::<_, StoreError>(|tx| tx.get(&BROADCAST_FAN_OUTS, &(id,))).unwrap()
+}
+
+/// Waits until a due broadcast is held.
+#[track_caller]
+fn wait_for_hold(server: &TestServer, broadcast: &str) {
+    retry_until_ok("the hold", || match fan_out(server, broadcast) {
+        Some(row) if row.is_held => Ok(()),
+        row => Err(format!("{row:?}")),
+    });
 }
 
 #[test]
@@ -138,14 +158,11 @@ fn a_scheduled_broadcast_waits_for_the_end_of_a_pause() {
 
     server.advance(2 * HOUR);
     let path = format!("/broadcasts/{broadcast}");
-    let id = BroadcastId::parse(&broadcast).unwrap();
-    let fan_out =
-        || server.context().store.read_now::<_, StoreError>(|tx| tx.get(&BROADCAST_FAN_OUTS, &(id,))).unwrap();
-    retry_until_ok("the hold", || if fan_out().unwrap().is_held { Ok(()) } else { Err(format!("{:?}", fan_out())) });
+    wait_for_hold(&server, &broadcast);
     assert_eq!(server.get(&path).ok(200)["status"], "scheduled");
 
     server.advance(37 * HOUR + HOUR / 2);
-    retry_until_ok("the recipients", || fan_out().map_or(Ok(()), |row| Err(format!("{row:?}"))));
+    retry_until_ok("the recipients", || fan_out(&server, &broadcast).map_or(Ok(()), |row| Err(format!("{row:?}"))));
     server.poll(&path, "the end of the broadcast", |response| response.json["status"] == "sent");
 }
 

@@ -2,10 +2,12 @@
 
 use ringmail::audit::Actor;
 use ringmail::base::address::EmailAddress;
+use ringmail::base::clock::utc_day;
 use ringmail::base::id::{ContactId, EmailId, EventId, Id, TeamId, TopicId, WebhookDeliveryId, WebhookId};
 use ringmail::contacts::{ContactRow, TopicChoiceRow};
 use ringmail::delivery::capture::{CaptureMailbox, ReleaseError, ReleasedMessage};
 use ringmail::delivery::{CapturedRow, SmtpAttemptRow};
+use ringmail::email_metrics::DayTotals;
 use ringmail::erasure;
 use ringmail::events::{self, ChangeSource, EventType, MessageRow};
 use ringmail::notices::{self, Notice};
@@ -14,8 +16,8 @@ use ringmail::store::page::{Cursor, PageQuery};
 use ringmail::store::{NEXT, NodeId, Order, ReadTx, Reads as _, STOP, StoreError, WriteTx};
 use ringmail::suppressions::{self, Origin, SuppressionCause};
 use ringmail::tables::{
-    ATTEMPTS, AUDIENCE_EVENTS, CONTACT_ADDRESSES, CONTACTS, ContactIdRow, EMAIL_BODIES, EMAIL_SEARCH_BLOCKS, EMAILS,
-    ERASURES, LEASES, SUPPRESSIONS, TOPIC_CHOICES, TOPICS, WEBHOOK_DELIVERIES,
+    ATTEMPTS, AUDIENCE_EVENTS, CONTACT_ADDRESSES, CONTACTS, ContactIdRow, EMAIL_BODIES, EMAIL_DAY_TOTALS,
+    EMAIL_SEARCH_BLOCKS, EMAILS, ERASURES, LEASES, SUPPRESSIONS, TOPIC_CHOICES, TOPICS, WEBHOOK_DELIVERIES,
 };
 use ringmail::topics::{Subscription, TopicRow, Visibility};
 use ringmail::users::{self, Role};
@@ -62,6 +64,18 @@ impl TestServer {
     /// Compares the rates of all teams with their limits now, as the server does every 10 seconds.
     pub(crate) fn run_guardrail(&self) {
         self.block_on(self.services().deliverability.run_round()).expect("the store can be written");
+    }
+
+    /// Sums the rates of all teams by region now, as the server does every 15 minutes.
+    pub(crate) fn sweep_regions(&self) {
+        self.block_on(self.services().deliverability.sweep_regions()).expect("the store can be written");
+    }
+
+    /// Stores the totals of a team on the current UTC day: `sent` recipients, with `bounced` permanent bounces.
+    pub(super) fn put_bounces(&self, team: TeamId, sent: u64, bounced: u64) {
+        let day = utc_day(self.now_ms());
+        let totals = DayTotals { sent, sent_and_bounced: bounced, ..DayTotals::default() };
+        self.write(move |tx| tx.put(&EMAIL_DAY_TOTALS, &(team, day), &totals));
     }
 
     /// Returns the addresses on the suppression list of the team, without those that are erased.

@@ -67,6 +67,13 @@ impl TestServer {
         self.block_on(self.services().team_removals.remove(team, unsent))
     }
 
+    /// Marks the team's domain `name` as verified, without a check.
+    pub(crate) fn assume_verified(&self, name: &str) {
+        let name = DomainName::parse(name).expect("a domain name");
+        let assumed = self.services().domains.add_verified(Actor::CommandLine.in_team(self.team()), name);
+        self.block_on(assumed).expect("the team has the domain");
+    }
+
     /// Returns the id of the team's domain `name`.
     #[track_caller]
     pub(crate) fn domain_id(&self, name: &str) -> String {
@@ -105,6 +112,11 @@ impl OtherTeam<'_> {
             Some(Role::Owner),
         );
         self.server.block_on(added).expect("the owner is added");
+    }
+
+    /// Stores the totals of the current UTC day: `sent` recipients, with `bounced` permanent bounces.
+    pub(crate) fn put_bounces(&self, sent: u64, bounced: u64) {
+        self.server.put_bounces(self.team, sent, bounced);
     }
 
     /// Stores an exhausted delivery to a webhook endpoint of the team and returns its id.
