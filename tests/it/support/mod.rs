@@ -7,6 +7,7 @@
 //! - `raw.rs` sends malformed and truncated requests.
 //! - `name_server.rs` is a DNS server with one zone.
 //! - `mail_server.rs` is a mail server whose STARTTLS can fail.
+//! - `webhook_receiver.rs` receives webhooks.
 //! - `teams.rs` creates other teams and API keys.
 //! - `rows.rs` reads and writes rows that no endpoint exposes.
 //! - `routes.rs` lists every route of the OpenAPI document.
@@ -25,6 +26,7 @@ mod schema;
 mod server;
 mod snapshot;
 mod teams;
+mod webhook_receiver;
 
 pub(crate) use mail_server::{MailServer, Received, SmtpClient, StartTls};
 pub(crate) use name_server::NameServer;
@@ -34,3 +36,4 @@ pub(crate) use schema::violations;
 pub(crate) use server::{TestServer, email, retry_until_ok};
 pub(crate) use snapshot::{assert_body, assert_lines, in_snapshots, redacted};
 pub(crate) use teams::OtherTeam;
+pub(crate) use webhook_receiver::WebhookReceiver;

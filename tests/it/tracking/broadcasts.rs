@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{messages, request, start_tracking};
+use super::{BROWSER, messages, request, start_tracking};
 use crate::support::{TestServer, retry_until_ok};
 
-const BROWSER: (&str, &str) = ("user-agent", "Mozilla/5.0 (X11; Linux x86_64; rv:142.0) Gecko/20100101 Firefox/142.0");
 const SHOP: &str = "https://shop.example/?a=1&b=2";
 const PERSONAL: &str = "https://shop.example/{{{FIRST_NAME|you}}}?to={{{EMAIL}}}";
 const HTML: &str = "<p><a href=\"https://shop.example/?a=1&amp;b=2\">Shop</a> \

@@ -27,12 +27,16 @@ fn wait_for_status(server: &TestServer, host: &str, status: u16) {
     }
 }
 
-/// Starts a server with the verified domain `shop.example`, whose tracking host is `links.shop.example`. Returns the path of
-/// the domain too.
-fn start(dns: &NameServer) -> (TestServer, String) {
-    let server = TestServer::start_with(&["--hostname", "mx.ringmail.example", "--resolver", &dns.address()]);
-    let domain: Value =
-        server.post("/domains", &json!({ "name": "shop.example", "tracking_subdomain": "links" })).ok(201);
+/// Starts a server with the verified domain `shop.example`, which tracks opens and clicks, and whose tracking host is
+/// `links.shop.example`. Returns the path of the domain too.
+pub(super) fn start_with_host(dns: &NameServer, flags: &[&str]) -> (TestServer, String) {
+    let address = dns.address();
+    let flags = [&["--hostname", "mx.ringmail.example", "--resolver", &address][..], flags].concat();
+    let server = TestServer::start_with(&flags);
+    let domain: Value = json!({
+        "name": "shop.example", "tracking_subdomain": "links", "open_tracking": true, "click_tracking": true,
+    });
+    let domain = server.post("/domains", &domain).ok(201);
     assert_eq!(get(&server, "links.shop.example", "/emails").status, 200);
     dns.publish(&domain["records"]);
     let path = format!("/domains/{}", domain["id"].as_str().expect("an id"));
@@ -44,7 +48,7 @@ fn start(dns: &NameServer) -> (TestServer, String) {
 #[test]
 fn a_tracking_host_has_no_api_and_no_dashboard() {
     let dns = NameServer::start();
-    let (server, _) = start(&dns);
+    let (server, _) = start_with_host(&dns, &[]);
 
     for path in ["/", "/health", "/emails", "/dashboard/", "/docs/openapi.json", "/t", "/unsubscribe", "/metrics"] {
         let response = get(&server, "Links.Shop.example:443", path);
@@ -58,7 +62,7 @@ fn a_tracking_host_has_no_api_and_no_dashboard() {
 #[test]
 fn a_changed_or_cleared_label_frees_its_host() {
     let dns = NameServer::start();
-    let (server, path) = start(&dns);
+    let (server, path) = start_with_host(&dns, &[]);
     let status = |host: &str| get(&server, host, "/emails").status;
     dns.add("go.shop IN CNAME mx.ringmail.example.\n");
 
@@ -73,7 +77,7 @@ fn a_changed_or_cleared_label_frees_its_host() {
 #[test]
 fn a_deleted_domain_frees_its_host() {
     let dns = NameServer::start();
-    let (server, path) = start(&dns);
+    let (server, path) = start_with_host(&dns, &[]);
 
     server.delete(&path).ok(200);
 

@@ -6,10 +6,14 @@
 //! - `routes.rs`: requests to them.
 //! - `broadcasts.rs`: clicks on the links of a broadcast.
 //! - `hosts.rs`: the paths of a tracking host.
+//! - `events.rs`: the webhooks about an open and a click.
+//! - `metrics.rs`: the counts of opens and clicks.
 
 mod broadcasts;
+mod events;
 mod hosts;
 mod messages;
+mod metrics;
 mod routes;
 
 use std::time::Duration;
@@ -20,6 +24,7 @@ use serde_json::{Value, json};
 use crate::support::TestServer;
 
 const HTML: &str = "<html><body><p><a href=\"https://shop.example/?a=1&amp;b=2\">Shop</a></p></body></html>";
+const BROWSER: (&str, &str) = ("user-agent", "Mozilla/5.0 (X11; Linux x86_64; rv:142.0) Gecko/20100101 Firefox/142.0");
 const DESTINATION: &str = "https://shop.example/?a=1&b=2";
 
 /// Changes the tracking of `example.com`.

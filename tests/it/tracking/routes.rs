@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{DESTINATION, HTML, deliver, request, start_tracking, tracked_path};
+use super::{BROWSER, DESTINATION, HTML, deliver, request, start_tracking, tracked_path};
 
-const BROWSER: (&str, &str) = ("user-agent", "Mozilla/5.0 (X11; Linux x86_64; rv:142.0) Gecko/20100101 Firefox/142.0");
 const HIT_EVENTS: [&str; 3] = ["email.opened", "email.clicked", "email.prefetched"];
 
 #[test]
