@@ -141,8 +141,34 @@ fn is_prefetch(req: &Request) -> bool {
 mod tests {
     use salvo::http::HeaderValue;
     use salvo::http::header::HeaderName;
+    use tempfile::TempDir;
 
     use super::*;
+    use crate::base::id::{EmailId, TeamId};
+    use crate::emails::{EmailRow, LastEvent, RecipientRow, RecipientState};
+    use crate::events::{self, EmailEventKind};
+    use crate::store::{StoreError, WriteTx};
+    use crate::tables::EMAILS;
+
+    const BROWSER: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:142.0) Gecko/20100101 Firefox/142.0";
+
+    /// Returns a recorder, and the recipient of a delivered email in its store.
+    async fn recorder() -> (TempDir, HitRecorder, TrackedRecipient) {
+        let (directory, context) = Context::temporary();
+        let (team, email): (TeamId, EmailId) = (context.id(), context.id());
+        let recipient = RecipientRow::example("ada@example.net", RecipientState::Settled, LastEvent::Delivered);
+        let row = EmailRow::example(vec![recipient], LastEvent::Delivered);
+        let write = move |tx: &WriteTx<'_>| tx.put(&EMAILS, &(team, email), &row);
+        context.store.write::<_, StoreError>(write).await.unwrap();
+        let recorder = HitRecorder::new(context, Duration::ZERO, Vec::new(), TaskTracker::new());
+        (directory, recorder, TrackedRecipient { team, email, group: 0 })
+    }
+
+    /// Returns the kinds of the events of an email, oldest first.
+    fn kinds(recorder: &HitRecorder, email: EmailId) -> Vec<EmailEventKind> {
+        let events = recorder.context.store.read_now(|tx| events::email_timeline(tx, email)).unwrap();
+        events.into_iter().map(|event| event.kind).collect()
+    }
 
     fn request(headers: &[(&'static str, &'static str)]) -> Request {
         let mut req = Request::new();
@@ -177,6 +203,41 @@ mod tests {
             let mut req = Request::new();
             req.headers_mut().insert(USER_AGENT, HeaderValue::from_bytes(letter.repeat(600).as_bytes()).unwrap());
             assert_eq!(user_agent(&req), letter.repeat(expected));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_hit_is_recorded_although_the_client_closes_the_connection() {
+        let (_directory, recorder, recipient) = recorder().await;
+        let req = request(&[("user-agent", BROWSER)]);
+        recorder.record(&req, recipient, HitTarget::Pixel).await;
+        // A second hit is recorded in two steps, so that a recording without its own task would stop between them.
+        recorder.context.clock.advance(Duration::from_secs(120));
+
+        // The end of a connection drops the request. The first poll has started the recording.
+        tokio::select! {
+            biased;
+            () = recorder.record(&req, recipient, HitTarget::Pixel) => panic!("the hit was recorded without a task"),
+            () = std::future::ready(()) => {}
+        }
+        recorder.tasks.close();
+        recorder.tasks.wait().await;
+
+        assert_eq!(kinds(&recorder, recipient.email), [EmailEventKind::Opened, EmailEventKind::Opened]);
+        assert_eq!(recorder.lost(), 0);
+    }
+
+    #[tokio::test]
+    async fn each_hit_that_the_store_refuses_counts_as_lost() {
+        let (_directory, recorder, recipient) = recorder().await;
+        let req = request(&[("user-agent", BROWSER)]);
+        recorder.record(&req, recipient, HitTarget::Pixel).await;
+        assert_eq!(recorder.lost(), 0);
+
+        recorder.context.store.close().await;
+        for lost in 1..=2 {
+            recorder.record(&req, recipient, HitTarget::Link("https://shop.example/".to_owned())).await;
+            assert_eq!(recorder.lost(), lost);
         }
     }
 }
