@@ -3,15 +3,17 @@
 use std::time::Duration;
 
 use super::*;
+use crate::base::clock::{DAY_MS, utc_day};
 use crate::base::id::{DomainId, Id, TeamId};
 use crate::context::Context;
 use crate::delivery;
 use crate::email_metrics::{self, CountedRecipients, EmailMetric, MetricSource};
 use crate::emails::{SendingGuard as _, SendingPause};
 use crate::events::Metric;
+use crate::insights::{InsightCheck, InsightDayRow};
 use crate::notices::Notice;
 use crate::store::{NEXT, Order, Reads as _, StoreError, WriteTx};
-use crate::tables::{GUARDRAIL_EPISODES, NOTICES};
+use crate::tables::{GUARDRAIL_EPISODES, INSIGHT_DAYS, NOTICES};
 use crate::teams;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -115,6 +117,24 @@ async fn a_pause_ends_when_its_days_leave_the_window() {
 }
 
 #[tokio::test]
+async fn a_warning_ends_with_the_seventh_day() {
+    let fixture = Fixture::new().await;
+    let deliverability = fixture.deliverability(GuardrailMode::Enforce);
+    fixture.count(200, 9, 0).await;
+    let status = async || deliverability.report(fixture.team).await.unwrap().status;
+    let now_ms = fixture.context.now_ms();
+    let end_ms = (now_ms.div_euclid(DAY_MS) + 7) * DAY_MS;
+
+    let remaining_ms = u64::try_from(end_ms - now_ms).unwrap();
+    fixture.context.clock.advance(Duration::from_millis(remaining_ms - 1));
+    assert!(fixture.is_slowed(&deliverability).await, "the last millisecond of the seventh day");
+    assert_eq!(status().await, GuardrailStatus::Warning);
+    fixture.context.clock.advance(Duration::from_millis(1));
+    assert!(!fixture.is_slowed(&deliverability).await);
+    assert_eq!(status().await, GuardrailStatus::Ok);
+}
+
+#[tokio::test]
 async fn late_complaints_count_on_the_day_of_the_send() {
     let fixture = Fixture::new().await;
     let deliverability = fixture.deliverability(GuardrailMode::Enforce);
@@ -203,4 +223,42 @@ async fn a_report_covers_thirty_days() {
     fixture.context.clock.advance(DAY);
     let report = deliverability.report(fixture.team).await.unwrap();
     assert_eq!((report.totals.sent, report.score.headline), (0, None));
+}
+
+#[tokio::test]
+async fn the_factors_are_the_failing_checks_of_thirty_days_with_the_largest_gain_first() {
+    let fixture = Fixture::new().await;
+    let (team, now_ms) = (fixture.team, fixture.context.now_ms());
+    let fill = move |tx: &WriteTx<'_>| {
+        email_metrics::add_score(tx, team, now_ms, 100, 70)?;
+        let today = utc_day(now_ms);
+        for (check, day, recipients, lost_tenths) in [
+            (InsightCheck::DmarcRecord, today, 5, 100),
+            (InsightCheck::LinkDomainsMatch, today, 12, 200),
+            (InsightCheck::LinkDomainsMatch, today - 29, 8, 100),
+            (InsightCheck::NoShorteners, today - 30, 100, 1_250),
+            (InsightCheck::BodySize, today, 10, 100),
+            (InsightCheck::PlainText, today - 1, 25, 250),
+            (InsightCheck::SubjectLint, today, 60, 0),
+        ] {
+            tx.put(&INSIGHT_DAYS, &(team, day, check.number()), &InsightDayRow { recipients, lost_tenths })?;
+        }
+        Ok(())
+    };
+    fixture.context.store.write::<_, StoreError>(fill).await.unwrap();
+
+    let overview = fixture.deliverability(GuardrailMode::Enforce).overview(team).await.unwrap();
+
+    // Without outcomes, the content is the score: 7.0 for 100 recipients.
+    let factors = overview.factors.iter();
+    let factors: Vec<(&str, u64, String)> =
+        factors.map(|factor| (factor.check.check, factor.check.recipients, format!("{:.2}", factor.gain))).collect();
+    let expected = [
+        ("link_domains_match", 20, "0.30"),
+        ("plain_text", 25, "0.25"),
+        ("dmarc_record", 5, "0.10"),
+        ("body_size", 10, "0.10"),
+        ("subject_lint", 60, "0.00"),
+    ];
+    assert_eq!(factors, expected.map(|(check, recipients, gain)| (check, recipients, gain.to_owned())));
 }

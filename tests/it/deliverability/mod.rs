@@ -14,7 +14,7 @@ use ringmail::tables::BROADCAST_FAN_OUTS;
 use serde_json::{Value, json};
 
 use crate::ingest::{self, SECRET};
-use crate::support::{TestServer, email, retry_until_ok};
+use crate::support::{TestServer, WebhookReceiver, email, retry_until_ok};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 /// Emails of a test: the minimum number of recipients for a limit.
@@ -144,6 +144,28 @@ fn bounces_pause_all_new_sends_until_their_days_leave_the_window() {
     server.run_guardrail();
     assert_eq!(deliveries(&server, &webhook, "deliverability.paused"), 1);
     assert_eq!(server.get("/deliverability").ok(200)["guardrail_status"], "warning");
+}
+
+#[test]
+fn the_event_of_an_episode_has_the_rate_and_the_limit_that_it_reached() {
+    for (bounced, event, figures) in [
+        (9, "deliverability.warning", json!({ "rate": 0.09, "limit": 0.04, "window_days": 7 })),
+        (10, "deliverability.paused", json!({ "rate": 0.1, "limit": 0.05, "window_days": 2 })),
+    ] {
+        let (server, receiver) = (start("on"), WebhookReceiver::start());
+        let events = json!(["deliverability.warning", "deliverability.paused"]);
+        server.post("/webhooks", &json!({ "endpoint": receiver.url(), "events": events })).ok(201);
+        send_with_bounces(&server, bounced);
+
+        server.run_guardrail();
+
+        let posted = receiver.wait_for(event);
+        let mut expected = figures;
+        expected["metric"] = "bounce".into();
+        expected["dashboard_url"] = format!("{}/dashboard/metrics/deliverability", server.base()).into();
+        assert_eq!(posted["data"], expected);
+        assert_eq!(posted["created_at"], "2026-01-05T09:00:00.000Z");
+    }
 }
 
 #[test]
