@@ -234,6 +234,7 @@ pub(super) fn quarter(at_ms: TimestampMs) -> u32 {
 mod tests {
     use super::*;
     use crate::base::clock::DAY_MS;
+    use crate::events::Bounce;
 
     #[test]
     fn a_quarter_hour_begins_at_its_first_millisecond_and_none_is_before_1970() {
@@ -247,6 +248,33 @@ mod tests {
             (i64::MIN, 0),
         ] {
             assert_eq!(quarter(at_ms), expected, "{at_ms}");
+        }
+    }
+
+    #[test]
+    fn each_event_counts_in_its_own_metric() {
+        let bounce = |bounce_type| {
+            let (message, subtype) = (String::new(), String::new());
+            Detail::Bounce(Bounce { message, bounce_type, subtype, diagnostic: Vec::new() })
+        };
+        for (kind, detail, expected) in [
+            (EmailEventKind::Scheduled, Detail::None, None),
+            (EmailEventKind::Canceled, Detail::None, None),
+            (EmailEventKind::Sent, Detail::None, Some("sent")),
+            (EmailEventKind::Delivered, Detail::None, Some("delivered")),
+            (EmailEventKind::DeliveryDelayed, Detail::None, Some("delivery_delayed")),
+            (EmailEventKind::Bounced, bounce(BounceType::Permanent), Some("bounced_permanent")),
+            (EmailEventKind::Bounced, bounce(BounceType::Transient), Some("bounced_transient")),
+            (EmailEventKind::Bounced, bounce(BounceType::Undetermined), Some("bounced_undetermined")),
+            (EmailEventKind::Bounced, Detail::None, Some("bounced_undetermined")),
+            (EmailEventKind::Complained, Detail::None, Some("complained")),
+            (EmailEventKind::Failed, Detail::None, Some("failed")),
+            (EmailEventKind::Opened, Detail::None, Some("opened")),
+            (EmailEventKind::Clicked, Detail::None, Some("clicked")),
+            (EmailEventKind::Prefetched, Detail::None, Some("prefetched")),
+        ] {
+            let event = Event { kind, at_ms: 0, recipients: Vec::new(), detail };
+            assert_eq!(EmailMetric::of_event(&event).map(EmailMetric::as_str), expected, "{event:?}");
         }
     }
 

@@ -220,6 +220,38 @@ mod tests {
     }
 
     #[test]
+    fn each_metric_shows_its_own_count() {
+        let counts = EmailCounts {
+            sent: 100,
+            delivered: 40,
+            delivery_delayed: 1,
+            bounced_permanent: 2,
+            bounced_transient: 3,
+            bounced_undetermined: 4,
+            complained: 5,
+            suppressed: 6,
+            failed: 7,
+            opened: 30,
+            unique_opened: 20,
+            clicked: 15,
+            unique_clicked: 10,
+            prefetched: 8,
+            unsubscribed: 12,
+        };
+
+        let shown = serde_json::to_value(MetricValues::of(&counts, ReportedMetric::ALL)).unwrap();
+
+        let expected = serde_json::json!({
+            "received": 0, "sent": 100, "delivered": 40, "delivery_delayed": 1, "bounced": 9, "bounced_permanent": 2,
+            "bounced_transient": 3, "bounced_undetermined": 4, "complained": 5, "suppressed": 6, "failed": 7,
+            "opened": 30, "unique_opened": 20, "clicked": 15, "unique_clicked": 10, "prefetched": 8,
+            "unsubscribed": 12, "delivery_rate": 40.0, "bounce_rate": 9.0, "complaint_rate": 12.5, "open_rate": 50.0,
+            "click_rate": 25.0, "unsubscribe_rate": 30.0,
+        });
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
     fn only_requested_metrics_are_shown() {
         let counts =
             EmailCounts { sent: 4, delivered: 3, bounced_transient: 1, prefetched: 9, ..EmailCounts::default() };

@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use super::{MINUTE_MS, TEAM, World, delivered_row};
+use crate::base::address::EmailAddress;
 use crate::email_metrics;
 use crate::emails::{EmailRow, LastEvent, RecipientRow, RecipientState, StoredMailbox};
 use crate::engagement::plan::EVENTS_MAX;
 use crate::engagement::{Engagement, Hit, HitTarget};
+use crate::erasure::{self, Erasures};
 use crate::events::{Detail, EmailEventKind};
+use crate::logs::PendingEntries;
 use crate::store::{Order, Reads as _, StoreError, WriteTx};
 use crate::tables::{EMAILS, EVENTS};
 
@@ -297,6 +300,27 @@ async fn a_hit_without_consequences_writes_nothing() {
     world.open(id, MINUTE_MS + 1).await;
 
     assert_eq!(count(), before);
+}
+
+#[tokio::test]
+async fn an_erasure_changes_no_count_of_opens_and_clicks() {
+    let world = World::new();
+    let id = world.delivered(&["ada@example.net", "eve@example.net"]).await;
+    for after_ms in [MINUTE_MS, 3 * MINUTE_MS] {
+        world.open(id, after_ms).await;
+    }
+    world.click(id, LINK, 5 * MINUTE_MS).await;
+
+    let (context, ada) = (world.context.clone(), EmailAddress::parse("ada@example.net").unwrap());
+    let request = move |tx: &WriteTx<'_>| erasure::request(tx, &context, TEAM, vec![ada.clone()]);
+    world.context.store.write::<_, StoreError>(request).await.unwrap();
+    Erasures::new(world.context.clone(), PendingEntries::default()).run_round().await.unwrap();
+    assert!(world.row(id).recipients[0].mailbox.is_erased());
+    world.click(id, LINK, 60 * MINUTE_MS).await;
+
+    assert_eq!(world.kinds(id), [(Opened, None), (Opened, None), (Clicked, None)]);
+    assert_eq!(unique(&world), (1, 1));
+    world.assert_counts_agree().await;
 }
 
 /// Returns the unique opens and clicks of the team.

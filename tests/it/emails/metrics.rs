@@ -1,8 +1,12 @@
 //! `GET /emails/metrics`: counts of recipients by time, domain and broadcast.
 
+use std::time::Duration;
+
+use ringmail::suppressions::Origin;
 use serde_json::{Value, json};
 
-use crate::support::TestServer;
+use crate::ingest;
+use crate::support::{TestServer, email};
 
 /// Sends an email to each simulated recipient that is delivered, bounces or complains; returns the id of the first.
 fn send_three(server: &TestServer) -> String {
@@ -42,6 +46,55 @@ fn the_totals_are_those_of_the_outcomes() {
     ] {
         assert_eq!(totals[name], expected, "{name}");
     }
+}
+
+#[test]
+fn failures_delays_and_suppressed_recipients_are_counted_apart() {
+    let server = ingest::server();
+    for number in 0..3 {
+        server.suppress(&format!("listed{number}@example.net"), Origin::Manual);
+    }
+    let ids: Vec<String> = (0..6).map(|number| ingest::deliver(&server, &format!("r{number}@example.net"))).collect();
+    let reported = ["failed", "failed", "delayed", "delayed", "delayed", "bounced"];
+    let event = |(number, id): (usize, &String)| {
+        let recipient = format!("r{number}@example.net");
+        json!({ "type": reported[number], "email_id": id, "recipient": recipient, "bounce": { "type": "Permanent" } })
+    };
+    let events: Vec<Value> = ids.iter().enumerate().map(event).collect();
+    assert_eq!(ingest::report(&server, &Value::from(events)), (6, 0));
+    // Three recipients are suppressed at the acceptance of an email, and one before the delivery of another.
+    let cc: Vec<String> = (0..3).map(|number| format!("listed{number}@example.net")).collect();
+    server.send(&json!({ "to": "ada@example.net", "cc": cc }));
+    server.send(&json!({ "to": ["ada@example.net", "bob@example.net"], "scheduled_at": "in 1 hour" }));
+    server.suppress("bob@example.net", Origin::Manual);
+    server.advance(Duration::from_secs(3_601));
+
+    server.wait_for_metrics(&json!({
+        "sent": 8, "delivered": 8, "failed": 2, "delivery_delayed": 3, "suppressed": 4, "bounced": 1,
+        "bounced_permanent": 1, "bounced_transient": 0, "bounced_undetermined": 0, "bounce_rate": 12.5,
+    }));
+}
+
+#[test]
+fn a_repeated_request_and_a_repeated_report_change_no_count() {
+    let server = ingest::server();
+    let body = email(&json!({ "to": "ada@example.net" })).to_string();
+    let send = || {
+        let headers = [("idempotency-key", "once")];
+        server.call("POST", "/emails", server.key(), &headers, Some(body.as_bytes())).ok(200)
+    };
+    let first = send();
+    let id = first["id"].as_str().unwrap();
+    server.wait_for(id, "delivered");
+    let complaint = json!({ "type": "complained", "email_id": id, "recipient": "ada@example.net" });
+    assert_eq!(ingest::report(&server, &complaint), (1, 0));
+
+    assert_eq!(send(), first);
+    assert_eq!(ingest::report(&server, &complaint), (0, 1));
+
+    // A further email leaves after one that the repeated request had queued.
+    ingest::deliver(&server, "bob@example.net");
+    server.wait_for_metrics(&json!({ "sent": 2, "delivered": 2, "complained": 1, "complaint_rate": 50.0 }));
 }
 
 #[test]

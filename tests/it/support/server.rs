@@ -293,6 +293,14 @@ impl TestServer {
         self.poll(&format!("/emails/{id}"), what, is_met).ok(200)
     }
 
+    /// Waits until these email metrics have these values.
+    #[track_caller]
+    pub(crate) fn wait_for_metrics(&self, expected: &Value) {
+        let names = expected.as_object().expect("an object").keys().map(|name| format!("metrics={name}"));
+        let path = format!("/emails/metrics?{}", names.collect::<Vec<_>>().join("&"));
+        self.poll(&path, "the metrics", |response| response.json["totals"] == *expected);
+    }
+
     /// Waits until retention has deleted the content of an email.
     #[track_caller]
     pub(crate) fn wait_for_purge(&self, id: &str) {

@@ -6,18 +6,6 @@ use serde_json::json;
 
 use super::{BROWSER, HTML, deliver, request, start_tracking, tracked_path};
 
-const METRICS: [&str; 9] = [
-    "sent",
-    "delivered",
-    "opened",
-    "clicked",
-    "unique_opened",
-    "unique_clicked",
-    "open_rate",
-    "click_rate",
-    "prefetched",
-];
-
 #[test]
 fn each_metric_of_opens_and_clicks_has_its_own_count() {
     let server = start_tracking();
@@ -45,10 +33,32 @@ fn each_metric_of_opens_and_clicks_has_its_own_count() {
     }
     hit(4, "o", &[BROWSER, ("sec-purpose", "prefetch")]);
 
-    let expected = json!({
+    server.wait_for_metrics(&json!({
         "sent": 9, "delivered": 8, "opened": 6, "clicked": 3, "unique_opened": 4, "unique_clicked": 2,
         "open_rate": 50.0, "click_rate": 25.0, "prefetched": 1,
-    });
-    let query = METRICS.map(|metric| format!("metrics={metric}")).join("&");
-    server.poll(&format!("/emails/metrics?{query}"), "the totals", |response| response.json["totals"] == expected);
+    }));
+}
+
+#[test]
+fn a_repeat_and_an_erasure_change_no_metric() {
+    let server = start_tracking();
+    let (_, message) = deliver(&server, &json!({ "to": "ada@example.org", "html": HTML }));
+    server.advance(Duration::from_secs(600));
+    let hit = |kind: &str| {
+        let response = request(&server, "GET", &tracked_path(&message.html, kind), &[BROWSER]);
+        assert_eq!(response.status, if kind == "o" { 200 } else { 302 });
+    };
+    let expected = json!({ "opened": 1, "clicked": 1, "unique_opened": 1, "unique_clicked": 1, "prefetched": 0 });
+
+    for kind in ["o", "c", "o", "c"] {
+        hit(kind);
+    }
+    server.wait_for_metrics(&expected);
+    server.erase(&["ada@example.org"]);
+    server.advance(Duration::from_secs(600));
+    for kind in ["o", "c"] {
+        hit(kind);
+    }
+
+    server.wait_for_metrics(&expected);
 }
