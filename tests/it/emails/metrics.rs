@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
+use ringmail::base::id::Id;
+use ringmail::store::{NEXT, Order, Reads as _, StoreError};
 use ringmail::suppressions::Origin;
+use ringmail::tables::EMAIL_COUNT_JOURNAL;
 use serde_json::{Value, json};
 
 use crate::ingest;
-use crate::support::{TestServer, email};
+use crate::support::{TestServer, email, retry_until_ok};
 
 /// Sends an email to each simulated recipient that is delivered, bounces or complains; returns the id of the first.
 fn send_three(server: &TestServer) -> String {
@@ -127,6 +130,42 @@ fn a_deleted_email_stays_in_the_counts() {
     server.delete(&format!("/emails/{first}")).ok(200);
 
     assert_eq!(metrics(&server, "metrics=delivered")["totals"], json!({ "delivered": 2 }));
+}
+
+/// Waits until the nightly check has compared all days with events, and has deleted their journal.
+#[track_caller]
+fn wait_for_check(server: &TestServer) {
+    retry_until_ok("the check", || {
+        let (mut rows, from, to) = (0, (Id::MIN, 0, Id::MIN), (Id::MAX, u32::MAX, Id::MAX));
+        let read = server.context().store.read_now::<_, StoreError>(|tx| {
+            tx.scan(&EMAIL_COUNT_JOURNAL, &from, &to, Order::Ascending, |_, _| {
+                rows += 1;
+                NEXT
+            })
+        });
+        read.unwrap();
+        if rows == 0 { Ok(()) } else { Err(format!("{rows} events")) }
+    });
+}
+
+#[test]
+fn counts_are_deleted_after_the_configured_days() {
+    const DAY: Duration = Duration::from_secs(24 * 3_600);
+    let flags = ["--metrics-retention-days", "5"];
+    let server = TestServer::start_with(&flags);
+    let send = |server: &TestServer| server.wait_for(&server.send(&json!({})), "delivered");
+    send(&server);
+    let server = server.restart_after(3 * DAY, &flags);
+    // Counts of an unchecked day stay, whatever their age is.
+    wait_for_check(&server);
+    send(&server);
+    assert_eq!(metrics(&server, "metrics=sent&start_date=2026-01-01")["totals"]["sent"], 2);
+
+    let server = server.restart_after(3 * DAY, &flags);
+
+    server.poll("/emails/metrics?metrics=sent&start_date=2026-01-01", "the purge", |response| {
+        response.json["totals"]["sent"] == 1
+    });
 }
 
 #[test]

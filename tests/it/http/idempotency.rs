@@ -30,6 +30,18 @@ fn a_repeated_request_sends_one_email() {
 }
 
 #[test]
+fn a_key_lives_for_the_configured_hours() {
+    const LIFETIME: Duration = Duration::from_secs(2 * 3_600);
+    let server = TestServer::start_with(&["--idempotency-retention-hours", "2"]);
+    let first = send_one(&server, "order-7", &json!({})).ok(200);
+
+    server.advance(LIFETIME - Duration::from_millis(1));
+    assert_eq!(send_one(&server, "order-7", &json!({})).ok(200), first);
+    server.advance(Duration::from_millis(1));
+    assert_ne!(send_one(&server, "order-7", &json!({})).ok(200), first);
+}
+
+#[test]
 fn key_order_white_space_escapes_and_nulls_do_not_change_the_payload() {
     let server = TestServer::start();
     let id = send(
