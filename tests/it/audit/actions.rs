@@ -6,6 +6,7 @@ use ringmail::admin::request::AdminVerb;
 use ringmail::admin::teams::TeamVerb;
 use ringmail::admin::themes::ThemeVerb;
 use ringmail::admin::users::UserVerb;
+use ringmail::preferences::ThemeTexts;
 use ringmail::users::Role;
 use serde_json::{Value, json};
 
@@ -109,6 +110,33 @@ fn a_test_and_a_replay_of_a_webhook_leave_one_entry_each() {
 }
 
 #[test]
+fn a_canceled_or_deleted_broadcast_and_a_deleted_template_leave_one_entry_each() {
+    let server = TestServer::start();
+    server.post("/contacts", &json!({ "email": "ada@example.net" })).ok(201);
+    let mut ids = Vec::new();
+    let entries = recorded(&server, || {
+        let draft = json!({ "name": "June", "from": "Acme <news@example.com>", "subject": "Hello", "text": "Hi" });
+        let [canceled, deleted] = [(); 2].map(|()| id(&server.post("/broadcasts", &draft).ok(201)));
+        let scheduled = json!({ "scheduled_at": "in 1 hour" });
+        server.post(&format!("/broadcasts/{canceled}/send"), &scheduled).ok(200);
+        server.post(&format!("/broadcasts/{canceled}/cancel"), &json!({})).ok(200);
+        server.delete(&format!("/broadcasts/{deleted}")).ok(200);
+        let template = id(&server.post("/templates", &json!({ "name": "Receipt", "html": "<p>Hi</p>" })).ok(201));
+        server.delete(&format!("/templates/{template}")).ok(200);
+        ids.extend([canceled.clone(), canceled, deleted, template]);
+    });
+
+    assert_eq!(actions(&entries), ["broadcast.sent", "broadcast.canceled", "broadcast.deleted", "template.deleted"]);
+    for (entry, id) in entries.iter().zip(&ids) {
+        let target = entry.target.as_ref().unwrap();
+        let expected = if target.kind == "template" { "Receipt" } else { "June" };
+        assert_eq!((&target.id, target.name.as_deref()), (id, Some(expected)), "{entry:?}");
+        assert_eq!(entry.actor.kind, "api_key", "{entry:?}");
+    }
+    assert_eq!(entries[1].detail["unsent"], 1);
+}
+
+#[test]
 fn a_refused_change_leaves_no_entry() {
     let server = TestServer::start();
     let unknown = "00000000-0000-7000-8000-000000000000";
@@ -199,6 +227,7 @@ fn each_change_by_the_command_line_leaves_one_entry() {
         run(UserVerb::Create { email: "bob@example.com".into(), role: Some(Role::Owner) }.into());
         run(UserVerb::Role { email: email(), role: Role::Viewer }.into());
         run(UserVerb::Remove { email: email() }.into());
+        run(ThemeVerb::Set(ThemeTexts { brand: Some("Acme".to_owned()), ..ThemeTexts::default() }).into());
         run(ThemeVerb::Reset.into());
         run(QueueVerb::Pause { selector: whole_queue() }.into());
         run(QueueVerb::Resume { selector: whole_queue() }.into());
@@ -214,6 +243,7 @@ fn each_change_by_the_command_line_leaves_one_entry() {
         "member.added",
         "member.role_changed",
         "member.removed",
+        "theme.changed",
         "theme.reset",
         "queue.paused",
         "queue.resumed",
@@ -223,8 +253,8 @@ fn each_change_by_the_command_line_leaves_one_entry() {
     assert_eq!(actions(&entries), expected);
     assert!(entries.iter().all(|entry| entry.actor.kind == "command_line" && entry.actor.name.is_none()));
     assert_eq!(entries[6].target.as_ref().unwrap().name.as_deref(), Some("ada@example.com"));
-    assert!(entries[..8].iter().all(|entry| entry.team_id.is_some()));
-    assert!(entries[8..].iter().all(|entry| entry.team_id.is_none()));
+    assert!(entries[..9].iter().all(|entry| entry.team_id.is_some()));
+    assert!(entries[9..].iter().all(|entry| entry.team_id.is_none()));
 }
 
 #[test]

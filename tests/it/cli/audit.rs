@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::import::create;
 use super::program::Cli;
 
 /// Returns the actions of the newest entries, newest first.
@@ -30,6 +31,34 @@ fn the_audit_log_is_listed_with_and_without_a_server() {
     let text = cli.run(&["audit"]);
     let shown = text.success();
     assert!(shown.contains("api_key.deleted") && shown.contains("command_line"), "{shown}");
+}
+
+#[test]
+fn an_import_and_an_export_of_contacts_leave_one_entry_each() {
+    let cli = Cli::new();
+    let server = cli.serve(&["dev"]);
+    let segment = create(&server, "/segments", &json!({ "name": "VIP" }));
+    std::fs::write(cli.path("people.csv"), "email\nada@example.com\n").unwrap();
+
+    for arguments in [
+        &["import", "contacts", "people.csv", "--dry-run"][..],
+        &["import", "contacts", "people.csv"],
+        &["export", "contacts", "all.csv"],
+        &["export", "contacts", "vip.csv", "--segment", &segment],
+    ] {
+        cli.run(arguments).success();
+    }
+
+    let list = cli.run(&["audit", "--json"]).json();
+    let rows = list["data"].as_array().unwrap().iter();
+    let of_contacts = rows.take_while(|entry| entry["action"].as_str().unwrap().starts_with("contact."));
+    let found: Vec<(&Value, &Value)> = of_contacts.map(|entry| (&entry["action"], &entry["detail"])).collect();
+    let expected = [
+        (&json!("contact.export_started"), &json!({ "segment_id": segment })),
+        (&json!("contact.export_started"), &json!({})),
+        (&json!("contact.import_started"), &json!({})),
+    ];
+    assert_eq!(found, expected);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use aws_lc_rs::hmac;
 
 use super::browser::{Browser, EMAIL, PASSWORD, Page, set_up, user_link};
+use crate::audit;
 use crate::support::TestServer;
 
 const NEW_PASSWORD: &str = "another long password";
@@ -219,6 +220,28 @@ fn the_app_is_removed_and_its_recovery_codes_are_replaced_with_the_password() {
     act("disable", "wrong password").shows(422, "The current password is wrong.");
     act("disable", PASSWORD).leads_to("/dashboard/account?factor=removed");
     Browser::new(&server).sign_in(EMAIL, PASSWORD).leads_to("/dashboard/");
+}
+
+#[test]
+fn each_change_of_the_second_factor_leaves_one_entry_without_secrets() {
+    let server = TestServer::serve_with(&[]);
+    let first = set_up(&server);
+    let mut secrets = vec![PASSWORD.to_owned()];
+    let entries = audit::recorded(&server, || {
+        let (_, codes) = enable(&server, &first);
+        secrets.extend(codes);
+        let act = |action: &str| first.post("/dashboard/account", &[("action", action), ("password", PASSWORD)]);
+        act("codes").shows(200, "Save your recovery codes");
+        act("disable").leads_to("/dashboard/account?factor=removed");
+    });
+
+    let expected = ["user.second_factor_set", "user.recovery_codes_replaced", "user.second_factor_removed"];
+    assert_eq!(audit::actions(&entries), expected);
+    for entry in &entries {
+        assert_eq!((entry.actor.kind.as_str(), entry.actor.name.as_deref()), ("user", Some(EMAIL)));
+        assert!(entry.team_id.is_some(), "{entry:?}");
+        assert!(secrets.iter().all(|secret| !format!("{entry:?}").contains(secret)), "{entry:?}");
+    }
 }
 
 #[test]

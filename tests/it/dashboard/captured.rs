@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::browser::{Browser, setup_link};
+use crate::audit;
 use crate::support::{MailServer, StartTls, TestServer, retry_until_ok};
 
 /// Returns a browser with a session of a development server.
@@ -114,6 +115,12 @@ fn a_captured_message_is_released_once() {
     assert_eq!(shown["mode"], "released");
     assert!(shown["released_at"].is_string(), "{shown}");
     browser.api("POST", &format!("{path}/release"), None).is_error(409, "validation_error");
+    let log = audit::entries(&server);
+    let releases: Vec<_> = log.iter().filter(|entry| entry.action == "captured.released").collect();
+    let [entry] = &releases[..] else { panic!("{log:?}") };
+    let target = entry.target.as_ref().unwrap();
+    assert_eq!((entry.actor.kind.as_str(), target.id.as_str()), ("user", message.as_str()));
+    assert_eq!(entry.detail["email_id"], email.as_str());
 }
 
 #[test]
