@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use super::classify::{HitFacts, verdict_within};
 use crate::engagement::PREFETCH_WINDOW;
 use crate::engagement::classify::Elapsed;
-use crate::engagement::rules::MachineReason;
+use crate::engagement::rules::{MachineReason, MachineRules};
 
 /// Returns the fields of each record of a CSV file (RFC 4180 §2).
 fn records(text: &str) -> Vec<Vec<String>> {
@@ -55,8 +56,10 @@ fn every_request_of_the_corpus_gets_its_verdict() {
             is_prefetch: field("prefetch") == "1",
             is_link: field("target") == "link",
             elapsed,
-            // A row is one request: the other link of the burst is not in it.
-            is_burst: expected == MachineReason::Burst.as_str(),
+            is_burst: match field("ms_to_other_link") {
+                "" => false,
+                apart_ms => Duration::from_millis(apart_ms.parse().unwrap()) <= MachineRules::embedded().burst_window(),
+            },
         };
         let verdict = verdict_within(facts, *PREFETCH_WINDOW).map(MachineReason::as_str);
         let is_consistent = (field("verdict") == "person") == expected.is_empty();
@@ -65,6 +68,9 @@ fn every_request_of_the_corpus_gets_its_verdict() {
         }
     }
     assert!(rows.len() >= 300, "{} rows", rows.len());
+    for reason in MachineReason::ALL {
+        assert!(rows.iter().any(|row| row[column("reason")] == reason.as_str()), "no row for {reason:?}");
+    }
     assert!(report.is_empty(), "wrong verdicts\n{report}");
 }
 
