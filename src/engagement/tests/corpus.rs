@@ -36,7 +36,7 @@ fn records(text: &str) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn every_request_of_the_corpus_gets_its_verdict() {
+fn every_request_of_the_corpus_has_a_source_and_gets_its_verdict() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/engagement.csv");
     let text = fs::read_to_string(&path).unwrap();
     let records = records(&text);
@@ -63,6 +63,10 @@ fn every_request_of_the_corpus_gets_its_verdict() {
         };
         let verdict = verdict_within(facts, *PREFETCH_WINDOW).map(MachineReason::as_str);
         let is_consistent = (field("verdict") == "person") == expected.is_empty();
+        // A row that was made for the corpus has the source `constructed`.
+        if field("source").trim().is_empty() {
+            let _ = writeln!(report, "  {}: no source", field("id"));
+        }
         if verdict.unwrap_or_default() != expected || !is_consistent {
             let _ = writeln!(report, "  {}: {verdict:?}, expected {expected:?}: {}", field("id"), field("user_agent"));
         }
@@ -71,7 +75,7 @@ fn every_request_of_the_corpus_gets_its_verdict() {
     for reason in MachineReason::ALL {
         assert!(rows.iter().any(|row| row[column("reason")] == reason.as_str()), "no row for {reason:?}");
     }
-    assert!(report.is_empty(), "wrong verdicts\n{report}");
+    assert!(report.is_empty(), "wrong verdicts and rows without a source\n{report}");
 }
 
 #[test]
