@@ -36,6 +36,9 @@ pub struct MessageRow {
     pub at_ms: TimestampMs,
     /// Body of each webhook request for the event.
     pub body: String,
+    /// Whether the event was retracted after its fan-out. A delivery without an attempt is then deleted instead of sent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_retracted: bool,
 }
 impl Row for MessageRow {}
 
@@ -143,21 +146,26 @@ fn queue(
     body: String,
 ) -> Result<(), StoreError> {
     let EventHeader { team, id, event_type, at_ms } = header;
-    tx.put(&EVENT_MESSAGES, &(team, id), &MessageRow { event_type, at_ms, body })?;
+    tx.put(&EVENT_MESSAGES, &(team, id), &MessageRow { event_type, at_ms, body, is_retracted: false })?;
     let row = OutboxRow { event_type, at_ms, queued_ms: context.now_ms(), endpoints };
     tx.put(&EVENT_OUTBOX, &(team, id), &row)
 }
 
-/// Removes an event from the outbox with its message. Does nothing if the event has been fanned out: its deliveries need the
-/// message.
+/// Takes an event back from its endpoints. Removes it from the outbox with its message. If the event has been fanned out,
+/// marks the message: the dispatcher deletes the deliveries without an attempt when it loads them. A search for them would
+/// read all later deliveries of each endpoint.
 ///
 /// # Errors
 /// [`StoreError`].
-pub(super) fn discard(tx: &WriteTx<'_>, team: TeamId, event: EventId) -> Result<(), StoreError> {
+pub(super) fn take_back(tx: &WriteTx<'_>, team: TeamId, event: EventId) -> Result<(), StoreError> {
     if tx.delete(&EVENT_OUTBOX, &(team, event))? {
         tx.delete(&EVENT_MESSAGES, &(team, event))?;
+        return Ok(());
     }
-    Ok(())
+    match tx.get_valid(&EVENT_MESSAGES, &(team, event))? {
+        Some(row) => tx.put(&EVENT_MESSAGES, &(team, event), &MessageRow { is_retracted: true, ..row }),
+        None => Ok(()),
+    }
 }
 
 /// Returns the enabled endpoints of a team with their activations.
@@ -285,7 +293,7 @@ mod tests {
     ) -> Result<(), StoreError> {
         let (publishing, id, at_ms) = (context.clone(), context.id(), context.now_ms());
         let header = EventHeader { team: team(1), id, event_type: EventType::ContactCreated, at_ms };
-        let fact = MessageRow { event_type: header.event_type, at_ms, body: String::new() };
+        let fact = MessageRow { event_type: header.event_type, at_ms, body: String::new(), is_retracted: false };
         let write = move |tx: &WriteTx<'_>| {
             tx.put(&EVENT_MESSAGES, &(team(9), id), &fact)?;
             publish(tx, &publishing, header, &body)

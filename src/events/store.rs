@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::model::{Detail, EmailEventKind, Event};
-use super::outbox::{EventHeader, discard, publish};
+use super::outbox::{EventHeader, publish, take_back};
 use super::payload::{self, EmailEventData};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, EventId, Id, TeamId};
@@ -134,13 +134,13 @@ pub(crate) fn first_sent_times(
     Ok(times)
 }
 
-/// Deletes an event that turned out to be wrong, in the transaction that records the right one. If the event has not been
-/// fanned out, no endpoint receives it. Deliveries that exist stay.
+/// Deletes an event that turned out to be wrong, in the transaction that records the right one. An endpoint receives it only
+/// if its delivery was attempted or loaded before.
 ///
 /// # Errors
 /// [`StoreError`].
 pub(crate) fn retract(tx: &WriteTx<'_>, team: TeamId, email: EmailId, event: EventId) -> Result<(), StoreError> {
-    discard(tx, team, event)?;
+    take_back(tx, team, event)?;
     tx.delete(&EVENTS, &(email, event))?;
     Ok(())
 }

@@ -238,11 +238,12 @@ pub const WEBHOOKS: Table<(TeamId, WebhookId), WebhookRow> = Table::listed("webh
 /// At most one row for each endpoint, deleted with it.
 pub const WEBHOOK_HEALTH: Table<(TeamId, WebhookId), HealthRow> = Table::new("webhook_health-1");
 /// Deliveries of events to an endpoint, with their last attempts. Written by `webhooks`. One row for each event and
-/// endpoint, deleted after `WEBHOOK_DELIVERY_RETENTION_DAYS` unless pending, or with the endpoint.
+/// endpoint, deleted after `WEBHOOK_DELIVERY_RETENTION_DAYS` unless pending, before its first attempt if its event is
+/// retracted, or with the endpoint.
 pub const WEBHOOK_DELIVERIES: Table<(TeamId, WebhookId, WebhookDeliveryId), DeliveryRow> =
     Table::listed("webhook_deliveries-1", 14);
 /// Pending deliveries by endpoint and due time in ms. Written by `webhooks`. One row for each pending delivery,
-/// deleted when it is delivered or exhausted, or with the endpoint.
+/// deleted when it is delivered or exhausted, or with its delivery or the endpoint.
 pub const WEBHOOK_QUEUE: Table<(WebhookId, u64, WebhookDeliveryId), QueueRow> = Table::new("webhook_queue-1");
 
 /// Pending notices to the owners of a team. Written by `notices` in the transaction of the fact. One row for each

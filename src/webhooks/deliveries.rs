@@ -154,7 +154,8 @@ impl Webhooks {
                 }
                 let (event, id): (EventId, WebhookDeliveryId) = (context.id(), context.id());
                 let body = events::sample(event_type, now_ms);
-                events::put_message(tx, team, event, &MessageRow { event_type, at_ms: now_ms, body })?;
+                let message = MessageRow { event_type, at_ms: now_ms, body, is_retracted: false };
+                events::put_message(tx, team, event, &message)?;
                 let state = WebhookDeliveryState::Queued { due_ms: now_ms };
                 let row = DeliveryRow {
                     event,

@@ -18,7 +18,7 @@ impl WebhookAttemptCounts {
             DeliveryDisposition::Attempted { info, .. } if info.is_success() => 0,
             DeliveryDisposition::Attempted { info, .. } if info.status.is_some() => 1,
             DeliveryDisposition::Attempted { .. } | DeliveryDisposition::NotSent { .. } => 2,
-            DeliveryDisposition::GivenUp(_) | DeliveryDisposition::Orphaned => return,
+            DeliveryDisposition::GivenUp(_) | DeliveryDisposition::Retracted | DeliveryDisposition::Orphaned => return,
         };
         self.0[index].fetch_add(1, Ordering::Relaxed);
     }

@@ -18,6 +18,7 @@
 //! - A request is signed with the secrets that are valid when it starts. In this process, a rotation applies
 //!   to every request that starts after the response to the rotation.
 //! - A response to a body that an erasure has changed since is not stored.
+//! - A delivery of a retracted event is deleted when it is loaded, unless it was attempted before.
 //! - Nothing is sent to a disabled endpoint, and no delivery from an earlier activation.
 //! - A failure in one lane is logged and retried. It stops neither another lane nor the process.
 //! - A lane holds a bounded number of deliveries in memory. The fan-out slows down while the lanes of all

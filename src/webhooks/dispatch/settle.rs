@@ -31,6 +31,8 @@ pub(super) enum DeliveryDisposition {
     NotSent { at_ms: TimestampMs, reason: String },
     /// Exhausted without an attempt.
     GivenUp(ExhaustedReason),
+    /// The event was retracted, and no attempt was made. The delivery is deleted.
+    Retracted,
     /// The queue row does not match a delivery row.
     Orphaned,
 }
@@ -51,9 +53,10 @@ impl DeliveryOutcome {
     pub(super) fn retry_after_ms(&self) -> Option<i64> {
         match &self.disposition {
             DeliveryDisposition::Attempted { info, .. } => info.retry_after_ms(),
-            DeliveryDisposition::NotSent { .. } | DeliveryDisposition::GivenUp(_) | DeliveryDisposition::Orphaned => {
-                None
-            }
+            DeliveryDisposition::NotSent { .. }
+            | DeliveryDisposition::GivenUp(_)
+            | DeliveryDisposition::Retracted
+            | DeliveryDisposition::Orphaned => None,
         }
     }
 }
@@ -104,7 +107,8 @@ impl OutcomeSettler<'_, '_> {
             DeliveryDisposition::Orphaned => None,
             DeliveryDisposition::Attempted { .. }
             | DeliveryDisposition::NotSent { .. }
-            | DeliveryDisposition::GivenUp(_) => self.tx.get_valid(&WEBHOOK_DELIVERIES, &key)?,
+            | DeliveryDisposition::GivenUp(_)
+            | DeliveryDisposition::Retracted => self.tx.get_valid(&WEBHOOK_DELIVERIES, &key)?,
         };
         let Some(row) = row else {
             self.tx.delete(&WEBHOOK_QUEUE, &queue_key)?;
@@ -122,6 +126,10 @@ impl OutcomeSettler<'_, '_> {
             return Ok(EndpointChange::Unchanged);
         }
         self.tx.delete(&WEBHOOK_QUEUE, &queue_key)?;
+        if matches!(outcome.disposition, DeliveryDisposition::Retracted) {
+            self.tx.delete_listed(&WEBHOOK_DELIVERIES, &key, self.now_ms)?;
+            return Ok(EndpointChange::Unchanged);
+        }
         let (row, result) = match attempt {
             Some((attempt, info)) => self.after_attempt(row, attempt, info),
             None => self.given_up(row, &outcome.disposition),
@@ -149,7 +157,7 @@ impl OutcomeSettler<'_, '_> {
                 let attempt = WebhookAttemptRow { id, sent_ms: *at_ms, took_ms: 0, status: None, response };
                 Some((attempt, ResponseInfo { status: None, retry_after: None }))
             }
-            DeliveryDisposition::GivenUp(_) | DeliveryDisposition::Orphaned => None,
+            DeliveryDisposition::GivenUp(_) | DeliveryDisposition::Retracted | DeliveryDisposition::Orphaned => None,
         }
     }
 

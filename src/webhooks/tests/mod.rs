@@ -64,7 +64,12 @@ async fn put_deliveries(
     write(context, move |tx| {
         for (id, event) in &putting {
             let event_type = EventType::EmailSent;
-            let message = MessageRow { event_type, at_ms: at_ms - 5, body: r#"{"type":"email.sent"}"#.into() };
+            let message = MessageRow {
+                event_type,
+                at_ms: at_ms - 5,
+                body: r#"{"type":"email.sent"}"#.into(),
+                is_retracted: false,
+            };
             events::put_message(tx, team, *event, &message)?;
             let row = DeliveryRow {
                 event: *event,

@@ -75,6 +75,7 @@ fn name(command: &LaneCommand) -> String {
                     number(outcome.claimed).to_string()
                 }
                 DeliveryDisposition::GivenUp(why) => format!("{} {why:?}", number(outcome.claimed)),
+                DeliveryDisposition::Retracted => format!("{} retracted", number(outcome.claimed)),
                 DeliveryDisposition::Orphaned => format!("{} orphaned", number(outcome.claimed)),
             };
             format!("commit {}", outcomes.iter().map(outcome).collect::<Vec<_>>().join(", "))

@@ -26,6 +26,7 @@ mod delivering;
 mod erasing;
 mod failing;
 mod receiver;
+mod retracting;
 
 /// Longest wait of a test.
 const DEADLINE: Duration = Duration::from_secs(60);
