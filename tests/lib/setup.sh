@@ -112,6 +112,13 @@ unpack_package() {
     touch "$folder.complete"
 }
 
+# need_proxies: unpacks nginx and Caddy, which check their samples, unless they are installed. An installation can start them.
+need_proxies() {
+    need openssl openssl || return 1
+    have nginx || unpack_package nginx /usr/sbin/nginx || return 1
+    have caddy || unpack_package caddy /usr/bin/caddy
+}
+
 # need_venv: makes sure that Python can create virtual environments. Debian has a separate package for it.
 need_venv() {
     need python3 python3 || return 1
