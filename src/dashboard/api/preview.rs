@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use maud::{DOCTYPE, PreEscaped, html};
 
 use crate::base::percent;
 
@@ -20,9 +21,9 @@ const DISARMED: [&str; 2] = ["link", "base"];
 /// Style of the forced dark mode: the colours of the whole page are inverted, except for those of images.
 const DARK_STYLE: &str = "<style>html{background:#fff!important;filter:invert(1) hue-rotate(180deg)!important}\
                           img,video,[background]{filter:invert(1) hue-rotate(180deg)!important}</style>";
-/// Beginning of the page of an email without HTML.
-const TEXT_PAGE: &str = "<!doctype html><meta charset=\"utf-8\"><style>body{margin:16px;font:14px/20px \
-                         ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:anywhere}</style>";
+/// Style of the page of an email without HTML.
+const TEXT_STYLE: &str =
+    "body{margin:16px;font:14px/20px ui-monospace,monospace;white-space:pre-wrap;overflow-wrap:anywhere}";
 
 /// An inline image: content id, media type and bytes.
 pub(super) type InlineImage = (String, String, Vec<u8>);
@@ -39,12 +40,23 @@ pub(super) enum PreviewColours {
 pub(super) fn page(html: Option<&str>, text: Option<&str>, images: &[InlineImage], colours: PreviewColours) -> String {
     let page = match html {
         Some(html) => with_images(&disarmed(html), images),
-        None => format!("{TEXT_PAGE}{}", escaped(text.unwrap_or_default())),
+        None => text_page(text.unwrap_or_default()),
     };
     match colours {
         PreviewColours::AsWritten => page,
-        PreviewColours::ForcedDark => format!("{page}{DARK_STYLE}"),
+        PreviewColours::ForcedDark => page + DARK_STYLE,
     }
+}
+
+/// Returns the page of an email without HTML.
+fn text_page(text: &str) -> String {
+    let page = html! {
+        (DOCTYPE)
+        meta charset="utf-8";
+        style { (PreEscaped(TEXT_STYLE)) }
+        (text)
+    };
+    page.into_string()
 }
 
 /// Renames the tags of the disarmed elements.
@@ -108,10 +120,6 @@ fn is_image((content_id, content_type, _): &InlineImage) -> bool {
     !content_id.is_empty()
         && content_type.starts_with("image/")
         && content_type.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/+.-".contains(&byte))
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]
@@ -191,6 +199,7 @@ mod tests {
     #[test]
     fn a_text_is_shown_as_text_and_dark_mode_is_a_style_after_the_page() {
         let text = page(None, Some("<script>alert(1)</script> & more"), &[], PreviewColours::AsWritten);
+        assert!(text.starts_with("<!DOCTYPE html><meta charset=\"utf-8\"><style>body{"), "{text}");
         assert!(text.ends_with("&lt;script&gt;alert(1)&lt;/script&gt; &amp; more"), "{text}");
 
         let dark = page(Some("<p>Hi"), None, &[], PreviewColours::ForcedDark);
