@@ -1,4 +1,18 @@
-//! Numeric character references of HTML.
+//! Character references of HTML: by number, and by the names that are common in email.
+
+/// Longest name to look for after an ampersand. No name in [`named`] is longer.
+const NAME_BYTES_MAX: usize = 8;
+
+/// Decodes the reference at the start of `text`, after its `&`. A name needs its semicolon, because a query string such as
+/// `?a=1&copy=2` contains no copyright sign. Returns the character and the number of bytes read; `None` if `text` is no
+/// known reference.
+pub(crate) fn decode(text: &str) -> Option<(char, usize)> {
+    decode_numeric(text).or_else(|| {
+        let (name, after) = split_name(text);
+        let character = named(name).filter(|_| after.starts_with(';'))?;
+        Some((character, name.len() + 1))
+    })
+}
 
 /// Decodes the numeric reference at the start of `text`, after its `&`: `#64;` or `#x40;`. The semicolon may be missing.
 /// Returns the character and the number of bytes read; `None` if `text` is no numeric reference. A number that is no
@@ -33,9 +47,174 @@ fn windows_1252(number: u32) -> Option<char> {
     HIGH.get(index).copied()
 }
 
+/// Splits a text after the name at its start. A name that is longer than all known names is cut.
+pub(crate) fn split_name(text: &str) -> (&str, &str) {
+    text.split_at(text.bytes().take(NAME_BYTES_MAX + 1).take_while(u8::is_ascii_alphanumeric).count())
+}
+
+/// Returns the character with a name: Latin letters, punctuation and common symbols. Other names stay unchanged in the
+/// text.
+pub(crate) fn named(name: &str) -> Option<char> {
+    Some(match name {
+        "amp" | "AMP" => '&',
+        "lt" | "LT" => '<',
+        "gt" | "GT" => '>',
+        "quot" | "QUOT" => '"',
+        "apos" => '\'',
+        "nbsp" => '\u{a0}',
+        "ensp" => '\u{2002}',
+        "emsp" => '\u{2003}',
+        "thinsp" => '\u{2009}',
+        "zwnj" => '\u{200c}',
+        "zwj" => '\u{200d}',
+        "shy" => '\u{ad}',
+        "lrm" => '\u{200e}',
+        "rlm" => '\u{200f}',
+        "ndash" => '–',
+        "mdash" => '—',
+        "hellip" => '…',
+        "bull" => '•',
+        "middot" => '·',
+        "lsquo" => '‘',
+        "rsquo" => '’',
+        "sbquo" => '‚',
+        "ldquo" => '“',
+        "rdquo" => '”',
+        "bdquo" => '„',
+        "laquo" => '«',
+        "raquo" => '»',
+        "lsaquo" => '‹',
+        "rsaquo" => '›',
+        "iexcl" => '¡',
+        "iquest" => '¿',
+        "copy" | "COPY" => '©',
+        "reg" | "REG" => '®',
+        "trade" => '™',
+        "euro" => '€',
+        "pound" => '£',
+        "yen" => '¥',
+        "cent" => '¢',
+        "curren" => '¤',
+        "sect" => '§',
+        "para" => '¶',
+        "dagger" => '†',
+        "deg" => '°',
+        "micro" => 'µ',
+        "times" => '×',
+        "divide" => '÷',
+        "plusmn" => '±',
+        "minus" => '−',
+        "ne" => '≠',
+        "le" => '≤',
+        "ge" => '≥',
+        "infin" => '∞',
+        "frac12" => '½',
+        "frac14" => '¼',
+        "frac34" => '¾',
+        "sup1" => '¹',
+        "sup2" => '²',
+        "sup3" => '³',
+        "ordf" => 'ª',
+        "ordm" => 'º',
+        "not" => '¬',
+        "brvbar" => '¦',
+        "larr" => '←',
+        "uarr" => '↑',
+        "rarr" => '→',
+        "darr" => '↓',
+        "check" => '✓',
+        "star" => '☆',
+        "starf" => '★',
+        "hearts" => '♥',
+        "Agrave" => 'À',
+        "Aacute" => 'Á',
+        "Acirc" => 'Â',
+        "Atilde" => 'Ã',
+        "Auml" => 'Ä',
+        "Aring" => 'Å',
+        "AElig" => 'Æ',
+        "Ccedil" => 'Ç',
+        "Egrave" => 'È',
+        "Eacute" => 'É',
+        "Ecirc" => 'Ê',
+        "Euml" => 'Ë',
+        "Igrave" => 'Ì',
+        "Iacute" => 'Í',
+        "Icirc" => 'Î',
+        "Iuml" => 'Ï',
+        "ETH" => 'Ð',
+        "Ntilde" => 'Ñ',
+        "Ograve" => 'Ò',
+        "Oacute" => 'Ó',
+        "Ocirc" => 'Ô',
+        "Otilde" => 'Õ',
+        "Ouml" => 'Ö',
+        "Oslash" => 'Ø',
+        "OElig" => 'Œ',
+        "Scaron" => 'Š',
+        "Ugrave" => 'Ù',
+        "Uacute" => 'Ú',
+        "Ucirc" => 'Û',
+        "Uuml" => 'Ü',
+        "Yacute" => 'Ý',
+        "THORN" => 'Þ',
+        "szlig" => 'ß',
+        "agrave" => 'à',
+        "aacute" => 'á',
+        "acirc" => 'â',
+        "atilde" => 'ã',
+        "auml" => 'ä',
+        "aring" => 'å',
+        "aelig" => 'æ',
+        "ccedil" => 'ç',
+        "egrave" => 'è',
+        "eacute" => 'é',
+        "ecirc" => 'ê',
+        "euml" => 'ë',
+        "igrave" => 'ì',
+        "iacute" => 'í',
+        "icirc" => 'î',
+        "iuml" => 'ï',
+        "eth" => 'ð',
+        "ntilde" => 'ñ',
+        "ograve" => 'ò',
+        "oacute" => 'ó',
+        "ocirc" => 'ô',
+        "otilde" => 'õ',
+        "ouml" => 'ö',
+        "oslash" => 'ø',
+        "oelig" => 'œ',
+        "scaron" => 'š',
+        "ugrave" => 'ù',
+        "uacute" => 'ú',
+        "ucirc" => 'û',
+        "uuml" => 'ü',
+        "yacute" => 'ý',
+        "yuml" => 'ÿ',
+        "thorn" => 'þ',
+        _ => return None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_decoded_with_its_semicolon() {
+        for (text, expected) in [
+            ("amp;x", Some(('&', 4))),
+            ("eacute;", Some(('é', 7))),
+            ("#65;", Some(('A', 4))),
+            ("copy=2", None),
+            ("unknown;", None),
+            (";", None),
+            ("", None),
+            ("é;", None),
+        ] {
+            assert_eq!(decode(text), expected, "{text}");
+        }
+    }
 
     #[test]
     fn numbers_are_decoded_as_in_html() {

@@ -7,7 +7,7 @@
 //! - [`one_line`]: validation of one-line names;
 //! - [`printable`]: text from other people in the output of a terminal;
 //! - [`percent`]: percent-encoding of URLs;
-//! - [`char_reference`]: numeric character references of HTML;
+//! - [`char_reference`]: character references of HTML;
 //! - [`media_type`]: media types of files by their extension;
 //! - [`compat`]: opt-in forms of the compatible API;
 //! - [`patch`]: an update of an optional field: absent, null or a value;

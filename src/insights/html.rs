@@ -14,7 +14,7 @@ use lol_html::{HandlerResult, HtmlRewriter, MemorySettings, Settings, doc_text, 
 use super::hosts::web_url;
 use super::style::OwnStyle;
 use super::unsubscribe::is_unsubscribe_url;
-use crate::base::char_reference::decode_numeric;
+use crate::base::char_reference;
 
 /// Maximum number of links. The rest of them is not checked.
 pub(super) const LINKS_MAX: usize = 1_000;
@@ -222,24 +222,12 @@ fn is_visible(c: char) -> bool {
 
 /// Replaces the character references of HTML that texts and URLs of emails use.
 fn decoded(text: &str) -> Cow<'_, str> {
-    const NAMED: [(&str, char); 9] = [
-        ("amp;", '&'),
-        ("lt;", '<'),
-        ("gt;", '>'),
-        ("quot;", '"'),
-        ("apos;", '\''),
-        ("nbsp;", '\u{a0}'),
-        ("zwnj;", '\u{200c}'),
-        ("zwj;", '\u{200d}'),
-        ("shy;", '\u{ad}'),
-    ];
     let Some(first) = text.find('&') else { return Cow::Borrowed(text) };
     let mut out = String::with_capacity(text.len());
     out.push_str(&text[..first]);
     let mut rest = &text[first..];
     while let Some(after) = rest.strip_prefix('&') {
-        let named = NAMED.iter().find(|(name, _)| after.starts_with(name)).map(|(name, c)| (*c, name.len()));
-        let (character, bytes) = named.or_else(|| decode_numeric(after)).unwrap_or(('&', 0));
+        let (character, bytes) = char_reference::decode(after).unwrap_or(('&', 0));
         out.push(character);
         let after = &after[bytes..];
         let next = after.find('&').unwrap_or(after.len());
@@ -291,6 +279,7 @@ mod tests {
             ("<div style='opacity:0'>secret</div><div style='opacity:0.5'>Hi</div>", 2),
             ("<div style='max-height:0;overflow:hidden'>secret</div>Hi", 2),
             ("&nbsp;&zwnj;&#8203;&#847;H&#105;", 2),
+            ("&thinsp;&lrm;&hellip;&eacute;", 2),
             ("<div style='display:none'><div style='display:none'>a</div>b</div>Hi", 2),
         ] {
             assert_eq!(read(html).visible_chars, expected, "{html}");

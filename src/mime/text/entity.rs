@@ -1,11 +1,8 @@
-//! Character references: by number, and by the names that are common in email.
+//! Character references in text and in attributes.
 
 use std::borrow::Cow;
 
-use crate::base::char_reference;
-
-/// Longest name to look for after an ampersand. No name below is longer.
-const NAME_BYTES_MAX: usize = 8;
+use crate::base::char_reference::{decode_numeric, named, split_name};
 
 /// Result of parsing at an ampersand.
 pub(super) enum CharReference {
@@ -18,16 +15,15 @@ pub(super) enum CharReference {
 /// Parses the reference at the start of `text`, which must start with an ampersand.
 pub(super) fn parse(text: &str) -> CharReference {
     let body = &text[1..];
-    if let Some((c, bytes)) = char_reference::decode_numeric(body) {
+    if let Some((c, bytes)) = decode_numeric(body) {
         return CharReference::Char(c, bytes + 1);
     }
-    let name_bytes = body.bytes().take(NAME_BYTES_MAX + 1).take_while(u8::is_ascii_alphanumeric).count();
-    let (name, after) = body.split_at(name_bytes);
+    let (name, after) = split_name(body);
     // The semicolon is optional only for the oldest names, which authors still write without it.
     let semicolon_optional = matches!(name, "amp" | "lt" | "gt" | "quot" | "nbsp" | "copy" | "reg");
     match named(name) {
-        Some(c) if after.starts_with(';') => CharReference::Char(c, name_bytes + 2),
-        Some(c) if semicolon_optional => CharReference::Char(c, name_bytes + 1),
+        Some(c) if after.starts_with(';') => CharReference::Char(c, name.len() + 2),
+        Some(c) if semicolon_optional => CharReference::Char(c, name.len() + 1),
         _ => CharReference::Literal,
     }
 }
@@ -56,150 +52,6 @@ pub(super) fn decode_attribute(value: &str) -> Cow<'_, str> {
     }
     out.push_str(rest);
     Cow::Owned(out)
-}
-
-/// Returns the character with a name: Latin letters, punctuation and common symbols. Other names stay unchanged in the
-/// text.
-fn named(name: &str) -> Option<char> {
-    Some(match name {
-        "amp" | "AMP" => '&',
-        "lt" | "LT" => '<',
-        "gt" | "GT" => '>',
-        "quot" | "QUOT" => '"',
-        "apos" => '\'',
-        "nbsp" => '\u{a0}',
-        "ensp" => '\u{2002}',
-        "emsp" => '\u{2003}',
-        "thinsp" => '\u{2009}',
-        "zwnj" => '\u{200c}',
-        "zwj" => '\u{200d}',
-        "shy" => '\u{ad}',
-        "lrm" => '\u{200e}',
-        "rlm" => '\u{200f}',
-        "ndash" => '–',
-        "mdash" => '—',
-        "hellip" => '…',
-        "bull" => '•',
-        "middot" => '·',
-        "lsquo" => '‘',
-        "rsquo" => '’',
-        "sbquo" => '‚',
-        "ldquo" => '“',
-        "rdquo" => '”',
-        "bdquo" => '„',
-        "laquo" => '«',
-        "raquo" => '»',
-        "lsaquo" => '‹',
-        "rsaquo" => '›',
-        "iexcl" => '¡',
-        "iquest" => '¿',
-        "copy" | "COPY" => '©',
-        "reg" | "REG" => '®',
-        "trade" => '™',
-        "euro" => '€',
-        "pound" => '£',
-        "yen" => '¥',
-        "cent" => '¢',
-        "curren" => '¤',
-        "sect" => '§',
-        "para" => '¶',
-        "dagger" => '†',
-        "deg" => '°',
-        "micro" => 'µ',
-        "times" => '×',
-        "divide" => '÷',
-        "plusmn" => '±',
-        "minus" => '−',
-        "ne" => '≠',
-        "le" => '≤',
-        "ge" => '≥',
-        "infin" => '∞',
-        "frac12" => '½',
-        "frac14" => '¼',
-        "frac34" => '¾',
-        "sup1" => '¹',
-        "sup2" => '²',
-        "sup3" => '³',
-        "ordf" => 'ª',
-        "ordm" => 'º',
-        "not" => '¬',
-        "brvbar" => '¦',
-        "larr" => '←',
-        "uarr" => '↑',
-        "rarr" => '→',
-        "darr" => '↓',
-        "check" => '✓',
-        "star" => '☆',
-        "starf" => '★',
-        "hearts" => '♥',
-        "Agrave" => 'À',
-        "Aacute" => 'Á',
-        "Acirc" => 'Â',
-        "Atilde" => 'Ã',
-        "Auml" => 'Ä',
-        "Aring" => 'Å',
-        "AElig" => 'Æ',
-        "Ccedil" => 'Ç',
-        "Egrave" => 'È',
-        "Eacute" => 'É',
-        "Ecirc" => 'Ê',
-        "Euml" => 'Ë',
-        "Igrave" => 'Ì',
-        "Iacute" => 'Í',
-        "Icirc" => 'Î',
-        "Iuml" => 'Ï',
-        "ETH" => 'Ð',
-        "Ntilde" => 'Ñ',
-        "Ograve" => 'Ò',
-        "Oacute" => 'Ó',
-        "Ocirc" => 'Ô',
-        "Otilde" => 'Õ',
-        "Ouml" => 'Ö',
-        "Oslash" => 'Ø',
-        "OElig" => 'Œ',
-        "Scaron" => 'Š',
-        "Ugrave" => 'Ù',
-        "Uacute" => 'Ú',
-        "Ucirc" => 'Û',
-        "Uuml" => 'Ü',
-        "Yacute" => 'Ý',
-        "THORN" => 'Þ',
-        "szlig" => 'ß',
-        "agrave" => 'à',
-        "aacute" => 'á',
-        "acirc" => 'â',
-        "atilde" => 'ã',
-        "auml" => 'ä',
-        "aring" => 'å',
-        "aelig" => 'æ',
-        "ccedil" => 'ç',
-        "egrave" => 'è',
-        "eacute" => 'é',
-        "ecirc" => 'ê',
-        "euml" => 'ë',
-        "igrave" => 'ì',
-        "iacute" => 'í',
-        "icirc" => 'î',
-        "iuml" => 'ï',
-        "eth" => 'ð',
-        "ntilde" => 'ñ',
-        "ograve" => 'ò',
-        "oacute" => 'ó',
-        "ocirc" => 'ô',
-        "otilde" => 'õ',
-        "ouml" => 'ö',
-        "oslash" => 'ø',
-        "oelig" => 'œ',
-        "scaron" => 'š',
-        "ugrave" => 'ù',
-        "uacute" => 'ú',
-        "ucirc" => 'û',
-        "uuml" => 'ü',
-        "yacute" => 'ý',
-        "yuml" => 'ÿ',
-        "thorn" => 'þ',
-        _ => return None,
-    })
 }
 
 #[cfg(test)]
