@@ -182,6 +182,57 @@ async function anObservingGuardrailNamesNoPause(world) {
   await context.close();
 }
 
+/** The limits of each rate in percent: that of a warning, and that of a pause. */
+const LIMITS = [['Hard bounces', 4, 5], ['Spam complaints', 0.05, 0.1]];
+
+/** Returns the limit lines of a drawing: the text, the position on the axis of rates in percent, and whether both are visible. */
+function limitLines(drawing) {
+  return drawing.evaluate((svg) => {
+    const box = svg.getBoundingClientRect();
+    const middle = (element) => { const { top, bottom } = element.getBoundingClientRect(); return (top + bottom) / 2; };
+    const axis = [...svg.querySelectorAll('text')].filter((text) => /^[\d.]+%$/.test(text.textContent));
+    const [zero, top] = [axis.at(0), axis.at(-1)], max = parseFloat(top.textContent);
+    return [...svg.querySelectorAll('line.warn, line.pause')].map((line) => {
+      const isDrawn = getComputedStyle(line).stroke !== 'none' && line.getBoundingClientRect().width > box.width / 2;
+      const name = line.nextElementSibling.getBoundingClientRect();
+      return {
+        text: line.nextElementSibling.textContent, max, percent: (max * (middle(zero) - middle(line))) / (middle(zero) - middle(top)),
+        isVisible: isDrawn && name.left >= box.left && name.right <= box.right && name.top >= box.top,
+      };
+    });
+  });
+}
+
+/** The lines of the limits have their place and their text in both drawings, and a screen reader gets the limits in words. */
+async function theLimitsAreDrawnAndInWords(world) {
+  for (const [state, word, effect] of [['warning', 'Pause', 'pauses sending'], ['observed', 'Limit', 'is the limit']]) {
+    const { context } = await guarded(world, state);
+    const page = await world.tab(context);
+    await page.show('/metrics/deliverability');
+    for (const width of [1440, 360]) {
+      await page.setViewportSize({ width, height: 900 });
+      for (const [title, warning, pause] of LIMITS) {
+        const name = new RegExp(`^${title}: [\\d.]+% over today and yesterday, where ${pause}% ${effect}, and [\\d.]+% over the last 7 days, where ${warning}% is the warning\\.`);
+        const group = page.getByRole('group', { name }), drawing = group.getByRole('img', { name });
+        await drawing.waitFor();
+        const lines = await limitLines(drawing);
+        assert.deepEqual(lines.map((line) => line.text), [`Warning, 7 days, ${warning}%`, `${word}, 2 days, ${pause}%`]);
+        for (const [i, limit] of [warning, pause].entries()) {
+          const { text, percent, max, isVisible } = lines[i];
+          assert.ok(Math.abs(percent - limit) < max / 50, `${text} is drawn at ${percent} of ${max} percent, ${width} pixels`);
+          assert.ok(isVisible, `${text} is not visible, ${width} pixels`);
+        }
+      }
+    }
+    const rows = page.getByRole('region', { name: 'Limits of the rates' }).getByRole('row');
+    const cells = await rows.evaluateAll((all) => all.slice(1).map((row) => [0, 1, 3].map((i) => row.cells[i].textContent).join(', ')));
+    const last = word.toLowerCase();
+    assert.deepEqual(cells, ['Hard bounces, warning, 7, 4%', `Hard bounces, ${last}, 2, 5%`, 'Complaints, warning, 7, 0.05%', `Complaints, ${last}, 2, 0.1%`]);
+    await page.leave();
+    await context.close();
+  }
+}
+
 async function failingChecksComeFirst(world) {
   const page = await world.tab();
   page.expected = /404/;
@@ -292,6 +343,7 @@ export const metrics = [
   ['dashboard: the guardrail is on every page', theGuardrailIsOnEveryPage],
   ['dashboard: the guardrail follows its events', theGuardrailFollowsItsEvents],
   ['dashboard: a guardrail that is not enforced names no pause', anObservingGuardrailNamesNoPause],
+  ['dashboard: the limits of a rate are drawn and in words', theLimitsAreDrawnAndInWords],
   ['dashboard: failing checks come first', failingChecksComeFirst],
   ['dashboard: tracking is switched', trackingIsSwitched],
   ['dashboard: a viewer reads the tracking', aViewerReadsTheTracking],
