@@ -5,6 +5,7 @@ import { appearance } from './appearance.mjs';
 import { behaviour } from './behaviour.mjs';
 import { RewritingWorld, rewriting } from './rewriting.mjs';
 import { access } from './dashboard/access.mjs';
+import { answers } from './dashboard/answers.mjs';
 import { broadcasts } from './dashboard/broadcasts.mjs';
 import { details } from './dashboard/details.mjs';
 import { emails } from './dashboard/emails.mjs';
@@ -27,7 +28,7 @@ const suite = new Suite(process.argv.slice(2).filter((word) => !word.startsWith(
 const PAGE_WORKERS = 2;
 
 async function withoutPages() {
-  await suite.inside(DevWorld, [...devJourneys, ...broadcastJourneys, ...emails, ...hostile, ...operate, ...live]);
+  await suite.inside(DevWorld, [...devJourneys, ...broadcastJourneys, ...emails, ...hostile, ...operate, ...live, ...answers]);
   await suite.inside(FakeWorld, [...details, ...broadcasts, ...metrics]);
   await suite.inside(ServeWorld, [...serveJourneys, ...access]);
   await suite.inside(World, [...behaviour, ...appearance]);

@@ -5,15 +5,13 @@ import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { fileURLToPath } from 'node:url';
 import { brotliCompressSync } from 'node:zlib';
 import { assert } from '../check.mjs';
 import { answer } from '../fake/fixtures.mjs';
 import { join_css, join_modules } from '../fake/join.mjs';
+import { MODULES, ROOT, output, typeFindings } from './types.mjs';
 
 const run = promisify(execFile);
-const ROOT = fileURLToPath(new URL('../../../assets/dashboard/', import.meta.url));
-const MODULES = join(process.env.BROWSER_MODULES, 'node_modules');
 const LINES_MAX = 300;
 /** Weight of everything that a session can load, compressed, except for the editor. */
 const BYTES_MAX = 150_000;
@@ -26,28 +24,8 @@ async function files() {
   return Promise.all(own.map(async (name) => [name, await readFile(join(ROOT, name), 'utf8')]));
 }
 
-/** Runs a program and returns its output, also of a failure. */
-async function output(program, ...args) {
-  try {
-    const { stdout, stderr } = await run(program, args, { maxBuffer: 1 << 24 });
-    return { failed: false, text: stdout + stderr };
-  } catch (error) {
-    return { failed: true, text: `${error.stdout}${error.stderr}` };
-  }
-}
-
 async function typesAreRight() {
-  const folder = await mkdtemp(join(tmpdir(), 'ringmail-types-'));
-  const config = join(folder, 'tsconfig.json');
-  const at = (name, path) => [name, [join(MODULES, path)]];
-  await writeFile(config, JSON.stringify({
-    extends: join(ROOT, 'tsconfig.json'),
-    compilerOptions: { paths: Object.fromEntries([at('preact', 'preact/src/index.d.ts'), at('preact/hooks', 'preact/hooks/src/index.d.ts'), at('@preact/signals', '@preact/signals/dist/signals.d.ts'), at('@preact/signals-core', '@preact/signals-core/dist/signals-core.d.ts'), at('@codemirror/*', '@codemirror/*')]) },
-    include: ['app.js', 'theme.js', 'lib', 'components', 'shell', 'pages'].map((name) => join(ROOT, name)),
-  }));
-  const { failed, text } = await output(process.execPath, join(MODULES, 'typescript/bin/tsc'), '-p', config);
-  await rm(folder, { recursive: true });
-  assert.equal(failed, false, text);
+  assert.equal(await typeFindings(['app.js', 'theme.js', 'lib', 'components', 'shell', 'pages']), '');
 }
 
 async function typesOfTheApiAreFresh() {

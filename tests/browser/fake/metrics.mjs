@@ -63,7 +63,7 @@ function deliverability({ state }) {
   // The state of a warning has lasted for a week.
   if (status === 'warning') Object.assign(bounce.warning, { rate: 0.0431, count: 1164, sent: 27_006 });
   const month = over('bounced', 30, 0, 0);
-  return { json: { object: 'deliverability', guardrail: { status, bounce, complaint, region_paused: state === 'region', enforced: state !== 'observed' },
+  return { json: { guardrail: { status, bounce, complaint, region_paused: state === 'region', enforced: state !== 'observed' },
     score: { object: 'deliverability', score: few ? null : status === 'paused' ? 4.9 : status === 'warning' ? 6.4 : 8.7, band: few ? null : status === 'paused' ? 'at_risk' : status === 'warning' ? 'needs_attention' : 'good', content_score: few ? null : 8.1, outcome_score: few ? null : 9.2,
       complaint_rate: over('complained', 30, 0, 0).rate, hard_bounce_rate: month.rate, emails_sent: month.sent, scored_recipients: few ? 0 : 98_213, window_days: 30, insufficient_outcome_data: few, guardrail_status: status, score_version: 1 },
     days, factors: few ? [] : [['dmarc_record', 'critical', 3.5, 12_204, 0.43], ['plain_text', 'major', 1, 40_118, 0.41], ['image_text_ratio', 'minor', 0.4, 2311, 0.01], ['a_check_of_a_later_version', 'minor', 0.1, 1, 0]].map(([check, severity, weight, failed_recipients, gain]) => ({ check, severity, weight, failed_recipients, gain })) } };
