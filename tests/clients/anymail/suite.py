@@ -43,6 +43,7 @@ with Receiver() as receiver, Endpoint(receiver.url) as endpoint:
         (refusals.by_the_server,),
         (refusals.by_anymail,),
         (tracking.events, receiver),
+        (tracking.hits, receiver),
         (tracking.samples, receiver, endpoint),
         (tracking.signatures, receiver, endpoint),
     ):
