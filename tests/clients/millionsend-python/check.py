@@ -12,6 +12,7 @@ UNKNOWN_ID = "00000000-0000-7000-8000-000000000000"
 RESOURCES = {
     "Contacts": millionsend.Contacts,
     "ContactProperties": millionsend.ContactProperties,
+    "Deliverability": millionsend.Deliverability,
     "Segments": millionsend.Segments,
     "Suppressions": millionsend.Suppressions,
     "Topics": millionsend.Topics,
@@ -26,10 +27,10 @@ class Suite:
         self.failed = 0
         self.called = set()
 
-    def part(self, checks):
+    def part(self, checks, *arguments):
         """Runs the checks of one function. An exception outside a check fails it; the others still run."""
         try:
-            checks(self)
+            checks(self, *arguments)
         except Exception as error:
             self.fail(checks.__name__, "outside the checks", error)
 
@@ -50,9 +51,8 @@ class Suite:
     def data(self, method, *args, **named):
         """Calls a method by its path. A refusal by the server raises an exception of the SDK."""
         self.called.add(method)
-        resource, *path = method.split(".")
-        target = RESOURCES[resource]
-        for part in path:
+        target = millionsend
+        for part in method.split("."):
             target = getattr(target, part)
         return target(*args, **named)
 
