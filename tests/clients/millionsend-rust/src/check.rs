@@ -15,11 +15,12 @@ pub(crate) type Checked<T = ()> = Result<T, Failure>;
 pub(crate) const UNKNOWN_ID: &str = "00000000-0000-7000-8000-000000000000";
 
 /// Services under test: file in the source of the SDK, type, and path of the methods.
-const SERVICES: [(&str, &str, &str); 9] = [
+const SERVICES: [(&str, &str, &str); 10] = [
     ("contacts.rs", "Contacts", "contacts"),
     ("contacts.rs", "ContactTopics", "contacts.topics"),
     ("contacts.rs", "ContactSegments", "contacts.segments"),
     ("contacts.rs", "ContactProperties", "contacts.properties"),
+    ("deliverability.rs", "Deliverability", "deliverability"),
     ("segments.rs", "Segments", "segments"),
     ("suppressions.rs", "Suppressions", "suppressions"),
     ("topics.rs", "Topics", "topics"),

@@ -1,6 +1,6 @@
 //! Tests the `millionsend` crate, unmodified, against a running server.
 //!
-//! It has the batch, erase and rotate calls that the compatible API does not have. Its types are
+//! It has the batch, erase, rotate and deliverability calls that the compatible API does not have. Its types are
 //! strict, so a successful call also proves that the response has the documented fields. Its methods
 //! for emails, broadcasts, templates and domains equal those of the official SDK, so this suite does
 //! not call them.
@@ -10,6 +10,7 @@ mod check;
 mod audience;
 mod batches;
 mod contacts;
+mod deliverability;
 mod webhooks;
 
 use std::process::ExitCode;
@@ -31,6 +32,7 @@ async fn main() -> ExitCode {
     suite.part("contacts", contacts::run(&suite, &client).await);
     suite.part("batches", batches::run(&suite, &client).await);
     suite.part("webhooks", webhooks::run(&suite, &client).await);
+    suite.part("deliverability", deliverability::run(&suite, &client).await);
     suite.part("usage", webhooks::usage(&suite, &client).await);
 
     match check::sdk_methods() {
