@@ -1,4 +1,7 @@
-"""The store file over many days with a retention period, and its compaction afterwards."""
+"""The store file over many days with a retention period, and its compaction afterwards.
+
+The counters and the emails of the days that are kept must be complete, also beside erasures.
+"""
 
 import json
 import subprocess
@@ -20,7 +23,7 @@ def run(options):
     try:
         for _ in range(options.days):
             days.run_day()
-        kept = days.month()
+        kept = days.kept()
     finally:
         days.server.end()
     shown = [day for day in range(1, options.days + 1) if day % SHOWN_EVERY == 0 or day in (1, FLAT_FROM_DAY, options.days)]
@@ -28,10 +31,24 @@ def run(options):
     if options.days > FLAT_FROM_DAY:
         grown = max(days.sizes[FLAT_FROM_DAY:]) / days.sizes[FLAT_FROM_DAY - 1]
         print(f"largest file after day {FLAT_FROM_DAY}: {grown:.3f} of that day; target: at most {GROWTH_MAX}")
-    print(f"counted in the days that are kept: {kept}; emails a day: {options.emails:,}")
+    assert_complete(kept, options)
+    sent, delivered, stored = (sum(column) for column in zip(*kept.values(), strict=True))
+    print(f"kept: {sent:,} sent and {delivered:,} delivered by the counters, {stored:,} emails; emails a day: {options.emails:,}")
     line = [binary("release"), "compact", "--json", "--data-dir", days.server.data_dir]
     done = subprocess.run(line, env=days.server.environment(), capture_output=True, text=True, check=True)
     compacted = json.loads(done.stdout)
     before, after = compacted["before_bytes"], compacted["after_bytes"]
     print(f"compaction: {before / (1 << 20):.1f} MiB before, {after / (1 << 20):.1f} after")
     print(f"{options.days} days took {time.monotonic() - began:,.0f} s")
+
+
+def assert_complete(kept, options):
+    """Asserts that each day within the retention has all of its events and emails, and that the days before it have none.
+
+    A part of the day before the retention is younger than it.
+    """
+    whole, expected = min(options.days, RETENTION_DAYS), (options.emails,) * 3
+    days = list(kept.values())
+    assert days[-whole:] == [expected] * whole, f"days with other counts than {expected}: {kept}"
+    boundary = days[:-whole]
+    assert len(boundary) <= 1 and all(max(counts) <= options.emails for counts in boundary), f"days before: {kept}"

@@ -1,5 +1,6 @@
 """Mail of many days: a server whose wall clock moves by a day between two starts."""
 
+import collections
 import random
 
 from deadline import wait_until
@@ -7,6 +8,7 @@ from server import SENDER, Capture
 from shifted_server import ShiftedServer
 
 BATCH = 100
+PAGE_ROWS = 100
 TEXT_BYTES = 1_000
 # Addresses that are captured, so that each day also stores messages.
 CAPTURED_PER_DAY = 20
@@ -31,7 +33,7 @@ class Days:
         self.server.retention_days = retention_days
         self.emails, self.retention_days = emails, retention_days
         self.chance = random.Random(seed)
-        self.first_ids = []  # Of each day.
+        self.first_ids, self.last_ids = [], []  # Of each day.
         self.sizes = []  # Bytes of the file at the end of each day.
 
     def run_day(self):
@@ -48,6 +50,7 @@ class Days:
         for batch in range(self.emails // BATCH):
             ids += [sent["id"] for sent in api.ok("POST", "/emails/batch", self.batch(day, batch))["data"]]
         self.first_ids.append(ids[0])
+        self.last_ids.append(ids[-1])
         for number in range(ERASED_PER_DAY):
             address = f"erased{day}.{number}@example.net"
             contact = api.ok("POST", "/contacts", {"email": address})["id"]
@@ -86,13 +89,34 @@ class Days:
         expected = (self.emails, self.emails)
         wait_until(lambda: today() == expected, DAY_SECONDS, lambda: f"{expected} on day {day}: {counts()}", pause_s=0.1)
 
-    def month(self):
-        """Returns the sums of the counters of all days that are kept."""
+    def kept(self):
+        """Returns the counts of each UTC day with mail: sent and delivered by the counters, and stored as delivered."""
         self.server.start(seconds=DAY_SECONDS)
-        path = "/emails/metrics?metrics=sent,delivered&start_date=2020-01-01"
-        totals = self.server.api.ok("GET", path)["totals"]
+        api = self.server.api
+        expired = len(self.last_ids) - self.retention_days - 2
+        if expired >= 0:
+            gone = lambda: api.call("GET", f"/emails/{self.last_ids[expired]}")[0] == 404  # noqa: E731
+            wait_until(gone, DAY_SECONDS, f"the retention of day {expired}", pause_s=0.05)
+        path = "/emails/metrics?metrics=sent,delivered&dimensions=period&start_date=2020-01-01"
+        counts = lambda: {row["period"]: (row["sent"], row["delivered"]) for row in api.ok("GET", path)["data"]}  # noqa: E731
+        # A part of the day before the retention is younger than it.
+        expired_counts = lambda: list(counts().values())[: -self.retention_days - 1]  # noqa: E731
+        wait_until(lambda: not any(map(any, expired_counts())), DAY_SECONDS, "the retention of the counters", pause_s=0.1)
+        counters, stored = counts(), delivered_by_day(api)
         self.server.stop()
-        return totals
+        kept = {day: (*counters.get(day, (0, 0)), stored[day]) for day in sorted(counters.keys() | stored.keys())}
+        return {day: row for day, row in kept.items() if any(row)}
+
+
+def delivered_by_day(api):
+    """Returns the number of stored emails with the status `delivered` by their UTC day, from all pages of the list."""
+    stored, after = collections.Counter(), ""
+    while True:
+        page = api.ok("GET", f"/emails?limit={PAGE_ROWS}{after}")
+        stored.update(row["created_at"][:10] for row in page["data"] if row["last_event"] == "delivered")
+        if not page["has_more"]:
+            return stored
+        after = f"&after={page['data'][-1]['id']}"
 
 
 class RetainingServer(ShiftedServer):
