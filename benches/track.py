@@ -20,6 +20,7 @@ IN_FLIGHT = 64
 RECORDED = ("pixel", "link")
 TEXT_BYTES = 1_000
 HITS_PER_S = 15_000
+P99_MS = 10
 ACCEPT_RATIO_MIN = 0.75
 DRAIN_SECONDS = 300
 LAST_EVENT_SECONDS = 10
@@ -34,20 +35,22 @@ def run(options):
     for number in range(options.runs):
         for kind, figures in hits(options, f"track-{number}").items():
             kinds[kind].append(figures)
+    rate, p99 = f"ratio to {HITS_PER_S:,}/s", f"ratio to {P99_MS} ms"
     table(
-        [f"tracking, {IN_FLIGHT} in flight", "answers/s", "p50 ms", "p99 ms", "CPU us/answer", "ratio to the target"],
+        [f"tracking, {IN_FLIGHT} in flight", "answers/s", rate, "p50 ms", "p99 ms", p99, "CPU us/answer"],
         [row(kind, figures) for kind, figures in kinds.items()],
     )
-    print(f"target: {HITS_PER_S:,} recorded answers a second. bound: fsync")
+    print(f"target: at least {HITS_PER_S:,} recorded answers a second, with a p99 of at most {P99_MS} ms. bound: fsync")
     compare(options, "accept, 3 KB bodies, 64 in flight", accept_rate, f"at least {ACCEPT_RATIO_MIN}")
     compare(options, f"deliver {options.messages:,} messages into smtp-sink", delivery_rate, "none")
 
 
 def row(kind, figures):
-    rates = [one["per_s"] for one in figures]
+    rates, p99s = [one["per_s"] for one in figures], [one["p99_ms"] for one in figures]
+    to_target = lambda seen, target: ratio(seen, [target]) if kind in RECORDED else "-"  # noqa: E731
     return [
-        kind, spread(rates), spread([one["p50_ms"] for one in figures], 2), spread([one["p99_ms"] for one in figures], 2),
-        spread([one["cpu_us"] for one in figures]), ratio(rates, [HITS_PER_S]) if kind in RECORDED else "-",
+        kind, spread(rates), to_target(rates, HITS_PER_S), spread([one["p50_ms"] for one in figures], 2),
+        spread(p99s, 2), to_target(p99s, P99_MS), spread([one["cpu_us"] for one in figures]),
     ]  # fmt: skip
 
 
