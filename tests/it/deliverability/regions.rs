@@ -55,8 +55,10 @@ fn bounces_of_other_teams_pause_the_broadcasts_of_their_region_only() {
     send(&server, &first).ok(200);
     wait_for_sent(&server, &first);
 
-    // The broadcast is one recipient more, so that 50 bounces are not enough.
-    west.put_bounces(500, 26);
+    // The broadcast is one more recipient of the region, so that 25 of 500 bounces of each team are below the limit.
+    for team in [&east, &west] {
+        team.put_bounces(500, 26);
+    }
     server.sweep_regions();
     let refusal = send(&server, &refused).refusal();
     assert!(refusal.starts_with("403 broadcasts_paused: Broadcasts from the region us-east-1 are paused"), "{refusal}");
