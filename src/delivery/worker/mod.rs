@@ -1,15 +1,16 @@
 //! A worker: the task of one session. Takes groups of its site, leases them, composes and sends
 //! their messages, and settles them.
 //!
-//! The lease of a group is committed before its message is sent. The outcome is committed after the
-//! reply of the server and before the next message. If the process is killed between the two
-//! commits, the next start sends the message again, marked as a possible duplicate.
+//! The lease of a group is committed before its message is sent. The outcome is committed after the reply of the server and
+//! before the final dot of the next message, with which the next server takes that one. If the process is killed between
+//! the two commits, the next start sends the message again, marked as a possible duplicate. So a kill repeats at most one
+//! message of each session.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 use tracing::{Instrument as _, error};
 
@@ -35,6 +36,9 @@ use crate::store::{StoreError, WriteTx};
 const IDLE_MAX: Duration = Duration::from_secs(10);
 /// Time of one message after which the groups behind it return to the queue.
 const RELEASE_AFTER: Duration = Duration::from_secs(5);
+/// Maximum time that a message waits, before its final dot, for the commit of the outcome before it. Servers wait for some
+/// minutes (RFC 5321 §4.5.3.2).
+const OUTCOME_WAIT_MAX: Duration = Duration::from_secs(5);
 /// Time of opening a session after which its server is slow.
 const SLOW_AFTER: Duration = Duration::from_secs(3);
 
@@ -48,8 +52,9 @@ pub(super) async fn run(engine: Arc<Engine>, slot: Slot) {
     let mut task = JoinSet::new();
     let (task_engine, task_slot) = (Arc::clone(&engine), Arc::clone(&slot));
     let serve = async move {
-        let mut worker = Worker { engine: &task_engine, slot: &task_slot, number, open: None };
+        let mut worker = Worker { engine: &task_engine, slot: &task_slot, number, open: None, settling: None };
         worker.serve().await;
+        worker.settled().await;
         if let Some(open) = worker.open.take() {
             open.quit().await;
         }
@@ -69,6 +74,8 @@ struct Worker<'a> {
     /// Number of this worker in the lease tracker.
     number: u64,
     open: Option<SiteSession>,
+    /// Stores the outcome of the last message.
+    settling: Option<JoinHandle<()>>,
 }
 
 /// Next action of a worker after a group.
@@ -206,14 +213,14 @@ impl Worker<'_> {
                 return self.opening_failed(claimed, servers, failed).await;
             }
         }
-        // Bounds the memory of concurrent messages. Held until the group is settled.
+        // Bounds the memory of concurrent messages.
         let _memory = self.engine.reserve_message_memory(&claimed.row).await;
         let composed = match self.engine.compose(&claimed, self.address_form()).await {
             Ok(composed) => composed,
             Err(error) => {
                 self.unsent(1);
                 let failure = compose_failure(claimed.key.email, error);
-                self.engine.settle(Settlement::uniform(claimed, failure, None)).await;
+                self.settle(Settlement::uniform(claimed, failure, None)).await;
                 return Next::Continue;
             }
         };
@@ -223,7 +230,9 @@ impl Worker<'_> {
         let Some(open) = &mut self.open else { return Next::End };
         let reused = open.session.transactions() > 0;
         let pieces = [composed.signatures.as_slice(), composed.message.as_slice()];
-        let transaction = open.session.deliver(&composed.envelope, &pieces).await;
+        let settling = &mut self.settling;
+        let is_settled = async { tokio::time::timeout(OUTCOME_WAIT_MAX, end_of(settling)).await.is_ok() };
+        let transaction = open.session.deliver(&composed.envelope, &pieces, is_settled).await;
         let host = open.host.clone();
         let context = TransactionContext {
             host: &host,
@@ -241,7 +250,7 @@ impl Worker<'_> {
         let warm_up = self.warming_up_site().filter(|_| counts.sent > 0).map(|site| (site, counts));
         let (row, next) = self.record_health(&health);
         let site = SiteUpdate { row, warm_up };
-        self.engine.settle(Settlement { site, ..Settlement::new(claimed, dispositions, Some(attempt)) }).await;
+        self.settle(Settlement { site, ..Settlement::new(claimed, dispositions, Some(attempt)) }).await;
         if let Some(spent) = self.open.take_if(|open| next == Next::Continue && open.is_spent(Instant::now())) {
             spent.quit().await;
         }
@@ -355,8 +364,20 @@ impl Worker<'_> {
         };
         let attempt = opening.into_attempt(&claimed, &sync::lock(self.slot).site, now_ms);
         let site = SiteUpdate { row, warm_up: None };
-        self.engine.settle(Settlement { site, ..Settlement::uniform(claimed, disposition, Some(attempt)) }).await;
+        self.settle(Settlement { site, ..Settlement::uniform(claimed, disposition, Some(attempt)) }).await;
         Next::End
+    }
+
+    /// Begins to store the outcome of a group, after the one before it.
+    async fn settle(&mut self, settlement: Settlement) {
+        self.settled().await;
+        let engine = Arc::clone(self.engine);
+        self.settling = Some(self.engine.tasks.spawn(async move { engine.settle(settlement).await }.in_current_span()));
+    }
+
+    /// Waits until the last outcome is stored, or never can be.
+    async fn settled(&mut self) {
+        end_of(&mut self.settling).await;
     }
 
     fn is_confirmed_missing(&self, claimed: &Claimed) -> bool {
@@ -389,9 +410,28 @@ enum Opening {
     Failed(FailedOpening),
 }
 
+/// Waits for the end of a task, if there is one. If the returned future is dropped, the task stays in `task`.
+///
+/// # Panics
+/// If the task panicked.
+async fn end_of(task: &mut Option<JoinHandle<()>>) {
+    if let Some(running) = task {
+        let ended = running.await;
+        *task = None;
+        if let Err(error) = ended
+            && let Ok(panic) = error.try_into_panic()
+        {
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
 /// Returns a leased group to the queue without an attempt.
 async fn release(engine: &Engine, slot: &Mutex<Slot>, claimed: Arc<Claimed>) {
     engine.schedule().unsent(&sync::lock(slot), 1);
     let deferral = RecipientDisposition::Deferred(Deferral::immediate(None));
     engine.settle(Settlement::uniform(claimed, deferral, None)).await;
 }
+
+#[cfg(test)]
+mod tests;
