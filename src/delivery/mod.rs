@@ -18,7 +18,7 @@
 //! 8. `dispatcher.rs`: finds lanes, looks up destinations and starts workers, with `lane_scan.rs` (the position of its
 //!    scan), `problems.rs` (warnings for the operator) and `clock_steps.rs` (steps of the wall clock);
 //! 9. `leases.rs`: the leases of this node;
-//! 10. `worker/mod.rs`, `session.rs`, `receiving_host.rs`: the task that serves one site, and its SMTP session;
+//! 10. `worker/`, `session.rs`, `receiving_host.rs`: the task that serves one site, and its SMTP session;
 //! 11. `message.rs`, `broadcast_message.rs`, `return_path.rs`: the message and its envelope, with `cpu.rs` (CPU time of composing and signing);
 //! 12. `smtp/`: the SMTP client and the classification of replies;
 //! 13. `outcome/`: from the results of a transaction to a disposition for each recipient, with `site_refusal.rs` (a

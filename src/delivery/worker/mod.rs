@@ -4,29 +4,32 @@
 //! The lease of a group is committed before its message is sent. The outcome is committed after the reply of the server and
 //! before the final dot of the next message, with which the next server takes that one. If the process is killed between
 //! the two commits, the next start sends the message again, marked as a possible duplicate. So a kill repeats at most one
-//! message of each session.
+//! message of each session. `opening.rs` opens sessions, and `settling.rs` stores
+//! outcomes.
+
+mod opening;
+mod settling;
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::{Instrument as _, error};
 
+use self::opening::Opening;
+use self::settling::Settling;
 use super::engine::Engine;
 use super::message::compose_failure;
-use super::outcome::{
-    Deferral, RecipientDisposition, SiteHealth, TransactionContext, read_refusal, read_transaction, summary,
-};
+use super::outcome::{Deferral, RecipientDisposition, SiteHealth, TransactionContext, read_transaction, summary};
 use super::queue::{Claimed, LaneClaim, claim_lane};
 use super::rows::{AttemptTlsRow, SiteRow, SmtpAttemptRow, WarmUpRow};
 use super::schedule::{Idle, Slot, Take, Taken};
-use super::session::{FailedOpening, SiteSession};
+use super::session::SiteSession;
 use super::settle::Settlement;
 use super::site_refusal::SiteRefusal;
 use super::site_store::SiteUpdate;
-use super::smtp::SessionError;
 use super::transport::Servers;
 use crate::base::sync;
 use crate::mime::AddressForm;
@@ -36,12 +39,6 @@ use crate::store::{StoreError, WriteTx};
 const IDLE_MAX: Duration = Duration::from_secs(10);
 /// Time of one message after which the groups behind it return to the queue.
 const RELEASE_AFTER: Duration = Duration::from_secs(5);
-/// Maximum time that a message waits, before its final dot, for the commit of the outcome before it. Servers wait for some
-/// minutes (RFC 5321 §4.5.3.2).
-const OUTCOME_WAIT_MAX: Duration = Duration::from_secs(5);
-/// Time of opening a session after which its server is slow.
-const SLOW_AFTER: Duration = Duration::from_secs(3);
-
 /// Delivers groups of a site until none are left, the site fails, or the engine stops.
 ///
 /// The worker runs in a task of its own. If it panics, its session reservation is released and its
@@ -52,9 +49,10 @@ pub(super) async fn run(engine: Arc<Engine>, slot: Slot) {
     let mut task = JoinSet::new();
     let (task_engine, task_slot) = (Arc::clone(&engine), Arc::clone(&slot));
     let serve = async move {
-        let mut worker = Worker { engine: &task_engine, slot: &task_slot, number, open: None, settling: None };
+        let mut worker =
+            Worker { engine: &task_engine, slot: &task_slot, number, open: None, settling: Settling::default() };
         worker.serve().await;
-        worker.settled().await;
+        worker.settling.end().await;
         if let Some(open) = worker.open.take() {
             open.quit().await;
         }
@@ -75,7 +73,7 @@ struct Worker<'a> {
     number: u64,
     open: Option<SiteSession>,
     /// Stores the outcome of the last message.
-    settling: Option<JoinHandle<()>>,
+    settling: Settling,
 }
 
 /// Next action of a worker after a group.
@@ -220,7 +218,7 @@ impl Worker<'_> {
             Err(error) => {
                 self.unsent(1);
                 let failure = compose_failure(claimed.key.email, error);
-                self.settle(Settlement::uniform(claimed, failure, None)).await;
+                self.settling.begin(self.engine, Settlement::uniform(claimed, failure, None)).await;
                 return Next::Continue;
             }
         };
@@ -230,9 +228,7 @@ impl Worker<'_> {
         let Some(open) = &mut self.open else { return Next::End };
         let reused = open.session.transactions() > 0;
         let pieces = [composed.signatures.as_slice(), composed.message.as_slice()];
-        let settling = &mut self.settling;
-        let is_settled = async { tokio::time::timeout(OUTCOME_WAIT_MAX, end_of(settling)).await.is_ok() };
-        let transaction = open.session.deliver(&composed.envelope, &pieces, is_settled).await;
+        let transaction = open.session.deliver(&composed.envelope, &pieces, self.settling.ends_soon()).await;
         let host = open.host.clone();
         let context = TransactionContext {
             host: &host,
@@ -250,39 +246,12 @@ impl Worker<'_> {
         let warm_up = self.warming_up_site().filter(|_| counts.sent > 0).map(|site| (site, counts));
         let (row, next) = self.record_health(&health);
         let site = SiteUpdate { row, warm_up };
-        self.settle(Settlement { site, ..Settlement::new(claimed, dispositions, Some(attempt)) }).await;
+        let settlement = Settlement { site, ..Settlement::new(claimed, dispositions, Some(attempt)) };
+        self.settling.begin(self.engine, settlement).await;
         if let Some(spent) = self.open.take_if(|open| next == Next::Continue && open.is_spent(Instant::now())) {
             spent.quit().await;
         }
         next
-    }
-
-    /// Opens a session with one of the servers, unless a suitable one is open.
-    ///
-    /// A server that takes long to answer must not use the sessions of working sites. If the part of the slow ones is
-    /// used up, the opening is interrupted, and the server gets its next attempt after a pause.
-    async fn open(&mut self, servers: &Servers) -> Opening {
-        let (engine, slot) = (self.engine, self.slot);
-        let mut opening = pin!(SiteSession::open_in(&mut self.open, engine, slot, servers));
-        let opened = tokio::select! {
-            opened = &mut opening => opened,
-            () = engine.stop.cancelled() => return Opening::Interrupted,
-            () = tokio::time::sleep(SLOW_AFTER) => {
-                if !engine.schedule().opening_is_slow(&mut sync::lock(slot), engine.now()) {
-                    engine.schedule().opening_interrupted(&sync::lock(slot), engine.now());
-                    return Opening::Interrupted;
-                }
-                engine.notifier.wake();
-                tokio::select! {
-                    opened = &mut opening => opened,
-                    () = engine.stop.cancelled() => return Opening::Interrupted,
-                }
-            }
-        };
-        match opened {
-            Ok(()) => Opening::Opened,
-            Err(failed) => Opening::Failed(failed),
-        }
     }
 
     /// Records the health of the site after a message. Returns its row if it changed, and the next action.
@@ -325,61 +294,6 @@ impl Worker<'_> {
         if self.open.as_ref().is_some_and(accepts) { AddressForm::Unicode } else { AddressForm::Ascii }
     }
 
-    /// Settles the group whose session could not be opened. A refusal pauses the site. The hosts that could not be
-    /// connected to are paused already.
-    async fn opening_failed(&mut self, claimed: Arc<Claimed>, servers: &Servers, opening: FailedOpening) -> Next {
-        let now_ms = self.engine.context.now_ms();
-        let FailedOpening { failed, endpoint } = &opening;
-        self.engine.problems.session_failed(&self.engine.settings.routes, servers, &failed.error, now_ms);
-        let nearest = servers.hosts.first().map_or("", |host| host.name.as_str());
-        let host = endpoint.as_ref().map_or(nearest, |endpoint| endpoint.host.as_str());
-        let mut refusal = None;
-        let disposition = match &failed.error {
-            SessionError::Refused { phase, reply } => {
-                refusal = Some(SiteRefusal::of_session(*phase, reply, host));
-                let context = TransactionContext {
-                    host,
-                    is_final: servers.is_final,
-                    without_pipelining: true,
-                    reused: false,
-                    is_confirmed_missing: self.is_confirmed_missing(&claimed),
-                };
-                read_refusal(*phase, reply, context).0
-            }
-            error => {
-                // The hosts are paused now, so that the group continues with the fallback, if there is one.
-                let has_fallback = self.engine.schedule().has_fallback(servers, self.engine.now());
-                let defer = if has_fallback { Deferral::immediate } else { Deferral::ordinary };
-                RecipientDisposition::Deferred(defer(Some(format!("{} {error}", error.status()))))
-            }
-        };
-        let row = match refusal {
-            Some(refusal) => self.refused(&refusal),
-            // Other destinations of the site may not require TLS.
-            None if failed.error.is_tls_failure() => None,
-            None => {
-                self.engine.schedule().opening_failed(&sync::lock(self.slot), self.engine.now());
-                None
-            }
-        };
-        let attempt = opening.into_attempt(&claimed, &sync::lock(self.slot).site, now_ms);
-        let site = SiteUpdate { row, warm_up: None };
-        self.settle(Settlement { site, ..Settlement::uniform(claimed, disposition, Some(attempt)) }).await;
-        Next::End
-    }
-
-    /// Begins to store the outcome of a group, after the one before it.
-    async fn settle(&mut self, settlement: Settlement) {
-        self.settled().await;
-        let engine = Arc::clone(self.engine);
-        self.settling = Some(self.engine.tasks.spawn(async move { engine.settle(settlement).await }.in_current_span()));
-    }
-
-    /// Waits until the last outcome is stored, or never can be.
-    async fn settled(&mut self) {
-        end_of(&mut self.settling).await;
-    }
-
     fn is_confirmed_missing(&self, claimed: &Claimed) -> bool {
         self.engine.settings.schedule.is_confirmed_missing(&claimed.due, self.engine.context.now_ms())
     }
@@ -398,30 +312,6 @@ impl Worker<'_> {
             possible_duplicate: claimed.due.possible_duplicate,
             summary,
             transcript,
-        }
-    }
-}
-
-/// Result of opening a session.
-enum Opening {
-    Opened,
-    /// The engine stops, or the server is slow and other sites need the session.
-    Interrupted,
-    Failed(FailedOpening),
-}
-
-/// Waits for the end of a task, if there is one. If the returned future is dropped, the task stays in `task`.
-///
-/// # Panics
-/// If the task panicked.
-async fn end_of(task: &mut Option<JoinHandle<()>>) {
-    if let Some(running) = task {
-        let ended = running.await;
-        *task = None;
-        if let Err(error) = ended
-            && let Ok(panic) = error.try_into_panic()
-        {
-            std::panic::resume_unwind(panic);
         }
     }
 }
