@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::{Instrument as _, error};
 
-use self::opening::Opening;
+use self::opening::SessionOpening;
 use self::settling::Settling;
 use super::engine::Engine;
 use super::message::compose_failure;
@@ -201,12 +201,12 @@ impl Worker<'_> {
             other.quit().await;
         }
         match self.open(servers).await {
-            Opening::Opened => {}
-            Opening::Interrupted => {
+            SessionOpening::Opened => {}
+            SessionOpening::Interrupted => {
                 release(self.engine, self.slot, claimed).await;
                 return Next::End;
             }
-            Opening::Failed(failed) => {
+            SessionOpening::Failed(failed) => {
                 self.unsent(1);
                 return self.opening_failed(claimed, servers, failed).await;
             }

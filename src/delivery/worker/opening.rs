@@ -19,7 +19,7 @@ use crate::base::sync;
 const SLOW_AFTER: Duration = Duration::from_secs(3);
 
 /// Result of opening a session.
-pub(super) enum Opening {
+pub(super) enum SessionOpening {
     Opened,
     /// The engine stops, or the server is slow and other sites need the session.
     Interrupted,
@@ -31,27 +31,27 @@ impl Worker<'_> {
     ///
     /// A server that takes long to answer must not use the sessions of working sites. If the part of the slow ones is
     /// used up, the opening is interrupted, and the server gets its next attempt after a pause.
-    pub(super) async fn open(&mut self, servers: &Servers) -> Opening {
+    pub(super) async fn open(&mut self, servers: &Servers) -> SessionOpening {
         let (engine, slot) = (self.engine, self.slot);
         let mut opening = pin!(SiteSession::open_in(&mut self.open, engine, slot, servers));
         let opened = tokio::select! {
             opened = &mut opening => opened,
-            () = engine.stop.cancelled() => return Opening::Interrupted,
+            () = engine.stop.cancelled() => return SessionOpening::Interrupted,
             () = tokio::time::sleep(SLOW_AFTER) => {
                 if !engine.schedule().opening_is_slow(&mut sync::lock(slot), engine.now()) {
                     engine.schedule().opening_interrupted(&sync::lock(slot), engine.now());
-                    return Opening::Interrupted;
+                    return SessionOpening::Interrupted;
                 }
                 engine.notifier.wake();
                 tokio::select! {
                     opened = &mut opening => opened,
-                    () = engine.stop.cancelled() => return Opening::Interrupted,
+                    () = engine.stop.cancelled() => return SessionOpening::Interrupted,
                 }
             }
         };
         match opened {
-            Ok(()) => Opening::Opened,
-            Err(failed) => Opening::Failed(failed),
+            Ok(()) => SessionOpening::Opened,
+            Err(failed) => SessionOpening::Failed(failed),
         }
     }
 
