@@ -36,7 +36,7 @@ mod store;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 mod verify;
 mod worker;
 

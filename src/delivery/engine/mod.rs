@@ -1,6 +1,6 @@
 //! The delivery engine: the state that the dispatcher and the workers share, start and shutdown.
 //!
-//! One dispatcher task (`delivery/dispatcher.rs`) finds lanes and starts workers (`delivery/worker/mod.rs`). The table is
+//! One dispatcher task (`delivery/dispatcher.rs`) finds lanes and starts workers (`delivery/worker.rs`). The table is
 //! the queue: no group is in memory until a worker has leased it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};

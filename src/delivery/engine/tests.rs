@@ -1,6 +1,7 @@
 //! Outcomes while the disk is full, the end of settlements at a stop, and attempts that are not made.
 
 use super::*;
+use crate::base::clock::utc_day;
 use crate::base::id::Id;
 use crate::delivery::outcome::RecipientDisposition;
 use crate::delivery::queue::tests::{ADA, put_due, row};
@@ -12,6 +13,8 @@ use crate::delivery::session::SiteSession;
 use crate::delivery::sessionless::{self, SessionlessReason};
 use crate::delivery::smtp::TlsPolicy;
 use crate::delivery::transport::{MailHost, NoRoute, Servers};
+use crate::delivery::warm_up::Allowance;
+use crate::delivery::worker;
 use crate::emails::{LastEvent, RecipientKind, RecipientState};
 use crate::preferences::{LinkAudience, LinkSettings};
 use crate::store::tests::disk::Disk;
@@ -165,6 +168,30 @@ async fn a_stop_ends_a_settlement_without_a_session_after_one_page() {
     let (lane, now_ms) = (first.key.lane, context.now_ms());
     let left = context.store.read_now::<_, StoreError>(|tx| read_rows(tx, lane, None, now_ms, 100)).unwrap();
     assert_eq!(left.len(), 10, "the next start settles the others");
+}
+
+#[tokio::test]
+async fn a_claim_that_fails_uses_nothing_of_the_allowance() {
+    let disk = Disk::default();
+    let (context, stop) = (Context::on_disk(&disk), CancellationToken::new());
+    let engine = engine(&context, &stop);
+    put_due(&context, &[(RecipientKind::To, ADA)]).await;
+    let first = context.store.read_now::<_, StoreError>(|tx| read_lanes(tx, None, 1)).unwrap().remove(0);
+    let slot = {
+        let (mut schedule, now) = (engine.schedule(), engine.now());
+        schedule.queued(&first, now);
+        let lookup = schedule.next_lookup().unwrap();
+        let hosts = vec![MailHost { name: "mx".into(), tls: TlsPolicy::Never, addresses: Vec::new() }];
+        let allowance = Allowance::new(utc_day(now.wall_ms), Some(10), 0);
+        let stored = StoredSite { row: None, allowance: Some(allowance) };
+        schedule.routed(&lookup, Arc::new(Servers::new("google".into(), hosts)), &stored, now);
+        schedule.reserve_sessions(now).remove(0)
+    };
+
+    disk.fill_after(0);
+    worker::run(Arc::clone(&engine), slot).await;
+
+    assert_eq!(engine.sites()[0].warm_up, Some((0, 10)));
 }
 
 #[tokio::test]

@@ -198,10 +198,9 @@ fn read_result(result: &RecipientResult, context: TransactionContext<'_>) -> (Re
             let health = refusal.filter(SiteRefusal::is_suspension).map_or(SiteHealth::Healthy, SiteHealth::Throttled);
             (RecipientDisposition::Deferred(Deferral::immediate(None)), health)
         }
-        RecipientResult::NotTried {
-            reason: IncompleteReason::OverRecipientLimit | IncompleteReason::TakenBack,
-            ..
-        } => (RecipientDisposition::Deferred(Deferral::immediate(None)), SiteHealth::Healthy),
+        RecipientResult::NotTried { reason: IncompleteReason::OverRecipientLimit, .. } => {
+            (RecipientDisposition::Deferred(Deferral::immediate(None)), SiteHealth::Healthy)
+        }
         RecipientResult::NotTried { phase, reply, reason } => {
             let reason = format!("{reason} at {phase}");
             let (deferral, refusal) = match reply {

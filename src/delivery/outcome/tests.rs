@@ -155,20 +155,6 @@ fn a_session_closed_between_two_messages_leaves_the_site_healthy() {
 }
 
 #[test]
-fn a_message_that_was_taken_back_returns_at_once_and_says_nothing_about_the_site() {
-    let (reason, phase) = (IncompleteReason::TakenBack, SmtpPhase::Body);
-    let taken_back = RecipientResult::NotTried { reason, phase, reply: None };
-
-    let (dispositions, health) = dispositions(vec![taken_back; 2]);
-
-    assert_eq!(health, SiteHealth::Healthy);
-    for disposition in &dispositions {
-        let deferral = deferral(disposition);
-        assert_eq!((deferral.delay, deferral.charge), (RetryDelay::Immediate, Charge::Free));
-    }
-}
-
-#[test]
 fn a_protocol_error_is_retried_once_without_pipelining() {
     let not_understood = [refused(SmtpPhase::Mail, 503, "5.5.1 bad sequence of commands")];
     let transaction = Transaction {

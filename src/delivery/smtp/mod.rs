@@ -58,7 +58,7 @@ mod rules;
 pub mod session;
 mod stream;
 #[cfg(test)]
-pub(super) mod tests;
+mod tests;
 pub mod timeouts;
 pub mod tls;
 mod transaction;

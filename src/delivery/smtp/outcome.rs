@@ -48,8 +48,6 @@ pub enum IncompleteReason {
     OverRecipientLimit,
     /// The session was closed before the transaction.
     SessionClosed,
-    /// The caller took the message back before the final dot.
-    TakenBack,
 }
 
 impl std::fmt::Display for IncompleteReason {
@@ -61,7 +59,6 @@ impl std::fmt::Display for IncompleteReason {
             Self::InvalidReply => "the server sent an invalid reply",
             Self::OverRecipientLimit => "the server accepts fewer recipients at a time",
             Self::SessionClosed => "the session was already closed",
-            Self::TakenBack => "the message was taken back before its end",
         })
     }
 }

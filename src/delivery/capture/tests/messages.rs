@@ -1,6 +1,5 @@
 //! Storing, listing and deleting messages.
 
-use std::future::ready;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -124,7 +123,7 @@ async fn the_smtp_client_of_the_engine_delivers_to_the_mailbox() {
             sender: return_paths.address(email, group, "send.example.test"),
             recipients: vec!["a@x.test".into(), "\u{e9}@x.test".into()],
         };
-        let transaction = session.deliver(&envelope, &[b"DKIM-Signature: x\r\n", message], ready(true)).await;
+        let transaction = session.deliver(&envelope, &[b"DKIM-Signature: x\r\n", message]).await;
 
         let accepted = |result: &RecipientResult| matches!(result, RecipientResult::Accepted { .. });
         assert!(transaction.recipients.iter().all(accepted), "{}", transaction.transcript);

@@ -3,7 +3,7 @@
 mod delivering;
 mod faults;
 mod opening;
-pub(in crate::delivery) mod peer;
+mod peer;
 mod verdicts;
 
 use std::net::SocketAddr;
