@@ -95,13 +95,14 @@ enum EchoedValue {
     Nothing,
     /// The id in the path.
     Id(String),
-    /// The id of the contact whose address is in the path.
-    ContactId,
+    /// This address in the path, or the id of the contact with it.
+    Contact(String),
 }
 
 impl EchoedValue {
     fn of_path(text: &str) -> Self {
-        if text.contains('@') { Self::ContactId } else { Self::Id(text.to_owned()) }
+        let text = text.to_owned();
+        if text.contains('@') { Self::Contact(text) } else { Self::Id(text) }
     }
 }
 
@@ -130,7 +131,7 @@ impl BodyEchoes {
         Err(match value {
             EchoedValue::Nothing => not_an_echo(field, "it has no effect here"),
             EchoedValue::Id(_) => not_an_echo(field, "it differs from the id in the path"),
-            EchoedValue::ContactId => differs_from_contact(field),
+            EchoedValue::Contact(_) => differs_from_contact(field),
         })
     }
 }
@@ -189,7 +190,10 @@ impl EchoVisitor<'_> {
             EchoedValue::Nothing => false,
             EchoedValue::Id(id) => text.eq_ignore_ascii_case(id),
             // A repeated field must have the same id again.
-            EchoedValue::ContactId => ContactId::parse(text).is_some_and(|id| *echoes.contact.get_or_insert(id) == id),
+            EchoedValue::Contact(address) => {
+                text.eq_ignore_ascii_case(address)
+                    || ContactId::parse(text).is_some_and(|id| *echoes.contact.get_or_insert(id) == id)
+            }
         }
     }
 }

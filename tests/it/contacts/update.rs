@@ -132,12 +132,13 @@ fn the_id_that_sdks_add_must_be_the_id_of_the_contact_at_the_address() {
         assert_eq!(response.refusal(), format!("422 validation_error: {message}"), "{path} {body}");
     };
     for path in [PATH, in_audience.as_str()] {
-        for echo in [json!(null), json!(""), created["id"].clone(), json!(id(&created).to_uppercase())] {
+        let address = json!("Ada@example.net");
+        for echo in [json!(null), json!(""), created["id"].clone(), json!(id(&created).to_uppercase()), address] {
             let body = json!({ "id": echo, "audience_id": null, "segment_id": "" });
 
             assert_eq!(server.patch(path, &body).ok(200), created, "{path} {body}");
         }
-        for id in [other["id"].clone(), json!(UNKNOWN_ID), json!("ada@example.net"), json!(" "), json!(7), json!([])] {
+        for id in [other["id"].clone(), json!(UNKNOWN_ID), json!("bob@example.net"), json!(" "), json!(7), json!([])] {
             refused(path, &json!({ "id": id, "first_name": "Changed" }).to_string());
         }
         refused(path, &format!(r#"{{"id":{},"first_name":"Changed","id":{}}}"#, created["id"], other["id"]));
