@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import time
 
 import millionsend
 
@@ -94,3 +95,12 @@ def assert_equal(seen, expected):
 
 def assert_matches(pattern, text):
     assert re.search(pattern, text), f"{text!r} does not match {pattern!r}"
+
+
+def until(read, accept, timeout_s=60):
+    """Calls `read` until `accept` returns a true value for its result, and returns the result."""
+    deadline = time.monotonic() + timeout_s
+    while not accept(value := read()):
+        assert time.monotonic() < deadline, f"not within {timeout_s} s; last seen: {value}"
+        time.sleep(0.05)
+    return value
