@@ -1,5 +1,7 @@
 //! Character references of HTML: by number, and by the names that are common in email.
 
+use std::borrow::Cow;
+
 /// Longest name to look for after an ampersand. No name in [`named`] is longer.
 const NAME_BYTES_MAX: usize = 8;
 
@@ -12,6 +14,24 @@ pub(crate) fn decode(text: &str) -> Option<(char, usize)> {
         let character = named(name).filter(|_| after.starts_with(';'))?;
         Some((character, name.len() + 1))
     })
+}
+
+/// Replaces the references in a text. `decode` returns the character of the reference after a `&`, and the number of bytes
+/// read; `None` if the `&` stays.
+pub(crate) fn decode_all(text: &str, decode: impl Fn(&str) -> Option<(char, usize)>) -> Cow<'_, str> {
+    let Some(first) = text.find('&') else { return Cow::Borrowed(text) };
+    let mut out = String::with_capacity(text.len());
+    out.push_str(&text[..first]);
+    let mut rest = &text[first..];
+    while let Some(after) = rest.strip_prefix('&') {
+        let (character, bytes) = decode(after).unwrap_or(('&', 0));
+        out.push(character);
+        let after = &after[bytes..];
+        let next = after.find('&').unwrap_or(after.len());
+        out.push_str(&after[..next]);
+        rest = &after[next..];
+    }
+    Cow::Owned(out)
 }
 
 /// Decodes the numeric reference at the start of `text`, after its `&`: `#64;` or `#x40;`. The semicolon may be missing.

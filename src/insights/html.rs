@@ -222,19 +222,7 @@ fn is_visible(c: char) -> bool {
 
 /// Replaces the character references of HTML that texts and URLs of emails use.
 fn decoded(text: &str) -> Cow<'_, str> {
-    let Some(first) = text.find('&') else { return Cow::Borrowed(text) };
-    let mut out = String::with_capacity(text.len());
-    out.push_str(&text[..first]);
-    let mut rest = &text[first..];
-    while let Some(after) = rest.strip_prefix('&') {
-        let (character, bytes) = char_reference::decode(after).unwrap_or(('&', 0));
-        out.push(character);
-        let after = &after[bytes..];
-        let next = after.find('&').unwrap_or(after.len());
-        out.push_str(&after[..next]);
-        rest = &after[next..];
-    }
-    Cow::Owned(out)
+    char_reference::decode_all(text, char_reference::decode)
 }
 
 fn cut(text: Cow<'_, str>, bytes_max: usize) -> String {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::base::char_reference::{decode_numeric, named, split_name};
+use crate::base::char_reference::{decode, decode_all, named, split_name};
 
 /// Result of parsing at an ampersand.
 pub(super) enum CharReference {
@@ -15,14 +15,13 @@ pub(super) enum CharReference {
 /// Parses the reference at the start of `text`, which must start with an ampersand.
 pub(super) fn parse(text: &str) -> CharReference {
     let body = &text[1..];
-    if let Some((c, bytes)) = decode_numeric(body) {
+    if let Some((c, bytes)) = decode(body) {
         return CharReference::Char(c, bytes + 1);
     }
-    let (name, after) = split_name(body);
+    let (name, _) = split_name(body);
     // The semicolon is optional only for the oldest names, which authors still write without it.
     let semicolon_optional = matches!(name, "amp" | "lt" | "gt" | "quot" | "nbsp" | "copy" | "reg");
     match named(name) {
-        Some(c) if after.starts_with(';') => CharReference::Char(c, name.len() + 2),
         Some(c) if semicolon_optional => CharReference::Char(c, name.len() + 1),
         _ => CharReference::Literal,
     }
@@ -31,27 +30,7 @@ pub(super) fn parse(text: &str) -> CharReference {
 /// Decodes the references in an attribute. The semicolon is required here, because a query string such as
 /// `?a=1&copy=2` contains no copyright sign.
 pub(super) fn decode_attribute(value: &str) -> Cow<'_, str> {
-    if !value.contains('&') {
-        return Cow::Borrowed(value);
-    }
-    let mut out = String::with_capacity(value.len());
-    let mut rest = value;
-    while let Some(at) = rest.find('&') {
-        out.push_str(&rest[..at]);
-        rest = &rest[at..];
-        match parse(rest) {
-            CharReference::Char(c, bytes) if rest[..bytes].ends_with(';') => {
-                out.push(c);
-                rest = &rest[bytes..];
-            }
-            _ => {
-                out.push('&');
-                rest = &rest[1..];
-            }
-        }
-    }
-    out.push_str(rest);
-    Cow::Owned(out)
+    decode_all(value, |after| decode(after).filter(|(_, bytes)| after[..*bytes].ends_with(';')))
 }
 
 #[cfg(test)]
