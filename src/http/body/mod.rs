@@ -199,6 +199,14 @@ pub fn parse<T: DeserializeOwned>(raw: &[u8], tolerated: &[&str]) -> Result<T, A
     Ok(value)
 }
 
+/// As [`parse`], for a body that can be omitted. An empty body equals `{}`.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_optional<T: DeserializeOwned + Default>(raw: &[u8], tolerated: &[&str]) -> Result<T, ApiError> {
+    if raw.trim_ascii().is_empty() { Ok(T::default()) } else { parse(raw, tolerated) }
+}
+
 /// Parses `raw` as an array of 1 to `items_max` items and returns the JSON text of each item.
 ///
 /// # Errors

@@ -5,7 +5,7 @@ use salvo::oapi::{Components, EndpointArgRegister, Object, Operation, RefOr, Sch
 use salvo::{Depot, Extractible, Request};
 use serde::Deserialize;
 
-use super::{Body, BodySize, FromBody, parse};
+use super::{Body, BodySize, FromBody, parse_optional};
 use crate::base::id::ContactId;
 use crate::http::declared_errors::declare;
 use crate::http::error::{ApiError, ErrorCode};
@@ -38,11 +38,11 @@ impl FromBody for NoFields {
     const SIZE: BodySize = BodySize::Other;
 
     fn from_body(raw: &[u8], tolerated: &[&str]) -> Result<Self, ApiError> {
-        // PHP encodes an empty map as `[]`.
-        if raw.trim_ascii().is_empty() || serde_json::from_slice::<[bool; 0]>(raw).is_ok() {
+        // Clients in PHP can encode an empty map as `[]`.
+        if serde_json::from_slice::<[bool; 0]>(raw).is_ok() {
             return Ok(Self {});
         }
-        Ok(parse::<Option<Self>>(raw, tolerated)?.unwrap_or(Self {}))
+        Ok(parse_optional::<Option<Self>>(raw, tolerated)?.unwrap_or(Self {}))
     }
 }
 

@@ -91,7 +91,7 @@ macro_rules! optional_body {
             const PRESENCE: BodyPresence = BodyPresence::Optional;
 
             fn from_body(raw: &[u8], tolerated: &[&str]) -> ApiResult<Self> {
-                if raw.trim_ascii().is_empty() { Ok(Self::default()) } else { body::parse(raw, tolerated) }
+                body::parse_optional(raw, tolerated)
             }
         }
     )+ };
