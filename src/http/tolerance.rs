@@ -24,7 +24,7 @@ enum EchoValues {
     Any,
     /// `null` and the empty text.
     Empty,
-    /// As `Empty`, and the value of this path parameter. If the path names a contact by its address, the id of the
+    /// As `Empty`, and the value of this path parameter. If that is the address of a contact, also the id of the
     /// contact, which the use case compares.
     OfPath(&'static str),
 }

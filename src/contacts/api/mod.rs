@@ -28,7 +28,7 @@ pub(crate) use self::memberships::{
 pub(crate) use self::query::{EraseRule, InSegment, Include};
 pub(crate) use self::request::{CreateContactRequest, UpdateContactRequest};
 pub(crate) use self::response::{ContactResponse, DeletedContact};
-use super::{Contacts, IncludedFields, ItemError, RESPONSE_BYTES_MAX, RepeatedIdentity, ShowError, WriteError};
+use super::{Contacts, IncludedFields, ItemError, RESPONSE_BYTES_MAX, ShowError, WriteError};
 use crate::api_keys::Caller;
 use crate::base::compat::Compat;
 use crate::base::id::resource;
@@ -100,8 +100,7 @@ pub async fn update_contact(
     changes: Body<UpdateContactRequest>,
 ) -> ApiResult<Json<ContactResponse>> {
     let echoed_id = changes.echoed_contact();
-    let (email, changes) = changes.into_inner().parse()?;
-    let repeated = RepeatedIdentity { id: echoed_id, email };
+    let (repeated, changes) = changes.into_inner().parse(echoed_id)?;
     let contact = contacts.update(caller.team, id.0, repeated, changes, ChangeSource::of(&caller)).await?;
     Ok(Json(contact.into()))
 }

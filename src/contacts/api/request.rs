@@ -9,10 +9,10 @@ use super::query::IncludeWord;
 use super::references::SegmentReference;
 use crate::base::address::EmailAddress;
 use crate::base::compat::Compat;
-use crate::base::id::{Id, TopicId};
+use crate::base::id::{ContactId, Id, TopicId};
 use crate::base::patch::Patch;
 use crate::contacts::model::{NAME_CHARS_MAX, is_name};
-use crate::contacts::{ContactChanges, ContactName, NewContact};
+use crate::contacts::{ContactChanges, ContactName, NewContact, RepeatedIdentity};
 use crate::http::schema::{self, AddressText, LineText, NonEmptyList, UuidText};
 use crate::http::{ApiError, ApiResult, AtMost, JsonBody};
 use crate::topics::Subscription;
@@ -179,8 +179,9 @@ impl CreateContactRequest {
 }
 
 impl UpdateContactRequest {
-    /// Validates the fields. Returns the address in the request, if there is one, and the changes.
-    pub(crate) fn parse(self) -> ApiResult<(Option<EmailAddress>, ContactChanges)> {
+    /// Validates the fields. Returns the id and the address that the request repeats, and the changes. `echoed_id` is the
+    /// id in the skipped field of the body.
+    pub(crate) fn parse(self, echoed_id: Option<ContactId>) -> ApiResult<(RepeatedIdentity, ContactChanges)> {
         let Self { email, first_name, last_name, unsubscribed, properties, audience_id, segment_id } = self;
         let email = email.map(|email| parse_email("email", &email)).transpose()?;
         let mut changes = ContactChanges {
@@ -191,7 +192,7 @@ impl UpdateContactRequest {
             ..ContactChanges::default()
         };
         join_segments(&mut changes, audience_id, segment_id)?;
-        Ok((email, changes))
+        Ok((RepeatedIdentity { id: echoed_id, email }, changes))
     }
 }
 

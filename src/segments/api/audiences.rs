@@ -14,7 +14,7 @@ use crate::api_keys::Caller;
 use crate::base::compat::Compat;
 use crate::base::id::{SegmentId, TeamId, resource};
 use crate::contacts::api::{ContactResponse, CreateContactRequest, EraseRule, Include, UpdateContactRequest};
-use crate::contacts::{ContactName, Contacts, IncludedFields, RepeatedIdentity, WriteError};
+use crate::contacts::{ContactName, Contacts, IncludedFields, WriteError};
 use crate::erasure::{Erase, Erasures};
 use crate::events::ChangeSource;
 use crate::http::{
@@ -125,8 +125,7 @@ pub async fn update_audience_contact(
     changes: Body<UpdateContactRequest>,
 ) -> ApiResult<Json<ContactResponse>> {
     let echoed_id = changes.echoed_contact();
-    let (email, changes) = changes.into_inner().parse()?;
-    let repeated = RepeatedIdentity { id: echoed_id, email };
+    let (repeated, changes) = changes.into_inner().parse(echoed_id)?;
     require(&segments, caller.team, id.0).await?;
     let contact = contacts.update(caller.team, contact_id.0, repeated, changes, ChangeSource::of(&caller)).await?;
     Ok(Json(contact.into()))
