@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::audience::ERASED;
-use super::outbox::MessageRow;
+use super::message::MessageRow;
 use crate::base::address::AddressSet;
 use crate::base::id::{EmailId, EventId, Id, SuppressionId, TeamId};
 use crate::store::{MatchPage, Reads, StoreError, WriteTx, match_page};

@@ -6,20 +6,21 @@
 //!
 //! Files in reading order: `types.rs` (event types and sets of them), `model.rs` (kinds and details of email
 //! events), `store.rs` (their rows), `payload.rs` (the event message of an email event), `audience.rs` (events about
-//! contacts and suppressions), `team.rs` (events about a team), `outbox.rs` (subscriptions and the outbox),
-//! `sample.rs` (messages for endpoint tests), `erase.rs` and `erase_message.rs` (erasure of addresses),
-//! `retention.rs` (deletion of old rows).
+//! contacts and suppressions), `team.rs` (events about a team), `message.rs` (event messages), `outbox.rs`
+//! (subscriptions and the outbox), `sample.rs` (messages for endpoint tests), `erase.rs` and `erase_message.rs` (erasure
+//! of addresses), `retention.rs` (deletion of old rows).
 //!
 //! Invariants:
 //! - Only the three `record` functions create events.
 //! - A recorded event is deleted only with its email, or by `retract`, which `engagement` uses for a click that was part of
 //!   a burst.
 //! - An event and its outbox row are stored in one transaction.
-//! - An event message is composed once. Only erasure changes it.
+//! - An event message is composed once. Only erasure changes its body.
 
 mod audience;
 mod erase;
 mod erase_message;
+mod message;
 mod model;
 mod outbox;
 mod payload;
@@ -37,10 +38,11 @@ pub(crate) use erase::{
     ErasureScope, email_events_mention, erase_audience_event, erase_email_events, match_audience_events,
 };
 pub(crate) use erase_message::{MessageSubject, erase_message, match_messages};
+pub use message::{MessageRow, message, put_message};
 pub use model::{Bounce, BounceType, ClickDetail, Detail, EmailEventKind, Event, OpenDetail};
 pub use outbox::{
-    Activation, MessageRow, OutboxBatch, OutboxEntry, OutboxRow, SubscriptionsRow, enabled_endpoints, message,
-    put_message, subscribe, take_batch, unsubscribe,
+    Activation, OutboxBatch, OutboxEntry, OutboxRow, SubscriptionsRow, enabled_endpoints, subscribe, take_batch,
+    unsubscribe,
 };
 pub use payload::EmailEventData;
 pub use retention::{purge_audience, purge_messages};

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::message::MessageRow;
 use super::types::{EventType, EventTypes};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EventId, Id, TeamId, WebhookId};
@@ -27,20 +28,6 @@ pub struct SubscriptionsRow {
     pub endpoints: Vec<(WebhookId, Activation, EventTypes)>,
 }
 impl Row for SubscriptionsRow {}
-
-/// Event message on disk.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MessageRow {
-    pub event_type: EventType,
-    /// Time of the event.
-    pub at_ms: TimestampMs,
-    /// Body of each webhook request for the event.
-    pub body: String,
-    /// Whether the event was retracted after its fan-out. A delivery without an attempt is then deleted instead of sent.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_retracted: bool,
-}
-impl Row for MessageRow {}
 
 /// Event whose deliveries have not been queued yet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -146,18 +133,18 @@ fn queue(
     body: String,
 ) -> Result<(), StoreError> {
     let EventHeader { team, id, event_type, at_ms } = header;
-    tx.put(&EVENT_MESSAGES, &(team, id), &MessageRow { event_type, at_ms, body, is_retracted: false })?;
+    tx.put(&EVENT_MESSAGES, &(team, id), &MessageRow::new(event_type, at_ms, body))?;
     let row = OutboxRow { event_type, at_ms, queued_ms: context.now_ms(), endpoints };
     tx.put(&EVENT_OUTBOX, &(team, id), &row)
 }
 
-/// Takes an event back from its endpoints. Removes it from the outbox with its message. If the event has been fanned out,
+/// Retracts an event. Removes it from the outbox with its message. If the event has been fanned out,
 /// marks the message: the dispatcher deletes the deliveries without an attempt when it loads them. A search for them would
 /// read all later deliveries of each endpoint.
 ///
 /// # Errors
 /// [`StoreError`].
-pub(super) fn take_back(tx: &WriteTx<'_>, team: TeamId, event: EventId) -> Result<(), StoreError> {
+pub(super) fn retract(tx: &WriteTx<'_>, team: TeamId, event: EventId) -> Result<(), StoreError> {
     if tx.delete(&EVENT_OUTBOX, &(team, event))? {
         tx.delete(&EVENT_MESSAGES, &(team, event))?;
         return Ok(());
@@ -258,22 +245,6 @@ fn take_team_batch(tx: &WriteTx<'_>, last: TeamId, deliveries_max: usize) -> Res
     Ok(batch)
 }
 
-/// Returns the event message; `None` if retention has deleted it.
-///
-/// # Errors
-/// [`StoreError`].
-pub fn message(tx: &impl Reads, team: TeamId, event: EventId) -> Result<Option<MessageRow>, StoreError> {
-    tx.get(&EVENT_MESSAGES, &(team, event))
-}
-
-/// Stores an event message for one endpoint only. The caller queues the delivery in the same transaction.
-///
-/// # Errors
-/// [`StoreError`].
-pub fn put_message(tx: &WriteTx<'_>, team: TeamId, event: EventId, message: &MessageRow) -> Result<(), StoreError> {
-    tx.put(&EVENT_MESSAGES, &(team, event), message)
-}
-
 #[cfg(test)]
 mod tests {
     use tokio::sync::broadcast;
@@ -293,7 +264,7 @@ mod tests {
     ) -> Result<(), StoreError> {
         let (publishing, id, at_ms) = (context.clone(), context.id(), context.now_ms());
         let header = EventHeader { team: team(1), id, event_type: EventType::ContactCreated, at_ms };
-        let fact = MessageRow { event_type: header.event_type, at_ms, body: String::new(), is_retracted: false };
+        let fact = MessageRow::new(header.event_type, at_ms, String::new());
         let write = move |tx: &WriteTx<'_>| {
             tx.put(&EVENT_MESSAGES, &(team(9), id), &fact)?;
             publish(tx, &publishing, header, &body)

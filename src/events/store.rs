@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::model::{Detail, EmailEventKind, Event};
-use super::outbox::{EventHeader, publish, take_back};
+use super::outbox::{self, EventHeader, publish};
 use super::payload::{self, EmailEventData};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, EventId, Id, TeamId};
@@ -140,7 +140,7 @@ pub(crate) fn first_sent_times(
 /// # Errors
 /// [`StoreError`].
 pub(crate) fn retract(tx: &WriteTx<'_>, team: TeamId, email: EmailId, event: EventId) -> Result<(), StoreError> {
-    take_back(tx, team, event)?;
+    outbox::retract(tx, team, event)?;
     tx.delete(&EVENTS, &(email, event))?;
     Ok(())
 }

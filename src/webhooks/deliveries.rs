@@ -154,7 +154,7 @@ impl Webhooks {
                 }
                 let (event, id): (EventId, WebhookDeliveryId) = (context.id(), context.id());
                 let body = events::sample(event_type, now_ms);
-                let message = MessageRow { event_type, at_ms: now_ms, body, is_retracted: false };
+                let message = MessageRow::new(event_type, now_ms, body);
                 events::put_message(tx, team, event, &message)?;
                 let state = WebhookDeliveryState::Queued { due_ms: now_ms };
                 let row = DeliveryRow {

@@ -13,7 +13,7 @@ use crate::webhooks::{self, DeliveryRow, WebhookAttemptRow};
 
 async fn put_message(context: &Context, team: TeamId, body: &Json) -> EventId {
     let event: EventId = context.id();
-    let row = MessageRow { event_type: EventType::EmailSent, at_ms: 0, body: body.to_string(), is_retracted: false };
+    let row = MessageRow::new(EventType::EmailSent, 0, body.to_string());
     write(context, move |tx| events::put_message(tx, team, event, &row)).await;
     event
 }

@@ -64,12 +64,7 @@ async fn put_deliveries(
     write(context, move |tx| {
         for (id, event) in &putting {
             let event_type = EventType::EmailSent;
-            let message = MessageRow {
-                event_type,
-                at_ms: at_ms - 5,
-                body: r#"{"type":"email.sent"}"#.into(),
-                is_retracted: false,
-            };
+            let message = MessageRow::new(event_type, at_ms - 5, r#"{"type":"email.sent"}"#.into());
             events::put_message(tx, team, *event, &message)?;
             let row = DeliveryRow {
                 event: *event,

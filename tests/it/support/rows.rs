@@ -247,7 +247,7 @@ impl TestServer {
         let (event, id): (EventId, WebhookDeliveryId) = (context.id(), context.id());
         let (event_type, at_ms) = (EventType::EmailSent, context.now_ms());
         let body = r#"{"type":"email.sent","created_at":"2026-01-05T09:00:00.000Z","data":{"to":["ada@example.net"]}}"#;
-        let message = MessageRow { event_type, at_ms, body: body.to_owned(), is_retracted: false };
+        let message = MessageRow::new(event_type, at_ms, body.to_owned());
         let attempt = |status, response: &str| WebhookAttemptRow {
             id: context.id(),
             sent_ms: at_ms,
