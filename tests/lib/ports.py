@@ -9,15 +9,24 @@ PORTS = range(15_000, 32_000)
 ATTEMPTS = 100
 
 
-def free_port(address="127.0.0.1"):
-    """Returns a port without a TCP or UDP socket. Another suite takes the same one at the same time only by chance."""
+def free_port(*addresses):
+    """Returns a port without a TCP or UDP socket on these addresses, without addresses on 127.0.0.1.
+
+    Another suite takes the same one at the same time only by chance.
+    """
+    addresses = addresses or ("127.0.0.1",)
     for _ in range(ATTEMPTS):
         port = random.choice(PORTS)
-        with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
-            try:
-                tcp.bind((address, port))
-                udp.bind((address, port))
-            except OSError:
-                continue
+        if all(is_free(address, port) for address in addresses):
             return port
-    raise AssertionError(f"no free port on {address}")
+    raise AssertionError(f"no free port on {', '.join(addresses)}")
+
+
+def is_free(address, port):
+    with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
+        try:
+            tcp.bind((address, port))
+            udp.bind((address, port))
+        except OSError:
+            return False
+        return True

@@ -7,6 +7,8 @@ import re
 import threading
 import time
 
+from ports import free_port
+
 MESSAGE_ID = re.compile(rb"(?im)^message-id:[ \t]*(\S+)")
 
 
@@ -37,7 +39,7 @@ class Sinks:
 
     def __init__(self, habits):
         """`habits` maps each listening address to its `Habit`."""
-        self.habits, self.port = habits, None
+        self.habits, self.port = habits, free_port(*habits)
         self.arrived, self.greylisted, self.sessions = collections.defaultdict(list), set(), 0
         self.hanging, self.hung = set(), collections.defaultdict(list)
         self.loop = asyncio.new_event_loop()
@@ -46,9 +48,8 @@ class Sinks:
             self._listen(address)
 
     def _listen(self, address):
-        listening = self.loop.create_server(lambda: Session(self, address), address, self.port or 0, backlog=1_000)
-        server = asyncio.run_coroutine_threadsafe(listening, self.loop).result(10)
-        self.port = server.sockets[0].getsockname()[1]
+        listening = self.loop.create_server(lambda: Session(self, address), address, self.port, backlog=1_000)
+        asyncio.run_coroutine_threadsafe(listening, self.loop).result(10)
 
     def stop(self):
         self.loop.call_soon_threadsafe(self.loop.stop)
