@@ -2,6 +2,7 @@
 
 import collections
 import random
+import time
 
 from deadline import wait_until
 from server import SENDER, Capture
@@ -13,6 +14,8 @@ TEXT_BYTES = 1_000
 # Addresses that are captured, so that each day also stores messages.
 CAPTURED_PER_DAY = 20
 ERASED_PER_DAY = 2
+DAY_S = 86_400
+START_OF_DAY_S = 6 * 3_600  # Time of day of the server at the start of a run, so that no run is longer than its UTC day.
 DAY_SECONDS = 120  # Longest wait for the mail or the retention of a day.
 
 RETENTION_FLAGS = [
@@ -31,6 +34,7 @@ class Days:
         flags += ["--log", "warn,ringmail::email_metrics=info"]
         self.server = RetainingServer(directory, Capture(), profile=profile, extra=flags)
         self.server.retention_days = retention_days
+        self.start_s = START_OF_DAY_S - int(time.time()) % DAY_S
         self.emails, self.retention_days = emails, retention_days
         self.chance = random.Random(seed)
         self.first_ids, self.last_ids = [], []  # Of each day.
@@ -39,7 +43,7 @@ class Days:
     def run_day(self):
         """Moves the clock to the next day, waits for the retention of the oldest one, and sends the mail of the day."""
         day = len(self.first_ids)
-        self.server.shift(f"+{day}d")
+        self.server.shift(f"{self.start_s + day * DAY_S:+d}")
         self.server.start(seconds=DAY_SECONDS)
         api = self.server.api
         expired = day - self.retention_days - 1
