@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::hosts::start_with_host;
 use super::{DESTINATION, deliver, request, tracked_path};
@@ -18,7 +18,7 @@ fn an_open_and_a_click_at_a_tracking_host_are_posted_with_their_client() {
     let (dns, receiver) = (NameServer::start(), WebhookReceiver::start());
     let (server, _) = start_with_host(&dns, &["--trusted-proxies", "127.0.0.1"]);
     let endpoint = json!({ "endpoint": receiver.url(), "events": ["email.opened", "email.clicked"] });
-    server.post("/webhooks", &endpoint).ok(201);
+    let webhook = server.post("/webhooks", &endpoint).ok(201)["id"].as_str().unwrap().to_owned();
     let html =
         "<p><a href=\"https://shop.example/?a=1&amp;b=2\">Shop</a> <a href=\"{{{UNSUBSCRIBE_URL}}}\">Leave</a></p>";
 
@@ -57,5 +57,7 @@ fn an_open_and_a_click_at_a_tracking_host_are_posted_with_their_client() {
     for event in [&opened, &clicked] {
         assert_eq!((&event["data"]["email_id"], &event["data"]["to"]), (&json!(id), &json!(["ada@example.org"])));
     }
-    assert_eq!((receiver.received("email.opened").len(), receiver.received("email.clicked").len()), (1, 1));
+    let deliveries = server.get(&format!("/webhooks/{webhook}/events")).ok(200);
+    let types: Vec<&Value> = deliveries["data"].as_array().unwrap().iter().map(|delivery| &delivery["type"]).collect();
+    assert_eq!(types, ["email.clicked", "email.opened"]);
 }
