@@ -155,8 +155,7 @@ struct Burst<'e> {
 /// that it repeats is part of the burst too.
 fn burst_of<'e>(rules: &MachineRules, engaged: &[&'e (EventId, Event)], recent: &[RecentLink], hit: &Hit) -> Burst<'e> {
     let HitTarget::Link(link) = &hit.target else { return Burst::default() };
-    let window_ms = rules.burst_window().as_millis();
-    let is_near = |at_ms: TimestampMs| u128::from(at_ms.abs_diff(hit.at_ms)) <= window_ms;
+    let is_near = |at_ms: TimestampMs| rules.is_burst(at_ms.abs_diff(hit.at_ms));
     let is_other = |other: &&RecentLink| other.link != *link && (is_near(other.first_ms) || is_near(other.last_ms));
     let others: Vec<&RecentLink> = recent.iter().filter(is_other).collect();
     let is_part = |(_, event): &&&(EventId, Event)| match &event.detail {

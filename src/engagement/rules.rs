@@ -183,13 +183,14 @@ impl MachineRules {
         self.rules.iter().find_map(window).unwrap_or_default()
     }
 
-    /// Returns the time within which two links of a message are a burst.
-    pub(super) fn burst_window(&self) -> Duration {
+    /// Returns whether the requests of two links of a message, `apart_ms` milliseconds apart, are a burst.
+    pub(super) fn is_burst(&self, apart_ms: u64) -> bool {
         let window = |rule: &MachineRule| match rule.condition {
             Condition::Burst(window) => Some(window),
             _ => None,
         };
-        self.rules.iter().find_map(window).unwrap_or_default()
+        let window = self.rules.iter().find_map(window).unwrap_or_default();
+        u128::from(apart_ms) <= window.as_millis()
     }
 
     /// Returns whether a header of a request states that a browser loads the page ahead of time. `header` returns the

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use super::classify::{HitFacts, verdict_within};
 use crate::engagement::PREFETCH_WINDOW;
@@ -58,7 +57,7 @@ fn every_request_of_the_corpus_has_a_source_and_gets_its_verdict() {
             elapsed,
             is_burst: match field("ms_to_other_link") {
                 "" => false,
-                apart_ms => Duration::from_millis(apart_ms.parse().unwrap()) <= MachineRules::embedded().burst_window(),
+                apart_ms => MachineRules::embedded().is_burst(apart_ms.parse().unwrap()),
             },
         };
         let verdict = verdict_within(facts, *PREFETCH_WINDOW).map(MachineReason::as_str);
