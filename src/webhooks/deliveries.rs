@@ -108,8 +108,9 @@ impl Webhooks {
                 if endpoint.status != WebhookStatus::Enabled {
                     return Err(ReplayError::Disabled);
                 }
-                if events::message(tx, team, row.event)?.is_none() {
-                    return Err(ReplayError::PayloadDeleted);
+                let message = events::message(tx, team, row.event)?.ok_or(ReplayError::PayloadDeleted)?;
+                if row.is_retracted(&message) {
+                    return Err(ReplayError::Retracted);
                 }
                 if let WebhookDeliveryState::Queued { due_ms } = row.state {
                     tx.delete(&WEBHOOK_QUEUE, &store::queue_key(webhook, due_ms, id))?;

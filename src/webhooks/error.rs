@@ -51,6 +51,8 @@ pub enum ReplayError {
     Disabled,
     /// Retention has deleted the event message.
     PayloadDeleted,
+    /// The event was retracted before an attempt.
+    Retracted,
     Store(StoreError),
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::model::{SubscribedEvents, WEBHOOKS_MAX, Webhook, WebhookStatus};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EventId, Id, TeamId, WebhookAttemptId, WebhookDeliveryId, WebhookId};
-use crate::events::{Activation, EventType};
+use crate::events::{Activation, EventType, MessageRow};
 use crate::store::{Keyring, NEXT, Order, Reads, Row, StoreError, WriteTx};
 use crate::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
 use crate::teams;
@@ -80,6 +80,14 @@ pub struct DeliveryRow {
     pub attempts: Vec<WebhookAttemptRow>,
 }
 impl Row for DeliveryRow {}
+
+impl DeliveryRow {
+    /// Returns whether the event, which has this message, was retracted before an attempt. After an attempt the endpoint may
+    /// have received the event, so that the delivery is completed.
+    pub(super) fn is_retracted(&self, message: &MessageRow) -> bool {
+        message.is_retracted && self.attempts.is_empty()
+    }
+}
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(number: &u8) -> bool {

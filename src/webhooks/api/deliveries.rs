@@ -110,6 +110,9 @@ impl From<ReplayError> for ApiError {
             ReplayError::PayloadDeleted => Self::validation(
                 "The payload of this event has been deleted by retention. The event cannot be replayed.",
             ),
+            ReplayError::Retracted => Self::validation(
+                "This event was retracted before it was sent: its click was one of a burst. It cannot be replayed.",
+            ),
             ReplayError::Store(error) => error.into(),
         }
     }

@@ -248,8 +248,7 @@ impl<R: Reads> PageLoader<'_, R> {
         let message = events::message(self.tx, team, row.event);
         let message = skip_corrupt(message, format_args!("message of webhook delivery {delivery}"))?.flatten();
         let Some(message) = message else { return given_up(ExhaustedReason::PayloadMissing) };
-        // The endpoint may have received an attempt, so that such a delivery is completed.
-        if message.is_retracted && row.attempts.is_empty() {
+        if row.is_retracted(&message) {
             return Ok(Err(DeliveryDisposition::Retracted));
         }
         self.body_bytes += message.body.len();

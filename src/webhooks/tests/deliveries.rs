@@ -124,6 +124,29 @@ async fn a_delivery_without_its_message_shows_no_payload_and_the_time_of_its_eve
 }
 
 #[tokio::test]
+async fn a_retracted_event_is_replayed_only_after_an_attempt() {
+    let (_directory, context) = Context::temporary();
+    let webhooks = webhooks(&context);
+    let webhook = create(&webhooks, TEAM).await;
+    let at_ms = context.now_ms();
+    let given_up = WebhookDeliveryState::Exhausted { at_ms, why: ExhaustedReason::Disabled };
+    let (id, event) = put_deliveries(&context, (TEAM, webhook), given_up, 1).await[0];
+    write(&context, move |tx| events::retract(tx, TEAM, Id::MIN, event)).await;
+
+    let refused = webhooks.replay(TEAM, webhook, id).await;
+
+    assert!(matches!(refused, Err(ReplayError::Retracted)), "{refused:?}");
+    let row = delivery_row(&context, webhook, id);
+    assert_eq!(row.state, given_up);
+    let attempt =
+        WebhookAttemptRow { id: context.id(), sent_ms: at_ms, took_ms: 1, status: Some(500), response: String::new() };
+    let row = DeliveryRow { attempts: vec![attempt], ..row };
+    write(&context, move |tx| tx.put(&WEBHOOK_DELIVERIES, &(TEAM, webhook, id), &row)).await;
+    webhooks.replay(TEAM, webhook, id).await.unwrap();
+    assert_eq!(delivery_row(&context, webhook, id).state, WebhookDeliveryState::Queued { due_ms: at_ms });
+}
+
+#[tokio::test]
 async fn a_list_reads_no_messages() {
     let (_directory, context) = Context::temporary();
     let webhooks = webhooks(&context);
