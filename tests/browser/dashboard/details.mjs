@@ -3,6 +3,8 @@ import { assert, until } from '../check.mjs';
 
 const QUEUED = '0199bffe-6b0d-7f53-9a3e-d2c81b7e0002', BOUNCED = '0199bffc-6b0d-7f53-9a3e-d2c81b7e0004', OTHER = '0199c000-6b0d-7f53-9a3e-d2c81b7e0000';
 const CAPTURED = ['0199d004-6b0d-7f53-9a3e-d2c81b7e0000', '0199d003-6b0d-7f53-9a3e-d2c81b7e0000'];
+/** An endpoint that is enabled. */
+const ENDPOINT = '0199bfff-4400-7f53-9a3e-d2c81b7e0001';
 /** A request that is newer than those of the fake server. */
 const LATER_REQUEST = '0199c001-10c0-7f53-9a3e-d2c81b7e0000';
 const NEW = /^\d+ new$/;
@@ -216,6 +218,26 @@ async function anErrorHasItsRequestToCopy(world) {
   await context.close();
 }
 
+/** A delivery that the server refuses to replay, such as one without its content, does not stop the others. */
+async function aRefusedReplayStopsNoOther(world) {
+  const context = await world.session(), asked = [];
+  await context.route(/\/deliveries\/[^/]+\/replay$/, async (route) => {
+    asked.push(route.request().url());
+    const refusal = { statusCode: 422, name: 'validation_error', message: 'The payload was deleted.' };
+    await route.fulfill(asked.length === 1 ? { status: 422, json: refusal } : { json: { object: 'webhook_event', id: 'msg_1' } });
+  });
+  const page = await world.tab(context);
+  page.expected = /422/;
+  await page.show(`/webhooks/${ENDPOINT}?show=failed`);
+  const replay = page.getByRole('button', { name: /^Replay \d+ failed events$/ });
+  const count = Number(/\d+/.exec(await replay.textContent())[0]);
+  await replay.click();
+  await page.getByText(`Sends ${count - 1} events again, 1 refused`).waitFor();
+  assert.equal(new Set(asked).size, count);
+  await page.leave();
+  await context.close();
+}
+
 /** The links of the sidebar that only the team of the operator has. */
 function operatorLinks(page) {
   return page.locator('#sheet').getByRole('link', { name: /Queue|Health/ });
@@ -329,6 +351,7 @@ export const details = [
   ['dashboard: the server filters the log', theServerFiltersTheLog],
   ['dashboard: a filtered log shows new requests', aFilteredLogShowsNewRequests],
   ['dashboard: an error has its request to copy', anErrorHasItsRequestToCopy],
+  ['dashboard: a refused replay stops no other', aRefusedReplayStopsNoOther],
   ['dashboard: other teams see no queue', otherTeamsSeeNoQueue],
   ['dashboard: the links of the operator follow the user', theOperatorsLinksFollowTheUser],
   ['dashboard: the title names the thing', theTitleNamesTheThing],

@@ -2,7 +2,6 @@
 import { h, useCallback } from '../../vendor/preact.js';
 import { fragment, t } from '../../lib/h.js';
 import { domainOf } from '../../lib/address.js';
-import { api } from '../../lib/api.js';
 import { icon } from '../../lib/icons.js';
 import { useLive, usePoll } from '../../lib/live.js';
 import { useLoad } from '../../lib/load.js';
@@ -13,8 +12,8 @@ import { Button } from '../../components/button.js';
 import { failed } from '../../components/empty.js';
 import { httpPill, pill } from '../../components/pill.js';
 import { Time } from '../../components/time.js';
-import { toast } from '../../components/toast.js';
 import { checkAdvice, checkName } from '../parts/insight-words.js';
+import { replayAll } from '../parts/replay.js';
 
 /**
  * @typedef {object} DeliveryOfEmail
@@ -42,9 +41,8 @@ export function Deliveries({ id }) {
   if (error || !data || data.data.length === 0) return null;
   const failed = data.data.filter((one) => one.status === 'failed');
   const replay = async () => {
-    for (const one of failed) await api.post(`/webhooks/${one.webhook_id}/deliveries/${encodeURIComponent(one.id)}/replay`);
+    await replayAll(failed.map((one) => `/webhooks/${one.webhook_id}/deliveries/${encodeURIComponent(one.id)}`));
     await reload();
-    toast(`Sends ${plural(failed.length, 'event')} again`);
   };
   return t.section({ class: 'card', 'aria-labelledby': 'h-deliveries' }, t.header(null, t.h2({ id: 'h-deliveries' }, 'Webhook deliveries'),
     failed.length > 0 && allows('admin') && h(Button, { kind: 'ghost', size: 'sm', icon: 'refresh', onClick: replay }, 'Replay failed')),

@@ -1,7 +1,6 @@
 // The deliveries of an endpoint: all, or the failed ones with their replay.
 import { h } from '../../vendor/preact.js';
 import { fragment, t } from '../../lib/h.js';
-import { api } from '../../lib/api.js';
 import { useList } from '../../lib/list.js';
 import { query, search, setQuery } from '../../lib/router.js';
 import { allows } from '../../lib/state.js';
@@ -12,8 +11,8 @@ import { Segmented } from '../../components/field.js';
 import { httpPill } from '../../components/pill.js';
 import { NewChip, Pager, table } from '../../components/table.js';
 import { Time } from '../../components/time.js';
-import { toast } from '../../components/toast.js';
 import { Due } from '../parts/due.js';
+import { replayAll } from '../parts/replay.js';
 import { ScanFoot, reachedText, useScan } from '../parts/scan.js';
 import { deliveryPill } from './delivery.js';
 
@@ -51,9 +50,8 @@ function Failed({ webhook }) {
   if (scan.rows?.length === 0 && !scan.running) return empty({ title: 'No delivery has failed', text: reachedText(scan, 'deliveries'), actions: scan.further && h(Button, { onClick: scan.further }, 'Search further') });
   const failedOnes = (scan.rows ?? []).filter((row) => row.status === 'failed').slice(0, REPLAY_MAX);
   const replay = async () => {
-    for (const row of failedOnes) await api.post(`${path}/${row.id}/replay`);
+    await replayAll(failedOnes.map((row) => `${path}/${row.id}`));
     scan.again();
-    toast(`Sends ${plural(failedOnes.length, 'event')} again`);
   };
   return fragment(
     allows('admin') && failedOnes.length > 0 && t.p({ class: 'row between wrap replay' }, t.span(null, 'Failed events stay for 30 days, and can be sent again.'),
