@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::audience::ERASED;
-use super::message::MessageRow;
+use super::message::{MessageRow, put_message};
 use crate::base::address::AddressSet;
 use crate::base::id::{EmailId, EventId, Id, SuppressionId, TeamId};
 use crate::store::{MatchPage, Reads, StoreError, WriteTx, match_page};
@@ -58,7 +58,7 @@ pub(crate) fn erase_message(
 ) -> Result<(), StoreError> {
     let Some(row) = tx.get_valid(&EVENT_MESSAGES, &(team, event))? else { return Ok(()) };
     if let Some(body) = erased(&row.body, addresses, scope) {
-        tx.put(&EVENT_MESSAGES, &(team, event), &MessageRow { body, ..row })?;
+        put_message(tx, team, event, &MessageRow { body, ..row })?;
     }
     Ok(())
 }

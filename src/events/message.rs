@@ -37,7 +37,7 @@ pub fn message(tx: &impl Reads, team: TeamId, event: EventId) -> Result<Option<M
     tx.get(&EVENT_MESSAGES, &(team, event))
 }
 
-/// Stores an event message for one endpoint only. The caller queues the delivery in the same transaction.
+/// Stores an event message. The caller queues its deliveries in the same transaction.
 ///
 /// # Errors
 /// [`StoreError`].

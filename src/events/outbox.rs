@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::message::MessageRow;
+use super::message::{MessageRow, put_message};
 use super::types::{EventType, EventTypes};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EventId, Id, TeamId, WebhookId};
@@ -133,14 +133,14 @@ fn queue(
     body: String,
 ) -> Result<(), StoreError> {
     let EventHeader { team, id, event_type, at_ms } = header;
-    tx.put(&EVENT_MESSAGES, &(team, id), &MessageRow::new(event_type, at_ms, body))?;
+    put_message(tx, team, id, &MessageRow::new(event_type, at_ms, body))?;
     let row = OutboxRow { event_type, at_ms, queued_ms: context.now_ms(), endpoints };
     tx.put(&EVENT_OUTBOX, &(team, id), &row)
 }
 
-/// Retracts an event. Removes it from the outbox with its message. If the event has been fanned out,
-/// marks the message: the dispatcher deletes the deliveries without an attempt when it loads them. A search for them would
-/// read all later deliveries of each endpoint.
+/// Takes a retracted event out of the outbox, with its message. If the event has been fanned out, marks the message: the
+/// dispatcher deletes the deliveries without an attempt when it loads them. A search for them would read all later
+/// deliveries of each endpoint.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -150,7 +150,7 @@ pub(super) fn retract(tx: &WriteTx<'_>, team: TeamId, event: EventId) -> Result<
         return Ok(());
     }
     match tx.get_valid(&EVENT_MESSAGES, &(team, event))? {
-        Some(row) => tx.put(&EVENT_MESSAGES, &(team, event), &MessageRow { is_retracted: true, ..row }),
+        Some(row) => put_message(tx, team, event, &MessageRow { is_retracted: true, ..row }),
         None => Ok(()),
     }
 }

@@ -109,7 +109,7 @@ impl Webhooks {
                     return Err(ReplayError::Disabled);
                 }
                 let message = events::message(tx, team, row.event)?.ok_or(ReplayError::PayloadDeleted)?;
-                if row.is_retracted(&message) {
+                if row.is_revoked(&message) {
                     return Err(ReplayError::Retracted);
                 }
                 if let WebhookDeliveryState::Queued { due_ms } = row.state {

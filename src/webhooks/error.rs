@@ -51,7 +51,7 @@ pub enum ReplayError {
     Disabled,
     /// Retention has deleted the event message.
     PayloadDeleted,
-    /// The event was retracted before an attempt.
+    /// The event was retracted, and the delivery has no stored attempt.
     Retracted,
     Store(StoreError),
 }

@@ -82,9 +82,9 @@ pub struct DeliveryRow {
 impl Row for DeliveryRow {}
 
 impl DeliveryRow {
-    /// Returns whether the event, which has this message, was retracted before an attempt. After an attempt the endpoint may
-    /// have received the event, so that the delivery is completed.
-    pub(super) fn is_retracted(&self, message: &MessageRow) -> bool {
+    /// Returns whether the delivery is not sent because its event, which has this message, was retracted. A delivery with a
+    /// stored attempt is completed: the endpoint may have received the event.
+    pub(super) fn is_revoked(&self, message: &MessageRow) -> bool {
         message.is_retracted && self.attempts.is_empty()
     }
 }

@@ -111,7 +111,7 @@ impl From<ReplayError> for ApiError {
                 "The payload of this event has been deleted by retention. The event cannot be replayed.",
             ),
             ReplayError::Retracted => Self::validation(
-                "This event was retracted before it was sent: its click was one of a burst. It cannot be replayed.",
+                "This event was retracted, because its click was one of a burst. The event cannot be replayed.",
             ),
             ReplayError::Store(error) => error.into(),
         }

@@ -224,6 +224,12 @@ impl<R: Reads> PageLoader<'_, R> {
         let Some(row) = row.filter(|row| row.state == (WebhookDeliveryState::Queued { due_ms })) else {
             return Ok(Err(DeliveryDisposition::Orphaned));
         };
+        let message = events::message(self.tx, team, row.event);
+        let message = skip_corrupt(message, format_args!("message of webhook delivery {delivery}"))?.flatten();
+        // Before the other reasons, so that no delivery of a retracted event is kept as a failed one.
+        if message.as_ref().is_some_and(|message| row.is_revoked(message)) {
+            return Ok(Err(DeliveryDisposition::Retracted));
+        }
         let is_enabled = match self.state {
             Some(EndpointState::Enabled(activation) | EndpointState::UrlNotAllowed(activation, _)) => {
                 row.activation == activation
@@ -245,12 +251,7 @@ impl<R: Reads> PageLoader<'_, R> {
         if let Some(reason) = obstacle {
             return Ok(Err(DeliveryDisposition::NotSent { at_ms: self.now_ms, reason }));
         }
-        let message = events::message(self.tx, team, row.event);
-        let message = skip_corrupt(message, format_args!("message of webhook delivery {delivery}"))?.flatten();
         let Some(message) = message else { return given_up(ExhaustedReason::PayloadMissing) };
-        if row.is_retracted(&message) {
-            return Ok(Err(DeliveryDisposition::Retracted));
-        }
         self.body_bytes += message.body.len();
         let (body, erasure_generation) = (Bytes::from(message.body), self.request.erasure_generation);
         Ok(Ok(ReadyDelivery { claimed, queued_ms: row.queued_ms, body, erasure_generation }))

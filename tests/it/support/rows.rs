@@ -272,6 +272,19 @@ impl TestServer {
         id.to_string()
     }
 
+    /// Takes the attempts from a delivery to a webhook endpoint of the team, and marks its event as retracted.
+    pub(crate) fn retract_webhook_delivery(&self, webhook: &str, delivery: &str) {
+        let team = self.team();
+        let webhook = WebhookId::parse(webhook).expect("an id");
+        let id = WebhookDeliveryId::parse(delivery).expect("an id");
+        self.write(move |tx| {
+            let row = tx.get(&WEBHOOK_DELIVERIES, &(team, webhook, id))?.expect("a delivery");
+            let message = events::message(tx, team, row.event)?.expect("a message");
+            events::put_message(tx, team, row.event, &MessageRow { is_retracted: true, ..message })?;
+            tx.put(&WEBHOOK_DELIVERIES, &(team, webhook, id), &DeliveryRow { attempts: Vec::new(), ..row })
+        });
+    }
+
     /// Returns whether the content of an email is in the store.
     pub(crate) fn has_content(&self, email: &str) -> bool {
         let id = EmailId::parse(email).expect("an id");

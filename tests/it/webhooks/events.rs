@@ -117,6 +117,20 @@ fn a_delivery_of_a_disabled_endpoint_cannot_be_replayed() {
 }
 
 #[test]
+fn a_delivery_of_a_retracted_event_cannot_be_replayed() {
+    let server = TestServer::start();
+    let path = create(&server, &json!({}));
+    let delivery = server.add_webhook_delivery(id(&path));
+    server.retract_webhook_delivery(id(&path), &delivery);
+
+    let message = "This event was retracted, because its click was one of a burst. The event cannot be replayed.";
+    let event = format!("{path}/events/{delivery}");
+    server.post(&format!("{event}/replay"), &json!({})).refused(422, "validation_error", message);
+
+    assert_eq!(server.get(&event).ok(200)["status"], "failed");
+}
+
+#[test]
 fn retention_deletes_deliveries_after_the_configured_time() {
     let server = TestServer::start_with(&["--webhook-delivery-retention-days", "2"]);
     let path = create(&server, &json!({}));

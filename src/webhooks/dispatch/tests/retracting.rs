@@ -55,3 +55,24 @@ async fn a_delivery_that_was_attempted_before_the_retraction_is_completed() {
     let rows = running.until(are_delivered).await;
     assert_eq!((rows.len(), rows[0].attempts.len()), (1, 2));
 }
+
+#[tokio::test]
+async fn a_delivery_of_a_retracted_event_is_deleted_at_a_disabled_endpoint() {
+    let (directory, context) = Context::temporary();
+    let (id, _) = endpoint(&context, "http://127.0.0.1:9/").await;
+    record_events(&context, 2).await;
+    fan_out::fan_out_batch(&context, TeamId::MIN, fan_out::BatchSize::Full).await.unwrap();
+    let events: Vec<EventId> = deliveries(&context).iter().map(|row| row.event).collect();
+    let [retracted, other] = events[..] else { panic!("{events:?}") };
+    retract(&context, retracted).await;
+    write(&context, move |tx| {
+        let row = find(tx, TEAM, id)?.unwrap();
+        tx.put(&WEBHOOKS, &(TEAM, id), &WebhookRow { status: WebhookStatus::Disabled, ..row })
+    })
+    .await;
+
+    let running = Running::over(directory, context, 0);
+
+    let rows = running.until(|rows| rows.iter().all(|row| exhausted(row) == Some(ExhaustedReason::Disabled))).await;
+    assert_eq!(rows.iter().map(|row| row.event).collect::<Vec<_>>(), [other]);
+}
