@@ -136,9 +136,9 @@ impl BodyEchoes {
     }
 }
 
-/// Returns the 422 response for a field whose value is not the id of the contact in the path.
+/// Returns the 422 response for a field whose value is neither the id nor the address of the contact in the path.
 pub(crate) fn differs_from_contact(field: &str) -> ApiError {
-    not_an_echo(field, "it differs from the id of the contact")
+    not_an_echo(field, "it is neither the id nor the address of the contact")
 }
 
 fn not_an_echo(field: &str, why: &str) -> ApiError {
@@ -189,9 +189,9 @@ impl EchoVisitor<'_> {
         match self.value {
             EchoedValue::Nothing => false,
             EchoedValue::Id(id) => text.eq_ignore_ascii_case(id),
-            // A repeated field must have the same id again.
             EchoedValue::Contact(address) => {
                 text.eq_ignore_ascii_case(address)
+                    // A repeated `id` must be the same one again.
                     || ContactId::parse(text).is_some_and(|id| *echoes.contact.get_or_insert(id) == id)
             }
         }

@@ -199,7 +199,7 @@ pub fn parse<T: DeserializeOwned>(raw: &[u8], tolerated: &[&str]) -> Result<T, A
     Ok(value)
 }
 
-/// As [`parse`], for a body that can be omitted. An empty body equals `{}`.
+/// As [`parse`], for a body that can be omitted. Returns the default for a body that is empty or only white space.
 ///
 /// # Errors
 /// As [`parse`].

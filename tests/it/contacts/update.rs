@@ -119,7 +119,7 @@ fn the_address_can_be_repeated_but_not_changed() {
 }
 
 #[test]
-fn the_id_that_sdks_add_must_be_the_id_of_the_contact_at_the_address() {
+fn the_id_that_sdks_add_must_be_the_id_or_the_address_of_the_contact() {
     let server = TestServer::start();
     let created = create(&server, "ada@example.net", &json!({}));
     let other = create(&server, "bob@example.net", &json!({}));
@@ -128,7 +128,7 @@ fn the_id_that_sdks_add_must_be_the_id_of_the_contact_at_the_address() {
     let before = audience_state(&server);
     let refused = |path: &str, body: &str| {
         let response = server.call("PATCH", path, server.key(), &[], Some(body.as_bytes()));
-        let message = "Invalid `id` field: it differs from the id of the contact. Leave it out.";
+        let message = "Invalid `id` field: it is neither the id nor the address of the contact. Leave it out.";
         assert_eq!(response.refusal(), format!("422 validation_error: {message}"), "{path} {body}");
     };
     for path in [PATH, in_audience.as_str()] {
