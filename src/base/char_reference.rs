@@ -16,15 +16,15 @@ pub(crate) fn decode(text: &str) -> Option<(char, usize)> {
     })
 }
 
-/// Replaces the references in a text. `decode` returns the character of the reference after a `&`, and the number of bytes
+/// Replaces the references in a text. `decode_one` returns the character of the reference after a `&`, and the number of bytes
 /// read; `None` if the `&` stays.
-pub(crate) fn decode_all(text: &str, decode: impl Fn(&str) -> Option<(char, usize)>) -> Cow<'_, str> {
+pub(crate) fn decode_all(text: &str, decode_one: impl Fn(&str) -> Option<(char, usize)>) -> Cow<'_, str> {
     let Some(first) = text.find('&') else { return Cow::Borrowed(text) };
     let mut out = String::with_capacity(text.len());
     out.push_str(&text[..first]);
     let mut rest = &text[first..];
     while let Some(after) = rest.strip_prefix('&') {
-        let (character, bytes) = decode(after).unwrap_or(('&', 0));
+        let (character, bytes) = decode_one(after).unwrap_or(('&', 0));
         out.push(character);
         let after = &after[bytes..];
         let next = after.find('&').unwrap_or(after.len());

@@ -1,10 +1,11 @@
 //! The destination of a link: the value of its `href` as a browser reads it, and its form in a `Location` header.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt::Write as _;
 
 use crate::base::address::DomainName;
-use crate::base::char_reference::decode_numeric;
+use crate::base::char_reference::{decode_all, decode_numeric};
 
 /// Longest destination of a rewritten link. A longer link stays as it is. Some mail clients cut a URL above 2,083
 /// characters, and the tracked URL is a third longer than its destination.
@@ -47,20 +48,14 @@ pub(super) fn url_of_href(value: &str) -> Option<String> {
 /// Decodes the character references of an attribute value. Returns `None` for a name that this function does not know:
 /// a browser could read another destination.
 fn decode_references(value: &str) -> Option<Cow<'_, str>> {
-    if !value.contains('&') {
-        return Some(Cow::Borrowed(value));
-    }
-    let mut decoded = String::with_capacity(value.len());
-    let mut rest = value;
-    while let Some(at) = rest.find('&') {
-        decoded.push_str(&rest[..at]);
-        let body = &rest[at + 1..];
-        let (character, bytes) = reference(body)?.unwrap_or(('&', 0));
-        decoded.push(character);
-        rest = &body[bytes..];
-    }
-    decoded.push_str(rest);
-    Some(Cow::Owned(decoded))
+    let has_unknown = Cell::new(false);
+    let decoded = decode_all(value, |after| {
+        reference(after).unwrap_or_else(|| {
+            has_unknown.set(true);
+            None
+        })
+    });
+    (!has_unknown.get()).then_some(decoded)
 }
 
 /// Parses the text after an ampersand: `Some(None)` if the ampersand is literal, and `None` for an unknown reference.
