@@ -143,6 +143,8 @@ pub(super) struct MachineRules {
     pub(super) devices: Vec<String>,
     /// The words of the tokens, to search all of them at once.
     words: AhoCorasick,
+    /// Time within which two links of a message are a burst.
+    burst_window: Duration,
 }
 
 impl MachineRules {
@@ -165,7 +167,11 @@ impl MachineRules {
             _ => None,
         });
         let words = AhoCorasick::new(words).map_err(|error| format!("the words of the tokens: {error}"))?;
-        Ok(Self { rules, devices, words })
+        let burst = rules.iter().find_map(|rule| match rule.condition {
+            Condition::Burst(window) => Some(window),
+            _ => None,
+        });
+        Ok(Self { rules, devices, words, burst_window: burst.unwrap_or_default() })
     }
 
     /// Returns whether a user agent in lower case and without devices contains the word of a token, wherever it is. Otherwise
@@ -185,12 +191,7 @@ impl MachineRules {
 
     /// Returns whether the requests of two links of a message, `apart_ms` milliseconds apart, are a burst.
     pub(super) fn is_burst(&self, apart_ms: u64) -> bool {
-        let window = |rule: &MachineRule| match rule.condition {
-            Condition::Burst(window) => Some(window),
-            _ => None,
-        };
-        let window = self.rules.iter().find_map(window).unwrap_or_default();
-        u128::from(apart_ms) <= window.as_millis()
+        u128::from(apart_ms) <= self.burst_window.as_millis()
     }
 
     /// Returns whether a header of a request states that a browser loads the page ahead of time. `header` returns the

@@ -61,6 +61,12 @@ fn every_line_of_the_file_is_a_rule_with_a_source() {
     let count = |is: fn(&Condition) -> bool| rules.rules.iter().filter(|rule| is(&rule.condition)).count();
     assert_eq!(count(|condition| matches!(condition, Condition::Timing(_))), 1);
     assert_eq!(count(|condition| matches!(condition, Condition::Burst(_))), 1);
+}
+
+#[test]
+fn two_links_within_a_quarter_of_a_second_are_a_burst() {
+    let rules = MachineRules::embedded();
+
     assert_eq!([0, 250, 251].map(|apart_ms| rules.is_burst(apart_ms)), [true, true, false]);
 }
 
