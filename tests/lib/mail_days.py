@@ -15,7 +15,7 @@ TEXT_BYTES = 1_000
 CAPTURED_PER_DAY = 20
 ERASED_PER_DAY = 2
 DAY_S = 86_400
-START_OF_DAY_S = 6 * 3_600  # Time of day of the server at the start of a run, so that no run is longer than its UTC day.
+RUN_STARTS_AT_S = 6 * 3_600  # UTC time of day of the server. Leaves 18 hours for the run: a day must not pass midnight.
 DAY_SECONDS = 120  # Longest wait for the mail or the retention of a day.
 
 RETENTION_FLAGS = [
@@ -34,7 +34,7 @@ class Days:
         flags += ["--log", "warn,ringmail::email_metrics=info"]
         self.server = RetainingServer(directory, Capture(), profile=profile, extra=flags)
         self.server.retention_days = retention_days
-        self.start_s = START_OF_DAY_S - int(time.time()) % DAY_S
+        self.offset_s = RUN_STARTS_AT_S - int(time.time()) % DAY_S
         self.emails, self.retention_days = emails, retention_days
         self.chance = random.Random(seed)
         self.first_ids, self.last_ids = [], []  # Of each day.
@@ -43,7 +43,7 @@ class Days:
     def run_day(self):
         """Moves the clock to the next day, waits for the retention of the oldest one, and sends the mail of the day."""
         day = len(self.first_ids)
-        self.server.shift(f"{self.start_s + day * DAY_S:+d}")
+        self.server.shift(f"{self.offset_s + day * DAY_S:+d}")
         self.server.start(seconds=DAY_SECONDS)
         api = self.server.api
         expired = day - self.retention_days - 1

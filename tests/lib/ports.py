@@ -10,9 +10,9 @@ ATTEMPTS = 100
 
 
 def free_port(*addresses):
-    """Returns a port without a TCP or UDP socket on these addresses, without addresses on 127.0.0.1.
+    """Returns a port that has no TCP or UDP socket on any of the addresses. The default address is 127.0.0.1.
 
-    Another suite takes the same one at the same time only by chance.
+    Another suite takes the same port at the same time only by chance.
     """
     addresses = addresses or ("127.0.0.1",)
     for _ in range(ATTEMPTS):
