@@ -7,6 +7,7 @@ local MONOTONIC = 1
 local AGENT = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36"
 
 local pool, sent, answered, began = {}, 0, 0, 0
+local is_checked = false
 took_s = 0
 local threads = {}
 
@@ -26,6 +27,11 @@ function init()
 end
 
 function request()
+  -- wrk asks for one request before it begins, to parse it, and does not send it.
+  if not is_checked then
+    is_checked = true
+    return pool[1]
+  end
   if sent == 0 then began = now() end
   -- The connections that wait for the last responses repeat the last path.
   sent = math.min(sent + 1, #pool)

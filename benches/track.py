@@ -2,10 +2,13 @@
 for delivery.
 
 A receiver in this process collects the URLs from delivered emails of one recipient each. wrk then requests each URL once,
-so that every answer waits for the commit of an event. The pixel of an invalid token and GET /health write nothing.
+so that every answer waits for the commit of an event. The URLs of one half of the emails are requested in the order in which
+the emails were accepted, so that hits at the same time change adjacent rows. Those of the other half are requested in random
+order, in which a commit writes the most pages. The pixel of an invalid token and GET /health write nothing.
 """
 
 import quopri
+import random
 import re
 import shutil
 
@@ -17,7 +20,8 @@ from server import Hold, Relay, Server
 from smtp_sink import SmtpSink
 
 IN_FLIGHT = 64
-RECORDED = ("pixel", "link")
+RECORDED = ("pixel", "link", "pixel, random order", "link, random order")
+UNRECORDED = ("pixel of an invalid token", "GET /health")
 TEXT_BYTES = 1_000
 HITS_PER_S = 15_000
 P99_MS = 10
@@ -28,10 +32,12 @@ SAMPLE = 20
 BODY_BYTES = 3_000
 PUBLIC_URL = "http://links.ringmail.test"
 PATH = re.compile(rb"http://links\.ringmail\.test(/t/([oc])/[A-Za-z0-9_.~-]+)")
+# It begins with the id of the email, which begins with the time of acceptance.
+MESSAGE_ID = re.compile(rb"(?im)^message-id:[ \t]*<(\S+)>")
 
 
 def run(options):
-    kinds = {"pixel": [], "link": [], "pixel of an invalid token": [], "GET /health": []}
+    kinds = {kind: [] for kind in (*RECORDED, *UNRECORDED)}
     for number in range(options.runs):
         for kind, figures in hits(options, f"track-{number}").items():
             kinds[kind].append(figures)
@@ -68,19 +74,21 @@ def compare(options, what, rate, target):
 
 
 class Collector(RecordingSink):
-    """Accepts all messages, and collects the path of the pixel and of the first link of each."""
+    """Accepts all messages, and collects the path of the pixel and of the first link of each by Message-ID."""
 
     def __init__(self):
         super().__init__(0)
-        self.paths = {b"o": [], b"c": []}
+        self.paths = {b"o": {}, b"c": {}}
 
     def record(self, epoch, content):
-        found = {}
+        message_id = MESSAGE_ID.search(content)[1]
         for path, kind in PATH.findall(quopri.decodestring(content)):
-            found.setdefault(kind, path.decode())
-        for kind, path in found.items():
-            self.paths[kind].append(path)
+            self.paths[kind].setdefault(message_id, path.decode())
         self.total += 1
+
+    def in_order(self, kind):
+        """Returns the paths in the order in which the emails were accepted."""
+        return [path for _, path in sorted(self.paths[kind].items())]
 
 
 def html(text):
@@ -114,7 +122,7 @@ def hits(options, name):
             lambda: sink.total >= options.messages, DRAIN_SECONDS,
             lambda: f"{options.messages} messages; {sink.total} arrived\n{server.log_tail()}", pause_s=0.2,
         )  # fmt: skip
-        pixels, links = (list(sink.paths[kind]) for kind in (b"o", b"c"))
+        pixels, links = (sink.in_order(kind) for kind in (b"o", b"c"))
         assert len(pixels) == len(links) == options.messages, f"{len(pixels)} pixels, {len(links)} links"
         # The server takes a request before the delivery is stored for one of software.
         for email in firsts:
@@ -123,13 +131,17 @@ def hits(options, name):
         checked = lambda: server.api.call("GET", f"/emails/{firsts[-1]}/insights")[0] == 200  # noqa: E731
         wait_until(checked, DRAIN_SECONDS, "the checks of the content of the last emails", pause_s=0.2)
         server.api.close()
+        half, chance = len(pixels) // 2, random.Random(7)
         invalid = [f"{path[:-4]}{number % 10_000:04}" for number, path in enumerate(pixels)]
-        figures = {
-            "pixel": one_run(options, server, "pixel", pixels),
-            "link": one_run(options, server, "link", links),
-            "pixel of an invalid token": one_run(options, server, "invalid", invalid),
-            "GET /health": one_run(options, server, "health", ["/health"] * len(pixels)),
+        paths = {
+            "pixel": pixels[:half],
+            "link": links[:half],
+            "pixel, random order": chance.sample(pixels[half:], len(pixels) - half),
+            "link, random order": chance.sample(links[half:], len(links) - half),
+            "pixel of an invalid token": invalid,
+            "GET /health": ["/health"] * len(pixels),
         }
+        figures = {kind: one_run(options, server, paths[kind]) for kind in paths}
         recorded(server, firsts[:SAMPLE])
         server.stop()
         return figures
@@ -139,9 +151,9 @@ def hits(options, name):
         shutil.rmtree(server.directory, ignore_errors=True)
 
 
-def one_run(options, server, name, paths):
+def one_run(options, server, paths):
     """Requests each path once. Returns the figures of wrk."""
-    file = server.directory / f"{name}.txt"
+    file = server.directory / "paths.txt"
     file.write_text("".join(f"{path}\n" for path in paths))
     watch = Watch(server.process.pid)
     result = wrk(server.port, "paths.lua", IN_FLIGHT, options.seconds, PATHS=file)
