@@ -1,5 +1,6 @@
 // Start of the pages: router, shortcuts, live updates, then the frame with the page of the address.
 import { effect, h, render } from './vendor/preact.js';
+import { whenIdle } from './lib/idle.js';
 import { startKeys } from './lib/keys.js';
 import { startLive } from './lib/live.js';
 import { loadPageEarly, route, rowPage, startRouter } from './lib/router.js';
@@ -33,7 +34,6 @@ function show() {
   // A row opens sooner if the module of its page is loaded while the list is read.
   effect(() => {
     const row = rowPage.value;
-    // Safari has no idle callbacks.
-    if (row) (window.requestIdleCallback ?? setTimeout)(() => { row.load().catch(() => {}); });
+    if (row) whenIdle(() => { row.load().catch(() => {}); });
   });
 }

@@ -1,10 +1,12 @@
 // Table: rows of 40 px, the whole row is one link. j and k move, x selects. Below 640 px rows become cards.
-import { h, useEffect, useRef } from '../vendor/preact.js';
+import { h, useEffect, useRef, useState } from '../vendor/preact.js';
 import { cls, t } from '../lib/h.js';
 import { icon } from '../lib/icons.js';
+import { whenIdle } from '../lib/idle.js';
 import { useKeys } from '../lib/keys.js';
 import { liveState } from '../lib/live.js';
 import { BASE } from '../lib/router.js';
+import { viewport } from '../lib/viewport.js';
 import { Checkbox } from './field.js';
 
 /**
@@ -40,6 +42,26 @@ export function table(props) {
   return h(/** @type {import('../vendor/preact.js').FunctionComponent<TableProps<Row>>} */ (Table), props);
 }
 
+/** Height of a row in px, at least. */
+const ROW_PX = 40, COMPACT_ROW_PX = 32;
+
+/**
+ * How many rows of a new list are drawn: first those that the window shows, and soon all of them. A list with a row of the
+ * list before it is drawn whole, and so is each list while the page is scrolled.
+ * @param {string[]} ids
+ * @param {boolean} compact
+ */
+function useDrawn(ids, compact) {
+  const before = useRef(/** @type {Set<string>} */ (new Set())), [, again] = useState(0);
+  const fit = Math.ceil(viewport.height / (compact ? COMPACT_ROW_PX : ROW_PX));
+  const whole = ids.length <= fit || viewport.top > 0 || ids.some((one) => before.current.has(one));
+  useEffect(() => {
+    before.current = new Set(ids);
+    if (!whole) whenIdle(() => again((n) => n + 1));
+  });
+  return whole ? ids.length : fit;
+}
+
 /**
  * @template Row
  * @param {TableProps<Row>} props
@@ -47,7 +69,7 @@ export function table(props) {
 function Table({ label, columns, rows, id, to, name, selection, compact, class: more = 'table-cards', keys = true }) {
   const body = useRef(/** @type {HTMLTableSectionElement | null} */ (null));
   const lastPicked = useRef(/** @type {string | null} */ (null));
-  const ids = (rows ?? []).map(id);
+  const ids = (rows ?? []).map(id), drawn = useDrawn(ids, compact ?? false);
   const picked = selection ? ids.filter((one) => selection.ids.has(one)).length : 0;
 
   const pick = (/** @type {string} */ one, /** @type {boolean} */ on, /** @type {boolean} */ range) => {
@@ -85,7 +107,7 @@ function Table({ label, columns, rows, id, to, name, selection, compact, class: 
         column.link && to ? t.a({ class: 'cell', href: BASE + to(row) }, column.cell(row)) : column.cell(row))));
   };
   return t.table({ class: cls('table', more, compact && 'table-compact'), 'aria-busy': rows === null },
-    t.caption({ class: 'sr' }, label), head, t.tbody({ ref: body }, rows ? rows.map(line) : waiting(columns, selection !== undefined)));
+    t.caption({ class: 'sr' }, label), head, t.tbody({ ref: body }, rows ? rows.slice(0, drawn).map(line) : waiting(columns, selection !== undefined)));
 }
 
 /**

@@ -2,6 +2,7 @@
 import { computed, signal, useEffect } from '../vendor/preact.js';
 import { t } from './h.js';
 import { loadEarly } from './load.js';
+import { viewport } from './viewport.js';
 
 export const BASE = '/dashboard';
 /** Paths that the server renders. A link there is an ordinary one. */
@@ -112,7 +113,7 @@ export function search(values) {
 /** Stores the place on the page that is left, so that Back returns to it. */
 function remember() {
   const row = document.activeElement instanceof HTMLAnchorElement ? document.activeElement.getAttribute('href') : null;
-  history.replaceState({ top: scrollY, row }, '');
+  history.replaceState({ top: viewport.top, row }, '');
 }
 
 /** Returns to the stored place as soon as the page is high enough. */

@@ -54,6 +54,29 @@ async function answersAreAskedForOnceAndBeforeTheirPageIsThere(world) {
   await page.leave();
 }
 
+async function theFirstFrameOfAListHasTheRowsOfTheWindow(world) {
+  await world.clear();
+  for (let i = 0; i < 40; i += 1) await world.send({ subject: `Row ${i}` });
+  const page = await world.tab();
+  await page.addInitScript(() => {
+    globalThis.drawn = [];
+    const record = () => {
+      const rows = document.querySelectorAll('a.cell').length;
+      if (rows !== (globalThis.drawn.at(-1) ?? 0)) globalThis.drawn.push(rows);
+    };
+    new MutationObserver(record).observe(document, { subtree: true, childList: true });
+  });
+  await page.show('/emails');
+  const drawn = (...counts) => until(`${counts} rows`, async () => JSON.stringify(await page.evaluate(() => globalThis.drawn)) === JSON.stringify(counts));
+  // The window has a height of 900 px, and a row of 40 px.
+  await drawn(23, 40);
+  // A reload keeps most rows, so that the page keeps its height.
+  await world.send({ subject: 'Row 40' });
+  await page.getByRole('button', { name: '1 new' }).click();
+  await drawn(23, 40, 41);
+  await page.leave();
+}
+
 async function capturedEmailIsReadAndDeleted(world) {
   await world.clear();
   await world.send({ subject: 'Your sign-in code', html: '<p>482 913</p>' });
@@ -110,6 +133,7 @@ export const emails = [
   ['dashboard: all parts of an email are shown', allPartsOfAnEmailAreShown],
   ['dashboard: the way back leads to the row', theWayBackLeadsToTheRow],
   ['dashboard: answers are asked for once and before their page is there', answersAreAskedForOnceAndBeforeTheirPageIsThere],
+  ['dashboard: the first frame of a list has the rows of the window', theFirstFrameOfAListHasTheRowsOfTheWindow],
   ['dashboard: a captured email is read and deleted', capturedEmailIsReadAndDeleted],
   ['dashboard: the keyboard alone is enough', keyboardAloneIsEnough],
 ];
