@@ -5,7 +5,7 @@ import { icon } from '../lib/icons.js';
 import { whenIdle } from '../lib/idle.js';
 import { useKeys } from '../lib/keys.js';
 import { liveState } from '../lib/live.js';
-import { BASE } from '../lib/router.js';
+import { BASE, placeOfEntry } from '../lib/router.js';
 import { viewport } from '../lib/viewport.js';
 import { Checkbox } from './field.js';
 
@@ -42,24 +42,24 @@ export function table(props) {
   return h(/** @type {import('../vendor/preact.js').FunctionComponent<TableProps<Row>>} */ (Table), props);
 }
 
-/** Height of a row in px, at least. */
-const ROW_PX = 40, COMPACT_ROW_PX = 32;
+/** Height of a row in px. */
+const ROW_PX = 40;
 
 /**
- * How many rows of a new list are drawn: first those that the window shows, and soon all of them. A list with a row of the
- * list before it is drawn whole, and so is each list while the page is scrolled.
+ * Returns the number of rows to draw. A new list is drawn in two steps: the rows that fit into the window, then all rows.
+ * A list that shares a row with the previous list is drawn whole. So is any list while the page is scrolled, or if Back
+ * returns to a place further down.
  * @param {string[]} ids
- * @param {boolean} compact
  */
-function useDrawn(ids, compact) {
+function useDrawn(ids) {
   const before = useRef(/** @type {Set<string>} */ (new Set())), [, again] = useState(0);
-  const fit = Math.ceil(viewport.height / (compact ? COMPACT_ROW_PX : ROW_PX));
-  const whole = ids.length <= fit || viewport.top > 0 || ids.some((one) => before.current.has(one));
+  const fit = Math.ceil(viewport.height / ROW_PX);
+  const isWhole = ids.length <= fit || viewport.top > 0 || placeOfEntry().top > 0 || ids.some((one) => before.current.has(one));
   useEffect(() => {
     before.current = new Set(ids);
-    if (!whole) whenIdle(() => again((n) => n + 1));
+    if (!isWhole) whenIdle(() => again((n) => n + 1));
   });
-  return whole ? ids.length : fit;
+  return isWhole ? ids.length : fit;
 }
 
 /**
@@ -69,7 +69,7 @@ function useDrawn(ids, compact) {
 function Table({ label, columns, rows, id, to, name, selection, compact, class: more = 'table-cards', keys = true }) {
   const body = useRef(/** @type {HTMLTableSectionElement | null} */ (null));
   const lastPicked = useRef(/** @type {string | null} */ (null));
-  const ids = (rows ?? []).map(id), drawn = useDrawn(ids, compact ?? false);
+  const ids = (rows ?? []).map(id), drawn = useDrawn(ids);
   const picked = selection ? ids.filter((one) => selection.ids.has(one)).length : 0;
 
   const pick = (/** @type {string} */ one, /** @type {boolean} */ on, /** @type {boolean} */ range) => {

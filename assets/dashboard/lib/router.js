@@ -74,6 +74,7 @@ export function navigate(to, { replace = false } = {}) {
   address.value = read();
   if (address.peek().path !== before) {
     scrollTo(0, 0);
+    viewport.top = 0;
     document.getElementById('main')?.focus({ preventScroll: true });
   }
   const id = decodeURIComponent(location.hash.slice(1));
@@ -113,12 +114,21 @@ export function search(values) {
 /** Stores the place on the page that is left, so that Back returns to it. */
 function remember() {
   const row = document.activeElement instanceof HTMLAnchorElement ? document.activeElement.getAttribute('href') : null;
-  history.replaceState({ top: viewport.top, row }, '');
+  // The row may have been scrolled into the window since the last frame.
+  history.replaceState({ top: row === null ? viewport.top : scrollY, row }, '');
+}
+
+/**
+ * The place on the page that Back returns to: scroll position and address of the focused row.
+ * @returns {{ top: number, row: string | null }}
+ */
+export function placeOfEntry() {
+  return { top: 0, row: null, ...history.state };
 }
 
 /** Returns to the stored place as soon as the page is high enough. */
 function restore() {
-  const { top = 0, row = null } = history.state ?? {};
+  const { top, row } = placeOfEntry();
   const link = () => row && document.querySelector(`#main a[href="${CSS.escape(row)}"]`);
   whenShown(() => document.documentElement.scrollHeight - innerHeight >= top && (!row || link() !== null), () => {
     scrollTo(0, top);
