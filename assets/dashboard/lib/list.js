@@ -5,6 +5,7 @@ import { api } from './api.js';
 import { useLive, usePoll } from './live.js';
 import { query, setQuery } from './router.js';
 import { store, stored } from './state.js';
+import { scrollToTop } from './viewport.js';
 
 /**
  * @template Row
@@ -84,9 +85,9 @@ export function useList(path, { query: extra = {}, live = [], poll_ms = null } =
     rows, error: page.error, reload: page.reload, page: page.data, size,
     setSize: (next) => { setSize(next); setQuery({ after: null, before: null }); },
     fresh: fresh.length,
-    showFresh: () => { setFresh([]); scrollTo(0, 0); void page.reload(); },
-    newer: hasNewer && first ? () => { setQuery({ after: null, before: first.id }); scrollTo(0, 0); } : null,
-    older: hasOlder && next ? () => { setQuery({ before: null, after: next }); scrollTo(0, 0); } : null,
+    showFresh: () => { setFresh([]); scrollToTop(); void page.reload(); },
+    newer: hasNewer && first ? () => { setQuery({ after: null, before: first.id }); scrollToTop(); } : null,
+    older: hasOlder && next ? () => { setQuery({ before: null, after: next }); scrollToTop(); } : null,
   };
 }
 

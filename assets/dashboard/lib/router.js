@@ -2,7 +2,7 @@
 import { computed, signal, useEffect } from '../vendor/preact.js';
 import { t } from './h.js';
 import { loadEarly } from './load.js';
-import { viewport } from './viewport.js';
+import { scrollToTop, viewport } from './viewport.js';
 
 export const BASE = '/dashboard';
 /** Paths that the server renders. A link there is an ordinary one. */
@@ -73,8 +73,7 @@ export function navigate(to, { replace = false } = {}) {
   history[replace ? 'replaceState' : 'pushState']({}, '', BASE + to);
   address.value = read();
   if (address.peek().path !== before) {
-    scrollTo(0, 0);
-    viewport.top = 0;
+    scrollToTop();
     document.getElementById('main')?.focus({ preventScroll: true });
   }
   const id = decodeURIComponent(location.hash.slice(1));

@@ -5,6 +5,7 @@ import { ApiError, api } from './api.js';
 import { merge } from './list.js';
 import { useLive, usePoll } from './live.js';
 import { parseTime } from './time.js';
+import { scrollToTop } from './viewport.js';
 
 /** @typedef {import('../types/api.d.ts').EmailSummary & { tags?: { name: string, value: string }[] }} EmailRow */
 /**
@@ -97,6 +98,6 @@ export function useSearch(path, query, { live = [], poll_ms = null } = {}) {
     reached: current.complete ? null : parseTime(current.until) ?? parseTime(current.rows?.at(-1)?.created_at),
     further: !current.running && !current.complete && current.position !== null ? () => { setState({ ...current, running: true }); void run(current); } : null,
     again: () => { setState(start); void run(start); },
-    showFresh: () => { setState({ ...current, rows: [...fresh, ...(current.rows ?? [])] }); setFresh([]); scrollTo(0, 0); },
+    showFresh: () => { setState({ ...current, rows: [...fresh, ...(current.rows ?? [])] }); setFresh([]); scrollToTop(); },
   };
 }

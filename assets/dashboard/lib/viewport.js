@@ -6,3 +6,9 @@ export const viewport = { height: innerHeight, top: 0 };
 
 addEventListener('resize', () => { viewport.height = innerHeight; });
 addEventListener('scroll', () => { viewport.top = scrollY; }, { passive: true });
+
+/** Scrolls to the top of the page. */
+export function scrollToTop() {
+  scrollTo(0, 0);
+  viewport.top = 0;
+}
