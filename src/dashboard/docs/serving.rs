@@ -15,8 +15,9 @@ use crate::dashboard::policy::write_page_headers;
 use crate::http::StaticText;
 
 /// The documents: name, title in lists, and source.
-const DOCS: [(&str, &str, &str); 8] = [
+const DOCS: [(&str, &str, &str); 9] = [
     ("API", "API", include_str!("../../../docs/API.md")),
+    ("OPERATING", "Operating", include_str!("../../../docs/OPERATING.md")),
     ("DASHBOARD", "Dashboard", include_str!("../../../docs/DASHBOARD.md")),
     ("CLIENTS", "Clients", include_str!("../../../docs/CLIENTS.md")),
     ("IMPORT", "Import and export", include_str!("../../../docs/IMPORT.md")),
