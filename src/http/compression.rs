@@ -18,6 +18,7 @@ use tokio::sync::OnceCell;
 use super::response_limits::{BodyIsBudgeted, ResponseLimits, connection_of};
 use super::response_memory::MemoryHolder;
 use super::state::service;
+use super::whole_body::whole_body;
 use crate::base::blocking;
 
 /// Size of the smallest body that is compressed. Smaller ones fit into one packet.
@@ -122,13 +123,12 @@ pub(crate) async fn compress(req: &mut Request, depot: &mut Depot, res: &mut Res
         return;
     }
     res.headers_mut().append(VARY, HeaderValue::from_static("accept-encoding"));
-    let ResBody::Once(body) = &res.body else { return };
+    let Some(body) = whole_body(res).cloned() else { return };
     // The body of a HEAD request is removed later.
     if !(BODY_BYTES_MIN..=BODY_BYTES_MAX).contains(&body.len()) || req.method() == Method::HEAD {
         return;
     }
     let Some(coding) = Coding::accepted(req.headers()) else { return };
-    let body = body.clone();
     let encoded = match res.extensions.get::<Arc<StaticText>>().cloned() {
         Some(text) => text.encoded(coding).await,
         None => encode(coding, body, req, depot).await,

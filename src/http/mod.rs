@@ -9,8 +9,8 @@
 //! request bodies), `recording.rs`, `auth.rs`, `rate_limit.rs`, `query.rs`, `space.rs`; the extractors `path.rs`, `list.rs`,
 //! `state.rs` (services), `validation.rs` (batch mode) and `body/` with `body_limits.rs`, `strict_json.rs`,
 //! `tolerance.rs`, `bounded.rs` (bounded arrays) and `canonical.rs` (hash of a body); `form.rs` (posted forms); the responses `respond.rs`,
-//! `parted_body.rs` and `error.rs`, bounded by `response_limits/` with `response_memory.rs` and compressed by
-//! `compression.rs`; `declared_errors.rs`, `schema.rs` (fields) and `openapi/` (the OpenAPI document); `health.rs`,
+//! `parted_body.rs` and `error.rs`, bounded by `response_limits/` with `response_memory.rs` and `whole_body.rs`, and
+//! compressed by `compression.rs`; `declared_errors.rs`, `schema.rs` (fields) and `openapi/` (the OpenAPI document); `health.rs`,
 //! `counters.rs` and `metrics.rs` (monitoring), `peer.rs` (the client of a request), `starting.rs` (responses before the
 //! store is open). The routes are in `src/app/router.rs`.
 //!
@@ -54,6 +54,7 @@ mod state;
 mod strict_json;
 pub(crate) mod tolerance;
 mod validation;
+mod whole_body;
 
 pub(crate) use body::read_signed_body;
 pub use body::{Body, BodyPresence, BodySize, FromBody, JsonBody, NoBody};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use salvo::conn::ConnCtrl;
-use salvo::http::{Method, ResBody};
+use salvo::http::Method;
 use salvo::hyper::body::Bytes;
 use salvo::{Depot, FlowCtrl, Request, Response, handler};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -22,6 +22,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use super::error::ApiError;
 use super::response_memory::{MemoryHolder, ReadPermit, ResponseMemory, ResponsePermit};
 use super::state::service;
+use super::whole_body::whole_body;
 
 /// Budget of all large bodies, in bytes. The server stays below 300 MiB with 10,000 connections, and many bodies of the
 /// usual size fit.
@@ -197,10 +198,10 @@ impl ResponseLimits {
 
     /// Reserves the memory of a body that is complete. Replaces the body of a read by a 503 if the budget is used up.
     async fn bound(&self, effect: Effect, holder: MemoryHolder, req: &Request, res: &mut Response) {
-        let ResBody::Once(body) = &mut res.body else { return };
-        if body.len() <= SMALL_BYTES_MAX || res.extensions.get::<BodyIsBudgeted>().is_some() {
+        if res.extensions.get::<BodyIsBudgeted>().is_some() {
             return;
         }
+        let Some(body) = whole_body(res).filter(|body| body.len() > SMALL_BYTES_MAX) else { return };
         let wait_max = match effect {
             Effect::Read => self.rendered_wait_max,
             Effect::Change => self.wait_max,

@@ -74,6 +74,22 @@ fn a_page_is_compressed_as_the_client_accepts() {
 }
 
 #[test]
+fn a_page_that_is_written_in_pieces_is_compressed_as_a_whole() {
+    let (server, _) = with_emails();
+    let emails: Vec<Value> = (0..40).map(|_| email(&json!({ "subject": "Monthly report" }))).collect();
+    server.post("/emails/batch", &json!(emails)).ok(200);
+    let page = server.get("/emails?limit=60").ok(200);
+    assert!(page.to_string().len() > 16 << 10);
+
+    for coding in ["gzip", "br"] {
+        let response = ask(&server, "GET", "/emails?limit=60", coding);
+
+        assert_eq!(response.header("content-encoding"), Some(coding));
+        assert_eq!(serde_json::from_str::<Value>(&response.decoded()).unwrap(), page);
+    }
+}
+
+#[test]
 fn html_pages_are_compressed() {
     let server = TestServer::start();
     server.post("/contacts", &json!({ "email": "ada@example.net" })).ok(201);
