@@ -218,7 +218,7 @@ pub fn classify(phase: SmtpPhase, reply: &Reply, host: &str) -> Verdict {
         // In `450 5.1.1` and `550 4.1.1` the two codes contradict each other. A retry is the safe choice.
         is_transient: reply.is_transient() || matches!(reply.enhanced, Some((4, _, _))),
         detail: reply.enhanced.map(|(_, subject, detail)| (subject, detail)),
-        text: reply.text.to_ascii_lowercase(),
+        text: normalized(&reply.text),
     };
     let host = host.trim_end_matches('.').to_ascii_lowercase();
     let classification = match rules::provider(&refusal.text, refusal.code, refusal.detail, &host) {
@@ -235,8 +235,24 @@ struct Refusal {
     is_transient: bool,
     /// Subject and detail of the enhanced code.
     detail: Option<(u16, u16)>,
-    /// Text in lower case.
+    /// [Normalized](normalized) text.
     text: String,
+}
+
+/// Returns a text in lower case with spaces around it, and `<>` instead of each address. Servers repeat the address of the
+/// recipient, whose words are no reason of the refusal: `<policy@dnsbl.example>`.
+fn normalized(text: &str) -> String {
+    let mut normalized = String::with_capacity(text.len() + 2);
+    for word in text.split(' ') {
+        normalized.push(' ');
+        match word.contains('@') && !word.contains("://") {
+            true => normalized.push_str("<>"),
+            false => normalized.push_str(word),
+        }
+    }
+    normalized.push(' ');
+    normalized.make_ascii_lowercase();
+    normalized
 }
 
 impl Refusal {
