@@ -55,7 +55,9 @@ impl FailedOpening {
             tls: None,
             tls_downgraded: false,
             possible_duplicate: claimed.due.possible_duplicate,
+            tried: Vec::new(),
             summary: failed.error.to_string(),
+            deferred: None,
             transcript: failed.transcript,
         }
     }

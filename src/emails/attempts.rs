@@ -13,7 +13,7 @@ use crate::tables::ATTEMPTS;
 pub struct EmailAttempt {
     pub id: AttemptId,
     pub row: SmtpAttemptRow,
-    /// Addresses of the recipients of the group.
+    /// Addresses of the recipients of the attempt.
     pub recipients: Vec<String>,
 }
 
@@ -56,8 +56,10 @@ impl Emails {
                 let page = page(tx, &ATTEMPTS, id, query, |attempt, row| {
                     let row = skip_corrupt(row.decode(), format_args!("attempt {attempt} of email {id}"))?;
                     let Some(row) = row else { return Ok(None) };
-                    let of_group = email.recipients.iter().filter(|recipient| recipient.group == row.group);
-                    let recipients = of_group.map(|recipient| recipient.mailbox.bare()).collect();
+                    let recipients = (0..).zip(&email.recipients).filter(|(index, recipient)| {
+                        recipient.group == row.group && (row.tried.is_empty() || row.tried.contains(index))
+                    });
+                    let recipients = recipients.map(|(_, recipient)| recipient.mailbox.bare()).collect();
                     Ok(Some(EmailAttempt { id: attempt, row, recipients }))
                 })?;
                 Ok(page)

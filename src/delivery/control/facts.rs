@@ -25,7 +25,7 @@ pub(super) struct GroupFacts {
     pub(super) domain: String,
     /// Requested time of a scheduled email.
     pub(super) scheduled_ms: Option<TimestampMs>,
-    /// Result of the last attempt: the last refusal of the server, or else the summary.
+    /// Result of the last attempt: why recipients returned to the queue, or else the summary.
     pub(super) last_result: Option<String>,
     /// Kind of its hold; `None` if it is not held.
     pub(super) hold: Option<HoldKind>,
@@ -67,34 +67,6 @@ pub(super) fn last_attempt(tx: &impl Reads, email: EmailId, group: u16) -> Resul
     Ok(last)
 }
 
-/// Returns the last refusal in the transcript of an attempt, or else its summary.
 fn result_of(attempt: &SmtpAttemptRow) -> String {
-    let mut replies = attempt.transcript.lines().filter_map(|line| line.strip_prefix("S: "));
-    let refusal = replies.rfind(|reply| reply.starts_with(['4', '5']));
-    refusal.unwrap_or(&attempt.summary).chars().take(REPLY_CHARS_MAX).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn the_result_of_an_attempt_is_the_last_refusal_or_the_summary() {
-        for (transcript, expected) in [
-            (
-                "S: 220 mx\nC: RCPT TO:<a@b.example>\nS: 451 4.7.1 Greylisted\nC: RSET\nS: 250 Ok\n",
-                "451 4.7.1 Greylisted",
-            ),
-            ("S: 450-one\nS: 450 two\n", "450 two"),
-            ("S: 220 mx\nS: 250 Ok\n", "1 deferred"),
-            ("", "1 deferred"),
-        ] {
-            let row = json!({ "at_ms": 0, "group": 0, "number": 1, "summary": "1 deferred" });
-            let attempt = SmtpAttemptRow { transcript: transcript.to_owned(), ..serde_json::from_value(row).unwrap() };
-
-            assert_eq!(result_of(&attempt), expected, "{transcript:?}");
-        }
-    }
+    attempt.deferred.as_ref().unwrap_or(&attempt.summary).chars().take(REPLY_CHARS_MAX).collect()
 }

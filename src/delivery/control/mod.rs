@@ -5,7 +5,7 @@
 //! position of the previous page, so that no verb holds a transaction long, whatever the size of the queue.
 //!
 //! Files, in reading order: `walk.rs` (pages of groups), `sites.rs` (the sites of lanes), `facts.rs` (the stored facts of a
-//! group), `waiting.rs` (from these facts and the schedule to a reason), `read.rs` (lists), `change.rs` (holds, flush and
+//! group), `reason.rs` (from these facts and the schedule to a reason), `waiting.rs` (the groups of an email), `read.rs` (lists), `change.rs` (holds, flush and
 //! drop).
 //!
 //! Invariants:
@@ -15,6 +15,7 @@
 mod change;
 mod facts;
 mod read;
+mod reason;
 mod sites;
 #[cfg(test)]
 pub(super) mod tests;
@@ -31,7 +32,8 @@ use crate::context::Context;
 
 pub use change::QueueChange;
 pub use read::{DestinationPage, GroupPage, QueuedDestination, QueuedGroup};
-pub use waiting::{WaitingGroup, WaitingState};
+pub use reason::WaitingState;
+pub use waiting::WaitingGroup;
 
 /// Reads and changes the queue for the operator. Cheap to clone.
 #[derive(Clone)]

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use super::reason::{Reason, WaitingState};
 use super::sites::LookedUpSites;
-use super::waiting::{Reason, WaitingState};
 use super::walk::PageEnd;
 use super::{QueueControl, QueuePosition};
 use crate::base::clock::TimestampMs;

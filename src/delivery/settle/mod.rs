@@ -44,6 +44,11 @@ impl Settlement {
         dispositions: Vec<RecipientDisposition>,
         attempt: Option<SmtpAttemptRow>,
     ) -> Self {
+        let attempt = attempt.map(|attempt| SmtpAttemptRow {
+            tried: tried(&claimed),
+            deferred: dispositions.iter().find_map(deferral_reason),
+            ..attempt
+        });
         Self {
             claimed,
             dispositions,
@@ -61,6 +66,23 @@ impl Settlement {
     ) -> Self {
         let dispositions = vec![disposition; claimed.recipients.len()];
         Self::new(claimed, dispositions, attempt)
+    }
+}
+
+/// Returns the positions of the claimed recipients; none if they are all recipients of the group.
+fn tried(claimed: &Claimed) -> Vec<u16> {
+    let of_group = claimed.row.recipients.iter().filter(|recipient| recipient.group == claimed.key.group);
+    if of_group.count() == claimed.recipients.len() {
+        return Vec::new();
+    }
+    claimed.recipients.iter().filter_map(|index| u16::try_from(*index).ok()).collect()
+}
+
+/// Returns why a recipient returns to the queue; `None` for another outcome.
+fn deferral_reason(disposition: &RecipientDisposition) -> Option<String> {
+    match disposition {
+        RecipientDisposition::Deferred(deferral) => deferral.reply.clone(),
+        _ => None,
     }
 }
 

@@ -129,7 +129,10 @@ impl From<EmailAttempt> for EmailAttemptResponse {
             tls,
             tls_downgraded,
             possible_duplicate,
+            // The recipients have been read with them.
+            tried: _,
             summary,
+            deferred: _,
             transcript,
         } = row;
         Self {

@@ -26,7 +26,9 @@ fn attempt(summary: &str, transcript: &str) -> SmtpAttemptRow {
         tls: None,
         tls_downgraded: false,
         possible_duplicate: false,
+        tried: Vec::new(),
         summary: summary.into(),
+        deferred: None,
         transcript: transcript.into(),
     }
 }
