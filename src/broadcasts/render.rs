@@ -4,16 +4,19 @@
 //! placeholder.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use maud::html;
 
 use super::content::BroadcastContent;
 use super::rows::BroadcastRow;
-use crate::merge_fields::{self, ValueForm};
+use crate::merge_fields::{self, MergeField, ValueForm};
 use crate::preferences::UnsubscribeLink;
 
 /// Name of the merge field of the address, which is not stored as a value.
-const EMAIL: &str = "EMAIL";
+pub(super) const EMAIL: &str = "EMAIL";
+/// Names of the merge fields that are no properties. They have no fallback elsewhere.
+pub(super) const NAMES: [&str; 2] = ["FIRST_NAME", "LAST_NAME"];
 /// Start of the tag of the body.
 const BODY: &[u8] = b"<body";
 /// Space after the preview text, so that mail clients do not show the start of the content after it.
@@ -21,22 +24,39 @@ const PADDING: &str = "&#847;&zwnj;&nbsp;";
 /// Number of repeats of [`PADDING`].
 const PADDING_REPEATS: usize = 40;
 
+/// End of the name of a value without the fallback of its property. No merge field has such a name.
+const WITHOUT_FALLBACK: char = '|';
+
 /// Values of the merge fields for one recipient.
 #[derive(Clone, Copy, Debug)]
 pub struct MergeValues<'v> {
     /// Address of the recipient.
     pub address: &'v str,
-    /// Names and values of the other fields. An empty value is missing.
+    /// [Names](value_names) and values of the other fields. An empty value is missing.
     pub values: &'v [(String, String)],
 }
 
 impl<'v> MergeValues<'v> {
-    fn get(&self, name: &str) -> Option<Cow<'v, str>> {
-        if name == EMAIL {
+    fn get(&self, field: MergeField<'_>) -> Option<Cow<'v, str>> {
+        if field.name == EMAIL {
             return Some(self.address.into());
         }
-        self.values.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str().into())
+        let name = value_name(field);
+        self.values.iter().find(|(other, _)| *other == name).map(|(_, value)| value.as_str().into())
     }
+}
+
+/// Returns the name of the value of a field. A field with a fallback of its own does not use that of its property.
+fn value_name(field: MergeField<'_>) -> Cow<'_, str> {
+    match field.fallback {
+        Some(_) if !NAMES.contains(&field.name) => format!("{}{WITHOUT_FALLBACK}", field.name).into(),
+        _ => field.name.into(),
+    }
+}
+
+/// Returns the name of the field of a value, and whether the fallback of its property is a part of the value.
+pub(super) fn field_of_value(name: &str) -> (&str, bool) {
+    name.strip_suffix(WITHOUT_FALLBACK).map_or((name, true), |field| (field, false))
 }
 
 /// Subject and content of a broadcast for one recipient.
@@ -47,12 +67,14 @@ pub struct RenderedBroadcast {
     pub text: Option<String>,
 }
 
-/// Returns the names of the merge fields of a broadcast whose values are stored for each recipient, in order, each once.
-/// [`BroadcastRow::fields`] stores them when the broadcast is sent.
+/// Returns the names of the values that are stored for each recipient of a broadcast, in order, each once: the names of
+/// its merge fields, with a `|` for the fields that have a fallback of their own. [`BroadcastRow::fields`] stores them when
+/// the broadcast is sent.
 pub fn value_names(content: &BroadcastContent, subject: &str, preview_text: Option<&str>) -> Vec<String> {
     let parts = [Some(subject), preview_text, content.html.as_deref(), content.text.as_deref()];
-    let names = merge_fields::names(parts.into_iter().flatten());
-    names.into_iter().filter(|name| *name != EMAIL).map(ToOwned::to_owned).collect()
+    let fields = parts.into_iter().flatten().flat_map(merge_fields::fields).filter(|field| field.name != EMAIL);
+    let names: BTreeSet<Cow<'_, str>> = fields.map(value_name).collect();
+    names.into_iter().map(Cow::into_owned).collect()
 }
 
 /// Returns the message of one recipient. Without a link, the placeholders of the unsubscribe link stay.
@@ -63,7 +85,7 @@ pub fn render(
     values: MergeValues<'_>,
     link: Option<&UnsubscribeLink>,
 ) -> RenderedBroadcast {
-    let fill = |text: String, form| merge_fields::fill(&text, form, |name| values.get(name));
+    let fill = |text: String, form| merge_fields::fill(&text, form, |field| values.get(field));
     let fill_html = |html: String| fill(link.map_or(html.clone(), |link| link.fill_html(html)), ValueForm::Html);
     let fill_text = |text: String| fill(link.map_or(text.clone(), |link| link.fill_text(text)), ValueForm::Text);
     let preview = preview_text.map(|preview| fill_html(html! { (preview) }.into_string()));
@@ -105,12 +127,12 @@ fn start_of_body(html: &str) -> usize {
 
 /// Returns a part of the HTML of one recipient. The placeholders of the unsubscribe link stay.
 pub fn merge_html(html: &str, values: MergeValues<'_>) -> String {
-    merge_fields::fill(html, ValueForm::Html, |name| values.get(name))
+    merge_fields::fill(html, ValueForm::Html, |field| values.get(field))
 }
 
 /// Returns the subject of one recipient.
 pub fn merge_subject(subject: &str, values: MergeValues<'_>) -> String {
-    merge_fields::fill(subject, ValueForm::Line, |name| values.get(name))
+    merge_fields::fill(subject, ValueForm::Line, |field| values.get(field))
 }
 
 impl BroadcastRow {
@@ -125,9 +147,14 @@ mod tests {
     use super::*;
 
     fn values() -> Vec<(String, String)> {
-        [("FIRST_NAME", "<Ada>"), ("CITY", ""), ("TRICK", "{{{FIRST_NAME}}} {{{UNSUBSCRIBE_URL}}}")]
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .to_vec()
+        [
+            ("FIRST_NAME", "<Ada>"),
+            ("CITY|", ""),
+            ("CITY", "Registered"),
+            ("TRICK", "{{{FIRST_NAME}}} {{{UNSUBSCRIBE_URL}}}"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .to_vec()
     }
 
     fn rendered(html: &str, text: &str, preview: Option<&str>) -> RenderedBroadcast {
@@ -135,6 +162,15 @@ mod tests {
         let values = values();
         let values = MergeValues { address: "ada@example.net", values: &values };
         render(&content, "Hi {{{FIRST_NAME|you}}} in {{{CITY|town}}}", preview, values, None)
+    }
+
+    #[test]
+    fn a_fallback_in_the_content_precedes_that_of_the_property() {
+        let text = "{{{CITY|}}}/{{{CITY|town}}}/{{{CITY}}}/{{{FIRST_NAME|you}}}";
+
+        assert_eq!(rendered("", text, None).text.unwrap(), "/town/Registered/<Ada>");
+        let content = BroadcastContent { html: None, text: Some(text.into()), source: None };
+        assert_eq!(value_names(&content, "", None), ["CITY", "CITY|", "FIRST_NAME"]);
     }
 
     #[test]
@@ -164,7 +200,7 @@ mod tests {
             assert!(message.starts_with(&format!("{start}News &amp; &lt;Ada&gt;&#847;")), "{message}");
             assert!(message.ends_with(&html[before.len()..]), "{message}");
         }
-        assert_eq!(rendered("<p>x</p>", "x", Some("{{{CITY}}}")).html.unwrap(), "<p>x</p>");
+        assert_eq!(rendered("<p>x</p>", "x", Some("{{{CITY|}}}")).html.unwrap(), "<p>x</p>");
     }
 
     #[test]
@@ -172,6 +208,6 @@ mod tests {
         let content =
             BroadcastContent { html: Some("{{{B}}} {{{EMAIL}}}".into()), text: Some("{{{C}}}".into()), source: None };
 
-        assert_eq!(value_names(&content, "{{{A}}} {{{B}}}", Some("{{{D|x}}}")), ["A", "B", "C", "D"]);
+        assert_eq!(value_names(&content, "{{{A}}} {{{B}}}", Some("{{{D|x}}}")), ["A", "B", "C", "D|"]);
     }
 }

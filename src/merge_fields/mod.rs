@@ -10,7 +10,6 @@
 mod strict;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 pub use strict::{FillError, try_fill, unsubscribe_placeholders};
@@ -77,19 +76,14 @@ pub fn placeholders(text: &str) -> impl Iterator<Item = (Range<usize>, Placehold
     })
 }
 
-/// Returns the names of the fields of texts, each once.
-pub fn names<'t>(texts: impl IntoIterator<Item = &'t str>) -> BTreeSet<&'t str> {
-    texts.into_iter().flat_map(fields).map(|field| field.name).collect()
-}
-
 /// Replaces each field of a text by its value, by its fallback if `value` returns `None` or an empty value, or by
 /// nothing.
-pub fn fill<'v>(text: &str, form: ValueForm, mut value: impl FnMut(&str) -> Option<Cow<'v, str>>) -> String {
+pub fn fill<'v>(text: &str, form: ValueForm, mut value: impl FnMut(MergeField<'_>) -> Option<Cow<'v, str>>) -> String {
     let mut filled = String::with_capacity(text.len());
     for piece in (Pieces { rest: text }) {
         match piece {
             Piece::Text(text) => filled.push_str(text),
-            Piece::Field(field) => match value(field.name).filter(|value| !value.is_empty()) {
+            Piece::Field(field) => match value(field).filter(|value| !value.is_empty()) {
                 Some(value) => push_value(&mut filled, form, &value),
                 None => push_fallback(&mut filled, form, field.fallback.unwrap_or_default()),
             },
@@ -202,7 +196,7 @@ mod tests {
             (ValueForm::Text, "{{{FIELD}}}", "{{{NAME}}}"),
             (ValueForm::Text, "{{{{NAME}}}}", "{<Ada & \"Bob\">}"),
         ] {
-            assert_eq!(fill(text, form, value), expected, "{text}");
+            assert_eq!(fill(text, form, |field| value(field.name)), expected, "{text}");
         }
     }
 
@@ -222,7 +216,7 @@ mod tests {
             "{{{RESEND_UNSUBSCRIBE_URL}}}",
         ] {
             assert_eq!(fields(text).count(), 0, "{text}");
-            assert_eq!(fill(text, ValueForm::Text, value), text);
+            assert_eq!(fill(text, ValueForm::Text, |field| value(field.name)), text);
         }
     }
 
@@ -248,6 +242,5 @@ mod tests {
         let found: Vec<_> = fields("{{{B|}}} {{{A}}} {{{B}}}").map(|field| (field.name, field.fallback)).collect();
 
         assert_eq!(found, [("B", Some("")), ("A", None), ("B", None)]);
-        assert_eq!(names(["{{{B|}}}", "{{{A}}} {{{B}}}"]), BTreeSet::from(["A", "B"]));
     }
 }

@@ -25,7 +25,7 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// Adds `emails`, accepted at `now_ms`, to the day of the team.
+/// Adds `emails` of the API or of a broadcast, accepted at `now_ms`, to the day of the team.
 ///
 /// # Errors
 /// [`StoreError`].

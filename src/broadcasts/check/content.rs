@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
+use super::super::render::{EMAIL, NAMES};
 use super::findings::FirstFindings;
 use super::html_tags;
 use super::model::{BroadcastFinding, FindingKind, FindingPart, FindingPlace, HTML_BYTES_CLIPPED, TextPlaces};
@@ -11,10 +12,6 @@ use crate::contact_properties::Definitions;
 use crate::markdown;
 use crate::merge_fields::{self, MergeField, Placeholder};
 
-/// Fields that each contact has, apart from properties.
-const NAMES: [&str; 2] = ["FIRST_NAME", "LAST_NAME"];
-/// Field of the address, which always has a value.
-const EMAIL: &str = "EMAIL";
 /// Characters of a URL in a sentence.
 const URL_CHARS_MAX: usize = 100;
 

@@ -128,6 +128,7 @@ impl BroadcastChecks {
             scheduled_ms: None,
             // An opt-out of the topic does not stop a test.
             topic: None,
+            template: None,
         };
         let sent = if is_exempt {
             self.emails.send_exempt(by, email, None).await

@@ -1,6 +1,6 @@
 //! The contact that a preview or a test email is rendered for.
 
-use super::super::render::MergeValues;
+use super::super::render::{MergeValues, field_of_value};
 use crate::base::address::EmailAddress;
 use crate::base::id::{ContactId, TeamId};
 use crate::contact_properties::{Definitions, PropertyKind};
@@ -83,13 +83,13 @@ impl SampleValues {
     }
 
     fn built_in(names: &[String], definitions: &Definitions) -> Self {
-        let value = |name: &str| match name {
+        let value = |name: &str| match field_of_value(name).0 {
             "FIRST_NAME" => Some(FIRST_NAME.to_owned()),
             "LAST_NAME" => Some(LAST_NAME.to_owned()),
-            _ if definitions.spelling(name) != Some(name) => None,
-            _ => fallback(name, definitions).or_else(|| match definitions.kind(name) {
+            property if definitions.spelling(property) != Some(property) => None,
+            property => fallback(property, definitions).or_else(|| match definitions.kind(property) {
                 Some(PropertyKind::Number) => Some(NUMBER.to_owned()),
-                Some(PropertyKind::String) | None => Some(name.to_owned()),
+                Some(PropertyKind::String) | None => Some(property.to_owned()),
             }),
         };
         Self {
@@ -119,10 +119,10 @@ fn without_placeholders(value: String) -> String {
 
 /// Returns the value of a field for a contact, or the fallback of its property; `None` if both are missing or empty.
 pub(super) fn value_of<'c>(row: &'c ContactRow, name: &str, definitions: &'c Definitions) -> Option<&'c str> {
-    let value = match name {
+    let value = match field_of_value(name).0 {
         "FIRST_NAME" => row.first_name.as_deref(),
         "LAST_NAME" => row.last_name.as_deref(),
-        name => row.properties.get(name).map(String::as_str),
+        property => row.properties.get(property).map(String::as_str),
     };
     value.filter(|value| !value.is_empty()).or_else(|| own_fallback(name, definitions))
 }
@@ -190,14 +190,16 @@ mod tests {
         let mut row = ContactRow::new(EmailAddress::parse("bob@example.net").unwrap());
         row.first_name = Some(String::new());
         row.properties = [("city", "Oslo"), ("own", "x")].map(|(key, value)| (key.to_owned(), value.to_owned())).into();
-        let names = ["FIRST_NAME", "plan", "city", "age", "own", "Plan"].map(str::to_owned);
+        let names = ["FIRST_NAME", "plan", "city", "age", "own", "Plan", "plan|", "city|"].map(str::to_owned);
 
         let values = names.clone().map(|name| value_of(&row, &name, &definitions));
         let built_in = SampleValues::built_in(&names, &definitions);
 
-        assert_eq!(values, [None, Some("free"), Some("Oslo"), None, Some("x"), None]);
+        assert_eq!(values, [None, Some("free"), Some("Oslo"), None, Some("x"), None, None, Some("Oslo")]);
         let built_in: Vec<(&str, &str)> =
             built_in.values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        assert_eq!(built_in, [("FIRST_NAME", "Ada"), ("plan", "free"), ("city", "city"), ("age", "42")]);
+        let expected = [("FIRST_NAME", "Ada"), ("plan", "free"), ("city", "city"), ("age", "42")];
+        assert_eq!(built_in[..4], expected);
+        assert_eq!(built_in[4..], [("plan|", "free"), ("city|", "city")]);
     }
 }

@@ -6,6 +6,7 @@ use super::start::missing_part;
 use crate::base::address::EmailAddress;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, ContactId, TeamId};
+use crate::broadcasts::render::field_of_value;
 use crate::broadcasts::rows::{BroadcastStatus, FanOutRow};
 use crate::contact_properties::{self, Definitions};
 use crate::contacts::{self, ContactRef};
@@ -48,13 +49,14 @@ enum ValueSource {
 
 impl ValueSource {
     fn of(name: &str, definitions: &Definitions) -> Self {
+        let (name, has_fallback) = field_of_value(name);
         match name {
             "EMAIL" => Self::Email,
             "FIRST_NAME" => Self::FirstName,
             "LAST_NAME" => Self::LastName,
             key => {
                 let is_defined = definitions.spelling(key) == Some(key);
-                let fallback = definitions.fallback(key).filter(|_| is_defined).unwrap_or_default();
+                let fallback = definitions.fallback(key).filter(|_| is_defined && has_fallback).unwrap_or_default();
                 Self::Property { key: key.to_owned(), fallback: fallback.to_owned() }
             }
         }

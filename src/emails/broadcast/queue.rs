@@ -14,6 +14,7 @@ use crate::emails::queue_keys::destination_of;
 use crate::emails::store::{BroadcastEmailRow, QueueDestination};
 use crate::store::{Encoded, StoreError, WriteTx};
 use crate::tables::{BROADCAST_EMAILS, DUE};
+use crate::usage;
 
 /// An email of a broadcast to one contact, before it is queued.
 #[derive(Clone, Debug)]
@@ -92,7 +93,9 @@ impl PreparedBroadcastEmails {
         for due in &self.due {
             tx.put_encoded(&DUE, &due.key.parts(), &self.due_row)?;
         }
-        broadcasts::count_queued(tx, self.broadcast, self.emails.len() as u64, (*first, *last))?;
+        let count = self.emails.len() as u64;
+        usage::count(tx, self.team, last.created_ms(), count)?;
+        broadcasts::count_queued(tx, self.broadcast, count, (*first, *last))?;
         Ok(self.due.clone())
     }
 }

@@ -102,12 +102,14 @@ async fn a_recipient_has_the_values_of_the_fields_in_the_content() {
     instance.add(0, 1, with_plan).await;
     instance.add(1, 2, ContactChanges::default()).await;
 
-    let fields = json!({ "fields": ["FIRST_NAME", "LAST_NAME", "Plan", "plan"] });
+    let fields = json!({ "fields": ["FIRST_NAME", "LAST_NAME", "Plan", "plan", "plan|"] });
     let id = instance.send(instance.context.now_ms(), fields).await;
     instance.worker().work().await.unwrap();
 
     let values: Vec<_> = instance.emails(id).into_values().map(|(_, row)| row.values).collect();
-    assert_eq!(values, [["Ada", "", "", "pro"], ["", "", "", "free"]]);
+    assert_eq!(values, [["Ada", "", "", "pro", "pro"], ["", "", "", "free", ""]]);
+    let used = instance.context.store.read_now::<_, StoreError>(|tx| crate::usage::total(tx, TEAM)).unwrap();
+    assert_eq!(used, 2, "the emails of a broadcast are a part of the usage");
 }
 
 #[tokio::test]
