@@ -43,7 +43,14 @@ impl PageScan {
         };
         let mut rest = Some(ContactRange::all(order));
         if let Some(cursor) = cursor {
-            if !contains(tx, team, &rule, cursor)? && !store::was_member(tx, team, rule.segment, cursor)? {
+            // Before its last change, the contact may have matched the filter and been listed.
+            let has_changed =
+                || Ok::<_, StoreError>(contacts::find(tx, team, cursor)?.is_some_and(|row| row.updated_ms.is_some()));
+            let may_have_matched = rule.filter.is_some() && has_changed()?;
+            if !may_have_matched
+                && !contains(tx, team, &rule, cursor)?
+                && !store::was_member(tx, team, rule.segment, cursor)?
+            {
                 return Err(SegmentPageError::UnknownCursor);
             }
             rest = ContactRange::all(order).beyond(cursor);

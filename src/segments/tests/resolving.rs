@@ -111,6 +111,22 @@ async fn a_contact_outside_of_the_segment_is_not_a_cursor() {
             assert!(is_known || matches!(page, Err(SegmentPageError::UnknownCursor)));
         }
     }
+    // A contact that the filter matched until its last change.
+    change(&context, TEAM, {
+        let contact = contacts[0];
+        let (resubscribe, opt_ins) = (crate::contacts::Resubscribe::Never, crate::contacts::OptIns::Allowed);
+        let changes = ContactChanges {
+            properties: vec![("plan".into(), PropertyChange::Set("free".into()))],
+            ..ContactChanges::default()
+        };
+        move |writer, tx| {
+            let row = crate::contacts::find(tx, TEAM, contact)?.unwrap();
+            writer.update(contact, &row, &changes, resubscribe, opt_ins).map(drop)
+        }
+    })
+    .await;
+    let page = segments.contacts(TEAM, made.id, PageQuery { limit: 4, cursor: Cursor::After(contacts[0]) }).await;
+    assert!(page.unwrap().rows.is_empty());
 }
 
 #[tokio::test]
