@@ -199,12 +199,14 @@ pub fn parse<T: DeserializeOwned>(raw: &[u8], tolerated: &[&str]) -> Result<T, A
     Ok(value)
 }
 
-/// As [`parse`], for a body that can be omitted. Returns the default for a body that is empty or only white space.
+/// As [`parse`], for a body that can be omitted. Returns the default for a body that is empty or only white space, for
+/// `null`, and for an empty array, which clients in PHP can encode from an empty map.
 ///
 /// # Errors
 /// As [`parse`].
 pub fn parse_optional<T: DeserializeOwned + Default>(raw: &[u8], tolerated: &[&str]) -> Result<T, ApiError> {
-    if raw.trim_ascii().is_empty() { Ok(T::default()) } else { parse(raw, tolerated) }
+    let is_absent = raw.trim_ascii().is_empty() || serde_json::from_slice::<Option<[bool; 0]>>(raw).is_ok();
+    if is_absent { Ok(T::default()) } else { parse(raw, tolerated) }
 }
 
 /// Parses `raw` as an array of 1 to `items_max` items and returns the JSON text of each item.
@@ -214,11 +216,13 @@ pub fn parse_optional<T: DeserializeOwned + Default>(raw: &[u8], tolerated: &[&s
 pub fn parse_items(raw: &[u8], items_max: usize, items: &str) -> Result<Vec<Box<RawValue>>, ApiError> {
     let mut json = serde_json::Deserializer::from_slice(raw);
     let read = json.deserialize_seq(Items { items_max }).and_then(|read| json.end().map(|()| read));
-    let (texts, count) = read.map_err(|error| match error.classify() {
-        serde_json::error::Category::Data => {
+    let (texts, count) = read.map_err(|error| match serde_json::from_slice::<IgnoredAny>(raw) {
+        // The first character shows that the body is no array, before the rest is read.
+        Ok(_) if error.is_data() => {
             ApiError::validation(format!("Invalid request body: expected an array of 1 to {items_max} {items}."))
         }
-        _ => api_error(raw, &error, "."),
+        Ok(_) => api_error(raw, &error, "."),
+        Err(malformed) => api_error(raw, &malformed, "."),
     })?;
     if !(1..=items_max).contains(&count) {
         let message = format!("Invalid request body: it holds {count} {items}; 1 to {items_max} are accepted.");

@@ -23,7 +23,7 @@ impl NoBody {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NoFields {}
 
@@ -38,11 +38,7 @@ impl FromBody for NoFields {
     const SIZE: BodySize = BodySize::Other;
 
     fn from_body(raw: &[u8], tolerated: &[&str]) -> Result<Self, ApiError> {
-        // Clients in PHP can encode an empty map as `[]`.
-        if serde_json::from_slice::<[bool; 0]>(raw).is_ok() {
-            return Ok(Self {});
-        }
-        Ok(parse_optional::<Option<Self>>(raw, tolerated)?.unwrap_or(Self {}))
+        parse_optional(raw, tolerated)
     }
 }
 

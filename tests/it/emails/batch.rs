@@ -207,7 +207,8 @@ fn a_permissive_batch_that_is_not_json_is_refused() {
     let server = TestServer::start();
     let valid = email(&json!({})).to_string();
     let headers = [("x-batch-validation", "permissive")];
-    for body in [format!("[{valid},{{\"subjekt\":1}},"), format!("[{valid},5"), format!("[5,{valid}]]")] {
+    let malformed = [format!("[{valid},{{\"subjekt\":1}},"), format!("[{valid},5"), format!("[5,{valid}]]")];
+    for body in malformed.into_iter().chain(["{bad", "{\"a\":1", "{}{}"].map(String::from)) {
         let refused = server.call("POST", "/emails/batch", server.key(), &headers, Some(body.as_bytes())).refusal();
 
         assert!(refused.starts_with("400 validation_error: The request body is not valid JSON: "), "{refused}");

@@ -79,12 +79,12 @@ fn an_invalid_rotation_is_reported_and_the_secret_is_unchanged() {
     for (body, start) in [
         (json!({ "overlap_hours": 73 }), range),
         (json!({ "overlap_hours": -1 }), range),
-        (json!({ "overlap_hours": 0.5 }), "422 validation_error: Invalid `overlap_hours` field: invalid type: "),
-        (json!({ "overlap_hours": "24" }), "422 validation_error: Invalid `overlap_hours` field: invalid type: "),
+        (json!({ "overlap_hours": 0.5 }), range),
+        (json!({ "overlap_hours": "24" }), range),
         (json!({ "signing_secret": "whsec_" }), secret),
         (json!({ "signing_secret": SECRET.trim_start_matches("whsec_") }), secret),
         (json!({ "secret": SECRET }), "422 validation_error: Invalid `secret` field: unknown field `secret`"),
-        (json!([]), "422 validation_error: Invalid request body: "),
+        (json!([24]), "422 validation_error: Invalid request body: "),
     ] {
         let refused = server.post(&format!("{path}/rotate"), &body).refusal();
 
