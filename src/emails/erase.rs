@@ -314,6 +314,7 @@ fn erased(row: &EmailRow, addresses: &AddressSet) -> Option<EmailRow> {
         // A tag cannot contain an `@`.
         tags: _,
         topic: _,
+        template: _,
         scheduled_ms: _,
         attachments,
         has_headers: _,

@@ -133,6 +133,7 @@ pub(super) fn with_headers(id: EmailId, row: &EmailRow, headers: Vec<(String, St
         tags: row.tags.clone(),
         headers,
         broadcast: row.broadcast.as_ref().map(|send| send.id),
+        template: row.template,
     }
 }
 

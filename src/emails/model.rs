@@ -7,7 +7,7 @@ use super::headers::CustomHeaders;
 use super::tags::Tag;
 use crate::base::address::Mailbox;
 use crate::base::clock::TimestampMs;
-use crate::base::id::{AttachmentId, TopicId};
+use crate::base::id::{AttachmentId, TemplateId, TopicId};
 use crate::events::ERASED;
 
 /// Maximum number of recipients in `to`, `cc` and `bcc` together.
@@ -129,6 +129,8 @@ pub struct SendEmail {
     pub scheduled_ms: Option<TimestampMs>,
     /// Topic that recipients can opt out of.
     pub topic: Option<TopicId>,
+    /// Template that the content was rendered from.
+    pub template: Option<TemplateId>,
 }
 
 #[cfg(test)]
@@ -148,6 +150,7 @@ impl SendEmail {
             tags: Vec::new(),
             scheduled_ms: None,
             topic: None,
+            template: None,
         }
     }
 }

@@ -77,6 +77,7 @@ impl PreparedEmail {
             tags,
             scheduled_ms,
             topic,
+            template,
         } = email;
         // The content is sealed under the id outside of the writer, so that the transaction cannot draw it. Of emails
         // that are sent at once, one with a lower id can be committed after one with a higher id.
@@ -119,6 +120,7 @@ impl PreparedEmail {
             subject,
             tags: tags.iter().map(|tag| (tag.name().to_owned(), tag.value().to_owned())).collect(),
             topic,
+            template,
             scheduled_ms,
             attachments,
             has_headers: !content.headers.is_empty(),

@@ -62,6 +62,7 @@ impl Emails {
                 tags: tags(&row)?,
                 scheduled_ms: None,
                 topic: row.topic,
+                template: row.template,
             })
         };
         let email = self.context.store.read::<_, ResendEmailError>(read).await?;

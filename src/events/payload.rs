@@ -6,7 +6,7 @@ use serde::ser::{SerializeMap as _, Serializer};
 use super::model::{Bounce, ClickDetail, Detail, Event, OpenDetail};
 use super::types::EventType;
 use crate::base::clock::{TimestampMs, to_iso};
-use crate::base::id::{BroadcastId, EmailId};
+use crate::base::id::{BroadcastId, EmailId, TemplateId};
 
 /// Email data in its events.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub struct EmailEventData {
     pub headers: Vec<(String, String)>,
     /// The broadcast of the email; `None` for an email of the API.
     pub broadcast: Option<BroadcastId>,
+    /// The template of the email.
+    pub template: Option<TemplateId>,
 }
 
 /// Body of an event message.
@@ -56,6 +58,8 @@ struct EmailData<'a> {
     subject: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     broadcast_id: Option<BroadcastId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    template_id: Option<TemplateId>,
     #[serde(serialize_with = "as_object", skip_serializing_if = "<[_]>::is_empty")]
     tags: &'a [(String, String)],
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -125,7 +129,7 @@ struct ClickData<'a> {
 /// Returns the event message of an email event as JSON.
 pub(super) fn email(event_type: EventType, event: &Event, email: &EmailEventData) -> String {
     let Event { kind: _, at_ms, recipients, detail } = event;
-    let EmailEventData { id, message_id, created_ms, from, subject, tags, headers, broadcast } = email;
+    let EmailEventData { id, message_id, created_ms, from, subject, tags, headers, broadcast, template } = email;
     let mut data = EmailData {
         email_id: *id,
         message_id,
@@ -134,6 +138,7 @@ pub(super) fn email(event_type: EventType, event: &Event, email: &EmailEventData
         to: recipients,
         subject,
         broadcast_id: *broadcast,
+        template_id: *template,
         tags,
         headers: headers.iter().map(|(name, value)| HeaderData { name, value }).collect(),
         bounce: None,
@@ -182,6 +187,7 @@ mod tests {
             tags: vec![("category".into(), "receipt".into())],
             headers: vec![("X-Order".into(), "42".into())],
             broadcast: None,
+            template: None,
         }
     }
 
@@ -240,16 +246,19 @@ mod tests {
         assert!(body["data"].get("tags").is_none());
         assert!(body["data"].get("headers").is_none());
         assert!(body["data"].get("broadcast_id").is_none());
+        assert!(body["data"].get("template_id").is_none());
     }
 
     #[test]
-    fn the_event_of_an_email_of_a_broadcast_names_the_broadcast() {
+    fn the_event_of_an_email_names_its_broadcast_and_its_template() {
         let event = Event { kind: EmailEventKind::Sent, at_ms: AT_MS, recipients: Vec::new(), detail: Detail::None };
         let broadcast: BroadcastId = Id::first_at(AT_MS);
-        let data = EmailEventData { broadcast: Some(broadcast), ..email_data() };
+        let template: TemplateId = Id::first_at(AT_MS);
+        let data = EmailEventData { broadcast: Some(broadcast), template: Some(template), ..email_data() };
 
         let body: serde_json::Value = serde_json::from_str(&email(EventType::EmailSent, &event, &data)).unwrap();
 
         assert_eq!(body["data"]["broadcast_id"], broadcast.to_string());
+        assert_eq!(body["data"]["template_id"], template.to_string());
     }
 }

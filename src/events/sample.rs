@@ -75,6 +75,7 @@ fn email(event_type: EventType, kind: EmailEventKind, detail: Detail, at_ms: Tim
         tags: vec![("test".to_owned(), "true".to_owned())],
         headers: Vec::new(),
         broadcast: None,
+        template: None,
     };
     payload::email(event_type, &event, &data)
 }

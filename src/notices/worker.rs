@@ -198,6 +198,7 @@ impl NoticeWorker {
             tags: Vec::new(),
             scheduled_ms: None,
             topic: None,
+            template: None,
         };
         // One notice to one owner is one request, even if the text or the sender changes between attempts.
         let request = IdempotentRequest::of_instance(team, &format!("notice/{notice}/{}", owner.id), KEY_LIFETIME_MS);

@@ -98,16 +98,20 @@ impl Templates {
         self.context.store.read(read).await
     }
 
-    /// Returns the content that a send with the template uses: that of its published version.
+    /// Returns the id of a template, and the content that a send with it uses: that of its published version.
     ///
     /// # Errors
     /// [`UseTemplateError`].
-    pub async fn published(&self, team: TeamId, reference: TemplateRef) -> Result<TemplateContent, UseTemplateError> {
+    pub async fn published(
+        &self,
+        team: TeamId,
+        reference: TemplateRef,
+    ) -> Result<(TemplateId, TemplateContent), UseTemplateError> {
         let keyring = self.context.keyring.clone();
         let read = move |tx: &ReadTx| {
-            let (_, row) = store::find(tx, team, &reference)?.ok_or(UseTemplateError::NotFound)?;
+            let (id, row) = store::find(tx, team, &reference)?.ok_or(UseTemplateError::NotFound)?;
             let published = row.published.ok_or(UseTemplateError::NotPublished)?;
-            Ok(store::read_content(tx, &keyring, team, published.version)?)
+            Ok((id, store::read_content(tx, &keyring, team, published.version)?))
         };
         self.context.store.read(read).await
     }

@@ -56,7 +56,7 @@ async fn sends_use_the_published_version_until_the_next_publication() {
     let templates = Templates::new(context.clone());
     let created = templates.create(TEAM, new_template("One", Some("one"))).await.unwrap();
     let reference = TemplateRef::Id(created.id);
-    let published = async || templates.published(TEAM, TemplateRef::Alias(alias("one"))).await;
+    let published = async || Ok(templates.published(TEAM, TemplateRef::Alias(alias("one"))).await?.1);
     assert!(matches!(published().await, Err(UseTemplateError::NotPublished)));
     assert_eq!((created.status(), created.has_unpublished_version()), (TemplateStatus::Draft, true));
 

@@ -137,7 +137,7 @@ async fn preview(
 ) -> ApiResult<TemplatePreview> {
     let (template, mut content) = templates.find(team, reference.clone()).await?.ok_or_else(not_found)?;
     if is_published {
-        content = templates.published(team, reference).await.map_err(|error| match error {
+        (_, content) = templates.published(team, reference).await.map_err(|error| match error {
             UseTemplateError::NotFound => not_found(),
             UseTemplateError::NotPublished => ApiError::validation("The template has no published version."),
             UseTemplateError::Store(error) => error.into(),

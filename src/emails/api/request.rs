@@ -249,6 +249,7 @@ impl SendEmailRequest {
             tags,
             scheduled_ms,
             topic,
+            template: None,
         };
         Ok(ParsedEmail { email, template, remote })
     }

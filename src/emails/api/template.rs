@@ -229,8 +229,8 @@ impl<'a> RequestTemplates<'a> {
         }
         let mut failed: BTreeMap<usize, ApiError> = BTreeMap::new();
         for (reference, positions) in users {
-            let content = match self.templates.published(self.team, reference).await {
-                Ok(content) => Arc::new(content),
+            let (id, content) = match self.templates.published(self.team, reference).await {
+                Ok((id, content)) => (id, Arc::new(content)),
                 Err(UseTemplateError::Store(error)) => return Err(error.into()),
                 Err(error) => {
                     failed.extend(positions.into_iter().map(|position| (position, refusal(&error))));
@@ -240,6 +240,7 @@ impl<'a> RequestTemplates<'a> {
             for position in positions {
                 let email = &mut emails[position].1;
                 let Some(template) = email.template.take() else { continue };
+                email.email.template = Some(id);
                 match self.render(&content, template).await? {
                     Ok(rendered) => failed.extend(put(email, rendered).err().map(|error| (position, error))),
                     Err(error) => drop(failed.insert(position, error)),

@@ -156,6 +156,7 @@ impl BroadcastEmailRow {
             subject,
             tags: Vec::new(),
             topic: broadcast.and_then(|row| row.topic),
+            template: None,
             scheduled_ms: None,
             attachments: Vec::new(),
             has_headers: false,

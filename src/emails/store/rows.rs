@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::broadcast::BroadcastSend;
 use super::mailbox::StoredMailbox;
 use crate::base::clock::TimestampMs;
-use crate::base::id::{ApiKeyId, DomainId, EmailId, ErasureId, TopicId};
+use crate::base::id::{ApiKeyId, DomainId, EmailId, ErasureId, TemplateId, TopicId};
 use crate::emails::model::{AttachmentInfo, LastEvent, RecipientKind};
 use crate::store::Row;
 
@@ -30,6 +30,9 @@ pub struct EmailRow {
     /// Topic that the email was sent under.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic: Option<TopicId>,
+    /// Template that the content was rendered from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<TemplateId>,
     /// Requested due time of a scheduled email.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduled_ms: Option<TimestampMs>,
@@ -156,6 +159,7 @@ impl EmailRow {
             subject: String::new(),
             tags: Vec::new(),
             topic: None,
+            template: None,
             scheduled_ms: None,
             attachments: Vec::new(),
             has_headers: false,

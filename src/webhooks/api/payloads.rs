@@ -52,6 +52,9 @@ struct EmailEventData {
     /// The id of the broadcast; absent for an email of the API.
     #[salvo(schema(required = false))]
     broadcast_id: String,
+    /// The id of the template; absent for an email without one.
+    #[salvo(schema(required = false))]
+    template_id: String,
     /// The tags of the email; absent without tags.
     #[salvo(schema(required = false))]
     tags: BTreeMap<String, String>,

@@ -32,6 +32,24 @@ fn each_part_gets_the_values_in_its_form() {
 }
 
 #[test]
+fn the_events_of_an_email_name_its_template() {
+    let server = TestServer::start();
+    let template = publish(&server, &json!({ "subject": "Hi", "html": "<p>Hi</p>" }));
+    let webhook = json!({ "endpoint": "https://hooks.example.com/x", "events": ["email.scheduled"] });
+    let webhook = server.post("/webhooks", &webhook).ok(201)["id"].as_str().unwrap().to_owned();
+    let mut body = with_receipt(&json!({}));
+    body["scheduled_at"] = json!("in 1 hour");
+    server.post("/emails", &body).ok(200);
+
+    let events = format!("/webhooks/{webhook}/events");
+    let listed = server.poll(&events, "the event", |listed| !listed.json["data"][0].is_null()).ok(200);
+
+    let event = server.get(&format!("{events}/{}", listed["data"][0]["id"].as_str().unwrap())).ok(200);
+    let template = template.strip_prefix("/templates/").unwrap();
+    assert_eq!(event["payload"]["data"]["template_id"], template, "{event}");
+}
+
+#[test]
 fn a_template_without_a_text_part_gets_a_generated_one() {
     let server = TestServer::start();
     publish(&server, &json!({ "subject": "Hi", "html": "<p>{{{NAME}}}</p>" }));
