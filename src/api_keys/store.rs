@@ -32,6 +32,8 @@ impl ApiKeyRow {
     /// Converts the row to a key.
     pub(super) fn key(self, team: TeamId, id: ApiKeyId, last_used_ms: Option<TimestampMs>) -> ApiKey {
         let Self { name, permission, domain, token_hash: _, last_four: _, created_ms } = self;
+        // The time of a use is rounded down, which can be before the creation.
+        let last_used_ms = last_used_ms.map(|used_ms| used_ms.max(created_ms));
         ApiKey { id, team, name, permission, domain, created_ms, last_used_ms }
     }
 }

@@ -35,6 +35,13 @@ impl std::fmt::Display for StartError {
             Self::Listen { address, flag, error } if error.kind() == std::io::ErrorKind::AddrInUse => {
                 write!(f, "{address} is in use by another program; choose another address with {flag}")
             }
+            Self::Listen { address, flag, error } if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                write!(
+                    f,
+                    "this user may not listen on {address}; choose a port from 1024 with {flag}, run `setcap \
+                     cap_net_bind_service=+ep` on the binary, or lower `net.ipv4.ip_unprivileged_port_start` with sysctl"
+                )
+            }
             Self::Listen { address, flag, error } => {
                 write!(f, "cannot listen on {address} ({error}); choose another address with {flag}")
             }

@@ -67,7 +67,10 @@ pub(super) async fn run(TeamVerbArgs { verb, team }: TeamVerbArgs<ExportVerb>, o
     if !is_stdout {
         match output {
             Output::Json => print_json(&Report { file: file.display().to_string(), contacts })?,
-            Output::Text => eprintln!("Exported {} contacts to {}.", grouped(contacts), file.display()),
+            Output::Text => {
+                let noun = if contacts == 1 { "contact" } else { "contacts" };
+                eprintln!("Exported {} {noun} to {}.", grouped(contacts), file.display());
+            }
         }
     }
     Ok(())

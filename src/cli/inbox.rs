@@ -218,7 +218,7 @@ async fn wait_with(client: &mut AdminClient, args: &WaitArgs) -> Result<InboxMes
         }
         if started.elapsed() >= args.timeout {
             let sentence = format!(
-                "no message to {} arrived within {} seconds; `ringmail inbox list` shows what did",
+                "no message to {} arrived within {} s; `ringmail inbox list` shows what did",
                 printable(&args.to, FIELD_CHARS_MAX),
                 args.timeout.as_secs()
             );

@@ -22,7 +22,7 @@ fn judge(audit: &DomainAudit) -> Vec<Check> {
     let mut checks: Vec<Check> =
         audit.domains.iter().flat_map(|domain| [spf(domain), dkim(domain), dmarc(domain)]).collect();
     if checks.is_empty() {
-        checks.push(Check::not_checked(NAME, "no domain has been verified"));
+        checks.push(Check::not_checked(NAME, "no domain has been verified by lookups"));
     }
     if audit.omitted > 0 {
         checks.push(Check::not_checked(NAME, format!("{} further domains", audit.omitted)));

@@ -335,7 +335,9 @@ impl fmt::Display for UrlError {
             }
             Self::Localhost => "the URL points at this server itself; use a host that the Internet can reach",
             Self::Blocked(reason) => {
-                return write!(f, "the URL's host is a {reason}; use a host that the Internet can reach");
+                let reason = reason.to_string();
+                let article = if reason.starts_with("IPv") || reason.starts_with("unspecified") { "an" } else { "a" };
+                return write!(f, "the URL's host is {article} {reason}; use a host that the Internet can reach");
             }
             Self::Port => "the URL's port is not a number from 1 to 65535",
             Self::Character(' ') => "the URL contains a space; write it as `%20`",

@@ -69,7 +69,7 @@ impl fmt::Display for AddressError {
             Self::TextAfterAddress => "there is text after the `>`; write `Name <user@example.com>`",
             Self::AtSignInName => "the display name holds an `@`; leave the `@` to the address between `<` and `>`",
             Self::NameTooLong => "the display name is longer than 256 characters",
-            Self::DomainEmpty => "there is no domain; write `user@example.com`",
+            Self::DomainEmpty => "there is no domain; use a domain name such as `example.com`",
             Self::DomainLiteral => "an address literal in brackets is not accepted; use a domain name such as `example.com`",
             Self::DomainNumeric => {
                 "the domain ends in a number, as an IP address does; use a domain name such as `example.com`"

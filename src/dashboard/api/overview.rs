@@ -98,7 +98,7 @@ pub(super) async fn get_overview(
     attention.extend(of_domains(&domains));
     if problems.is_empty() && health != "ok" {
         let severity = if health == "failing" { "red" } else { "amber" };
-        let text = "A check of the server found a problem.".to_owned();
+        let text = "A check of the server found a problem. The page Health names it.".to_owned();
         attention.push(Attention { severity, text, href: "/dashboard/health".to_owned() });
     }
     attention.sort_by_key(|attention| attention.severity != "red");
@@ -164,12 +164,21 @@ fn of_queue(queue: QueueSummary) -> Option<Attention> {
     (queue.oldest_s > WAITING_MAX_S).then(|| Attention {
         severity: "amber",
         text: format!(
-            "{} groups of recipients wait in the queue, the oldest for {} minutes.",
+            "{} groups of recipients wait in the queue, the oldest for {}.",
             queue.waiting,
-            queue.oldest_s / 60
+            minutes_in_words(queue.oldest_s / 60)
         ),
         href: "/dashboard/queue".to_owned(),
     })
+}
+
+/// Returns a duration such as `3 h 12 min`.
+fn minutes_in_words(minutes: i64) -> String {
+    match (minutes / 60, minutes % 60) {
+        (0, minutes) => format!("{minutes} min"),
+        (hours, 0) => format!("{hours} h"),
+        (hours, minutes) => format!("{hours} h {minutes} min"),
+    }
 }
 
 fn is_failing(webhook: &Webhook) -> bool {
@@ -214,7 +223,7 @@ mod tests {
     fn only_a_slow_queue_needs_attention() {
         assert_eq!(of_queue(QueueSummary { waiting: 900, oldest_s: 300 }), None);
         let slow = of_queue(QueueSummary { waiting: 12, oldest_s: 660 }).unwrap();
-        assert_eq!(slow.text, "12 groups of recipients wait in the queue, the oldest for 11 minutes.");
+        assert_eq!(slow.text, "12 groups of recipients wait in the queue, the oldest for 11 min.");
     }
 
     #[test]
