@@ -4,19 +4,39 @@
 //! reads the responses as its own. The browser sends the host name in `Host`. Requests with any other
 //! host get status 404.
 
+use std::sync::LazyLock;
+
 use salvo::http::StatusCode;
 use salvo::http::header::HOST;
 use salvo::{FlowCtrl, Request, Response, Writer as _, handler};
+use tracing::warn;
 
+use crate::base::printable::printable;
+use crate::base::recent::Recent;
 use crate::config::host::{self, OwnHosts};
 use crate::http::State;
+
+/// Characters of a host in a warning.
+const HOST_CHARS_MAX: usize = 100;
 
 /// Answers requests with any other host with status 404.
 #[handler]
 pub(crate) async fn known_host(hosts: State<OwnHosts>, req: &mut Request, res: &mut Response, ctrl: &mut FlowCtrl) {
     let authority = req.headers().get(HOST).and_then(|host| host.to_str().ok());
-    if !authority.is_some_and(|authority| hosts.contains(&host::of_authority(authority))) {
+    let is_own = |authority| hosts.contains(&host::of_authority(authority));
+    if !authority.is_some_and(is_own) {
+        warn_of_foreign_host(authority.unwrap_or_default());
         res.status_code(StatusCode::NOT_FOUND);
         ctrl.skip_rest();
+    }
+}
+
+/// Logs the settings that allow a host, at most once a minute. The client gets no hint, because it can be a foreign page.
+fn warn_of_foreign_host(authority: &str) {
+    static WARNED: LazyLock<Recent> = LazyLock::new(Recent::default);
+    if !WARNED.is_recent() {
+        WARNED.record();
+        let host = printable(authority, HOST_CHARS_MAX);
+        warn!(%host, "the dashboard was requested at {host}, which is no host of this server; if it is, name it with --dashboard-hosts, or set --public-url");
     }
 }

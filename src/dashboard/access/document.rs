@@ -124,11 +124,9 @@ impl FormField<'_> {
     pub(super) fn render(&self, is_first: bool) -> Markup {
         let Self { id, name, label, kind, autocomplete, value, hint, error } = self;
         let (error_id, hint_id) = (format!("{id}-error"), format!("{id}-hint"));
-        let described = match (error, hint) {
-            (Some(_), _) => Some(&error_id),
-            (None, Some(_)) => Some(&hint_id),
-            (None, None) => None,
-        };
+        let described: Vec<&str> =
+            [error.map(|_| error_id.as_str()), hint.map(|_| hint_id.as_str())].into_iter().flatten().collect();
+        let described = (!described.is_empty()).then(|| described.join(" "));
         html! {
             div.field {
                 label for=(id) { (label) }
@@ -137,7 +135,8 @@ impl FormField<'_> {
                     autocapitalize="none" spellcheck="false" required autofocus[is_first];
                 @if let Some(error) = error {
                     p.error id=(error_id) role="alert" { (stop_icon()) span { (error) } }
-                } @else if let Some(hint) = hint {
+                }
+                @if let Some(hint) = hint {
                     p.hint id=(hint_id) { (hint) }
                 }
             }

@@ -240,15 +240,15 @@ fn setup_page(settings: &AccessSettings, form: &SetupForm<'_>, errors: &SetupErr
         error: errors.password.as_deref(),
         ..FormField::new("password", "Password", "password")
     };
+    let fields = [address, password, team];
     let card = html! {
         form.auth-card.auth-wide method="post" {
             p.meta { "Link from your terminal, valid for " (minutes) @if *minutes == 1 { " more minute" } @else { " more minutes" } }
             h1 { "Create the first account" }
             p.body { "You become the owner of " (settings.name) "." }
             @if let Some(problem) = &errors.form { (refusal(problem)) }
-            (address.render(true))
-            (password.render(false))
-            (team.render(false))
+            @let first = fields.iter().position(|field| field.error.is_some()).unwrap_or(0);
+            @for (index, field) in fields.iter().enumerate() { (field.render(index == first)) }
             (submit("Create account"))
         }
     };
