@@ -2,18 +2,20 @@
 
 The server accepts the emails with --hold, stops, and starts again in relay mode. The measured time is
 from the first to the last message that smtp-sink counts. Postfix relays the same number of messages without signatures.
+In a second measurement, both accept and deliver at the same time: from the first request to the last message.
 Then `queued.py` measures the memory and the start with a full queue.
 """
 
 import re
 import shutil
 import subprocess
+import time
 
 import queued
 import relay
 from deadline import wait_until
 from limits import run_program
-from load import fill
+from load import fill, wrk
 from machine import BUSY_SHARE, Watch, ratio, spread, table, thread_cpu_s
 from recording_sink import RecordingSink
 from server import Hold, Relay, Server
@@ -22,6 +24,8 @@ from smtp_sink import SmtpSink
 MESSAGE_BYTES = 10_240
 # The headers and both signatures have about 1,900 bytes.
 TEXT_BYTES = MESSAGE_BYTES - 1_900
+# An email of post.lua has two parts, whose headers have about 300 bytes.
+BODY_BYTES = TEXT_BYTES - 300
 LIMIT_SESSIONS = 10
 DRAIN_SECONDS = 180
 
@@ -35,6 +39,7 @@ PARTS = ("signing", "composing", "store", "socket")
 def run(options):
     signatures, size = one_message(options)
     ours, theirs, postfix = [], [], []
+    ours_whole, postfix_whole = [], []
     key = rsa_key(options) if options.limits else None
     postfix_missing = relay.missing()
     for number in range(options.runs):
@@ -42,7 +47,9 @@ def run(options):
             theirs.append(limit_run(options, key))
         if not postfix_missing:
             postfix.append(relay.relay_rate(options.messages, MESSAGE_BYTES))
+            postfix_whole.append(relay.end_to_end_rate(options.messages, MESSAGE_BYTES))
         ours.append(one_run(options, f"deliver-{number}"))
+        ours_whole.append(end_to_end_run(options, f"whole-{number}"))
     rates = [one["per_s"] for one in ours]
     busy = max(one["busy_share"] for one in ours)
     table(
@@ -53,6 +60,11 @@ def run(options):
             "CPU" if busy >= BUSY_SHARE else "socket", f"{busy:.0%}", spread([one["peak_mib"] for one in ours]),
             spread(theirs), ratio(rates, theirs), spread(postfix), ratio(rates, postfix),
         ]],
+    )  # fmt: skip
+    table(
+        ["accept and deliver, requests of one email, 20 in flight", "messages/s", "Postfix/s, 20 sessions", "ratio"],
+        [["from the first request to the last message", spread(ours_whole), spread(postfix_whole),
+          ratio(ours_whole, postfix_whole)]],
     )  # fmt: skip
     print(f"targets: at least {RATIO_MIN} of the limit program, at least {POSTFIX_RATIO_MIN:g} times Postfix")
     if postfix_missing:
@@ -114,6 +126,27 @@ def one_run(options, name):
         result["parts_us"] = parts_us(server, result["cpu_us"], store_us)
         assert sink.count == options.messages, f"{sink.count} of {options.messages} messages arrived"
         return result
+    finally:
+        server.end()
+        sink.stop()
+        shutil.rmtree(server.directory, ignore_errors=True)
+
+
+def end_to_end_run(options, name):
+    """Returns the messages per second that are accepted and delivered at the same time."""
+    sink = SmtpSink().start()
+    server = Server(options.directory / name, Relay(f"smtp://127.0.0.1:{sink.port}?final=true"), profile="release")
+    try:
+        server.start()
+        began = time.monotonic()
+        accepted = wrk(
+            server.port, "post.lua", relay.SESSIONS, options.seconds, KIND="email", BODY_BYTES=BODY_BYTES
+        )["requests"]  # fmt: skip
+        wait_until(
+            lambda: sink.count >= accepted, DRAIN_SECONDS,
+            lambda: f"{accepted} messages; smtp-sink counted {sink.count}\n{server.log_tail()}",
+        )  # fmt: skip
+        return sink.count / (sink.last_at - began)
     finally:
         server.end()
         sink.stop()

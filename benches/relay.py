@@ -1,11 +1,12 @@
 """Postfix as a relay of the same messages, without signatures, for comparison.
 
-The messages are in its queue before the measurement. The measured time is from the first to the last message that
-smtp-sink counts. All settings that affect the speed are the defaults.
+All settings that affect the speed are the defaults.
 """
 
+import contextlib
 import shutil
 import subprocess
+import time
 
 from deadline import wait_until
 from postfix_instance import SERVICES, PostfixInstance, search_path
@@ -23,7 +24,33 @@ def missing():
 
 
 def relay_rate(messages, message_bytes):
-    """Returns the messages per second that Postfix relays into smtp-sink."""
+    """Returns the messages per second that Postfix relays from its queue into smtp-sink, from the first to the last."""
+    with postfix() as (sink, instance, port, settings, services):
+        # Without the queue manager, the messages stay in the queue. Each would wait for a token of it.
+        instance.configure({**settings, "in_flow_delay": "0"}, [service for service in services if service != QMGR])
+        instance.start()
+        submit(port, messages, message_bytes)
+        assert sink.count == 0, "Postfix relayed messages before the measurement"
+        instance.configure(settings, services)
+        instance.command("reload")
+        await_all(sink, instance, messages)
+        return (sink.count - 1) / (sink.last_at - sink.first_at)
+
+
+def end_to_end_rate(messages, message_bytes):
+    """Returns the messages per second that Postfix accepts and relays, from the first connection to the last message."""
+    with postfix() as (sink, instance, port, settings, services):
+        instance.configure(settings, services)
+        instance.start()
+        began = time.monotonic()
+        submit(port, messages, message_bytes)
+        await_all(sink, instance, messages)
+        return messages / (sink.last_at - began)
+
+
+@contextlib.contextmanager
+def postfix():
+    """A sink, and an instance that is neither configured nor started, with its port, settings and services."""
     sink, instance, port = SmtpSink().start(), PostfixInstance(), free_port()
     try:
         instance.make_directories()
@@ -39,23 +66,24 @@ def relay_rate(messages, message_bytes):
             "scache unix - - n - 1 scache",  # Keeps sessions open for further messages.
             *SERVICES,
         ]
-        # Without the queue manager, the messages stay in the queue. Each would wait for a token of it.
-        instance.configure({**settings, "in_flow_delay": "0"}, [service for service in services if service != QMGR])
-        instance.start()
-        source = shutil.which("smtp-source", path=search_path())
-        subprocess.run(
-            [source, "-s", str(SESSIONS), "-m", str(messages), "-l", str(message_bytes), "-f", "sender@bench.test",
-             "-t", "recipient@bench.test", f"127.0.0.1:{port}"],
-            check=True, timeout=FILL_SECONDS, capture_output=True,
-        )  # fmt: skip
-        assert sink.count == 0, "Postfix relayed messages before the measurement"
-        instance.configure(settings, services)
-        instance.command("reload")
-        wait_until(
-            lambda: sink.count >= messages, DRAIN_SECONDS,
-            lambda: f"{messages} messages; smtp-sink counted {sink.count}\n{instance.log_tail()}",
-        )  # fmt: skip
-        return (sink.count - 1) / (sink.last_at - sink.first_at)
+        yield sink, instance, port, settings, services
     finally:
         instance.stop()
         sink.stop()
+
+
+def submit(port, messages, message_bytes):
+    """Sends the messages to Postfix with smtp-source, over SESSIONS connections at a time."""
+    source = shutil.which("smtp-source", path=search_path())
+    subprocess.run(
+        [source, "-s", str(SESSIONS), "-m", str(messages), "-l", str(message_bytes), "-f", "sender@bench.test",
+         "-t", "recipient@bench.test", f"127.0.0.1:{port}"],
+        check=True, timeout=FILL_SECONDS, capture_output=True,
+    )  # fmt: skip
+
+
+def await_all(sink, instance, messages):
+    wait_until(
+        lambda: sink.count >= messages, DRAIN_SECONDS,
+        lambda: f"{messages} messages; smtp-sink counted {sink.count}\n{instance.log_tail()}",
+    )  # fmt: skip
