@@ -17,7 +17,7 @@ use crate::delivery::WaitingGroup;
 use crate::emails::api::EmailAttemptResponse;
 use crate::emails::api::request::{Rules, SendEmailRequest};
 use crate::emails::{EmailDetails, EmailRow, LastEvent, RecipientRow, RecipientState, Sender};
-use crate::events::{ClickDetail, Detail, Event, OpenDetail};
+use crate::events::{ClickDetail, Detail, Event, Guidance, OpenDetail};
 use crate::http::ApiError;
 use crate::store::page::PageQuery;
 
@@ -132,6 +132,9 @@ pub struct EventView {
     pub recipients: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+    /// Meaning of a problem, and the next step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guidance: Option<String>,
 }
 
 impl EmailView {
@@ -189,6 +192,8 @@ impl From<RecipientRow> for RecipientView {
 
 impl From<Event> for EventView {
     fn from(event: Event) -> Self {
+        let guidance = Guidance::of(&event);
+        let guidance = guidance.map(|Guidance { title, action, .. }| format!("{title}. {action}"));
         let Event { kind, at_ms, recipients, detail } = event;
         let detail = match detail {
             Detail::None => None,
@@ -201,7 +206,7 @@ impl From<Event> for EventView {
         };
         // The text comes from another server and goes to a terminal.
         let detail = detail.map(|text| printable(&text, DETAIL_CHARS_MAX));
-        Self { kind: kind.as_str().to_owned(), at: to_iso(at_ms), recipients, detail }
+        Self { kind: kind.as_str().to_owned(), at: to_iso(at_ms), recipients, detail, guidance }
     }
 }
 

@@ -13,6 +13,7 @@
 //! - [`patch`]: an update of an optional field: absent, null or a value;
 //! - [`keyed`]: values that the users of a key share;
 //! - [`clock`]: the current time;
+//! - [`enhanced_code`]: enhanced status codes of mail servers;
 //! - [`disk`]: free space of file systems;
 //! - [`histogram`]: counts of durations;
 //! - [`random`]: random bytes and jitter;
@@ -28,6 +29,7 @@ pub(crate) mod char_reference;
 pub mod clock;
 pub mod compat;
 pub mod disk;
+pub mod enhanced_code;
 pub mod histogram;
 pub mod id;
 pub mod id_or_email;

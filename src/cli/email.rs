@@ -64,7 +64,7 @@ pub(super) async fn run(
 }
 
 fn show(email: &EmailView) -> String {
-    let events: Vec<String> = email.events.iter().map(line).collect();
+    let events: Vec<String> = email.events.iter().map(lines).collect();
     format!("{}\n\n{}", head(email), events.join("\n"))
 }
 
@@ -91,9 +91,10 @@ pub(super) fn head(email: &EmailView) -> String {
     format!("{fields}\n\n{recipients}\n\n{waiting}")
 }
 
-/// Returns an event of the timeline as one line.
-pub(super) fn line(EventView { kind, at, recipients, detail }: &EventView) -> String {
+/// Returns an event of the timeline as one line, followed by a line about what to do if it is a problem.
+pub(super) fn lines(EventView { kind, at, recipients, detail, guidance }: &EventView) -> String {
     let detail = detail.as_ref().map(|detail| format!("  {detail}")).unwrap_or_default();
     let recipients = printable(&recipients.join(", "), FIELD_CHARS_MAX);
-    format!("{at}  {kind:<22}  {recipients}{detail}")
+    let guidance = guidance.as_ref().map(|guidance| format!("\n    {guidance}")).unwrap_or_default();
+    format!("{at}  {kind:<22}  {recipients}{detail}{guidance}")
 }

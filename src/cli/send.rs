@@ -67,7 +67,7 @@ async fn follow(client: &mut AdminClient, id: EmailId, wait: Duration, output: O
         let email: EmailView = client.request(EmailVerb::Show { id }).await?;
         if output == Output::Text {
             for event in email.events.iter().skip(printed) {
-                print_line(&email::line(event))?;
+                print_line(&email::lines(event))?;
             }
             printed = email.events.len();
         }

@@ -65,7 +65,7 @@ async fn read(client: &mut AdminClient, id: EmailId) -> Result<Trace, Failure> {
 /// Returns the email, then its events and attempts in the order of their times.
 fn show(Trace { email, attempts }: &Trace) -> String {
     // An event of an outcome follows the attempt of the same time.
-    let events = email.events.iter().map(|event| (&event.at, event.kind != "email.sent", email::line(event)));
+    let events = email.events.iter().map(|event| (&event.at, event.kind != "email.sent", email::lines(event)));
     let attempts = attempts.iter().map(|attempt| (&attempt.created_at, true, self::attempt(attempt)));
     let mut entries: Vec<_> = attempts.chain(events).collect();
     entries.sort_by(|(one_at, one_rank, _), (other_at, other_rank, _)| (one_at, one_rank).cmp(&(other_at, other_rank)));

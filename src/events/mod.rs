@@ -5,9 +5,9 @@
 //! webhook dispatcher fans out.
 //!
 //! Files in reading order: `types.rs` (event types and sets of them), `model.rs` (kinds and details of email
-//! events), `store.rs` (their rows), `payload.rs` (the event message of an email event), `audience.rs` (events about
-//! contacts and suppressions), `team.rs` (events about a team), `message.rs` (event messages), `outbox.rs`
-//! (subscriptions and the outbox), `sample.rs` (messages for endpoint tests), `erase.rs` and `erase_message.rs` (erasure
+//! events), `guidance/` (the meaning of a problem, and the next step), `store.rs` (their rows), `payload.rs` (the event message of
+//! an email event), `audience.rs` (events about contacts and suppressions), `team.rs` (events about a team), `message.rs`
+//! (event messages), `outbox.rs` (subscriptions and the outbox), `sample.rs` (messages for endpoint tests), `erase.rs` and `erase_message.rs` (erasure
 //! of addresses), `retention.rs` (deletion of old rows).
 //!
 //! Invariants:
@@ -20,6 +20,7 @@
 mod audience;
 mod erase;
 mod erase_message;
+mod guidance;
 mod message;
 mod model;
 mod outbox;
@@ -38,6 +39,7 @@ pub(crate) use erase::{
     ErasureScope, email_events_mention, erase_audience_event, erase_email_events, match_audience_events,
 };
 pub(crate) use erase_message::{MessageSubject, erase_message, match_messages};
+pub use guidance::{Guidance, GuidanceCategory};
 pub use message::{MessageRow, message, put_message};
 pub use model::{Bounce, BounceType, ClickDetail, Detail, EmailEventKind, Event, OpenDetail};
 pub use outbox::{

@@ -4,7 +4,8 @@
 //! or was rejected there. Only a recipient that does not exist bounces.
 
 use super::model::{ReportedOutcome, one_line};
-use crate::delivery::smtp::{Action, EnhancedCode, FailReason, RefusalClass, Reply, SmtpPhase, classify, parse_reply};
+use crate::base::enhanced_code::EnhancedCode;
+use crate::delivery::smtp::{Action, FailReason, RefusalClass, Reply, SmtpPhase, classify, parse_reply};
 use crate::events::{Bounce, BounceType};
 
 /// Clients recognize a bounce by the words `bounce message`.

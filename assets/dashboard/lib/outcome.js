@@ -62,12 +62,12 @@ export function verdict(email, attempts, waiting, now) {
     }
     case 'canceled': return { lead: 'Canceled before it was sent.', rest: '' };
     case 'suppressed': return { lead: 'Not sent: the address is suppressed.', rest: email.to.every(isSimulated) ? SIMULATED : 'Ringmail sends nothing to addresses that bounced, complained or unsubscribed, until somebody removes them from the list.' };
-    case 'failed': return { lead: sentence(`Failed: ${lower(last('failed')?.failed?.reason ?? 'it could not be sent')}`), rest: 'The address is not suppressed: the next email to it is tried.' };
+    case 'failed': return { lead: sentence(`Failed: ${lower(last('failed')?.failed?.reason ?? 'it could not be sent')}`), rest: join(guidance(last('failed')), 'The address is not suppressed: the next email to it is tried.') };
     case 'bounced': return bounced(email, last('bounced'));
     case 'queued': case 'sent': case 'delivery_delayed': {
       if (!queued) return { lead: email.last_event === 'delivery_delayed' ? 'Delayed: the last attempt was refused for now.' : 'In the queue. The first attempt follows.', rest: '' };
       const until = parseTime(queued.until);
-      return { lead: sentence(`Waits: ${lower(queued.reason)}`), rest: until !== null && until > now ? `The next attempt follows in ${spanInWords(until - now)}.` : '' };
+      return { lead: sentence(`Waits: ${lower(queued.reason)}`), rest: join(until !== null && until > now ? `The next attempt follows in ${spanInWords(until - now)}.` : '', queued.state === 'retry' ? guidance(last('delivery_delayed')) : '') };
     }
   }
   const delivered = last('delivered');
@@ -76,7 +76,7 @@ export function verdict(email, attempts, waiting, now) {
   const took = at === null ? '' : `, ${span(at - start)} after it was accepted`;
   const number = attempts.find((attempt) => Math.abs((parseTime(attempt.created_at) ?? 0) - (at ?? 0)) < 5000)?.number ?? 1;
   const lead = captured ? 'Captured: it is in the built-in mailbox, and nothing left this machine.' : `Delivered${number > 1 ? ` on the ${ordinal(number)} attempt` : ''}${took}.`;
-  return { lead, rest: [delays(events('delivery_delayed')), opens(email, at), complaint(email, last('complained'))].filter(Boolean).join(' ') };
+  return { lead, rest: join(delays(events('delivery_delayed')), opens(email, at), complaint(email, last('complained'))) };
 }
 
 /** Several recipients with different outcomes. @param {Email} email @returns {Verdict} */
@@ -99,7 +99,18 @@ function bounced(email, event) {
   const cause = event?.bounce?.message || replyText(event?.reply) || 'the server of the recipient refused it';
   const permanent = event?.bounce?.type !== 'Transient';
   if (email.to.every(isSimulated)) return { lead: sentence(`Bounced: ${lower(cause)}`), rest: SIMULATED };
-  return { lead: sentence(`Bounced: ${lower(cause)}`), rest: permanent ? 'The address is on the suppression list now, so that your bounce rate stays low.' : 'The address is not suppressed: the next email to it is tried.' };
+  return { lead: sentence(`Bounced: ${lower(cause)}`), rest: join(guidance(event), permanent ? 'The address is on the suppression list now, so that your bounce rate stays low.' : 'The address is not suppressed: the next email to it is tried.') };
+}
+
+/** The meaning of an event, and the next step. @param {EmailEvent | undefined} event */
+function guidance(event) {
+  const one = event?.guidance;
+  return one ? `${one.explanation} ${one.action}` : '';
+}
+
+/** Joins sentences. @param {string[]} sentences */
+function join(...sentences) {
+  return sentences.filter(Boolean).join(' ');
 }
 
 /** @param {EmailEvent[]} events */
@@ -124,7 +135,7 @@ function opens(email, delivered) {
 /** @param {Email} email @param {EmailEvent | undefined} event */
 function complaint(email, event) {
   if (!event || email.last_event !== 'complained') return '';
-  return `The recipient reported it as spam. ${email.to.every(isSimulated) ? SIMULATED : 'The address is on the suppression list now.'}`;
+  return join(sentence(event.guidance?.title ?? 'The recipient reported it as spam'), email.to.every(isSimulated) ? SIMULATED : 'The address is on the suppression list now.');
 }
 
 /** Starts in lower case, but keeps names and abbreviations. @param {string} text */

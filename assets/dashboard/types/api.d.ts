@@ -942,6 +942,8 @@ export type EmailEventData = {
   subject: string;
   /** The tags of the email; absent without tags. */
   tags?: Record<string, string>;
+  /** The id of the template; absent for an email without one. */
+  template_id?: string;
   /** The recipients of the event. */
   to: string[];
 };
@@ -1239,6 +1241,8 @@ export type EventResponse = {
   created_at: string;
   /** Of `email.failed`: the reason. */
   failed?: FailedResponse | null;
+  /** Of `email.bounced`, `email.failed`, `email.delivery_delayed` and `email.complained`: the meaning and the next step. */
+  guidance?: GuidanceResponse | null;
   /** Of `email.opened` and `email.prefetched`: the load of the pixel. */
   open?: OpenResponse | null;
   /** The reply of the recipient's server. */
@@ -1266,6 +1270,17 @@ export type FilterResponse = {
   conditions: ConditionResponse[];
   /** `all` if every condition must be true, `any` if one is enough. */
   match: "all" | "any";
+};
+
+export type GuidanceResponse = {
+  /** The next step. */
+  action: string;
+  /** `recipient`, `content`, `reputation`, `policy`, `provider`, `transient` or `unknown`. */
+  category: string;
+  /** The meaning. */
+  explanation: string;
+  /** A few words. */
+  title: string;
 };
 
 export type IngestResult = {

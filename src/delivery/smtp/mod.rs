@@ -67,7 +67,7 @@ mod transcript;
 pub use classify::{Action, BounceKind, FailReason, RefusalClass, SiteThrottle, Verdict, classify};
 pub use envelope::Envelope;
 pub use outcome::{ConnectionState, IncompleteReason, RecipientResult, Transaction};
-pub use reply::{EnhancedCode, Reply, ReplyError, parse_reply};
+pub use reply::{Reply, ReplyError, parse_reply};
 pub use session::{Credentials, Endpoint, FailedSession, Hello, Identity, SessionError, SessionFacts, SmtpSession};
 pub use timeouts::Timeouts;
 pub use tls::{RequiredTls, TlsConfigs, TlsFacts, TlsPolicy, Verification};

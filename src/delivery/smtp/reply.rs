@@ -6,15 +6,14 @@
 
 use std::fmt;
 
+use crate::base::enhanced_code::{EnhancedCode, split_enhanced_code};
+
 /// Maximum length of one reply, including line ends.
 pub const REPLY_BYTES_MAX: usize = 64 * 1024;
 /// Maximum number of lines in one reply.
 pub const REPLY_LINES_MAX: usize = 512;
 /// Maximum length of [`Reply::text`]. Longer text is truncated.
 pub const REPLY_TEXT_BYTES_MAX: usize = 2 * 1024;
-
-/// Enhanced status code of RFC 3463: class, subject and detail. The detail of Microsoft's `5.7.708` exceeds a `u8`.
-pub type EnhancedCode = (u8, u16, u16);
 
 /// One reply: code, enhanced status code and text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -154,7 +153,7 @@ fn assemble(raw: &[u8], code: u16) -> Reply {
             continue;
         };
         let mut text = line.text;
-        if let Some((enhanced, rest)) = split_enhanced(text)
+        if let Some((enhanced, rest)) = split_enhanced_code(text)
             && reply.enhanced.is_none_or(|known| known == enhanced)
         {
             reply.enhanced = Some(enhanced);
@@ -163,34 +162,6 @@ fn assemble(raw: &[u8], code: u16) -> Reply {
         append_text(&mut reply.text, text);
     }
     reply
-}
-
-/// Splits an enhanced status code (RFC 2034 §4) from the start of a line. Accepts the `#` that some gateways prefix.
-fn split_enhanced(text: &[u8]) -> Option<(EnhancedCode, &[u8])> {
-    let text = text.trim_ascii_start();
-    let text = text.strip_prefix(b"#").unwrap_or(text);
-    let [class @ (b'2' | b'4' | b'5'), b'.', rest @ ..] = text else {
-        return None;
-    };
-    let (subject, rest) = split_number(rest)?;
-    let rest = rest.strip_prefix(b".")?;
-    let (detail, rest) = split_number(rest)?;
-    // `5.1.1.7` is an IP address and `5.7.1st` is a word.
-    if rest.first().is_some_and(|&byte| byte == b'.' || byte.is_ascii_alphanumeric()) {
-        return None;
-    }
-    Some(((class - b'0', subject, detail), rest.trim_ascii_start()))
-}
-
-/// Splits one to three digits from the start.
-fn split_number(bytes: &[u8]) -> Option<(u16, &[u8])> {
-    let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    if !(1..=3).contains(&digits) {
-        return None;
-    }
-    let (number, rest) = bytes.split_at(digits);
-    let number = number.iter().fold(0, |sum, byte| sum * 10 + u16::from(byte - b'0'));
-    Some((number, rest))
 }
 
 /// Appends one line to the text, up to [`REPLY_TEXT_BYTES_MAX`]. Replaces control characters.

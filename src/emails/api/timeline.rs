@@ -4,7 +4,7 @@ use salvo::oapi::ToSchema;
 use serde::Serialize;
 
 use crate::base::clock::to_iso;
-use crate::events::{ClickDetail, Detail, Event, OpenDetail};
+use crate::events::{ClickDetail, Detail, Event, Guidance, OpenDetail};
 
 /// An event of the email.
 #[derive(Serialize, ToSchema)]
@@ -35,6 +35,29 @@ pub(super) struct EventResponse {
     /// The reply of the recipient's server.
     #[serde(skip_serializing_if = "Option::is_none")]
     reply: Option<String>,
+    /// Of `email.bounced`, `email.failed`, `email.delivery_delayed` and `email.complained`: the meaning and the next step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    guidance: Option<GuidanceResponse>,
+}
+
+/// The meaning of an event, and the next step. The texts can change.
+#[derive(Serialize, ToSchema)]
+pub(super) struct GuidanceResponse {
+    /// `recipient`, `content`, `reputation`, `policy`, `provider`, `transient` or `unknown`.
+    category: &'static str,
+    /// A few words.
+    title: &'static str,
+    /// The meaning.
+    explanation: &'static str,
+    /// The next step.
+    action: &'static str,
+}
+
+impl From<&Guidance> for GuidanceResponse {
+    fn from(guidance: &Guidance) -> Self {
+        let Guidance { category, title, explanation, action } = *guidance;
+        Self { category: category.as_str(), title, explanation, action }
+    }
 }
 
 /// The reason of a bounce.
@@ -97,6 +120,7 @@ pub(super) struct ClickResponse {
 
 impl From<Event> for EventResponse {
     fn from(event: Event) -> Self {
+        let guidance = Guidance::of(&event).map(GuidanceResponse::from);
         let Event { kind, at_ms, recipients, detail } = event;
         let mut response = Self {
             event_type: kind.as_str(),
@@ -108,6 +132,7 @@ impl From<Event> for EventResponse {
             open: None,
             click: None,
             reply: None,
+            guidance,
         };
         match detail {
             Detail::None => {}

@@ -93,6 +93,7 @@ async function aRefusedEmailIsCorrectedAndSentAgain(world) {
   await ask(world, 'PUT', `/emails/${BOUNCED}`, { to: ['tom@gmial.com'] });
   const page = await world.tab();
   await page.show(`/emails/${BOUNCED}`);
+  await page.getByText('The mail server of the recipient does not know the address. Look for a typing error in the address.').waitFor();
   await page.getByRole('heading', { name: 'Did you mean gmail.com?' }).waitFor();
   await page.getByRole('button', { name: 'Correct and send again…' }).click();
   const to = page.getByRole('dialog').getByLabel('To');

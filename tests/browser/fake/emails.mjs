@@ -115,7 +115,7 @@ export function email({ method, body }, wanted, part) {
   const event = (type, ms, more = {}) => ({ type, created_at: at(ms), to: row.to, ...more });
   const click = { link: 'https://billing.acme.com/invoices/INV-2026-1184', ipAddress: '198.51.100.7', userAgent: 'Mozilla/5.0 (Macintosh)', timestamp: at(53 * M) };
   const open = { ipAddress: '198.51.100.7', userAgent: 'Mozilla/5.0 (Macintosh)', timestamp: at(51 * M), reason: null };
-  const events = [...(row.last_event === 'bounced' ? [event('email.bounced', 1200, { reply: '550 5.1.1 <tom@nortwhind.example> no such user here', bounce: { message: 'The address does not exist.', type: 'Permanent', subType: 'NoEmail', diagnosticCode: ['smtp; 550 5.1.1 no such user'] } })]
+  const events = [...(row.last_event === 'bounced' ? [event('email.bounced', 1200, { reply: '550 5.1.1 <tom@nortwhind.example> no such user here', bounce: { message: 'The address does not exist.', type: 'Permanent', subType: 'NoEmail', diagnosticCode: ['smtp; 550 5.1.1 no such user'] }, guidance: { category: 'recipient', title: 'The mailbox does not exist', explanation: 'The mail server of the recipient does not know the address.', action: 'Look for a typing error in the address. If the address is right, remove it from your lists.' } })]
     : row.last_event === 'delivery_delayed' ? [event('email.delivery_delayed', 900, { reply: '451 4.7.1 greylisted' })]
       : row.last_event === 'failed' ? [event('email.failed', 2000, { failed: { reason: '26 MB is more than legacy.example.net takes.' } })]
         : row.last_event === 'suppressed' ? [event('email.suppressed', 5)]

@@ -1,5 +1,7 @@
 //! `ringmail trace`.
 
+use ringmail::base::clock::monotonic;
+
 use super::program::Cli;
 
 #[test]
@@ -34,4 +36,20 @@ fn a_trace_has_the_events_and_the_attempts_with_their_transcripts() {
     assert_eq!(cli.run(&["trace", id, "--json"]).json(), trace);
     cli.run(&["trace", "0190a6c0-0000-7000-8000-000000000001"]).failed(3, &["no email"]);
     cli.run(&["trace", "x"]).failed(3, &["`x` is not the id of an email"]);
+}
+
+#[test]
+fn a_bounce_in_a_trace_says_what_to_do() {
+    let cli = Cli::new();
+    let server = cli.serve(&["dev"]);
+    let sent = cli.run(&["send", "--to", "bounced@resend.dev", "--wait", "0s", "--json"]).json();
+    let trace = || cli.run(&["trace", sent["id"].as_str().unwrap()]).success().to_owned();
+    let (mut text, began) = (trace(), monotonic());
+    while !text.contains("email.bounced") && began.elapsed().as_secs() < 60 {
+        text = trace();
+    }
+
+    let advice = "The mailbox does not exist. Look for a typing error in the address.";
+    assert!(text.contains(&format!("\n    {advice}")), "{text}");
+    assert_eq!(server.stop(), 0);
 }
