@@ -15,7 +15,7 @@ import { Id } from '../components/id.js';
 import { Menu, menuItem } from '../components/menu.js';
 import { Time } from '../components/time.js';
 import { toast } from '../components/toast.js';
-import { ViewAsApi } from './parts/view-as-api.js';
+import { useAsApi } from './parts/view-as-api.js';
 import { duplicate } from './broadcast/draft-menu.js';
 import { Funnel } from './broadcast/funnel.js';
 import { ContentOf } from './broadcast/preview-column.js';
@@ -55,7 +55,7 @@ function Whole({ report, reload }) {
 function Actions({ report, reload }) {
   const { id, status, remaining } = report;
   const content = useDialog((close) => h(ContentOf, { id, onClose: close }));
-  const asApi = useDialog((close) => h(ViewAsApi, { path: `/broadcasts/${id}`, onClose: close }));
+  const asApi = useAsApi(`/broadcasts/${id}`);
   const isScheduled = status === 'scheduled', can = status === 'queued' || isScheduled;
   const cancel = useDialog((close) => h(Dialog, { title: isScheduled ? 'Cancel this broadcast?' : 'Cancel the rest of this broadcast?', action: remaining > 0 ? `Cancel ${plural(remaining, 'email')}` : 'Cancel broadcast', cancel: isScheduled ? 'Keep it scheduled' : 'Keep sending', danger: true, onClose: close, submit: async () => {
     const { canceled_remaining } = await api.post(`/broadcasts/${id}/cancel`);

@@ -6,7 +6,6 @@ import { query, setQuery } from '../lib/router.js';
 import { allows } from '../lib/state.js';
 import { count, plural } from '../lib/time.js';
 import { Button } from '../components/button.js';
-import { useDialog } from '../components/dialog.js';
 import { empty, failed } from '../components/empty.js';
 import { OneFilter, SearchField, useFilters } from '../components/filters.js';
 import { NewChip, Pager, table } from '../components/table.js';
@@ -25,14 +24,13 @@ const OPTIONS = Object.entries(BROADCAST_STATUS).map(([status, [word]]) => /** @
 
 export function BroadcastsPage() {
   const filters = useFilters(['q', 'status']);
-  const asApi = useDialog((close) => h(ViewAsApi, { path: '/broadcasts', onClose: close }));
   const add = () => setQuery({ create: '1' });
   return fragment(
     t.div({ class: 'page-head' }, t.div({ class: 'grow' }, t.h1(null, 'Broadcasts')),
-      t.div({ class: 'actions' }, h(Button, { kind: 'ghost', icon: 'code', class: 'hide-sm', onClick: asApi.open }, 'View as API'),
+      t.div({ class: 'actions' }, h(ViewAsApi, { path: '/broadcasts' }),
         allows('member') && h(Button, { kind: 'primary', onClick: add }, 'Create broadcast'))),
     filters.any ? h(Found, { values: filters.values, clear: filters.clear }) : h(All, { add }),
-    query.value.create && allows('member') && h(CreateBroadcast, { onClose: () => setQuery({ create: null }, { replace: true }) }), asApi.view);
+    query.value.create && allows('member') && h(CreateBroadcast, { onClose: () => setQuery({ create: null }, { replace: true }) }));
 }
 
 function Filters() {

@@ -55,7 +55,6 @@ export function CapturedPage() {
   const list = /** @type {import('../lib/list.js').List<CapturedRow>} */ (useList('/captured', { query: { subject: query.value.q, to: query.value.to }, live: ['email.'] }));
   const [first, setFirst] = useState(false);
   const [picked, setPicked] = useState(/** @type {Set<string>} */ (new Set()));
-  const asApi = useDialog((close) => h(ViewAsApi, { path: '/captured', onClose: close }));
   const test = useDialog((close) => h(TestEmail, { onClose: close }));
   const clearAll = useDialog((close) => h(Dialog, { title: 'Delete all captured emails?', action: 'Delete all', danger: true, onClose: close, submit: async () => {
     await api.del('/captured');
@@ -89,9 +88,9 @@ export function CapturedPage() {
   };
   return fragment(
     t.div({ class: 'page-head' }, t.div({ class: 'grow' }, t.h1(null, 'Emails')),
-      t.div({ class: 'actions' }, h(Button, { kind: 'ghost', icon: 'code', class: 'hide-sm', onClick: asApi.open }, 'View as API'), allows('member') && h(Button, { onClick: clearAll.open, disabled: none && 'There is nothing to delete.' }, 'Delete all'),
+      t.div({ class: 'actions' }, h(ViewAsApi, { path: '/captured' }), allows('member') && h(Button, { onClick: clearAll.open, disabled: none && 'There is nothing to delete.' }, 'Delete all'),
         allows('member') && !none && h(Button, { kind: 'primary', onClick: test.open }, 'Send a test email'))),
-    emailTabs('captured'), body(), asApi.view, test.view, clearAll.view);
+    emailTabs('captured'), body(), test.view, clearAll.view);
 }
 
 /** Names the filters that hide emails. @param {Record<string, string>} values */

@@ -21,7 +21,7 @@ import { Record } from './domain/record.js';
 import { SendTest } from './domain/test.js';
 import { DOMAIN_STATUS, apexOf, entriesOf, lookOf, summaryOf, zoneFile } from './domain/text.js';
 import { saveText } from './parts/save.js';
-import { ViewAsApi } from './parts/view-as-api.js';
+import { useAsApi } from './parts/view-as-api.js';
 
 /** @typedef {import('./domain/text.js').DomainWithRecords} DomainWithRecords */
 
@@ -111,7 +111,7 @@ function Where({ apex, full }) {
 
 /** @param {{ domain: DomainWithRecords }} props */
 function Actions({ domain }) {
-  const asApi = useDialog((close) => h(ViewAsApi, { path: `/domains/${domain.id}`, onClose: close }));
+  const asApi = useAsApi(`/domains/${domain.id}`);
   const [typed, setTyped] = useState('');
   const [wrong, setWrong] = useState(false);
   const removal = useDialog((close) => h(Dialog, { title: `Delete ${domain.name}?`, action: 'Delete domain', danger: true, fields: true, onClose: close, submit: async () => {

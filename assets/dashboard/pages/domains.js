@@ -5,7 +5,6 @@ import { useList } from '../lib/list.js';
 import { query, setQuery } from '../lib/router.js';
 import { allows } from '../lib/state.js';
 import { Button } from '../components/button.js';
-import { useDialog } from '../components/dialog.js';
 import { empty, failed } from '../components/empty.js';
 import { OneFilter, SearchField, useFilters } from '../components/filters.js';
 import { pill } from '../components/pill.js';
@@ -22,14 +21,13 @@ const OPTIONS = Object.entries(DOMAIN_STATUS).map(([status, [word]]) => /** @typ
 
 export function DomainsPage() {
   const filters = useFilters(['q', 'status']);
-  const asApi = useDialog((close) => h(ViewAsApi, { path: '/domains', onClose: close }));
   const add = () => setQuery({ create: '1' });
   return fragment(
     t.div({ class: 'page-head' }, t.div({ class: 'grow' }, t.h1(null, 'Domains')),
-      t.div({ class: 'actions' }, h(Button, { kind: 'ghost', icon: 'code', class: 'hide-sm', onClick: asApi.open }, 'View as API'),
+      t.div({ class: 'actions' }, h(ViewAsApi, { path: '/domains' }),
         allows('admin') && h(Button, { kind: 'primary', onClick: add }, 'Add domain'))),
     filters.any ? h(Found, { values: filters.values, clear: filters.clear }) : h(All, { add }),
-    query.value.create && allows('admin') && h(AddDomain, { onClose: () => setQuery({ create: null }, { replace: true }) }), asApi.view);
+    query.value.create && allows('admin') && h(AddDomain, { onClose: () => setQuery({ create: null }, { replace: true }) }));
 }
 
 function Filters() {

@@ -27,7 +27,7 @@ import { emailReads } from './parts/email-reads.js';
 import { useKeyNames } from './parts/key-names.js';
 import { Reschedule } from './parts/reschedule.js';
 import { Steps } from './parts/steps.js';
-import { ViewAsApi } from './parts/view-as-api.js';
+import { useAsApi } from './parts/view-as-api.js';
 
 /** @typedef {import('../lib/outcome.js').Email} Email */
 
@@ -95,7 +95,7 @@ function accepted(log, key) {
 
 /** @param {{ email: Email, log: import('../types/api.d.ts').Log | null, kept: string | null, removed: boolean, reload: () => Promise<void> }} props */
 function Actions({ email, log, kept, removed, reload }) {
-  const asApi = useDialog((close) => h(ViewAsApi, { path: `/emails/${email.id}`, onClose: close }));
+  const asApi = useAsApi(`/emails/${email.id}`);
   const removal = useDialog((close) => h(Dialog, { title: 'Delete this email?', action: 'Delete email', danger: true, onClose: close, submit: async () => {
     await api.del(`/emails/${email.id}`);
     close();

@@ -41,12 +41,11 @@ export function EmailsPage() {
   const [first, setFirst] = useState(false);
   const { nameOf } = useKeyNames(Boolean(query.value.key));
   const bare = first && !filters.any;
-  const asApi = useDialog((close) => h(ViewAsApi, { path: '/emails', onClose: close }));
   const more = useDialog((close) => h(AddFilter, { onClose: close }));
   const test = useDialog((close) => h(TestEmail, { onClose: close }));
   return fragment(
     t.div({ class: 'page-head' }, t.div({ class: 'grow' }, t.h1(null, 'Emails')),
-      t.div({ class: 'actions' }, h(Button, { kind: 'ghost', icon: 'code', class: 'hide-sm', onClick: asApi.open }, 'View as API'),
+      t.div({ class: 'actions' }, h(ViewAsApi, { path: '/emails' }),
         allows('member') && !bare && h(Button, { kind: 'primary', onClick: test.open }, 'Send a test email'))),
     emailTabs(scheduled ? 'scheduled' : 'sent'),
     !bare && t.div({ class: 'filters', role: 'search' },
@@ -58,7 +57,7 @@ export function EmailsPage() {
       isExact(query.value.since) && h(FilterOn, { name: 'since', label: 'Since', text: query.value.since?.slice(0, 16).replace('T', ' ') }),
       t.button({ class: 'filter', type: 'button', onClick: more.open }, icon('plus'), 'Filter')),
     filters.any ? h(Found, { values: filters.values, clear: filters.clear, nameOf }) : h(All, { test: test.open, first, setFirst }),
-    asApi.view, test.view, more.view);
+    test.view, more.view);
 }
 
 /** Whether a start is a time, and not a span of the menu. @param {string | undefined} since */

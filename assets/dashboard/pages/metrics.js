@@ -10,7 +10,6 @@ import { link, navigate, path, query, search, setQuery, useTitle } from '../lib/
 import { count, percent, plural, shortDate } from '../lib/time.js';
 import { Button } from '../components/button.js';
 import { Chart } from '../components/chart.js';
-import { useDialog } from '../components/dialog.js';
 import { empty, failed, note, pageFailed, skeleton } from '../components/empty.js';
 import { Segmented } from '../components/field.js';
 import { FilterOn, OneFilter, useFilters } from '../components/filters.js';
@@ -52,7 +51,6 @@ function Counted({ tab }) {
   usePoll(loaded.reload, POLL_MS);
   const domains = /** @type {Names} */ (useLoad('/domains', { limit: 100 })), broadcasts = /** @type {Names} */ (useLoad('/broadcasts', { limit: 50 }));
   const nameOf = (/** @type {Names} */ list) => (list.data?.data ?? []).map((one) => /** @type {[string, string]} */ ([one.id, one.name || one.subject || one.id]));
-  const asApi = useDialog((close) => h(ViewAsApi, { path: `/emails/metrics${search({ ...wanted, metrics: null })}`, onClose: close }));
   const name = nameOf(domains).find(([id]) => id === domain)?.[1];
   const data = loaded.data, rows = data?.data ?? [];
   const periods = periodsOf(range, rows), byPeriod = new Map(rows.map((row) => [granularity === 'hourly' ? row.period : row.period.slice(0, 10), row]));
@@ -79,12 +77,11 @@ function Counted({ tab }) {
       !range.days && h(Dates, { range }),
       range.fitting.length > 1 && h(OneFilter, { name: 'by', label: STEPS[granularity], none: 'Best step', options: range.fitting.map((step) => /** @type {[string, string]} */ ([step, STEPS[step]])) }),
       h(Choice, { name: 'domain', label: 'domain', options: nameOf(domains) }), h(Choice, { name: 'broadcast', label: 'broadcast', options: nameOf(broadcasts) }),
-      t.span({ class: 'grow' }), h(Button, { kind: 'ghost', icon: 'code', class: 'hide-sm', onClick: asApi.open }, 'View as API')),
+      t.span({ class: 'grow' }), h(ViewAsApi, { path: `/emails/metrics${search({ ...wanted, metrics: null })}` })),
     loaded.error && !data ? failed(loaded.error, loaded.reload, 'The numbers') : !data ? fragment(skeleton(6), t.div({ class: 'section' }), skeleton(6))
       : bare ? empty({ title: `No emails ${range.days ? `in the last ${range.days} days` : 'on these days'}`, text: 'The numbers of sent, delivered, opened and clicked emails appear here as they happen.', docs: 'metrics', actions: h(Button, { onClick: () => navigate('/connect') }, 'Connect a program') })
         : fragment(filters.any && !numbers.any('sent', 'delivered', 'bounced', 'unique_opened', 'unique_clicked') && note('plain', t.p(null, 'No email matches the filter. ', t.button({ type: 'button', class: 'link', onClick: filters.clear }, 'Clear filters'))),
-          tab === 'sending' ? sending(numbers) : engagement(numbers)),
-    asApi.view);
+          tab === 'sending' ? sending(numbers) : engagement(numbers)));
 }
 
 /** The fields of own dates. @param {{ range: import('./parts/range.js').Range }} props */

@@ -28,13 +28,12 @@ export function SuppressionsPage() {
   const changed = () => setChanges((n) => n + 1);
   const [removing, setRemoving] = useState(/** @type {Suppression[] | null} */ (null));
   const add = useDialog((close) => h(AddAddresses, { onClose: close, done: changed, start: isAddress(filters.values.q ?? '') ? filters.values.q : '' }));
-  const asApi = useDialog((close) => h(ViewAsApi, { path: '/suppressions', onClose: close }));
   const { q = '', origin } = filters.values;
   const entry = query.value.entry;
   const close = () => setQuery({ entry: null }, { replace: true });
   return fragment(
     t.div({ class: 'page-head' }, t.div({ class: 'grow' }, t.h1(null, 'Suppressions')),
-      t.div({ class: 'actions' }, h(Button, { kind: 'ghost', icon: 'code', class: 'hide-sm', onClick: asApi.open }, 'View as API'),
+      t.div({ class: 'actions' }, h(ViewAsApi, { path: '/suppressions' }),
         allows('admin') && h(Button, { kind: 'primary', onClick: add.open }, 'Suppress addresses')),
       t.p({ class: 'sub' }, 'Addresses that bounced, complained or opted out. Ringmail sends nothing to them.')),
     t.div({ class: 'filters', role: 'search' }, h(SearchField, { label: 'Search or check an address', placeholder: 'Search or check an address' }),
@@ -43,7 +42,7 @@ export function SuppressionsPage() {
     q ? h(Found, { key: changes, q, origin, clear: filters.clear, remove: setRemoving }) : h(All, { key: `${origin}${changes}`, origin, clear: filters.clear, remove: setRemoving }),
     entry && !removing && h(Explain, { key: entry, id: entry, onClose: close, remove: (/** @type {Suppression} */ row) => setRemoving([row]) }),
     removing && h(RemoveAddresses, { rows: removing, onClose: () => setRemoving(null), done: () => { if (entry) close(); changed(); } }),
-    add.view, asApi.view);
+    add.view);
 }
 
 /** Whether an email to the address would be sent. @param {{ address: string }} props */

@@ -20,7 +20,7 @@ import { SavedAt, StaleNote, fieldOf, onlyReads, useAutosave } from './parts/aut
 import { Preview } from './parts/content.js';
 import { InsertMenu } from './parts/insert-menu.js';
 import { deleteWithUndo } from './parts/undo.js';
-import { ViewAsApi } from './parts/view-as-api.js';
+import { useAsApi } from './parts/view-as-api.js';
 import { Variables, variablesOf } from './template/variables.js';
 
 /** @typedef {import('../types/broadcasts.d.ts').TemplateDraft} Template */
@@ -76,7 +76,7 @@ function Whole({ start, current, reload, restart }) {
   };
   const variables = useMemo(() => variablesOf([fields.subject, fields.html, fields.text]), [fields.subject, fields.html, fields.text]);
   const isPublished = current.status === 'published', isNew = !isPublished || current.has_unpublished_versions;
-  const asApi = useDialog((close) => h(ViewAsApi, { path: `/templates/${id}`, onClose: close }));
+  const asApi = useAsApi(`/templates/${id}`);
   const use = useDialog((close) => h(UseInApi, { alias: fields.alias || id, variables: [...variables.keys()], onClose: close }));
   const publish = async () => {
     if (!await saved.flush()) throw saved.error ?? new ApiError(0, 'error', 'The last changes could not be saved.', null);

@@ -6,7 +6,7 @@ import { useList } from '../lib/list.js';
 import { navigate, query, setQuery } from '../lib/router.js';
 import { allows } from '../lib/state.js';
 import { Button } from '../components/button.js';
-import { Dialog, useDialog } from '../components/dialog.js';
+import { Dialog } from '../components/dialog.js';
 import { empty, failed } from '../components/empty.js';
 import { TextField } from '../components/field.js';
 import { OneFilter, SearchField, useFilters } from '../components/filters.js';
@@ -24,14 +24,13 @@ const START = '<!doctype html>\n<html lang="en">\n<body style="margin:0;padding:
 
 export function TemplatesPage() {
   const filters = useFilters(['q', 'status']);
-  const asApi = useDialog((close) => h(ViewAsApi, { path: '/templates', onClose: close }));
   const add = () => setQuery({ create: '1' });
   return fragment(
     t.div({ class: 'page-head' }, t.div({ class: 'grow' }, t.h1(null, 'Templates')),
-      t.div({ class: 'actions' }, h(Button, { kind: 'ghost', icon: 'code', class: 'hide-sm', onClick: asApi.open }, 'View as API'),
+      t.div({ class: 'actions' }, h(ViewAsApi, { path: '/templates' }),
         allows('member') && h(Button, { kind: 'primary', onClick: add }, 'Create template'))),
     filters.any ? h(Found, { values: filters.values, clear: filters.clear }) : h(All, { add }),
-    query.value.create && allows('member') && h(CreateTemplate, { onClose: () => setQuery({ create: null }, { replace: true }) }), asApi.view);
+    query.value.create && allows('member') && h(CreateTemplate, { onClose: () => setQuery({ create: null }, { replace: true }) }));
 }
 
 function Filters() {

@@ -15,7 +15,7 @@ import { Menu, menuItem } from '../components/menu.js';
 import { pill } from '../components/pill.js';
 import { Time } from '../components/time.js';
 import { toast } from '../components/toast.js';
-import { ViewAsApi } from './parts/view-as-api.js';
+import { useAsApi } from './parts/view-as-api.js';
 import { EditEndpoint, RotateSecret, TestEvent } from './webhook/change.js';
 import { Deliveries } from './webhook/deliveries.js';
 import { DeliveryDrawer } from './webhook/delivery.js';
@@ -65,7 +65,7 @@ function Whole({ webhook, reload }) {
 /** @param {{ webhook: Endpoint, reload: () => Promise<void> }} props */
 function Actions({ webhook, reload }) {
   const enabled = webhook.status === 'enabled';
-  const asApi = useDialog((close) => h(ViewAsApi, { path: `/webhooks/${webhook.id}`, onClose: close }));
+  const asApi = useAsApi(`/webhooks/${webhook.id}`);
   const edit = useDialog((close) => h(EditEndpoint, { webhook, onClose: close, done: reload }));
   const test = useDialog((close) => h(TestEvent, { webhook, onClose: close, sent: (/** @type {string} */ id) => setQuery({ delivery: id }) }));
   const disable = useDialog((close) => h(Dialog, { title: 'Disable the endpoint?', action: 'Disable endpoint', danger: true, onClose: close, submit: async () => {

@@ -5,7 +5,6 @@ import { useList } from '../lib/list.js';
 import { query, setQuery } from '../lib/router.js';
 import { allows } from '../lib/state.js';
 import { Button } from '../components/button.js';
-import { useDialog } from '../components/dialog.js';
 import { empty, failed } from '../components/empty.js';
 import { OneFilter, SearchField, useFilters } from '../components/filters.js';
 import { pill } from '../components/pill.js';
@@ -21,13 +20,12 @@ import { eventsInWords, shortUrl } from './webhook/events.js';
 export function WebhooksPage() {
   const filters = useFilters(['q', 'status']);
   const add = () => setQuery({ create: '1' });
-  const asApi = useDialog((close) => h(ViewAsApi, { path: '/webhooks', onClose: close }));
   return fragment(
     t.div({ class: 'page-head' }, t.div({ class: 'grow' }, t.h1(null, 'Webhooks')),
-      t.div({ class: 'actions' }, h(Button, { kind: 'ghost', icon: 'code', class: 'hide-sm', onClick: asApi.open }, 'View as API'),
+      t.div({ class: 'actions' }, h(ViewAsApi, { path: '/webhooks' }),
         allows('admin') && h(Button, { kind: 'primary', onClick: add }, 'Add endpoint'))),
     filters.any ? h(Found, { values: filters.values, clear: filters.clear }) : h(All, { add }),
-    query.value.create && allows('admin') && h(EditEndpoint, { onClose: () => setQuery({ create: null }, { replace: true }) }), asApi.view);
+    query.value.create && allows('admin') && h(EditEndpoint, { onClose: () => setQuery({ create: null }, { replace: true }) }));
 }
 
 function Filters() {

@@ -11,7 +11,7 @@ import { SelectField } from '../../components/field.js';
 import { Menu, menuItem } from '../../components/menu.js';
 import { toast } from '../../components/toast.js';
 import { deleteWithUndo } from '../parts/undo.js';
-import { ViewAsApi } from '../parts/view-as-api.js';
+import { useAsApi } from '../parts/view-as-api.js';
 import { copyTemplate } from './content.js';
 
 /** Duplicates a broadcast and opens the copy. @param {string} id */
@@ -31,7 +31,7 @@ const NOT_SAVED = 'The last changes could not be saved. Correct them first.';
 export function DraftMenu({ id, revision, content, write, replaced, test, flush }) {
   const isMarkdown = content.source !== null;
   const template = useDialog((close) => h(FromTemplate, { id, revision, replaced, flush, onClose: close }));
-  const asApi = useDialog((close) => h(ViewAsApi, { path: `/broadcasts/${id}`, onClose: close }));
+  const asApi = useAsApi(`/broadcasts/${id}`);
   const again = useDialog((close) => h(Dialog, { title: 'Start again in Markdown?', action: 'Start in Markdown', onClose: close, submit: () => { close(); write({ source: content.text ?? '', html: null, text: null }); } },
     t.p(null, 'The HTML is removed. The text of the message is the beginning of the Markdown.')));
   const remove = () => { deleteWithUndo('Deleted the draft', '/broadcasts', [id]); navigate('/broadcasts', { replace: true }); };
