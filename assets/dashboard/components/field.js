@@ -8,7 +8,7 @@ import { icon } from '../lib/icons.js';
  * @property {string} label
  * @property {string} value
  * @property {(value: string) => void} [onInput]
- * @property {string} [hint]
+ * @property {import('../lib/h.js').Children} [hint]
  * @property {string | null} [error]
  * @property {string} [name]
  * @property {string | false} [disabled] the reason, shown as the hint

@@ -294,6 +294,43 @@ async function theTitleNamesTheThing(world) {
   await page.leave();
 }
 
+/** Opens the form of a test email. Returns its first field. */
+async function testEmail(page) {
+  await page.show('/emails');
+  await page.getByRole('button', { name: 'Send a test email' }).click();
+  return page.getByRole('dialog').getByLabel('From');
+}
+
+/** The newest domain is not verified. */
+async function aTestEmailComesFromAVerifiedDomain(world) {
+  const page = await world.tab();
+  const from = await testEmail(page);
+  await until('the sender', async () => (await from.inputValue()) === 'hello@mail.acme.com');
+  await page.getByText('An address of a verified domain.').waitFor();
+  await from.fill('');
+  assert.equal(await from.inputValue(), '', 'a sender that is removed does not come back');
+  await page.leave();
+}
+
+async function withoutADomainATestEmailLeadsToTheDomains(world) {
+  const context = await world.session();
+  await context.route(/\/dashboard\/api\/domains\?/, async (route) => {
+    const response = await route.fetch(), list = await response.json();
+    await route.fulfill({ response, json: { ...list, data: list.data.filter(({ status }) => status !== 'verified') } });
+  });
+  const page = await world.tab(context);
+  const from = await testEmail(page);
+  await page.getByText('No domain is verified yet').waitFor();
+  assert.equal(await from.inputValue(), '');
+  await page.getByRole('dialog').getByRole('link', { name: 'Domains' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Domains' }).waitFor();
+  assert.equal(await page.getByRole('dialog').count(), 0);
+  await page.show('/connect?sdk=node');
+  await page.getByText("'hello@example.com'").waitFor();
+  await page.leave();
+  await context.close();
+}
+
 async function theWholeQueueIsPausedAndResumed(world) {
   const page = await world.tab();
   await page.show('/queue');
@@ -356,4 +393,6 @@ export const details = [
   ['dashboard: other teams see no queue', otherTeamsSeeNoQueue],
   ['dashboard: the links of the operator follow the user', theOperatorsLinksFollowTheUser],
   ['dashboard: the title names the thing', theTitleNamesTheThing],
+  ['dashboard: a test email comes from a verified domain', aTestEmailComesFromAVerifiedDomain],
+  ['dashboard: without a domain a test email leads to the domains', withoutADomainATestEmailLeadsToTheDomains],
 ];

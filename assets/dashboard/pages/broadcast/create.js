@@ -5,6 +5,7 @@ import { useLoad } from '../../lib/load.js';
 import { navigate } from '../../lib/router.js';
 import { SelectField, TextField } from '../../components/field.js';
 import { Dialog } from '../../components/dialog.js';
+import { useDomains } from '../parts/domains.js';
 import { copyTemplate } from './content.js';
 
 /** Content of a new broadcast, with the placeholder that every broadcast needs. */
@@ -14,8 +15,7 @@ const START = '# A heading\n\nHello {{{FIRST_NAME|there}}},\n\nWrite your messag
 export function CreateBroadcast({ onClose }) {
   const [name, setName] = useState(''), [from, setFrom] = useState(''), [subject, setSubject] = useState(''), [template, setTemplate] = useState('');
   const templates = /** @type {import('../../lib/load.js').Loaded<{ data: import('../../types/api.d.ts').ListedTemplate[] }>} */ (useLoad('/templates', { limit: 100 }));
-  const domains = /** @type {import('../../lib/load.js').Loaded<{ data: import('../../types/api.d.ts').Domain[] }>} */ (useLoad('/domains', { limit: 100 }));
-  const verified = domains.data?.data.find((domain) => domain.status === 'verified')?.name;
+  const { verified } = useDomains();
   const submit = async () => {
     const { id } = await api.post('/broadcasts', { from, subject, ...(name ? { name } : {}) });
     if (template) await copyTemplate(id, template); else await api.put(`/broadcasts/${id}/content`, { source: START });

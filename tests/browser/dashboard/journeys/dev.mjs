@@ -116,6 +116,18 @@ async function addAndVerifyADomain(world) {
   await page.leave();
 }
 
+async function sendATestEmail(world) {
+  const { name } = (await world.call('GET', '/domains')).data.find(({ status }) => status === 'verified');
+  const page = await world.tab();
+  await page.show('/captured');
+  await page.getByRole('button', { name: 'Send a test email' }).click();
+  const dialog = page.getByRole('dialog');
+  await until('the sender', async () => (await dialog.getByLabel('From').inputValue()) === `hello@${name}`);
+  await dialog.getByRole('button', { name: 'Send email' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Hello' }).waitFor();
+  await page.leave();
+}
+
 async function restrictAndRevokeAKey(world) {
   const { id } = (await world.call('GET', '/domains')).data.find(({ name }) => name === 'example.com');
   const page = await world.tab();
@@ -190,6 +202,7 @@ export const devJourneys = [
   journey('find a bounced email and its cause', manyEmailsAndABounce, findTheBounce),
   journey('release a captured message', aCapturedMessage, release),
   journey('add a domain and verify it', nothing, addAndVerifyADomain),
+  journey('send a test email', nothing, sendATestEmail),
   journey('restrict and revoke a key', nothing, restrictAndRevokeAKey),
   journey('replay a failed delivery', aFailedDelivery, replayADelivery),
 ];

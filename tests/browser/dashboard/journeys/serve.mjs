@@ -57,6 +57,18 @@ async function signOutElsewhere(world, { here, there }) {
   await there.leave();
 }
 
+/** The form names no domain that the server would refuse. */
+async function findOutWhatTheFirstEmailNeeds(world, page) {
+  await page.show('/emails');
+  await page.getByRole('button', { name: 'Send a test email' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('No domain is verified yet').waitFor();
+  assert.equal(await dialog.getByLabel('From').inputValue(), '');
+  await dialog.getByRole('link', { name: 'Domains' }).click();
+  await page.getByRole('button', { name: 'Add domain' }).first().waitFor();
+  await page.leave();
+}
+
 async function aBrowserWithASession(world) {
   const page = await world.signedIn();
   page.expected = /401/;
@@ -64,6 +76,7 @@ async function aBrowserWithASession(world) {
 }
 
 export const serveJourneys = [
+  journey('find out what the first email needs', aBrowserWithASession, findOutWhatTheFirstEmailNeeds),
   journey('get back in', aBrowserWithASession, getBackIn),
   journey('sign out elsewhere', twoBrowsers, signOutElsewhere),
 ];
