@@ -146,7 +146,7 @@ async function tabsAndChaptersAreInTheAddress(world) {
   const page = await world.tab();
   await page.show('/connect?sdk=ruby');
   await page.getByRole('tab', { name: 'Ruby', selected: true }).waitFor();
-  assert.match(await page.getByRole('tabpanel').textContent(), /RESEND_BASE_URL='https:\/\/mail\.acme\.com\/'/, 'this SDK wants a slash at the end');
+  assert.match(await page.getByRole('tabpanel').textContent(), /RESEND_BASE_URL=https:\/\/mail\.acme\.com\/\n/, 'this SDK wants a slash at the end');
   await page.getByRole('tab', { name: 'PHP' }).click();
   await until('the tab in the address', () => page.url().includes('sdk=php'));
   assert.equal(await page.getByRole('link', { name: 'All clients and versions' }).getAttribute('href'), '/docs/CLIENTS#point-a-client-at-ringmail');
@@ -331,6 +331,25 @@ async function withoutADomainATestEmailLeadsToTheDomains(world) {
   await context.close();
 }
 
+async function aSampleIsCopiedInTwoParts(world) {
+  const context = await world.session({ permissions: ['clipboard-read', 'clipboard-write'] });
+  const page = await world.tab(context);
+  await page.show('/connect?sdk=node');
+  await page.getByText("'hello@mail.acme.com'").waitFor();
+  const copied = async (label) => {
+    await page.getByRole('tabpanel').getByRole('button', { name: label }).click();
+    await page.getByRole('tabpanel').getByText('Copied').waitFor({ state: 'attached' });
+    return page.evaluate(() => navigator.clipboard.readText());
+  };
+  assert.match(await copied('Copy the settings'), /^export RESEND_BASE_URL=https:\/\/mail\.acme\.com\nexport RESEND_API_KEY=rm_\w+$/);
+  await page.getByRole('tabpanel').getByText('Copied').waitFor({ state: 'detached' });
+  assert.match(await copied('Copy the code'), /^import \{ Resend \}[^]*from: 'hello@mail\.acme\.com'/);
+  await page.getByRole('tab', { name: 'curl' }).click();
+  assert.equal(await page.getByRole('tabpanel').getByRole('button').count(), 1, 'the request has its settings itself');
+  await page.leave();
+  await context.close();
+}
+
 async function theWholeQueueIsPausedAndResumed(world) {
   const page = await world.tab();
   await page.show('/queue');
@@ -395,4 +414,5 @@ export const details = [
   ['dashboard: the title names the thing', theTitleNamesTheThing],
   ['dashboard: a test email comes from a verified domain', aTestEmailComesFromAVerifiedDomain],
   ['dashboard: without a domain a test email leads to the domains', withoutADomainATestEmailLeadsToTheDomains],
+  ['dashboard: a sample is copied in two parts', aSampleIsCopiedInTwoParts],
 ];

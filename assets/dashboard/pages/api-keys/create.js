@@ -2,16 +2,15 @@
 import { h, useState } from '../../vendor/preact.js';
 import { fragment, t } from '../../lib/h.js';
 import { api } from '../../lib/api.js';
-import { forget, useLoad } from '../../lib/load.js';
-import { me, store, stored } from '../../lib/state.js';
+import { forget } from '../../lib/load.js';
+import { me } from '../../lib/state.js';
 import { Button } from '../../components/button.js';
-import { Code } from '../../components/code.js';
 import { Copy } from '../../components/copy.js';
 import { Dialog, Modal } from '../../components/dialog.js';
 import { note } from '../../components/empty.js';
 import { Radio, SelectField, TextField } from '../../components/field.js';
-import { Tabs } from '../../components/tabs.js';
-import { SDKS } from '../parts/sdk.js';
+import { useDomains } from '../parts/domains.js';
+import { SdkTabs } from '../parts/sdk.js';
 
 /** @typedef {import('../../types/api.d.ts').CreateApiKeyRequest} CreateApiKeyRequest */
 
@@ -22,7 +21,7 @@ export function CreateKey({ onClose, done }) {
   const [domain, setDomain] = useState('');
   const [missing, setMissing] = useState(false);
   const [token, setToken] = useState(/** @type {string | null} */ (null));
-  const domains = /** @type {import('../../lib/load.js').Loaded<import('../../types/api.d.ts').ListOfDomain>} */ (useLoad('/domains', { limit: 100 }));
+  const { domains = [] } = useDomains();
   if (token) return h(NewToken, { token, name, onClose });
   const submit = async () => {
     setMissing(!name.trim());
@@ -33,7 +32,7 @@ export function CreateKey({ onClose, done }) {
     setToken(made.token);
     done();
   };
-  const options = (domains.data?.data ?? []).map((one) => /** @type {[string, string]} */ ([one.id, one.name]));
+  const options = domains.map((one) => /** @type {[string, string]} */ ([one.id, one.name]));
   return h(Dialog, { title: 'Create an API key', action: 'Create API key', fields: true, onClose, submit },
     h(TextField, { label: 'Name', value: name, onInput: setName, placeholder: 'Production', autofocus: true, spellcheck: true, error: missing ? 'Enter a name: it says which program has the key.' : null }),
     t.fieldset({ class: 'stack-xs' }, t.legend({ class: 'label' }, 'Permission'),
@@ -44,15 +43,11 @@ export function CreateKey({ onClose, done }) {
 
 /** The token of a new key. It closes by its button alone, so that the token is not lost. @param {{ token: string, name: string, onClose: () => void }} props */
 function NewToken({ token, name, onClose }) {
-  const [sdk, setSdk] = useState(stored('sdk', 'node'));
-  const base = me.value?.base_url ?? location.origin;
-  const chosen = SDKS.find((one) => one.id === sdk) ?? SDKS[0];
   return h(Modal, { label: `The key ${name}`, class: 'dialog dialog-wide', onClose: () => {}, outside: false }, fragment(
     t.header(null, t.h2(null, `The key “${name}”`)),
     t.div({ class: 'dialog-body' },
       note('amber', t.p(null, t.b(null, 'Copy it now. '), 'It is shown once and cannot be read again.')),
       t.div({ class: 'token' }, t.code({ id: 'new-token' }, token), h(Copy, { text: token, label: 'Copy the API key' })),
-      t.div({ class: 'sdk sdk-low' }, h(Tabs, { label: 'Language', tabs: SDKS, selected: chosen?.id ?? 'node', onSelect: (/** @type {string} */ id) => { setSdk(id); store('sdk', id); } },
-        chosen && h(Code, { text: chosen.code(base, token) })))),
+      h(SdkTabs, { base: me.value?.base_url ?? location.origin, token })),
     t.footer(null, h(Button, { kind: 'primary', onClick: onClose }, 'I have copied the key'))));
 }

@@ -6,14 +6,12 @@ import { api } from '../../lib/api.js';
 import { useLive } from '../../lib/live.js';
 import { useLoad } from '../../lib/load.js';
 import { link, query, setQuery } from '../../lib/router.js';
-import { allows, me, stored, store } from '../../lib/state.js';
+import { allows, me } from '../../lib/state.js';
 import { parseTime, relative, span } from '../../lib/time.js';
 import { Button } from '../../components/button.js';
-import { Code } from '../../components/code.js';
 import { Copy } from '../../components/copy.js';
 import { pill } from '../../components/pill.js';
-import { Tabs } from '../../components/tabs.js';
-import { SDKS } from './sdk.js';
+import { SdkTabs } from './sdk.js';
 
 /**
  * @typedef {object} ConnectAnswer
@@ -28,17 +26,14 @@ export const PLACEHOLDER = 'rm_YOUR_API_KEY';
 
 /** The address, the key, and the code of each SDK. @param {{ connect: ConnectAnswer | null }} props */
 export function Credentials({ connect }) {
-  const sdk = query.value.sdk ?? stored('sdk', 'node');
   const base = connect?.base_url ?? me.value?.base_url ?? location.origin;
   const key = connect?.first_key ?? null;
-  const chosen = SDKS.find((one) => one.id === sdk) ?? SDKS[0];
   return fragment(
     t.dl({ class: 'creds' },
       t.div(null, t.dt(null, 'Base URL'), t.dd(null, t.code(null, base), h(Copy, { text: base, label: 'Copy the base URL' }))),
       t.div(null, t.dt(null, 'API key'), key ? t.dd(null, t.code(null, key), h(Copy, { text: key, label: 'Copy the API key' }))
         : t.dd(null, t.span({ class: 't3 trunc grow-1' }, 'Shown once, when it is created'), allows('admin') && link({ class: 'btn btn-ghost btn-sm', to: '/api-keys?create=1' }, 'Create API key')))),
-    t.div({ class: 'sdk' }, h(Tabs, { label: 'Language', tabs: SDKS, selected: chosen?.id ?? 'node', onSelect: (/** @type {string} */ id) => { store('sdk', id); setQuery({ sdk: id }, { replace: true }); } },
-      chosen && h(Code, { text: chosen.code(base, key ?? PLACEHOLDER) }))));
+    h(SdkTabs, { base, token: key ?? PLACEHOLDER, sdk: query.value.sdk, onSelect: (/** @type {string} */ id) => setQuery({ sdk: id }, { replace: true }) }));
 }
 
 /** How often the time in "Listening for" changes. */

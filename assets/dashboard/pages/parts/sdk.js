@@ -1,75 +1,72 @@
 // How a program sends through this server: the setting of each SDK, with this address and key.
+import { h, useState } from '../../vendor/preact.js';
+import { t } from '../../lib/h.js';
+import { store, stored } from '../../lib/state.js';
+import { Code } from '../../components/code.js';
+import { Tabs } from '../../components/tabs.js';
+import { useDomains } from './domains.js';
 
 /**
- * `variable` has the address, and `seen` are the names that `GET /connect` gives the SDK.
- * @typedef {{ id: string, label: string, seen: string[], variable: string | null, slash?: boolean, code: (base: string, key: string) => string }} Sdk
+ * `variable` has the address, `seen` are the names that `GET /connect` gives the SDK, and `code` sends an email.
+ * `slash`: the address ends with one, because the SDK adds its paths without it.
+ * @typedef {{ id: string, label: string, seen: string[], variable: string | null, slash?: boolean, code: (from: string, base: string, key: string) => string }} Sdk
  */
 
-/** The address as the SDK wants it: one adds its paths without a slash. @param {Pick<Sdk, 'slash'>} sdk @param {string} base */
-function addressFor({ slash }, base) {
-  return slash ? `${base.replace(/\/$/, '')}/` : base;
-}
-
 /** The settings of an SDK, for a shell. @param {Sdk} sdk @param {string} base @param {string} key */
-export function settingOf(sdk, base, key) {
-  return sdk.variable === null ? `curl ${base}/emails -H 'Authorization: Bearer ${key}'` : `${sdk.variable}=${addressFor(sdk, base)} RESEND_API_KEY=${key}`;
-}
-
-/** @param {string} name @param {string} base @param {string} key */
-function env(name, base, key) {
-  return `export ${name}='${base}'\nexport RESEND_API_KEY='${key}'\n\n`;
+export function settingOf({ variable, slash }, base, key) {
+  return variable === null ? `curl ${base}/emails -H 'Authorization: Bearer ${key}'` : `${variable}=${slash ? `${base.replace(/\/$/, '')}/` : base} RESEND_API_KEY=${key}`;
 }
 
 const URL_NAME = 'RESEND_BASE_URL';
 
 /** @type {Sdk[]} */
 export const SDKS = [
-  { id: 'node', label: 'Node.js', seen: ['node'], variable: URL_NAME, code: (base, key) => `${env(URL_NAME, base, key)}import { Resend } from 'resend';
+  { id: 'node', label: 'Node.js', seen: ['node'], variable: URL_NAME, code: (from) => `import { Resend } from 'resend';
 const { data, error } = await new Resend().emails.send({
-  from: 'hello@example.com',
+  from: '${from}',
   to: 'you@example.com',
   subject: 'Hello',
   text: 'It works.',
 });` },
-  { id: 'python', label: 'Python', seen: ['python'], variable: 'RESEND_API_URL', code: (base, key) => `${env('RESEND_API_URL', base, key)}import resend
+  { id: 'python', label: 'Python', seen: ['python'], variable: 'RESEND_API_URL', code: (from) => `import resend
 resend.Emails.send({
-  'from': 'hello@example.com',
+  'from': '${from}',
   'to': 'you@example.com',
   'subject': 'Hello',
   'text': 'It works.',
 })` },
-  { id: 'go', label: 'Go', seen: ['go'], variable: URL_NAME, code: (base, key) => `${env(URL_NAME, base, key)}client := resend.NewClient(os.Getenv("RESEND_API_KEY"))
+  { id: 'go', label: 'Go', seen: ['go'], variable: URL_NAME, code: (from) => `client := resend.NewClient(os.Getenv("RESEND_API_KEY"))
 client.Emails.Send(&resend.SendEmailRequest{
-  From:    "hello@example.com",
+  From:    "${from}",
   To:      []string{"you@example.com"},
   Subject: "Hello",
   Text:    "It works.",
 })` },
-  { id: 'php', label: 'PHP', seen: ['php', 'laravel'], variable: URL_NAME, code: (base, key) => `${env(URL_NAME, base, key)}$resend = Resend::client(getenv('RESEND_API_KEY'));
+  { id: 'php', label: 'PHP', seen: ['php', 'laravel'], variable: URL_NAME, code: (from) => `$resend = Resend::client(getenv('RESEND_API_KEY'));
 $resend->emails->send([
-  'from' => 'hello@example.com',
+  'from' => '${from}',
   'to' => ['you@example.com'],
   'subject' => 'Hello',
   'text' => 'It works.',
 ]);` },
-  { id: 'ruby', label: 'Ruby', seen: ['ruby'], variable: URL_NAME, slash: true, code: (base, key) => `${env(URL_NAME, addressFor({ slash: true }, base), key)}require "resend"
+  { id: 'ruby', label: 'Ruby', seen: ['ruby'], variable: URL_NAME, slash: true, code: (from) => `require "resend"
 Resend.api_key = ENV["RESEND_API_KEY"]
 Resend::Emails.send({
-  from: "hello@example.com",
+  from: "${from}",
   to: ["you@example.com"],
   subject: "Hello",
   text: "It works."
 })` },
-  { id: 'rust', label: 'Rust', seen: ['rust'], variable: URL_NAME, code: (base, key) => `${env(URL_NAME, base, key)}let resend = resend_rs::Resend::default();
+  { id: 'rust', label: 'Rust', seen: ['rust'], variable: URL_NAME, code: (from) => `let resend = resend_rs::Resend::default();
 let email = CreateEmailBaseOptions::new(
-  "hello@example.com", ["you@example.com"], "Hello",
+  "${from}", ["you@example.com"], "Hello",
 ).with_text("It works.");
 resend.emails.send(email).await?;` },
-  { id: 'curl', label: 'curl', seen: ['curl'], variable: null, code: (base, key) => `curl ${base}/emails \\
+  { id: 'curl', label: 'curl', seen: ['curl'], variable: null, code: (from, base, key) => `curl ${base}/emails \\
   -H 'Authorization: Bearer ${key}' \\
   -H 'Content-Type: application/json' \\
   -d '{
-    "from": "hello@example.com",
+    "from": "${from}",
     "to": "you@example.com",
     "subject": "Hello",
     "text": "It works."
@@ -83,3 +80,16 @@ export const OTHERS = [
   { label: 'MCP server', seen: ['resend-mcp'], setting: (base, key) => `"env": { "RESEND_API_KEY": "${key}", "RESEND_BASE_URL": "${base}" }` },
   { label: 'django-anymail', seen: ['anymail'], setting: (base, key) => `ANYMAIL = {"RESEND_API_KEY": "${key}", "RESEND_API_URL": "${base}"}` },
 ];
+
+/**
+ * The tabs of the SDKs: the settings for a shell and the program, each to copy.
+ * @param {{ base: string, token: string, sdk?: string, onSelect?: (id: string) => void }} props `sdk` is that of the address
+ */
+export function SdkTabs({ base, token, sdk, onSelect }) {
+  const [own, setOwn] = useState(stored('sdk', 'node'));
+  const { verified = 'example.com' } = useDomains();
+  const chosen = SDKS.find((one) => one.id === (sdk ?? own)) ?? SDKS[0];
+  return chosen && t.div({ class: 'sdk' }, h(Tabs, { label: 'Language', tabs: SDKS, selected: chosen.id, onSelect: (/** @type {string} */ id) => { store('sdk', id); setOwn(id); onSelect?.(id); } },
+    chosen.variable && h(Code, { text: `export ${settingOf(chosen, base, token).replace(' ', '\nexport ')}`, label: 'Copy the settings' }),
+    h(Code, { text: chosen.code(`hello@${verified}`, base, token) })));
+}
