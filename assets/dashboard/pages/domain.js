@@ -94,7 +94,7 @@ function Verdict({ domain, entries, reload, test }) {
     t.div({ class: 'pad stack-sm' }, t.p(null, text),
       t.ul({ class: 'dots' }, entries.map((entry) => {
         const [word, , tone] = lookOf(entry);
-        return t.li({ key: entry.id }, dot(tone, word), entry.title, t.span(null, entry.record.policy && entry.record.live === 'found' ? entry.record.policy : word.toLowerCase()));
+        return t.li({ key: entry.id }, dot(tone, word), entry.title, t.span(null, entry.record.policy && entry.record.live === 'found' ? `policy ${entry.record.policy}` : word.toLowerCase()));
       })),
       allows('admin') && h(Button, { kind: verified ? undefined : 'primary', icon: 'refresh', class: 'btn-block', onClick: check }, domain.status === 'not_started' ? 'Verify domain' : 'Check again'),
       allows('member') && verified && h(Button, { kind: 'primary', icon: 'send', class: 'btn-block', onClick: test }, 'Send a test email'),

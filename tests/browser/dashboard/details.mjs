@@ -367,6 +367,7 @@ async function aRecordShowsItsPublishedValue(world) {
   await page.show('/domains/0199c000-d0d0-7f53-9a3e-d2c81b7e0000');
   await page.getByText('10 mail.oldhost.example').waitFor();
   await page.getByText('The MX record of send.notify.acme.com leads to another server.').waitFor();
+  assert.equal(await page.locator('.dots li', { hasText: 'DMARC' }).locator('span').last().textContent(), 'policy none');
   await page.getByText(/Checked \d+/).waitFor();
   await page.leave();
 }
