@@ -20,7 +20,9 @@ import { Pager, table } from '../components/table.js';
 import { Time } from '../components/time.js';
 import { toast } from '../components/toast.js';
 import { CreateKey } from './api-keys/create.js';
+import { useDomains } from './parts/domains.js';
 import { NoneFound, ScanFoot, useScan } from './parts/scan.js';
+import { ViewAsApi } from './parts/view-as-api.js';
 
 /** @typedef {import('../types/api.d.ts').ApiKeyResponse & { permission?: 'full_access' | 'sending_access', domain_id?: string | null }} ApiKey */
 
@@ -46,7 +48,7 @@ export function ApiKeysPage() {
   };
   return fragment(
     t.div({ class: 'page-head' }, t.div({ class: 'grow' }, t.h1(null, 'API keys')),
-      t.div({ class: 'actions' }, allows('admin') && h(Button, { kind: 'primary', onClick: create }, 'Create API key'))),
+      t.div({ class: 'actions' }, h(ViewAsApi, { path: '/api-keys' }), allows('admin') && h(Button, { kind: 'primary', onClick: create }, 'Create API key'))),
     body(),
     query.value.create && allows('admin') && h(CreateKey, { done: () => { void changed(); }, onClose: () => setQuery({ create: null }, { replace: true }) }));
 }
@@ -60,11 +62,13 @@ function used(row) {
 /** @param {{ rows: ApiKey[] | null, changed: () => Promise<void> }} props */
 function Rows({ rows, changed }) {
   const limited = rows?.some((row) => row.permission) ?? false;
+  const { domains } = useDomains(rows?.some((row) => row.domain_id) ?? false);
+  const scope = (/** @type {ApiKey} */ { permission, domain_id }) => (permission === 'full_access' ? 'Full access' : 'Sending') + (domain_id ? `, ${domains?.find(({ id }) => id === domain_id)?.name ?? domain_id} only` : '');
   /** @type {import('../components/table.js').Column<ApiKey>[]} */
   const columns = [
-    { head: 'Name', class: 'c-to trunc', width: 'w-36p', cell: (row) => t.span({ class: 't1 medium', title: row.name }, row.name) },
+    { head: 'Name', class: 'c-to trunc', width: 'w-26p', cell: (row) => t.span({ class: 't1 medium', title: row.name }, row.name) },
     { head: 'Id', class: 'c-subject', cell: (row) => h(Id, { id: row.id }) },
-    ...(limited ? [/** @type {import('../components/table.js').Column<ApiKey>} */ ({ head: 'Permission', class: 'c-dom', width: 'w-144', cell: (row) => (row.permission === 'full_access' ? 'Full access' : 'Sending') })] : []),
+    ...(limited ? [/** @type {import('../components/table.js').Column<ApiKey>} */ ({ head: 'Permission', class: 'c-dom trunc', width: 'w-26p', cell: (row) => t.span({ title: scope(row) }, scope(row)) })] : []),
     { head: 'Created', class: 'c-tag num', width: 'w-128', cell: (row) => h(Time, { at: row.created_at }) },
     { head: 'Last used', class: 'c-time num', width: 'w-128', cell: used },
     { head: 'Actions', class: 'c-act', width: 'w-88', cell: (row) => h(Actions, { row, changed }) },

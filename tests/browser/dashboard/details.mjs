@@ -350,6 +350,17 @@ async function aSampleIsCopiedInTwoParts(world) {
   await context.close();
 }
 
+async function aKeyShowsItsDomain(world) {
+  const page = await world.tab();
+  await page.show('/api-keys');
+  const row = page.getByRole('row', { name: 'Production' });
+  await row.getByText('Sending, mail.acme.com only').waitFor();
+  await page.getByRole('row', { name: 'Staging' }).getByText('Full access').waitFor();
+  await page.getByRole('button', { name: 'View as API' }).click();
+  await page.getByRole('dialog').getByText('curl https://mail.acme.com/api-keys').waitFor();
+  await page.leave();
+}
+
 async function theWholeQueueIsPausedAndResumed(world) {
   const page = await world.tab();
   await page.show('/queue');
@@ -416,4 +427,5 @@ export const details = [
   ['dashboard: a test email comes from a verified domain', aTestEmailComesFromAVerifiedDomain],
   ['dashboard: without a domain a test email leads to the domains', withoutADomainATestEmailLeadsToTheDomains],
   ['dashboard: a sample is copied in two parts', aSampleIsCopiedInTwoParts],
+  ['dashboard: a key shows its domain', aKeyShowsItsDomain],
 ];

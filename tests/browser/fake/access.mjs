@@ -1,15 +1,16 @@
 // Invented API keys, requests of the log, and sessions.
 import { D, H, M, NOW, S, ago, missing, page, uuid } from './lists.mjs';
 
-const KEYS = /** @type {[string, number | null, string][]} */ ([['Production', 3 * M, 'sending_access'], ['Staging', 5 * H, 'full_access'], ['Nightly export of invoices for the accounting department, northern region', null, 'sending_access'], ['Old website', 200 * D, 'full_access']]);
+/** [name, time since the last use, permission, number of the domain] */
+const KEYS = /** @type {[string, number | null, string, number?][]} */ ([['Production', 3 * M, 'sending_access', 1], ['Staging', 5 * H, 'full_access'], ['Nightly export of invoices for the accounting department, northern region', null, 'sending_access', 4], ['Old website', 200 * D, 'full_access']]);
 const keys = Array.from({ length: 104 }, (_, n) => {
-  const [name, used] = KEYS[n] ?? [`Worker ${n}`, n * H];
-  return { id: uuid('beef', n), name, created_at: ago((n + 1) * D), last_used_at: used === null ? null : ago(used) };
+  const [name, used, permission, domain] = KEYS[n] ?? [`Worker ${n}`, n * H, 'sending_access'];
+  return { id: uuid('beef', n), name, created_at: ago((n + 1) * D), last_used_at: used === null ? null : ago(used), permission, domain_id: domain === undefined ? null : uuid('d0d0', domain) };
 });
 
 export function apiKeys({ method, path, query, body, state }) {
   if (path === '/api-keys' && method === 'POST') {
-    const made = { id: crypto.randomUUID(), name: body.name, created_at: new Date().toISOString(), last_used_at: null };
+    const made = { id: crypto.randomUUID(), name: body.name, created_at: new Date().toISOString(), last_used_at: null, permission: body.permission, domain_id: body.domain_id ?? null };
     keys.unshift(made);
     return { status: 201, json: { id: made.id, token: 'rm_Ml2kiBjsXiCGAe2tEtS2TKIFJG7frlh7' } };
   }

@@ -143,7 +143,7 @@ async function restrictAndRevokeAKey(world) {
   const email = { from: 'hello@example.com', to: 'ada@example.net', subject: 'From the shop', text: 'x' };
   assert.equal(await ask('/emails', email), 200);
   assert.ok([401, 403].includes(await ask('/domains')), 'a key for sending reads nothing');
-  await page.getByText('Shop').waitFor();
+  await page.getByRole('row', { name: 'Shop' }).getByText('Sending, example.com only').waitFor();
   await page.getByRole('button', { name: 'Actions of Shop' }).click();
   await page.getByRole('button', { name: 'Revoke…' }).click();
   await page.getByRole('button', { name: 'Revoke key' }).click();
