@@ -34,7 +34,7 @@ const SENT = { ...none, delivered: 9810, bounced: 41, complained: 3, suppressed:
 /** name, subject, status, age, counts, audience, and what differs */
 const NAMES = [
   ['December preview', 'Coming in December: shared views for your whole team', 'draft', 2 * H, none, 0, { segment: 0, topic: 0, preview_text: 'The preview is open today.', reply_to: ['hello@acme.com'] }],
-  ['November release', '🎉 Acme 4.0 is here: faster exports, dark mode and more', 'queued', 5 * H, SENDING, 10_878, { segment: 0, started_at: ago(5 * H), finishes_at: ago(-3 * H), html: true }],
+  ['November release', 'Acme 4.0 is here: faster exports, dark mode and more', 'queued', 5 * H, SENDING, 10_878, { segment: 0, started_at: ago(5 * H), finishes_at: ago(-3 * H), html: true }],
   ['Maintenance on Sunday', 'Acme is away for ten minutes on Sunday', 'scheduled', 8 * H, none, 12_480, { topic: 1, scheduled_at: ago(-16 * H), finishes_at: ago(-18 * H) }],
   ['', 'دعوة للانضمام إلى فريق Acme', 'sent', 9 * D, SENT, 9880, { segment: 1, sent_at: ago(9 * D - 3 * H), started_at: ago(9 * D) }],
   ['An offer with a mistake in the price', 'Half the price until Friday', 'canceled', 20 * D, { ...none, delivered: 310, canceled: 9212, attempted: 310 }, 9522, { segment: 0, started_at: ago(20 * D) }],

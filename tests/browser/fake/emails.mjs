@@ -13,9 +13,9 @@ const ROWS = [
   ['clicked', 'noor@example.org', 'دعوة للانضمام إلى فريق Acme', 'mail.acme.com', 'invite', 51 * M],
   ['delivered', 'security-gateway@example.com', 'Sign-in from a new device', 'mail.acme.com', 'security', 71 * M],
   ['delivered', 'purchase-ledger+invoices.2026.q4.emea@accounts-payable.northern-region.very-long-subsidiary-name.example.net', 'Statement for October 2026', 'billing.acme.com', 'invoice', 105 * M],
-  ['complained', 'priya@example.net', '🎉 Acme 4.0 is here: faster exports, dark mode and 40 smaller things you asked for', 'news.acme.com', 'release', 3 * H],
-  ['opened', 'olle@example.org', '🎉 Acme 4.0 is here: faster exports, dark mode and 40 smaller things you asked for', 'news.acme.com', 'release', 3 * H + S],
-  ['suppressed', 'kim@example.com', '🎉 Acme 4.0 is here: faster exports, dark mode and 40 smaller things you asked for', 'news.acme.com', 'release', 3 * H + 2 * S],
+  ['complained', 'priya@example.net', 'Acme 4.0 is here: faster exports, dark mode and 40 smaller things you asked for', 'news.acme.com', 'release', 3 * H],
+  ['opened', 'olle@example.org', 'Acme 4.0 is here: faster exports, dark mode and 40 smaller things you asked for', 'news.acme.com', 'release', 3 * H + S],
+  ['suppressed', 'kim@example.com', 'Acme 4.0 is here: faster exports, dark mode and 40 smaller things you asked for', 'news.acme.com', 'release', 3 * H + 2 * S],
   ['failed', 'inbox@legacy.example.net', 'Your export is ready (attachment of 26 MB)', 'mail.acme.com', 'export', 5 * H],
   ['scheduled', 'ada@example.net', 'Reminder: your trial ends on Monday', 'mail.acme.com', 'trial', 5 * H + M],
   ['delivered', 'support@example.org', 'Re: [#48211] Webhook signature does not match', 'help.acme.com', 'support', 21 * H],
@@ -67,7 +67,7 @@ export function emails({ method, path, query, body, state }) {
   return { json: { object: 'list', has_more: query.before ? from > 0 : end < rows.length, data: rows.slice(from, end) } };
 }
 
-const TALK = (last) => `S: 220 mx1.example.net ESMTP ready
+const TALK = (last, to) => `S: 220 mx1.example.net ESMTP ready
 C: EHLO mail.acme.com
 S: 250-mx1.example.net greets mail.acme.com
 S: 250-SIZE 52428800
@@ -79,7 +79,7 @@ S: 220 2.0.0 ready
 C: EHLO mail.acme.com
 C: MAIL FROM:<b-7k2m@send.mail.acme.com> SIZE=18214
 S: 250 2.1.0 ok
-C: RCPT TO:<accounts.payable@northwind-trading.example.net>
+C: RCPT TO:<${to}>
 ${last}
 C: QUIT`;
 
@@ -97,7 +97,7 @@ export function email({ method, body }, wanted, part) {
   if (part === 'resend') return emails({ method: 'POST', path: '/emails', query: {}, body: row, state: '' });
   if (part === 'cancel') { row.last_event = 'canceled'; return { json: { object: 'email', id: wanted } }; }
   if (part === 'attempts') {
-    const attempt = (number, ms, result, last, tls = TLS) => ({ object: 'email_attempt', id: crypto.randomUUID(), number, created_at: at(ms), to: row.to, host: 'mx1.example.net', address: '203.0.113.25:25', tls, tls_downgraded: false, possible_duplicate: false, result, transcript: TALK(last) });
+    const attempt = (number, ms, result, last, tls = TLS) => ({ object: 'email_attempt', id: crypto.randomUUID(), number, created_at: at(ms), to: row.to, host: 'mx1.example.net', address: '203.0.113.25:25', tls, tls_downgraded: false, possible_duplicate: false, result, transcript: TALK(last, row.to[0]) });
     const grey = '451 4.7.1 greylisted, please try again in 60 seconds';
     const data = row.last_event === 'bounced' ? [attempt(1, 1200, '550 5.1.1 no such user', 'S: 550 5.1.1 <tom@nortwhind.example> no such user here')]
       : row.last_event === 'delivery_delayed' ? [attempt(1, 900, grey, `S: ${grey}`)]
