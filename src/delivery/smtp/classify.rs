@@ -13,6 +13,7 @@
 //!   that names one, and no text about the sender, its address, its DNS records, a blocklist or a policy.
 
 use super::SmtpPhase;
+use super::refusal_text::normalized;
 use super::reply::Reply;
 use super::rules::{self, SiteLimit};
 
@@ -237,22 +238,6 @@ struct Refusal {
     detail: Option<(u16, u16)>,
     /// [Normalized](normalized) text.
     text: String,
-}
-
-/// Returns a text in lower case with spaces around it, and `<>` instead of each address. Servers repeat the address of the
-/// recipient, whose words are no reason of the refusal: `<policy@dnsbl.example>`.
-fn normalized(text: &str) -> String {
-    let mut normalized = String::with_capacity(text.len() + 2);
-    for word in text.split(' ') {
-        normalized.push(' ');
-        match word.contains('@') && !word.contains("://") {
-            true => normalized.push_str("<>"),
-            false => normalized.push_str(word),
-        }
-    }
-    normalized.push(' ');
-    normalized.make_ascii_lowercase();
-    normalized
 }
 
 impl Refusal {

@@ -24,7 +24,7 @@
 //! 11. `body.rs`: dot-stuffing;
 //! 12. `outcome.rs`: the result of each recipient;
 //! 13. `transaction.rs`: one message on an open session;
-//! 14. `classify.rs` and `rules/`: the meaning of a refusal and the action that follows.
+//! 14. `classify.rs`, `refusal_text.rs` and `rules/`: the meaning of a refusal and the action that follows.
 //!
 //! # Invariants
 //!
@@ -53,6 +53,7 @@ mod conversation;
 pub mod envelope;
 mod opening;
 pub mod outcome;
+mod refusal_text;
 pub mod reply;
 mod rules;
 pub mod session;
