@@ -50,13 +50,13 @@ fn erase_row(row: &mut SmtpAttemptRow, addresses: &AddressSet) -> bool {
         tls: _,
         tls_downgraded: _,
         possible_duplicate: _,
-        tried: _,
+        tried_recipients: _,
         summary,
-        deferred,
+        deferral_reason,
         transcript,
     } = row;
     let mut found = false;
-    for text in [summary, transcript].into_iter().chain(deferred) {
+    for text in [summary, transcript].into_iter().chain(deferral_reason) {
         if addresses.is_mentioned_in(text) {
             ERASED.clone_into(text);
             found = true;

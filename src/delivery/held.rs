@@ -197,7 +197,7 @@ fn settle_page(
             Some(HeldEvent::Expired) => RecipientDisposition::Failed { reason: "expired".into(), reply: None },
             Some(HeldEvent::Delayed) | None => {
                 claimed.due.delays_reported = claimed.due.delays_reported.max(1);
-                let reply_text = "4.4.1 the destination is paused after failures, or has reached its limit; the email \
+                let reply_text = "4.3.2 the destination is paused after failures, or has reached its limit; the email \
                                   waits without an attempt";
                 let held = Deferral { delay: RetryDelay::Held, ..Deferral::free(Some(reply_text.into())) };
                 RecipientDisposition::Deferred(held)

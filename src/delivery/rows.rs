@@ -189,14 +189,14 @@ pub struct SmtpAttemptRow {
     /// Whether an earlier attempt may have delivered the message already.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub possible_duplicate: bool,
-    /// Positions of the recipients of the attempt in the email; empty if it had all recipients of the group.
+    /// Positions of the recipients of the attempt in the email; empty if the email has one recipient.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tried: Vec<u16>,
+    pub tried_recipients: Vec<u16>,
     /// Outcome in one line.
     pub summary: String,
     /// Reason why recipients returned to the queue: the reply of the server for the first of them, or another cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deferred: Option<String>,
+    pub deferral_reason: Option<String>,
     /// Commands and replies without the message; at most 8 KiB for each connection.
     #[serde(default, skip_serializing_if = "String::is_empty", with = "packed_text")]
     pub transcript: String,

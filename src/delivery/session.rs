@@ -55,9 +55,9 @@ impl FailedOpening {
             tls: None,
             tls_downgraded: false,
             possible_duplicate: claimed.due.possible_duplicate,
-            tried: Vec::new(),
+            tried_recipients: Vec::new(),
             summary: failed.error.to_string(),
-            deferred: None,
+            deferral_reason: None,
             transcript: failed.transcript,
         }
     }

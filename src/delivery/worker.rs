@@ -375,9 +375,9 @@ impl Worker<'_> {
             tls: facts.and_then(|facts| facts.tls.as_ref()).map(AttemptTlsRow::from),
             tls_downgraded: self.open.as_ref().is_some_and(|open| open.is_downgraded),
             possible_duplicate: claimed.due.possible_duplicate,
-            tried: Vec::new(),
+            tried_recipients: Vec::new(),
             summary,
-            deferred: None,
+            deferral_reason: None,
             transcript,
         }
     }

@@ -57,7 +57,10 @@ impl Emails {
                     let row = skip_corrupt(row.decode(), format_args!("attempt {attempt} of email {id}"))?;
                     let Some(row) = row else { return Ok(None) };
                     let recipients = (0..).zip(&email.recipients).filter(|(index, recipient)| {
-                        recipient.group == row.group && (row.tried.is_empty() || row.tried.contains(index))
+                        match row.tried_recipients.is_empty() {
+                            true => recipient.group == row.group,
+                            false => row.tried_recipients.contains(index),
+                        }
                     });
                     let recipients = recipients.map(|(_, recipient)| recipient.mailbox.bare()).collect();
                     Ok(Some(EmailAttempt { id: attempt, row, recipients }))

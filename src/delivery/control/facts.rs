@@ -68,5 +68,5 @@ pub(super) fn last_attempt(tx: &impl Reads, email: EmailId, group: u16) -> Resul
 }
 
 fn result_of(attempt: &SmtpAttemptRow) -> String {
-    attempt.deferred.as_ref().unwrap_or(&attempt.summary).chars().take(REPLY_CHARS_MAX).collect()
+    attempt.deferral_reason.as_ref().unwrap_or(&attempt.summary).chars().take(REPLY_CHARS_MAX).collect()
 }

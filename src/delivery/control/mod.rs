@@ -5,8 +5,8 @@
 //! position of the previous page, so that no verb holds a transaction long, whatever the size of the queue.
 //!
 //! Files, in reading order: `walk.rs` (pages of groups), `sites.rs` (the sites of lanes), `facts.rs` (the stored facts of a
-//! group), `reason.rs` (from these facts and the schedule to a reason), `waiting.rs` (the groups of an email), `read.rs` (lists), `change.rs` (holds, flush and
-//! drop).
+//! group), `waiting_state.rs` and `reason.rs` (from these facts and the schedule to a reason), `waiting.rs` (the groups of
+//! an email), `read.rs` (lists), `change.rs` (holds, flush and drop).
 //!
 //! Invariants:
 //! - A group in flight is not changed.
@@ -20,6 +20,7 @@ mod sites;
 #[cfg(test)]
 pub(super) mod tests;
 mod waiting;
+mod waiting_state;
 mod walk;
 
 use std::sync::Arc;
@@ -32,8 +33,8 @@ use crate::context::Context;
 
 pub use change::QueueChange;
 pub use read::{DestinationPage, GroupPage, QueuedDestination, QueuedGroup};
-pub use reason::WaitingState;
 pub use waiting::WaitingGroup;
+pub use waiting_state::WaitingState;
 
 /// Reads and changes the queue for the operator. Cheap to clone.
 #[derive(Clone)]

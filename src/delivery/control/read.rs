@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use super::reason::{Reason, WaitingState};
+use super::reason::Reason;
 use super::sites::LookedUpSites;
+use super::waiting_state::WaitingState;
 use super::walk::PageEnd;
 use super::{QueueControl, QueuePosition};
 use crate::base::clock::TimestampMs;

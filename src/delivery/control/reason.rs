@@ -2,60 +2,11 @@
 
 use super::DeliveryState;
 use super::facts::GroupFacts;
+use super::waiting_state::WaitingState;
 use crate::base::clock::TimestampMs;
+use crate::base::enhanced_code::split_enhanced_code;
 use crate::delivery::queue::HoldKind;
 use crate::delivery::schedule::{LaneWait, SiteHold};
-
-/// State of a queued group. The words are part of the API.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WaitingState {
-    /// The email is scheduled.
-    Scheduled,
-    /// The next attempt follows after a delay.
-    Retry,
-    /// It waits for a session.
-    Session,
-    /// The mail servers are being looked up.
-    Lookup,
-    /// The lookup of the mail servers failed.
-    LookupFailed,
-    /// The mail servers cannot be connected to.
-    HostsPaused,
-    /// The mail servers refused or limited mail of this server.
-    SitePaused,
-    /// The rate of the site is reached.
-    RateLimited,
-    /// The warm-up plan allows no further message today.
-    WarmUp,
-    /// The broadcasts of the team are slowed down.
-    Slowed,
-    /// The operator holds it.
-    Held,
-    /// The server delivers no mail.
-    QueueHeld,
-    /// No server runs.
-    Stopped,
-}
-
-impl WaitingState {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Scheduled => "scheduled",
-            Self::Retry => "retry",
-            Self::Session => "session",
-            Self::Lookup => "lookup",
-            Self::LookupFailed => "lookup_failed",
-            Self::HostsPaused => "hosts_paused",
-            Self::SitePaused => "site_paused",
-            Self::RateLimited => "rate_limited",
-            Self::WarmUp => "warm_up",
-            Self::Slowed => "slowed",
-            Self::Held => "held",
-            Self::QueueHeld => "queue_held",
-            Self::Stopped => "stopped",
-        }
-    }
-}
 
 /// The reason why a group waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +49,7 @@ pub(super) fn reason(
             }
         }
         let text = match (due.vanished_ms, due.is_postponed) {
-            (Some(_), _) if last_result.is_some() => format!(
+            (Some(_), _) if last_result.as_deref().is_some_and(names_missing_domain) => format!(
                 "A server says that the domain {domain} or its mail server does not exist. The email is tried again before \
                  it bounces.{last}"
             ),
@@ -176,6 +127,12 @@ fn lane_reason(facts: &GroupFacts, lane: LaneWait, last: &str) -> Reason {
     }
 }
 
+/// Returns whether a reply says that the domain or its mail server does not exist, as in `550 5.1.2 no such domain`.
+fn names_missing_domain(reply: &str) -> bool {
+    let code = reply.get(4..).and_then(|rest| split_enhanced_code(rest.as_bytes()));
+    matches!(code, Some(((_, 1, 2) | (_, 4, 4), _)))
+}
+
 fn lookup_failed_text(domain: &str) -> String {
     format!("The name servers gave no answer for {domain}. The lookup is repeated.")
 }
@@ -230,6 +187,7 @@ mod tests {
         let slowed = || GroupFacts { is_slowed: true, ..facts(0) };
         let later = |facts: GroupFacts| GroupFacts { key: DueKey { due_ms: until_ms, ..facts.key }, ..facts };
         let vanished = DueRow { vanished_ms: Some(1), ..facts(0).due };
+        let (vanished_too, refused) = (vanished.clone(), vanished.clone());
         let postponed = DueRow { is_postponed: true, ..facts(0).due };
         let cases = [
             (
@@ -248,6 +206,38 @@ mod tests {
                 WaitingState::Retry,
                 Some(until_ms),
                 "The domain a.example was not found.",
+            ),
+            (
+                later(GroupFacts { due: vanished_too, last_result: Some("451 4.7.1 Greylisted".into()), ..facts(0) }),
+                Running,
+                LaneWait::Unloaded,
+                WaitingState::Retry,
+                Some(until_ms),
+                "The domain a.example was not found.",
+            ),
+            (
+                later(GroupFacts { due: refused, last_result: Some("550 5.1.2 no such domain".into()), ..facts(0) }),
+                Running,
+                LaneWait::Unloaded,
+                WaitingState::Retry,
+                Some(until_ms),
+                "A server says that the domain a.example",
+            ),
+            (
+                later(tried()),
+                Running,
+                LaneWait::HostsPaused { until_ms: until_ms + 1 },
+                WaitingState::HostsPaused,
+                Some(until_ms + 1),
+                "paused until the next test",
+            ),
+            (
+                later(tried()),
+                Running,
+                LaneWait::HostsPaused { until_ms: until_ms - 1 },
+                WaitingState::Retry,
+                Some(until_ms),
+                "the next one follows",
             ),
             (
                 later(GroupFacts { due: postponed, ..facts(0) }),

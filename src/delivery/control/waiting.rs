@@ -2,7 +2,8 @@
 
 use super::QueueControl;
 use super::facts::GroupFacts;
-use super::reason::{Reason, WaitingState, reason};
+use super::reason::{Reason, reason};
+use super::waiting_state::WaitingState;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, TeamId};
 use crate::emails;

@@ -45,8 +45,8 @@ impl Settlement {
         attempt: Option<SmtpAttemptRow>,
     ) -> Self {
         let attempt = attempt.map(|attempt| SmtpAttemptRow {
-            tried: tried(&claimed),
-            deferred: dispositions.iter().find_map(deferral_reason),
+            tried_recipients: tried(&claimed),
+            deferral_reason: dispositions.iter().find_map(deferral_reason),
             ..attempt
         });
         Self {
@@ -69,10 +69,10 @@ impl Settlement {
     }
 }
 
-/// Returns the positions of the claimed recipients; none if they are all recipients of the group.
+/// Returns the positions of the claimed recipients; none if the email has one recipient. A recipient can move to another
+/// group later.
 fn tried(claimed: &Claimed) -> Vec<u16> {
-    let of_group = claimed.row.recipients.iter().filter(|recipient| recipient.group == claimed.key.group);
-    if of_group.count() == claimed.recipients.len() {
+    if claimed.row.recipients.len() <= 1 {
         return Vec::new();
     }
     claimed.recipients.iter().filter_map(|index| u16::try_from(*index).ok()).collect()

@@ -6,6 +6,7 @@ use serde_json::json;
 use super::*;
 use crate::base::address::EmailAddress;
 use crate::base::clock::utc_day;
+use crate::base::id::Id;
 use crate::delivery::outcome::Deferral;
 use crate::delivery::queue::tests::{ADA, BOB, TEAM, put_due, row};
 use crate::delivery::queue::{self, claim};
@@ -15,7 +16,7 @@ use crate::emails::RecipientKind;
 use crate::event_bus::BusMessage;
 use crate::events::{self, BounceType};
 use crate::store::tests::disk::Disk;
-use crate::store::{NodeId, name_hash};
+use crate::store::{NEXT, NodeId, Order, name_hash};
 use crate::tables::{DUE, EMAILS, SITES, WARM_UP};
 
 /// Claims an email to Ada and Bob in one group, stores `reported` as the outcome of Ada, and settles
@@ -56,6 +57,46 @@ fn timeline(context: &Context, id: EmailId) -> Vec<(EmailEventKind, Vec<String>)
 
 fn delivered() -> RecipientDisposition {
     RecipientDisposition::Delivered { reply: "250 Taken".into(), complained: false }
+}
+
+#[tokio::test]
+async fn an_attempt_stores_its_recipients_and_why_one_of_them_waits() {
+    let (_directory, context) = Context::temporary();
+    let (id, keys) = put_due(&context, &[(RecipientKind::To, ADA), (RecipientKind::To, BOB)]).await;
+    let (settling, schedule) = (context.clone(), schedule());
+    let bounce = Bounce {
+        message: String::new(),
+        bounce_type: BounceType::Permanent,
+        subtype: "NoEmail".into(),
+        diagnostic: vec!["550 5.1.1 unknown".into()],
+    };
+    let dispositions = vec![
+        RecipientDisposition::Bounced { bounce, suppresses: false },
+        RecipientDisposition::Deferred(Deferral::ordinary(Some("451 4.7.1 later".into()))),
+    ];
+    let attempt = json!({ "at_ms": 0, "group": 0, "number": 1, "summary": "1 deferred, 1 refused" });
+    let attempt: SmtpAttemptRow = serde_json::from_value(attempt).unwrap();
+    let mut grouped = row(&context, id);
+    grouped.recipients[1].group = 0;
+    let write = move |tx: &WriteTx<'_>| {
+        tx.put(&EMAILS, &(TEAM, id), &grouped)?;
+        tx.delete(&DUE, &keys[1].parts())?;
+        let claimed = Arc::new(claim(tx, &settling, &keys[..1])?.remove(0));
+        settle(tx, &settling, &schedule, &Settlement::new(claimed, dispositions.clone(), Some(attempt.clone())))
+    };
+    context.store.write::<_, StoreError>(write).await.unwrap();
+
+    let mut stored = Vec::new();
+    let read = |tx: &crate::store::ReadTx| {
+        tx.scan_valid(&ATTEMPTS, &(id, Id::MIN), &(id, Id::MAX), Order::Ascending, |_, row| {
+            stored.push(row);
+            NEXT
+        })
+    };
+    context.store.read_now::<_, StoreError>(read).unwrap();
+    assert_eq!(stored.len(), 1);
+    assert_eq!(stored[0].tried_recipients, [0, 1]);
+    assert_eq!(stored[0].deferral_reason.as_deref(), Some("451 4.7.1 later"));
 }
 
 #[tokio::test]

@@ -130,9 +130,9 @@ impl From<EmailAttempt> for EmailAttemptResponse {
             tls_downgraded,
             possible_duplicate,
             // The recipients have been read with them.
-            tried: _,
+            tried_recipients: _,
             summary,
-            deferred: _,
+            deferral_reason: _,
             transcript,
         } = row;
         Self {

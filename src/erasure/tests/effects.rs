@@ -26,9 +26,9 @@ fn attempt(summary: &str, transcript: &str) -> SmtpAttemptRow {
         tls: None,
         tls_downgraded: false,
         possible_duplicate: false,
-        tried: Vec::new(),
+        tried_recipients: Vec::new(),
         summary: summary.into(),
-        deferred: None,
+        deferral_reason: None,
         transcript: transcript.into(),
     }
 }
@@ -176,7 +176,9 @@ async fn texts_of_events_and_attempts_that_contain_the_address_are_erased() {
     record(&context, id, &[], failed).await;
     let (one, two) = (context.id(), context.id());
     write(&context, move |tx| {
-        tx.put(&ATTEMPTS, &(id, one), &attempt("refused <ada@example.com>", "RCPT TO:<Ada@example.com>"))?;
+        let refused = attempt("refused <ada@example.com>", "RCPT TO:<Ada@example.com>");
+        let deferral_reason = Some("451 later for ada@example.com".to_owned());
+        tx.put(&ATTEMPTS, &(id, one), &SmtpAttemptRow { deferral_reason, ..refused })?;
         tx.put(&ATTEMPTS, &(id, two), &attempt("delivered", "RCPT TO:<bob@example.com>"))
     })
     .await;
@@ -194,10 +196,10 @@ async fn texts_of_events_and_attempts_that_contain_the_address_are_erased() {
     assert_eq!(events[2].detail, failed);
     let attempt_texts = |key| {
         let row = context.store.read_now::<_, StoreError>(|tx| tx.get(&ATTEMPTS, &(id, key))).unwrap().unwrap();
-        (row.summary, row.transcript)
+        (row.summary, row.transcript, row.deferral_reason)
     };
-    assert_eq!(attempt_texts(one), (erased(), erased()));
-    assert_eq!(attempt_texts(two), ("delivered".to_owned(), "RCPT TO:<bob@example.com>".to_owned()));
+    assert_eq!(attempt_texts(one), (erased(), erased(), Some(erased())));
+    assert_eq!(attempt_texts(two), ("delivered".to_owned(), "RCPT TO:<bob@example.com>".to_owned(), None));
 }
 
 #[tokio::test]
