@@ -42,7 +42,9 @@ impl<'v> MergeValues<'v> {
             return Some(self.address.into());
         }
         let name = value_name(field);
-        self.values.iter().find(|(other, _)| *other == name).map(|(_, value)| value.as_str().into())
+        let find = |name: &str| self.values.iter().find(|(other, _)| other == name);
+        // The values of a sample have no name for each form of a field.
+        find(&name).or_else(|| find(field.name)).map(|(_, value)| value.as_str().into())
     }
 }
 

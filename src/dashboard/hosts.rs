@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use salvo::http::StatusCode;
 use salvo::http::header::HOST;
 use salvo::{FlowCtrl, Request, Response, Writer as _, handler};
-use tracing::warn;
+use tracing::info;
 
 use crate::base::printable::printable;
 use crate::base::recent::Recent;
@@ -25,18 +25,22 @@ pub(crate) async fn known_host(hosts: State<OwnHosts>, req: &mut Request, res: &
     let authority = req.headers().get(HOST).and_then(|host| host.to_str().ok());
     let is_own = |authority| hosts.contains(&host::of_authority(authority));
     if !authority.is_some_and(is_own) {
-        warn_of_foreign_host(authority.unwrap_or_default());
+        log_foreign_host(authority.unwrap_or_default());
         res.status_code(StatusCode::NOT_FOUND);
         ctrl.skip_rest();
     }
 }
 
 /// Logs the settings that allow a host, at most once a minute. The client gets no hint, because it can be a foreign page.
-fn warn_of_foreign_host(authority: &str) {
-    static WARNED: LazyLock<Recent> = LazyLock::new(Recent::default);
-    if !WARNED.is_recent() {
-        WARNED.record();
+fn log_foreign_host(authority: &str) {
+    static LOGGED: LazyLock<Recent> = LazyLock::new(Recent::default);
+    if !authority.is_empty() && !LOGGED.is_recent() {
+        LOGGED.record();
         let host = printable(authority, HOST_CHARS_MAX);
-        warn!(%host, "the dashboard was requested at {host}, which is no host of this server; if it is, name it with --dashboard-hosts, or set --public-url");
+        info!(
+            server.address = %host,
+            "the dashboard was requested at {host}, which is no host of this server; if it is yours, name it with \
+             --dashboard-hosts or --public-url"
+        );
     }
 }

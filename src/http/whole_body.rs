@@ -10,7 +10,6 @@ use salvo::hyper::body::Bytes;
 pub(super) fn whole_body(res: &mut Response) -> Option<&mut Bytes> {
     if let ResBody::Chunks(pieces) = &mut res.body {
         let mut whole = Vec::with_capacity(pieces.iter().map(Bytes::len).sum());
-        // Each piece is freed when it is copied.
         while let Some(piece) = pieces.pop_front() {
             whole.extend_from_slice(&piece);
         }

@@ -224,6 +224,8 @@ mod tests {
         assert_eq!(of_queue(QueueSummary { waiting: 900, oldest_s: 300 }), None);
         let slow = of_queue(QueueSummary { waiting: 12, oldest_s: 660 }).unwrap();
         assert_eq!(slow.text, "12 groups of recipients wait in the queue, the oldest for 11 min.");
+        let slower = of_queue(QueueSummary { waiting: 12, oldest_s: 192 * 60 }).unwrap();
+        assert!(slower.text.ends_with("the oldest for 3 h 12 min."), "{}", slower.text);
     }
 
     #[test]
