@@ -130,8 +130,9 @@ impl RotateSecretRequest {
     pub(crate) fn parse(self) -> ApiResult<Rotation> {
         let Self { overlap_hours, signing_secret } = self;
         let hours = |hours: Value| {
-            let whole = hours.as_u64().and_then(|hours| u8::try_from(hours).ok());
-            whole.filter(|hours| *hours <= OVERLAP_HOURS_MAX).ok_or_else(|| {
+            // In JSON, `24.0` is the same number as `24`.
+            let given = hours.as_f64();
+            (0..=OVERLAP_HOURS_MAX).find(|hours| given == Some(f64::from(*hours))).ok_or_else(|| {
                 ApiError::validation(format!(
                     "Invalid `overlap_hours` field: it must be a whole number from 0 to {OVERLAP_HOURS_MAX}."
                 ))
@@ -329,6 +330,7 @@ mod tests {
             (r#"{"overlap_hours": 0}"#, 0),
             (r#"{"overlap_hours": 1}"#, 1),
             (r#"{"overlap_hours": 72}"#, 72),
+            (r#"{"overlap_hours": 27.0}"#, 27),
         ] {
             assert_eq!(rotated(raw).unwrap(), Rotation { overlap_hours, secret: None }, "{raw}");
         }
