@@ -16,7 +16,7 @@ use crate::base::recent::Recent;
 use crate::config::host::{self, OwnHosts};
 use crate::http::State;
 
-/// Characters of a host in a warning.
+/// Characters of a host in the log.
 const HOST_CHARS_MAX: usize = 100;
 
 /// Answers requests with any other host with status 404.

@@ -10,8 +10,8 @@
 //! `state.rs` (services), `validation.rs` (batch mode) and `body/` with `body_limits.rs`, `strict_json.rs`,
 //! `tolerance.rs`, `bounded.rs` (bounded arrays) and `canonical.rs` (hash of a body); `form.rs` (posted forms); the responses `respond.rs`,
 //! `parted_body.rs` and `error.rs`, bounded by `response_limits/` with `response_memory.rs` and `whole_body.rs`, and
-//! compressed by `compression.rs`; `declared_errors.rs`, `schema.rs` (fields) and `openapi/` (the OpenAPI document); `health.rs`,
-//! `counters.rs` and `metrics.rs` (monitoring), `peer.rs` (the client of a request), `starting.rs` (responses before the
+//! compressed by `compression.rs`; `declared_errors.rs`, `schema.rs` (fields) and `openapi/` (the OpenAPI document);
+//! `health.rs`, `counters.rs` and `metrics.rs` (monitoring), `peer.rs` (the client of a request), `starting.rs` (responses before the
 //! store is open). The routes are in `src/app/router.rs`.
 //!
 //! Invariants:
