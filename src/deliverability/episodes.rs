@@ -100,13 +100,33 @@ impl TeamDeliverability {
             EpisodeStep::End => return tx.delete(&GUARDRAIL_EPISODES, &(team,)).map(drop),
             EpisodeStep::Publish(level) => level,
         };
-        let since_ms = row.map_or_else(|| self.context.now_ms(), |row| row.since_ms);
+        let since_ms = row.as_ref().map_or_else(|| self.context.now_ms(), |row| row.since_ms);
         tx.put(&GUARDRAIL_EPISODES, &(team,), &EpisodeRow { level, since_ms })?;
-        let status = match level {
-            EpisodeLevel::Warning => GuardrailStatus::Warning,
-            EpisodeLevel::Paused => GuardrailStatus::Paused,
+        // A rate that jumps over both limits crosses the lower one too. The owners receive one notice, about the pause.
+        if level == EpisodeLevel::Paused && row.is_none() {
+            self.publish(tx, team, EpisodeLevel::Warning, &windows)?;
+        }
+        let Some(figures) = self.publish(tx, team, level, &windows)? else { return Ok(()) };
+        let notice = match level {
+            EpisodeLevel::Warning => Notice::DeliverabilityWarning(figures),
+            EpisodeLevel::Paused => Notice::DeliverabilityPaused(figures),
         };
-        let Some(breach) = windows.breach(status) else { return Ok(()) };
+        notices::record(tx, &self.context, team, &notice)
+    }
+
+    /// Records the event of a level. Returns its figures, or `None` if no rate reaches the limit of the level.
+    fn publish(
+        &self,
+        tx: &WriteTx<'_>,
+        team: TeamId,
+        level: EpisodeLevel,
+        windows: &GuardrailWindows,
+    ) -> Result<Option<RateNotice>, StoreError> {
+        let (status, event): (_, fn(events::Deliverability) -> TeamEvent) = match level {
+            EpisodeLevel::Warning => (GuardrailStatus::Warning, TeamEvent::DeliverabilityWarning),
+            EpisodeLevel::Paused => (GuardrailStatus::Paused, TeamEvent::DeliverabilityPaused),
+        };
+        let Some(breach) = windows.breach(status) else { return Ok(None) };
         let data = events::Deliverability {
             metric: breach.metric,
             rate: super::fraction(breach.count, breach.sent),
@@ -114,7 +134,8 @@ impl TeamDeliverability {
             window_days: breach.line.window_days,
             dashboard_url: self.page_url.clone(),
         };
-        let figures = RateNotice {
+        events::record_team(tx, &self.context, team, &event(data))?;
+        Ok(Some(RateNotice {
             metric: breach.metric,
             count: breach.count,
             sent: breach.sent,
@@ -122,12 +143,6 @@ impl TeamDeliverability {
             window_days: breach.line.window_days,
             is_observed: self.mode == GuardrailMode::Observe,
             dashboard_url: self.page_url.clone(),
-        };
-        let (event, notice) = match level {
-            EpisodeLevel::Warning => (TeamEvent::DeliverabilityWarning(data), Notice::DeliverabilityWarning(figures)),
-            EpisodeLevel::Paused => (TeamEvent::DeliverabilityPaused(data), Notice::DeliverabilityPaused(figures)),
-        };
-        events::record_team(tx, &self.context, team, &event)?;
-        notices::record(tx, &self.context, team, &notice)
+        }))
     }
 }

@@ -202,7 +202,11 @@ async fn an_episode_notifies_the_owners_once_of_each_status_also_with_two_proces
     assert_eq!(fixture.level(), None, "nothing was sent for seven days");
     fixture.count(100, 10, 0).await;
     round().await;
-    assert_eq!(fixture.notices(), ["warning", "paused", "paused"], "a new episode");
+    assert_eq!(
+        fixture.notices(),
+        ["warning", "paused", "paused"],
+        "a new episode, whose one notice is about the pause"
+    );
 }
 
 #[tokio::test]

@@ -147,24 +147,30 @@ fn bounces_pause_all_new_sends_until_their_days_leave_the_window() {
 }
 
 #[test]
-fn the_event_of_an_episode_has_the_rate_and_the_limit_that_it_reached() {
-    for (bounced, event, figures) in [
-        (9, "deliverability.warning", json!({ "rate": 0.09, "limit": 0.04, "window_days": 7 })),
-        (10, "deliverability.paused", json!({ "rate": 0.1, "limit": 0.05, "window_days": 2 })),
-    ] {
+fn each_limit_that_a_rate_crosses_has_an_event_with_the_rate() {
+    let warning = |rate: f64| ("deliverability.warning", json!({ "rate": rate, "limit": 0.04, "window_days": 7 }));
+    let paused = ("deliverability.paused", json!({ "rate": 0.1, "limit": 0.05, "window_days": 2 }));
+    // A jump over both limits crosses the one of the warning too.
+    for (bounced, expected) in [(9, vec![warning(0.09)]), (10, vec![warning(0.1), paused])] {
         let (server, receiver) = (start("on"), WebhookReceiver::start());
         let events = json!(["deliverability.warning", "deliverability.paused"]);
-        server.post("/webhooks", &json!({ "endpoint": receiver.url(), "events": events })).ok(201);
+        let webhook = server.post("/webhooks", &json!({ "endpoint": receiver.url(), "events": events })).ok(201);
         send_with_bounces(&server, bounced);
 
-        server.run_guardrail();
+        for _ in 0..2 {
+            server.run_guardrail();
+        }
 
-        let posted = receiver.wait_for(event);
-        let mut expected = figures;
-        expected["metric"] = "bounce".into();
-        expected["dashboard_url"] = format!("{}/dashboard/metrics/deliverability", server.base()).into();
-        assert_eq!(posted["data"], expected);
-        assert_eq!(posted["created_at"], "2026-01-05T09:00:00.000Z");
+        for (event, figures) in &expected {
+            let posted = receiver.wait_for(event);
+            let mut data = figures.clone();
+            data["metric"] = "bounce".into();
+            data["dashboard_url"] = format!("{}/dashboard/metrics/deliverability", server.base()).into();
+            assert_eq!(posted["data"], data);
+            assert_eq!(posted["created_at"], "2026-01-05T09:00:00.000Z");
+        }
+        let listed = server.get(&format!("/webhooks/{}/events", webhook["id"].as_str().unwrap())).ok(200);
+        assert_eq!(listed["data"].as_array().unwrap().len(), expected.len());
     }
 }
 
