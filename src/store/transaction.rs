@@ -226,10 +226,10 @@ impl<'t> WriteTx<'t> {
         Self { foreground: Some(permits), expects_foreground, ..self }
     }
 
-    /// Returns whether a command of a request waits for this transaction or a later one, or is expected to. Background work
-    /// of many rows then ends its transaction early.
-    pub fn is_awaited(&self) -> bool {
-        self.expects_foreground || self.foreground.is_some_and(|permits| permits.available_permits() < WAITING_MAX)
+    /// Returns the number of requests that wait for this transaction or a later one; at least 1 if one is expected.
+    pub fn awaited(&self) -> usize {
+        let waiting = self.foreground.map_or(0, |permits| WAITING_MAX.saturating_sub(permits.available_permits()));
+        waiting.max(self.expects_foreground.into())
     }
 
     /// Registers a callback, such as an in-memory notification. It runs on the writer thread after the

@@ -138,7 +138,7 @@ async fn large_accepts_do_not_starve_bulk_work() {
 #[tokio::test]
 async fn a_bulk_command_expects_a_request_after_a_request() {
     let (_directory, store) = fresh();
-    let is_awaited = || store.write_bulk(|tx| Ok::<_, TestError>(tx.is_awaited()));
+    let is_awaited = || store.write_bulk(|tx| Ok::<_, TestError>(tx.awaited() > 0));
     assert!(!is_awaited().await.unwrap());
 
     let mut found = false;

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::page::{PAGE_RECIPIENTS, PAGE_SCAN, PageResult, PageSource};
+use super::page::{PAGE_RECIPIENTS, PAGE_SCAN, PART_RECIPIENTS, PageResult, PageSource, is_enough};
 use super::walk::Walk;
 use super::*;
 use crate::base::address::EmailAddress;

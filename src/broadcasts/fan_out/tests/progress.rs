@@ -80,14 +80,29 @@ async fn a_page_ends_early_while_a_request_waits_and_continues() {
     let PageResult::Queued { due, next: Some(next), finished: None } = store(0).await.unwrap() else {
         panic!("the whole page was stored")
     };
-    assert_eq!((due.len(), instance.addresses(id).len()), (16, 16));
+    assert_eq!((due.len(), instance.addresses(id).len()), (PART_RECIPIENTS, PART_RECIPIENTS));
     assert!(matches!(store(0).await.unwrap(), PageResult::Moved), "a part is stored once");
     assert!(matches!(store(next).await.unwrap(), PageResult::Queued { next: Some(_), finished: None, .. }));
-    assert_eq!(instance.addresses(id).len(), 32);
+    assert_eq!(instance.addresses(id).len(), 2 * PART_RECIPIENTS);
     // Another process continues after a kill.
     instance.worker().work().await.unwrap();
 
     assert_eq!((instance.addresses(id).len(), instance.row(id).1.queued), (400, 400));
+}
+
+#[test]
+fn a_transaction_has_more_recipients_beside_more_requests() {
+    for (recipients, awaited, expected) in [
+        (4, 0, false),
+        (PAGE_RECIPIENTS, 0, false),
+        (4, 1, true),
+        (4, 3, false),
+        (8, 3, true),
+        (124, 64, false),
+        (128, 64, true),
+    ] {
+        assert_eq!(is_enough(recipients, awaited), expected, "{recipients} recipients, {awaited} requests");
+    }
 }
 
 #[tokio::test]
