@@ -24,7 +24,7 @@ from smtp_sink import SmtpSink
 
 BATCH = 1_000
 DOMAINS = 5_000
-FAN_OUT_SECONDS = 900
+FAN_OUT_SECONDS = 1_800
 DELIVERY_SECONDS = 900
 IDLE_REQUESTS = 500
 SINGLE_EMAILS = 100
@@ -234,7 +234,8 @@ class Stored:
         _, beside_took_ms = fan_out_end(server, second)
         beside_ms = singles.end()
         began = time.monotonic()
-        canceled = server.api.ok("POST", f"/broadcasts/{second}/cancel")["canceled_remaining"]
+        # The server has closed the connection of this thread, which was idle during the fan-out.
+        canceled = Api(server.port).ok("POST", f"/broadcasts/{second}/cancel")["canceled_remaining"]
         cancel_s = time.monotonic() - began
         assert canceled == count, f"{canceled:,} of {count:,} emails were canceled"
         line = f"removed the queued emails of broadcast {second}"
