@@ -24,6 +24,7 @@ mod logs;
 mod metrics;
 mod notices;
 mod preferences;
+mod retention;
 mod segments;
 mod support;
 mod suppressions;

@@ -46,9 +46,9 @@ function resumesAt({ guardrail: { bounce, complaint }, days }, now) {
   const today = Math.floor(now / DAY_MS), window = Math.max(bounce.pause.window_days, complaint.pause.window_days);
   for (let later = 1; later < window; later += 1) {
     const some = days.filter((day) => Date.parse(day.date) / DAY_MS > today + later - window);
-    const sum = (/** @type {'sent' | 'bounced' | 'complained'} */ name) => some.reduce((all, day) => all + day[name], 0), sent = sum('sent');
+    const sum = (/** @type {'sent' | 'sent_and_bounced' | 'sent_and_complained'} */ name) => some.reduce((all, day) => all + day[name], 0), sent = sum('sent');
     const stays = (/** @type {GuardrailLimit} */ limit, /** @type {number} */ n) => isBeyond({ ...limit, sent, count: n, rate: n / (sent || 1) });
-    if (!stays(bounce.pause, sum('bounced')) && !stays(complaint.pause, sum('complained'))) return (today + later) * DAY_MS;
+    if (!stays(bounce.pause, sum('sent_and_bounced')) && !stays(complaint.pause, sum('sent_and_complained'))) return (today + later) * DAY_MS;
   }
   return (today + window) * DAY_MS;
 }

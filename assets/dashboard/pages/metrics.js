@@ -147,6 +147,7 @@ function Deliverability() {
 
 /**
  * The rate over both windows of the guardrail, with its limits. The first days complete the windows of the others.
+ * A bounce or a complaint belongs to the day of the send, as in the guardrail.
  * @param {DeliverabilityAnswer} answer
  * @param {string} title
  * @param {'bounced' | 'complained'} name
@@ -154,16 +155,16 @@ function Deliverability() {
  */
 function rateChart({ days, guardrail }, title, name, { warning, pause }) {
   const first = Math.min(Math.max(warning.window_days, pause.window_days) - 1, Math.max(0, days.length - 1));
-  const shown = days.slice(first);
+  const shown = days.slice(first), field = /** @type {const} */ (`sent_and_${name}`);
   const over = (/** @type {number} */ window) => shown.map((_, i) => {
     const some = days.slice(Math.max(0, first + i + 1 - window), first + i + 1), sent = some.reduce((sum, day) => sum + day.sent, 0);
-    return sent === 0 ? null : (100 * some.reduce((sum, day) => sum + day[name], 0)) / sent;
+    return sent === 0 ? null : (100 * some.reduce((sum, day) => sum + day[field], 0)) / sent;
   });
   const short = over(pause.window_days), long = over(warning.window_days);
   const names = shown.map((day) => shortDate(Date.parse(day.date)));
   const line = (/** @type {number} */ n) => `Over ${n} days`;
   const csv = () => saveCsv(`${title.toLowerCase().replaceAll(' ', '-')}.csv`, [['Day, UTC', 'Sent', title, ...[pause, warning].map((one) => `${line(one.window_days)}, percent`)],
-    ...shown.map((day, i) => [day.date, String(day.sent), String(day[name]), ...[short[i], long[i]].map((value) => value === null || value === undefined ? '' : value.toFixed(3))])]);
+    ...shown.map((day, i) => [day.date, String(day.sent), String(day[field]), ...[short[i], long[i]].map((value) => value === null || value === undefined ? '' : value.toFixed(3))])]);
   const to = (/** @type {number} */ i) => { const at = Date.parse(shown[i]?.date ?? ''); return Number.isNaN(at) ? null : `/emails${search({ status: name, since: new Date(at).toISOString(), until: new Date(at + DAY_MS).toISOString() })}`; };
   return t.section({ class: 'card', 'aria-label': title }, t.header(null, t.h2(null, title), h(Button, { kind: 'ghost', size: 'sm', icon: 'download', onClick: csv }, 'CSV')),
     t.div({ class: 'pad' }, h(Chart, { label: `${title}: ${percent(pause.rate * 100)} over ${windowOf(pause.window_days)}, where ${percent(pause.limit * 100)} ${guardrail.enforced === false ? 'is the limit' : 'pauses sending'}, and ${percent(warning.rate * 100)} over ${windowOf(warning.window_days)}, where ${percent(warning.limit * 100)} is the warning.`,
@@ -187,7 +188,7 @@ function limits(guardrail) {
       t.thead(null, t.tr(null, head('Rate', false), head('Days'), head('Now'), head('Limit'), head('At least'))),
       t.tbody(null, rows.map(([name, one]) => t.tr({ key: name }, t.td(null, name), t.td({ class: 'num' }, one.window_days),
         t.td({ class: 'num' }, t.span({ class: isBeyond(one) ? 'red' : undefined }, percent(one.rate * 100)), t.span({ class: 't3' }, ` ${count(one.count)} of ${count(one.sent)}`)), t.td({ class: 'num' }, percent(one.limit * 100)), t.td({ class: 'num' }, one.min_count)))))),
-    t.p({ class: 'pad meta' }, `Days are UTC days with today. A limit counts from ${count(bounce.pause.min_sent)} sent emails on. ${enforced === false ? 'This server refuses no emails because of a limit.' : 'A pause refuses new emails until its days have passed.'} Simulated recipients do not count.`));
+    t.p({ class: 'pad meta' }, `Days are UTC days with today. A bounce or a complaint counts on the day on which its email was sent. A limit counts from ${count(bounce.pause.min_sent)} sent emails on. ${enforced === false ? 'This server refuses no emails because of a limit.' : 'A pause refuses new emails until its days have passed.'} Simulated recipients do not count.`));
 }
 
 /** @param {DeliverabilityAnswer} answer */

@@ -28,8 +28,8 @@ export type DeliverabilityAnswer = {
     window_days: number;
     insufficient_outcome_data: boolean;
   };
-  /** UTC days, oldest first. */
-  days: { date: string; sent: number; delivered: number; bounced: number; complained: number; opened: number; clicked: number }[];
+  /** UTC days, oldest first. A hard bounce or a complaint belongs to the day of the send, as in the guardrail. */
+  days: { date: string; sent: number; delivered: number; sent_and_bounced: number; sent_and_complained: number; opened: number; clicked: number }[];
   /** Failing checks, the largest gain first. */
   factors: { check: string; severity: string; weight: number; failed_recipients: number; gain: number }[];
 };

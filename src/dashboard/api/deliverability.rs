@@ -62,13 +62,15 @@ struct RateFigures {
     sent: u64,
 }
 
+/// Figures of a UTC day. Permanent bounces and complaints belong to the day of the send, as in the guardrail. The other
+/// figures belong to the day of the event.
 #[derive(Serialize)]
 struct DayView {
     date: String,
     sent: u64,
     delivered: u64,
-    bounced: u64,
-    complained: u64,
+    sent_and_bounced: u64,
+    sent_and_complained: u64,
     opened: u64,
     clicked: u64,
 }
@@ -143,8 +145,8 @@ impl From<UtcDayTotals> for DayView {
             date,
             sent: totals.sent,
             delivered: totals.delivered,
-            bounced: totals.bounced_permanent,
-            complained: totals.complained,
+            sent_and_bounced: totals.sent_and_bounced,
+            sent_and_complained: totals.sent_and_complained,
             opened: totals.unique_opened,
             clicked: totals.unique_clicked,
         }

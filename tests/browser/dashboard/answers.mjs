@@ -52,9 +52,12 @@ async function theDeliverabilityIsThatOfTheServer(world) {
   assert.deepEqual(limits(fake), limits(real));
   assert.equal(fake.days.length, real.days.length);
   for (const { guardrail, score, days } of [real, fake]) {
-    const sent = (last) => days.slice(-last).reduce((sum, day) => sum + day.sent, 0), { pause } = guardrail.bounce;
+    const sum = (field, last) => days.slice(-last).reduce((all, day) => all + day[field], 0);
     assert.ok(score.emails_sent > 0);
-    assert.deepEqual([sent(days.length), sent(pause.window_days)], [score.emails_sent, pause.sent]);
+    assert.equal(sum('sent', days.length), score.emails_sent);
+    for (const [field, { warning, pause }] of [['sent_and_bounced', guardrail.bounce], ['sent_and_complained', guardrail.complaint]]) {
+      for (const { window_days, sent, count } of [warning, pause]) assert.deepEqual([sum('sent', window_days), sum(field, window_days)], [sent, count]);
+    }
     for (const { date } of days) assert.match(date, /^\d{4}-\d\d-\d\d$/);
   }
   assert.ok(real.factors.some(({ check, failed_recipients }) => check === 'no_shorteners' && failed_recipients > 0), JSON.stringify(real.factors));

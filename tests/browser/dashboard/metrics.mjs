@@ -115,16 +115,43 @@ async function theRangeIsInTheAddress(world) {
   await page.leave();
 }
 
+/** Saves a chart as CSV. Returns the name of the file and its lines. */
+async function savedCsv(page, title) {
+  const button = page.getByRole('region', { name: title, exact: true }).getByRole('button', { name: 'CSV' });
+  const [download] = await Promise.all([page.waitForEvent('download'), button.click()]);
+  return { name: download.suggestedFilename(), lines: (await readFile(await download.path(), 'utf8')).split('\r\n') };
+}
+
 async function aChartIsSavedAsCsv(world) {
   const page = await world.tab();
   await page.show('/metrics?from=2026-11-10&to=2026-11-12');
-  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('region', { name: 'Sent and delivered', exact: true }).getByRole('button', { name: 'CSV' }).click()]);
-  assert.equal(download.suggestedFilename(), 'sent-and-delivered.csv');
-  const lines = (await readFile(await download.path(), 'utf8')).split('\r\n');
+  const { name, lines } = await savedCsv(page, 'Sent and delivered');
+  assert.equal(name, 'sent-and-delivered.csv');
   assert.equal(lines[0], '"Day, UTC","Sent","Delivered"');
   assert.deepEqual(lines.slice(1).map((line) => line.slice(0, 12)), ['"2026-11-10"', '"2026-11-11"', '"2026-11-12"']);
   assert.match(lines[1], /^"2026-11-10","\d+","\d+(\.\d+)?"$/);
   await page.leave();
+}
+
+/** The file of a rate has the counts by the day of the send, and the rates over both windows. */
+async function aRateIsSavedAsCsv(world) {
+  const { context } = await guarded(world, 'paused');
+  const page = await world.tab(context);
+  await page.show('/metrics/deliverability');
+  const { days } = invented('/deliverability', 'paused');
+  for (const [title, file, field] of [['Hard bounces', 'hard-bounces.csv', 'sent_and_bounced'], ['Spam complaints', 'spam-complaints.csv', 'sent_and_complained']]) {
+    const rate = (end, length) => {
+      const sum = (one) => days.slice(end - length, end).reduce((all, day) => all + day[one], 0);
+      return ((100 * sum(field)) / sum('sent')).toFixed(3);
+    };
+    // The first six days only complete the windows of the others.
+    const rows = days.map((day, i) => [day.date, day.sent, day[field], rate(i + 1, 2), rate(i + 1, 7)]).slice(6);
+    const { name, lines } = await savedCsv(page, title);
+    assert.equal(name, file);
+    assert.deepEqual(lines, [['Day, UTC', 'Sent', title, 'Over 2 days, percent', 'Over 7 days, percent'], ...rows].map((row) => row.map((cell) => `"${cell}"`).join(',')));
+  }
+  await page.leave();
+  await context.close();
 }
 
 /** The banner has the figures of the cause and the end, on every page, in each width. */
@@ -340,6 +367,7 @@ export const metrics = [
   ['dashboard: days of metrics are those of the time zone', daysAreThoseOfTheTimeZone],
   ['dashboard: the range of metrics is in the address', theRangeIsInTheAddress],
   ['dashboard: a chart is saved as CSV', aChartIsSavedAsCsv],
+  ['dashboard: a rate is saved as CSV', aRateIsSavedAsCsv],
   ['dashboard: the guardrail is on every page', theGuardrailIsOnEveryPage],
   ['dashboard: the guardrail follows its events', theGuardrailFollowsItsEvents],
   ['dashboard: a guardrail that is not enforced names no pause', anObservingGuardrailNamesNoPause],

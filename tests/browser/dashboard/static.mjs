@@ -110,14 +110,26 @@ async function mistypedDomainsAreFound() {
 
 async function theGuardrailIsInWords() {
   const { guardrailText, isBeyond } = await import(join(ROOT, 'lib/guardrail.js'));
-  const { json } = answer({ method: 'GET', path: '/deliverability', query: {}, body: null, state: 'paused' }), now = Date.parse('2026-11-21T12:00:00Z');
+  const invented = (state) => answer({ method: 'GET', path: '/deliverability', query: {}, body: null, state }).json;
+  const json = invented('paused'), now = Date.parse('2026-11-21T12:00:00Z');
   const text = (guardrail, days = json.days) => { const { lead, rest } = guardrailText({ ...json, days, guardrail: { ...json.guardrail, ...guardrail } }, now) ?? {}; return `${lead} ${rest}`; };
   assert.equal(isBeyond(json.guardrail.bounce.pause), true);
   assert.equal(isBeyond({ ...json.guardrail.bounce.pause, sent: 99 }), false, 'a limit needs its minimum of emails');
   // The emails of today are too few for a limit, so that the pause ends when those of yesterday leave its window.
-  const day = (date, sent, bounced) => ({ date, sent, delivered: 0, bounced, complained: 0, opened: 0, clicked: 0 });
+  const day = (date, sent, sent_and_bounced, sent_and_complained = 0) => ({ date, sent, delivered: 0, sent_and_bounced, sent_and_complained, opened: 0, clicked: 0 });
   assert.match(text({}, [day('2026-11-20', 100, 12), day('2026-11-21', 99, 12)]), /accepted from 22 Nov/);
   assert.match(text({}, [day('2026-11-20', 100, 12), day('2026-11-21', 100, 12)]), /accepted from 23 Nov/);
+  // Bounces of today about the emails of yesterday leave the window with yesterday.
+  assert.match(text({}, [day('2026-11-20', 1000, 60), day('2026-11-21', 100, 0)]), /accepted from 22 Nov/);
+  const { bounce, complaint } = invented('full').guardrail, reported = { rate: 0.0012, count: 12, sent: 10_000 };
+  const complaints = { bounce, complaint: { ...complaint, warning: { ...complaint.warning, ...reported }, pause: { ...complaint.pause, ...reported } } };
+  const why = (days) => `0.12% of the 10,000 emails of ${days} were reported as spam (12). The limit is`;
+  const paused = (date) => `Sending is paused. ${why('today and yesterday')} 0.1%. New emails are accepted from ${date}, 00:00 UTC.`;
+  assert.equal(text(complaints, [day('2026-11-20', 9000, 0, 11), day('2026-11-21', 1000, 0, 1)]), paused('22 Nov'));
+  assert.equal(text(complaints, [day('2026-11-20', 1000, 0, 1), day('2026-11-21', 9000, 0, 11)]), paused('23 Nov'));
+  const low = { ...complaint.pause, rate: 0 };
+  assert.equal(text({ ...complaints, status: 'warning', complaint: { ...complaints.complaint, pause: low } }), `Sending may be paused soon. ${why('the last 7 days')} 0.05%. Sending pauses at 0.1% over today and yesterday. The warning ends when the rate is lower again.`);
+  assert.equal(text({ ...complaints, status: 'warning', enforced: false, complaint: { ...complaints.complaint, pause: low } }), `The rate of complaints is high. ${why('the last 7 days')} 0.05%.`);
   for (const status of ['ok', 'warning', 'paused']) {
     assert.match(text({ status, region_paused: true }), /Broadcasts are paused\. .*Broadcasts continue by themselves\./, status);
     assert.doesNotMatch(text({ status, region_paused: true, enforced: false }), /pause/i, status);

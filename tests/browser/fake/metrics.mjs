@@ -40,16 +40,17 @@ function metrics({ query, state }) {
   return { json: { object: 'metrics', start_date: new Date(from).toISOString(), end_date: new Date(until).toISOString(), metrics: query.metrics?.split(',') ?? [], dimensions: ['period'], granularity, totals: withRates(totals), data: [...periods].map(([period, counts]) => ({ period, ...withRates(counts) })) } };
 }
 
-/** Hard bounces in per mille of the last two days, complaints of the last two days, and the status, by state. */
-const STATES = { warning: [46, 0, 'warning'], observed: [46, 0, 'warning'], paused: [62, 0, 'paused'] };
+/** Hard bounces in per mille of the emails of the last two days, and the status, by state. */
+const STATES = { warning: [46, 'warning'], observed: [46, 'warning'], paused: [62, 'paused'] };
 /** Emails below which no limit applies. */
 const SENT_MIN = 100;
 
 function deliverability({ state }) {
-  const [bounces, , status] = STATES[state] ?? [12, 0, 'ok'], few = state === 'few' || state === 'empty';
+  const [bounces, status] = STATES[state] ?? [12, 'ok'], few = state === 'few' || state === 'empty';
   const days = Array.from({ length: 30 }, (_, n) => {
-    const at = NOW - (29 - n) * D, counts = countsOf(at), late = n >= 28 && bounces > 12;
-    return { date: day(at), sent: few ? 0 : counts.sent, delivered: few ? 0 : counts.delivered, bounced: few ? 0 : late ? Math.round((counts.sent * bounces) / 1000) : counts.bounced_permanent, complained: few ? 0 : counts.complained, opened: few ? 0 : counts.unique_opened, clicked: few ? 0 : counts.unique_clicked };
+    const at = NOW - (29 - n) * D, counts = countsOf(at), isHigh = n >= 28 && bounces > 12;
+    // A day has the bounces and complaints of its own emails.
+    return { date: day(at), sent: few ? 0 : counts.sent, delivered: few ? 0 : counts.delivered, sent_and_bounced: few ? 0 : isHigh ? Math.round((counts.sent * bounces) / 1000) : counts.bounced_permanent, sent_and_complained: few ? 0 : counts.complained, opened: few ? 0 : counts.unique_opened, clicked: few ? 0 : counts.unique_clicked };
   });
   const over = (name, window_days, limit, min_count) => {
     const some = days.slice(-window_days), sent = some.reduce((sum, one) => sum + one.sent, 0), count = some.reduce((sum, one) => sum + one[name], 0);
@@ -59,13 +60,13 @@ function deliverability({ state }) {
     const both = { warning: over(name, 7, ...warning), pause: over(name, 2, ...pause) };
     return { rate: both.warning.rate, count: both.warning.count, sent: both.warning.sent, ...both };
   };
-  const bounce = rate('bounced', [0.04, 1], [0.05, 10]), complaint = rate('complained', [0.0005, 2], [0.001, 3]);
+  const bounce = rate('sent_and_bounced', [0.04, 1], [0.05, 10]), complaint = rate('sent_and_complained', [0.0005, 2], [0.001, 3]);
   // The state of a warning has lasted for a week.
   if (status === 'warning') Object.assign(bounce.warning, { rate: 0.0431, count: 1164, sent: 27_006 });
-  const month = over('bounced', 30, 0, 0);
+  const month = over('sent_and_bounced', 30, 0, 0);
   return { json: { guardrail: { status, bounce, complaint, region_paused: state === 'region', enforced: state !== 'observed' },
     score: { object: 'deliverability', score: few ? null : status === 'paused' ? 4.9 : status === 'warning' ? 6.4 : 8.7, band: few ? null : status === 'paused' ? 'at_risk' : status === 'warning' ? 'needs_attention' : 'good', content_score: few ? null : 8.1, outcome_score: few ? null : 9.2,
-      complaint_rate: over('complained', 30, 0, 0).rate, hard_bounce_rate: month.rate, emails_sent: month.sent, scored_recipients: few ? 0 : 98_213, window_days: 30, insufficient_outcome_data: few, guardrail_status: status, score_version: 1 },
+      complaint_rate: over('sent_and_complained', 30, 0, 0).rate, hard_bounce_rate: month.rate, emails_sent: month.sent, scored_recipients: few ? 0 : 98_213, window_days: 30, insufficient_outcome_data: few, guardrail_status: status, score_version: 1 },
     days, factors: few ? [] : [['dmarc_record', 'critical', 3.5, 12_204, 0.43], ['plain_text', 'major', 1, 40_118, 0.41], ['image_text_ratio', 'minor', 0.4, 2311, 0.01], ['a_check_of_a_later_version', 'minor', 0.1, 1, 0]].map(([check, severity, weight, failed_recipients, gain]) => ({ check, severity, weight, failed_recipients, gain })) } };
 }
 

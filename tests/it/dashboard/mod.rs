@@ -9,6 +9,7 @@ pub(crate) mod browser;
 mod captured;
 mod cross_site;
 mod data;
+mod deliverability;
 mod email;
 mod files;
 mod isolation;

@@ -1,9 +1,11 @@
 //! `GET /deliverability`, and the guardrail that pauses the sending of a team.
 //!
-//! `regions.rs`: pauses of the broadcasts of a region.
+//! `regions.rs`: pauses of the broadcasts of a region; `workers.rs`: the workers of a running server.
 
 mod regions;
+mod workers;
 
+use std::ops::Range;
 use std::time::Duration;
 
 use ringmail::admin::queue::{QueueVerb, SelectorArgs};
@@ -20,27 +22,43 @@ const HOUR: Duration = Duration::from_secs(3_600);
 /// Emails of a test: the minimum number of recipients for a limit.
 const EMAILS: usize = 100;
 
-fn start(guardrail: &str) -> TestServer {
+/// Starts a server that accepts delivery reports. `guardrail` is `on` or `off`.
+pub(crate) fn start(guardrail: &str) -> TestServer {
     TestServer::start_with(&["--ingest-secret", SECRET, "--guardrail", guardrail])
+}
+
+/// Returns the recipient of one of the emails of a test.
+fn recipient(number: usize) -> String {
+    format!("r{number}@example.net")
+}
+
+/// Sends 100 emails and waits until they are delivered. Returns their ids.
+pub(crate) fn send_emails(server: &TestServer) -> Vec<String> {
+    let emails: Vec<Value> = (0..EMAILS).map(|number| email(&json!({ "to": recipient(number) }))).collect();
+    let sent = server.post("/emails/batch", &Value::from(emails)).ok(200);
+    let ids: Vec<String> =
+        sent["data"].as_array().unwrap().iter().map(|email| email["id"].as_str().unwrap().to_owned()).collect();
+    for id in &ids {
+        server.wait_for(id, "delivered");
+    }
+    ids
+}
+
+/// Reports the emails of [`send_emails`] with these numbers as `bounced` or `complained`.
+#[track_caller]
+pub(crate) fn report(server: &TestServer, ids: &[String], event: &str, numbers: Range<usize>) {
+    let count = numbers.len() as u64;
+    let relay_event = |number: usize| {
+        let (id, recipient) = (&ids[number], recipient(number));
+        json!({ "type": event, "email_id": id, "recipient": recipient, "bounce": { "type": "Permanent" } })
+    };
+    let events: Vec<Value> = numbers.map(relay_event).collect();
+    assert_eq!(ingest::report(server, &Value::from(events)), (count, 0));
 }
 
 /// Sends 100 emails, waits until they are delivered, and reports the first `bounced` of them as bounced.
 pub(crate) fn send_with_bounces(server: &TestServer, bounced: usize) {
-    let emails: Vec<Value> =
-        (0..EMAILS).map(|number| email(&json!({ "to": format!("r{number}@example.net") }))).collect();
-    let sent = server.post("/emails/batch", &Value::from(emails)).ok(200);
-    let ids: Vec<&str> = sent["data"].as_array().unwrap().iter().map(|email| email["id"].as_str().unwrap()).collect();
-    for id in &ids {
-        server.wait_for(id, "delivered");
-    }
-    let bounce = |(number, id): (usize, &&str)| {
-        let recipient = format!("r{number}@example.net");
-        json!({ "type": "bounced", "email_id": id, "recipient": recipient, "bounce": { "type": "Permanent" } })
-    };
-    let events: Vec<Value> = ids.iter().enumerate().take(bounced).map(bounce).collect();
-    if !events.is_empty() {
-        assert_eq!(ingest::report(server, &Value::from(events)), (bounced as u64, 0));
-    }
+    report(server, &send_emails(server), "bounced", 0..bounced);
 }
 
 /// Returns the number of deliveries of an event type to an endpoint.

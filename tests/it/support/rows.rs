@@ -71,10 +71,14 @@ impl TestServer {
         self.block_on(self.services().deliverability.sweep_regions()).expect("the store can be written");
     }
 
-    /// Stores the totals of a team on the current UTC day: `sent` recipients, with `bounced` permanent bounces.
-    pub(super) fn put_bounces(&self, team: TeamId, sent: u64, bounced: u64) {
+    /// Stores the totals of the team on the current UTC day.
+    pub(crate) fn put_totals(&self, totals: DayTotals) {
+        self.put_totals_of(self.team(), totals);
+    }
+
+    /// Does the same as [`TestServer::put_totals`] for any team.
+    pub(super) fn put_totals_of(&self, team: TeamId, totals: DayTotals) {
         let day = utc_day(self.now_ms());
-        let totals = DayTotals { sent, sent_and_bounced: bounced, ..DayTotals::default() };
         self.write(move |tx| tx.put(&EMAIL_DAY_TOTALS, &(team, day), &totals));
     }
 

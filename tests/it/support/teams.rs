@@ -4,6 +4,7 @@ use ringmail::api_keys::{NewKey, Permission};
 use ringmail::audit::Actor;
 use ringmail::base::address::{DomainName, EmailAddress};
 use ringmail::base::id::TeamId;
+use ringmail::email_metrics::DayTotals;
 use ringmail::team_removal::{RemoveTeamError, UnsentEmails};
 use ringmail::teams;
 use ringmail::users::{self, Role};
@@ -116,7 +117,8 @@ impl OtherTeam<'_> {
 
     /// Stores the totals of the current UTC day: `sent` recipients, with `bounced` permanent bounces.
     pub(crate) fn put_bounces(&self, sent: u64, bounced: u64) {
-        self.server.put_bounces(self.team, sent, bounced);
+        let totals = DayTotals { sent, sent_and_bounced: bounced, ..DayTotals::default() };
+        self.server.put_totals_of(self.team, totals);
     }
 
     /// Stores an exhausted delivery to a webhook endpoint of the team and returns its id.
