@@ -1,10 +1,10 @@
-//! Episodes: the events and notices about a team whose rates are too high, once for each status. The same worker slows
-//! the broadcasts of the team down.
+//! Episodes: the events about a team whose rates are too high, one for each limit that a rate crosses, and the notices to
+//! its owners. The same worker slows the broadcasts of the team down.
 //!
 //! An episode begins with a warning or a pause, and ends when the rates are well below the limits again. Until then, a
-//! status that ends and begins again notifies the owners only once.
+//! limit that is crossed again has no further event. The owners receive no notice of a warning during a pause or after one.
 
-use super::guardrail::{GuardrailStatus, GuardrailWindows};
+use super::guardrail::{GuardrailStatus, GuardrailWindows, RateBreach};
 use super::service::{GuardrailMode, TeamDeliverability};
 use super::store::{EpisodeLevel, EpisodeRow};
 use crate::base::id::TeamId;
@@ -34,20 +34,23 @@ struct TeamRound {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum EpisodeStep {
     Keep,
-    /// Store the level, and publish it.
-    Publish(EpisodeLevel),
+    /// Send the events of the limits that were crossed. At least one of them.
+    Publish {
+        warning: bool,
+        pause: bool,
+    },
     End,
 }
 
 impl EpisodeStep {
-    fn of(level: Option<EpisodeLevel>, status: GuardrailStatus, windows: &GuardrailWindows) -> Self {
-        match (level, status) {
-            (None, GuardrailStatus::Ok) => Self::Keep,
-            (None, GuardrailStatus::Warning) => Self::Publish(EpisodeLevel::Warning),
-            (None | Some(EpisodeLevel::Warning), GuardrailStatus::Paused) => Self::Publish(EpisodeLevel::Paused),
-            (Some(_), GuardrailStatus::Ok) if windows.has_recovered() => Self::End,
-            (Some(_), _) => Self::Keep,
+    fn of(episode: Option<&EpisodeRow>, status: GuardrailStatus, windows: &GuardrailWindows) -> Self {
+        if status == GuardrailStatus::Ok {
+            return if episode.is_some() && windows.has_recovered() { Self::End } else { Self::Keep };
         }
+        let warning = windows.breach(GuardrailStatus::Warning).is_some() && !episode.is_some_and(|row| row.is_warned);
+        let is_paused = episode.is_some_and(|row| row.level == EpisodeLevel::Paused);
+        let pause = status == GuardrailStatus::Paused && !is_paused;
+        if warning || pause { Self::Publish { warning, pause } } else { Self::Keep }
     }
 }
 
@@ -81,8 +84,7 @@ impl TeamDeliverability {
     fn team_round(&self, tx: &impl Reads, team: TeamId) -> Result<TeamRound, StoreError> {
         let windows = self.windows(tx, team)?;
         let row = tx.get_valid(&GUARDRAIL_EPISODES, &(team,))?;
-        let level = row.as_ref().map(|row| row.level);
-        let step = EpisodeStep::of(level, self.mode.status(&windows), &windows);
+        let step = EpisodeStep::of(row.as_ref(), self.mode.status(&windows), &windows);
         let is_slow = self.mode.slows_broadcasts(&windows);
         Ok(TeamRound { step, row, windows, is_slow, is_slowed: delivery::is_slowed(tx, team)? })
     }
@@ -95,38 +97,28 @@ impl TeamDeliverability {
         }
         let TeamRound { step, row, windows, is_slow, .. } = self.team_round(tx, team)?;
         delivery::set_slowed(tx, team, is_slow, self.context.now_ms())?;
-        let level = match step {
+        let (warning, pause) = match step {
             EpisodeStep::Keep => return Ok(()),
             EpisodeStep::End => return tx.delete(&GUARDRAIL_EPISODES, &(team,)).map(drop),
-            EpisodeStep::Publish(level) => level,
+            EpisodeStep::Publish { warning, pause } => (warning, pause),
         };
-        let since_ms = row.as_ref().map_or_else(|| self.context.now_ms(), |row| row.since_ms);
-        tx.put(&GUARDRAIL_EPISODES, &(team,), &EpisodeRow { level, since_ms })?;
-        // A rate that jumps over both limits crosses the lower one too. The owners receive one notice, about the pause.
-        if level == EpisodeLevel::Paused && row.is_none() {
-            self.publish(tx, team, EpisodeLevel::Warning, &windows)?;
+        let was_paused = row.as_ref().is_some_and(|row| row.level == EpisodeLevel::Paused);
+        let level = if pause || was_paused { EpisodeLevel::Paused } else { EpisodeLevel::Warning };
+        let is_warned = warning || row.as_ref().is_some_and(|row| row.is_warned);
+        let since_ms = row.map_or_else(|| self.context.now_ms(), |row| row.since_ms);
+        tx.put(&GUARDRAIL_EPISODES, &(team,), &EpisodeRow { level, is_warned, since_ms })?;
+        let crossed = [(GuardrailStatus::Warning, warning), (GuardrailStatus::Paused, pause)];
+        for (status, _) in crossed.into_iter().filter(|(_, is_new)| *is_new) {
+            let Some(breach) = windows.breach(status) else { continue };
+            events::record_team(tx, &self.context, team, &self.event(status, &breach))?;
+            if status == GuardrailStatus::Paused || level == EpisodeLevel::Warning {
+                notices::record(tx, &self.context, team, &self.notice(status, &breach))?;
+            }
         }
-        let Some(figures) = self.publish(tx, team, level, &windows)? else { return Ok(()) };
-        let notice = match level {
-            EpisodeLevel::Warning => Notice::DeliverabilityWarning(figures),
-            EpisodeLevel::Paused => Notice::DeliverabilityPaused(figures),
-        };
-        notices::record(tx, &self.context, team, &notice)
+        Ok(())
     }
 
-    /// Records the event of a level. Returns its figures, or `None` if no rate reaches the limit of the level.
-    fn publish(
-        &self,
-        tx: &WriteTx<'_>,
-        team: TeamId,
-        level: EpisodeLevel,
-        windows: &GuardrailWindows,
-    ) -> Result<Option<RateNotice>, StoreError> {
-        let (status, event): (_, fn(events::Deliverability) -> TeamEvent) = match level {
-            EpisodeLevel::Warning => (GuardrailStatus::Warning, TeamEvent::DeliverabilityWarning),
-            EpisodeLevel::Paused => (GuardrailStatus::Paused, TeamEvent::DeliverabilityPaused),
-        };
-        let Some(breach) = windows.breach(status) else { return Ok(None) };
+    fn event(&self, status: GuardrailStatus, breach: &RateBreach) -> TeamEvent {
         let data = events::Deliverability {
             metric: breach.metric,
             rate: super::fraction(breach.count, breach.sent),
@@ -134,8 +126,14 @@ impl TeamDeliverability {
             window_days: breach.line.window_days,
             dashboard_url: self.page_url.clone(),
         };
-        events::record_team(tx, &self.context, team, &event(data))?;
-        Ok(Some(RateNotice {
+        match status {
+            GuardrailStatus::Paused => TeamEvent::DeliverabilityPaused(data),
+            GuardrailStatus::Ok | GuardrailStatus::Warning => TeamEvent::DeliverabilityWarning(data),
+        }
+    }
+
+    fn notice(&self, status: GuardrailStatus, breach: &RateBreach) -> Notice {
+        let figures = RateNotice {
             metric: breach.metric,
             count: breach.count,
             sent: breach.sent,
@@ -143,6 +141,10 @@ impl TeamDeliverability {
             window_days: breach.line.window_days,
             is_observed: self.mode == GuardrailMode::Observe,
             dashboard_url: self.page_url.clone(),
-        }))
+        };
+        match status {
+            GuardrailStatus::Paused => Notice::DeliverabilityPaused(figures),
+            GuardrailStatus::Ok | GuardrailStatus::Warning => Notice::DeliverabilityWarning(figures),
+        }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Data flow: `email_metrics` counts outcomes by day. The status of a team follows from these counts alone, so that the
 //! transaction that accepts an email computes it and nothing has to be switched. A worker compares the status with the
-//! stored episode of the team, and publishes events and notices when it changes. The same worker stores which teams are
+//! stored episode of the team, and records events and notices when it changes. The same worker stores which teams are
 //! slowed down, and `delivery` then sends one broadcast message of the team a second. Another worker sums the counts of all
 //! teams by region, and stores the regions whose broadcasts are paused.
 //!
@@ -12,7 +12,8 @@
 //!
 //! Invariants:
 //! - Simulated recipients change no rate.
-//! - The owners of a team are notified once of each status in an episode, however many processes run.
+//! - Each limit that a rate crosses has one event in an episode, and at most one notice to the owners, however many
+//!   processes run.
 //! - A pause refuses new sends only. Accepted emails are delivered, those of broadcasts slowly. Notices of this server are
 //!   exempt.
 

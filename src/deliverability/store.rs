@@ -6,7 +6,7 @@ use crate::base::clock::TimestampMs;
 use crate::store::{NEXT, Order, Reads, Row, StoreError};
 use crate::tables::REGION_PAUSES;
 
-/// Highest status that the owners were notified of in an episode.
+/// Highest status of an episode so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EpisodeLevel {
@@ -18,6 +18,9 @@ pub enum EpisodeLevel {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EpisodeRow {
     pub level: EpisodeLevel,
+    /// Whether `deliverability.warning` was sent. An episode that began with a pause can cross that limit later.
+    #[serde(default)]
+    pub is_warned: bool,
     /// Start of the episode.
     pub since_ms: TimestampMs,
 }

@@ -1,5 +1,7 @@
 //! Pauses and episodes over a temporary store with a manual clock.
 
+use std::iter;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
@@ -65,6 +67,7 @@ impl Fixture {
         self.context.store.read_now::<_, StoreError>(|tx| delivery::is_slowed(tx, self.team)).unwrap()
     }
 
+    /// Returns the highest status of the episode.
     fn level(&self) -> Option<EpisodeLevel> {
         let row = |tx: &crate::store::ReadTx| tx.get(&GUARDRAIL_EPISODES, &(self.team,));
         self.context.store.read_now::<_, StoreError>(row).unwrap().map(|row| row.level)
@@ -207,6 +210,44 @@ async fn an_episode_notifies_the_owners_once_of_each_status_also_with_two_proces
         ["warning", "paused", "paused"],
         "a new episode, whose one notice is about the pause"
     );
+}
+
+#[tokio::test]
+async fn each_limit_has_one_event_in_an_episode_also_with_two_processes() {
+    let fixture = Fixture::new().await;
+    let (one, other) = (fixture.deliverability(GuardrailMode::Enforce), fixture.deliverability(GuardrailMode::Enforce));
+    let mut stream = fixture.context.event_bus.subscribe(fixture.team);
+    let mut events_of_round = async || {
+        let (first, second) = tokio::join!(one.run_round(), other.run_round());
+        first.and(second).unwrap();
+        let bodies = iter::from_fn(|| stream.try_recv().ok()).map(|message| message.body());
+        let status_of = |body: Arc<str>| {
+            ["warning", "paused"].into_iter().find(|status| body.contains(&format!("deliverability.{status}")))
+        };
+        bodies.filter_map(status_of).collect::<Vec<_>>()
+    };
+    let none: Vec<&str> = Vec::new();
+
+    // Both limits are crossed.
+    fixture.count(100, 10, 0).await;
+    assert_eq!(events_of_round().await, ["warning", "paused"]);
+    assert_eq!(events_of_round().await, none);
+    assert_eq!(fixture.notices(), ["paused"], "one notice");
+
+    fixture.context.clock.advance(8 * DAY);
+    assert_eq!(events_of_round().await, none);
+    assert_eq!(fixture.level(), None);
+
+    // The rate of two days crosses its limit, and that of seven days does not.
+    fixture.count(2_000, 0, 0).await;
+    fixture.context.clock.advance(4 * DAY);
+    fixture.count(200, 10, 0).await;
+    assert_eq!(events_of_round().await, ["paused"]);
+    // 90 late bounces of the last day: 100 of 2,200 in seven days.
+    fixture.count(0, 90, 0).await;
+    assert_eq!(events_of_round().await, ["warning"]);
+    assert_eq!(events_of_round().await, none);
+    assert_eq!(fixture.notices(), ["paused", "paused"], "no notice of a warning during a pause");
 }
 
 #[tokio::test]
