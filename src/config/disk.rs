@@ -19,7 +19,7 @@ pub(super) struct DiskSettings {
 }
 
 impl DiskSettings {
-    /// Returns the size of the page cache.
+    /// Returns the memory for cached pages.
     pub(super) fn cache_bytes(&self) -> usize {
         usize::try_from(u64::from(self.cache_mb) * MIB).unwrap_or(usize::MAX)
     }

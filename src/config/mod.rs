@@ -204,7 +204,7 @@ pub struct Config {
     pub ui_dir: Option<PathBuf>,
     /// Regions of domains; the first is the default.
     pub regions: Vec<String>,
-    /// Size of the page cache of the store.
+    /// Memory for cached pages of the store.
     pub cache_bytes: usize,
     /// Free disk space below which requests that add data are refused; 0 is no limit.
     pub disk_reserve_bytes: u64,

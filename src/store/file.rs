@@ -73,16 +73,16 @@ pub(super) fn open_watched(
     }
     guarded(path, || {
         redb::Database::builder()
-            .set_cache_size(page_bytes_of(cache_bytes))
+            .set_cache_size(engine_cache_bytes(cache_bytes))
             .set_repair_callback(move |session| repairing(session.progress()))
             .create_file(file)
     })
 }
 
-/// Returns the size of the pages that fit in a cache. The allocator rounds a page of 4 KiB with its reference counts up to
-/// 5 KiB, and the engine counts 4 KiB.
-const fn page_bytes_of(cache_bytes: usize) -> usize {
-    cache_bytes / 5 * 4
+/// Returns the cache size of the engine, which counts the bytes of pages, for an amount of memory. jemalloc rounds a page
+/// with its reference counts up to the next size, which is a quarter larger.
+const fn engine_cache_bytes(memory_bytes: usize) -> usize {
+    memory_bytes / 5 * 4
 }
 
 /// Creates the file under a temporary name, and renames it when it is complete. After a kill there is therefore no
@@ -110,7 +110,7 @@ fn create(path: &Path, cache_bytes: usize) -> Result<redb::Database, OpenError> 
     file.set_len(0).map_err(failed)?;
     let written = file.try_clone().map_err(failed)?;
     let database =
-        guarded(path, || redb::Database::builder().set_cache_size(page_bytes_of(cache_bytes)).create_file(file))?;
+        guarded(path, || redb::Database::builder().set_cache_size(engine_cache_bytes(cache_bytes)).create_file(file))?;
     let renamed = written.sync_all().and_then(|()| fs::rename(&beside, path)).and_then(|()| sync_parent(path));
     renamed.map_err(failed)?;
     Ok(database)

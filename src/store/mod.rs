@@ -129,7 +129,7 @@ pub struct OpenOptions {
     pub directory: PathBuf,
     /// Command that opens the store.
     pub kind: StoreKind,
-    /// Size of the page cache.
+    /// Memory for cached pages.
     pub cache_bytes: usize,
 }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::StoreError;
 use super::transaction::WriteTx;
@@ -11,6 +11,11 @@ use super::transaction::WriteTx;
 /// Commands per queue. At one commit per millisecond, a full queue is a few tenths of a second of
 /// work. A longer queue would hide an overload from callers.
 pub const WAITING_MAX: usize = 4_096;
+
+/// Returns the number of commands that hold a permit of a queue.
+pub(super) fn waiting(permits: &Semaphore) -> usize {
+    WAITING_MAX.saturating_sub(permits.available_permits())
+}
 /// Maximum number of foreground commands in one commit.
 const GROUP_MAX: usize = 512;
 /// Maximum number of bulk commands in one commit. Small, because accepts wait for them.
@@ -225,8 +230,6 @@ fn take_from(
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-
-    use tokio::sync::Semaphore;
 
     use super::*;
     use crate::base::clock::monotonic;

@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use super::error::{StoreError, skip_corrupt};
 use super::fields::RowFields;
 use super::key::Key;
-use super::queue::WAITING_MAX;
+use super::queue::waiting;
 use super::table::{Bytes, Table};
 use super::value::{Blob, Encoded, Row, Value, after_version};
 
@@ -226,10 +226,10 @@ impl<'t> WriteTx<'t> {
         Self { foreground: Some(permits), expects_foreground, ..self }
     }
 
-    /// Returns the number of requests that wait for this transaction or a later one; at least 1 if one is expected.
-    pub fn awaited(&self) -> usize {
-        let waiting = self.foreground.map_or(0, |permits| WAITING_MAX.saturating_sub(permits.available_permits()));
-        waiting.max(self.expects_foreground.into())
+    /// Returns the number of foreground commands that wait for this transaction or a later one; at least 1 if one is expected.
+    /// Beside them, background work of many rows ends its transaction early.
+    pub fn waiting_requests(&self) -> usize {
+        self.foreground.map_or(0, waiting).max(self.expects_foreground.into())
     }
 
     /// Registers a callback, such as an in-memory notification. It runs on the writer thread after the

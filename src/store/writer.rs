@@ -12,7 +12,7 @@ use tracing::error;
 use super::commits::WriterLoop;
 use super::file::panic_message;
 use super::meta::EpochRow;
-use super::queue::{QueuedCommand, Queues, Typed, WAITING_MAX, WriteQueue};
+use super::queue::{QueuedCommand, Queues, Typed, WAITING_MAX, WriteQueue, waiting};
 use super::reopening::OpenFile;
 use super::transaction::WriteTx;
 use super::{DatabaseSlot, StoreError};
@@ -159,7 +159,7 @@ impl Writer {
 
     /// Returns the number of commands in a queue, including those in the running commit.
     pub(super) fn waiting(&self, queue: WriteQueue) -> usize {
-        WAITING_MAX - self.permits(queue).available_permits()
+        waiting(self.permits(queue))
     }
 
     fn permits(&self, queue: WriteQueue) -> &Arc<Semaphore> {

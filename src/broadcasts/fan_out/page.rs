@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::walk::{Walk, WalkRecipient, WalkRules};
+use super::walk::{Walk, WalkRecipient};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, ContactId, TeamId};
 use crate::broadcasts::counts::{finish, read_counts};
@@ -21,14 +21,16 @@ use crate::tables::{BROADCAST_FAN_OUTS, BROADCASTS};
 
 /// Number of recipients of a page. A transaction of this size takes some milliseconds.
 pub(super) const PAGE_RECIPIENTS: usize = 512;
-/// Number of recipients of a part of a page, after which a transaction can end. A recipient of another domain changes pages
-/// of its own, which the commit writes. With `benches/run broadcast`, the p99 of a request beside a fan-out is 1.1 and 1.3
-/// times the idle one in two runs; with 16 in turn, it is 2.7 and 3.7 times.
-pub(super) const PART_RECIPIENTS: usize = 4;
-/// Number of recipients of a transaction for each request that waits for it. Commits of many requests take longer, so that
-/// more recipients do not delay them: with four recipients whatever waits, 64 requests in flight slow a fan-out down to 473
-/// recipients a second, fewer than the delivery takes, and their p99 is that with 16.
+/// Number of recipients after which a transaction looks for requests that wait.
+const STEP_RECIPIENTS: usize = 64;
+/// Number of recipients of a transaction for each request that waits or is expected. A recipient of another domain changes
+/// other leaves of the queue, which the commit writes. With 1, 8, 64 and 256 requests in flight, the p99 of a request beside
+/// a fan-out is 1.0 to 1.9, 1.1, 1.1 and 1.1 times the idle one, and a fan-out has 1,200 to 1,700, 1,800, 3,400 and 2,300
+/// recipients a second, at least twice as many as the delivery takes. With 16 recipients whatever the number of requests,
+/// the p99 of single requests is 2.7 and 3.7 times the idle one in two runs of `benches/run broadcast`.
 const RECIPIENTS_PER_REQUEST: usize = 2;
+/// Smallest number of recipients of a transaction beside requests.
+pub(super) const AWAITED_RECIPIENTS_MIN: usize = 4;
 /// Bounds of the contacts that are read for a page.
 pub(super) const PAGE_SCAN: ScanLimit = ScanLimit { rows_max: 20_000, time_max: Duration::from_millis(20) };
 /// Size of the rows of a page after which no further recipient is added, for recipients with long values.
@@ -56,8 +58,9 @@ pub(super) struct FanOutPage {
     pub(super) to: Option<ContactId>,
     /// Whether no contact is left.
     pub(super) is_last: bool,
-    /// At least one part.
-    parts: Vec<PagePart>,
+    emails: PreparedBroadcastEmails,
+    /// Contacts of the emails.
+    contacts: Vec<ContactId>,
     /// Slots of the planner in which the emails are due.
     changes: Vec<SlotChange>,
     /// Number of erasures before the page was read.
@@ -67,13 +70,6 @@ pub(super) struct FanOutPage {
     /// Due time of the last email that is queued so far.
     pub(super) planned_ms: Option<TimestampMs>,
     now_ms: TimestampMs,
-}
-
-/// Consecutive recipients of a page.
-struct PagePart {
-    emails: PreparedBroadcastEmails,
-    /// Position after the part.
-    to: Option<ContactId>,
 }
 
 /// The end of the contacts of a broadcast.
@@ -87,7 +83,7 @@ pub(super) struct FinishedFanOut {
 /// Result of a page.
 #[derive(Debug)]
 pub(super) enum PageResult {
-    /// The emails of the parts before `next` are queued. `next` is `None` after the last part.
+    /// The emails before `next` are queued. `next` is `None` after the last one.
     Queued { due: Vec<Due>, next: Option<usize>, finished: Option<FinishedFanOut> },
     /// The page is not current any more: the broadcast was canceled, another process has read on, or contacts were erased.
     Moved,
@@ -124,36 +120,16 @@ impl PageSource {
         let Some(placed) = self.place(tx, walk, recipients.len(), now_ms)? else { return Ok(None) };
         let PlacedMessages { due_times, changes } = placed;
         let planned_ms = due_times.last().copied().max(walk.planned_ms);
+        let contacts = recipients.iter().map(|recipient| recipient.contact).collect();
         let new = recipients.into_iter().zip(due_times).map(|(recipient, due_ms)| {
             let WalkRecipient { contact, address, values } = recipient;
             NewBroadcastEmail { contact, address, values, due_ms }
         });
-        // The slots of a page change together.
-        let part_recipients = if changes.is_empty() { PART_RECIPIENTS } else { PAGE_RECIPIENTS };
-        let parts = self.parts(rules, new.collect(), part_recipients, to);
+        let emails = prepare_broadcast_emails(&self.context, rules.team, rules.id, &self.deliver_only, new);
         let (id, team, from) = (rules.id, rules.team, walk.after);
-        Ok(Some(FanOutPage { id, team, from, to, is_last, parts, changes, erasures, bytes, planned_ms, now_ms }))
-    }
-
-    /// Encodes the emails of a page. `to` is the position after it.
-    fn parts(
-        &self,
-        rules: &WalkRules,
-        mut new: Vec<NewBroadcastEmail>,
-        part_recipients: usize,
-        to: Option<ContactId>,
-    ) -> Vec<PagePart> {
-        let mut parts = Vec::with_capacity(new.len() / part_recipients + 1);
-        loop {
-            let rest = new.split_off(new.len().min(part_recipients));
-            let to = if rest.is_empty() { to } else { new.last().map(|email| email.contact) };
-            let emails = prepare_broadcast_emails(&self.context, rules.team, rules.id, &self.deliver_only, new);
-            parts.push(PagePart { emails, to });
-            if rest.is_empty() {
-                return parts;
-            }
-            new = rest;
-        }
+        let page =
+            FanOutPage { id, team, from, to, is_last, emails, contacts, changes, erasures, bytes, planned_ms, now_ms };
+        Ok(Some(page))
     }
 
     /// Returns the due times of a page. Without limits, all are the current time.
@@ -173,14 +149,14 @@ impl PageSource {
 }
 
 impl FanOutPage {
-    /// Stores the parts from `first` on together with the position after them, if the broadcast is still at the position
-    /// before them. Ends after a part if that [is enough](is_enough) beside the requests that wait.
+    /// Stores the recipients from `first` on together with the position behind them, if the broadcast is still at the
+    /// position before them. Beside requests, stores [`RECIPIENTS_PER_REQUEST`] recipients for each of them.
     ///
     /// # Errors
     /// [`StoreError`].
     pub(super) fn store(&self, tx: &WriteTx<'_>, first: usize) -> Result<PageResult, StoreError> {
         let Some(fan_out) = tx.get_valid(&BROADCAST_FAN_OUTS, &(self.id,))? else { return Ok(PageResult::Moved) };
-        let from = first.checked_sub(1).map_or(self.from, |stored| self.parts[stored].to);
+        let from = first.checked_sub(1).map_or(self.from, |before| Some(self.contacts[before]));
         let is_current = fan_out.after == from && fan_out.erasures == self.erasures && !fan_out.is_canceled;
         if !is_current || !are_unchanged(tx, &self.changes)? {
             return Ok(PageResult::Moved);
@@ -189,15 +165,9 @@ impl FanOutPage {
         let Some(mut row) = row.filter(|row| row.status == BroadcastStatus::Queued) else {
             return Ok(PageResult::Moved);
         };
-        let (mut due, mut after, mut stored) = (Vec::new(), from, first);
-        for part in &self.parts[first..] {
-            due.extend(part.emails.put(tx)?);
-            (after, stored) = (part.to, stored + 1);
-            if is_enough((stored - first) * PART_RECIPIENTS, tx.awaited()) {
-                break;
-            }
-        }
-        let next = Some(stored).filter(|stored| *stored < self.parts.len());
+        let (due, stored) = self.put_recipients(tx, first)?;
+        let next = Some(stored).filter(|stored| *stored < self.emails.len());
+        let after = next.map_or(self.to, |next| Some(self.contacts[next - 1]));
         put_changes(tx, &self.changes, self.now_ms)?;
         let mut finished = None;
         if self.is_last && next.is_none() {
@@ -215,9 +185,29 @@ impl FanOutPage {
         }
         Ok(PageResult::Queued { due, next, finished })
     }
+
+    /// Stores recipients from `first` on, at least one if any is left. Returns their groups, and the number of the first
+    /// recipient that is not stored.
+    fn put_recipients(&self, tx: &WriteTx<'_>, first: usize) -> Result<(Vec<Due>, usize), StoreError> {
+        let (mut due, mut stored) = (Vec::new(), first);
+        while stored < self.emails.len() {
+            let step = match tx.waiting_requests() {
+                // The slots of a page change together.
+                _ if !self.changes.is_empty() => self.emails.len(),
+                0 => STEP_RECIPIENTS,
+                _ if stored > first => break,
+                requests => recipients_beside(requests),
+            };
+            let end = self.emails.len().min(stored + step);
+            due.extend(self.emails.put(tx, stored..end)?);
+            stored = end;
+        }
+        Ok((due, stored))
+    }
 }
 
-/// Returns whether a transaction with so many recipients ends. `awaited` is the number of requests that wait for it.
-pub(super) const fn is_enough(recipients: usize, awaited: usize) -> bool {
-    awaited > 0 && recipients >= RECIPIENTS_PER_REQUEST * awaited
+/// Returns the number of recipients of a transaction beside requests that wait or are expected.
+pub(super) const fn recipients_beside(requests: usize) -> usize {
+    let recipients = RECIPIENTS_PER_REQUEST * requests;
+    if recipients < AWAITED_RECIPIENTS_MIN { AWAITED_RECIPIENTS_MIN } else { recipients }
 }

@@ -1,6 +1,8 @@
 //! Queueing of the emails of a broadcast. The rows are encoded before the transaction, so that the writer thread only
 //! copies bytes.
 
+use std::ops::Range;
+
 use crate::base::address::EmailAddress;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, ContactId, EmailId, TeamId};
@@ -21,7 +23,8 @@ use crate::usage;
 pub struct NewBroadcastEmail {
     pub contact: ContactId,
     pub address: EmailAddress,
-    /// Values of [`fields`](crate::broadcasts::BroadcastRow::fields), in their order, with the fallbacks of the properties. An empty value is missing.
+    /// Values of [`fields`](crate::broadcasts::BroadcastRow::fields), in their order, with the fallbacks of the properties.
+    /// An empty value is missing.
     pub values: Vec<String>,
     /// Due time.
     pub due_ms: TimestampMs,
@@ -31,11 +34,16 @@ pub struct NewBroadcastEmail {
 pub(crate) struct PreparedBroadcastEmails {
     team: TeamId,
     broadcast: BroadcastId,
-    emails: Vec<(EmailId, Encoded<BroadcastEmailRow>)>,
-    /// Queued groups, in the order of their keys.
-    due: Vec<Due>,
+    emails: Vec<PreparedEmail>,
     /// Row of each group. The other fields follow from the key and the email.
     due_row: Encoded<DueRow>,
+}
+
+struct PreparedEmail {
+    id: EmailId,
+    row: Encoded<BroadcastEmailRow>,
+    /// Its queued group.
+    due: Due,
 }
 
 /// Draws the ids of emails and encodes their rows. `deliver_only` selects recipients for real delivery.
@@ -47,7 +55,6 @@ pub(crate) fn prepare_broadcast_emails(
     new: impl IntoIterator<Item = NewBroadcastEmail>,
 ) -> PreparedBroadcastEmails {
     let mut emails = Vec::new();
-    let mut due = Vec::new();
     for NewBroadcastEmail { contact, address, values, due_ms } in new {
         let id: EmailId = context.id();
         let is_alone = deliver_only.selects_alone(&address);
@@ -70,33 +77,39 @@ pub(crate) fn prepare_broadcast_emails(
         let destination = destination_of(&row.recipient(id)).into_owned();
         let lane = LaneKey::new(&destination, Class::Broadcast, broadcast.cast());
         let key = DueKey { lane, due_ms, email: id, group: 0 };
-        emails.push((id, Encoded::new(&row)));
-        due.push(Due { key, destination, vanished: false });
+        let due = Due { key, destination, vanished: false };
+        emails.push(PreparedEmail { id, row: Encoded::new(&row), due });
     }
-    // Rows of one lane are neighbours, so that the page changes fewer leaves of the table.
-    due.sort_unstable_by_key(|due| due.key);
-    PreparedBroadcastEmails { team, broadcast, emails, due, due_row: Encoded::new(&DueRow::of_broadcast(team)) }
+    PreparedBroadcastEmails { team, broadcast, emails, due_row: Encoded::new(&DueRow::of_broadcast(team)) }
 }
 
 impl PreparedBroadcastEmails {
-    /// Stores the emails, queues them and counts them. Returns the queued groups for the delivery engine.
+    /// Returns the number of emails.
+    pub(crate) const fn len(&self) -> usize {
+        self.emails.len()
+    }
+
+    /// Stores the emails of a range, queues them and counts them. Returns the queued groups for the delivery engine, in the
+    /// order of their keys.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub(crate) fn put(&self, tx: &WriteTx<'_>) -> Result<Vec<Due>, StoreError> {
-        let (Some((first, _)), Some((last, _))) = (self.emails.first(), self.emails.last()) else {
-            return Ok(Vec::new());
-        };
-        for (id, row) in &self.emails {
-            tx.put_encoded(&BROADCAST_EMAILS, &(self.team, *id), row)?;
+    pub(crate) fn put(&self, tx: &WriteTx<'_>, range: Range<usize>) -> Result<Vec<Due>, StoreError> {
+        let emails = &self.emails[range];
+        let (Some(first), Some(last)) = (emails.first(), emails.last()) else { return Ok(Vec::new()) };
+        for email in emails {
+            tx.put_encoded(&BROADCAST_EMAILS, &(self.team, email.id), &email.row)?;
         }
-        for due in &self.due {
+        let mut due: Vec<Due> = emails.iter().map(|email| email.due.clone()).collect();
+        // Rows of one lane are neighbours, so that the transaction changes fewer leaves of the table.
+        due.sort_unstable_by_key(|due| due.key);
+        for due in &due {
             tx.put_encoded(&DUE, &due.key.parts(), &self.due_row)?;
         }
-        let count = self.emails.len() as u64;
-        usage::count(tx, self.team, last.created_ms(), count)?;
-        broadcasts::count_queued(tx, self.broadcast, count, (*first, *last))?;
-        Ok(self.due.clone())
+        let count = emails.len() as u64;
+        usage::count(tx, self.team, last.id.created_ms(), count)?;
+        broadcasts::count_queued(tx, self.broadcast, count, (first.id, last.id))?;
+        Ok(due)
     }
 }
 
@@ -112,5 +125,5 @@ pub(crate) fn queue_broadcast_email(
 ) -> Result<Option<Due>, StoreError> {
     assert!(new.values.len() <= row.fields.len(), "each value belongs to a field of the broadcast");
     let prepared = prepare_broadcast_emails(context, team, broadcast, &DeliverOnly::default(), [new]);
-    Ok(prepared.put(tx)?.pop())
+    Ok(prepared.put(tx, 0..1)?.pop())
 }

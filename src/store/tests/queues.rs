@@ -138,17 +138,33 @@ async fn large_accepts_do_not_starve_bulk_work() {
 #[tokio::test]
 async fn a_bulk_command_expects_a_request_after_a_request() {
     let (_directory, store) = fresh();
-    let is_awaited = || store.write_bulk(|tx| Ok::<_, TestError>(tx.awaited() > 0));
-    assert!(!is_awaited().await.unwrap());
+    let expects_one = || store.write_bulk(|tx| Ok::<_, TestError>(tx.waiting_requests() == 1));
+    assert!(!expects_one().await.unwrap());
 
     let mut found = false;
     // A busy machine can take longer from one command to the next than a request is expected.
     for _ in 0..100 {
         store.write::<(), TestError>(|_| Ok(())).await.unwrap();
-        found |= is_awaited().await.unwrap();
+        found |= expects_one().await.unwrap();
     }
 
     assert!(found);
+}
+
+#[tokio::test]
+async fn a_bulk_command_knows_how_many_requests_wait() {
+    let (_directory, store) = fresh();
+    let notes = Notes::default();
+    let blocked = BlockedWriter::block(&store);
+
+    let requests: Vec<_> = (0..5).map(|key| queued(store.write(noting(&notes, key)))).collect();
+    let bulk = queued(store.write_bulk(|tx| Ok::<_, TestError>(tx.waiting_requests())));
+    blocked.release().await;
+
+    assert_eq!(bulk.await.unwrap(), 5);
+    for request in requests {
+        request.await.unwrap();
+    }
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::page::{PAGE_RECIPIENTS, PAGE_SCAN, PART_RECIPIENTS, PageResult, PageSource, is_enough};
+use super::page::{AWAITED_RECIPIENTS_MIN, PAGE_RECIPIENTS, PAGE_SCAN, PageResult, PageSource, recipients_beside};
 use super::walk::Walk;
 use super::*;
 use crate::base::address::EmailAddress;
@@ -129,13 +129,13 @@ impl Instance {
         self.store(self.read_page(id)).await
     }
 
-    /// Stores all parts of a page.
+    /// Stores a page to its end.
     async fn store(&self, page: page::FanOutPage) -> PageResult {
         let page = Arc::new(page);
         let mut first = 0;
         loop {
             let part = Arc::clone(&page);
-            // A transaction that a request waits for ends after a part of the page.
+            // A transaction that a request waits for ends early.
             match self.write(move |tx, _| part.store(tx, first)).await {
                 PageResult::Queued { next: Some(next), .. } => first = next,
                 result => return result,
