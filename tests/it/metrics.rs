@@ -199,3 +199,25 @@ fn attempts_requests_and_commits_are_counted() {
     get(&server, "/no/such/path", &[]);
     assert_line(&metrics(&server), "ringmail_http_requests_total{method=\"GET\",route=\"none\",status=\"4xx\"} 1");
 }
+
+#[test]
+fn a_count_that_differs_from_its_events_is_reported_after_its_day() {
+    let server = TestServer::start();
+    let domain = server.domain_id("example.com");
+    let deliver = |server: &TestServer| {
+        let id = server.send(&json!({ "to": "ada@recipients.example" }));
+        server.wait_for(&id, "delivered");
+    };
+    deliver(&server);
+    let server = server.restart_after(24 * HOUR, &[]);
+    server.wait_for_count_check();
+    assert_line(&metrics(&server), "ringmail_email_count_differences 0");
+    deliver(&server);
+    server.miscount_deliveries(&domain, 4);
+
+    // A start checks the days before.
+    let server = server.restart_after(24 * HOUR, &[]);
+    server.wait_for_count_check();
+
+    assert_line(&metrics(&server), "ringmail_email_count_differences 1");
+}

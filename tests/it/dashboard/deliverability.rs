@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::browser::Browser;
 use super::captured::opened;
-use crate::deliverability::{report, send_emails, start};
+use crate::deliverability::{deliver_emails, report_outcome, start};
 use crate::support::{TestServer, email};
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -101,12 +101,12 @@ fn a_pause_ends_when_the_day_of_the_sends_leaves_its_window() {
     {
         let server = start("on");
         let browser = opened(&server);
-        let of_yesterday = send_emails(&server);
+        let of_yesterday = deliver_emails(&server);
         server.advance(DAY);
-        let of_today = send_emails(&server);
+        let of_today = deliver_emails(&server);
         let reported = if is_late { &of_yesterday } else { &of_today };
-        report(&server, reported, "bounced", 0..10);
-        report(&server, reported, "complained", 10..14);
+        report_outcome(&server, reported, 0..10, "bounced");
+        report_outcome(&server, reported, 10..14, "complained");
 
         let shown = deliverability(&browser);
 

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use ringmail::base::id::Id;
-use ringmail::store::{NEXT, Order, Reads as _, StoreError};
 use ringmail::suppressions::Origin;
-use ringmail::tables::EMAIL_COUNT_JOURNAL;
 use serde_json::{Value, json};
 
 use crate::ingest;
-use crate::support::{TestServer, email, retry_until_ok};
+use crate::support::{TestServer, email};
+
+const HOUR: Duration = Duration::from_secs(3_600);
+const DAY: Duration = Duration::from_secs(24 * 3_600);
 
 /// Sends an email to each simulated recipient that is delivered, bounces or complains; returns the id of the first.
 fn send_three(server: &TestServer) -> String {
@@ -21,8 +21,19 @@ fn send_three(server: &TestServer) -> String {
     ids[0].clone()
 }
 
+/// Sends an email to a simulated recipient and waits until it is delivered.
+fn send_one(server: &TestServer) {
+    server.wait_for(&server.send(&json!({})), "delivered");
+}
+
 fn metrics(server: &TestServer, query: &str) -> Value {
     server.get(&format!("/emails/metrics?{query}")).ok(200)
+}
+
+/// Returns the start of each period with its number of sent emails.
+fn periods(server: &TestServer, query: &str) -> Value {
+    let report = metrics(server, &format!("dimensions=period&metrics=sent&{query}"));
+    report["data"].as_array().unwrap().iter().map(|row| json!([row["period"], row["sent"]])).collect()
 }
 
 #[test]
@@ -123,6 +134,87 @@ fn rows_are_grouped_by_period_and_domain() {
 }
 
 #[test]
+fn rows_begin_with_the_hours_weeks_and_months_of_the_range() {
+    let server = TestServer::start();
+    // The clock of the instance starts on Monday, 5 January, at 09:00 UTC.
+    send_one(&server);
+    server.advance(HOUR * 3 / 2);
+    send_one(&server);
+    send_one(&server);
+
+    // The first hour begins before the range.
+    assert_eq!(
+        periods(&server, "granularity=hourly&start_date=2026-01-05T07:30:00Z"),
+        json!([["2026-01-05T07:00", 0], ["2026-01-05T08:00", 0], ["2026-01-05T09:00", 1], ["2026-01-05T10:00", 2]])
+    );
+
+    // Monday, 2 February. 1 January is a Thursday.
+    server.advance(28 * DAY);
+    send_one(&server);
+    assert_eq!(
+        periods(&server, "granularity=weekly&start_date=2026-01-01"),
+        json!([
+            ["2025-12-29", 0],
+            ["2026-01-05", 3],
+            ["2026-01-12", 0],
+            ["2026-01-19", 0],
+            ["2026-01-26", 0],
+            ["2026-02-02", 1],
+        ])
+    );
+    assert_eq!(
+        periods(&server, "granularity=monthly&start_date=2025-12-31"),
+        json!([["2025-12-01", 0], ["2026-01-01", 3], ["2026-02-01", 1]])
+    );
+}
+
+#[test]
+fn an_email_counts_in_the_period_of_the_time_zone() {
+    let server = TestServer::start();
+    send_one(&server);
+    // 20:00 UTC, which is 01:45 of the next day in Kathmandu.
+    server.advance(11 * HOUR);
+    send_one(&server);
+    send_one(&server);
+
+    assert_eq!(periods(&server, "start_date=2026-01-05"), json!([["2026-01-05", 3]]));
+    assert_eq!(
+        periods(&server, "start_date=2026-01-05&timezone=Asia/Kathmandu"),
+        json!([["2026-01-05", 1], ["2026-01-06", 2]])
+    );
+    // The date of the start is one of the time zone too.
+    assert_eq!(
+        periods(&server, "granularity=hourly&start_date=2026-01-06&timezone=Asia/Kathmandu"),
+        json!([["2026-01-06T00:00", 0], ["2026-01-06T01:00", 2]])
+    );
+}
+
+#[test]
+fn the_emails_of_a_broadcast_have_a_row_of_their_own() {
+    let server = TestServer::start();
+    for contact in ["ada@example.net", "bob@example.net"] {
+        server.post("/contacts", &json!({ "email": contact })).ok(201);
+    }
+    let body = json!({
+        "from": "Acme <news@example.com>", "subject": "June", "name": "News of June", "text": "Hi", "send": true,
+    });
+    let broadcast = server.post("/broadcasts", &body).ok(201)["id"].clone();
+    send_one(&server);
+    server.wait_for_metrics(&json!({ "sent": 3, "delivered": 3 }));
+
+    let of_broadcast = json!({ "broadcast_id": broadcast, "broadcast_name": "News of June", "sent": 2 });
+    assert_eq!(
+        metrics(&server, "dimensions=broadcast&metrics=sent")["data"],
+        json!([{ "broadcast_id": null, "broadcast_name": null, "sent": 1 }, of_broadcast])
+    );
+    let id = broadcast.as_str().unwrap();
+    let selected = metrics(&server, &format!("dimensions=broadcast&metrics=sent&broadcast_id={id}"));
+    assert_eq!((&selected["totals"], &selected["data"]), (&json!({ "sent": 2 }), &json!([of_broadcast])));
+    let other = "0190a6c0-0000-7000-8000-000000000001";
+    assert_eq!(metrics(&server, &format!("metrics=sent&broadcast_id={other}"))["totals"], json!({ "sent": 0 }));
+}
+
+#[test]
 fn a_deleted_email_stays_in_the_counts() {
     let server = TestServer::start();
     let first = send_three(&server);
@@ -132,33 +224,15 @@ fn a_deleted_email_stays_in_the_counts() {
     assert_eq!(metrics(&server, "metrics=delivered")["totals"], json!({ "delivered": 2 }));
 }
 
-/// Waits until the nightly check has compared all days with events, and has deleted their journal.
-#[track_caller]
-fn wait_for_check(server: &TestServer) {
-    retry_until_ok("the check", || {
-        let (mut rows, from, to) = (0, (Id::MIN, 0, Id::MIN), (Id::MAX, u32::MAX, Id::MAX));
-        let read = server.context().store.read_now::<_, StoreError>(|tx| {
-            tx.scan(&EMAIL_COUNT_JOURNAL, &from, &to, Order::Ascending, |_, _| {
-                rows += 1;
-                NEXT
-            })
-        });
-        read.unwrap();
-        if rows == 0 { Ok(()) } else { Err(format!("{rows} events")) }
-    });
-}
-
 #[test]
 fn counts_are_deleted_after_the_configured_days() {
-    const DAY: Duration = Duration::from_secs(24 * 3_600);
     let flags = ["--metrics-retention-days", "5"];
     let server = TestServer::start_with(&flags);
-    let send = |server: &TestServer| server.wait_for(&server.send(&json!({})), "delivered");
-    send(&server);
+    send_one(&server);
     let server = server.restart_after(3 * DAY, &flags);
     // Counts of an unchecked day stay, whatever their age is.
-    wait_for_check(&server);
-    send(&server);
+    server.wait_for_count_check();
+    send_one(&server);
     assert_eq!(metrics(&server, "metrics=sent&start_date=2026-01-01")["totals"]["sent"], 2);
 
     let server = server.restart_after(3 * DAY, &flags);
@@ -181,6 +255,10 @@ fn invalid_parameters_are_refused() {
         ("granularity=yearly", "The `granularity` parameter may contain `hourly`, `daily`, `weekly`, `monthly`."),
         ("domain_id=7", "Each `domain_id` must be a valid UUID."),
         ("dimensions=email", "The `email` dimension needs `email_id`, with up to 100 ids of emails."),
+        (
+            "dimensions=email,broadcast",
+            "The `email` dimension and `email_id` cannot be combined with the `broadcast` dimension or `broadcast_id`.",
+        ),
     ] {
         server.get(&format!("/emails/metrics?{query}")).refused(422, "validation_error", message);
     }

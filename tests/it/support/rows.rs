@@ -3,11 +3,11 @@
 use ringmail::audit::Actor;
 use ringmail::base::address::EmailAddress;
 use ringmail::base::clock::utc_day;
-use ringmail::base::id::{ContactId, EmailId, EventId, Id, TeamId, TopicId, WebhookDeliveryId, WebhookId};
+use ringmail::base::id::{ContactId, DomainId, EmailId, EventId, Id, TeamId, TopicId, WebhookDeliveryId, WebhookId};
 use ringmail::contacts::{ContactRow, TopicChoiceRow};
 use ringmail::delivery::capture::{CaptureMailbox, ReleaseError, ReleasedMessage};
 use ringmail::delivery::{CapturedRow, SmtpAttemptRow};
-use ringmail::email_metrics::DayTotals;
+use ringmail::email_metrics::{self, CountedRecipients, DayTotals, EmailMetric, MetricSource};
 use ringmail::erasure;
 use ringmail::events::{self, ChangeSource, EventType, MessageRow};
 use ringmail::notices::{self, Notice};
@@ -16,8 +16,9 @@ use ringmail::store::page::{Cursor, PageQuery};
 use ringmail::store::{NEXT, NodeId, Order, ReadTx, Reads as _, STOP, StoreError, WriteTx};
 use ringmail::suppressions::{self, Origin, SuppressionCause};
 use ringmail::tables::{
-    ATTEMPTS, AUDIENCE_EVENTS, CONTACT_ADDRESSES, CONTACTS, ContactIdRow, EMAIL_BODIES, EMAIL_DAY_TOTALS,
-    EMAIL_SEARCH_BLOCKS, EMAILS, ERASURES, LEASES, SUPPRESSIONS, TOPIC_CHOICES, TOPICS, WEBHOOK_DELIVERIES,
+    ATTEMPTS, AUDIENCE_EVENTS, CONTACT_ADDRESSES, CONTACTS, ContactIdRow, EMAIL_BODIES, EMAIL_COUNT_JOURNAL,
+    EMAIL_DAY_TOTALS, EMAIL_SEARCH_BLOCKS, EMAILS, ERASURES, LEASES, SUPPRESSIONS, TOPIC_CHOICES, TOPICS,
+    WEBHOOK_DELIVERIES,
 };
 use ringmail::topics::{Subscription, TopicRow, Visibility};
 use ringmail::users::{self, Role};
@@ -80,6 +81,31 @@ impl TestServer {
     pub(super) fn put_totals_of(&self, team: TeamId, totals: DayTotals) {
         let day = utc_day(self.now_ms());
         self.write(move |tx| tx.put(&EMAIL_DAY_TOTALS, &(team, day), &totals));
+    }
+
+    /// Counts simulated recipients of a domain as delivered in the current quarter hour, without an event. The totals
+    /// of the day have no simulated recipients.
+    pub(crate) fn miscount_deliveries(&self, domain: &str, recipients: u64) {
+        let (domain, at_ms) = (DomainId::parse(domain).expect("an id"), self.now_ms());
+        let source = MetricSource { team: self.team(), domain, broadcast: None };
+        let recipients = CountedRecipients::Simulated(recipients);
+        self.write(move |tx| email_metrics::count(tx, source, at_ms, EmailMetric::Delivered, recipients));
+    }
+
+    /// Waits until the nightly check has compared all days with events, and has deleted their journal.
+    #[track_caller]
+    pub(crate) fn wait_for_count_check(&self) {
+        retry_until_ok("the check", || {
+            let rows = self.read(|tx| {
+                let (mut rows, from, to) = (0, (Id::MIN, 0, Id::MIN), (Id::MAX, u32::MAX, Id::MAX));
+                tx.scan(&EMAIL_COUNT_JOURNAL, &from, &to, Order::Ascending, |_, _| {
+                    rows += 1;
+                    NEXT
+                })?;
+                Ok(rows)
+            });
+            if rows == 0 { Ok(()) } else { Err(format!("{rows} events")) }
+        });
     }
 
     /// Returns the addresses on the suppression list of the team, without those that are erased.

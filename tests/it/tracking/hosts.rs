@@ -5,8 +5,11 @@ use std::time::Duration;
 use ringmail::base::clock::monotonic;
 use serde_json::{Value, json};
 
-use super::set_tracking;
+use super::{deliver, request, request_with, set_tracking};
 use crate::support::{ApiResponse, NameServer, TestServer};
+
+/// Header of a request to the tracking host of [`start_with_host`].
+pub(super) const HOST: (&str, &str) = ("host", "links.shop.example");
 
 /// Sends a request with a `Host` header.
 fn get(server: &TestServer, host: &str, path: &str) -> ApiResponse {
@@ -57,6 +60,34 @@ fn a_tracking_host_has_no_api_and_no_dashboard() {
     for host in ["other.shop.example", "localhost", "127.0.0.1"] {
         assert_eq!(get(&server, host, "/emails").status, 200, "{host}");
     }
+}
+
+#[test]
+fn a_one_click_request_at_a_tracking_host_has_the_result_of_one_at_the_public_host() {
+    let dns = NameServer::start();
+    let (server, _) = start_with_host(&dns, &[]);
+    let key = format!("Bearer {}", server.key());
+    assert_eq!(request(&server, "GET", "/emails", &[HOST, ("authorization", &key)]).status, 404);
+    let form = ("content-type", "application/x-www-form-urlencoded");
+
+    for (address, headers) in [("ada@example.org", &[HOST, form][..]), ("bob@example.org", &[form][..])] {
+        server.post("/contacts", &json!({ "email": address })).ok(201);
+        let html = "<a href=\"{{{UNSUBSCRIBE_URL}}}\">Leave</a>";
+        let fields = json!({ "from": "Acme <hello@shop.example>", "to": address, "html": html });
+        let (_, message) = deliver(&server, &fields);
+        let (_, token) = message.html.split_once("/unsubscribe/").unwrap();
+        let path = format!("/unsubscribe/{}", token.split('"').next().unwrap());
+
+        let response = request_with(&server, "POST", &path, headers, Some("List-Unsubscribe=One-Click"));
+
+        assert_eq!((response.status, response.body.as_slice()), (200, &b"OK\n"[..]), "{address}");
+        assert_eq!(response.header("content-type"), "text/plain; charset=utf-8");
+        assert_eq!(server.get(&format!("/contacts/{address}")).ok(200)["unsubscribed"], true);
+    }
+    let events = server.audience_events();
+    let opt_outs = events.iter().filter(|event| event["type"] == "contact.unsubscribed");
+    let sources: Vec<&Value> = opt_outs.map(|event| &event["data"]["source"]).collect();
+    assert_eq!(sources, ["one_click", "one_click"]);
 }
 
 #[test]

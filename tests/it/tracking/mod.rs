@@ -6,7 +6,7 @@
 //! - `routes.rs`: requests to them.
 //! - `broadcasts.rs`: clicks on the links of a broadcast.
 //! - `hosts.rs`: the paths of a tracking host.
-//! - `events.rs`: the webhooks about an open and a click.
+//! - `events.rs`: the webhooks about opens, clicks and prefetches.
 //! - `metrics.rs`: the counts of opens and clicks.
 
 mod broadcasts;
@@ -69,9 +69,14 @@ fn deliver(server: &TestServer, fields: &Value) -> (String, Message) {
 /// Returns the path of the first tracked URL of a kind in HTML: `o` for the pixel, `c` for a link.
 #[track_caller]
 fn tracked_path(html: &str, kind: &str) -> String {
-    let start = format!("/t/{kind}/");
-    let at = html.find(&start).unwrap_or_else(|| panic!("no {start} in {html}"));
-    html[at..].split(['"', '\'']).next().unwrap().to_owned()
+    let first = tracked_paths(html, kind).into_iter().next();
+    first.unwrap_or_else(|| panic!("no /t/{kind}/ in {html}"))
+}
+
+/// Returns the paths of all tracked URLs of a kind in HTML, in their order.
+fn tracked_paths(html: &str, kind: &str) -> Vec<String> {
+    let path = |(at, _): (usize, &str)| html[at..].split(['"', '\'']).next().unwrap().to_owned();
+    html.match_indices(&format!("/t/{kind}/")).map(path).collect()
 }
 
 /// Response of a tracked URL.
@@ -89,6 +94,17 @@ impl HitResponse {
 
 /// Sends a request without a key. Does not follow redirects.
 fn request(server: &TestServer, method: &str, path: &str, headers: &[(&str, &str)]) -> HitResponse {
+    request_with(server, method, path, headers, None)
+}
+
+/// Does the same as [`request`], with a body.
+fn request_with(
+    server: &TestServer,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: Option<&str>,
+) -> HitResponse {
     let config = ureq::Agent::config_builder()
         .http_status_as_error(false)
         .max_redirects(0)
@@ -99,7 +115,12 @@ fn request(server: &TestServer, method: &str, path: &str, headers: &[(&str, &str
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
-    let response = ureq::Agent::new_with_config(config).run(request.body(()).unwrap()).unwrap();
+    let agent = ureq::Agent::new_with_config(config);
+    let response = match body {
+        Some(body) => agent.run(request.body(body.to_owned()).unwrap()),
+        None => agent.run(request.body(()).unwrap()),
+    };
+    let response = response.unwrap();
     let status = response.status().as_u16();
     let header = |(name, value): (&ureq::http::HeaderName, &ureq::http::HeaderValue)| {
         (name.to_string(), value.to_str().unwrap().to_owned())
