@@ -30,7 +30,7 @@ pub(super) struct LimitSettings {
     address_connections: u16,
 
     /// Addresses or ranges of reverse proxies in front of this server, which --address-connections does not limit, and
-    /// whose X-Forwarded-For names the client of a sign-in [default: none].
+    /// whose X-Forwarded-For names the client of a sign-in, an open or a click [default: none].
     #[arg(long, env = "RINGMAIL_TRUSTED_PROXIES", value_name = "CIDR", value_delimiter = ',',
           value_parser = values::cidr, help_heading = "Serving")]
     pub(super) trusted_proxies: Vec<IpNet>,

@@ -162,7 +162,8 @@ impl Recount {
     }
 }
 
-/// Returns the totals of a day that differ from those of its events. Scores have no events and are not compared.
+/// Returns the totals of a day that differ from those of its events. Scores have no events and are not compared, and neither
+/// are outcomes by the day of the send, which belong to events of later days too.
 pub(super) fn total_differences(mut counted: DayTotals, mut of_events: DayTotals) -> Vec<CountDifference> {
     let mut differences = Vec::new();
     for metric in CHECKED {
@@ -185,4 +186,23 @@ fn read_counts(tx: &impl Reads, team: TeamId, quarter: u32) -> Result<BySource, 
         NEXT
     })?;
     Ok(counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_totals_of_the_events_of_a_day_are_compared() {
+        let totals = DayTotals { sent: 5, delivered: 4, ..DayTotals::default() };
+        let changed =
+            DayTotals { sent_and_bounced: 1, sent_and_complained: 1, scored_recipients: 5, score_sum: 350, ..totals };
+        assert_eq!(total_differences(changed, totals), []);
+
+        let difference =
+            |metric, counted, of_events| CountDifference { span: CountSpan::Day, metric, counted, of_events };
+        let counted = DayTotals { sent: 6, delivered: 3, ..changed };
+        let expected = [difference(EmailMetric::Sent, 6, 5), difference(EmailMetric::Delivered, 3, 4)];
+        assert_eq!(total_differences(counted, totals), expected);
+    }
 }
