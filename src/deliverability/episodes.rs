@@ -23,7 +23,6 @@ struct TeamRound {
     step: EpisodeStep,
     /// Row of its episode.
     row: Option<EpisodeRow>,
-    windows: GuardrailWindows,
     /// Whether its broadcasts must be slowed down.
     is_slow: bool,
     /// Whether they are.
@@ -34,10 +33,10 @@ struct TeamRound {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum EpisodeStep {
     Keep,
-    /// Send the events of the limits that were crossed. At least one of them.
+    /// Send an event for each limit that was crossed. At least one was.
     Publish {
-        warning: bool,
-        pause: bool,
+        warning: Option<RateBreach>,
+        pause: Option<RateBreach>,
     },
     End,
 }
@@ -47,10 +46,11 @@ impl EpisodeStep {
         if status == GuardrailStatus::Ok {
             return if episode.is_some() && windows.has_recovered() { Self::End } else { Self::Keep };
         }
-        let warning = windows.breach(GuardrailStatus::Warning).is_some() && !episode.is_some_and(|row| row.is_warned);
+        let is_warned = episode.is_some_and(EpisodeRow::has_warning);
         let is_paused = episode.is_some_and(|row| row.level == EpisodeLevel::Paused);
-        let pause = status == GuardrailStatus::Paused && !is_paused;
-        if warning || pause { Self::Publish { warning, pause } } else { Self::Keep }
+        let warning = windows.breach(GuardrailStatus::Warning).filter(|_| !is_warned);
+        let pause = windows.breach(status).filter(|_| status == GuardrailStatus::Paused && !is_paused);
+        if warning.or(pause).is_some() { Self::Publish { warning, pause } } else { Self::Keep }
     }
 }
 
@@ -86,7 +86,7 @@ impl TeamDeliverability {
         let row = tx.get_valid(&GUARDRAIL_EPISODES, &(team,))?;
         let step = EpisodeStep::of(row.as_ref(), self.mode.status(&windows), &windows);
         let is_slow = self.mode.slows_broadcasts(&windows);
-        Ok(TeamRound { step, row, windows, is_slow, is_slowed: delivery::is_slowed(tx, team)? })
+        Ok(TeamRound { step, row, is_slow, is_slowed: delivery::is_slowed(tx, team)? })
     }
 
     /// Changes the episode of a team and the pace of its broadcasts. Reads its state again: another process can have
@@ -95,7 +95,7 @@ impl TeamDeliverability {
         if teams::find(tx, team)?.is_none() {
             return Ok(());
         }
-        let TeamRound { step, row, windows, is_slow, .. } = self.team_round(tx, team)?;
+        let TeamRound { step, row, is_slow, .. } = self.team_round(tx, team)?;
         delivery::set_slowed(tx, team, is_slow, self.context.now_ms())?;
         let (warning, pause) = match step {
             EpisodeStep::Keep => return Ok(()),
@@ -103,37 +103,39 @@ impl TeamDeliverability {
             EpisodeStep::Publish { warning, pause } => (warning, pause),
         };
         let was_paused = row.as_ref().is_some_and(|row| row.level == EpisodeLevel::Paused);
-        let level = if pause || was_paused { EpisodeLevel::Paused } else { EpisodeLevel::Warning };
-        let is_warned = warning || row.as_ref().is_some_and(|row| row.is_warned);
+        let is_warned = warning.is_some() || row.as_ref().is_some_and(EpisodeRow::has_warning);
+        let level = if pause.is_some() || was_paused { EpisodeLevel::Paused } else { EpisodeLevel::Warning };
         let since_ms = row.map_or_else(|| self.context.now_ms(), |row| row.since_ms);
         tx.put(&GUARDRAIL_EPISODES, &(team,), &EpisodeRow { level, is_warned, since_ms })?;
-        let crossed = [(GuardrailStatus::Warning, warning), (GuardrailStatus::Paused, pause)];
-        for (status, _) in crossed.into_iter().filter(|(_, is_new)| *is_new) {
-            let Some(breach) = windows.breach(status) else { continue };
-            events::record_team(tx, &self.context, team, &self.event(status, &breach))?;
-            if status == GuardrailStatus::Paused || level == EpisodeLevel::Warning {
-                notices::record(tx, &self.context, team, &self.notice(status, &breach))?;
+        if let Some(breach) = warning {
+            let event = TeamEvent::DeliverabilityWarning(self.event_data(&breach));
+            events::record_team(tx, &self.context, team, &event)?;
+            if level == EpisodeLevel::Warning {
+                let notice = Notice::DeliverabilityWarning(self.figures(&breach));
+                notices::record(tx, &self.context, team, &notice)?;
             }
+        }
+        if let Some(breach) = pause {
+            let event = TeamEvent::DeliverabilityPaused(self.event_data(&breach));
+            events::record_team(tx, &self.context, team, &event)?;
+            notices::record(tx, &self.context, team, &Notice::DeliverabilityPaused(self.figures(&breach)))?;
         }
         Ok(())
     }
 
-    fn event(&self, status: GuardrailStatus, breach: &RateBreach) -> TeamEvent {
-        let data = events::Deliverability {
+    fn event_data(&self, breach: &RateBreach) -> events::Deliverability {
+        events::Deliverability {
             metric: breach.metric,
             rate: super::fraction(breach.count, breach.sent),
             limit: breach.line.fraction(),
             window_days: breach.line.window_days,
             dashboard_url: self.page_url.clone(),
-        };
-        match status {
-            GuardrailStatus::Paused => TeamEvent::DeliverabilityPaused(data),
-            GuardrailStatus::Ok | GuardrailStatus::Warning => TeamEvent::DeliverabilityWarning(data),
         }
     }
 
-    fn notice(&self, status: GuardrailStatus, breach: &RateBreach) -> Notice {
-        let figures = RateNotice {
+    /// Returns the figures of a notice.
+    fn figures(&self, breach: &RateBreach) -> RateNotice {
+        RateNotice {
             metric: breach.metric,
             count: breach.count,
             sent: breach.sent,
@@ -141,10 +143,6 @@ impl TeamDeliverability {
             window_days: breach.line.window_days,
             is_observed: self.mode == GuardrailMode::Observe,
             dashboard_url: self.page_url.clone(),
-        };
-        match status {
-            GuardrailStatus::Paused => Notice::DeliverabilityPaused(figures),
-            GuardrailStatus::Ok | GuardrailStatus::Warning => Notice::DeliverabilityWarning(figures),
         }
     }
 }

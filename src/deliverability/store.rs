@@ -18,13 +18,20 @@ pub enum EpisodeLevel {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EpisodeRow {
     pub level: EpisodeLevel,
-    /// Whether `deliverability.warning` was sent. An episode that began with a pause can cross that limit later.
+    /// Whether an episode with a pause has sent `deliverability.warning`.
     #[serde(default)]
     pub is_warned: bool,
     /// Start of the episode.
     pub since_ms: TimestampMs,
 }
 impl Row for EpisodeRow {}
+
+impl EpisodeRow {
+    /// Returns whether `deliverability.warning` was sent.
+    pub(super) const fn has_warning(&self) -> bool {
+        self.is_warned || matches!(self.level, EpisodeLevel::Warning)
+    }
+}
 
 /// Region whose broadcasts are paused. The counts are those of its last sweep that changed the row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

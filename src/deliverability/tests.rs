@@ -4,6 +4,8 @@ use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::broadcast::Receiver;
+
 use super::*;
 use crate::base::clock::{DAY_MS, utc_day};
 use crate::base::id::{DomainId, Id, TeamId};
@@ -11,6 +13,7 @@ use crate::context::Context;
 use crate::delivery;
 use crate::email_metrics::{self, CountedRecipients, EmailMetric, MetricSource};
 use crate::emails::{SendingGuard as _, SendingPause};
+use crate::event_bus::BusMessage;
 use crate::events::Metric;
 use crate::insights::{InsightCheck, InsightDayRow};
 use crate::notices::Notice;
@@ -19,6 +22,7 @@ use crate::tables::{GUARDRAIL_EPISODES, INSIGHT_DAYS, NOTICES};
 use crate::teams;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const NONE: [&str; 0] = [];
 
 struct Fixture {
     _directory: tempfile::TempDir,
@@ -71,6 +75,18 @@ impl Fixture {
     fn level(&self) -> Option<EpisodeLevel> {
         let row = |tx: &crate::store::ReadTx| tx.get(&GUARDRAIL_EPISODES, &(self.team,));
         self.context.store.read_now::<_, StoreError>(row).unwrap().map(|row| row.level)
+    }
+
+    /// Runs rounds of two processes at once. Returns the statuses of the new events, oldest first.
+    async fn events_of_round(&self, stream: &mut Receiver<BusMessage>) -> Vec<&'static str> {
+        let [one, other] = [(); 2].map(|()| self.deliverability(GuardrailMode::Enforce));
+        let (first, second) = tokio::join!(one.run_round(), other.run_round());
+        first.and(second).unwrap();
+        let bodies = iter::from_fn(|| stream.try_recv().ok()).map(|message| message.body());
+        let status_of = |body: Arc<str>| {
+            ["warning", "paused"].into_iter().find(|status| body.contains(&format!("deliverability.{status}")))
+        };
+        bodies.filter_map(status_of).collect()
     }
 
     /// Returns the kinds of the stored notices, oldest first.
@@ -215,39 +231,42 @@ async fn an_episode_notifies_the_owners_once_of_each_status_also_with_two_proces
 #[tokio::test]
 async fn each_limit_has_one_event_in_an_episode_also_with_two_processes() {
     let fixture = Fixture::new().await;
-    let (one, other) = (fixture.deliverability(GuardrailMode::Enforce), fixture.deliverability(GuardrailMode::Enforce));
     let mut stream = fixture.context.event_bus.subscribe(fixture.team);
-    let mut events_of_round = async || {
-        let (first, second) = tokio::join!(one.run_round(), other.run_round());
-        first.and(second).unwrap();
-        let bodies = iter::from_fn(|| stream.try_recv().ok()).map(|message| message.body());
-        let status_of = |body: Arc<str>| {
-            ["warning", "paused"].into_iter().find(|status| body.contains(&format!("deliverability.{status}")))
-        };
-        bodies.filter_map(status_of).collect::<Vec<_>>()
-    };
-    let none: Vec<&str> = Vec::new();
 
-    // Both limits are crossed.
     fixture.count(100, 10, 0).await;
-    assert_eq!(events_of_round().await, ["warning", "paused"]);
-    assert_eq!(events_of_round().await, none);
-    assert_eq!(fixture.notices(), ["paused"], "one notice");
+    assert_eq!(fixture.events_of_round(&mut stream).await, ["warning", "paused"], "both limits are crossed");
+    assert_eq!(fixture.events_of_round(&mut stream).await, NONE);
+    assert_eq!(fixture.notices(), ["paused"]);
 
     fixture.context.clock.advance(8 * DAY);
-    assert_eq!(events_of_round().await, none);
+    assert_eq!(fixture.events_of_round(&mut stream).await, NONE);
     assert_eq!(fixture.level(), None);
+    for (bounced, expected) in [(9, "warning"), (1, "paused")] {
+        fixture.count(if bounced == 9 { 200 } else { 0 }, bounced, 0).await;
+        assert_eq!(fixture.events_of_round(&mut stream).await, [expected]);
+        assert_eq!(fixture.events_of_round(&mut stream).await, NONE);
+    }
+}
 
-    // The rate of two days crosses its limit, and that of seven days does not.
-    fixture.count(2_000, 0, 0).await;
-    fixture.context.clock.advance(4 * DAY);
-    fixture.count(200, 10, 0).await;
-    assert_eq!(events_of_round().await, ["paused"]);
-    // 90 late bounces of the last day: 100 of 2,200 in seven days.
-    fixture.count(0, 90, 0).await;
-    assert_eq!(events_of_round().await, ["warning"]);
-    assert_eq!(events_of_round().await, none);
-    assert_eq!(fixture.notices(), ["paused", "paused"], "no notice of a warning during a pause");
+#[tokio::test]
+async fn a_warning_during_a_pause_or_after_it_has_an_event_and_no_notice() {
+    // The rate of two days crosses its limit, and that of seven days does not: 10 of 2,200 recipients.
+    for (days, bounced) in [(0, 90), (2, 0)] {
+        let fixture = Fixture::new().await;
+        let mut stream = fixture.context.event_bus.subscribe(fixture.team);
+        fixture.count(2_000, 0, 0).await;
+        fixture.context.clock.advance(5 * DAY);
+        fixture.count(200, 10, 0).await;
+        assert_eq!(fixture.events_of_round(&mut stream).await, ["paused"]);
+
+        // Late bounces, or the first day leaves the window.
+        fixture.context.clock.advance(days * DAY);
+        fixture.count(0, bounced, 0).await;
+
+        assert_eq!(fixture.events_of_round(&mut stream).await, ["warning"]);
+        assert_eq!(fixture.events_of_round(&mut stream).await, NONE);
+        assert_eq!((fixture.level(), fixture.notices()), (Some(EpisodeLevel::Paused), vec!["paused"]));
+    }
 }
 
 #[tokio::test]
