@@ -11,11 +11,6 @@ use super::transaction::WriteTx;
 /// Commands per queue. At one commit per millisecond, a full queue is a few tenths of a second of
 /// work. A longer queue would hide an overload from callers.
 pub const WAITING_MAX: usize = 4_096;
-
-/// Returns the number of commands that hold a permit of a queue.
-pub(super) fn waiting(permits: &Semaphore) -> usize {
-    WAITING_MAX.saturating_sub(permits.available_permits())
-}
 /// Maximum number of foreground commands in one commit.
 const GROUP_MAX: usize = 512;
 /// Maximum number of bulk commands in one commit. Small, because accepts wait for them.
@@ -206,6 +201,11 @@ impl Queues {
         take_from(&mut self.bulk, left.unwrap_or(GROUP_BULK_MAX), GROUP_BULK_BYTES_MAX, &mut group);
         group
     }
+}
+
+/// Returns the number of commands that hold a permit of a queue.
+pub(super) fn waiting(permits: &Semaphore) -> usize {
+    WAITING_MAX.saturating_sub(permits.available_permits())
 }
 
 /// Moves commands to `group` until one of the limits is reached. The first command is moved whatever

@@ -4,7 +4,7 @@
 //! Data flow: a send stores a [`FanOutRow`](super::FanOutRow). The worker finds the due rows, starts their broadcasts and
 //! reads pages of contacts. A page is read and encoded outside of the writer thread. One transaction then stores the
 //! emails of the page together with the position in the contacts. While requests wait or are expected, a transaction stores
-//! only some of them, more beside more requests. The next page is read meanwhile.
+//! only some emails of the page: more of them if more requests wait. The next page is read meanwhile.
 //!
 //! Reading order: `rows.rs` (changes of the stored position), `start.rs` (the first step of a broadcast), `walk.rs` (the
 //! rules of one broadcast), `page.rs` (a page of recipients), `cancel.rs` (removal of queued emails), `jobs.rs` (the

@@ -152,7 +152,7 @@ async fn a_bulk_command_expects_a_request_after_a_request() {
 }
 
 #[tokio::test]
-async fn a_bulk_command_knows_how_many_requests_wait() {
+async fn a_bulk_command_gets_the_number_of_waiting_requests() {
     let (_directory, store) = fresh();
     let notes = Notes::default();
     let blocked = BlockedWriter::block(&store);

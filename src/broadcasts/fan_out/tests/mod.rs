@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::page::{AWAITED_RECIPIENTS_MIN, PAGE_RECIPIENTS, PAGE_SCAN, PageResult, PageSource, recipients_beside};
+use super::page::{AWAITED_RECIPIENTS_MIN, PAGE_RECIPIENTS, PAGE_SCAN, PageResult, PageSource, next_step};
 use super::walk::Walk;
 use super::*;
 use crate::base::address::EmailAddress;

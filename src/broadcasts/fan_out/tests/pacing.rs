@@ -38,3 +38,19 @@ async fn due_times_keep_the_sending_limits() {
     instance.context.store.read_now::<_, StoreError>(count).unwrap();
     assert_eq!(messages, 1_000);
 }
+
+#[tokio::test]
+async fn a_page_with_sending_limits_is_stored_whole_beside_a_request() {
+    let instance = Instance::with_limits(SendLimits { per_second: Some(10), per_day: None });
+    instance.add(0, 100, ContactChanges::default()).await;
+    let id = instance.send_now().await;
+    let now_ms = instance.context.now_ms();
+    instance.write(move |tx, _| start::start(tx, id, now_ms, &NeverPaused)).await;
+    let page = instance.read_page(id);
+
+    // A command of a request: it waits for itself.
+    let stored = instance.context.store.write::<_, StoreError>(move |tx| page.store(tx, 0)).await.unwrap();
+
+    assert!(matches!(stored, PageResult::Queued { next: None, finished: Some(_), .. }));
+    assert_eq!(instance.addresses(id).len(), 100);
+}

@@ -82,16 +82,20 @@ async fn a_page_ends_early_while_a_request_waits_and_continues() {
     };
     assert_eq!((due.len(), instance.addresses(id).len()), (AWAITED_RECIPIENTS_MIN, AWAITED_RECIPIENTS_MIN));
     assert!(matches!(store(0).await.unwrap(), PageResult::Moved), "a recipient is stored once");
-    let (open, opened) = mpsc::channel::<()>();
+    let ((entered, has_entered), (open, opened)) = (mpsc::channel(), mpsc::channel::<()>());
     let blocked = instance.context.store.write_bulk::<_, StoreError>(move |_| {
-        opened.recv().unwrap();
+        entered.send(()).unwrap();
+        // If a failing test drops the sender, `recv` returns as well.
+        let _ = opened.recv();
         Ok(())
     });
     let request = || instance.context.store.write::<_, StoreError>(|_| Ok(()));
+    let has_begun = async { has_entered.recv().unwrap() };
     let all_wait = async { open.send(()).unwrap() };
-    let (_, stored, ..) = tokio::join!(blocked, store(next), request(), request(), request(), request(), all_wait);
+    let (_, _, stored, ..) =
+        tokio::join!(blocked, has_begun, store(next), request(), request(), request(), request(), all_wait);
     assert!(matches!(stored.unwrap(), PageResult::Queued { next: Some(_), finished: None, .. }));
-    assert_eq!(instance.addresses(id).len(), AWAITED_RECIPIENTS_MIN + recipients_beside(5));
+    assert_eq!(instance.addresses(id).len(), AWAITED_RECIPIENTS_MIN + 10, "two for each of five requests");
     // Another process continues after a kill.
     instance.worker().work().await.unwrap();
 
@@ -100,7 +104,10 @@ async fn a_page_ends_early_while_a_request_waits_and_continues() {
 
 #[test]
 fn a_transaction_has_more_recipients_beside_more_requests() {
-    assert_eq!([1, 2, 3, 64, 256].map(recipients_beside), [4, 4, 6, 128, 512]);
+    let first = [1, 2, 3, 64, 256].map(|requests| next_step(requests, false));
+    assert_eq!(first, [4, 4, 6, 128, 512].map(Some));
+    assert_eq!([next_step(0, false), next_step(0, true)], [Some(64); 2]);
+    assert_eq!(next_step(1, true), None, "a request that came meanwhile");
 }
 
 #[tokio::test]
