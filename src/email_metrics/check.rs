@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 use super::model::{DayTotals, QUARTER_MS, QUARTERS_OF_DAY};
-use super::recount::{CountDifference, CountSpan, Recount, total_differences};
+use super::recount::{CountDifference, CountSpan, Recount, day_differences};
 use super::store::day_totals;
 use crate::base::clock::{TimestampMs, monotonic, to_iso, utc_day};
 use crate::base::id::{EventId, Id, TeamId};
@@ -207,10 +207,10 @@ impl CountCheck {
                 warn!(team.id = %team, "the counts of the quarter hour {at} keep changing and were not compared");
             }
         }
-        if !total_differences(counted, self.totals(team, day).await?).is_empty() {
-            warn!(team.id = %team, day, "the totals of a day changed during their check and were not compared");
-        } else if is_stable {
-            differences.append(&mut total_differences(counted, totals));
+        match day_differences(counted, self.totals(team, day).await?, totals) {
+            None => warn!(team.id = %team, day, "the totals of a day changed during their check and were not compared"),
+            Some(mut found) if is_stable => differences.append(&mut found),
+            Some(_) => {}
         }
         let (checked_ms, number) = (self.context.now_ms(), differences.len() as u64);
         let result = CountCheckRow { day, checked_ms, events, differences: number, lease: None };

@@ -162,9 +162,18 @@ impl Recount {
     }
 }
 
-/// Returns the totals of a day that differ from those of its events. Scores have no events and are not compared, and neither
-/// are outcomes by the day of the send, which belong to events of later days too.
-pub(super) fn total_differences(mut counted: DayTotals, mut of_events: DayTotals) -> Vec<CountDifference> {
+/// Returns the totals of a day that differ from those of its events; `None` if they changed from `before` to `after`.
+pub(super) fn day_differences(
+    before: DayTotals,
+    after: DayTotals,
+    of_events: DayTotals,
+) -> Option<Vec<CountDifference>> {
+    total_differences(before, after).is_empty().then(|| total_differences(before, of_events))
+}
+
+/// Returns the totals that differ. Scores have no events and are not compared. Outcomes by the day of the send are not
+/// compared either: they belong to events of later days too.
+fn total_differences(mut counted: DayTotals, mut of_events: DayTotals) -> Vec<CountDifference> {
     let mut differences = Vec::new();
     for metric in CHECKED {
         let (Some(counted), Some(of_events)) = (counted.of_mut(*metric), of_events.of_mut(*metric)) else { continue };
@@ -194,15 +203,17 @@ mod tests {
 
     #[test]
     fn only_totals_of_the_events_of_a_day_are_compared() {
-        let totals = DayTotals { sent: 5, delivered: 4, ..DayTotals::default() };
-        let changed =
-            DayTotals { sent_and_bounced: 1, sent_and_complained: 1, scored_recipients: 5, score_sum: 350, ..totals };
-        assert_eq!(total_differences(changed, totals), []);
-
         let difference =
             |metric, counted, of_events| CountDifference { span: CountSpan::Day, metric, counted, of_events };
-        let counted = DayTotals { sent: 6, delivered: 3, ..changed };
-        let expected = [difference(EmailMetric::Sent, 6, 5), difference(EmailMetric::Delivered, 3, 4)];
-        assert_eq!(total_differences(counted, totals), expected);
+        let of_events = DayTotals { sent: 5, delivered: 4, ..DayTotals::default() };
+        let counted = DayTotals { sent: 6, delivered: 3, ..of_events };
+        let expected = vec![difference(EmailMetric::Sent, 6, 5), difference(EmailMetric::Delivered, 3, 4)];
+        // A score and a late report.
+        let added =
+            DayTotals { sent_and_bounced: 1, sent_and_complained: 1, scored_recipients: 5, score_sum: 350, ..counted };
+        assert_eq!(day_differences(counted, added, of_events), Some(expected));
+        assert_eq!(day_differences(of_events, of_events, of_events), Some(Vec::new()));
+
+        assert_eq!(day_differences(of_events, counted, of_events), None, "an event was added meanwhile");
     }
 }
