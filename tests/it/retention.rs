@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use ringmail::base::id::Id;
-use ringmail::store::{NEXT, Order, ReadTx, Reads as _, StoreError};
 use ringmail::tables::{AUDIENCE_EVENTS, INSIGHT_DAYS};
 use serde_json::json;
 
@@ -11,19 +10,9 @@ use crate::support::{TestServer, retry_until_ok};
 
 /// Returns the number of stored events about the audience, and of stored counts of content checks.
 fn rows(server: &TestServer) -> (usize, usize) {
-    let count = |tx: &ReadTx| {
-        let (mut events, mut checks) = (0, 0);
-        tx.scan_valid(&AUDIENCE_EVENTS, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX), Order::Ascending, |_, _| {
-            events += 1;
-            NEXT
-        })?;
-        tx.scan_valid(&INSIGHT_DAYS, &(Id::MIN, 0, 0), &(Id::MAX, u32::MAX, u8::MAX), Order::Ascending, |_, _| {
-            checks += 1;
-            NEXT
-        })?;
-        Ok((events, checks))
-    };
-    server.context().store.read_now::<_, StoreError>(count).unwrap()
+    let events = server.row_count(&AUDIENCE_EVENTS, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX));
+    let checks = server.row_count(&INSIGHT_DAYS, &(Id::MIN, 0, 0), &(Id::MAX, u32::MAX, u8::MAX));
+    (events, checks)
 }
 
 #[test]

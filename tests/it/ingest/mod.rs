@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use ringmail::store::{NEXT, Order, Reads as _, StoreError};
 use ringmail::tables::INGESTED;
 use serde_json::Value;
 use sha2::Sha256;
@@ -100,15 +99,7 @@ fn return_path(server: &TestServer, to: &str) -> String {
 
 /// Returns the number of stored deduplication keys.
 fn dedup_key_count(server: &TestServer) -> usize {
-    let count = server.context().store.read_now::<_, StoreError>(|tx| {
-        let mut count = 0;
-        tx.scan(&INGESTED, &(0, [0; 32]), &(u32::MAX, [0xff; 32]), Order::Ascending, |_, _| {
-            count += 1;
-            NEXT
-        })?;
-        Ok(count)
-    });
-    count.unwrap()
+    server.row_count(&INGESTED, &(0, [0; 32]), &(u32::MAX, [0xff; 32]))
 }
 
 /// Returns the types of the events of an email, oldest first.

@@ -13,7 +13,7 @@ use ringmail::events::{self, ChangeSource, EventType, MessageRow};
 use ringmail::notices::{self, Notice};
 use ringmail::store::meta::NODES;
 use ringmail::store::page::{Cursor, PageQuery};
-use ringmail::store::{NEXT, NodeId, Order, ReadTx, Reads as _, STOP, StoreError, WriteTx};
+use ringmail::store::{Key, NEXT, NodeId, Order, ReadTx, Reads as _, STOP, StoreError, Table, WriteTx};
 use ringmail::suppressions::{self, Origin, SuppressionCause};
 use ringmail::tables::{
     ATTEMPTS, AUDIENCE_EVENTS, CONTACT_ADDRESSES, CONTACTS, ContactIdRow, EMAIL_BODIES, EMAIL_COUNT_JOURNAL,
@@ -32,6 +32,18 @@ impl TestServer {
     /// Runs `work` in a read transaction.
     pub(super) fn read<T>(&self, work: impl FnOnce(&ReadTx) -> Result<T, StoreError>) -> T {
         self.services().context.store.read_now(work).expect("the store can be read")
+    }
+
+    /// Returns the number of rows of a table whose keys are in `from..=to`.
+    pub(crate) fn row_count<K: Key, V: ringmail::store::Value>(&self, table: &Table<K, V>, from: &K, to: &K) -> usize {
+        self.read(|tx| {
+            let mut rows = 0;
+            tx.scan(table, from, to, Order::Ascending, |_, _| {
+                rows += 1;
+                NEXT
+            })?;
+            Ok(rows)
+        })
     }
 
     /// Runs `work` in a write transaction and waits for the commit.
@@ -96,15 +108,10 @@ impl TestServer {
     #[track_caller]
     pub(crate) fn wait_for_count_check(&self) {
         retry_until_ok("the check", || {
-            let rows = self.read(|tx| {
-                let (mut rows, from, to) = (0, (Id::MIN, 0, Id::MIN), (Id::MAX, u32::MAX, Id::MAX));
-                tx.scan(&EMAIL_COUNT_JOURNAL, &from, &to, Order::Ascending, |_, _| {
-                    rows += 1;
-                    NEXT
-                })?;
-                Ok(rows)
-            });
-            if rows == 0 { Ok(()) } else { Err(format!("{rows} events")) }
+            match self.row_count(&EMAIL_COUNT_JOURNAL, &(Id::MIN, 0, Id::MIN), &(Id::MAX, u32::MAX, Id::MAX)) {
+                0 => Ok(()),
+                rows => Err(format!("{rows} events")),
+            }
         });
     }
 
@@ -155,14 +162,7 @@ impl TestServer {
 
     /// Returns the number of leases.
     pub(crate) fn leases(&self) -> usize {
-        self.read(|tx| {
-            let mut leases = 0;
-            tx.scan(&LEASES, &(Id::MIN, 0), &(Id::MAX, u16::MAX), Order::Ascending, |_, _| {
-                leases += 1;
-                NEXT
-            })?;
-            Ok(leases)
-        })
+        self.row_count(&LEASES, &(Id::MIN, 0), &(Id::MAX, u16::MAX))
     }
 
     /// Requests the erasure of addresses from all data of the team.
@@ -175,14 +175,7 @@ impl TestServer {
 
     /// Returns the number of erasures that are not complete.
     pub(crate) fn pending_erasures(&self) -> usize {
-        self.read(|tx| {
-            let mut pending = 0;
-            tx.scan(&ERASURES, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX), Order::Ascending, |_, _| {
-                pending += 1;
-                NEXT
-            })?;
-            Ok(pending)
-        })
+        self.row_count(&ERASURES, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX))
     }
 
     /// Creates a public topic and returns its id.
@@ -223,27 +216,13 @@ impl TestServer {
     /// Returns the number of email rows of the team, including deleted emails that are not removed yet.
     pub(crate) fn stored_emails(&self) -> usize {
         let team = self.team();
-        self.read(|tx| {
-            let mut count = 0;
-            tx.scan(&EMAILS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |_, _| {
-                count += 1;
-                NEXT
-            })?;
-            Ok(count)
-        })
+        self.row_count(&EMAILS, &(team, Id::MIN), &(team, Id::MAX))
     }
 
     /// Returns the number of blocks of the search index of the team.
     pub(crate) fn search_blocks(&self) -> usize {
         let team = self.team();
-        self.read(|tx| {
-            let mut count = 0;
-            tx.scan(&EMAIL_SEARCH_BLOCKS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |_, _| {
-                count += 1;
-                NEXT
-            })?;
-            Ok(count)
-        })
+        self.row_count(&EMAIL_SEARCH_BLOCKS, &(team, Id::MIN), &(team, Id::MAX))
     }
 
     /// Returns the types of the events recorded for an email, even if the email is deleted.
