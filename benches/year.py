@@ -8,7 +8,7 @@ import subprocess
 import time
 
 from machine import table
-from mail_days import Days
+from mail_days import METRICS, Days
 from server import binary
 
 RETENTION_DAYS = 30
@@ -25,15 +25,16 @@ def run(options):
             days.run_day()
         kept = days.kept()
     finally:
-        days.server.end()
+        days.end()
     shown = [day for day in range(1, options.days + 1) if day % SHOWN_EVERY == 0 or day in (1, FLAT_FROM_DAY, options.days)]
     table(["day", "file MiB"], [[f"{day}", f"{days.sizes[day - 1] / (1 << 20):.1f}"] for day in shown])
     if options.days > FLAT_FROM_DAY:
         grown = max(days.sizes[FLAT_FROM_DAY:]) / days.sizes[FLAT_FROM_DAY - 1]
         print(f"largest file after day {FLAT_FROM_DAY}: {grown:.3f} of that day; target: at most {GROWTH_MAX}")
-    assert_complete(kept, options)
-    sent, delivered, stored = (sum(column) for column in zip(*kept.values(), strict=True))
-    print(f"kept: {sent:,} sent and {delivered:,} delivered by the counters, {stored:,} emails; emails a day: {options.emails:,}")
+    assert_complete(kept, days)
+    *counts, stored = (sum(column) for column in zip(*kept.values(), strict=True))
+    by_counters = ", ".join(f"{count:,} {metric}" for metric, count in zip(METRICS, counts, strict=True))
+    print(f"kept: {by_counters} by the counters; {stored:,} emails; emails a day: {options.emails:,}")
     line = [binary("release"), "compact", "--json", "--data-dir", days.server.data_dir]
     done = subprocess.run(line, env=days.server.environment(), capture_output=True, text=True, check=True)
     compacted = json.loads(done.stdout)
@@ -42,13 +43,13 @@ def run(options):
     print(f"{options.days} days took {time.monotonic() - began:,.0f} s")
 
 
-def assert_complete(kept, options):
+def assert_complete(kept, days):
     """Asserts that each day within the retention has all of its events and emails, and that the days before it have none.
 
     A part of the day before the retention is younger than it.
     """
-    whole, expected = min(options.days, RETENTION_DAYS), (options.emails,) * 3
-    days = list(kept.values())
-    assert days[-whole:] == [expected] * whole, f"days with other counts than {expected}: {kept}"
-    boundary = days[:-whole]
-    assert len(boundary) <= 1 and all(max(counts) <= options.emails for counts in boundary), f"days before: {kept}"
+    whole, expected = min(len(days.sizes), RETENTION_DAYS), (*days.expected(), days.emails)
+    counts = list(kept.values())
+    assert counts[-whole:] == [expected] * whole, f"days with other counts than {expected}: {kept}"
+    boundary = counts[:-whole]
+    assert len(boundary) <= 1 and all(max(day) <= days.emails for day in boundary), f"days before: {kept}"

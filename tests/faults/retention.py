@@ -22,7 +22,7 @@ def the_file_is_flat_after_the_first_expired_days(directory):
         print(f"{settled / 1e6:.1f} MB after day {RETENTION_DAYS + 4}, at most {grown / 1e6:.1f} MB later")
         assert grown <= settled * GROWTH_MAX, days.sizes
     finally:
-        days.server.end()
+        days.end()
 
 
 CASES = [the_file_is_flat_after_the_first_expired_days]
