@@ -4,9 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use ringmail::base::clock::monotonic;
-
-use super::program::{self, Cli};
+use super::program::{self, Cli, poll};
 
 /// Longest wait for the deliveries.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -103,10 +101,7 @@ fn a_development_server_stops_although_its_output_is_not_read() {
     }
     let listed = || cli.run(&["email", "list", "--limit", "400", "--json"]).json();
     let is_delivered = |row: &serde_json::Value| row["last_event"] == "delivered";
-    let started = monotonic();
-    while !listed()["data"].as_array().unwrap().iter().all(is_delivered) {
-        assert!(started.elapsed() < DEADLINE, "the emails are not delivered");
-    }
+    poll(DEADLINE, listed, |list| list["data"].as_array().unwrap().iter().all(is_delivered));
 
     assert!(dev.stop("-TERM"));
 }

@@ -2,10 +2,11 @@
 
 use std::io::Write as _;
 use std::process::Stdio;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::program::{Cli, Server};
+use super::program::{Cli, Server, poll};
 
 /// Exports contacts and returns the lines without the header line.
 pub(super) fn export(cli: &Cli, arguments: &[&str]) -> Vec<String> {
@@ -229,10 +230,7 @@ fn a_repeated_import_completes_a_killed_import() {
     input.write_all(file.as_bytes()).unwrap();
 
     // Standard input stays open, so the import waits for more input and has not written the last rows.
-    let started = ringmail::base::clock::monotonic();
-    while export(&cli, &[]).is_empty() {
-        assert!(started.elapsed().as_secs() < 40, "nothing is imported");
-    }
+    poll(Duration::from_secs(40), || export(&cli, &[]), |rows| !rows.is_empty());
     importing.kill().unwrap();
     importing.wait().unwrap();
     drop(input);

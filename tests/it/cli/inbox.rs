@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::program::{Cli, Server, get};
+use super::program::{Cli, Server, get, poll};
 
 /// Sends an email with the API, as the program under test does.
 fn send(server: &Server, to: &str, subject: &str, html: &str) {
@@ -19,15 +19,8 @@ fn key(server: &Server) -> &str {
 
 /// Waits until the inbox has a number of messages, and returns them.
 fn wait_for(cli: &Cli, count: usize) -> Vec<Value> {
-    let started = ringmail::base::clock::monotonic();
-    loop {
-        let list = cli.run(&["inbox", "list", "--json"]).json();
-        let rows = list["data"].as_array().unwrap().clone();
-        if rows.len() == count {
-            return rows;
-        }
-        assert!(started.elapsed().as_secs() < 20, "{list}");
-    }
+    let list = || cli.run(&["inbox", "list", "--json"]).json()["data"].as_array().unwrap().clone();
+    poll(Duration::from_secs(20), list, |rows| rows.len() == count)
 }
 
 #[test]

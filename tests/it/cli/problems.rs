@@ -1,16 +1,18 @@
 //! The warnings of a server about problems that stop all delivery, or the delivery to one site.
 
-use super::program::{Cli, Server};
+use std::time::Duration;
+
+use super::program::{Cli, Server, poll};
 use crate::support::{MailServer, NameServer, StartTls};
+
+/// Maximum wait for a failed attempt. Its lookup ends after some timeouts.
+const FAILED_WITHIN: Duration = Duration::from_secs(60);
 
 /// Sends an email and waits until its first attempt has failed.
 fn send_and_fail(cli: &Cli, to: &str) {
     let sent = cli.run(&["send", "--to", to, "--wait", "0s", "--json"]).json();
-    let started = ringmail::base::clock::monotonic();
     let show = || cli.run(&["email", "show", sent["id"].as_str().unwrap(), "--json"]).json();
-    while !show()["events"].to_string().contains("email.delivery_delayed") {
-        assert!(started.elapsed().as_secs() < 60, "{:#}", show());
-    }
+    poll(FAILED_WITHIN, show, |email| email["events"].to_string().contains("email.delivery_delayed"));
 }
 
 /// Returns the warnings in the log of a server.

@@ -1,5 +1,6 @@
 //! Runs the binary in its own working directory, without the `RINGMAIL_*` variables of the caller.
 
+use std::fmt::Debug;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -12,6 +13,9 @@ use serde_json::Value;
 const DEADLINE: Duration = Duration::from_secs(40);
 /// Pause between two checks whether a program has exited.
 const EXIT_POLL_PAUSE: Duration = Duration::from_millis(1);
+
+/// Pause between two runs of a program in [`poll`]. A run takes a tenth of a second of a processor, which other tests need.
+const RUN_PAUSE: Duration = Duration::from_millis(100);
 
 /// The binary with its own working directory. Drop deletes the directory.
 pub(super) struct Cli(tempfile::TempDir);
@@ -161,6 +165,20 @@ pub(super) fn wait(child: &mut Child) -> i32 {
         }
         assert!(started.elapsed() < DEADLINE, "the program does not exit");
         std::thread::park_timeout(EXIT_POLL_PAUSE);
+    }
+}
+
+/// Repeats `read`, which runs a program, until its value meets a condition, and returns the value.
+#[track_caller]
+pub(super) fn poll<T: Debug>(within: Duration, read: impl Fn() -> T, is_met: impl Fn(&T) -> bool) -> T {
+    let started = monotonic();
+    loop {
+        let value = read();
+        if is_met(&value) {
+            return value;
+        }
+        assert!(started.elapsed() < within, "not within {within:?}; last value: {value:#?}");
+        std::thread::park_timeout(RUN_PAUSE);
     }
 }
 

@@ -4,27 +4,13 @@ use std::io::Write as _;
 use std::net::TcpListener;
 use std::time::Duration;
 
-use ringmail::base::clock::monotonic;
 use serde_json::{Value, json};
 
-use super::program::{Cli, Server};
+use super::program::{Cli, Server, poll};
 use crate::support::{MailServer, NameServer, StartTls};
 
 /// Maximum time that a test waits for a condition.
 const DEADLINE: Duration = Duration::from_secs(20);
-
-/// Repeats `read` until its value meets a condition, and returns the value.
-#[track_caller]
-fn wait_until(what: &str, read: impl Fn() -> Value, is_met: impl Fn(&Value) -> bool) -> Value {
-    let started = monotonic();
-    loop {
-        let value = read();
-        if is_met(&value) {
-            return value;
-        }
-        assert!(started.elapsed() < DEADLINE, "waited for {what}: {value:#}");
-    }
-}
 
 /// Sends an email with an API key and returns its id.
 #[track_caller]
@@ -47,13 +33,13 @@ fn shown(cli: &Cli, id: &str) -> Value {
 #[track_caller]
 fn wait_for_event(cli: &Cli, team: &str, id: &str, event: &str) -> Value {
     let read = || cli.run(&["email", "show", id, "--team", team, "--json"]).json();
-    wait_until(event, read, |email| email["last_event"] == event)
+    poll(DEADLINE, read, |email| email["last_event"] == event)
 }
 
 /// Waits until an email of the first team waits in a state, and returns why.
 #[track_caller]
 fn wait_for_state(cli: &Cli, id: &str, state: &str) -> Value {
-    let email = wait_until(state, || shown(cli, id), |email| email["waiting"][0]["state"] == state);
+    let email = poll(DEADLINE, || shown(cli, id), |email| email["waiting"][0]["state"] == state);
     email["waiting"][0].clone()
 }
 
@@ -301,7 +287,7 @@ fn a_flush_ends_the_pause_of_a_host_that_could_not_be_connected_to() {
     let waiting = wait_for_state(cli, &paused, "hosts_paused");
     assert!(waiting["until"].is_string(), "{waiting}");
     assert!(waiting["reason"].as_str().unwrap().contains("b.example cannot be connected to"), "{waiting}");
-    let row = wait_until("no session", || direct.site("shop.example"), |row| row["sessions"] == 0);
+    let row = poll(DEADLINE, || direct.site("shop.example"), |row| row["sessions"] == 0);
     assert_eq!((&row["domains"], &row["groups"]), (&json!(2), &json!(2)), "{row}");
     let text = cli.run(&["trace", &paused]);
     assert!(text.success().contains("hosts_paused"), "{text:?}");
@@ -351,7 +337,7 @@ fn a_site_that_refuses_our_mail_is_explained_paused_and_resumed() {
         shown["data"].as_array().unwrap().iter().map(|row| row["attempts"].as_u64().unwrap()).sum()
     };
     let show = || queue(cli, "show", ["--site", "shop.example"], &[]);
-    wait_until("a further attempt", show, |shown| attempts(shown) == 2);
+    poll(DEADLINE, show, |shown| attempts(shown) == 2);
     assert_eq!(queue(cli, "drop", ["--site", "shop.example"], &["--yes"])["groups"], 2);
     wait_for_event(cli, "Main", &tried, "failed");
 }

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use ringmail::base::clock::monotonic;
 use serde_json::{Value, json};
 
-use super::program::{Cli, Server};
+use super::program::{Cli, Server, poll};
 
 fn send(server: &Server, to: &str) -> String {
     let key = server.menu["key"].as_str().expect("the menu has the key");
@@ -17,14 +16,7 @@ fn send(server: &Server, to: &str) -> String {
 
 #[track_caller]
 fn wait_until(cli: &Cli, id: &str, is_met: impl Fn(&Value) -> bool) -> Value {
-    let started = monotonic();
-    loop {
-        let email = cli.run(&["email", "show", id, "--json"]).json();
-        if is_met(&email) {
-            return email;
-        }
-        assert!(started.elapsed() < Duration::from_secs(20), "{email:#}");
-    }
+    poll(Duration::from_secs(20), || cli.run(&["email", "show", id, "--json"]).json(), is_met)
 }
 
 #[test]

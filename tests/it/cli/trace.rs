@@ -1,8 +1,8 @@
 //! `ringmail trace`.
 
-use ringmail::base::clock::monotonic;
+use std::time::Duration;
 
-use super::program::Cli;
+use super::program::{Cli, poll};
 
 #[test]
 fn a_trace_has_the_events_and_the_attempts_with_their_transcripts() {
@@ -44,10 +44,7 @@ fn a_bounce_in_a_trace_says_what_to_do() {
     let server = cli.serve(&["dev"]);
     let sent = cli.run(&["send", "--to", "bounced@resend.dev", "--wait", "0s", "--json"]).json();
     let trace = || cli.run(&["trace", sent["id"].as_str().unwrap()]).success().to_owned();
-    let (mut text, began) = (trace(), monotonic());
-    while !text.contains("email.bounced") && began.elapsed().as_secs() < 60 {
-        text = trace();
-    }
+    let text = poll(Duration::from_secs(60), trace, |text| text.contains("email.bounced"));
 
     let advice = "The mailbox does not exist. Look for a typing error in the address.";
     assert!(text.contains(&format!("\n    {advice}")), "{text}");
