@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::broadcast;
 
 use crate::base::id::{EventId, TeamId};
+use crate::base::opaque::Opaque;
 use crate::base::sync;
 use crate::base::wakeup::Wakeup;
 
@@ -50,7 +51,7 @@ impl BusMessage {
 
 /// Publishes events and wakes workers. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct EventBus(Arc<Channels>);
+pub struct EventBus(Opaque<Channels>);
 
 #[derive(Debug, Default)]
 struct Channels {

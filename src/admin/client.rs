@@ -165,9 +165,16 @@ impl AdminClient {
     /// [`AdminClientError::Unreachable`], [`AdminClientError::Unreadable`] or
     /// [`AdminClientError::Unexpected`].
     pub async fn request<T: ResponseBody>(&mut self, verb: impl Into<AdminVerb>) -> Result<T, AdminClientError> {
-        let request = Request { team: self.team.clone(), verb: verb.into() };
-        let response = match &mut self.connection {
-            Connection::Direct(direct) => execute(&direct.services, request).await,
+        match self.respond(verb.into()).await? {
+            Response::Refused(error) => Err(AdminClientError::Refused(error)),
+            response => T::from_response(response).map_err(AdminClientError::Unexpected),
+        }
+    }
+
+    async fn respond(&mut self, verb: AdminVerb) -> Result<Response, AdminClientError> {
+        let request = Request { team: self.team.clone(), verb };
+        match &mut self.connection {
+            Connection::Direct(direct) => Ok(execute(&direct.services, request).await),
             Connection::Server { stream, socket } => {
                 let exchange = async {
                     write_line(stream.get_mut(), &request).await?;
@@ -177,12 +184,8 @@ impl AdminClient {
                 let response = timeout(RESPONSE_TIMEOUT, exchange).await;
                 response
                     .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
-                    .map_err(|why| AdminClientError::of_connection(socket, why))?
+                    .map_err(|why| AdminClientError::of_connection(socket, why))
             }
-        };
-        match response {
-            Response::Refused(error) => Err(AdminClientError::Refused(error)),
-            response => T::from_response(response).map_err(AdminClientError::Unexpected),
         }
     }
 

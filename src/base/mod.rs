@@ -20,11 +20,14 @@
 //! - [`recent`]: the time of the last failure;
 //! - [`signature`]: Standard Webhooks signatures;
 //! - [`blocking`]: blocking work on the thread pool;
+//! - [`boxed`]: results without their types;
+//! - [`opaque`]: shared values whose fields the compiler does not examine;
 //! - [`sync`]: locks that ignore poisoning;
 //! - [`wakeup`]: wake-ups of workers whose work is in a table.
 
 pub mod address;
 pub mod blocking;
+pub mod boxed;
 pub(crate) mod char_reference;
 pub mod clock;
 pub mod compat;
@@ -37,6 +40,7 @@ pub mod keyed;
 pub mod media_type;
 pub mod nearest;
 pub(crate) mod one_line;
+pub mod opaque;
 pub mod patch;
 pub(crate) mod percent;
 pub(crate) mod printable;

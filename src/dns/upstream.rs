@@ -12,6 +12,7 @@ use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
 
 use super::error::DnsError;
 use super::lookup::{CacheMode, IN_FLIGHT_MAX, Timings};
+use crate::base::opaque::Opaque;
 
 /// Longest chain of CNAME records. Public resolvers have similar limits; a longer chain is a mistake or an attack.
 const CNAME_LINKS_MAX: usize = 8;
@@ -22,8 +23,8 @@ const RECORDS_MAX: usize = 100;
 
 /// Two clients of one DNS server: one with a cache, one without.
 pub(super) struct Upstream {
-    cached: TokioResolver,
-    fresh: TokioResolver,
+    cached: Opaque<TokioResolver>,
+    fresh: Opaque<TokioResolver>,
     timeout: Duration,
 }
 
@@ -44,8 +45,8 @@ impl Upstream {
     pub(super) fn new(server: NameServerConfig, timings: &Timings) -> Result<Self, DnsError> {
         let zero = Duration::ZERO..=Duration::ZERO;
         Ok(Self {
-            cached: client(server.clone(), timings.timeout, &timings.positive_ttl, &timings.negative_ttl)?,
-            fresh: client(server, timings.timeout, &zero, &zero)?,
+            cached: Opaque::new(client(server.clone(), timings.timeout, &timings.positive_ttl, &timings.negative_ttl)?),
+            fresh: Opaque::new(client(server, timings.timeout, &zero, &zero)?),
             timeout: timings.timeout,
         })
     }

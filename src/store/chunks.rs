@@ -5,8 +5,9 @@
 
 use super::StoreError;
 use super::key::Key;
+use super::reads::{NEXT, Order, Reads};
 use super::table::Table;
-use super::transaction::{NEXT, Order, Reads, WriteTx};
+use super::transaction::WriteTx;
 use super::value::{Blob, Encoded};
 
 /// Maximum size of a chunk, in bytes. Together with its key and a seal, it fits into 64 KiB of the file, because the

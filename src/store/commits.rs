@@ -167,7 +167,7 @@ impl<B: Fn() -> u64> WriterLoop<B> {
     fn commit_group(&mut self, mut group: Vec<QueuedCommand>) -> bool {
         while !group.is_empty() {
             match self.attempt(&mut group) {
-                Ok(Attempt::Aborted { index, failure }) => group.remove(index).command.answer(failure),
+                Ok(Attempt::Aborted { index, failure }) => group.remove(index).answer(failure),
                 Ok(Attempt::InDoubt { failure, callbacks }) => {
                     error!(error = %failure, commands = group.len(), "commit failed: {failure}");
                     self.reopen(&failure, Some(DoubtfulGroup { group, callbacks }));
@@ -175,7 +175,7 @@ impl<B: Fn() -> u64> WriterLoop<B> {
                 }
                 Ok(done @ (Attempt::Committed | Attempt::NoWrites)) => {
                     for queued in group {
-                        queued.command.answer(None);
+                        queued.answer(None);
                     }
                     return matches!(done, Attempt::Committed);
                 }
@@ -202,7 +202,7 @@ impl<B: Fn() -> u64> WriterLoop<B> {
             let mut aborted = None;
             for (index, queued) in group.iter_mut().enumerate() {
                 let (writes, callbacks) = (tx.writes(), tx.callbacks());
-                match catch_unwind(AssertUnwindSafe(|| queued.command.apply(&tx))) {
+                match catch_unwind(AssertUnwindSafe(|| queued.apply(&tx))) {
                     Ok(Ok(())) => {}
                     Ok(Err(())) if tx.writes() == writes => tx.truncate_callbacks(callbacks),
                     Ok(Err(())) => {

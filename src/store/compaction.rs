@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::{FILE_NAME, OpenError, file};
 
@@ -27,7 +28,7 @@ pub fn compact(directory: &Path, cache_bytes: usize) -> Result<Compaction, OpenE
     let before_bytes = bytes().map_err(|error| OpenError::Directory(path.clone(), error))?;
     let mut database = file::open_existing(&path, cache_bytes)?;
     file::guarded_start(&path, || {
-        database.compact().map_err(|error| OpenError::Engine(path.clone(), Box::new(error.into())))?;
+        database.compact().map_err(|error| OpenError::Engine(path.clone(), Arc::new(error)))?;
         // The end of the process would do the same, but its failure would not be reported.
         drop(database);
         Ok(())

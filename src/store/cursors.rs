@@ -8,8 +8,9 @@ use super::Store;
 use super::error::StoreError;
 use super::key::Key;
 use super::meta::DELETED_CURSORS;
+use super::reads::{Order, Reads, STOP};
 use super::table::Table;
-use super::transaction::{Order, Reads, STOP, WriteTx};
+use super::transaction::WriteTx;
 use super::value::Value;
 use crate::base::clock::{TimestampMs, utc_day};
 

@@ -6,11 +6,25 @@ use std::sync::Arc;
 
 use tracing::error;
 
+/// An error of the engine. Without its type, which holds most types of the engine: `base/opaque.rs`.
+pub type EngineError = Arc<dyn std::error::Error + Send + Sync>;
+
+/// Effect of an error of the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EngineFailure {
+    /// The file could not be accessed. The engine rejects every transaction until it is opened again.
+    Io,
+    /// The file is damaged. The engine rejects every transaction until it is opened again.
+    Corrupted,
+    /// Only this transaction failed.
+    Other,
+}
+
 /// A failure of the store during a transaction.
 #[derive(Clone, Debug)]
 pub enum StoreError {
     /// The engine failed: the disk, the file, or a transaction.
-    Engine(Arc<redb::Error>),
+    Engine(EngineFailure, EngineError),
     /// Stored bytes cannot be decoded or opened.
     Corrupt(String),
     /// A command or a read panicked. The other commands of its group are not affected.
@@ -26,7 +40,7 @@ pub enum StoreError {
 impl std::fmt::Display for StoreError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Engine(error) => write!(f, "store: {error}"),
+            Self::Engine(_, error) => write!(f, "store: {error}"),
             Self::Corrupt(what) => write!(f, "store: corrupt data: {what}"),
             Self::Panicked => f.write_str("store: a command or a read panicked"),
             Self::Unavailable => f.write_str("store: its disk is full or failed, and it is being opened again"),
@@ -40,22 +54,25 @@ impl std::error::Error for StoreError {}
 
 impl StoreError {
     fn from_engine(error: redb::Error) -> Self {
-        match error {
+        use redb::Error::{Corrupted, DatabaseClosed, Io, LockPoisoned, PreviousIo};
+        let failure = match error {
             // The file was closed during a read: it is being opened again, or the store was shut down.
-            redb::Error::DatabaseClosed => Self::Unavailable,
-            error => Self::Engine(Arc::new(error)),
-        }
+            DatabaseClosed => return Self::Unavailable,
+            Io(_) | PreviousIo | LockPoisoned(_) => EngineFailure::Io,
+            Corrupted(_) => EngineFailure::Corrupted,
+            _ => EngineFailure::Other,
+        };
+        Self::Engine(failure, Arc::new(error))
     }
 
     /// Returns whether the engine rejects every transaction after this error, until it is opened again.
     pub(super) fn is_final(&self) -> bool {
-        self.is_io() || matches!(self, Self::Engine(error) if matches!(**error, redb::Error::Corrupted(_)))
+        matches!(self, Self::Engine(EngineFailure::Io | EngineFailure::Corrupted, _))
     }
 
     /// Returns whether the engine could not access its file.
     pub(super) fn is_io(&self) -> bool {
-        use redb::Error::{Io, LockPoisoned, PreviousIo};
-        matches!(self, Self::Engine(error) if matches!(**error, Io(_) | PreviousIo | LockPoisoned(_)))
+        matches!(self, Self::Engine(EngineFailure::Io, _))
     }
 
     /// Returns whether the command can succeed later: the disk is full, or failed, and the file is opened again.
@@ -136,7 +153,7 @@ pub enum OpenError {
     /// The file is empty or zeroed. A creation never leaves such a file.
     Blank(PathBuf),
     /// Another error of the engine.
-    Engine(PathBuf, Box<redb::Error>),
+    Engine(PathBuf, EngineError),
     /// A transaction during the opening failed.
     Store(StoreError),
 }

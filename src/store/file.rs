@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tracing::info;
@@ -181,7 +181,7 @@ fn refusal(path: PathBuf, error: redb::DatabaseError) -> OpenError {
             OpenError::Damaged(path, error.to_string())
         }
         redb::DatabaseError::Storage(redb::StorageError::Io(error)) => OpenError::Directory(path, error),
-        error => OpenError::Engine(path, Box::new(error.into())),
+        error => OpenError::Engine(path, Arc::new(error)),
     }
 }
 

@@ -3,8 +3,8 @@
 use super::StoreError;
 use super::error::skip_corrupt;
 use super::key::Key;
+use super::reads::{NEXT, Order, Reads, STOP, row_name};
 use super::table::Table;
-use super::transaction::{NEXT, Order, Reads, STOP, row_name};
 use super::value::Value;
 
 /// Keys of the matching rows in one page of a table.

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::StoreKind;
 use super::cursors::LIST_KEY_BYTES;
 use super::key::{Key, KeyBytes};
 use super::nodes::{NodeId, NodeRow};
@@ -20,6 +19,25 @@ pub const NODES: Table<(NodeId,), NodeRow> = Table::new("nodes-1");
 /// Keys of deleted rows of lists, which stay valid cursors: UTC day of the deletion, number of the list, key of the row
 /// padded with zeros. Written with the deletion. One row for each deleted row, deleted after one to two days.
 pub const DELETED_CURSORS: Table<(u32, u8, [u8; LIST_KEY_BYTES]), ()> = Table::new("deleted_cursors-1");
+
+/// Command that a store belongs to. The other command refuses to open it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StoreKind {
+    /// `ringmail serve`: real email.
+    Serve,
+    /// `ringmail dev`: development and tests.
+    Dev,
+}
+
+impl std::fmt::Display for StoreKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Serve => "serve",
+            Self::Dev => "dev",
+        })
+    }
+}
 
 /// Key of a row in the tables of the store. The numbers on disk must never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

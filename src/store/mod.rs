@@ -6,7 +6,7 @@
 //! Files, in reading order:
 //! - `key.rs`, `hash.rs` and `value.rs`: encoding of keys and values;
 //! - `fields.rs`: reads of single fields without decoding the row;
-//! - `table.rs` and `transaction.rs`: tables; get, scan, put and delete;
+//! - `table.rs`, `reads.rs` and `transaction.rs`: tables; get and scan; put and delete;
 //! - `meta.rs` and `nodes.rs`: the tables of the store itself; the processes that open it;
 //! - `page.rs` and `cursors.rs`: lists, and the cursors of deleted rows;
 //! - `match_page.rs`: bounded scans for rows to change;
@@ -51,6 +51,7 @@ mod orphans;
 mod packing;
 mod queue;
 mod read_bounds;
+mod reads;
 mod reopening;
 mod seal;
 mod space;
@@ -61,9 +62,9 @@ mod writer;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::{Arc, RwLock};
 
-use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 use tracing::error;
 
@@ -71,22 +72,24 @@ pub use chunks::{CHUNK_BYTES, CHUNKS_PER_COMMIT, Chunks, chunk_bytes, read_chunk
 pub use compaction::{Compaction, compact};
 pub use cursors::{purge_deleted_cursors, was_listed};
 pub(crate) use error::from_store_error;
-pub use error::{OpenError, StoreError, skip_corrupt};
+pub use error::{EngineError, EngineFailure, OpenError, StoreError, skip_corrupt};
 pub use fields::{RawValue, RowFields};
 pub use figures::StoreFigures;
 pub use hash::{NameHash, name_hash};
 pub use key::{Key, KeyBytes, KeyOf, KeyPart};
 pub use match_page::{MatchPage, match_page};
+pub use meta::StoreKind;
 pub use nodes::{NodeId, NodeRow, is_alive, renew};
 pub(crate) use opening::{open_in_time, open_with_key};
 pub use orphans::delete_orphans;
 pub use packing::{compress, decompress, pack, packed_text, unpack};
 pub use queue::{LARGE_BULK_BYTES, WAITING_MAX};
 pub use read_bounds::ReadBounds;
+pub use reads::{NEXT, Order, ReadTx, Reads, STOP, Step, Stored};
 pub use seal::Keyring;
 pub use space::Space;
 pub use table::Table;
-pub use transaction::{NEXT, Order, ReadTx, Reads, STOP, Step, Stored, WriteTx};
+pub use transaction::WriteTx;
 pub use value::{Blob, Encoded, Row, Value};
 
 use queue::WriteQueue;
@@ -95,6 +98,8 @@ use space::DiskSpace;
 use writer::Writer;
 
 use crate::base::blocking;
+use crate::base::boxed::{Boxed, unboxed};
+use crate::base::opaque::Opaque;
 use crate::base::recent::Recent;
 use crate::base::sync;
 
@@ -102,25 +107,6 @@ use crate::base::sync;
 pub const FILE_NAME: &str = "ringmail.redb";
 /// Maximum number of concurrent reads. More do not help on two cores, and each pins a view of the file.
 const READS_MAX: usize = 16;
-
-/// Command that a store belongs to. The other command refuses to open it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StoreKind {
-    /// `ringmail serve`: real email.
-    Serve,
-    /// `ringmail dev`: development and tests.
-    Dev,
-}
-
-impl std::fmt::Display for StoreKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Serve => "serve",
-            Self::Dev => "dev",
-        })
-    }
-}
 
 /// Options of [`Store::open`].
 #[derive(Clone, Debug)]
@@ -135,7 +121,10 @@ pub struct OpenOptions {
 
 /// Handle of the open store. Cheap to clone.
 #[derive(Clone)]
-pub struct Store(Arc<StoreInner>);
+pub struct Store(Opaque<StoreInner>);
+
+/// A read or a command, up to its result.
+type Running<'a> = Pin<Box<dyn Future<Output = Result<Boxed, StoreError>> + Send + 'a>>;
 
 /// The open database; `None` while the file is being opened again, and after the store is closed. A read holds the lock
 /// only while it opens its view.
@@ -202,7 +191,7 @@ impl Store {
         let writer = Writer::start(Arc::clone(&slot), row, Arc::clone(&panics), file_bytes, open_again);
         let reads = Arc::new(Semaphore::new(READS_MAX));
         let space = DiskSpace::default();
-        Ok(Self(Arc::new(StoreInner { database: slot, writer, reads, panics, path, epoch, space })))
+        Ok(Self(Opaque::new(StoreInner { database: slot, writer, reads, panics, path, epoch, space })))
     }
 
     /// Runs `work` over a consistent view of the store, on a thread that may block. Keep it under
@@ -211,25 +200,35 @@ impl Store {
     ///
     /// # Errors
     /// The error of `work`, [`StoreError`] if the view cannot be opened, or [`StoreError::Panicked`] if `work` panics.
-    pub async fn read<T, E>(&self, work: impl FnOnce(&ReadTx) -> Result<T, E> + Send + 'static) -> Result<T, E>
+    pub fn read<T, E>(
+        &self,
+        work: impl FnOnce(&ReadTx) -> Result<T, E> + Send + 'static,
+    ) -> impl Future<Output = Result<T, E>> + Send
     where
         T: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        let Ok(permit) = Arc::clone(&self.0.reads).acquire_owned().await else {
-            return Err(StoreError::Closed.into());
-        };
-        let store = self.clone();
-        blocking::run(move || {
-            // The thread owns the permit, because the caller may drop its future before the read ends.
-            let _permit = permit;
-            catch_unwind(AssertUnwindSafe(|| store.read_now(work))).unwrap_or_else(|panic| {
-                error!("a read of the store panicked: {}", file::panic_message(panic.as_ref()));
-                store.0.panics.record();
-                Err(StoreError::Panicked.into())
-            })
+        let running = self.read_boxed(Box::new(move |tx| Box::new(work(tx))));
+        async move { unboxed(running.await?) }
+    }
+
+    fn read_boxed(&self, work: Box<dyn FnOnce(&ReadTx) -> Boxed + Send>) -> Running<'_> {
+        Box::pin(async {
+            let Ok(permit) = Arc::clone(&self.0.reads).acquire_owned().await else {
+                return Err(StoreError::Closed);
+            };
+            let store = self.clone();
+            let read = move || {
+                // The thread owns the permit, because the caller may drop its future before the read ends.
+                let _permit = permit;
+                catch_unwind(AssertUnwindSafe(|| store.read_now(|tx| Ok(work(tx))))).unwrap_or_else(|panic| {
+                    error!("a read of the store panicked: {}", file::panic_message(panic.as_ref()));
+                    store.0.panics.record();
+                    Err(StoreError::Panicked)
+                })
+            };
+            blocking::run(read).await
         })
-        .await
     }
 
     /// Runs `work` over a consistent view on the calling thread. Blocks.
@@ -237,6 +236,15 @@ impl Store {
     /// # Errors
     /// As [`Store::read`].
     pub fn read_now<T, E: From<StoreError>>(&self, work: impl FnOnce(&ReadTx) -> Result<T, E>) -> Result<T, E> {
+        let tx = self.begin_read()?;
+        let done = work(&tx);
+        if tx.has_failed() {
+            self.0.writer.report_failure();
+        }
+        done
+    }
+
+    fn begin_read(&self) -> Result<ReadTx, StoreError> {
         let begun = {
             let database = sync::read(&self.0.database);
             match database.as_deref() {
@@ -245,16 +253,11 @@ impl Store {
                 None => Err(StoreError::Closed),
             }
         };
-        let tx = begun.inspect_err(|error| {
+        begun.inspect_err(|error| {
             if error.is_io() {
                 self.0.writer.report_failure();
             }
-        })?;
-        let done = work(&tx);
-        if tx.has_failed() {
-            self.0.writer.report_failure();
-        }
-        done
+        })
     }
 
     /// Applies `work` in a write transaction and returns after the commit. If the returned future is
@@ -265,56 +268,62 @@ impl Store {
     ///
     /// # Errors
     /// The error of `work`, or [`StoreError`] if the commit fails.
-    pub async fn write<T, E>(&self, work: impl Fn(&WriteTx<'_>) -> Result<T, E> + Send + 'static) -> Result<T, E>
+    pub fn write<T, E>(
+        &self,
+        work: impl Fn(&WriteTx<'_>) -> Result<T, E> + Send + 'static,
+    ) -> impl Future<Output = Result<T, E>> + Send
     where
         T: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        self.write_sized(1_024, work).await
+        self.write_sized(1_024, work)
     }
 
     /// As [`Store::write`], for a command that stores approximately `bytes` bytes.
     ///
     /// # Errors
     /// As [`Store::write`].
-    pub async fn write_sized<T, E>(
+    pub fn write_sized<T, E>(
         &self,
         bytes: usize,
         work: impl Fn(&WriteTx<'_>) -> Result<T, E> + Send + 'static,
-    ) -> Result<T, E>
+    ) -> impl Future<Output = Result<T, E>> + Send
     where
         T: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        self.0.writer.run(WriteQueue::Foreground, bytes, work).await
+        self.0.writer.run(WriteQueue::Foreground, bytes, work)
     }
 
     /// As [`Store::write`], in the bulk queue, for background work that must not delay requests.
     ///
     /// # Errors
     /// As [`Store::write`].
-    pub async fn write_bulk<T, E>(&self, work: impl Fn(&WriteTx<'_>) -> Result<T, E> + Send + 'static) -> Result<T, E>
+    pub fn write_bulk<T, E>(
+        &self,
+        work: impl Fn(&WriteTx<'_>) -> Result<T, E> + Send + 'static,
+    ) -> impl Future<Output = Result<T, E>> + Send
     where
         T: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        self.write_bulk_sized(1_024, work).await
+        self.write_bulk_sized(1_024, work)
     }
 
     /// As [`Store::write_bulk`], for a command that stores approximately `bytes` bytes.
     ///
     /// # Errors
     /// As [`Store::write`].
-    pub async fn write_bulk_sized<T, E>(
+    pub fn write_bulk_sized<T, E>(
         &self,
         bytes: usize,
         work: impl Fn(&WriteTx<'_>) -> Result<T, E> + Send + 'static,
-    ) -> Result<T, E>
+    ) -> impl Future<Output = Result<T, E>> + Send
     where
         T: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        self.0.writer.run(WriteQueue::Bulk, bytes, work).await
+        self.0.writer.run(WriteQueue::Bulk, bytes, work)
     }
 
     /// Returns the boot epoch, which is incremented at each opening.

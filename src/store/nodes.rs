@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::StoreError;
 use super::key::KeyPart;
 use super::meta::NODES;
-use super::transaction::{Order, Reads, STOP, WriteTx};
+use super::reads::{Order, Reads, STOP};
+use super::transaction::WriteTx;
 use super::value::Row;
 use crate::base::clock::TimestampMs;
 

@@ -3,8 +3,9 @@
 //! The command that deletes a parent deletes a bounded number of its child rows. Readers check the
 //! parent first, so that the remaining rows are hidden. A worker deletes them in bounded commits.
 
+use super::reads::{Order, Reads, STOP};
 use super::table::Table;
-use super::transaction::{Order, Reads, STOP, WriteTx};
+use super::transaction::WriteTx;
 use super::value::Value;
 use super::{Store, StoreError};
 use crate::base::id::{Id, TeamId};

@@ -3,8 +3,8 @@
 use super::cursors::was_listed;
 use super::error::{StoreError, from_store_error};
 use super::key::{Key, KeyPart};
+use super::reads::{NEXT, Order, Reads, STOP, Stored};
 use super::table::Table;
-use super::transaction::{NEXT, Order, Reads, STOP, Stored};
 use super::value::Value;
 use crate::base::id::{Id, TeamId};
 

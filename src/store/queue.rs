@@ -7,6 +7,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use super::StoreError;
 use super::transaction::WriteTx;
+use crate::base::boxed::Boxed;
 
 /// Commands per queue. At one commit per millisecond, a full queue is a few tenths of a second of
 /// work. A longer queue would hide an overload from callers.
@@ -35,62 +36,51 @@ pub(super) enum WriteQueue {
     Bulk,
 }
 
-/// A command that has been queued.
-pub(super) trait Command: Send {
-    /// Applies the command and keeps its result; `Err` if it was rejected or failed.
-    fn apply(&mut self, tx: &WriteTx<'_>) -> Result<(), ()>;
-    /// Sends the caller `failure`, or the result of `apply` if `failure` is `None`.
-    fn answer(self: Box<Self>, failure: Option<StoreError>);
+/// The closure of a caller, which may run more than once.
+pub(super) type Command = Box<dyn Fn(&WriteTx<'_>) -> Applied + Send>;
+
+/// Result of one run of a command.
+pub(super) struct Applied {
+    pub(super) is_ok: bool,
+    /// The `Result` of the closure.
+    pub(super) result: Boxed,
 }
 
-/// A command with its permit.
+/// A command that has been queued, with its permit.
 pub(super) struct QueuedCommand {
-    pub(super) command: Box<dyn Command>,
+    command: Command,
+    result: Option<Boxed>,
+    answer: oneshot::Sender<Result<Boxed, StoreError>>,
     bytes: usize,
     /// Permit of the queue, released when the caller is answered.
     _permit: OwnedSemaphorePermit,
 }
 
 impl QueuedCommand {
-    pub(super) fn new(command: Box<dyn Command>, bytes: usize, permit: OwnedSemaphorePermit) -> Self {
-        Self { command, bytes, _permit: permit }
-    }
-}
-
-/// The closure of a caller, with its result.
-pub(super) struct Typed<F, T, E> {
-    work: F,
-    outcome: Option<Result<T, E>>,
-    answer: oneshot::Sender<Result<T, E>>,
-}
-
-impl<F, T, E> Typed<F, T, E> {
-    pub(super) fn new(work: F, answer: oneshot::Sender<Result<T, E>>) -> Self {
-        Self { work, outcome: None, answer }
-    }
-}
-
-impl<F, T, E> Command for Typed<F, T, E>
-where
-    F: Fn(&WriteTx<'_>) -> Result<T, E> + Send,
-    T: Send,
-    E: From<StoreError> + Send,
-{
-    fn apply(&mut self, tx: &WriteTx<'_>) -> Result<(), ()> {
-        let outcome = (self.work)(tx);
-        let applied = if outcome.is_ok() { Ok(()) } else { Err(()) };
-        self.outcome = Some(outcome);
-        applied
+    pub(super) fn new(
+        command: Command,
+        answer: oneshot::Sender<Result<Boxed, StoreError>>,
+        bytes: usize,
+        permit: OwnedSemaphorePermit,
+    ) -> Self {
+        Self { command, result: None, answer, bytes, _permit: permit }
     }
 
-    fn answer(self: Box<Self>, failure: Option<StoreError>) {
-        let outcome = match (failure, self.outcome) {
-            (Some(failure), _) => Err(failure.into()),
-            (None, Some(outcome)) => outcome,
-            (None, None) => Err(StoreError::Closed.into()),
+    /// Applies the command and keeps its result; `Err` if it was rejected or failed.
+    pub(super) fn apply(&mut self, tx: &WriteTx<'_>) -> Result<(), ()> {
+        let Applied { is_ok, result } = (self.command)(tx);
+        self.result = Some(result);
+        if is_ok { Ok(()) } else { Err(()) }
+    }
+
+    /// Sends the caller `failure`, or the result of `apply` if `failure` is `None`.
+    pub(super) fn answer(self, failure: Option<StoreError>) {
+        let answer = match failure {
+            Some(failure) => Err(failure),
+            None => self.result.ok_or(StoreError::Closed),
         };
         // The caller may have dropped its future. The commit stays.
-        let _ = self.answer.send(outcome);
+        let _ = self.answer.send(answer);
     }
 }
 
@@ -238,9 +228,9 @@ mod tests {
 
     fn push(queues: &mut Queues, queue: WriteQueue, bytes: usize) {
         let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().expect("the permit is free");
-        let work = |_: &WriteTx<'_>| Ok::<_, StoreError>(());
-        let command = Box::new(Typed::new(work, oneshot::channel().0));
-        queues.push(queue, QueuedCommand::new(command, bytes, permit)).expect("the queues are open");
+        let command = Box::new(|_: &WriteTx<'_>| Applied { is_ok: true, result: Box::new(()) });
+        let queued = QueuedCommand::new(command, oneshot::channel().0, bytes, permit);
+        queues.push(queue, queued).expect("the queues are open");
     }
 
     /// Returns the sizes of the commands of the next group.

@@ -18,7 +18,7 @@ use super::commits::{DoubtfulGroup, WriterLoop, run_callbacks};
 use super::error::{OpenError, StoreError};
 use super::meta::{EPOCH, EpochRow, MetaKey};
 use super::migrations;
-use super::transaction::{ReadTx, Reads as _};
+use super::reads::{ReadTx, Reads as _};
 use super::writer::reject;
 use crate::base::clock::monotonic;
 use crate::base::sync;
@@ -110,7 +110,7 @@ impl<B> WriterLoop<B> {
                             run_callbacks(callbacks);
                         }
                         let failure = (!has_committed).then_some(StoreError::Unavailable);
-                        group.into_iter().for_each(|queued| queued.command.answer(failure.clone()));
+                        group.into_iter().for_each(|queued| queued.answer(failure.clone()));
                     }
                     self.epoch.commit = commit;
                     return;

@@ -37,8 +37,9 @@ impl<K, V> Table<K, V> {
     pub const fn name(&self) -> &'static str {
         self.name
     }
+}
 
-    pub(super) fn definition(&self) -> TableDefinition<'static, Bytes, Bytes> {
-        TableDefinition::new(self.name)
-    }
+/// Returns the definition of the table of a name.
+pub(super) const fn definition(name: &'static str) -> TableDefinition<'static, Bytes, Bytes> {
+    TableDefinition::new(name)
 }

@@ -1,192 +1,18 @@
-//! Transactions: typed get, scan, put and delete over redb. No redb type is public, so that another
-//! ordered key-value engine can replace it.
+//! Write transactions: typed put and delete over redb. No redb type is public, so that another ordered key-value engine
+//! can replace it.
 
 use std::cell::{Cell, RefCell};
-use std::fmt::{self, Display};
-use std::marker::PhantomData;
-use std::ops::ControlFlow;
 use std::rc::Rc;
 
-use redb::{ReadableDatabase, ReadableTable as _, TableError};
+use redb::ReadableTable as _;
 use tokio::sync::Semaphore;
 
-use super::error::{StoreError, skip_corrupt};
-use super::fields::RowFields;
+use super::error::StoreError;
 use super::key::Key;
 use super::queue::waiting;
-use super::table::{Bytes, Table};
-use super::value::{Blob, Encoded, Row, Value, after_version};
-
-/// Direction of a scan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Lowest key first.
-    Ascending,
-    /// Highest key first: the newest row, for keys that end in an id.
-    Descending,
-}
-
-/// A value that a scan has read and not decoded.
-pub struct Stored<'a, V> {
-    bytes: &'a [u8],
-    value: PhantomData<fn() -> V>,
-}
-
-impl<V: Value> Stored<'_, V> {
-    /// Decodes the value.
-    ///
-    /// # Errors
-    /// [`StoreError::Corrupt`].
-    pub fn decode(&self) -> Result<V, StoreError> {
-        V::from_bytes(self.bytes)
-    }
-}
-
-impl<'a, V: Row> Stored<'a, V> {
-    /// Returns the fields of the row without decoding it.
-    ///
-    /// # Errors
-    /// [`StoreError::Corrupt`] if the row is of another version.
-    pub fn fields(&self) -> Result<RowFields<'a>, StoreError> {
-        RowFields::of_map(after_version::<V>(self.bytes)?)
-    }
-}
-
-impl<'a> Stored<'a, Blob> {
-    /// Returns the bytes of a blob without copying them.
-    pub fn bytes(&self) -> &'a [u8] {
-        self.bytes
-    }
-}
-
-/// Result of visiting a row: whether the scan continues.
-pub type Step = Result<ControlFlow<()>, StoreError>;
-
-/// Continues a scan with the next row.
-pub const NEXT: Step = Ok(ControlFlow::Continue(()));
-/// Ends a scan.
-pub const STOP: Step = Ok(ControlFlow::Break(()));
-
-/// Read operations of both transaction types.
-pub trait Reads {
-    /// Returns the value under `key`.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the file cannot be read or the value is corrupt.
-    fn get<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<Option<V>, StoreError>;
-
-    /// Calls `visit` with the rows whose keys are in `from..=to`, until it stops.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the file cannot be read, a key is corrupt, or `visit` fails.
-    fn scan<K: Key, V: Value>(
-        &self,
-        table: &Table<K, V>,
-        from: &K,
-        to: &K,
-        order: Order,
-        visit: impl FnMut(K, Stored<'_, V>) -> Step,
-    ) -> Result<(), StoreError>;
-
-    /// Calls `visit` with the decoded rows whose keys are in `from..=to`, until it stops. Logs and skips a
-    /// corrupt row, so that one of them does not end work over many.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the file cannot be read, a key is corrupt, or `visit` fails.
-    fn scan_valid<K: Key, V: Value>(
-        &self,
-        table: &Table<K, V>,
-        from: &K,
-        to: &K,
-        order: Order,
-        mut visit: impl FnMut(K, V) -> Step,
-    ) -> Result<(), StoreError> {
-        self.scan(table, from, to, order, |key, stored| match skip_corrupt(stored.decode(), row_name(table, &key))? {
-            Some(row) => visit(key, row),
-            None => NEXT,
-        })
-    }
-
-    /// Returns the value under `key`; `None` if it does not exist, or if it is corrupt, which is logged.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the file cannot be read.
-    fn get_valid<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<Option<V>, StoreError> {
-        Ok(skip_corrupt(self.get(table, key), row_name(table, key))?.flatten())
-    }
-
-    /// Returns whether there is a value under `key`.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the file cannot be read.
-    fn contains<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<bool, StoreError>;
-}
-
-/// Names a row in the log: its table, and its key in hexadecimal.
-pub(super) fn row_name<K: Key, V>(table: &Table<K, V>, key: &K) -> impl Display {
-    fmt::from_fn(move |f| {
-        write!(f, "row {} ", table.name())?;
-        key.to_bytes().as_ref().iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    })
-}
-
-/// A consistent view of the store as of one commit.
-pub struct ReadTx {
-    transaction: redb::ReadTransaction,
-    /// Whether an access to the file failed.
-    has_failed: Cell<bool>,
-}
-
-impl ReadTx {
-    pub(super) fn begin(database: &impl ReadableDatabase) -> Result<Self, StoreError> {
-        Ok(Self { transaction: database.begin_read()?, has_failed: Cell::new(false) })
-    }
-
-    /// Returns whether an access to the file failed, so that it must be opened again.
-    pub(super) fn has_failed(&self) -> bool {
-        self.has_failed.get()
-    }
-
-    /// Records a failure of the engine.
-    fn checked<T>(&self, read: Result<T, StoreError>) -> Result<T, StoreError> {
-        if read.as_ref().is_err_and(StoreError::is_io) {
-            self.has_failed.set(true);
-        }
-        read
-    }
-
-    /// Opens a table; `None` if no row was ever written to it.
-    fn open<K, V>(&self, table: &Table<K, V>) -> Result<Option<redb::ReadOnlyTable<Bytes, Bytes>>, StoreError> {
-        match self.transaction.open_table(table.definition()) {
-            Ok(open) => Ok(Some(open)),
-            Err(TableError::TableDoesNotExist(_)) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
-    }
-}
-
-impl Reads for ReadTx {
-    fn get<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<Option<V>, StoreError> {
-        self.checked(self.open(table).and_then(|open| open.map_or(Ok(None), |open| get_in(&open, key))))
-    }
-
-    fn scan<K: Key, V: Value>(
-        &self,
-        table: &Table<K, V>,
-        from: &K,
-        to: &K,
-        order: Order,
-        visit: impl FnMut(K, Stored<'_, V>) -> Step,
-    ) -> Result<(), StoreError> {
-        let Some(open) = self.checked(self.open(table))? else { return Ok(()) };
-        self.checked(scan_in(&open, from, to, order, visit))
-    }
-
-    fn contains<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<bool, StoreError> {
-        let Some(open) = self.checked(self.open(table))? else { return Ok(false) };
-        self.checked(open.get(key.to_bytes().as_ref()).map(|found| found.is_some()).map_err(StoreError::from))
-    }
-}
+use super::reads::{Order, Reads, Step, Stored, get_in, scan_in};
+use super::table::{Bytes, Table, definition};
+use super::value::{Encoded, Value};
 
 type OpenTable<'t> = Rc<RefCell<redb::Table<'t, Bytes, Bytes>>>;
 
@@ -259,20 +85,21 @@ impl<'t> WriteTx<'t> {
         self.writes.get()
     }
 
-    fn table<K, V>(&self, table: &Table<K, V>) -> Result<OpenTable<'t>, StoreError> {
+    /// Opens the table of a name, or returns the open one.
+    fn table(&self, table: &'static str) -> Result<OpenTable<'t>, StoreError> {
         let mut open = self.open.borrow_mut();
-        if let Some((_, found)) = open.iter().find(|(name, _)| *name == table.name()) {
+        if let Some((_, found)) = open.iter().find(|(name, _)| *name == table) {
             return Ok(Rc::clone(found));
         }
-        let opened = Rc::new(RefCell::new(self.transaction.open_table(table.definition())?));
-        open.push((table.name(), Rc::clone(&opened)));
+        let opened = Rc::new(RefCell::new(self.transaction.open_table(definition(table))?));
+        open.push((table, Rc::clone(&opened)));
         Ok(opened)
     }
 
-    /// Changes a table. Counts the change even if it fails.
+    /// Changes the table of a name. Counts the change even if it fails.
     fn table_to_change<T>(
         &self,
-        table: &Table<impl Sized, impl Sized>,
+        table: &'static str,
         change: impl FnOnce(&mut redb::Table<'t, Bytes, Bytes>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         self.writes.set(self.writes.get() + 1);
@@ -286,7 +113,7 @@ impl<'t> WriteTx<'t> {
     /// # Errors
     /// [`StoreError`] if the file cannot be written.
     pub fn put<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K, value: &V) -> Result<(), StoreError> {
-        self.put_bytes(table, key, &value.to_bytes())
+        self.put_bytes(table.name(), key.to_bytes().as_ref(), &value.to_bytes())
     }
 
     /// Stores a value that was encoded before the transaction.
@@ -294,12 +121,12 @@ impl<'t> WriteTx<'t> {
     /// # Errors
     /// As [`WriteTx::put`].
     pub fn put_encoded<K: Key, V>(&self, table: &Table<K, V>, key: &K, value: &Encoded<V>) -> Result<(), StoreError> {
-        self.put_bytes(table, key, &value.bytes)
+        self.put_bytes(table.name(), key.to_bytes().as_ref(), &value.bytes)
     }
 
-    fn put_bytes<K: Key, V>(&self, table: &Table<K, V>, key: &K, value: &[u8]) -> Result<(), StoreError> {
+    fn put_bytes(&self, table: &'static str, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
         self.table_to_change(table, |open| {
-            open.insert(key.to_bytes().as_ref(), value)?;
+            open.insert(key, value)?;
             Ok(())
         })
     }
@@ -309,7 +136,11 @@ impl<'t> WriteTx<'t> {
     /// # Errors
     /// [`StoreError`] if the file cannot be written.
     pub fn delete<K: Key, V>(&self, table: &Table<K, V>, key: &K) -> Result<bool, StoreError> {
-        self.table_to_change(table, |open| Ok(open.remove(key.to_bytes().as_ref())?.is_some()))
+        self.delete_bytes(table.name(), key.to_bytes().as_ref())
+    }
+
+    fn delete_bytes(&self, table: &'static str, key: &[u8]) -> Result<bool, StoreError> {
+        self.table_to_change(table, |open| Ok(open.remove(key)?.is_some()))
     }
 
     /// Deletes up to `rows_max` rows whose keys are in `from..=to`; returns their number.
@@ -323,14 +154,22 @@ impl<'t> WriteTx<'t> {
         to: &K,
         rows_max: usize,
     ) -> Result<usize, StoreError> {
-        let (from, to) = (from.to_bytes(), to.to_bytes());
-        if from.as_ref() > to.as_ref() {
+        self.delete_bytes_range(table.name(), from.to_bytes().as_ref(), to.to_bytes().as_ref(), rows_max)
+    }
+
+    fn delete_bytes_range(
+        &self,
+        table: &'static str,
+        from: &[u8],
+        to: &[u8],
+        rows_max: usize,
+    ) -> Result<usize, StoreError> {
+        if from > to {
             return Ok(0);
         }
         self.table_to_change(table, |open| {
             let mut removed = 0;
-            let range = from.as_ref()..=to.as_ref();
-            let mut rows = open.extract_from_if::<&[u8], _>(range, |_, _| true)?;
+            let mut rows = open.extract_from_if::<&[u8], _>(from..=to, |_, _| true)?;
             while removed < rows_max {
                 match rows.next() {
                     Some(row) => {
@@ -347,7 +186,7 @@ impl<'t> WriteTx<'t> {
 
 impl Reads for WriteTx<'_> {
     fn get<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<Option<V>, StoreError> {
-        get_in(&*self.table(table)?.borrow(), key)
+        get_in(&*self.table(table.name())?.borrow(), key)
     }
 
     fn scan<K: Key, V: Value>(
@@ -358,43 +197,10 @@ impl Reads for WriteTx<'_> {
         order: Order,
         visit: impl FnMut(K, Stored<'_, V>) -> Step,
     ) -> Result<(), StoreError> {
-        scan_in(&*self.table(table)?.borrow(), from, to, order, visit)
+        scan_in(&*self.table(table.name())?.borrow(), from, to, order, visit)
     }
 
     fn contains<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<bool, StoreError> {
-        Ok(self.table(table)?.borrow().get(key.to_bytes().as_ref())?.is_some())
-    }
-}
-
-fn get_in<K: Key, V: Value>(table: &impl redb::ReadableTable<Bytes, Bytes>, key: &K) -> Result<Option<V>, StoreError> {
-    match table.get(key.to_bytes().as_ref())? {
-        Some(value) => V::from_bytes(value.value()).map(Some),
-        None => Ok(None),
-    }
-}
-
-fn scan_in<K: Key, V: Value>(
-    table: &impl redb::ReadableTable<Bytes, Bytes>,
-    from: &K,
-    to: &K,
-    order: Order,
-    mut visit: impl FnMut(K, Stored<'_, V>) -> Step,
-) -> Result<(), StoreError> {
-    let (from, to) = (from.to_bytes(), to.to_bytes());
-    if from.as_ref() > to.as_ref() {
-        return Ok(());
-    }
-    let mut rows = table.range::<&[u8]>(from.as_ref()..=to.as_ref())?;
-    loop {
-        let row = match order {
-            Order::Ascending => rows.next(),
-            Order::Descending => rows.next_back(),
-        };
-        let Some(row) = row else { return Ok(()) };
-        let (key, value) = row?;
-        let key = K::from_bytes(key.value()).ok_or_else(|| StoreError::Corrupt("key has another length".into()))?;
-        if visit(key, Stored { bytes: value.value(), value: PhantomData })?.is_break() {
-            return Ok(());
-        }
+        Ok(self.table(table.name())?.borrow().get(key.to_bytes().as_ref())?.is_some())
     }
 }

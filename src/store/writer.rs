@@ -12,10 +12,11 @@ use tracing::error;
 use super::commits::WriterLoop;
 use super::file::panic_message;
 use super::meta::EpochRow;
-use super::queue::{QueuedCommand, Queues, Typed, WAITING_MAX, WriteQueue, waiting};
+use super::queue::{Applied, Command, QueuedCommand, Queues, WAITING_MAX, WriteQueue, waiting};
 use super::reopening::OpenFile;
 use super::transaction::WriteTx;
-use super::{DatabaseSlot, StoreError};
+use super::{DatabaseSlot, Running, StoreError};
+use crate::base::boxed::unboxed;
 use crate::base::clock::monotonic;
 use crate::base::histogram::{Histogram, HistogramReading};
 use crate::base::recent::Recent;
@@ -89,7 +90,7 @@ impl Shared {
 /// Sends all commands a failure.
 pub(super) fn reject(commands: Vec<QueuedCommand>, failure: &StoreError) {
     for queued in commands {
-        queued.command.answer(Some(failure.clone()));
+        queued.answer(Some(failure.clone()));
     }
 }
 
@@ -136,20 +137,34 @@ impl Writer {
 
     /// Queues a command and waits for the commit that contains it. Waits for a permit while the queue is
     /// full.
-    pub(super) async fn run<F, T, E>(&self, queue: WriteQueue, bytes: usize, work: F) -> Result<T, E>
+    pub(super) fn run<F, T, E>(
+        &self,
+        queue: WriteQueue,
+        bytes: usize,
+        work: F,
+    ) -> impl Future<Output = Result<T, E>> + Send
     where
         F: Fn(&WriteTx<'_>) -> Result<T, E> + Send + 'static,
         T: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        let Ok(permit) = Arc::clone(self.permits(queue)).acquire_owned().await else {
-            return Err(StoreError::Closed.into());
+        let command = move |tx: &WriteTx<'_>| {
+            let result = work(tx);
+            Applied { is_ok: result.is_ok(), result: Box::new(result) }
         };
-        let (answer, answered) = oneshot::channel();
-        let command = Box::new(Typed::new(work, answer));
-        self.shared.lock().push(queue, QueuedCommand::new(command, bytes, permit))?;
-        self.shared.wake.notify_one();
-        answered.await.unwrap_or_else(|_| Err(StoreError::Closed.into()))
+        let running = self.run_boxed(queue, bytes, Box::new(command));
+        async move { unboxed(running.await?) }
+    }
+
+    fn run_boxed(&self, queue: WriteQueue, bytes: usize, command: Command) -> Running<'_> {
+        Box::pin(async move {
+            let permits = Arc::clone(self.permits(queue));
+            let permit = permits.acquire_owned().await.map_err(|_| StoreError::Closed)?;
+            let (answer, answered) = oneshot::channel();
+            self.shared.lock().push(queue, QueuedCommand::new(command, answer, bytes, permit))?;
+            self.shared.wake.notify_one();
+            answered.await.unwrap_or(Err(StoreError::Closed))
+        })
     }
 
     /// Returns the durations of the commits so far.

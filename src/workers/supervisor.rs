@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -58,6 +59,9 @@ pub struct Supervisor {
     workers: JoinSet<Result<(), WorkerError>>,
 }
 
+/// One run of a worker, with the text of its failure.
+type Run = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+
 /// The parts that the supervision of each worker needs.
 #[derive(Clone)]
 struct Supervision {
@@ -80,8 +84,11 @@ impl Supervisor {
         F: Future<Output = Result<(), E>> + Send + 'static,
         E: Display + Send + 'static,
     {
-        let supervision = self.supervision.clone();
-        let supervised = async move { supervision.supervise(worker, &run).await };
+        let run = move |stop| -> Run {
+            let ended = run(stop);
+            Box::pin(async move { ended.await.map_err(|error| error.to_string()) })
+        };
+        let supervised = self.supervision.clone().supervise(worker, Box::new(run));
         self.workers.spawn(supervised.instrument(info_span!("worker", name = worker)));
     }
 
@@ -99,15 +106,11 @@ impl Supervisor {
 }
 
 impl Supervision {
-    async fn supervise<F, E>(
+    async fn supervise(
         self,
         worker: &'static str,
-        run: &(impl Fn(CancellationToken) -> F + Sync),
-    ) -> Result<(), WorkerError>
-    where
-        F: Future<Output = Result<(), E>> + Send + 'static,
-        E: Display + Send + 'static,
-    {
+        run: Box<dyn Fn(CancellationToken) -> Run + Send + Sync>,
+    ) -> Result<(), WorkerError> {
         let Self { stop, store, restart_after, failures: recorded } = self;
         let mut failures = 0;
         loop {

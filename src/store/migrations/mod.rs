@@ -10,7 +10,8 @@ use std::sync::Arc;
 use tracing::info;
 
 use super::meta::{EPOCH, EpochRow, META, MetaKey, MetaRow};
-use super::transaction::{ReadTx, Reads as _, WriteTx};
+use super::reads::{ReadTx, Reads as _};
+use super::transaction::WriteTx;
 use super::{Keyring, OpenError, OpenOptions, StoreError, StoreKind, file, nodes};
 
 /// Label of the value that is derived from the master key to recognize it. Must never change.

@@ -1,0 +1,245 @@
+//! Reads: typed get and scan over redb, in read and in write transactions.
+//!
+//! The access to the engine is compiled once, for keys and values as bytes, and not for each table and visitor.
+
+use std::cell::Cell;
+use std::fmt::{self, Display};
+use std::marker::PhantomData;
+use std::ops::ControlFlow;
+
+use redb::{ReadableDatabase, ReadableTable, TableError};
+
+use super::error::{StoreError, skip_corrupt};
+use super::fields::RowFields;
+use super::key::Key;
+use super::table::{Bytes, Table, definition};
+use super::value::{Blob, Row, Value, after_version};
+
+/// Direction of a scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Lowest key first.
+    Ascending,
+    /// Highest key first: the newest row, for keys that end in an id.
+    Descending,
+}
+
+/// A value that a scan has read and not decoded.
+pub struct Stored<'a, V> {
+    bytes: &'a [u8],
+    value: PhantomData<fn() -> V>,
+}
+
+impl<V: Value> Stored<'_, V> {
+    /// Decodes the value.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`].
+    pub fn decode(&self) -> Result<V, StoreError> {
+        V::from_bytes(self.bytes)
+    }
+}
+
+impl<'a, V: Row> Stored<'a, V> {
+    /// Returns the fields of the row without decoding it.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] if the row is of another version.
+    pub fn fields(&self) -> Result<RowFields<'a>, StoreError> {
+        RowFields::of_map(after_version::<V>(self.bytes)?)
+    }
+}
+
+impl<'a> Stored<'a, Blob> {
+    /// Returns the bytes of a blob without copying them.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+}
+
+/// Result of visiting a row: whether the scan continues.
+pub type Step = Result<ControlFlow<()>, StoreError>;
+
+/// Continues a scan with the next row.
+pub const NEXT: Step = Ok(ControlFlow::Continue(()));
+/// Ends a scan.
+pub const STOP: Step = Ok(ControlFlow::Break(()));
+
+/// Read operations of both transaction types.
+pub trait Reads {
+    /// Returns the value under `key`.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the file cannot be read or the value is corrupt.
+    fn get<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<Option<V>, StoreError>;
+
+    /// Calls `visit` with the rows whose keys are in `from..=to`, until it stops.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the file cannot be read, a key is corrupt, or `visit` fails.
+    fn scan<K: Key, V: Value>(
+        &self,
+        table: &Table<K, V>,
+        from: &K,
+        to: &K,
+        order: Order,
+        visit: impl FnMut(K, Stored<'_, V>) -> Step,
+    ) -> Result<(), StoreError>;
+
+    /// Calls `visit` with the decoded rows whose keys are in `from..=to`, until it stops. Logs and skips a
+    /// corrupt row, so that one of them does not end work over many.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the file cannot be read, a key is corrupt, or `visit` fails.
+    fn scan_valid<K: Key, V: Value>(
+        &self,
+        table: &Table<K, V>,
+        from: &K,
+        to: &K,
+        order: Order,
+        mut visit: impl FnMut(K, V) -> Step,
+    ) -> Result<(), StoreError> {
+        self.scan(table, from, to, order, |key, stored| match skip_corrupt(stored.decode(), row_name(table, &key))? {
+            Some(row) => visit(key, row),
+            None => NEXT,
+        })
+    }
+
+    /// Returns the value under `key`; `None` if it does not exist, or if it is corrupt, which is logged.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the file cannot be read.
+    fn get_valid<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<Option<V>, StoreError> {
+        Ok(skip_corrupt(self.get(table, key), row_name(table, key))?.flatten())
+    }
+
+    /// Returns whether there is a value under `key`.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the file cannot be read.
+    fn contains<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<bool, StoreError>;
+}
+
+/// Names a row in the log: its table, and its key in hexadecimal.
+pub(super) fn row_name<K: Key, V>(table: &Table<K, V>, key: &K) -> impl Display {
+    fmt::from_fn(move |f| {
+        write!(f, "row {} ", table.name())?;
+        key.to_bytes().as_ref().iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    })
+}
+
+/// A consistent view of the store as of one commit.
+pub struct ReadTx {
+    transaction: redb::ReadTransaction,
+    /// Whether an access to the file failed.
+    has_failed: Cell<bool>,
+}
+
+impl ReadTx {
+    pub(super) fn begin(database: &impl ReadableDatabase) -> Result<Self, StoreError> {
+        Ok(Self { transaction: database.begin_read()?, has_failed: Cell::new(false) })
+    }
+
+    /// Returns whether an access to the file failed, so that it must be opened again.
+    pub(super) fn has_failed(&self) -> bool {
+        self.has_failed.get()
+    }
+
+    /// Records a failure of the engine.
+    fn checked<T>(&self, read: Result<T, StoreError>) -> Result<T, StoreError> {
+        if read.as_ref().is_err_and(StoreError::is_io) {
+            self.has_failed.set(true);
+        }
+        read
+    }
+
+    /// Opens the table of a name; `None` if no row was ever written to it.
+    fn open(&self, table: &'static str) -> Result<Option<redb::ReadOnlyTable<Bytes, Bytes>>, StoreError> {
+        let opened = match self.transaction.open_table(definition(table)) {
+            Ok(open) => Ok(Some(open)),
+            Err(TableError::TableDoesNotExist(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        };
+        self.checked(opened)
+    }
+}
+
+impl Reads for ReadTx {
+    fn get<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<Option<V>, StoreError> {
+        let Some(open) = self.open(table.name())? else { return Ok(None) };
+        self.checked(get_in(&open, key))
+    }
+
+    fn scan<K: Key, V: Value>(
+        &self,
+        table: &Table<K, V>,
+        from: &K,
+        to: &K,
+        order: Order,
+        visit: impl FnMut(K, Stored<'_, V>) -> Step,
+    ) -> Result<(), StoreError> {
+        let Some(open) = self.open(table.name())? else { return Ok(()) };
+        self.checked(scan_in(&open, from, to, order, visit))
+    }
+
+    fn contains<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<bool, StoreError> {
+        let Some(open) = self.open(table.name())? else { return Ok(false) };
+        self.checked(open.get(key.to_bytes().as_ref()).map(|found| found.is_some()).map_err(StoreError::from))
+    }
+}
+
+/// Returns the value under `key` of an open table.
+///
+/// # Errors
+/// As [`Reads::get`].
+pub(super) fn get_in<K: Key, V: Value>(
+    table: &impl ReadableTable<Bytes, Bytes>,
+    key: &K,
+) -> Result<Option<V>, StoreError> {
+    match table.get(key.to_bytes().as_ref())? {
+        Some(value) => V::from_bytes(value.value()).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Scans an open table.
+///
+/// # Errors
+/// As [`Reads::scan`].
+pub(super) fn scan_in<K: Key, V: Value>(
+    table: &impl ReadableTable<Bytes, Bytes>,
+    from: &K,
+    to: &K,
+    order: Order,
+    mut visit: impl FnMut(K, Stored<'_, V>) -> Step,
+) -> Result<(), StoreError> {
+    let mut decode = |key: &[u8], bytes: &[u8]| {
+        let key = K::from_bytes(key).ok_or_else(|| StoreError::Corrupt("key has another length".into()))?;
+        visit(key, Stored { bytes, value: PhantomData })
+    };
+    scan_bytes(table, from.to_bytes().as_ref(), to.to_bytes().as_ref(), order, &mut decode)
+}
+
+fn scan_bytes(
+    table: &impl ReadableTable<Bytes, Bytes>,
+    from: &[u8],
+    to: &[u8],
+    order: Order,
+    visit: &mut dyn FnMut(&[u8], &[u8]) -> Step,
+) -> Result<(), StoreError> {
+    if from > to {
+        return Ok(());
+    }
+    let mut rows = table.range::<&[u8]>(from..=to)?;
+    loop {
+        let row = match order {
+            Order::Ascending => rows.next(),
+            Order::Descending => rows.next_back(),
+        };
+        let Some(row) = row else { return Ok(()) };
+        let (key, value) = row?;
+        if visit(key.value(), value.value())?.is_break() {
+            return Ok(());
+        }
+    }
+}
