@@ -41,8 +41,8 @@ def words(bytes_wanted, chance):
     return " ".join(parts)[:bytes_wanted]
 
 
-def fill(server, count, text_bytes, html=None):
-    """Sends exactly `count` emails in batches. Returns the first id of every batch.
+def fill(server, count, text_bytes, html=None, to=None):
+    """Sends exactly `count` emails in batches, to `to` or to random addresses. Returns the first id of every batch.
 
     `html` returns the HTML part of an email with the given text. Without it, the emails have none.
     """
@@ -50,7 +50,7 @@ def fill(server, count, text_bytes, html=None):
     bodies = []
     for _ in range(8):
         emails = [
-            {"from": SENDER, "to": f"user{chance.randrange(200_000)}@customer{chance.randrange(5_000)}.example.net",
+            {"from": SENDER, "to": to or f"user{chance.randrange(200_000)}@customer{chance.randrange(5_000)}.example.net",
              "subject": words(40, chance), "text": words(text_bytes, chance)}
             for _ in range(FILL_BATCH)
         ]  # fmt: skip

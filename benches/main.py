@@ -18,6 +18,7 @@ import deliver  # noqa: E402
 import machine  # noqa: E402
 import memory  # noqa: E402
 import pages  # noqa: E402
+import retention  # noqa: E402
 import search  # noqa: E402
 import track  # noqa: E402
 import webhooks  # noqa: E402
@@ -34,7 +35,7 @@ def starvation(options):
 
 BENCHES = {"accept": accept.run, "deliver": deliver.run, "pages": pages.run, "audience": audience.run,
            "broadcast": broadcast.run, "track": track.run,
-           "search": search.run, "dashboard": dashboard.run, "webhooks": webhooks.run, "memory": memory.run, "starvation": starvation, "year": year.run}  # fmt: skip
+           "search": search.run, "dashboard": dashboard.run, "webhooks": webhooks.run, "memory": memory.run, "starvation": starvation, "retention": retention.run, "year": year.run}  # fmt: skip
 
 
 def main():

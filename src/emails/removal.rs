@@ -22,12 +22,13 @@ pub(crate) struct DeletedEmails {
 /// # Errors
 /// [`StoreError`].
 pub(crate) fn delete_page_of_team(tx: &WriteTx<'_>, team: TeamId, after: EmailId) -> Result<DeletedEmails, StoreError> {
-    let mut page: Vec<(EmailId, Option<EmailRow>)> = Vec::with_capacity(PAGE_ROWS);
+    let page_rows = tx.bulk_rows(PAGE_ROWS);
+    let mut page: Vec<(EmailId, Option<EmailRow>)> = Vec::with_capacity(page_rows);
     tx.scan(&EMAILS, &(team, after), &(team, EmailId::MAX), Order::Ascending, |(_, id), row| {
         if id > after {
             page.push((id, skip_corrupt(row.decode(), format_args!("email {id}"))?));
         }
-        if page.len() == PAGE_ROWS { STOP } else { NEXT }
+        if page.len() == page_rows { STOP } else { NEXT }
     })?;
     let (mut left, mut events_left) = (CHUNKS_PER_COMMIT, EVENTS_PER_COMMIT);
     let mut deleted = DeletedEmails::default();

@@ -17,7 +17,7 @@ use crate::store::{CHUNKS_PER_COMMIT, NEXT, Order, Reads, STOP, StoreError, Writ
 use crate::tables::{ATTACHMENTS, ATTEMPTS, EMAIL_BODIES, EMAIL_INSIGHTS, EMAILS, EVENTS};
 use crate::teams;
 
-/// Emails per transaction.
+/// Emails per transaction, without requests beside it.
 pub(super) const PAGE_ROWS: usize = 200;
 /// Events of timelines per transaction. The timeline of one email can have some thousand.
 pub(super) const EVENTS_PER_COMMIT: usize = 2_000;
@@ -111,7 +111,7 @@ fn purge_settled(
 ) -> Result<Option<EmailId>, StoreError> {
     let mut left = CHUNKS_PER_COMMIT;
     let mut done = None;
-    for _ in 0..PAGE_ROWS {
+    for _ in 0..tx.bulk_rows(PAGE_ROWS) {
         let position = done.unwrap_or(after);
         let Some(id) = next(tx, position, until)? else { break };
         if !has_unsettled(tx, teams, id)? {
@@ -175,12 +175,13 @@ fn purge_rows_page(
     until: EmailId,
     now_ms: TimestampMs,
 ) -> Result<Option<EmailId>, StoreError> {
-    let mut page = Vec::with_capacity(PAGE_ROWS);
+    let page_rows = tx.bulk_rows(PAGE_ROWS);
+    let mut page = Vec::with_capacity(page_rows);
     tx.scan_valid(&EMAILS, &(team, after), &(team, until), Order::Ascending, |(_, id), row| {
         if id > after {
             page.push((id, is_settled(&row)));
         }
-        if page.len() == PAGE_ROWS { STOP } else { NEXT }
+        if page.len() == page_rows { STOP } else { NEXT }
     })?;
     let (mut left, mut events_left) = (CHUNKS_PER_COMMIT, EVENTS_PER_COMMIT);
     let mut done = None;
@@ -349,19 +350,23 @@ mod tests {
         let team = TeamId::MIN;
         let ids: Vec<EmailId> = (0..=PAGE_ROWS).map(|_| context.id()).collect();
         let work = move |tx: &WriteTx<'_>| {
+            // The transaction is that of a request.
+            let page_rows = tx.bulk_rows(PAGE_ROWS);
+            assert!(page_rows < PAGE_ROWS);
+            let ids = &ids[..=page_rows];
             for (number, id) in ids.iter().enumerate() {
                 let state =
-                    if number < PAGE_ROWS { RecipientState::Waiting { due_ms: 1 } } else { RecipientState::Settled };
+                    if number < page_rows { RecipientState::Waiting { due_ms: 1 } } else { RecipientState::Settled };
                 let recipient = RecipientRow::example("ada@example.com", state, LastEvent::Queued);
                 tx.put(&EMAILS, &(team, *id), &EmailRow::example(vec![recipient], LastEvent::Queued))?;
                 put_chunks(tx, *id, 3)?;
             }
             let page = |after| purge_attachments_page(tx, &[team], after, EmailId::MAX);
 
-            assert_eq!(page(EmailId::MIN)?, Some(ids[PAGE_ROWS - 1]));
-            assert_eq!(page(ids[PAGE_ROWS - 1])?, Some(ids[PAGE_ROWS]));
-            assert_eq!(page(ids[PAGE_ROWS])?, None);
-            assert_eq!(chunks(tx)?, 3 * PAGE_ROWS + 1);
+            assert_eq!(page(EmailId::MIN)?, Some(ids[page_rows - 1]));
+            assert_eq!(page(ids[page_rows - 1])?, Some(ids[page_rows]));
+            assert_eq!(page(ids[page_rows])?, None);
+            assert_eq!(chunks(tx)?, 3 * page_rows + 1);
             Ok(())
         };
         context.store.write::<_, StoreError>(work).await.unwrap();

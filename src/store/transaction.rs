@@ -14,6 +14,9 @@ use super::reads::{Order, Reads, Step, Stored, get_in, scan_in};
 use super::table::{Bytes, Table, definition};
 use super::value::{Encoded, Value};
 
+/// Divisor of the rows of a bulk command while requests wait.
+const AWAITED_ROWS_PART: usize = 8;
+
 type OpenTable<'t> = Rc<RefCell<redb::Table<'t, Bytes, Bytes>>>;
 
 /// The write transaction of a group of commands.
@@ -56,6 +59,12 @@ impl<'t> WriteTx<'t> {
     /// Beside them, background work of many rows ends its transaction early.
     pub fn waiting_requests(&self) -> usize {
         self.foreground.map_or(0, waiting).max(self.expects_foreground.into())
+    }
+
+    /// Returns the number of rows that a bulk command may change: `rows_max`, or an eighth of it while requests wait for this
+    /// transaction or are expected, because their answers follow its commit.
+    pub fn bulk_rows(&self, rows_max: usize) -> usize {
+        if self.waiting_requests() > 0 { rows_max.div_ceil(AWAITED_ROWS_PART) } else { rows_max }
     }
 
     /// Registers a callback, such as an in-memory notification. It runs on the writer thread after the

@@ -9,10 +9,8 @@ use crate::emails::store::BroadcastEmailRow;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
 use crate::tables::{BROADCAST_EMAILS, DUE};
 
-/// Number of emails that one transaction cancels.
+/// Number of emails that one transaction cancels, without requests beside it.
 const CANCELED_MAX: usize = 500;
-/// As [`CANCELED_MAX`], while a request waits for the transaction or is expected.
-const CANCELED_AWAITED_MAX: usize = 64;
 /// Number of rows that one transaction reads.
 const READ_MAX: usize = 5_000;
 
@@ -40,7 +38,7 @@ pub(crate) fn cancel_broadcast_page(
     let from = after.map_or(range.0, |after| after.max(range.0));
     let (mut queued, mut read): (Vec<(EmailId, BroadcastEmailRow)>, usize) = (Vec::new(), 0);
     let mut page = CanceledPage::default();
-    let canceled_max = if tx.waiting_requests() > 0 { CANCELED_AWAITED_MAX } else { CANCELED_MAX };
+    let canceled_max = tx.bulk_rows(CANCELED_MAX);
     tx.scan_valid(&BROADCAST_EMAILS, &(team, from), &(team, range.1), Order::Ascending, |(_, id), row| {
         if Some(id) == after {
             return NEXT;

@@ -34,12 +34,13 @@ fn purge_page(
     until: EmailId,
     now_ms: TimestampMs,
 ) -> Result<Option<EmailId>, StoreError> {
-    let mut page = Vec::with_capacity(PAGE_ROWS);
+    let page_rows = tx.bulk_rows(PAGE_ROWS);
+    let mut page = Vec::with_capacity(page_rows);
     tx.scan_valid(&BROADCAST_EMAILS, &(team, after), &(team, until), Order::Ascending, |(_, id), row| {
         if id > after {
             page.push((id, row.wait_ms.is_none() && !row.is_in_flight));
         }
-        if page.len() == PAGE_ROWS { STOP } else { NEXT }
+        if page.len() == page_rows { STOP } else { NEXT }
     })?;
     let mut events_left = EVENTS_PER_COMMIT;
     let mut done = None;
@@ -68,12 +69,13 @@ pub(crate) fn delete_broadcast_emails_of_team(
     after: EmailId,
     now_ms: TimestampMs,
 ) -> Result<DeletedEmails, StoreError> {
-    let mut page: Vec<(EmailId, Option<BroadcastEmailRow>)> = Vec::with_capacity(PAGE_ROWS);
+    let page_rows = tx.bulk_rows(PAGE_ROWS);
+    let mut page: Vec<(EmailId, Option<BroadcastEmailRow>)> = Vec::with_capacity(page_rows);
     tx.scan(&BROADCAST_EMAILS, &(team, after), &(team, EmailId::MAX), Order::Ascending, |(_, id), row| {
         if id > after {
             page.push((id, skip_corrupt(row.decode(), format_args!("email {id}"))?));
         }
-        if page.len() == PAGE_ROWS { STOP } else { NEXT }
+        if page.len() == page_rows { STOP } else { NEXT }
     })?;
     let mut events_left = EVENTS_PER_COMMIT;
     let mut deleted = DeletedEmails::default();

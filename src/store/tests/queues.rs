@@ -140,6 +140,7 @@ async fn a_bulk_command_expects_a_request_after_a_request() {
     let (_directory, store) = fresh();
     let expects_one = || store.write_bulk(|tx| Ok::<_, TestError>(tx.waiting_requests() == 1));
     assert!(!expects_one().await.unwrap());
+    assert_eq!(store.write_bulk(|tx| Ok::<_, TestError>(tx.bulk_rows(500))).await.unwrap(), 500);
 
     let mut found = false;
     // A busy machine can take longer from one command to the next than a request is expected.
@@ -158,10 +159,10 @@ async fn a_bulk_command_gets_the_number_of_waiting_requests() {
     let blocked = BlockedWriter::block(&store);
 
     let requests: Vec<_> = (0..5).map(|key| queued(store.write(noting(&notes, key)))).collect();
-    let bulk = queued(store.write_bulk(|tx| Ok::<_, TestError>(tx.waiting_requests())));
+    let bulk = queued(store.write_bulk(|tx| Ok::<_, TestError>((tx.waiting_requests(), tx.bulk_rows(500)))));
     blocked.release().await;
 
-    assert_eq!(bulk.await.unwrap(), 5);
+    assert_eq!(bulk.await.unwrap(), (5, 63));
     for request in requests {
         request.await.unwrap();
     }
