@@ -168,7 +168,7 @@ pub(super) fn wait(child: &mut Child) -> i32 {
     }
 }
 
-/// Repeats `read`, which runs a program, until its value meets a condition, and returns the value.
+/// Repeats `read` until its value meets a condition, and returns the value.
 #[track_caller]
 pub(super) fn poll<T: Debug>(within: Duration, read: impl Fn() -> T, is_met: impl Fn(&T) -> bool) -> T {
     let started = monotonic();

@@ -1,6 +1,8 @@
 //! `ringmail send`.
 
-use super::program::Cli;
+use std::time::Duration;
+
+use super::program::{Cli, poll};
 
 #[test]
 fn the_verb_shows_events_until_the_email_is_delivered() {
@@ -59,10 +61,7 @@ fn an_email_is_queued_without_a_server_and_sent_by_the_next_one() {
     let server = cli.serve(&["dev"]);
     let path = format!("/emails/{}", sent.json()["id"].as_str().unwrap());
     let key = server.menu["key"].as_str().unwrap().to_owned();
-    let started = ringmail::base::clock::monotonic();
-    while server.get(&path, &key).1["last_event"] != "delivered" {
-        assert!(started.elapsed().as_secs() < 20, "{:#}", server.get(&path, &key).1);
-    }
+    poll(Duration::from_secs(20), || server.get(&path, &key).1, |email| email["last_event"] == "delivered");
 }
 
 #[test]
