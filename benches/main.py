@@ -44,7 +44,7 @@ def main():
     parser.add_argument("--runs", type=int, default=3, help="runs of each figure; the median is printed")
     parser.add_argument("--seconds", type=int, default=5, help="duration of one run")
     parser.add_argument("--rows", default="10000,1000000", help="sizes of the stores for the pages, the search, and the dashboard")
-    parser.add_argument("--messages", type=int, default=15_000, help="messages per delivery run")
+    parser.add_argument("--messages", type=int, default=15_000, help="messages per delivery run; a quarter of the expired emails of the retention bench")
     parser.add_argument("--contacts", type=int, default=1_000_000, help="number of contacts in the audience and broadcast benches")
     # Ten connections below the limit of the server are left for GET /health.
     parser.add_argument("--connections", type=int, default=9_990, help="connections of each flood of the memory bench")

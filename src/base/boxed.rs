@@ -5,10 +5,10 @@ use std::any::Any;
 /// A value of any type.
 pub type Boxed = Box<dyn Any + Send>;
 
-/// Returns the value.
+/// Returns the value of a [`Boxed`].
 ///
 /// # Panics
 /// Panics if the value is of another type.
 pub fn unboxed<T: 'static>(value: Boxed) -> T {
-    *value.downcast().expect("the value is of its type")
+    *value.downcast().expect("the caller boxed a value of this type")
 }

@@ -22,7 +22,7 @@ pub(crate) struct DeletedEmails {
 /// # Errors
 /// [`StoreError`].
 pub(crate) fn delete_page_of_team(tx: &WriteTx<'_>, team: TeamId, after: EmailId) -> Result<DeletedEmails, StoreError> {
-    let page_rows = tx.bulk_rows(PAGE_ROWS);
+    let page_rows = tx.page_items(PAGE_ROWS);
     let mut page: Vec<(EmailId, Option<EmailRow>)> = Vec::with_capacity(page_rows);
     tx.scan(&EMAILS, &(team, after), &(team, EmailId::MAX), Order::Ascending, |(_, id), row| {
         if id > after {
@@ -90,6 +90,20 @@ mod tests {
             NEXT
         })?;
         Ok((ids, chunks))
+    }
+
+    #[tokio::test]
+    async fn a_page_beside_a_request_is_smaller() {
+        let (_directory, context) = Context::temporary();
+        let ids: Vec<EmailId> = (0..PAGE_ROWS).map(|_| context.id()).collect();
+        let work = move |tx: &WriteTx<'_>| {
+            ids.iter().try_for_each(|id| tx.put(&EMAILS, &(TEAM, *id), &row(RecipientState::Settled)))?;
+            delete_page_of_team(tx, TEAM, EmailId::MIN)
+        };
+
+        let page = context.store.write::<_, StoreError>(work).await.unwrap();
+
+        assert_eq!(page.found, 25);
     }
 
     #[tokio::test]

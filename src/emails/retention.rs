@@ -111,7 +111,7 @@ fn purge_settled(
 ) -> Result<Option<EmailId>, StoreError> {
     let mut left = CHUNKS_PER_COMMIT;
     let mut done = None;
-    for _ in 0..tx.bulk_rows(PAGE_ROWS) {
+    for _ in 0..tx.page_items(PAGE_ROWS) {
         let position = done.unwrap_or(after);
         let Some(id) = next(tx, position, until)? else { break };
         if !has_unsettled(tx, teams, id)? {
@@ -175,7 +175,7 @@ fn purge_rows_page(
     until: EmailId,
     now_ms: TimestampMs,
 ) -> Result<Option<EmailId>, StoreError> {
-    let page_rows = tx.bulk_rows(PAGE_ROWS);
+    let page_rows = tx.page_items(PAGE_ROWS);
     let mut page = Vec::with_capacity(page_rows);
     tx.scan_valid(&EMAILS, &(team, after), &(team, until), Order::Ascending, |(_, id), row| {
         if id > after {
@@ -351,7 +351,7 @@ mod tests {
         let ids: Vec<EmailId> = (0..=PAGE_ROWS).map(|_| context.id()).collect();
         let work = move |tx: &WriteTx<'_>| {
             // The transaction is that of a request.
-            let page_rows = tx.bulk_rows(PAGE_ROWS);
+            let page_rows = tx.page_items(PAGE_ROWS);
             assert!(page_rows < PAGE_ROWS);
             let ids = &ids[..=page_rows];
             for (number, id) in ids.iter().enumerate() {
@@ -363,7 +363,8 @@ mod tests {
             }
             let page = |after| purge_attachments_page(tx, &[team], after, EmailId::MAX);
 
-            assert_eq!(page(EmailId::MIN)?, Some(ids[page_rows - 1]));
+            let rows_page = purge_rows_page(tx, team, EmailId::MIN, EmailId::MAX, 0)?;
+            assert_eq!([page(EmailId::MIN)?, rows_page], [Some(ids[page_rows - 1]); 2]);
             assert_eq!(page(ids[page_rows - 1])?, Some(ids[page_rows]));
             assert_eq!(page(ids[page_rows])?, None);
             assert_eq!(chunks(tx)?, 3 * page_rows + 1);

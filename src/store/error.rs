@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use tracing::error;
 
-/// An error of the engine. Without its type, which holds most types of the engine: `base/opaque.rs`.
+/// An error of the engine as a trait object. Its type would add most types of the engine to each proof of `Send`
+/// (`base/opaque.rs`).
 pub type EngineError = Arc<dyn std::error::Error + Send + Sync>;
 
 /// Effect of an error of the engine.

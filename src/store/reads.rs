@@ -1,6 +1,7 @@
 //! Reads: typed get and scan over redb, in read and in write transactions.
 //!
-//! The access to the engine is compiled once, for keys and values as bytes, and not for each table and visitor.
+//! A scan passes keys and values as bytes to its visitor, so that its access to the engine is compiled once for each kind of
+//! transaction, and not for each visitor.
 
 use std::cell::Cell;
 use std::fmt::{self, Display};

@@ -14,8 +14,10 @@ use super::reads::{Order, Reads, Step, Stored, get_in, scan_in};
 use super::table::{Bytes, Table, definition};
 use super::value::{Encoded, Value};
 
-/// Divisor of the rows of a bulk command while requests wait.
-const AWAITED_ROWS_PART: usize = 8;
+/// Divisor of the size of a page while requests wait.
+const AWAITED_PART: usize = 8;
+/// Number of items of a page for each request that waits.
+const ITEMS_PER_REQUEST: usize = 4;
 
 type OpenTable<'t> = Rc<RefCell<redb::Table<'t, Bytes, Bytes>>>;
 
@@ -61,10 +63,14 @@ impl<'t> WriteTx<'t> {
         self.foreground.map_or(0, waiting).max(self.expects_foreground.into())
     }
 
-    /// Returns the number of rows that a bulk command may change: `rows_max`, or an eighth of it while requests wait for this
-    /// transaction or are expected, because their answers follow its commit.
-    pub fn bulk_rows(&self, rows_max: usize) -> usize {
-        if self.waiting_requests() > 0 { rows_max.div_ceil(AWAITED_ROWS_PART) } else { rows_max }
+    /// Returns the number of items of a page of a bulk command: `items_max`, or fewer while requests wait for this transaction
+    /// or are expected, because their answers follow its commit. It is then an eighth, or four items for each request if
+    /// that is more, so that a deletion is not slower than the requests that store.
+    pub fn page_items(&self, items_max: usize) -> usize {
+        match self.waiting_requests() {
+            0 => items_max,
+            waiting => items_max.div_ceil(AWAITED_PART).max(ITEMS_PER_REQUEST * waiting).min(items_max),
+        }
     }
 
     /// Registers a callback, such as an in-memory notification. It runs on the writer thread after the

@@ -85,8 +85,8 @@ impl Supervisor {
         E: Display + Send + 'static,
     {
         let run = move |stop| -> Run {
-            let ended = run(stop);
-            Box::pin(async move { ended.await.map_err(|error| error.to_string()) })
+            let running = run(stop);
+            Box::pin(async move { running.await.map_err(|error| error.to_string()) })
         };
         let supervised = self.supervision.clone().supervise(worker, Box::new(run));
         self.workers.spawn(supervised.instrument(info_span!("worker", name = worker)));

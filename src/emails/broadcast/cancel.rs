@@ -38,7 +38,7 @@ pub(crate) fn cancel_broadcast_page(
     let from = after.map_or(range.0, |after| after.max(range.0));
     let (mut queued, mut read): (Vec<(EmailId, BroadcastEmailRow)>, usize) = (Vec::new(), 0);
     let mut page = CanceledPage::default();
-    let canceled_max = tx.bulk_rows(CANCELED_MAX);
+    let canceled_max = tx.page_items(CANCELED_MAX);
     tx.scan_valid(&BROADCAST_EMAILS, &(team, from), &(team, range.1), Order::Ascending, |(_, id), row| {
         if Some(id) == after {
             return NEXT;

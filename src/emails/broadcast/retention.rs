@@ -34,7 +34,7 @@ fn purge_page(
     until: EmailId,
     now_ms: TimestampMs,
 ) -> Result<Option<EmailId>, StoreError> {
-    let page_rows = tx.bulk_rows(PAGE_ROWS);
+    let page_rows = tx.page_items(PAGE_ROWS);
     let mut page = Vec::with_capacity(page_rows);
     tx.scan_valid(&BROADCAST_EMAILS, &(team, after), &(team, until), Order::Ascending, |(_, id), row| {
         if id > after {
@@ -69,7 +69,7 @@ pub(crate) fn delete_broadcast_emails_of_team(
     after: EmailId,
     now_ms: TimestampMs,
 ) -> Result<DeletedEmails, StoreError> {
-    let page_rows = tx.bulk_rows(PAGE_ROWS);
+    let page_rows = tx.page_items(PAGE_ROWS);
     let mut page: Vec<(EmailId, Option<BroadcastEmailRow>)> = Vec::with_capacity(page_rows);
     tx.scan(&BROADCAST_EMAILS, &(team, after), &(team, EmailId::MAX), Order::Ascending, |(_, id), row| {
         if id > after {

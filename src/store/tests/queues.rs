@@ -140,7 +140,7 @@ async fn a_bulk_command_expects_a_request_after_a_request() {
     let (_directory, store) = fresh();
     let expects_one = || store.write_bulk(|tx| Ok::<_, TestError>(tx.waiting_requests() == 1));
     assert!(!expects_one().await.unwrap());
-    assert_eq!(store.write_bulk(|tx| Ok::<_, TestError>(tx.bulk_rows(500))).await.unwrap(), 500);
+    assert_eq!(store.write_bulk(|tx| Ok::<_, TestError>(tx.page_items(500))).await.unwrap(), 500);
 
     let mut found = false;
     // A busy machine can take longer from one command to the next than a request is expected.
@@ -159,10 +159,14 @@ async fn a_bulk_command_gets_the_number_of_waiting_requests() {
     let blocked = BlockedWriter::block(&store);
 
     let requests: Vec<_> = (0..5).map(|key| queued(store.write(noting(&notes, key)))).collect();
-    let bulk = queued(store.write_bulk(|tx| Ok::<_, TestError>((tx.waiting_requests(), tx.bulk_rows(500)))));
+    let bulk =
+        queued(store.write_bulk(|tx| {
+            Ok::<_, TestError>((tx.waiting_requests(), [500, 100, 10].map(|max| tx.page_items(max))))
+        }));
     blocked.release().await;
 
-    assert_eq!(bulk.await.unwrap(), (5, 63));
+    // An eighth, four for each request, and no more than the page.
+    assert_eq!(bulk.await.unwrap(), (5, [63, 20, 10]));
     for request in requests {
         request.await.unwrap();
     }

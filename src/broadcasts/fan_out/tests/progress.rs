@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::base::clock::DAY_MS;
-use crate::emails::LastEvent;
+use crate::emails::{LastEvent, delete_broadcast_emails_of_team};
 
 #[tokio::test]
 async fn each_contact_is_queued_once_by_one_worker_and_by_two() {
@@ -151,6 +151,21 @@ async fn a_canceled_broadcast_leaves_no_group_in_the_queue() {
         |(_, row): &(_, BroadcastEmailRow)| row.last_event == LastEvent::Canceled && row.wait_ms.is_none();
     assert!(instance.emails(id).values().all(is_canceled));
     assert_eq!((instance.queued_groups(), instance.addresses(other).len()), (1_700, 1_700));
+}
+
+#[tokio::test]
+async fn pages_of_a_cancel_and_of_a_removed_team_are_smaller_beside_a_request() {
+    let instance = Instance::new();
+    instance.add(0, 100, ContactChanges::default()).await;
+    let id = instance.send_now().await;
+    instance.store_page(id).await;
+    instance.cancel(id).await;
+    let store = &instance.context.store;
+
+    store.write::<_, StoreError>(move |tx| cancel::cancel_page(tx, id)).await.unwrap();
+    assert_eq!(instance.row(id).1.queued, 100 - 63);
+    let delete = move |tx: &WriteTx<'_>| delete_broadcast_emails_of_team(tx, TEAM, EmailId::MIN, 0);
+    assert_eq!(store.write::<_, StoreError>(delete).await.unwrap().found, 25);
 }
 
 #[tokio::test]
