@@ -98,12 +98,6 @@ def html(text):
     return f"<html><body><p>{text}</p>{links}</body></html>"
 
 
-def track(server):
-    """Switches tracking of the domain on."""
-    for domain in server.api.ok("GET", "/domains")["data"]:
-        server.api.ok("PATCH", f"/domains/{domain['id']}", {"open_tracking": True, "click_tracking": True})
-
-
 def tracked_server(options, name, delivery):
     """Returns a server that takes no request for one of software because it follows soon after delivery."""
     extra = ["--public-url", PUBLIC_URL, "--prefetch-window-s", "0"]
@@ -116,7 +110,7 @@ def hits(options, name):
     server = tracked_server(options, name, Relay(f"smtp://127.0.0.1:{sink.port}?final=true"))
     try:
         server.start()
-        track(server)
+        server.track()
         firsts = fill(server, options.messages, TEXT_BYTES, html=html)
         wait_until(
             lambda: sink.total >= options.messages, DRAIN_SECONDS,
@@ -176,7 +170,7 @@ def accept_rate(options, name, is_tracked):
     try:
         server.start()
         if is_tracked:
-            track(server)
+            server.track()
         result = wrk(server.port, "post.lua", IN_FLIGHT, options.seconds, KIND="email", PER=1, BODY_BYTES=BODY_BYTES)
         return result["per_s"]
     finally:
@@ -191,7 +185,7 @@ def delivery_rate(options, name, is_tracked):
     try:
         server.start()
         if is_tracked:
-            track(server)
+            server.track()
         fill(server, options.messages, TEXT_BYTES, html=html)
         server.stop()
         server.delivery = Relay(f"smtp://127.0.0.1:{sink.port}?final=true")

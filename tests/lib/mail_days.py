@@ -39,14 +39,17 @@ RETENTION_FLAGS = [
 ]  # fmt: skip
 
 
+# Flags of a server whose log has the days of `checked_days`.
+CHECKS_LOGGED = ["--log", "warn,ringmail::email_metrics=info"]
+
+
 class Days:
     """A store that gets the same number of emails every day, with one retention period for everything."""
 
     def __init__(self, directory, emails, retention_days, profile="debug", seed=7):
         assert emails % BATCH == 0, f"the number of emails is not a multiple of {BATCH}"
         flags = [part for flag in RETENTION_FLAGS for part in (flag, str(retention_days))]
-        # The log has the checked days.
-        flags += ["--log", "warn,ringmail::email_metrics=info"]
+        flags += CHECKS_LOGGED
         # A request for a pixel or a link soon after the delivery is not one of software.
         flags += ["--prefetch-window-s", "0"]
         self.server = RetainingServer(directory, Capture(), profile=profile, extra=flags)
@@ -70,7 +73,8 @@ class Days:
         self.server.start(seconds=DAY_SECONDS)
         api = self.server.api
         if day == 0:
-            self.prepare(api)
+            self.server.track()
+            api.ok("POST", "/webhooks", {"endpoint": self.endpoint.url, "events": WEBHOOK_EVENTS})
         expired = day - self.retention_days - 1
         if expired >= 0:
             gone = lambda: api.call("GET", f"/emails/{self.first_ids[expired]}")[0] == 404  # noqa: E731
@@ -95,15 +99,9 @@ class Days:
             lambda: f"{received} webhooks on day {day}; {len(self.endpoint.received)}", pause_s=0.05,
         )  # fmt: skip
         # The check of the counts deletes the journal of the day before. It rests most of the time, and a real day is longer.
-        wait_until(lambda: self.checked() >= day, DAY_SECONDS, f"the check of the counts before day {day}", pause_s=0.05)
+        wait_until(lambda: checked_days(self.server) >= day, DAY_SECONDS, f"the check of the counts before day {day}", pause_s=0.05)
         self.server.stop()
         self.sizes.append(self.server.store_path.stat().st_size)
-
-    def prepare(self, api):
-        """Switches tracking on, and creates the webhook endpoint."""
-        for domain in api.ok("GET", "/domains")["data"]:
-            api.ok("PATCH", f"/domains/{domain['id']}", {"open_tracking": True, "click_tracking": True})
-        api.ok("POST", "/webhooks", {"endpoint": self.endpoint.url, "events": WEBHOOK_EVENTS})
 
     def read(self, api, address):
         """Requests the pixel and then the link of a captured message, as a browser does."""
@@ -114,10 +112,6 @@ class Days:
         (pixel,) = PIXEL.findall(message["html"])
         (link,) = [url for url in message["links"] if "/t/c/" in url]
         assert (hit(self.server.port, pixel), hit(self.server.port, link)) == (200, 302), address
-
-    def checked(self):
-        """Returns the number of days whose counts the servers have checked without a difference."""
-        return self.server.log_path.read_text(errors="replace").count("the counts of a day agree with its")
 
     def batch(self, day, number):
         """Returns one batch: a few emails to real addresses, the others to the simulated one."""
@@ -166,6 +160,11 @@ class Days:
         none = (0,) * len(METRICS)
         kept = {day: (*counters.get(day, none), stored[day]) for day in sorted(counters.keys() | stored.keys())}
         return {day: row for day, row in kept.items() if any(row)}
+
+
+def checked_days(server):
+    """Returns the number of days whose counts a server with `CHECKS_LOGGED` has checked without a difference."""
+    return server.log_path.read_text(errors="replace").count("the counts of a day agree with its")
 
 
 def counted_by_day(api, more=""):
