@@ -77,16 +77,16 @@ impl SendForecast {
 pub(super) fn read_waiting(tx: &impl Reads) -> Result<Vec<(BroadcastId, WaitingSend)>, StoreError> {
     let mut fan_outs = Vec::new();
     tx.scan_valid(&BROADCAST_FAN_OUTS, &(Id::MIN,), &(Id::MAX,), Order::Ascending, |(id,), fan_out| {
-        if !fan_out.is_canceled {
-            fan_outs.push((fan_out.due_ms, id, fan_out.team));
+        let row = tx.get_valid(&BROADCASTS, &(fan_out.team, id))?;
+        if let Some(row) = row.filter(|row| !fan_out.is_canceled && !row.is_queued_whole) {
+            fan_outs.push((fan_out.due_ms, id, row.audience));
         }
         if fan_outs.len() < WAITING_MAX { NEXT } else { STOP }
     })?;
     fan_outs.sort_unstable();
     let mut waiting = Vec::with_capacity(fan_outs.len());
-    for (start_ms, id, team) in fan_outs {
-        let Some(row) = tx.get_valid(&BROADCASTS, &(team, id))? else { continue };
-        let recipients = row.audience.saturating_sub(read_counts(tx, id)?.total());
+    for (start_ms, id, audience) in fan_outs {
+        let recipients = audience.saturating_sub(read_counts(tx, id)?.total());
         waiting.push((id, WaitingSend { start_ms, recipients }));
     }
     Ok(waiting)

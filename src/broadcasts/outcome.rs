@@ -6,7 +6,7 @@ use crate::emails::LastEvent;
 /// State of the email of a recipient, in the counts of its broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BroadcastOutcome {
-    /// In the queue, without an attempt.
+    /// Without an attempt: in the queue, or before it.
     Queued,
     /// Claimed by the delivery engine, without a final outcome.
     Sent,

@@ -101,7 +101,7 @@ pub struct BroadcastRow {
     /// Number of recipients when the broadcast was sent. Later changes of contacts can change it.
     #[serde(default)]
     pub audience: u64,
-    /// Whether all recipients are queued.
+    /// Whether the emails of all recipients are stored.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_queued_whole: bool,
     /// Number of changes of the draft. A change that was prepared on an earlier one is prepared again, or refused if it
@@ -167,7 +167,7 @@ impl Row for ActiveBroadcastRow {}
 /// exactly one of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BroadcastCountsRow {
-    /// In the queue, without an attempt.
+    /// Without an attempt: in the queue, or before it.
     pub queued: u64,
     /// Claimed by the delivery engine, without a final outcome.
     pub sent: u64,
@@ -204,7 +204,7 @@ pub struct BroadcastCountsRow {
 }
 impl Row for BroadcastCountsRow {}
 
-/// A broadcast whose contacts are not all queued yet, or a canceled one whose queued emails are not all removed yet.
+/// A broadcast whose emails are not all stored and in the queue, or a canceled one with waiting emails.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FanOutRow {
     pub team: TeamId,
@@ -220,6 +220,9 @@ pub struct FanOutRow {
     /// Last contact of the audience, set at the start. Contacts that are created later do not receive the broadcast.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<ContactId>,
+    /// Each waiting email before this one has a queue row; `None` if all stored ones have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_enqueue: Option<EmailId>,
     /// Due time of the last recipient.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planned_ms: Option<TimestampMs>,
@@ -250,6 +253,7 @@ impl FanOutRow {
             is_scheduled: false,
             after: None,
             last: None,
+            to_enqueue: None,
             planned_ms: None,
             filter: None,
             is_canceled: false,

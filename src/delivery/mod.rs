@@ -111,8 +111,8 @@ pub use notifier::QueueNotifier;
 pub use pattern::{DeliverOnly, RecipientPattern};
 pub(crate) use pattern::{domain_of, parse_destination, released_destination};
 pub(crate) use queue::{
-    DestinationHash, Due, DueKey, HoldKey, LaneKey, QUEUE_END, QUEUE_START, QueueKey, forget_holds_of_team,
-    has_groups_of, is_slowed, set_slowed,
+    CLOCK_STEP_MS, DestinationHash, Due, DueKey, HoldKey, LaneKey, QUEUE_END, QUEUE_START, QueueKey,
+    forget_holds_of_team, has_groups_of, is_slowed, set_slowed,
 };
 pub use queue::{Hold, HoldKind, QueueSelector};
 pub use queue_depth::{COUNT_EVERY, ClassDepth, QueueDepth, SiteDepth};

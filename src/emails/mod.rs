@@ -55,8 +55,9 @@ pub use attempts::{EmailAttempt, ListAttemptsError};
 pub(crate) use broadcast::queue_broadcast_email;
 pub use broadcast::{BroadcastEmailList, BroadcastEmailScan, NewBroadcastEmail, broadcast_emails_step};
 pub(crate) use broadcast::{
-    CanceledPage, PreparedBroadcastEmails, broadcast_refusal, cancel_broadcast_page, delete_broadcast_emails_of_team,
-    delete_broadcast_outcomes, match_broadcast_emails, prepare_broadcast_emails,
+    CanceledPage, EnqueuedPage, PreparedBroadcastEmails, broadcast_refusal, cancel_broadcast_page,
+    delete_broadcast_emails_of_team, delete_broadcast_outcomes, enqueue_broadcast_page, match_broadcast_emails,
+    prepare_broadcast_emails,
 };
 pub(crate) use change::put_settled;
 pub(crate) use erase::{

@@ -36,7 +36,8 @@ use crate::webhooks::DeliveryKey;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Stage {
-    /// The queue. First, so that no attempt to an erased recipient starts later.
+    /// The queue. First, so that no attempt to an erased recipient starts later. A claim refuses the emails of broadcasts to
+    /// deleted contacts, also those that get their queue row later.
     Queue {
         /// The last queue row that was scanned.
         after: QueueKey,

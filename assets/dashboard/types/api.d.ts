@@ -1146,7 +1146,7 @@ export type EmailWaiting = {
   domain: string;
   /** The reason in one or two sentences. */
   reason: string;
-  /** The state: `scheduled`, `retry`, `session`, `lookup`, `lookup_failed`, `hosts_paused`, `site_paused`, `rate_limited`, `warm_up`, `slowed`, `held`, `queue_held`, or `stopped`. Later versions can add further ones. */
+  /** The state: `scheduled`, `fan_out`, `retry`, `session`, `lookup`, `lookup_failed`, `hosts_paused`, `site_paused`, `rate_limited`, `warm_up`, `slowed`, `held`, `queue_held`, or `stopped`. Later versions can add further ones. */
   state: string;
   /** The recipients. */
   to: string[];

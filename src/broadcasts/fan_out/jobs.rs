@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::enqueue::reads_contacts;
 use super::walk::Walk;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, DomainId, Id, TeamId};
@@ -19,9 +20,11 @@ const SCANNED_MAX: usize = 50_000;
 /// Work on one broadcast.
 #[derive(Clone, Debug)]
 pub(super) enum Job {
-    /// Queue the next page of recipients.
+    /// Store the next page of recipients.
     Walk(Walk),
-    /// Remove the next page of queued emails.
+    /// Put the next stored emails into the queue.
+    Enqueue(BroadcastId),
+    /// Remove the next page of waiting emails.
     Cancel(BroadcastId),
 }
 
@@ -50,16 +53,17 @@ struct JobScan<'a> {
 /// State of a broadcast in progress.
 enum StartedJob {
     Walk(Walk),
+    Enqueue,
     Held,
     Incomplete,
 }
 
 impl JobScan<'_> {
     fn started(&mut self, tx: &ReadTx, id: BroadcastId, fan_out: &FanOutRow) -> Result<StartedJob, StoreError> {
+        // A broadcast that has ended, or whose row is corrupt, still gets the queue rows of its emails.
+        let rest = if fan_out.to_enqueue.is_some() { StartedJob::Enqueue } else { StartedJob::Incomplete };
         let row = tx.get_valid(&BROADCASTS, &(fan_out.team, id))?;
-        let Some(row) = row.filter(|row| row.status == BroadcastStatus::Queued) else {
-            return Ok(StartedJob::Incomplete);
-        };
+        let Some(row) = row.filter(|row| row.status == BroadcastStatus::Queued) else { return Ok(rest) };
         let key = (fan_out.team, row.domain);
         let is_held = match self.held.get(&key) {
             Some(is_held) => *is_held,
@@ -68,6 +72,9 @@ impl JobScan<'_> {
         self.held.insert(key, is_held);
         if is_held {
             return Ok(StartedJob::Held);
+        }
+        if !reads_contacts(&row) {
+            return Ok(rest);
         }
         Ok(Walk::load(tx, id, fan_out)?.map_or(StartedJob::Incomplete, StartedJob::Walk))
     }
@@ -82,7 +89,7 @@ impl JobList {
     pub(super) fn read(tx: &ReadTx, now_ms: TimestampMs, guard: &dyn SendingGuard) -> Result<Self, StoreError> {
         let mut list = Self::default();
         let mut scan = JobScan { guard, held: BTreeMap::new() };
-        let mut walks: Vec<(TimestampMs, Walk)> = Vec::new();
+        let (mut walks, mut to_enqueue): (Vec<(TimestampMs, Walk)>, Vec<BroadcastId>) = (Vec::new(), Vec::new());
         let mut scanned = 0;
         tx.scan_valid(&BROADCAST_FAN_OUTS, &(Id::MIN,), &(Id::MAX,), Order::Ascending, |(id,), row| {
             scanned += 1;
@@ -91,6 +98,7 @@ impl JobList {
             } else if row.last.is_some() {
                 match scan.started(tx, id, &row)? {
                     StartedJob::Walk(walk) => walks.push((row.due_ms, walk)),
+                    StartedJob::Enqueue => to_enqueue.push(id),
                     StartedJob::Held if !row.is_held && list.held.len() < JOBS_MAX => list.held.push(id),
                     StartedJob::Held => {}
                     StartedJob::Incomplete => list.incomplete.push(id),
@@ -100,20 +108,25 @@ impl JobList {
             } else {
                 list.next_due_ms = Some(list.next_due_ms.map_or(row.due_ms, |due_ms| due_ms.min(row.due_ms)));
             }
-            let in_progress = list.jobs.len() + walks.len() + list.unstarted.len() + list.incomplete.len();
+            let started = list.jobs.len() + walks.len() + to_enqueue.len();
+            let in_progress = started + list.unstarted.len() + list.incomplete.len();
             if in_progress < JOBS_MAX && scanned < SCANNED_MAX { NEXT } else { STOP }
         })?;
         walks.sort_unstable_by_key(|(due_ms, walk)| (*due_ms, walk.rules.id));
         list.jobs.extend(walks.into_iter().map(|(_, walk)| Job::Walk(walk)));
+        list.jobs.extend(to_enqueue.into_iter().map(Job::Enqueue));
         Ok(list)
     }
 
-    /// Removes all broadcasts except the first one that queues recipients. Cancellations stay.
+    /// Keeps the first broadcast that reads contacts. The stored emails of the others are only put into the queue.
     pub(super) fn keep_first_walk(&mut self) {
-        let mut walks = 0;
-        self.jobs.retain(|job| {
-            walks += usize::from(matches!(job, Job::Walk(_)));
-            matches!(job, Job::Cancel(_)) || walks == 1
-        });
+        let mut has_walk = false;
+        for job in &mut self.jobs {
+            if let Job::Walk(walk) = job
+                && std::mem::replace(&mut has_walk, true)
+            {
+                *job = Job::Enqueue(walk.rules.id);
+            }
+        }
     }
 }

@@ -1,16 +1,17 @@
 //! A page of recipients: read and encoded outside of the writer thread, stored in one transaction, or in several while
-//! requests wait or are expected.
+//! requests wait or are expected. Each transaction also puts some of the stored emails into the queue.
 
 use std::time::Duration;
 
+use super::enqueue::{enqueue, put_position, reads_contacts};
 use super::walk::{Walk, WalkRecipient};
 use crate::base::clock::TimestampMs;
-use crate::base::id::{BroadcastId, ContactId, TeamId};
+use crate::base::id::{BroadcastId, ContactId, EmailId, TeamId};
 use crate::broadcasts::counts::{finish, read_counts};
 use crate::broadcasts::estimates::SendEstimates;
 use crate::broadcasts::placement::{PlacedMessages, SlotChange, are_unchanged, put_changes};
 use crate::broadcasts::planner::delivered_ms;
-use crate::broadcasts::rows::{BroadcastStatus, FanOutRow};
+use crate::broadcasts::rows::FanOutRow;
 use crate::broadcasts::store;
 use crate::context::Context;
 use crate::delivery::{DeliverOnly, Due};
@@ -22,14 +23,11 @@ use crate::tables::{BROADCAST_FAN_OUTS, BROADCASTS};
 /// Number of recipients of a page. A transaction of this size takes some milliseconds.
 pub(super) const PAGE_RECIPIENTS: usize = 512;
 /// Number of recipients after which a transaction checks for requests that wait.
-const STEP_RECIPIENTS: usize = 64;
-/// Number of recipients of a transaction for each request that waits or is expected. A recipient of another domain changes
-/// another leaf of the queue, which the commit writes. A constant number serves either one request or many: with 16, the p99
-/// of single requests is 2.7 and 3.7 times the idle one in two runs; with four, a fan-out beside 64 requests in flight
-/// queues 473 recipients a second.
-const RECIPIENTS_PER_REQUEST: usize = 2;
-/// Smallest number of recipients of a transaction beside requests.
-pub(super) const AWAITED_RECIPIENTS_MIN: usize = 4;
+pub(super) const STEP_RECIPIENTS: usize = 64;
+/// Number of queue rows of a transaction that stores recipients.
+pub(super) const PAGE_QUEUE_ROWS: usize = 64;
+/// The same beside requests.
+pub(super) const PAGE_AWAITED_QUEUE_ROWS: usize = 2;
 /// Bounds of the contacts that are read for a page.
 pub(super) const PAGE_SCAN: ScanLimit = ScanLimit { rows_max: 20_000, time_max: Duration::from_millis(20) };
 /// Size of the rows of a page after which no further recipient is added, for recipients with long values.
@@ -82,8 +80,9 @@ pub(super) struct FinishedFanOut {
 /// Result of a page.
 #[derive(Debug)]
 pub(super) enum PageResult {
-    /// The emails before `next` are queued. `next` is `None` after the last one.
-    Queued { due: Vec<Due>, next: Option<usize>, finished: Option<FinishedFanOut> },
+    /// The emails before `next` are stored. `next` is `None` after the last one. `due` are the groups that the transaction put
+    /// into the queue.
+    Stored { due: Vec<Due>, next: Option<usize>, finished: Option<FinishedFanOut> },
     /// The page is not current any more: the broadcast was canceled, another process has read on, or contacts were erased.
     Moved,
 }
@@ -150,6 +149,7 @@ impl PageSource {
 impl FanOutPage {
     /// Stores recipients from `first` on together with the position after them, if the broadcast is still at the position
     /// before them. Beside requests, these are fewer recipients than the page has, unless sending limits apply.
+    /// Puts stored emails of the broadcast into the queue, so that their delivery does not wait for the last contact.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -161,13 +161,17 @@ impl FanOutPage {
             return Ok(PageResult::Moved);
         }
         let row = tx.get_valid(&BROADCASTS, &(self.team, self.id))?;
-        let Some(mut row) = row.filter(|row| row.status == BroadcastStatus::Queued) else {
-            return Ok(PageResult::Moved);
-        };
-        let (due, stored) = self.put_recipients(tx, first)?;
+        let Some(mut row) = row.filter(reads_contacts) else { return Ok(PageResult::Moved) };
+        let (email, stored) = self.put_recipients(tx, first)?;
         let next = Some(stored).filter(|stored| *stored < self.emails.len());
         let after = next.map_or(self.to, |next| Some(self.contacts[next - 1]));
         put_changes(tx, &self.changes, self.now_ms)?;
+        // A later hold is another one, of which the owners are notified again.
+        let mut fan_out = FanOutRow { after, planned_ms: self.planned_ms, is_held: false, ..fan_out };
+        // Another process, or a start after the clock was set back, can give an email a lower id than those before it have.
+        fan_out.to_enqueue = fan_out.to_enqueue.into_iter().chain(email).min();
+        let queue_rows = if tx.waiting_requests() == 0 { PAGE_QUEUE_ROWS } else { PAGE_AWAITED_QUEUE_ROWS };
+        let due = enqueue(tx, self.id, &mut fan_out, queue_rows, self.now_ms)?;
         let mut finished = None;
         if self.is_last && next.is_none() {
             let duration_ms = self.now_ms - row.started_ms.unwrap_or(self.now_ms);
@@ -175,42 +179,25 @@ impl FanOutPage {
             row.is_queued_whole = true;
             row.finishes_ms = self.planned_ms.map(delivered_ms).or(row.finishes_ms);
             store::put(tx, self.team, self.id, &row)?;
-            tx.delete(&BROADCAST_FAN_OUTS, &(self.id,))?;
             finish(tx, self.team, self.id, self.now_ms)?;
-        } else {
-            // A later hold is another one, of which the owners are notified again.
-            let row = FanOutRow { after, planned_ms: self.planned_ms, is_held: false, ..fan_out };
-            tx.put(&BROADCAST_FAN_OUTS, &(self.id,), &row)?;
         }
-        Ok(PageResult::Queued { due, next, finished })
+        put_position(tx, self.id, &fan_out, row.is_queued_whole)?;
+        Ok(PageResult::Stored { due, next, finished })
     }
 
-    /// Stores recipients from `first` on, at least one if any is left. Returns their groups, and the number of the first
-    /// recipient that is not stored.
-    fn put_recipients(&self, tx: &WriteTx<'_>, first: usize) -> Result<(Vec<Due>, usize), StoreError> {
+    /// Stores recipients from `first` on: some, or all of the page if no request waits. Returns the first email, and the number
+    /// of the first recipient that is not stored.
+    fn put_recipients(&self, tx: &WriteTx<'_>, first: usize) -> Result<(Option<EmailId>, usize), StoreError> {
         let len = self.emails.len();
         // The slots of a page change together.
-        if !self.changes.is_empty() {
-            return Ok((self.emails.put(tx, first..len)?, len));
+        let step = if self.changes.is_empty() { STEP_RECIPIENTS } else { len };
+        let mut end = len.min(first + step);
+        let email = self.emails.put(tx, first..end)?;
+        while end < len && tx.waiting_requests() == 0 {
+            let next = len.min(end + step);
+            self.emails.put(tx, end..next)?;
+            end = next;
         }
-        let (mut due, mut stored) = (Vec::new(), first);
-        while stored < len {
-            let Some(step) = next_step(tx.waiting_requests(), stored > first) else { break };
-            let end = len.min(stored + step);
-            due.extend(self.emails.put(tx, stored..end)?);
-            stored = end;
-        }
-        Ok((due, stored))
-    }
-}
-
-/// Returns the number of recipients of the next step of a transaction; `None` if it ends before further ones.
-pub(super) const fn next_step(waiting_requests: usize, has_stored: bool) -> Option<usize> {
-    let beside = RECIPIENTS_PER_REQUEST * waiting_requests;
-    match waiting_requests {
-        0 => Some(STEP_RECIPIENTS),
-        _ if has_stored => None,
-        _ if beside < AWAITED_RECIPIENTS_MIN => Some(AWAITED_RECIPIENTS_MIN),
-        _ => Some(beside),
+        Ok((email, end))
     }
 }

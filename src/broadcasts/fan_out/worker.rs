@@ -1,4 +1,5 @@
-//! The worker of broadcasts: starts them, queues their recipients, and removes the queued emails of canceled ones.
+//! The worker of broadcasts: starts them, stores their recipients, puts these into the queue, and removes the waiting emails
+//! of canceled broadcasts.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use super::cancel::cancel_page;
+use super::enqueue::{Enqueued, enqueue_page};
 use super::jobs::{Job, JobList};
 use super::page::{FanOutPage, FinishedFanOut, PAGE_SCAN, PageResult, PageSource};
 use super::start::{fail_if_incomplete, hold, start};
@@ -19,7 +21,7 @@ use crate::broadcasts::notifier::BroadcastNotifier;
 use crate::context::Context;
 use crate::delivery::{DeliverOnly, Due, QueueNotifier};
 use crate::emails::SendingGuard;
-use crate::store::{LARGE_BULK_BYTES, StoreError};
+use crate::store::{LARGE_BULK_BYTES, StoreError, WriteTx};
 
 /// Time after which the table is read again while broadcasts are in progress.
 const TURNS_TIME: Duration = Duration::from_millis(250);
@@ -27,6 +29,8 @@ const TURNS_TIME: Duration = Duration::from_millis(250);
 const POLL_INTERVAL: Duration = Duration::from_secs(10);
 /// Maximum time between two checks of the clock.
 const WAIT_MAX: Duration = Duration::from_secs(1);
+/// Number of emails that one transaction puts into the queue, without requests beside it.
+const QUEUE_ROWS_MAX: usize = 256;
 /// Size of a page for the writer: no other bulk command follows a page in its commit, and the commit after it has only
 /// accepts and small commands, so that accepts wait for one page at most.
 const PAGE_COMMIT_BYTES: usize = LARGE_BULK_BYTES;
@@ -141,6 +145,15 @@ impl BroadcastWorker {
         {
             let mut walk = match job {
                 Job::Walk(walk) => walk,
+                Job::Enqueue(id) => {
+                    let Enqueued { due, has_more } = self.enqueue(id).await?;
+                    has_worked |= has_more || !due.is_empty();
+                    self.queue_notifier.groups_queued(first_of_lanes(due));
+                    if has_more {
+                        jobs.push_back(job);
+                    }
+                    continue;
+                }
                 Job::Cancel(id) => {
                     has_worked = true;
                     if !self.cancel(id).await? {
@@ -156,7 +169,10 @@ impl BroadcastWorker {
                     continue;
                 }
             }
-            let Some(page) = read? else { continue };
+            let Some(page) = read? else {
+                jobs.push_back(Job::Enqueue(walk.rules.id));
+                continue;
+            };
             has_worked = true;
             (walk.after, walk.planned_ms) = (page.to, page.planned_ms);
             let (id, is_last) = (page.id, page.is_last);
@@ -186,7 +202,7 @@ impl BroadcastWorker {
         loop {
             let stored = Arc::clone(&page);
             match self.source.context.store.write_bulk_sized(bytes, move |tx| stored.store(tx, first)).await? {
-                PageResult::Queued { due, next, finished } => {
+                PageResult::Stored { due, next, finished } => {
                     self.queue_notifier.groups_queued(first_of_lanes(due));
                     if let Some(FinishedFanOut { recipients, duration_ms }) = finished {
                         let what = format_args!("queued {recipients} recipients of broadcast {id} in {duration_ms} ms");
@@ -200,7 +216,14 @@ impl BroadcastWorker {
         }
     }
 
-    /// Removes a page of queued emails of a canceled broadcast. Returns whether none is left.
+    /// Puts stored emails into the queue.
+    async fn enqueue(&self, id: BroadcastId) -> Result<Enqueued, StoreError> {
+        let now_ms = self.source.context.now_ms();
+        let enqueue = move |tx: &WriteTx<'_>| enqueue_page(tx, id, QUEUE_ROWS_MAX, now_ms);
+        self.source.context.store.write_bulk_sized(PAGE_COMMIT_BYTES, enqueue).await
+    }
+
+    /// Removes a page of waiting emails of a canceled broadcast. Returns whether none is left.
     async fn cancel(&self, id: BroadcastId) -> Result<bool, StoreError> {
         let is_finished =
             self.source.context.store.write_bulk_sized(PAGE_COMMIT_BYTES, move |tx| cancel_page(tx, id)).await?;

@@ -5,6 +5,8 @@
 pub enum WaitingState {
     /// The email is scheduled.
     Scheduled,
+    /// The emails of its broadcast are still being put into the queue.
+    FanOut,
     /// The next attempt follows after a delay.
     Retry,
     /// It waits for a session.
@@ -35,6 +37,7 @@ impl WaitingState {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Scheduled => "scheduled",
+            Self::FanOut => "fan_out",
             Self::Retry => "retry",
             Self::Session => "session",
             Self::Lookup => "lookup",

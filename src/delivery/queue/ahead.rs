@@ -9,7 +9,7 @@ use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
 use crate::tables::DUE;
 
 /// Minimum step of the clock that has effects. Smaller ones delay an attempt less than the jitter does.
-pub(in crate::delivery) const CLOCK_STEP_MS: i64 = 60_000;
+pub(crate) const CLOCK_STEP_MS: i64 = 60_000;
 /// Number of rows that one transaction reads.
 const PAGE_ROWS: usize = 500;
 

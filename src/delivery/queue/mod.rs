@@ -6,7 +6,8 @@
 //! wrong after a step of the clock).
 //!
 //! A recipient group has exactly one of three states: a row in the queue, a lease, or settled recipients in the row of its
-//! email. Each change of state is one transaction.
+//! email. Each change of state is one transaction. A new email of a broadcast has none of them until its fan-out puts it
+//! into the queue.
 
 mod ahead;
 mod corrupt_leases;
@@ -18,7 +19,8 @@ mod selector;
 mod slowed;
 mod stored_rows;
 
-pub(super) use ahead::{CLOCK_STEP_MS, make_due, read_ahead};
+pub(crate) use ahead::CLOCK_STEP_MS;
+pub(super) use ahead::{make_due, read_ahead};
 pub(super) use corrupt_leases::{find_email, recover_corrupt};
 pub(super) use count::{LaneCount, count_page};
 pub(crate) use holds::forget_holds_of_team;

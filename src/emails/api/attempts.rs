@@ -76,7 +76,7 @@ pub struct EmailWaitingResponse {
     domain: String,
     /// The number of attempts for them so far.
     attempts: u16,
-    /// The state: `scheduled`, `retry`, `session`, `lookup`, `lookup_failed`, `hosts_paused`, `site_paused`,
+    /// The state: `scheduled`, `fan_out`, `retry`, `session`, `lookup`, `lookup_failed`, `hosts_paused`, `site_paused`,
     /// `rate_limited`, `warm_up`, `slowed`, `held`, `queue_held`, or `stopped`. Later versions can add further ones.
     state: &'static str,
     /// The expected time of the next attempt; null if it is not known.

@@ -2,9 +2,8 @@
 
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, EmailId, TeamId};
-use crate::delivery::{Class, DueKey, LaneKey};
+use crate::emails::broadcast::enqueue::group_of;
 use crate::emails::model::LastEvent;
-use crate::emails::queue_keys::destination_of;
 use crate::emails::store::BroadcastEmailRow;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
 use crate::tables::{BROADCAST_EMAILS, DUE};
@@ -23,7 +22,7 @@ pub(crate) struct CanceledPage {
     pub(crate) due_times: Vec<TimestampMs>,
 }
 
-/// Cancels the emails of a broadcast after `after` that are in the queue without an attempt, up to a limit. `range` are the
+/// Cancels the emails of a broadcast after `after` that wait without an attempt, up to a limit. `range` are the
 /// first and the last email of the broadcast. The caller counts them.
 ///
 /// # Errors
@@ -54,13 +53,11 @@ pub(crate) fn cancel_broadcast_page(
         STOP
     })?;
     for (id, row) in queued {
-        let due_ms = id.created_ms() + row.wait_ms.unwrap_or_default();
-        let destination = destination_of(&row.recipient(id)).into_owned();
-        let lane = LaneKey::new(&destination, Class::Broadcast, broadcast.cast());
-        tx.delete(&DUE, &DueKey { lane, due_ms, email: id, group: 0 }.parts())?;
+        let key = group_of(id, &row).key;
+        tx.delete(&DUE, &key.parts())?;
         let canceled = BroadcastEmailRow { wait_ms: None, last_event: LastEvent::Canceled, ..row };
         tx.put(&BROADCAST_EMAILS, &(team, id), &canceled)?;
-        page.due_times.push(due_ms);
+        page.due_times.push(key.due_ms);
     }
     Ok(page)
 }

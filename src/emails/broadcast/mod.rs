@@ -1,12 +1,14 @@
-//! Emails of broadcasts: one small row for each recipient, with a queue row.
+//! Emails of broadcasts: one small row for each recipient, and then its queue row.
 //!
-//! `queue.rs` stores the recipients of a page of contacts. `claim.rs` checks a recipient before each attempt. `cancel.rs`
+//! `queue.rs` stores the recipients of a page of contacts. `enqueue.rs` puts stored emails into the queue.
+//! `claim.rs` checks a recipient before each attempt. `cancel.rs`
 //! cancels the queued emails of a canceled broadcast. `content.rs` renders the content, and `page.rs` lists the
 //! emails. `retention.rs` deletes old emails, and those of a removed team.
 
 mod cancel;
 mod claim;
 mod content;
+mod enqueue;
 mod page;
 mod queue;
 mod retention;
@@ -14,6 +16,7 @@ mod retention;
 pub(crate) use cancel::{CanceledPage, cancel_broadcast_page};
 pub(crate) use claim::broadcast_refusal;
 pub(super) use content::content_within;
+pub(crate) use enqueue::{EnqueuedPage, enqueue_broadcast_page};
 pub use page::{BroadcastEmailList, BroadcastEmailScan, broadcast_emails_step};
 pub use queue::NewBroadcastEmail;
 #[cfg(test)]

@@ -1,5 +1,8 @@
-//! Queueing of the emails of a broadcast. The rows are encoded before the transaction, so that the writer thread only
+//! Storage of the emails of a broadcast. The rows are encoded before the transaction, so that the writer thread only
 //! copies bytes.
+//!
+//! The emails of a page are neighbours in their table, so that many of them take one commit little time. Their queue rows
+//! are in a leaf for each destination. They follow in later transactions: `enqueue.rs`.
 
 use std::ops::Range;
 
@@ -10,12 +13,15 @@ use crate::broadcasts;
 #[cfg(test)]
 use crate::broadcasts::BroadcastRow;
 use crate::context::Context;
-use crate::delivery::{Class, DeliverOnly, Due, DueKey, DueRow, LaneKey};
+use crate::delivery::DeliverOnly;
+#[cfg(test)]
+use crate::delivery::Due;
+#[cfg(test)]
+use crate::emails::broadcast::enqueue_broadcast_page;
 use crate::emails::model::LastEvent;
-use crate::emails::queue_keys::destination_of;
 use crate::emails::store::{BroadcastEmailRow, QueueDestination};
 use crate::store::{Encoded, StoreError, WriteTx};
-use crate::tables::{BROADCAST_EMAILS, DUE};
+use crate::tables::BROADCAST_EMAILS;
 use crate::usage;
 
 /// An email of a broadcast to one contact, before it is queued.
@@ -34,16 +40,7 @@ pub struct NewBroadcastEmail {
 pub(crate) struct PreparedBroadcastEmails {
     team: TeamId,
     broadcast: BroadcastId,
-    emails: Vec<PreparedEmail>,
-    /// Row of each group. The other fields follow from the key and the email.
-    due_row: Encoded<DueRow>,
-}
-
-struct PreparedEmail {
-    id: EmailId,
-    row: Encoded<BroadcastEmailRow>,
-    /// Its queued group.
-    due: Due,
+    emails: Vec<(EmailId, Encoded<BroadcastEmailRow>)>,
 }
 
 /// Draws the ids of emails and encodes their rows. `deliver_only` selects recipients for real delivery.
@@ -74,13 +71,9 @@ pub(crate) fn prepare_broadcast_emails(
             hidden: false,
             erasure: None,
         };
-        let destination = destination_of(&row.recipient(id)).into_owned();
-        let lane = LaneKey::new(&destination, Class::Broadcast, broadcast.cast());
-        let key = DueKey { lane, due_ms, email: id, group: 0 };
-        let due = Due { key, destination, vanished: false };
-        emails.push(PreparedEmail { id, row: Encoded::new(&row), due });
+        emails.push((id, Encoded::new(&row)));
     }
-    PreparedBroadcastEmails { team, broadcast, emails, due_row: Encoded::new(&DueRow::of_broadcast(team)) }
+    PreparedBroadcastEmails { team, broadcast, emails }
 }
 
 impl PreparedBroadcastEmails {
@@ -89,27 +82,20 @@ impl PreparedBroadcastEmails {
         self.emails.len()
     }
 
-    /// Stores the emails of a range, queues them and counts them. Returns the queued groups for the delivery engine, in the
-    /// order of their keys.
+    /// Stores the emails of a range and counts them. Returns the first one; `None` for an empty range.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub(crate) fn put(&self, tx: &WriteTx<'_>, range: Range<usize>) -> Result<Vec<Due>, StoreError> {
+    pub(crate) fn put(&self, tx: &WriteTx<'_>, range: Range<usize>) -> Result<Option<EmailId>, StoreError> {
         let emails = &self.emails[range];
-        let (Some(first), Some(last)) = (emails.first(), emails.last()) else { return Ok(Vec::new()) };
-        for email in emails {
-            tx.put_encoded(&BROADCAST_EMAILS, &(self.team, email.id), &email.row)?;
-        }
-        let mut due: Vec<Due> = emails.iter().map(|email| email.due.clone()).collect();
-        // Rows of one lane are neighbours, so that the transaction changes fewer leaves of the table.
-        due.sort_unstable_by_key(|due| due.key);
-        for due in &due {
-            tx.put_encoded(&DUE, &due.key.parts(), &self.due_row)?;
+        let (Some((first, _)), Some((last, _))) = (emails.first(), emails.last()) else { return Ok(None) };
+        for (id, row) in emails {
+            tx.put_encoded(&BROADCAST_EMAILS, &(self.team, *id), row)?;
         }
         let count = emails.len() as u64;
-        usage::count(tx, self.team, last.id.created_ms(), count)?;
-        broadcasts::count_queued(tx, self.broadcast, count, (first.id, last.id))?;
-        Ok(due)
+        usage::count(tx, self.team, last.created_ms(), count)?;
+        broadcasts::count_queued(tx, self.broadcast, count, (*first, *last))?;
+        Ok(Some(*first))
     }
 }
 
@@ -125,5 +111,6 @@ pub(crate) fn queue_broadcast_email(
 ) -> Result<Option<Due>, StoreError> {
     assert!(new.values.len() <= row.fields.len(), "each value belongs to a field of the broadcast");
     let prepared = prepare_broadcast_emails(context, team, broadcast, &DeliverOnly::default(), [new]);
-    Ok(prepared.put(tx, 0..1)?.pop())
+    let first = prepared.put(tx, 0..1)?.expect("one email");
+    Ok(enqueue_broadcast_page(tx, team, broadcast, (first, first), 1, context.now_ms())?.due.pop())
 }

@@ -21,7 +21,7 @@ pub struct BroadcastEmailRow {
     /// Address of the contact when the email was queued.
     #[serde(rename = "a")]
     pub mailbox: StoredMailbox,
-    /// Due time of a queued email, minus the creation time of its id, in ms. `None` if it is not in the queue.
+    /// Due time of a waiting email, minus the creation time of its id, in ms. `None` if it does not wait.
     #[serde(rename = "w", default, skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<i64>,
     /// Whether it is leased by the delivery engine.

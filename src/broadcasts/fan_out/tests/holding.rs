@@ -11,10 +11,20 @@ use crate::store::ReadTx;
 
 /// Guard whose state a test sets. It counts notices.
 #[derive(Default)]
-struct SetGuard {
+pub(super) struct SetGuard {
     is_paused: Mutex<bool>,
     is_held: Mutex<bool>,
     notices: Mutex<usize>,
+}
+
+impl SetGuard {
+    pub(super) fn notices(&self) -> usize {
+        *sync::lock(&self.notices)
+    }
+
+    pub(super) fn set_held(&self, is_held: bool) {
+        *sync::lock(&self.is_held) = is_held;
+    }
 }
 
 impl SendingGuard for SetGuard {
@@ -57,7 +67,7 @@ async fn a_due_broadcast_waits_for_the_end_of_a_pause_and_the_owners_are_notifie
         assert!(instance.emails(id).is_empty());
         instance.context.clock.advance(Duration::from_secs(15 * 60));
     }
-    assert_eq!(*sync::lock(&guard.notices), 1);
+    assert_eq!(guard.notices(), 1);
 
     *sync::lock(&guard.is_paused) = false;
     worker.work().await.unwrap();
@@ -74,14 +84,14 @@ async fn a_held_broadcast_in_progress_queues_no_recipients_until_it_continues() 
     let queued = instance.emails(id).len();
     let guard = Arc::new(SetGuard::default());
     let worker = instance.worker_with(guard.clone());
-    *sync::lock(&guard.is_held) = true;
+    guard.set_held(true);
 
     worker.work().await.unwrap();
     worker.work().await.unwrap();
     assert_eq!(instance.emails(id).len(), queued);
-    assert_eq!(*sync::lock(&guard.notices), 1);
+    assert_eq!(guard.notices(), 1);
 
-    *sync::lock(&guard.is_held) = false;
+    guard.set_held(false);
     worker.work().await.unwrap();
     assert_eq!(instance.emails(id).len(), 700);
 }
@@ -93,14 +103,14 @@ async fn the_owners_are_notified_again_of_a_second_hold() {
     let id = instance.send_now().await;
     let guard = Arc::new(SetGuard::default());
     let worker = instance.worker_with(guard.clone());
-    *sync::lock(&guard.is_held) = true;
+    guard.set_held(true);
 
     for hold in 1..=2 {
         // A page of another process, before the hold.
-        assert!(matches!(instance.store_page(id).await, PageResult::Queued { .. }));
+        assert!(matches!(instance.store_page(id).await, PageResult::Stored { .. }));
         worker.work().await.unwrap();
         worker.work().await.unwrap();
-        assert_eq!(*sync::lock(&guard.notices), hold);
+        assert_eq!(guard.notices(), hold);
     }
 }
 

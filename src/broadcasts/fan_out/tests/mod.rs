@@ -1,12 +1,13 @@
 //! Tests of the fan-out over a temporary store. The delivery engine does not run.
 //!
-//! Files: `progress.rs` (pages, kills and cancellations), `audience.rs` (the recipients and their values), `pacing.rs` (the
-//! sending limits), `holding.rs` (pauses of sending).
+//! Files: `progress.rs` (pages, kills and cancellations), `queue_rows.rs` (the queue rows of stored emails), `audience.rs`
+//! (the recipients and their values), `pacing.rs` (the sending limits), `holding.rs` (pauses of sending).
 
 mod audience;
 mod holding;
 mod pacing;
 mod progress;
+mod queue_rows;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +15,10 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::page::{AWAITED_RECIPIENTS_MIN, PAGE_RECIPIENTS, PAGE_SCAN, PageResult, PageSource, next_step};
+use super::enqueue::{enqueue_page, rows_beside};
+use super::page::{
+    PAGE_AWAITED_QUEUE_ROWS, PAGE_QUEUE_ROWS, PAGE_RECIPIENTS, PAGE_SCAN, PageResult, PageSource, STEP_RECIPIENTS,
+};
 use super::walk::Walk;
 use super::*;
 use crate::base::address::EmailAddress;
@@ -124,9 +128,14 @@ impl Instance {
 
     /// Starts a broadcast and stores one page, as a process that is then killed.
     async fn store_page(&self, id: BroadcastId) -> PageResult {
+        self.store_page_in(self.context.clone(), id).await
+    }
+
+    /// Starts a broadcast and stores one page in another process.
+    async fn store_page_in(&self, context: Context, id: BroadcastId) -> PageResult {
         let now_ms = self.context.now_ms();
         self.write(move |tx, _| start::start(tx, id, now_ms, &NeverPaused)).await;
-        self.store(self.read_page(id)).await
+        self.store(self.read_page_in(context, id)).await
     }
 
     /// Stores a page to its end.
@@ -137,14 +146,19 @@ impl Instance {
             let part = Arc::clone(&page);
             // A transaction that a request waits for ends early.
             match self.write(move |tx, _| part.store(tx, first)).await {
-                PageResult::Queued { next: Some(next), .. } => first = next,
+                PageResult::Stored { next: Some(next), .. } => first = next,
                 result => return result,
             }
         }
     }
 
     fn read_page(&self, id: BroadcastId) -> page::FanOutPage {
-        let (context, estimates) = (self.context.clone(), self.estimates.clone());
+        self.read_page_in(self.context.clone(), id)
+    }
+
+    /// Reads a page in another process.
+    fn read_page_in(&self, context: Context, id: BroadcastId) -> page::FanOutPage {
+        let estimates = self.estimates.clone();
         // A busy machine must not make the page smaller.
         let scan_limit = ScanLimit { time_max: Duration::from_secs(600), ..PAGE_SCAN };
         let source = PageSource { context, estimates, deliver_only: DeliverOnly::default(), scan_limit };

@@ -51,6 +51,37 @@ async fn a_page_with_sending_limits_is_stored_whole_beside_a_request() {
     // A command of a request: it waits for itself.
     let stored = instance.context.store.write::<_, StoreError>(move |tx| page.store(tx, 0)).await.unwrap();
 
-    assert!(matches!(stored, PageResult::Queued { next: None, finished: Some(_), .. }));
+    assert!(matches!(stored, PageResult::Stored { next: None, finished: Some(_), .. }));
     assert_eq!(instance.addresses(id).len(), 100);
+}
+
+#[tokio::test]
+async fn stored_emails_get_queue_rows_while_the_limits_have_no_room_for_the_next_ones() {
+    let mut instance = Instance::with_limits(SendLimits { per_second: Some(10), per_day: None });
+    instance.add(0, 1_700, ContactChanges::default()).await;
+    let (id, other) = (instance.send_now().await, instance.send_now().await);
+    instance.store_page(id).await;
+    instance.store_page(other).await;
+    instance.estimates = SendEstimates::new(SendLimits { per_second: None, per_day: Some(1) }, 30);
+
+    instance.worker().work().await.unwrap();
+
+    assert_eq!(instance.addresses(id).len() + instance.addresses(other).len(), 2 * PAGE_RECIPIENTS);
+    assert_eq!(instance.queued_groups(), 2 * PAGE_RECIPIENTS);
+}
+
+#[tokio::test]
+async fn due_times_keep_the_sending_limits_after_the_clock_was_set_back() {
+    let instance = Instance::with_limits(SendLimits { per_second: Some(1), per_day: None });
+    instance.add(0, 300, ContactChanges::default()).await;
+    // The ids of the process stay ahead of the clock.
+    instance.context.clock.step(-DAY_MS);
+    let now_ms = instance.context.now_ms();
+    let id = instance.send_now().await;
+
+    instance.worker().work().await.unwrap();
+
+    let due_times = instance.due_times(id);
+    assert_eq!(instance.queued_groups(), 300);
+    assert!(due_times[299] - now_ms >= 298_000, "{} ms", due_times[299] - now_ms);
 }

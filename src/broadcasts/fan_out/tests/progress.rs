@@ -37,7 +37,7 @@ async fn a_fan_out_continues_after_a_kill() {
     instance.add(0, 1_700, ContactChanges::default()).await;
     let id = instance.send_now().await;
     for _ in 0..2 {
-        assert!(matches!(instance.store_page(id).await, PageResult::Queued { .. }));
+        assert!(matches!(instance.store_page(id).await, PageResult::Stored { .. }));
         // Read and never stored.
         drop(instance.read_page(id));
     }
@@ -57,7 +57,7 @@ async fn a_page_is_not_stored_twice() {
     instance.store_page(id).await;
     let [one, two] = [instance.read_page(id), instance.read_page(id)];
 
-    assert!(matches!(instance.store(one).await, PageResult::Queued { .. }));
+    assert!(matches!(instance.store(one).await, PageResult::Stored { .. }));
     assert!(matches!(instance.store(two).await, PageResult::Moved));
 
     assert_eq!(instance.addresses(id).len(), 2 * PAGE_RECIPIENTS);
@@ -77,10 +77,10 @@ async fn a_page_ends_early_while_a_request_waits_and_continues() {
         instance.context.store.write::<_, StoreError>(move |tx| page.store(tx, first))
     };
 
-    let PageResult::Queued { due, next: Some(next), finished: None } = store(0).await.unwrap() else {
+    let PageResult::Stored { due, next: Some(next), finished: None } = store(0).await.unwrap() else {
         panic!("the whole page was stored")
     };
-    assert_eq!((due.len(), instance.addresses(id).len()), (AWAITED_RECIPIENTS_MIN, AWAITED_RECIPIENTS_MIN));
+    assert_eq!((instance.addresses(id).len(), due.len()), (STEP_RECIPIENTS, PAGE_AWAITED_QUEUE_ROWS));
     assert!(matches!(store(0).await.unwrap(), PageResult::Moved), "a recipient is stored once");
     let ((entered, has_entered), (open, opened)) = (mpsc::channel(), mpsc::channel::<()>());
     let blocked = instance.context.store.write_bulk::<_, StoreError>(move |_| {
@@ -94,20 +94,19 @@ async fn a_page_ends_early_while_a_request_waits_and_continues() {
     let all_wait = async { open.send(()).unwrap() };
     let (_, _, stored, ..) =
         tokio::join!(blocked, has_begun, store(next), request(), request(), request(), request(), all_wait);
-    assert!(matches!(stored.unwrap(), PageResult::Queued { next: Some(_), finished: None, .. }));
-    assert_eq!(instance.addresses(id).len(), AWAITED_RECIPIENTS_MIN + 10, "two for each of five requests");
+    assert!(matches!(stored.unwrap(), PageResult::Stored { next: Some(_), finished: None, .. }));
+    assert_eq!(instance.addresses(id).len(), 2 * STEP_RECIPIENTS);
     // Another process continues after a kill.
     instance.worker().work().await.unwrap();
 
     assert_eq!((instance.addresses(id).len(), instance.row(id).1.queued), (400, 400));
+    assert_eq!(instance.queued_groups(), 400);
 }
 
 #[test]
-fn a_transaction_has_more_recipients_beside_more_requests() {
-    let first = [1, 2, 3, 64, 256].map(|requests| next_step(requests, false));
-    assert_eq!(first, [4, 4, 6, 128, 512].map(Some));
-    assert_eq!([next_step(0, false), next_step(0, true)], [Some(64); 2]);
-    assert_eq!(next_step(1, true), None, "a request that came meanwhile");
+fn a_transaction_has_more_queue_rows_beside_more_requests() {
+    assert_eq!([0, 1, 2, 3, 64, 256].map(|requests| rows_beside(requests, 256)), [256, 4, 4, 6, 128, 256]);
+    assert_eq!([0, 1, 64].map(|requests| rows_beside(requests, 2)), [2, 2, 2]);
 }
 
 #[tokio::test]
