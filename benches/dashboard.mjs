@@ -6,11 +6,17 @@ const origin = new URL(link).origin;
 
 /** In the page: the time of the first frame in which `selector` exists and `without` does not. `first` is the selector of the first view. */
 function watch(first) {
+  // A message after the callback follows the frame at once. A timer would follow the timers of the page.
+  const after_frame = (act) => requestAnimationFrame(() => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = act;
+    port2.postMessage(null);
+  });
   const wait = (selector, without) => new Promise((resolve, reject) => {
     setTimeout(() => reject(new Error(`no ${selector} within a minute`)), 60_000);
     const look = () => {
       if (!document.querySelector(selector) || (without && document.querySelector(without))) return false;
-      requestAnimationFrame(() => setTimeout(() => resolve(performance.now())));
+      after_frame(() => resolve(performance.now()));
       return true;
     };
     if (look()) return;
@@ -30,6 +36,16 @@ function watch(first) {
     });
   };
 }
+
+/** In the page: waits until the browser has been idle for about half a second, as while a person reads. */
+const idle = () => new Promise((resolve) => {
+  let times = 0;
+  const look = (deadline) => {
+    times = deadline.timeRemaining() > 20 ? times + 1 : 0;
+    if (times === 20) resolve(); else setTimeout(() => requestIdleCallback(look), 20);
+  };
+  requestIdleCallback(look);
+});
 
 const browser = await launch();
 const times_ms = {};
@@ -61,6 +77,14 @@ for (let run = 0; run < Number(runs); run += 1) {
   const page = await context.newPage();
   const session = await context.newCDPSession(page);
   await session.send('Network.enable');
+  const running = new Set();
+  session.on('Network.requestWillBeSent', ({ requestId, request, type }) => { if (['Fetch', 'Script'].includes(type) && !request.url.endsWith('/dashboard/api/events')) running.add(requestId); });
+  for (const end of ['Network.loadingFinished', 'Network.loadingFailed']) session.on(end, ({ requestId }) => running.delete(requestId));
+  /** Waits until the page is complete. */
+  const complete = async () => {
+    for (const frame of page.frames()) await frame.waitForLoadState('load');
+    do await page.evaluate(idle); while (running.size > 0);
+  };
   const files = new Map();
   let received = 0;
   session.on('Network.responseReceived', ({ requestId, response }) => { if (/\.(js|css)$/.test(new URL(response.url).pathname)) files.set(requestId, 0); });
@@ -76,6 +100,7 @@ for (let run = 0; run < Number(runs); run += 1) {
   add('first view, files cached', await page.evaluate(() => globalThis.ready));
 
   const measure = async (name, act, selector, without) => {
+    await complete();
     await page.evaluate(([one, other]) => globalThis.arm(one, other), [selector, without]);
     await act();
     add(name, await page.evaluate(() => globalThis.took));

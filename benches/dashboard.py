@@ -1,7 +1,7 @@
 """The dashboard in Chromium beside a large store: its first view, and the interactions of the list of emails.
 
 The server does not deliver. The times are those of the page: from the start of the navigation, or from the input event, to
-the frame with the result.
+the frame with the result. Each input follows when the page is complete and the browser is idle.
 """
 
 import json

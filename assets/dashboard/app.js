@@ -16,9 +16,8 @@ const app = /** @type {HTMLElement} */ (document.getElementById('app'));
 startRouter(PAGES);
 startKeys();
 void loadMe();
-loadPageEarly(location);
-// The module of the page is loaded while the frame is built. The page itself reports a failure.
-route.value?.page.load().catch(() => {});
+// The page is loaded while the frame is built. The page itself reports a failure.
+void loadPageEarly(location);
 render(h(Shell, null), app);
 const changes = new MutationObserver(() => { if (app.querySelector('h1') && !app.querySelector('.sk')) show(); });
 changes.observe(app, { subtree: true, childList: true });

@@ -56,7 +56,7 @@ export function useList(path, { query: extra = {}, live = [], poll_ms = null } =
   const key = JSON.stringify([path, extra, size, after, before]);
   const shown = useRef(page.data), missed = useRef(false);
   shown.current = page.data;
-  useEffect(() => setFresh([]), [key]);
+  useEffect(() => setFresh((old) => (old.length > 0 ? [] : old)), [key]);
 
   const refresh = useCallback(async () => {
     const old = shown.current;

@@ -24,24 +24,39 @@ function keep(key, data) {
   if (kept.size > KEPT_MAX && oldest !== undefined) kept.delete(oldest);
 }
 
-/** Requests for a page that is about to be opened, each with the number of events before it. @type {Map<string, { asked: Promise<unknown>, events: number }>} */
+/** @typedef {{ asked: Promise<unknown>, events: number, done: boolean }} EarlyRequest `events`: the number of events before it */
+/** Requests for a page that is about to be opened. @type {Map<string, EarlyRequest>} */
 const early = new Map();
 /** Time from an early answer until its page must load it. */
 const EARLY_MS = 1000;
 
 /**
- * Asks for an answer that the next page loads.
+ * Asks for an answer that the next page loads. Resolves as soon as the page has something to show.
  * @param {string} path
  * @param {import('./api.js').Query} [query]
  */
-export function loadEarly(path, query = {}) {
-  const key = keyOf(path, query), request = { asked: api.get(path, query), events: eventCount() };
+export async function loadEarly(path, query = {}) {
+  const key = keyOf(path, query), isKept = kept.has(key);
+  const request = early.get(key) ?? askEarly(key, path, query);
+  if (!isKept) await request.asked.catch(() => {});
+}
+
+/**
+ * @param {string} key
+ * @param {string} path
+ * @param {import('./api.js').Query} query
+ */
+function askEarly(key, path, query) {
+  /** @type {EarlyRequest} */
+  const request = { asked: api.get(path, query), events: eventCount(), done: false };
   early.set(key, request);
   const drop = () => { if (early.get(key) === request) early.delete(key); };
   request.asked.then((data) => {
+    request.done = true;
     if (early.get(key) === request) keep(key, data);
     setTimeout(drop, EARLY_MS);
   }, drop);
+  return request;
 }
 
 /** The early request for an answer; undefined without one, or if an event has followed it. @param {string} key */
@@ -66,7 +81,8 @@ const keyOf = (path, query) => `${path} ${JSON.stringify(query)}`;
  */
 export function useLoad(path, query = {}) {
   const key = path === null ? '' : keyOf(path, query);
-  const [state, setState] = useState(() => ({ key, data: /** @type {T | null} */ (kept.get(key) ?? null), error: /** @type {ApiError | null} */ (null), loading: path !== null }));
+  const first = () => ({ key, data: /** @type {T | null} */ (kept.get(key) ?? null), error: /** @type {ApiError | null} */ (null), loading: path !== null && !early.get(key)?.done });
+  const [state, setState] = useState(first);
   const running = useRef(/** @type {AbortController | null} */ (null)), latest = useRef(key);
   latest.current = key;
 
@@ -78,8 +94,10 @@ export function useLoad(path, query = {}) {
     try {
       const data = /** @type {T} */ (await (asked ?? api.get(path, query, abort.signal)));
       if (abort.signal.aborted) return;
-      keep(key, data);
-      setState({ key, data, error: null, loading: false });
+      // An equal answer is not drawn again.
+      const known = /** @type {T | undefined} */ (kept.get(key)), next = JSON.stringify(known) === JSON.stringify(data) ? known ?? data : data;
+      keep(key, next);
+      setState((old) => (old.key === key && old.data === next && !old.loading && !old.error ? old : { key, data: next, error: null, loading: false }));
     } catch (error) {
       if (abort.signal.aborted) return;
       const known = error instanceof ApiError ? error : new ApiError(0, 'error', String(error), null);
@@ -90,7 +108,7 @@ export function useLoad(path, query = {}) {
 
   // Before the browser draws, so that it draws while the server answers.
   useLayoutEffect(() => {
-    setState((old) => (old.key === key ? old : { key, data: /** @type {T | null} */ (kept.get(key) ?? null), error: null, loading: path !== null }));
+    setState((old) => (old.key === key ? old : first()));
     void load(takeEarly(key));
     return () => running.current?.abort();
   }, [key]);
@@ -101,7 +119,7 @@ export function useLoad(path, query = {}) {
   }, [key]);
 
   // Until the effect has run, the state is that of the previous key.
-  const current = state.key === key ? state : { data: /** @type {T | null} */ (kept.get(key) ?? null), error: null, loading: path !== null };
+  const current = state.key === key ? state : first();
   return { data: current.data, error: current.error, loading: current.loading, pending: current.loading && !kept.has(key), reload, set };
 }
 

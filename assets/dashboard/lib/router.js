@@ -10,8 +10,9 @@ const SERVER = /^\/dashboard\/(login|logout|setup|link|open|account|api|a)(\/|$)
 
 /** @typedef {[path: string, query?: import('./api.js').Query]} Read a request of `useLoad` */
 /**
- * @typedef {{ path: string, load: () => Promise<Record<string, unknown>>, title: string, full?: boolean, reads?: (id: string, query: Record<string, string>) => Read[] }} PageRoute
- * `full`: the page has the whole window, without the sidebar. `reads`: what the page loads first, with the id of its row and the query of its address
+ * @typedef {{ path: string, load: () => Promise<Record<string, unknown>>, title: string, full?: boolean, reads?: (id: string, query: Record<string, string>) => Read[], view?: import('../vendor/preact.js').FunctionComponent<any> }} PageRoute
+ * `full`: the page has the whole window, without the sidebar. `reads`: what the page loads first, with the id of its row and the query of its address.
+ * `view`: the page, once its module is loaded
  */
 
 /** @type {PageRoute[]} */
@@ -68,6 +69,7 @@ function match(pattern, path) {
  * @param {{ replace?: boolean }} [options]
  */
 export function navigate(to, { replace = false } = {}) {
+  moves += 1;
   const before = address.peek().path;
   remember();
   history[replace ? 'replaceState' : 'pushState']({}, '', BASE + to);
@@ -78,6 +80,19 @@ export function navigate(to, { replace = false } = {}) {
   }
   const id = decodeURIComponent(location.hash.slice(1));
   if (id) whenShown(() => document.getElementById(id) !== null, () => document.getElementById(id)?.scrollIntoView());
+}
+
+/** Time that a link waits for the first answers of its page. A frame without them is drawn as long as one with them. */
+const ANSWERS_WITHIN_MS = 100;
+/** Number of changes of the address. */
+let moves = 0;
+
+/** Goes to a page when its module and its first answers are there, or soon. @param {HTMLAnchorElement} at */
+async function follow(at) {
+  const now = moves += 1;
+  await Promise.race([loadPageEarly(at), new Promise((resolve) => { setTimeout(resolve, ANSWERS_WITHIN_MS); })]);
+  // Another link was followed meanwhile.
+  if (moves === now) navigate((at.pathname.slice(BASE.length) || '/') + at.search + at.hash);
 }
 
 /** Time within which a page shows what a link or Back leads to. */
@@ -136,10 +151,17 @@ function restore() {
   });
 }
 
-/** Asks for the answers that the page at an address loads first. @param {Location | HTMLAnchorElement} at */
+/** Asks for the answers that the page at an address loads first. Resolves when the page can be shown. @param {Location | HTMLAnchorElement} at */
 export function loadPageEarly(at) {
   const { path, query } = read(at), found = routeOf(path);
-  for (const one of found?.page.reads?.(found.params.id ?? '', query) ?? []) loadEarly(...one);
+  const answers = (found?.page.reads?.(found.params.id ?? '', query) ?? []).map((one) => loadEarly(...one));
+  return Promise.all([found && loadView(found.page).catch(() => {}), ...answers]);
+}
+
+/** Loads the module of a page. @param {PageRoute} page */
+export async function loadView(page) {
+  const module = await page.load();
+  page.view = /** @type {any} */ (Object.entries(module).find(([name]) => name.endsWith('Page'))?.[1]);
 }
 
 /** Starts the router. @param {PageRoute[]} pages */
@@ -147,18 +169,18 @@ export function startRouter(pages) {
   routes = pages;
   history.scrollRestoration = 'manual';
   address.value = read();
-  addEventListener('popstate', () => { address.value = read(); restore(); });
+  addEventListener('popstate', () => { moves += 1; address.value = read(); restore(); });
   addEventListener('pagehide', remember);
   // The answer is there sooner if it is asked for before the button is released. A touch can begin a scroll.
   document.addEventListener('pointerdown', (event) => {
     const anchor = event.pointerType === 'mouse' && linked(event);
-    if (anchor && anchor.href !== location.href) loadPageEarly(anchor);
+    if (anchor && anchor.href !== location.href) void loadPageEarly(anchor);
   });
   document.addEventListener('click', (event) => {
     const anchor = linked(event);
     if (!anchor) return;
     event.preventDefault();
-    navigate((anchor.pathname.slice(BASE.length) || '/') + anchor.search + anchor.hash);
+    void follow(anchor);
   });
 }
 

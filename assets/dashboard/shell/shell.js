@@ -4,7 +4,7 @@ import { fragment, t } from '../lib/h.js';
 import { ApiError } from '../lib/api.js';
 import { useKeys } from '../lib/keys.js';
 import { problem } from '../lib/problem.js';
-import { navigate, query, route } from '../lib/router.js';
+import { loadView, navigate, query, route } from '../lib/router.js';
 import { me, meError, nextTheme } from '../lib/state.js';
 import { errorNote, pageFailed } from '../components/empty.js';
 import { Notice } from '../components/dialog.js';
@@ -39,9 +39,6 @@ export function Shell() {
     h(Toasts, null));
 }
 
-/** Loaded pages by path pattern. @type {Map<string, import('../vendor/preact.js').FunctionComponent<any>>} */
-const loaded = new Map();
-
 /** The page of the address. Its module is loaded when it is first shown. */
 function Page() {
   const found = route.value;
@@ -52,22 +49,18 @@ function Page() {
   useLayoutEffect(() => { document.title = `${found?.page.title ?? 'Not found'} · Ringmail`; }, [pattern]);
   useLayoutEffect(() => {
     setError(null);
-    if (!found || loaded.has(pattern)) return;
+    if (!found || found.page.view) return;
     let left = false;
-    found.page.load().then((module) => {
-      const page = Object.entries(module).find(([name]) => name.endsWith('Page'))?.[1];
-      loaded.set(pattern, /** @type {any} */ (page));
-      again((n) => n + 1);
-    }, () => { if (!left) setError('A part of this page could not be loaded. The server may have been updated.'); });
+    loadView(found.page).then(() => again((n) => n + 1), () => { if (!left) setError('A part of this page could not be loaded. The server may have been updated.'); });
     return () => { left = true; };
   }, [pattern]);
   const reload = () => location.reload();
   if (!found) return pageFailed('Page', new ApiError(404, 'not_found', '', null), reload);
   if (error) return pageFailed('Page', new ApiError(0, 'error', error, null), reload);
   if (meError.value && !me.value && meError.value.status !== 401) return pageFailed('Page', meError.value, reload);
-  const page = loaded.get(pattern);
-  if (!page || !me.value) return null;
-  return h(Guard, { key: pattern + JSON.stringify(found.params) }, h(page, { params: found.params, query: query.value }));
+  const { view } = found.page;
+  if (!view || !me.value) return null;
+  return h(Guard, { key: pattern + JSON.stringify(found.params) }, h(view, { params: found.params, query: query.value }));
 }
 
 /** Shows a page that broke as failed, so that the frame stays. @param {{ children?: import('../lib/h.js').Children }} props */

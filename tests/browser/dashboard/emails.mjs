@@ -56,6 +56,20 @@ async function answersAreAskedForOnceAndBeforeTheirPageIsThere(world) {
   await page.leave();
 }
 
+/** A link waits for the answers of its page, so that another one can be pressed meanwhile. */
+async function theLastPressedLinkIsFollowed(world) {
+  for (const subject of ['First pressed', 'Last pressed']) await world.send({ subject });
+  const page = await world.tab();
+  await page.show('/emails');
+  const [first, last] = ['First pressed', 'Last pressed'].map((name) => page.getByRole('link', { name }));
+  await first.waitFor();
+  const entries = await page.evaluate(() => history.length);
+  await first.evaluate((link, other) => { link.click(); other.click(); }, await last.elementHandle());
+  await page.getByRole('heading', { level: 1, name: 'Last pressed' }).waitFor();
+  assert.equal(await page.evaluate(() => history.length), entries + 1);
+  await page.leave();
+}
+
 /** Opens a list of 40 emails in a window that shows 22 and a half of them. `page.drawn` waits until the numbers of drawn rows were these. */
 async function longList(world) {
   await world.clear();
@@ -160,6 +174,7 @@ export const emails = [
   ['dashboard: all parts of an email are shown', allPartsOfAnEmailAreShown],
   ['dashboard: the way back leads to the row', theWayBackLeadsToTheRow],
   ['dashboard: answers are asked for once and before their page is there', answersAreAskedForOnceAndBeforeTheirPageIsThere],
+  ['dashboard: the last pressed link is followed', theLastPressedLinkIsFollowed],
   ['dashboard: a new list has the rows of the window first', aNewListHasTheRowsOfTheWindowFirst],
   ['dashboard: Back leads to the place in a long list', backLeadsToThePlaceInALongList],
   ['dashboard: a captured email is read and deleted', capturedEmailIsReadAndDeleted],
