@@ -37,14 +37,21 @@ function watch(first) {
   };
 }
 
-/** In the page: waits until the browser has been idle for about half a second, as while a person reads. */
-const idle = () => new Promise((resolve) => {
+/** A page is idle if it makes so many idle callbacks in a row in time, with a pause before each: half a second, as while a person reads. */
+const IDLE = { times_min: 20, pause_ms: 20, late_ms: 50, within_ms: 60_000 };
+
+/** In the page: waits until the browser is idle. An endless animation leaves less time in each callback, but delays none. */
+const idle = ({ times_min, pause_ms, late_ms, within_ms }) => new Promise((resolve, reject) => {
   let times = 0;
-  const look = (deadline) => {
-    times = deadline.timeRemaining() > 20 ? times + 1 : 0;
-    if (times === 20) resolve(); else setTimeout(() => requestIdleCallback(look), 20);
+  const ask = () => {
+    const asked_ms = performance.now();
+    requestIdleCallback(() => {
+      times = performance.now() - asked_ms < late_ms ? times + 1 : 0;
+      if (times === times_min) resolve(); else setTimeout(ask, pause_ms);
+    });
   };
-  requestIdleCallback(look);
+  ask();
+  setTimeout(() => reject(new Error('the page is never idle')), within_ms);
 });
 
 const browser = await launch();
@@ -77,13 +84,17 @@ for (let run = 0; run < Number(runs); run += 1) {
   const page = await context.newPage();
   const session = await context.newCDPSession(page);
   await session.send('Network.enable');
-  const running = new Set();
-  session.on('Network.requestWillBeSent', ({ requestId, request, type }) => { if (['Fetch', 'Script'].includes(type) && !request.url.endsWith('/dashboard/api/events')) running.add(requestId); });
+  const running = new Map();
+  session.on('Network.requestWillBeSent', ({ requestId, request, type }) => { if (['Fetch', 'Script'].includes(type) && !request.url.endsWith('/dashboard/api/events')) running.set(requestId, request.url); });
   for (const end of ['Network.loadingFinished', 'Network.loadingFailed']) session.on(end, ({ requestId }) => running.delete(requestId));
   /** Waits until the page is complete. */
   const complete = async () => {
     for (const frame of page.frames()) await frame.waitForLoadState('load');
-    do await page.evaluate(idle); while (running.size > 0);
+    const until_ms = Date.now() + IDLE.within_ms;
+    do {
+      if (Date.now() > until_ms) throw new Error(`requests without an end: ${[...running.values()].join(' ')}`);
+      await page.evaluate(idle, IDLE);
+    } while (running.size > 0);
   };
   const files = new Map();
   let received = 0;

@@ -24,20 +24,24 @@ function keep(key, data) {
   if (kept.size > KEPT_MAX && oldest !== undefined) kept.delete(oldest);
 }
 
-/** @typedef {{ asked: Promise<unknown>, events: number, done: boolean }} EarlyRequest `events`: the number of events before it */
+/** @typedef {{ asked: Promise<unknown>, asked_ms: number, events: number, done: boolean }} EarlyRequest `events`: the number of events before it. `done`: its answer is kept */
 /** Requests for a page that is about to be opened. @type {Map<string, EarlyRequest>} */
 const early = new Map();
 /** Time from an early answer until its page must load it. */
 const EARLY_MS = 1000;
 
+/** Whether no event has followed a request. @param {EarlyRequest | undefined} request */
+const isCurrent = (request) => request?.events === eventCount();
+
 /**
- * Asks for an answer that the next page loads. Resolves as soon as the page has something to show.
+ * Asks for an answer that the next page loads. Resolves when an answer is kept, or has failed.
  * @param {string} path
  * @param {import('./api.js').Query} [query]
  */
 export async function loadEarly(path, query = {}) {
-  const key = keyOf(path, query), isKept = kept.has(key);
-  const request = early.get(key) ?? askEarly(key, path, query);
+  const key = keyOf(path, query), isKept = kept.has(key), known = early.get(key);
+  const isYoung = known && (known.done || performance.now() - known.asked_ms < EARLY_MS);
+  const request = isYoung && isCurrent(known) ? known : askEarly(key, path, query);
   if (!isKept) await request.asked.catch(() => {});
 }
 
@@ -48,14 +52,12 @@ export async function loadEarly(path, query = {}) {
  */
 function askEarly(key, path, query) {
   /** @type {EarlyRequest} */
-  const request = { asked: api.get(path, query), events: eventCount(), done: false };
+  const request = { asked: api.get(path, query), asked_ms: performance.now(), events: eventCount(), done: false };
   early.set(key, request);
-  const drop = () => { if (early.get(key) === request) early.delete(key); };
   request.asked.then((data) => {
     request.done = true;
     if (early.get(key) === request) keep(key, data);
-    setTimeout(drop, EARLY_MS);
-  }, drop);
+  }, () => {}).then(() => { setTimeout(() => { if (early.get(key) === request) early.delete(key); }, EARLY_MS); });
   return request;
 }
 
@@ -63,7 +65,7 @@ function askEarly(key, path, query) {
 function takeEarly(key) {
   const request = early.get(key);
   early.delete(key);
-  return request?.events === eventCount() ? request.asked : undefined;
+  return isCurrent(request) ? request?.asked : undefined;
 }
 
 /**
@@ -81,7 +83,7 @@ const keyOf = (path, query) => `${path} ${JSON.stringify(query)}`;
  */
 export function useLoad(path, query = {}) {
   const key = path === null ? '' : keyOf(path, query);
-  const first = () => ({ key, data: /** @type {T | null} */ (kept.get(key) ?? null), error: /** @type {ApiError | null} */ (null), loading: path !== null && !early.get(key)?.done });
+  const first = () => ({ key, data: /** @type {T | null} */ (kept.get(key) ?? null), error: /** @type {ApiError | null} */ (null), loading: path !== null && !(early.get(key)?.done && isCurrent(early.get(key))) });
   const [state, setState] = useState(first);
   const running = useRef(/** @type {AbortController | null} */ (null)), latest = useRef(key);
   latest.current = key;
@@ -94,8 +96,8 @@ export function useLoad(path, query = {}) {
     try {
       const data = /** @type {T} */ (await (asked ?? api.get(path, query, abort.signal)));
       if (abort.signal.aborted) return;
-      // An equal answer is not drawn again.
-      const known = /** @type {T | undefined} */ (kept.get(key)), next = JSON.stringify(known) === JSON.stringify(data) ? known ?? data : data;
+      // An equal answer keeps its object, so that a page that has it is not drawn again.
+      const known = /** @type {T | undefined} */ (kept.get(key)), next = known && known !== data && JSON.stringify(known) === JSON.stringify(data) ? known : data;
       keep(key, next);
       setState((old) => (old.key === key && old.data === next && !old.loading && !old.error ? old : { key, data: next, error: null, loading: false }));
     } catch (error) {

@@ -69,7 +69,8 @@ function match(pattern, path) {
  * @param {{ replace?: boolean }} [options]
  */
 export function navigate(to, { replace = false } = {}) {
-  moves += 1;
+  // A filter that follows the typing does not stop a link.
+  if (!replace) moves += 1;
   const before = address.peek().path;
   remember();
   history[replace ? 'replaceState' : 'pushState']({}, '', BASE + to);
@@ -82,17 +83,18 @@ export function navigate(to, { replace = false } = {}) {
   if (id) whenShown(() => document.getElementById(id) !== null, () => document.getElementById(id)?.scrollIntoView());
 }
 
-/** Time that a link waits for the first answers of its page. A frame without them is drawn as long as one with them. */
+/** Time that a link waits for the first answers of its page. To draw the page without them takes as long as with them. */
 const ANSWERS_WITHIN_MS = 100;
-/** Number of changes of the address. */
+/** Number of pressed links and changes of the address. */
 let moves = 0;
 
-/** Goes to a page when its module and its first answers are there, or soon. @param {HTMLAnchorElement} at */
+/** Goes to a page when its module and its first answers are loaded, after at most `ANSWERS_WITHIN_MS`. @param {HTMLAnchorElement} at */
 async function follow(at) {
-  const now = moves += 1;
-  await Promise.race([loadPageEarly(at), new Promise((resolve) => { setTimeout(resolve, ANSWERS_WITHIN_MS); })]);
-  // Another link was followed meanwhile.
-  if (moves === now) navigate((at.pathname.slice(BASE.length) || '/') + at.search + at.hash);
+  // A drawing meanwhile can give the link another address.
+  const to = (at.pathname.slice(BASE.length) || '/') + at.search + at.hash, move = moves += 1;
+  if (at.href !== location.href) await Promise.race([loadPageEarly(at), new Promise((resolve) => { setTimeout(resolve, ANSWERS_WITHIN_MS); })]);
+  // A later move wins.
+  if (moves === move) navigate(to);
 }
 
 /** Time within which a page shows what a link or Back leads to. */
@@ -151,7 +153,7 @@ function restore() {
   });
 }
 
-/** Asks for the answers that the page at an address loads first. Resolves when the page can be shown. @param {Location | HTMLAnchorElement} at */
+/** Loads the module and the first answers of the page at an address. Resolves when they are loaded or have failed. @param {Location | HTMLAnchorElement} at */
 export function loadPageEarly(at) {
   const { path, query } = read(at), found = routeOf(path);
   const answers = (found?.page.reads?.(found.params.id ?? '', query) ?? []).map((one) => loadEarly(...one));
@@ -170,7 +172,7 @@ export function startRouter(pages) {
   history.scrollRestoration = 'manual';
   address.value = read();
   addEventListener('popstate', () => { moves += 1; address.value = read(); restore(); });
-  addEventListener('pagehide', remember);
+  addEventListener('pagehide', () => { moves += 1; remember(); });
   // The answer is there sooner if it is asked for before the button is released. A touch can begin a scroll.
   document.addEventListener('pointerdown', (event) => {
     const anchor = event.pointerType === 'mouse' && linked(event);

@@ -1,5 +1,5 @@
 // Emails: find one message. Every filter is in the address. Without filters the page lists, with them it searches.
-import { h, useEffect, useMemo, useState } from '../vendor/preact.js';
+import { h, useEffect, useLayoutEffect, useMemo, useState } from '../vendor/preact.js';
 import { fragment, t } from '../lib/h.js';
 import { addressOf, domainOf } from '../lib/address.js';
 import { api } from '../lib/api.js';
@@ -73,7 +73,8 @@ function All({ test, first, setFirst }) {
   const list = /** @type {import('../lib/list.js').List<EmailRow>} */ (useList('/emails', { live: ['email.'] }));
   if (list.error && !list.rows) return failed(list.error, list.reload, 'The list');
   const none = list.rows?.length === 0 && !list.newer;
-  useEffect(() => { if (none) setFirst(true); }, [none]);
+  // Before the browser draws: the head of the page has no second button then.
+  useLayoutEffect(() => { if (none) setFirst(true); }, [none]);
   if (first || none) {
     return me.value?.delivery === 'capture' ? h(FirstEmail, { test, done: () => { setFirst(false); list.showFresh(); } })
       : empty({ title: 'No emails yet', text: 'Each email that your programs send is listed here, with its path to the recipient.', docs: 'sending', actions: h(Button, { kind: 'primary', onClick: () => navigate('/connect') }, 'Connect a program') });

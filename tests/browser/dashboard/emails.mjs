@@ -70,6 +70,45 @@ async function theLastPressedLinkIsFollowed(world) {
   await page.leave();
 }
 
+/** The page of an email is shown after a while without its answers, and Back wins over a link that waits. */
+async function aLinkDoesNotWaitForASlowAnswer(world) {
+  const id = await world.send({ subject: 'Answered late' });
+  const page = await world.tab();
+  let answer;
+  const held = new Promise((resolve) => { answer = resolve; });
+  await page.route(`**/dashboard/api/emails/${id}`, async (route) => { await held; await route.continue(); });
+  await page.show('/connect');
+  await page.getByRole('link', { name: 'Emails', exact: true }).first().click();
+  const link = page.getByRole('link', { name: 'Answered late' });
+  await link.waitFor();
+  await link.evaluate((one) => { one.click(); history.back(); });
+  await page.getByRole('heading', { level: 1, name: 'Connect' }).waitFor();
+  await page.goForward();
+  await link.click();
+  await page.getByRole('heading', { level: 1, name: 'Email', exact: true }).waitFor();
+  assert.match(page.url(), new RegExp(id));
+  answer();
+  await page.getByRole('heading', { level: 1, name: 'Answered late' }).waitFor();
+  await page.leave();
+}
+
+/** An answer that fails before its page is shown is not asked for again. */
+async function aMissingEmailIsAskedForOnce(world) {
+  const id = await world.send({ subject: 'Soon gone' });
+  const page = await world.tab();
+  page.expected = /404/;
+  let times = 0;
+  page.on('request', (request) => { times += Number(new URL(request.url()).pathname === `/dashboard/api/emails/${id}`); });
+  await page.show('/emails');
+  const link = page.getByRole('link', { name: 'Soon gone' });
+  await link.waitFor();
+  await page.route(`**/dashboard/api/emails/${id}`, (route) => route.fulfill({ status: 404, json: { statusCode: 404, name: 'not_found', message: 'Email not found' } }));
+  await link.click();
+  await page.getByText('This email does not exist').waitFor();
+  assert.equal(times, 1);
+  await page.leave();
+}
+
 /** Opens a list of 40 emails in a window that shows 22 and a half of them. `page.drawn` waits until the numbers of drawn rows were these. */
 async function longList(world) {
   await world.clear();
@@ -175,6 +214,8 @@ export const emails = [
   ['dashboard: the way back leads to the row', theWayBackLeadsToTheRow],
   ['dashboard: answers are asked for once and before their page is there', answersAreAskedForOnceAndBeforeTheirPageIsThere],
   ['dashboard: the last pressed link is followed', theLastPressedLinkIsFollowed],
+  ['dashboard: a link does not wait for a slow answer', aLinkDoesNotWaitForASlowAnswer],
+  ['dashboard: a missing email is asked for once', aMissingEmailIsAskedForOnce],
   ['dashboard: a new list has the rows of the window first', aNewListHasTheRowsOfTheWindowFirst],
   ['dashboard: Back leads to the place in a long list', backLeadsToThePlaceInALongList],
   ['dashboard: a captured email is read and deleted', capturedEmailIsReadAndDeleted],
