@@ -85,7 +85,7 @@ for (let run = 0; run < Number(runs); run += 1) {
   const session = await context.newCDPSession(page);
   await session.send('Network.enable');
   const running = new Map();
-  session.on('Network.requestWillBeSent', ({ requestId, request, type }) => { if (['Fetch', 'Script'].includes(type) && !request.url.endsWith('/dashboard/api/events')) running.set(requestId, request.url); });
+  session.on('Network.requestWillBeSent', ({ requestId, request, type }) => { if (type === 'Fetch' && !request.url.endsWith('/dashboard/api/events')) running.set(requestId, request.url); });
   for (const end of ['Network.loadingFinished', 'Network.loadingFailed']) session.on(end, ({ requestId }) => running.delete(requestId));
   /** Waits until the page is complete. */
   const complete = async () => {
