@@ -31,7 +31,7 @@ use crate::broadcasts::{
 };
 use crate::contacts::{ContactChanges, ContactWriter, NewContact};
 use crate::context::Context;
-use crate::delivery::{DeliverOnly, QueueNotifier};
+use crate::delivery::{self, DeliverOnly, DueRow, QueueKey, QueueNotifier};
 use crate::emails::{BroadcastEmailRow, NeverPaused, SendingGuard};
 use crate::events::ChangeSource;
 use crate::segments::ScanLimit;
@@ -202,16 +202,19 @@ impl Instance {
     }
 
     fn queued_groups(&self) -> usize {
-        let mut groups = 0;
-        let (from, to) = (crate::delivery::QUEUE_START, crate::delivery::QUEUE_END);
-        let count = |tx: &crate::store::ReadTx| {
-            tx.scan(&DUE, &from, &to, Order::Ascending, |_, _| {
-                groups += 1;
+        self.queue_rows().len()
+    }
+
+    fn queue_rows(&self) -> Vec<(QueueKey, DueRow)> {
+        let mut rows = Vec::new();
+        let read = |tx: &crate::store::ReadTx| {
+            tx.scan_valid(&DUE, &delivery::QUEUE_START, &delivery::QUEUE_END, Order::Ascending, |key, row| {
+                rows.push((key, row));
                 NEXT
             })
         };
-        self.context.store.read_now::<_, StoreError>(count).unwrap();
-        groups
+        self.context.store.read_now::<_, StoreError>(read).unwrap();
+        rows
     }
 
     fn row(&self, id: BroadcastId) -> (BroadcastRow, BroadcastCountsRow, Option<FanOutRow>) {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::base::clock::{Clock, DAY_MS};
 use crate::base::id::IdSource;
-use crate::delivery::{DueRow, QueueControl, WaitingState};
+use crate::delivery::{QueueControl, WaitingState};
 use crate::emails::{LastEvent, enqueue_broadcast_page};
 use crate::store::Encoded;
 use crate::tables::BROADCAST_COUNTS;
@@ -147,19 +147,12 @@ async fn an_email_that_is_tried_again_keeps_its_queue_row_if_the_clock_is_set_ba
     instance.add(0, 1_100, ContactChanges::default()).await;
     let id = instance.send_now().await;
     instance.store_page(id).await;
-    let retried = |row: &DueRow| row.attempts == 3;
-    let attempts = instance.write(move |tx, _| {
-        let mut keys = Vec::new();
-        tx.scan(&DUE, &crate::delivery::QUEUE_START, &crate::delivery::QUEUE_END, Order::Ascending, |key, _| {
-            keys.push(key);
-            NEXT
-        })?;
-        for key in &keys {
-            tx.put(&DUE, key, &DueRow { attempts: 3, ..DueRow::fresh(TEAM, "a.example".into(), 0) })?;
-        }
-        Ok(keys.len())
-    });
-    let attempts = attempts.await;
+    let rows = instance.queue_rows();
+    let attempts = rows.len();
+    let attempted = move |tx: &WriteTx<'_>, _: &Context| {
+        rows.iter().try_for_each(|(key, row)| tx.put(&DUE, key, &DueRow { attempts: 3, ..row.clone() }))
+    };
+    instance.write(attempted).await;
     instance.context.clock.step(-3_600_000);
     // A new process draws lower ids.
     let started = Context { ids: IdSource::new(instance.context.clock.clone()), ..instance.context.clone() };
@@ -168,14 +161,7 @@ async fn an_email_that_is_tried_again_keeps_its_queue_row_if_the_clock_is_set_ba
     instance.worker().work().await.unwrap();
 
     assert_eq!((instance.queued_groups(), instance.row(id).2), (1_100, None));
-    let mut kept = 0;
-    let count = |tx: &crate::store::ReadTx| {
-        tx.scan_valid(&DUE, &crate::delivery::QUEUE_START, &crate::delivery::QUEUE_END, Order::Ascending, |_, row| {
-            kept += usize::from(retried(&row));
-            NEXT
-        })
-    };
-    instance.context.store.read_now::<_, StoreError>(count).unwrap();
+    let kept = instance.queue_rows().iter().filter(|(_, row)| row.attempts == 3).count();
     assert_eq!((kept, attempts), (PAGE_QUEUE_ROWS, PAGE_QUEUE_ROWS));
 }
 
