@@ -33,6 +33,9 @@ const EARLY_MS = 1000;
 /** Whether no event has followed a request. @param {EarlyRequest | undefined} request */
 const isCurrent = (request) => request?.events === eventCount();
 
+/** Whether the answer is there, and no event has followed its request. @param {EarlyRequest | undefined} request */
+const isAnswered = (request) => isCurrent(request) && request?.done;
+
 /**
  * Asks for an answer that the next page loads. Resolves when an answer is kept, or has failed.
  * @param {string} path
@@ -40,8 +43,8 @@ const isCurrent = (request) => request?.events === eventCount();
  */
 export async function loadEarly(path, query = {}) {
   const key = keyOf(path, query), isKept = kept.has(key), known = early.get(key);
-  const isYoung = known && (known.done || performance.now() - known.asked_ms < EARLY_MS);
-  const request = isYoung && isCurrent(known) ? known : askEarly(key, path, query);
+  const isAsked = isCurrent(known) && performance.now() - (known?.asked_ms ?? 0) < EARLY_MS;
+  const request = known && (isAnswered(known) || isAsked) ? known : askEarly(key, path, query);
   if (!isKept) await request.asked.catch(() => {});
 }
 
@@ -83,7 +86,7 @@ const keyOf = (path, query) => `${path} ${JSON.stringify(query)}`;
  */
 export function useLoad(path, query = {}) {
   const key = path === null ? '' : keyOf(path, query);
-  const first = () => ({ key, data: /** @type {T | null} */ (kept.get(key) ?? null), error: /** @type {ApiError | null} */ (null), loading: path !== null && !(early.get(key)?.done && isCurrent(early.get(key))) });
+  const first = () => ({ key, data: /** @type {T | null} */ (kept.get(key) ?? null), error: /** @type {ApiError | null} */ (null), loading: path !== null && !isAnswered(early.get(key)) });
   const [state, setState] = useState(first);
   const running = useRef(/** @type {AbortController | null} */ (null)), latest = useRef(key);
   latest.current = key;
