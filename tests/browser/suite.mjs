@@ -27,9 +27,12 @@ const suite = new Suite(process.argv.slice(2).filter((word) => !word.startsWith(
 /** Pages that are looked at at the same time. */
 const PAGE_WORKERS = 2;
 
-async function withoutPages() {
+async function journeys() {
   await suite.inside(DevWorld, [...devJourneys, ...broadcastJourneys, ...emails, ...hostile, ...operate, ...live, ...answers]);
   await suite.inside(FakeWorld, [...details, ...broadcasts, ...metrics]);
+}
+
+async function recipients() {
   await suite.inside(ServeWorld, [...serveJourneys, ...access]);
   await suite.inside(World, [...behaviour, ...appearance]);
   await suite.inside(RewritingWorld, rewriting);
@@ -41,6 +44,6 @@ if (PICTURES) {
 } else {
   for (const [name, body] of [...statics, ...unused]) await suite.check(name, body);
   const all = suite.inside(DevWorld, pages, PAGE_WORKERS);
-  await (process.env.DASHBOARD_URL ? all : Promise.all([all, withoutPages()]));
+  await (process.env.DASHBOARD_URL ? all : Promise.all([all, journeys(), recipients()]));
 }
 suite.finish();
