@@ -14,7 +14,7 @@ from random import Random
 
 from audience import post
 from deadline import wait_until
-from deliver import TEXT_BYTES, one_run
+from deliver import TEXT_BYTES
 from limits import fanout_rate
 from load import words
 from machine import Watch, disk_bytes, ratio, spread, table, thread_cpu_s
@@ -23,6 +23,7 @@ from server import SENDER, Api, Hold, Relay, Server
 from smtp_sink import SmtpSink
 
 BATCH = 1_000
+EMAIL_BATCH = 100
 DOMAINS = 5_000
 FAN_OUT_SECONDS = 1_800
 DELIVERY_SECONDS = 900
@@ -91,11 +92,11 @@ def print_stored(options, figures, limit):
 
 
 def print_delivery(options):
-    """Delivers a stored broadcast, and as many stored emails of the API, in turn."""
+    """Delivers stored emails of the API and a stored broadcast to the same addresses, in turn."""
     ours, theirs = [], []
     for number in range(options.runs):
-        theirs.append(one_run(options, f"transactional-{number}")["per_s"])
-        ours.append(stored_delivery(options, f"broadcast-{number}"))
+        theirs.append(stored_delivery(options, f"transactional-{number}", store_emails)["per_s"])
+        ours.append(stored_delivery(options, f"broadcast-{number}", store_broadcast))
     rates = [one["per_s"] for one in ours]
     table(
         ["deliver into smtp-sink", "messages/s", "transactional/s", "ratio", "target", "peak memory MiB"],
@@ -132,12 +133,16 @@ def quantile(values, percent):
     return ordered[min(len(ordered) - 1, len(ordered) * percent // 100)]
 
 
+def address(number):
+    return f"user{number:x}@customer{number % DOMAINS}.example.net"
+
+
 def bodies(count):
     """Returns the bodies of requests that create contacts."""
     result = []
     for start in range(0, count, BATCH):
         items = [
-            {"email": f"user{number:x}@customer{number % DOMAINS}.example.net", "first_name": f"First{number % 997}",
+            {"email": address(number), "first_name": f"First{number % 997}",
              "properties": {"plan": ["free", "pro", "team"][number % 3], "city": f"City {number % 400}"}}
             for number in range(start, min(start + BATCH, count))
         ]  # fmt: skip
@@ -288,15 +293,31 @@ class Stored:
         }
 
 
-def stored_delivery(options, name):
-    """Queues a broadcast on a server that does not deliver, then delivers it. As `deliver.one_run`."""
+def store_broadcast(server, count):
+    """Queues a broadcast to `count` contacts."""
+    import_contacts(server, count)
+    broadcast, _ = send_broadcast(server)
+    all_enqueued(server, broadcast)
+
+
+def store_emails(server, count):
+    """Queues `count` emails with a text of the same size, to the addresses of the contacts."""
+    text = words(TEXT_BYTES, Random(7))
+    emails = [
+        {"from": SENDER, "to": address(number), "subject": f"News for First{number % 997}", "text": text}
+        for number in range(count)
+    ]  # fmt: skip
+    for start in range(0, count, EMAIL_BATCH):
+        server.api.ok("POST", "/emails/batch", emails[start : start + EMAIL_BATCH])
+
+
+def stored_delivery(options, name, store):
+    """Calls `store` on a server that does not deliver, then delivers. The rate is from the first to the last message."""
     server = Server(options.directory / name, Hold(), profile="release", extra=EXTRA)
     sink = SmtpSink().start()
     try:
         server.start()
-        import_contacts(server, options.messages)
-        broadcast, _ = send_broadcast(server)
-        all_enqueued(server, broadcast)
+        store(server, options.messages)
         server.stop()
         server.delivery = Relay(f"smtp://127.0.0.1:{sink.port}?final=true")
         server.spawn()
