@@ -39,10 +39,7 @@ def one(options, count):
         began = time.monotonic()
         fill(server, count, TEXT_BYTES)
         fill_s = time.monotonic() - began
-        dashboard = Dashboard(server)
-        # Without the index, this search ends at its bounds.
-        indexed = lambda: dashboard.search(to=ABSENT)[1]["complete"]  # noqa: E731
-        wait_until(indexed, INDEX_SECONDS, "the index to have all complete blocks", pause_s=0.5)
+        wait_for_index(server)
         behind_s = time.monotonic() - began - fill_s
         server.api.close()  # The server has closed the idle connection.
         newest = [
@@ -74,6 +71,14 @@ def one(options, count):
     finally:
         server.end()
         shutil.rmtree(server.directory, ignore_errors=True)
+
+
+def wait_for_index(server):
+    """Waits until the index of the search has all complete blocks."""
+    dashboard = Dashboard(server)
+    # Without the index, this search ends at its bounds.
+    indexed = lambda: dashboard.search(to=ABSENT)[1]["complete"]  # noqa: E731
+    wait_until(indexed, INDEX_SECONDS, "the index to have all complete blocks", pause_s=0.5)
 
 
 def figures(dashboard, filters):
