@@ -64,7 +64,7 @@ pub use fan_out::{BroadcastWorker, BroadcastWorkerSettings, discard_pages, stop_
 pub use model::{BroadcastChanges, BroadcastName, CONTENT_BYTES_MAX, NewBroadcast, PreviewText};
 pub use notifier::BroadcastNotifier;
 pub use outcome::BroadcastOutcome;
-pub use recipients::{BroadcastRecipient, RecipientFilter, RecipientType};
+pub use recipients::{BroadcastRecipient, RecipientDetail, RecipientFilter, RecipientLink, RecipientType};
 pub use render::{MergeValues, RenderedBroadcast, merge_html, merge_subject, render, value_names};
 pub use rows::{ActiveBroadcastRow, BroadcastCountsRow, BroadcastRow, BroadcastStatus, FanOutRow, SendSlotRow};
 pub use send_figures::SendFigures;

@@ -6,7 +6,7 @@ use super::store;
 use crate::base::id::{BroadcastId, ContactId, EmailId, TeamId};
 use crate::contacts;
 use crate::emails::{BroadcastEmailList, BroadcastEmailScan, EmailRow, StoredMailbox, broadcast_emails_step};
-use crate::events::{BounceType, Detail, email_timeline};
+use crate::events::{BounceType, Detail, EmailEventKind, Event, email_timeline};
 use crate::store::page::{Page, PageError, PageQuery};
 use crate::store::{ReadTx, Reads, StoreError};
 
@@ -93,8 +93,56 @@ pub struct BroadcastRecipient {
     pub contact: Option<ContactId>,
     /// The address, or the text of an erased address.
     pub address: String,
-    /// Type of the bounce, in a list of bounces.
-    pub bounce: Option<BounceType>,
+    pub detail: RecipientDetail,
+}
+
+/// Details of a recipient, by the type of the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RecipientDetail {
+    /// Of the other types.
+    None,
+    /// The type of the last bounce; `None` if its event was deleted.
+    Bounced(Option<BounceType>),
+    /// Number of opens.
+    Opened { count: u64 },
+    /// Number of clicks, and the clicked links in the order of their first click.
+    Clicked { count: u64, links: Vec<RecipientLink> },
+}
+
+/// A link that a recipient clicked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecipientLink {
+    pub url: String,
+    pub clicks: u64,
+}
+
+impl RecipientDetail {
+    /// Returns the details of a recipient from the events of the email. Opens and clicks of software do not count.
+    fn of(kind: RecipientType, events: &[Event]) -> Self {
+        // A click is an open, also without an event of its own, and retention deletes the oldest events.
+        let count = |counted: EmailEventKind| events.iter().filter(|event| event.kind == counted).count().max(1) as u64;
+        match kind {
+            RecipientType::Bounced => Self::Bounced(last_bounce(events)),
+            RecipientType::Opened => Self::Opened { count: count(EmailEventKind::Opened) },
+            RecipientType::Clicked => {
+                Self::Clicked { count: count(EmailEventKind::Clicked), links: clicked_links(events) }
+            }
+            _ => Self::None,
+        }
+    }
+}
+
+/// Returns the links of the clicks of people, each once.
+fn clicked_links(events: &[Event]) -> Vec<RecipientLink> {
+    let mut links: Vec<RecipientLink> = Vec::new();
+    for event in events.iter().filter(|event| event.kind == EmailEventKind::Clicked) {
+        let Detail::Click(click) = &event.detail else { continue };
+        match links.iter_mut().find(|link| link.url == click.link) {
+            Some(link) => link.clicks += 1,
+            None => links.push(RecipientLink { url: click.link.clone(), clicks: 1 }),
+        }
+    }
+    links
 }
 
 impl Broadcasts {
@@ -115,7 +163,7 @@ impl Broadcasts {
             return Ok(None);
         }
         let list = filter.kind.emails();
-        let shows_bounce = filter.kind == RecipientType::Bounced;
+        let kind = filter.kind;
         let mut scan = BroadcastEmailScan::default();
         while !scan.is_complete {
             let filter = filter.clone();
@@ -123,7 +171,7 @@ impl Broadcasts {
                 let keep = |email: EmailId, mailbox: &StoredMailbox| {
                     let contains = |part: &String| mailbox.bare().to_lowercase().contains(part);
                     Ok(filter.address.as_ref().is_none_or(contains)
-                        && (filter.bounce.is_none() || bounce_type(tx, email)? == filter.bounce))
+                        && (filter.bounce.is_none() || last_bounce(&email_timeline(tx, email)?) == filter.bounce))
                 };
                 broadcast_emails_step(tx, team, id, list, query, scan, keep)
             };
@@ -131,7 +179,7 @@ impl Broadcasts {
         }
         let Page { rows, has_more } = scan.into_page();
         let read = move |tx: &ReadTx| {
-            let rows = rows.into_iter().map(|(email, row)| recipient(tx, team, email, &row, shows_bounce));
+            let rows = rows.into_iter().map(|(email, row)| recipient(tx, team, email, &row, kind));
             rows.collect::<Result<_, StoreError>>()
         };
         Ok(Some(Page { rows: self.context.store.read(read).await?, has_more }))
@@ -147,26 +195,27 @@ fn recipient(
     team: TeamId,
     email: EmailId,
     row: &EmailRow,
-    shows_bounce: bool,
+    kind: RecipientType,
 ) -> Result<BroadcastRecipient, StoreError> {
     let contact = row.broadcast.as_ref().map(|broadcast| broadcast.contact);
     let contact = match contact {
         Some(contact) if contacts::find(tx, team, contact)?.is_some() => Some(contact),
         _ => None,
     };
-    Ok(BroadcastRecipient {
-        email,
-        contact,
-        address: address_of(row),
-        bounce: if shows_bounce { bounce_type(tx, email)? } else { None },
-    })
+    // The timeline of an email has some hundred events at most.
+    let detail = match kind {
+        RecipientType::Bounced | RecipientType::Opened | RecipientType::Clicked => {
+            RecipientDetail::of(kind, &email_timeline(tx, email)?)
+        }
+        _ => RecipientDetail::None,
+    };
+    Ok(BroadcastRecipient { email, contact, address: address_of(row), detail })
 }
 
-/// Returns the type of the last bounce of an email. Reads its timeline, which has a few events.
-fn bounce_type(tx: &impl Reads, email: EmailId) -> Result<Option<BounceType>, StoreError> {
-    let timeline = email_timeline(tx, email)?;
-    Ok(timeline.into_iter().rev().find_map(|event| match event.detail {
+/// Returns the type of the last bounce of an email.
+fn last_bounce(events: &[Event]) -> Option<BounceType> {
+    events.iter().rev().find_map(|event| match &event.detail {
         Detail::Bounce(bounce) => Some(bounce.bounce_type),
         _ => None,
-    }))
+    })
 }

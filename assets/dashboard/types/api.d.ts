@@ -187,8 +187,12 @@ export type Broadcast = BroadcastSummary & {
 export type BroadcastRecipientResponse = {
   /** The type of the bounce, in a list of bounces. */
   bounce_type?: "permanent" | "transient" | "undetermined" | null;
+  /** The links that the recipient clicked, in a list of `clicked`. */
+  clicked_links?: RecipientClickedLink[] | null;
   /** The contact; null after its deletion. */
   contact_id: string | null;
+  /** Number of opens or clicks, in a list of `opened` or `clicked`. */
+  count?: number | null;
   /** The address. */
   email: string;
   /** The id of the email. */
@@ -1586,6 +1590,13 @@ export type QuotaEventData = {
   resets_at: string;
   /** Emails sent in the period. */
   used: number;
+};
+
+export type RecipientClickedLink = {
+  /** Number of clicks of the recipient. */
+  clicks: number;
+  /** The URL in the email of the recipient. */
+  url: string;
 };
 
 export type RecipientResponse = {

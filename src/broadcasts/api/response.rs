@@ -8,6 +8,7 @@ use crate::base::id::{BroadcastId, TeamId};
 use crate::broadcasts::planner::{PlanWarning, PlanWarningCode, SendPlan};
 use crate::broadcasts::{
     Broadcast, BroadcastContent, BroadcastLink, BroadcastLinkRow, BroadcastRecipient, BroadcastRow, BroadcastStatus,
+    RecipientDetail, RecipientLink,
 };
 use crate::events::BounceType;
 use crate::http::schema::words_schema;
@@ -245,20 +246,48 @@ pub(super) struct BroadcastRecipientResponse {
     contact_id: Option<String>,
     /// The address.
     email: String,
+    /// Number of opens or clicks, in a list of `opened` or `clicked`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[salvo(schema(required = false))]
+    count: Option<u64>,
     /// The type of the bounce, in a list of bounces.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[salvo(schema(required = false, value_type = Option<BounceWord>))]
     bounce_type: Option<&'static str>,
+    /// The links that the recipient clicked, in a list of `clicked`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[salvo(schema(required = false))]
+    clicked_links: Option<Vec<RecipientClickedLink>>,
+}
+
+/// A link that a recipient clicked.
+#[derive(Serialize, ToSchema)]
+pub(super) struct RecipientClickedLink {
+    /// The URL in the email of the recipient.
+    url: String,
+    /// Number of clicks of the recipient.
+    clicks: u64,
 }
 
 impl From<BroadcastRecipient> for BroadcastRecipientResponse {
     fn from(recipient: BroadcastRecipient) -> Self {
-        let BroadcastRecipient { email, contact, address, bounce } = recipient;
-        Self {
+        let BroadcastRecipient { email, contact, address, detail } = recipient;
+        let response = Self {
             id: email.to_string(),
             contact_id: contact.map(|contact| contact.to_string()),
             email: address,
-            bounce_type: bounce.map(bounce_word),
+            count: None,
+            bounce_type: None,
+            clicked_links: None,
+        };
+        match detail {
+            RecipientDetail::None => response,
+            RecipientDetail::Bounced(bounce) => Self { bounce_type: bounce.map(bounce_word), ..response },
+            RecipientDetail::Opened { count } => Self { count: Some(count), ..response },
+            RecipientDetail::Clicked { count, links } => {
+                let links = links.into_iter().map(|RecipientLink { url, clicks }| RecipientClickedLink { url, clicks });
+                Self { count: Some(count), clicked_links: Some(links.collect()), ..response }
+            }
         }
     }
 }

@@ -75,6 +75,10 @@ fn numbers(link: &Value) -> (&str, u64, u64) {
     (link["url"].as_str().unwrap(), link["clicks"].as_u64().unwrap(), link["unique_clicks"].as_u64().unwrap())
 }
 
+fn url_and_clicks(link: &Value) -> (&str, u64) {
+    (link["url"].as_str().unwrap(), link["clicks"].as_u64().unwrap())
+}
+
 #[test]
 fn the_clicks_of_a_broadcast_are_counted_by_link() {
     let delivered = Delivered::start();
@@ -85,6 +89,13 @@ fn the_clicks_of_a_broadcast_are_counted_by_link() {
     }
 
     delivered.wait_for_links(&[(PERSONAL, 3, 2), (SHOP, 1, 1)]);
+    let list = delivered.server.get(&format!("{}/recipients?type=clicked&email=ada", delivered.path)).ok(200);
+    let ada = &list["data"][0];
+    assert_eq!(ada["count"], 3, "{ada}");
+    let links: Vec<(&str, u64)> = ada["clicked_links"].as_array().unwrap().iter().map(url_and_clicks).collect();
+    assert_eq!(links, [(SHOP, 1), ("https://shop.example/Ada?to=ada@example.org", 2)]);
+    let list = delivered.server.get(&format!("{}/recipients?type=opened&email=bob", delivered.path)).ok(200);
+    assert_eq!((&list["data"][0]["count"], list["data"][0].get("clicked_links")), (&json!(1), None));
     let mut clicked = delivered.recipients("clicked");
     clicked.sort();
     assert_eq!(clicked, ["ada@example.org", "bob@example.org"]);
