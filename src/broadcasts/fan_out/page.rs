@@ -175,8 +175,11 @@ impl FanOutPage {
         let mut finished = None;
         if self.is_last && next.is_none() {
             let duration_ms = self.now_ms - row.started_ms.unwrap_or(self.now_ms);
-            finished = Some(FinishedFanOut { recipients: read_counts(tx, self.id)?.total(), duration_ms });
+            let recipients = read_counts(tx, self.id)?.total();
+            finished = Some(FinishedFanOut { recipients, duration_ms });
             row.is_queued_whole = true;
+            // Before, it is the number at the time of the request, which is an estimate for many contacts.
+            row.audience = recipients;
             row.finishes_ms = self.planned_ms.map(delivered_ms).or(row.finishes_ms);
             store::put(tx, self.team, self.id, &row)?;
             finish(tx, self.team, self.id, self.now_ms)?;
