@@ -2,6 +2,7 @@
 //!
 //! `lol_html` only finds the positions. The edits are made in the original text, so that all other bytes stay.
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::rc::Rc;
@@ -147,6 +148,23 @@ fn pixel_element(url: &str) -> String {
                          height:1px!important;margin:0!important;padding:0!important;border:0!important;\
                          background:none!important;pointer-events:none";
     html! { img src=(url) width="1" height="1" border="0" alt="" style=(STYLE); }.into_string()
+}
+
+/// Returns HTML without the pixel that [`rewrite`] added: a program that shows the message to its own team would record an
+/// open.
+pub fn without_pixel(html: &str) -> Cow<'_, str> {
+    let element = pixel_element("");
+    let Some((start, end)) = element.split_once("\"\"") else { return Cow::Borrowed(html) };
+    let (start, end) = (format!("{start}\""), format!("\"{end}"));
+    let found = html.match_indices(&end).find_map(|(at, _)| {
+        let from = html[..at].rfind(&start)?;
+        let url = &html[from + start.len()..at];
+        (url.contains("/t/o/") && !url.contains('"')).then_some((from, at + end.len()))
+    });
+    match found {
+        Some((from, to)) => Cow::Owned(format!("{}{}", &html[..from], &html[to..])),
+        None => Cow::Borrowed(html),
+    }
 }
 
 /// Returns a URL for an attribute value with or without quotes.

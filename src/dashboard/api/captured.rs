@@ -14,6 +14,7 @@ use crate::base::id::resource;
 use crate::captured::api::{CapturedAttachment, CapturedEmail, not_found, reserve_message};
 use crate::delivery::capture::{CaptureMailbox, CapturedContent, MailboxReader, ReleaseError, ReleasedMessage};
 use crate::http::{ApiError, ApiResult, ErrorCode, PathId, RenderedJson, ResponseLimits, State};
+use crate::tracking::without_pixel;
 
 /// Maximum size of the text, and of the HTML, of a message in a response. The preview and the source have all of it.
 const TEXT_BYTES_MAX: usize = 1 << 20;
@@ -129,7 +130,7 @@ pub(super) async fn get_part(
     Ok(())
 }
 
-/// Returns the HTML of a message for a frame.
+/// Returns the HTML of a message for a frame. To look at it is no open, so that it has no pixel.
 #[handler]
 pub(super) async fn get_preview(
     mailbox: State<CaptureMailbox>,
@@ -142,7 +143,8 @@ pub(super) async fn get_preview(
     let _permit = reserve_message(&mailbox, &limits, caller, id.0).await?;
     let found = mailbox.content_with_images(MailboxReader::Team(caller.team), id.0).await?;
     let (content, images) = found.ok_or_else(not_found)?;
-    write_preview(req, res, Shown { html: content.html, text: content.text, images }).await
+    let html = content.html.map(|html| without_pixel(&html).into_owned());
+    write_preview(req, res, Shown { html, text: content.text, images }).await
 }
 
 /// Deletes a message.

@@ -165,3 +165,18 @@ fn a_message_of_five_megabytes_has_a_preview() {
     assert_eq!(page.status, 200);
     assert!(page.body.len() >= 5 << 20, "{}", page.body.len());
 }
+
+#[test]
+fn the_preview_of_a_tracked_message_has_no_pixel() {
+    let server = TestServer::start();
+    let domain = server.domain_id("example.com");
+    server.patch(&format!("/domains/{domain}"), &json!({ "open_tracking": true })).ok(200);
+    let browser = opened(&server);
+    let (_, id) = captured(&server, &browser, json!({ "to": "ada@example.net", "html": "<p>Hello</p>" }));
+    assert!(browser.api("GET", &format!("/captured/{id}/raw"), None).body.contains("/t/o/"));
+
+    let page = browser.api("GET", &format!("/captured/{id}/preview?images=1"), None);
+
+    page.shows(200, "<p>Hello</p>");
+    assert!(!page.body.contains("/t/o/"), "{}", page.body);
+}
