@@ -101,7 +101,11 @@ pub(super) fn search(
             let its = row.from.domain().unwrap_or_default();
             exact.domain.as_ref().is_none_or(|domain| its.eq_ignore_ascii_case(domain))
         };
-        let row = visible(tx, team, exact.id)?.filter(is_of_domain);
+        // The text has named the email, and its time is that of its id.
+        let rest = SearchFilter { text: None, ..filter };
+        let is_within = rest.since_ms.is_none_or(|since_ms| exact.id >= EmailId::first_at(since_ms))
+            && rest.until_ms.is_none_or(|until_ms| exact.id < EmailId::first_at(until_ms));
+        let row = visible(tx, team, exact.id)?.filter(|row| is_of_domain(row) && is_within && rest.matches(row));
         return Ok(EmailSearchPage { rows: row.map(|row| (exact.id, row)).into_iter().collect(), position: None });
     }
     let until = filter.until_ms.map_or(EmailId::MAX, EmailId::first_at);
