@@ -64,6 +64,8 @@ pub(super) fn render(source: &str) -> RenderedDoc {
     }
     let mut body = String::with_capacity(source.len() * 2);
     markdown::push_html(&mut body, events.into_iter());
+    // A wide block scrolls, also by keyboard. Text cannot contain the tags.
+    let body = body.replace("<pre><code", "<pre tabindex=\"0\"><code");
     RenderedDoc { title, body, sections }
 }
 
@@ -116,6 +118,8 @@ pub(super) fn page(docs: &[(&str, &str)], current: &str, style: &str, doc: Optio
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) " · Ringmail " (env!("CARGO_PKG_VERSION")) }
+                // Without it, a browser asks for one at a path that does not exist.
+                link rel="icon" href="data:,";
                 link rel="stylesheet" href=(style);
             }
             body {
