@@ -11,7 +11,7 @@ export const queueWaiting = signal(0);
 
 const EVERY_MS = 30_000;
 
-/** Takes the values of an answer of `GET /overview`. @param {{ health: HealthState, queue: { waiting: number } }} overview */
+/** Takes the values of an answer of `GET /overview`. @param {{ health: HealthState | null, queue: { waiting: number } }} overview */
 export function takeStatus(overview) {
   health.value = overview.health;
   queueWaiting.value = overview.queue.waiting;

@@ -23,7 +23,7 @@ import { ZONE, addDays, emailsOf, periodName, periodsOf, rangeOf, ticksOf } from
  * @property {{ waiting: number, oldest_s: number }} queue
  * @property {{ failing: number }} webhooks
  * @property {{ unverified: number }} domains
- * @property {import('../lib/status.js').HealthState} health
+ * @property {import('../lib/status.js').HealthState | null} health null before the first checks
  * @property {import('../types/api.d.ts').EmailSummary[]} last
  */
 
@@ -113,11 +113,14 @@ function Waiting({ queue }) {
         t.div({ class: 'actions' }, link({ class: 'btn btn-sm', to: '/queue' }, `Queue, ${count(queue.waiting)}`))));
 }
 
+/** @type {Record<import('../lib/status.js').HealthState, [import('../components/pill.js').Tone, string]>} */
+const SERVER = { ok: ['green', 'well'], warning: ['amber', 'warnings'], failing: ['red', 'failing'] };
+
 /** The other parts, each with its page. @param {{ at: OverviewAnswer }} props */
 function States({ at }) {
   /** @type {[string, string, import('../components/pill.js').Tone, string][]} */
   const parts = [
-    ['/health', 'Server', at.health === 'ok' ? 'green' : at.health === 'warning' ? 'amber' : 'red', at.health === 'ok' ? 'well' : at.health === 'warning' ? 'warnings' : 'failing'],
+    ['/health', 'Server', at.health ? SERVER[at.health][0] : 'gray', at.health ? SERVER[at.health][1] : 'not checked'],
     ['/domains', 'Domains', at.domains.unverified === 0 ? 'green' : 'amber', at.domains.unverified === 0 ? 'all verified' : `${plural(at.domains.unverified, 'domain')} not verified`],
     ['/webhooks', 'Webhooks', at.webhooks.failing === 0 ? 'green' : 'red', at.webhooks.failing === 0 ? 'none fails' : `${at.webhooks.failing} disabled`],
   ];

@@ -115,10 +115,9 @@ impl CheckView {
     fn new(check: &Check, checked_at: &str) -> Self {
         let Check { check: name, subject, status, seen, expected, fix } = check;
         let id = subject.as_ref().map_or_else(|| name.clone(), |subject| format!("{name}:{subject}"));
-        let title = subject.as_ref().map_or_else(|| title(name), |subject| format!("{}: {subject}", title(name)));
         Self {
             id,
-            title,
+            title: check_title(check),
             status: *status,
             seen: seen.clone(),
             expected: expected.clone(),
@@ -129,7 +128,13 @@ impl CheckView {
     }
 }
 
-/// Returns the title of a check: its name as words.
+/// Returns the title of a check with its subject.
+pub(super) fn check_title(check: &Check) -> String {
+    let title = title(&check.check);
+    check.subject.as_ref().map_or_else(|| title.clone(), |subject| format!("{title}: {subject}"))
+}
+
+/// Returns the name of a check as words.
 fn title(name: &str) -> String {
     let known = match name {
         "smtp_port" => "Outgoing SMTP",

@@ -4,12 +4,13 @@ use salvo::writing::Json;
 use salvo::{Writer as _, handler};
 use serde::Serialize;
 
-use super::health::HealthReports;
+use super::health::{HealthReports, check_title};
 use super::instance::DashboardInstance;
 use super::reply::{ListedEmail, percent_encoded};
 use crate::api_keys::Caller;
 use crate::base::printable::printable;
 use crate::delivery::{Engine, QueueDepth, SiteHold, SiteSnapshot};
+use crate::doctor::{Check, CheckStatus};
 use crate::domains::{Domain, DomainStatus, Domains};
 use crate::emails::Emails;
 use crate::http::{ApiResult, State};
@@ -33,7 +34,8 @@ struct Overview {
     queue: QueueSummary,
     webhooks: WebhookSummary,
     domains: DomainSummary,
-    health: &'static str,
+    /// `ok`, `warning` or `failing`; `None` before the first checks. `GET health` runs them.
+    health: Option<&'static str>,
     last: Vec<ListedEmail>,
 }
 
@@ -84,10 +86,9 @@ pub(super) async fn get_overview(
     let sites = depth.as_deref().map(|depth| of_sites(depth, &engine.sites())).unwrap_or_default();
     let problems = if is_operator { reports.problems() } else { Vec::new() };
     let known = if is_operator { reports.known() } else { None };
-    let health = match (problems.is_empty(), &known) {
-        (false, _) => "failing",
-        (true, Some(known)) => known.status(),
-        (true, None) => "ok",
+    let health = match problems.is_empty() {
+        false => Some("failing"),
+        true => known.as_ref().map(|known| known.status()),
     };
     let mut attention = of_problems(&problems);
     if sites.is_empty() {
@@ -96,11 +97,7 @@ pub(super) async fn get_overview(
     attention.extend(sites);
     attention.extend(of_webhooks(&webhooks));
     attention.extend(of_domains(&domains));
-    if problems.is_empty() && health != "ok" {
-        let severity = if health == "failing" { "red" } else { "amber" };
-        let text = "A check of the server found a problem. The page Health names it.".to_owned();
-        attention.push(Attention { severity, text, href: "/dashboard/health".to_owned() });
-    }
+    attention.extend(known.iter().flat_map(|known| of_checks(&known.report.checks)));
     attention.sort_by_key(|attention| attention.severity != "red");
     Ok(Json(Overview {
         attention,
@@ -158,6 +155,19 @@ fn of_problems(problems: &[String]) -> Vec<Attention> {
         href: "/dashboard/health".to_owned(),
     };
     problems.iter().take(SENTENCES_MAX).map(sentence).collect()
+}
+
+/// Returns a sentence for each check that found a problem, failed ones first.
+fn of_checks(checks: &[Check]) -> Vec<Attention> {
+    let sentence = |check: &Check, severity| Attention {
+        severity,
+        text: format!("{}: {}", check_title(check), printable(&check.seen, REPLY_CHARS_MAX)),
+        href: "/dashboard/health".to_owned(),
+    };
+    let of = |status, severity| {
+        checks.iter().filter(move |check| check.status == status).map(move |check| sentence(check, severity))
+    };
+    of(CheckStatus::Failed, "red").chain(of(CheckStatus::Warning, "amber")).take(SENTENCES_MAX).collect()
 }
 
 fn of_queue(queue: QueueSummary) -> Option<Attention> {
@@ -281,6 +291,30 @@ mod tests {
                 ),
             ]
         );
+    }
+
+    #[test]
+    fn a_check_that_found_a_problem_is_named_with_what_it_saw() {
+        let check = |name: &str, subject: Option<&str>, status| Check {
+            check: name.to_owned(),
+            subject: subject.map(str::to_owned),
+            status,
+            seen: "no PTR record".to_owned(),
+            expected: None,
+            fix: None,
+        };
+        let checks = [
+            check("disk", None, CheckStatus::Ok),
+            check("clock", None, CheckStatus::Warning),
+            check("reverse_dns", Some("192.0.2.1"), CheckStatus::Failed),
+        ];
+
+        let sentences = of_checks(&checks);
+
+        let shown: Vec<(&str, String)> = sentences.into_iter().map(|one| (one.severity, one.text)).collect();
+        let text = |check: &Check| format!("{}: no PTR record", check_title(check));
+        assert_eq!(shown, [("red", text(&checks[2])), ("amber", text(&checks[1]))]);
+        assert!(shown[0].1.contains("192.0.2.1"), "{shown:?}");
     }
 
     #[test]

@@ -58,6 +58,7 @@ fn the_overview_has_the_last_emails_and_what_needs_attention() {
     server.post("/domains", &json!({ "name": "other.example" })).ok(201);
 
     let overview = browser.api("GET", "/overview", None).json(200);
+    assert_eq!(overview["health"], Value::Null, "no check has run");
 
     assert_eq!((overview["last"].as_array().unwrap().len(), &overview["last"][0]["subject"]), (8, &"Number 8".into()));
     assert_eq!((&overview["domains"]["unverified"], &overview["webhooks"]["failing"]), (&1.into(), &0.into()));
@@ -115,5 +116,30 @@ fn another_team_sees_neither_the_queue_nor_the_checks() {
         browser.api(method, path, None).is_error(403, "invalid_access");
     }
     let overview = browser.api("GET", "/overview", None).json(200);
-    assert_eq!((&overview["queue"]["waiting"], &overview["health"]), (&0.into(), &"ok".into()));
+    assert_eq!((&overview["queue"]["waiting"], &overview["health"]), (&0.into(), &Value::Null));
+}
+
+#[test]
+fn the_checks_of_the_server_are_shown_and_named_in_the_overview() {
+    let server = TestServer::start();
+    let browser = opened(&server);
+
+    let checks = browser.api("GET", "/health", None).json(200);
+
+    let rows = checks["data"].as_array().unwrap();
+    assert!(rows.iter().any(|check| check["id"] == "disk" && check["status"] == "ok"), "{checks}");
+    for check in rows {
+        assert!(["title", "seen", "docs", "checked_at"].iter().all(|field| check[field].is_string()), "{check}");
+    }
+    let overview = browser.api("GET", "/overview", None).json(200);
+    assert_eq!(overview["health"], checks["status"]);
+    let attention = overview["attention"].as_array().unwrap();
+    let found = rows.iter().filter(|check| check["status"] == "failed" || check["status"] == "warning");
+    for check in found.take(1) {
+        let title = check["title"].as_str().unwrap();
+        let named = attention.iter().any(|one| one["text"].as_str().unwrap().starts_with(title));
+        assert!(named || attention.len() >= 5, "{overview}");
+    }
+    let again = browser.api("POST", "/health/run", None).json(200);
+    assert_eq!(again["data"].as_array().unwrap().len(), rows.len());
 }
