@@ -49,6 +49,7 @@ fn a_key_of_one_domain_uses_senders_of_that_domain_only() {
         call("POST", "/broadcasts", broadcast(&json!({ "from": "news@unverified.example" }))),
         call("PATCH", &foreign, json!({ "name": "New" })),
         call("PATCH", &foreign, json!({ "from": "news@other.example" })),
+        call("DELETE", &foreign, json!({})),
         call("POST", &format!("{foreign}/send"), json!({})),
         call("POST", &format!("{foreign}/duplicate"), json!({})),
         call("POST", &format!("{scheduled}/cancel"), json!({})),

@@ -17,6 +17,7 @@ fn an_update_changes_only_the_given_fields() {
         (json!({}), false),
         (json!({ "name": "New" }), false),
         (json!({ "name": null, "html": null }), false),
+        (json!({ "from": null, "reply_to": null, "variables": [] }), false),
         (json!({ "html": "<p>New</p>" }), true),
         (json!({ "subject": "New" }), true),
         (json!({ "text": "New" }), true),
