@@ -10,7 +10,7 @@ import { link, navigate, useTitle } from '../lib/router.js';
 import { allows, store, stored } from '../lib/state.js';
 import { Button } from '../components/button.js';
 import { Dialog, useDialog } from '../components/dialog.js';
-import { errorNote, failed, note, skeleton } from '../components/empty.js';
+import { errorNote, note, pageFailed, pageWaiting } from '../components/empty.js';
 import { Segmented, Switch, TextField } from '../components/field.js';
 import { Id } from '../components/id.js';
 import { Menu, menuItem } from '../components/menu.js';
@@ -33,8 +33,8 @@ export function DomainPage({ params: { id } }) {
   const loaded = /** @type {import('../lib/load.js').Loaded<DomainWithRecords>} */ (useLoad(`/domains/${id}`));
   const waits = loaded.data?.status === 'pending';
   usePoll(loaded.reload, waits ? POLL_MS : null);
-  if (loaded.error && !loaded.data) return failed(loaded.error, loaded.reload, 'This domain');
-  if (!loaded.data) return fragment(t.div({ class: 'page-head' }, t.div({ class: 'grow' }, t.span({ class: 'sk sk-40' }))), skeleton(6));
+  if (loaded.error && !loaded.data) return pageFailed('Domain', loaded.error, loaded.reload);
+  if (!loaded.data) return pageWaiting('Domain');
   return h(Whole, { domain: loaded.data, reload: loaded.reload });
 }
 

@@ -1,7 +1,7 @@
 // One webhook endpoint: its deliveries, and its secret.
 import { h, useState } from '../vendor/preact.js';
 import { fragment, t } from '../lib/h.js';
-import { api } from '../lib/api.js';
+import { ApiError, api } from '../lib/api.js';
 import { icon } from '../lib/icons.js';
 import { forget, useLoad } from '../lib/load.js';
 import { link, navigate, query, setQuery, useTitle } from '../lib/router.js';
@@ -9,7 +9,7 @@ import { allows } from '../lib/state.js';
 import { Button } from '../components/button.js';
 import { Copy } from '../components/copy.js';
 import { Dialog, useDialog } from '../components/dialog.js';
-import { empty, failed, note, skeleton } from '../components/empty.js';
+import { note, pageFailed, pageWaiting } from '../components/empty.js';
 import { Id } from '../components/id.js';
 import { Menu, menuItem } from '../components/menu.js';
 import { pill } from '../components/pill.js';
@@ -31,9 +31,9 @@ export function WebhookPage({ params: { id } }) {
   const list = /** @type {import('../lib/load.js').Loaded<{ data: Endpoint[] }>} */ (useLoad(whole ? null : '/webhooks', { limit: 100 }));
   const loaded = whole ? one : list;
   const webhook = whole ? one.data : list.data?.data.find((row) => row.id === id) ?? null;
-  if (loaded.error && !webhook) return failed(loaded.error, loaded.reload, 'This endpoint');
-  if (!webhook && list.data) return empty({ title: 'This endpoint does not exist', text: 'It may have been deleted, or its address is incomplete.' });
-  if (!webhook) return fragment(t.div({ class: 'page-head' }, t.div({ class: 'grow' }, t.span({ class: 'sk sk-40' }))), skeleton(6));
+  if (loaded.error && !webhook) return pageFailed('Endpoint', loaded.error, loaded.reload);
+  if (!webhook && list.data) return pageFailed('Endpoint', new ApiError(404, 'not_found', '', null), loaded.reload);
+  if (!webhook) return pageWaiting('Endpoint');
   return h(Whole, { webhook, reload: loaded.reload });
 }
 
