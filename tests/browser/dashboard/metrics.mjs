@@ -354,6 +354,8 @@ async function aBroadcastShowsItsOpens(world) {
   await row('Clicked').getByText('6.2% of delivered').waitFor();
   await row('Unsubscribed').getByText('31', { exact: true }).waitFor();
   await page.getByRole('region', { name: 'Clicked links' }).getByText('560 people').waitFor();
+  await row('Unsubscribed').click();
+  await page.getByRole('table', { name: 'Recipients: unsubscribed' }).getByRole('link').first().waitFor();
   await row('Opened').click();
   await until('the recipients who opened', () => page.url().includes('type=opened'));
   await page.getByRole('link', { name: 'See them over time, with those of software' }).click();

@@ -128,8 +128,7 @@ const PARTS = {
   'GET report': (row) => ({ json: report(row) }),
   'GET clicked-links': (row, { query, state }) => page(row.counts.clicked > 0 ? ['https://acme.com/views', 'https://acme.com/releases/4.0/all-of-the-smaller-things-that-you-have-asked-for-since-last-summer'].map((url, n) => ({ id: uuid('11c4', n), url, clicks: 640 - n * 500, unique_clicks: 560 - n * 440 })) : [], query, state),
   'GET recipients': (row, { query, state }) => {
-    // As on the real server, the list of opt-outs is empty.
-    const n = query.type === 'unsubscribed' ? 0 : row.counts[query.type === 'sent' ? 'attempted' : query.type] ?? 0;
+    const n = row.counts[query.type === 'sent' ? 'attempted' : query.type] ?? 0;
     const all = Array.from({ length: Math.min(n, 60) }, (_, i) => ({ id: uuid('4ec0', i), contact_id: uuid('c017', i), email: i === 1 ? CONTACTS[3].email : `person-${i}@example.net`, ...(query.type === 'bounced' ? { bounce_type: ['permanent', 'transient', 'undetermined'][i % 3] } : {}) }));
     return page(all.filter(({ email }) => !query.email || email === query.email), query, state);
   },

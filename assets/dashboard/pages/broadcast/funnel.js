@@ -15,8 +15,7 @@ const STEPS = {
   delivered: ['Delivered', 'f-green', 'delivered', 'attempted'],
   opened: ['Opened', 'f-blue', 'opened', 'delivered'],
   clicked: ['Clicked', 'f-violet', 'clicked', 'delivered'],
-  // The server counts these opt-outs, and does not list them.
-  unsubscribed: ['Unsubscribed', 'f-gray', null, 'delivered'],
+  unsubscribed: ['Unsubscribed', 'f-gray', 'unsubscribed', 'delivered'],
   bounced: ['Bounced', 'f-red', 'bounced', 'attempted'],
   complained: ['Complained', 'f-amber', 'complained', 'attempted'],
   suppressed: ['Suppressed', 'f-gray', 'suppressed', 'audience'],

@@ -5,13 +5,13 @@ import { useList } from '../../lib/list.js';
 import { query } from '../../lib/router.js';
 import { empty, failed } from '../../components/empty.js';
 import { OneFilter, SearchField } from '../../components/filters.js';
-import { EMAIL_STATUS, emailPill } from '../../components/pill.js';
+import { EMAIL_STATUS, emailPill, pill } from '../../components/pill.js';
 import { NewChip, Pager, middle, table } from '../../components/table.js';
 
 /** @typedef {import('../../types/api.d.ts').BroadcastRecipientResponse} BroadcastRecipient */
 
 /** Outcomes whose recipients the server lists. @type {[string, string][]} */
-const TYPES = ['sent', 'delivered', 'opened', 'clicked', 'bounced', 'complained', 'suppressed'].map((type) => [type, EMAIL_STATUS[type]?.[0] ?? type]);
+const TYPES = ['sent', 'delivered', 'opened', 'clicked', 'unsubscribed', 'bounced', 'complained', 'suppressed'].map((type) => [type, EMAIL_STATUS[type]?.[0] ?? 'Unsubscribed']);
 const POLL_MS = 10_000;
 /** A whole address. The API looks up no part of one. */
 const ADDRESS = /^[^\s@]+@[^\s@]+$/;
@@ -31,7 +31,7 @@ export function Recipients({ report }) {
   const columns = [
     { head: 'Recipient', class: 'c-to', link: true, cell: (row) => middle(row.email) },
     ...(type === 'bounced' ? [{ head: 'Why', class: 'c-subject trunc', width: 'w-36p', cell: (/** @type {BroadcastRecipient} */ row) => BOUNCES[row.bounce_type ?? ''] ?? row.bounce_type ?? '–' }] : []),
-    { head: 'Outcome', class: 'c-status', width: 'w-128', cell: () => emailPill(type) },
+    { head: 'Outcome', class: 'c-status', width: 'w-128', cell: () => (EMAIL_STATUS[type] ? emailPill(type) : pill(name)) },
   ];
   const none = list.rows?.length === 0 && !list.newer;
   return t.section({ class: 'card', 'aria-labelledby': 'h-recipients' }, t.header(null, t.h2({ id: 'h-recipients' }, 'Recipients')),
