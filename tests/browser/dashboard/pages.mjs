@@ -1,6 +1,8 @@
 // Every page in its states: axe, width, policy, and a screenshot. The answers of the API come from
 // tests/browser/fake, so that each state is the same on every run; the page and its policy come from the server.
+import { assert } from '../check.mjs';
 import { answer } from '../fake/fixtures.mjs';
+import { uuid } from '../fake/lists.mjs';
 import { BROADCASTS } from './broadcast-pages.mjs';
 import { PICTURES, inContexts, inspect } from './inspect.mjs';
 import { OPERATE } from './operate-pages.mjs';
@@ -15,6 +17,7 @@ export const PAGES = [
   ['emails-found', '/emails?q=invoice', 'a.cell', '/search'],
   ['email', `/emails/${EMAIL}`, '.tl', `/emails/${EMAIL}`],
   ['email-bounced', `/emails/${BOUNCED}`, '.tl', `/emails/${BOUNCED}`],
+  ...[['failed', 11], ['suppressed', 10], ['scheduled', 12], ['removed', 129]].map(([name, n]) => [`email-${name}`, `/emails/${uuid('6b0d', n)}`, '.tl', `/emails/${uuid('6b0d', n)}`]),
   ['captured', '/captured', 'a.cell', '/captured', ['one', 'hundred']],
   ['captured-email', `/captured/${CAPTURED}`, '.preview-bar', `/captured/${CAPTURED}`],
   ['connect', '/connect', '.creds', '/connect'],
@@ -28,6 +31,8 @@ export const PAGES = [
 const STATES = {
   loaded: { state: 'full' },
   empty: { state: 'empty', selector: '.first, .empty, .calm, .tl, .creds, .preview-bar', only: ['emails', 'captured', 'connect'] },
+  // A server that captures nothing has another empty page.
+  new: { state: 'new', selector: '.empty', only: ['emails'] },
   nothing: { state: 'full', query: 'q=zzzz', selector: '.empty', only: ['emails', 'captured'] },
   one: { state: 'one', only: ['emails'] },
   hundred: { state: 'hundred', rows: '100', only: ['emails'] },
@@ -41,6 +46,8 @@ const STATES = {
   forbidden: { state: 'forbidden', selector: '.empty', expected: /403/ },
   loading: { state: 'loading', selector: '.sk, .page-head, .kit-s' },
 };
+/** Pages that load the code editor. */
+const WITH_EDITOR = ['kit', 'composer', 'composer-html', 'template'];
 /** States that a run without `--full` looks at. */
 const SHORT = ['loaded', 'empty', 'error'];
 
@@ -83,6 +90,9 @@ async function look(world, worker, [name, path, selector, first], state) {
     await page.show(query ? `${path}?${query}` : path);
     await page.waitForSelector(wanted.selector ?? selector);
     await inspect(page, state === 'loaded' ? name : `${name}-${state}`, { widths, part: state === 'loaded' ? undefined : 'main' });
+    assert.equal(await page.locator('h1').count(), 1, `${name} has one heading of the first level`);
+    const hasEditor = await page.evaluate(() => performance.getEntriesByType('resource').some(({ name: url }) => url.endsWith('/vendor/codemirror.js')));
+    assert.equal(hasEditor, WITH_EDITOR.includes(name) && (hasEditor || state === 'loaded'), `${name} loads the code editor`);
     page.assertClean();
     if (FULL) await page.context().close();
   });

@@ -1,17 +1,20 @@
 // Invented captured messages, and what the page Connect shows.
-const NOW = Date.now();
+import { M, NOW, ago, page, uuid } from './lists.mjs';
+
 const rows = [
   ['Hello', 'hello@example.com', 'you@example.com', 9_000, 'captured'],
   ['Your sign-in code is 482 913', 'Acme <login@example.com>', 'ada@example.net', 4 * 60_000, 'captured'],
   ['Your invoice INV-2026-1184 is ready', 'Acme Billing <billing@mail.acme.com>', 'accounts.payable@northwind-trading.example.net', 50 * 60_000, 'captured'],
   ['Confirm your address', 'Acme <hello@example.com>', 'bounced+signup@example.com', 3 * 3_600_000, 'other'],
-].map(([subject, from, to, age, mode], n) => ({ id: `0199d00${4 - n}-6b0d-7f53-9a3e-d2c81b7e0000`, email_id: `0199c00${n}-6b0d-7f53-9a3e-d2c81b7e0000`, from, to: [to], subject, received_at: new Date(NOW - age).toISOString(), size: 18_214 / (n + 1) | 0, mode }));
+].map(([subject, from, to, age, mode], n) => ({ id: `0199d00${4 - n}-6b0d-7f53-9a3e-d2c81b7e0000`, email_id: `0199c00${n}-6b0d-7f53-9a3e-d2c81b7e0000`, from, to: [to], subject, received_at: ago(age), size: 18_214 / (n + 1) | 0, mode }));
+/** Further messages of the state `hundred`. */
+const more = Array.from({ length: 110 }, (_, n) => ({ ...rows[n % 4], id: uuid('ca97', n), email_id: uuid('6b0d', n), to: [`reader-${n}@example.net`], received_at: ago((200 + n * 7) * M) }));
 
 export function captured({ method, path, query, state }) {
   if (path === '/captured' && method === 'GET') {
     const has = (text, part) => !part || text.toLowerCase().includes(part.toLowerCase());
-    const data = state === 'empty' ? [] : rows.filter((row) => has(row.to[0], query.to) && has(row.subject, query.subject));
-    return { json: { object: 'list', has_more: false, data } };
+    const all = state === 'hundred' ? [...rows, ...more] : rows;
+    return page(all.filter((row) => has(row.to[0], query.to) && has(row.subject, query.subject)), query, state);
   }
   if (path === '/captured' && method === 'DELETE') { rows.length = 0; return { json: { object: 'captured', deleted: true } }; }
   const [, id, part] = /^\/captured\/([^/]+)(?:\/(.+))?$/.exec(path) ?? [];

@@ -1,7 +1,5 @@
 // Invented emails.
-const NOW = Date.now();
-const ago = (ms) => new Date(NOW - ms).toISOString();
-const S = 1000, M = 60 * S, H = 60 * M, D = 24 * H;
+import { D, H, M, NOW, S, ago, uuid } from './lists.mjs';
 
 /** [status, to, subject, from domain, tag, age] */
 const ROWS = [
@@ -23,7 +21,9 @@ const ROWS = [
   ['sent', 'ren@example.net', 'Ваш заказ № 20261120-07 отправлен', 'mail.acme.com', 'order', 22 * H + M],
 ];
 
-const id = (n) => `0199${(0xc000 - n).toString(16)}-6b0d-7f53-9a3e-d2c81b7e${String(n).padStart(4, '0')}`;
+/** Time after which retention deletes the content of an email. */
+const CONTENT_MS = 8 * D;
+const id = (n) => uuid('6b0d', n);
 export const EMAILS = Array.from({ length: 140 }, (_, n) => {
   const [last_event, to, subject, domain, tag, age] = ROWS[n % ROWS.length];
   return {
@@ -106,10 +106,11 @@ export function email({ method, body }, wanted, part) {
     return { json: { object: 'list', has_more: false, data, waiting } };
   }
   if (part === 'request') return { json: { object: 'log', id: crypto.randomUUID(), created_at: at(-14), endpoint: '/emails', method: 'POST', response_status: 200, user_agent: 'resend-node:6.4.0', api_key_id: '0199c000-beef-7f53-9a3e-d2c81b7e0000', duration_ms: 14, request_body: { from: row.from, to: row.to, subject: row.subject, html: '<h1>…', tags: row.tags }, response_body: { id: row.id }, detail: null } };
+  const delivery = (n) => `msg_${uuid('e0e0', n).replaceAll('-', '')}`;
   if (part === 'deliveries') return { json: { object: 'list', has_more: false, data: [
-    { id: 'd3', webhook_id: '0190a000-0000-7000-8000-0000000000b1', endpoint: 'https://api.acme.com/hooks/ringmail', event: 'email.opened', status: 'pending', attempts: 3, next_attempt_at: new Date(Date.now() + 9 * M).toISOString(), response_status: 503, duration_ms: 10000, created_at: at(300_000) },
-    { id: 'd2', webhook_id: '0190a000-0000-7000-8000-0000000000b1', endpoint: 'https://api.acme.com/hooks/ringmail', event: 'email.delivered', status: 'delivered', attempts: 1, next_attempt_at: null, response_status: 200, duration_ms: 84, created_at: at(256_400) },
-    { id: 'd1', webhook_id: '0190a000-0000-7000-8000-0000000000b1', endpoint: 'https://api.acme.com/hooks/ringmail', event: 'email.sent', status: 'delivered', attempts: 1, next_attempt_at: null, response_status: 200, duration_ms: 91, created_at: at(900) }] } };
+    { id: delivery(1), webhook_id: uuid('4400', 0), endpoint: 'https://api.acme.com/hooks/ringmail', event: 'email.opened', status: 'pending', attempts: 3, next_attempt_at: new Date(Date.now() + 9 * M).toISOString(), response_status: 503, duration_ms: 10000, created_at: at(300_000) },
+    { id: delivery(0), webhook_id: uuid('4400', 0), endpoint: 'https://api.acme.com/hooks/ringmail', event: 'email.delivered', status: 'success', attempts: 1, next_attempt_at: null, response_status: 200, duration_ms: 84, created_at: at(256_400) },
+    { id: delivery(5), webhook_id: uuid('4400', 0), endpoint: 'https://api.acme.com/hooks/ringmail', event: 'email.sent', status: 'success', attempts: 1, next_attempt_at: null, response_status: 200, duration_ms: 91, created_at: at(900) }] } };
   if (part === 'raw') return { type: 'message/rfc822', text: `From: Acme Billing <billing@mail.acme.com>\r\nTo: ${row.to[0]}\r\nReply-To: billing@acme.com\r\nSubject: ${row.subject}\r\nDate: Sat, 21 Nov 2026 09:12:04 +0000\r\nMessage-ID: ${row.message_id}\r\nMIME-Version: 1.0\r\nDKIM-Signature: v=1; a=rsa-sha256; c=relaxed/relaxed; d=mail.acme.com; s=rm7k2m;\r\n h=from:to:subject:date:message-id; bh=frcCV1k9oG9oKj3dpUqdJg1PxRT2RSN/XKdLCPjaYaY=; b=\r\nContent-Type: multipart/alternative; boundary="b1"\r\n\r\n--b1\r\nContent-Type: text/plain; charset=utf-8\r\n\r\nYour invoice INV-2026-1184 is ready.\r\n--b1\r\nContent-Type: text/html; charset=utf-8\r\n\r\n<h1 style=3D"font-size:22px">Your invoice is ready</h1>\r\n--b1--\r\n` };
   if (part) return null;
   const event = (type, ms, more = {}) => ({ type, created_at: at(ms), to: row.to, ...more });
@@ -121,7 +122,8 @@ export function email({ method, body }, wanted, part) {
         : row.last_event === 'suppressed' ? [event('email.suppressed', 5)]
           : done ? [event('email.sent', 300), event('email.delivery_delayed', 400, { reply: '451 4.7.1 greylisted' }), event('email.delivery_delayed', 65_000, { reply: '451 4.7.1 greylisted' }), event('email.delivered', 256_000, { reply: '250 2.0.0 ok, queued as 4XkQ2v1rT8' }), event('email.prefetched', 259_000, { open: { ...open, ipAddress: '203.0.113.80', reason: 'timing' } }),
             ...(row.last_event !== 'delivered' ? [event('email.opened', 51 * M, { open }), event('email.clicked', 52 * M, { click })] : []), ...(row.last_event === 'complained' ? [event('email.complained', 60 * M, { complaint_feedback_type: 'abuse' })] : [])] : [])];
-  return { json: { ...row, html: '<!doctype html>\n<html lang="en">\n<body style="margin:0">\n  <h1 style="font-size:22px">Your invoice is ready</h1>\n  <a href="https://billing.acme.com/invoices/INV-2026-1184">View invoice</a>\n</body>\n</html>', text: 'Your invoice INV-2026-1184 is ready.\n\nTotal: EUR 1,240.00, due on 5 December 2026.\n\nView invoice: https://billing.acme.com/invoices/INV-2026-1184\n\nAcme Ltd, 1 Example Street, Exampleton', attachments: [{ id: 'a1', filename: 'INV-2026-1184.pdf', size: 11_200, content_type: 'application/pdf' }], recipients: row.to.map((address) => ({ email: address, last_event: row.last_event })), events } };
+  const content = start < NOW - CONTENT_MS ? { html: null, text: null, attachments: [] } : { html: '<!doctype html>\n<html lang="en">\n<body style="margin:0">\n  <h1 style="font-size:22px">Your invoice is ready</h1>\n  <a href="https://billing.acme.com/invoices/INV-2026-1184">View invoice</a>\n</body>\n</html>', text: 'Your invoice INV-2026-1184 is ready.\n\nTotal: EUR 1,240.00, due on 5 December 2026.\n\nView invoice: https://billing.acme.com/invoices/INV-2026-1184\n\nAcme Ltd, 1 Example Street, Exampleton', attachments: [{ id: 'a1', filename: 'INV-2026-1184.pdf', size: 11_200, content_type: 'application/pdf' }] };
+  return { json: { ...row, ...content, recipients: row.to.map((address) => ({ email: address, last_event: row.last_event })), events } };
 }
 
 /** The content of an email in the frame. */

@@ -28,7 +28,7 @@ export function suppressions({ method, path, query, body, state }) {
 
 const URLS = /** @type {[string, string, string[] | null][]} */ ([['https://api.acme.com/hooks/ringmail', 'disabled', ['email.delivered', 'email.bounced', 'email.complained']], ['https://crm.acme.com/events', 'enabled', null],
   ['https://functions.cloud-provider.example.com/accounts/northern-region/applications/customer-communication/triggers/mail-events-of-production', 'enabled', ['suppression.added']]]);
-const hooks = Array.from({ length: 12 }, (_, n) => {
+const hooks = Array.from({ length: 112 }, (_, n) => {
   const [endpoint, status, events] = URLS[n] ?? [`https://hooks-${n}.acme.com/in`, 'enabled', null];
   return { object: 'webhook', id: uuid('4400', n), endpoint, status, events, created_at: ago((n + 4) * D), disabled_by: status === 'disabled' ? 'failures' : null };
 });
