@@ -8,6 +8,7 @@ import { access } from './dashboard/access.mjs';
 import { answers } from './dashboard/answers.mjs';
 import { broadcasts } from './dashboard/broadcasts.mjs';
 import { details } from './dashboard/details.mjs';
+import { drifts, sessionDrifts } from './dashboard/drift.mjs';
 import { emails } from './dashboard/emails.mjs';
 import { hostile } from './dashboard/hostile.mjs';
 import { PICTURES } from './dashboard/inspect.mjs';
@@ -28,12 +29,12 @@ const suite = new Suite(process.argv.slice(2).filter((word) => !word.startsWith(
 const PAGE_WORKERS = 2;
 
 async function journeys() {
-  await suite.inside(DevWorld, [...devJourneys, ...broadcastJourneys, ...emails, ...hostile, ...operate, ...live, ...answers]);
+  await suite.inside(DevWorld, [...devJourneys, ...broadcastJourneys, ...emails, ...hostile, ...operate, ...live, ...answers, ...drifts]);
   await suite.inside(FakeWorld, [...details, ...broadcasts, ...metrics]);
 }
 
 async function recipients() {
-  await suite.inside(ServeWorld, [...serveJourneys, ...access]);
+  await suite.inside(ServeWorld, [...serveJourneys, ...access, ...sessionDrifts]);
   await suite.inside(World, [...behaviour, ...appearance]);
   await suite.inside(RewritingWorld, rewriting);
 }

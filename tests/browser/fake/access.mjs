@@ -64,7 +64,7 @@ function foundRequests({ q, status, method, key, after, limit = '20' }) {
 
 export function requests({ path, query, state }) {
   if (path === '/logs' && state !== 'empty' && (query.q || query.status || query.method || query.key)) return foundRequests(query);
-  if (path === '/logs') return page(rows, query, state);
+  if (path === '/logs') return { json: { ...page(rows, query, state).json, position: null, searched_until: null } };
   const [, id] = /^\/logs\/([^/]+)$/.exec(path) ?? [];
   return id ? { json: logs.find((one) => one.id === id) ?? logs[0] } : null;
 }
