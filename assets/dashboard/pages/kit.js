@@ -1,4 +1,4 @@
-// Every component in every state. The tests look at this page in both themes.
+// Every component. The tests look at this page in both themes.
 import { h, useState } from '../vendor/preact.js';
 import { fragment, t } from '../lib/h.js';
 import { ApiError } from '../lib/api.js';
@@ -12,10 +12,11 @@ import { Drawer } from '../components/drawer.js';
 import { Editor } from '../components/editor.js';
 import { banner, empty, errorNote, failed, note, skeleton } from '../components/empty.js';
 import { Checkbox, Radio, Segmented, SelectField, Switch, TextArea, TextField } from '../components/field.js';
+import { FilterOn, MultiFilter, OneFilter, SearchField } from '../components/filters.js';
 import { Id } from '../components/id.js';
 import { Menu, menuItem } from '../components/menu.js';
 import { EMAIL_STATUS, dot, emailPill, httpPill, pill, tag } from '../components/pill.js';
-import { Live, NewChip, Pager, middle, table } from '../components/table.js';
+import { Bulk, Live, NewChip, Pager, middle, table } from '../components/table.js';
 import { Tabs } from '../components/tabs.js';
 import { Time } from '../components/time.js';
 import { toast } from '../components/toast.js';
@@ -23,9 +24,9 @@ import { toast } from '../components/toast.js';
 const COLOURS = ['bg', 'surface', 'sunken', 'press', 'line', 'line-2', 'line-input', 'text', 'text-2', 'text-3', 'accent', 'green', 'blue', 'violet', 'amber', 'red', 'gray'];
 
 export function KitPage() {
-  const sections = [colours(), type(), buttons(), h(Fields, { key: 'field' }), h(EditorPart, { key: 'editor' }), pills(), h(Tables, { key: 'table' }), h(TabsPart, { key: 'tabs' }), h(Layers, { key: 'layers' }), states(), charts(), texts()];
+  const sections = [colours(), type(), buttons(), h(Fields, { key: 'field' }), h(EditorPart, { key: 'editor' }), pills(), filters(), h(Tables, { key: 'table' }), h(TabsPart, { key: 'tabs' }), h(Layers, { key: 'layers' }), states(), charts(), texts()];
   return fragment(
-    t.div({ class: 'page-head' }, t.div({ class: 'grow' }, t.h1(null, 'Components')), t.p({ class: 'sub' }, 'Every part in every state. Pages are made of these and nothing else.')),
+    t.div({ class: 'page-head' }, t.div({ class: 'grow' }, t.h1(null, 'Components')), t.p({ class: 'sub' }, 'Pages are made of these parts and nothing else.')),
     sections);
 }
 
@@ -69,7 +70,7 @@ function buttons() {
 function Fields() {
   const [on, setOn] = useState(true);
   const [span, setSpan] = useState('7d');
-  return section('field', 'Field, checkbox, radio, switch', 'Label, control, then hint or error. A checkbox waits for Save, a switch acts at once.',
+  return section('field', 'Field, checkbox, radio, switch', 'A checkbox waits for Save, a switch acts at once.',
     t.div({ class: 'kit-g' },
       h(TextField, { label: 'Rest', value: '', placeholder: 'you@example.com', hint: 'Where receipts go.' }), h(TextField, { label: 'Filled', value: 'ada@example.net' }),
       h(TextField, { label: 'Error', value: 'https://acme.com', error: 'Give the name alone: acme.com' }), h(TextField, { label: 'Disabled', value: 'mail.acme.com', disabled: 'Set by RINGMAIL_HOSTNAME.' }),
@@ -83,7 +84,7 @@ function Fields() {
 
 function EditorPart() {
   const [markdown, setMarkdown] = useState('# Coming soon\n\nHello {{{FIRST_NAME}}},\n\n**shared views** are [nearly ready](https://acme.com/views).\n');
-  return section('editor', 'Editor', 'Line numbers, colours, and marks at findings. F8 goes to the next finding, Tab leaves the editor.',
+  return section('editor', 'Editor', 'F8 goes to the next finding, Tab leaves the editor.',
     row('Markdown', t.div({ class: 'kit-editor' }, h(Editor, { label: 'Example in Markdown', language: 'markdown', value: markdown, onInput: setMarkdown, marks: MARKS }))),
     row('Read only', t.div({ class: 'kit-editor' }, h(Editor, { label: 'Example in HTML', language: 'html', value: '<!-- The order -->\n<p style="margin:0">Hello {{{NAME|there}}} &amp; welcome.</p>\n', readOnly: true }))));
 }
@@ -98,6 +99,13 @@ function pills() {
     row('HTTP', httpPill(200), httpPill(302), httpPill(422), httpPill(503), httpPill(null)),
     row('Tag', tag('invoice'), tag('paid plan'), t.span({ class: 'count' }, '12'), t.kbd(null, '⌘K')),
     row('Dot', dot('green', 'all well'), dot('amber', 'warnings'), dot('red', 'failing'), dot('gray', 'unknown')));
+}
+
+/** The filters act on the address of this page. */
+function filters() {
+  const options = /** @type {[string, string][]} */ ([['sent', 'Sent'], ['opened', 'Opened']]);
+  return section('filter', 'Filters', 'A filter is in the address.', t.div({ class: 'filters' }, h(SearchField, { label: 'Search', placeholder: 'Address' }),
+    h(MultiFilter, { name: 'status', label: 'Status', options }), h(OneFilter, { name: 'since', label: 'Any time', none: 'Any time', options }), h(FilterOn, { name: 'status', label: 'Status' })));
 }
 
 /** @type {{ id: string, status: string, to: string, subject: string, at: string }[]} */
@@ -120,12 +128,13 @@ function Tables() {
     h(Pager, { newer: null, older: () => {}, size: 50, setSize: () => {} }),
     table({ ...common, label: 'Compact rows', rows: ROWS.slice(0, 2), compact: true, keys: false }),
     t.div({ class: 'table-foot' }, t.span(null, 'Searched back to 3 Nov. ', t.button({ class: 'link', type: 'button' }, 'Search further'))),
+    ids.size > 0 && h(Bulk, { count: ids.size, label: 'Selected', clear: () => setIds(new Set()) }, h(Button, { kind: 'ghost', size: 'sm' }, 'Send again')),
     row('Waiting', table({ ...common, label: 'Rows that are loaded', rows: null, keys: false })), row('Live', h(Live, null), t.span({ class: 'live live-wait' }, 'Reconnecting')));
 }
 
 function TabsPart() {
   const [tab, setTab] = useState('preview');
-  return section('tabs', 'Tabs', 'Arrow keys move, the panel follows. Links when each tab has its own address.',
+  return section('tabs', 'Tabs', 'Arrow keys select a tab.',
     h(Tabs, { label: 'Example', selected: tab, onSelect: setTab, tabs: [{ id: 'preview', label: 'Preview' }, { id: 'text', label: 'Text' }, { id: 'files', label: 'Attachments', count: 1 }] }, t.p({ class: 'pad' }, `The panel of ${tab}.`)));
 }
 
@@ -134,7 +143,7 @@ function Layers() {
   const dialog = useDialog((close) => h(Dialog, { title: 'Erase ada@example.net?', action: 'Erase', cancel: 'Keep', danger: true, fields: true, onClose: close,
     submit: async () => { if (address !== 'ada@example.net') throw new ApiError(422, 'validation_error', 'Type the address: ada@example.net', null); close(); } },
   t.p(null, 'This cannot be undone.'), h(TextField, { label: 'Type the address to confirm', value: address, onInput: setAddress, placeholder: 'ada@example.net' })));
-  const drawer = useDialog((close) => h(Drawer, { title: 'kim@example.com', onClose: close }, t.p(null, t.b(null, 'Suppressed by a hard bounce. '), 'Every send to it is refused until it is lifted.'), t.p({ class: 'quote quote-0' }, '550 5.1.1 The email account does not exist')));
+  const drawer = useDialog((close) => h(Drawer, { title: 'kim@example.com', onClose: close }, t.p(null, t.b(null, 'Suppressed by a hard bounce. '), 'Nothing is sent to it.'), t.p({ class: 'quote quote-0' }, '550 5.1.1 The email account does not exist')));
   return section('layers', 'Dialog, drawer, menu, toast', 'A dialog is one decision. A drawer is for reading. Never one on the other.',
     row('Open', h(Button, { onClick: dialog.open }, 'Dialog…'), h(Button, { onClick: drawer.open }, 'Drawer'), h(Button, { onClick: () => toast('Copied') }, 'Toast'), h(Button, { onClick: () => toast('Template deleted', { undo: () => {} }) }, 'Toast with undo'),
       h(Menu, { button: ['Menu', icon('down')], children: [t.p({ key: 'p' }, 'Email'), menuItem('send', 'Send again', () => {}, { keys: 'r' }), menuItem('download', 'Download .eml', () => {}), t.hr({ key: 'l' }), menuItem('trash', 'Delete…', () => {}, { danger: true })] })),
@@ -155,8 +164,8 @@ function charts() {
   const days = Array.from({ length: 28 }, (_, i) => `${15 + Math.floor(i / 4)} Nov, ${String((i % 4) * 6).padStart(2, '0')}:00`);
   const sent = days.map((_, i) => (i < 27 ? [850, 2450, 2500, 1250][i % 4] ?? 0 : 0)), rate = days.map((_, i) => (i < 25 ? 1 + i / 100 : 4.3));
   return section('chart', 'Chart', 'Bars are counts, lines are rates. Arrow keys move the cursor.',
-    h(Chart, { label: 'Emails sent in 6-hour steps over 7 days. The hard bounce rate rose to 4.3%; sending pauses at 5%.', buckets: days, ticks: days.map((day, i) => (i % 4 === 1 ? day.slice(0, 6) : '')), bars: [{ name: 'Sent', tone: 'gray', values: sent }], lines: [{ name: 'Hard bounces, 2 days', tone: 'red', values: rate }], limits: [{ name: 'Warning', at: 4, tone: 'warn' }, { name: 'Pause', at: 5, tone: 'pause' }] }),
-    h(Chart, { label: 'Opens of four days, by people and by software.', buckets: days.slice(0, 4), bars: [{ name: 'By people', tone: 'blue', values: [40, 32, 18, 9] }, { name: 'By software', tone: 'machine', values: [60, 20, 12, 4] }], to: () => '/kit' }),
+    h(Chart, { label: 'Emails sent over 7 days. The bounce rate rose to 4.3%.', buckets: days, ticks: days.map((day, i) => (i % 4 === 1 ? day.slice(0, 6) : '')), bars: [{ name: 'Sent', tone: 'gray', values: sent }], lines: [{ name: 'Hard bounces, 2 days', tone: 'red', values: rate }], limits: [{ name: 'Warning', at: 4, tone: 'warn' }, { name: 'Pause', at: 5, tone: 'pause' }] }),
+    h(Chart, { label: 'Opens by people and by software.', buckets: days.slice(0, 4), bars: [{ name: 'By people', tone: 'blue', values: [40, 32, 18, 9] }, { name: 'By software', tone: 'machine', values: [60, 20, 12, 4] }], to: () => '/kit' }),
     h(Chart, { label: 'Emails sent in one day: none.', buckets: days.slice(0, 4), bars: [{ name: 'Sent', tone: 'gray', values: [0, 0, 0, 0] }], empty: 'Nothing was sent on these days.' }));
 }
 
