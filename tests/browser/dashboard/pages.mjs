@@ -21,7 +21,7 @@ export const PAGES = [
   ['captured', '/captured', 'a.cell', '/captured', ['one', 'hundred']],
   ['captured-email', `/captured/${CAPTURED}`, '.preview-bar', `/captured/${CAPTURED}`],
   ['connect', '/connect', '.creds', '/connect'],
-  ['kit', '/kit?status=sent', '.kit-s', null],
+  ['kit', '/kit?status=sent', '.cm-content', null],
   ...OPERATE,
   ...BROADCASTS,
   ...REPORTS,
