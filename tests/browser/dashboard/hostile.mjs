@@ -1,9 +1,11 @@
 // Hostile HTML in the preview of an email: it changes nothing outside of its frame, and requests nothing.
 import http from 'node:http';
 import { listen } from '../../lib/ports.mjs';
-import { assert } from '../check.mjs';
+import { assert, until } from '../check.mjs';
 
 const TARGET_BYTES = 5_000_000;
+/** Paths that an email with images may request. */
+const IMAGES = /^\/(background|image|selector)$/;
 
 /** Returns the emails by name. `evil` is the address of a server that must get no request. */
 function attacks(evil) {
@@ -25,7 +27,8 @@ const outside = (page) => page.evaluate(() => ({
   brand: getComputedStyle(document.documentElement).getPropertyValue('--brand'), width: document.documentElement.scrollWidth,
 }));
 
-async function check(world, name, html, asked) {
+/** `images`: with the switch "Images" on, which allows the requests of `IMAGES`. */
+async function check(world, name, html, asked, images) {
   const harmless = await world.send({ subject: 'Preview', html: '<p>Still readable</p>' });
   const id = await world.send({ subject: 'Preview', html: `<html><body>${html}<p>Still readable</p></body></html>` });
   const page = await world.tab();
@@ -36,6 +39,11 @@ async function check(world, name, html, asked) {
     await page.show(`/emails/${email}?tab=preview`);
     await page.frameLocator('iframe').getByText('Still readable').waitFor({ state: 'attached' });
     await page.getByRole('list', { name: 'Timeline' }).getByText('Delivered').waitFor();
+    if (images) {
+      await page.getByRole('switch', { name: 'Images' }).click();
+      await until('the images', async () => page.frames().some((frame) => /images=1/.test(frame.url())));
+      await page.frameLocator('iframe').getByText('Still readable').waitFor({ state: 'attached' });
+    }
     return outside(page);
   };
   const expected = await open(harmless);
@@ -55,11 +63,12 @@ async function check(world, name, html, asked) {
   // The page still works beside it.
   await page.getByRole('tab', { name: 'Headers' }).click();
   await page.getByRole('tabpanel').getByText('ada@example.net').first().waitFor();
-  assert.deepEqual(asked, [], `${name}: requests`);
+  if (images) await until('the image', () => asked.some((path) => IMAGES.test(path)));
+  assert.deepEqual(asked.filter((path) => !images || !IMAGES.test(path)), [], `${name}: requests`);
   await page.leave();
 }
 
-async function hostileHtmlStaysInItsFrame(world, name) {
+async function hostileHtmlStaysInItsFrame(world, name, images = false) {
   const asked = [];
   const server = await listen(http.createServer((request, response) => {
     asked.push(request.url);
@@ -67,10 +76,13 @@ async function hostileHtmlStaysInItsFrame(world, name) {
   }));
   try {
     const evil = `http://evil.ringmail.test:${server.address().port}`;
-    await check(world, name, attacks(evil)[name], asked);
+    await check(world, name, attacks(evil)[name], asked, images);
   } finally {
     server.close();
   }
 }
 
-export const hostile = Object.keys(attacks('')).map((name) => [`dashboard: hostile HTML stays in its frame: ${name}`, (world) => hostileHtmlStaysInItsFrame(world, name)]);
+export const hostile = [
+  ...Object.keys(attacks('')).map((name) => [`dashboard: hostile HTML stays in its frame: ${name}`, (world) => hostileHtmlStaysInItsFrame(world, name)]),
+  ...['css', 'svg'].map((name) => [`dashboard: hostile HTML with images stays in its frame: ${name}`, (world) => hostileHtmlStaysInItsFrame(world, name, true)]),
+];
