@@ -57,6 +57,23 @@ async function signOutElsewhere(world, { here, there }) {
   await there.leave();
 }
 
+/** The session of a third browser ends. The sessions of the two others stay. */
+async function endOneSession(world, { here, there }) {
+  const lost = await world.signedIn({ userAgent: 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0' });
+  await lost.goto('about:blank');
+  await here.show('/sessions');
+  const row = here.getByRole('row', { name: /Firefox on Linux/ });
+  await row.getByRole('button', { name: 'Sign out' }).click();
+  await here.getByText('Signed out Firefox on Linux').waitFor();
+  await row.waitFor({ state: 'detached' });
+  lost.expected = /401/;
+  await lost.show('/domains');
+  await lost.getByRole('heading', { level: 1, name: /^Sign in to / }).waitFor();
+  await there.show('/domains');
+  await there.getByRole('heading', { level: 1, name: 'Domains' }).waitFor();
+  for (const page of [here, there, lost]) await page.leave();
+}
+
 /** The form names no domain that the server would refuse. */
 async function findOutWhatTheFirstEmailNeeds(world, page) {
   await page.show('/emails');
@@ -78,5 +95,6 @@ async function aBrowserWithASession(world) {
 export const serveJourneys = [
   journey('find out what the first email needs', aBrowserWithASession, findOutWhatTheFirstEmailNeeds),
   journey('get back in', aBrowserWithASession, getBackIn),
+  journey('end one session', twoBrowsers, endOneSession),
   journey('sign out elsewhere', twoBrowsers, signOutElsewhere),
 ];
