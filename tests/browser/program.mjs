@@ -43,7 +43,13 @@ export class Program {
     this.directory = await mkdtemp(join(tmpdir(), 'ringmail-browser-'));
     this.port = await freePort();
     this.origin = `http://127.0.0.1:${this.port}`;
-    this.process = spawn(process.env.RINGMAIL_BIN, [verb, '--listen', `127.0.0.1:${this.port}`, '--data-dir', this.directory, ...args(this.port)], { env: ENVIRONMENT, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.arguments = [verb, '--listen', `127.0.0.1:${this.port}`, '--data-dir', this.directory, ...args(this.port)];
+    await this.run();
+  }
+
+  /** Starts the server on its data directory and port, and waits until it responds. */
+  async run() {
+    this.process = spawn(process.env.RINGMAIL_BIN, this.arguments, { env: ENVIRONMENT, stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [this.process.stdout, this.process.stderr]) stream.setEncoding('utf8').on('data', (text) => this.lines.push(text));
     await until('the server', () => {
       if (this.process.exitCode !== null) throw new Error(`the server exited with code ${this.process.exitCode}`);
@@ -56,12 +62,16 @@ export class Program {
     return until('the link of the dashboard', () => /http:\S+\/dashboard\/open\/\S+/.exec(this.lines.join(''))?.[0]);
   }
 
+  /** Ends the server. The data directory stays. */
+  async end() {
+    if (!this.process || this.process.exitCode !== null) return;
+    const ended = new Promise((resolve) => this.process.once('exit', resolve));
+    this.process.kill();
+    await ended;
+  }
+
   async stop() {
-    if (this.process && this.process.exitCode === null) {
-      const ended = new Promise((resolve) => this.process.once('exit', resolve));
-      this.process.kill();
-      await ended;
-    }
+    await this.end();
     if (this.directory) await rm(this.directory, { recursive: true, force: true });
   }
 

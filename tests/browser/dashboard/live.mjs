@@ -1,6 +1,7 @@
 // Live updates in many tabs.
 import { launch } from '../browser.mjs';
 import { assert } from '../check.mjs';
+import { Program } from '../program.mjs';
 
 /** Two browsers with eight tabs each stay live, with one stream for each browser. */
 async function manyTabsAreLive(world) {
@@ -31,4 +32,36 @@ async function manyTabsAreLive(world) {
   await browsers[1].close();
 }
 
-export const live = [['dashboard: two browsers with eight tabs are live', manyTabsAreLive]];
+/** An open list notices the end of its server, and shows new email after the restart without a reload. */
+async function aRestartIsNoticed(world) {
+  const program = await Program.dev();
+  const context = await world.newContext();
+  try {
+    const page = await world.tab(context, program.origin);
+    // The browser reports each request to the server that does not run.
+    page.expected = /ERR_/;
+    const send = (subject) => program.call('POST', '/emails', { from: 'hello@example.com', to: 'ada@example.net', subject, text: 'x' });
+    await send('Before the restart');
+    await page.goto(await program.link());
+    await page.show('/emails');
+    await page.getByRole('link', { name: 'Before the restart' }).waitFor();
+    await page.getByText('Live', { exact: true }).waitFor();
+    await program.end();
+    await page.getByRole('status').getByText('Reconnecting').waitFor();
+    await page.getByRole('link', { name: 'Before the restart' }).waitFor();
+    await program.run();
+    await send('After the restart');
+    await page.getByText('Live', { exact: true }).waitFor();
+    await page.getByRole('button', { name: '1 new' }).click();
+    await page.getByRole('link', { name: 'After the restart' }).waitFor();
+    await page.leave();
+  } finally {
+    await context.close();
+    await program.stop();
+  }
+}
+
+export const live = [
+  ['dashboard: two browsers with eight tabs are live', manyTabsAreLive],
+  ['dashboard: a restart of the server is noticed', aRestartIsNoticed],
+];
