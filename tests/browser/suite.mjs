@@ -7,6 +7,7 @@ import { RewritingWorld, rewriting } from './rewriting.mjs';
 import { access } from './dashboard/access.mjs';
 import { answers } from './dashboard/answers.mjs';
 import { broadcasts } from './dashboard/broadcasts.mjs';
+import { controls } from './dashboard/controls.mjs';
 import { details } from './dashboard/details.mjs';
 import { drifts, sessionDrifts } from './dashboard/drift.mjs';
 import { emails } from './dashboard/emails.mjs';
@@ -29,7 +30,7 @@ const suite = new Suite(process.argv.slice(2).filter((word) => !word.startsWith(
 const PAGE_WORKERS = 2;
 
 async function journeys() {
-  await suite.inside(DevWorld, [...devJourneys, ...broadcastJourneys, ...emails, ...hostile, ...operate, ...live, ...answers, ...drifts]);
+  await suite.inside(DevWorld, [...devJourneys, ...broadcastJourneys, ...emails, ...hostile, ...operate, ...live, ...answers, ...drifts, ...controls]);
   await suite.inside(FakeWorld, [...details, ...broadcasts, ...metrics]);
 }
 
