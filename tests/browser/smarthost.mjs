@@ -1,4 +1,5 @@
 // A smarthost that accepts all mail and keeps the messages: the part of RFC 5321 that the server uses.
+// While `refusal` is set, it is the reply to each recipient.
 import net from 'node:net';
 import { listen } from '../lib/ports.mjs';
 
@@ -40,6 +41,8 @@ export class Smarthost {
           socket.write('354 go on\r\n');
         } else if (/^QUIT/i.test(line)) {
           socket.end('221 bye\r\n');
+        } else if (this.refusal && /^RCPT/i.test(line)) {
+          socket.write(`${this.refusal}\r\n`);
         } else {
           socket.write('250 ok\r\n');
         }

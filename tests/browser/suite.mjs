@@ -20,9 +20,10 @@ import { live } from './dashboard/live.mjs';
 import { metrics } from './dashboard/metrics.mjs';
 import { operate } from './dashboard/operate.mjs';
 import { pages } from './dashboard/pages.mjs';
+import { relay } from './dashboard/relay.mjs';
 import { statics } from './dashboard/static.mjs';
 import { unused } from './dashboard/unused.mjs';
-import { DevWorld, FakeWorld, ServeWorld } from './dashboard/world.mjs';
+import { DevWorld, FakeWorld, RelayWorld, ServeWorld } from './dashboard/world.mjs';
 
 const suite = new Suite(process.argv.slice(2).filter((word) => !word.startsWith('--')));
 
@@ -36,6 +37,7 @@ async function journeys() {
 
 async function recipients() {
   await suite.inside(ServeWorld, [...serveJourneys, ...access, ...sessionDrifts]);
+  await suite.inside(RelayWorld, relay);
   await suite.inside(World, [...behaviour, ...appearance]);
   await suite.inside(RewritingWorld, rewriting);
 }

@@ -78,7 +78,7 @@ export class DevWorld extends World {
     } else {
       this.smarthost = await Smarthost.start();
       this.names = await NameServer.start();
-      this.program = await Program.dev(() => ['--smarthost', `out=${this.smarthost.url}?tls=never&final=true`, '--release', 'out', '--resolver', this.names.address]);
+      this.program = await Program.dev(() => [...this.delivery(), '--resolver', this.names.address]);
       this.origin = this.program.origin;
     }
     this.context = await this.session();
@@ -88,6 +88,11 @@ export class DevWorld extends World {
     await super.stop();
     this.smarthost?.stop();
     this.names?.stop();
+  }
+
+  /** The arguments that say where email goes. */
+  delivery() {
+    return ['--smarthost', `out=${this.smarthost.url}?tls=never&final=true`, '--release', 'out'];
   }
 
   /** Opens a browser context with a session. The link works once, so that further contexts take over its cookies. */
@@ -120,6 +125,13 @@ export class DevWorld extends World {
       if (data.length === 0) return;
       for (const { id } of data) await this.call('DELETE', `/emails/${id}`);
     }
+  }
+}
+
+/** A development server that delivers to a smarthost instead of its mailbox. */
+export class RelayWorld extends DevWorld {
+  delivery() {
+    return ['--delivery', 'relay', '--relay', `${this.smarthost.url}?final=true`];
   }
 }
 
