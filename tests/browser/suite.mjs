@@ -9,6 +9,7 @@ import { answers } from './dashboard/answers.mjs';
 import { broadcasts } from './dashboard/broadcasts.mjs';
 import { controls } from './dashboard/controls.mjs';
 import { details } from './dashboard/details.mjs';
+import { docs } from './dashboard/docs.mjs';
 import { drifts, sessionDrifts } from './dashboard/drift.mjs';
 import { emails } from './dashboard/emails.mjs';
 import { hostile } from './dashboard/hostile.mjs';
@@ -31,7 +32,7 @@ const suite = new Suite(process.argv.slice(2).filter((word) => !word.startsWith(
 const PAGE_WORKERS = 2;
 
 async function journeys() {
-  await suite.inside(DevWorld, [...devJourneys, ...broadcastJourneys, ...emails, ...hostile, ...operate, ...live, ...answers, ...drifts, ...controls]);
+  await suite.inside(DevWorld, [...devJourneys, ...broadcastJourneys, ...emails, ...hostile, ...operate, ...live, ...answers, ...drifts, ...controls, ...docs]);
   await suite.inside(FakeWorld, [...details, ...broadcasts, ...metrics]);
 }
 
