@@ -60,14 +60,15 @@ export function startLive() {
  * @param {(state: LiveState) => void} publish
  */
 async function lead(send, publish) {
+  const away = () => setTimeout(() => publish('reconnecting'), GRACE_MS);
+  let late = away();
   for (let failures = 0; ;) {
-    const late = setTimeout(() => publish('reconnecting'), GRACE_MS);
     let wait = 0;
     try {
       wait = await readEvents({
         onOpen() {
           clearTimeout(late);
-          failures = 0;
+          late = failures = 0;
           publish('live');
           // What happened before, such as while another tab handed over its lock, is not in this stream.
           send({ type: REFRESH, data: null });
@@ -76,8 +77,9 @@ async function lead(send, publish) {
       });
     } catch { /* The connection broke. */ }
     failures += 1;
+    // Once for a gap: shorter waits than `GRACE_MS` do not start it again.
+    late ||= away();
     await new Promise((resolve) => setTimeout(resolve, Math.max(wait, Math.min(RETRY_MAX_S, 2 ** (failures - 1))) * 1000 * (0.75 + Math.random() / 2)));
-    clearTimeout(late);
     // The server refuses streams, but answers: the pages ask meanwhile.
     if (wait > 0) send({ type: REFRESH, data: null });
   }
