@@ -33,7 +33,7 @@ mod tests;
 mod token;
 mod tracker;
 
-pub use rewrite::without_pixel;
+pub use rewrite::without_pixels;
 pub use source_link::source_link;
 pub use token::{TrackedRecipient, TrackingToken, TrackingTokens};
 pub use tracker::Tracker;

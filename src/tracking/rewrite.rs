@@ -2,7 +2,6 @@
 //!
 //! `lol_html` only finds the positions. The edits are made in the original text, so that all other bytes stay.
 
-use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::rc::Rc;
@@ -150,21 +149,28 @@ fn pixel_element(url: &str) -> String {
     html! { img src=(url) width="1" height="1" border="0" alt="" style=(STYLE); }.into_string()
 }
 
-/// Returns HTML without the pixel that [`rewrite`] added: a program that shows the message to its own team would record an
-/// open.
-pub fn without_pixel(html: &str) -> Cow<'_, str> {
+/// Returns HTML without the pixels that [`rewrite`] added, also to a quoted message: otherwise a preview by the team would be
+/// recorded as an open. Reads the HTML once.
+pub fn without_pixels(html: &str) -> String {
     let element = pixel_element("");
-    let Some((start, end)) = element.split_once("\"\"") else { return Cow::Borrowed(html) };
-    let (start, end) = (format!("{start}\""), format!("\"{end}"));
-    let found = html.match_indices(&end).find_map(|(at, _)| {
-        let from = html[..at].rfind(&start)?;
-        let url = &html[from + start.len()..at];
-        (url.contains("/t/o/") && !url.contains('"')).then_some((from, at + end.len()))
-    });
-    match found {
-        Some((from, to)) => Cow::Owned(format!("{}{}", &html[..from], &html[to..])),
-        None => Cow::Borrowed(html),
+    let (before_url, after_url) = element.split_once("\"\"").unwrap_or((&element, ""));
+    let start = format!("{before_url}\"");
+    let mut kept = String::with_capacity(html.len());
+    let mut rest = html;
+    while let Some(at) = rest.find(&start) {
+        kept.push_str(&rest[..at]);
+        let url = &rest[at + start.len()..];
+        let is_pixel = |(url, after): &(&str, &str)| url.contains("/t/o/") && after.starts_with(after_url);
+        rest = match url.split_once('"').filter(is_pixel) {
+            Some((_, after)) => &after[after_url.len()..],
+            None => {
+                kept.push_str(&start);
+                url
+            }
+        };
     }
+    kept.push_str(rest);
+    kept
 }
 
 /// Returns a URL for an attribute value with or without quotes.

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 
 use super::rewrite::LINKS_MAX;
-use super::{TrackedRecipient, Tracker, TrackingTokens};
+use super::{TrackedRecipient, Tracker, TrackingTokens, without_pixels};
 use crate::base::id::Id;
 use crate::domains::SenderTracking;
 use crate::preferences::{LinkAudience, LinkSettings};
@@ -239,4 +239,25 @@ proptest! {
     fn no_html_panics_the_tracker(html in ".{0,200}|(<|a|href|=|\"|'|https://a\\.example|>|/|body| |&#x?){0,40}") {
         let _ = track(&BOTH, &html);
     }
+}
+
+#[test]
+fn a_preview_has_the_html_without_pixels() {
+    let picture = "<img src=\"https://a.example/t/o/x\" width=\"1\"><p>\u{e9}</p>";
+    let tracked = track(&OPENS, picture).unwrap();
+    let twice = track(&OPENS, &tracked).unwrap();
+
+    for html in [picture, &tracked, &twice] {
+        assert_eq!(without_pixels(html), picture);
+    }
+    assert_eq!(without_pixels("<img src=\""), "<img src=\"");
+}
+
+#[test]
+fn html_that_resembles_pixels_is_read_once() {
+    let pixel = track(&OPENS, "").unwrap();
+    let end = &pixel[pixel.find("\" ").unwrap()..];
+    let hostile = [end.repeat(20_000), "<img src=\"".repeat(400_000)].concat();
+
+    assert_eq!(without_pixels(&hostile), hostile);
 }

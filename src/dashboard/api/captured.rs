@@ -9,12 +9,13 @@ use super::instance::DashboardInstance;
 use super::reply::{Deleted, write_file};
 use crate::api_keys::Caller;
 use crate::audit::TeamActor;
+use crate::base::blocking;
 use crate::base::clock::to_iso;
 use crate::base::id::resource;
 use crate::captured::api::{CapturedAttachment, CapturedEmail, not_found, reserve_message};
 use crate::delivery::capture::{CaptureMailbox, CapturedContent, MailboxReader, ReleaseError, ReleasedMessage};
 use crate::http::{ApiError, ApiResult, ErrorCode, PathId, RenderedJson, ResponseLimits, State};
-use crate::tracking::without_pixel;
+use crate::tracking::without_pixels;
 
 /// Maximum size of the text, and of the HTML, of a message in a response. The preview and the source have all of it.
 const TEXT_BYTES_MAX: usize = 1 << 20;
@@ -130,7 +131,7 @@ pub(super) async fn get_part(
     Ok(())
 }
 
-/// Returns the HTML of a message for a frame. To look at it is no open, so that it has no pixel.
+/// Returns the HTML of a message for a frame, without the pixel: a preview is no open of the recipient.
 #[handler]
 pub(super) async fn get_preview(
     mailbox: State<CaptureMailbox>,
@@ -143,7 +144,8 @@ pub(super) async fn get_preview(
     let _permit = reserve_message(&mailbox, &limits, caller, id.0).await?;
     let found = mailbox.content_with_images(MailboxReader::Team(caller.team), id.0).await?;
     let (content, images) = found.ok_or_else(not_found)?;
-    let html = content.html.map(|html| without_pixel(&html).into_owned());
+    let html = content.html;
+    let html = blocking::run(move || html.as_deref().map(without_pixels)).await;
     write_preview(req, res, Shown { html, text: content.text, images }).await
 }
 
