@@ -8,7 +8,10 @@ use crate::contacts;
 use crate::emails::{BroadcastEmailList, BroadcastEmailScan, EmailRow, StoredMailbox, broadcast_emails_step};
 use crate::events::{BounceType, Detail, EmailEventKind, Event, email_timeline};
 use crate::store::page::{Page, PageError, PageQuery};
-use crate::store::{ReadTx, Reads, StoreError};
+use crate::store::{ReadTx, Reads, StoreError, skip_corrupt};
+
+/// Maximum number of clicked links of a recipient in a list. A link has up to 2,000 bytes.
+const LINKS_MAX: usize = 10;
 
 /// Recipients that a list shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,13 +102,13 @@ pub struct BroadcastRecipient {
 /// Details of a recipient, by the type of the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecipientDetail {
-    /// Of the other types.
+    /// Of a list without details.
     None,
     /// The type of the last bounce; `None` if its event was deleted.
     Bounced(Option<BounceType>),
-    /// Number of opens.
+    /// Number of stored opens, at least one.
     Opened { count: u64 },
-    /// Number of clicks, and the clicked links in the order of their first click.
+    /// Number of stored clicks, at least one, and the clicked links in the order of their first click, at most [`LINKS_MAX`].
     Clicked { count: u64, links: Vec<RecipientLink> },
 }
 
@@ -119,7 +122,7 @@ pub struct RecipientLink {
 impl RecipientDetail {
     /// Returns the details of a recipient from the events of the email. Opens and clicks of software do not count.
     fn of(kind: RecipientType, events: &[Event]) -> Self {
-        // A click is an open, also without an event of its own, and retention deletes the oldest events.
+        // The recipient is in the list, and retention deletes old events.
         let count = |counted: EmailEventKind| events.iter().filter(|event| event.kind == counted).count().max(1) as u64;
         match kind {
             RecipientType::Bounced => Self::Bounced(last_bounce(events)),
@@ -132,14 +135,15 @@ impl RecipientDetail {
     }
 }
 
-/// Returns the links of the clicks of people, each once.
+/// Returns the links of the clicks of people, each once, at most [`LINKS_MAX`].
 fn clicked_links(events: &[Event]) -> Vec<RecipientLink> {
     let mut links: Vec<RecipientLink> = Vec::new();
     for event in events.iter().filter(|event| event.kind == EmailEventKind::Clicked) {
         let Detail::Click(click) = &event.detail else { continue };
-        match links.iter_mut().find(|link| link.url == click.link) {
-            Some(link) => link.clicks += 1,
-            None => links.push(RecipientLink { url: click.link.clone(), clicks: 1 }),
+        match links.iter().position(|link| link.url == click.link) {
+            Some(at) => links[at].clicks += 1,
+            None if links.len() < LINKS_MAX => links.push(RecipientLink { url: click.link.clone(), clicks: 1 }),
+            None => {}
         }
     }
     links
@@ -171,7 +175,7 @@ impl Broadcasts {
                 let keep = |email: EmailId, mailbox: &StoredMailbox| {
                     let contains = |part: &String| mailbox.bare().to_lowercase().contains(part);
                     Ok(filter.address.as_ref().is_none_or(contains)
-                        && (filter.bounce.is_none() || last_bounce(&email_timeline(tx, email)?) == filter.bounce))
+                        && (filter.bounce.is_none() || last_bounce(&timeline(tx, email)?) == filter.bounce))
                 };
                 broadcast_emails_step(tx, team, id, list, query, scan, keep)
             };
@@ -205,11 +209,16 @@ fn recipient(
     // The timeline of an email has some hundred events at most.
     let detail = match kind {
         RecipientType::Bounced | RecipientType::Opened | RecipientType::Clicked => {
-            RecipientDetail::of(kind, &email_timeline(tx, email)?)
+            RecipientDetail::of(kind, &timeline(tx, email)?)
         }
         _ => RecipientDetail::None,
     };
     Ok(BroadcastRecipient { email, contact, address: address_of(row), detail })
+}
+
+/// Returns the events of an email; none if one of them is corrupt, which is logged.
+fn timeline(tx: &impl Reads, email: EmailId) -> Result<Vec<Event>, StoreError> {
+    Ok(skip_corrupt(email_timeline(tx, email), format_args!("the events of email {email}"))?.unwrap_or_default())
 }
 
 /// Returns the type of the last bounce of an email.

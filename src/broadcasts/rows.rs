@@ -98,7 +98,7 @@ pub struct BroadcastRow {
     /// Planned time at which the last email goes out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finishes_ms: Option<TimestampMs>,
-    /// Number of recipients when the broadcast was sent. Later changes of contacts can change it.
+    /// Number of recipients at the request, an estimate for many contacts. After the fan-out the number of stored emails.
     #[serde(default)]
     pub audience: u64,
     /// Whether the emails of all recipients are stored.

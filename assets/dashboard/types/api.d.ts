@@ -187,11 +187,11 @@ export type Broadcast = BroadcastSummary & {
 export type BroadcastRecipientResponse = {
   /** The type of the bounce, in a list of bounces. */
   bounce_type?: "permanent" | "transient" | "undetermined" | null;
-  /** The links that the recipient clicked, in a list of `clicked`. */
+  /** The first 10 links that the recipient clicked, in a list of `clicked`. */
   clicked_links?: RecipientClickedLink[] | null;
   /** The contact; null after its deletion. */
   contact_id: string | null;
-  /** Number of opens or clicks, in a list of `opened` or `clicked`. */
+  /** Number of stored opens or clicks, at least 1, in a list of `opened` or `clicked`. */
   count?: number | null;
   /** The address. */
   email: string;

@@ -246,7 +246,7 @@ pub(super) struct BroadcastRecipientResponse {
     contact_id: Option<String>,
     /// The address.
     email: String,
-    /// Number of opens or clicks, in a list of `opened` or `clicked`.
+    /// Number of stored opens or clicks, at least 1, in a list of `opened` or `clicked`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[salvo(schema(required = false))]
     count: Option<u64>,
@@ -254,7 +254,7 @@ pub(super) struct BroadcastRecipientResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[salvo(schema(required = false, value_type = Option<BounceWord>))]
     bounce_type: Option<&'static str>,
-    /// The links that the recipient clicked, in a list of `clicked`.
+    /// The first 10 links that the recipient clicked, in a list of `clicked`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[salvo(schema(required = false))]
     clicked_links: Option<Vec<RecipientClickedLink>>,

@@ -52,7 +52,7 @@ pub(super) fn start(
     row.started_ms = Some(now_ms);
     info!(broadcast.id = %id, recipients = row.audience, "started broadcast {id}");
     let Some(last) = contacts::newest(tx, team)? else {
-        row.is_queued_whole = true;
+        (row.is_queued_whole, row.audience) = (true, 0);
         store::put(tx, team, id, &row)?;
         forget(tx, id)?;
         return finish(tx, team, id, now_ms).map(|_| ());
