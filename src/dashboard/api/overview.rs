@@ -1,10 +1,12 @@
 //! `GET overview`: what needs attention, and the last emails.
 
+use std::sync::Arc;
+
 use salvo::writing::Json;
 use salvo::{Writer as _, handler};
 use serde::Serialize;
 
-use super::health::{HealthReports, check_title};
+use super::health::{CheckedHealth, HealthReports, check_title};
 use super::instance::DashboardInstance;
 use super::reply::{ListedEmail, percent_encoded};
 use crate::api_keys::Caller;
@@ -25,6 +27,8 @@ const DOMAINS_MAX: usize = 200;
 const SENTENCES_MAX: usize = 5;
 /// Time that due email may wait before it needs attention.
 const WAITING_MAX_S: i64 = 300;
+/// Age of the checks above which they say nothing about the server.
+const CHECKS_MAX_MS: i64 = 3_600_000;
 /// Characters of the reply of a site.
 const REPLY_CHARS_MAX: usize = 160;
 
@@ -34,7 +38,7 @@ struct Overview {
     queue: QueueSummary,
     webhooks: WebhookSummary,
     domains: DomainSummary,
-    /// `ok`, `warning` or `failing`; `None` before the first checks. `GET health` runs them.
+    /// `ok`, `warning` or `failing`; `None` without checks of the last hour, and for other teams than that of the operator.
     health: Option<&'static str>,
     last: Vec<ListedEmail>,
 }
@@ -85,7 +89,8 @@ pub(super) async fn get_overview(
     let queue = depth.as_deref().map(QueueSummary::of).unwrap_or_default();
     let sites = depth.as_deref().map(|depth| of_sites(depth, &engine.sites())).unwrap_or_default();
     let problems = if is_operator { reports.problems() } else { Vec::new() };
-    let known = if is_operator { reports.known() } else { None };
+    let is_recent = |known: &Arc<CheckedHealth>| instance.now_ms() - known.at_ms <= CHECKS_MAX_MS;
+    let known = if is_operator { reports.known().filter(is_recent) } else { None };
     let health = match problems.is_empty() {
         false => Some("failing"),
         true => known.as_ref().map(|known| known.status()),
@@ -97,7 +102,10 @@ pub(super) async fn get_overview(
     attention.extend(sites);
     attention.extend(of_webhooks(&webhooks));
     attention.extend(of_domains(&domains));
-    attention.extend(known.iter().flat_map(|known| of_checks(&known.report.checks)));
+    // The sentences of the failing parts are newer than the checks.
+    if problems.is_empty() {
+        attention.extend(known.iter().flat_map(|known| of_checks(&known.report.checks)));
+    }
     attention.sort_by_key(|attention| attention.severity != "red");
     Ok(Json(Overview {
         attention,
