@@ -64,8 +64,8 @@ pub(super) fn render(source: &str) -> RenderedDoc {
     }
     let mut body = String::with_capacity(source.len() * 2);
     markdown::push_html(&mut body, events.into_iter());
-    // A wide block scrolls, also by keyboard. Text cannot contain the tags.
-    let body = body.replace("<pre><code", "<pre tabindex=\"0\"><code");
+    // Wide code and wide tables scroll, also by keyboard. Text cannot contain the tags.
+    let body = body.replace("<pre>", "<pre tabindex=\"0\">").replace("<table>", "<table tabindex=\"0\">");
     RenderedDoc { title, body, sections }
 }
 
@@ -190,6 +190,6 @@ mod tests {
     fn tables_are_tables_without_inline_styles() {
         let doc = render("| A | B |\n|---|---|\n| 1 | `2` |\n");
 
-        assert!(doc.body.contains("<table>") && !doc.body.contains("style="), "{}", doc.body);
+        assert!(doc.body.contains("<table tabindex=\"0\">") && !doc.body.contains("style="), "{}", doc.body);
     }
 }
