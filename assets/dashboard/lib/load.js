@@ -43,8 +43,8 @@ const isAnswered = (request) => isCurrent(request) && request?.done;
  */
 export async function loadEarly(path, query = {}) {
   const key = keyOf(path, query), isKept = kept.has(key), known = early.get(key);
-  const isAsked = isCurrent(known) && performance.now() - (known?.asked_ms ?? 0) < EARLY_MS;
-  const request = known && (isAnswered(known) || isAsked) ? known : askEarly(key, path, query);
+  const isUsable = known && isCurrent(known) && (known.done || performance.now() - known.asked_ms < EARLY_MS);
+  const request = isUsable ? known : askEarly(key, path, query);
   if (!isKept) await request.asked.catch(() => {});
 }
 

@@ -13,7 +13,7 @@ import { NewChip, Pager, middle, table } from '../../components/table.js';
 /** Outcomes whose recipients the server lists. @type {[string, string][]} */
 const TYPES = ['sent', 'delivered', 'opened', 'clicked', 'unsubscribed', 'bounced', 'complained', 'suppressed'].map((type) => [type, EMAIL_STATUS[type]?.[0] ?? 'Unsubscribed']);
 const POLL_MS = 10_000;
-/** A whole address. The API looks up no part of one. */
+/** A whole address: a search for a part of one reads every recipient. */
 const ADDRESS = /^[^\s@]+@[^\s@]+$/;
 /** Kinds of bounces in words. @type {Record<string, string>} */
 const BOUNCES = { permanent: 'The address does not work', transient: 'Could not be delivered for now', undetermined: 'Not known' };
