@@ -64,7 +64,7 @@ export class Program {
 
   /** Ends the server. The data directory stays. */
   async end() {
-    if (!this.process || this.process.exitCode !== null) return;
+    if (!this.process || this.process.exitCode !== null || this.process.signalCode !== null) return;
     const ended = new Promise((resolve) => this.process.once('exit', resolve));
     this.process.kill();
     await ended;

@@ -49,10 +49,11 @@ async function theFailedDeliveriesOfAnEmailAreReplayed(world) {
     const endpoint = `http://127.0.0.1:${server.address().port}/hook`;
     const webhook = await world.call('POST', '/webhooks', { endpoint, events: ['email.delivered'] });
     const id = await world.send({ subject: 'With a webhook' });
-    await until('the refused delivery', () => received.length > 0);
+    const deliveries = async () => (await (await world.context.request.get(`${world.origin}/dashboard/api/emails/${id}/deliveries`)).json()).data;
+    await until('the refused delivery', async () => (await deliveries())[0]?.attempts === 1);
     // The delivery of a disabled endpoint fails without a further attempt.
     await world.call('PATCH', `/webhooks/${webhook.id}`, { status: 'disabled' });
-    await until('the failed delivery', async () => (await (await world.context.request.get(`${world.origin}/dashboard/api/emails/${id}/deliveries`)).json()).data[0]?.status === 'failed');
+    await until('the failed delivery', async () => (await deliveries())[0]?.status === 'failed');
     await world.call('PATCH', `/webhooks/${webhook.id}`, { status: 'enabled' });
     status = 200;
     const page = await world.tab();
