@@ -55,6 +55,12 @@ struct IdRange {
     end: EmailId,
 }
 
+impl IdRange {
+    fn contains(self, id: EmailId) -> bool {
+        id >= self.low && id < self.end
+    }
+}
+
 /// Result of a search in progress.
 struct Found {
     filter: SearchFilter,
@@ -96,23 +102,22 @@ pub(super) fn search(
 ) -> Result<EmailSearchPage, StoreError> {
     let EmailSearchQuery { filter, after, limit } = query;
     let filter = filter.normalized();
+    let times = IdRange {
+        low: filter.since_ms.map_or(EmailId::MIN, EmailId::first_at),
+        end: filter.until_ms.map_or(EmailId::MAX, EmailId::first_at),
+    };
     if let Some(exact) = filter.exact() {
         let is_of_domain = |row: &EmailRow| {
             let its = row.from.domain().unwrap_or_default();
             exact.domain.as_ref().is_none_or(|domain| its.eq_ignore_ascii_case(domain))
         };
-        // The text has named the email, and its time is that of its id.
+        // The text has named the email.
         let rest = SearchFilter { text: None, ..filter };
-        let is_within = rest.since_ms.is_none_or(|since_ms| exact.id >= EmailId::first_at(since_ms))
-            && rest.until_ms.is_none_or(|until_ms| exact.id < EmailId::first_at(until_ms));
-        let row = visible(tx, team, exact.id)?.filter(|row| is_of_domain(row) && is_within && rest.matches(row));
+        let is_selected = |row: &EmailRow| is_of_domain(row) && times.contains(exact.id) && rest.matches(row);
+        let row = visible(tx, team, exact.id)?.filter(is_selected);
         return Ok(EmailSearchPage { rows: row.map(|row| (exact.id, row)).into_iter().collect(), position: None });
     }
-    let until = filter.until_ms.map_or(EmailId::MAX, EmailId::first_at);
-    let range = IdRange {
-        low: filter.since_ms.map_or(EmailId::MIN, EmailId::first_at),
-        end: after.map_or(until, |after| until.min(after)),
-    };
+    let range = IdRange { end: after.map_or(times.end, |after| times.end.min(after)), ..times };
     let recipient = filter.recipient().map(|hash| Fingerprint::of(&hash));
     let limit = limit.clamp(1, SEARCH_ROWS_MAX);
     let mut found = Found {
@@ -171,9 +176,8 @@ fn read_blocks(
         if !found.admits() {
             return STOP;
         }
-        let is_candidate = |id: EmailId| id >= range.low && id < range.end;
         let candidates: Vec<EmailId> = BlockEmails::of(stored.bytes())
-            .filter(|email| is_candidate(email.id) && email.has(recipient))
+            .filter(|email| range.contains(email.id) && email.has(recipient))
             .map(|email| email.id)
             .collect();
         for id in candidates.into_iter().rev() {
