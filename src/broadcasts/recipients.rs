@@ -120,18 +120,26 @@ pub struct RecipientLink {
 }
 
 impl RecipientDetail {
-    /// Returns the details of a recipient from the events of the email. Opens and clicks of software do not count.
-    fn of(kind: RecipientType, events: &[Event]) -> Self {
+    /// Reads the details of a recipient from the events of the email, some hundred at most. Opens and clicks of software do not
+    /// count.
+    fn read(tx: &impl Reads, kind: RecipientType, email: EmailId) -> Result<Self, StoreError> {
         // The recipient is in the list, and retention deletes old events.
-        let count = |counted: EmailEventKind| events.iter().filter(|event| event.kind == counted).count().max(1) as u64;
-        match kind {
-            RecipientType::Bounced => Self::Bounced(last_bounce(events)),
-            RecipientType::Opened => Self::Opened { count: count(EmailEventKind::Opened) },
+        let count = |events: &[Event], counted: EmailEventKind| {
+            events.iter().filter(|event| event.kind == counted).count().max(1) as u64
+        };
+        Ok(match kind {
+            RecipientType::Bounced => Self::Bounced(last_bounce(&timeline(tx, email)?)),
+            RecipientType::Opened => Self::Opened { count: count(&timeline(tx, email)?, EmailEventKind::Opened) },
             RecipientType::Clicked => {
-                Self::Clicked { count: count(EmailEventKind::Clicked), links: clicked_links(events) }
+                let events = timeline(tx, email)?;
+                Self::Clicked { count: count(&events, EmailEventKind::Clicked), links: clicked_links(&events) }
             }
-            _ => Self::None,
-        }
+            RecipientType::Sent
+            | RecipientType::Delivered
+            | RecipientType::Complained
+            | RecipientType::Unsubscribed
+            | RecipientType::Suppressed => Self::None,
+        })
     }
 }
 
@@ -206,13 +214,7 @@ fn recipient(
         Some(contact) if contacts::find(tx, team, contact)?.is_some() => Some(contact),
         _ => None,
     };
-    // The timeline of an email has some hundred events at most.
-    let detail = match kind {
-        RecipientType::Bounced | RecipientType::Opened | RecipientType::Clicked => {
-            RecipientDetail::of(kind, &timeline(tx, email)?)
-        }
-        _ => RecipientDetail::None,
-    };
+    let detail = RecipientDetail::read(tx, kind, email)?;
     Ok(BroadcastRecipient { email, contact, address: address_of(row), detail })
 }
 
