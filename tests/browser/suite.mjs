@@ -31,12 +31,12 @@ const suite = new Suite(process.argv.slice(2).filter((word) => !word.startsWith(
 /** Pages that are looked at at the same time. */
 const PAGE_WORKERS = 2;
 
-async function journeys() {
+async function development() {
   await suite.inside(DevWorld, [...devJourneys, ...broadcastJourneys, ...emails, ...hostile, ...operate, ...live, ...answers, ...drifts, ...controls, ...docs]);
   await suite.inside(FakeWorld, [...details, ...broadcasts, ...metrics]);
 }
 
-async function recipients() {
+async function otherServers() {
   await suite.inside(ServeWorld, [...serveJourneys, ...access, ...sessionDrifts]);
   await suite.inside(RelayWorld, relay);
   await suite.inside(World, [...behaviour, ...appearance]);
@@ -49,6 +49,6 @@ if (PICTURES) {
 } else {
   for (const [name, body] of [...statics, ...unused]) await suite.check(name, body);
   const all = suite.inside(DevWorld, pages, PAGE_WORKERS);
-  await (process.env.DASHBOARD_URL ? all : Promise.all([all, journeys(), recipients()]));
+  await (process.env.DASHBOARD_URL ? all : Promise.all([all, development(), otherServers()]));
 }
 suite.finish();

@@ -1,21 +1,15 @@
 // Answers of the real server that types/metrics.d.ts describes by hand and that the fake server has too.
 import { join } from 'node:path';
 import { assert, until } from '../check.mjs';
-import { answer } from '../fake/fixtures.mjs';
+import { ask, invented } from './drift.mjs';
 import { ROOT, typeFindings } from './types.mjs';
 
 /** States of the fake server with another answer of `GET /deliverability`. */
 const STATES = ['full', 'warning', 'paused', 'observed', 'region', 'few', 'empty'];
 const WEEK_MS = 7 * 86_400_000;
 
-const invented = (path, state = 'full') => answer({ method: 'GET', path, query: {}, body: null, state }).json;
-
 /** Returns the answer of the real server to the dashboard. */
-async function read(world, path) {
-  const response = await world.context.request.get(`${world.origin}/dashboard/api${path}`);
-  assert.equal(response.status(), 200, `${path}: ${await response.text()}`);
-  return response.json();
-}
+const read = (world, path) => ask(world.context.request, world.origin, path);
 
 /** The paths of the fields of an answer, such as `days[].date`. */
 function fields(value, path = '') {

@@ -7,15 +7,15 @@ import { uuid } from '../fake/lists.mjs';
 const ENDPOINT = 'http://127.0.0.1:9/hook';
 
 /** Returns the invented answer to the dashboard. */
-function invented(target, state = 'full') {
+export function invented(target, state = 'full') {
   const url = new URL(target, 'http://fake.invalid');
   return answer({ method: 'GET', path: url.pathname, query: Object.fromEntries(url.searchParams), body: null, state }).json;
 }
 
 /** Sends a request of the dashboard, and returns the answer of the real server. */
-async function ask(request, origin, target, method = 'GET') {
+export async function ask(request, origin, target, method = 'GET') {
   const response = await request.fetch(`${origin}/dashboard/api${target}`, { method, headers: { 'x-ringmail-dashboard': '1' } });
-  assert.ok(response.ok(), `${target}: ${response.status()} ${await response.text()}`);
+  assert.equal(response.status(), 200, `${target}: ${await response.text()}`);
   return response.json();
 }
 

@@ -1,5 +1,5 @@
-// The environments of the dashboard's checks: a development server, which captures and releases to a smarthost, and a
-// server with accounts, and invented data. Each has a browser of its own.
+// The environments of the dashboard's checks: a development server, which captures and releases to a smarthost, one that
+// delivers to it, a server with accounts, and invented data. Each has a browser of its own.
 // `DASHBOARD_URL` names a server that runs already, such as tests/browser/fake/server.mjs: then only the pages are
 // checked, because the other checks need the real one.
 import { spawn } from 'node:child_process';
@@ -90,7 +90,7 @@ export class DevWorld extends World {
     this.names?.stop();
   }
 
-  /** The arguments that say where email goes. */
+  /** The arguments that set the delivery. */
   delivery() {
     return ['--smarthost', `out=${this.smarthost.url}?tls=never&final=true`, '--release', 'out'];
   }
