@@ -114,7 +114,13 @@ impl Supervision {
         let Self { stop, store, restart_after, failures: recorded } = self;
         let mut failures = 0;
         loop {
-            let (started, outages) = (crate::base::clock::monotonic(), store.outages());
+            // Before the wait, so that a failure in an outage that began during the wait does not count either.
+            let outages = store.outages();
+            tokio::select! {
+                () = store.available() => {}
+                () = stop.cancelled() => return Ok(()),
+            }
+            let started = crate::base::clock::monotonic();
             let mut task = JoinSet::new();
             task.spawn(run(stop.clone()).in_current_span());
             let failure = match task.join_next().await {
@@ -127,10 +133,6 @@ impl Supervision {
             }
             if store.outages() != outages {
                 warn!("worker `{worker}` {failure}; it continues when the store works again");
-                tokio::select! {
-                    () = store.available() => {}
-                    () = stop.cancelled() => return Ok(()),
-                }
             } else {
                 error!("worker `{worker}` {failure}");
                 recorded.record(worker);
@@ -153,10 +155,16 @@ mod tests {
 
     use super::*;
     use crate::context::Context;
+    use crate::store::StoreError;
+    use crate::store::tests::disk::Disk;
+    use crate::tables::INGESTED;
 
     fn supervisor() -> Supervisor {
-        let (_directory, context) = Context::temporary();
-        let mut supervisor = Supervisor::new(CancellationToken::new(), context.store, Arc::default());
+        supervisor_of(Context::temporary().1.store)
+    }
+
+    fn supervisor_of(store: Store) -> Supervisor {
+        let mut supervisor = Supervisor::new(CancellationToken::new(), store, Arc::default());
         supervisor.supervision.restart_after = Duration::from_millis(1);
         supervisor
     }
@@ -197,5 +205,31 @@ mod tests {
         supervisor.start("always", |_| async { Err::<(), _>("no") });
 
         assert_eq!(supervisor.wait().await, Err(WorkerError { worker: "always" }));
+    }
+    #[tokio::test]
+    async fn a_worker_that_is_started_while_the_disk_is_full_waits_for_the_store() {
+        let disk = Disk::default();
+        let store = disk.open_store().unwrap();
+        let mut supervisor = supervisor_of(store.clone());
+        disk.fill_after(0);
+        store.write::<_, StoreError>(|tx| tx.put(&INGESTED, &(1, [0; 32]), &())).await.unwrap_err();
+        while store.is_available() {
+            tokio::task::yield_now().await;
+        }
+
+        supervisor.start("reads", move |_| {
+            let store = store.clone();
+            async move { store.read(|_| Ok::<(), StoreError>(())).await }
+        });
+        // More than the time of all restarts passes between two attempts to open the file.
+        let refused = disk.refused();
+        while disk.refused() < refused + 2 {
+            assert!(supervisor.workers.try_join_next().is_none(), "the worker ended");
+            tokio::task::yield_now().await;
+        }
+        disk.mend();
+
+        assert_eq!(supervisor.wait().await, Ok(()));
+        assert!(supervisor.supervision.failures.recent().is_empty());
     }
 }

@@ -81,7 +81,7 @@ impl Disk {
         self.state().read_fails = true;
     }
 
-    pub(super) fn refused(&self) -> usize {
+    pub(crate) fn refused(&self) -> usize {
         self.state().refused
     }
 
