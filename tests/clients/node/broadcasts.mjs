@@ -253,6 +253,7 @@ async function message(suite, draft) {
     assert.equal(header('list-unsubscribe-post'), 'List-Unsubscribe=One-Click');
     assert.match(header('list-id'), new RegExp(`<${id}\\.`));
     assert.equal(header('precedence'), 'bulk');
+    assert.equal(header('auto-submitted'), 'auto-generated');
     assert.notEqual(header('feedback-id'), '');
     assert.match(captured.html, /Hi Ada &lt;3[^]*Hello Ada &lt;3/);
     assert.doesNotMatch(captured.html + captured.text, /\{\{\{/);
