@@ -145,6 +145,10 @@ impl BroadcastRow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::address::EmailAddress;
+    use crate::base::id::Id;
+    use crate::context::Context;
+    use crate::preferences::{LinkAudience, LinkSettings, Links, UnsubscribeToken};
 
     fn values() -> Vec<(String, String)> {
         [("FIRST_NAME", "<Ada>"), ("CITY", "Registered"), ("TRICK", "{{{FIRST_NAME}}} {{{UNSUBSCRIBE_URL}}}")]
@@ -153,10 +157,27 @@ mod tests {
     }
 
     fn rendered(html: &str, text: &str, preview: Option<&str>) -> RenderedBroadcast {
+        rendered_with(html, text, preview, None)
+    }
+
+    fn rendered_with(
+        html: &str,
+        text: &str,
+        preview: Option<&str>,
+        link: Option<&UnsubscribeLink>,
+    ) -> RenderedBroadcast {
         let content = BroadcastContent { html: Some(html.into()), text: Some(text.into()), source: None };
         let values = values();
         let values = MergeValues { address: "ada@example.net", values: &values };
-        render(&content, "Hi {{{FIRST_NAME|you}}} in {{{CITY|town}}}", preview, values, None)
+        render(&content, "Hi {{{FIRST_NAME|you}}} in {{{CITY|town}}}", preview, values, link)
+    }
+
+    fn link() -> UnsubscribeLink {
+        let (_directory, context) = Context::temporary();
+        let settings =
+            LinkSettings { public_url: "https://m.example.com".to_owned(), audience: LinkAudience::Delivered };
+        let address = EmailAddress::parse("ada@example.net").unwrap();
+        Links::new(context.keyring, settings).link(&UnsubscribeToken::of_topic(Id::MIN, Id::MIN, address))
     }
 
     #[test]
@@ -178,6 +199,20 @@ mod tests {
         assert_eq!(message.subject, "Hi <Ada> in town");
         assert_eq!(message.html.unwrap(), format!("&lt;Ada&gt; ada@example.net <b>town</b> {trick}"));
         assert_eq!(message.text.unwrap(), format!("<Ada> ada@example.net <b>town</b> {trick}"));
+    }
+
+    #[test]
+    fn placeholders_in_values_are_not_replaced_with_the_link() {
+        let link = link();
+        let part = "{{{UNSUBSCRIBE_URL}}} {{{TRICK}}}";
+
+        let message = rendered_with(part, part, Some("{{{TRICK}}}"), Some(&link));
+
+        let trick = "{{{FIRST_NAME}}} {{{UNSUBSCRIBE_URL}}}";
+        assert_eq!(message.text.unwrap(), format!("{} {trick}", link.url()));
+        let html = message.html.unwrap();
+        assert!(html.ends_with(&format!("{} {trick}", link.url())), "{html}");
+        assert_eq!((html.matches(link.url()).count(), html.matches(trick).count()), (1, 2), "{html}");
     }
 
     #[test]

@@ -34,6 +34,10 @@ fn a_broadcast_is_checked_tested_sent_and_canceled() {
     assert!(failed.code == 1 && failed.stdout.contains("error: The broadcast has no content."), "{failed:?}");
     assert!(failed.stderr.contains("ringmail: the broadcast cannot be sent"), "{failed:?}");
 
+    let linked = create(json!({ "html": "{{{UNSUBSCRIBE_URL}}} <a href=\"http://127.0.0.1:9/\">a</a>" }));
+    let text = cli.run(&["broadcast", "check", &linked, "--links"]).success().to_owned();
+    assert!(text.contains("Links: 1 of 1 were requested, 1 do not work."), "{text}");
+
     let test = cli.run(&["broadcast", "send", &id, "--test-to", "carol@example.net", "--json"]).json();
     let email = test["email_id"].as_str().unwrap();
     let shown = cli.run(&["email", "show", email, "--json"]).json();
@@ -51,7 +55,7 @@ fn a_broadcast_is_checked_tested_sent_and_canceled() {
     let listed = cli.run(&["broadcast", "list", "--json"]).json();
     let statuses: Vec<&str> =
         listed["data"].as_array().unwrap().iter().map(|row| row["status"].as_str().unwrap()).collect();
-    assert_eq!(statuses, ["draft", "canceled"]);
+    assert_eq!(statuses, ["draft", "draft", "canceled"]);
 
     let now = create(json!({ "text": "Hi {{{FIRST_NAME|you}}} {{{UNSUBSCRIBE_URL}}}" }));
     assert!(cli.run(&["broadcast", "send", &now]).success().starts_with("Queued."));

@@ -8,9 +8,9 @@ use serde_json::json;
 use super::super::*;
 use super::{ADA, TEAM, put_due};
 use crate::base::address::EmailAddress;
-use crate::base::id::{BroadcastId, ContactId};
+use crate::base::id::{BroadcastId, ContactId, TopicId};
 use crate::broadcasts::{self, BroadcastCountsRow, BroadcastRow, BroadcastStatus};
-use crate::contacts::{ContactChanges, ContactWriter, NewContact};
+use crate::contacts::{ContactChanges, ContactWriter, NewContact, TopicChoiceRow};
 use crate::delivery::control::QueueControl;
 use crate::delivery::rows::Class;
 use crate::delivery::{QueueNotifier, QueueSelector};
@@ -18,9 +18,11 @@ use crate::emails::{NewBroadcastEmail, QueueDestination};
 use crate::events::ChangeSource;
 use crate::store::Encoded;
 use crate::suppressions::{self, Origin, SuppressionCause};
-use crate::tables::{BROADCAST_COUNTS, BROADCAST_EMAILS, CONTACTS};
+use crate::tables::{BROADCAST_COUNTS, BROADCAST_EMAILS, CONTACTS, TOPIC_CHOICES};
+use crate::topics::Subscription;
 
 const BROADCAST: BroadcastId = Id::from_bytes([2; 16]);
+const TOPIC: TopicId = Id::from_bytes([3; 16]);
 
 fn address(number: usize) -> EmailAddress {
     EmailAddress::parse(&format!("c{number}@example.com")).unwrap()
@@ -34,12 +36,12 @@ async fn write<T: Send + 'static>(
     context.store.write::<_, StoreError>(move |tx| work(tx, &writing)).await.unwrap()
 }
 
-/// Stores a broadcast whose recipients are all queued, with a contact for each.
+/// Stores a broadcast under a topic whose recipients are all queued, with a contact for each.
 pub(in crate::delivery) async fn queue(context: &Context, recipients: usize) -> Vec<(DueKey, ContactId)> {
     write(context, move |tx, context| {
         let row: BroadcastRow = serde_json::from_value(json!({
             "created_ms": 0, "name": "June", "from": "a@example.net", "subject": "Hi {{{NAME}}}", "fields": ["NAME"],
-            "status": "queued", "audience": recipients, "is_queued_whole": true,
+            "status": "queued", "audience": recipients, "is_queued_whole": true, "topic": TOPIC,
         }))
         .unwrap();
         broadcasts::put(tx, TEAM, BROADCAST, &row)?;
@@ -79,7 +81,7 @@ fn status(context: &Context) -> BroadcastStatus {
     row.unwrap().status
 }
 
-/// Changes a contact, its address or the suppression list between the fan-out and the claim.
+/// Changes a contact, its address, its choice or the suppression list between the fan-out and the claim.
 async fn leave(context: &Context, contact: ContactId, number: usize, way: usize) {
     write(context, move |tx, context| {
         let mut row = tx.get(&CONTACTS, &(TEAM, contact))?.unwrap();
@@ -87,6 +89,10 @@ async fn leave(context: &Context, contact: ContactId, number: usize, way: usize)
             0 => return tx.delete(&CONTACTS, &(TEAM, contact)).map(|_| ()),
             1 => row.unsubscribed_ms = Some(1),
             2 => row.email = EmailAddress::parse("other@example.com").unwrap(),
+            3 => {
+                let choice = TopicChoiceRow { subscription: Subscription::OptOut };
+                return tx.put(&TOPIC_CHOICES, &(TEAM, contact, TOPIC), &choice);
+            }
             _ => {
                 let cause = SuppressionCause::listed(Origin::Unsubscribe, ChangeSource::Api);
                 return suppressions::add(tx, context, TEAM, &address(number), cause).map(|_| ());
@@ -100,21 +106,21 @@ async fn leave(context: &Context, contact: ContactId, number: usize, way: usize)
 #[tokio::test]
 async fn contacts_who_left_are_not_claimed_and_the_broadcast_ends() {
     let (_directory, context) = Context::temporary();
-    let queued = queue(&context, 5).await;
-    for (number, (_, contact)) in queued.iter().enumerate().take(4) {
+    let queued = queue(&context, 6).await;
+    for (number, (_, contact)) in queued.iter().enumerate().take(5) {
         leave(&context, *contact, number, number).await;
     }
     let keys: Vec<DueKey> = queued.iter().map(|(key, _)| *key).collect();
 
-    assert_eq!(claimed(&context, &keys[..4]).await, 0);
+    assert_eq!(claimed(&context, &keys[..5]).await, 0);
     assert_eq!(status(&context), BroadcastStatus::Queued);
     assert_eq!(claimed(&context, &keys).await, 1);
 
     let events: Vec<LastEvent> = keys.iter().map(|key| row(&context, key.email).last_event).collect();
-    assert_eq!(events[..4], [LastEvent::Suppressed; 4]);
-    assert_eq!(events[4], LastEvent::Sent);
+    assert_eq!(events[..5], [LastEvent::Suppressed; 5]);
+    assert_eq!(events[5], LastEvent::Sent);
     let counts = counts(&context);
-    assert_eq!((counts.suppressed, counts.skipped, counts.attempted, counts.total()), (4, 4, 1, 5));
+    assert_eq!((counts.suppressed, counts.skipped, counts.attempted, counts.total()), (5, 5, 1, 6));
     assert_eq!(status(&context), BroadcastStatus::Sent);
 }
 
