@@ -6,6 +6,8 @@ import platform
 import statistics
 import time
 
+from deadline import wait_until
+
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 BUSY_SHARE = 0.9  # Share of busy CPU time from which a path counts as bound by the CPU.
 
@@ -55,6 +57,17 @@ class Watch:
         self.written_bytes = written
         self.busy_share = 1 - idle / total if total else 0.0
         return self
+
+
+def wait_until_idle(pid, interval_s=2.0, busy_max=0.02):
+    """Waits until a process uses at most `busy_max` of one processor during an interval, for example after its index is complete."""
+
+    def is_idle():
+        watch = Watch(pid)
+        time.sleep(interval_s)
+        return watch.end().cpu_s <= busy_max * interval_s
+
+    wait_until(is_idle, 600, "an idle process", pause_s=0)
 
 
 def thread_cpu_s(pid, name):
