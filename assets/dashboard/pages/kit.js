@@ -138,6 +138,10 @@ function TabsPart() {
     h(Tabs, { label: 'Example', selected: tab, onSelect: setTab, tabs: [{ id: 'preview', label: 'Preview' }, { id: 'text', label: 'Text' }, { id: 'files', label: 'Attachments', count: 1 }] }, t.p({ class: 'pad' }, `The panel of ${tab}.`)));
 }
 
+function menuItems() {
+  return [t.p({ key: 'p' }, 'Email'), menuItem('send', 'Send again', () => {}, { keys: 'r' }), menuItem('download', 'Download .eml', () => {}), t.hr({ key: 'l' }), menuItem('trash', 'Delete…', () => {}, { danger: true })];
+}
+
 function Layers() {
   const [address, setAddress] = useState('');
   const dialog = useDialog((close) => h(Dialog, { title: 'Erase ada@example.net?', action: 'Erase', cancel: 'Keep', danger: true, fields: true, onClose: close,
@@ -146,8 +150,9 @@ function Layers() {
   const drawer = useDialog((close) => h(Drawer, { title: 'kim@example.com', onClose: close }, t.p(null, t.b(null, 'Suppressed by a hard bounce. '), 'Nothing is sent to it.'), t.p({ class: 'quote quote-0' }, '550 5.1.1 The email account does not exist')));
   return section('layers', 'Dialog, drawer, menu, toast', 'A dialog is one decision. A drawer is for reading. Never one on the other.',
     row('Open', h(Button, { onClick: dialog.open }, 'Dialog…'), h(Button, { onClick: drawer.open }, 'Drawer'), h(Button, { onClick: () => toast('Copied') }, 'Toast'), h(Button, { onClick: () => toast('Template deleted', { undo: () => {} }) }, 'Toast with undo'),
-      h(Menu, { button: ['Menu', icon('down')], children: [t.p({ key: 'p' }, 'Email'), menuItem('send', 'Send again', () => {}, { keys: 'r' }), menuItem('download', 'Download .eml', () => {}), t.hr({ key: 'l' }), menuItem('trash', 'Delete…', () => {}, { danger: true })] })),
+      h(Menu, { button: ['Menu', icon('down')], children: menuItems() })),
     t.div({ class: 'dialog dialog-static', role: 'group', 'aria-label': 'A dialog' }, t.header(null, t.h2(null, 'Delete 3 emails?')), t.div({ class: 'dialog-body' }, t.p(null, 'Their content is erased.'), errorNote(new ApiError(500, 'error', 'The store could not be written.', '0199c0de-0000-7000-8000-000000000001'))), t.footer(null, h(Button, null, 'Cancel'), h(Button, { kind: 'danger-solid' }, 'Delete 3 emails'))),
+    t.div({ class: 'menu kit-menu', role: 'group', 'aria-label': 'An open menu' }, ...menuItems()),
     t.div({ class: 'toast' }, icon('check'), t.span({ class: 'grow' }, 'Template deleted'), h(Button, { kind: 'ghost', size: 'sm' }, 'Undo')), dialog.view, drawer.view);
 }
 

@@ -48,8 +48,8 @@ const STATES = {
 };
 /** Pages that load the code editor. */
 const WITH_EDITOR = ['kit', 'composer', 'composer-html', 'template'];
-/** States that a run without `--full` looks at. */
-const SHORT = ['loaded', 'empty', 'error'];
+/** The states of a page that a run without `--full` looks at: three, or one if the page loads nothing. */
+const short = ([name, , , , more]) => ['loaded', 'error', STATES.empty.only.includes(name) || more?.includes('empty') ? 'empty' : 'loading'];
 
 /** Answers the requests of a page. Without an answer, the request waits forever. */
 async function respond(route, { state, path }) {
@@ -99,8 +99,8 @@ async function look(world, worker, [name, path, selector, first], state) {
   });
 }
 
-const CHOSEN = PICTURES ? ['loaded'] : FULL ? Object.keys(STATES) : SHORT;
+const chosen = (page) => (PICTURES ? ['loaded'] : FULL ? Object.keys(STATES) : short(page));
 
 export const pages = PAGES.flatMap((page) => Object.entries(STATES)
-  .filter(([state, { only }]) => CHOSEN.includes(state) && (!only || only.includes(page[0]) || page[4]?.includes(state)) && (page[3] !== null || state === 'loaded'))
+  .filter(([state, { only }]) => chosen(page).includes(state) && (!only || only.includes(page[0]) || page[4]?.includes(state)) && (page[3] !== null || state === 'loaded'))
   .map(([state]) => [`dashboard: the page ${page[0]}, ${state}`, (world, worker) => look(world, worker, page, state)]));

@@ -22,7 +22,7 @@ export function CorrectCard({ email, removed }) {
   const address = addressOf(email.to[0] ?? ''), likely = likelyAddress(address);
   return t.div({ class: 'card fix' },
     t.div({ class: 'grow' }, t.h2(null, likely ? `Did you mean ${likely.slice(likely.lastIndexOf('@') + 1)}?` : 'Is the address right?'),
-      t.p(null, likely ? `${address} is close to ${likely}.` : 'A typing mistake is the most frequent cause. Correct it, and the same email is sent to the other address.')),
+      t.p(null, likely ? `${address} is close to ${likely}.` : 'If it was mistyped, correct it, and the same email is sent to the other address.')),
     t.div({ class: 'actions' }, link({ class: 'btn', to: `/suppressions?q=${encodeURIComponent(address)}` }, 'See the suppression'),
       h(Button, { kind: 'primary', onClick: dialog.open, disabled: removed && 'The content was removed by retention.' }, 'Correct and send again…')), dialog.view);
 }
