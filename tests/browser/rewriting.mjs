@@ -133,7 +133,9 @@ async function draw(page, html) {
   await page.goto(`${ORIGIN}/`, { waitUntil: 'load' });
   const size = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.scrollHeight]);
   const clip = { x: 0, y: 0, width: VIEWPORT.width, height: Math.min(Math.max(size[1], 1), HEIGHT_MAX) };
-  const png = await page.screenshot({ fullPage: true, clip, animations: 'disabled', caret: 'hide' });
+  const capture = () => page.screenshot({ fullPage: true, clip, animations: 'disabled', caret: 'hide' });
+  // Chromium can refuse a picture while it draws many large pages.
+  const png = await capture().catch(capture);
   return { png, size: size.join('x'), pixels: page.pixels };
 }
 
