@@ -16,6 +16,7 @@ use super::App;
 use super::stopping::requests_finished;
 use crate::base::clock::Clock;
 use crate::config::{DevSettings, Purpose, Settings};
+use crate::store::StoreError;
 use crate::workers::Supervisor;
 
 #[derive(Parser)]
@@ -54,7 +55,7 @@ async fn a_worker_that_fails_once_is_a_health_of_503() {
     let has_failed = Arc::new(AtomicBool::new(false));
     workers.start("example", move |_| {
         let is_first = !has_failed.swap(true, Ordering::SeqCst);
-        async move { if is_first { Err("the first run fails") } else { Ok(()) } }
+        async move { if is_first { Err(StoreError::Panicked) } else { Ok(()) } }
     });
     assert_eq!(workers.wait().await, Ok(()));
 

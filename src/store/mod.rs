@@ -357,14 +357,10 @@ impl Store {
         self.0.writer.is_working()
     }
 
-    /// Waits until the engine accepts transactions, or has failed permanently. Cancel safe.
+    /// Waits until the engine accepts transactions, or has failed permanently. Cancel safe. Never returns if the store is
+    /// closed while its file is being opened again.
     pub async fn available(&self) {
         self.0.writer.available().await;
-    }
-
-    /// Returns the number of times that the file had to be opened again.
-    pub fn outages(&self) -> u64 {
-        self.0.writer.outages()
     }
 
     /// Commits the queued commands and closes the file, so that another process can open it without a

@@ -1,7 +1,6 @@
 //! The handle of the writer thread: queued commands, and the state of the engine.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -38,8 +37,6 @@ pub(super) struct Shared {
     pub(super) foreground: Arc<Semaphore>,
     pub(super) wake: Condvar,
     state: watch::Sender<StoreState>,
-    /// Number of failures of the engine.
-    outages: AtomicU64,
     pub(super) panics: Arc<Recent>,
     /// Durations of the commits of groups.
     pub(super) commits: Histogram,
@@ -60,8 +57,6 @@ impl Shared {
     /// Rejects all queued commands, and later ones until the file is open again.
     pub(super) fn suspend(&self) {
         self.state.send_replace(StoreState::Suspended);
-        // After the state, so that a counted outage can be waited for.
-        self.outages.fetch_add(1, Ordering::SeqCst);
         let suspended = self.lock().suspend();
         reject(suspended, &StoreError::Unavailable);
     }
@@ -115,7 +110,6 @@ impl Writer {
             foreground: Arc::new(Semaphore::new(WAITING_MAX)),
             wake: Condvar::new(),
             state: watch::Sender::new(StoreState::Working),
-            outages: AtomicU64::new(0),
             panics,
             commits: Histogram::default(),
         });
@@ -192,11 +186,6 @@ impl Writer {
     /// Returns whether the file is being opened again.
     pub(super) fn is_suspended(&self) -> bool {
         matches!(*self.shared.state.borrow(), StoreState::Suspended) && !self.shared.lock().is_closed()
-    }
-
-    /// Returns the number of failures of the engine.
-    pub(super) fn outages(&self) -> u64 {
-        self.shared.outages.load(Ordering::SeqCst)
     }
 
     /// Waits until the engine accepts transactions, or has failed permanently.

@@ -2,6 +2,7 @@
 //! failed does not count: the worker continues when the store works again.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::fmt::Display;
 use std::future::Future;
 use std::pin::Pin;
@@ -14,7 +15,7 @@ use tracing::{Instrument as _, error, info_span, warn};
 
 use crate::base::recent::Recent;
 use crate::base::sync;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 
 /// Consecutive failures after which the process stops.
 const FAILURES_MAX: u32 = 5;
@@ -59,8 +60,32 @@ pub struct Supervisor {
     workers: JoinSet<Result<(), WorkerError>>,
 }
 
-/// One run of a worker, with the text of its failure.
-type Run = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+/// Error of one run of a worker.
+pub trait RunError: Display {
+    /// Returns whether the disk of the store is full or failed, so that a run can succeed when the store works again.
+    fn is_outage(&self) -> bool;
+}
+
+impl RunError for StoreError {
+    fn is_outage(&self) -> bool {
+        Self::is_outage(self)
+    }
+}
+
+impl RunError for Infallible {
+    fn is_outage(&self) -> bool {
+        match *self {}
+    }
+}
+
+/// Failure of one run of a worker.
+struct RunFailure {
+    what: String,
+    is_outage: bool,
+}
+
+/// One run of a worker.
+type Run = Pin<Box<dyn Future<Output = Result<(), RunFailure>> + Send>>;
 
 /// The parts that the supervision of each worker needs.
 #[derive(Clone)]
@@ -78,15 +103,16 @@ impl Supervisor {
         Self { supervision, workers: JoinSet::new() }
     }
 
-    /// Starts a worker. Calls `run` again after a failure.
+    /// Starts a worker when the store works. Calls `run` again after a failure.
     pub fn start<F, E>(&mut self, worker: &'static str, run: impl Fn(CancellationToken) -> F + Send + Sync + 'static)
     where
         F: Future<Output = Result<(), E>> + Send + 'static,
-        E: Display + Send + 'static,
+        E: RunError + Send + 'static,
     {
         let run = move |stop| -> Run {
             let running = run(stop);
-            Box::pin(async move { running.await.map_err(|error| error.to_string()) })
+            let failure = |error: E| RunFailure { what: format!("failed: {error}"), is_outage: error.is_outage() };
+            Box::pin(async move { running.await.map_err(failure) })
         };
         let supervised = self.supervision.clone().supervise(worker, Box::new(run));
         self.workers.spawn(supervised.instrument(info_span!("worker", name = worker)));
@@ -114,8 +140,6 @@ impl Supervision {
         let Self { stop, store, restart_after, failures: recorded } = self;
         let mut failures = 0;
         loop {
-            // Before the wait, so that a failure in an outage that began during the wait does not count either.
-            let outages = store.outages();
             tokio::select! {
                 () = store.available() => {}
                 () = stop.cancelled() => return Ok(()),
@@ -123,18 +147,18 @@ impl Supervision {
             let started = crate::base::clock::monotonic();
             let mut task = JoinSet::new();
             task.spawn(run(stop.clone()).in_current_span());
-            let failure = match task.join_next().await {
+            let RunFailure { what, is_outage } = match task.join_next().await {
                 Some(Ok(Ok(()))) | None => return Ok(()),
-                Some(Ok(Err(failure))) => format!("failed: {failure}"),
-                Some(Err(panic)) => format!("panicked: {panic}"),
+                Some(Ok(Err(failure))) => failure,
+                Some(Err(panic)) => RunFailure { what: format!("panicked: {panic}"), is_outage: false },
             };
             if stop.is_cancelled() {
                 return Ok(());
             }
-            if store.outages() != outages {
-                warn!("worker `{worker}` {failure}; it continues when the store works again");
+            if is_outage {
+                warn!("worker `{worker}` {what}; it continues when the store works again");
             } else {
-                error!("worker `{worker}` {failure}");
+                error!("worker `{worker}` {what}");
                 recorded.record(worker);
                 failures = if started.elapsed() >= RECOVERED_AFTER { 1 } else { failures + 1 };
             }
@@ -155,7 +179,6 @@ mod tests {
 
     use super::*;
     use crate::context::Context;
-    use crate::store::StoreError;
     use crate::store::tests::disk::Disk;
     use crate::tables::INGESTED;
 
@@ -179,7 +202,7 @@ mod tests {
             let first = counted.fetch_add(1, Ordering::SeqCst) == 0;
             async move {
                 assert!(!first, "the first run fails");
-                Ok::<(), String>(())
+                Ok::<(), Infallible>(())
             }
         });
 
@@ -192,7 +215,7 @@ mod tests {
     async fn a_worker_that_ends_has_no_failure() {
         let mut supervisor = supervisor();
 
-        supervisor.start("ends", |_| async { Ok::<(), String>(()) });
+        supervisor.start("ends", |_| async { Ok::<(), Infallible>(()) });
 
         assert_eq!(supervisor.wait().await, Ok(()));
         assert!(supervisor.supervision.failures.recent().is_empty());
@@ -202,34 +225,38 @@ mod tests {
     async fn a_worker_that_keeps_failing_is_an_error() {
         let mut supervisor = supervisor();
 
-        supervisor.start("always", |_| async { Err::<(), _>("no") });
+        supervisor.start("always", |_| async { Err::<(), _>(StoreError::Panicked) });
 
         assert_eq!(supervisor.wait().await, Err(WorkerError { worker: "always" }));
     }
+
     #[tokio::test]
-    async fn a_worker_that_is_started_while_the_disk_is_full_waits_for_the_store() {
+    async fn a_worker_that_fails_by_a_full_disk_waits_for_the_store_and_no_failure_is_counted() {
         let disk = Disk::default();
         let store = disk.open_store().unwrap();
         let mut supervisor = supervisor_of(store.clone());
+        let runs = Arc::new(AtomicU32::new(0));
+        let (counted, running) = (Arc::clone(&runs), store.clone());
         disk.fill_after(0);
-        store.write::<_, StoreError>(|tx| tx.put(&INGESTED, &(1, [0; 32]), &())).await.unwrap_err();
-        while store.is_available() {
-            tokio::task::yield_now().await;
-        }
 
-        supervisor.start("reads", move |_| {
-            let store = store.clone();
-            async move { store.read(|_| Ok::<(), StoreError>(())).await }
+        supervisor.start("writes", move |_| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            let store = running.clone();
+            async move { store.write::<_, StoreError>(|tx| tx.put(&INGESTED, &(1, [0; 32]), &())).await }
         });
-        // More than the time of all restarts passes between two attempts to open the file.
-        let refused = disk.refused();
-        while disk.refused() < refused + 2 {
-            assert!(supervisor.workers.try_join_next().is_none(), "the worker ended");
-            tokio::task::yield_now().await;
-        }
+        // Several attempts to open the file fail.
+        let opened = tokio::time::timeout(Duration::from_secs(30), async {
+            while disk.refused() < 4 {
+                assert!(supervisor.workers.try_join_next().is_none(), "the worker ended");
+                tokio::task::yield_now().await;
+            }
+        });
+        opened.await.unwrap();
+        let runs_while_full = runs.load(Ordering::SeqCst);
         disk.mend();
 
         assert_eq!(supervisor.wait().await, Ok(()));
         assert!(supervisor.supervision.failures.recent().is_empty());
+        assert!(runs_while_full < FAILURES_MAX, "{runs_while_full} runs on a full disk");
     }
 }

@@ -23,6 +23,8 @@ struct State {
     syncs: usize,
     /// Number of further writes and resizes that succeed; `None` if all succeed.
     healthy_ops: Option<usize>,
+    /// Number of times that the store tried to open its file.
+    openings: usize,
     /// Number of writes and resizes that failed.
     refused: usize,
     /// Whether the next sync panics, to simulate a failed assertion of the engine.
@@ -81,6 +83,10 @@ impl Disk {
         self.state().read_fails = true;
     }
 
+    pub(super) fn openings(&self) -> usize {
+        self.state().openings
+    }
+
     pub(crate) fn refused(&self) -> usize {
         self.state().refused
     }
@@ -103,6 +109,7 @@ impl Disk {
         }
         let (disk, place, cache_bytes) = (self.clone(), path.clone(), options.cache_bytes);
         let open = move || {
+            disk.state().openings += 1;
             file::guarded(&place, || {
                 redb::Database::builder().set_cache_size(cache_bytes).create_with_backend(disk.clone())
             })
