@@ -156,6 +156,11 @@ pub(super) fn start_workers(parts: &Parts) -> Supervisor {
         let index = Arc::clone(&index);
         async move { index.run(stop).await }
     });
+    let reports = Arc::clone(&parts.health_reports);
+    workers.start("checks", move |stop| {
+        let reports = Arc::clone(&reports);
+        async move { reports.run(stop).await }
+    });
     let insights = Arc::clone(&parts.insights);
     workers.start("insights", move |stop| {
         let insights = Arc::clone(&insights);

@@ -118,6 +118,7 @@ struct Parts {
     services: admin::AdminServices,
     idempotency: Arc<Idempotency>,
     email_index: Arc<EmailIndex>,
+    health_reports: Arc<HealthReports>,
     count_check: Arc<CountCheck>,
     insights: Arc<InsightWorker>,
     broadcasts: Arc<BroadcastWorker>,
@@ -270,6 +271,7 @@ impl App {
             engine: Some(Arc::clone(&engine)),
         });
         let health = Arc::new(Health::new(move || health.problems()));
+        let health_reports = Arc::new(HealthReports::new(context.clone(), Arc::clone(&doctor), Arc::clone(&health)));
         let instance = DashboardInstance {
             context: context.clone(),
             kind: config.purpose.kind(),
@@ -301,7 +303,7 @@ impl App {
             engine: Arc::clone(&engine),
             erasures: Arc::clone(&erasures),
             event_streams: Arc::clone(&live),
-            health_reports: Arc::new(HealthReports::new(Arc::clone(&doctor), Arc::clone(&health))),
+            health_reports: Arc::clone(&health_reports),
             health,
             hit_recorder,
             ingest: Arc::new(Ingest::new(context.clone(), config.ingest_secret.clone())),
@@ -367,6 +369,7 @@ impl App {
         };
         let parts = Parts {
             email_index: Arc::new(EmailIndex::new(context.clone())),
+            health_reports,
             count_check,
             insights: Arc::new(InsightWorker::new(context.clone(), &links)),
             broadcasts,

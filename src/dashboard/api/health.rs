@@ -1,14 +1,17 @@
 //! The checks of `ringmail doctor`. For the operator's team only.
 
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
 use salvo::writing::Json;
 use salvo::{Writer as _, handler};
 use serde::Serialize;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
-use super::instance::DashboardInstance;
 use crate::base::clock::{TimestampMs, to_iso};
 use crate::base::sync;
+use crate::context::Context;
 use crate::doctor::{Check, CheckStatus, Doctor, DoctorOptions, DoctorReport, parse_time_server};
 use crate::http::{ApiResult, Health, State};
 
@@ -21,11 +24,13 @@ const FRESH_MS: i64 = 5_000;
 
 /// The last results of the checks, in memory.
 pub struct HealthReports {
+    context: Context,
     doctor: Arc<Doctor>,
     health: Arc<Health>,
     /// Held during a run, so that requests at the same time share one.
     run: tokio::sync::Mutex<()>,
     last: Mutex<Option<Arc<CheckedHealth>>>,
+    requested: Notify,
 }
 
 /// The results of the checks at one time.
@@ -57,8 +62,9 @@ struct CheckView {
 
 impl HealthReports {
     /// Returns the checks of an instance, and the health of its parts.
-    pub fn new(doctor: Arc<Doctor>, health: Arc<Health>) -> Self {
-        Self { doctor, health, run: tokio::sync::Mutex::default(), last: Mutex::default() }
+    pub fn new(context: Context, doctor: Arc<Doctor>, health: Arc<Health>) -> Self {
+        let (run, last, requested) = Default::default();
+        Self { context, doctor, health, run, last, requested }
     }
 
     /// Returns the names of the failing parts.
@@ -71,9 +77,28 @@ impl HealthReports {
         sync::lock(&self.last).clone()
     }
 
+    /// Requests a run of the worker, whose results [`Self::known`] returns later.
+    pub(super) fn request(&self) {
+        self.requested.notify_one();
+    }
+
+    /// Runs the checks when they are requested, until the stop.
+    ///
+    /// # Errors
+    /// None.
+    pub async fn run(&self, stop: CancellationToken) -> Result<(), Infallible> {
+        let run = async {
+            loop {
+                self.requested.notified().await;
+                self.within(FRESH_MS).await;
+            }
+        };
+        stop.run_until_cancelled(run).await.unwrap_or(Ok(()))
+    }
+
     /// Returns results of at most this age. Requests at the same time share one run.
-    async fn within(&self, instance: &DashboardInstance, age_max_ms: i64) -> Arc<CheckedHealth> {
-        let fresh = || self.known().filter(|known| instance.now_ms().saturating_sub(known.at_ms) <= age_max_ms);
+    async fn within(&self, age_max_ms: i64) -> Arc<CheckedHealth> {
+        let fresh = || self.known().filter(|known| self.context.now_ms().saturating_sub(known.at_ms) <= age_max_ms);
         if let Some(known) = fresh() {
             return known;
         }
@@ -87,7 +112,7 @@ impl HealthReports {
             time_server: parse_time_server(TIME_SERVER).ok(),
         };
         let report = self.doctor.run(&options).await;
-        let checked = Arc::new(CheckedHealth { report, at_ms: instance.now_ms() });
+        let checked = Arc::new(CheckedHealth { report, at_ms: self.context.now_ms() });
         *sync::lock(&self.last) = Some(Arc::clone(&checked));
         checked
     }
@@ -156,20 +181,14 @@ fn title(name: &str) -> String {
 
 /// Returns the results of the checks. Runs them if no run has ended since the start of the server.
 #[handler]
-pub(super) async fn get_health(
-    reports: State<HealthReports>,
-    instance: State<DashboardInstance>,
-) -> ApiResult<Json<HealthList>> {
-    Ok(Json(reports.within(&instance, i64::MAX).await.list()))
+pub(super) async fn get_health(reports: State<HealthReports>) -> ApiResult<Json<HealthList>> {
+    Ok(Json(reports.within(i64::MAX).await.list()))
 }
 
 /// Runs the checks.
 #[handler]
-pub(super) async fn run_health(
-    reports: State<HealthReports>,
-    instance: State<DashboardInstance>,
-) -> ApiResult<Json<HealthList>> {
-    Ok(Json(reports.within(&instance, FRESH_MS).await.list()))
+pub(super) async fn run_health(reports: State<HealthReports>) -> ApiResult<Json<HealthList>> {
+    Ok(Json(reports.within(FRESH_MS).await.list()))
 }
 
 #[cfg(test)]

@@ -91,6 +91,9 @@ pub(super) async fn get_overview(
     let problems = if is_operator { reports.problems() } else { Vec::new() };
     let is_recent = |known: &Arc<CheckedHealth>| instance.now_ms() - known.at_ms <= CHECKS_MAX_MS;
     let known = if is_operator { reports.known().filter(is_recent) } else { None };
+    if is_operator && known.is_none() {
+        reports.request();
+    }
     let health = match problems.is_empty() {
         false => Some("failing"),
         true => known.as_ref().map(|known| known.status()),
