@@ -38,7 +38,7 @@ pub(super) fn content_of(
     headers.push(("List-Id".to_owned(), format!("<{}.{domain}>", send.id)));
     headers.push(("Feedback-ID".to_owned(), format!("{}:{team}:broadcast:{FEEDBACK_SENDER}", send.id)));
     headers.push(("Precedence".to_owned(), "bulk".to_owned()));
-    // Receivers send no vacation replies to such a message (RFC 3834 §2).
+    // Responders, such as those of vacations, should not answer such a message (RFC 3834 §2).
     headers.push(("Auto-Submitted".to_owned(), "auto-generated".to_owned()));
     Ok(EmailContent { html: rendered.html, text: rendered.text, headers })
 }
