@@ -243,18 +243,18 @@ async function canceling(suite, draft) {
 /** Checks the composed message of one recipient. */
 async function message(suite, draft) {
   await suite.check('broadcasts.create', 'the message has the headers of a list, its link and its preview text', async () => {
-    const { id } = await suite.data('broadcasts.create', { ...draft, subject: 'Headers', previewText: 'Hi {{{FIRST_NAME}}}', send: true });
+    const { id } = await suite.data('broadcasts.create', { ...draft, subject: 'Headers', previewText: 'Hi {{{FIRST_NAME}}}', text: 'Leave: {{{RESEND_UNSUBSCRIBE_URL}}}', send: true });
     const email = `${suite.name}-ada@broadcast.example.net`;
     const found = await suite.client.get(`/captured?to=${encodeURIComponent(email)}&subject=Headers&wait=60s`);
     const { data: captured } = await suite.client.get(`/captured/${found.data.data[0].id}`);
     const header = (name) => captured.headers.find((row) => row.name.toLowerCase() === name)?.value ?? '';
     const link = header('list-unsubscribe').match(/<(http[^>]+\/unsubscribe\/[^>]+)>/)?.[1];
-    assert.ok(link && captured.html.includes(link), header('list-unsubscribe'));
+    assert.ok(link && captured.html.includes(link) && captured.text.includes(`Leave: ${link}`), header('list-unsubscribe'));
     assert.equal(header('list-unsubscribe-post'), 'List-Unsubscribe=One-Click');
     assert.match(header('list-id'), new RegExp(`<${id}\\.`));
     assert.equal(header('precedence'), 'bulk');
     assert.equal(header('auto-submitted'), 'auto-generated');
-    assert.notEqual(header('feedback-id'), '');
+    assert.match(header('feedback-id'), new RegExp(`^${id}:`));
     assert.match(captured.html, /Hi Ada &lt;3[^]*Hello Ada &lt;3/);
     assert.doesNotMatch(captured.html + captured.text, /\{\{\{/);
   });

@@ -67,8 +67,11 @@ fn an_update_sets_and_removes_the_target() {
     let unknown = "0190a6c0-0000-7000-8000-000000000001";
     server.patch(&path, &json!({ "segment_id": unknown })).refused(404, "not_found", "Segment not found");
     server.patch(&path, &json!({ "topic_id": unknown })).refused(404, "not_found", "Topic not found");
-    let refused = server.patch(&path, &json!({ "send": true })).refusal();
-    assert!(refused.starts_with("422 validation_error: Invalid `send` field: unknown field"), "{refused}");
+    for field in ["send", "scheduled_at"] {
+        let refused = server.patch(&path, &json!({ field: true })).refusal();
+        let expected = format!("422 validation_error: Invalid `{field}` field: unknown field");
+        assert!(refused.starts_with(&expected), "{refused}");
+    }
 }
 
 #[test]

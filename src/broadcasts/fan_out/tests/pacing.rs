@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::base::clock::DAY_MS;
+use crate::broadcasts::forecast::LazyForecast;
 use crate::tables::SEND_SLOTS;
 
 #[tokio::test]
@@ -84,4 +85,53 @@ async fn due_times_keep_the_sending_limits_after_the_clock_was_set_back() {
     let due_times = instance.due_times(id);
     assert_eq!(instance.queued_groups(), 300);
     assert!(due_times[299] - now_ms >= 298_000, "{} ms", due_times[299] - now_ms);
+}
+
+/// Compares the estimates of two broadcasts, made before each page and read at changing times, with the due time of the
+/// last message of each.
+#[tokio::test]
+async fn live_estimates_under_limits_are_not_early_and_within_a_fifth() {
+    for round in 0_u64..9 {
+        let (per_second, per_day) = match round % 3 {
+            0 => (Some(3 + u32::try_from(round).unwrap()), None),
+            1 => (None, Some(500 + 90 * round)),
+            _ => (Some(20), Some(900 + 40 * round)),
+        };
+        let instance = Instance::with_limits(SendLimits { per_second, per_day });
+        let contacts = 1_100 + usize::try_from(60 * round).unwrap();
+        instance.add(0, contacts, ContactChanges::default()).await;
+        let mut ids = Vec::new();
+        for _ in 0..2 {
+            ids.push(instance.send(instance.context.now_ms(), json!({ "audience": contacts })).await);
+        }
+        let mut estimates = Vec::new();
+        for id in &ids {
+            let mut has_more = true;
+            while has_more {
+                for id in &ids {
+                    estimates.push((*id, instance.context.now_ms(), instance.estimate(*id)));
+                }
+                has_more = !matches!(instance.store_page(*id).await, PageResult::Stored { finished: Some(_), .. });
+                instance.context.clock.advance(Duration::from_millis(700 * (1 + round)));
+            }
+        }
+
+        for (id, at_ms, estimate_ms) in estimates {
+            let truth_ms = *instance.due_times(id).last().unwrap();
+            let (estimated, real) = (estimate_ms - at_ms, truth_ms - at_ms);
+            assert!(estimated >= real, "round {round}: {} ms too early", real - estimated);
+            assert!(real < 60_000 || estimated * 5 <= real * 6, "round {round}: {estimated} ms, {real} ms in truth");
+        }
+    }
+}
+
+impl Instance {
+    /// Returns the live estimate of a broadcast.
+    fn estimate(&self, id: BroadcastId) -> TimestampMs {
+        let read = |tx: &crate::store::ReadTx| {
+            let (row, counts) = (find(tx, TEAM, id)?.unwrap(), read_counts(tx, id)?);
+            self.estimates.finishes_ms(tx, &LazyForecast::default(), self.context.now_ms(), id, &row, &counts)
+        };
+        self.context.store.read_now::<_, StoreError>(read).unwrap().unwrap()
+    }
 }

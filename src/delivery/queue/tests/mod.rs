@@ -1,5 +1,7 @@
-//! Claiming groups from the queue, and requeueing them. `broadcasts.rs`: groups of broadcasts.
+//! Claiming groups from the queue, and requeueing them. `broadcasts.rs`: groups of broadcasts. `broadcast_counts.rs`: the
+//! counts of a broadcast.
 
+mod broadcast_counts;
 pub(in crate::delivery) mod broadcasts;
 
 use std::time::Duration;
