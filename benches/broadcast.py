@@ -252,7 +252,7 @@ class Stored:
         server.stop()
         stored = disk_bytes(server.store_path) - empty
         server.start()
-        # Idle and busy requests meet the same store, so that only the fan-out makes a difference.
+        # Idle and busy requests meet the same process and the same stored emails.
         wait_until_idle(server.process.pid)
         singles = Singles(server.port)
         idle_ms = [singles.one() for _ in range(IDLE_REQUESTS)]

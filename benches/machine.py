@@ -59,8 +59,9 @@ class Watch:
         return self
 
 
-def wait_until_idle(pid, interval_s=2.0, busy_max=0.02):
-    """Waits until a process uses at most `busy_max` of one processor during an interval, for example after its index is complete."""
+def wait_until_idle(pid, interval_s=16.0, busy_max=0.02):
+    """Waits until a process uses at most `busy_max` of one processor during an interval: longer than the pause of any worker
+    that still has work."""
 
     def is_idle():
         watch = Watch(pid)
