@@ -134,8 +134,11 @@ async function draw(page, html) {
   const size = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.scrollHeight]);
   const clip = { x: 0, y: 0, width: VIEWPORT.width, height: Math.min(Math.max(size[1], 1), HEIGHT_MAX) };
   const capture = () => page.screenshot({ fullPage: true, clip, animations: 'disabled', caret: 'hide' });
-  // Chromium can refuse a picture while it draws many large pages.
-  const png = await capture().catch(capture);
+  const png = await capture().catch((error) => {
+    // Chromium refuses a picture now and then while it draws many large pages.
+    if (!error.message.includes('Unable to capture screenshot')) throw error;
+    return capture();
+  });
   return { png, size: size.join('x'), pixels: page.pixels };
 }
 

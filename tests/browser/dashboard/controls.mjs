@@ -192,6 +192,26 @@ async function aTestEmailIsSentAndDeletedByKeyboard(world) {
   await page.leave();
 }
 
+async function theChecksOfTheServerRunAgain(world) {
+  const page = await world.tab();
+  await page.show('/health');
+  const checked = page.getByRole('status').filter({ hasText: 'Checked' });
+  await checked.waitFor();
+  const all = await page.locator('.rec').count();
+  await page.getByRole('button', { name: 'Problems' }).click();
+  await page.waitForURL(/show=problems/);
+  assert.equal(await page.locator('.rec').filter({ has: page.locator('.pill', { hasText: 'Well' }) }).count(), 0);
+  await page.getByRole('button', { name: 'All checks', exact: true }).click();
+  assert.equal(await page.locator('.rec').count(), all);
+  const ran = page.waitForResponse((response) => response.url().endsWith('/health/run'));
+  await page.getByRole('button', { name: 'Run again' }).click();
+  assert.equal((await (await ran).json()).data.length, all);
+  await checked.waitFor();
+  await page.getByRole('button', { name: 'Copy report' }).click();
+  await page.getByText('Copied the report').waitFor();
+  await page.leave();
+}
+
 export const controls = [
   ['dashboard: a scheduled email gets another time and is canceled', aScheduledEmailGetsAnotherTimeAndIsCanceled],
   ['dashboard: an email is deleted', anEmailIsDeleted],
@@ -200,5 +220,6 @@ export const controls = [
   ['dashboard: the pages of a list are turned', thePagesOfAListAreTurned],
   ['dashboard: all captured emails are deleted', allCapturedEmailsAreDeleted],
   ['dashboard: an SDK is seen', anSdkIsSeen],
+  ['dashboard: the checks of the server run again', theChecksOfTheServerRunAgain],
   ['dashboard: a test email is sent and deleted by keyboard', aTestEmailIsSentAndDeletedByKeyboard],
 ];

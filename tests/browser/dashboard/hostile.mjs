@@ -27,8 +27,10 @@ const outside = (page) => page.evaluate(() => ({
   brand: getComputedStyle(document.documentElement).getPropertyValue('--brand'), width: document.documentElement.scrollWidth,
 }));
 
-/** `images`: with the switch "Images" on, which allows the requests of `IMAGES`. */
-async function check(world, name, html, asked, images) {
+/**
+ * `images`: with the switch "Images" on, which allows the requests of `IMAGES`. `captured`: on the page of the captured message.
+ */
+async function check(world, name, html, asked, { images = false, captured = false }) {
   const harmless = await world.send({ subject: 'Preview', html: '<p>Still readable</p>' });
   const id = await world.send({ subject: 'Preview', html: `<html><body>${html}<p>Still readable</p></body></html>` });
   const page = await world.tab();
@@ -36,9 +38,9 @@ async function check(world, name, html, asked, images) {
   page.expected = /\/preview\?|evil\.ringmail\.test|frame is sandboxed|JavaScript URL|404/;
   page.attempts = /^http:\/\/evil\.ringmail\.test/;
   const open = async (email) => {
-    await page.show(`/emails/${email}?tab=preview`);
+    await page.show(captured ? `/captured/${await capturedId(world, email)}` : `/emails/${email}?tab=preview`);
     await page.frameLocator('iframe').getByText('Still readable').waitFor({ state: 'attached' });
-    await page.getByRole('list', { name: 'Timeline' }).getByText('Delivered').waitFor();
+    if (!captured) await page.getByRole('list', { name: 'Timeline' }).getByText('Delivered').waitFor();
     if (images) {
       await page.getByRole('switch', { name: 'Images' }).click();
       await until('the images', async () => page.frames().some((frame) => /images=1/.test(frame.url())));
@@ -68,7 +70,10 @@ async function check(world, name, html, asked, images) {
   await page.leave();
 }
 
-async function hostileHtmlStaysInItsFrame(world, name, images = false) {
+/** Returns the id of the captured message of an email. */
+const capturedId = (world, email) => until('the captured message', async () => (await world.call('GET', '/captured')).data.find((row) => row.email_id === email)?.id);
+
+async function hostileHtmlStaysInItsFrame(world, name, place = {}) {
   const asked = [];
   const server = await listen(http.createServer((request, response) => {
     asked.push(request.url);
@@ -76,7 +81,7 @@ async function hostileHtmlStaysInItsFrame(world, name, images = false) {
   }));
   try {
     const evil = `http://evil.ringmail.test:${server.address().port}`;
-    await check(world, name, attacks(evil)[name], asked, images);
+    await check(world, name, attacks(evil)[name], asked, place);
   } finally {
     server.close();
   }
@@ -84,5 +89,6 @@ async function hostileHtmlStaysInItsFrame(world, name, images = false) {
 
 export const hostile = [
   ...Object.keys(attacks('')).map((name) => [`dashboard: hostile HTML stays in its frame: ${name}`, (world) => hostileHtmlStaysInItsFrame(world, name)]),
-  ...['css', 'svg'].map((name) => [`dashboard: hostile HTML with images stays in its frame: ${name}`, (world) => hostileHtmlStaysInItsFrame(world, name, true)]),
+  ...['css', 'svg'].map((name) => [`dashboard: hostile HTML with images stays in its frame: ${name}`, (world) => hostileHtmlStaysInItsFrame(world, name, { images: true })]),
+  ...Object.keys(attacks('')).map((name) => [`dashboard: hostile HTML of a captured message stays in its frame: ${name}`, (world) => hostileHtmlStaysInItsFrame(world, name, { captured: true })]),
 ];

@@ -44,12 +44,15 @@ const STATES = {
   few: { state: 'few', only: [] },
   error: { state: 'error', selector: '.note-red', expected: /500/ },
   forbidden: { state: 'forbidden', selector: '.empty', expected: /403/ },
-  loading: { state: 'loading', selector: '.sk, .page-head, .kit-s' },
+  loading: { state: 'loading', selector: '.sk, .page-head' },
 };
 /** Pages that load the code editor. */
 const WITH_EDITOR = ['kit', 'composer', 'composer-html', 'template'];
-/** The states of a page that a run without `--full` looks at: three, or one if the page loads nothing. */
-const short = ([name, , , , more]) => ['loaded', 'error', STATES.empty.only.includes(name) || more?.includes('empty') ? 'empty' : 'loading'];
+/** Whether a page has a state. A page that loads nothing has one. */
+const hasState = ([name, , , first, more], state) => (first !== null || state === 'loaded')
+  && (!STATES[state].only || STATES[state].only.includes(name) || Boolean(more?.includes(state)));
+/** The states of a page that a run without `--full` looks at, if the page has them. */
+const shortStates = (page) => ['loaded', 'error', hasState(page, 'empty') ? 'empty' : 'loading'];
 
 /** Answers the requests of a page. Without an answer, the request waits forever. */
 async function respond(route, { state, path }) {
@@ -89,6 +92,7 @@ async function look(world, worker, [name, path, selector, first], state) {
     await page.setViewportSize(options.viewport);
     await page.show(query ? `${path}?${query}` : path);
     await page.waitForSelector(wanted.selector ?? selector);
+    if (state === 'loading') assert.equal(await page.locator(`main :is(${selector})`).count(), 0, `${name} shows data before it has any`);
     await inspect(page, state === 'loaded' ? name : `${name}-${state}`, { widths, part: state === 'loaded' ? undefined : 'main' });
     assert.equal(await page.locator('h1').count(), 1, `${name} has one heading of the first level`);
     const hasEditor = await page.evaluate(() => performance.getEntriesByType('resource').some(({ name: url }) => url.endsWith('/vendor/codemirror.js')));
@@ -99,8 +103,7 @@ async function look(world, worker, [name, path, selector, first], state) {
   });
 }
 
-const chosen = (page) => (PICTURES ? ['loaded'] : FULL ? Object.keys(STATES) : short(page));
+const chosen = (page) => (PICTURES ? ['loaded'] : FULL ? Object.keys(STATES) : shortStates(page)).filter((state) => hasState(page, state));
 
-export const pages = PAGES.flatMap((page) => Object.entries(STATES)
-  .filter(([state, { only }]) => chosen(page).includes(state) && (!only || only.includes(page[0]) || page[4]?.includes(state)) && (page[3] !== null || state === 'loaded'))
-  .map(([state]) => [`dashboard: the page ${page[0]}, ${state}`, (world, worker) => look(world, worker, page, state)]));
+export const pages = PAGES.flatMap((page) => chosen(page)
+  .map((state) => [`dashboard: the page ${page[0]}, ${state}`, (world, worker) => look(world, worker, page, state)]));
