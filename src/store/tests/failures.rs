@@ -37,10 +37,13 @@ async fn a_store_on_a_full_disk_rejects_calls_and_works_again_when_there_is_spac
         assert!(is_pending(&mut Box::pin(store.failed())));
         disk.mend();
         store.available().await;
+        let openings = disk.openings();
         store.write(put(1_000)).await.unwrap();
 
         let expected: Vec<u64> = (1..=acknowledged).chain([1_000]).collect();
         assert_eq!(left_keys(&store), expected, "full after {healthy_ops} operations");
+        // One outage: the file was opened again until the disk had space, and not after that.
+        assert!(openings > 1 && disk.openings() == openings, "{openings} and {} openings", disk.openings());
         assert_eq!(store.epoch(), epoch);
         store.close().await;
         let again = disk.open_store().unwrap();

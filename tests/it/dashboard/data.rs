@@ -135,6 +135,13 @@ fn the_checks_of_the_server_are_shown_and_named_in_the_overview() {
     }
     let overview = browser.api("GET", "/overview", None).json(200);
     assert_eq!(overview["health"], checks["status"]);
+    let attention = overview["attention"].as_array().unwrap();
+    let found = rows.iter().filter(|check| check["status"] == "failed" || check["status"] == "warning");
+    for check in found.take(1) {
+        let title = check["title"].as_str().unwrap();
+        let named = attention.iter().any(|one| one["text"].as_str().unwrap().starts_with(title));
+        assert!(named || attention.len() >= 5, "{overview}");
+    }
     server.advance(Duration::from_secs(3_601));
     assert_eq!(browser.api("GET", "/overview", None).json(200)["health"], Value::Null);
     retry_until_ok("checks that the overview has started", || {
