@@ -1,15 +1,12 @@
 // Answers of the real server that types/metrics.d.ts describes by hand and that the fake server has too.
 import { join } from 'node:path';
 import { assert, until } from '../check.mjs';
-import { ask, invented } from './drift.mjs';
+import { invented } from './drift.mjs';
 import { ROOT, typeFindings } from './types.mjs';
 
 /** States of the fake server with another answer of `GET /deliverability`. */
 const STATES = ['full', 'warning', 'paused', 'observed', 'region', 'few', 'empty'];
 const WEEK_MS = 7 * 86_400_000;
-
-/** Returns the answer of the real server to the dashboard. */
-const read = (world, path) => ask(world.context.request, world.origin, path);
 
 /** The paths of the fields of an answer, such as `days[].date`. */
 function fields(value, path = '') {
@@ -40,7 +37,7 @@ function aCheckedEmail(world) {
 /** The page of deliverability gets the same fields and limits from both servers, and its figures agree with each other. */
 async function theDeliverabilityIsThatOfTheServer(world) {
   await aCheckedEmail(world);
-  const real = await read(world, '/deliverability');
+  const real = await world.read('/deliverability');
   const fake = invented('/deliverability');
   assert.deepEqual(fields(fake), fields(real));
   assert.deepEqual(limits(fake), limits(real));
@@ -62,10 +59,10 @@ async function theAnswersHaveTheirTypes(world) {
   const id = await aCheckedEmail(world);
   const start = new Date(Date.now() - WEEK_MS).toISOString().slice(0, 10);
   const typed = [
-    ['DeliverabilityAnswer', [await read(world, '/deliverability'), ...STATES.map((state) => invented('/deliverability', state))]],
-    ['InsightsAnswer', [await read(world, `/emails/${id}/insights`), invented(`/emails/${id}/insights`)]],
-    ['MetricsAnswer', [await read(world, `/emails/metrics?metrics=sent,delivery_rate&dimensions=period&start_date=${start}`)]],
-    ['AuditRow', [...(await read(world, '/audit')).data, ...invented('/audit').data]],
+    ['DeliverabilityAnswer', [await world.read('/deliverability'), ...STATES.map((state) => invented('/deliverability', state))]],
+    ['InsightsAnswer', [await world.read(`/emails/${id}/insights`), invented(`/emails/${id}/insights`)]],
+    ['MetricsAnswer', [await world.read(`/emails/metrics?metrics=sent,delivery_rate&dimensions=period&start_date=${start}`)]],
+    ['AuditRow', [...(await world.read('/audit')).data, ...invented('/audit').data]],
   ];
   // A function keeps the texts of the answer as literal types, and allows fields that no page uses.
   const lines = typed.flatMap(([type, answers]) => [`const is${type} = <A extends metrics.${type}>(answer: A) => answer;`, ...answers.map((one) => `is${type}(${JSON.stringify(one)});`)]);

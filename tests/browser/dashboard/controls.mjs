@@ -129,7 +129,7 @@ async function allCapturedEmailsAreDeleted(world) {
   await page.getByRole('dialog').getByRole('button', { name: 'Delete all' }).click();
   await page.getByText('Deleted all captured emails').waitFor();
   await page.getByRole('link', { name: 'One of all' }).waitFor({ state: 'detached' });
-  assert.deepEqual((await (await world.context.request.get(`${world.origin}/dashboard/api/captured`)).json()).data, []);
+  assert.deepEqual((await world.read('/captured')).data, []);
   assert.equal((await world.call('GET', `/emails/${id}`)).subject, 'One of all');
   await page.leave();
 }

@@ -2,6 +2,7 @@
 import { assert, until } from '../check.mjs';
 import { answer } from '../fake/fixtures.mjs';
 import { uuid } from '../fake/lists.mjs';
+import { ask } from './world.mjs';
 
 /** An endpoint that refuses connections. */
 const ENDPOINT = 'http://127.0.0.1:9/hook';
@@ -10,13 +11,6 @@ const ENDPOINT = 'http://127.0.0.1:9/hook';
 export function invented(target, state = 'full') {
   const url = new URL(target, 'http://fake.invalid');
   return answer({ method: 'GET', path: url.pathname, query: Object.fromEntries(url.searchParams), body: null, state }).json;
-}
-
-/** Sends a request of the dashboard, and returns the answer of the real server. */
-export async function ask(request, origin, target, method = 'GET') {
-  const response = await request.fetch(`${origin}/dashboard/api${target}`, { method, headers: { 'x-ringmail-dashboard': '1' } });
-  assert.equal(response.status(), 200, `${target}: ${await response.text()}`);
-  return response.json();
 }
 
 const isThing = (value) => value !== null && typeof value === 'object' && !Array.isArray(value);
@@ -55,11 +49,11 @@ async function compare(request, origin, routes) {
 }
 
 /** Sends an email that waits in the paused queue, and compares the answers about it. */
-async function compareQueue(world, read) {
+async function compareQueue(world) {
   await ask(world.context.request, world.origin, '/queue/pause', 'POST');
   try {
     const id = await world.send({ to: 'waits@example.net' });
-    const sites = await until('a site with queued email', async () => { const list = await read('/queue'); return list.data.length > 0 && list; });
+    const sites = await until('a site with queued email', async () => { const list = await world.read('/queue'); return list.data.length > 0 && list; });
     await compare(world.context.request, world.origin, [['/queue'], ['/queue/gmail.com', `/queue/${encodeURIComponent(sites.data[0].site)}`], [`/emails/${uuid('6b0d', 3)}/attempts`, `/emails/${id}/attempts`]]);
   } finally {
     await ask(world.context.request, world.origin, '/queue/resume', 'POST');
@@ -69,22 +63,21 @@ async function compareQueue(world, read) {
 /** A development server: emails, captured messages, webhooks, and the queue. */
 async function theAnswersAreThoseOfTheServer(world) {
   const { request } = world.context, { origin } = world;
-  const read = (target) => ask(request, origin, target);
   const webhook = await world.call('POST', '/webhooks', { endpoint: ENDPOINT, events: ['email.sent', 'email.delivered'] });
   try {
     const id = await world.send({ tags: [{ name: 'category', value: 'invoice' }] });
     const deliveries = `/webhooks/${webhook.id}/deliveries`;
-    const delivery = await until('an attempt of the delivery', async () => (await read(deliveries)).data.find((row) => row.attempts > 0)?.id);
-    const captured = await until('the captured message', async () => (await read('/captured')).data.find((row) => row.email_id === id)?.id);
+    const delivery = await until('an attempt of the delivery', async () => (await world.read(deliveries)).data.find((row) => row.attempts > 0)?.id);
+    const captured = await world.capturedId(id);
     const hook = `/webhooks/${uuid('4400', 0)}`, fakeEmail = `/emails/${uuid('6b0d', 1)}`, fakeDelivery = `msg_${uuid('e0e0', 1).replaceAll('-', '')}`;
     await compare(request, origin, [
       ['/me', '/me', 'dev'], ['/overview'], ['/connect', '/connect', 'dev'], ['/search?q=hello', '/search?q=hello'], ['/emails'],
       [fakeEmail, `/emails/${id}`], [`${fakeEmail}/request`, `/emails/${id}/request`], [`${fakeEmail}/attempts`, `/emails/${id}/attempts`], [`${fakeEmail}/deliveries`, `/emails/${id}/deliveries`],
       ['/captured'], [`/captured/${invented('/captured').data[0].id}`, `/captured/${captured}`],
       ['/webhooks'], [hook, `/webhooks/${webhook.id}`], [`${hook}/deliveries`, deliveries], [`${hook}/deliveries/${fakeDelivery}`, `${deliveries}/${delivery}`],
-      ['/logs'], [`/logs/${uuid('10c0', 0)}`, `/logs/${(await read('/logs')).data[0].id}`], ['/api-keys'], ['/domains'], ['/health'],
+      ['/logs'], [`/logs/${uuid('10c0', 0)}`, `/logs/${(await world.read('/logs')).data[0].id}`], ['/api-keys'], ['/domains'], ['/health'],
     ]);
-    await compareQueue(world, read);
+    await compareQueue(world);
   } finally {
     await world.call('DELETE', `/webhooks/${webhook.id}`);
   }

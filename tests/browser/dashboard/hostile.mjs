@@ -38,7 +38,7 @@ async function check(world, name, html, asked, { images = false, captured = fals
   page.expected = /\/preview\?|evil\.ringmail\.test|frame is sandboxed|JavaScript URL|404/;
   page.attempts = /^http:\/\/evil\.ringmail\.test/;
   const open = async (email) => {
-    await page.show(captured ? `/captured/${await capturedId(world, email)}` : `/emails/${email}?tab=preview`);
+    await page.show(captured ? `/captured/${await world.capturedId(email)}` : `/emails/${email}?tab=preview`);
     await page.frameLocator('iframe').getByText('Still readable').waitFor({ state: 'attached' });
     if (!captured) await page.getByRole('list', { name: 'Timeline' }).getByText('Delivered').waitFor();
     if (images) {
@@ -69,9 +69,6 @@ async function check(world, name, html, asked, { images = false, captured = fals
   assert.deepEqual(asked.filter((path) => !images || !IMAGES.test(path)), [], `${name}: requests`);
   await page.leave();
 }
-
-/** Returns the id of the captured message of an email. */
-const capturedId = (world, email) => until('the captured message', async () => (await world.call('GET', '/captured')).data.find((row) => row.email_id === email)?.id);
 
 async function hostileHtmlStaysInItsFrame(world, name, place = {}) {
   const asked = [];

@@ -49,7 +49,7 @@ async function theFailedDeliveriesOfAnEmailAreReplayed(world) {
     const endpoint = `http://127.0.0.1:${server.address().port}/hook`;
     const webhook = await world.call('POST', '/webhooks', { endpoint, events: ['email.delivered'] });
     const id = await world.send({ subject: 'With a webhook' });
-    const deliveries = async () => (await (await world.context.request.get(`${world.origin}/dashboard/api/emails/${id}/deliveries`)).json()).data;
+    const deliveries = async () => (await world.read(`/emails/${id}/deliveries`)).data;
     await until('the refused delivery', async () => (await deliveries())[0]?.attempts === 1);
     // The delivery of a disabled endpoint fails without a further attempt.
     await world.call('PATCH', `/webhooks/${webhook.id}`, { status: 'disabled' });

@@ -7,12 +7,19 @@ import { mkdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../../lib/ports.mjs';
 import { launch } from '../browser.mjs';
-import { until } from '../check.mjs';
+import { assert, until } from '../check.mjs';
 import { NameServer } from '../name-server.mjs';
 import { Program } from '../program.mjs';
 import { Smarthost } from '../smarthost.mjs';
 
 const RUNNING = process.env.DASHBOARD_URL;
+
+/** Sends a request of the dashboard, and returns the answer of the real server. */
+export async function ask(request, origin, target, method = 'GET') {
+  const response = await request.fetch(`${origin}/dashboard/api${target}`, { method, headers: { 'x-ringmail-dashboard': '1' } });
+  assert.equal(response.status(), 200, `${target}: ${await response.text()}`);
+  return response.json();
+}
 
 /** The parts of both environments. */
 class World {
@@ -42,6 +49,11 @@ class World {
   /** Opens a browser context without a session. */
   newContext(options = {}, browser = this.browser) {
     return browser.newContext({ locale: 'en-GB', timezoneId: 'UTC', viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce', ...options });
+  }
+
+  /** Returns the answer of the server to the dashboard in the session of this environment. */
+  read(target) {
+    return ask(this.context.request, this.origin, target);
   }
 
   /**
@@ -116,6 +128,11 @@ export class DevWorld extends World {
   /** Sends an email. Returns its id. */
   async send(fields = {}) {
     return (await this.call('POST', '/emails', { from: 'Acme <hello@example.com>', to: 'ada@example.net', subject: 'Hello', text: 'It works.', html: '<h1>It works.</h1>', ...fields })).id;
+  }
+
+  /** Returns the id of the captured message of an email. */
+  capturedId(email) {
+    return until('the captured message', async () => (await this.read('/captured')).data.find((row) => row.email_id === email)?.id);
   }
 
   /** Deletes all emails. */
