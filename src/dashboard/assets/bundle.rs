@@ -1,8 +1,8 @@
-//! The modules that every page needs as one module, so that the first page needs few requests. Pure.
+//! The modules of all pages as one module, so that the first page needs few requests and each other one none. Pure.
 //!
-//! Each module becomes a function that returns its exports. The bundle exports the result of each, so that a module that
-//! is loaded later uses the same one. Modules stay as they are written: syntax that this file does not know makes it
-//! return `None`, and the modules are then served one by one.
+//! Each module becomes a function that returns its exports. A module that is loaded later becomes a promise of them.
+//! Modules stay as they are written: syntax that this file does not know makes it return `None`, and the modules are then
+//! served one by one.
 //!
 //! Known exports are functions, classes, constants with one name, and lists of names. Modules of `vendor/` stay outside
 //! of the bundle, which imports them.
@@ -16,107 +16,56 @@ pub(super) const ENTRY: &str = "app.js";
 /// Folder of the modules that stay outside.
 pub(super) const VENDOR: &str = "vendor/";
 
-/// The bundle, with the names of its modules.
+/// The bundle, with the modules that it needs first.
 #[derive(Clone, Debug)]
 pub(super) struct Bundle {
     pub(super) text: String,
-    /// Paths of the modules, in the order of their numbers, with the names that each exports.
-    modules: Vec<(String, Vec<String>)>,
+    /// Paths of the modules outside of the bundle that it imports.
+    pub(super) outside: Vec<String>,
 }
 
 impl Bundle {
-    /// Joins the modules that the entry and `others` import. `read` returns the text of a file.
+    /// Joins `others`, the entry and the modules that they import. `read` returns the text of a file.
     pub(super) fn of(others: &[&str], read: &impl Fn(&str) -> Option<String>) -> Option<Self> {
-        let mut ordered: Vec<(String, String)> = Vec::new();
+        let mut modules: Vec<(String, String)> = Vec::new();
         for root in others.iter().copied().chain([ENTRY]) {
             for (path, source) in in_order(root, read) {
-                if !ordered.iter().any(|(known, _)| *known == path) {
-                    ordered.push((path, source));
+                if !modules.iter().any(|(known, _)| *known == path) {
+                    modules.push((path, source));
                 }
             }
         }
-        let mut bundle = Self { text: String::new(), modules: Vec::new() };
-        for (path, source) in ordered {
-            let number = bundle.modules.len();
-            let names = if path.starts_with(VENDOR) {
-                writeln!(bundle.text, "import * as $m{number} from './{path}';").ok()?;
-                Vec::new()
-            } else {
-                let module = bundle.converted(&path, &source)?;
-                let fields: Vec<String> = module.exports.iter().map(|(name, value)| field(name, value)).collect();
-                let fields = fields.join(", ");
-                writeln!(bundle.text, "const $m{number} = (() => {{\n{}\nreturn {{ {fields} }};\n}})();", module.body)
-                    .ok()?;
-                module.exports.into_iter().map(|(name, _)| name).collect()
-            };
-            bundle.modules.push((path, names));
-        }
-        let names: Vec<String> = (0..bundle.modules.len()).map(|number| format!("$m{number}")).collect();
-        writeln!(bundle.text, "export {{ {} }};", names.join(", ")).ok()?;
-        Some(bundle)
-    }
-
-    /// Returns the paths of the modules that the bundle imports.
-    pub(super) fn outside(&self) -> impl Iterator<Item = &str> {
-        self.modules.iter().map(|(path, _)| path.as_str()).filter(|path| path.starts_with(VENDOR))
-    }
-
-    /// Returns a module that exports the names of a module of the bundle again; `None` for any other module.
-    pub(super) fn re_export(&self, path: &str) -> Option<String> {
-        let number = self.number(path).filter(|_| path != ENTRY && !path.starts_with(VENDOR))?;
-        let names = &self.modules[number].1;
-        let entry = up(path);
-        Some(format!(
-            "import {{ $m{number} }} from '{entry}{ENTRY}';\nexport const {{ {} }} = $m{number};\n",
-            names.join(", ")
-        ))
-    }
-
-    /// Returns a module outside of the bundle that imports the modules of the bundle from it.
-    pub(super) fn rewritten(&self, path: &str, source: &str) -> String {
-        let mut text = String::with_capacity(source.len() + 256);
-        let mut from = 0;
-        for import in imports(source) {
-            let target = resolve(path, import.specifier).and_then(|target| self.number(&target));
-            let Some(number) = target.filter(|number| !self.modules[*number].0.starts_with(VENDOR)) else { continue };
-            let Some(bound) = bindings(&import, &format!("$app.$m{number}")).filter(|_| !import.is_export) else {
+        let paths: Vec<&str> = modules.iter().map(|(path, _)| path.as_str()).collect();
+        let mut text = String::new();
+        for (number, (path, source)) in modules.iter().enumerate() {
+            if path.starts_with(VENDOR) {
+                writeln!(text, "import * as $m{number} from './{path}';").ok()?;
                 continue;
-            };
-            if from == 0 {
-                let _ = write!(text, "import * as $app from '{}{ENTRY}'; ", up(path));
             }
-            text.push_str(&source[from..import.at.0]);
-            text.push_str(&bound);
-            from = import.at.1;
+            let module = Converted::of(source, Place { path, number, paths: &paths })?;
+            let fields: Vec<String> = module.exports.iter().map(|(name, value)| field(name, value)).collect();
+            let fields = fields.join(", ");
+            writeln!(text, "const $m{number} = (() => {{\n{}\nreturn {{ {fields} }};\n}})();", module.body).ok()?;
         }
-        text.push_str(&source[from..]);
-        text
+        let outside = paths.iter().filter(|path| path.starts_with(VENDOR)).map(|path| (*path).to_owned()).collect();
+        Some(Self { text, outside })
     }
+}
 
-    fn number(&self, path: &str) -> Option<usize> {
-        self.modules.iter().position(|(known, _)| known == path)
-    }
+/// A module and its place among those of the bundle.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    path: &'a str,
+    number: usize,
+    /// Paths of all modules, by number.
+    paths: &'a [&'a str],
+}
 
-    /// Converts a module whose imports are in the bundle already.
-    fn converted(&self, path: &str, source: &str) -> Option<Converted> {
-        let mut module = Converted { body: String::with_capacity(source.len()), exports: Vec::new() };
-        let mut from = 0;
-        for import in imports(source) {
-            let Some(target) = resolve(path, import.specifier) else { continue };
-            // A module that imports one after it is part of a cycle.
-            let value = format!("$m{}", self.number(&target)?);
-            module.add_code(path, &source[from..import.at.0])?;
-            if import.is_export {
-                for (name, local) in names_of(import.names)? {
-                    module.exports.push((local, format!("{value}.{name}")));
-                }
-            } else {
-                module.body.push_str(&bindings(&import, &value)?);
-            }
-            from = import.at.1;
-        }
-        module.add_code(path, &source[from..])?;
-        Some(module)
+impl Place<'_> {
+    /// Returns the number of the module that this one imports by a specifier; `None` if the bundle does not have it.
+    fn number_of(&self, specifier: &str) -> Option<usize> {
+        let target = resolve(self.path, specifier)?;
+        self.paths.iter().position(|path| *path == target)
     }
 }
 
@@ -127,11 +76,33 @@ struct Converted {
 }
 
 impl Converted {
-    /// Adds code without imports. Takes the keyword from its exports, and resolves its dynamic imports from the root.
-    fn add_code(&mut self, path: &str, code: &str) -> Option<()> {
+    /// Converts a module whose imports come before it.
+    fn of(source: &str, place: Place<'_>) -> Option<Self> {
+        let mut module = Self { body: String::with_capacity(source.len()), exports: Vec::new() };
+        let mut from = 0;
+        for import in imports(source) {
+            // A module that imports one after it is part of a cycle.
+            let number = place.number_of(import.specifier).filter(|number| *number < place.number)?;
+            let value = format!("$m{number}");
+            module.add_code(place, &source[from..import.at.0])?;
+            if import.is_export {
+                for (name, local) in names_of(import.names)? {
+                    module.exports.push((local, format!("{value}.{name}")));
+                }
+            } else {
+                module.body.push_str(&bindings(&import, &value)?);
+            }
+            from = import.at.1;
+        }
+        module.add_code(place, &source[from..])?;
+        Some(module)
+    }
+
+    /// Adds code without imports. Takes the keyword from its exports, and replaces its dynamic imports.
+    fn add_code(&mut self, place: Place<'_>, code: &str) -> Option<()> {
         for line in code.split_inclusive('\n') {
             let Some(declaration) = line.strip_prefix("export ") else {
-                self.body.push_str(&with_paths_from_root(path, line)?);
+                self.body.push_str(&without_dynamic_imports(place, line)?);
                 continue;
             };
             if let Some(list) = declaration.trim().strip_prefix('{') {
@@ -144,7 +115,7 @@ impl Converted {
             }
             let name = declared_name(declaration)?;
             self.exports.push((name.to_owned(), name.to_owned()));
-            self.body.push_str(&with_paths_from_root(path, declaration)?);
+            self.body.push_str(&without_dynamic_imports(place, declaration)?);
         }
         Some(())
     }
@@ -158,24 +129,20 @@ fn declared_name(declaration: &str) -> Option<&str> {
     (end > 0).then(|| &rest[..end])
 }
 
-/// Replaces the specifiers of dynamic imports by those from the root.
-fn with_paths_from_root(path: &str, line: &str) -> Option<String> {
+/// Replaces a dynamic import of a module of the bundle by a promise of its exports, and resolves the path of another one
+/// from the root.
+fn without_dynamic_imports(place: Place<'_>, line: &str) -> Option<String> {
     const BEGIN: &str = "import('";
     let mut text = String::with_capacity(line.len());
     let mut rest = line;
-    while let Some(at) = rest.find(BEGIN) {
-        // A type in a comment is an import too, and has no effect.
-        let (before, after) = rest.split_at(at + BEGIN.len());
-        let end = after.find('\'')?;
+    while let Some((before, after)) = rest.split_once(BEGIN) {
+        let (specifier, after) = after.split_once("')")?;
         text.push_str(before);
-        match resolve(path, &after[..end]) {
-            Some(target) => {
-                text.push_str("./");
-                text.push_str(&target);
-            }
-            None => text.push_str(&after[..end]),
+        match place.number_of(specifier) {
+            Some(number) => write!(text, "Promise.resolve($m{number})").ok()?,
+            None => write!(text, "import('./{}')", resolve(place.path, specifier)?).ok()?,
         }
-        rest = &after[end..];
+        rest = after;
     }
     text.push_str(rest);
     Some(text)
@@ -210,14 +177,6 @@ fn names_of(list: &str) -> Option<Vec<(String, String)>> {
     Some(pairs.map(pair).collect())
 }
 
-/// Returns the way from the folder of a module to the root.
-fn up(path: &str) -> String {
-    match path.matches('/').count() {
-        0 => "./".to_owned(),
-        depth => "../".repeat(depth),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,7 +191,10 @@ mod tests {
                  make(routes);\n}\nexport const state = signal(1);\nconst hidden = 2;\nexport { hidden as shown };\n"
             }
             "pages/index.js" => "export const routes = [\n  { path: '/', load: () => import('./list.js') },\n];\n",
-            "components/table.js" => "import * as all from '../lib/start.js';\nexport class Table {}\nall.start();\n",
+            "pages/list.js" => {
+                "import * as all from '../lib/start.js';\nexport class List {}\nconst load = () => \
+                 import('../vendor/editor.js');\n"
+            }
             "vendor/preact.js" => "const h=1;export{h};",
             _ => return None,
         };
@@ -240,43 +202,22 @@ mod tests {
     }
 
     #[test]
-    fn the_bundle_has_each_module_once_and_exports_it() {
-        let bundle = Bundle::of(&["components/table.js"], &files).unwrap();
+    fn the_bundle_has_each_module_after_its_imports_and_the_pages_as_promises() {
+        let bundle = Bundle::of(&["pages/index.js", "pages/list.js"], &files).unwrap();
 
         assert_eq!(
             bundle.text,
-            "import * as $m0 from './vendor/preact.js';\n\
-             const $m1 = (() => {\nconst { h: make, signal } = $m0;\nfunction start(routes) {\n  make(routes);\n}\n\
+            "const $m0 = (() => {\nconst routes = [\n  { path: '/', load: () => Promise.resolve($m3) },\n];\n\n\
+             return { routes };\n})();\n\
+             import * as $m1 from './vendor/preact.js';\n\
+             const $m2 = (() => {\nconst { h: make, signal } = $m1;\nfunction start(routes) {\n  make(routes);\n}\n\
              const state = signal(1);\nconst hidden = 2;\n\n\nreturn { start, state, shown: hidden };\n\
              })();\n\
-             const $m2 = (() => {\nconst all = $m1;\nclass Table {}\nall.start();\n\nreturn { Table };\n})();\n\
-             const $m3 = (() => {\nconst routes = [\n  { path: '/', load: () => import('./pages/list.js') },\n];\n\n\
-             return { routes };\n})();\n\
-             const $m4 = (() => {\nconst { start } = $m1;\nconst { routes } = $m3;\nstart(routes);\n\nreturn {  };\n})();\n\
-             export { $m0, $m1, $m2, $m3, $m4 };\n"
+             const $m3 = (() => {\nconst all = $m2;\nclass List {}\nconst load = () => import('./vendor/editor.js');\n\n\
+             return { List };\n})();\n\
+             const $m4 = (() => {\nconst { start } = $m2;\nconst { routes } = $m0;\nstart(routes);\n\nreturn {  };\n})();\n"
         );
-        assert_eq!(bundle.outside().collect::<Vec<_>>(), ["vendor/preact.js"]);
-    }
-
-    #[test]
-    fn another_module_uses_the_modules_of_the_bundle() {
-        let bundle = Bundle::of(&["components/table.js"], &files).unwrap();
-        let page = "import { h } from '../vendor/preact.js';\nimport {\n  Table as T,\n} from '../components/table.js';\n\
-                    import { start } from '../lib/start.js';\nimport { part } from './part.js';\n\
-                    export function List() { return h(T, part); }\n";
-
-        assert_eq!(
-            bundle.rewritten("pages/list.js", page),
-            "import * as $app from '../app.js'; import { h } from '../vendor/preact.js';\nconst { Table: T } = $app.$m2;\n\
-             const { start } = $app.$m1;\nimport { part } from './part.js';\nexport function List() { return h(T, part); }\n"
-        );
-        let alone = "import { part } from './part.js';\n";
-        assert_eq!(bundle.rewritten("pages/list.js", alone), alone);
-        assert_eq!(
-            bundle.re_export("lib/start.js").unwrap(),
-            "import { $m1 } from '../app.js';\nexport const { start, state, shown } = $m1;\n"
-        );
-        assert_eq!(bundle.re_export("pages/list.js"), None);
+        assert_eq!(bundle.outside, ["vendor/preact.js"]);
     }
 
     #[test]

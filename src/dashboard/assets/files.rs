@@ -27,8 +27,6 @@ const STYLES: &str = "app.css";
 pub(super) const DEV_HASH: &str = "dev";
 /// Extensions of the files that are served.
 const EXTENSIONS: [&str; 6] = ["js", "css", "svg", "woff2", "png", "ico"];
-/// Folders of modules that many pages need, so that the bundle has all of them.
-const SHARED_FOLDERS: [&str; 3] = ["lib/", "components/", "pages/parts/"];
 /// Maximum size of a file in the directory of `--ui-dir`.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 /// Hexadecimal digits of the hash.
@@ -125,34 +123,34 @@ impl EmbeddedFiles {
             let is_own = !path.starts_with(VENDOR) && path != SHELL;
             Some(if is_own { without_comment_lines(source) } else { source.to_owned() })
         };
-        let is_shared =
-            |path: &str| path.ends_with(".js") && SHARED_FOLDERS.iter().any(|folder| path.starts_with(folder));
-        let shared: Vec<&str> = sources.keys().map(String::as_str).filter(|path| is_shared(path)).collect();
-        let bundle = Bundle::of(&shared, &text);
+        let modules: Vec<&str> = sources.keys().map(String::as_str).filter(|path| is_module(path)).collect();
+        let bundle = Bundle::of(&modules, &text);
         let mut files = BTreeMap::new();
         for (path, bytes) in &sources {
             let Some(content_type) = served_type(path) else { continue };
             let served = match (path.as_str(), &bundle) {
                 (STYLES, _) => join_styles(STYLES, &text).map(String::into_bytes),
                 (ENTRY, Some(bundle)) => Some(bundle.text.clone().into_bytes()),
-                (path, Some(bundle)) if path.ends_with(".js") => {
-                    let rewritten = || text(path).map(|source| bundle.rewritten(path, &source));
-                    bundle.re_export(path).or_else(rewritten).map(String::into_bytes)
-                }
+                (path, Some(_)) if is_module(path) => continue,
                 _ => None,
             };
             let served = served.unwrap_or_else(|| bytes.to_vec());
             files.insert(path.clone(), AssetFile { content_type, text: Arc::new(StaticText::new(served)) });
         }
+        let preloaded = bundle.map(|bundle| bundle.outside).unwrap_or_default();
         let shell = text(SHELL).unwrap_or_default();
-        let preloaded: Vec<&str> = bundle.iter().flat_map(Bundle::outside).collect();
         let shell = completed_shell(&shell, &hash, &preloaded);
         Self { hash, shell: Arc::new(StaticText::new(shell.into_bytes())), files }
     }
 }
 
+/// Returns whether the bundle has a file: the modules in folders, without those of `vendor/`.
+fn is_module(path: &str) -> bool {
+    path.ends_with(".js") && path.contains('/') && !path.starts_with(VENDOR)
+}
+
 /// Returns the shell with the hash in its paths, and with the modules that the first one imports.
-fn completed_shell(shell: &str, hash: &str, preloaded: &[&str]) -> String {
+fn completed_shell(shell: &str, hash: &str, preloaded: &[String]) -> String {
     let shell = shell.replace(&format!("/dashboard/a/{DEV_HASH}/"), &format!("/dashboard/a/{hash}/"));
     let links: String = preloaded
         .iter()
@@ -218,7 +216,7 @@ mod tests {
         let shell =
             "<link href=\"/dashboard/a/dev/app.css\">\n<script type=\"module\" src=\"/dashboard/a/dev/app.js\">";
 
-        let completed = completed_shell(shell, "0123", &["vendor/preact.js"]);
+        let completed = completed_shell(shell, "0123", &["vendor/preact.js".to_owned()]);
 
         assert_eq!(
             completed,

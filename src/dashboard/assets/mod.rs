@@ -5,8 +5,7 @@
 //! without caching.
 //!
 //! Files in reading order: `comments.rs` (files without their comments; pure), `modules.rs` (imports of modules and style
-//! sheets; pure), `bundle.rs` (the modules of the
-//! ground as one module; pure), `files.rs` (the files and their forms), `serving.rs` (handlers).
+//! sheets; pure), `bundle.rs` (the modules as one; pure), `files.rs` (the files and their forms), `serving.rs` (handlers).
 //!
 //! Invariants:
 //! - A path outside of the files of the dashboard is never read.
