@@ -8,21 +8,16 @@ use std::sync::{Arc, OnceLock};
 use rust_embed::RustEmbed;
 use sha2::{Digest as _, Sha256};
 
-use super::bundle::{Bundle, ENTRY, VENDOR};
-use super::comments::without_comment_lines;
-use super::modules::join_styles;
 use crate::base::{blocking, media_type};
 use crate::http::StaticText;
 
-/// Files of the dashboard, embedded in the binary.
+/// Files of the dashboard, joined and compressed by `build/main.rs`.
 #[derive(RustEmbed)]
-#[folder = "assets/dashboard/"]
+#[folder = "$OUT_DIR/dashboard/"]
 struct Files;
 
 /// Page that every page path serves.
 const SHELL: &str = "index.html";
-/// Style sheet whose imports are joined.
-const STYLES: &str = "app.css";
 /// Hash in the paths of a shell as it is written, and of files from a directory.
 pub(super) const DEV_HASH: &str = "dev";
 /// Extensions of the files that are served.
@@ -74,15 +69,8 @@ impl DashboardAssets {
         let content_type = served_type(path)?;
         let Some(directory) = self.directory.clone() else { return self.embedded().files.get(path).cloned() };
         let path = path.to_owned();
-        let bytes = blocking::run(move || {
-            let read = |path: &str| read_within(&directory, path);
-            if path == STYLES {
-                let text = |path: &str| String::from_utf8(read(path)?).ok();
-                return join_styles(STYLES, &text).map(String::into_bytes);
-            }
-            read(&path)
-        });
-        Some(AssetFile { content_type, text: Arc::new(StaticText::new(bytes.await?)) })
+        let bytes = blocking::run(move || read_within(&directory, &path)).await?;
+        Some(AssetFile { content_type, text: Arc::new(StaticText::new(bytes)) })
     }
 
     /// Returns the page that every page path serves; `None` if the directory has none.
@@ -102,13 +90,16 @@ impl EmbeddedFiles {
         let mut names: Vec<Cow<'static, str>> = Files::iter().collect();
         names.sort_unstable();
         let mut hash = Sha256::new();
-        let mut sources = BTreeMap::new();
+        let mut files = BTreeMap::new();
         for name in names {
             let Some(file) = Files::get(&name) else { continue };
             hash.update(name.as_bytes());
             hash.update([0]);
             hash.update(file.metadata.sha256_hash());
-            sources.insert(name.into_owned(), file.data);
+            let Some(content_type) = served_type(&name) else { continue };
+            let form = |extension: &str| Files::get(&format!("{name}.{extension}")).map(|form| form.data.into_owned());
+            let text = StaticText::with_forms(file.data.into_owned(), form("br"), form("gz"));
+            files.insert(name.into_owned(), AssetFile { content_type, text: Arc::new(text) });
         }
         let hash: String = hash
             .finalize()
@@ -118,47 +109,10 @@ impl EmbeddedFiles {
             .chars()
             .take(HASH_CHARS)
             .collect();
-        let text = |path: &str| {
-            let source = sources.get(path).and_then(|bytes| std::str::from_utf8(bytes).ok())?;
-            let is_own = !path.starts_with(VENDOR) && path != SHELL;
-            Some(if is_own { without_comment_lines(source) } else { source.to_owned() })
-        };
-        let modules: Vec<&str> = sources.keys().map(String::as_str).filter(|path| is_module(path)).collect();
-        let bundle = Bundle::of(&modules, &text);
-        let mut files = BTreeMap::new();
-        for (path, bytes) in &sources {
-            let Some(content_type) = served_type(path) else { continue };
-            let served = match (path.as_str(), &bundle) {
-                (STYLES, _) => join_styles(STYLES, &text).map(String::into_bytes),
-                (ENTRY, Some(bundle)) => Some(bundle.text.clone().into_bytes()),
-                (path, Some(_)) if is_module(path) => continue,
-                _ => None,
-            };
-            let served = served.unwrap_or_else(|| bytes.to_vec());
-            files.insert(path.clone(), AssetFile { content_type, text: Arc::new(StaticText::new(served)) });
-        }
-        let preloaded = bundle.map(|bundle| bundle.outside).unwrap_or_default();
-        let shell = text(SHELL).unwrap_or_default();
-        let shell = completed_shell(&shell, &hash, &preloaded);
+        let shell = Files::get(SHELL).map(|file| file.data).unwrap_or_default();
+        let shell = String::from_utf8_lossy(&shell)
+            .replace(&format!("/dashboard/a/{DEV_HASH}/"), &format!("/dashboard/a/{hash}/"));
         Self { hash, shell: Arc::new(StaticText::new(shell.into_bytes())), files }
-    }
-}
-
-/// Returns whether the bundle has a file: the modules in folders, without those of `vendor/`.
-fn is_module(path: &str) -> bool {
-    path.ends_with(".js") && path.contains('/') && !path.starts_with(VENDOR)
-}
-
-/// Returns the shell with the hash in its paths, and with the modules that the first one imports.
-fn completed_shell(shell: &str, hash: &str, preloaded: &[String]) -> String {
-    let shell = shell.replace(&format!("/dashboard/a/{DEV_HASH}/"), &format!("/dashboard/a/{hash}/"));
-    let links: String = preloaded
-        .iter()
-        .map(|path| format!("<link rel=\"modulepreload\" href=\"/dashboard/a/{hash}/{path}\">\n"))
-        .collect();
-    match shell.find("<script type=\"module\"") {
-        Some(at) => format!("{}{links}{}", &shell[..at], &shell[at..]),
-        None => shell,
     }
 }
 
@@ -211,28 +165,12 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_shell_names_this_version_and_preloads_modules() {
-        let shell =
-            "<link href=\"/dashboard/a/dev/app.css\">\n<script type=\"module\" src=\"/dashboard/a/dev/app.js\">";
-
-        let completed = completed_shell(shell, "0123", &["vendor/preact.js".to_owned()]);
-
-        assert_eq!(
-            completed,
-            "<link href=\"/dashboard/a/0123/app.css\">\n\
-             <link rel=\"modulepreload\" href=\"/dashboard/a/0123/vendor/preact.js\">\n\
-             <script type=\"module\" src=\"/dashboard/a/0123/app.js\">"
-        );
-    }
-
     #[tokio::test]
     async fn a_directory_replaces_the_embedded_files() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join("css")).unwrap();
         for (path, text) in [
             ("index.html", "<p>/dashboard/a/dev/</p>"),
-            ("app.css", "@import url(\"css/a.css\");"),
             ("css/a.css", "p {}"),
             ("secret.txt", "x"),
         ] {
@@ -242,7 +180,7 @@ mod tests {
 
         assert_eq!(assets.hash(), "dev");
         assert_eq!(assets.shell().await.unwrap().plain(), "<p>/dashboard/a/dev/</p>");
-        assert_eq!(assets.find("app.css").await.unwrap().text.plain(), "p {}\n");
+        assert_eq!(assets.find("css/a.css").await.unwrap().text.plain(), "p {}");
         assert!(assets.find("secret.txt").await.is_none());
         assert!(assets.find("absent.js").await.is_none());
     }

@@ -4,17 +4,16 @@
 //! forever, and a new version has new paths. `--ui-dir` reads them from a directory instead, under the hash `dev` and
 //! without caching.
 //!
-//! Files in reading order: `comments.rs` (files without their comments; pure), `modules.rs` (imports of modules and style
-//! sheets; pure), `bundle.rs` (the modules as one; pure), `files.rs` (the files and their forms), `serving.rs` (handlers).
+//! `files.rs` (the files and their forms), `serving.rs` (handlers). The folder `build/` joins and compresses the files.
 //!
 //! Invariants:
 //! - A path outside of the files of the dashboard is never read.
-//! - A file is compressed once.
+//! - The program compresses none of the files.
 
-mod bundle;
-mod comments;
 mod files;
-mod modules;
+#[cfg(test)]
+#[path = "../../../build/join/mod.rs"]
+mod join;
 mod serving;
 
 pub use files::DashboardAssets;

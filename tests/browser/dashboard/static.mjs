@@ -15,8 +15,8 @@ const run = promisify(execFile);
 const LINES_MAX = 300;
 /** Weight of everything that a session can load, compressed, except for the editor. */
 const BYTES_MAX = 150_000;
-/** Quality and window of brotli for a file of the server (src/http/compression.rs). */
-const AS_SERVED = { params: { [constants.BROTLI_PARAM_QUALITY]: 9, [constants.BROTLI_PARAM_LGWIN]: 18 } };
+/** Quality and window of brotli for an embedded file (build/main.rs). */
+const AS_SERVED = { params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_LGWIN]: 20 } };
 /** The code editor, which only pages with an editor load, and its weight, compressed. */
 const EDITOR = 'vendor/codemirror.js', EDITOR_BYTES_MAX = 100_000;
 
