@@ -238,7 +238,74 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::base::id::Id;
     use crate::delivery::{ClassDepth, SiteKind};
+    use crate::webhooks::SubscribedEvents;
+
+    /// Returns severity, text and target of each sentence.
+    fn shown(sentences: &[Attention]) -> Vec<(&str, &str, &str)> {
+        sentences.iter().map(|one| (one.severity, one.text.as_str(), one.href.as_str())).collect()
+    }
+
+    #[test]
+    fn an_endpoint_that_was_disabled_for_its_failures_is_named() {
+        let webhook = |number, status| Webhook {
+            id: Id::from_bytes([number; 16]),
+            endpoint: format!("https://hooks.example.com/{number}"),
+            subscription: SubscribedEvents::All,
+            status,
+            created_ms: 0,
+            previous_secret_expires_ms: None,
+        };
+        let webhooks = [
+            webhook(1, WebhookStatus::Enabled),
+            webhook(2, WebhookStatus::AutoDisabled),
+            webhook(3, WebhookStatus::Disabled),
+        ];
+
+        assert_eq!(
+            shown(&of_webhooks(&webhooks)),
+            [(
+                "red",
+                "The webhook https://hooks.example.com/2 was disabled after too many failed deliveries.",
+                "/dashboard/webhooks/02020202-0202-0202-0202-020202020202"
+            )]
+        );
+    }
+
+    #[test]
+    fn a_domain_that_is_not_verified_is_named_with_its_state() {
+        let domain = |number, status| Domain {
+            id: Id::from_bytes([number; 16]),
+            name: format!("mail{number}.example.com"),
+            status,
+            created_ms: 0,
+            region: "us-east-1".to_owned(),
+            open_tracking: false,
+            click_tracking: false,
+            tracking_subdomain: None,
+        };
+        let domains = [
+            domain(1, DomainStatus::Failed),
+            domain(2, DomainStatus::Pending),
+            domain(3, DomainStatus::NotStarted),
+            domain(4, DomainStatus::Verified),
+        ];
+
+        let sentences = of_domains(&domains);
+
+        let severities_and_texts: Vec<(&str, &str)> =
+            sentences.iter().map(|one| (one.severity, one.text.as_str())).collect();
+        assert_eq!(
+            severities_and_texts,
+            [
+                ("red", "The DNS records of mail1.example.com are wrong or missing."),
+                ("amber", "The DNS records of mail2.example.com are being checked."),
+                ("amber", "The DNS records of mail3.example.com have not been checked."),
+            ]
+        );
+        assert_eq!(sentences[0].href, "/dashboard/domains/01010101-0101-0101-0101-010101010101");
+    }
 
     #[test]
     fn only_a_slow_queue_needs_attention() {
@@ -285,10 +352,8 @@ mod tests {
 
         let sentences = of_sites(&depth, &snapshots);
 
-        let shown: Vec<(&str, &str, &str)> =
-            sentences.iter().map(|one| (one.severity, one.text.as_str(), one.href.as_str())).collect();
         assert_eq!(
-            shown,
+            shown(&sentences),
             [
                 (
                     "red",
