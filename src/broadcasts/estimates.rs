@@ -222,3 +222,50 @@ impl SendEstimates {
         delete_old(tx, now_ms)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::Context;
+
+    #[test]
+    fn the_rate_follows_the_measurements_with_enough_mail() {
+        let estimates = SendEstimates::default();
+        for (messages, seconds, expected) in [(9, 1, 100.0), (3_000, 10, 200.0), (4_000, 10, 300.0), (0, 10, 300.0)] {
+            estimates.record_rate(messages, Duration::from_secs(seconds));
+
+            assert_eq!(estimates.rate(), expected, "{messages} in {seconds} s");
+        }
+    }
+
+    #[test]
+    fn a_broadcast_with_enough_attempts_is_estimated_at_its_own_rate() {
+        let estimates = SendEstimates::default();
+        let row = BroadcastRow { started_ms: Some(1_000), ..BroadcastRow::draft("a@example.com".into(), "Hi".into()) };
+        for (attempted, passed_ms, expected) in
+            [(199, 60_000, 100.0), (200, 1_999, 100.0), (200, 4_000, 50.0), (600, 2_000, 300.0)]
+        {
+            let counts = BroadcastCountsRow { attempted, ..BroadcastCountsRow::default() };
+
+            assert_eq!(estimates.rate_of(&row, &counts, 1_000 + passed_ms), expected, "{attempted} in {passed_ms} ms");
+        }
+    }
+
+    #[test]
+    fn a_broadcast_takes_no_longer_than_most_of_the_content_retention() {
+        let (_directory, context) = Context::temporary();
+        let now_ms = context.now_ms();
+        for (retention_days, days) in [(90, 24), (30, 24), (10, 8), (2, 1), (1, 1)] {
+            // 70 messages of broadcasts a day.
+            let estimates =
+                SendEstimates::new(SendLimits { per_second: None, per_day: Some(100) }, retention_days);
+            let plan = |recipients| {
+                let plan = |tx: &crate::store::ReadTx| estimates.plan(tx, now_ms, now_ms, recipients);
+                context.store.read_now::<_, StoreError>(plan).unwrap()
+            };
+
+            assert!(plan(70 * days).is_ok(), "{retention_days} days");
+            assert!(plan(70 * days + 1).is_err(), "{retention_days} days");
+        }
+    }
+}

@@ -125,6 +125,20 @@ async fn live_estimates_under_limits_are_not_early_and_within_a_fifth() {
     }
 }
 
+#[tokio::test]
+async fn email_that_is_late_is_estimated_at_the_rate_of_the_delivery() {
+    let instance = Instance::with_limits(SendLimits { per_second: Some(10), per_day: None });
+    instance.add(0, 300, ContactChanges::default()).await;
+    let id = instance.send_now().await;
+    instance.worker().work().await.unwrap();
+    instance.context.clock.advance(Duration::from_secs(3_600));
+
+    let left_ms = instance.estimate(id) - instance.context.now_ms();
+
+    // 300 messages at the assumed 100 a second, and 5 seconds for their delivery.
+    assert_eq!(left_ms, 8_000);
+}
+
 impl Instance {
     /// Returns the live estimate of a broadcast.
     fn estimate(&self, id: BroadcastId) -> TimestampMs {
