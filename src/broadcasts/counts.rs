@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::by_domain::count_domain;
 use super::outcome::BroadcastOutcome;
 use super::rows::{BroadcastCountsRow, BroadcastStatus};
 use super::store;
@@ -50,6 +51,9 @@ impl From<BroadcastCountsRow> for BroadcastCounts {
             unsubscribed,
             opened,
             clicked,
+            opened_by_software: _,
+            clicked_by_software: _,
+            domains: _,
             range: _,
             last_attempted: _,
         } = row;
@@ -72,8 +76,10 @@ impl From<BroadcastCountsRow> for BroadcastCounts {
 
 /// Change of the email of one recipient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RecipientChange {
+pub(crate) struct RecipientChange<'a> {
     pub(crate) email: EmailId,
+    /// The domain of the address; `None` if it is not known any more.
+    pub(crate) domain: Option<&'a str>,
     pub(crate) from: BroadcastOutcome,
     pub(crate) to: BroadcastOutcome,
     /// Whether the delivery engine had claimed the email before the change.
@@ -84,25 +90,45 @@ pub(crate) struct RecipientChange {
     pub(crate) is_simulated: bool,
 }
 
-/// Whether a recipient has opened the email, and has followed a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RecipientEngagement {
-    pub(crate) is_opened: bool,
-    pub(crate) is_clicked: bool,
+/// By whom an email was opened, or a link of it followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct EngagedBy {
+    pub(crate) is_by_person: bool,
+    pub(crate) is_by_software: bool,
 }
 
-/// Change of the recipients who opened their email and who followed a link.
+impl EngagedBy {
+    const fn is_only_by_software(self) -> bool {
+        self.is_by_software && !self.is_by_person
+    }
+}
+
+/// Whether the email of a recipient was opened, and whether a link of it was followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RecipientEngagement {
+    pub(crate) open: EngagedBy,
+    pub(crate) click: EngagedBy,
+}
+
+/// Change of the recipients whose email was opened, or who followed a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EngagementChange {
     opened: i64,
     clicked: i64,
+    opened_by_software: i64,
+    clicked_by_software: i64,
 }
 
 impl EngagementChange {
     /// Returns the change by one recipient.
     pub(crate) fn between(before: RecipientEngagement, after: RecipientEngagement) -> Self {
-        let change = |before: bool, after: bool| i64::from(after) - i64::from(before);
-        Self { opened: change(before.is_opened, after.is_opened), clicked: change(before.is_clicked, after.is_clicked) }
+        let change = |of: fn(&RecipientEngagement) -> bool| i64::from(of(&after)) - i64::from(of(&before));
+        Self {
+            opened: change(|engagement| engagement.open.is_by_person),
+            clicked: change(|engagement| engagement.click.is_by_person),
+            opened_by_software: change(|engagement| engagement.open.is_only_by_software()),
+            clicked_by_software: change(|engagement| engagement.click.is_only_by_software()),
+        }
     }
 }
 
@@ -122,6 +148,8 @@ pub(crate) fn count_engagement(
     let mut counts = read_counts(tx, broadcast)?;
     counts.opened = counts.opened.saturating_add_signed(change.opened);
     counts.clicked = counts.clicked.saturating_add_signed(change.clicked);
+    counts.opened_by_software = counts.opened_by_software.saturating_add_signed(change.opened_by_software);
+    counts.clicked_by_software = counts.clicked_by_software.saturating_add_signed(change.clicked_by_software);
     tx.put(&BROADCAST_COUNTS, &(broadcast,), &counts)
 }
 
@@ -158,7 +186,7 @@ pub(crate) fn change_counts(
     tx: &WriteTx<'_>,
     team: TeamId,
     broadcast: BroadcastId,
-    change: RecipientChange,
+    change: RecipientChange<'_>,
     now_ms: TimestampMs,
 ) -> Result<(), StoreError> {
     // The broadcast of a removed team has no counts any more.
@@ -167,6 +195,7 @@ pub(crate) fn change_counts(
     }
     let mut counts = read_counts(tx, broadcast)?;
     counts.apply(change);
+    count_domain(tx, broadcast, &mut counts, &change)?;
     tx.put(&BROADCAST_COUNTS, &(broadcast,), &counts)?;
     if change.from == BroadcastOutcome::Queued && counts.queued == 0 {
         finish(tx, team, broadcast, now_ms)?;
@@ -247,8 +276,8 @@ impl BroadcastCountsRow {
         self.total().saturating_sub(self.queued + self.attempted + self.skipped)
     }
 
-    fn apply(&mut self, change: RecipientChange) {
-        let RecipientChange { email, from, to, was_attempted, is_attempted, is_simulated } = change;
+    fn apply(&mut self, change: RecipientChange<'_>) {
+        let RecipientChange { email, domain: _, from, to, was_attempted, is_attempted, is_simulated } = change;
         let left = from.count_mut(self);
         *left = left.saturating_sub(1);
         *to.count_mut(self) += 1;
@@ -272,6 +301,7 @@ mod tests {
         let mut counts = BroadcastCountsRow { queued: 2, ..BroadcastCountsRow::default() };
         let claim = RecipientChange {
             email: EmailId::MIN,
+            domain: None,
             from: BroadcastOutcome::Queued,
             to: BroadcastOutcome::Sent,
             was_attempted: false,

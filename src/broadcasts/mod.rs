@@ -1,7 +1,7 @@
 //! Broadcasts: one message to each contact of an audience.
 //!
 //! Reading order: `rows.rs` (rows), `outcome.rs` (states of a recipient), `counts.rs` (their number),
-//! `clicked_links.rs` (clicks by link), `content.rs` (HTML and text on disk), `cache.rs` (contents in memory),
+//! `by_domain.rs` (the same by domain), `clicked_links.rs` (clicks by link), `content.rs` (HTML and text on disk), `cache.rs` (contents in memory),
 //! `render.rs` (the message of one recipient), `store.rs` (reads and writes of rows), `planner/` (due times and
 //! estimates under the sending limits), `estimates.rs` (the input of the planner), `forecast.rs` (the planned ends of
 //! all broadcasts), `placement.rs` (due times under the sending limits), `notifier.rs` (notifications to the worker),
@@ -22,6 +22,7 @@ pub mod check;
 pub mod planner;
 
 mod audience;
+mod by_domain;
 mod cache;
 mod clicked_links;
 mod content;
@@ -46,6 +47,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
+pub use by_domain::{BroadcastDomainRow, DomainCounts, OtherDomains, RecipientDomains};
 pub(crate) use cache::BroadcastContentCache;
 pub use clicked_links::{BroadcastLink, BroadcastLinkRow};
 pub(crate) use clicked_links::{LinkChange, count_link, has_link};
@@ -55,7 +57,7 @@ pub use content::{
 };
 pub use counts::BroadcastCounts;
 pub(crate) use counts::{
-    EngagementChange, RecipientChange, RecipientEngagement, change_counts, count_engagement, count_queued,
+    EngagedBy, EngagementChange, RecipientChange, RecipientEngagement, change_counts, count_engagement, count_queued,
     count_unsubscribed, read_counts, take_back_unsubscribed,
 };
 pub use error::{CancelBroadcastError, DeleteBroadcastError, DraftError, SendBroadcastError};

@@ -195,6 +195,15 @@ pub struct BroadcastCountsRow {
     /// Recipients who followed a link.
     #[serde(default)]
     pub clicked: u64,
+    /// Recipients whose email only software opened.
+    #[serde(default)]
+    pub opened_by_software: u64,
+    /// Recipients with a link that only software followed.
+    #[serde(default)]
+    pub clicked_by_software: u64,
+    /// Domains of recipients that are counted one by one.
+    #[serde(default)]
+    pub domains: u32,
     /// The first and the last email of the broadcast; `None` before the first recipient is queued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<(EmailId, EmailId)>,

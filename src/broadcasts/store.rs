@@ -1,5 +1,6 @@
 //! The rows of broadcasts, and the index of active broadcasts.
 
+use super::by_domain::delete_domains;
 use super::clicked_links::{self, delete_links};
 use super::content::delete_content;
 use super::rows::{ActiveBroadcastRow, BroadcastRow, BroadcastStatus};
@@ -126,8 +127,8 @@ pub(super) fn delete_draft(
     Ok(())
 }
 
-/// Deletes up to [`DELETED_PER_COMMIT`] broadcasts of a removed team with their content, counts, links and positions;
-/// returns their number. Ends early after [`clicked_links::LINKS_MAX`] links. A broadcast with more index rows of emails than
+/// Deletes up to [`DELETED_PER_COMMIT`] broadcasts of a removed team with their content, counts, domains, links and positions;
+/// returns their number. Ends early after [`clicked_links::LINKS_MAX`] links and domains. A broadcast with more index rows of emails than
 /// [`OUTCOMES_PER_COMMIT`] counts, but is in the next page again.
 ///
 /// # Errors
@@ -138,7 +139,7 @@ pub fn delete_page_of_team(tx: &WriteTx<'_>, team: TeamId) -> Result<usize, Stor
         page.push(id);
         if page.len() == DELETED_PER_COMMIT { STOP } else { NEXT }
     })?;
-    let (mut deleted, mut links, mut outcomes_left) = (0, 0, OUTCOMES_PER_COMMIT);
+    let (mut deleted, mut details, mut outcomes_left) = (0, 0, OUTCOMES_PER_COMMIT);
     for id in page {
         outcomes_left -= delete_broadcast_outcomes(tx, id, outcomes_left)?;
         if outcomes_left == 0 {
@@ -149,9 +150,9 @@ pub fn delete_page_of_team(tx: &WriteTx<'_>, team: TeamId) -> Result<usize, Stor
         tx.delete(&BROADCAST_FAN_OUTS, &(id,))?;
         tx.delete(&ACTIVE_BROADCASTS, &(team, id))?;
         tx.delete(&BROADCASTS, &(team, id))?;
-        links += delete_links(tx, id)?;
+        details += delete_links(tx, id)? + delete_domains(tx, id)?;
         deleted += 1;
-        if links >= clicked_links::LINKS_MAX {
+        if details >= clicked_links::LINKS_MAX {
             break;
         }
     }

@@ -122,6 +122,8 @@ fn count(
 ) -> Result<(), StoreError> {
     let change = RecipientChange {
         email: id,
+        // An erasure takes the address out of the new row.
+        domain: before.mailbox.domain(),
         from: BroadcastOutcome::of(before.last_event),
         to: BroadcastOutcome::of(after.last_event),
         was_attempted: before.is_attempted,
@@ -154,6 +156,7 @@ pub(crate) fn count_corrupt(
     let from = if was_attempted { BroadcastOutcome::Sent } else { BroadcastOutcome::Queued };
     let change = RecipientChange {
         email: id,
+        domain: None,
         from,
         to: BroadcastOutcome::Failed,
         was_attempted,

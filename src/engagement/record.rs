@@ -12,12 +12,12 @@ use super::rules::{MachineRules, PREFETCH_WINDOW};
 use super::targets::RecentTargets;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, EventId, TeamId};
-use crate::broadcasts::{self, EngagementChange, RecipientEngagement};
+use crate::broadcasts::{self, EngagedBy, EngagementChange, RecipientEngagement};
 use crate::context::Context;
 use crate::delivery::simulated;
 use crate::email_metrics::{self, CountedRecipients, EmailMetric, MetricSource};
 use crate::emails::{self, EmailRow, EventRecorder, LastEvent};
-use crate::events::{self, EmailEventKind, Event};
+use crate::events::{self, Detail, EmailEventKind, Event};
 use crate::store::{ReadTx, Reads, StoreError, WriteTx};
 
 /// Number of events of an email up to which a hit is planned on the writer thread without a read before. More of them would
@@ -246,8 +246,9 @@ fn apply(
     if let Some(send) = &mut row.broadcast {
         let (earlier, current) = (before.engagement(), after.engagement());
         broadcasts::count_engagement(tx, send.id, EngagementChange::between(earlier, current))?;
-        is_flagged = earlier != current;
-        (send.is_opened, send.is_clicked) = (current.is_opened, current.is_clicked);
+        let flags = (current.open.is_by_person, current.click.is_by_person);
+        is_flagged = (send.is_opened, send.is_clicked) != flags;
+        (send.is_opened, send.is_clicked) = flags;
     }
     if is_changed || is_flagged {
         emails::put_row(tx, team, email, &row, context.now_ms())?;
@@ -272,11 +273,14 @@ fn set_status(row: &mut EmailRow, recipient: usize, last_event: LastEvent) -> bo
 /// The event that counts as the unique open or click of a recipient.
 type FirstEvent = Option<(EventId, TimestampMs)>;
 
-/// The first open and the first click of a recipient, in the order of recording.
+/// The first open and the first click of a recipient, in the order of recording, and whether software opened the email or
+/// followed a link.
 #[derive(Clone, Copy, Debug, Default)]
 struct FirstEvents {
     open: FirstEvent,
     click: FirstEvent,
+    is_opened_by_software: bool,
+    is_clicked_by_software: bool,
 }
 
 impl FirstEvents {
@@ -296,6 +300,11 @@ impl FirstEvents {
         let first = match event.kind {
             EmailEventKind::Opened => &mut self.open,
             EmailEventKind::Clicked => &mut self.click,
+            EmailEventKind::Prefetched => {
+                self.is_opened_by_software |= matches!(event.detail, Detail::Open(_));
+                self.is_clicked_by_software |= matches!(event.detail, Detail::Click(_));
+                return;
+            }
             _ => return,
         };
         first.get_or_insert((id, event.at_ms));
@@ -311,7 +320,10 @@ impl FirstEvents {
     }
 
     const fn engagement(&self) -> RecipientEngagement {
-        RecipientEngagement { is_opened: self.open.is_some(), is_clicked: self.click.is_some() }
+        RecipientEngagement {
+            open: EngagedBy { is_by_person: self.open.is_some(), is_by_software: self.is_opened_by_software },
+            click: EngagedBy { is_by_person: self.click.is_some(), is_by_software: self.is_clicked_by_software },
+        }
     }
 }
 

@@ -23,7 +23,7 @@ use crate::base::id::{
     TemplateVersionId, TopicId, UserId, WebhookDeliveryId, WebhookId,
 };
 use crate::broadcasts::{
-    ActiveBroadcastRow, BroadcastCountsRow, BroadcastLinkRow, BroadcastRow, FanOutRow, SendSlotRow,
+    ActiveBroadcastRow, BroadcastCountsRow, BroadcastDomainRow, BroadcastLinkRow, BroadcastRow, FanOutRow, SendSlotRow,
 };
 use crate::contact_properties::ContactPropertyRow;
 use crate::contacts::{AudienceRow, ContactRow, TopicChoiceRow};
@@ -115,9 +115,13 @@ pub const ACTIVE_BROADCASTS: Table<(TeamId, BroadcastId), ActiveBroadcastRow> = 
 /// broadcast is sent. One row for each chunk, deleted with the broadcast.
 pub const BROADCAST_BODIES: Table<(BroadcastId, u32), Blob> = Table::new("broadcast_bodies-1");
 /// Number of recipients of a broadcast in each state, and of opens, clicks and opt-outs; the first, the last and the last
-/// claimed email. Written by `emails` with each change of a recipient and each opt-out, and by `engagement` with the first
+/// claimed email; the number of domains. Written by `emails` with each change of a recipient and each opt-out, and by `engagement` with the first
 /// open and click. One row for each broadcast with recipients, deleted with it.
 pub const BROADCAST_COUNTS: Table<(BroadcastId,), BroadcastCountsRow> = Table::new("broadcast_counts-1");
+/// Claimed emails of a broadcast by the domain of the recipient and their state; the key has the SHA-256 of the domain. Written
+/// by `emails` with each change of a recipient. At most 1,001 rows for each broadcast, of which the last one has all further
+/// domains. Deleted with it.
+pub const BROADCAST_DOMAINS: Table<(BroadcastId, [u8; 32]), BroadcastDomainRow> = Table::new("broadcast_domains-1");
 /// Links of a broadcast that people have clicked, as its content has them, with the numbers of clicks and of recipients.
 /// Written by `engagement` with each click. At most 1,000 rows for each broadcast, deleted with it. A row without clicks,
 /// which were retracted, is only a cursor.

@@ -28,6 +28,7 @@ pub const NAMES: &[&str] = &[
     super::ACTIVE_BROADCASTS.name(),
     super::BROADCAST_BODIES.name(),
     super::BROADCAST_COUNTS.name(),
+    super::BROADCAST_DOMAINS.name(),
     super::BROADCAST_LINKS.name(),
     super::BROADCAST_FAN_OUTS.name(),
     super::SEND_SLOTS.name(),

@@ -80,6 +80,12 @@ fn counts(world: &World, broadcast: BroadcastId) -> (u64, u64, u64) {
     (counts.opened, counts.clicked, counts.delivered)
 }
 
+/// Returns the recipients for whom only software opened the email, and only software followed a link.
+fn by_software(world: &World, broadcast: BroadcastId) -> (u64, u64) {
+    let counts = world.context.store.read_now(|tx| broadcasts::read_counts(tx, broadcast)).unwrap();
+    (counts.opened_by_software, counts.clicked_by_software)
+}
+
 /// Returns the number of recipients in a list of a broadcast.
 fn listed(world: &World, broadcast: BroadcastId, list: BroadcastEmailList) -> usize {
     let query = PageQuery { cursor: Cursor::Newest, limit: 20 };
@@ -120,7 +126,7 @@ async fn a_burst_takes_back_the_counts_of_a_broadcast() {
 
     world.click(id, "https://example.org/b", MINUTE_MS + 20).await;
 
-    assert_eq!(counts(&world, broadcast), (0, 0, 1));
+    assert_eq!((counts(&world, broadcast), by_software(&world, broadcast)), ((0, 0, 1), (0, 1)));
     let send = world.row(id).broadcast.unwrap();
     assert_eq!((send.is_opened, send.is_clicked), (false, false));
     assert_eq!(world.status(id), (LastEvent::Delivered, LastEvent::Delivered));
@@ -134,7 +140,11 @@ async fn software_does_not_count_for_a_broadcast() {
     world.open(id, 100).await;
     world.click(id, "https://example.org/a", 200).await;
 
-    assert_eq!(counts(&world, broadcast), (0, 0, 1));
+    assert_eq!((counts(&world, broadcast), by_software(&world, broadcast)), ((0, 0, 1), (1, 1)));
+    world.open(id, 10 * MINUTE_MS).await;
+    assert_eq!((counts(&world, broadcast), by_software(&world, broadcast)), ((1, 0, 1), (0, 1)));
+    world.click(id, "https://example.org/b", 20 * MINUTE_MS).await;
+    assert_eq!((counts(&world, broadcast), by_software(&world, broadcast)), ((1, 1, 1), (0, 0)));
 }
 
 #[tokio::test]

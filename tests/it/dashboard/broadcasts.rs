@@ -279,7 +279,7 @@ fn the_report_follows_a_broadcast_to_its_end() {
         let contact = json!({ "email": format!("{local}@example.net"), "segments": [{ "id": &segment }] });
         server.post("/contacts", &contact).ok(201);
     }
-    let id = draft(&browser, &json!({ "segment_id": segment, "name": "June" }));
+    let id = draft(&browser, &json!({ "segment_id": &segment, "name": "June" }));
     put_content(&browser, &id, &json!({ "source": SOURCE }));
     let report = || browser.api("GET", &format!("/broadcasts/{id}/report"), None).json(200);
     let before = report();
@@ -296,6 +296,10 @@ fn the_report_follows_a_broadcast_to_its_end() {
     assert_eq!((&done["audience"], &done["counts"]["attempted"]), (&2.into(), &2.into()));
     assert_eq!(done["fan_out"], json!({ "queued": 2, "total": 2, "complete": true }));
     assert_eq!(done["funnel"][2], json!({ "kind": "delivered", "count": 2 }));
+    let domain = json!({ "domain": "example.net", "attempted": 2, "delivered": 2, "bounced": 0, "waiting": 0 });
+    assert_eq!((&done["domains"], &done["other_domains"]), (&json!([domain]), &Value::Null));
+    assert_eq!((&done["segment_id"], &done["topic_id"]), (&segment.as_str().into(), &Value::Null));
+    assert_eq!(done["machines"], json!({ "opened": 0, "clicked": 0 }));
     let listed = browser.api("GET", "/broadcasts", None).json(200);
     let row = &listed["data"][0];
     assert_eq!((&row["name"], &row["status"], &row["segment_name"]), (&"June".into(), &"sent".into(), &"Some".into()));

@@ -9,12 +9,17 @@ use super::not_found;
 use crate::api_keys::Caller;
 use crate::base::clock::{TimestampMs, to_iso};
 use crate::base::id::resource;
-use crate::broadcasts::{Broadcast, BroadcastCounts, BroadcastRow, BroadcastStatus, Broadcasts};
+use crate::broadcasts::{
+    Broadcast, BroadcastCounts, BroadcastDomainRow, BroadcastRow, BroadcastStatus, Broadcasts, DomainCounts, OtherDomains,
+    RecipientDomains,
+};
 use crate::http::{ApiResult, PathId, State};
 use crate::segments::Segments;
 use crate::topics::Topics;
 
 const MINUTE_MS: f64 = 60_000.0;
+/// Maximum number of domains in a report.
+const DOMAINS_MAX: usize = 8;
 
 #[derive(Serialize)]
 pub(super) struct ReportView {
@@ -23,7 +28,9 @@ pub(super) struct ReportView {
     status: &'static str,
     name: String,
     subject: String,
+    segment_id: Option<String>,
     segment_name: Option<String>,
+    topic_id: Option<String>,
     topic_name: Option<String>,
     created_at: String,
     scheduled_at: Option<String>,
@@ -37,6 +44,32 @@ pub(super) struct ReportView {
     fan_out: FanOutView,
     rate_per_minute: Option<f64>,
     funnel: Vec<FunnelStep>,
+    machines: MachineView,
+    /// The domains with the most claimed emails.
+    domains: Vec<DomainView>,
+    other_domains: Option<OtherDomainsView>,
+}
+
+/// Recipients for whom only software acted.
+#[derive(Serialize)]
+struct MachineView {
+    opened: u64,
+    clicked: u64,
+}
+
+#[derive(Serialize)]
+struct DomainView {
+    domain: String,
+    #[serde(flatten)]
+    counts: DomainCounts,
+}
+
+#[derive(Serialize)]
+struct OtherDomainsView {
+    /// Their number; null if they are too many to be counted.
+    domains: Option<u64>,
+    #[serde(flatten)]
+    counts: DomainCounts,
 }
 
 /// Progress of the walk over the contacts.
@@ -65,11 +98,17 @@ pub(super) async fn get_report(
 ) -> ApiResult<Json<ReportView>> {
     let broadcast = broadcasts.find_without_content(caller.team, id.0).await?.ok_or_else(not_found)?;
     let names = TargetNames::new(caller.team, &segments, &topics).of(&broadcast.row).await?;
-    Ok(Json(ReportView::of(broadcast, names, broadcasts.now_ms())))
+    let domains = broadcasts.domains(caller.team, id.0, DOMAINS_MAX).await?;
+    Ok(Json(ReportView::of(broadcast, names, domains, broadcasts.now_ms())))
 }
 
 impl ReportView {
-    fn of(broadcast: Broadcast, names: (Option<String>, Option<String>), now_ms: TimestampMs) -> Self {
+    fn of(
+        broadcast: Broadcast,
+        names: (Option<String>, Option<String>),
+        domains: RecipientDomains,
+        now_ms: TimestampMs,
+    ) -> Self {
         let Broadcast { id, row, counts: counts_row, finishes_ms } = broadcast;
         let (segment_name, topic_name) = names;
         let counts = BroadcastCounts::from(counts_row);
@@ -89,6 +128,8 @@ impl ReportView {
             sent_ms,
             audience,
             is_queued_whole,
+            segment,
+            topic,
             ..
         } = row;
         let step = |kind, count| FunnelStep { kind, count };
@@ -98,7 +139,9 @@ impl ReportView {
             status: status.as_str(),
             name,
             subject,
+            segment_id: segment.filter(|_| segment_name.is_some()).map(|id| id.to_string()),
             segment_name,
+            topic_id: topic.filter(|_| topic_name.is_some()).map(|id| id.to_string()),
             topic_name,
             created_at: to_iso(created_ms),
             scheduled_at: scheduled_ms.map(to_iso),
@@ -122,7 +165,19 @@ impl ReportView {
                 step("canceled", counts.canceled),
             ],
             counts,
+            machines: MachineView {
+                opened: counts_row.opened_by_software,
+                clicked: counts_row.clicked_by_software,
+            },
+            domains: domains.first.into_iter().map(DomainView::from).collect(),
+            other_domains: domains.others.map(|OtherDomains { domains, counts }| OtherDomainsView { domains, counts }),
         }
+    }
+}
+
+impl From<BroadcastDomainRow> for DomainView {
+    fn from(BroadcastDomainRow { domain, counts }: BroadcastDomainRow) -> Self {
+        Self { domain, counts }
     }
 }
 
