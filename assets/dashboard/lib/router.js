@@ -192,7 +192,7 @@ function linked(event) {
   const anchor = event.target instanceof Element ? event.target.closest('a[href]') : null;
   if (!(anchor instanceof HTMLAnchorElement) || anchor.target || anchor.hasAttribute('download')) return null;
   if (anchor.origin !== location.origin || !(anchor.pathname + '/').startsWith(`${BASE}/`) || SERVER.test(anchor.pathname)) return null;
-  return anchor.hash && anchor.pathname === location.pathname ? null : anchor;
+  return anchor.hash && anchor.pathname + anchor.search === location.pathname + location.search ? null : anchor;
 }
 
 /**
