@@ -112,13 +112,26 @@ export type BroadcastCheck = {
 
 export type FunnelStep = { kind: 'audience' | 'attempted' | 'delivered' | 'bounced' | 'complained' | 'suppressed' | 'failed' | 'canceled' | 'opened' | 'clicked'; count: number };
 
+/** Emails of recipients at some domains. */
+export type DomainCounts = {
+  attempted: number;
+  delivered: number;
+  bounced: number;
+  /** Claimed emails without a final outcome. */
+  waiting: number;
+};
+
 export type BroadcastReport = {
   object: 'broadcast_report';
   id: string;
   status: BroadcastStatus;
   name: string | null;
   subject: string;
+  /** Null also after its deletion. */
+  segment_id: string | null;
   segment_name: string | null;
+  /** Null also after its deletion. */
+  topic_id: string | null;
   topic_name: string | null;
   created_at: string;
   scheduled_at: string | null;
@@ -132,6 +145,12 @@ export type BroadcastReport = {
   fan_out: { queued: number; total: number; complete: boolean };
   rate_per_minute: number | null;
   funnel: FunnelStep[];
+  /** Recipients whose email only software opened, and whose links only software followed. */
+  machines: { opened: number; clicked: number };
+  /** The recipient domains with the most attempted emails, at most 8, the most first. `site`: the site of the queue that holds email of the domain now. */
+  domains: (DomainCounts & { domain: string; site: string | null })[];
+  /** The sum of all further domains. */
+  other_domains: (DomainCounts & { domains: number }) | null;
 };
 
 /** A template of the dashboard. */

@@ -74,9 +74,29 @@ const wrong = (message) => ({ status: 403, json: { statusCode: 403, name: 'valid
 const apiOf = ({ counts, segment_name, topic_name, audience, started_at, ...row }) => ({ ...row, ...contents.get(row.id), source: undefined, sent_count: counts.attempted });
 const contentOf = ({ id, revision }) => { const content = contents.get(id); return { object: 'broadcast_content', id, revision, format: content.source === null ? 'html' : 'markdown', ...content, html_bytes: (content.html ?? '').length }; };
 
+/** Domains with their parts of the attempted, bounced and waiting emails, and the site that holds their email. */
+const DOMAINS = [['gmail.com', 0.406, 0.38, 0.37, 'gmail.com'], ['outlook.com', 0.234, 0.01, 0.21, 'outlook.com'], ['yahoo.example', 0.065, 0.02, 0.36, 'yahoo.example'], [CONTACTS[3].email.split('@')[1], 0.02, 0, 0, null], ['acme-partners.example', 0.015, 0, 0.01, 'gmail.com'], ['example.org', 0.011, 0.01, 0, null], ['nortwhind.example', 0.005, 0, 0.02, 'domain:nortwhind.example'], ['example.net', 0.004, 0.01, 0, null]];
+
+/** The numbers by domain, whose sums are those of the broadcast. */
+function byDomain({ attempted, bounced, sent }) {
+  if (attempted === 0) return { domains: [], other_domains: null };
+  const of = (all, failed, waiting) => ({ attempted: all, delivered: all - failed - waiting, bounced: failed, waiting });
+  const domains = DOMAINS.map(([domain, ...parts]) => { const [all, failed, waiting] = [attempted, bounced, sent].map((n, i) => Math.floor(n * parts[i])); return { domain, ...of(all, failed, waiting), site: waiting > 0 ? parts[3] : null }; });
+  const [all, failed, waiting] = [[attempted, 'attempted'], [bounced, 'bounced'], [sent, 'waiting']].map(([n, name]) => domains.reduce((rest, one) => rest - one[name], n));
+  return { domains, other_domains: { domains: 388, ...of(all, failed, waiting) } };
+}
+
+/** Sends some emails of the broadcasts that are being sent. */
+export function sendSome(n = 40) {
+  for (const row of rows) {
+    const { queued, sent, delivered, bounced, attempted, opened, clicked } = row.counts, more = row.status === 'queued' ? Math.min(n, queued) : 0;
+    if (more > 0) row.counts = { ...row.counts, queued: queued - more, attempted: attempted + more, delivered: delivered + Math.floor(more * 0.9), bounced: bounced + Math.floor(more * 0.05), sent: sent + more - Math.floor(more * 0.9) - Math.floor(more * 0.05), opened: opened + Math.floor(more * 0.2), clicked: clicked + Math.floor(more * 0.03) };
+  }
+}
+
 function report(row) {
   const { counts, audience } = row, left = row.status === 'queued' || row.status === 'scheduled' ? Math.max(0, audience - counts.attempted) : 0;
-  return { ...row, object: 'broadcast_report', remaining: left, fan_out: { queued: row.status === 'queued' ? 9000 : audience, total: audience, complete: row.status !== 'queued' }, rate_per_minute: row.status === 'queued' ? 23.4 : null,
+  return { ...row, object: 'broadcast_report', remaining: left, fan_out: { queued: row.status === 'queued' ? 9000 : audience, total: audience, complete: row.status !== 'queued' }, rate_per_minute: row.status === 'queued' ? 23.4 : null, machines: { opened: Math.round(counts.opened * 0.7), clicked: Math.round(counts.clicked / 2) }, ...byDomain(counts),
     funnel: [['audience', audience], ...['attempted', 'delivered', 'opened', 'clicked', 'bounced', 'complained', 'suppressed', 'failed', 'canceled'].map((kind) => [kind, counts[kind]])].map(([kind, count]) => ({ kind, count })) };
 }
 
@@ -126,10 +146,12 @@ const PARTS = {
     return { json: { object: 'broadcast', id: copy.id } };
   },
   'GET report': (row) => ({ json: report(row) }),
-  'GET clicked-links': (row, { query, state }) => page(row.counts.clicked > 0 ? ['https://acme.com/views', 'https://acme.com/releases/4.0/all-of-the-smaller-things-that-you-have-asked-for-since-last-summer'].map((url, n) => ({ id: uuid('11c4', n), url, clicks: 640 - n * 500, unique_clicks: 560 - n * 440 })) : [], query, state),
+  // For checks: changes what the report has.
+  'PUT report': (row, { body: { counts, ...more } }) => { Object.assign(row, more, { counts: { ...row.counts, ...counts } }); return { json: report(row) }; },
+  'GET clicked-links': (row, { query, state }) => page(row.counts.clicked > 0 ? ['https://acme.com/views', 'https://acme.com/releases/4.0/all-of-the-smaller-things-that-you-have-asked-for-since-last-summer'].map((url, n) => ({ id: uuid('11c4', n), url, clicks: Math.round(row.counts.clicked * [1.06, 0.232][n]), unique_clicks: Math.round(row.counts.clicked * [0.927, 0.199][n]) })) : [], query, state),
   'GET recipients': (row, { query, state }) => {
     const n = row.counts[query.type === 'sent' ? 'attempted' : query.type] ?? 0;
-    const all = Array.from({ length: Math.min(n, 60) }, (_, i) => ({ id: uuid('4ec0', i), contact_id: uuid('c017', i), email: i === 1 ? CONTACTS[3].email : `person-${i}@example.net`, ...(query.type === 'bounced' ? { bounce_type: ['permanent', 'transient', 'undetermined'][i % 3] } : {}) }));
+    const all = Array.from({ length: n }, (_, i) => ({ id: uuid('4ec0', i), contact_id: uuid('c017', i), email: i === 1 ? CONTACTS[3].email : `person-${i}@example.net`, ...(query.type === 'bounced' ? { bounce_type: ['permanent', 'transient', 'undetermined'][i % 3] } : {}) }));
     return page(all.filter(({ email }) => !query.email || email === query.email), query, state);
   },
 };

@@ -1,7 +1,7 @@
 // Invented data for the fake server: who is signed in, emails and their parts. Other nouns are in files of
 // their own, which `EXTRA` names.
 import { apiKeys, requests, sessions } from './access.mjs';
-import { broadcasts } from './broadcasts.mjs';
+import { broadcasts, sendSome } from './broadcasts.mjs';
 import { connect, captured } from './captured.mjs';
 import { domains } from './domains.mjs';
 import { EMAILS, email, emails, preview } from './emails.mjs';
@@ -44,6 +44,7 @@ let ticks = 0;
 /** The next event of the stream: a new email arrives, or a queued one is delivered. */
 export function tick() {
   ticks += 1;
+  sendSome();
   const waiting = EMAILS.find((row) => row.last_event === 'queued');
   if (ticks % 2 === 0 && waiting) waiting.last_event = 'delivered';
   else EMAILS.unshift({ ...EMAILS[ticks % 7], id: crypto.randomUUID(), last_event: 'queued', created_at: new Date().toISOString() });

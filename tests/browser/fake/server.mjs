@@ -4,7 +4,7 @@
 //   node tests/browser/fake/server.mjs [PORT] [--state=empty|new|dev|viewer|error|slow|warning|paused|region|few] [--still] [--join]
 //
 // `--still` leaves the data as it is. `POST /control/events` with a list publishes events, and `PUT /emails/ID` changes
-// an email without one. `--join` joins the modules as the real server does, to count requests and weigh the answers.
+// an email without one, as `PUT /dashboard/api/broadcasts/ID/report` does with the numbers of a broadcast. `--join` joins the modules as the real server does, to count requests and weigh the answers.
 import { createReadStream, existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { extname, join, normalize } from 'node:path';
