@@ -7,10 +7,10 @@ import { usePoll } from '../lib/live.js';
 import { forget, useLoad } from '../lib/load.js';
 import { link, navigate, useTitle } from '../lib/router.js';
 import { allows } from '../lib/state.js';
-import { count, parseTime, plural } from '../lib/time.js';
+import { count, plural } from '../lib/time.js';
 import { Button } from '../components/button.js';
 import { Dialog, useDialog } from '../components/dialog.js';
-import { failed, note, pageFailed, pageWaiting, skeleton } from '../components/empty.js';
+import { failed, pageFailed, pageWaiting, skeleton } from '../components/empty.js';
 import { Id } from '../components/id.js';
 import { Menu, menuItem } from '../components/menu.js';
 import { Time } from '../components/time.js';
@@ -19,8 +19,9 @@ import { useAsApi } from './parts/view-as-api.js';
 import { duplicate } from './broadcast/draft-menu.js';
 import { Funnel } from './broadcast/funnel.js';
 import { ContentOf } from './broadcast/preview-column.js';
+import { Progress } from './broadcast/progress.js';
 import { Recipients } from './broadcast/recipients.js';
-import { audienceOf, broadcastPill, onMoment, titleOf, when } from './broadcast/words.js';
+import { audienceOf, broadcastPill, titleOf } from './broadcast/words.js';
 
 /** @typedef {import('../types/broadcasts.d.ts').BroadcastReport} BroadcastReport */
 
@@ -73,20 +74,6 @@ function Actions({ report, reload }) {
     h(Menu, { class: 'btn btn-icon', label: 'More actions', button: icon('more'), end: true, children: [
       menuItem('mail', 'View content', content.open), allows('member') && menuItem('copy', 'Duplicate', () => duplicate(id)), menuItem('code', 'View as API', asApi.open),
     ] }), content.view, asApi.view, cancel.view);
-}
-
-/** How far the broadcast is. @param {{ report: BroadcastReport }} props */
-function Progress({ report }) {
-  const { status, counts, audience, finishes_at, rate_per_minute, fan_out } = report;
-  if (status === 'failed') return t.div({ class: 'verdict' }, note('red', t.p(null, t.b(null, 'This broadcast could not start. '), 'Its domain may have been deleted or is not verified any longer. Duplicate the broadcast to send it again.')));
-  if (status === 'scheduled') return t.div({ class: 'verdict' }, note('plain', t.p(null, t.b(null, `It starts ${onMoment(parseTime(report.scheduled_at) ?? Date.now())}`), `, for about ${plural(audience, 'contact')}.`, finishes_at && [' It is done about ', when(finishes_at), '.'])));
-  const whole = Math.max(audience, counts.attempted);
-  return t.section({ class: 'card send-card', 'aria-label': 'Progress' },
-    t.div({ class: 'row between wrap' }, t.p({ class: 't1' }, t.b({ class: 'stat-lg' }, count(counts.attempted)), t.span({ class: 't2' }, ` of ${count(audience)} sent`)),
-      t.p({ class: 't2' }, status === 'queued' ? [finishes_at ? ['Done about ', t.b({ key: 'at' }, when(finishes_at))] : 'Starting', rate_per_minute ? `, ${plural(Math.round(rate_per_minute), 'email')} a minute` : '']
-        : status === 'canceled' ? `Canceled: ${plural(counts.canceled, 'email')} not sent` : ['Finished ', h(Time, { key: 'at', at: report.sent_at })])),
-    t.progress({ class: 'progress', max: Math.max(1, whole), value: counts.attempted, 'aria-label': 'Sent' }),
-    status === 'queued' && !fan_out.complete && t.p({ class: 'meta' }, `${count(fan_out.queued)} of about ${plural(fan_out.total, 'contact')} are queued. The others follow.`));
 }
 
 /** @param {{ report: BroadcastReport }} props */
