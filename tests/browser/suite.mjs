@@ -6,6 +6,7 @@ import { behaviour } from './behaviour.mjs';
 import { RewritingWorld, rewriting } from './rewriting.mjs';
 import { access } from './dashboard/access.mjs';
 import { answers } from './dashboard/answers.mjs';
+import { reports } from './dashboard/broadcast-report.mjs';
 import { broadcasts } from './dashboard/broadcasts.mjs';
 import { controls } from './dashboard/controls.mjs';
 import { details } from './dashboard/details.mjs';
@@ -33,7 +34,7 @@ const PAGE_WORKERS = 2;
 
 async function development() {
   await suite.inside(DevWorld, [...devJourneys, ...broadcastJourneys, ...emails, ...hostile, ...operate, ...live, ...answers, ...drifts, ...controls, ...docs]);
-  await suite.inside(FakeWorld, [...details, ...broadcasts, ...metrics]);
+  await suite.inside(FakeWorld, [...details, ...reports, ...broadcasts, ...metrics]);
 }
 
 async function otherServers() {

@@ -16,6 +16,7 @@ import { Menu, menuItem } from '../components/menu.js';
 import { Time } from '../components/time.js';
 import { toast } from '../components/toast.js';
 import { useAsApi } from './parts/view-as-api.js';
+import { Domains } from './broadcast/domains.js';
 import { duplicate } from './broadcast/draft-menu.js';
 import { Funnel } from './broadcast/funnel.js';
 import { ContentOf } from './broadcast/preview-column.js';
@@ -49,7 +50,7 @@ function Whole({ report, reload }) {
         t.div({ class: 'head-meta' }, broadcastPill(report.status), t.span(null, 'to ', audienceOf(report)), h(Id, { id: report.id }))),
       h(Actions, { report, reload })),
     h(Progress, { report }),
-    t.div({ class: 'cols' }, t.div({ class: 'stack' }, h(Funnel, { report }), h(Recipients, { report })), h(Facts, { report })));
+    t.div({ class: 'cols' }, t.div({ class: 'stack' }, h(Funnel, { report }), h(Domains, { report }), h(Recipients, { report })), h(Facts, { report })));
 }
 
 /** @param {{ report: BroadcastReport, reload: () => Promise<void> }} props */

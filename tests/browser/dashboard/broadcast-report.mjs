@@ -1,0 +1,76 @@
+// The report of a broadcast, with the fake server of tests/browser/fake.
+import { assert, until } from '../check.mjs';
+import { uuid } from '../fake/lists.mjs';
+import { invented } from './drift.mjs';
+
+const [, SENDING, SCHEDULED, SENT] = Array.from({ length: 4 }, (_, n) => uuid('b0ad', n));
+
+/** Changes what the fake server reports of a broadcast. Returns the report. */
+async function change(world, id, changes) {
+  const headers = { 'content-type': 'application/json', 'x-ringmail-dashboard': '1' };
+  const response = await fetch(`${world.origin}/dashboard/api/broadcasts/${id}/report`, { method: 'PUT', headers, body: JSON.stringify(changes) });
+  assert.equal(response.status, 200);
+  return response.json();
+}
+
+/** Opens the report of a broadcast. `answers` has other answers of the API, by path. */
+async function open(world, path, { answers = {}, ...options } = {}) {
+  const context = await world.session(options);
+  for (const [name, json] of Object.entries(answers)) await context.route(`**/dashboard/api${name}`, (route) => route.fulfill({ json }));
+  const page = await world.tab(context);
+  await page.show(`/broadcasts/${path}`);
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  return { page, leave: async () => { await page.leave(); await context.close(); } };
+}
+
+/** The texts of the cells of each row. */
+function cells(table) {
+  return table.getByRole('row').evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
+}
+
+async function theDomainsAreListed(world) {
+  const { page, leave } = await open(world, SENDING);
+  const card = page.getByRole('region', { name: 'By domain' }), table = card.getByRole('table');
+  await table.waitFor();
+  const [head, ...rows] = await cells(table), { domains, other_domains: others, counts } = await change(world, SENDING, {});
+  assert.deepEqual(head, ['Domain', 'Sent', 'Delivered', 'Bounced', 'Waiting', 'State']);
+  assert.deepEqual(rows.map((row) => row[0]), [...domains.map((one) => one.domain), `${others.domains} other domains`]);
+  assert.deepEqual(rows[0], ['gmail.com', '2,603', '2,186', '7.9%', '212', 'Sending']);
+  assert.deepEqual(rows[5], ['example.org', '70', '65', '7.1%', '0', 'Done']);
+  assert.equal(rows.reduce((sum, row) => sum + Number(row[1].replace(',', '')), 0), counts.attempted);
+  await until('the colour of a high share', async () => (await card.locator('.red').count()) > 0);
+  assert.deepEqual(await card.locator('.red').allTextContents(), rows.map((row) => row[3]).filter((text) => parseFloat(text) >= 4), 'from the share of the warning on');
+
+  // The queue shows the site that holds the email of the domain.
+  await card.getByRole('link', { name: 'acme-partners.example', exact: true }).click();
+  await page.getByRole('heading', { level: 1, name: 'Queue' }).waitFor();
+  await page.getByRole('button', { name: 'gmail.com', expanded: true }).waitFor();
+  assert.equal(await page.locator('.q-site').count(), 1);
+  await page.goBack();
+  await table.waitFor();
+  assert.equal(await card.getByRole('link').count(), 5);
+  await page.show(`/broadcasts/${SCHEDULED}`);
+  await page.getByText('It starts on').waitFor();
+  assert.equal(await card.count(), 0, 'nothing before the first attempt');
+  await leave();
+
+  const other = await open(world, SENDING, { answers: { '/me': { ...invented('/me'), is_operator: false } } });
+  await other.page.getByRole('region', { name: 'By domain' }).getByText('gmail.com', { exact: true }).waitFor();
+  assert.equal(await other.page.getByRole('region', { name: 'By domain' }).getByRole('link').count(), 0, 'the queue is a page of the operator');
+  await other.leave();
+}
+
+/** On a small screen, the keyboard moves the table within its own region. */
+async function theDomainsScroll(world) {
+  const { page, leave } = await open(world, SENDING, { viewport: { width: 360, height: 800 } });
+  const region = page.getByRole('region', { name: 'Numbers by domain' });
+  await region.focus();
+  assert.ok(await region.evaluate((element) => element.scrollWidth > element.clientWidth));
+  await until('the moved table', async () => { await page.keyboard.press('ArrowRight'); return region.evaluate((element) => element.scrollLeft > 0); });
+  await leave();
+}
+
+export const reports = [
+  ['dashboard: the domains of a broadcast are listed', theDomainsAreListed],
+  ['dashboard: the domains of a broadcast scroll on a small screen', theDomainsScroll],
+];
