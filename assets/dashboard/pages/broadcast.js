@@ -10,7 +10,7 @@ import { allows } from '../lib/state.js';
 import { count, plural } from '../lib/time.js';
 import { Button } from '../components/button.js';
 import { Dialog, useDialog } from '../components/dialog.js';
-import { failed, pageFailed, pageWaiting, skeleton } from '../components/empty.js';
+import { pageFailed, pageWaiting } from '../components/empty.js';
 import { Id } from '../components/id.js';
 import { Menu, menuItem } from '../components/menu.js';
 import { Time } from '../components/time.js';
@@ -18,6 +18,7 @@ import { toast } from '../components/toast.js';
 import { useAsApi } from './parts/view-as-api.js';
 import { Domains } from './broadcast/domains.js';
 import { duplicate } from './broadcast/draft-menu.js';
+import { Links, PeopleAndMachines } from './broadcast/engagement.js';
 import { Funnel } from './broadcast/funnel.js';
 import { ContentOf } from './broadcast/preview-column.js';
 import { Progress } from './broadcast/progress.js';
@@ -50,7 +51,8 @@ function Whole({ report, reload }) {
         t.div({ class: 'head-meta' }, broadcastPill(report.status), t.span(null, 'to ', audienceOf(report)), h(Id, { id: report.id }))),
       h(Actions, { report, reload })),
     h(Progress, { report }),
-    t.div({ class: 'cols' }, t.div({ class: 'stack' }, h(Funnel, { report }), h(Domains, { report }), h(Recipients, { report })), h(Facts, { report })));
+    t.div({ class: 'cols' }, t.div({ class: 'stack' }, h(Funnel, { report }), h(Domains, { report }), h(Recipients, { report })),
+      t.div({ class: 'stack' }, h(PeopleAndMachines, { report }), h(Links, { report }), h(Facts, { report }))));
 }
 
 /** @param {{ report: BroadcastReport, reload: () => Promise<void> }} props */
@@ -82,18 +84,9 @@ function Facts({ report }) {
   const { counts } = report;
   const at = (/** @type {string} */ name, /** @type {string | null} */ time) => time && t.div({ key: name }, t.dt(null, name), t.dd(null, h(Time, { at: time })));
   const number = (/** @type {string} */ name, /** @type {number} */ n) => n > 0 && t.div({ key: name }, t.dt(null, name), t.dd(null, count(n)));
-  return t.div({ class: 'stack' }, t.section({ class: 'card', 'aria-labelledby': 'h-times' }, t.header(null, t.h2({ id: 'h-times' }, 'Times')),
+  return fragment(t.section({ class: 'card', 'aria-labelledby': 'h-times' }, t.header(null, t.h2({ id: 'h-times' }, 'Times')),
     t.dl({ class: 'sum pad' }, at('Created', report.created_at), at('Starts', report.status === 'scheduled' ? report.scheduled_at : null), at('Started', report.started_at), at('Finished', report.sent_at))),
   t.section({ class: 'card', 'aria-labelledby': 'h-left' }, t.header(null, t.h2({ id: 'h-left' }, 'Not sent, or under way')),
     counts.queued + counts.sent + counts.suppressed + counts.failed + counts.canceled === 0 ? t.p({ class: 'pad' }, 'Every email has an outcome.')
-      : t.dl({ class: 'sum pad' }, number('Waiting', counts.queued), number('Under way', counts.sent), number('Left the audience', counts.suppressed), number('Failed', counts.failed), number('Canceled', counts.canceled))),
-  (counts.clicked ?? 0) > 0 && h(Links, { id: report.id }));
-}
-
-/** The links of the broadcast by their clicks. @param {{ id: string }} props */
-function Links({ id }) {
-  const links = /** @type {import('../lib/load.js').Loaded<{ data: import('../types/api.d.ts').ClickedLink[], has_more: boolean }>} */ (useLoad(`/broadcasts/${id}/clicked-links`, { limit: 100 }));
-  return t.section({ class: 'card', 'aria-labelledby': 'h-links' }, t.header(null, t.h2({ id: 'h-links' }, 'Clicked links')),
-    links.error && !links.data ? t.div({ class: 'pad' }, failed(links.error, links.reload, 'The list')) : !links.data ? skeleton(2)
-      : t.ul({ class: 'list' }, [...links.data.data].sort((a, b) => b.unique_clicks - a.unique_clicks).map((one) => t.li({ key: one.id }, t.div({ class: 'item' }, t.span({ class: 'grow trunc t1', title: one.url }, one.url.replace(/^https?:\/\//, '')), t.span({ class: 'num', title: plural(one.clicks, 'click') }, plural(one.unique_clicks, 'person', 'people')))))));
+      : t.dl({ class: 'sum pad' }, number('Waiting', counts.queued), number('Under way', counts.sent), number('Left the audience', counts.suppressed), number('Failed', counts.failed), number('Canceled', counts.canceled))));
 }

@@ -70,7 +70,39 @@ async function theDomainsScroll(world) {
   await leave();
 }
 
+async function peopleAndMachinesAreApart(world) {
+  const { page, leave } = await open(world, SENDING);
+  const card = page.getByRole('region', { name: 'People and machines' });
+  await card.getByRole('img', { name: 'Opens: 1,204 by people, 843 by machines, of 5,291 delivered' }).waitFor();
+  const clicks = card.getByRole('img', { name: 'Clicks: 211 by people, 106 by machines, of 5,291 delivered' });
+  assert.deepEqual(await clicks.locator('> rect').evaluateAll((all) => all.map((bar) => [bar.getAttribute('x'), bar.getAttribute('width')])), [[null, '100'], [null, '4'], ['4', '2']]);
+  await card.getByText('211 people, 106 machines').waitFor();
+  await card.getByText('They are shown, and never counted in a rate.').waitFor();
+  await leave();
+}
+
+async function aBroadcastShowsItsOpens(world) {
+  const { page, leave } = await open(world, SENT);
+  const row = (name) => page.locator('.fn', { hasText: name });
+  await row('Opened').getByText('34% of delivered').waitFor();
+  await row('Clicked').getByText('6.2% of delivered').waitFor();
+  await row('Unsubscribed').getByText('31', { exact: true }).waitFor();
+  const links = page.getByRole('region', { name: 'Clicked links' }).getByRole('listitem');
+  await links.first().waitFor();
+  // The shares of the 604 people who clicked.
+  assert.deepEqual(await links.evaluateAll((all) => all.map((one) => [...one.querySelectorAll('.num')].map((part) => part.textContent))), [['560', '93%'], ['120', '20%']]);
+  await row('Unsubscribed').click();
+  await page.getByRole('table', { name: 'Recipients: unsubscribed' }).getByRole('link').first().waitFor();
+  await row('Opened').click();
+  await until('the recipients who opened', () => page.url().includes('type=opened'));
+  await page.getByRole('link', { name: 'See both over time' }).click();
+  await page.getByRole('heading', { name: 'Opens' }).waitFor();
+  await leave();
+}
+
 export const reports = [
   ['dashboard: the domains of a broadcast are listed', theDomainsAreListed],
   ['dashboard: the domains of a broadcast scroll on a small screen', theDomainsScroll],
+  ['dashboard: people and machines of a broadcast are apart', peopleAndMachinesAreApart],
+  ['dashboard: a broadcast shows its opens', aBroadcastShowsItsOpens],
 ];

@@ -6,7 +6,7 @@ import { uuid } from '../fake/lists.mjs';
 import { inContexts, inspect } from './inspect.mjs';
 
 const EMAIL = '0199c000-6b0d-7f53-9a3e-d2c81b7e0000', UNCHECKED = '0199bfff-6b0d-7f53-9a3e-d2c81b7e0001';
-const PENDING = uuid('d0d0', 0), VERIFIED = uuid('d0d0', 1), SENT = uuid('b0ad', 3);
+const PENDING = uuid('d0d0', 0), VERIFIED = uuid('d0d0', 1);
 const HOUR_MS = 3_600_000, DAY_MS = 24 * HOUR_MS;
 
 /** The answer of the fake server in one of its states. */
@@ -346,23 +346,6 @@ async function theAuditLogIsFiltered(world) {
   await page.leave();
 }
 
-async function aBroadcastShowsItsOpens(world) {
-  const page = await world.tab();
-  await page.show(`/broadcasts/${SENT}`);
-  const row = (name) => page.locator('.fn', { hasText: name });
-  await row('Opened').getByText('34% of delivered').waitFor();
-  await row('Clicked').getByText('6.2% of delivered').waitFor();
-  await row('Unsubscribed').getByText('31', { exact: true }).waitFor();
-  await page.getByRole('region', { name: 'Clicked links' }).getByText('560 people').waitFor();
-  await row('Unsubscribed').click();
-  await page.getByRole('table', { name: 'Recipients: unsubscribed' }).getByRole('link').first().waitFor();
-  await row('Opened').click();
-  await until('the recipients who opened', () => page.url().includes('type=opened'));
-  await page.getByRole('link', { name: 'See them over time, with those of software' }).click();
-  await page.getByRole('heading', { name: 'Opens' }).waitFor();
-  await page.leave();
-}
-
 export const metrics = [
   ['dashboard: a chart is read by keyboard', theChartIsReadByKeyboard],
   ['dashboard: a pointer shows the values of a chart', aPointerShowsTheValues],
@@ -378,5 +361,4 @@ export const metrics = [
   ['dashboard: tracking is switched', trackingIsSwitched],
   ['dashboard: a viewer reads the tracking', aViewerReadsTheTracking],
   ['dashboard: the audit log is filtered', theAuditLogIsFiltered],
-  ['dashboard: a broadcast shows its opens', aBroadcastShowsItsOpens],
 ];

@@ -36,5 +36,5 @@ export function Funnel({ report }) {
         t.span({ class: 'fn-b' }, t.svg({ viewBox: '0 0 100 8', preserveAspectRatio: 'none', 'aria-hidden': 'true' }, t.rect({ class: 'tr', width: 100, height: 8 }), t.rect({ class: colour, width: Math.round((1000 * n) / whole) / 10, height: 8 }))),
         t.span({ class: 'fn-v num' }, count(n)), t.span({ class: 'fn-p' }, text));
       return t.li({ key: kind }, type ? link({ class: 'fn', to: `/broadcasts/${report.id}?type=${type}` }, parts) : t.div({ class: 'fn' }, parts));
-    })), counts.opened + counts.clicked > 0 && t.p({ class: 'pad meta' }, 'Opens and clicks are those of people. ', link({ class: 'link', to: `/metrics/engagement?days=30&broadcast=${report.id}` }, 'See them over time, with those of software')));
+    })));
 }
