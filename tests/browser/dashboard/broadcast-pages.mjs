@@ -12,6 +12,7 @@ export const BROADCASTS = [
   ['composer', `/broadcasts/${DRAFT}/edit`, '.cm-content', `/broadcasts/${DRAFT}`],
   ['composer-html', `/broadcasts/${HTML}/edit`, '.cm-content', `/broadcasts/${HTML}/content`],
   ['broadcast', `/broadcasts/${SENDING}`, '.fnl', `/broadcasts/${SENDING}/report`],
+  ['broadcast-all', `/broadcasts/${SENDING}?type=sent`, '.fnl', `/broadcasts/${SENDING}/recipients`],
   ['broadcast-bounced', `/broadcasts/${SENDING}?type=bounced`, '.fnl', `/broadcasts/${SENDING}/recipients`],
   ['broadcast-scheduled', `/broadcasts/${SCHEDULED}`, '.verdict', `/broadcasts/${SCHEDULED}/report`],
   ['broadcast-sent', `/broadcasts/${SENT}`, '.fnl', `/broadcasts/${SENT}/report`],

@@ -1,4 +1,5 @@
 // The report of a broadcast, with the fake server of tests/browser/fake.
+import { readFile } from 'node:fs/promises';
 import { assert, until } from '../check.mjs';
 import { uuid } from '../fake/lists.mjs';
 import { invented } from './drift.mjs';
@@ -100,9 +101,48 @@ async function aBroadcastShowsItsOpens(world) {
   await leave();
 }
 
+/** Saves the recipients as CSV. Returns the name of the file and its lines. */
+async function savedRecipients(page) {
+  const button = page.getByRole('region', { name: 'Recipients' }).getByRole('button', { name: 'CSV' });
+  const [download] = await Promise.all([page.waitForEvent('download'), button.click()]);
+  return { name: download.suggestedFilename(), lines: (await readFile(await download.path(), 'utf8')).split('\r\n') };
+}
+
+async function theRecipientsAreSavedAsCsv(world) {
+  const { page, leave } = await open(world, `${SENDING}?type=bounced`);
+  await page.getByText('The address does not work').first().waitFor();
+  const { name, lines } = await savedRecipients(page);
+  assert.equal(name, 'recipients-bounced.csv');
+  assert.equal(lines.length, 1 + 542, 'all rows of the type');
+  assert.equal(lines[0], '"id","contact_id","email","type","bounce_type","count"');
+  assert.equal(lines[1], `"${uuid('4ec0', 0)}","${uuid('c017', 0)}","person-0@example.net","bounced","permanent",""`);
+  assert.equal(new Set(lines).size, lines.length);
+  assert.equal(await page.getByText('The list has more.').count(), 0);
+  await leave();
+}
+
+/** "All" is every email whose delivery has started. A file has a bound. */
+async function aLongListIsSavedInPart(world) {
+  const { counts } = await change(world, SENT, {});
+  await change(world, SENT, { counts: { attempted: 10_050 } });
+  const { page, leave } = await open(world, SENT);
+  await page.getByRole('region', { name: 'Recipients' }).getByRole('button', { name: 'Delivered' }).click();
+  await page.getByRole('button', { name: 'All', exact: true }).click();
+  await page.getByRole('table', { name: 'Recipients: all' }).waitFor();
+  assert.match(page.url(), /\?type=sent$/);
+  const { name, lines } = await savedRecipients(page);
+  assert.equal(name, 'recipients-sent.csv');
+  assert.equal(lines.length, 1 + 10_000);
+  await page.getByText('The file has the newest 10,000 recipients. The list has more.').waitFor();
+  await change(world, SENT, { counts });
+  await leave();
+}
+
 export const reports = [
   ['dashboard: the domains of a broadcast are listed', theDomainsAreListed],
   ['dashboard: the domains of a broadcast scroll on a small screen', theDomainsScroll],
   ['dashboard: people and machines of a broadcast are apart', peopleAndMachinesAreApart],
   ['dashboard: a broadcast shows its opens', aBroadcastShowsItsOpens],
+  ['dashboard: the recipients of a broadcast are saved as CSV', theRecipientsAreSavedAsCsv],
+  ['dashboard: a long list of recipients is saved in part', aLongListIsSavedInPart],
 ];

@@ -1,22 +1,43 @@
 // The recipients of a broadcast with one outcome.
 import { h, useEffect } from '../../vendor/preact.js';
+import { api } from '../../lib/api.js';
 import { t } from '../../lib/h.js';
 import { useList } from '../../lib/list.js';
 import { query } from '../../lib/router.js';
+import { count } from '../../lib/time.js';
+import { Button } from '../../components/button.js';
 import { empty, failed } from '../../components/empty.js';
 import { OneFilter, SearchField } from '../../components/filters.js';
 import { EMAIL_STATUS, emailPill, pill } from '../../components/pill.js';
 import { NewChip, Pager, middle, table } from '../../components/table.js';
+import { toast } from '../../components/toast.js';
+import { saveCsv } from '../parts/save.js';
 
 /** @typedef {import('../../types/api.d.ts').BroadcastRecipientResponse} BroadcastRecipient */
 
-/** Outcomes whose recipients the server lists. @type {[string, string][]} */
-const TYPES = ['sent', 'delivered', 'opened', 'clicked', 'unsubscribed', 'bounced', 'complained', 'suppressed'].map((type) => [type, EMAIL_STATUS[type]?.[0] ?? 'Unsubscribed']);
+/** Outcomes whose recipients the server lists. `sent` is every email whose delivery has started. @type {[string, string][]} */
+const TYPES = ['sent', 'delivered', 'opened', 'clicked', 'unsubscribed', 'bounced', 'complained', 'suppressed'].map((type) => [type, type === 'sent' ? 'All' : EMAIL_STATUS[type]?.[0] ?? 'Unsubscribed']);
 const POLL_MS = 10_000;
 /** A whole address: a search for a part of one reads every recipient. */
 const ADDRESS = /^[^\s@]+@[^\s@]+$/;
 /** Kinds of bounces in words. @type {Record<string, string>} */
 const BOUNCES = { permanent: 'The address does not work', transient: 'Could not be delivered for now', undetermined: 'Not known' };
+
+/** Rows of a request, and the most rows of a file. */
+const PAGE_ROWS = 100, SAVED_MAX = 10_000;
+
+/** Saves the recipients of a list as CSV, the newest ones of a longer list. @param {string} id @param {string} type @param {string} [email] */
+async function save(id, type, email) {
+  const rows = /** @type {BroadcastRecipient[]} */ ([]);
+  let more = true;
+  while (more && rows.length < SAVED_MAX) {
+    const page = /** @type {{ data: BroadcastRecipient[], has_more: boolean }} */ (await api.get(`/broadcasts/${id}/recipients`, { type, email, limit: PAGE_ROWS, after: rows.at(-1)?.id }));
+    rows.push(...page.data);
+    more = page.has_more && page.data.length > 0;
+  }
+  saveCsv(`recipients-${type}.csv`, [['id', 'contact_id', 'email', 'type', 'bounce_type', 'count'], ...rows.map((row) => [row.id, row.contact_id ?? '', row.email, type, row.bounce_type ?? '', String(row.count ?? '')])]);
+  if (more) toast(`The file has the newest ${count(SAVED_MAX)} recipients. The list has more.`);
+}
 
 /** @param {{ report: import('../../types/broadcasts.d.ts').BroadcastReport }} props */
 export function Recipients({ report }) {
@@ -26,7 +47,7 @@ export function Recipients({ report }) {
   // The numbers of the report are newer than the rows. A list of one page shows its new rows at once.
   const isShort = !list.older && !list.newer;
   useEffect(() => { if (isShort) void list.reload(); }, [n]);
-  const name = TYPES.find(([one]) => one === type)?.[1] ?? type, word = name.toLowerCase();
+  const name = TYPES.find(([one]) => one === type)?.[1] ?? type, word = type === 'sent' ? 'on the list' : name.toLowerCase();
   /** @type {import('../../components/table.js').Column<BroadcastRecipient>[]} */
   const columns = [
     { head: 'Recipient', class: 'c-to', link: true, cell: (row) => middle(row.email) },
@@ -34,10 +55,10 @@ export function Recipients({ report }) {
     { head: 'Outcome', class: 'c-status', width: 'w-128', cell: () => (EMAIL_STATUS[type] ? emailPill(type) : pill(name)) },
   ];
   const none = list.rows?.length === 0 && !list.newer;
-  return t.section({ class: 'card', 'aria-labelledby': 'h-recipients' }, t.header(null, t.h2({ id: 'h-recipients' }, 'Recipients')),
+  return t.section({ class: 'card', 'aria-labelledby': 'h-recipients' }, t.header(null, t.h2({ id: 'h-recipients' }, 'Recipients'), !none && h(Button, { kind: 'ghost', size: 'sm', icon: 'download', onClick: () => save(report.id, type, q) }, 'CSV')),
     t.div({ class: 'filters', role: 'search' }, h(SearchField, { label: 'Search recipients', placeholder: 'Whole address' }), h(OneFilter, { name: 'type', label: 'Delivered', none: 'Delivered', options: TYPES.filter(([key]) => key !== 'delivered') }), asked && !q && t.span({ class: 't3', role: 'status' }, 'Type a whole address.')),
     list.error && !list.rows ? t.div({ class: 'pad' }, failed(list.error, list.reload, 'The list'))
       : none ? empty({ card: false, title: q ? `No recipient ${q} that is ${word}` : `No recipient is ${word}`, text: report.status === 'queued' ? 'The broadcast is being sent.' : undefined })
-        : t.div({ class: 'table-wrap' }, h(NewChip, { count: list.fresh, show: list.showFresh }), table({ label: `Recipients: ${word}`, columns, rows: list.rows, id: (row) => row.id, to: (row) => `/emails/${row.id}` })),
+        : t.div({ class: 'table-wrap' }, h(NewChip, { count: list.fresh, show: list.showFresh }), table({ label: `Recipients: ${name.toLowerCase()}`, columns, rows: list.rows, id: (row) => row.id, to: (row) => `/emails/${row.id}` })),
     !none && list.rows && h(Pager, { newer: list.newer, older: list.older, live: false }));
 }
