@@ -11,7 +11,7 @@ export const BROADCASTS = [
   ['broadcast-create', '/broadcasts?create=1', '.dialog', null],
   ['composer', `/broadcasts/${DRAFT}/edit`, '.cm-content', `/broadcasts/${DRAFT}`],
   ['composer-html', `/broadcasts/${HTML}/edit`, '.cm-content', `/broadcasts/${HTML}/content`],
-  ['broadcast', `/broadcasts/${SENDING}`, '.fnl', `/broadcasts/${SENDING}/report`],
+  ['broadcast', `/broadcasts/${SENDING}`, '.fnl', `/broadcasts/${SENDING}/report`, ['warning', 'paused', 'observed']],
   ['broadcast-all', `/broadcasts/${SENDING}?type=sent`, '.fnl', `/broadcasts/${SENDING}/recipients`],
   ['broadcast-bounced', `/broadcasts/${SENDING}?type=bounced`, '.fnl', `/broadcasts/${SENDING}/recipients`],
   ['broadcast-scheduled', `/broadcasts/${SCHEDULED}`, '.verdict', `/broadcasts/${SCHEDULED}/report`],

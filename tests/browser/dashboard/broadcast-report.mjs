@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { assert, until } from '../check.mjs';
 import { uuid } from '../fake/lists.mjs';
 import { invented } from './drift.mjs';
+import { inContexts, inspect } from './inspect.mjs';
 
 const [, SENDING, SCHEDULED, SENT] = Array.from({ length: 4 }, (_, n) => uuid('b0ad', n));
 
@@ -138,6 +139,32 @@ async function aLongListIsSavedInPart(world) {
   await leave();
 }
 
+/** The note has the bounces of the broadcast and the rate of the team, and leads to the addresses. */
+async function bouncesNearThePauseAreNamed(world) {
+  for (const [state, limit] of [['warning', 'Sending pauses at 5%.'], ['observed', 'The limit is 5%.']]) {
+    await inContexts(async (widths, options) => {
+      const { page, leave } = await open(world, SENDING, { ...options, answers: { '/deliverability': invented('/deliverability', state) } });
+      const note = page.getByRole('region', { name: 'Progress' }).locator('.note');
+      await note.waitFor();
+      assert.match(await note.textContent(), new RegExp(`^This broadcast has 542 bounces\\. The hard bounces of the team are at 4\\.\\d% over today and yesterday\\. ${limit} See the addresses$`));
+      await inspect(page, `broadcast-near-${state}`, { widths, part: 'main' });
+      await note.getByRole('link', { name: 'See the addresses' }).click();
+      await page.getByText('The address does not work').first().waitFor();
+      await until('the addresses in the window', () => page.getByRole('heading', { name: 'Recipients' }).evaluate((element) => element.getBoundingClientRect().top < innerHeight));
+      // The emails of this broadcast are older than the days of the warning.
+      await page.show(`/broadcasts/${SENT}`);
+      await page.getByRole('complementary', { name: 'Deliverability' }).waitFor();
+      await page.getByText('of 9,880 sent').waitFor();
+      assert.equal(await note.count(), 0);
+      await leave();
+    });
+  }
+  const { page, leave } = await open(world, SENDING);
+  await page.getByRole('region', { name: 'By domain' }).locator('.red').first().waitFor();
+  assert.equal(await page.locator('.note').count(), 0, 'the rate of the team is low');
+  await leave();
+}
+
 export const reports = [
   ['dashboard: the domains of a broadcast are listed', theDomainsAreListed],
   ['dashboard: the domains of a broadcast scroll on a small screen', theDomainsScroll],
@@ -145,4 +172,5 @@ export const reports = [
   ['dashboard: a broadcast shows its opens', aBroadcastShowsItsOpens],
   ['dashboard: the recipients of a broadcast are saved as CSV', theRecipientsAreSavedAsCsv],
   ['dashboard: a long list of recipients is saved in part', aLongListIsSavedInPart],
+  ['dashboard: the bounces of a broadcast near the pause are named', bouncesNearThePauseAreNamed],
 ];
