@@ -3,7 +3,7 @@
 use pulldown_cmark::{Alignment, Event, HeadingLevel, Tag, TagEnd};
 
 use super::PART_BYTES_MAX;
-use super::parser::{Document, Node, is_image_allowed, is_link_allowed, text_of};
+use super::parser::{ColumnMark, Document, Node, is_image_allowed, is_link_allowed, text_of};
 use super::tokens::{TextPart, Tokens, push_field};
 
 const PARAGRAPH: &str = "margin:0 0 16px";
@@ -21,10 +21,17 @@ const CODE: &str = "padding:1px 4px;background:#f4f5f7;border-radius:4px;font:14
 const RULE: &str = "margin:24px 0;border:0;border-top:1px solid #e6e8ec";
 const TABLE: &str = "margin:0 0 16px;border-collapse:collapse";
 const CELL: &str = "padding:6px 12px 6px 0;border-bottom:1px solid #e6e8ec;vertical-align:top;text-align:";
+const COLUMNS: &str = "margin:0;border-collapse:collapse;table-layout:fixed";
+const FIRST_COLUMN: &str = "padding:0 12px 0 0;vertical-align:top";
+const SECOND_COLUMN: &str = "padding:0 0 0 12px;vertical-align:top";
 const IMAGE: &str = "max-width:100%;height:auto;border:0;border-radius:6px";
 const LINK: &str = "color:#0f5132";
 const BUTTON: &str = "display:inline-block;padding:12px 20px;border-radius:6px;background:#0f5132;color:#ffffff;\
                       font-weight:bold;text-decoration:none";
+
+/// Table of two columns, which is read as no table.
+const COLUMNS_TAG: &str = "table role=\"presentation\" width=\"100%\" cellpadding=\"0\" cellspacing=\"0\" border=\"0\"";
+const COLUMN_TAG: &str = "td class=\"rm-column\" width=\"50%\"";
 
 /// Text of the link that replaces an unsubscribe placeholder.
 pub(super) const UNSUBSCRIBE_LABEL: &str = "Unsubscribe";
@@ -38,6 +45,7 @@ pub(super) fn body(document: &Document<'_>, tokens: &Tokens<'_>) -> Option<Strin
         match node {
             Node::Footer => writer.open("p class=\"rm-footer\"", FOOTER),
             Node::Button { label, url } => writer.button(label, url),
+            Node::Column(mark) => writer.column_mark(*mark),
             Node::Event(Event::Start(Tag::Image { dest_url, .. })) => {
                 let alt: String = nodes.by_ref().map_while(in_image).filter_map(text_of).collect();
                 writer.image(dest_url, &alt);
@@ -54,7 +62,7 @@ pub(super) fn body(document: &Document<'_>, tokens: &Tokens<'_>) -> Option<Strin
 /// Returns the event of a node; `None` at the end of an image.
 pub(super) fn in_image<'n, 's>(node: &'n Node<'s>) -> Option<&'n Event<'s>> {
     match node {
-        Node::Event(Event::End(TagEnd::Image)) | Node::Footer | Node::Button { .. } => None,
+        Node::Event(Event::End(TagEnd::Image)) | Node::Footer | Node::Button { .. } | Node::Column(_) => None,
         Node::Event(event) => Some(event),
     }
 }
@@ -229,6 +237,22 @@ impl HtmlWriter<'_> {
             self.text(label, true);
         }
         self.html.push_str("</p>\n");
+    }
+
+    /// Writes the beginning or the end of two columns. On a small screen, the second one is below the first one.
+    fn column_mark(&mut self, mark: ColumnMark) {
+        match mark {
+            ColumnMark::First => {
+                self.open(COLUMNS_TAG, COLUMNS);
+                self.html.push_str("<tr>");
+                self.open(COLUMN_TAG, FIRST_COLUMN);
+            }
+            ColumnMark::Second => {
+                self.html.push_str("</td>\n");
+                self.open(COLUMN_TAG, SECOND_COLUMN);
+            }
+            ColumnMark::End => self.html.push_str("</td></tr>\n</table>\n"),
+        }
     }
 }
 

@@ -3,7 +3,8 @@
 use super::html::escaped;
 
 /// Style sheet of the page. A mail client that drops it shows the light colours.
-const STYLE: &str = "@media (max-width:620px){.rm{padding:24px 16px!important}}\
+const STYLE: &str = "@media (max-width:620px){.rm{padding:24px 16px!important}\
+                     .rm .rm-column{display:block!important;width:auto!important;padding:0!important}}\
                      @media (prefers-color-scheme:dark){\
                      body,.rm-page{background:#161719!important}\
                      .rm,.rm p,.rm li,.rm td,.rm th{color:#d6d8dc!important}\

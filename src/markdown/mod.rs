@@ -1,15 +1,17 @@
 //! Markdown of emails: conversion to an HTML part with one responsive layout, and to a text part. Pure.
 //!
-//! CommonMark with tables and strikethrough, and two additions: merge fields anywhere, and buttons. A paragraph
-//! `[[button: Label](https://example.com)]` is a button. An unsubscribe placeholder in the text becomes a link, and
-//! makes its paragraph a footer.
+//! CommonMark with tables and strikethrough, and three additions: merge fields anywhere, buttons, and columns. A
+//! paragraph `[[button: Label](https://example.com)]` is a button. The paragraphs `[[columns]]`, `[[column]]` and
+//! `[[end]]` are around two columns. An unsubscribe placeholder in the text becomes a link, and makes its paragraph a
+//! footer.
 //!
 //! Data flow: `tokens.rs` replaces placeholders by characters that Markdown keeps. `parser.rs` reads the events and
-//! finds buttons. `html.rs` and `text.rs` write the parts and put the placeholders back. `layout.rs` has the page
+//! finds buttons and columns. `html.rs` and `text.rs` write the parts and put the placeholders back. `layout.rs` has the page
 //! around the HTML. `outline.rs` lists the links and images of a source, for checks.
 //!
 //! Invariants:
 //! - HTML in the source is written as text.
+//! - Marks that make no two columns are text, so that each element is closed.
 //! - A link has the scheme http, https or mailto, or is a placeholder. An image has the scheme http or https.
 //! - Each placeholder of the source is in both parts, unless it is in a link or an image that is left out.
 //! - The source and the parts have a maximum size.

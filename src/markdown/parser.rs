@@ -1,4 +1,6 @@
-//! Events of a Markdown source, with buttons. Pure.
+//! Events of a Markdown source, with buttons and columns. Pure.
+
+use std::collections::HashSet;
 
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, TextMergeStream};
 
@@ -30,6 +32,31 @@ pub(super) enum Node<'s> {
         label: String,
         url: CowStr<'s>,
     },
+    /// A paragraph that is a mark of two columns.
+    Column(ColumnMark),
+}
+
+/// Mark of two columns, outside of lists and quotes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ColumnMark {
+    /// Beginning of the first column.
+    First,
+    /// Beginning of the second column.
+    Second,
+    End,
+}
+
+impl ColumnMark {
+    /// The marks of two columns, in their order.
+    const ALL: [Self; 3] = [Self::First, Self::Second, Self::End];
+
+    const fn notation(self) -> &'static str {
+        match self {
+            Self::First => "[[columns]]",
+            Self::Second => "[[column]]",
+            Self::End => "[[end]]",
+        }
+    }
 }
 
 impl<'s> Document<'s> {
@@ -42,32 +69,41 @@ impl<'s> Document<'s> {
         }
         let mut nodes = Vec::with_capacity(events.len());
         let mut rest = events.as_slice();
+        // Number of open elements.
+        let mut depth = 0_usize;
         while let Some((first, after)) = rest.split_first() {
             if matches!(first, Event::Start(Tag::Paragraph)) {
                 let end = after.iter().position(|event| matches!(event, Event::End(TagEnd::Paragraph)));
                 let (inner, after_paragraph) = after.split_at(end.unwrap_or(after.len()));
-                if let Some(button) = button(inner) {
-                    nodes.push(button);
+                let mark = || column_mark(inner).filter(|_| depth == 0).map(Node::Column);
+                if let Some(block) = button(inner).or_else(mark) {
+                    nodes.push(block);
                     rest = after_paragraph.get(1..).unwrap_or_default();
                     continue;
                 }
                 if inner.iter().any(|event| has_unsubscribe(event, tokens)) {
                     nodes.push(Node::Footer);
                     rest = after;
+                    depth += 1;
                     continue;
                 }
+            }
+            match first {
+                Event::Start(_) => depth += 1,
+                Event::End(_) => depth = depth.saturating_sub(1),
+                _ => {}
             }
             nodes.push(Node::Event(first.clone()));
             rest = after;
         }
-        Some(Self { nodes })
+        Some(Self { nodes: with_whole_columns(nodes) })
     }
 
     /// Returns the text of the first heading of the first level; empty without one.
     pub(super) fn title(&self, tokens: &Tokens<'_>) -> String {
         let mut events = self.nodes.iter().filter_map(|node| match node {
             Node::Event(event) => Some(event),
-            Node::Footer | Node::Button { .. } => None,
+            Node::Footer | Node::Button { .. } | Node::Column(_) => None,
         });
         let is_title = |event: &&Event<'_>| matches!(event, Event::Start(Tag::Heading { level: HeadingLevel::H1, .. }));
         if !events.by_ref().any(|event| is_title(&event)) {
@@ -108,6 +144,36 @@ fn button<'s>(inner: &[Event<'s>]) -> Option<Node<'s>> {
     let label: String = label.iter().filter_map(text_of).collect();
     let label = label.strip_prefix(BUTTON)?.trim();
     (!label.is_empty()).then(|| Node::Button { label: label.to_owned(), url: dest_url.clone() })
+}
+
+/// Returns the mark that a paragraph is.
+fn column_mark(inner: &[Event<'_>]) -> Option<ColumnMark> {
+    let [Event::Text(text)] = inner else { return None };
+    ColumnMark::ALL.into_iter().find(|mark| mark.notation() == text.trim())
+}
+
+/// Makes a paragraph of each mark that makes no two columns. Nested in others, only the inner columns stay.
+fn with_whole_columns(nodes: Vec<Node<'_>>) -> Vec<Node<'_>> {
+    let marks = nodes.iter().enumerate().filter_map(|(at, node)| match node {
+        Node::Column(mark) => Some((at, *mark)),
+        Node::Event(_) | Node::Footer | Node::Button { .. } => None,
+    });
+    let marks: Vec<(usize, ColumnMark)> = marks.collect();
+    let is_whole = |some: &&[(usize, ColumnMark)]| some.iter().map(|(_, mark)| *mark).eq(ColumnMark::ALL);
+    let whole = marks.windows(ColumnMark::ALL.len()).filter(is_whole);
+    let whole: HashSet<usize> = whole.flatten().map(|(at, _)| *at).collect();
+    let mut settled = Vec::with_capacity(nodes.len());
+    for (at, node) in nodes.into_iter().enumerate() {
+        match node {
+            Node::Column(mark) if !whole.contains(&at) => settled.extend(paragraph(mark.notation())),
+            node => settled.push(node),
+        }
+    }
+    settled
+}
+
+fn paragraph<'s>(text: &'static str) -> [Node<'s>; 3] {
+    [Event::Start(Tag::Paragraph), Event::Text(text.into()), Event::End(TagEnd::Paragraph)].map(Node::Event)
 }
 
 fn has_unsubscribe(event: &Event<'_>, tokens: &Tokens<'_>) -> bool {

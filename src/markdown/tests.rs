@@ -104,6 +104,56 @@ fn html_and_other_schemes_are_no_markup() {
     }
 }
 
+/// HTML of two columns, without its styles.
+fn two_columns(first: &str, second: &str) -> String {
+    let column = "<td class=\"rm-column\" width=\"50%\">";
+    format!(
+        "<table role=\"presentation\" width=\"100%\" cellpadding=\"0\" cellspacing=\"0\" border=\"0\"><tr>\
+         {column}{first}</td>\n{column}{second}</td></tr>\n</table>"
+    )
+}
+
+#[test]
+fn two_columns_are_beside_each_other_in_html_and_one_after_the_other_in_text() {
+    let source = "a\n\n[[columns]]\n\n## b\n\n- c\n\n  [[column]]\n\n [[column]] \n\n\
+                  [[button: d](https://e.example)]\n\n{{{UNSUBSCRIBE_URL}}}\n\n[[end]]\n\ne";
+
+    let html = body(source);
+
+    let first = "<h2>b</h2>\n<ul><li><p>c</p>\n<p>[[column]]</p>\n</li>\n</ul>\n";
+    let second = "<p><a class=\"rm-button\" href=\"https://e.example\">d</a></p>\n\
+                  <p class=\"rm-footer\"><a href=\"{{{UNSUBSCRIBE_URL}}}\">Unsubscribe</a></p>\n";
+    assert_eq!(html, format!("<p>a</p>\n{}\n<p>e</p>", two_columns(first, second)));
+    let text = "a\n\nb\n\n- c\n\n  [[column]]\n\nd: https://e.example\n\nUnsubscribe: {{{UNSUBSCRIBE_URL}}}\n\ne\n";
+    assert_eq!(render(source).unwrap().text, text);
+    assert_eq!(body("[[columns]]\n\n[[column]]\n\n[[end]]"), two_columns("", ""));
+}
+
+#[test]
+fn marks_that_make_no_two_columns_are_text() {
+    for (source, html) in [
+        ("[[columns]]\n\na\n\n[[column]]\n\nb", "<p>[[columns]]</p>\n<p>a</p>\n<p>[[column]]</p>\n<p>b</p>"),
+        ("[[columns]]\n\na\n\n[[end]]", "<p>[[columns]]</p>\n<p>a</p>\n<p>[[end]]</p>"),
+        ("[[column]]\n\n[[end]]\n\n[[columns]]", "<p>[[column]]</p>\n<p>[[end]]</p>\n<p>[[columns]]</p>"),
+        ("[[columns]]\na\n[[column]]\nb\n[[end]]", "<p>[[columns]]\na\n[[column]]\nb\n[[end]]</p>"),
+        ("`[[columns]]`\n\n[[column]] a", "<p><code>[[columns]]</code></p>\n<p>[[column]] a</p>"),
+        (
+            "> [[columns]]\n>\n> [[column]]\n\n[[end]]",
+            "<blockquote><p>[[columns]]</p>\n<p>[[column]]</p>\n</blockquote>\n<p>[[end]]</p>",
+        ),
+    ] {
+        assert_eq!(body(source), html, "{source}");
+    }
+    let [first, next, end] = ["[[columns]]\n\n", "[[column]]\n\n", "[[end]]\n\n"];
+    let three = format!("{first}{next}{next}{end}");
+    assert_eq!(body(&three), "<p>[[columns]]</p>\n<p>[[column]]</p>\n<p>[[column]]</p>\n<p>[[end]]</p>");
+    let nested = format!("{first}a\n\n{first}b\n\n{next}c\n\n{end}{next}d\n\n{end}");
+    let inner = two_columns("<p>b</p>\n", "<p>c</p>\n");
+    let expected = format!("<p>[[columns]]</p>\n<p>a</p>\n{inner}\n<p>[[column]]</p>\n<p>d</p>\n<p>[[end]]</p>");
+    assert_eq!(body(&nested), expected);
+    assert_eq!(render(&nested).unwrap().text, "[[columns]]\n\na\n\nb\n\nc\n\n[[column]]\n\nd\n\n[[end]]\n");
+}
+
 #[test]
 fn the_page_has_the_first_heading_as_its_title() {
     let html = render("Text\n\n# Now & {{{NAME|you}}}\n\n# Other").unwrap().html;
@@ -173,7 +223,8 @@ proptest! {
     fn no_source_becomes_markup_of_its_own(
         source in "(\\[\\[button: |\\[|\\]|\\(|\\)|!|javascript:x|https://e|<script|\
                    <img onerror=x|>|\"|'|\\{\\{\\{A\\|\\}\\}\\}|\
-                   \\{\\{\\{UNSUBSCRIBE_URL\\}\\}\\}|[*_#|`\n -]){0,40}"
+                   \\{\\{\\{UNSUBSCRIBE_URL\\}\\}\\}|[*_#|`\n -]|\
+                   \n\n\\[\\[(columns|column|end)\\]\\]\n\n|</td>|<table>){0,40}"
     ) {
         prop_assume!(!source.trim().is_empty());
 
@@ -183,6 +234,9 @@ proptest! {
         for (at, _) in html.match_indices("href=\"").chain(html.match_indices("src=\"")) {
             let url = html[at..].split_once('"').map_or("", |(_, url)| url);
             prop_assert!(url.starts_with("https://") || url.starts_with("{{{"), "{html}");
+        }
+        for (start, end) in [("<table", "</table>"), ("<tr", "</tr>"), ("<td", "</td>")] {
+            prop_assert!(html.matches(start).count() == html.matches(end).count(), "{start} in {html}");
         }
     }
 }

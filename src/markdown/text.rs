@@ -16,7 +16,7 @@ pub(super) fn part(document: &Document<'_>, tokens: &Tokens<'_>) -> Option<Strin
     let mut nodes = document.nodes.iter();
     while let Some(node) = nodes.next() {
         match node {
-            Node::Footer => writer.block(),
+            Node::Footer | Node::Column(_) => writer.block(),
             Node::Button { label, url } => {
                 writer.block();
                 writer.push(label, true);
