@@ -5,7 +5,7 @@
 
 /** Parts of the text that are coloured, by language. A part may be inside another one. */
 const PARTS = {
-  markdown: /(?<head>^#{1,6} .*$)|(?<strong>\*\*[^*\n]+\*\*)|(?<link>!?\[[^\]\n]*\]\([^)\n]*\)\]?|\[\[button:)|(?<quiet>`[^`\n]+`|^ {0,3}(?:[-*+]|\d{1,9}[.)]|>) )/gm,
+  markdown: /(?<head>^#{1,6} .*$)|(?<strong>\*\*[^*\n]+\*\*)|(?<link>!?\[[^\]\n]*\]\([^)\n]*\)\]?|\[\[(?:button:|columns?\]\]|end\]\]))|(?<quiet>`[^`\n]+`|^ {0,3}(?:[-*+]|\d{1,9}[.)]|>) )/gm,
   html: /(?<quiet><!--[\s\S]*?-->|<!doctype[^>]*>)|(?<tag><\/?[a-z][^<>]*>)|(?<link>&(?:[a-z]+|#x?[\da-f]+);)/gi,
 };
 const STRINGS = /"[^"]*"|'[^']*'/g;
