@@ -7,7 +7,9 @@ import { Dialog, useDialog } from '../../components/dialog.js';
 import { Editor } from '../../components/editor.js';
 import { Tabs } from '../../components/tabs.js';
 import { InsertMenu } from '../parts/insert-menu.js';
+import { AltText } from './alt-text.js';
 import { Findings, useMarks } from './findings.js';
+import { repairOf } from './repair.js';
 
 /** @typedef {import('../composer.js').Content} Content */
 /** @typedef {import('../../types/broadcasts.d.ts').Finding} Finding */
@@ -19,6 +21,7 @@ export function EditorColumn({ content, write, handle, check, readOnly, fields, 
   const isMarkdown = content.source !== null;
   const tabs = isMarkdown ? [{ id: 'markdown', label: 'Markdown' }, { id: 'html', label: 'HTML' }] : [{ id: 'html', label: 'HTML' }, { id: 'text', label: 'Text' }];
   const [asked, setAsked] = useState('');
+  const [image, setImage] = useState(/** @type {Finding | null} */ (null));
   const all = [...tabs, { id: 'preview', label: 'Preview', narrow: true }];
   const tab = all.some((one) => one.id === asked) ? asked : tabs[0]?.id ?? '';
   const part = tab === 'markdown' ? 'source' : tab === 'text' ? 'text' : 'html';
@@ -34,12 +37,16 @@ export function EditorColumn({ content, write, handle, check, readOnly, fields, 
     // The editor of another tab is there after the next frame.
     requestAnimationFrame(() => requestAnimationFrame(select));
   };
-  const addFallback = (/** @type {Finding} */ finding, /** @type {string} */ word) => {
-    const { part: where, at, length } = finding, place = (at ?? 0) + (length ?? 0) - 3;
-    const added = (/** @type {string} */ text) => `${text.slice(0, place)}|${word}${text.slice(place)}`;
-    if (where === 'subject' || where === 'preview_text') change({ [where]: added(fields[where]) });
-    else if (where === part && handle.current) handle.current.replace(place, 0, `|${word}`);
-    else if (where === 'source' || where === 'html' || where === 'text') write({ ...content, [where]: added(content[where] ?? '') });
+  /** Returns whether the finding still has its place in the text. */
+  const repair = (/** @type {Finding} */ finding, /** @type {string} */ words) => {
+    const { part: where } = finding, isField = where === 'subject' || where === 'preview_text';
+    const text = isField ? fields[where] : where ? content[where] ?? '' : '', made = repairOf(finding, text, words);
+    if (!made || !where) return false;
+    const after = () => text.slice(0, made.at) + made.text + text.slice(made.at + made.length);
+    if (isField) change({ [where]: after() });
+    else if (where === part && handle.current) handle.current.replace(made.at, made.length, made.text);
+    else write({ ...content, [where]: after() });
+    return true;
   };
   const editor = tab === 'markdown' ? h(Editor, { key: 'markdown', label: 'Markdown', language: 'markdown', value: content.source ?? '', onInput: (/** @type {string} */ source) => write({ ...content, source }), marks, handle, readOnly })
     : tab === 'text' ? h(Editor, { key: 'text', label: 'Text', language: 'markdown', value: content.text ?? '', onInput: (/** @type {string} */ text) => write({ ...content, text }), marks, handle, readOnly })
@@ -51,5 +58,6 @@ export function EditorColumn({ content, write, handle, check, readOnly, fields, 
         !isMarkdown && tab === 'text' && t.div({ key: 'note', class: 'editor-note' }, icon('info'), t.p(null, 'Mail programs without HTML show this text. If it is empty, it is made from the HTML.')),
         editor,
       ]),
-    !readOnly && h(Findings, { check, show, addFallback }), convert.view);
+    !readOnly && h(Findings, { check, show, addFallback: (/** @type {Finding} */ finding) => { repair(finding, 'there'); }, addAlt: setImage }), convert.view,
+    image && h(AltText, { onClose: () => setImage(null), add: (/** @type {string} */ words) => repair(image, words), added: () => { setImage(null); requestAnimationFrame(() => handle.current?.focus()); } }));
 }

@@ -7,6 +7,7 @@ import { icon } from '../../lib/icons.js';
 import { plural } from '../../lib/time.js';
 import { Button } from '../../components/button.js';
 import { errorNote } from '../../components/empty.js';
+import { isRepairable } from './repair.js';
 
 /** @typedef {import('../../types/broadcasts.d.ts').BroadcastCheck} BroadcastCheck */
 /** @typedef {import('../../types/broadcasts.d.ts').Finding} Finding */
@@ -67,9 +68,9 @@ export function useMarks(result, part) {
 
 /**
  * The list of the findings below the editor.
- * @param {{ check: Check, show: (finding: Finding) => void, addFallback: (finding: Finding, text: string) => void }} props
+ * @param {{ check: Check, show: (finding: Finding) => void, addFallback: (finding: Finding) => void, addAlt: (finding: Finding) => void }} props
  */
-export function Findings({ check, show, addFallback }) {
+export function Findings({ check, show, addFallback, addAlt }) {
   const { result, error, running } = check, findings = result?.findings ?? [];
   const links = result?.links;
   const title = !result ? (running ? 'Checking' : 'Check') : findings.length === 0 ? 'Nothing to change' : plural(findings.length, 'thing to check', 'things to check');
@@ -81,7 +82,7 @@ export function Findings({ check, show, addFallback }) {
     findings.length > 0 && t.ul(null, findings.map((finding, i) => t.li({ key: i },
       icon(finding.severity === 'error' ? 'stop' : 'warn', finding.severity === 'error' ? 'red' : 'amber'),
       t.span(null, finding.at !== null && finding.part && t.button({ type: 'button', class: 'link', onClick: () => show(finding) }, placeOf(finding)), finding.at !== null && ' ', finding.message),
-      finding.kind === 'fallback_missing' && finding.at !== null && finding.length !== null && h(Button, { size: 'sm', onClick: () => addFallback(finding, 'there') }, 'Add “there”')))));
+      isRepairable(finding) && (finding.kind === 'alt_missing' ? h(Button, { size: 'sm', onClick: () => addAlt(finding) }, 'Add text…') : h(Button, { size: 'sm', onClick: () => addFallback(finding) }, 'Add “there”'))))));
 }
 
 /** Where a finding is. @param {Finding} finding */
