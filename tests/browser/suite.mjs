@@ -8,6 +8,7 @@ import { access } from './dashboard/access.mjs';
 import { answers } from './dashboard/answers.mjs';
 import { reports } from './dashboard/broadcast-report.mjs';
 import { broadcasts } from './dashboard/broadcasts.mjs';
+import { composer } from './dashboard/composer.mjs';
 import { controls } from './dashboard/controls.mjs';
 import { details } from './dashboard/details.mjs';
 import { docs } from './dashboard/docs.mjs';
@@ -34,7 +35,7 @@ const PAGE_WORKERS = 2;
 
 async function development() {
   await suite.inside(DevWorld, [...devJourneys, ...broadcastJourneys, ...emails, ...hostile, ...operate, ...live, ...answers, ...drifts, ...controls, ...docs]);
-  await suite.inside(FakeWorld, [...details, ...reports, ...broadcasts, ...metrics]);
+  await suite.inside(FakeWorld, [...details, ...reports, ...broadcasts, ...composer, ...metrics]);
 }
 
 async function otherServers() {

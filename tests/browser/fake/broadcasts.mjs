@@ -57,19 +57,28 @@ function htmlOf(source) {
 
 const merged = (text, contact) => (text ?? '').replace(/\{\{\{(\w+)(?:\|([^{}]*))?\}\}\}/g, (_, name, fallback = '') => (name === 'FIRST_NAME' && contact !== 'none' ? 'Ada' : /URL$/.test(name) ? 'https://mail.acme.com/u/sample' : fallback));
 
-/** The findings of a content, as the check of the server has them. */
-function findings(row, content) {
+/** A link whose page does not exist. */
+const DEAD = 'https://acme.com/views';
+
+/** The links and images that the check requests. */
+const linksOf = ({ source, html }) => [...new Set(((source ?? html ?? '').match(/https:[^\s"<>()]+/g) ?? []))];
+
+/** The findings of a content, as the check of the server has them. `links`: also those of the requested links. */
+function findings(row, content, links = false) {
   const part = content.source === null ? 'html' : 'source', text = content[part] ?? '';
   const at = (index, length) => ({ at: index, length, line: text.slice(0, index).split('\n').length });
+  const dead = /\[[^[\]]*\]\(https:\/\/acme\.com\/views\)/.exec(text)?.[0] ?? DEAD;
   const bare = { at: null, length: null, line: null, name: null, url: null, contacts: null };
   return [
     ...(row.subject ? [] : [{ ...bare, kind: 'subject_empty', severity: 'error', part: 'subject', message: 'The subject is empty.' }]),
     ...[...text.matchAll(/\{\{\{FIRST_NAME\}\}\}/g)].map((match) => ({ ...bare, kind: 'fallback_missing', severity: 'warning', part, ...at(match.index, match[0].length), name: 'FIRST_NAME', contacts: 1102, message: 'FIRST_NAME has no fallback. 1,102 of 10,878 contacts have no first name.' })),
-    ...[...text.matchAll(/!\[\]\([^)]*\)/g)].map((match) => ({ ...bare, kind: 'alt_missing', severity: 'warning', part, ...at(match.index, match[0].length), message: 'The image has no alternative text.' })),
-    ...(/UNSUBSCRIBE_URL/.test(text) ? [] : [{ ...bare, kind: 'unsubscribe_missing', severity: 'warning', part: null, message: 'The message has no unsubscribe link.' }]),
+    ...[...text.matchAll(content.source === null ? /<img(?![^>]*\salt=)[^>]*>/gi : /!\[\]\([^)]*\)/g)].map((match) => ({ ...bare, kind: 'alt_missing', severity: 'warning', part, ...at(match.index, match[0].length), message: 'The image has no alternative text.' })),
+    ...(/UNSUBSCRIBE_URL/.test(text) ? [] : [{ ...bare, kind: 'unsubscribe_missing', severity: 'warning', part, message: 'The message has no unsubscribe link.' }]),
+    ...(links && linksOf(content).includes(DEAD) ? [{ ...bare, kind: 'link_dead', severity: 'warning', part, ...at(text.indexOf(dead), dead.length), url: DEAD, message: 'The link does not work: the response has the status 404.' }] : []),
   ];
 }
 
+const summary = (links) => ({ found: links.length, checked: links.length, dead: links.includes(DEAD) ? 1 : 0 });
 const wrong = (message) => ({ status: 403, json: { statusCode: 403, name: 'validation_error', message } });
 const apiOf = ({ counts, segment_name, topic_name, audience, started_at, ...row }) => ({ ...row, ...contents.get(row.id), source: undefined, sent_count: counts.attempted });
 const contentOf = ({ id, revision }) => { const content = contents.get(id); return { object: 'broadcast_content', id, revision, format: content.source === null ? 'html' : 'markdown', ...content, html_bytes: (content.html ?? '').length }; };
@@ -127,7 +136,7 @@ const PARTS = {
   'GET preview': (row, { query }) => ({ html: `<!doctype html><html lang="en"><title>${row.subject}</title><meta name="color-scheme" content="light dark">${merged(contents.get(row.id).html, query.contact)}</html>` }),
   'GET rendered': (row, { query }) => ({ json: { object: 'broadcast_preview', id: row.id, contact: { id: null, email: 'ada@example.net', first_name: 'Ada', last_name: 'Lovelace' }, from: row.from, subject: merged(row.subject, query.contact), preview_text: row.preview_text && merged(row.preview_text, query.contact), html: null, text: null } }),
   'POST check': (row, { body }) => ({ json: { object: 'broadcast_check', id: row.id, audience: { total: 12_480, unsubscribed: 1204, opted_out: row.topic_id ? 310 : 0, suppressed: 88, will_receive: row.topic_id ? 10_878 : 11_188, complete: true },
-    findings: findings(row, contents.get(row.id)), html_bytes: contentOf(row).html_bytes, html_bytes_max: 102_400, links: body?.links ? { found: 2, checked: 2, dead: 0 } : null, finishes_at: ago(-3 * H), warning: { code: 'paced', days: 1, message: 'This broadcast is more than the room of the next hour. It goes out in steps over 3 hours.' } } }),
+    findings: findings(row, contents.get(row.id), body?.links), html_bytes: contentOf(row).html_bytes, html_bytes_max: 102_400, links: body?.links ? summary(linksOf(contents.get(row.id))) : null, finishes_at: ago(-3 * H), warning: { code: 'paced', days: 1, message: 'This broadcast is more than the room of the next hour. It goes out in steps over 3 hours.' } } }),
   'POST test': () => ({ json: { object: 'email', id: uuid('7e57', 0) } }),
   'POST send': (row, { body }) => {
     Object.assign(row, { status: body.scheduled_at ? 'scheduled' : 'queued', scheduled_at: body.scheduled_at ?? null, started_at: body.scheduled_at ? null : new Date().toISOString(), audience: 10_878, counts: { ...none, queued: 10_878 }, finishes_at: ago(-3 * H) });
