@@ -7,10 +7,10 @@ import { ask } from './world.mjs';
 /** An endpoint that refuses connections. */
 const ENDPOINT = 'http://127.0.0.1:9/hook';
 
-/** Returns the invented answer to the dashboard. */
-export function invented(target, state = 'full') {
+/** Returns the invented answer to the dashboard; with a body, to a change. */
+export function invented(target, state = 'full', body = null) {
   const url = new URL(target, 'http://fake.invalid');
-  return answer({ method: 'GET', path: url.pathname, query: Object.fromEntries(url.searchParams), body: null, state }).json;
+  return answer({ method: body ? 'POST' : 'GET', path: url.pathname, query: Object.fromEntries(url.searchParams), body, state }).json;
 }
 
 const isThing = (value) => value !== null && typeof value === 'object' && !Array.isArray(value);
@@ -41,10 +41,10 @@ function drift(fake, real, path = '') {
   });
 }
 
-/** Compares answers: [path of the fake server, path of the real server, state of the fake server]. */
-async function compare(request, origin, routes) {
+/** Compares answers: [path of the fake server, path of the real server, state of the fake server, body of a change]. */
+export async function compare(request, origin, routes) {
   const found = [];
-  for (const [fake, real = fake, state] of routes) found.push(...drift(invented(fake, state), await ask(request, origin, real)).map((one) => `${fake} ${one}`));
+  for (const [fake, real = fake, state, body] of routes) found.push(...drift(invented(fake, state, body), await ask(request, origin, real, body ? 'POST' : 'GET', body)).map((one) => `${fake} ${one}`));
   assert.deepEqual(found, []);
 }
 

@@ -15,8 +15,8 @@ import { Smarthost } from '../smarthost.mjs';
 const RUNNING = process.env.DASHBOARD_URL;
 
 /** Sends a request of the dashboard, and returns the answer of the real server. */
-export async function ask(request, origin, target, method = 'GET') {
-  const response = await request.fetch(`${origin}/dashboard/api${target}`, { method, headers: { 'x-ringmail-dashboard': '1' } });
+export async function ask(request, origin, target, method = 'GET', data = undefined) {
+  const response = await request.fetch(`${origin}/dashboard/api${target}`, { method, data, headers: { 'x-ringmail-dashboard': '1' } });
   assert.equal(response.status(), 200, `${target}: ${await response.text()}`);
   return response.json();
 }

@@ -80,17 +80,18 @@ function findings(row, content, links = false) {
 
 const summary = (links) => ({ found: links.length, checked: links.length, dead: links.includes(DEAD) ? 1 : 0 });
 const wrong = (message) => ({ status: 403, json: { statusCode: 403, name: 'validation_error', message } });
-const apiOf = ({ counts, segment_name, topic_name, audience, started_at, ...row }) => ({ ...row, ...contents.get(row.id), source: undefined, sent_count: counts.attempted });
+const apiOf = ({ counts, segment_name, topic_name, audience, started_at, ...row }) => { const { source, ...parts } = contents.get(row.id); return { ...row, ...parts, sent_count: counts.attempted }; };
+const listed = ({ object, revision, reply_to, preview_text, audience_id, started_at, ...row }) => row;
 const contentOf = ({ id, revision }) => { const content = contents.get(id); return { object: 'broadcast_content', id, revision, format: content.source === null ? 'html' : 'markdown', ...content, html_bytes: (content.html ?? '').length }; };
 
-/** Domains with their parts of the attempted, bounced and waiting emails, and the site that holds their email. */
-const DOMAINS = [['gmail.com', 0.406, 0.38, 0.37, 'gmail.com'], ['outlook.com', 0.234, 0.01, 0.21, 'outlook.com'], ['yahoo.example', 0.065, 0.02, 0.36, 'yahoo.example'], [CONTACTS[3].email.split('@')[1], 0.02, 0, 0, null], ['acme-partners.example', 0.015, 0, 0.01, 'gmail.com'], ['example.org', 0.011, 0.01, 0, null], ['nortwhind.example', 0.005, 0, 0.02, 'domain:nortwhind.example'], ['example.net', 0.004, 0.01, 0, null]];
+/** Domains with their parts of the attempted, bounced and waiting emails. */
+const DOMAINS = [['gmail.com', 0.406, 0.38, 0.37], ['outlook.com', 0.234, 0.01, 0.21], ['yahoo.example', 0.065, 0.02, 0.36], [CONTACTS[3].email.split('@')[1], 0.02, 0, 0], ['acme-partners.example', 0.015, 0, 0.01], ['example.org', 0.011, 0.01, 0], ['nortwhind.example', 0.005, 0, 0.02], ['example.net', 0.004, 0.01, 0]];
 
 /** The numbers by domain, whose sums are those of the broadcast. */
 function byDomain({ attempted, bounced, sent }) {
   if (attempted === 0) return { domains: [], other_domains: null };
   const of = (all, failed, waiting) => ({ attempted: all, delivered: all - failed - waiting, bounced: failed, waiting });
-  const domains = DOMAINS.map(([domain, ...parts]) => { const [all, failed, waiting] = [attempted, bounced, sent].map((n, i) => Math.floor(n * parts[i])); return { domain, ...of(all, failed, waiting), site: waiting > 0 ? parts[3] : null }; });
+  const domains = DOMAINS.map(([domain, ...parts]) => { const [all, failed, waiting] = [attempted, bounced, sent].map((n, i) => Math.floor(n * parts[i])); return { domain, ...of(all, failed, waiting) }; });
   const [all, failed, waiting] = [[attempted, 'attempted'], [bounced, 'bounced'], [sent, 'waiting']].map(([n, name]) => domains.reduce((rest, one) => rest - one[name], n));
   return { domains, other_domains: { domains: 388, ...of(all, failed, waiting) } };
 }
@@ -103,7 +104,7 @@ export function sendSome(n = 40) {
   }
 }
 
-function report(row) {
+function report({ revision, from, reply_to, preview_text, audience_id, ...row }) {
   const { counts, audience } = row, left = row.status === 'queued' || row.status === 'scheduled' ? Math.max(0, audience - counts.attempted) : 0;
   return { ...row, object: 'broadcast_report', remaining: left, fan_out: { queued: row.status === 'queued' ? 9000 : audience, total: audience, complete: row.status !== 'queued' }, rate_per_minute: row.status === 'queued' ? 23.4 : null, machines: { opened: Math.round(counts.opened * 0.7), clicked: Math.round(counts.clicked / 2) }, ...byDomain(counts),
     funnel: [['audience', audience], ...['attempted', 'delivered', 'opened', 'clicked', 'bounced', 'complained', 'suppressed', 'failed', 'canceled'].map((kind) => [kind, counts[kind]])].map(([kind, count]) => ({ kind, count })) };
@@ -160,7 +161,8 @@ const PARTS = {
   'GET clicked-links': (row, { query, state }) => page(row.counts.clicked > 0 ? ['https://acme.com/views', 'https://acme.com/releases/4.0/all-of-the-smaller-things-that-you-have-asked-for-since-last-summer'].map((url, n) => ({ id: uuid('11c4', n), url, clicks: Math.round(row.counts.clicked * [1.06, 0.232][n]), unique_clicks: Math.round(row.counts.clicked * [0.927, 0.199][n]) })) : [], query, state),
   'GET recipients': (row, { query, state }) => {
     const n = row.counts[query.type === 'sent' ? 'attempted' : query.type] ?? 0;
-    const all = Array.from({ length: n }, (_, i) => ({ id: uuid('4ec0', i), contact_id: uuid('c017', i), email: i === 1 ? CONTACTS[3].email : `person-${i}@example.net`, ...(query.type === 'bounced' ? { bounce_type: ['permanent', 'transient', 'undetermined'][i % 3] } : {}) }));
+    const all = Array.from({ length: n }, (_, i) => ({ id: uuid('4ec0', i), contact_id: uuid('c017', i), email: i === 1 ? CONTACTS[3].email : `person-${i}@example.net`, ...(query.type === 'bounced' && { bounce_type: ['permanent', 'transient', 'undetermined'][i % 3] }),
+      ...(['opened', 'clicked'].includes(query.type) && { count: 1 + (i % 3) }), ...(query.type === 'clicked' && { clicked_links: [{ url: DEAD, clicks: 1 + (i % 3) }] }) }));
     return page(all.filter(({ email }) => !query.email || email === query.email), query, state);
   },
 };
@@ -176,7 +178,7 @@ export function broadcasts({ method, path, query, body, state }) {
     contents.set(row.id, { source: null, html: null, text: null });
     return { status: 201, json: { object: 'broadcast', id: row.id, finishes_at: null, estimated: true } };
   }
-  if (path === '/broadcasts') return page(rows.map((row) => row), query, state);
+  if (path === '/broadcasts') return page(rows.map(listed), query, state);
   const [, id, part = ''] = /^\/broadcasts\/([^/]+)(?:\/([\w-]+))?$/.exec(path) ?? [];
   if (!id) return null;
   const row = rows.find((one) => one.id === id);
