@@ -71,9 +71,9 @@ function findings(row, content, links = false) {
   const bare = { at: null, length: null, line: null, name: null, url: null, contacts: null };
   return [
     ...(row.subject ? [] : [{ ...bare, kind: 'subject_empty', severity: 'error', part: 'subject', message: 'The subject is empty.' }]),
-    ...[...text.matchAll(/\{\{\{FIRST_NAME\}\}\}/g)].map((match) => ({ ...bare, kind: 'fallback_missing', severity: 'warning', part, ...at(match.index, match[0].length), name: 'FIRST_NAME', contacts: 1102, message: 'FIRST_NAME has no fallback. 1,102 of 10,878 contacts have no first name.' })),
-    ...[...text.matchAll(content.source === null ? /<img(?![^>]*\salt=)[^>]*>/gi : /!\[\]\([^)]*\)/g)].map((match) => ({ ...bare, kind: 'alt_missing', severity: 'warning', part, ...at(match.index, match[0].length), message: 'The image has no alternative text.' })),
-    ...(/UNSUBSCRIBE_URL/.test(text) ? [] : [{ ...bare, kind: 'unsubscribe_missing', severity: 'warning', part, message: 'The message has no unsubscribe link.' }]),
+    ...[...text.matchAll(/\{\{\{FIRST_NAME\}\}\}/g)].map((match) => ({ ...bare, kind: 'fallback_missing', severity: 'warning', part, ...at(match.index, match[0].length), name: 'FIRST_NAME', contacts: 1102, message: 'FIRST_NAME has no fallback.' })),
+    ...[...text.matchAll(content.source === null ? /<img(?![^>]*\salt=)[^>]*>/gi : /!\[\]\([^)]*\)/g)].map((match) => ({ ...bare, kind: 'alt_missing', severity: 'warning', part, ...at(match.index, match[0].length), message: 'The image has no alternative text, which is shown while images are off and read aloud.' })),
+    ...(/UNSUBSCRIBE_URL/.test(text) ? [] : [{ ...bare, kind: 'unsubscribe_missing', severity: 'warning', part, message: 'The content has no {{{UNSUBSCRIBE_URL}}}. Only the header has an unsubscribe link, which not every mail client shows.' }]),
     ...(links && linksOf(content).includes(DEAD) ? [{ ...bare, kind: 'link_dead', severity: 'warning', part, ...at(text.indexOf(dead), dead.length), url: DEAD, message: 'The link does not work: the response has the status 404.' }] : []),
   ];
 }

@@ -8,6 +8,7 @@ import { plural } from '../../lib/time.js';
 import { Button } from '../../components/button.js';
 import { errorNote } from '../../components/empty.js';
 import { isRepairable } from './repair.js';
+import { messageOf } from './words.js';
 
 /** @typedef {import('../../types/broadcasts.d.ts').BroadcastCheck} BroadcastCheck */
 /** @typedef {import('../../types/broadcasts.d.ts').Finding} Finding */
@@ -81,7 +82,7 @@ export function Findings({ check, show, addFallback, addAlt }) {
     error && errorNote(error),
     findings.length > 0 && t.ul(null, findings.map((finding, i) => t.li({ key: i },
       icon(finding.severity === 'error' ? 'stop' : 'warn', finding.severity === 'error' ? 'red' : 'amber'),
-      t.span(null, finding.at !== null && finding.part && t.button({ type: 'button', class: 'link', onClick: () => show(finding) }, placeOf(finding)), finding.at !== null && ' ', finding.message),
+      t.span(null, finding.at !== null && finding.part && t.button({ type: 'button', class: 'link', onClick: () => show(finding) }, placeOf(finding)), finding.at !== null && ' ', result && messageOf(finding, result.audience)),
       isRepairable(finding) && (finding.kind === 'alt_missing' ? h(Button, { size: 'sm', onClick: () => addAlt(finding) }, 'Add text…') : h(Button, { size: 'sm', onClick: () => addFallback(finding) }, 'Add “there”'))))));
 }
 

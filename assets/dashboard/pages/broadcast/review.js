@@ -7,7 +7,7 @@ import { parseTime, plural } from '../../lib/time.js';
 import { Dialog, Notice } from '../../components/dialog.js';
 import { errorNote, note } from '../../components/empty.js';
 import { Radio, TextField } from '../../components/field.js';
-import { momentOf, onMoment, reachOf, when } from './words.js';
+import { messageOf, momentOf, onMoment, reachOf, when } from './words.js';
 
 /** @typedef {import('../../types/broadcasts.d.ts').BroadcastCheck} BroadcastCheck */
 /** @typedef {import('../../types/api.d.ts').AcceptedBroadcast} BroadcastSent */
@@ -64,7 +64,7 @@ function Result({ check }) {
   for (const finding of check.findings) grouped.set(finding.kind, [...(grouped.get(finding.kind) ?? []), finding]);
   return t.ul({ class: 'list card', 'aria-label': 'Check' },
     [...grouped.values()].map((some) => t.li({ key: some[0]?.kind }, t.div({ class: 'check-row' }, icon(some[0]?.severity === 'error' ? 'stop' : 'warn', some[0]?.severity === 'error' ? 'red' : 'amber'),
-      t.span(null, some[0]?.message, some.length > 1 && ` And ${plural(some.length - 1, 'more place')}.`)))),
+      t.span(null, some[0] && messageOf(some[0], check.audience), some.length > 1 && ` And ${plural(some.length - 1, 'more place')}.`)))),
     IN_ORDER.filter(([wanted]) => !wanted.some((kind) => kinds.has(kind))).map(([, text]) => t.li({ key: text }, t.div({ class: 'check-row' }, icon('check', 'green'), t.span(null, text)))));
 }
 

@@ -1,6 +1,6 @@
 // Broadcasts in words: status, audience, result, times.
 import { t } from '../../lib/h.js';
-import { parseTime, plural } from '../../lib/time.js';
+import { count, parseTime, plural } from '../../lib/time.js';
 import { pill } from '../../components/pill.js';
 
 /** @typedef {import('../../types/broadcasts.d.ts').BroadcastStatus} BroadcastStatus */
@@ -65,4 +65,9 @@ export function when(at, none = '') {
 /** `10,878 contacts`, `at least 10,878 contacts`. @param {import('../../types/broadcasts.d.ts').Audience} audience */
 export function reachOf(audience) {
   return `${audience.complete ? '' : 'at least '}${plural(audience.will_receive, 'contact')}`;
+}
+
+/** The message of a finding, with the contacts that have no value. @param {import('../../types/broadcasts.d.ts').Finding} finding @param {import('../../types/broadcasts.d.ts').Audience} audience */
+export function messageOf({ message, contacts }, audience) {
+  return contacts ? `${message} ${count(contacts)} of ${reachOf(audience)} ${contacts === 1 ? 'has' : 'have'} no value.` : message;
 }
