@@ -11,7 +11,7 @@ import { pageFailed } from '../components/empty.js';
 import { pill } from '../components/pill.js';
 import { Time } from '../components/time.js';
 import { Credentials, Hints, PLACEHOLDER } from './parts/first-email.js';
-import { OTHERS, SDKS, settingOf } from './parts/sdk.js';
+import { OTHERS, SDKS, settingOf } from './parts/samples.js';
 
 /** @typedef {import('./parts/first-email.js').ConnectAnswer} ConnectAnswer */
 

@@ -1,85 +1,11 @@
-// How a program sends through this server: the setting of each SDK, with this address and key.
+// How a program sends through this server: the tabs of the SDKs, with this address and key.
 import { h, useState } from '../../vendor/preact.js';
 import { t } from '../../lib/h.js';
 import { store, stored } from '../../lib/state.js';
 import { Code } from '../../components/code.js';
 import { Tabs } from '../../components/tabs.js';
 import { useDomains } from './domains.js';
-
-/**
- * `variable` has the address, `seen` are the names that `GET /connect` gives the SDK, and `code` sends an email.
- * `slash`: the address ends with one, because the SDK adds its paths without it.
- * @typedef {{ id: string, label: string, seen: string[], variable: string | null, slash?: boolean, code: (from: string, base: string, key: string) => string }} Sdk
- */
-
-/** The settings of an SDK, for a shell. @param {Sdk} sdk @param {string} base @param {string} key */
-export function settingOf({ variable, slash }, base, key) {
-  return variable === null ? `curl ${base}/emails -H 'Authorization: Bearer ${key}'` : `${variable}=${slash ? `${base.replace(/\/$/, '')}/` : base} RESEND_API_KEY=${key}`;
-}
-
-const URL_NAME = 'RESEND_BASE_URL';
-
-/** @type {Sdk[]} */
-export const SDKS = [
-  { id: 'node', label: 'Node.js', seen: ['node'], variable: URL_NAME, code: (from) => `import { Resend } from 'resend';
-const { data, error } = await new Resend().emails.send({
-  from: '${from}',
-  to: 'you@example.com',
-  subject: 'Hello',
-  text: 'It works.',
-});` },
-  { id: 'python', label: 'Python', seen: ['python'], variable: 'RESEND_API_URL', code: (from) => `import resend
-resend.Emails.send({
-  'from': '${from}',
-  'to': 'you@example.com',
-  'subject': 'Hello',
-  'text': 'It works.',
-})` },
-  { id: 'go', label: 'Go', seen: ['go'], variable: URL_NAME, code: (from) => `client := resend.NewClient(os.Getenv("RESEND_API_KEY"))
-client.Emails.Send(&resend.SendEmailRequest{
-  From:    "${from}",
-  To:      []string{"you@example.com"},
-  Subject: "Hello",
-  Text:    "It works.",
-})` },
-  { id: 'php', label: 'PHP', seen: ['php', 'laravel'], variable: URL_NAME, code: (from) => `$resend = Resend::client(getenv('RESEND_API_KEY'));
-$resend->emails->send([
-  'from' => '${from}',
-  'to' => ['you@example.com'],
-  'subject' => 'Hello',
-  'text' => 'It works.',
-]);` },
-  { id: 'ruby', label: 'Ruby', seen: ['ruby'], variable: URL_NAME, slash: true, code: (from) => `require "resend"
-Resend.api_key = ENV["RESEND_API_KEY"]
-Resend::Emails.send({
-  from: "${from}",
-  to: ["you@example.com"],
-  subject: "Hello",
-  text: "It works."
-})` },
-  { id: 'rust', label: 'Rust', seen: ['rust'], variable: URL_NAME, code: (from) => `let resend = resend_rs::Resend::default();
-let email = CreateEmailBaseOptions::new(
-  "${from}", ["you@example.com"], "Hello",
-).with_text("It works.");
-resend.emails.send(email).await?;` },
-  { id: 'curl', label: 'curl', seen: ['curl'], variable: null, code: (from, base, key) => `curl ${base}/emails \\
-  -H 'Authorization: Bearer ${key}' \\
-  -H 'Content-Type: application/json' \\
-  -d '{
-    "from": "${from}",
-    "to": "you@example.com",
-    "subject": "Hello",
-    "text": "It works."
-  }'` },
-];
-
-/** Further clients, with their whole setting. @type {{ label: string, seen: string[], setting: (base: string, key: string) => string }[]} */
-export const OTHERS = [
-  { label: '.NET', seen: ['dotnet'], setting: (base, key) => `options.ApiUrl = "${base}"; options.ApiToken = "${key}";` },
-  { label: 'Command line', seen: ['resend-cli'], setting: (base, key) => `RESEND_BASE_URL=${base} RESEND_API_KEY=${key} resend emails list` },
-  { label: 'MCP server', seen: ['resend-mcp'], setting: (base, key) => `"env": { "RESEND_API_KEY": "${key}", "RESEND_BASE_URL": "${base}" }` },
-  { label: 'django-anymail', seen: ['anymail'], setting: (base, key) => `ANYMAIL = {"RESEND_API_KEY": "${key}", "RESEND_API_URL": "${base}"}` },
-];
+import { SDKS, exportsOf } from './samples.js';
 
 /**
  * The tabs of the SDKs: the settings for a shell and the program, each to copy.
@@ -90,6 +16,6 @@ export function SdkTabs({ base, token, sdk, onSelect }) {
   const { verified = 'example.com' } = useDomains();
   const chosen = SDKS.find((one) => one.id === (sdk ?? own)) ?? SDKS[0];
   return chosen && t.div({ class: 'sdk' }, h(Tabs, { label: 'Language', tabs: SDKS, selected: chosen.id, onSelect: (/** @type {string} */ id) => { store('sdk', id); setOwn(id); onSelect?.(id); } },
-    chosen.variable && h(Code, { text: `export ${settingOf(chosen, base, token).replace(' ', '\nexport ')}`, label: 'Copy the settings' }),
+    chosen.variable && h(Code, { text: exportsOf(chosen, base, token), label: 'Copy the settings' }),
     h(Code, { text: chosen.code(`hello@${verified}`, base, token) })));
 }
