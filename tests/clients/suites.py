@@ -29,10 +29,21 @@ class Suite:
     code = None  # The directory of the suite, if another suite has its lock files there.
     locks = ()
 
+    def __init_subclass__(cls):
+        cls.lock = threading.Lock()
+        cls.is_installed = False
+
     def __init__(self):
         self.packages = HERE / self.name
         self.source = HERE / (self.code or self.name)
         self.folder = CLIENTS / self.name
+
+    def ensure(self):
+        """Installs the suite once in this process. Suites that use the installation of another one call this too."""
+        with self.lock:
+            if not self.is_installed:
+                self.install()
+                type(self).is_installed = True
 
     def install(self):
         """Installs the SDK, unless it is installed from the same lock files."""
@@ -72,11 +83,11 @@ class Suite:
             raise Failure(f"{' '.join(map(str, command))} failed:\n{done.stdout}{done.stderr}")
         return done.stdout
 
-    def run(self, server):
-        """Returns the exit status and the output of the suite."""
+    def environment(self, server):
+        """Returns the environment of the suite."""
         home = self.folder / "home"  # The CLI stores its profile here instead of in the home directory of the caller.
         home.mkdir(exist_ok=True)
-        environment = {
+        return {
             **os.environ,
             "CLIENT_NAME": self.name,
             "CLIENT_DIR": str(self.folder),
@@ -95,11 +106,14 @@ class Suite:
             "RESEND_NO_UPDATE_NOTIFIER": "1",
             "NO_COLOR": "1",
         }
+
+    def run(self, server):
+        """Returns the exit status and the output of the suite."""
         try:
             done = subprocess.run(
                 [str(part) for part in self.command()],
                 cwd=self.source,
-                env=environment,
+                env=self.environment(server),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -137,11 +151,6 @@ class NodeOlder(Node):
 
 class Cli(Npm):
     name = "cli"
-    installation = threading.Lock()
-
-    def install(self):
-        with self.installation:
-            super().install()
 
     def node(self):
         """Returns the Node that the CLI and the MCP server require."""
@@ -158,7 +167,7 @@ class Mcp(Npm):
 
     def install(self):
         super().install()
-        Cli().install()
+        Cli().ensure()
 
     def command(self):
         return [Cli().node(), "suite.mjs"]
