@@ -267,6 +267,24 @@ class GoOlder(Go):
     options = ("-modfile", HERE / "go-2" / "go.mod", "-tags", "older")
 
 
+class Samples(Suite):
+    """The samples of the dashboard. They run with the installations of other suites."""
+
+    name = "samples"
+    needed = (Cli, Mcp, Node, Python, Anymail, Rust, Go)
+
+    def install(self):
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for suite in self.needed:
+            suite().ensure()
+
+    def environment(self, server):
+        return {**super().environment(server), "DASHBOARD_LINK": server.dashboard_link()}
+
+    def command(self):
+        return [Cli().node(), "suite.mjs"]
+
+
 MILLIONSEND = [MillionsendPython, MillionsendRust]
 # Suites by the tool that installs them, in the order in which they start.
 LANGUAGES = {
@@ -275,4 +293,5 @@ LANGUAGES = {
     "python": [Python, PythonOlder, MillionsendPython, Anymail],
     "rust": [Rust, MillionsendRust],
     "go": [Go, GoOlder],
+    "samples": [Samples],
 }
