@@ -17,6 +17,7 @@ import { segments } from './segments.mjs';
 import { suppressions } from './suppressions.mjs';
 import { templates } from './templates.mjs';
 import { topics } from './topics.mjs';
+import { tracking } from './tracking.mjs';
 import { verifiers } from './verifiers.mjs';
 import { webhooks } from './webhooks.mjs';
 
@@ -115,7 +116,7 @@ function methodsOf(resource, path) {
 const suite = new NodeSuite();
 const OLDER_PARTS = [emails, batch, domains, apiKeys, segments, contacts, broadcasts];
 const PARTS = IS_OLDER ? OLDER_PARTS : [
-  emails, batch, domains, apiKeys, contactProperties, topics, segments, contacts, suppressions, broadcasts, templates, webhooks, verifiers, logs,
+  emails, batch, domains, apiKeys, contactProperties, topics, segments, contacts, suppressions, broadcasts, tracking, templates, webhooks, verifiers, logs,
   redaction, usage,
 ];
 for (const part of PARTS) {

@@ -17,6 +17,7 @@ PARTS = (
     "topics",
     "suppressions",
     "broadcasts",
+    "tracking",
     "templates",
     "webhooks",
     "verifiers",
