@@ -269,8 +269,9 @@ async function events(suite, draft) {
     const webhook = await suite.data('webhooks.create', { endpoint: receiver.url('/broadcast'), events: types });
     await suite.check('broadcasts.create', 'the events of each recipient name the broadcast', async () => {
       const { id } = await suite.data('broadcasts.create', { ...draft, send: true });
-      const all = await receiver.until('/broadcast', (deliveries) => deliveries.length >= 6);
-      assert.deepEqual([...new Set(all.map(({ event }) => event.data.broadcast_id))], [id]);
+      // The events of an earlier broadcast can still arrive.
+      const ofIt = (deliveries) => deliveries.filter(({ event }) => event.data.broadcast_id === id);
+      const all = ofIt(await receiver.until('/broadcast', (deliveries) => ofIt(deliveries).length >= 6));
       assert.deepEqual(all.map(({ event }) => event.type).sort(), ['email.bounced', ...Array(2).fill('email.delivered'), ...Array(3).fill('email.sent')]);
       assert.equal(new Set(all.map(({ event }) => event.data.email_id)).size, 3);
     });
