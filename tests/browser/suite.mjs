@@ -24,6 +24,7 @@ import { metrics } from './dashboard/metrics.mjs';
 import { operate } from './dashboard/operate.mjs';
 import { pages } from './dashboard/pages.mjs';
 import { relay } from './dashboard/relay.mjs';
+import { devSamples, serveSamples } from './dashboard/samples.mjs';
 import { statics } from './dashboard/static.mjs';
 import { unused } from './dashboard/unused.mjs';
 import { DevWorld, FakeWorld, RelayWorld, ServeWorld } from './dashboard/world.mjs';
@@ -34,12 +35,12 @@ const suite = new Suite(process.argv.slice(2).filter((word) => !word.startsWith(
 const PAGE_WORKERS = 2;
 
 async function development() {
-  await suite.inside(DevWorld, [...devJourneys, ...broadcastJourneys, ...emails, ...hostile, ...operate, ...live, ...answers, ...drifts, ...broadcastDrifts, ...controls, ...docs]);
+  await suite.inside(DevWorld, [...devJourneys, ...broadcastJourneys, ...emails, ...hostile, ...operate, ...live, ...answers, ...drifts, ...broadcastDrifts, ...controls, ...devSamples, ...docs]);
   await suite.inside(FakeWorld, [...details, ...reports, ...broadcasts, ...composer, ...metrics]);
 }
 
 async function otherServers() {
-  await suite.inside(ServeWorld, [...serveJourneys, ...access, ...sessionDrifts]);
+  await suite.inside(ServeWorld, [...serveJourneys, ...access, ...sessionDrifts, ...serveSamples]);
   await suite.inside(RelayWorld, relay);
   await suite.inside(World, [...behaviour, ...appearance]);
   await suite.inside(RewritingWorld, rewriting);
