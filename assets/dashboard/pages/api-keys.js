@@ -19,7 +19,7 @@ import { pill } from '../components/pill.js';
 import { Pager, table } from '../components/table.js';
 import { Time } from '../components/time.js';
 import { toast } from '../components/toast.js';
-import { CreateKey } from './api-keys/create.js';
+import { CreateKey } from './parts/create-key.js';
 import { useDomains } from './parts/domains.js';
 import { NoneFound, ScanFoot, useScan } from './parts/scan.js';
 import { ViewAsApi } from './parts/view-as-api.js';

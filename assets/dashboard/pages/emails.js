@@ -5,9 +5,9 @@ import { addressOf, domainOf } from '../lib/address.js';
 import { api } from '../lib/api.js';
 import { icon } from '../lib/icons.js';
 import { useList } from '../lib/list.js';
-import { navigate, query } from '../lib/router.js';
+import { query } from '../lib/router.js';
 import { useSearch } from '../lib/search.js';
-import { allows, me } from '../lib/state.js';
+import { allows } from '../lib/state.js';
 import { plural, shortDate } from '../lib/time.js';
 import { leaveTrail } from '../lib/trail.js';
 import { Button } from '../components/button.js';
@@ -75,10 +75,7 @@ function All({ test, first, setFirst }) {
   const none = list.rows?.length === 0 && !list.newer;
   // Before the browser draws: the head of the page has no second button then.
   useLayoutEffect(() => { if (none) setFirst(true); }, [none]);
-  if (first || none) {
-    return me.value?.delivery === 'capture' ? h(FirstEmail, { test, done: () => { setFirst(false); list.showFresh(); } })
-      : empty({ title: 'No emails yet', text: 'Each email that your programs send is listed here, with its path to the recipient.', docs: 'sending', actions: h(Button, { kind: 'primary', onClick: () => navigate('/connect') }, 'Connect a program') });
-  }
+  if (first || none) return h(FirstEmail, { test, done: () => { setFirst(false); list.showFresh(); } });
   return fragment(
     h(Rows, { rows: list.rows, fresh: list.fresh, showFresh: list.showFresh, label: 'Emails, newest first', changed: list.reload }),
     h(Pager, { newer: list.newer, older: list.older, size: list.size, setSize: list.setSize }));

@@ -33,5 +33,5 @@ export function captured({ method, path, query, state }) {
 export function connect({ path, state }) {
   if (path !== '/connect') return null;
   const dev = state === 'empty' || state === 'dev';
-  return { json: { base_url: dev ? 'http://127.0.0.1:8787' : 'https://mail.acme.com', smtp: null, first_key: dev ? 'rm_Ml2kiBjsXiCGAe2tEtS2TKIFJG7frlh7' : null, sdks: state === 'empty' ? [] : [{ name: 'node', seen_at: new Date(NOW - 38_000).toISOString() }] } };
+  return { json: { base_url: dev ? 'http://127.0.0.1:8787' : 'https://mail.acme.com', smtp: null, first_key: dev ? 'rm_Ml2kiBjsXiCGAe2tEtS2TKIFJG7frlh7' : null, sdks: state === 'empty' || state === 'new' ? [] : [{ name: 'node', seen_at: new Date(NOW - 38_000).toISOString() }] } };
 }

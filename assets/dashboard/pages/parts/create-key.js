@@ -9,12 +9,12 @@ import { Copy } from '../../components/copy.js';
 import { Dialog, Modal } from '../../components/dialog.js';
 import { note } from '../../components/empty.js';
 import { Radio, SelectField, TextField } from '../../components/field.js';
-import { useDomains } from '../parts/domains.js';
-import { SdkTabs } from '../parts/sdk.js';
+import { useDomains } from './domains.js';
+import { SdkTabs } from './sdk.js';
 
 /** @typedef {import('../../types/api.d.ts').CreateApiKeyRequest} CreateApiKeyRequest */
 
-/** @param {{ onClose: () => void, done: () => void }} props `done` is called when the list has a new key */
+/** @param {{ onClose: () => void, done: (token: string) => void }} props `done` is called when the list has a new key */
 export function CreateKey({ onClose, done }) {
   const [name, setName] = useState('');
   const [permission, setPermission] = useState(/** @type {'sending_access' | 'full_access'} */ ('sending_access'));
@@ -30,7 +30,7 @@ export function CreateKey({ onClose, done }) {
     const made = /** @type {import('../../types/api.d.ts').CreateApiKeyResponse} */ (await api.post('/api-keys', request));
     forget('/api-keys');
     setToken(made.token);
-    done();
+    done(made.token);
   };
   const options = domains.map((one) => /** @type {[string, string]} */ ([one.id, one.name]));
   return h(Dialog, { title: 'Create an API key', action: 'Create API key', fields: true, onClose, submit },
