@@ -14,6 +14,7 @@ import { details } from './dashboard/details.mjs';
 import { docs } from './dashboard/docs.mjs';
 import { drifts, sessionDrifts } from './dashboard/drift.mjs';
 import { emails } from './dashboard/emails.mjs';
+import { firstSteps } from './dashboard/first-steps.mjs';
 import { hostile } from './dashboard/hostile.mjs';
 import { PICTURES } from './dashboard/inspect.mjs';
 import { broadcastJourneys } from './dashboard/journeys/broadcasts.mjs';
@@ -36,7 +37,7 @@ const PAGE_WORKERS = 2;
 
 async function development() {
   await suite.inside(DevWorld, [...devJourneys, ...broadcastJourneys, ...emails, ...hostile, ...operate, ...live, ...answers, ...drifts, ...broadcastDrifts, ...controls, ...devSamples, ...docs]);
-  await suite.inside(FakeWorld, [...details, ...reports, ...broadcasts, ...composer, ...metrics]);
+  await suite.inside(FakeWorld, [...details, ...reports, ...firstSteps, ...composer, ...broadcasts, ...metrics]);
 }
 
 async function otherServers() {

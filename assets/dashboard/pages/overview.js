@@ -1,19 +1,22 @@
 // Overview: problems as sentences, the worst first, each with a link to the page that solves it.
-import { h, useCallback, useEffect } from '../vendor/preact.js';
+import { h, useCallback, useEffect, useState } from '../vendor/preact.js';
+import { docsUrl } from '../lib/docs.js';
 import { fragment, t } from '../lib/h.js';
 import { deliverability } from '../lib/guardrail.js';
 import { icon } from '../lib/icons.js';
 import { useLive, usePoll } from '../lib/live.js';
 import { useLoad } from '../lib/load.js';
 import { link } from '../lib/router.js';
-import { allows, isOperator, me } from '../lib/state.js';
+import { allows, isOperator, me, store, stored } from '../lib/state.js';
 import { takeStatus } from '../lib/status.js';
 import { count, percent, plural, span } from '../lib/time.js';
+import { Button } from '../components/button.js';
 import { Chart } from '../components/chart.js';
 import { empty, failed, skeleton } from '../components/empty.js';
-import { dot, emailPill } from '../components/pill.js';
+import { dot, emailPill, pill } from '../components/pill.js';
 import { Live } from '../components/table.js';
 import { Time } from '../components/time.js';
+import { useDomains } from './parts/domains.js';
 import { bandPill } from './parts/insight-words.js';
 import { ZONE, addDays, emailsOf, periodName, periodsOf, rangeOf, ticksOf } from './parts/range.js';
 
@@ -45,7 +48,7 @@ export function OverviewPage() {
   if (!at) return fragment(head, skeleton(4), t.div({ class: 'section' }), skeleton(6));
   return fragment(head, h(Attention, { at }),
     t.div({ class: 'cols' },
-      t.div({ class: 'stack' }, at.last.length === 0 ? h(Start, null) : fragment(h(Week, null), h(Latest, { emails: at.last }))),
+      t.div({ class: 'stack' }, h(Start, { sent: at.last.length > 0 }), at.last.length > 0 && fragment(h(Week, null), h(Latest, { emails: at.last }))),
       t.div({ class: 'stack' }, isOperator() && h(Waiting, { queue: at.queue }), score(), h(States, { at }))));
 }
 
@@ -93,16 +96,36 @@ function Latest({ emails }) {
       emailPill(email.last_event), t.span({ class: 'trunc t1' }, t.bdi(null, email.subject || '(no subject)')), t.span({ class: 'trunc t3 hide-sm' }, email.to[0]), h(Time, { at: email.created_at }))))));
 }
 
-/** Steps to the first email. */
-function Start() {
-  const dev = me.value?.mode === 'dev';
-  const step = (/** @type {string} */ title, /** @type {string} */ text, /** @type {import('../lib/h.js').Children} */ action) =>
-    t.li({ key: title }, t.div({ class: 'item item-wide' }, t.span({ class: 'grow' }, t.span({ class: 't1 medium dblock' }, title), t.span({ class: 'dblock' }, text)), action));
-  return t.section({ class: 'card', 'aria-labelledby': 'h-start' }, t.header(null, t.h2({ id: 'h-start' }, 'Send the first email')),
-    t.ol({ class: 'list' },
-      !dev && step('Add a domain', 'Emails are sent from its addresses.', allows('admin') && link({ class: 'btn btn-sm', to: '/domains?create=1' }, 'Add domain')),
-      !dev && step('Create an API key', 'Each program shows its own.', allows('admin') && link({ class: 'btn btn-sm', to: '/api-keys?create=1' }, 'Create API key')),
-      step('Connect a program', dev ? 'Your SDK stays the same; two settings change.' : 'Its SDK stays the same; two settings change.', link({ class: 'btn btn-sm', to: '/connect' }, 'Show settings'))));
+/**
+ * The steps of a new server, until all are done or the list is hidden. A development server only captures, and another team
+ * does not choose the delivery: they have the first two steps. Without emails, the page then says so.
+ * @param {{ sent: boolean }} props
+ */
+function Start({ sent }) {
+  const at = me.value, key = `start.${at?.team.id}`;
+  const [hidden, setHidden] = useState(stored(key, '') !== '');
+  const captures = at?.delivery === 'capture', delivers = at?.mode === 'serve' && isOperator();
+  const wanted = !hidden && (!sent || (captures && delivers));
+  const { domains, verified } = useDomains(wanted);
+  if (!wanted) return sent ? null : empty({ title: 'No emails yet', text: 'Each email that your programs send is listed here.', docs: 'sending', actions: link({ class: 'btn', to: '/emails' }, 'Show settings') });
+  if (!domains) return skeleton(4);
+  const hide = () => { store(key, 'hidden'); setHidden(true); document.getElementById('main')?.focus(); };
+  /** @type {[done: boolean, title: string, text: import('../lib/h.js').Children, action?: import('../lib/h.js').Children][]} */
+  const steps = [
+    [Boolean(verified), 'Add a domain', verified ? `${verified} is verified.` : domains[0] ? `${domains[0].name} waits for its DNS records.` : 'Emails are sent from its addresses.',
+      allows('admin') && (domains[0] ? link({ class: 'btn btn-sm', to: `/domains/${domains[0].id}` }, 'Show records') : link({ class: 'btn btn-sm', to: '/domains?create=1' }, 'Add domain'))],
+    [sent, 'Send the first email', sent ? 'It is in the list of emails.' : 'The SDK of a program stays the same; two settings change.', link({ class: 'btn btn-sm', to: '/emails' }, 'Show settings')],
+  ];
+  if (delivers) {
+    steps.push([!captures || at.release !== null, 'Choose the delivery', !captures ? (at.delivery === 'direct' ? 'Directly to each recipient.' : 'Through a smarthost.') : at.release ? ['Released emails are sent by ', t.code({ key: 'c' }, at.release), '.']
+      : ['Directly to each recipient, or through a smarthost. With ', t.code({ key: 'c' }, '--release direct'), ', you can release single captured emails first.'], t.a({ class: 'btn btn-sm', href: docsUrl('delivery') }, 'Compare')],
+      [!captures, 'Switch capture off', captures ? ['Start the server with ', t.code({ key: 'd' }, '--delivery direct'), ' or ', t.code({ key: 'r' }, '--delivery relay --relay smtp://USER@HOST:PORT'), '.'] : 'Emails are delivered.', t.a({ class: 'btn btn-sm', href: docsUrl('production') }, 'Read more')]);
+  }
+  const next = steps.findIndex(([done]) => !done);
+  return t.section({ class: 'card', 'aria-labelledby': 'h-start' }, t.header(null, t.h2({ id: 'h-start' }, 'First steps'), t.span({ class: 'meta' }, `${steps.filter(([done]) => done).length} of ${steps.length} done`), h(Button, { kind: 'ghost', size: 'sm', onClick: hide }, 'Hide')),
+    t.ol({ class: 'list' }, steps.map(([done, title, text, action], i) => t.li({ key: title }, t.div({ class: 'item item-wide' },
+      t.span({ class: 'w-72' }, done ? pill('Done', { tone: 'green' }) : i === next ? pill('Next', { tone: 'blue' }) : pill('Later', { hollow: true })),
+      t.span({ class: 'grow' }, t.span({ class: 't1 medium dblock' }, title), t.span({ class: 'dblock wrap-any' }, text)), !done && action)))));
 }
 
 /** @param {{ queue: OverviewAnswer['queue'] }} props */

@@ -7,7 +7,7 @@ const DOMAIN = uuid('d0d0', 0), VERIFIED = uuid('d0d0', 1), LOG = uuid('10c0', 1
 
 /** @type {[string, string, string, string | null, string[]?][]} */
 export const OPERATE = [
-  ['overview', '/', '.cause, .calm', '/overview', ['empty', 'one']],
+  ['overview', '/', '.cause, .calm', '/overview', ['empty', 'new', 'capture', 'one']],
   ['logs', '/logs', 'a.cell', '/logs', LIST],
   ['logs-found', '/logs?status=4', 'a.cell', '/logs'],
   ['log', `/logs/${LOG}`, '.drawer .code', `/logs/${LOG}`],

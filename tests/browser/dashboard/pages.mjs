@@ -31,8 +31,9 @@ export const PAGES = [
 const STATES = {
   loaded: { state: 'full' },
   empty: { state: 'empty', selector: '.first, .empty, .calm, .tl, .creds, .preview-bar', only: ['emails', 'captured', 'connect'] },
-  // A server that captures nothing has another empty page.
-  new: { state: 'new', selector: '.empty', only: ['emails'] },
+  // A server that captures nothing, and one that captures.
+  new: { state: 'new', selector: '.first, .calm', only: ['emails', 'connect'] },
+  capture: { state: 'capture', only: [] },
   nothing: { state: 'full', query: 'q=zzzz', selector: '.empty', only: ['emails', 'captured'] },
   one: { state: 'one', only: ['emails'] },
   hundred: { state: 'hundred', rows: '100', only: ['emails'] },

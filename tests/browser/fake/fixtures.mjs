@@ -16,6 +16,8 @@ const ME = {
   user: { id: '0190a000-0000-7000-8000-000000000001', email: 'ops@acme.com' }, role: 'owner', is_operator: true, team: { id: '0190a000-0000-7000-8000-000000000002', name: 'Acme' },
   teams: [], mode: 'serve', delivery: 'direct', release: 'direct', base_url: 'https://mail.acme.com', version: '0.1.0', csrf: null,
 };
+/** A server that captures, with one email. */
+const CAPTURES = { ...ME, delivery: 'capture', release: null };
 const DEV = { ...ME, user: null, team: { ...ME.team, name: 'Main' }, mode: 'dev', delivery: 'capture', release: null, base_url: 'http://127.0.0.1:8787' };
 
 /** Answers of other nouns: each takes a call and returns an answer or null. @type {((call: Call) => any)[]} */
@@ -24,9 +26,9 @@ const EXTRA = [connect, captured, overview, queue, health, domains, apiKeys, req
 /** @param {Call} call */
 export function answer(call) {
   const { method, path, state } = call;
-  if (path === '/me') return { json: state === 'empty' || state === 'dev' ? DEV : state === 'viewer' ? { ...ME, role: 'viewer' } : ME };
+  if (path === '/me') return { json: state === 'empty' || state === 'dev' ? DEV : state === 'capture' ? CAPTURES : state === 'viewer' ? { ...ME, role: 'viewer' } : ME };
   // A server that sends to recipients and has no data yet.
-  if (state === 'new') return answer({ ...call, state: 'empty' });
+  if (state === 'new' && path !== '/connect') return answer({ ...call, state: 'empty' });
   for (const one of EXTRA) {
     const said = one(call);
     if (said) return said;

@@ -52,5 +52,5 @@ export function overview({ path, state }) {
     { severity: 'amber', text: '1204 groups of recipients wait in the queue, the oldest for 3 h 12 min.', href: '/dashboard/queue' },
     { severity: 'amber', text: 'Domain records: notify.acme.com: the MX record of send.notify.acme.com leads to mail.oldhost.example', href: '/dashboard/health' },
   ];
-  return { json: { attention: state === 'one' ? attention.slice(0, 1) : attention, queue: { waiting: 1204, oldest_s: 192 * 60 }, webhooks: { failing: 1 }, domains: { unverified: 2 }, health: 'warning', last: EMAILS.slice(0, state === 'one' ? 1 : 8) } };
+  return { json: { attention: state === 'one' ? attention.slice(0, 1) : attention, queue: { waiting: 1204, oldest_s: 192 * 60 }, webhooks: { failing: 1 }, domains: { unverified: 2 }, health: 'warning', last: EMAILS.slice(0, state === 'one' || state === 'capture' ? 1 : 8) } };
 }

@@ -1,7 +1,7 @@
 // A server with invented data, for writing pages without the real one: it serves the pages from disk and
 // answers the paths of /dashboard/api from `fixtures*.mjs`.
 //
-//   node tests/browser/fake/server.mjs [PORT] [--state=empty|new|dev|viewer|error|slow|warning|paused|region|few] [--still] [--join]
+//   node tests/browser/fake/server.mjs [PORT] [--state=empty|new|capture|dev|viewer|error|slow|warning|paused|region|few] [--still] [--join]
 //
 // `--still` leaves the data as it is. `POST /control/events` with a list publishes events, and `PUT /emails/ID` changes
 // an email without one, as `PUT /dashboard/api/broadcasts/ID/report` does with the numbers of a broadcast. `--join` joins the modules as the real server does, to count requests and weigh the answers.
