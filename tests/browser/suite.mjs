@@ -22,6 +22,7 @@ import { devJourneys } from './dashboard/journeys/dev.mjs';
 import { serveJourneys } from './dashboard/journeys/serve.mjs';
 import { live } from './dashboard/live.mjs';
 import { metrics } from './dashboard/metrics.mjs';
+import { notes } from './dashboard/notes.mjs';
 import { operate } from './dashboard/operate.mjs';
 import { pages } from './dashboard/pages.mjs';
 import { relay } from './dashboard/relay.mjs';
@@ -37,7 +38,7 @@ const PAGE_WORKERS = 2;
 
 async function development() {
   await suite.inside(DevWorld, [...devJourneys, ...broadcastJourneys, ...emails, ...hostile, ...operate, ...live, ...answers, ...drifts, ...broadcastDrifts, ...controls, ...devSamples, ...docs]);
-  await suite.inside(FakeWorld, [...details, ...reports, ...firstSteps, ...composer, ...broadcasts, ...metrics]);
+  await suite.inside(FakeWorld, [...details, ...reports, ...firstSteps, ...composer, ...notes, ...broadcasts, ...metrics]);
 }
 
 async function otherServers() {

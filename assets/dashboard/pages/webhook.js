@@ -6,6 +6,7 @@ import { icon } from '../lib/icons.js';
 import { forget, useLoad } from '../lib/load.js';
 import { link, navigate, query, setQuery, useTitle } from '../lib/router.js';
 import { allows } from '../lib/state.js';
+import { askStatus } from '../lib/status.js';
 import { Button } from '../components/button.js';
 import { Copy } from '../components/copy.js';
 import { Dialog, useDialog } from '../components/dialog.js';
@@ -46,6 +47,7 @@ function Whole({ webhook, reload }) {
   const enable = async () => {
     await api.patch(`/webhooks/${webhook.id}`, { status: 'enabled' });
     forget('/webhooks');
+    void askStatus();
     await reload();
     toast('The endpoint receives events again');
   };
@@ -78,6 +80,7 @@ function Actions({ webhook, reload }) {
   const removal = useDialog((close) => h(Dialog, { title: 'Delete the endpoint?', action: 'Delete endpoint', danger: true, onClose: close, submit: async () => {
     await api.del(`/webhooks/${webhook.id}`);
     forget('/webhooks');
+    void askStatus();
     close();
     toast('Deleted the endpoint');
     navigate('/webhooks', { replace: true });

@@ -8,7 +8,7 @@ import { useLive, usePoll } from '../lib/live.js';
 import { api, signOut } from '../lib/api.js';
 import { attempt } from '../lib/problem.js';
 import { link, path } from '../lib/router.js';
-import { health, queueWaiting } from '../lib/status.js';
+import { disabledEndpoints, health, queueWaiting } from '../lib/status.js';
 import { isOperator, me, nextTheme, now, theme } from '../lib/state.js';
 import { count } from '../lib/time.js';
 import { banner } from '../components/empty.js';
@@ -116,7 +116,15 @@ export function Banners() {
   usePoll(askDeliverability, GUARDRAIL_MS);
   useEffect(() => { void askDeliverability(); }, []);
   const guardrail = deliverability.value && guardrailText(deliverability.value, now.value);
-  return fragment(guardrail && banner(guardrail.tone, [t.b({ key: 'b' }, `${guardrail.lead} `), guardrail.rest], link({ class: 'btn btn-ghost btn-sm', to: '/metrics/deliverability' }, 'See figures'), 'Deliverability'), capture());
+  return fragment(guardrail && banner(guardrail.tone, [t.b({ key: 'b' }, `${guardrail.lead} `), guardrail.rest], link({ class: 'btn btn-ghost btn-sm', to: '/metrics/deliverability' }, 'See figures'), 'Deliverability'), endpoints(), capture());
+}
+
+/** The endpoints that the server has disabled. The overview lists them. */
+function endpoints() {
+  const at = disabledEndpoints.value;
+  if (!at || path.value === '/') return null;
+  return at.count > 1 ? banner('red', `${count(at.count)} webhooks were disabled after too many failed deliveries.`, link({ class: 'btn btn-ghost btn-sm', to: '/webhooks' }, 'See webhooks'), 'Webhooks')
+    : banner('red', at.text, t.a({ class: 'btn btn-ghost btn-sm', href: at.href }, 'See webhook'), 'Webhooks');
 }
 
 function capture() {

@@ -4,19 +4,6 @@ import { assert } from '../check.mjs';
 /** The token of a key that the fake server creates. */
 const TOKEN = 'rm_Ml2kiBjsXiCGAe2tEtS2TKIFJG7frlh7';
 
-/** Opens a tab in a browser context of its own. `changes` are fields of answers by path. */
-async function changedTab(world, changes) {
-  const context = await world.session();
-  for (const [path, fields] of Object.entries(changes)) {
-    await context.route(new RegExp(`/dashboard/api${path}(\\?|$)`), async (route) => {
-      if (route.request().method() !== 'GET') return route.continue();
-      const response = await route.fetch();
-      return route.fulfill({ response, json: { ...(await response.json()), ...fields } });
-    });
-  }
-  return world.tab(context);
-}
-
 const NOTHING = { data: [], has_more: false };
 const CAPTURES = { delivery: 'capture', release: null };
 
@@ -41,7 +28,7 @@ const STEPS = ['Add a domain', 'Send the first email', 'Choose the delivery', 'S
 
 async function theFirstStepsHaveTheirStates(world) {
   for (const [name, me, isSent, hasDomain, states] of CASES) {
-    const page = await changedTab(world, { '/me': me, '/overview': isSent ? {} : { last: [] }, '/domains': hasDomain ? {} : NOTHING });
+    const page = await world.changedTab({ '/me': me, '/overview': isSent ? {} : { last: [] }, '/domains': hasDomain ? {} : NOTHING });
     await page.show('/');
     assert.deepEqual(await stepsOf(page), Object.fromEntries(states.map((state, i) => [STEPS[i], state])), name);
     await page.leave();
@@ -63,7 +50,7 @@ async function theFirstStepsEnd(world) {
 
 /** The browser stores the choice for the team. */
 async function theFirstStepsAreHidden(world) {
-  const page = await changedTab(world, { '/me': CAPTURES, '/overview': { last: [] } });
+  const page = await world.changedTab({ '/me': CAPTURES, '/overview': { last: [] } });
   const steps = page.getByRole('heading', { name: 'First steps' });
   await page.show('/');
   await steps.waitFor();

@@ -168,6 +168,18 @@ export class FakeWorld extends World {
     return this.newContext(options);
   }
 
+  /** Opens a tab in a browser context of its own. `changes` are fields of answers by path. */
+  async changedTab(changes) {
+    const context = await this.session();
+    for (const [path, fields] of Object.entries(changes)) {
+      await context.route(new RegExp(`/dashboard/api${path}(\\?|$)`), async (route) => {
+        const response = await route.fetch();
+        await route.fulfill({ response, json: { ...(await response.json()), ...fields } });
+      });
+    }
+    return this.tab(context);
+  }
+
   async stop() {
     await super.stop();
     if (!this.process || this.process.exitCode !== null) return;

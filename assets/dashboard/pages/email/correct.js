@@ -3,6 +3,7 @@ import { h, useState } from '../../vendor/preact.js';
 import { t } from '../../lib/h.js';
 import { addressOf, isSimulated, likelyAddress } from '../../lib/address.js';
 import { api } from '../../lib/api.js';
+import { useLoad } from '../../lib/load.js';
 import { link, navigate } from '../../lib/router.js';
 import { Button } from '../../components/button.js';
 import { Dialog, useDialog } from '../../components/dialog.js';
@@ -16,10 +17,17 @@ export function isRefused(email) {
   return email.recipients.length === 1 && ['bounced', 'suppressed'].includes(email.last_event) && !email.to.every(isSimulated);
 }
 
-/** @param {{ email: Email, removed: boolean }} props */
+/**
+ * Asks whether the address is right, after a bounce, or if the address is on the suppression list because of one. An
+ * address that complained or opted out is right.
+ * @param {{ email: Email, removed: boolean }} props
+ */
 export function CorrectCard({ email, removed }) {
+  const isSuppressed = email.last_event === 'suppressed';
+  const entry = /** @type {import('../../lib/load.js').Loaded<import('../../types/api.d.ts').Suppression>} */ (useLoad(isSuppressed ? `/suppressions/${encodeURIComponent(addressOf(email.to[0] ?? '').toLowerCase())}` : null));
   const dialog = useDialog((close) => h(Correct, { email, onClose: close }));
   const address = addressOf(email.to[0] ?? ''), likely = likelyAddress(address);
+  if (isSuppressed && entry.data?.origin !== 'bounce') return null;
   return t.div({ class: 'card fix' },
     t.div({ class: 'grow' }, t.h2(null, likely ? `Did you mean ${likely.slice(likely.lastIndexOf('@') + 1)}?` : 'Is the address right?'),
       t.p(null, likely ? `${address} is close to ${likely}.` : 'If it was mistyped, correct it, and the same email is sent to the other address.')),

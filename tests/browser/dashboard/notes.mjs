@@ -1,0 +1,99 @@
+// The banners above a page, and the card of an email that did not arrive. The server is the fake one.
+import { excessWidth } from '../browser.mjs';
+import { assert } from '../check.mjs';
+import { uuid } from '../fake/lists.mjs';
+
+const WEBHOOK = uuid('4400', 0);
+/** A URL without a place to break. */
+const LONG = `https://hooks.acme.com/${'in'.repeat(60)}`;
+
+/** The fields of `GET /overview` with this number of disabled endpoints. */
+function disabled(count) {
+  const attention = Array.from({ length: count }, (_, n) => ({ severity: 'red', text: `The webhook ${LONG} was disabled after too many failed deliveries.`, href: `/dashboard/webhooks/${uuid('4400', n)}` }));
+  return { '/overview': { attention: [{ severity: 'amber', text: 'A check.', href: '/dashboard/health' }, ...attention.slice(0, 5)], webhooks: { failing: count } } };
+}
+
+async function aDisabledEndpointIsNamedOnOtherPages(world) {
+  const page = await world.changedTab(disabled(1));
+  const banner = page.getByRole('complementary', { name: 'Webhooks' });
+  await page.show('/domains');
+  await banner.getByText(`The webhook ${LONG} was disabled after too many failed deliveries.`).waitFor();
+  await page.setViewportSize({ width: 360, height: 800 });
+  assert.equal(await excessWidth(page), 0);
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await banner.getByRole('link', { name: 'See webhook' }).click();
+  await page.waitForURL(new RegExp(`/webhooks/${WEBHOOK}$`));
+  await page.getByRole('link', { name: 'Overview' }).first().click();
+  await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+  assert.equal(await banner.count(), 0, 'the overview lists it');
+  await page.setViewportSize({ width: 360, height: 800 });
+  assert.equal(await excessWidth(page), 0);
+  await page.leave();
+  await page.context().close();
+}
+
+async function severalDisabledEndpointsAreCounted(world) {
+  const page = await world.changedTab(disabled(7));
+  const banner = page.getByRole('complementary', { name: 'Webhooks' });
+  await page.show('/domains');
+  await banner.getByText('7 webhooks were disabled after too many failed deliveries.').waitFor();
+  await banner.getByRole('link', { name: 'See webhooks' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Webhooks' }).waitFor();
+  await page.leave();
+  await page.context().close();
+}
+
+/** The state is read again after the change, and not at the next poll. */
+async function theBannerEndsWithItsCause(world) {
+  const page = await world.changedTab({});
+  let isEnabled = false;
+  await page.route('**/dashboard/api/overview', async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...(await response.json()), ...disabled(isEnabled ? 0 : 1)['/overview'] } });
+  });
+  await page.route(`**/dashboard/api/webhooks/${WEBHOOK}`, (route) => {
+    if (route.request().method() !== 'PATCH') return route.continue();
+    isEnabled = true;
+    return route.fulfill({ json: { object: 'webhook', id: WEBHOOK } });
+  });
+  const banner = page.getByRole('complementary', { name: 'Webhooks' });
+  await page.show(`/webhooks/${WEBHOOK}`);
+  await banner.waitFor();
+  await page.getByRole('button', { name: 'Enable again' }).click();
+  await banner.waitFor({ state: 'detached', timeout: 8000 });
+  await page.leave();
+  await page.context().close();
+}
+
+/** Each case has the last event of the email, the origin of its address on the suppression list, and whether the card is shown. */
+const CASES = [
+  ['suppressed', 'bounce', true], ['suppressed', 'complaint', false], ['suppressed', 'unsubscribe', false], ['suppressed', 'manual', false],
+  ['suppressed', null, false], ['bounced', null, true], ['bounced', 'complaint', true], ['complained', 'complaint', false],
+];
+
+async function onlyABounceAsksForAnotherAddress(world) {
+  const id = uuid('6b0d', 10);
+  for (const [last_event, origin, isShown] of CASES) {
+    const page = await world.changedTab({ [`/emails/${id}`]: { last_event } });
+    page.expected = /404/;
+    await page.route(/\/dashboard\/api\/suppressions\//, (route) => (origin ? route.fulfill({ json: { object: 'suppression', id, email: 'kim@example.com', origin, source_id: null, created_at: new Date().toISOString() } })
+      : route.fulfill({ status: 404, json: { statusCode: 404, name: 'not_found', message: 'Suppression not found.' } })));
+    const answer = last_event === 'suppressed' ? page.waitForResponse(/\/dashboard\/api\/suppressions\//) : null;
+    await page.show(`/emails/${id}`);
+    const card = page.getByRole('heading', { name: 'Is the address right?' });
+    if (isShown) await card.waitFor();
+    await page.getByRole('list', { name: 'Timeline' }).waitFor();
+    await answer;
+    await page.evaluate(() => new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); }));
+    assert.equal(await card.count(), Number(isShown), `${last_event}, ${origin}`);
+    await page.leave();
+    await page.context().close();
+  }
+}
+
+export const notes = [
+  ['dashboard: a disabled endpoint is named on other pages', aDisabledEndpointIsNamedOnOtherPages],
+  ['dashboard: several disabled endpoints are counted', severalDisabledEndpointsAreCounted],
+  ['dashboard: the banner of an endpoint ends with its cause', theBannerEndsWithItsCause],
+  ['dashboard: only a bounce asks for another address', onlyABounceAsksForAnotherAddress],
+];
