@@ -29,9 +29,9 @@ export function useCopy() {
   }];
 }
 
-/** @param {{ text: string, label: string }} props `label` names the thing: `Copy the API key` */
-export function Copy({ text, label }) {
-  const [done, copy] = useCopy();
+/** @param {{ text: string, label: string, copied?: boolean }} props `label` names the thing: `Copy the API key`. `copied`: as after copying, for the kit */
+export function Copy({ text, label, copied = false }) {
+  const [isCopied, copy] = useCopy(), done = isCopied || copied;
   return t.button({ type: 'button', class: cls('btn btn-ghost btn-icon btn-sm', done && 'is-done'), 'aria-label': label, title: label, onClick: () => copy(text) },
     icon(done ? 'check' : 'copy'), t.span({ class: 'sr', role: 'status' }, done ? 'Copied' : ''));
 }

@@ -126,9 +126,8 @@ export function NewChip({ count, show }) {
     count > 0 && t.button({ type: 'button', class: 'chip-new', onClick: show }, icon('up'), `${count} new`));
 }
 
-/** `Live`, or why rows do not come by themselves. */
-export function Live() {
-  const state = liveState.value;
+/** `Live`, or why rows do not come by themselves. @param {{ state?: import('../lib/live.js').LiveState }} props `state` is that of the stream, except in the kit */
+export function Live({ state = liveState.value }) {
   if (state === 'live') return t.span({ class: 'live' }, 'Live');
   if (state === 'polling') return t.span({ class: 'live', title: 'Without HTTPS, this page asks every 5 seconds.' }, 'Every 5 s');
   return t.span({ class: 'live live-wait', role: 'status' }, 'Reconnecting');

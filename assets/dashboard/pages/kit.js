@@ -115,6 +115,9 @@ const ROWS = [
   { id: '3', status: 'queued', to: 'noor@example.org', subject: 'دعوة للانضمام إلى فريق Acme', at: '2026-11-20T14:20:00Z' },
 ];
 
+/** @type {import('../lib/live.js').LiveState[]} */
+const LIVE = ['live', 'polling', 'reconnecting'];
+
 function Tables() {
   const [ids, setIds] = useState(new Set(['2']));
   /** @type {import('../components/table.js').Column<typeof ROWS[0]>[]} */
@@ -129,7 +132,7 @@ function Tables() {
     table({ ...common, label: 'Compact rows', rows: ROWS.slice(0, 2), compact: true, keys: false }),
     t.div({ class: 'table-foot' }, t.span(null, 'Searched back to 3 Nov. ', t.button({ class: 'link', type: 'button' }, 'Search further'))),
     ids.size > 0 && h(Bulk, { count: ids.size, label: 'Selected', clear: () => setIds(new Set()) }, h(Button, { kind: 'ghost', size: 'sm' }, 'Send again')),
-    row('Waiting', table({ ...common, label: 'Rows that are loaded', rows: null, keys: false })), row('Live', h(Live, null), t.span({ class: 'live live-wait' }, 'Reconnecting')));
+    row('Waiting', table({ ...common, label: 'Rows that are loaded', rows: null, keys: false })), row('Live', LIVE.map((state) => h(Live, { key: state, state }))));
 }
 
 function TabsPart() {
@@ -142,16 +145,22 @@ function menuItems() {
   return [t.p({ key: 'p' }, 'Email'), menuItem('send', 'Send again', () => {}, { keys: 'r' }), menuItem('download', 'Download .eml', () => {}), t.hr({ key: 'l' }), menuItem('trash', 'Delete…', () => {}, { danger: true })];
 }
 
+/** The content of a drawer. */
+function reading() {
+  return fragment(t.p(null, t.b(null, 'Suppressed by a hard bounce. '), 'Nothing is sent to it.'), t.p({ class: 'quote quote-0' }, '550 5.1.1 The email account does not exist'));
+}
+
 function Layers() {
   const [address, setAddress] = useState('');
   const dialog = useDialog((close) => h(Dialog, { title: 'Erase ada@example.net?', action: 'Erase', cancel: 'Keep', danger: true, fields: true, onClose: close,
     submit: async () => { if (address !== 'ada@example.net') throw new ApiError(422, 'validation_error', 'Type the address: ada@example.net', null); close(); } },
   t.p(null, 'This cannot be undone.'), h(TextField, { label: 'Type the address to confirm', value: address, onInput: setAddress, placeholder: 'ada@example.net' })));
-  const drawer = useDialog((close) => h(Drawer, { title: 'kim@example.com', onClose: close }, t.p(null, t.b(null, 'Suppressed by a hard bounce. '), 'Nothing is sent to it.'), t.p({ class: 'quote quote-0' }, '550 5.1.1 The email account does not exist')));
+  const drawer = useDialog((close) => h(Drawer, { title: 'kim@example.com', onClose: close }, reading()));
   return section('layers', 'Dialog, drawer, menu, toast', 'A dialog is one decision. A drawer is for reading. Never one on the other.',
     row('Open', h(Button, { onClick: dialog.open }, 'Dialog…'), h(Button, { onClick: drawer.open }, 'Drawer'), h(Button, { onClick: () => toast('Copied') }, 'Toast'), h(Button, { onClick: () => toast('Template deleted', { undo: () => {} }) }, 'Toast with undo'),
       h(Menu, { button: ['Menu', icon('down')], children: menuItems() })),
     t.div({ class: 'dialog dialog-static', role: 'group', 'aria-label': 'A dialog' }, t.header(null, t.h2(null, 'Delete 3 emails?')), t.div({ class: 'dialog-body' }, t.p(null, 'Their content is erased.'), errorNote(new ApiError(500, 'error', 'The store could not be written.', '0199c0de-0000-7000-8000-000000000001'))), t.footer(null, h(Button, null, 'Cancel'), h(Button, { kind: 'danger-solid' }, 'Delete 3 emails'))),
+    t.div({ class: 'drawer', role: 'group', 'aria-label': 'A drawer' }, t.header(null, t.h2({ class: 'trunc' }, 'kim@example.com'), h(Button, { kind: 'ghost', size: 'sm', icon: 'x', label: 'Close' })), t.div({ class: 'pad stack' }, reading())),
     t.div({ class: 'menu kit-menu', role: 'group', 'aria-label': 'An open menu' }, ...menuItems()),
     t.div({ class: 'toast' }, icon('check'), t.span({ class: 'grow' }, 'Template deleted'), h(Button, { kind: 'ghost', size: 'sm' }, 'Undo')), dialog.view, drawer.view);
 }
@@ -178,7 +187,7 @@ function texts() {
   const ago = (/** @type {number} */ ms) => new Date(Date.now() - ms).toISOString();
   return section('text', 'Code, id, copy, time', 'Ids are mono and muted. Times are relative, with UTC seconds in the title; after 30 days a date.',
     h(Code, { text: "# what this page shows\ncurl https://mail.acme.com/emails/4f7c2a1e-… \\\n  -H 'Authorization: Bearer YOUR_API_KEY'" }),
-    row('Id', h(Id, { id: '4f7c2a1e-6b0d-4f53-9a3e-d2c81b7e90aa' }), h(Id, { id: 'rm7k2m', whole: true }), h(Copy, { text: 'x', label: 'Copy the key' })),
+    row('Id', h(Id, { id: '4f7c2a1e-6b0d-4f53-9a3e-d2c81b7e90aa' }), h(Id, { id: 'rm7k2m', whole: true }), h(Copy, { text: 'x', label: 'Copy the key' }), h(Copy, { text: 'x', label: 'Copied the key', copied: true })),
     row('Time', [2_000, 32_000, 240_000, 19_000_000, 280_000_000, 4_500_000_000, -86_500_000].map((ms) => h(Time, { key: ms, at: ago(ms) })), h(Time, { at: null })),
     row('Progress', t.progress({ class: 'progress', max: 100, value: 59, 'aria-label': 'Example' })));
 }
