@@ -1,7 +1,8 @@
-// The banners above a page, and the card of an email that did not arrive. The server is the fake one.
+// The banners above a page, the card of an email that did not arrive, and messages with the longest address. The server
+// is the fake one.
 import { excessWidth } from '../browser.mjs';
 import { assert } from '../check.mjs';
-import { uuid } from '../fake/lists.mjs';
+import { LONGEST, uuid } from '../fake/lists.mjs';
 
 const WEBHOOK = uuid('4400', 0);
 /** A URL without a place to break. */
@@ -91,9 +92,34 @@ async function onlyABounceAsksForAnotherAddress(world) {
   }
 }
 
+/** The dialogs and the toast about an address of 254 characters, on a narrow screen. */
+async function messagesWithTheLongestAddressFit(world) {
+  const context = await world.session({ viewport: { width: 360, height: 800 } });
+  const page = await world.tab(context);
+  const fits = async (box, name) => {
+    await box.waitFor();
+    assert.ok(await box.evaluate((element) => element.scrollWidth <= element.clientWidth && element.getBoundingClientRect().right <= innerWidth), `${name} is wider than its box`);
+  };
+  await page.route(/\/dashboard\/api\/suppressions\/[^/]+$/, (route) => (route.request().method() === 'DELETE' ? route.fulfill({ json: { object: 'suppression', deleted: true } }) : route.continue()));
+  await page.show(`/suppressions?entry=${uuid('5099', 5)}`);
+  await fits(page.getByRole('dialog'), 'the drawer');
+  await page.getByRole('button', { name: 'Remove…' }).click();
+  await fits(page.getByRole('dialog', { name: /^Remove / }), 'the dialog');
+  await page.getByRole('radio').first().check();
+  await page.getByRole('button', { name: 'Remove address' }).click();
+  await fits(page.locator('.toast').filter({ hasText: `Removed ${LONGEST}` }), 'the toast');
+  await page.show(`/emails/${uuid('6b0d', 7)}`);
+  await page.getByRole('button', { name: 'More actions' }).click();
+  await page.getByRole('button', { name: 'Suppress this address…' }).click();
+  await fits(page.getByRole('dialog', { name: /^Suppress / }), 'the dialog of an email');
+  await page.leave();
+  await context.close();
+}
+
 export const notes = [
   ['dashboard: a disabled endpoint is named on other pages', aDisabledEndpointIsNamedOnOtherPages],
   ['dashboard: several disabled endpoints are counted', severalDisabledEndpointsAreCounted],
   ['dashboard: the banner of an endpoint ends with its cause', theBannerEndsWithItsCause],
   ['dashboard: only a bounce asks for another address', onlyABounceAsksForAnotherAddress],
+  ['dashboard: messages with the longest address fit', messagesWithTheLongestAddressFit],
 ];

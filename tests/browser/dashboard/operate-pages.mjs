@@ -1,9 +1,9 @@
 // The pages to operate, in the form of `PAGES`: overview, logs, domains, keys, suppressions, webhooks, queue,
 // health, sessions. `pages.mjs` looks at each in its states.
-import { uuid } from '../fake/lists.mjs';
+import { LONGEST, uuid } from '../fake/lists.mjs';
 
 const LIST = ['empty', 'nothing', 'one', 'hundred'];
-const DOMAIN = uuid('d0d0', 0), VERIFIED = uuid('d0d0', 1), LOG = uuid('10c0', 1), ENTRY = uuid('5099', 0), WEBHOOK = uuid('4400', 0), DELIVERY = `msg_${uuid('e0e0', 1).replaceAll('-', '')}`;
+const DOMAIN = uuid('d0d0', 0), VERIFIED = uuid('d0d0', 1), LOG = uuid('10c0', 1), ENTRY = uuid('5099', 0), LONGEST_ENTRY = uuid('5099', 5), WEBHOOK = uuid('4400', 0), DELIVERY = `msg_${uuid('e0e0', 1).replaceAll('-', '')}`;
 
 /** @type {[string, string, string, string | null, string[]?][]} */
 export const OPERATE = [
@@ -19,7 +19,9 @@ export const OPERATE = [
   ['api-key-create', '/api-keys?create=1', '.dialog', null],
   ['suppressions', '/suppressions', 'a.cell', '/suppressions', LIST],
   ['suppression', `/suppressions?entry=${ENTRY}`, '.drawer .item', `/suppressions/${ENTRY}`],
+  ['suppression-longest', `/suppressions?entry=${LONGEST_ENTRY}`, '.drawer .item', `/suppressions/${LONGEST_ENTRY}`],
   ['suppression-check', '/suppressions?q=priya@example.net', '.note', '/suppressions/priya@example.net'],
+  ['suppression-check-longest', `/suppressions?q=${encodeURIComponent(LONGEST)}`, '.note', `/suppressions/${LONGEST}`],
   ['webhooks', '/webhooks', 'a.cell', '/webhooks', LIST],
   ['webhook-add', '/webhooks?create=1', '.dialog', null],
   ['webhook', `/webhooks/${WEBHOOK}`, 'a.cell', `/webhooks/${WEBHOOK}`],

@@ -9,7 +9,7 @@ import { OPERATE } from './operate-pages.mjs';
 import { REPORTS } from './report-pages.mjs';
 
 const FULL = process.argv.includes('--full');
-const EMAIL = '0199c000-6b0d-7f53-9a3e-d2c81b7e0000', BOUNCED = '0199bffc-6b0d-7f53-9a3e-d2c81b7e0004', CAPTURED = '0199d004-6b0d-7f53-9a3e-d2c81b7e0000';
+const EMAIL = '0199c000-6b0d-7f53-9a3e-d2c81b7e0000', BOUNCED = '0199bffc-6b0d-7f53-9a3e-d2c81b7e0004', CAPTURED = '0199d004-6b0d-7f53-9a3e-d2c81b7e0000', CAPTURED_LONGEST = '0199d002-6b0d-7f53-9a3e-d2c81b7e0000';
 
 /** [name, path, selector of the loaded page, path of its first request in the API, its states beside those of every page] */
 export const PAGES = [
@@ -17,9 +17,10 @@ export const PAGES = [
   ['emails-found', '/emails?q=invoice', 'a.cell', '/search'],
   ['email', `/emails/${EMAIL}`, '.tl', `/emails/${EMAIL}`],
   ['email-bounced', `/emails/${BOUNCED}`, '.tl', `/emails/${BOUNCED}`],
-  ...[['failed', 11], ['suppressed', 10], ['scheduled', 12], ['removed', 129]].map(([name, n]) => [`email-${name}`, `/emails/${uuid('6b0d', n)}`, '.tl', `/emails/${uuid('6b0d', n)}`]),
+  ...[['failed', 11], ['suppressed', 10], ['scheduled', 12], ['removed', 129], ['longest', 7], ['emoji', 30]].map(([name, n]) => [`email-${name}`, `/emails/${uuid('6b0d', n)}`, '.tl', `/emails/${uuid('6b0d', n)}`]),
   ['captured', '/captured', 'a.cell', '/captured', ['one', 'hundred']],
   ['captured-email', `/captured/${CAPTURED}`, '.preview-bar', `/captured/${CAPTURED}`],
+  ['captured-longest', `/captured/${CAPTURED_LONGEST}`, '.preview-bar', `/captured/${CAPTURED_LONGEST}`],
   ['connect', '/connect', '.creds', '/connect'],
   ['kit', '/kit?status=sent', '.cm-content', null],
   ...OPERATE,
@@ -68,6 +69,8 @@ async function respond(route, { state, path }) {
   const refusal = { error: [500, 'internal_server_error', 'The store could not be read.'], forbidden: [403, 'invalid_access', 'Your role is viewer, and this needs admin.'] }[state];
   if (isFirst && refusal) return route.fulfill({ status: refusal[0], json: { statusCode: refusal[0], name: refusal[1], message: refusal[2] } });
   const said = answer(call);
+  // The banner of a disabled endpoint would come after some of the pictures.
+  if (PICTURES && !isFirst && call.path === '/overview') said.json.attention = [];
   if (!said) return route.fulfill({ status: 404, json: { statusCode: 404, name: 'not_found', message: 'Not found.' } });
   if ('html' in said) return route.fulfill({ contentType: 'text/html', body: said.html });
   if ('text' in said) return route.fulfill({ contentType: said.type ?? 'text/plain', body: said.text });
@@ -108,5 +111,8 @@ async function look(world, worker, [name, path, selector, first], state) {
 
 const chosen = (page) => (PICTURES ? ['loaded'] : FULL ? Object.keys(STATES) : shortStates(page)).filter((state) => hasState(page, state));
 
-export const pages = PAGES.flatMap((page) => chosen(page)
+/** Pages with the longest address or with emoji. The documentation has no pictures of them. */
+const isExtreme = ([name]) => /-(longest|emoji)$/.test(name);
+
+export const pages = PAGES.filter((page) => !PICTURES || !isExtreme(page)).flatMap((page) => chosen(page)
   .map((state) => [`dashboard: the page ${page[0]}, ${state}`, (world, worker) => look(world, worker, page, state)]));

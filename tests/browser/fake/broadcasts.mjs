@@ -1,9 +1,9 @@
 // Invented broadcasts, with the data of the dashboard about them.
-import { D, H, ago, missing, page, stale, uuid } from './lists.mjs';
+import { D, H, LONGEST, ago, missing, page, stale, uuid } from './lists.mjs';
 
 const SEGMENTS = [[uuid('5e90', 0), 'Customers on a paid plan'], [uuid('5e90', 1), 'Everybody who has opened at least one of our emails in the northern region since last summer']].map(([id, name]) => ({ object: 'segment', id, name, filter: null, created_at: ago(90 * D) }));
 const TOPICS = [[uuid('709c', 0), 'Product news'], [uuid('709c', 1), 'Maintenance']].map(([id, name]) => ({ object: 'topic', id, name, description: null, default_subscription: 'opt_in', visibility: 'public', created_at: ago(90 * D) }));
-const CONTACTS = ['ada@example.net', 'priya@example.net', 'olle@example.org', 'purchase-ledger+invoices.2026.q4.emea@accounts-payable.northern-region.very-long-subsidiary-name.example.net'].map((email, n) => ({ object: 'contact', id: uuid('c017', n), email, first_name: null, last_name: null, unsubscribed: false, created_at: ago(60 * D) }));
+const CONTACTS = ['ada@example.net', 'priya@example.net', 'olle@example.org', LONGEST].map((email, n) => ({ object: 'contact', id: uuid('c017', n), email, first_name: null, last_name: null, unsubscribed: false, created_at: ago(60 * D) }));
 const PROPERTIES = [{ object: 'contact_property', id: uuid('9009', 0), key: 'COMPANY', type: 'string', fallback_value: 'your company', created_at: ago(80 * D) }];
 
 const SOURCE = `# Coming in December

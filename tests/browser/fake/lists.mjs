@@ -6,6 +6,9 @@ export const ago = (ms) => new Date(NOW - ms).toISOString();
 /** @param {string} kind four hex digits @param {number} n */
 export const uuid = (kind, n) => `0199${(0xc000 - n).toString(16)}-${kind}-7f53-9a3e-d2c81b7e${String(n).padStart(4, '0')}`;
 
+/** An address of 254 characters, the longest that the API accepts. */
+export const LONGEST = `${'purchase-ledger+invoices.2026.q4.emea.'.padEnd(64, 'a')}@${'accounts-payable'.padEnd(63, 'e')}.${'northern-region'.padEnd(63, 'n')}.${'subsidiary'.padEnd(49, 'y')}.example.net`;
+
 /**
  * The page of a list that the query asks for.
  * @param {any[]} rows newest first

@@ -1,8 +1,8 @@
 // Invented suppressions and webhooks with their deliveries.
-import { D, H, M, S, ago, missing, page, uuid } from './lists.mjs';
+import { D, H, LONGEST, M, S, ago, missing, page, uuid } from './lists.mjs';
 
 const LISTED = /** @type {[string, string, number][]} */ ([['tom@nortwhind.example', 'bounce', 33 * M], ['priya@example.net', 'complaint', 3 * H], ['kim@example.com', 'bounce', 2 * D], ['all@example.org', 'manual', 9 * D], ['wei@example.org', 'unsubscribe', 12 * D],
-  ['purchase-ledger+invoices.2026.q4.emea@accounts-payable.northern-region.very-long-subsidiary-name.example.net', 'bounce', 20 * D]]);
+  [LONGEST, 'bounce', 20 * D]]);
 const listed = Array.from({ length: 130 }, (_, n) => {
   const [email, origin, age] = LISTED[n] ?? [`reader-${n}@example.net`, ['bounce', 'unsubscribe', 'manual'][n % 3], (n + 20) * D];
   return { object: 'suppression', id: uuid('5099', n), email, origin, source_id: origin === 'bounce' || origin === 'complaint' ? '0199bffc-6b0d-7f53-9a3e-d2c81b7e0004' : null, created_at: ago(age) };
