@@ -3,7 +3,7 @@
 import { LONGEST, uuid } from '../fake/lists.mjs';
 
 const LIST = ['empty', 'nothing', 'one', 'hundred'];
-const DOMAIN = uuid('d0d0', 0), VERIFIED = uuid('d0d0', 1), LOG = uuid('10c0', 1), ENTRY = uuid('5099', 0), LONGEST_ENTRY = uuid('5099', 5), WEBHOOK = uuid('4400', 0), DELIVERY = `msg_${uuid('e0e0', 1).replaceAll('-', '')}`;
+const DOMAIN = uuid('d0d0', 0), VERIFIED = uuid('d0d0', 1), LOG = uuid('10c0', 1), ENTRY = uuid('5099', 0), LONGEST_ENTRY = uuid('5099', 5), WEBHOOK = uuid('4400', 0), ENABLED = uuid('4400', 1), DELIVERY = `msg_${uuid('e0e0', 1).replaceAll('-', '')}`;
 
 /** @type {[string, string, string, string | null, string[]?][]} */
 export const OPERATE = [
@@ -25,9 +25,12 @@ export const OPERATE = [
   ['webhooks', '/webhooks', 'a.cell', '/webhooks', LIST],
   ['webhook-add', '/webhooks?create=1', '.dialog', null],
   ['webhook', `/webhooks/${WEBHOOK}`, 'a.cell', `/webhooks/${WEBHOOK}`],
+  ['deliveries', `/webhooks/${ENABLED}`, 'a.cell', `/webhooks/${ENABLED}/deliveries`, ['empty', 'one', 'hundred']],
+  // The one filter of the list, which hides everything in the state `empty`.
+  ['deliveries-failed', `/webhooks/${ENABLED}?show=failed`, 'a.cell', `/webhooks/${ENABLED}/deliveries`, ['empty', 'hundred']],
   ['delivery', `/webhooks/${WEBHOOK}?delivery=${DELIVERY}`, '.drawer .answer', `/webhooks/${WEBHOOK}/deliveries/${DELIVERY}`],
   ['queue', '/queue', '.q-site', '/queue', LIST],
   ['queue-open', '/queue?open=yahoo.example', '.q-why', '/queue/yahoo.example'],
-  ['health', '/health', '.rec', '/health', ['empty', 'one']],
-  ['sessions', '/sessions', '.table-act .pill', '/sessions', ['one']],
+  ['health', '/health', '.rec', '/health', ['empty', 'one', 'hundred']],
+  ['sessions', '/sessions', '.table-act .pill', '/sessions', ['one', 'hundred']],
 ];

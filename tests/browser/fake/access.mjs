@@ -70,7 +70,10 @@ export function requests({ path, query, state }) {
 }
 
 const AGENTS = ['Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0', 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.6 Mobile/15E148 Safari/604.1', 'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36'];
-let sessions_ = AGENTS.map((user_agent, n) => ({ id: uuid('5e55', n), created_at: new Date(NOW - (n * 3 + 1) * D).toISOString(), last_used_at: ago(n * 9 * H), ip: ['203.0.113.7', '2001:db8:85a3:8d3:1319:8a2e:370:7348', '198.51.100.23'][n], user_agent, current: n === 0 }));
+const session = (n) => ({ id: uuid('5e55', n), created_at: new Date(NOW - (n * 3 + 1) * D).toISOString(), last_used_at: ago(n * 9 * H), ip: ['203.0.113.7', '2001:db8:85a3:8d3:1319:8a2e:370:7348', '198.51.100.23'][n % 3], user_agent: AGENTS[n % 3], current: n === 0 });
+let sessions_ = AGENTS.map((_, n) => session(n));
+/** Further sessions of the state `hundred`. */
+const more = Array.from({ length: 107 }, (_, n) => session(n + AGENTS.length));
 
 export function sessions({ method, path, query, state }) {
   if (path === '/sessions' && method === 'DELETE') {
@@ -78,7 +81,7 @@ export function sessions({ method, path, query, state }) {
     sessions_ = sessions_.filter((one) => one.current);
     return { json: { object: 'session', deleted } };
   }
-  if (path === '/sessions') return page(sessions_, query, state);
+  if (path === '/sessions') return page(state === 'hundred' ? [...sessions_, ...more] : sessions_, query, state);
   const [, id] = /^\/sessions\/([^/]+)$/.exec(path) ?? [];
   if (!id) return null;
   sessions_ = sessions_.filter((one) => one.id !== id);

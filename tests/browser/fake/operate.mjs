@@ -30,7 +30,7 @@ export function queue({ method, path, state }) {
 const CHECKS = /** @type {[string, string, string, string, string?, string?][]} */ ([
   ['smtp_port', 'Outgoing SMTP', 'ok', 'gmail.com, outlook.com and yahoo.com answer on port 25'],
   ['reverse_dns', 'Reverse DNS', 'failed', '198.51.100.17 has the name ec2-198-51-100-17.compute.example', 'mail.acme.com', 'Ask the provider of the address to set its reverse name to mail.acme.com.'],
-  ['domains', 'Domain records: notify.acme.com', 'warning', 'the MX record of send.notify.acme.com leads to mail.oldhost.example', '10 mail.acme.com', 'Replace the record, then verify the domain.'],
+  ['domains:notify.acme.com', 'Domain records: notify.acme.com', 'warning', 'the MX record of send.notify.acme.com leads to mail.oldhost.example', '10 mail.acme.com', 'Replace the record, then verify the domain.'],
   ['hostname', 'Host name', 'ok', 'mail.acme.com resolves to 198.51.100.17'], ['clock', 'Clock', 'ok', '12 ms from pool.ntp.org'], ['disk', 'Disk space', 'ok', '412 GB free'],
   ['certificate', 'Certificate', 'not_checked', 'no public URL with https is set'], ['resolver', 'DNS servers', 'ok', '2 servers answer in 4 ms'], ['open_files', 'Open files', 'ok', 'the limit is 65,536'], ['store', 'Store', 'ok', 'writes in 2 ms'],
 ]);
@@ -38,7 +38,8 @@ const CHECKS = /** @type {[string, string, string, string, string?, string?][]} 
 export function health({ path, state }) {
   if (path !== '/health' && path !== '/health/run') return null;
   const checked_at = new Date(Date.now() - (path === '/health' ? 41_000 : 0)).toISOString();
-  const some = state === 'empty' ? [] : state === 'one' ? CHECKS.slice(0, 1) : CHECKS;
+  const domains = Array.from({ length: 100 }, (_, n) => [`domains:team-${n}.acme.com`, `Domain records: team-${n}.acme.com`, n % 9 === 0 ? 'warning' : 'ok', ...CHECKS[2].slice(3)]);
+  const some = state === 'empty' ? [] : state === 'one' ? CHECKS.slice(0, 1) : state === 'hundred' ? [...CHECKS, ...domains] : CHECKS;
   const data = some.map(([id, title, status, seen, expected = null, fix = null]) => ({ id, title, status, seen, expected, fix, docs: '/docs/DASHBOARD#the-checks', checked_at }));
   return { json: { object: 'list', has_more: false, status: state === 'empty' || state === 'one' ? 'ok' : 'failing', checked_at, data } };
 }
