@@ -6,6 +6,8 @@ import { inspect } from './inspect.mjs';
 import { OWNER } from './world.mjs';
 
 const STEP_MS = 30_000;
+/** More attempts than a server accepts. */
+const ATTEMPTS_MAX = 30;
 
 /** Returns the code of an authenticator app (RFC 6238) `steps` after the current one. */
 function codeOf(key, steps = 0) {
@@ -102,7 +104,81 @@ async function signInPagesAreAccessible(world) {
   await page.context().close();
 }
 
-/** A user without scripts signs in, reads the account, and signs out. */
+/** Fills the form of the sign-in, and sends it. */
+async function sendSignIn(page, password) {
+  await page.getByLabel('Email').fill(OWNER.email);
+  await page.getByLabel('Password', { exact: true }).fill(password);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+}
+
+/** A user without scripts signs in after a mistake, goes to the page that the address names, and reads the account. */
+async function theSignInNeedsNoScripts(world) {
+  const context = await world.newContext({ javaScriptEnabled: false });
+  const page = await world.tab(context);
+  page.expected = /422/;
+  await page.show('/login?next=%2Fdashboard%2Fdomains%3Fcreate%3D1');
+  await heading(page, /^Sign in to /);
+  await sendSignIn(page, 'not the password at all');
+  await page.getByRole('alert').filter({ hasText: 'Email and password do not match.' }).waitFor();
+  assert.equal(await page.getByLabel('Email').inputValue(), OWNER.email);
+  assert.equal(await page.getByLabel('Password', { exact: true }).inputValue(), '');
+  await sendSignIn(page, OWNER.password);
+  await page.waitForURL(`${world.origin}/dashboard/domains?create=1`);
+  await page.show('/account');
+  await heading(page, 'Your account');
+  await page.getByText(OWNER.email).first().waitFor();
+  await page.leave();
+  await context.close();
+}
+
+/** The pages without a form that can be sent, and the refusal after too many attempts. axe needs scripts; the pages have none. */
+async function errorPagesAreAccessible(world) {
+  const program = await Program.start('serve', () => []);
+  const context = await world.newContext();
+  try {
+    const page = await world.tab(context, program.origin);
+    page.expected = /40[034]|42[29]/;
+    await page.show('/login');
+    await heading(page, 'Set up the first account');
+    await inspect(page, 'login-before-setup');
+    await page.show('/setup/unknown');
+    await heading(page, 'This link is not valid');
+    await inspect(page, 'link-unknown');
+    await page.goto((await program.cli('setup-link')).url);
+    await page.getByLabel('Your email').fill(OWNER.email);
+    await page.getByLabel('Password', { exact: true }).fill(OWNER.password);
+    await page.getByRole('button', { name: 'Create account' }).click();
+    await heading(page, 'Overview');
+    await page.goto('about:blank');
+    await context.clearCookies();
+    await page.show('/login');
+    await page.locator('form').evaluate((form) => { form.enctype = 'text/plain'; });
+    await sendSignIn(page, OWNER.password);
+    await heading(page, 'The form was refused');
+    await page.getByText('The form arrived incomplete.').waitFor();
+    await inspect(page, 'form-incomplete');
+    await page.getByRole('link', { name: 'Go to the sign-in page' }).click();
+    await heading(page, /^Sign in to /);
+    // The origin of this page is opaque, like that of a page of another site.
+    await page.goto('about:blank');
+    await page.setContent(`<form method="post" action="${program.origin}/dashboard/login"><button>Send</button></form>`);
+    await page.getByRole('button', { name: 'Send' }).click();
+    await heading(page, 'The form was refused');
+    await page.getByText('This form was not sent by a page of this server.').waitFor();
+    await inspect(page, 'form-foreign');
+    await page.show('/login');
+    const alert = page.getByRole('alert');
+    for (let n = 0; n < ATTEMPTS_MAX && !/Too many failed attempts/.test((await alert.allTextContents()).join()); n += 1) await sendSignIn(page, `wrong password number ${n}`);
+    await alert.filter({ hasText: /Too many failed attempts\. Try again in \d+ minutes?\./ }).waitFor();
+    await inspect(page, 'login-throttled');
+    await page.leave();
+  } finally {
+    await context.close();
+    await program.stop();
+  }
+}
+
+/** A user without scripts removes the authenticator app by a link, and reads the account. */
 async function theSecondFactorIsRemovedWithoutScripts(world) {
   const context = await world.newContext({ javaScriptEnabled: false });
   const page = await world.tab(context);
@@ -120,6 +196,8 @@ async function theSecondFactorIsRemovedWithoutScripts(world) {
 
 export const access = [
   ['dashboard: the pages of the setup', setupPagesAreAccessible],
+  ['dashboard: the sign-in needs no scripts', theSignInNeedsNoScripts],
+  ['dashboard: the error pages of the sign-in', errorPagesAreAccessible],
   ['dashboard: the pages of the sign-in', signInPagesAreAccessible],
   ['dashboard: the second factor is removed without scripts', theSecondFactorIsRemovedWithoutScripts],
 ];
