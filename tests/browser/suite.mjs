@@ -20,6 +20,7 @@ import { PICTURES } from './dashboard/inspect.mjs';
 import { broadcastJourneys } from './dashboard/journeys/broadcasts.mjs';
 import { devJourneys } from './dashboard/journeys/dev.mjs';
 import { serveJourneys } from './dashboard/journeys/serve.mjs';
+import { keyboard } from './dashboard/keyboard.mjs';
 import { live } from './dashboard/live.mjs';
 import { metrics } from './dashboard/metrics.mjs';
 import { notes } from './dashboard/notes.mjs';
@@ -37,7 +38,7 @@ const suite = new Suite(process.argv.slice(2).filter((word) => !word.startsWith(
 const PAGE_WORKERS = 2;
 
 async function development() {
-  await suite.inside(DevWorld, [...devJourneys, ...broadcastJourneys, ...emails, ...hostile, ...operate, ...live, ...answers, ...drifts, ...broadcastDrifts, ...controls, ...devSamples, ...docs]);
+  await suite.inside(DevWorld, [...devJourneys, ...broadcastJourneys, ...emails, ...hostile, ...operate, ...live, ...answers, ...drifts, ...broadcastDrifts, ...controls, ...devSamples, ...keyboard, ...docs]);
   await suite.inside(FakeWorld, [...details, ...reports, ...firstSteps, ...composer, ...notes, ...broadcasts, ...metrics]);
 }
 

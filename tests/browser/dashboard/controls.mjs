@@ -1,6 +1,7 @@
 // The controls of emails and their lists: the effect of each one on the server.
 import { assert, until } from '../check.mjs';
 import { KEY } from '../program.mjs';
+import { tabUntil } from './keyboard.mjs';
 
 const IN_A_DAY_MS = 86_400_000;
 
@@ -153,14 +154,7 @@ async function aTestEmailIsSentAndDeletedByKeyboard(world) {
   const page = await world.tab();
   page.expected = /404/;
   const { keyboard } = page;
-  /** Moves the focus with Tab until it is on the element with this text. */
-  const tabTo = async (text) => {
-    for (let n = 0; n < 60; n += 1) {
-      if (await page.evaluate((wanted) => (document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent).trim() === wanted, text)) return;
-      await keyboard.press('Tab');
-    }
-    throw new Error(`Tab does not reach “${text}”`);
-  };
+  const tabTo = (text) => tabUntil(page, text);
   await page.show('/emails');
   await page.getByRole('link', { name: 'Another one' }).waitFor();
   await tabTo('Send a test email');

@@ -1,4 +1,5 @@
 // Emails and captured messages: their content, the way back to a list, and the keyboard alone.
+import { readFile } from 'node:fs/promises';
 import { assert, until } from '../check.mjs';
 import { findings } from '../browser.mjs';
 
@@ -172,6 +173,30 @@ async function capturedEmailIsReadAndDeleted(world) {
   await page.leave();
 }
 
+/** Each tab of a captured message, by its address too. The attachment is downloaded with its content. */
+async function allPartsOfACapturedEmailAreShown(world) {
+  const id = await world.capturedId(await world.send({ subject: 'All captured parts', html: '<h1>It works.</h1>', attachments: [{ filename: 'terms.txt', content: Buffer.from('The terms.').toString('base64') }] }));
+  const page = await world.tab();
+  await page.show(`/captured/${id}`);
+  await page.frameLocator('iframe').getByText('It works.').waitFor();
+  const panel = page.getByRole('tabpanel');
+  for (const [tab, name, text] of [['Text', 'text', 'It works.'], ['HTML', 'html', '<h1>It works.</h1>'], ['Headers', 'headers', 'All captured parts'], ['Raw', 'raw', 'Subject: All captured parts'], ['Attachments', 'attachments', 'terms.txt']]) {
+    await page.getByRole('tab', { name: tab }).click();
+    await panel.getByText(text).first().waitFor();
+    assert.equal(new URL(page.url()).searchParams.get('tab'), name);
+    await page.reload();
+    await panel.getByText(text).first().waitFor();
+    assert.equal(await page.getByRole('tab', { name: tab }).getAttribute('aria-selected'), 'true');
+    assert.deepEqual(await findings(page, '[role="tabpanel"]'), [], tab);
+  }
+  const download = page.waitForEvent('download');
+  await panel.getByRole('link', { name: 'terms.txt' }).click();
+  const file = await download;
+  assert.equal(file.suggestedFilename(), 'terms.txt');
+  assert.equal(await readFile(await file.path(), 'utf8'), 'The terms.');
+  await page.leave();
+}
+
 async function keyboardAloneIsEnough(world) {
   await world.clear();
   for (const subject of ['Oldest', 'Middle', 'Newest']) await world.send({ subject });
@@ -219,5 +244,6 @@ export const emails = [
   ['dashboard: a new list has the rows of the window first', aNewListHasTheRowsOfTheWindowFirst],
   ['dashboard: Back leads to the place in a long list', backLeadsToThePlaceInALongList],
   ['dashboard: a captured email is read and deleted', capturedEmailIsReadAndDeleted],
+  ['dashboard: all parts of a captured email are shown', allPartsOfACapturedEmailAreShown],
   ['dashboard: the keyboard alone is enough', keyboardAloneIsEnough],
 ];
