@@ -1,5 +1,6 @@
 // Changes without the mouse, and the chords of all pages.
 import { assert, until } from '../check.mjs';
+import { ask } from './world.mjs';
 
 /** Presses of Tab after which an element is not reached. */
 const TABS_MAX = 80;
@@ -88,14 +89,18 @@ async function theQueueIsPausedByKeyboard(world) {
   const page = await world.tab();
   await page.show('/queue');
   await page.getByRole('button', { name: 'Pause all…' }).waitFor();
-  await enter(page, 'Pause all…');
-  await focusIn(page.getByRole('dialog'));
-  await enter(page, 'Pause all');
-  await page.getByText('The whole queue is paused by you.').waitFor();
-  assert.equal((await world.read('/queue')).paused, true);
-  await enter(page, 'Resume all');
-  await page.getByText('Resumed the queue').waitFor();
-  assert.equal((await world.read('/queue')).paused, false);
+  try {
+    await enter(page, 'Pause all…');
+    await focusIn(page.getByRole('dialog'));
+    await enter(page, 'Pause all');
+    await page.getByText('The whole queue is paused by you.').waitFor();
+    assert.equal((await world.read('/queue')).paused, true);
+    await enter(page, 'Resume all');
+    await page.getByText('Resumed the queue').waitFor();
+    assert.equal((await world.read('/queue')).paused, false);
+  } finally {
+    await ask(world.context.request, world.origin, '/queue/resume', 'POST');
+  }
   await page.leave();
 }
 

@@ -1,6 +1,6 @@
-// The banners above a page, the card of an email that did not arrive, and messages with the longest address. The server
-// is the fake one.
-import { excessWidth } from '../browser.mjs';
+// The banners above a page, the card of an email that did not arrive, messages with the longest address, and pages that
+// cannot be shown. The server is the fake one.
+import { excessWidth, findings } from '../browser.mjs';
 import { assert } from '../check.mjs';
 import { LONGEST, uuid } from '../fake/lists.mjs';
 
@@ -116,10 +116,33 @@ async function messagesWithTheLongestAddressFit(world) {
   await context.close();
 }
 
+/** An address without a page, a thing that does not exist, and a module that does not load: each has a heading, and the sidebar. */
+async function pagesThatCannotBeShownSaySo(world) {
+  const page = await world.tab();
+  page.expected = /404|ERR_FAILED|Failed to load/;
+  await page.route('**/pages/queue.js', (route) => route.abort());
+  for (const [path, title, text] of [
+    ['/nowhere', 'Page', 'This page does not exist'], [`/webhooks/${uuid('4400', 999)}`, 'Endpoint', 'This endpoint does not exist'],
+    ['/queue', 'Page', 'A part of this page could not be loaded.'],
+  ]) {
+    await page.show(path);
+    await page.getByRole('heading', { level: 1, name: title, exact: true }).waitFor();
+    await page.getByText(text).waitFor();
+    await page.locator('#sheet').getByRole('link', { name: 'Overview' }).waitFor();
+    for (const width of [360, 1440]) {
+      await page.setViewportSize({ width, height: 800 });
+      assert.equal(await excessWidth(page), 0, path);
+      assert.deepEqual(await findings(page), [], path);
+    }
+  }
+  await page.leave();
+}
+
 export const notes = [
   ['dashboard: a disabled endpoint is named on other pages', aDisabledEndpointIsNamedOnOtherPages],
   ['dashboard: several disabled endpoints are counted', severalDisabledEndpointsAreCounted],
   ['dashboard: the banner of an endpoint ends with its cause', theBannerEndsWithItsCause],
   ['dashboard: only a bounce asks for another address', onlyABounceAsksForAnotherAddress],
   ['dashboard: messages with the longest address fit', messagesWithTheLongestAddressFit],
+  ['dashboard: pages that cannot be shown say so', pagesThatCannotBeShownSaySo],
 ];
