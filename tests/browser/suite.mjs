@@ -6,6 +6,7 @@ import { behaviour } from './behaviour.mjs';
 import { RewritingWorld, rewriting } from './rewriting.mjs';
 import { access } from './dashboard/access.mjs';
 import { answers } from './dashboard/answers.mjs';
+import { broadcastDrifts } from './dashboard/broadcast-drift.mjs';
 import { reports } from './dashboard/broadcast-report.mjs';
 import { broadcasts } from './dashboard/broadcasts.mjs';
 import { composer } from './dashboard/composer.mjs';

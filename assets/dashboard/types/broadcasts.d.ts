@@ -147,10 +147,10 @@ export type BroadcastReport = {
   funnel: FunnelStep[];
   /** Recipients whose email only software opened, and whose links only software followed. */
   machines: { opened: number; clicked: number };
-  /** The recipient domains with the most attempted emails, at most 8, the most first. `site`: the site of the queue that holds email of the domain now. */
-  domains: (DomainCounts & { domain: string; site: string | null })[];
-  /** The sum of all further domains. */
-  other_domains: (DomainCounts & { domains: number }) | null;
+  /** The recipient domains with the most attempted emails, at most 8, the most first. */
+  domains: (DomainCounts & { domain: string })[];
+  /** The sum of all further domains, whose number is null above 1,000 domains. */
+  other_domains: (DomainCounts & { domains: number | null }) | null;
 };
 
 /** A template of the dashboard. */

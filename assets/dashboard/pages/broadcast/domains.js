@@ -13,9 +13,9 @@ export function Domains({ report: { domains, other_domains: others } }) {
   if (domains.length === 0) return null;
   const limit = deliverability.value?.guardrail.bounce.warning.limit ?? Infinity;
   const head = (/** @type {string} */ name, /** @type {string} */ more = '') => t.th({ key: name, scope: 'col', class: more || undefined }, name);
-  const row = (/** @type {string} */ name, /** @type {DomainCounts} */ one, /** @type {string | null} */ site = null) => {
+  const row = (/** @type {string} */ name, /** @type {DomainCounts} */ one, isOne = true) => {
     const bounced = one.bounced / (one.attempted || 1);
-    return t.tr({ key: name }, t.td({ title: name }, site !== null && isOperator() ? link({ class: 'cell', to: `/queue${search({ q: site, open: site })}` }, name) : t.span({ class: 't1 trunc dblock' }, name)),
+    return t.tr({ key: name }, t.td({ title: name }, isOne && one.waiting > 0 && isOperator() ? link({ class: 'cell', to: `/queue${search({ q: name })}` }, name) : t.span({ class: 't1 trunc dblock' }, name)),
       t.td({ class: 'num' }, count(one.attempted)), t.td({ class: 'num' }, count(one.delivered)), t.td({ class: 'num', title: count(one.bounced) }, t.span({ class: bounced >= limit ? 'red' : undefined }, percent(100 * bounced))), t.td({ class: 'num' }, count(one.waiting)),
       // A broadcast is sent when its last email is claimed. Emails that are retried wait longer.
       t.td(null, one.waiting > 0 ? pill('Sending', { tone: 'green' }) : pill('Done')));
@@ -23,5 +23,5 @@ export function Domains({ report: { domains, other_domains: others } }) {
   return t.section({ class: 'card', 'aria-labelledby': 'h-domains' }, t.header(null, t.h2({ id: 'h-domains' }, 'By domain')),
     t.div({ class: 'scroll-x', tabIndex: 0, role: 'region', 'aria-label': 'Numbers by domain' }, t.table({ class: 'table table-domains' }, t.caption({ class: 'sr' }, 'Emails by the domain of the recipient, the most first'),
       t.thead(null, t.tr(null, head('Domain'), head('Sent', 'num w-88'), head('Delivered', 'num w-104'), head('Bounced', 'num w-88'), head('Waiting', 'num w-88'), head('State', 'w-128'))),
-      t.tbody(null, domains.map((one) => row(one.domain, one, one.site)), others && row(plural(others.domains, 'other domain'), others)))));
+      t.tbody(null, domains.map((one) => row(one.domain, one)), others && row(others.domains === null ? 'Other domains' : plural(others.domains, 'other domain'), others, false)))));
 }
