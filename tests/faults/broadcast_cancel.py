@@ -96,7 +96,7 @@ def a_kill_after_a_cancel_sends_nothing_more(directory):
 
 def a_cancel_after_the_end_is_refused(directory):
     with BroadcastWorld(directory) as world:
-        audience = world.contacts(RECIPIENTS // 4)
+        audience = world.contacts()
         draft = world.draft()
         assert world.refusal("POST", f"/broadcasts/{draft}/cancel") == (403, "validation_error", ONLY_WHILE_WAITING)
         broadcast = world.send_to_all()

@@ -155,7 +155,7 @@ def a_broadcast_keeps_its_segment_topic_and_content(directory):
 def a_broadcast_whose_domain_is_deleted_fails(directory):
     """A scheduled broadcast cannot start after the removal of its domain. Nothing of it is sent."""
     with BroadcastWorld(directory) as world:
-        world.contacts(RECIPIENTS // 4)
+        world.contacts()
         domain = world.ok("GET", "/domains")["data"][0]["id"]
         broadcast = world.send_to_all(scheduled_at=in_seconds(DUE_S))
         world.ok("DELETE", f"/domains/{domain}")
