@@ -6,11 +6,27 @@
 The sent and the canceled emails add up to the audience. No email is claimed after the response of the cancel.
 """
 
+import collections
+import threading
+
 from broadcast import DEADLINE_S, ONLY_WHILE_WAITING, RECIPIENTS, BroadcastWorld
 from clock import in_seconds
-from lib import main, wait_until
+from lib import Api, Server, main, wait_until
 
 DUE_S = 4
+SMALL = min(RECIPIENTS, 100)  # Recipients of each further broadcast whose cancel races its last emails.
+HANDFULS = [32, 16, 8, 4, 2, 1, 24, 12, 6]  # Emails that are not claimed at the cancel, at most.
+ROUNDS = 60  # Broadcasts, at most.
+CANCELS = 3  # Cancels at the same time.
+MOMENTS = {"before", "between", "after"}
+
+
+class UnpacedServer(Server):
+    """A server without rates of a site, so that a broadcast does not wait for the one before it."""
+
+    def environment(self):
+        unlimited = {"RINGMAIL_SITE_MESSAGES_PER_SECOND": "0", "RINGMAIL_SITE_CONNECTIONS_PER_MINUTE": "0"}
+        return {**super().environment(), **unlimited}
 
 
 def check_ended(world, broadcast, audience, name, *, canceled):
@@ -81,6 +97,80 @@ def a_cancel_while_sending_stops_the_rest(directory):
         world.server.stop()
 
 
+def cancel_at_once(world, broadcast):
+    """Cancels a broadcast with several requests at the same time. Returns the `canceled_remaining` of each response that
+    accepted it, and the refusals.
+    """
+    accepted, refused = [], []
+    ready = threading.Barrier(CANCELS)
+
+    def cancel():
+        api = Api(world.server.port)
+        ready.wait()
+        status, body = api.call("POST", f"/broadcasts/{broadcast}/cancel")
+        api.close()
+        if status == 200:
+            accepted.append(body["canceled_remaining"])
+        else:
+            refused.append((status, body["name"], body["message"]))
+
+    threads = [threading.Thread(target=cancel) for _ in range(CANCELS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(accepted) + len(refused) == CANCELS, "a cancel has no response"
+    return accepted, refused
+
+
+def race_the_last_emails(world, broadcast, count, handful):
+    """Cancels a broadcast when at most `handful` of its emails are not claimed. Returns the moment of the cancel and the
+    `canceled_remaining`, which is 0 if the broadcast had been sent.
+    """
+    left = []
+
+    def is_nearly_sent():
+        left[:] = [count - world.read(broadcast)["sent_count"]]
+        return left[0] <= handful
+
+    wait_until(is_nearly_sent, DEADLINE_S, lambda: f"the last {handful} emails; left {left}", pause_s=0.001)
+    accepted, refused = cancel_at_once(world, broadcast)
+    assert set(refused) == {(403, "validation_error", ONLY_WHILE_WAITING)}, refused
+    facts = world.read(broadcast)
+    if not accepted:
+        assert (facts["status"], facts["sent_count"]) == ("sent", count), facts
+        return "after", 0
+    assert len(accepted) == 1, f"{len(accepted)} cancels were accepted: {accepted}"
+    canceled = accepted[0]
+    assert facts["status"] == "canceled" and 0 < canceled <= left[0], f"{canceled} of {left} canceled: {facts}"
+    assert facts["sent_count"] + canceled == count, f"{canceled} canceled: {facts}"
+    return "before" if canceled == left[0] else "between", canceled
+
+
+def a_cancel_that_races_the_last_emails_agrees_with_the_counts(directory):
+    """One broadcast to all, then small ones until a cancel was before, between and after the last claims."""
+    with BroadcastWorld(directory, make_server=UnpacedServer) as world:
+        audience = world.contacts()
+        segment = world.ok("POST", "/segments", {"name": "Small"})["id"]
+        small = audience[:SMALL]
+        world.upsert(small, segments=[{"id": segment}])
+        moments, ended = collections.Counter(), []
+        while len(ended) < len(HANDFULS) or moments.keys() < MOMENTS:
+            assert len(ended) < ROUNDS, f"of the cancels, {dict(moments)}"
+            broadcast = world.send_to_all(**({"segment_id": segment} if ended else {}))
+            members = small if ended else audience
+            handful = HANDFULS[len(ended) % len(HANDFULS)]
+            moment, canceled = race_the_last_emails(world, broadcast, len(members), handful)
+            moments[moment] += 1
+            ended.append((broadcast, members, moment, canceled))
+
+        world.probe()
+        for broadcast, members, moment, canceled in ended:
+            world.audit(f"canceled {moment} the last claims", broadcast, members, canceled=canceled)
+        print(f"cancels {dict(moments)}")
+        world.server.stop()
+
+
 def a_kill_after_a_cancel_sends_nothing_more(directory):
     with BroadcastWorld(directory) as world:
         audience = world.contacts()
@@ -112,6 +202,7 @@ def a_cancel_after_the_end_is_refused(directory):
 CASES = [
     a_cancel_during_the_fan_out_sends_nothing,
     a_cancel_while_sending_stops_the_rest,
+    a_cancel_that_races_the_last_emails_agrees_with_the_counts,
     a_kill_after_a_cancel_sends_nothing_more,
     a_cancel_before_the_start_sends_nothing,
     a_cancel_after_the_end_is_refused,
