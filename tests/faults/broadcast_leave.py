@@ -7,18 +7,22 @@ The queue is paused from the response on, so that each change is certain to be b
 recipient is checked again when the email is claimed.
 """
 
-from broadcast import RECIPIENTS, SENDER, BroadcastWorld
-from clock import in_seconds
-from lib import main
+import collections
 
-PART = max(1, RECIPIENTS // 20)  # Contacts who leave in one way.
+from broadcast import DEADLINE_S, DOMAINS, ERASED, RECIPIENTS, SENDER, BroadcastWorld
+from clock import in_seconds
+from lib import main, wait_until
+
+PARTS = 21  # Parts of the audience, each of which leaves in one way, or stays.
+PART = max(1, RECIPIENTS // 20)  # Contacts outside of the audience.
 DUE_S = 5
 BATCH = 1_000  # Addresses in a request, at most.
 
 
 def leave(world, audience, topic):
-    """Makes `PART` contacts leave in each way. Returns their addresses by the way, without those who are back."""
-    parts = iter(audience[start : start + PART] for start in range(0, len(audience), PART))
+    """Makes some contacts leave in each way. Returns their addresses by the way, without those who are back."""
+    # Each part has contacts at all sites, from the first to the last.
+    parts = iter(audience[first::PARTS] for first in range(PARTS))
     left = {name: next(parts) for name in ("deleted", "erased", "unsubscribed", "suppressed", "opted out", "bounced")}
     opt_out = [{"id": topic, "subscription": "opt_out"}]
     in_batches(world, "/contacts/batch/remove", left["deleted"])
@@ -31,6 +35,14 @@ def leave(world, audience, topic):
     returned = next(parts)
     world.upsert(returned, topics=opt_out)
     world.upsert(returned, topics=[{"id": topic, "subscription": "opt_in"}])
+    return left
+
+
+def leave_and_erase(world, broadcast, audience, topic):
+    """As `leave`. Waits until the erasures have canceled their queued emails."""
+    left = leave(world, audience, topic)
+    erased = len(left["erased"])
+    wait_until(lambda: world.counts(broadcast)["canceled"] == erased, DEADLINE_S, "the erasures", pause_s=0.1)
     return left
 
 
@@ -50,6 +62,80 @@ def check_left(world, name, broadcast, audience, left):
     gone = [address for addresses in left.values() for address in addresses]
     world.audit(name, broadcast, audience, gone=gone)
     return gone
+
+
+def check_canceled(world, name, broadcast, audience, left, *, canceled, skipped):
+    """Checks a canceled broadcast: each who left was skipped or canceled, and each other one was sent or canceled. An erasure
+    cancels emails too. These are skipped, because they are not part of `canceled`.
+    """
+    gone = [address for addresses in left.values() for address in addresses]
+    world.audit(name, broadcast, audience, gone=gone, canceled=canceled, skipped=skipped)
+    rows = world.emails(broadcast)
+    events = collections.Counter(event for _, event in rows)
+    erased = len(left["erased"])
+    assert (events["canceled"] - erased, events["suppressed"] + erased) == (canceled, skipped), events
+    unsent = {to for to, event in rows if event in ("canceled", "suppressed")}
+    received = set(world.sinks.of_broadcast[broadcast])
+    assert not unsent & received, f"received in spite of the outcome: {sorted(unsent & received)[:5]}"
+    stayed = [to for to, event in rows if event == "suppressed" and to not in {ERASED, *gone}]
+    assert not stayed, f"{len(stayed)} who had not left were skipped: {stayed[:5]}"
+
+
+def a_cancel_counts_those_who_left_before_their_claim_as_skipped(directory):
+    """Half of the sites are paused until the cancel, so that the emails that are claimed before it are known."""
+    with BroadcastWorld(directory) as world:
+        audience = world.contacts(first_name="Ada")
+        topic = new_topic(world)
+        sites = [f"d{number}.test" for number in range(DOMAINS // 2)]
+        held = [address for address in audience if address.split("@")[1] in sites]
+        world.pause()
+        broadcast = world.draft(topic_id=topic)
+        world.start(broadcast)
+        world.wait_for_fan_out(broadcast, audience[-1])
+        left = leave_and_erase(world, broadcast, audience, topic)
+        for site in sites:
+            world.cli("queue", "pause", "--domain", site)
+        world.resume()
+        queued = set(held).difference(left["erased"])
+        wait_until(lambda: world.counts(broadcast)["queued"] <= len(queued), DEADLINE_S, "the other sites", pause_s=0.1)
+
+        canceled = world.cancel(broadcast)
+
+        assert canceled == len(queued), f"{canceled} were canceled, and {len(queued)} had not been claimed"
+        # These were canceled before they left.
+        left["late"] = [address for address in audience[PARTS - 1 :: PARTS] if address in queued]
+        world.upsert(left["late"], unsubscribed=True)
+        for site in sites:
+            world.cli("queue", "resume", "--domain", site)
+        world.probe()
+        skipped = sum(address not in queued for addresses in left.values() for address in addresses)
+        check_canceled(world, "left, then canceled", broadcast, audience, left, canceled=canceled, skipped=skipped)
+        missing = set(audience) - set(held) - set(world.sinks.of_broadcast[broadcast])
+        gone = {address for addresses in left.values() for address in addresses}
+        assert missing == gone - set(held), f"{len(missing)} of the other sites did not receive it"
+        world.server.stop()
+
+
+def a_cancel_while_sending_adds_up_with_those_who_left(directory):
+    with BroadcastWorld(directory) as world:
+        audience = world.contacts(first_name="Ada")
+        topic = new_topic(world)
+        world.pause()
+        broadcast = world.draft(topic_id=topic)
+        world.start(broadcast)
+        world.wait_for_fan_out(broadcast, audience[-1])
+        left = leave_and_erase(world, broadcast, audience, topic)
+        world.resume()
+        world.wait_for_count(broadcast, RECIPIENTS // 3)
+
+        canceled = world.cancel(broadcast)
+
+        skipped = world.counts(broadcast)["suppressed"] + len(left["erased"])
+        gone = sum(len(addresses) for addresses in left.values())
+        assert 0 < canceled < len(audience) and 0 < skipped < gone, f"{canceled} canceled, {skipped} skipped"
+        world.probe()
+        check_canceled(world, "left and canceled", broadcast, audience, left, canceled=canceled, skipped=skipped)
+        world.server.stop()
 
 
 def those_who_leave_after_the_fan_out_receive_nothing(directory):
@@ -173,6 +259,8 @@ CASES = [
     those_who_leave_after_the_fan_out_receive_nothing,
     those_who_leave_before_a_restart_receive_nothing,
     those_who_leave_before_the_start_receive_nothing,
+    a_cancel_counts_those_who_left_before_their_claim_as_skipped,
+    a_cancel_while_sending_adds_up_with_those_who_left,
     a_broadcast_keeps_its_segment_topic_and_content,
     a_broadcast_whose_domain_is_deleted_fails,
 ]
