@@ -4,7 +4,7 @@
     tests/faults/broadcast_clock.py [WORD...]
 """
 
-from broadcast import RECIPIENTS, BroadcastWorld
+from broadcast import ATTEMPTS, LONG_NAMES, RECIPIENTS, BroadcastWorld
 from clock import DAY, DAY_BACK, NO_STEP, ShiftedServer, in_seconds
 from lib import main
 
@@ -25,6 +25,37 @@ def a_clock_set_back_by_a_day_delays_no_broadcast(directory):
             world.wait_for_status(broadcast, "sent")
             world.audit(f"clock set back, {name}", broadcast, audience)
         world.server.stop()
+
+
+def step_in_the_fan_out(directory, name, *, is_killed):
+    """Sets the clock back after a page. A later read shows that the fan-out had not ended then. If it had, tries another
+    broadcast.
+    """
+    with BroadcastWorld(directory, make_server=ShiftedServer) as world:
+        audience = world.contacts(**LONG_NAMES)
+        for day in range(1, ATTEMPTS + 1):
+            broadcast = world.draft_of_small_pages()
+            world.start(broadcast)
+            world.wait_for_page(broadcast, None)
+            world.server.shift(f"-{day}d")
+            stored = audience.index(world.newest_email(broadcast)) + 1
+            if is_killed:
+                world.kill()
+                stored = world.stored(broadcast)
+                world.server.start()
+
+            world.wait_for_status(broadcast, "sent")
+            world.audit(f"{name}, after {stored} stored recipients", broadcast, audience)
+            if stored < len(audience):
+                break
+        else:
+            raise AssertionError(f"in {ATTEMPTS} broadcasts, the clock was set back after the fan-out")
+        world.server.stop()
+
+
+def a_clock_set_back_before_a_kill_in_the_fan_out_loses_nothing(directory):
+    """The ids of the rest are lower than those before the step."""
+    step_in_the_fan_out(directory, "clock set back, then killed", is_killed=True)
 
 
 def a_clock_set_back_while_sending_repeats_and_loses_nothing(directory):
@@ -64,6 +95,7 @@ def a_scheduled_broadcast_follows_the_wall_clock(directory):
 
 
 CASES = [
+    a_clock_set_back_before_a_kill_in_the_fan_out_loses_nothing,
     a_clock_set_back_by_a_day_delays_no_broadcast,
     a_clock_set_back_while_sending_repeats_and_loses_nothing,
     a_scheduled_broadcast_follows_the_wall_clock,
