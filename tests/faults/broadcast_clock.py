@@ -53,6 +53,10 @@ def step_in_the_fan_out(directory, name, *, is_killed):
         world.server.stop()
 
 
+def a_clock_set_back_during_the_fan_out_delays_nothing(directory):
+    step_in_the_fan_out(directory, "clock set back", is_killed=False)
+
+
 def a_clock_set_back_before_a_kill_in_the_fan_out_loses_nothing(directory):
     """The ids of the rest are lower than those before the step."""
     step_in_the_fan_out(directory, "clock set back, then killed", is_killed=True)
@@ -95,6 +99,7 @@ def a_scheduled_broadcast_follows_the_wall_clock(directory):
 
 
 CASES = [
+    a_clock_set_back_during_the_fan_out_delays_nothing,
     a_clock_set_back_before_a_kill_in_the_fan_out_loses_nothing,
     a_clock_set_back_by_a_day_delays_no_broadcast,
     a_clock_set_back_while_sending_repeats_and_loses_nothing,
