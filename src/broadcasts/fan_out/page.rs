@@ -66,7 +66,7 @@ pub(super) struct FanOutPage {
     pub(super) bytes: usize,
     /// Due time of the last email that is queued so far.
     pub(super) planned_ms: Option<TimestampMs>,
-    now_ms: TimestampMs,
+    context: Context,
 }
 
 /// The end of the contacts of a broadcast.
@@ -125,8 +125,9 @@ impl PageSource {
         });
         let emails = prepare_broadcast_emails(&self.context, rules.team, rules.id, &self.deliver_only, new);
         let (id, team, from) = (rules.id, rules.team, walk.after);
+        let context = self.context.clone();
         let page =
-            FanOutPage { id, team, from, to, is_last, emails, contacts, changes, erasures, bytes, planned_ms, now_ms };
+            FanOutPage { id, team, from, to, is_last, emails, contacts, changes, erasures, bytes, planned_ms, context };
         Ok(Some(page))
     }
 
@@ -162,19 +163,21 @@ impl FanOutPage {
         }
         let row = tx.get_valid(&BROADCASTS, &(self.team, self.id))?;
         let Some(mut row) = row.filter(reads_contacts) else { return Ok(PageResult::Moved) };
+        // The clock may have been set back since the page was read.
+        let now_ms = self.context.now_ms();
         let (email, stored) = self.put_recipients(tx, first)?;
         let next = Some(stored).filter(|stored| *stored < self.emails.len());
         let after = next.map_or(self.to, |next| Some(self.contacts[next - 1]));
-        put_changes(tx, &self.changes, self.now_ms)?;
+        put_changes(tx, &self.changes, now_ms)?;
         // A later hold is another one, of which the owners are notified again.
         let mut fan_out = FanOutRow { after, planned_ms: self.planned_ms, is_held: false, ..fan_out };
         // Another process, or a start after the clock was set back, can give an email a lower id than those before it have.
         fan_out.to_enqueue = fan_out.to_enqueue.into_iter().chain(email).min();
         let queue_rows = if tx.waiting_requests() == 0 { PAGE_QUEUE_ROWS } else { PAGE_AWAITED_QUEUE_ROWS };
-        let due = enqueue(tx, self.id, &mut fan_out, queue_rows, self.now_ms)?;
+        let due = enqueue(tx, self.id, &mut fan_out, queue_rows, now_ms)?;
         let mut finished = None;
         if self.is_last && next.is_none() {
-            let duration_ms = self.now_ms - row.started_ms.unwrap_or(self.now_ms);
+            let duration_ms = now_ms - row.started_ms.unwrap_or(now_ms);
             let recipients = read_counts(tx, self.id)?.total();
             finished = Some(FinishedFanOut { recipients, duration_ms });
             row.is_queued_whole = true;
@@ -182,7 +185,7 @@ impl FanOutPage {
             row.audience = recipients;
             row.finishes_ms = self.planned_ms.map(delivered_ms).or(row.finishes_ms);
             store::put(tx, self.team, self.id, &row)?;
-            finish(tx, self.team, self.id, self.now_ms)?;
+            finish(tx, self.team, self.id, now_ms)?;
         }
         put_position(tx, self.id, &fan_out, row.is_queued_whole)?;
         Ok(PageResult::Stored { due, next, finished })

@@ -218,8 +218,8 @@ impl BroadcastWorker {
 
     /// Puts stored emails into the queue.
     async fn enqueue(&self, id: BroadcastId) -> Result<Enqueued, StoreError> {
-        let now_ms = self.source.context.now_ms();
-        let enqueue = move |tx: &WriteTx<'_>| enqueue_page(tx, id, QUEUE_ROWS_MAX, now_ms);
+        let context = self.source.context.clone();
+        let enqueue = move |tx: &WriteTx<'_>| enqueue_page(tx, id, QUEUE_ROWS_MAX, context.now_ms());
         self.source.context.store.write_bulk_sized(PAGE_COMMIT_BYTES, enqueue).await
     }
 

@@ -125,6 +125,22 @@ async fn emails_that_were_stored_before_the_clock_was_set_back_are_due_at_once()
 }
 
 #[tokio::test]
+async fn a_page_that_was_read_before_the_clock_was_set_back_is_due_at_once() {
+    let instance = Instance::new();
+    instance.add(0, 10, ContactChanges::default()).await;
+    let (id, now_ms) = (instance.send_now().await, instance.context.now_ms());
+    instance.write(move |tx, _| start::start(tx, id, now_ms, &NeverPaused)).await;
+    let page = instance.read_page(id);
+    instance.context.clock.step(-DAY_MS);
+
+    instance.store(page).await;
+
+    let now_ms = instance.context.now_ms();
+    assert_eq!(instance.queued_groups(), 10);
+    assert!(instance.due_times(id).into_iter().all(|due_ms| due_ms <= now_ms));
+}
+
+#[tokio::test]
 async fn a_held_broadcast_gets_no_queue_rows_until_it_continues() {
     let instance = Instance::new();
     let id = instance.stored(700).await;
