@@ -78,7 +78,10 @@ mod tests {
         let files = joined(&sources);
 
         let text = |path: &str| String::from_utf8(files[path].clone()).unwrap();
-        assert_eq!(files.keys().collect::<Vec<_>>(), ["app.css", "app.js", "css/a.css", "index.html", "theme.js", "vendor/preact.js"]);
+        assert_eq!(
+            files.keys().collect::<Vec<_>>(),
+            ["app.css", "app.js", "css/a.css", "index.html", "theme.js", "vendor/preact.js"]
+        );
         assert_eq!(text("app.css"), "p {}\n");
         assert!(text("app.js").contains("const { a } = $m0;"), "{}", text("app.js"));
         assert_eq!(

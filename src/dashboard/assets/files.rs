@@ -169,11 +169,7 @@ mod tests {
     async fn a_directory_replaces_the_embedded_files() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join("css")).unwrap();
-        for (path, text) in [
-            ("index.html", "<p>/dashboard/a/dev/</p>"),
-            ("css/a.css", "p {}"),
-            ("secret.txt", "x"),
-        ] {
+        for (path, text) in [("index.html", "<p>/dashboard/a/dev/</p>"), ("css/a.css", "p {}"), ("secret.txt", "x")] {
             std::fs::write(directory.path().join(path), text).unwrap();
         }
         let assets = DashboardAssets::new(Some(directory.path().to_owned()));

@@ -4,17 +4,18 @@
 //! forever, and a new version has new paths. `--ui-dir` reads them from a directory instead, under the hash `dev` and
 //! without caching.
 //!
-//! `files.rs` (the files and their forms), `serving.rs` (handlers). The folder `build/` joins and compresses the files.
+//! Files in reading order: `files.rs` (the files and their forms), `serving.rs` (handlers). The build script joins and
+//! compresses the files; its tests run here.
 //!
 //! Invariants:
 //! - A path outside of the files of the dashboard is never read.
 //! - The program compresses none of the files.
 
 mod files;
+mod serving;
 #[cfg(test)]
 #[path = "../../../build/join/mod.rs"]
-mod join;
-mod serving;
+mod testing;
 
 pub use files::DashboardAssets;
 pub(crate) use serving::{serve_asset, serve_page};
