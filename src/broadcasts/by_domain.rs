@@ -154,7 +154,9 @@ fn domains_of(tx: &impl Reads, broadcast: BroadcastId, domains_max: usize) -> Re
         }
         NEXT
     })?;
-    rows.sort_unstable_by(|a, b| (Reverse(a.counts.attempted), &a.domain).cmp(&(Reverse(b.counts.attempted), &b.domain)));
+    rows.sort_unstable_by(|a, b| {
+        (Reverse(a.counts.attempted), &a.domain).cmp(&(Reverse(b.counts.attempted), &b.domain))
+    });
     let rest = rows.split_off(rows.len().min(domains_max));
     let mut others = OtherDomains { domains: beyond.is_none().then_some(rest.len() as u64), ..OtherDomains::default() };
     for counts in rest.iter().map(|row| row.counts).chain(beyond) {
@@ -204,7 +206,10 @@ mod tests {
     }
 
     fn row(domain: &str, attempted: u64, delivered: u64, bounced: u64, waiting: u64) -> BroadcastDomainRow {
-        BroadcastDomainRow { domain: domain.to_owned(), counts: DomainCounts { attempted, delivered, bounced, waiting } }
+        BroadcastDomainRow {
+            domain: domain.to_owned(),
+            counts: DomainCounts { attempted, delivered, bounced, waiting },
+        }
     }
 
     #[tokio::test]
@@ -228,7 +233,8 @@ mod tests {
         let without_attempt = |to| matches!(to, Suppressed | Canceled);
         let changes = changes.map(|(domain, from, to)| (domain.to_owned(), from, to));
 
-        let (domains, number) = counted(2, changes.into_iter().filter(|(.., to)| !without_attempt(*to)).collect()).await;
+        let (domains, number) =
+            counted(2, changes.into_iter().filter(|(.., to)| !without_attempt(*to)).collect()).await;
 
         assert_eq!(domains.first, [row("b.example", 3, 0, 1, 1), row("a.example", 2, 1, 0, 1)]);
         let others = OtherDomains { domains: Some(1), counts: row("", 1, 0, 0, 1).counts };
@@ -255,12 +261,10 @@ mod tests {
 
     #[tokio::test]
     async fn the_domains_of_a_broadcast_are_bounded() {
-        let claims = (0..DOMAINS_MAX + 5).map(|number| {
-            (format!("{number}.example"), BroadcastOutcome::Queued, BroadcastOutcome::Sent)
-        });
-        let delivered = (0..DOMAINS_MAX + 5).map(|number| {
-            (format!("{number}.example"), BroadcastOutcome::Sent, BroadcastOutcome::Delivered)
-        });
+        let claims = (0..DOMAINS_MAX + 5)
+            .map(|number| (format!("{number}.example"), BroadcastOutcome::Queued, BroadcastOutcome::Sent));
+        let delivered = (0..DOMAINS_MAX + 5)
+            .map(|number| (format!("{number}.example"), BroadcastOutcome::Sent, BroadcastOutcome::Delivered));
 
         let (domains, number) = counted(1, claims.chain(delivered).collect()).await;
 

@@ -257,8 +257,7 @@ mod tests {
         let now_ms = context.now_ms();
         for (retention_days, days) in [(90, 24), (30, 24), (10, 8), (2, 1), (1, 1)] {
             // 70 messages of broadcasts a day.
-            let estimates =
-                SendEstimates::new(SendLimits { per_second: None, per_day: Some(100) }, retention_days);
+            let estimates = SendEstimates::new(SendLimits { per_second: None, per_day: Some(100) }, retention_days);
             let plan = |recipients| {
                 let plan = |tx: &crate::store::ReadTx| estimates.plan(tx, now_ms, now_ms, recipients);
                 context.store.read_now::<_, StoreError>(plan).unwrap()
