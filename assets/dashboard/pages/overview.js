@@ -23,7 +23,7 @@ import { ZONE, addDays, emailsOf, periodName, periodsOf, rangeOf, ticksOf } from
 /**
  * @typedef {object} OverviewAnswer
  * @property {{ severity: 'red' | 'amber', text: string, href: string }[]} attention
- * @property {{ waiting: number, oldest_s: number }} queue
+ * @property {{ waiting: number, oldest_s: number, paused: boolean }} queue
  * @property {{ failing: number }} webhooks
  * @property {{ unverified: number }} domains
  * @property {import('../lib/status.js').HealthState | null} health null before the first checks

@@ -7,6 +7,7 @@ import { useLive, usePoll } from '../lib/live.js';
 import { useLoad } from '../lib/load.js';
 import { query, setQuery } from '../lib/router.js';
 import { allows, now } from '../lib/state.js';
+import { askStatus } from '../lib/status.js';
 import { count, parseTime, plural, span } from '../lib/time.js';
 import { Button } from '../components/button.js';
 import { Dialog, useDialog } from '../components/dialog.js';
@@ -46,6 +47,7 @@ export function QueuePage() {
   };
   const hold = async (/** @type {boolean} */ on) => {
     await api.post(`/queue/${on ? 'pause' : 'resume'}`);
+    void askStatus();
     await loaded.reload();
     toast(on ? 'Paused the queue' : 'Resumed the queue');
   };

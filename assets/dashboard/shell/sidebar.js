@@ -8,7 +8,7 @@ import { useLive, usePoll } from '../lib/live.js';
 import { api, signOut } from '../lib/api.js';
 import { attempt } from '../lib/problem.js';
 import { link, path } from '../lib/router.js';
-import { disabledEndpoints, health, queueWaiting } from '../lib/status.js';
+import { disabledEndpoints, health, queuePaused, queueWaiting } from '../lib/status.js';
 import { isOperator, me, nextTheme, now, theme } from '../lib/state.js';
 import { count } from '../lib/time.js';
 import { banner } from '../components/empty.js';
@@ -116,7 +116,13 @@ export function Banners() {
   usePoll(askDeliverability, GUARDRAIL_MS);
   useEffect(() => { void askDeliverability(); }, []);
   const guardrail = deliverability.value && guardrailText(deliverability.value, now.value);
-  return fragment(guardrail && banner(guardrail.tone, [t.b({ key: 'b' }, `${guardrail.lead} `), guardrail.rest], link({ class: 'btn btn-ghost btn-sm', to: '/metrics/deliverability' }, 'See figures'), 'Deliverability'), endpoints(), capture());
+  return fragment(guardrail && banner(guardrail.tone, [t.b({ key: 'b' }, `${guardrail.lead} `), guardrail.rest], link({ class: 'btn btn-ghost btn-sm', to: '/metrics/deliverability' }, 'See figures'), 'Deliverability'), pause(), endpoints(), capture());
+}
+
+/** All deliveries are paused. The overview and the queue say it themselves. */
+function pause() {
+  if (!queuePaused.value || path.value === '/' || path.value === '/queue') return null;
+  return banner('red', 'All deliveries are paused. Email waits until the queue is resumed.', link({ class: 'btn btn-ghost btn-sm', to: '/queue' }, 'See queue'), 'Queue');
 }
 
 /** The endpoints that the server has disabled. The overview lists them. */

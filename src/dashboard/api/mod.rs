@@ -7,13 +7,14 @@
 //! (changes of drafts), `broadcasts/`, `captured.rs` (captured mail), `preview.rs` (the HTML of an email for a frame;
 //! pure), `emails.rs` (one email), `search.rs`, `logs.rs`, `audit.rs`, `templates.rs` (drafts and previews),
 //! `setup.rs` (API keys, domains and webhooks with further fields), `webhooks.rs` (deliveries), `queue.rs`,
-//! `health.rs`, `overview.rs`, `connect.rs` (client libraries), `deliverability.rs`, `query.rs` (values of query
-//! parameters), `reply.rs` (lists and files).
+//! `health.rs`, `attention.rs` (the sentences of the overview; pure), `overview.rs`, `connect.rs` (client libraries),
+//! `deliverability.rs`, `query.rs` (values of query parameters), `reply.rs` (lists and files).
 //!
 //! Invariants:
 //! - No handler reads a row of another team.
 //! - The HTML of an email is sent only with the policy of a preview.
 
+mod attention;
 mod audit;
 mod broadcasts;
 mod captured;

@@ -6,31 +6,27 @@ use salvo::writing::Json;
 use salvo::{Writer as _, handler};
 use serde::Serialize;
 
-use super::health::{CheckedHealth, HealthReports, check_title};
+use super::attention::{
+    Attention, QueueSummary, is_failing, is_verified, of_checks, of_domains, of_problems, of_queue, of_sites,
+    of_webhooks,
+};
+use super::health::{CheckedHealth, HealthReports};
 use super::instance::DashboardInstance;
-use super::reply::{ListedEmail, percent_encoded};
+use super::reply::ListedEmail;
 use crate::api_keys::Caller;
-use crate::base::printable::printable;
-use crate::delivery::{Engine, QueueDepth, SiteHold, SiteSnapshot};
-use crate::doctor::{Check, CheckStatus};
-use crate::domains::{Domain, DomainStatus, Domains};
+use crate::delivery::{Engine, HoldKind, QueueControl};
+use crate::domains::Domains;
 use crate::emails::Emails;
 use crate::http::{ApiResult, State};
 use crate::store::page::{Cursor, PageQuery};
-use crate::webhooks::{WEBHOOKS_MAX, Webhook, WebhookStatus, Webhooks};
+use crate::webhooks::{WEBHOOKS_MAX, Webhooks};
 
 /// Number of emails.
 const EMAILS: usize = 8;
 /// Domains that are looked at.
 const DOMAINS_MAX: usize = 200;
-/// Sentences of one kind.
-const SENTENCES_MAX: usize = 5;
-/// Time that due email may wait before it needs attention.
-const WAITING_MAX_S: i64 = 300;
 /// Age of the checks above which they say nothing about the server.
 const CHECKS_MAX_MS: i64 = 3_600_000;
-/// Characters of the reply of a site.
-const REPLY_CHARS_MAX: usize = 160;
 
 #[derive(Serialize)]
 struct Overview {
@@ -41,20 +37,6 @@ struct Overview {
     /// `ok`, `warning` or `failing`; `None` without checks of the last hour, and for other teams than that of the operator.
     health: Option<&'static str>,
     last: Vec<ListedEmail>,
-}
-
-/// A sentence with its cause, and the page that changes it.
-#[derive(Debug, PartialEq, Eq, Serialize)]
-struct Attention {
-    severity: &'static str,
-    text: String,
-    href: String,
-}
-
-#[derive(Clone, Copy, Default, Serialize)]
-struct QueueSummary {
-    waiting: u64,
-    oldest_s: i64,
 }
 
 #[derive(Serialize)]
@@ -74,7 +56,7 @@ pub(super) async fn get_overview(
     emails: State<Emails>,
     domains: State<Domains>,
     webhooks: State<Webhooks>,
-    engine: State<Engine>,
+    control: State<QueueControl>,
     reports: State<HealthReports>,
     caller: Caller,
 ) -> ApiResult<Json<Overview>> {
@@ -85,9 +67,12 @@ pub(super) async fn get_overview(
     let page = PageQuery { limit: WEBHOOKS_MAX, cursor: Cursor::Newest };
     let webhooks = webhooks.list(caller.team, page).await?.rows;
     let is_operator = instance.is_operator(caller).await?;
-    let depth = engine.queue_depth().filter(|_| is_operator);
-    let queue = depth.as_deref().map(QueueSummary::of).unwrap_or_default();
-    let sites = depth.as_deref().map(|depth| of_sites(depth, &engine.sites())).unwrap_or_default();
+    let engine = control.engine().filter(|_| is_operator);
+    let depth = engine.and_then(Engine::queue_depth);
+    let is_paused = is_operator && control.holds().await?.iter().any(|hold| hold.kind == HoldKind::Queue);
+    let queue = QueueSummary::of(depth.as_deref(), is_paused);
+    let sites =
+        depth.as_deref().zip(engine).map(|(depth, engine)| of_sites(depth, &engine.sites())).unwrap_or_default();
     let problems = if is_operator { reports.problems() } else { Vec::new() };
     let is_recent = |known: &Arc<CheckedHealth>| instance.now_ms() - known.at_ms <= CHECKS_MAX_MS;
     let known = if is_operator { reports.known().filter(is_recent) } else { None };
@@ -99,7 +84,7 @@ pub(super) async fn get_overview(
         true => known.as_ref().map(|known| known.status()),
     };
     let mut attention = of_problems(&problems);
-    if sites.is_empty() {
+    if sites.is_empty() || is_paused {
         attention.extend(of_queue(queue));
     }
     attention.extend(sites);
@@ -118,286 +103,4 @@ pub(super) async fn get_overview(
         health,
         last: last.iter().map(ListedEmail::of).collect(),
     }))
-}
-
-impl QueueSummary {
-    /// Returns the depth of the queue as of the last count.
-    fn of(depth: &QueueDepth) -> Self {
-        let sites = depth.sites.iter().map(|(_, site)| site).chain([&depth.other]);
-        let mut queue = Self::default();
-        for (_, class) in sites.flatten() {
-            queue.waiting += class.due + class.later;
-            queue.oldest_s = queue.oldest_s.max(class.oldest_due_ms / 1_000);
-        }
-        queue
-    }
-}
-
-/// Returns a sentence for each site that keeps email waiting because it refuses it or fails.
-fn of_sites(depth: &QueueDepth, snapshots: &[SiteSnapshot]) -> Vec<Attention> {
-    let sentence = |snapshot: &SiteSnapshot| {
-        let is_suspended = snapshot.suspended.is_some() || matches!(snapshot.hold, Some((SiteHold::Reputation, _)));
-        if !is_suspended && !matches!(snapshot.hold, Some((SiteHold::Failure, _))) {
-            return None;
-        }
-        let (name, site) = depth.sites.iter().find(|(name, _)| **name == *snapshot.name)?;
-        let waiting: u64 = site.iter().map(|(_, class)| class.due + class.later).sum();
-        let cause = match &snapshot.last_reply {
-            Some((reply, _)) => format!("its last refusal is {}", printable(reply, REPLY_CHARS_MAX)),
-            None => "its mail servers cannot be reached".to_owned(),
-        };
-        let groups = match waiting {
-            1 => "1 group of recipients waits".to_owned(),
-            waiting => format!("{waiting} groups of recipients wait"),
-        };
-        (waiting > 0).then(|| Attention {
-            severity: if is_suspended { "red" } else { "amber" },
-            text: format!("{groups} for {name}: {cause}"),
-            href: format!("/dashboard/queue?open={}", percent_encoded(name)),
-        })
-    };
-    snapshots.iter().filter_map(sentence).take(SENTENCES_MAX).collect()
-}
-
-fn of_problems(problems: &[String]) -> Vec<Attention> {
-    let sentence = |problem: &String| Attention {
-        severity: "red",
-        text: format!("A part of the server fails: {problem}."),
-        href: "/dashboard/health".to_owned(),
-    };
-    problems.iter().take(SENTENCES_MAX).map(sentence).collect()
-}
-
-/// Returns a sentence for each check that found a problem, failed ones first.
-fn of_checks(checks: &[Check]) -> Vec<Attention> {
-    let sentence = |check: &Check, severity| Attention {
-        severity,
-        text: format!("{}: {}", check_title(check), printable(&check.seen, REPLY_CHARS_MAX)),
-        href: "/dashboard/health".to_owned(),
-    };
-    let of = |status, severity| {
-        checks.iter().filter(move |check| check.status == status).map(move |check| sentence(check, severity))
-    };
-    of(CheckStatus::Failed, "red").chain(of(CheckStatus::Warning, "amber")).take(SENTENCES_MAX).collect()
-}
-
-fn of_queue(queue: QueueSummary) -> Option<Attention> {
-    (queue.oldest_s > WAITING_MAX_S).then(|| Attention {
-        severity: "amber",
-        text: format!(
-            "{} groups of recipients wait in the queue, the oldest for {}.",
-            queue.waiting,
-            minutes_in_words(queue.oldest_s / 60)
-        ),
-        href: "/dashboard/queue".to_owned(),
-    })
-}
-
-/// Returns a duration such as `3 h 12 min`.
-fn minutes_in_words(minutes: i64) -> String {
-    match (minutes / 60, minutes % 60) {
-        (0, minutes) => format!("{minutes} min"),
-        (hours, 0) => format!("{hours} h"),
-        (hours, minutes) => format!("{hours} h {minutes} min"),
-    }
-}
-
-fn is_failing(webhook: &Webhook) -> bool {
-    webhook.status == WebhookStatus::AutoDisabled
-}
-
-fn of_webhooks(webhooks: &[Webhook]) -> Vec<Attention> {
-    let sentence = |webhook: &Webhook| Attention {
-        severity: "red",
-        text: format!("The webhook {} was disabled after too many failed deliveries.", webhook.endpoint),
-        href: format!("/dashboard/webhooks/{}", webhook.id),
-    };
-    webhooks.iter().filter(|webhook| is_failing(webhook)).take(SENTENCES_MAX).map(sentence).collect()
-}
-
-fn is_verified(domain: &Domain) -> bool {
-    domain.status == DomainStatus::Verified
-}
-
-fn of_domains(domains: &[Domain]) -> Vec<Attention> {
-    let sentence = |domain: &Domain| {
-        let (severity, text) = match domain.status {
-            DomainStatus::Failed => ("red", format!("The DNS records of {} are wrong or missing.", domain.name)),
-            DomainStatus::Pending => ("amber", format!("The DNS records of {} are being checked.", domain.name)),
-            DomainStatus::NotStarted | DomainStatus::Verified => {
-                ("amber", format!("The DNS records of {} have not been checked.", domain.name))
-            }
-        };
-        Attention { severity, text, href: format!("/dashboard/domains/{}", domain.id) }
-    };
-    domains.iter().filter(|domain| !is_verified(domain)).take(SENTENCES_MAX).map(sentence).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-    use crate::base::id::Id;
-    use crate::delivery::{ClassDepth, SiteKind};
-    use crate::webhooks::SubscribedEvents;
-
-    /// Returns severity, text and target of each sentence.
-    fn shown(sentences: &[Attention]) -> Vec<(&str, &str, &str)> {
-        sentences.iter().map(|one| (one.severity, one.text.as_str(), one.href.as_str())).collect()
-    }
-
-    #[test]
-    fn an_endpoint_that_was_disabled_for_its_failures_is_named() {
-        let webhook = |number, status| Webhook {
-            id: Id::from_bytes([number; 16]),
-            endpoint: format!("https://hooks.example.com/{number}"),
-            subscription: SubscribedEvents::All,
-            status,
-            created_ms: 0,
-            previous_secret_expires_ms: None,
-        };
-        let webhooks = [
-            webhook(1, WebhookStatus::Enabled),
-            webhook(2, WebhookStatus::AutoDisabled),
-            webhook(3, WebhookStatus::Disabled),
-        ];
-
-        assert_eq!(
-            shown(&of_webhooks(&webhooks)),
-            [(
-                "red",
-                "The webhook https://hooks.example.com/2 was disabled after too many failed deliveries.",
-                "/dashboard/webhooks/02020202-0202-0202-0202-020202020202"
-            )]
-        );
-    }
-
-    #[test]
-    fn a_domain_that_is_not_verified_is_named_with_its_state() {
-        let domain = |number, status| Domain {
-            id: Id::from_bytes([number; 16]),
-            name: format!("mail{number}.example.com"),
-            status,
-            created_ms: 0,
-            region: "us-east-1".to_owned(),
-            open_tracking: false,
-            click_tracking: false,
-            tracking_subdomain: None,
-        };
-        let domains = [
-            domain(1, DomainStatus::Failed),
-            domain(2, DomainStatus::Pending),
-            domain(3, DomainStatus::NotStarted),
-            domain(4, DomainStatus::Verified),
-        ];
-
-        let sentences = of_domains(&domains);
-
-        let severities_and_texts: Vec<(&str, &str)> =
-            sentences.iter().map(|one| (one.severity, one.text.as_str())).collect();
-        assert_eq!(
-            severities_and_texts,
-            [
-                ("red", "The DNS records of mail1.example.com are wrong or missing."),
-                ("amber", "The DNS records of mail2.example.com are being checked."),
-                ("amber", "The DNS records of mail3.example.com have not been checked."),
-            ]
-        );
-        assert_eq!(sentences[0].href, "/dashboard/domains/01010101-0101-0101-0101-010101010101");
-    }
-
-    #[test]
-    fn only_a_slow_queue_needs_attention() {
-        assert_eq!(of_queue(QueueSummary { waiting: 900, oldest_s: 300 }), None);
-        let slow = of_queue(QueueSummary { waiting: 12, oldest_s: 660 }).unwrap();
-        assert_eq!(slow.text, "12 groups of recipients wait in the queue, the oldest for 11 min.");
-        let slower = of_queue(QueueSummary { waiting: 12, oldest_s: 192 * 60 }).unwrap();
-        assert!(slower.text.ends_with("the oldest for 3 h 12 min."), "{}", slower.text);
-    }
-
-    #[test]
-    fn a_site_that_refuses_email_is_named_with_its_reply() {
-        let class = |due| ClassDepth { due, later: 0, oldest_due_ms: 0 };
-        let site = |due| [("transactional", class(due)), ("broadcast", class(0))];
-        let snapshot = |name: &str, hold: Option<SiteHold>, reply: Option<&str>| SiteSnapshot {
-            name: name.into(),
-            kind: SiteKind::Failing,
-            sessions: 0,
-            idle: 0,
-            sessions_max: 1,
-            lanes: 1,
-            ready: 1,
-            hold: hold.map(|hold| (hold, Duration::from_secs(60))),
-            suspended: None,
-            last_reply: reply.map(|reply| (reply.into(), 0)),
-            delisting: None,
-            messages_per_second: None,
-            warm_up: None,
-        };
-        let depth = QueueDepth {
-            sites: [("gmail.com", 214), ("one.example", 1), ("slow.example", 9)]
-                .map(|(name, due)| (name.to_owned(), site(due)))
-                .to_vec(),
-            other: site(0),
-            waiting_ms: 0,
-            counted_ms: 0,
-        };
-        let snapshots = [
-            snapshot("gmail.com", Some(SiteHold::Reputation), Some("421-4.7.28 unusual rate")),
-            snapshot("one.example", Some(SiteHold::Failure), None),
-            snapshot("slow.example", Some(SiteHold::Rate), None),
-            snapshot("empty.example", Some(SiteHold::Failure), None),
-        ];
-
-        let sentences = of_sites(&depth, &snapshots);
-
-        assert_eq!(
-            shown(&sentences),
-            [
-                (
-                    "red",
-                    "214 groups of recipients wait for gmail.com: its last refusal is 421-4.7.28 unusual rate",
-                    "/dashboard/queue?open=gmail.com"
-                ),
-                (
-                    "amber",
-                    "1 group of recipients waits for one.example: its mail servers cannot be reached",
-                    "/dashboard/queue?open=one.example"
-                ),
-            ]
-        );
-    }
-
-    #[test]
-    fn a_check_that_found_a_problem_is_named_with_what_it_saw() {
-        let check = |name: &str, subject: Option<&str>, status| Check {
-            check: name.to_owned(),
-            subject: subject.map(str::to_owned),
-            status,
-            seen: "no PTR record".to_owned(),
-            expected: None,
-            fix: None,
-        };
-        let checks = [
-            check("disk", None, CheckStatus::Ok),
-            check("clock", None, CheckStatus::Warning),
-            check("reverse_dns", Some("192.0.2.1"), CheckStatus::Failed),
-        ];
-
-        let sentences = of_checks(&checks);
-
-        let shown: Vec<(&str, String)> = sentences.into_iter().map(|one| (one.severity, one.text)).collect();
-        let text = |check: &Check| format!("{}: no PTR record", check_title(check));
-        assert_eq!(shown, [("red", text(&checks[2])), ("amber", text(&checks[1]))]);
-        assert!(shown[0].1.contains("192.0.2.1"), "{shown:?}");
-    }
-
-    #[test]
-    fn each_kind_has_a_bounded_number_of_sentences() {
-        let problems: Vec<String> = (0..9).map(|number| format!("worker {number}")).collect();
-
-        assert_eq!(of_problems(&problems).len(), SENTENCES_MAX);
-        assert_eq!(of_problems(&problems)[0].text, "A part of the server fails: worker 0.");
-    }
 }

@@ -61,6 +61,11 @@ impl QueueControl {
         Self { context, notifier, engine }
     }
 
+    /// Returns the running engine; `None` if no server runs.
+    pub fn engine(&self) -> Option<&Engine> {
+        self.engine.as_deref()
+    }
+
     fn state(&self) -> DeliveryState {
         match &self.engine {
             None => DeliveryState::Stopped,

@@ -33,6 +33,18 @@ async function aDisabledEndpointIsNamedOnOtherPages(world) {
   await page.context().close();
 }
 
+async function aPausedQueueIsNamedOnOtherPages(world) {
+  const page = await world.changedTab({ '/overview': { queue: { waiting: 3, oldest_s: 60, paused: true } } });
+  const banner = page.getByRole('complementary', { name: 'Queue' });
+  await page.show('/domains');
+  await banner.getByText('All deliveries are paused. Email waits until the queue is resumed.').waitFor();
+  await banner.getByRole('link', { name: 'See queue' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Queue' }).waitFor();
+  assert.equal(await banner.count(), 0, 'the queue says it itself');
+  await page.leave();
+  await page.context().close();
+}
+
 async function severalDisabledEndpointsAreCounted(world) {
   const page = await world.changedTab(disabled(7));
   const banner = page.getByRole('complementary', { name: 'Webhooks' });
@@ -140,6 +152,7 @@ async function pagesThatCannotBeShownSaySo(world) {
 
 export const notes = [
   ['dashboard: a disabled endpoint is named on other pages', aDisabledEndpointIsNamedOnOtherPages],
+  ['dashboard: a paused queue is named on other pages', aPausedQueueIsNamedOnOtherPages],
   ['dashboard: several disabled endpoints are counted', severalDisabledEndpointsAreCounted],
   ['dashboard: the banner of an endpoint ends with its cause', theBannerEndsWithItsCause],
   ['dashboard: only a bounce asks for another address', onlyABounceAsksForAnotherAddress],

@@ -98,6 +98,11 @@ fn the_queue_is_shown_and_held_by_site() {
     let queue = browser.api("GET", "/queue", None).json(200);
     assert_eq!((&queue["paused"], &queue["data"][0]["state"]), (&true.into(), &"held".into()));
     assert_eq!(queue["data"][0]["reason"], "The operator has paused the whole queue.");
+    let overview = browser.api("GET", "/overview", None).json(200);
+    assert_eq!(
+        (&overview["queue"]["paused"], &overview["attention"][0]["href"]),
+        (&true.into(), &"/dashboard/queue".into())
+    );
     assert_eq!(browser.api("POST", "/queue/resume", None).json(200)["paused"], false);
     assert_eq!(browser.api("GET", "/queue", None).json(200)["paused"], false);
     browser.api("GET", "/queue/domain:absent.example", None).is_error(404, "not_found");

@@ -10,8 +10,8 @@ use crate::api_keys::Caller;
 use crate::base::clock::{TimestampMs, to_iso};
 use crate::base::id::resource;
 use crate::broadcasts::{
-    Broadcast, BroadcastCounts, BroadcastDomainRow, BroadcastRow, BroadcastStatus, Broadcasts, DomainCounts, OtherDomains,
-    RecipientDomains,
+    Broadcast, BroadcastCounts, BroadcastDomainRow, BroadcastRow, BroadcastStatus, Broadcasts, DomainCounts,
+    OtherDomains, RecipientDomains,
 };
 use crate::http::{ApiResult, PathId, State};
 use crate::segments::Segments;
@@ -165,10 +165,7 @@ impl ReportView {
                 step("canceled", counts.canceled),
             ],
             counts,
-            machines: MachineView {
-                opened: counts_row.opened_by_software,
-                clicked: counts_row.clicked_by_software,
-            },
+            machines: MachineView { opened: counts_row.opened_by_software, clicked: counts_row.clicked_by_software },
             domains: domains.first.into_iter().map(DomainView::from).collect(),
             other_domains: domains.others.map(|OtherDomains { domains, counts }| OtherDomainsView { domains, counts }),
         }
