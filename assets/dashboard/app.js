@@ -1,9 +1,8 @@
 // Start of the pages: router, shortcuts, live updates, then the frame with the page of the address.
-import { effect, h, render } from './vendor/preact.js';
-import { whenIdle } from './lib/idle.js';
+import { h, render } from './vendor/preact.js';
 import { startKeys } from './lib/keys.js';
 import { startLive } from './lib/live.js';
-import { loadPageEarly, route, rowPage, startRouter } from './lib/router.js';
+import { loadPageEarly, startRouter } from './lib/router.js';
 import { loadMe } from './lib/state.js';
 import { startStatus } from './lib/status.js';
 import { Shell } from './shell/shell.js';
@@ -30,9 +29,4 @@ function show() {
   app.hidden = false;
   startLive();
   startStatus();
-  // A row opens sooner if the module of its page is loaded while the list is read.
-  effect(() => {
-    const row = rowPage.value;
-    if (row) whenIdle(() => { row.load().catch(() => {}); });
-  });
 }

@@ -41,9 +41,6 @@ function routeOf(path) {
   return null;
 }
 
-/** The page of a row of the list at the address, such as `/emails/:id` for `/emails`. */
-export const rowPage = computed(() => routes.find((one) => one.path === `${route.value?.page.path}/:id`));
-
 /**
  * The parameters of `path` after `pattern`, such as `/emails/:id`; null without a match.
  * @param {string} pattern

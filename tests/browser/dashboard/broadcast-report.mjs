@@ -46,7 +46,7 @@ async function theDomainsAreListed(world) {
   // The queue shows the sites with email of the domain.
   await card.getByRole('link', { name: 'gmail.com', exact: true }).click();
   await page.getByRole('heading', { level: 1, name: 'Queue' }).waitFor();
-  await page.getByRole('button', { name: 'gmail.com' }).waitFor();
+  await page.getByRole('button', { name: 'gmail.com', exact: true }).waitFor();
   assert.equal(await page.locator('.q-site').count(), 1);
   await page.goBack();
   await table.waitFor();

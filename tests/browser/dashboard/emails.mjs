@@ -39,8 +39,6 @@ async function answersAreAskedForOnceAndBeforeTheirPageIsThere(world) {
   page.on('request', (request) => { requests.push(new URL(request.url()).pathname.replace('/dashboard/api', '')); });
   const times = (path) => requests.filter((one) => one === path).length;
   const asked = (path) => page.waitForRequest((request) => new URL(request.url()).pathname === `/dashboard/api${path}`);
-  const list = asked('/emails');
-  await page.route('**/pages/emails.js', async (route) => { await list; await route.continue(); });
   const stream = page.waitForResponse((response) => new URL(response.url()).pathname === '/dashboard/api/events');
   await page.show('/emails');
   const link = page.getByRole('link', { name: 'Asked early' });

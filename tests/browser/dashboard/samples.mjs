@@ -70,7 +70,7 @@ async function theSamplesHaveTheNewKey(world) {
   await page.getByRole('tabpanel').waitFor();
   await assertTabs(page.getByRole('main'), 'hello@example.com', world.origin, 'rm_YOUR_API_KEY');
   await assertSettings(page, world.origin, 'rm_YOUR_API_KEY');
-  await page.getByRole('main').getByRole('link', { name: 'Create API key' }).click();
+  await page.getByRole('main').getByRole('button', { name: 'Create API key' }).click();
   const token = await createKey(page, 'Samples');
   await assertTabs(page.getByRole('dialog'), 'hello@example.com', world.origin, token);
   await page.getByRole('button', { name: 'I have copied the key' }).click();
