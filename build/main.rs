@@ -1,7 +1,7 @@
 //! Joins and compresses the files of the dashboard, so that the program embeds them as they are served.
 //!
-//! Each file of `assets/dashboard` that is served becomes a file in `OUT_DIR/dashboard`, with its forms in brotli (`.br`) and
-//! gzip (`.gz`) beside it if they are smaller.
+//! Each file of `assets/dashboard` that is served becomes a file in `OUT_DIR/dashboard`. Its forms in brotli (`.br`) and gzip
+//! (`.gz`) are beside it if they are smaller.
 
 mod join;
 
@@ -24,13 +24,14 @@ const BROTLI_WINDOW_BITS: i32 = 20;
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed={SOURCE}");
     println!("cargo::rerun-if-changed=build");
-    let target = PathBuf::from(env::var_os("OUT_DIR").ok_or(io::ErrorKind::NotFound)?).join("dashboard");
+    let target = PathBuf::from(env::var_os("OUT_DIR").ok_or_else(|| io::Error::other("OUT_DIR is not set"))?);
+    let target = target.join("dashboard");
     let mut sources = BTreeMap::new();
     read_folder(Path::new(SOURCE), "", &mut sources)?;
     if target.exists() {
         fs::remove_dir_all(&target)?;
     }
-    for (path, bytes) in join::joined(&sources) {
+    for (path, bytes) in join::joined(&sources).map_err(io::Error::other)? {
         let file = target.join(&path);
         fs::create_dir_all(file.parent().unwrap_or(&target))?;
         fs::write(&file, &bytes)?;

@@ -1,8 +1,7 @@
 //! The modules of all pages as one module, so that the first page needs few requests and each other one none. Pure.
 //!
 //! Each module becomes a function that returns its exports. A module that is loaded later becomes a promise of them.
-//! Modules stay as they are written: syntax that this file does not know makes it return `None`, and the modules are then
-//! served one by one.
+//! Modules stay as they are written. Syntax that this file does not know is an error of the build.
 //!
 //! Known exports are functions, classes, constants with one name, and lists of names. Modules of `vendor/` stay outside
 //! of the bundle, which imports them.
@@ -26,7 +25,10 @@ pub(super) struct Bundle {
 
 impl Bundle {
     /// Joins `others`, the entry and the modules that they import. `read` returns the text of a file.
-    pub(super) fn of(others: &[&str], read: &impl Fn(&str) -> Option<String>) -> Option<Self> {
+    ///
+    /// # Errors
+    /// The path of a module with unknown syntax, with an import of a file outside, or in a cycle.
+    pub(super) fn of(others: &[&str], read: &impl Fn(&str) -> Option<String>) -> Result<Self, String> {
         let mut modules: Vec<(String, String)> = Vec::new();
         for root in others.iter().copied().chain([ENTRY]) {
             for (path, source) in in_order(root, read) {
@@ -39,16 +41,18 @@ impl Bundle {
         let mut text = String::new();
         for (number, (path, source)) in modules.iter().enumerate() {
             if path.starts_with(VENDOR) {
-                writeln!(text, "import * as $m{number} from './{path}';").ok()?;
+                let _ = writeln!(text, "import * as $m{number} from './{path}';");
                 continue;
             }
-            let module = Converted::of(source, Place { path, number, paths: &paths })?;
+            let module = Converted::of(source, Place { path, number, paths: &paths }).ok_or_else(|| {
+                format!("{path} cannot be joined: its syntax is not known, or an import is in a cycle")
+            })?;
             let fields: Vec<String> = module.exports.iter().map(|(name, value)| field(name, value)).collect();
             let fields = fields.join(", ");
-            writeln!(text, "const $m{number} = (() => {{\n{}\nreturn {{ {fields} }};\n}})();", module.body).ok()?;
+            let _ = writeln!(text, "const $m{number} = (() => {{\n{}\nreturn {{ {fields} }};\n}})();", module.body);
         }
         let outside = paths.iter().filter(|path| path.starts_with(VENDOR)).map(|path| (*path).to_owned()).collect();
-        Some(Self { text, outside })
+        Ok(Self { text, outside })
     }
 }
 
@@ -76,7 +80,7 @@ struct Converted {
 }
 
 impl Converted {
-    /// Converts a module whose imports come before it.
+    /// Converts a module whose imports come before it; `None` if it has syntax that is not known.
     fn of(source: &str, place: Place<'_>) -> Option<Self> {
         let mut module = Self { body: String::with_capacity(source.len()), exports: Vec::new() };
         let mut from = 0;
@@ -101,6 +105,9 @@ impl Converted {
     /// Adds code without imports. Takes the keyword from its exports, and replaces its dynamic imports.
     fn add_code(&mut self, place: Place<'_>, code: &str) -> Option<()> {
         for line in code.split_inclusive('\n') {
+            if line.contains("import.meta") {
+                return None;
+            }
             let Some(declaration) = line.strip_prefix("export ") else {
                 self.body.push_str(&without_dynamic_imports(place, line)?);
                 continue;
@@ -126,11 +133,30 @@ fn declared_name(declaration: &str) -> Option<&str> {
     let rest = declaration.strip_prefix("async ").unwrap_or(declaration);
     let rest = ["function* ", "function ", "class ", "const "].iter().find_map(|word| rest.strip_prefix(word))?;
     let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$'))?;
-    (end > 0).then(|| &rest[..end])
+    // A second name in the declaration, such as in `a = 1, b = 2`.
+    let has_second = declaration.starts_with("const ") && has_second_name(&rest[end..]);
+    (end > 0 && !has_second).then(|| &rest[..end])
 }
 
-/// Replaces a dynamic import of a module of the bundle by a promise of its exports, and resolves the path of another one
-/// from the root.
+/// Returns whether a declaration of constants declares another one after the value of the first, on the same line.
+fn has_second_name(value: &str) -> bool {
+    let (mut depth, mut quote) = (0_i32, None);
+    for c in value.chars() {
+        match (quote, c) {
+            (Some(open), c) if open == c => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"' | '`') => quote = Some(c),
+            (None, '(' | '[' | '{') => depth += 1,
+            (None, ')' | ']' | '}') => depth -= 1,
+            (None, ',') if depth == 0 => return true,
+            (None, _) => {}
+        }
+    }
+    false
+}
+
+/// Replaces a dynamic import of a module of the bundle by a promise of its exports. Resolves the path of another one from the
+/// root. Returns `None` for an import in another form.
 fn without_dynamic_imports(place: Place<'_>, line: &str) -> Option<String> {
     const BEGIN: &str = "import('";
     let mut text = String::with_capacity(line.len());
@@ -145,7 +171,7 @@ fn without_dynamic_imports(place: Place<'_>, line: &str) -> Option<String> {
         rest = after;
     }
     text.push_str(rest);
-    Some(text)
+    (!rest.contains("import(")).then_some(text)
 }
 
 /// Returns the declarations of the names of an import from an object.
@@ -221,8 +247,12 @@ mod tests {
     }
 
     #[test]
-    fn syntax_that_is_not_known_gives_no_bundle() {
+    fn syntax_that_is_not_known_is_an_error() {
         for module in [
+            "const at = import.meta.url;\n",
+            "const load = () => import(path);\n",
+            "const load = () => import(\"./pages/list.js\");\n",
+            "export const a = 1, b = 2;\n",
             "export let count = 0;\n",
             "export default 1;\n",
             "export const { a, b } = c;\n",
@@ -232,7 +262,7 @@ mod tests {
         ] {
             let read = |path: &str| if path == "app.js" { Some(module.to_owned()) } else { files(path) };
 
-            assert!(Bundle::of(&[], &read).is_none(), "{module}");
+            assert!(Bundle::of(&[], &read).is_err_and(|error| error.starts_with("app.js")), "{module}");
         }
     }
 }

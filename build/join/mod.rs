@@ -21,26 +21,34 @@ const STYLES: &str = "app.css";
 const DEV_PATH: &str = "/dashboard/a/dev/";
 
 /// Returns the files to embed by path, from the files of `assets/dashboard` by path.
-pub(super) fn joined(sources: &BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Vec<u8>> {
+///
+/// # Errors
+/// The file that cannot be joined, and why.
+pub(super) fn joined(sources: &BTreeMap<String, Vec<u8>>) -> Result<BTreeMap<String, Vec<u8>>, String> {
     let text = |path: &str| {
         let source = sources.get(path).and_then(|bytes| std::str::from_utf8(bytes).ok())?;
         let is_own = !path.starts_with(VENDOR) && path != SHELL;
         Some(if is_own { without_comment_lines(source) } else { source.to_owned() })
     };
     let modules: Vec<&str> = sources.keys().map(String::as_str).filter(|path| is_module(path)).collect();
-    let bundle = Bundle::of(&modules, &text);
+    let bundle = Bundle::of(&modules, &text)?;
     let mut files = BTreeMap::new();
     for (path, bytes) in sources {
-        let file = match (path.as_str(), &bundle) {
-            (STYLES, _) => join_styles(STYLES, &text),
-            (SHELL, Some(bundle)) => text(SHELL).map(|shell| with_preloads(&shell, &bundle.outside)),
-            (ENTRY, Some(bundle)) => Some(bundle.text.clone()),
-            (path, Some(_)) if is_module(path) => continue,
-            _ => None,
+        let file = match path.as_str() {
+            STYLES => {
+                join_styles(STYLES, &text).ok_or_else(|| format!("{STYLES} imports a file that does not exist"))?
+            }
+            SHELL => with_preloads(&text(SHELL).unwrap_or_default(), &bundle.outside),
+            ENTRY => bundle.text.clone(),
+            path if is_module(path) => continue,
+            _ => {
+                files.insert(path.clone(), bytes.clone());
+                continue;
+            }
         };
-        files.insert(path.clone(), file.map_or_else(|| bytes.clone(), String::into_bytes));
+        files.insert(path.clone(), file.into_bytes());
     }
-    files
+    Ok(files)
 }
 
 /// Returns whether the bundle has a file: the modules in folders, without those of `vendor/`.
@@ -75,7 +83,7 @@ mod tests {
         ];
         let sources = sources.map(|(path, text)| (path.to_owned(), text.as_bytes().to_vec())).into();
 
-        let files = joined(&sources);
+        let files = joined(&sources).unwrap();
 
         let text = |path: &str| String::from_utf8(files[path].clone()).unwrap();
         assert_eq!(

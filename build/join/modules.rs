@@ -3,9 +3,6 @@
 //! The files are those of this program, so that the reader accepts their style only: an import begins a line, and names
 //! its module in quotes.
 
-/// Maximum number of modules or style sheets that are followed.
-pub(super) const FOLLOWED_MAX: usize = 200;
-
 /// A static import or re-export in a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ModuleImport<'a> {
@@ -106,7 +103,7 @@ fn visit(
     begun: &mut Vec<String>,
     order: &mut Vec<(String, String)>,
 ) {
-    if begun.len() == FOLLOWED_MAX || begun.iter().any(|seen| seen == path) {
+    if begun.iter().any(|seen| seen == path) {
         return;
     }
     begun.push(path.to_owned());
