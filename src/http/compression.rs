@@ -34,7 +34,7 @@ const BROTLI_QUALITY: i32 = 4;
 const BROTLI_WINDOW_BITS: i32 = 18;
 /// Level of gzip, for the same reason.
 const GZIP_LEVEL: u32 = 5;
-/// As [`BROTLI_QUALITY`], for text that is compressed once. The first response waits for it.
+/// As [`BROTLI_QUALITY`], for text of [`StaticText::new`], which the first response compresses.
 const STATIC_BROTLI_QUALITY: i32 = 9;
 /// As [`GZIP_LEVEL`], for text that is compressed once.
 const STATIC_GZIP_LEVEL: u32 = 9;
@@ -166,9 +166,8 @@ impl StaticText {
     }
 
     /// Returns a text whose compressed forms are known. A form that is `None` is not smaller than the text.
-    pub(crate) fn with_forms(plain: Vec<u8>, brotli: Option<Vec<u8>>, gzip: Option<Vec<u8>>) -> Self {
-        let form = |bytes: Option<Vec<u8>>| OnceCell::new_with(Some(bytes.map(Bytes::from)));
-        Self { plain: plain.into(), brotli: form(brotli), gzip: form(gzip) }
+    pub(crate) fn with_forms(plain: Bytes, brotli: Option<Bytes>, gzip: Option<Bytes>) -> Self {
+        Self { plain, brotli: OnceCell::new_with(Some(brotli)), gzip: OnceCell::new_with(Some(gzip)) }
     }
 
     /// Makes the text the body of a response. [`compress`] replaces it by the form that the client accepts.

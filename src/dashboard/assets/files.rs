@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use rust_embed::RustEmbed;
+use salvo::hyper::body::Bytes;
 use sha2::{Digest as _, Sha256};
 
 use crate::base::{blocking, media_type};
@@ -97,8 +98,8 @@ impl EmbeddedFiles {
             hash.update([0]);
             hash.update(file.metadata.sha256_hash());
             let Some(content_type) = served_type(&name) else { continue };
-            let form = |extension: &str| Files::get(&format!("{name}.{extension}")).map(|form| form.data.into_owned());
-            let text = StaticText::with_forms(file.data.into_owned(), form("br"), form("gz"));
+            let form = |extension: &str| Files::get(&format!("{name}.{extension}")).map(|form| in_place(form.data));
+            let text = StaticText::with_forms(in_place(file.data), form("br"), form("gz"));
             files.insert(name.into_owned(), AssetFile { content_type, text: Arc::new(text) });
         }
         let hash: String = hash
@@ -113,6 +114,14 @@ impl EmbeddedFiles {
         let shell = String::from_utf8_lossy(&shell)
             .replace(&format!("/dashboard/a/{DEV_HASH}/"), &format!("/dashboard/a/{hash}/"));
         Self { hash, shell: Arc::new(StaticText::new(shell.into_bytes())), files }
+    }
+}
+
+/// Returns the bytes of an embedded file, without a copy of them.
+fn in_place(data: Cow<'static, [u8]>) -> Bytes {
+    match data {
+        Cow::Borrowed(data) => Bytes::from_static(data),
+        Cow::Owned(data) => data.into(),
     }
 }
 
@@ -188,5 +197,7 @@ mod tests {
         assert_eq!(assets.hash().len(), HASH_CHARS);
         assert!(assets.hash().bytes().all(|byte| byte.is_ascii_hexdigit()));
         assert!(!assets.shell().await.unwrap().plain().contains("/dashboard/a/dev/"));
+        let is_joined = |path: &&String| path.ends_with(".js") && path.contains('/') && !path.starts_with("vendor/");
+        assert_eq!(assets.embedded().files.keys().find(is_joined), None);
     }
 }
