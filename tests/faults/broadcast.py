@@ -29,7 +29,7 @@ PUBLIC_URL = "https://mail.example.com"
 # Names that make the pages of a fan-out small, so that a fault can be in the middle of it.
 LONG_NAME = "é" * max(3, min(500, 1_000_000 // RECIPIENTS))
 LONG_NAMES = {"first_name": LONG_NAME, "last_name": LONG_NAME}
-ATTEMPTS = 5  # Broadcasts of a case whose fault may follow the end of the fan-out.
+BROADCASTS_MAX = 5  # Broadcasts of a case whose fault may follow the end of the fan-out.
 # The states of a recipient in the counts of the command line.
 STATES = ("queued", "sent", "delivered", "bounced", "complained", "suppressed", "failed", "canceled")
 LIST_ID = re.compile(rb"(?im)^list-id:[ \t]*<([0-9a-f-]{36})\.[^>\r\n]+>")

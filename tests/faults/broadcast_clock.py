@@ -4,7 +4,7 @@
     tests/faults/broadcast_clock.py [WORD...]
 """
 
-from broadcast import ATTEMPTS, LONG_NAMES, RECIPIENTS, BroadcastWorld
+from broadcast import BROADCASTS_MAX, LONG_NAMES, RECIPIENTS, BroadcastWorld
 from clock import DAY, DAY_BACK, NO_STEP, ShiftedServer, in_seconds
 from lib import main
 
@@ -33,7 +33,7 @@ def step_in_the_fan_out(directory, name, *, is_killed):
     """
     with BroadcastWorld(directory, make_server=ShiftedServer) as world:
         audience = world.contacts(**LONG_NAMES)
-        for day in range(1, ATTEMPTS + 1):
+        for day in range(1, BROADCASTS_MAX + 1):
             broadcast = world.draft_of_small_pages()
             world.start(broadcast)
             world.wait_for_page(broadcast, None)
@@ -49,7 +49,7 @@ def step_in_the_fan_out(directory, name, *, is_killed):
             if stored < len(audience):
                 break
         else:
-            raise AssertionError(f"in {ATTEMPTS} broadcasts, the clock was set back after the fan-out")
+            raise AssertionError(f"in {BROADCASTS_MAX} broadcasts, the clock was set back after the fan-out")
         world.server.stop()
 
 

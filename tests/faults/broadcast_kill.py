@@ -4,7 +4,7 @@
     tests/faults/broadcast_kill.py [WORD...]
 """
 
-from broadcast import ATTEMPTS, LONG_NAMES, RECIPIENTS, BroadcastWorld
+from broadcast import BROADCASTS_MAX, LONG_NAMES, RECIPIENTS, BroadcastWorld
 from lib import main
 
 KILLS = 12  # Of one broadcast.
@@ -21,7 +21,8 @@ def kill_during_the_fan_out(world, broadcast, audience):
         world.kill()
         stored.append(world.stored(broadcast))
         world.server.start(pause_s=0.001)
-        world.wait_for_page(broadcast, audience[stored[-1] - 1] if stored[-1] else None)
+        if stored[-1] < len(audience):
+            world.wait_for_page(broadcast, audience[stored[-1] - 1] if stored[-1] else None)
     return stored
 
 
@@ -40,7 +41,7 @@ def kill_throughout(directory, name, *, is_paused):
     """
     with BroadcastWorld(directory) as world:
         audience = world.contacts(**LONG_NAMES)
-        for _ in range(ATTEMPTS):
+        for _ in range(BROADCASTS_MAX):
             before = len(world.kills)
             if is_paused:
                 world.pause()
