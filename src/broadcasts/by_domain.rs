@@ -15,7 +15,7 @@ use crate::tables::{BROADCAST_DOMAINS, BROADCASTS};
 
 /// Maximum number of domains of a broadcast that are counted one by one.
 const DOMAINS_MAX: u32 = 1_000;
-/// The key of all further domains.
+/// The key of all further domains. It is the last one, and the SHA-256 of no known text.
 const OTHERS: [u8; 32] = [u8::MAX; 32];
 
 /// Claimed emails of a broadcast to the addresses of one domain.
@@ -35,14 +35,13 @@ pub struct DomainCounts {
     /// Delivered emails, also those with a complaint.
     pub delivered: u64,
     pub bounced: u64,
-    /// Emails without a final outcome.
+    /// Emails without a final outcome. An email whose row became corrupt stays in this number.
     pub waiting: u64,
 }
 
 impl DomainCounts {
-    /// Adds the change of a recipient; returns whether it changes a number.
-    fn apply(&mut self, change: &RecipientChange<'_>) -> bool {
-        let before = *self;
+    /// Adds the change of a recipient.
+    fn apply(&mut self, change: &RecipientChange<'_>) {
         self.attempted += u64::from(change.is_attempted && !change.was_attempted);
         for (outcome, step) in [(change.from, -1), (change.to, 1)] {
             let number = match outcome {
@@ -56,7 +55,6 @@ impl DomainCounts {
             };
             *number = number.saturating_add_signed(step);
         }
-        *self != before
     }
 
     fn add(&mut self, other: Self) {
@@ -72,7 +70,7 @@ impl DomainCounts {
 pub struct RecipientDomains {
     /// The domains with the most claimed emails, most first.
     pub first: Vec<BroadcastDomainRow>,
-    /// The sum of the others; `None` if there are none.
+    /// The sum of the others; `None` if all domains are in `first`.
     pub others: Option<OtherDomains>,
 }
 
@@ -84,8 +82,8 @@ pub struct OtherDomains {
     pub counts: DomainCounts,
 }
 
-/// Counts the change of a recipient for the domain of the address. `counts` are those of the broadcast, to be stored
-/// afterwards. Does nothing without a domain, such as after an erasure.
+/// Counts the change of a claimed email for the domain of the address. `counts` are those of the broadcast, which the caller
+/// stores. Does nothing without a domain, such as after an erasure.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -96,7 +94,7 @@ pub(super) fn count_domain(
     change: &RecipientChange<'_>,
 ) -> Result<(), StoreError> {
     let Some(domain) = change.domain else { return Ok(()) };
-    if !DomainCounts::default().apply(change) && !change.was_attempted {
+    if !change.is_attempted {
         return Ok(());
     }
     let domain = domain.to_ascii_lowercase();
@@ -106,13 +104,16 @@ pub(super) fn count_domain(
         key.1 = OTHERS;
         stored = tx.get_valid(&BROADCAST_DOMAINS, &key)?.or_else(|| Some(BroadcastDomainRow::default()));
     }
-    let mut row = stored.unwrap_or_else(|| {
-        counts.domains += 1;
-        BroadcastDomainRow { domain, counts: DomainCounts::default() }
-    });
-    if !row.counts.apply(change) {
-        return Ok(());
-    }
+    let mut row = match stored {
+        Some(row) => row,
+        // The row of a domain that was counted before is corrupt or lost.
+        None if change.was_attempted => return Ok(()),
+        None => {
+            counts.domains += 1;
+            BroadcastDomainRow { domain, counts: DomainCounts::default() }
+        }
+    };
+    row.counts.apply(change);
     tx.put(&BROADCAST_DOMAINS, &key, &row)
 }
 
@@ -225,16 +226,11 @@ mod tests {
             ("b.example", Queued, Sent),
             ("b.example", Queued, Sent),
             ("b.example", Sent, Failed),
-            // Without an attempt, a domain has no row.
-            ("c.example", Queued, Suppressed),
-            ("c.example", Queued, Canceled),
             ("d.example", Queued, Sent),
         ];
-        let without_attempt = |to| matches!(to, Suppressed | Canceled);
         let changes = changes.map(|(domain, from, to)| (domain.to_owned(), from, to));
 
-        let (domains, number) =
-            counted(2, changes.into_iter().filter(|(.., to)| !without_attempt(*to)).collect()).await;
+        let (domains, number) = counted(2, changes.into()).await;
 
         assert_eq!(domains.first, [row("b.example", 3, 0, 1, 1), row("a.example", 2, 1, 0, 1)]);
         let others = OtherDomains { domains: Some(1), counts: row("", 1, 0, 0, 1).counts };

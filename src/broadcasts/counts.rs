@@ -90,7 +90,7 @@ pub(crate) struct RecipientChange<'a> {
     pub(crate) is_simulated: bool,
 }
 
-/// By whom an email was opened, or a link of it followed.
+/// Whether a person and whether software opened an email, or followed a link of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EngagedBy {
     pub(crate) is_by_person: bool,

@@ -1,7 +1,7 @@
 //! Broadcasts: one message to each contact of an audience.
 //!
 //! Reading order: `rows.rs` (rows), `outcome.rs` (states of a recipient), `counts.rs` (their number),
-//! `by_domain.rs` (the same by domain), `clicked_links.rs` (clicks by link), `content.rs` (HTML and text on disk), `cache.rs` (contents in memory),
+//! `by_domain.rs` (numbers by recipient domain), `clicked_links.rs` (clicks by link), `content.rs` (HTML and text on disk), `cache.rs` (contents in memory),
 //! `render.rs` (the message of one recipient), `store.rs` (reads and writes of rows), `planner/` (due times and
 //! estimates under the sending limits), `estimates.rs` (the input of the planner), `forecast.rs` (the planned ends of
 //! all broadcasts), `placement.rs` (due times under the sending limits), `notifier.rs` (notifications to the worker),

@@ -198,7 +198,7 @@ pub struct BroadcastCountsRow {
     /// Recipients whose email only software opened.
     #[serde(default)]
     pub opened_by_software: u64,
-    /// Recipients with a link that only software followed.
+    /// Recipients whose links only software followed.
     #[serde(default)]
     pub clicked_by_software: u64,
     /// Domains of recipients that are counted one by one.

@@ -127,9 +127,10 @@ pub(super) fn delete_draft(
     Ok(())
 }
 
-/// Deletes up to [`DELETED_PER_COMMIT`] broadcasts of a removed team with their content, counts, domains, links and positions;
-/// returns their number. Ends early after [`clicked_links::LINKS_MAX`] links and domains. A broadcast with more index rows of emails than
-/// [`OUTCOMES_PER_COMMIT`] counts, but is in the next page again.
+/// Deletes up to [`DELETED_PER_COMMIT`] broadcasts of a removed team with their content, counts, domains, links and
+/// positions; returns their number. Ends after [`clicked_links::LINKS_MAX`] links and domains, of which one broadcast can
+/// have about 2,000. A broadcast with more index rows of emails than [`OUTCOMES_PER_COMMIT`] counts, but is in the next page
+/// again.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -139,7 +140,7 @@ pub fn delete_page_of_team(tx: &WriteTx<'_>, team: TeamId) -> Result<usize, Stor
         page.push(id);
         if page.len() == DELETED_PER_COMMIT { STOP } else { NEXT }
     })?;
-    let (mut deleted, mut details, mut outcomes_left) = (0, 0, OUTCOMES_PER_COMMIT);
+    let (mut deleted, mut rows, mut outcomes_left) = (0, 0, OUTCOMES_PER_COMMIT);
     for id in page {
         outcomes_left -= delete_broadcast_outcomes(tx, id, outcomes_left)?;
         if outcomes_left == 0 {
@@ -150,9 +151,9 @@ pub fn delete_page_of_team(tx: &WriteTx<'_>, team: TeamId) -> Result<usize, Stor
         tx.delete(&BROADCAST_FAN_OUTS, &(id,))?;
         tx.delete(&ACTIVE_BROADCASTS, &(team, id))?;
         tx.delete(&BROADCASTS, &(team, id))?;
-        details += delete_links(tx, id)? + delete_domains(tx, id)?;
+        rows += delete_links(tx, id)? + delete_domains(tx, id)?;
         deleted += 1;
-        if details >= clicked_links::LINKS_MAX {
+        if rows >= clicked_links::LINKS_MAX {
             break;
         }
     }

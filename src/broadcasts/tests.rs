@@ -18,7 +18,8 @@ use crate::segments::Segments;
 use crate::store::page::{Cursor, PageQuery};
 use crate::store::{ReadTx, WriteTx, name_hash};
 use crate::tables::{
-    BROADCAST_COUNTS, BROADCAST_EMAILS, BROADCAST_FAN_OUTS, BROADCAST_OUTCOMES, CONTACTS, SENDER_DOMAINS,
+    BROADCAST_COUNTS, BROADCAST_DOMAINS, BROADCAST_EMAILS, BROADCAST_FAN_OUTS, BROADCAST_OUTCOMES, CONTACTS,
+    SENDER_DOMAINS,
 };
 
 const TEAM: TeamId = Id::MIN;
@@ -375,21 +376,24 @@ async fn the_rows_of_a_removed_team_are_deleted() {
         let id = broadcasts.create(SENDER, draft(Some("Hi"))).await.unwrap();
         broadcasts.send(SENDER, id, None).await.unwrap();
         of_corrupt.0 = id;
-        context.store.write::<_, StoreError>(move |tx| tx.put(&BROADCAST_OUTCOMES, &of_corrupt, &())).await.unwrap();
+        let fill = move |tx: &WriteTx<'_>| {
+            tx.put(&BROADCAST_OUTCOMES, &of_corrupt, &())?;
+            tx.put(&BROADCAST_DOMAINS, &(id, [7; 32]), &BroadcastDomainRow::default())
+        };
+        context.store.write::<_, StoreError>(fill).await.unwrap();
     }
     let kept = broadcasts.create(Sender { team: Id::MAX, ..SENDER }, draft(Some("Hi"))).await.unwrap();
 
-    let mut deleted = 0;
-    loop {
-        let page = context.store.write_bulk(|tx| delete_page_of_team(tx, TEAM)).await.unwrap();
+    let (mut deleted, mut page) = (0, 1);
+    while page > 0 {
+        page = context.store.write_bulk(|tx| delete_page_of_team(tx, TEAM)).await.unwrap();
         deleted += page;
-        if page == 0 {
-            break;
-        }
     }
 
     assert_eq!(deleted, 20);
     assert!(!context.store.read_now::<_, StoreError>(|tx| tx.contains(&BROADCAST_OUTCOMES, &of_corrupt)).unwrap());
+    let domain = (of_corrupt.0, [7; 32]);
+    assert!(!context.store.read_now::<_, StoreError>(|tx| tx.contains(&BROADCAST_DOMAINS, &domain)).unwrap());
     assert!(!context.store.read_now::<_, StoreError>(|tx| has_started(tx, TEAM)).unwrap());
     let (_, content) = broadcasts.find(Id::MAX, kept).await.unwrap().unwrap();
     assert_eq!(content.text.as_deref(), Some("Hi"));

@@ -177,7 +177,7 @@ impl FanOutPage {
         let due = enqueue(tx, self.id, &mut fan_out, queue_rows, now_ms)?;
         let mut finished = None;
         if self.is_last && next.is_none() {
-            let duration_ms = now_ms - row.started_ms.unwrap_or(now_ms);
+            let duration_ms = (now_ms - row.started_ms.unwrap_or(now_ms)).max(0);
             let recipients = read_counts(tx, self.id)?.total();
             finished = Some(FinishedFanOut { recipients, duration_ms });
             row.is_queued_whole = true;

@@ -80,7 +80,7 @@ fn counts(world: &World, broadcast: BroadcastId) -> (u64, u64, u64) {
     (counts.opened, counts.clicked, counts.delivered)
 }
 
-/// Returns the recipients for whom only software opened the email, and only software followed a link.
+/// Returns the recipients whose email only software opened, and those whose links only software followed.
 fn by_software(world: &World, broadcast: BroadcastId) -> (u64, u64) {
     let counts = world.context.store.read_now(|tx| broadcasts::read_counts(tx, broadcast)).unwrap();
     (counts.opened_by_software, counts.clicked_by_software)

@@ -4,8 +4,11 @@ use proptest::prelude::*;
 
 use super::super::*;
 use super::TEAM;
-use super::broadcasts::{counts, queue, row, status, write};
-use crate::broadcasts::{BroadcastOutcome, BroadcastStatus};
+use super::broadcasts::{BROADCAST, counts, queue, row, status, write};
+use crate::broadcasts::{BroadcastOutcome, BroadcastStatus, DomainCounts};
+use crate::emails::StoredMailbox;
+use crate::store::Order;
+use crate::tables::BROADCAST_DOMAINS;
 
 const EVENTS: [LastEvent; 8] = [
     LastEvent::Sent,
@@ -28,6 +31,44 @@ const OUTCOMES: [BroadcastOutcome; 8] = [
     BroadcastOutcome::Failed,
     BroadcastOutcome::Canceled,
 ];
+
+/// Returns the numbers of the domain of all recipients.
+fn of_domain(context: &Context) -> DomainCounts {
+    let mut found = Vec::new();
+    let read = |tx: &ReadTx| {
+        let (from, to) = ((BROADCAST, [0; 32]), (BROADCAST, [u8::MAX; 32]));
+        tx.scan_valid(&BROADCAST_DOMAINS, &from, &to, Order::Ascending, |_, row| {
+            found.push(row);
+            NEXT
+        })
+    };
+    context.store.read_now::<_, StoreError>(read).unwrap();
+    assert!(found.len() <= 1 && found.iter().all(|row| row.domain == "example.com"), "{found:?}");
+    found.pop().map_or_else(DomainCounts::default, |row| row.counts)
+}
+
+#[tokio::test]
+async fn an_erased_recipient_leaves_the_numbers_of_its_domain() {
+    let (_directory, context) = Context::temporary();
+    let id = queue(&context, 1).await[0].0.email;
+    let change = async |event: LastEvent, is_erased: bool| {
+        write(&context, move |tx, _| {
+            let mut row = emails::find_row(tx, TEAM, id)?.unwrap();
+            row.recipients[0].last_event.advance(event);
+            if is_erased {
+                row.recipients[0].mailbox = StoredMailbox::erased();
+            }
+            emails::put_row(tx, TEAM, id, &row, 1)
+        })
+        .await;
+    };
+    change(LastEvent::Sent, false).await;
+    assert_eq!(of_domain(&context), DomainCounts { attempted: 1, waiting: 1, ..DomainCounts::default() });
+
+    change(LastEvent::Canceled, true).await;
+
+    assert_eq!(of_domain(&context), DomainCounts { attempted: 1, ..DomainCounts::default() });
+}
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
@@ -70,6 +111,13 @@ proptest! {
             assert_eq!(counts.skipped, number(&is_skipped));
             assert_eq!(counts.canceled_before(), number(&is_canceled));
             assert_eq!(counts.total(), 6);
+            let expected = DomainCounts {
+                attempted: counts.attempted,
+                delivered: counts.delivered + counts.complained,
+                bounced: counts.bounced,
+                waiting: counts.sent,
+            };
+            assert_eq!(of_domain(&context), expected);
             assert_eq!(status(&context) == BroadcastStatus::Sent, counts.queued == 0);
         });
     }

@@ -20,7 +20,7 @@ use crate::suppressions::{self, Origin, SuppressionCause};
 use crate::tables::{BROADCAST_COUNTS, BROADCAST_EMAILS, CONTACTS, TOPIC_CHOICES, TOPICS};
 use crate::topics::{Subscription, TopicRow};
 
-const BROADCAST: BroadcastId = Id::from_bytes([2; 16]);
+pub(super) const BROADCAST: BroadcastId = Id::from_bytes([2; 16]);
 const TOPIC: TopicId = Id::from_bytes([3; 16]);
 
 fn address(number: usize) -> EmailAddress {
