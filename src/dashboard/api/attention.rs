@@ -30,17 +30,18 @@ pub(super) struct QueueSummary {
     waiting: u64,
     oldest_s: i64,
     /// Whether all deliveries are paused.
-    paused: bool,
+    #[serde(rename = "paused")]
+    is_paused: bool,
 }
 
 impl QueueSummary {
     /// Returns the depth of the queue as of the last count; 0 before it.
-    pub(super) fn of(depth: Option<&QueueDepth>, paused: bool) -> Self {
+    pub(super) fn of(depth: Option<&QueueDepth>, is_paused: bool) -> Self {
         let sites = depth.into_iter().flat_map(|depth| {
             let sites = depth.sites.iter().map(|(_, site)| site);
             sites.chain([&depth.other])
         });
-        let mut queue = Self { paused, ..Self::default() };
+        let mut queue = Self { is_paused, ..Self::default() };
         for (_, class) in sites.flatten() {
             queue.waiting += class.due + class.later;
             queue.oldest_s = queue.oldest_s.max(class.oldest_due_ms / 1_000);
@@ -75,6 +76,7 @@ pub(super) fn of_sites(depth: &QueueDepth, snapshots: &[SiteSnapshot]) -> Vec<At
     snapshots.iter().filter_map(sentence).take(SENTENCES_MAX).collect()
 }
 
+/// Returns a sentence for each part of the server that fails.
 pub(super) fn of_problems(problems: &[String]) -> Vec<Attention> {
     let sentence = |problem: &String| Attention {
         severity: "red",
@@ -97,11 +99,12 @@ pub(super) fn of_checks(checks: &[Check]) -> Vec<Attention> {
     of(CheckStatus::Failed, "red").chain(of(CheckStatus::Warning, "amber")).take(SENTENCES_MAX).collect()
 }
 
+/// Returns a sentence if all deliveries are paused, or if email has waited for too long.
 pub(super) fn of_queue(queue: QueueSummary) -> Option<Attention> {
-    if queue.paused {
+    if queue.is_paused {
         return Some(Attention {
             severity: "red",
-            text: "All deliveries are paused. Email waits until the queue is resumed.".to_owned(),
+            text: "All deliveries are paused until the queue is resumed.".to_owned(),
             href: "/dashboard/queue".to_owned(),
         });
     }
@@ -129,6 +132,7 @@ pub(super) fn is_failing(webhook: &Webhook) -> bool {
     webhook.status == WebhookStatus::AutoDisabled
 }
 
+/// Returns a sentence for each endpoint that was disabled for its failures.
 pub(super) fn of_webhooks(webhooks: &[Webhook]) -> Vec<Attention> {
     let sentence = |webhook: &Webhook| Attention {
         severity: "red",
@@ -142,6 +146,7 @@ pub(super) fn is_verified(domain: &Domain) -> bool {
     domain.status == DomainStatus::Verified
 }
 
+/// Returns a sentence for each domain that is not verified.
 pub(super) fn of_domains(domains: &[Domain]) -> Vec<Attention> {
     let sentence = |domain: &Domain| {
         let (severity, text) = match domain.status {
@@ -230,13 +235,13 @@ mod tests {
 
     #[test]
     fn only_a_slow_queue_needs_attention() {
-        assert_eq!(of_queue(QueueSummary { waiting: 900, oldest_s: 300, paused: false }), None);
-        let slow = of_queue(QueueSummary { waiting: 12, oldest_s: 660, paused: false }).unwrap();
+        assert_eq!(of_queue(QueueSummary { waiting: 900, oldest_s: 300, is_paused: false }), None);
+        let slow = of_queue(QueueSummary { waiting: 12, oldest_s: 660, is_paused: false }).unwrap();
         assert_eq!(slow.text, "12 groups of recipients wait in the queue, the oldest for 11 min.");
-        let slower = of_queue(QueueSummary { waiting: 12, oldest_s: 192 * 60, paused: false }).unwrap();
+        let slower = of_queue(QueueSummary { waiting: 12, oldest_s: 192 * 60, is_paused: false }).unwrap();
         assert!(slower.text.ends_with("the oldest for 3 h 12 min."), "{}", slower.text);
-        let paused = of_queue(QueueSummary { waiting: 0, oldest_s: 0, paused: true }).unwrap();
-        assert_eq!(paused.text, "All deliveries are paused. Email waits until the queue is resumed.");
+        let paused = of_queue(QueueSummary { waiting: 0, oldest_s: 0, is_paused: true }).unwrap();
+        assert_eq!(paused.text, "All deliveries are paused until the queue is resumed.");
     }
 
     #[test]

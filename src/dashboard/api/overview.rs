@@ -14,7 +14,7 @@ use super::health::{CheckedHealth, HealthReports};
 use super::instance::DashboardInstance;
 use super::reply::ListedEmail;
 use crate::api_keys::Caller;
-use crate::delivery::{Engine, HoldKind, QueueControl};
+use crate::delivery::{Engine, QueueControl};
 use crate::domains::Domains;
 use crate::emails::Emails;
 use crate::http::{ApiResult, State};
@@ -69,7 +69,7 @@ pub(super) async fn get_overview(
     let is_operator = instance.is_operator(caller).await?;
     let engine = control.engine().filter(|_| is_operator);
     let depth = engine.and_then(Engine::queue_depth);
-    let is_paused = is_operator && control.holds().await?.iter().any(|hold| hold.kind == HoldKind::Queue);
+    let is_paused = is_operator && control.is_paused().await?;
     let queue = QueueSummary::of(depth.as_deref(), is_paused);
     let sites =
         depth.as_deref().zip(engine).map(|(depth, engine)| of_sites(depth, &engine.sites())).unwrap_or_default();

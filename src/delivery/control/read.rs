@@ -10,7 +10,7 @@ use super::walk::PageEnd;
 use super::{QueueControl, QueuePosition};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, TeamId};
-use crate::delivery::queue::{DestinationHash, DueKey, Hold, QueueSelector, read_holds};
+use crate::delivery::queue::{DestinationHash, DueKey, Hold, QueueSelector, is_queue_held, read_holds};
 use crate::store::{ReadTx, StoreError};
 
 /// Maximum number of groups in a page.
@@ -158,6 +158,14 @@ impl QueueControl {
 
     fn sessions_of(&self, site: &str) -> usize {
         self.engine.as_ref().map_or(0, |engine| engine.schedule().sessions_of(site))
+    }
+
+    /// Returns whether all deliveries are paused.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn is_paused(&self) -> Result<bool, StoreError> {
+        self.context.store.read(|tx: &ReadTx| is_queue_held(tx)).await
     }
 
     /// Returns the holds.

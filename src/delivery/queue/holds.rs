@@ -118,6 +118,14 @@ impl HeldLanes {
     }
 }
 
+/// Returns whether the whole queue is held.
+///
+/// # Errors
+/// [`StoreError`].
+pub(in crate::delivery) fn is_queue_held(tx: &impl Reads) -> Result<bool, StoreError> {
+    tx.contains(&QUEUE_HOLDS, &(HoldKind::Queue.number(), [0; 16]))
+}
+
 /// The kinds of which holds exist. With it, a claim without holds costs one read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::delivery) struct HoldKinds([bool; HoldKind::ALL.len()]);

@@ -25,8 +25,8 @@ pub(super) use corrupt_leases::{find_email, recover_corrupt};
 pub(super) use count::{LaneCount, count_page};
 pub(crate) use holds::forget_holds_of_team;
 pub(super) use holds::{
-    HeldLanes, HoldKinds, add_hold, forget_holds_of_deleted_emails, move_group, read_holds, remove_hold, report_held,
-    waiting_recipients,
+    HeldLanes, HoldKinds, add_hold, forget_holds_of_deleted_emails, is_queue_held, move_group, read_holds, remove_hold,
+    report_held, waiting_recipients,
 };
 pub(super) use key::destination_hash;
 pub(crate) use key::{DestinationHash, Due, DueKey, LaneKey, QUEUE_END, QUEUE_START, QueueKey};

@@ -50,7 +50,7 @@ pub(super) struct ReportView {
     other_domains: Option<OtherDomainsView>,
 }
 
-/// Recipients for whom only software acted.
+/// Recipients whose email only software opened, or whose links only software followed.
 #[derive(Serialize)]
 struct MachineView {
     opened: u64,
