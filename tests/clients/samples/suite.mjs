@@ -11,8 +11,8 @@ const CLIENTS = dirname(process.env.CLIENT_DIR);
 const BASE = process.env.RESEND_BASE_URL;
 const KEY = process.env.RESEND_API_KEY;
 const FROM = 'hello@example.com';
-// The programs get the settings of the page alone. With a wrong one, most of them would call the hosted service: the proxy
-// refuses connections.
+// The programs get the settings of the page alone. With a wrong one, they would call the hosted service: the proxy refuses
+// connections. The `fetch` of Node ignores it, and sends the key of this test server, which ends with it.
 const NO_SERVICE = { HTTPS_PROXY: 'http://127.0.0.1:9', https_proxy: 'http://127.0.0.1:9' };
 const CLEAN = { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('RESEND_'))), ...NO_SERVICE };
 const PATH_OF_CLI = `${join(CLIENTS, 'cli/node_modules/.bin')}:${CLEAN.PATH}`;

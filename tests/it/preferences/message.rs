@@ -187,7 +187,7 @@ fn the_dkim_signature_covers_the_unsubscribe_pair() {
     let server = TestServer::start();
     let topic = create_topic(&server, "News");
     let message = deliver(&server, topic, "ada@example.org", &json!({}));
-    is_signed_with_its_pair(&server, &message);
+    assert_signed_with_its_pair(&server, &message);
 }
 
 #[test]
@@ -201,11 +201,11 @@ fn the_dkim_signature_of_a_broadcast_covers_the_unsubscribe_pair() {
         captured_messages(&server).pop().map(|(_, message)| message).ok_or_else(|| "no message".to_owned())
     });
 
-    is_signed_with_its_pair(&server, &message);
+    assert_signed_with_its_pair(&server, &message);
 }
 
-/// Asserts that all signatures of a message are valid, and none after a change of its unsubscribe link.
-fn is_signed_with_its_pair(server: &TestServer, message: &str) {
+/// Asserts that all signatures of a message are valid, and invalid after a change of its unsubscribe link.
+fn assert_signed_with_its_pair(server: &TestServer, message: &str) {
     let domains = server.get("/domains").ok(200);
     let domain = server.get(&format!("/domains/{}", domains["data"][0]["id"].as_str().unwrap())).ok(200);
     let records = domain["records"].as_array().unwrap().iter().filter(|record| record["record"] == "DKIM");
