@@ -28,14 +28,14 @@ export function note(tone, ...children) {
 }
 
 /**
- * The state of the whole server: one sentence, one action.
+ * The state of the whole server: one sentence, one action. Screen readers read a warning when it appears.
  * @param {NoteTone} tone
  * @param {import('../lib/h.js').Children} text
  * @param {import('../lib/h.js').Children} [action]
  * @param {string} [label]
  */
 export function banner(tone, text, action, label = 'State of the server') {
-  return t.aside({ class: cls('banner', tone !== 'plain' && `banner-${tone}`), 'aria-label': label }, icon(ICONS[tone]), t.p(null, text), action);
+  return t.aside({ class: cls('banner', tone !== 'plain' && `banner-${tone}`), 'aria-label': label }, icon(ICONS[tone]), t.p({ role: tone === 'plain' ? undefined : 'status' }, text), action);
 }
 
 /** The request id of an error, for a report. @param {import('../lib/api.js').ApiError} error */

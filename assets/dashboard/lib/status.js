@@ -1,6 +1,7 @@
 // The state that the sidebar and the banners show: the checks of the server, the queue, and disabled endpoints.
 import { signal } from '../vendor/preact.js';
 import { api } from './api.js';
+import { forget } from './load.js';
 
 /** @typedef {'ok' | 'warning' | 'failing'} HealthState */
 
@@ -26,13 +27,26 @@ export function takeStatus(overview) {
   disabledEndpoints.value = first ? { ...first, count: overview.webhooks.failing } : null;
 }
 
-/** Asks for the state, such as after a change. */
-export async function askStatus() {
-  try { takeStatus(await api.get('/overview')); } catch { health.value = null; }
+/** Number of the newest request. An earlier one can get its answer later. */
+let asked = 0;
+
+/** Takes the newest answer. After a failure, no state is known. */
+async function readStatus() {
+  const mine = asked += 1;
+  /** @type {StatusAnswer} */
+  let answer = { health: null, queue: { waiting: 0, paused: false }, webhooks: { failing: 0 }, attention: [] };
+  try { answer = await api.get('/overview'); } catch { /* The next request asks again. */ }
+  if (mine === asked) takeStatus(answer);
+}
+
+/** Asks for the state after a change. The kept answer of the overview has the former state. */
+export function askStatus() {
+  forget('/overview');
+  return readStatus();
 }
 
 /** Asks from time to time, beginning after the first page is shown. */
 export function startStatus() {
-  const ask = () => { if (document.visibilityState === 'visible') void askStatus(); };
+  const ask = () => { if (document.visibilityState === 'visible') void readStatus(); };
   setTimeout(() => { ask(); setInterval(ask, EVERY_MS); }, 1500);
 }

@@ -64,7 +64,7 @@ export function QueuePage() {
       t.div({ class: 'actions' }, allows('admin') && sites && sites.length > 0 && !paused && h(Button, { icon: 'zap', onClick: tryAll }, 'Try all now'),
         allows('admin') && sites && !paused && h(Button, { kind: 'danger', icon: 'pause', onClick: pausing.open }, 'Pause all…')),
       sites && t.p({ class: 'sub' }, queueSentence(sites))),
-    paused && t.div({ class: 'verdict' }, t.div({ class: 'note note-amber' }, icon('pause'), t.div({ class: 'grow' }, t.p(null, t.b(null, 'The whole queue is paused by you. '), 'Emails are accepted and wait.')),
+    paused && t.div({ class: 'verdict' }, t.div({ class: 'note note-amber' }, icon('pause'), t.div({ class: 'grow' }, t.p(null, t.b(null, 'The whole queue is paused. '), 'Emails are accepted and wait.')),
       allows('admin') && h(Button, { size: 'sm', icon: 'play', onClick: () => hold(false) }, 'Resume all'))),
     body(), pausing.view);
 }

@@ -119,16 +119,16 @@ export function Banners() {
   return fragment(guardrail && banner(guardrail.tone, [t.b({ key: 'b' }, `${guardrail.lead} `), guardrail.rest], link({ class: 'btn btn-ghost btn-sm', to: '/metrics/deliverability' }, 'See figures'), 'Deliverability'), pause(), endpoints(), capture());
 }
 
-/** All deliveries are paused. The overview and the queue say it themselves. */
+/** All deliveries are paused. The overview and the queue page show this state. */
 function pause() {
   if (!queuePaused.value || path.value === '/' || path.value === '/queue') return null;
-  return banner('red', 'All deliveries are paused. Email waits until the queue is resumed.', link({ class: 'btn btn-ghost btn-sm', to: '/queue' }, 'See queue'), 'Queue');
+  return banner('red', 'All deliveries are paused until the queue is resumed.', link({ class: 'btn btn-ghost btn-sm', to: '/queue' }, 'See queue'), 'Queue');
 }
 
-/** The endpoints that the server has disabled. The overview lists them. */
+/** The endpoints that the server has disabled. The overview lists them, and the page of an endpoint shows its own state. */
 function endpoints() {
   const at = disabledEndpoints.value;
-  if (!at || path.value === '/') return null;
+  if (!at || path.value === '/' || (at.count === 1 && at.href === `/dashboard${path.value}`)) return null;
   return at.count > 1 ? banner('red', `${count(at.count)} webhooks were disabled after too many failed deliveries.`, link({ class: 'btn btn-ghost btn-sm', to: '/webhooks' }, 'See webhooks'), 'Webhooks')
     : banner('red', at.text, t.a({ class: 'btn btn-ghost btn-sm', href: at.href }, 'See webhook'), 'Webhooks');
 }

@@ -366,10 +366,10 @@ async function theWholeQueueIsPausedAndResumed(world) {
   await page.show('/queue');
   await page.getByRole('button', { name: 'Pause all…' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Pause all' }).click();
-  await page.getByText('The whole queue is paused by you.').waitFor();
+  await page.getByText('The whole queue is paused.').waitFor();
   await page.getByRole('button', { name: 'Resume all' }).click();
   await page.getByRole('button', { name: 'Pause all…' }).waitFor();
-  assert.equal(await page.getByText('The whole queue is paused by you.').count(), 0);
+  assert.equal(await page.getByText('The whole queue is paused.').count(), 0);
   await page.leave();
 }
 

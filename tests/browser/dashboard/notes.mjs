@@ -37,10 +37,10 @@ async function aPausedQueueIsNamedOnOtherPages(world) {
   const page = await world.changedTab({ '/overview': { queue: { waiting: 3, oldest_s: 60, paused: true } } });
   const banner = page.getByRole('complementary', { name: 'Queue' });
   await page.show('/domains');
-  await banner.getByText('All deliveries are paused. Email waits until the queue is resumed.').waitFor();
+  await banner.getByText('All deliveries are paused until the queue is resumed.').waitFor();
   await banner.getByRole('link', { name: 'See queue' }).click();
   await page.getByRole('heading', { level: 1, name: 'Queue' }).waitFor();
-  assert.equal(await banner.count(), 0, 'the queue says it itself');
+  assert.equal(await banner.count(), 0, 'the queue page shows it');
   await page.leave();
   await page.context().close();
 }
@@ -56,7 +56,7 @@ async function severalDisabledEndpointsAreCounted(world) {
   await page.context().close();
 }
 
-/** The state is read again after the change, and not at the next poll. */
+/** The page of the endpoint has no banner. The state is read again after the change, and not at the next poll. */
 async function theBannerEndsWithItsCause(world) {
   const page = await world.changedTab({});
   let isEnabled = false;
@@ -70,33 +70,43 @@ async function theBannerEndsWithItsCause(world) {
     return route.fulfill({ json: { object: 'webhook', id: WEBHOOK } });
   });
   const banner = page.getByRole('complementary', { name: 'Webhooks' });
-  await page.show(`/webhooks/${WEBHOOK}`);
-  await banner.waitFor();
+  await page.show('/domains');
+  await banner.getByRole('link', { name: 'See webhook' }).click();
+  await page.getByRole('button', { name: 'Enable again' }).waitFor();
+  assert.equal(await banner.count(), 0, 'the page of the endpoint shows its state');
+  const answer = page.waitForResponse((response) => isEnabled && response.url().endsWith('/dashboard/api/overview'), { timeout: 8000 });
   await page.getByRole('button', { name: 'Enable again' }).click();
-  await banner.waitFor({ state: 'detached', timeout: 8000 });
+  await (await answer).finished();
+  await page.getByRole('link', { name: 'Domains', exact: true }).first().click();
+  await page.getByRole('heading', { level: 1, name: 'Domains' }).waitFor();
+  assert.equal(await banner.count(), 0);
   await page.leave();
   await page.context().close();
 }
 
-/** Each case has the last event of the email, the origin of its address on the suppression list, and whether the card is shown. */
+/**
+ * Each case has the last event of the email, the origin of its address on the suppression list, and whether the card is shown.
+ * Without an origin the list has no such address, and a number is the status of a failed request.
+ */
 const CASES = [
   ['suppressed', 'bounce', true], ['suppressed', 'complaint', false], ['suppressed', 'unsubscribe', false], ['suppressed', 'manual', false],
-  ['suppressed', null, false], ['bounced', null, true], ['bounced', 'complaint', true], ['complained', 'complaint', false],
+  ['suppressed', null, false], ['suppressed', 500, true], ['bounced', null, true], ['bounced', 'complaint', true], ['complained', 'complaint', false],
 ];
 
 async function onlyABounceAsksForAnotherAddress(world) {
   const id = uuid('6b0d', 10);
   for (const [last_event, origin, isShown] of CASES) {
     const page = await world.changedTab({ [`/emails/${id}`]: { last_event } });
-    page.expected = /404/;
-    await page.route(/\/dashboard\/api\/suppressions\//, (route) => (origin ? route.fulfill({ json: { object: 'suppression', id, email: 'kim@example.com', origin, source_id: null, created_at: new Date().toISOString() } })
-      : route.fulfill({ status: 404, json: { statusCode: 404, name: 'not_found', message: 'Suppression not found.' } })));
+    page.expected = /404|500/;
+    await page.route(/\/dashboard\/api\/suppressions\//, (route) => (typeof origin === 'string' ? route.fulfill({ json: { object: 'suppression', id, email: 'kim@example.com', origin, source_id: null, created_at: new Date().toISOString() } })
+      : route.fulfill({ status: origin ?? 404, json: { statusCode: origin ?? 404, name: origin ? 'internal_server_error' : 'not_found', message: 'No suppression.' } })));
     const answer = last_event === 'suppressed' ? page.waitForResponse(/\/dashboard\/api\/suppressions\//) : null;
     await page.show(`/emails/${id}`);
     const card = page.getByRole('heading', { name: 'Is the address right?' });
     if (isShown) await card.waitFor();
     await page.getByRole('list', { name: 'Timeline' }).waitFor();
-    await answer;
+    await (await answer)?.finished();
+    // An answer that hides the card draws nothing else. The page draws it within two frames.
     await page.evaluate(() => new Promise((done) => { requestAnimationFrame(() => requestAnimationFrame(done)); }));
     assert.equal(await card.count(), Number(isShown), `${last_event}, ${origin}`);
     await page.leave();
@@ -128,7 +138,10 @@ async function messagesWithTheLongestAddressFit(world) {
   await context.close();
 }
 
-/** An address without a page, a thing that does not exist, and a module that does not load: each has a heading, and the sidebar. */
+/**
+ * An address without a page, a thing that does not exist, and a module that does not load: each has a heading, and the sidebar.
+ * A module that does not load exists with `--ui-dir` only, because the joined file has all modules.
+ */
 async function pagesThatCannotBeShownSaySo(world) {
   const page = await world.tab();
   page.expected = /404|ERR_FAILED|Failed to load/;

@@ -18,8 +18,8 @@ export function isRefused(email) {
 }
 
 /**
- * Asks whether the address is right, after a bounce, or if the address is on the suppression list because of one. An
- * address that complained or opted out is right.
+ * Asks whether the address is right, after a bounce, or if the address is on the suppression list because of one. If the
+ * server does not tell the reason, the card is shown. A complaint or an opt-out proves that the address is right.
  * @param {{ email: Email, removed: boolean }} props
  */
 export function CorrectCard({ email, removed }) {
@@ -27,7 +27,7 @@ export function CorrectCard({ email, removed }) {
   const entry = /** @type {import('../../lib/load.js').Loaded<import('../../types/api.d.ts').Suppression>} */ (useLoad(isSuppressed ? `/suppressions/${encodeURIComponent(addressOf(email.to[0] ?? '').toLowerCase())}` : null));
   const dialog = useDialog((close) => h(Correct, { email, onClose: close }));
   const address = addressOf(email.to[0] ?? ''), likely = likelyAddress(address);
-  if (isSuppressed && entry.data?.origin !== 'bounce') return null;
+  if (isSuppressed && (entry.data ? entry.data.origin !== 'bounce' : !entry.error || entry.error.status === 404)) return null;
   return t.div({ class: 'card fix' },
     t.div({ class: 'grow' }, t.h2(null, likely ? `Did you mean ${likely.slice(likely.lastIndexOf('@') + 1)}?` : 'Is the address right?'),
       t.p(null, likely ? `${address} is close to ${likely}.` : 'If it was mistyped, correct it, and the same email is sent to the other address.')),
