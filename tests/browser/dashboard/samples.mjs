@@ -34,11 +34,11 @@ async function assertTabs(part, from, base, key) {
 }
 
 /** The settings in the list of SDKs, in their order. */
-async function assertSettings(page, base, key) {
+async function assertSettings(page, from, base, key) {
   const settings = await page.getByRole('region', { name: 'SDKs' }).getByRole('listitem').locator('code').allTextContents();
-  const expected = [...SDKS.map((sdk) => settingOf(sdk, base, key)), ...OTHERS.map((other) => other.setting(base, key))];
+  const expected = [...SDKS.map((sdk) => settingOf(sdk, base, key, from)), ...OTHERS.map((other) => other.setting(base, key, from))];
   assert.deepEqual(settings.slice(0, expected.length), expected);
-  for (const one of [`RESEND_API_URL=${base} RESEND_API_KEY=${key}`, `options.ApiUrl = "${base}"; options.ApiToken = "${key}";`, `RESEND_BASE_URL=${base} RESEND_API_KEY=${key} resend emails list`]) assert.ok(settings.includes(one), one);
+  for (const one of [`RESEND_API_URL=${base} RESEND_API_KEY=${key}`, `options.ApiUrl = "${base}"; options.ApiToken = "${key}";`, `RESEND_BASE_URL=${base} RESEND_API_KEY=${key} resend emails send --from ${from} --to you@example.com --subject Hello --text 'It works.'`]) assert.ok(settings.includes(one), one);
 }
 
 /** Creates a key in the open dialog. Returns its token. */
@@ -58,22 +58,24 @@ async function eachTabHasItsSample(world) {
   await page.show('/connect');
   await page.getByRole('tabpanel').getByText(from).waitFor();
   await assertTabs(page.getByRole('main'), from, world.origin, KEY);
-  await assertSettings(page, world.origin, KEY);
+  await assertSettings(page, from, world.origin, KEY);
   await page.leave();
 }
 
-/** Other servers show a key once, in the dialog that creates it. */
+/** Other servers show a key in the dialog that creates it, and in the samples of the page until the user leaves it. */
 async function theSamplesHaveTheNewKey(world) {
   const page = await world.signedIn();
   page.expected = /401/;
   await page.show('/connect');
   await page.getByRole('tabpanel').waitFor();
   await assertTabs(page.getByRole('main'), 'hello@example.com', world.origin, 'rm_YOUR_API_KEY');
-  await assertSettings(page, world.origin, 'rm_YOUR_API_KEY');
+  await assertSettings(page, 'hello@example.com', world.origin, 'rm_YOUR_API_KEY');
   await page.getByRole('main').getByRole('button', { name: 'Create API key' }).click();
   const token = await createKey(page, 'Samples');
   await assertTabs(page.getByRole('dialog'), 'hello@example.com', world.origin, token);
   await page.getByRole('button', { name: 'I have copied the key' }).click();
+  await assertTabs(page.getByRole('main'), 'hello@example.com', world.origin, token);
+  await assertSettings(page, 'hello@example.com', world.origin, token);
   const answer = await fetch(`${world.origin}/emails`, { method: 'POST', headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' }, body: '{}' });
   assert.equal((await answer.json()).name, 'missing_required_field', 'the server knows the key');
   await page.leave();

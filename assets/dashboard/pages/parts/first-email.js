@@ -6,7 +6,7 @@ import { api } from '../../lib/api.js';
 import { useLive } from '../../lib/live.js';
 import { useLoad } from '../../lib/load.js';
 import { link, query, setQuery } from '../../lib/router.js';
-import { allows, me } from '../../lib/state.js';
+import { allows, isOperator, me } from '../../lib/state.js';
 import { parseTime, relative, span } from '../../lib/time.js';
 import { Button } from '../../components/button.js';
 import { Copy } from '../../components/copy.js';
@@ -27,24 +27,24 @@ import { SdkTabs } from './sdk.js';
 export const PLACEHOLDER = 'rm_YOUR_API_KEY';
 
 /**
- * The key of the examples: that of the server, or the one that the page creates. The page has that one until it is left.
+ * The key of the examples: that of the server, or one that the page creates. The page keeps a created key until the user leaves it.
  * @param {ConnectAnswer | null} connect
  */
 export function useFirstKey(connect) {
-  const [made, setMade] = useState(/** @type {string | null} */ (null));
-  const create = useDialog((close) => h(CreateKey, { onClose: close, done: setMade }));
-  return { key: connect?.first_key ?? made, create };
+  const [made, setMade] = useState(/** @type {import('./create-key.js').NewKey | null} */ (null));
+  const create = useDialog((close) => h(CreateKey, { onClose: close, done: setMade, isKept: true }));
+  return { key: connect?.first_key ?? made?.token, domain: made?.domain, create };
 }
 
 /** The address, the key, and the code of each SDK. @param {{ connect: ConnectAnswer | null, first: ReturnType<typeof useFirstKey> }} props */
-export function Credentials({ connect, first: { key, create } }) {
+export function Credentials({ connect, first: { key, domain, create } }) {
   const base = connect?.base_url ?? me.value?.base_url ?? location.origin;
   return fragment(
     t.dl({ class: 'creds' },
       t.div(null, t.dt(null, 'Base URL'), t.dd(null, t.code(null, base), h(Copy, { text: base, label: 'Copy the base URL' }))),
       t.div(null, t.dt(null, 'API key'), key ? t.dd(null, t.code(null, key), h(Copy, { text: key, label: 'Copy the API key' }))
         : t.dd(null, t.span({ class: 't3 trunc grow-1' }, 'Shown once, when it is created'), allows('admin') && h(Button, { kind: 'ghost', size: 'sm', onClick: create.open }, 'Create API key')))),
-    h(SdkTabs, { base, token: key ?? PLACEHOLDER, sdk: query.value.sdk, onSelect: (/** @type {string} */ id) => setQuery({ sdk: id }, { replace: true }) }), create.view);
+    h(SdkTabs, { base, token: key ?? PLACEHOLDER, domain, sdk: query.value.sdk, onSelect: (/** @type {string} */ id) => setQuery({ sdk: id }, { replace: true }) }), create.view);
 }
 
 /** How often the time in "Listening for" changes. */
@@ -76,7 +76,7 @@ export function FirstEmail({ test, done }) {
   return t.div({ class: 'cols' },
     t.section({ class: 'first', 'aria-labelledby': 'first-h' },
       t.header(null, t.div(null, t.h2({ class: 'first-h', id: 'first-h' }, got ? 'Your first email is here' : 'Waiting for your first email'),
-        t.p({ class: 'body' }, captured ? 'Every email sent to this address is kept here, readable at once. Nothing leaves this machine.' : 'The first email that a program sends by this address appears here at once.')),
+        t.p({ class: 'body' }, captured ? 'Every email sent to this address is kept here, readable at once. Nothing leaves this machine.' : 'The first email that a program sends through this server appears here at once.')),
       got && at ? t.p({ class: 'live', role: 'status' }, `Received ${relative(at, Date.now())}`) : t.p({ class: 'live live-wait' }, `Listening for ${waited < 60_000 ? `${waited / 1000}s` : span(waited)}`)),
       got && t.div({ class: 'got' }, captured ? pill('Captured', { tone: 'green' }) : emailPill(got.last_event),
         t.span({ class: 'grow' }, t.span({ class: 't1 medium trunc dblock' }, got.subject || '(no subject)'), t.span({ class: 'trunc dblock' }, `${got.from} to ${got.to[0]}`)),
@@ -101,6 +101,6 @@ function nextSteps() {
   return t.ul({ class: 'hints', id: 'live' },
     t.li(null, t.h3(null, 'Read the answers'), t.p(null, 'Each request is in the ', link({ class: 'link', to: '/logs' }, 'logs'), ', with its body and the reason of a refusal.')),
     t.li(null, t.h3(null, 'Try how it fails'), t.p(null, 'Send to ', t.code(null, 'bounced@resend.dev'), ' or ', t.code(null, 'complained@resend.dev'), ': no email leaves the server. ', t.a({ class: 'link', href: docsUrl('simulated') }, 'All such addresses'))),
-    me.value?.delivery === 'capture' && t.li(null, t.h3(null, 'Deliver for real'), t.p(null, link({ class: 'link', to: '/domains' }, 'Verify a domain'), ', then start the server with ', t.code(null, '--delivery direct'), '.')),
+    me.value?.delivery === 'capture' && isOperator() && t.li(null, t.h3(null, 'Deliver for real'), t.p(null, link({ class: 'link', to: '/domains' }, 'Verify a domain'), ', then start the server with ', t.code(null, '--delivery direct'), '.')),
     t.li(null, t.h3(null, 'Documentation'), t.p(null, t.a({ class: 'link', href: '/docs' }, 'The documents of this version'), ' are on this server.')));
 }

@@ -6,9 +6,9 @@
  * @typedef {{ id: string, label: string, seen: string[], variable: string | null, slash?: boolean, code: (from: string, base: string, key: string) => string }} Sdk
  */
 
-/** The settings of an SDK, for a shell. @param {Sdk} sdk @param {string} base @param {string} key */
-export function settingOf({ variable, slash }, base, key) {
-  return variable === null ? `curl ${base}/emails -H 'Authorization: Bearer ${key}'` : `${variable}=${slash ? `${base.replace(/\/$/, '')}/` : base} RESEND_API_KEY=${key}`;
+/** The settings of an SDK, for a shell. curl has the whole request. @param {Sdk} sdk @param {string} base @param {string} key @param {string} [from] */
+export function settingOf({ variable, slash, code }, base, key, from = 'hello@example.com') {
+  return variable === null ? code(from, base, key) : `${variable}=${slash ? `${base.replace(/\/$/, '')}/` : base} RESEND_API_KEY=${key}`;
 }
 
 /** The same settings, each on a line. @param {Sdk} sdk @param {string} base @param {string} key */
@@ -70,10 +70,10 @@ resend.emails.send(email).await?;` },
   }'` },
 ];
 
-/** Further clients, with their whole setting. @type {{ label: string, seen: string[], setting: (base: string, key: string) => string }[]} */
+/** Further clients, with their whole setting. @type {{ label: string, seen: string[], setting: (base: string, key: string, from: string) => string }[]} */
 export const OTHERS = [
   { label: '.NET', seen: ['dotnet'], setting: (base, key) => `options.ApiUrl = "${base}"; options.ApiToken = "${key}";` },
-  { label: 'Command line', seen: ['resend-cli'], setting: (base, key) => `RESEND_BASE_URL=${base} RESEND_API_KEY=${key} resend emails list` },
+  { label: 'Command line', seen: ['resend-cli'], setting: (base, key, from) => `RESEND_BASE_URL=${base} RESEND_API_KEY=${key} resend emails send --from ${from} --to you@example.com --subject Hello --text 'It works.'` },
   { label: 'MCP server', seen: ['resend-mcp'], setting: (base, key) => `"env": { "RESEND_API_KEY": "${key}", "RESEND_BASE_URL": "${base}" }` },
   { label: 'django-anymail', seen: ['anymail'], setting: (base, key) => `ANYMAIL = {"RESEND_API_KEY": "${key}", "RESEND_API_URL": "${base}"}` },
 ];
