@@ -81,3 +81,19 @@ export function store(name, value) {
     if (value === null) localStorage.removeItem(`ringmail.${name}`); else localStorage.setItem(`ringmail.${name}`, value);
   } catch { /* The browser stores nothing. */ }
 }
+
+/** The list of first steps in this browser, by the id of its team: without an entry, it is shown. @type {import('../vendor/preact.js').Signal<Record<string, string>>} */
+const steps = signal({});
+
+/** The list of first steps of the team: empty for shown, `hidden`, or `done`. */
+export function firstSteps() {
+  const id = me.value?.team.id ?? '';
+  return steps.value[id] ?? stored(`start.${id}`, '');
+}
+
+/** @param {'' | 'hidden' | 'done'} state */
+export function setFirstSteps(state) {
+  const id = me.value?.team.id ?? '';
+  store(`start.${id}`, state || null);
+  steps.value = { ...steps.value, [id]: state };
+}

@@ -1,5 +1,5 @@
 // Overview: problems as sentences, the worst first, each with a link to the page that solves it.
-import { h, useCallback, useEffect, useState } from '../vendor/preact.js';
+import { h, useCallback, useEffect } from '../vendor/preact.js';
 import { docsUrl } from '../lib/docs.js';
 import { fragment, t } from '../lib/h.js';
 import { deliverability } from '../lib/guardrail.js';
@@ -7,7 +7,7 @@ import { icon } from '../lib/icons.js';
 import { useLive, usePoll } from '../lib/live.js';
 import { useLoad } from '../lib/load.js';
 import { link } from '../lib/router.js';
-import { allows, isOperator, me, store, stored } from '../lib/state.js';
+import { allows, firstSteps, isOperator, me, setFirstSteps } from '../lib/state.js';
 import { takeStatus } from '../lib/status.js';
 import { count, percent, plural, span } from '../lib/time.js';
 import { Button } from '../components/button.js';
@@ -98,18 +98,19 @@ function Latest({ emails }) {
 
 /**
  * The steps of a new server, until all are done or the list is hidden. A development server only captures, and another team
- * does not choose the delivery: they have the first two steps. Without emails, the page then says so.
+ * does not choose the delivery: they have the first two steps. If the list is hidden and the team has no email, the page
+ * shows an empty state.
  * @param {{ sent: boolean }} props
  */
 function Start({ sent }) {
-  const at = me.value, key = `start.${at?.team.id}`;
-  const [hidden, setHidden] = useState(stored(key, '') !== '');
+  const at = me.value, wanted = firstSteps() === '';
   const captures = at?.delivery === 'capture', delivers = at?.mode === 'serve' && isOperator();
-  const wanted = !hidden && (!sent || (captures && delivers));
-  const { domains, verified } = useDomains(wanted);
-  if (!wanted) return sent ? null : empty({ title: 'No emails yet', text: 'Each email that your programs send is listed here.', docs: 'sending', actions: link({ class: 'btn', to: '/emails' }, 'Show settings') });
-  if (!domains) return skeleton(4);
-  const hide = () => { store(key, 'hidden'); setHidden(true); document.getElementById('main')?.focus(); };
+  const { domains, verified, error, reload } = useDomains(wanted);
+  const ends = wanted && sent && Boolean(verified) && !(captures && delivers);
+  useEffect(() => { if (ends) setFirstSteps('done'); }, [ends]);
+  if (!wanted || ends) return sent ? null : empty({ title: 'No emails yet', text: 'Each email that your programs send is listed here.', docs: 'sending', actions: link({ class: 'btn', to: '/emails' }, 'Show settings') });
+  if (!domains) return error ? failed(error, reload, 'The steps') : sent && !captures ? null : skeleton(4);
+  const hide = () => { setFirstSteps('hidden'); document.getElementById('main')?.focus(); };
   /** @type {[done: boolean, title: string, text: import('../lib/h.js').Children, action?: import('../lib/h.js').Children][]} */
   const steps = [
     [Boolean(verified), 'Add a domain', verified ? `${verified} is verified.` : domains[0] ? `${domains[0].name} waits for its DNS records.` : 'Emails are sent from its addresses.',
@@ -117,7 +118,7 @@ function Start({ sent }) {
     [sent, 'Send the first email', sent ? 'It is in the list of emails.' : 'The SDK of a program stays the same; two settings change.', link({ class: 'btn btn-sm', to: '/emails' }, 'Show settings')],
   ];
   if (delivers) {
-    steps.push([!captures || at.release !== null, 'Choose the delivery', !captures ? (at.delivery === 'direct' ? 'Directly to each recipient.' : 'Through a smarthost.') : at.release ? ['Released emails are sent by ', t.code({ key: 'c' }, at.release), '.']
+    steps.push([!captures, 'Choose the delivery', !captures ? (at.delivery === 'direct' ? 'Directly to each recipient.' : 'Through a smarthost.') : at.release ? ['Released emails are sent by ', t.code({ key: 'c' }, at.release), '.']
       : ['Directly to each recipient, or through a smarthost. With ', t.code({ key: 'c' }, '--release direct'), ', you can release single captured emails first.'], t.a({ class: 'btn btn-sm', href: docsUrl('delivery') }, 'Compare')],
       [!captures, 'Switch capture off', captures ? ['Start the server with ', t.code({ key: 'd' }, '--delivery direct'), ' or ', t.code({ key: 'r' }, '--delivery relay --relay smtp://USER@HOST:PORT'), '.'] : 'Emails are delivered.', t.a({ class: 'btn btn-sm', href: docsUrl('production') }, 'Read more')]);
   }

@@ -4,7 +4,7 @@ import { t } from '../lib/h.js';
 import { api } from '../lib/api.js';
 import { icon } from '../lib/icons.js';
 import { navigate, search } from '../lib/router.js';
-import { allows, me } from '../lib/state.js';
+import { allows, firstSteps, me, setFirstSteps } from '../lib/state.js';
 import { copyText } from '../components/copy.js';
 import { Modal } from '../components/dialog.js';
 import { goName, goPages } from './sidebar.js';
@@ -80,6 +80,7 @@ function commands(help, theme) {
     ...(allows('admin') ? [/** @type {Command} */ ({ id: 'key', group: 'Actions', icon: 'key', text: 'Create API key…', run: () => navigate('/api-keys?create=1') })] : []),
     ...(allows('admin') ? [/** @type {Command} */ ({ id: 'domain', group: 'Actions', icon: 'globe', text: 'Add domain…', run: () => navigate('/domains?create=1') })] : []),
     ...(allows('admin') ? [/** @type {Command} */ ({ id: 'webhook', group: 'Actions', icon: 'webhook', text: 'Add webhook endpoint…', run: () => navigate('/webhooks?create=1') })] : []),
+    ...(firstSteps() === 'hidden' ? [/** @type {Command} */ ({ id: 'start', group: 'Actions', icon: 'overview', text: 'Show first steps', run: () => { setFirstSteps(''); navigate('/'); } })] : []),
     { id: 'docs', group: 'Actions', icon: 'info', text: 'Open the documentation', run: () => location.assign('/docs') },
     { id: 'base', group: 'Actions', icon: 'copy', text: 'Copy base URL', end: base, run: () => { void copyText(base); toast('Copied the base URL'); } },
     { id: 'theme', group: 'Actions', icon: 'contrast', text: 'Change theme', run: theme },

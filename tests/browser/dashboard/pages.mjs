@@ -33,8 +33,8 @@ const STATES = {
   loaded: { state: 'full' },
   empty: { state: 'empty', selector: '.first, .empty, .calm, .tl, .creds, .preview-bar', only: ['emails', 'captured', 'connect'] },
   // A server that captures nothing, and one that captures.
-  new: { state: 'new', selector: '.first, .calm', only: ['emails', 'connect'] },
-  capture: { state: 'capture', only: [] },
+  new: { state: 'new', selector: '.first, [aria-labelledby="h-start"]', only: ['emails', 'connect'] },
+  capture: { state: 'capture', selector: '[aria-labelledby="h-start"]', only: [] },
   nothing: { state: 'full', query: 'q=zzzz', selector: '.empty', only: ['emails', 'captured'] },
   one: { state: 'one', only: ['emails'] },
   hundred: { state: 'hundred', rows: '100', only: ['emails'] },
