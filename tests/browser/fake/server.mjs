@@ -3,8 +3,9 @@
 //
 //   node tests/browser/fake/server.mjs [PORT] [--state=empty|new|capture|dev|viewer|error|slow|warning|paused|region|few] [--still] [--join]
 //
-// `--still` leaves the data as it is. `POST /control/events` with a list publishes events, and `PUT /emails/ID` changes
-// an email without one, as `PUT /dashboard/api/broadcasts/ID/report` does with the numbers of a broadcast. `--join` joins the modules as the real server does, to count requests and weigh the answers.
+// `--still` leaves the data as it is. `--join` joins the modules as the real server does, to count requests and weigh the
+// answers. `POST /control/events` with a list publishes events. `PUT /emails/ID` changes an email without an event, and
+// `PUT /dashboard/api/broadcasts/ID/report` the numbers of a broadcast.
 import { createReadStream, existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { extname, join, normalize } from 'node:path';
