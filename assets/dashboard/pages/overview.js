@@ -103,11 +103,12 @@ function Latest({ emails }) {
  * @param {{ sent: boolean }} props
  */
 function Start({ sent }) {
-  const at = me.value, wanted = firstSteps() === '';
+  const at = me.value, wanted = at !== null && firstSteps() === '';
   const captures = at?.delivery === 'capture', delivers = at?.mode === 'serve' && isOperator();
   const { domains, verified, error, reload } = useDomains(wanted);
   const ends = wanted && sent && Boolean(verified) && !(captures && delivers);
   useEffect(() => { if (ends) setFirstSteps('done'); }, [ends]);
+  if (!at) return null;
   if (!wanted || ends) return sent ? null : empty({ title: 'No emails yet', text: 'Each email that your programs send is listed here.', docs: 'sending', actions: link({ class: 'btn', to: '/emails' }, 'Show settings') });
   if (!domains) return error ? failed(error, reload, 'The steps') : sent && !captures ? null : skeleton(4);
   const hide = () => { setFirstSteps('hidden'); document.getElementById('main')?.focus(); };
