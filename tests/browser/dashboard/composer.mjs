@@ -70,7 +70,7 @@ async function theTwoColumnsAreInserted(world) {
 }
 
 async function aDeadLinkIsAFinding(world) {
-  const { page } = await compose(world, { source: '[Views](https://acme.com/views) and [prices](https://acme.com/prices)\n\n{{{UNSUBSCRIBE_URL}}}\n' });
+  const { page, id } = await compose(world, { source: '[Views](https://acme.com/views) and [prices](https://acme.com/prices)\n\n{{{UNSUBSCRIBE_URL}}}\n' });
   await page.getByRole('heading', { name: 'Nothing to change' }).waitFor();
   await page.getByRole('button', { name: 'Check links' }).click();
   await page.getByRole('heading', { name: '1 thing to check' }).waitFor();
@@ -80,6 +80,11 @@ async function aDeadLinkIsAFinding(world) {
   await page.getByRole('button', { name: 'Line 1' }).click();
   await page.keyboard.type('[Views](https://acme.com/more)');
   await page.getByRole('heading', { name: 'Nothing to change' }).waitFor();
+  await page.locator('.lints').getByText('Links were not checked since the last change.').waitFor();
+  await page.getByRole('button', { name: 'Check links' }).click();
+  await page.locator('.lints').getByText('2 links checked').waitFor();
+  await page.getByRole('heading', { name: 'Nothing to change' }).waitFor();
+  assert.equal((await contentOf(world, id)).source, '[Views](https://acme.com/more) and [prices](https://acme.com/prices)\n\n{{{UNSUBSCRIBE_URL}}}\n');
   await page.leave();
 }
 

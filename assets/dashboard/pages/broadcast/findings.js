@@ -17,6 +17,7 @@ import { messageOf } from './words.js';
  * @property {BroadcastCheck | null} result of the last saved state
  * @property {ApiError | null} error
  * @property {boolean} running
+ * @property {boolean} hasCheckedLinks whether a check of this visit has requested the links
  * @property {(options?: { links?: boolean }) => Promise<void>} run
  * @property {() => void} again the content was replaced on the server
  * @property {number} replacements how often that happened
@@ -32,7 +33,7 @@ const SETTLE_MS = 600;
  * @returns {Check}
  */
 export function useCheck(id, saved, isAllowed) {
-  const [state, setState] = useState({ result: /** @type {BroadcastCheck | null} */ (null), error: /** @type {ApiError | null} */ (null), running: false });
+  const [state, setState] = useState({ result: /** @type {BroadcastCheck | null} */ (null), error: /** @type {ApiError | null} */ (null), running: false, hasCheckedLinks: false });
   const [replacements, setReplacements] = useState(0);
   const dirty = useRef(saved.dirty), number = useRef(0);
   dirty.current = saved.dirty;
@@ -44,7 +45,7 @@ export function useCheck(id, saved, isAllowed) {
     try {
       const result = /** @type {BroadcastCheck} */ (await api.post(`/broadcasts/${id}/check`, links ? { links } : {}));
       // Positions of a text that has changed meanwhile are wrong. The next save brings the next check.
-      if (mine === number.current) setState((old) => ({ result: dirty.current ? old.result : result, error: null, running: false }));
+      if (mine === number.current) setState((old) => ({ result: dirty.current ? old.result : result, error: null, running: false, hasCheckedLinks: links || old.hasCheckedLinks }));
     } catch (thrown) {
       if (mine === number.current) setState((old) => ({ ...old, error: thrown instanceof ApiError ? thrown : new ApiError(0, 'error', String(thrown), null), running: false }));
     }
@@ -79,6 +80,7 @@ export function Findings({ check, show, addFallback, addAlt }) {
     t.header(null, t.h2({ id: 'h-lint' }, title), t.span({ class: 'sr', role: 'status' }, running ? '' : title),
       links && t.span({ class: 'meta' }, links.checked < links.found ? `${links.checked} of ${plural(links.found, 'link')} checked` : `${plural(links.checked, 'link')} checked`),
       h(Button, { size: 'sm', kind: 'ghost', onClick: () => check.run({ links: true }) }, 'Check links')),
+    !links && check.hasCheckedLinks && t.p({ class: 'meta' }, 'Links were not checked since the last change.'),
     error && errorNote(error),
     findings.length > 0 && t.ul(null, findings.map((finding, i) => t.li({ key: i },
       icon(finding.severity === 'error' ? 'stop' : 'warn', finding.severity === 'error' ? 'red' : 'amber'),
