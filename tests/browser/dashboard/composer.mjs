@@ -30,7 +30,7 @@ async function theAlternativeTextIsAskedAndWritten(world) {
   await page.getByRole('heading', { name: '2 things to check' }).waitFor();
   await page.getByRole('button', { name: 'Add text…' }).nth(1).click();
   await dialog.getByRole('button', { name: 'Add text' }).click();
-  await dialog.getByText('Say in a few words what the image shows.').waitFor();
+  await dialog.getByText('Describe the image in a few words.').waitFor();
   await inContexts(async (widths) => inspect(page, 'composer-alt', { widths, part: '.dialog' }));
   await page.keyboard.press('Escape');
   await dialog.waitFor({ state: 'detached' });
@@ -88,8 +88,52 @@ async function aDeadLinkIsAFinding(world) {
   await page.leave();
 }
 
+/** Until the next check, a finding has the place that it had before its repair. */
+async function aFindingIsRepairedOnce(world) {
+  const end = '\n\n{{{UNSUBSCRIBE_URL}}}\n';
+  for (const [part, text, repaired] of [
+    ['source', `![](https://acme.com/a.png) {{{FIRST_NAME}}}${end}`, `![Views](https://acme.com/a.png) {{{FIRST_NAME|there}}}${end}`],
+    ['html', `<img title="No alt = " src="${GIF}"> {{{FIRST_NAME}}}${end}`, `<img alt="Views" title="No alt = " src="${GIF}"> {{{FIRST_NAME|there}}}${end}`],
+  ]) {
+    const { page, id } = await compose(world, part === 'source' ? { source: text } : { html: text, text: null });
+    await page.getByRole('heading', { name: '2 things to check' }).waitFor();
+    await page.route('**/check', () => { /* No check follows. */ });
+    const alt = page.getByRole('button', { name: 'Add text…' }), fallback = page.getByRole('button', { name: 'Add “there”' }), dialog = page.getByRole('dialog');
+    await fallback.click();
+    await fallback.click();
+    await page.locator('.lints').getByText('The content has changed since the check. Try again in a moment.').waitFor();
+    await inspect(page, `composer-refused-${part}`, { part: '.lints' });
+    for (const words of ['Views', 'Other']) {
+      await alt.click();
+      await dialog.getByRole('textbox').fill(words);
+      await page.keyboard.press('Enter');
+      await (words === 'Views' ? dialog.waitFor({ state: 'detached' }) : dialog.getByText('The content has changed since the check.').waitFor());
+    }
+    await until('the autosave', async () => (await contentOf(world, id))[part] === repaired);
+    await page.leave();
+  }
+}
+
+/** On a small screen, the preview replaces the editor. */
+async function theFocusIsAtTheFindings(world) {
+  const { page, id } = await compose(world, { source: '![](https://acme.com/a.png) {{{FIRST_NAME}}}\n\n{{{UNSUBSCRIBE_URL}}}\n' });
+  await page.setViewportSize({ width: 360, height: 800 });
+  await page.getByRole('tab', { name: 'Preview' }).click();
+  const hasFocus = (name) => page.getByRole('heading', { name }).evaluate((element) => element === document.activeElement);
+  await page.getByRole('button', { name: 'Add “there”' }).click();
+  await until('the focus', () => hasFocus('1 thing to check'));
+  await page.getByRole('button', { name: 'Add text…' }).click();
+  await page.getByRole('dialog').getByRole('textbox').fill('Views');
+  await page.keyboard.press('Enter');
+  await until('the focus', () => hasFocus('Nothing to change'));
+  assert.equal((await contentOf(world, id)).source, '![Views](https://acme.com/a.png) {{{FIRST_NAME|there}}}\n\n{{{UNSUBSCRIBE_URL}}}\n');
+  await page.leave();
+}
+
 export const composer = [
   ['dashboard: the alternative text of an image is asked and written', theAlternativeTextIsAskedAndWritten],
   ['dashboard: two columns are inserted', theTwoColumnsAreInserted],
   ['dashboard: a dead link is a finding', aDeadLinkIsAFinding],
+  ['dashboard: a finding is repaired once', aFindingIsRepairedOnce],
+  ['dashboard: after a repair beside the preview, the focus is at the findings', theFocusIsAtTheFindings],
 ];

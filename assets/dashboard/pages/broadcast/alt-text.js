@@ -8,7 +8,7 @@ import { TextField } from '../../components/field.js';
 export function AltText({ onClose, add, added }) {
   const [words, setWords] = useState('');
   const submit = () => {
-    if (words.trim() === '') throw new ApiError(422, 'validation_error', 'Say in a few words what the image shows.', null);
+    if (words.trim() === '') throw new ApiError(422, 'validation_error', 'Describe the image in a few words.', null);
     if (!add(words.trim())) throw new ApiError(409, 'error', 'The content has changed since the check. Close this dialog and try again.', null);
     added();
   };

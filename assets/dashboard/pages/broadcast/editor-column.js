@@ -48,6 +48,8 @@ export function EditorColumn({ content, write, handle, check, readOnly, fields, 
     else write({ ...content, [where]: after() });
     return true;
   };
+  // The editor, or the list of the findings if the preview is shown instead.
+  const focusAfterRepair = () => requestAnimationFrame(() => (tab === 'preview' ? document.getElementById('h-lint') : handle.current)?.focus());
   const editor = tab === 'markdown' ? h(Editor, { key: 'markdown', label: 'Markdown', language: 'markdown', value: content.source ?? '', onInput: (/** @type {string} */ source) => write({ ...content, source }), marks, handle, readOnly })
     : tab === 'text' ? h(Editor, { key: 'text', label: 'Text', language: 'markdown', value: content.text ?? '', onInput: (/** @type {string} */ text) => write({ ...content, text }), marks, handle, readOnly })
       : h(Editor, { key: 'html', label: 'HTML', language: 'html', value: content.html ?? '', onInput: (/** @type {string} */ html) => write({ ...content, html }), marks, handle, readOnly: readOnly || isMarkdown });
@@ -58,6 +60,6 @@ export function EditorColumn({ content, write, handle, check, readOnly, fields, 
         !isMarkdown && tab === 'text' && t.div({ key: 'note', class: 'editor-note' }, icon('info'), t.p(null, 'Mail programs without HTML show this text. If it is empty, it is made from the HTML.')),
         editor,
       ]),
-    !readOnly && h(Findings, { check, show, addFallback: (/** @type {Finding} */ finding) => { repair(finding, 'there'); }, addAlt: setImage }), convert.view,
-    image && h(AltText, { onClose: () => setImage(null), add: (/** @type {string} */ words) => repair(image, words), added: () => { setImage(null); requestAnimationFrame(() => handle.current?.focus()); } }));
+    !readOnly && h(Findings, { check, show, addFallback: (/** @type {Finding} */ finding) => { const isRepaired = repair(finding, 'there'); if (isRepaired) focusAfterRepair(); return isRepaired; }, addAlt: setImage }), convert.view,
+    image && h(AltText, { onClose: () => setImage(null), add: (/** @type {string} */ words) => repair(image, words), added: () => { setImage(null); focusAfterRepair(); } }));
 }

@@ -6,7 +6,7 @@ import { ApiError, api } from '../../lib/api.js';
 import { icon } from '../../lib/icons.js';
 import { plural } from '../../lib/time.js';
 import { Button } from '../../components/button.js';
-import { errorNote } from '../../components/empty.js';
+import { errorNote, note } from '../../components/empty.js';
 import { isRepairable } from './repair.js';
 import { messageOf } from './words.js';
 
@@ -70,22 +70,26 @@ export function useMarks(result, part) {
 
 /**
  * The list of the findings below the editor.
- * @param {{ check: Check, show: (finding: Finding) => void, addFallback: (finding: Finding) => void, addAlt: (finding: Finding) => void }} props
+ * @param {{ check: Check, show: (finding: Finding) => void, addFallback: (finding: Finding) => boolean, addAlt: (finding: Finding) => void }} props
+ *   `addFallback` returns whether the finding still had its place
  */
 export function Findings({ check, show, addFallback, addAlt }) {
   const { result, error, running } = check, findings = result?.findings ?? [];
   const links = result?.links;
+  const [isRefused, setRefused] = useState(false);
+  useEffect(() => setRefused(false), [result]);
   const title = !result ? (running ? 'Checking' : 'Check') : findings.length === 0 ? 'Nothing to change' : plural(findings.length, 'thing to check', 'things to check');
   return t.section({ class: 'lints', 'aria-labelledby': 'h-lint' },
-    t.header(null, t.h2({ id: 'h-lint' }, title), t.span({ class: 'sr', role: 'status' }, running ? '' : title),
+    t.header(null, t.h2({ id: 'h-lint', tabIndex: -1 }, title), t.span({ class: 'sr', role: 'status' }, running ? '' : title),
       links && t.span({ class: 'meta' }, links.checked < links.found ? `${links.checked} of ${plural(links.found, 'link')} checked` : `${plural(links.checked, 'link')} checked`),
       h(Button, { size: 'sm', kind: 'ghost', onClick: () => check.run({ links: true }) }, 'Check links')),
     !links && check.hasCheckedLinks && t.p({ class: 'meta' }, 'Links were not checked since the last change.'),
     error && errorNote(error),
+    isRefused && note('red', t.p(null, 'The content has changed since the check. Try again in a moment.')),
     findings.length > 0 && t.ul(null, findings.map((finding, i) => t.li({ key: i },
       icon(finding.severity === 'error' ? 'stop' : 'warn', finding.severity === 'error' ? 'red' : 'amber'),
       t.span(null, finding.at !== null && finding.part && t.button({ type: 'button', class: 'link', onClick: () => show(finding) }, placeOf(finding)), finding.at !== null && ' ', result && messageOf(finding, result.audience)),
-      isRepairable(finding) && (finding.kind === 'alt_missing' ? h(Button, { size: 'sm', onClick: () => addAlt(finding) }, 'Add text…') : h(Button, { size: 'sm', onClick: () => addFallback(finding) }, 'Add “there”'))))));
+      isRepairable(finding) && (finding.kind === 'alt_missing' ? h(Button, { size: 'sm', onClick: () => addAlt(finding) }, 'Add text…') : h(Button, { size: 'sm', onClick: () => setRefused(!addFallback(finding)) }, 'Add “there”'))))));
 }
 
 /** Where a finding is. @param {Finding} finding */

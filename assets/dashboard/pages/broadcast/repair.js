@@ -8,11 +8,11 @@ const inMarkdown = (text) => text.replace(/\{\{\{[^{}]*\}\}\}|[\\`*_[\]<>&~|]/g,
 /** @type {Record<string, string>} */
 const REFERENCES = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
-/** Whether a repair of this finding can ask for its text. @param {Finding} finding */
+/** Whether `repairOf` has a repair for this kind of finding. @param {Finding} finding */
 export const isRepairable = ({ kind, at, length }) => (kind === 'fallback_missing' || kind === 'alt_missing') && at !== null && length !== null;
 
 /**
- * The change that puts words into the place of a finding; null if the text has changed since the check.
+ * Returns the change that puts words into the place of a finding; null if the text there has changed since the check, as by this repair.
  * @param {Finding} finding
  * @param {string} text the part with the finding
  * @param {string} words
@@ -21,9 +21,10 @@ export const isRepairable = ({ kind, at, length }) => (kind === 'fallback_missin
 export function repairOf({ kind, part, at, length }, text, words) {
   const from = at ?? 0, place = text.slice(from, from + (length ?? 0));
   if (kind === 'fallback_missing') return /^\{\{\{[^{}|]*\}\}\}$/.test(place) ? { at: from + place.length - 3, length: 0, text: `|${words}` } : null;
-  // An image in Markdown may have another image or blanks in the place of its text.
-  const begin = part === 'source' ? /^!\[(\s*(?=\]))?/.exec(place)?.[0] : /^<img(?=[\s/>])/i.exec(place)?.[0];
-  if (!begin) return null;
+  // An image in Markdown may have blanks, or another image without a text, in the place of its text.
+  const begin = (part === 'source' ? /^!\[\s*(?=\]|!\[\s*[!\]])/ : /^<img(?=[\s/>].*>$|>$)/is).exec(place)?.[0];
+  // An attribute may have `alt=` in its value.
+  if (!begin || (part !== 'source' && /[\s"']alt[\s=/>]/i.test(place.replace(/"[^"]*"|'[^']*'/g, '""')))) return null;
   if (part === 'source') return { at: from + 2, length: begin.length - 2, text: inMarkdown(words) };
   return { at: from + begin.length, length: 0, text: ` alt="${words.replace(/[&<>"]/g, (mark) => REFERENCES[mark] ?? mark)}"` };
 }
