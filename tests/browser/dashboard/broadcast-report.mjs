@@ -37,11 +37,12 @@ async function theDomainsAreListed(world) {
   const [head, ...rows] = await cells(table), { domains, other_domains: others, counts } = await change(world, SENDING, {});
   assert.deepEqual(head, ['Domain', 'Sent', 'Delivered', 'Bounced', 'Waiting', 'State']);
   assert.deepEqual(rows.map((row) => row[0]), [...domains.map((one) => one.domain), `${others.domains} other domains`]);
-  assert.deepEqual(rows[0], ['gmail.com', '2,603', '2,186', '7.9%', '212', 'Sending']);
-  assert.deepEqual(rows[5], ['example.org', '70', '65', '7.1%', '0', 'Done']);
+  assert.deepEqual(rows[0], ['gmail.com', '2,603', '2,186', '7.9%, above the warning', '212', 'Sending']);
+  assert.deepEqual(rows[5], ['example.org', '70', '65', '7.1%', '0', 'Done'], 'a high share of fewer emails than the guardrail counts');
   assert.equal(rows.reduce((sum, row) => sum + Number(row[1].replace(',', '')), 0), counts.attempted);
   await until('the colour of a high share', async () => (await card.locator('.red').count()) > 0);
-  assert.deepEqual(await card.locator('.red').allTextContents(), rows.map((row) => row[3]).filter((text) => parseFloat(text) >= 4), 'from the share of the warning on');
+  assert.deepEqual(await card.locator('.red').allTextContents(), rows.filter((row) => parseFloat(row[3]) >= 4 && Number(row[1].replace(',', '')) >= 100).map((row) => row[3]), 'from the share of the warning on');
+  assert.equal(await card.getByRole('rowheader').count(), rows.length);
 
   // The queue shows the sites with email of the domain.
   await card.getByRole('link', { name: 'gmail.com', exact: true }).click();

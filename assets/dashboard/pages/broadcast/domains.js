@@ -11,12 +11,12 @@ import { pill } from '../../components/pill.js';
 /** Nothing before the first attempt. @param {{ report: import('../../types/broadcasts.d.ts').BroadcastReport }} props */
 export function Domains({ report: { domains, other_domains: others } }) {
   if (domains.length === 0) return null;
-  const limit = deliverability.value?.guardrail.bounce.warning.limit ?? Infinity;
+  const warning = deliverability.value?.guardrail.bounce.warning;
   const head = (/** @type {string} */ name, /** @type {string} */ more = '') => t.th({ key: name, scope: 'col', class: more || undefined }, name);
-  const row = (/** @type {string} */ name, /** @type {DomainCounts} */ one, isOne = true) => {
-    const bounced = one.bounced / (one.attempted || 1);
-    return t.tr({ key: name }, t.td({ title: name }, isOne && one.waiting > 0 && isOperator() ? link({ class: 'cell', to: `/queue${search({ q: name })}` }, name) : t.span({ class: 't1 trunc dblock' }, name)),
-      t.td({ class: 'num' }, count(one.attempted)), t.td({ class: 'num' }, count(one.delivered)), t.td({ class: 'num', title: count(one.bounced) }, t.span({ class: bounced >= limit ? 'red' : undefined }, percent(100 * bounced))), t.td({ class: 'num' }, count(one.waiting)),
+  const row = (/** @type {string} */ name, /** @type {DomainCounts} */ one, isDomain = true) => {
+    const bounced = one.bounced / (one.attempted || 1), isHigh = warning && one.attempted >= warning.min_sent && bounced >= warning.limit;
+    return t.tr({ key: name }, t.th({ scope: 'row', title: name }, isDomain && one.waiting > 0 && isOperator() ? link({ class: 'cell', to: `/queue${search({ q: name })}` }, name) : t.span({ class: 't1 trunc dblock' }, name)),
+      t.td({ class: 'num' }, count(one.attempted)), t.td({ class: 'num' }, count(one.delivered)), t.td({ class: 'num', title: count(one.bounced) }, isHigh ? t.span({ class: 'red' }, percent(100 * bounced), t.span({ class: 'sr' }, ', above the warning')) : percent(100 * bounced)), t.td({ class: 'num' }, count(one.waiting)),
       // A broadcast is sent when its last email is claimed. Emails that are retried wait longer.
       t.td(null, one.waiting > 0 ? pill('Sending', { tone: 'green' }) : pill('Done')));
   };
