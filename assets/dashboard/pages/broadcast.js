@@ -18,7 +18,7 @@ import { toast } from '../components/toast.js';
 import { useAsApi } from './parts/view-as-api.js';
 import { Domains } from './broadcast/domains.js';
 import { duplicate } from './broadcast/draft-menu.js';
-import { Links, PeopleAndMachines } from './broadcast/engagement.js';
+import { Links, PeopleAndSoftware } from './broadcast/engagement.js';
 import { Funnel } from './broadcast/funnel.js';
 import { ContentOf } from './broadcast/preview-column.js';
 import { Progress } from './broadcast/progress.js';
@@ -52,7 +52,7 @@ function Whole({ report, reload }) {
       h(Actions, { report, reload })),
     h(Progress, { report }),
     t.div({ class: 'cols' }, t.div({ class: 'stack' }, h(Funnel, { report }), h(Domains, { report }), h(Recipients, { report })),
-      t.div({ class: 'stack' }, h(PeopleAndMachines, { report }), h(Links, { report }), h(Facts, { report }))));
+      t.div({ class: 'stack' }, h(PeopleAndSoftware, { report }), h(Links, { report }), h(Facts, { report }))));
 }
 
 /** @param {{ report: BroadcastReport, reload: () => Promise<void> }} props */

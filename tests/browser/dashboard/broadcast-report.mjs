@@ -73,13 +73,13 @@ async function theDomainsScroll(world) {
   await leave();
 }
 
-async function peopleAndMachinesAreApart(world) {
+async function peopleAndSoftwareAreApart(world) {
   const { page, leave } = await open(world, SENDING);
-  const card = page.getByRole('region', { name: 'People and machines' });
-  await card.getByRole('img', { name: 'Opens: 1,204 by people, 843 by machines, of 5,291 delivered' }).waitFor();
-  const clicks = card.getByRole('img', { name: 'Clicks: 211 by people, 106 by machines, of 5,291 delivered' });
+  const card = page.getByRole('region', { name: 'People and software' });
+  await card.getByRole('img', { name: 'Opens: 1,204 people, 843 only by software, of 5,291 delivered' }).waitFor();
+  const clicks = card.getByRole('img', { name: 'Clicks: 211 people, 106 only by software, of 5,291 delivered' });
   assert.deepEqual(await clicks.locator('> rect').evaluateAll((all) => all.map((bar) => [bar.getAttribute('x'), bar.getAttribute('width')])), [[null, '100'], [null, '4'], ['4', '2']]);
-  await card.getByText('211 people, 106 machines').waitFor();
+  await card.getByText('211 people, 106 only by software').waitFor();
   await card.getByText('They are shown, and never counted in a rate.').waitFor();
   await leave();
 }
@@ -93,7 +93,8 @@ async function aBroadcastShowsItsOpens(world) {
   const links = page.getByRole('region', { name: 'Clicked links' }).getByRole('listitem');
   await links.first().waitFor();
   // The shares of the 604 people who clicked.
-  assert.deepEqual(await links.evaluateAll((all) => all.map((one) => [...one.querySelectorAll('.num')].map((part) => part.textContent))), [['560', '93%'], ['120', '20%']]);
+  assert.deepEqual(await links.evaluateAll((all) => all.map((one) => [...one.querySelectorAll('.num')].map((part) => part.textContent))), [['560 people', '93% of all who clicked'], ['120 people', '20% of all who clicked']]);
+  assert.equal(await page.getByText('The list has more.').count(), 0);
   await row('Unsubscribed').click();
   await page.getByRole('table', { name: 'Recipients: unsubscribed' }).getByRole('link').first().waitFor();
   await row('Opened').click();
@@ -101,6 +102,11 @@ async function aBroadcastShowsItsOpens(world) {
   await page.getByRole('link', { name: 'See both over time' }).click();
   await page.getByRole('heading', { name: 'Opens' }).waitFor();
   await leave();
+
+  const some = [{ id: uuid('11c4', 0), url: 'https://acme.com/views', clicks: 2, unique_clicks: 1 }];
+  const long = await open(world, SENT, { answers: { '/broadcasts/*/clicked-links*': { object: 'list', has_more: true, data: some } } });
+  await long.page.getByRole('region', { name: 'Clicked links' }).getByText('The list has more.').waitFor();
+  await long.leave();
 }
 
 /** Saves the recipients as CSV. Returns the name of the file and its lines. */
@@ -181,7 +187,7 @@ async function theProgressIsLive(world) {
   await row('Sent').getByText('64% of audience').waitFor();
   await row('Delivered').getByText('5,871').waitFor();
   await domain.getByText('2,842').waitFor();
-  await page.getByRole('img', { name: 'Clicks: 300 by people, 150 by machines, of 5,871 delivered' }).waitFor();
+  await page.getByRole('img', { name: 'Clicks: 300 people, 150 only by software, of 5,871 delivered' }).waitFor();
   await change(world, SENDING, { status: 'sent', sent_at: new Date().toISOString(), counts: { queued: 0, attempted: 10_878, delivered: 10_331, sent: 0 } });
   await page.getByText('Finished').first().waitFor();
   await row('Delivered').getByText('10,331').waitFor();
@@ -195,7 +201,7 @@ async function theProgressIsLive(world) {
 export const reports = [
   ['dashboard: the domains of a broadcast are listed', theDomainsAreListed],
   ['dashboard: the domains of a broadcast scroll on a small screen', theDomainsScroll],
-  ['dashboard: people and machines of a broadcast are apart', peopleAndMachinesAreApart],
+  ['dashboard: people and software of a broadcast are apart', peopleAndSoftwareAreApart],
   ['dashboard: a broadcast shows its opens', aBroadcastShowsItsOpens],
   ['dashboard: the recipients of a broadcast are saved as CSV', theRecipientsAreSavedAsCsv],
   ['dashboard: a long list of recipients is saved in part', aLongListIsSavedInPart],
