@@ -12,7 +12,7 @@ export const BROADCASTS = [
   ['composer', `/broadcasts/${DRAFT}/edit`, '.cm-content', `/broadcasts/${DRAFT}`],
   ['composer-html', `/broadcasts/${HTML}/edit`, '.cm-content', `/broadcasts/${HTML}/content`],
   ['broadcast', `/broadcasts/${SENDING}`, '.fnl', `/broadcasts/${SENDING}/report`, ['warning', 'paused', 'observed']],
-  ['broadcast-all', `/broadcasts/${SENDING}?type=sent`, '.fnl', `/broadcasts/${SENDING}/recipients`],
+  ['broadcast-sent-to', `/broadcasts/${SENDING}?type=sent`, 'a.cell[href*="/emails/"]', `/broadcasts/${SENDING}/recipients`],
   ['broadcast-bounced', `/broadcasts/${SENDING}?type=bounced`, '.fnl', `/broadcasts/${SENDING}/recipients`],
   ['broadcast-scheduled', `/broadcasts/${SCHEDULED}`, '.verdict', `/broadcasts/${SCHEDULED}/report`],
   ['broadcast-sent', `/broadcasts/${SENT}`, '.fnl', `/broadcasts/${SENT}/report`],

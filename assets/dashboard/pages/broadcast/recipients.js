@@ -15,28 +15,31 @@ import { saveCsv } from '../parts/save.js';
 
 /** @typedef {import('../../types/api.d.ts').BroadcastRecipientResponse} BroadcastRecipient */
 
-/** Outcomes whose recipients the server lists. `sent` is every email whose delivery has started. @type {[string, string][]} */
-const TYPES = ['sent', 'delivered', 'opened', 'clicked', 'unsubscribed', 'bounced', 'complained', 'suppressed'].map((type) => [type, type === 'sent' ? 'All' : EMAIL_STATUS[type]?.[0] ?? 'Unsubscribed']);
+/** Types of the lists of the server. `sent` is every claimed email, with any outcome. @type {[string, string][]} */
+const TYPES = ['sent', 'delivered', 'opened', 'clicked', 'unsubscribed', 'bounced', 'complained', 'suppressed'].map((type) => [type, EMAIL_STATUS[type]?.[0] ?? 'Unsubscribed']);
+/** Interval of the list while emails are sent. */
 const POLL_MS = 10_000;
 /** A whole address: a search for a part of one reads every recipient. */
 const ADDRESS = /^[^\s@]+@[^\s@]+$/;
 /** Kinds of bounces in words. @type {Record<string, string>} */
 const BOUNCES = { permanent: 'The address does not work', transient: 'Could not be delivered for now', undetermined: 'Not known' };
 
-/** Rows of a request, and the most rows of a file. */
-const PAGE_ROWS = 100, SAVED_MAX = 10_000;
+/** Rows of a request. */
+const PAGE_ROWS = 100;
+/** The most rows of a file. */
+const SAVED_MAX = 10_000;
 
 /** Saves the recipients of a list as CSV, the newest ones of a longer list. @param {string} id @param {string} type @param {string} [email] */
 async function save(id, type, email) {
   const rows = /** @type {BroadcastRecipient[]} */ ([]);
-  let more = true;
-  while (more && rows.length < SAVED_MAX) {
+  let hasMore = true;
+  while (hasMore && rows.length < SAVED_MAX) {
     const page = /** @type {{ data: BroadcastRecipient[], has_more: boolean }} */ (await api.get(`/broadcasts/${id}/recipients`, { type, email, limit: PAGE_ROWS, after: rows.at(-1)?.id }));
     rows.push(...page.data);
-    more = page.has_more && page.data.length > 0;
+    hasMore = page.has_more && page.data.length > 0;
   }
   saveCsv(`recipients-${type}.csv`, [['id', 'contact_id', 'email', 'type', 'bounce_type', 'count'], ...rows.map((row) => [row.id, row.contact_id ?? '', row.email, type, row.bounce_type ?? '', String(row.count ?? '')])]);
-  if (more) toast(`The file has the newest ${count(SAVED_MAX)} recipients. The list has more.`);
+  if (hasMore) toast(`The file has the newest ${count(SAVED_MAX)} recipients. The list has more.`);
 }
 
 /** @param {{ report: import('../../types/broadcasts.d.ts').BroadcastReport }} props */
@@ -47,18 +50,19 @@ export function Recipients({ report }) {
   // The numbers of the report are newer than the rows. A list of one page shows its new rows at once.
   const isShort = !list.older && !list.newer;
   useEffect(() => { if (isShort) void list.reload(); }, [n]);
-  const name = TYPES.find(([one]) => one === type)?.[1] ?? type, word = type === 'sent' ? 'on the list' : name.toLowerCase();
+  const name = TYPES.find(([one]) => one === type)?.[1] ?? type, word = name.toLowerCase();
   /** @type {import('../../components/table.js').Column<BroadcastRecipient>[]} */
   const columns = [
     { head: 'Recipient', class: 'c-to', link: true, cell: (row) => middle(row.email) },
     ...(type === 'bounced' ? [{ head: 'Why', class: 'c-subject trunc', width: 'w-36p', cell: (/** @type {BroadcastRecipient} */ row) => BOUNCES[row.bounce_type ?? ''] ?? row.bounce_type ?? '–' }] : []),
-    { head: 'Outcome', class: 'c-status', width: 'w-128', cell: () => (EMAIL_STATUS[type] ? emailPill(type) : pill(name)) },
+    // Claimed emails have different outcomes, which their rows do not name.
+    ...(type === 'sent' ? [] : [{ head: 'Outcome', class: 'c-status', width: 'w-128', cell: () => (EMAIL_STATUS[type] ? emailPill(type) : pill(name)) }]),
   ];
-  const none = list.rows?.length === 0 && !list.newer;
-  return t.section({ class: 'card', 'aria-labelledby': 'h-recipients' }, t.header(null, t.h2({ id: 'h-recipients' }, 'Recipients'), !none && h(Button, { kind: 'ghost', size: 'sm', icon: 'download', onClick: () => save(report.id, type, q) }, 'CSV')),
+  const isEmpty = list.rows?.length === 0 && !list.newer;
+  return t.section({ class: 'card', 'aria-labelledby': 'h-recipients' }, t.header(null, t.h2({ id: 'h-recipients', tabIndex: -1 }, 'Recipients'), !isEmpty && h(Button, { kind: 'ghost', size: 'sm', icon: 'download', onClick: () => save(report.id, type, q) }, t.span({ class: 'sr' }, 'Save the recipients as '), 'CSV')),
     t.div({ class: 'filters', role: 'search' }, h(SearchField, { label: 'Search recipients', placeholder: 'Whole address' }), h(OneFilter, { name: 'type', label: 'Delivered', none: 'Delivered', options: TYPES.filter(([key]) => key !== 'delivered') }), asked && !q && t.span({ class: 't3', role: 'status' }, 'Type a whole address.')),
     list.error && !list.rows ? t.div({ class: 'pad' }, failed(list.error, list.reload, 'The list'))
-      : none ? empty({ card: false, title: q ? `No recipient ${q} that is ${word}` : `No recipient is ${word}`, text: report.status === 'queued' ? 'The broadcast is being sent.' : undefined })
-        : t.div({ class: 'table-wrap' }, h(NewChip, { count: list.fresh, show: list.showFresh }), table({ label: `Recipients: ${name.toLowerCase()}`, columns, rows: list.rows, id: (row) => row.id, to: (row) => `/emails/${row.id}` })),
-    !none && list.rows && h(Pager, { newer: list.newer, older: list.older, live: false }));
+      : isEmpty ? empty({ card: false, title: q ? `${q} is not in this list` : type === 'sent' ? 'No email is sent yet' : `No recipient is ${word}`, text: report.status === 'queued' ? 'The broadcast is being sent.' : undefined })
+        : t.div({ class: 'table-wrap' }, h(NewChip, { count: list.fresh, show: list.showFresh }), table({ label: `Recipients: ${word}`, columns, rows: list.rows, id: (row) => row.id, to: (row) => `/emails/${row.id}` })),
+    !isEmpty && list.rows && h(Pager, { newer: list.newer, older: list.older, live: false }));
 }
