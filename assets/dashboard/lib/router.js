@@ -77,7 +77,7 @@ export function navigate(to, { replace = false } = {}) {
     document.getElementById('main')?.focus({ preventScroll: true });
   }
   const id = decodeURIComponent(location.hash.slice(1));
-  if (id) whenShown(() => document.getElementById(id) !== null, () => document.getElementById(id)?.scrollIntoView());
+  if (id) whenShown(() => document.getElementById(id) !== null, () => { const part = document.getElementById(id); part?.scrollIntoView(); part?.focus({ preventScroll: true }); });
 }
 
 /** Time that a link waits for the first answers of its page. To draw the page without them takes as long as with them. */
@@ -168,7 +168,8 @@ export function startRouter(pages) {
   routes = pages;
   history.scrollRestoration = 'manual';
   address.value = read();
-  addEventListener('popstate', () => { moves += 1; address.value = read(); restore(); });
+  // A link to a part of the page makes an entry without a stored place. The browser scrolls to the part.
+  addEventListener('popstate', () => { moves += 1; address.value = read(); if (history.state !== null) restore(); });
   addEventListener('pagehide', () => { moves += 1; remember(); });
   // The answer is there sooner if it is asked for before the button is released. A touch can begin a scroll.
   document.addEventListener('pointerdown', (event) => {

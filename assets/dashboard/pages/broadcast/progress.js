@@ -29,16 +29,19 @@ export function Progress({ report }) {
 }
 
 /**
- * Returns a note for each rate of the team that has reached its warning, if the broadcast has such emails. A limit does not count emails
- * that are older than its days.
+ * Returns a note for each rate of the team that has reached its pause or its warning, if the broadcast has such emails. A limit does not
+ * count emails that are older than its days.
  * @param {BroadcastReport} report
  */
 function nearPause({ id, status, counts, started_at, sent_at }) {
   const guardrail = deliverability.value?.guardrail;
   if (!guardrail) return null;
   const age_ms = status === 'queued' ? 0 : now.value - (parseTime(sent_at ?? started_at) ?? 0);
-  return /** @type {const} */ ([['bounced', 'bounce', 'hard bounces', guardrail.bounce], ['complained', 'complaint', 'complaints', guardrail.complaint]]).map(([type, one, many, { warning, pause }]) =>
-    counts[type] > 0 && [warning, pause].some(isBeyond) && age_ms < warning.window_days * DAY_MS
-      && note('amber', t.p(null, `This broadcast has ${plural(counts[type], one)}. The ${many} of the team are at ${percent(pause.rate * 100)} over ${windowOf(pause.window_days)}. ${guardrail.enforced === false ? 'The limit is' : 'Sending pauses at'} ${percent(pause.limit * 100)}. `,
-        link({ class: 'link', to: `/broadcasts/${id}?type=${type}#h-recipients` }, 'See the addresses'))));
+  return /** @type {const} */ ([['bounced', 'bounce', 'hard bounces', guardrail.bounce], ['complained', 'complaint', 'complaints', guardrail.complaint]]).map(([type, one, many, { warning, pause }]) => {
+    const limit = [pause, warning].find(isBeyond);
+    if (!limit || counts[type] === 0 || age_ms >= limit.window_days * DAY_MS) return null;
+    const effect = guardrail.enforced === false ? `The limit is ${percent(limit.limit * 100)}` : guardrail.status === 'paused' ? 'Sending is paused' : `Sending pauses at ${percent(pause.limit * 100)} over ${windowOf(pause.window_days)}`;
+    return note('amber', t.p(null, `This broadcast has ${plural(counts[type], one)}. The ${many} of the team are at ${percent(limit.rate * 100)} over ${windowOf(limit.window_days)}. ${effect}. `,
+      link({ class: 'link', to: `/broadcasts/${id}?type=${type}#h-recipients` }, 'See the addresses')));
+  });
 }
