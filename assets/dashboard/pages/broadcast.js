@@ -27,8 +27,12 @@ import { audienceOf, broadcastPill, titleOf } from './broadcast/words.js';
 
 /** @typedef {import('../types/broadcasts.d.ts').BroadcastReport} BroadcastReport */
 
-/** Intervals of the report, by status. No event reports the progress. */
-const SENDING_MS = 3000, SCHEDULED_MS = 15_000, SENT_MS = 30_000;
+/** Interval of the report while the broadcast is sent. No event reports the progress. */
+const SENDING_MS = 3000;
+/** Interval of the report before the start. */
+const SCHEDULED_MS = 15_000;
+/** Interval of the report after the last email. */
+const SENT_MS = 30_000;
 
 /** @param {{ params: { id: string } }} props */
 export function BroadcastPage({ params: { id } }) {
@@ -60,7 +64,7 @@ function Actions({ report, reload }) {
   const { id, status, remaining } = report;
   const content = useDialog((close) => h(ContentOf, { id, onClose: close }));
   const asApi = useAsApi(`/broadcasts/${id}`);
-  const isScheduled = status === 'scheduled', can = status === 'queued' || isScheduled;
+  const isScheduled = status === 'scheduled', canCancel = status === 'queued' || isScheduled;
   const cancel = useDialog((close) => h(Dialog, { title: isScheduled ? 'Cancel this broadcast?' : 'Cancel the rest of this broadcast?', action: remaining > 0 ? `Cancel ${plural(remaining, 'email')}` : 'Cancel broadcast', cancel: isScheduled ? 'Keep it scheduled' : 'Keep sending', danger: true, onClose: close, submit: async () => {
     const { canceled_remaining } = await api.post(`/broadcasts/${id}/cancel`);
     forget('/broadcasts');
@@ -73,7 +77,7 @@ function Actions({ report, reload }) {
   return t.div({ class: 'actions' },
     h(Button, { kind: 'ghost', class: 'hide-sm', onClick: content.open }, 'View content'),
     allows('member') && h(Button, { class: 'hide-sm', onClick: () => duplicate(id) }, 'Duplicate'),
-    allows('member') && can && h(Button, { kind: 'danger', onClick: cancel.open }, isScheduled ? 'Cancel…' : 'Cancel the rest…'),
+    allows('member') && canCancel && h(Button, { kind: 'danger', onClick: cancel.open }, isScheduled ? 'Cancel…' : 'Cancel the rest…'),
     h(Menu, { class: 'btn btn-icon', label: 'More actions', button: icon('more'), end: true, children: [
       menuItem('mail', 'View content', content.open), allows('member') && menuItem('copy', 'Duplicate', () => duplicate(id)), menuItem('code', 'View as API', asApi.open),
     ] }), content.view, asApi.view, cancel.view);
@@ -86,7 +90,7 @@ function Facts({ report }) {
   const number = (/** @type {string} */ name, /** @type {number} */ n) => n > 0 && t.div({ key: name }, t.dt(null, name), t.dd(null, count(n)));
   return fragment(t.section({ class: 'card', 'aria-labelledby': 'h-times' }, t.header(null, t.h2({ id: 'h-times' }, 'Times')),
     t.dl({ class: 'sum pad' }, at('Created', report.created_at), at('Starts', report.status === 'scheduled' ? report.scheduled_at : null), at('Started', report.started_at), at('Finished', report.sent_at))),
-  t.section({ class: 'card', 'aria-labelledby': 'h-left' }, t.header(null, t.h2({ id: 'h-left' }, 'Not sent, or under way')),
+  t.section({ class: 'card', 'aria-labelledby': 'h-left' }, t.header(null, t.h2({ id: 'h-left' }, 'Not sent, or in progress')),
     counts.queued + counts.sent + counts.suppressed + counts.failed + counts.canceled === 0 ? t.p({ class: 'pad' }, 'Every email has an outcome.')
-      : t.dl({ class: 'sum pad' }, number('Waiting', counts.queued), number('Under way', counts.sent), number('Left the audience', counts.suppressed), number('Failed', counts.failed), number('Canceled', counts.canceled))));
+      : t.dl({ class: 'sum pad' }, number('Waiting', counts.queued), number('In progress', counts.sent), number('Left the audience', counts.suppressed), number('Failed', counts.failed), number('Canceled', counts.canceled))));
 }
