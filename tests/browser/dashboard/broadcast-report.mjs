@@ -196,25 +196,26 @@ async function bouncesNearThePauseAreNamed(world) {
 async function theProgressIsLive(world) {
   const { counts, status, sent_at } = await change(world, SENDING, {});
   const { page, leave } = await open(world, SENDING);
-  const row = (name) => page.locator('.fn', { hasText: name }), domain = page.getByRole('region', { name: 'By domain' }).getByRole('row', { name: /^gmail\.com/ });
-  await page.getByText('of 10,878 sent').waitFor();
-  await row('Sent').getByText('6,412').waitFor();
-  await domain.getByText('2,603').waitFor();
-  await page.evaluate(() => { window.isSamePage = true; });
-  await change(world, SENDING, { counts: { queued: 3878, attempted: 7000, delivered: 5871, sent: 582, clicked: 300 } });
-  await page.getByRole('region', { name: 'Progress' }).getByText('7,000').waitFor();
-  assert.equal(await page.getByRole('progressbar', { name: 'Sent' }).getAttribute('value'), '7000');
-  await row('Sent').getByText('64% of audience').waitFor();
-  await row('Delivered').getByText('5,871').waitFor();
-  await domain.getByText('2,842').waitFor();
-  await page.getByRole('img', { name: 'Clicks: 300 people, 150 only by software, of 5,871 delivered' }).waitFor();
-  await change(world, SENDING, { status: 'sent', sent_at: new Date().toISOString(), counts: { queued: 0, attempted: 10_878, delivered: 10_331, sent: 0 } });
-  await page.getByText('Finished').first().waitFor();
-  await row('Delivered').getByText('10,331').waitFor();
-  await domain.getByText('Done').waitFor();
-  await page.getByRole('button', { name: 'Cancel the rest…' }).waitFor({ state: 'detached' });
-  assert.equal(await page.evaluate(() => window.isSamePage), true, 'without a reload of the page');
-  await change(world, SENDING, { counts, status, sent_at });
+  try {
+    const row = (name) => page.locator('.fn', { hasText: name }), domain = page.getByRole('region', { name: 'By domain' }).getByRole('row', { name: /^gmail\.com/ });
+    await page.getByText('of 10,878 sent').waitFor();
+    await row('Sent').getByText('6,412').waitFor();
+    await domain.getByText('2,603').waitFor();
+    await page.evaluate(() => { window.isSamePage = true; });
+    await change(world, SENDING, { counts: { queued: 3878, attempted: 7000, delivered: 5871, sent: 582, clicked: 300 } });
+    await page.getByRole('region', { name: 'Progress' }).getByText('7,000').waitFor();
+    assert.equal(await page.getByRole('progressbar', { name: 'Sent' }).getAttribute('value'), '7000');
+    await row('Sent').getByText('64% of audience').waitFor();
+    await row('Delivered').getByText('5,871').waitFor();
+    await domain.getByText('2,842').waitFor();
+    await page.getByRole('img', { name: 'Clicks: 300 people, 150 only by software, of 5,871 delivered' }).waitFor();
+    await change(world, SENDING, { status: 'sent', sent_at: new Date().toISOString(), counts: { queued: 0, attempted: 10_878, delivered: 10_331, sent: 0 } });
+    await page.getByText('Finished').first().waitFor();
+    await row('Delivered').getByText('10,331').waitFor();
+    await domain.getByText('Done').waitFor();
+    await page.getByRole('button', { name: 'Cancel the rest…' }).waitFor({ state: 'detached' });
+    assert.equal(await page.evaluate(() => window.isSamePage), true, 'without a reload of the page');
+  } finally { await change(world, SENDING, { counts, status, sent_at }); }
   await leave();
 }
 
