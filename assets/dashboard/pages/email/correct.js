@@ -19,7 +19,7 @@ export function isRefused(email) {
 
 /**
  * Asks whether the address is right, after a bounce, or if the address is on the suppression list because of one. If the
- * server does not tell the reason, the card is shown. A complaint or an opt-out proves that the address is right.
+ * server does not name the reason, the card is shown. A complaint or an opt-out proves that the address is right.
  * @param {{ email: Email, removed: boolean }} props
  */
 export function CorrectCard({ email, removed }) {

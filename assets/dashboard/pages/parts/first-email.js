@@ -87,7 +87,7 @@ export function FirstEmail({ test, done }) {
     hints());
 }
 
-/** What follows the first email: on a development server, or on any other one. */
+/** The advice after the first email: of a development server, or of any other one. */
 export function hints() {
   if (me.value?.mode !== 'dev') return nextSteps();
   return t.ul({ class: 'hints', id: 'live' },

@@ -52,7 +52,7 @@ export function queueSentence(sites) {
   const slow = sites.filter(isSlow), paused = sites.filter(isPaused);
   if (sites.length === 0) return 'Nothing waits.';
   const names = (/** @type {Site[]} */ some) => (some.length > 2 ? `${some.slice(0, 2).map((one) => siteName(one.site)).join(', ')} and ${some.length - 2} more` : some.map((one) => siteName(one.site)).join(' and '));
-  const parts = [slow.length > 0 && `${names(slow)} ${slow.length === 1 ? 'keeps' : 'keep'} email waiting.`, paused.length > 0 && `${names(paused)} ${paused.length === 1 ? 'is' : 'are'} paused by you.`].filter(Boolean);
+  const parts = [slow.length > 0 && `${names(slow)} ${slow.length === 1 ? 'keeps' : 'keep'} email waiting.`, paused.length > 0 && `${names(paused)} ${paused.length === 1 ? 'is' : 'are'} paused.`].filter(Boolean);
   return parts.length > 0 ? parts.join(' ') : 'Emails for all sites leave as they should.';
 }
 
