@@ -1,8 +1,10 @@
-//! Joins and compresses the files of the dashboard, so that the program embeds them as they are served.
+//! Joins the files of the dashboard, renders the documents, and compresses both, so that the program embeds them as they are
+//! served.
 //!
-//! Each file of `assets/dashboard` that is served becomes a file in `OUT_DIR/dashboard`. Its forms in brotli (`.br`) and gzip
-//! (`.gz`) are beside it if they are smaller.
+//! The files of the dashboard are in `OUT_DIR/dashboard` afterwards, and the documents in `OUT_DIR/docs`. The forms of a file
+//! in brotli (`.br`) and gzip (`.gz`) are beside it if they are smaller.
 
+mod docs;
 mod join;
 
 use std::collections::BTreeMap;
@@ -23,19 +25,26 @@ const BROTLI_WINDOW_BITS: i32 = 20;
 
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed={SOURCE}");
-    println!("cargo::rerun-if-changed=build");
+    for path in ["assets/docs", "docs", "build"] {
+        println!("cargo::rerun-if-changed={path}");
+    }
     let target = PathBuf::from(env::var_os("OUT_DIR").ok_or_else(|| io::Error::other("OUT_DIR is not set"))?);
-    let target = target.join("dashboard");
     let mut sources = BTreeMap::new();
     read_folder(Path::new(SOURCE), "", &mut sources)?;
+    write_folder(&target.join("dashboard"), &join::joined(&sources).map_err(io::Error::other)?)?;
+    write_folder(&target.join("docs"), &docs::files(|path| fs::read_to_string(path))?)
+}
+
+/// Writes files with their compressed forms. The folder has no other files afterwards.
+fn write_folder(target: &Path, files: &BTreeMap<String, Vec<u8>>) -> io::Result<()> {
     if target.exists() {
-        fs::remove_dir_all(&target)?;
+        fs::remove_dir_all(target)?;
     }
-    for (path, bytes) in join::joined(&sources).map_err(io::Error::other)? {
-        let file = target.join(&path);
-        fs::create_dir_all(file.parent().unwrap_or(&target))?;
-        fs::write(&file, &bytes)?;
-        for (extension, encoded) in [("br", brotli(&bytes)?), ("gz", gzip(&bytes)?)] {
+    for (path, bytes) in files {
+        let file = target.join(path);
+        fs::create_dir_all(file.parent().unwrap_or(target))?;
+        fs::write(&file, bytes)?;
+        for (extension, encoded) in [("br", brotli(bytes)?), ("gz", gzip(bytes)?)] {
             if encoded.len() < bytes.len() {
                 fs::write(target.join(format!("{path}.{extension}")), encoded)?;
             }

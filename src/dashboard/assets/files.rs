@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use rust_embed::RustEmbed;
-use salvo::hyper::body::Bytes;
 use sha2::{Digest as _, Sha256};
 
 use crate::base::{blocking, media_type};
+use crate::dashboard::embedded::texts;
 use crate::http::StaticText;
 
 /// Files of the dashboard, joined and compressed by `build/main.rs`.
@@ -91,17 +91,17 @@ impl EmbeddedFiles {
         let mut names: Vec<Cow<'static, str>> = Files::iter().collect();
         names.sort_unstable();
         let mut hash = Sha256::new();
-        let mut files = BTreeMap::new();
         for name in names {
             let Some(file) = Files::get(&name) else { continue };
             hash.update(name.as_bytes());
             hash.update([0]);
             hash.update(file.metadata.sha256_hash());
-            let Some(content_type) = served_type(&name) else { continue };
-            let form = |extension: &str| Files::get(&format!("{name}.{extension}")).map(|form| in_place(form.data));
-            let text = StaticText::with_forms(in_place(file.data), form("br"), form("gz"));
-            files.insert(name.into_owned(), AssetFile { content_type, text: Arc::new(text) });
         }
+        let file = |(path, text): (String, Arc<StaticText>)| {
+            let content_type = served_type(&path)?;
+            Some((path, AssetFile { content_type, text }))
+        };
+        let files = texts::<Files>().into_iter().filter_map(file).collect();
         let hash: String = hash
             .finalize()
             .iter()
@@ -114,14 +114,6 @@ impl EmbeddedFiles {
         let shell = String::from_utf8_lossy(&shell)
             .replace(&format!("/dashboard/a/{DEV_HASH}/"), &format!("/dashboard/a/{hash}/"));
         Self { hash, shell: Arc::new(StaticText::new(shell.into_bytes())), files }
-    }
-}
-
-/// Returns the bytes of an embedded file, without a copy of them.
-fn in_place(data: Cow<'static, [u8]>) -> Bytes {
-    match data {
-        Cow::Borrowed(data) => Bytes::from_static(data),
-        Cow::Owned(data) => data.into(),
     }
 }
 

@@ -1,13 +1,15 @@
 //! The documentation of this version, which the server serves: `/docs` as pages, `/docs/NAME.md` as it is written, and
 //! `/llms.txt`, a list for programs that read text.
 //!
-//! Files in reading order: `render.rs` (Markdown to a page; pure), `serving.rs` (the documents and their handlers).
+//! `serving.rs` has the handlers. The build script renders the documents and compresses them; its tests run here.
 //!
 //! Invariants:
-//! - A document is rendered once, at the first request.
+//! - The program renders no document.
 //! - HTML in a document is shown as text.
 
-mod render;
 mod serving;
+#[cfg(test)]
+#[path = "../../../build/docs.rs"]
+mod testing;
 
 pub(crate) use serving::{serve_doc, serve_docs_file, serve_llms};

@@ -1,21 +1,75 @@
-//! Markdown to HTML, with the links and the headings of the served pages. Pure.
+//! The documents of this version as the program serves them: as pages, as they are written, and as a list. Pure.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hasher as _};
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html as markdown};
 
+/// The documents: name, and title in lists.
+const DOCS: [(&str, &str); 9] = [
+    ("API", "API"),
+    ("OPERATING", "Operating"),
+    ("DASHBOARD", "Dashboard"),
+    ("CLIENTS", "Clients"),
+    ("IMPORT", "Import and export"),
+    ("METRICS", "Metrics"),
+    ("STORAGE", "Storage"),
+    ("ARCHITECTURE", "Architecture"),
+    ("GLOSSARY", "Glossary"),
+];
+
 /// A document as HTML.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct RenderedDoc {
-    pub(super) title: String,
-    pub(super) body: String,
+struct RenderedDoc {
+    title: String,
+    body: String,
     /// Headings of the second level: id and text.
-    pub(super) sections: Vec<(String, String)>,
+    sections: Vec<(String, String)>,
+}
+
+/// Returns the files to embed by path: `NAME.html`, `NAME.md`, `list/index.html`, `llms.txt`, and the style sheet below its
+/// hash. `read` returns a file of the repository.
+///
+/// # Errors
+/// Those of `read`.
+pub(super) fn files<E>(read: impl Fn(&str) -> Result<String, E>) -> Result<BTreeMap<String, Vec<u8>>, E> {
+    let style = read("assets/docs/docs.css")?;
+    let mut hash = DefaultHasher::new();
+    hash.write(style.as_bytes());
+    let style_path = format!("a/{:016x}/docs.css", hash.finish());
+    let style_url = format!("/docs/{style_path}");
+    let mut files = BTreeMap::new();
+    let mut sources = Vec::with_capacity(DOCS.len());
+    for (name, about) in DOCS {
+        let source = read(&format!("docs/{name}.md"))?;
+        files.insert(format!("{name}.html"), page(name, &style_url, Some(&render(&source))));
+        sources.push((name, about, source));
+    }
+    files.insert("list/index.html".to_owned(), page("", &style_url, None));
+    files.insert("llms.txt".to_owned(), llms(&sources));
+    files.extend(sources.into_iter().map(|(name, _, source)| (format!("{name}.md"), source)));
+    files.insert(style_path, style);
+    Ok(files.into_iter().map(|(path, text)| (path, text.into_bytes())).collect())
+}
+
+/// Returns the list for programs that read text, in the form of llmstxt.org.
+fn llms(sources: &[(&str, &str, String)]) -> String {
+    let mut text = format!(
+        "# Ringmail {}\n\n> An email API with its own delivery in one self-hosted program, compatible with the API of \
+         Resend.\n\nThe documents of this version:\n\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    for (name, about, source) in sources {
+        let summary = source.lines().skip(1).find(|line| !line.trim().is_empty()).unwrap_or_default();
+        text.push_str(&format!("- [{about}](/docs/{name}.md): {summary}\n"));
+    }
+    text.push_str("- [OpenAPI document](/docs/openapi.json): every endpoint with its fields, errors and examples.\n");
+    text
 }
 
 /// Renders a document. A link to another document leads to its page, and one to a file of the repository is text.
-pub(super) fn render(source: &str) -> RenderedDoc {
+fn render(source: &str) -> RenderedDoc {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
     let mut events: Vec<Event<'_>> = Vec::new();
     let (mut title, mut sections) = (String::new(), Vec::new());
@@ -103,11 +157,11 @@ fn unique(ids: &mut HashMap<String, usize>, id: String) -> String {
 }
 
 /// Returns the page of a document, or of the list of documents if `doc` is `None`.
-pub(super) fn page(docs: &[(&str, &str)], current: &str, style: &str, doc: Option<&RenderedDoc>) -> String {
+fn page(current: &str, style: &str, doc: Option<&RenderedDoc>) -> String {
     let title = doc.map_or("Documentation", |doc| doc.title.as_str());
     let list = html! {
-        @for (name, about) in docs {
-            li { a href={ "/docs/" (name) } aria-current=[(*name == current).then_some("page")] { (about) } }
+        @for (name, about) in DOCS {
+            li { a href={ "/docs/" (name) } aria-current=[(name == current).then_some("page")] { (about) } }
         }
     };
     let page: Markup = html! {
@@ -151,7 +205,58 @@ pub(super) fn page(docs: &[(&str, &str)], current: &str, style: &str, doc: Optio
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
     use super::*;
+
+    fn read(path: &str) -> std::io::Result<String> {
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path))
+    }
+
+    #[test]
+    fn every_document_of_this_version_is_served() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
+        let names = std::fs::read_dir(folder).unwrap().filter_map(|entry| {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            Some(name.strip_suffix(".md")?.to_owned())
+        });
+        let names: BTreeSet<String> = names.collect();
+
+        assert_eq!(names, DOCS.map(|(name, _)| name.to_owned()).into());
+        let files = files(read).unwrap();
+        for name in names {
+            assert!(files.contains_key(&format!("{name}.md")) && files.contains_key(&format!("{name}.html")), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_link_between_documents_has_a_heading() {
+        let rendered = DOCS.map(|(name, _)| (name, render(&read(&format!("docs/{name}.md")).unwrap()).body));
+        let rendered: BTreeMap<&str, String> = rendered.into();
+        for (name, body) in &rendered {
+            for link in body.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+                let (path, fragment) = link.split_once('#').unwrap_or((link, ""));
+                let target = match path.strip_prefix("/docs/") {
+                    Some(target) => target,
+                    None if path.is_empty() => name,
+                    None => continue,
+                };
+                let target = rendered.get(target).unwrap_or_else(|| panic!("{name}: {link}"));
+                assert!(fragment.is_empty() || target.contains(&format!("id=\"{fragment}\"")), "{name}: {link}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_list_for_programs_names_each_document() {
+        let files = files(read).unwrap();
+        let text = std::str::from_utf8(&files["llms.txt"]).unwrap();
+
+        for (name, _) in DOCS {
+            assert!(text.contains(&format!("(/docs/{name}.md): ")), "{text}");
+        }
+    }
 
     #[test]
     fn headings_have_ids_and_sections() {
