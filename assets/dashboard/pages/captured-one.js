@@ -17,7 +17,11 @@ import { Time } from '../components/time.js';
 import { toast } from '../components/toast.js';
 import { capturedPill } from './captured.js';
 import { Content } from './parts/content.js';
+import { emailReads } from './parts/email-reads.js';
+import { useKeyNames } from './parts/key-names.js';
+import { Deliveries, RequestCard } from './parts/related.js';
 import { Steps } from './parts/steps.js';
+import { Timeline } from './parts/timeline.js';
 import { deleteWithUndo } from './parts/undo.js';
 
 /**
@@ -55,6 +59,20 @@ function found({ code, links = [] }) {
     first && t.div({ class: 'row grow' }, t.span({ class: 't3 nowrap' }, links.length > 1 ? `First of ${links.length} links` : 'Link'), t.a({ class: 'link trunc', href: first, target: '_blank', rel: 'noreferrer noopener' }, first), h(Copy, { text: first, label: 'Copy the link' })));
 }
 
+/** The timeline, the request and the webhook deliveries of the email. Nothing if it is deleted. @param {{ id: string }} props */
+function Origin({ id }) {
+  const [emailRead, attemptsRead, requestRead] = emailReads(id);
+  const email = /** @type {import('../lib/load.js').Loaded<import('../lib/outcome.js').Email>} */ (useLoad(...emailRead));
+  const attempts = /** @type {import('../lib/load.js').Loaded<import('../types/api.d.ts').EmailAttempts>} */ (useLoad(...attemptsRead));
+  const request = /** @type {import('../lib/load.js').Loaded<import('../types/api.d.ts').Log | null>} */ (useLoad(...requestRead));
+  const { nameOf } = useKeyNames(Boolean(request.data));
+  if (!email.data || attempts.pending || request.pending) return null;
+  return fragment(
+    h(Timeline, { email: email.data, attempts: attempts.data?.data ?? [], waiting: attempts.data?.waiting ?? [] }),
+    request.data && h(RequestCard, { log: request.data, keyName: nameOf(request.data.api_key_id) }),
+    h(Deliveries, { id }));
+}
+
 /** @param {{ message: Captured, reload: () => Promise<void> }} props */
 function Whole({ message, reload }) {
   useTitle(message.subject);
@@ -78,7 +96,7 @@ function Whole({ message, reload }) {
       t.div({ class: 'grow' }, t.h1({ class: 'wrap-any' }, t.bdi(null, message.subject || '(no subject)')),
         t.div({ class: 'head-meta' }, capturedPill(message), h(Id, { id: message.id }), t.span(null, h(Time, { at: message.received_at })))),
       t.div({ class: 'actions' },
-        message.email_id && link({ class: 'btn', to: `/emails/${message.email_id}` }, 'What happened'),
+        message.email_id && link({ class: 'btn', to: `/emails/${message.email_id}` }, 'Open email'),
         allows('member') && h(Button, { kind: 'primary', onClick: release.open, disabled: cannot }, 'Release…'),
         h(Menu, { class: 'btn btn-icon', label: 'More actions', button: icon('more'), end: true, children: [
           t.a({ key: 'eml', href: apiUrl(`${path}/raw`), download: `${message.id}.eml` }, icon('download'), 'Download .eml'),
@@ -92,5 +110,6 @@ function Whole({ message, reload }) {
     found(message),
     h(Content, { path, hasHtml: message.html, text: message.text, html: message.html_source ?? null, headers: message.headers,
       attachments: message.attachments.map((one) => ({ ...one, id: String(one.index), filename: one.filename ?? `part-${one.index}`, href: apiUrl(`${path}/parts/${one.index}`) })) }),
+    message.email_id && h(Origin, { id: message.email_id }),
     release.view);
 }

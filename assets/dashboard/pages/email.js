@@ -19,14 +19,14 @@ import { emailPill, tag } from '../components/pill.js';
 import { Time } from '../components/time.js';
 import { toast } from '../components/toast.js';
 import { Correct, CorrectCard, isRefused } from './email/correct.js';
-import { Deliveries, Insights, RequestCard, SameOutcome } from './email/related.js';
-import { Timeline } from './email/timeline.js';
 import { Content } from './parts/content.js';
 import { emailAsCurl } from './parts/curl.js';
 import { emailReads } from './parts/email-reads.js';
 import { useKeyNames } from './parts/key-names.js';
+import { Deliveries, Insights, RequestCard, SameOutcome } from './parts/related.js';
 import { Reschedule } from './parts/reschedule.js';
 import { Steps } from './parts/steps.js';
+import { Timeline } from './parts/timeline.js';
 import { useAsApi } from './parts/view-as-api.js';
 
 /** @typedef {import('../lib/outcome.js').Email} Email */

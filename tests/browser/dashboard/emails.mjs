@@ -187,6 +187,10 @@ async function allPartsOfACapturedEmailAreShown(world) {
     assert.equal(await page.getByRole('tab', { name: tab }).getAttribute('aria-selected'), 'true');
     assert.deepEqual(await findings(page, '[role="tabpanel"]'), [], tab);
   }
+  const happened = page.getByRole('region', { name: 'What happened' });
+  await happened.getByText('Kept in the built-in mailbox.').waitFor();
+  await page.getByRole('region', { name: 'API request' }).getByText('POST /emails').waitFor();
+  assert.deepEqual(await findings(page), []);
   const download = page.waitForEvent('download');
   await panel.getByRole('link', { name: 'terms.txt' }).click();
   const file = await download;

@@ -1,7 +1,7 @@
 // Checks of the dashboard's files without a browser: types, generated and vendored files, and the rules that
 // let the server join modules.
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -15,6 +15,8 @@ const run = promisify(execFile);
 const LINES_MAX = 300;
 /** Weight of everything that a session can load, compressed, except for the editor. */
 const BYTES_MAX = 150_000;
+/** Of all fonts together. */
+const FONT_BYTES_MAX = 80_000;
 /** Quality and window of brotli for an embedded file (build/main.rs). */
 const AS_SERVED = { params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_LGWIN]: 20 } };
 /** The code editor, which only pages with an editor load, and its weight, compressed. */
@@ -64,6 +66,13 @@ async function onlyApiFetches() {
 async function modulesAreShort() {
   const found = (await files()).filter(([, text]) => text.split('\n').length > LINES_MAX).map(([name]) => name);
   assert.deepEqual(found, []);
+}
+
+async function fontsAreLight() {
+  const fonts = (await readdir(join(ROOT, 'fonts'))).filter((name) => name.endsWith('.woff2'));
+  const sizes = await Promise.all(fonts.map(async (name) => (await stat(join(ROOT, 'fonts', name))).size));
+  const bytes = sizes.reduce((sum, size) => sum + size, 0);
+  assert.ok(fonts.length > 0 && bytes <= FONT_BYTES_MAX, `${bytes} bytes of fonts`);
 }
 
 async function joinedModulesAreWholeAndLight() {
@@ -160,5 +169,6 @@ export const statics = [
   ['dashboard: mistyped domains are found', mistypedDomainsAreFound],
   ['dashboard: the guardrail is in words', theGuardrailIsInWords],
   ['dashboard: the audit log knows every kind of action', theAuditLogKnowsEveryKind],
+  ['dashboard: the fonts are light', fontsAreLight],
   ['dashboard: joined modules are whole and light', joinedModulesAreWholeAndLight],
 ];

@@ -6,7 +6,7 @@ const rows = [
   ['Your sign-in code is 482 913', 'Acme <login@example.com>', 'ada@example.net', 4 * 60_000, 'captured'],
   ['Your invoice INV-2026-1184 is ready', 'Acme Billing <billing@mail.acme.com>', LONGEST, 50 * 60_000, 'captured'],
   ['Confirm your address', 'Acme <hello@example.com>', 'bounced+signup@example.com', 3 * 3_600_000, 'other'],
-].map(([subject, from, to, age, mode], n) => ({ object: 'captured', id: `0199d00${4 - n}-6b0d-7f53-9a3e-d2c81b7e0000`, email_id: `0199c00${n}-6b0d-7f53-9a3e-d2c81b7e0000`, from, to: [to], subject, received_at: ago(age), size: 18_214 / (n + 1) | 0, mode, released_at: null }));
+].map(([subject, from, to, age, mode], n) => ({ object: 'captured', id: `0199d00${4 - n}-6b0d-7f53-9a3e-d2c81b7e0000`, email_id: uuid('6b0d', n), from, to: [to], subject, received_at: ago(age), size: 18_214 / (n + 1) | 0, mode, released_at: null }));
 /** Further messages of the state `hundred`. */
 const more = Array.from({ length: 110 }, (_, n) => ({ ...rows[n % 4], id: uuid('ca97', n), email_id: uuid('6b0d', n), to: [`reader-${n}@example.net`], received_at: ago((200 + n * 7) * M) }));
 

@@ -12,8 +12,8 @@ import { Button } from '../../components/button.js';
 import { failed } from '../../components/empty.js';
 import { httpPill, pill } from '../../components/pill.js';
 import { Time } from '../../components/time.js';
-import { checkAdvice, checkName } from '../parts/insight-words.js';
-import { replayAll } from '../parts/replay.js';
+import { checkAdvice, checkName } from './insight-words.js';
+import { replayAll } from './replay.js';
 
 /**
  * @typedef {object} DeliveryOfEmail
