@@ -94,6 +94,8 @@ async function aLinkDoesNotWaitForASlowAnswer(world) {
 /** An answer that fails before its page is shown is not asked for again. */
 async function aMissingEmailIsAskedForOnce(world) {
   const id = await world.send({ subject: 'Soon gone' });
+  // A page asks again after an event of its email.
+  await until('the end of the events', async () => (await world.call('GET', `/emails/${id}`)).last_event === 'delivered');
   const page = await world.tab();
   page.expected = /404/;
   let times = 0;
