@@ -66,7 +66,7 @@ def kill_throughout(directory, name, *, is_paused):
             if during >= FAN_OUT_KILLS_MIN:
                 break
         else:
-            raise AssertionError(f"no broadcast of {ATTEMPTS} had {FAN_OUT_KILLS_MIN} kills in its fan-out")
+            raise AssertionError(f"no broadcast of {BROADCASTS_MAX} had {FAN_OUT_KILLS_MIN} kills in its fan-out")
         world.server.stop()
 
 

@@ -46,6 +46,24 @@ def leave_and_erase(world, broadcast, audience, topic):
     return left
 
 
+def all_of(left):
+    """Returns the addresses of all ways to leave."""
+    return [address for addresses in left.values() for address in addresses]
+
+
+def queued_while_paused(world):
+    """Sends a broadcast under a topic to all contacts while the queue is paused, and waits for the end of its fan-out. Returns
+    the contacts, the topic and the broadcast.
+    """
+    audience = world.contacts(first_name="Ada")
+    topic = new_topic(world)
+    world.pause()
+    broadcast = world.draft(topic_id=topic)
+    world.start(broadcast)
+    world.wait_for_fan_out(broadcast, audience[-1])
+    return audience, topic, broadcast
+
+
 def in_batches(world, path, addresses, **fields):
     for start in range(0, len(addresses), BATCH):
         world.ok("POST", path, {"emails": addresses[start : start + BATCH], **fields})
@@ -59,7 +77,7 @@ def check_left(world, name, broadcast, audience, left):
     received = world.sinks.of_broadcast[broadcast]
     wrong = {way: sum(address in received for address in addresses) for way, addresses in left.items()}
     assert not any(wrong.values()), f"received after leaving: {wrong}"
-    gone = [address for addresses in left.values() for address in addresses]
+    gone = all_of(left)
     world.audit(name, broadcast, audience, gone=gone)
     return gone
 
@@ -68,7 +86,7 @@ def check_canceled(world, name, broadcast, audience, left, *, canceled, skipped)
     """Checks a canceled broadcast: each who left was skipped or canceled, and each other one was sent or canceled. An erasure
     cancels emails too. These are skipped, because they are not part of `canceled`.
     """
-    gone = [address for addresses in left.values() for address in addresses]
+    gone = all_of(left)
     world.audit(name, broadcast, audience, gone=gone, canceled=canceled, skipped=skipped)
     rows = world.emails(broadcast)
     events = collections.Counter(event for _, event in rows)
@@ -84,14 +102,9 @@ def check_canceled(world, name, broadcast, audience, left, *, canceled, skipped)
 def a_cancel_counts_those_who_left_before_their_claim_as_skipped(directory):
     """Half of the sites are paused until the cancel, so that the emails that are claimed before it are known."""
     with BroadcastWorld(directory) as world:
-        audience = world.contacts(first_name="Ada")
-        topic = new_topic(world)
+        audience, topic, broadcast = queued_while_paused(world)
         sites = [f"d{number}.test" for number in range(DOMAINS // 2)]
         held = [address for address in audience if address.split("@")[1] in sites]
-        world.pause()
-        broadcast = world.draft(topic_id=topic)
-        world.start(broadcast)
-        world.wait_for_fan_out(broadcast, audience[-1])
         left = leave_and_erase(world, broadcast, audience, topic)
         for site in sites:
             world.cli("queue", "pause", "--domain", site)
@@ -108,22 +121,17 @@ def a_cancel_counts_those_who_left_before_their_claim_as_skipped(directory):
         for site in sites:
             world.cli("queue", "resume", "--domain", site)
         world.probe()
-        skipped = sum(address not in queued for addresses in left.values() for address in addresses)
+        skipped = sum(address not in queued for address in all_of(left))
         check_canceled(world, "left, then canceled", broadcast, audience, left, canceled=canceled, skipped=skipped)
         missing = set(audience) - set(held) - set(world.sinks.of_broadcast[broadcast])
-        gone = {address for addresses in left.values() for address in addresses}
+        gone = set(all_of(left))
         assert missing == gone - set(held), f"{len(missing)} of the other sites did not receive it"
         world.server.stop()
 
 
 def a_cancel_while_sending_adds_up_with_those_who_left(directory):
     with BroadcastWorld(directory) as world:
-        audience = world.contacts(first_name="Ada")
-        topic = new_topic(world)
-        world.pause()
-        broadcast = world.draft(topic_id=topic)
-        world.start(broadcast)
-        world.wait_for_fan_out(broadcast, audience[-1])
+        audience, topic, broadcast = queued_while_paused(world)
         left = leave_and_erase(world, broadcast, audience, topic)
         world.resume()
         world.wait_for_count(broadcast, RECIPIENTS // 3)
@@ -131,7 +139,7 @@ def a_cancel_while_sending_adds_up_with_those_who_left(directory):
         canceled = world.cancel(broadcast)
 
         skipped = world.counts(broadcast)["suppressed"] + len(left["erased"])
-        gone = sum(len(addresses) for addresses in left.values())
+        gone = len(all_of(left))
         assert 0 < canceled < len(audience) and 0 < skipped < gone, f"{canceled} canceled, {skipped} skipped"
         world.probe()
         check_canceled(world, "left and canceled", broadcast, audience, left, canceled=canceled, skipped=skipped)
@@ -140,12 +148,7 @@ def a_cancel_while_sending_adds_up_with_those_who_left(directory):
 
 def those_who_leave_after_the_fan_out_receive_nothing(directory):
     with BroadcastWorld(directory) as world:
-        audience = world.contacts(first_name="Ada")
-        topic = new_topic(world)
-        world.pause()
-        broadcast = world.draft(topic_id=topic)
-        world.start(broadcast)
-        world.wait_for_fan_out(broadcast, audience[-1])
+        audience, topic, broadcast = queued_while_paused(world)
         left = leave(world, audience, topic)
 
         world.resume()
@@ -181,12 +184,7 @@ def those_who_leave_before_the_start_receive_nothing(directory):
 
 def those_who_leave_before_a_restart_receive_nothing(directory):
     with BroadcastWorld(directory) as world:
-        audience = world.contacts(first_name="Ada")
-        topic = new_topic(world)
-        world.pause()
-        broadcast = world.draft(topic_id=topic)
-        world.start(broadcast)
-        world.wait_for_fan_out(broadcast, audience[-1])
+        audience, topic, broadcast = queued_while_paused(world)
         left = leave(world, audience, topic)
         world.restart_after_kill()
 
