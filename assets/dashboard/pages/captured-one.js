@@ -17,7 +17,7 @@ import { Time } from '../components/time.js';
 import { toast } from '../components/toast.js';
 import { capturedPill } from './captured.js';
 import { Content } from './parts/content.js';
-import { emailReads } from './parts/email-reads.js';
+import { useEmail } from './parts/email-reads.js';
 import { useKeyNames } from './parts/key-names.js';
 import { Deliveries, RequestCard } from './parts/related.js';
 import { Steps } from './parts/steps.js';
@@ -61,10 +61,7 @@ function found({ code, links = [] }) {
 
 /** The timeline, the request and the webhook deliveries of the email. Nothing if it is deleted. @param {{ id: string }} props */
 function Origin({ id }) {
-  const [emailRead, attemptsRead, requestRead] = emailReads(id);
-  const email = /** @type {import('../lib/load.js').Loaded<import('../lib/outcome.js').Email>} */ (useLoad(...emailRead));
-  const attempts = /** @type {import('../lib/load.js').Loaded<import('../types/api.d.ts').EmailAttempts>} */ (useLoad(...attemptsRead));
-  const request = /** @type {import('../lib/load.js').Loaded<import('../types/api.d.ts').Log | null>} */ (useLoad(...requestRead));
+  const { email, attempts, request } = useEmail(id);
   const { nameOf } = useKeyNames(Boolean(request.data));
   if (!email.data || attempts.pending || request.pending) return null;
   return fragment(

@@ -4,7 +4,6 @@ import { fragment, t } from '../lib/h.js';
 import { api, apiUrl } from '../lib/api.js';
 import { icon } from '../lib/icons.js';
 import { useLive, usePoll } from '../lib/live.js';
-import { useLoad } from '../lib/load.js';
 import { capturedId, verdict } from '../lib/outcome.js';
 import { link, navigate, useTitle } from '../lib/router.js';
 import { allows, me, now } from '../lib/state.js';
@@ -21,7 +20,7 @@ import { toast } from '../components/toast.js';
 import { Correct, CorrectCard, isRefused } from './email/correct.js';
 import { Content } from './parts/content.js';
 import { emailAsCurl } from './parts/curl.js';
-import { emailReads } from './parts/email-reads.js';
+import { useEmail } from './parts/email-reads.js';
 import { useKeyNames } from './parts/key-names.js';
 import { Deliveries, Insights, RequestCard, SameOutcome } from './parts/related.js';
 import { Reschedule } from './parts/reschedule.js';
@@ -38,10 +37,7 @@ const POLL_MS = 10_000;
 
 /** @param {{ params: { id: string } }} props */
 export function EmailPage({ params: { id } }) {
-  const [emailRead, attemptsRead, requestRead] = emailReads(id);
-  const email = /** @type {import('../lib/load.js').Loaded<Email>} */ (useLoad(...emailRead));
-  const attempts = /** @type {import('../lib/load.js').Loaded<import('../types/api.d.ts').EmailAttempts>} */ (useLoad(...attemptsRead));
-  const request = /** @type {import('../lib/load.js').Loaded<import('../types/api.d.ts').Log | null>} */ (useLoad(...requestRead));
+  const { email, attempts, request } = useEmail(id);
   const again = useCallback(() => { void email.reload(); void attempts.reload(); }, [email.reload, attempts.reload]);
   useLive(['email.'], again, undefined, (event) => event.data?.data?.email_id === id);
   usePoll(again, email.data && PENDING.has(email.data.last_event) ? POLL_MS : null);
