@@ -171,6 +171,11 @@ fn a_page_has_20_rows_by_default_and_at_most_100() {
     assert_eq!(page(&server, "/emails", "?limit=100").0.len(), 100);
     let (one, more) = page(&server, "/emails", "?limit=1");
     assert_eq!((one.len(), more), (1, true));
+    for path in ["/contacts", "/segments", "/suppressions", "/templates", "/topics", "/broadcasts"] {
+        create_rows(&server, path, 21);
+        let (rows, more) = page(&server, path, "");
+        assert_eq!((rows.len(), more), (20, true), "{path}");
+    }
 }
 
 #[test]
