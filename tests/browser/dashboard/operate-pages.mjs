@@ -31,6 +31,8 @@ export const OPERATE = [
   ['delivery', `/webhooks/${WEBHOOK}?delivery=${DELIVERY}`, '.drawer .answer', `/webhooks/${WEBHOOK}/deliveries/${DELIVERY}`],
   ['queue', '/queue', '.q-site', '/queue', LIST],
   ['queue-open', '/queue?open=yahoo.example', '.q-why', '/queue/yahoo.example'],
-  ['health', '/health', '.rec', '/health', ['empty', 'one', 'hundred']],
+  // A server always has checks. The filter hides them all if they are well, as in the state `empty`.
+  ['health', '/health', '.rec', '/health', ['one', 'hundred']],
+  ['health-problems', '/health?show=problems', '.rec', '/health', ['empty', 'hundred']],
   ['sessions', '/sessions', '.table-act .pill', '/sessions', ['one', 'hundred']],
 ];

@@ -39,9 +39,9 @@ export function health({ path, state }) {
   if (path !== '/health' && path !== '/health/run') return null;
   const checked_at = new Date(Date.now() - (path === '/health' ? 41_000 : 0)).toISOString();
   const domains = Array.from({ length: 100 }, (_, n) => [`domains:team-${n}.acme.com`, `Domain records: team-${n}.acme.com`, n % 9 === 0 ? 'warning' : 'ok', ...CHECKS[2].slice(3)]);
-  const some = state === 'empty' ? [] : state === 'one' ? CHECKS.slice(0, 1) : state === 'hundred' ? [...CHECKS, ...domains] : CHECKS;
+  const some = state === 'empty' || state === 'one' ? CHECKS.slice(0, 1) : state === 'hundred' ? [...CHECKS, ...domains] : CHECKS;
   const data = some.map(([id, title, status, seen, expected = null, fix = null]) => ({ id, title, status, seen, expected, fix, docs: '/docs/DASHBOARD#the-checks', checked_at }));
-  return { json: { object: 'list', has_more: false, status: state === 'empty' || state === 'one' ? 'ok' : 'failing', checked_at, data } };
+  return { json: { object: 'list', has_more: false, status: some.every((check) => check[2] === 'ok') ? 'ok' : 'failing', checked_at, data } };
 }
 
 export function overview({ path, state }) {
