@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use crate::base::address::{EmailAddress, Mailbox};
 use crate::events::ERASED;
 
-/// Mailbox of a row, parsed at its first use: lists need only the text.
+/// Mailbox of a row, split at its first use: lists need only the text.
 #[derive(Clone, Debug)]
 pub struct StoredMailbox {
     text: Box<str>,
@@ -29,7 +29,7 @@ impl StoredMailbox {
 
     /// Returns the mailbox; `None` if the text is not one.
     pub fn mailbox(&self) -> Option<&Mailbox> {
-        self.parsed.get_or_init(|| Mailbox::parse(&self.text).ok()).as_ref()
+        self.parsed.get_or_init(|| Mailbox::from_stored(&self.text)).as_ref()
     }
 
     /// Returns the address; `None` if the text is not a mailbox.
