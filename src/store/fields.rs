@@ -44,9 +44,24 @@ impl<'a> RowFields<'a> {
     /// [`StoreError::Corrupt`] if the row is truncated.
     #[inline]
     pub fn next_value(&mut self) -> Result<RawValue<'a>, StoreError> {
-        let value = self.bytes;
-        self.bytes = after_value(value).ok_or_else(|| corrupt("a field is truncated"))?;
-        Ok(RawValue(&value[..value.len() - self.bytes.len()]))
+        let (value, rest) = split_value(self.bytes)?;
+        self.bytes = rest;
+        Ok(value)
+    }
+
+    /// Returns the value of a field. Skips those before it.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] if the row is truncated or has no such field.
+    #[inline]
+    pub fn field(mut self, name: &[u8]) -> Result<RawValue<'a>, StoreError> {
+        while let Some(found) = self.next_name()? {
+            let value = self.next_value()?;
+            if found == name {
+                return Ok(value);
+            }
+        }
+        Err(corrupt("a field is missing"))
     }
 
     /// Returns the fields of the map whose name was read, without finding its end. Nothing after it can be read.
@@ -78,6 +93,29 @@ impl<'a> RawValue<'a> {
     /// Returns whether the value is nil.
     pub fn is_nil(self) -> bool {
         self.0 == [NIL]
+    }
+
+    /// Returns the fields of a map.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] if the value is not a map.
+    #[inline]
+    pub fn fields(self) -> Result<RowFields<'a>, StoreError> {
+        RowFields::of_map(self.0)
+    }
+
+    /// Returns the values of an array.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] if the value is not an array.
+    #[inline]
+    pub fn items(self) -> Result<impl Iterator<Item = Result<RawValue<'a>, StoreError>>, StoreError> {
+        let Some((Head::Array(count), mut bytes)) = head(self.0) else { return Err(corrupt("expected an array")) };
+        Ok((0..count).map(move |_| {
+            let (value, rest) = split_value(bytes)?;
+            bytes = rest;
+            Ok(value)
+        }))
     }
 
     /// Returns the value as text.
@@ -162,6 +200,13 @@ fn split_text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
         (Head::Text(length), rest) => rest.split_at_checked(length),
         _ => None,
     }
+}
+
+/// Splits a value, which can be nested, from the bytes after it.
+#[inline]
+fn split_value(bytes: &[u8]) -> Result<(RawValue<'_>, &[u8]), StoreError> {
+    let rest = after_value(bytes).ok_or_else(|| corrupt("a field is truncated"))?;
+    Ok((RawValue(&bytes[..bytes.len() - rest.len()]), rest))
 }
 
 /// Returns the bytes after a value, which can be nested. Each iteration consumes at least one byte, so
@@ -255,12 +300,17 @@ mod tests {
             prop_assert_eq!(field("name").text().ok(), row.name.as_deref());
             prop_assert_eq!(field("name").is_nil(), row.name.is_none());
             prop_assert_eq!(field("last").text().unwrap(), &row.last);
-            let map: BTreeMap<String, String> = RowFields::of_map(field("map").0).unwrap().map(|entry| {
+            let map: BTreeMap<String, String> = field("map").fields().unwrap().map(|entry| {
                 let (key, value) = entry.unwrap();
                 (String::from_utf8(key.to_vec()).unwrap(), value.text().unwrap().to_owned())
             }).collect();
             prop_assert_eq!(map, row.map);
-            prop_assert!(field("flag").text().is_err() && RowFields::of_map(field("list").0).is_err());
+            let list: Vec<Option<&str>> = field("list").items().unwrap().map(|item| item.unwrap().text().ok()).collect();
+            prop_assert_eq!(list, row.list.iter().map(Option::as_deref).collect::<Vec<_>>());
+            let by_name = RowFields::of_map(&bytes[1..]).unwrap();
+            prop_assert_eq!(by_name.field(b"last").unwrap().text().unwrap(), &row.last);
+            prop_assert!(by_name.field(b"absent").is_err() && field("flag").text().is_err());
+            prop_assert!(field("list").fields().is_err() && field("map").items().is_err());
         }
 
         #[test]
@@ -273,7 +323,7 @@ mod tests {
         #[test]
         fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 1..100)) {
             for (_, value) in fields(&bytes).unwrap_or_default() {
-                let _ = (value.text(), RowFields::of_map(value.0).map(Iterator::count));
+                let _ = (value.text(), value.fields().map(Iterator::count), value.items().map(Iterator::count));
             }
         }
     }

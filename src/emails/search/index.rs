@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::block::{BlockEmails, BlockWriter, Fingerprint};
+use crate::base::address::{EmailAddress, Mailbox};
 use crate::base::id::{EmailId, TeamId};
 use crate::emails::store::EmailRow;
-use crate::store::{Blob, Encoded, NEXT, Order, Reads, Row, STOP, StoreError, WriteTx, skip_corrupt};
+use crate::store::{Blob, Encoded, NEXT, Order, Reads, Row, STOP, StoreError, Stored, WriteTx, skip_corrupt};
 use crate::tables::{EMAIL_SEARCH_BLOCKS, EMAIL_SEARCH_POSITIONS, EMAILS};
 use crate::teams;
 
@@ -71,8 +72,8 @@ pub(super) fn prepare(tx: &impl Reads, team: TeamId, until: EmailId) -> Result<O
         if id == after {
             return NEXT;
         }
-        let row = skip_corrupt(stored.decode(), format_args!("email {id}"))?;
-        block.add(id, row.iter().flat_map(fingerprints));
+        let recipients = skip_corrupt(stored_fingerprints(&stored), format_args!("email {id}"))?;
+        block.add(id, recipients.unwrap_or_default());
         let (first, _) = ends.unwrap_or((id, id));
         ends = Some((first, id));
         if block.is_complete() { STOP } else { NEXT }
@@ -101,8 +102,21 @@ pub(super) fn put(
 
 /// Returns the fingerprints of the recipients of an email that have not been erased.
 pub(super) fn fingerprints(row: &EmailRow) -> impl Iterator<Item = Fingerprint> + '_ {
-    let addresses = row.recipients.iter().filter_map(|recipient| recipient.mailbox.address());
-    addresses.map(|address| Fingerprint::of(&address.identity_hash()))
+    row.recipients.iter().filter_map(|recipient| recipient.mailbox.address()).map(fingerprint)
+}
+
+/// Returns the [`fingerprints`] of a stored email without decoding its row, because each accepted email is read here.
+fn stored_fingerprints(stored: &Stored<'_, EmailRow>) -> Result<Vec<Fingerprint>, StoreError> {
+    let mut fingerprints = Vec::new();
+    for recipient in stored.fields()?.field(b"recipients")?.items()? {
+        let mailbox = recipient?.fields()?.field(b"mailbox")?.text()?;
+        fingerprints.extend(Mailbox::from_stored(mailbox).map(|mailbox| fingerprint(mailbox.address())));
+    }
+    Ok(fingerprints)
+}
+
+fn fingerprint(address: &EmailAddress) -> Fingerprint {
+    Fingerprint::of(&address.identity_hash())
 }
 
 /// Returns the block that an id belongs to: its first id and its bytes.
@@ -203,4 +217,36 @@ pub(super) fn reset_from(tx: &WriteTx<'_>, team: TeamId, bound: EmailId) -> Resu
 
 fn id_before(id: EmailId) -> EmailId {
     EmailId::from_bytes(u128::from_be_bytes(*id.as_bytes()).saturating_sub(1).to_be_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::id::Id;
+    use crate::context::Context;
+    use crate::emails::LastEvent;
+    use crate::emails::store::{RecipientRow, RecipientState};
+    use crate::events::ERASED;
+
+    #[tokio::test]
+    async fn a_stored_row_has_the_fingerprints_of_the_decoded_one() {
+        let (_directory, context) = Context::temporary();
+        let of = |mailbox: &&str| RecipientRow::example(mailbox, RecipientState::Settled, LastEvent::Delivered);
+        let texts = ["Ada@example.net", "Ada <ada@example.org>", "\"Lovelace, Ada\" <\"a <b\"@example.com>", ERASED];
+        let row = EmailRow::example(texts.iter().map(of).collect(), LastEvent::Delivered);
+        let expected: Vec<Fingerprint> = fingerprints(&row).collect();
+        let put = move |tx: &WriteTx<'_>| tx.put(&EMAILS, &(TeamId::MIN, EmailId::MIN), &row);
+        context.store.write::<_, StoreError>(put).await.unwrap();
+
+        let mut found = Vec::new();
+        let read = |tx: &crate::store::ReadTx| {
+            tx.scan(&EMAILS, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX), Order::Ascending, |_, stored| {
+                found = stored_fingerprints(&stored)?;
+                STOP
+            })
+        };
+        context.store.read_now::<_, StoreError>(read).unwrap();
+
+        assert_eq!((expected.len(), found), (3, expected));
+    }
 }
