@@ -19,6 +19,7 @@ pub(crate) fn check(text: &str) {
         let printed = mailbox.to_string();
         assert!(!printed.chars().any(char::is_control));
         assert!(!mailbox.name().unwrap_or_default().contains('@'));
+        assert_eq!(Mailbox::from_stored(&printed).as_ref(), Some(&mailbox));
         assert_eq!(Mailbox::parse(&printed), Ok(mailbox));
     }
 }

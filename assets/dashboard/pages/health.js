@@ -73,7 +73,7 @@ export function HealthPage() {
     return fragment(
       t.p({ class: 'verdict', role: 'status' }, t.b(null, running ? 'The checks run.' : sentence(checks)), ' ', !running && at && t.span({ class: 't3' }, 'Checked ', h(Time, { at }), '.')),
       t.div({ class: 'filters' }, h(Segmented, { label: 'Show', value: problems ? 'problems' : 'all', options: [['all', 'All checks'], ['problems', 'Problems']], onChange: (/** @type {string} */ value) => setQuery({ show: value === 'all' ? null : value }) })),
-      shown.length === 0 ? empty({ title: problems ? 'No problems' : 'No checks', text: problems ? 'Every check is well.' : 'This server has no checks.', actions: problems && h(Button, { onClick: () => setQuery({ show: null }) }, 'Show all checks') })
+      shown.length === 0 ? empty({ title: 'No problems', text: 'Every check is well.', actions: h(Button, { onClick: () => setQuery({ show: null }) }, 'Show all checks') })
         : t.div({ class: 'stack recs-stack', 'aria-busy': running }, shown.map((check) => h(CheckBlock, { key: check.id, check }))));
   };
   return fragment(

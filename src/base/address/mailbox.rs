@@ -51,8 +51,8 @@ impl Mailbox {
         Ok(Self { name, address: EmailAddress::parse(address.trim_matches(' '))? })
     }
 
-    /// Splits the text form of a parsed mailbox without parsing it again, for rows that are read often. `None` if the text is
-    /// not a mailbox.
+    /// Splits the text form of a parsed mailbox without parsing it again, for rows that are read often. `None` if the text has
+    /// no address.
     pub fn from_stored(text: &str) -> Option<Self> {
         if text.contains('"') {
             return Self::parse(text).ok();

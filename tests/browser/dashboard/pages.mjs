@@ -112,7 +112,7 @@ async function look(world, worker, [name, path, selector, first], state) {
 const chosen = (page) => (PICTURES ? ['loaded'] : FULL ? Object.keys(STATES) : shortStates(page)).filter((state) => hasState(page, state));
 
 /** Whether the documentation has a picture of a page: not of one that shows long values, or another state of a pictured page. */
-const hasPicture = ([name]) => !/-(longest|emoji)$|^deliveries/.test(name);
+const hasPicture = ([name]) => !/-(longest|emoji)$|^deliveries|^health-/.test(name);
 
 export const pages = PAGES.filter((page) => !PICTURES || hasPicture(page)).flatMap((page) => chosen(page)
   .map((state) => [`dashboard: the page ${page[0]}, ${state}`, (world, worker) => look(world, worker, page, state)]));
