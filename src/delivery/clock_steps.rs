@@ -109,8 +109,20 @@ async fn release_page(engine: &Engine, start: QueueKey) -> Result<(Option<QueueK
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
+
+    use tokio_util::sync::CancellationToken;
+    use tokio_util::task::TaskTracker;
+
     use super::*;
     use crate::base::clock::DAY_MS;
+    use crate::context::Context;
+    use crate::delivery::engine::tests::engine;
+    use crate::delivery::queue::tests::{ADA, put_due};
+    use crate::delivery::queue::{DueKey, QUEUE_END};
+    use crate::emails::RecipientKind;
+    use crate::store::{NEXT, Order, ReadTx, Reads as _};
+    use crate::tables::DUE;
 
     #[test]
     fn a_step_is_a_change_of_the_wall_clock_that_the_monotonic_clock_does_not_make() {
@@ -126,5 +138,40 @@ mod tests {
         ] {
             assert_eq!(clock.step_ms(Now { wall_ms, elapsed_ms }), expected, "{wall_ms} {elapsed_ms}");
         }
+    }
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_group_of_a_transaction_that_read_the_clock_before_the_step_becomes_due() {
+        let (_directory, context) = Context::temporary();
+        let (_, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
+        let parts = keys[0].parts();
+        let gate = Arc::new(Barrier::new(2));
+        let (store, in_transaction) = (context.store.clone(), Arc::clone(&gate));
+        let storing = TaskTracker::new().spawn(async move {
+            let put_again = move |tx: &WriteTx<'_>| {
+                let row = tx.get(&DUE, &parts)?.unwrap();
+                tx.delete(&DUE, &parts)?;
+                in_transaction.wait();
+                in_transaction.wait();
+                tx.put(&DUE, &parts, &row)
+            };
+            store.write::<_, StoreError>(put_again).await
+        });
+        gate.wait();
+        context.clock.step(-DAY_MS);
+        let engine = engine(&context, &CancellationToken::new());
+
+        let (released, _) = tokio::join!(release_ahead(&engine), async { gate.wait() });
+
+        released.unwrap();
+        storing.await.unwrap().unwrap();
+        let mut due_times = Vec::new();
+        let read = |tx: &ReadTx| {
+            tx.scan(&DUE, &QUEUE_START, &QUEUE_END, Order::Ascending, |key, _| {
+                due_times.push(DueKey::from_parts(key).due_ms);
+                NEXT
+            })
+        };
+        context.store.read_now::<_, StoreError>(read).unwrap();
+        assert_eq!(due_times, [context.now_ms()]);
     }
 }

@@ -47,7 +47,7 @@ pub(in crate::delivery) fn settings(context: &Context) -> EngineSettings {
     }
 }
 
-fn engine(context: &Context, stop: &CancellationToken) -> Arc<Engine> {
+pub(in crate::delivery) fn engine(context: &Context, stop: &CancellationToken) -> Arc<Engine> {
     Engine::new(context.clone(), settings(context), QueueNotifier::default(), stop.clone())
 }
 
