@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio::net::TcpSocket;
+
 use super::program::{Cli, Server, poll};
 use crate::support::{MailServer, NameServer, StartTls};
 
@@ -31,15 +33,26 @@ fn warnings(cli: &Cli, _server: &Server) -> Vec<String> {
     logged(cli)
 }
 
-/// Returns an address of this machine without a listener.
-fn closed_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+/// A port of this machine that refuses connections. The socket keeps it, so that no other test listens there.
+struct ClosedPort(TcpSocket);
+
+impl ClosedPort {
+    fn bind() -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
+        Self(socket)
+    }
+
+    fn number(&self) -> u16 {
+        self.0.local_addr().unwrap().port()
+    }
 }
 
 #[test]
 fn a_smarthost_that_is_down_is_logged_once() {
     let cli = Cli::new();
-    let relay = format!("smtp://127.0.0.1:{}?final=true", closed_port());
+    let port = ClosedPort::bind();
+    let relay = format!("smtp://127.0.0.1:{}?final=true", port.number());
     let server = cli.serve(&["dev", "--delivery", "relay", "--relay", &relay, "--retry-delays", "100ms"]);
 
     let warnings = warnings(&cli, &server);
@@ -54,7 +67,8 @@ fn a_blocked_smtp_port_is_logged_once() {
     for name in ["shop", "other", "third"] {
         dns.add(&format!("{name} IN MX 10 mx.{name}.example.\nmx.{name} IN A 127.0.0.1\n"));
     }
-    let (cli, port) = (Cli::new(), closed_port().to_string());
+    let (cli, closed) = (Cli::new(), ClosedPort::bind());
+    let port = closed.number().to_string();
     let direct = ["dev", "--delivery", "direct", "--hostname", "mx.test.example", "--allow-address", "127.0.0.0/8"];
     let settings = ["--resolver", &dns.address(), "--smtp-port", &port, "--retry-delays", "100ms"];
     let server = cli.serve(&[&direct[..], &settings].concat());
@@ -68,7 +82,8 @@ fn a_blocked_smtp_port_is_logged_once() {
 #[test]
 fn name_servers_that_do_not_respond_are_logged_once() {
     let cli = Cli::new();
-    let resolver = format!("127.0.0.1:{}", closed_port());
+    let port = ClosedPort::bind();
+    let resolver = format!("127.0.0.1:{}", port.number());
     let direct = ["dev", "--delivery", "direct", "--hostname", "mx.test.example", "--resolver", &resolver];
     let server = cli.serve(&direct);
 
@@ -114,7 +129,8 @@ fn a_smarthost_that_is_not_found_is_logged_although_the_fallback_delivers() {
 #[test]
 fn a_dead_resolver_is_not_a_smarthost_without_an_address() {
     let cli = Cli::new();
-    let resolver = format!("127.0.0.1:{}", closed_port());
+    let port = ClosedPort::bind();
+    let resolver = format!("127.0.0.1:{}", port.number());
     let relay = ["dev", "--delivery", "relay", "--relay", "smtp://relay.example:25", "--resolver", &resolver];
     let server = cli.serve(&relay);
 
