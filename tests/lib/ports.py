@@ -7,17 +7,19 @@ import socket
 # before its server listens.
 PORTS = range(15_000, 32_000)
 ATTEMPTS = 100
+# Marks of the ports that this process has reserved.
+RESERVED = []
 
 
 def free_port(*addresses):
     """Returns a port that has no TCP or UDP socket on any of the addresses. The default address is 127.0.0.1.
 
-    Another suite takes the same port at the same time only by chance.
+    No other call returns it until this process ends, also in another suite: a server that restarts needs its port again.
     """
     addresses = addresses or ("127.0.0.1",)
     for _ in range(ATTEMPTS):
         port = random.choice(PORTS)
-        if all(is_free(address, port) for address in addresses):
+        if all(is_free(address, port) for address in addresses) and reserve(port):
             return port
     raise AssertionError(f"no free port on {', '.join(addresses)}")
 
@@ -30,3 +32,16 @@ def is_free(address, port):
         except OSError:
             return False
         return True
+
+
+def reserve(port):
+    """Reserves a port for this process. Returns False if a process has reserved it."""
+    mark = socket.socket(socket.AF_UNIX)
+    try:
+        # A name that begins with NUL is no file, and is free again when the process has ended.
+        mark.bind(f"\0ringmail-test-port-{port}")
+    except OSError:
+        mark.close()
+        return False
+    RESERVED.append(mark)
+    return True
