@@ -51,7 +51,7 @@ const STATES = {
 /** Pages that load the code editor. */
 const WITH_EDITOR = ['kit', 'composer', 'composer-html', 'template'];
 /** Pages whose first request is for a part, so that the page around it is there before. */
-const OF_PARTS = ['queue-open', 'broadcast-bounced'];
+const OF_PARTS = ['queue-open', 'broadcast-bounced', 'connect'];
 /** Whether a page has a state. A page that loads nothing has one. */
 const hasState = ([name, , , first, more], state) => (first !== null || state === 'loaded')
   && (!STATES[state].only || STATES[state].only.includes(name) || Boolean(more?.includes(state)));
