@@ -139,17 +139,21 @@ mod tests {
             assert_eq!(clock.step_ms(Now { wall_ms, elapsed_ms }), expected, "{wall_ms} {elapsed_ms}");
         }
     }
+
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_group_of_a_transaction_that_read_the_clock_before_the_step_becomes_due() {
         let (_directory, context) = Context::temporary();
         let (_, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
         let parts = keys[0].parts();
+        let take = move |tx: &WriteTx<'_>| {
+            let row = tx.get(&DUE, &parts)?.unwrap();
+            tx.delete(&DUE, &parts).map(|_| row)
+        };
+        let row = context.store.write::<_, StoreError>(take).await.unwrap();
         let gate = Arc::new(Barrier::new(2));
         let (store, in_transaction) = (context.store.clone(), Arc::clone(&gate));
         let storing = TaskTracker::new().spawn(async move {
             let put_again = move |tx: &WriteTx<'_>| {
-                let row = tx.get(&DUE, &parts)?.unwrap();
-                tx.delete(&DUE, &parts)?;
                 in_transaction.wait();
                 in_transaction.wait();
                 tx.put(&DUE, &parts, &row)
