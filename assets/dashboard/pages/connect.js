@@ -22,7 +22,7 @@ export function ConnectPage() {
   const { verified = 'example.com' } = useDomains();
   if (connect.error && !connect.data) return pageFailed('Connect', connect.error, connect.reload);
   const base = connect.data?.base_url ?? me.value?.base_url ?? location.origin;
-  const seen = (/** @type {string[]} */ names) => connect.data?.sdks.find((sdk) => names.includes(sdk.name)) ?? null;
+  const seen = (/** @type {string[]} */ names) => connect.data ? connect.data.sdks.find((sdk) => names.includes(sdk.name)) ?? null : undefined;
   const key = first.key ?? PLACEHOLDER, from = `hello@${first.domain ?? verified}`;
   const known = new Set([...SDKS, ...OTHERS].flatMap((sdk) => sdk.seen));
   const further = connect.data?.sdks.filter((sdk) => !known.has(sdk.name)) ?? [];
@@ -42,9 +42,9 @@ export function ConnectPage() {
 /**
  * @param {string} label
  * @param {string} setting
- * @param {{ seen_at: string } | null} seen
+ * @param {{ seen_at: string } | null | undefined} seen Undefined before it is known.
  */
 function row(label, setting, seen) {
   return t.li({ key: label }, t.div({ class: 'item' }, t.span({ class: 'grow' }, t.span({ class: 't1 dblock' }, label), t.code({ class: 'trunc dblock t3' }, setting)),
-    seen ? pill('Seen', { tone: 'green' }) : pill('Not seen', { hollow: true }), t.span({ class: 'num t3 w-72 hide-sm' }, seen && h(Time, { at: seen.seen_at })), h(Copy, { text: setting, label: `Copy the setting of ${label}` })));
+    seen ? pill('Seen', { tone: 'green' }) : seen === null && pill('Not seen', { hollow: true }), t.span({ class: 'num t3 w-72 hide-sm' }, seen && h(Time, { at: seen.seen_at })), h(Copy, { text: setting, label: `Copy the setting of ${label}` })));
 }
