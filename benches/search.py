@@ -9,6 +9,7 @@ import shutil
 import statistics
 import subprocess
 import time
+from datetime import UTC, datetime, timedelta
 from urllib.parse import urlencode, urlsplit
 
 from deadline import wait_until
@@ -56,7 +57,7 @@ def one(options, count):
             {}, {"q": newest[0]}, {"q": f"<{newest[0]}@{DOMAIN}>"}, {"q": "invoice"}, {"to": NEW}, {"to": OLD},
             {"to": "recent.example"}, {"from": "ringmail tests"}, {"subject": "invoice"}, {"status": "queued"},
             {"domain": DOMAIN}, {"key": key}, {"tag": "kind:recent"}, {"has_attachment": "1"},
-            {"to": NEW, "tag": "kind"},
+            {"to": NEW, "tag": "kind"}, {"since": at(-86_400)}, {"since": at(-86_400), "until": at(86_400), "to": NEW},
         ]  # fmt: skip
         table(
             [f"first page of a search in {count:,} emails", "rows", "p50 ms", "max ms", "target"],
@@ -71,6 +72,11 @@ def one(options, count):
     finally:
         server.end()
         shutil.rmtree(server.directory, ignore_errors=True)
+
+
+def at(offset_s):
+    """Returns the time that is `offset_s` seconds from now, as the search takes it."""
+    return (datetime.now(UTC) + timedelta(seconds=offset_s)).isoformat(timespec="seconds")
 
 
 def wait_for_index(server):
