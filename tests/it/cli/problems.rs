@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use tokio::net::TcpSocket;
-
 use super::program::{Cli, Server, poll};
-use crate::support::{MailServer, NameServer, StartTls};
+use crate::support::{ClosedPort, MailServer, NameServer, StartTls};
 
 /// Maximum wait for a failed attempt. Its lookup ends after some timeouts.
 const FAILED_WITHIN: Duration = Duration::from_secs(60);
@@ -31,21 +29,6 @@ fn warnings(cli: &Cli, _server: &Server) -> Vec<String> {
     send_and_fail(cli, "bob@other.example");
     send_and_fail(cli, "eve@third.example");
     logged(cli)
-}
-
-/// A port of this machine that refuses connections. The socket keeps it, so that no other test listens there.
-struct ClosedPort(TcpSocket);
-
-impl ClosedPort {
-    fn bind() -> Self {
-        let socket = TcpSocket::new_v4().unwrap();
-        socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
-        Self(socket)
-    }
-
-    fn number(&self) -> u16 {
-        self.0.local_addr().unwrap().port()
-    }
 }
 
 #[test]

@@ -8,6 +8,7 @@
 //! - `name_server.rs` is a DNS server with one zone.
 //! - `mail_server.rs` is a mail server whose STARTTLS can fail.
 //! - `webhook_receiver.rs` receives webhooks.
+//! - `closed_port.rs` keeps a port that refuses connections.
 //! - `teams.rs` creates other teams and API keys.
 //! - `rows.rs` reads and writes rows that no endpoint exposes.
 //! - `routes.rs` lists every route of the OpenAPI document.
@@ -15,6 +16,7 @@
 //! - `schema.rs` checks JSON against the schemas of the OpenAPI document.
 //! - `snapshot.rs` compares a body with its snapshot, after replacing ids, times and secrets.
 
+mod closed_port;
 mod documented;
 mod mail_server;
 mod name_server;
@@ -28,6 +30,7 @@ mod snapshot;
 mod teams;
 mod webhook_receiver;
 
+pub(crate) use closed_port::ClosedPort;
 pub(crate) use mail_server::{MailServer, Received, SmtpClient, StartTls};
 pub(crate) use name_server::NameServer;
 pub(crate) use response::ApiResponse;
