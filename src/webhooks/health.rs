@@ -1,10 +1,15 @@
 //! Health of an endpoint: its recent delivery results and their consequences. Pure.
 
-use super::store::HealthRow;
+use super::model::FailingEndpoint;
+use super::retry::ResponseInfo;
+use super::store::{FailingRow, HealthRow};
 use crate::base::clock::{DAY_MS, TimestampMs};
+use crate::base::id::WebhookId;
 
 /// Consecutive exhausted deliveries after which the endpoint is disabled.
-const DISABLED_AFTER: u32 = 20;
+pub const DISABLED_AFTER: u32 = 20;
+/// Failed attempts in a row that make an endpoint a failing one.
+pub(super) const FAILING_ATTEMPTS: u8 = 3;
 /// Number of most recent deliveries that must all be exhausted before the owners are notified. At most one notice a
 /// day.
 const FAILING_AFTER: u8 = 10;
@@ -50,11 +55,30 @@ impl HealthRow {
         }
         HealthAction::Nothing
     }
+
+    /// Records the response to an attempt. The row of an endpoint that keeps failing in the same way does not change.
+    pub(super) fn record_attempt(&mut self, response: ResponseInfo, now_ms: TimestampMs) {
+        if response.is_success() {
+            self.failing = None;
+            return;
+        }
+        let failing = self.failing.get_or_insert(FailingRow { since_ms: now_ms, attempts: 0, status: None });
+        failing.attempts = (failing.attempts + 1).min(FAILING_ATTEMPTS);
+        failing.status = response.status;
+    }
+
+    /// Returns the state of an endpoint that is failing; `None` if fewer than [`FAILING_ATTEMPTS`] in a row failed.
+    pub(super) fn failing_endpoint(&self, webhook: WebhookId) -> Option<FailingEndpoint> {
+        let FailingRow { since_ms, attempts, status } = *self.failing.as_ref()?;
+        let exhausted = self.consecutive_failures;
+        (attempts >= FAILING_ATTEMPTS).then_some(FailingEndpoint { webhook, since_ms, status, exhausted })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::id::Id;
 
     const NOW_MS: TimestampMs = 1_700_000_000_000;
 
@@ -102,6 +126,27 @@ mod tests {
         }
 
         assert_eq!(notices_ms, [0, DAY_MS, 2 * DAY_MS]);
+    }
+
+    #[test]
+    fn three_failed_attempts_in_a_row_are_named_until_one_succeeds() {
+        let response = |status| ResponseInfo { status, retry_after: None };
+        let mut health = HealthRow::default();
+        health.record_attempt(response(Some(500)), NOW_MS - 1);
+        health.record_attempt(response(Some(204)), NOW_MS - 1);
+        health.record_attempt(response(Some(500)), NOW_MS);
+        health.record_attempt(response(Some(503)), NOW_MS + 1);
+        assert_eq!(health.failing_endpoint(Id::MIN), None, "two in a row");
+
+        health.record_attempt(response(None), NOW_MS + 2);
+
+        let failing = FailingEndpoint { webhook: Id::MIN, since_ms: NOW_MS, status: None, exhausted: 0 };
+        assert_eq!(health.failing_endpoint(Id::MIN), Some(failing));
+        let before = health.clone();
+        health.record_attempt(response(None), NOW_MS + 3);
+        assert_eq!(health, before, "no row has to be written");
+        health.record_attempt(response(Some(200)), NOW_MS + 4);
+        assert_eq!(health, HealthRow::default());
     }
 
     #[test]

@@ -41,14 +41,16 @@ pub(crate) use erase::{DeliveryKey, erase_delivery, match_deliveries};
 pub use error::{
     CreateWebhookError, DeliveryError, ReplayError, RotateSecretError, TestWebhookError, UpdateWebhookError,
 };
+pub use health::DISABLED_AFTER;
 pub use model::{
-    Delivery, DeliveryStatus, DeliveryWithPayload, NewWebhook, OVERLAP_HOURS_DEFAULT, OVERLAP_HOURS_MAX, Rotation,
-    RotationResult, StatusChange, SubscribedEvents, WEBHOOKS_MAX, Webhook, WebhookChanges, WebhookStatus,
+    Delivery, DeliveryStatus, DeliveryWithPayload, FailingEndpoint, NewWebhook, OVERLAP_HOURS_DEFAULT,
+    OVERLAP_HOURS_MAX, Rotation, RotationResult, StatusChange, SubscribedEvents, WEBHOOKS_MAX, Webhook, WebhookChanges,
+    WebhookStatus,
 };
 pub use reports::WebhookDeliveryReport;
 pub use retention::purge;
 pub use service::Webhooks;
 pub use store::{
-    DeliveryRow, ExhaustedReason, HealthRow, PreviousSecretRow, QueueRow, WebhookAttemptRow, WebhookDeliveryState,
-    WebhookRow,
+    DeliveryRow, ExhaustedReason, FailingRow, HealthRow, PreviousSecretRow, QueueRow, WebhookAttemptRow,
+    WebhookDeliveryState, WebhookRow,
 };

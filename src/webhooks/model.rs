@@ -67,6 +67,18 @@ pub struct Webhook {
     pub previous_secret_expires_ms: Option<TimestampMs>,
 }
 
+/// An endpoint whose last attempts all failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FailingEndpoint {
+    pub webhook: WebhookId,
+    /// Time of the first failed attempt after the last success.
+    pub since_ms: TimestampMs,
+    /// HTTP status of the last attempt; `None` if there was no response.
+    pub status: Option<u16>,
+    /// Exhausted deliveries since the last success.
+    pub exhausted: u32,
+}
+
 /// An endpoint to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewWebhook {

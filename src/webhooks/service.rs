@@ -4,18 +4,20 @@ use std::sync::Arc;
 
 use super::dispatch::DispatchNotifier;
 use super::error::{CreateWebhookError, RotateSecretError, UpdateWebhookError};
-use super::model::{NewWebhook, Rotation, RotationResult, SubscribedEvents, Webhook, WebhookChanges, WebhookStatus};
+use super::model::{
+    FailingEndpoint, NewWebhook, Rotation, RotationResult, SubscribedEvents, Webhook, WebhookChanges, WebhookStatus,
+};
 use super::removal;
 use super::store::{self, HealthRow, PreviousSecretRow, WebhookRow};
 use crate::audit::{self, Actor, AuditAction, AuditEntry, AuditTargetKind, TeamActor, audit_host};
-use crate::base::id::{TeamId, WebhookId};
+use crate::base::id::{Id, TeamId, WebhookId};
 use crate::base::signature::WebhookSecret;
 use crate::base::wakeup::Wakeup;
 use crate::context::Context;
 use crate::events;
 use crate::http_client::UrlPolicy;
 use crate::store::page::{Page, PageError, PageQuery, page};
-use crate::store::{Reads as _, StoreError, WriteTx};
+use crate::store::{NEXT, Order, Reads as _, StoreError, WriteTx};
 use crate::tables::{WEBHOOK_HEALTH, WEBHOOKS};
 
 const HOUR_MS: i64 = 60 * 60 * 1_000;
@@ -97,6 +99,28 @@ impl Webhooks {
         self.context
             .store
             .read(move |tx| page(tx, &WEBHOOKS, team, query, |id, row| Ok(Some(row.decode()?.webhook(id, now_ms)))))
+            .await
+    }
+
+    /// Returns the enabled endpoints of a team that are failing, oldest first; at most [`WEBHOOKS_MAX`].
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    ///
+    /// [`WEBHOOKS_MAX`]: super::model::WEBHOOKS_MAX
+    pub async fn failing(&self, team: TeamId) -> Result<Vec<FailingEndpoint>, StoreError> {
+        self.context
+            .store
+            .read(move |tx| {
+                let mut failing = Vec::new();
+                tx.scan_valid(&WEBHOOK_HEALTH, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |key, health| {
+                    let Some(endpoint) = health.failing_endpoint(key.1) else { return NEXT };
+                    let row = tx.get_valid(&WEBHOOKS, &key)?;
+                    failing.extend(row.filter(|row| row.status == WebhookStatus::Enabled).map(|_| endpoint));
+                    NEXT
+                })?;
+                Ok(failing)
+            })
             .await
     }
 

@@ -56,8 +56,25 @@ pub struct HealthRow {
     /// Time of the last notice about a backlog.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog_notified_ms: Option<TimestampMs>,
+    /// Failed attempts since the last success; `None` if the last attempt succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failing: Option<FailingRow>,
 }
 impl Row for HealthRow {}
+
+/// Failed attempts in a row, of any delivery.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailingRow {
+    /// Time of the first one.
+    pub since_ms: TimestampMs,
+    /// Number of attempts, at most [`FAILING_ATTEMPTS`].
+    ///
+    /// [`FAILING_ATTEMPTS`]: super::health::FAILING_ATTEMPTS
+    pub attempts: u8,
+    /// HTTP status of the last one; `None` if there was no response.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+}
 
 /// Row of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -16,15 +16,17 @@ export const disabledEndpoints = signal(/** @type {{ count: number, text: string
 
 const EVERY_MS = 30_000;
 
-/** @typedef {{ health: HealthState | null, queue: { waiting: number, paused: boolean }, webhooks: { failing: number }, attention: { text: string, href: string }[] }} StatusAnswer */
+/** @typedef {{ health: HealthState | null, queue: { waiting: number, paused: boolean }, webhooks: { disabled: number }, attention: { text: string, href: string }[] }} StatusAnswer */
 
 /** Takes the values of an answer of `GET /overview`. @param {StatusAnswer} overview */
 export function takeStatus(overview) {
   health.value = overview.health;
   queueWaiting.value = overview.queue.waiting;
   queuePaused.value = overview.queue.paused;
+  const count = overview.webhooks.disabled;
+  // The disabled endpoints are named before the failing ones.
   const first = overview.attention.find(({ href }) => href.startsWith('/dashboard/webhooks/'));
-  disabledEndpoints.value = first ? { ...first, count: overview.webhooks.failing } : null;
+  disabledEndpoints.value = count > 0 && first ? { ...first, count } : null;
 }
 
 /** Number of the newest request. An earlier one can get its answer later. */
@@ -34,7 +36,7 @@ let asked = 0;
 async function readStatus() {
   const mine = asked += 1;
   /** @type {StatusAnswer} */
-  let answer = { health: null, queue: { waiting: 0, paused: false }, webhooks: { failing: 0 }, attention: [] };
+  let answer = { health: null, queue: { waiting: 0, paused: false }, webhooks: { disabled: 0 }, attention: [] };
   try { answer = await api.get('/overview'); } catch { /* The next request asks again. */ }
   if (mine === asked) takeStatus(answer);
 }

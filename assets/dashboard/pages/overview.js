@@ -24,7 +24,7 @@ import { ZONE, addDays, emailsOf, periodName, periodsOf, rangeOf, ticksOf } from
  * @typedef {object} OverviewAnswer
  * @property {{ severity: 'red' | 'amber', text: string, href: string }[]} attention
  * @property {{ waiting: number, oldest_s: number, paused: boolean }} queue
- * @property {{ failing: number }} webhooks
+ * @property {{ disabled: number, failing: number }} webhooks
  * @property {{ unverified: number }} domains
  * @property {import('../lib/status.js').HealthState | null} health null before the first checks
  * @property {import('../types/api.d.ts').EmailSummary[]} last
@@ -143,11 +143,12 @@ const SERVER = { ok: ['green', 'well'], warning: ['amber', 'warnings'], failing:
 
 /** The other parts, each with its page. @param {{ at: OverviewAnswer }} props */
 function States({ at }) {
+  const { disabled, failing } = at.webhooks;
   /** @type {[string, string, import('../components/pill.js').Tone, string][]} */
   const parts = [
     ['/health', 'Server', at.health ? SERVER[at.health][0] : 'gray', at.health ? SERVER[at.health][1] : 'not checked'],
     ['/domains', 'Domains', at.domains.unverified === 0 ? 'green' : 'amber', at.domains.unverified === 0 ? 'all verified' : `${plural(at.domains.unverified, 'domain')} not verified`],
-    ['/webhooks', 'Webhooks', at.webhooks.failing === 0 ? 'green' : 'red', at.webhooks.failing === 0 ? 'none fails' : `${at.webhooks.failing} disabled`],
+    ['/webhooks', 'Webhooks', disabled > 0 ? 'red' : failing > 0 ? 'amber' : 'green', disabled > 0 ? `${disabled} disabled` : failing > 0 ? `${failing} failing` : 'none fails'],
   ];
   return t.section({ class: 'card', 'aria-labelledby': 'h-parts' }, t.header(null, t.h2({ id: 'h-parts' }, 'Parts')),
     t.ul({ class: 'list' }, parts.filter(([to]) => to !== '/health' || isOperator()).map(([to, name, tone, text]) => t.li({ key: to }, link({ class: 'item', to }, dot(tone, text), t.span({ class: 'grow t1' }, name), t.span({ class: 't3' }, text))))));

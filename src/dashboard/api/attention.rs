@@ -4,11 +4,12 @@ use serde::Serialize;
 
 use super::health::check_title;
 use super::reply::percent_encoded;
+use crate::base::clock::TimestampMs;
 use crate::base::printable::printable;
 use crate::delivery::{QueueDepth, SiteHold, SiteSnapshot};
 use crate::doctor::{Check, CheckStatus};
 use crate::domains::{Domain, DomainStatus};
-use crate::webhooks::{Webhook, WebhookStatus};
+use crate::webhooks::{DISABLED_AFTER, FailingEndpoint, Webhook, WebhookStatus};
 
 /// Sentences of one kind.
 const SENTENCES_MAX: usize = 5;
@@ -128,18 +129,41 @@ fn minutes_in_words(minutes: i64) -> String {
     }
 }
 
-pub(super) fn is_failing(webhook: &Webhook) -> bool {
+pub(super) fn is_disabled_for_failures(webhook: &Webhook) -> bool {
     webhook.status == WebhookStatus::AutoDisabled
 }
 
-/// Returns a sentence for each endpoint that was disabled for its failures.
-pub(super) fn of_webhooks(webhooks: &[Webhook]) -> Vec<Attention> {
-    let sentence = |webhook: &Webhook| Attention {
-        severity: "red",
-        text: format!("The webhook {} was disabled after too many failed deliveries.", webhook.endpoint),
-        href: format!("/dashboard/webhooks/{}", webhook.id),
+/// Returns a sentence for each endpoint that was disabled for its failures, then for each that is failing.
+pub(super) fn of_webhooks(webhooks: &[Webhook], failing: &[FailingEndpoint], now_ms: TimestampMs) -> Vec<Attention> {
+    let sentence = |severity, webhook: &Webhook, text| {
+        let href = format!("/dashboard/webhooks/{}", webhook.id);
+        Attention { severity, text, href }
     };
-    webhooks.iter().filter(|webhook| is_failing(webhook)).take(SENTENCES_MAX).map(sentence).collect()
+    let disabled = webhooks.iter().filter(|webhook| is_disabled_for_failures(webhook)).map(|webhook| {
+        let text = format!("The webhook {} was disabled after too many failed deliveries.", webhook.endpoint);
+        sentence("red", webhook, text)
+    });
+    let failing = failing.iter().filter_map(|failing| {
+        let webhook = webhooks.iter().find(|webhook| webhook.id == failing.webhook)?;
+        Some(sentence("amber", webhook, failing_in_words(&webhook.endpoint, failing, now_ms)))
+    });
+    disabled.chain(failing).take(SENTENCES_MAX).collect()
+}
+
+fn failing_in_words(endpoint: &str, failing: &FailingEndpoint, now_ms: TimestampMs) -> String {
+    let minutes = (now_ms - failing.since_ms).max(0) / 60_000;
+    let duration = if minutes == 0 { "less than a minute".to_owned() } else { minutes_in_words(minutes) };
+    let cause = match failing.status {
+        Some(status) => format!("its last response was {status}"),
+        None => "it did not respond".to_owned(),
+    };
+    let text = format!("The webhook {endpoint} has failed for {duration}: {cause}.");
+    match failing.exhausted {
+        0 => text,
+        exhausted => {
+            format!("{text} It is disabled after {DISABLED_AFTER} exhausted deliveries in a row; {exhausted} so far.")
+        }
+    }
 }
 
 pub(super) fn is_verified(domain: &Domain) -> bool {
@@ -176,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_that_was_disabled_for_its_failures_is_named() {
+    fn an_endpoint_that_fails_or_was_disabled_for_its_failures_is_named() {
         let webhook = |number, status| Webhook {
             id: Id::from_bytes([number; 16]),
             endpoint: format!("https://hooks.example.com/{number}"),
@@ -189,15 +213,34 @@ mod tests {
             webhook(1, WebhookStatus::Enabled),
             webhook(2, WebhookStatus::AutoDisabled),
             webhook(3, WebhookStatus::Disabled),
+            webhook(4, WebhookStatus::Enabled),
         ];
+        let failing = |number, status, minutes: i64, exhausted| {
+            let webhook = Id::from_bytes([number; 16]);
+            FailingEndpoint { webhook, since_ms: -minutes * 60_000, status, exhausted }
+        };
+        let failing = [failing(4, Some(503), 192, 7), failing(1, None, 0, 0)];
 
         assert_eq!(
-            shown(&of_webhooks(&webhooks)),
-            [(
-                "red",
-                "The webhook https://hooks.example.com/2 was disabled after too many failed deliveries.",
-                "/dashboard/webhooks/02020202-0202-0202-0202-020202020202"
-            )]
+            shown(&of_webhooks(&webhooks, &failing, 59_999)),
+            [
+                (
+                    "red",
+                    "The webhook https://hooks.example.com/2 was disabled after too many failed deliveries.",
+                    "/dashboard/webhooks/02020202-0202-0202-0202-020202020202"
+                ),
+                (
+                    "amber",
+                    "The webhook https://hooks.example.com/4 has failed for 3 h 12 min: its last response was 503. It is \
+                     disabled after 20 exhausted deliveries in a row; 7 so far.",
+                    "/dashboard/webhooks/04040404-0404-0404-0404-040404040404"
+                ),
+                (
+                    "amber",
+                    "The webhook https://hooks.example.com/1 has failed for less than a minute: it did not respond.",
+                    "/dashboard/webhooks/01010101-0101-0101-0101-010101010101"
+                ),
+            ]
         );
     }
 

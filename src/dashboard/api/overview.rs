@@ -7,8 +7,8 @@ use salvo::{Writer as _, handler};
 use serde::Serialize;
 
 use super::attention::{
-    Attention, QueueSummary, is_failing, is_verified, of_checks, of_domains, of_problems, of_queue, of_sites,
-    of_webhooks,
+    Attention, QueueSummary, is_disabled_for_failures, is_verified, of_checks, of_domains, of_problems, of_queue,
+    of_sites, of_webhooks,
 };
 use super::health::{CheckedHealth, HealthReports};
 use super::instance::DashboardInstance;
@@ -41,6 +41,9 @@ struct Overview {
 
 #[derive(Serialize)]
 struct WebhookSummary {
+    /// Endpoints that were disabled for their failures.
+    disabled: usize,
+    /// Enabled endpoints that fail.
     failing: usize,
 }
 
@@ -65,7 +68,9 @@ pub(super) async fn get_overview(
     let page = PageQuery { limit: DOMAINS_MAX, cursor: Cursor::Newest };
     let domains = domains.list(caller.team, page).await?.rows;
     let page = PageQuery { limit: WEBHOOKS_MAX, cursor: Cursor::Newest };
+    let failing = webhooks.failing(caller.team).await?;
     let webhooks = webhooks.list(caller.team, page).await?.rows;
+    let disabled = webhooks.iter().filter(|webhook| is_disabled_for_failures(webhook)).count();
     let is_operator = instance.is_operator(caller).await?;
     let engine = control.engine().filter(|_| is_operator);
     let depth = engine.and_then(Engine::queue_depth);
@@ -88,7 +93,7 @@ pub(super) async fn get_overview(
         attention.extend(of_queue(queue));
     }
     attention.extend(sites);
-    attention.extend(of_webhooks(&webhooks));
+    attention.extend(of_webhooks(&webhooks, &failing, instance.now_ms()));
     attention.extend(of_domains(&domains));
     // The sentences of the failing parts are newer than the checks.
     if problems.is_empty() {
@@ -98,7 +103,7 @@ pub(super) async fn get_overview(
     Ok(Json(Overview {
         attention,
         queue,
-        webhooks: WebhookSummary { failing: webhooks.iter().filter(|webhook| is_failing(webhook)).count() },
+        webhooks: WebhookSummary { disabled, failing: failing.len() },
         domains: DomainSummary { unverified: domains.iter().filter(|domain| !is_verified(domain)).count() },
         health,
         last: last.iter().map(ListedEmail::of).collect(),

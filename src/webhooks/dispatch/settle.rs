@@ -115,6 +115,9 @@ impl OutcomeSettler<'_, '_> {
             return Ok(EndpointChange::Unchanged);
         };
         let attempt = self.attempt(&outcome.disposition);
+        if let Some((_, info)) = attempt {
+            self.health.record_attempt(info, self.now_ms);
+        }
         if row.state != (WebhookDeliveryState::Queued { due_ms }) {
             // A replay has queued the delivery again, with another queue row. The attempt is stored anyway.
             let Some((attempt, info)) = attempt else { return Ok(EndpointChange::Unchanged) };

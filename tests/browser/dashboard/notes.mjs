@@ -11,7 +11,7 @@ const LONG = `https://hooks.acme.com/${'in'.repeat(60)}`;
 /** The fields of `GET /overview` with this number of disabled endpoints. */
 function disabled(count) {
   const attention = Array.from({ length: count }, (_, n) => ({ severity: 'red', text: `The webhook ${LONG} was disabled after too many failed deliveries.`, href: `/dashboard/webhooks/${uuid('4400', n)}` }));
-  return { '/overview': { attention: [{ severity: 'amber', text: 'A check.', href: '/dashboard/health' }, ...attention.slice(0, 5)], webhooks: { failing: count } } };
+  return { '/overview': { attention: [{ severity: 'amber', text: 'A check.', href: '/dashboard/health' }, ...attention.slice(0, 5)], webhooks: { disabled: count, failing: 0 } } };
 }
 
 async function aDisabledEndpointIsNamedOnOtherPages(world) {
@@ -41,6 +41,26 @@ async function aPausedQueueIsNamedOnOtherPages(world) {
   await banner.getByRole('link', { name: 'See queue' }).click();
   await page.getByRole('heading', { level: 1, name: 'Queue' }).waitFor();
   assert.equal(await banner.count(), 0, 'the queue page shows it');
+  await page.leave();
+  await page.context().close();
+}
+
+async function aFailingEndpointIsNamedOnTheOverviewOnly(world) {
+  const text = `The webhook ${LONG} has failed for 58 min: its last response was 503.`;
+  const attention = [{ severity: 'amber', text, href: `/dashboard/webhooks/${WEBHOOK}` }];
+  const page = await world.changedTab({ '/overview': { attention, webhooks: { disabled: 0, failing: 1 } } });
+  await page.show('/');
+  const sentence = page.getByRole('link', { name: 'has failed for 58 min: its last response was 503.' });
+  await sentence.waitFor();
+  await page.getByText('1 failing').waitFor();
+  await page.setViewportSize({ width: 360, height: 800 });
+  assert.equal(await excessWidth(page), 0);
+  await sentence.click();
+  await page.waitForURL(new RegExp(`/webhooks/${WEBHOOK}$`));
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await page.getByRole('link', { name: 'Domains', exact: true }).first().click();
+  await page.getByRole('heading', { level: 1, name: 'Domains' }).waitFor();
+  assert.equal(await page.getByRole('complementary', { name: 'Webhooks' }).count(), 0, 'it is not disabled');
   await page.leave();
   await page.context().close();
 }
@@ -160,6 +180,7 @@ async function aPageThatCannotBeShownHasAReason(world) {
 
 export const notes = [
   ['dashboard: a disabled endpoint is named on other pages', aDisabledEndpointIsNamedOnOtherPages],
+  ['dashboard: a failing endpoint is named on the overview only', aFailingEndpointIsNamedOnTheOverviewOnly],
   ['dashboard: a paused queue is named on other pages', aPausedQueueIsNamedOnOtherPages],
   ['dashboard: several disabled endpoints are counted', severalDisabledEndpointsAreCounted],
   ['dashboard: the banner of an endpoint ends with its cause', theBannerEndsWithItsCause],

@@ -46,12 +46,13 @@ export function health({ path, state }) {
 
 export function overview({ path, state }) {
   if (path !== '/overview') return null;
-  if (state === 'empty') return { json: { attention: [], queue: { waiting: 0, oldest_s: 0, paused: false }, webhooks: { failing: 0 }, domains: { unverified: 0 }, health: 'ok', last: [] } };
+  if (state === 'empty') return { json: { attention: [], queue: { waiting: 0, oldest_s: 0, paused: false }, webhooks: { disabled: 0, failing: 0 }, domains: { unverified: 0 }, health: 'ok', last: [] } };
   const attention = [
     { severity: 'red', text: 'The webhook https://api.acme.com/hooks/ringmail was disabled after too many failed deliveries.', href: `/dashboard/webhooks/${uuid('4400', 0)}` },
     { severity: 'red', text: 'The DNS records of news.acme.com are wrong or missing.', href: `/dashboard/domains/${uuid('d0d0', 3)}` },
+    { severity: 'amber', text: 'The webhook https://hooks.example.net/mail has failed for 58 min: its last response was 503. It is disabled after 20 exhausted deliveries in a row; 7 so far.', href: `/dashboard/webhooks/${uuid('4400', 1)}` },
     { severity: 'amber', text: '1204 groups of recipients wait in the queue, the oldest for 3 h 12 min.', href: '/dashboard/queue' },
     { severity: 'amber', text: 'Domain records: notify.acme.com: the MX record of send.notify.acme.com leads to mail.oldhost.example', href: '/dashboard/health' },
   ];
-  return { json: { attention: state === 'one' ? attention.slice(0, 1) : attention, queue: { waiting: 1204, oldest_s: 192 * 60, paused: false }, webhooks: { failing: 1 }, domains: { unverified: 2 }, health: 'warning', last: EMAILS.slice(0, state === 'one' || state === 'capture' ? 1 : 8) } };
+  return { json: { attention: state === 'one' ? attention.slice(0, 1) : attention, queue: { waiting: 1204, oldest_s: 192 * 60, paused: false }, webhooks: { disabled: 1, failing: 1 }, domains: { unverified: 2 }, health: 'warning', last: EMAILS.slice(0, state === 'one' || state === 'capture' ? 1 : 8) } };
 }

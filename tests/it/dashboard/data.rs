@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::browser::set_up;
 use super::captured::opened;
-use crate::support::{TestServer, retry_until_ok};
+use crate::support::{ClosedPort, TestServer, retry_until_ok};
 
 #[test]
 fn a_page_knows_its_team_and_the_settings_of_the_server() {
@@ -64,10 +64,39 @@ fn the_overview_has_the_last_emails_and_what_needs_attention() {
     assert_eq!(overview["health"], Value::Null, "no check has run");
     assert_eq!((overview["last"].as_array().unwrap().len(), &overview["last"][0]["subject"]), (8, &"Number 8".into()));
     assert_eq!((&overview["domains"]["unverified"], &overview["webhooks"]["failing"]), (&1.into(), &0.into()));
+    assert_eq!(overview["webhooks"]["disabled"], 0);
     let attention = overview["attention"].as_array().unwrap();
     let domain = attention.iter().find(|one| one["text"].as_str().unwrap().contains("other.example"));
     assert!(domain.is_some_and(|one| one["severity"] == "amber"), "{overview}");
     assert!(domain.unwrap()["href"].as_str().unwrap().starts_with("/dashboard/domains/"), "{overview}");
+}
+
+#[test]
+fn the_overview_names_an_endpoint_that_fails_while_it_is_enabled() {
+    let (server, closed) = (TestServer::start(), ClosedPort::bind());
+    let browser = opened(&server);
+    let endpoint = format!("http://127.0.0.1:{}/hooks", closed.number());
+    let created = server.post("/webhooks", &json!({ "endpoint": endpoint, "events": ["email.opened"] })).ok(201);
+    let path = format!("/webhooks/{}", created["id"].as_str().unwrap());
+    for _ in 0..3 {
+        server.post(&format!("{path}/test"), &json!({})).ok(200);
+    }
+
+    let overview = retry_until_ok("the sentence", || {
+        let overview = browser.api("GET", "/overview", None).json(200);
+        if overview["webhooks"]["failing"] == 1 { Ok(overview) } else { Err(overview.to_string()) }
+    });
+
+    let attention = overview["attention"].as_array().unwrap();
+    let one = attention.iter().find(|one| one["href"] == format!("/dashboard{path}")).unwrap();
+    let text = format!("The webhook {endpoint} has failed for less than a minute: it did not respond.");
+    assert_eq!((&one["text"], &one["severity"]), (&text.into(), &"amber".into()));
+    server.patch(&path, &json!({ "status": "disabled" })).ok(200);
+    let overview = browser.api("GET", "/overview", None).json(200);
+    assert_eq!(overview["webhooks"], json!({ "disabled": 0, "failing": 0 }));
+    server.patch(&path, &json!({ "status": "enabled" })).ok(200);
+    let overview = browser.api("GET", "/overview", None).json(200);
+    assert_eq!(overview["webhooks"]["failing"], 0, "an endpoint starts again without failures");
 }
 
 #[test]
