@@ -138,8 +138,14 @@ async function allCapturedEmailsAreDeleted(world) {
 /** No reload: the request of the SDK reaches the open page. */
 async function anSdkIsSeen(world) {
   const page = await world.tab();
+  let answer;
+  const held = new Promise((resolve) => { answer = resolve; });
+  await page.route('**/dashboard/api/connect', async (route) => { await held; await route.continue(); }, { times: 1 });
   await page.show('/connect');
   const sdk = page.getByRole('region', { name: 'SDKs' }).getByRole('listitem').filter({ hasText: 'Node.js' });
+  await sdk.waitFor();
+  assert.equal(await sdk.getByText('Not seen').count(), 0, 'nothing is known yet');
+  answer();
   await sdk.getByText('Not seen').waitFor();
   const response = await fetch(`${world.origin}/emails`, { method: 'POST', headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json', 'user-agent': 'resend-node:6.0.0' }, body: JSON.stringify({ from: 'hello@example.com', to: 'ada@example.net', subject: 'By an SDK', text: 'x' }) });
   assert.equal(response.status, 200);
