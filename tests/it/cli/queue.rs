@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::program::{Cli, Server, poll};
-use crate::support::{MailServer, NameServer, StartTls};
+use crate::support::{ClosedPort, MailServer, NameServer, StartTls};
 
 /// Maximum time that a test waits for a condition.
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -274,10 +274,9 @@ impl Direct {
 
 #[test]
 fn a_flush_ends_the_pause_of_a_host_that_could_not_be_connected_to() {
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = closed.local_addr().unwrap().port();
-    drop(closed);
-    let direct = Direct::start(&port.to_string());
+    let closed = ClosedPort::bind();
+    let port = closed.number().to_string();
+    let direct = Direct::start(&port);
     let (cli, tried) = (&direct.cli, direct.send("ada@a.example"));
     let retry = wait_for_state(cli, &tried, "retry");
     assert!(retry["until"].is_string() && retry["attempts"] == 1, "{retry}");
@@ -292,7 +291,8 @@ fn a_flush_ends_the_pause_of_a_host_that_could_not_be_connected_to() {
     let text = cli.run(&["trace", &paused]);
     assert!(text.success().contains("hosts_paused"), "{text:?}");
 
-    let mail = MailServer::start_on("127.0.0.1", &port.to_string(), StartTls::NotOffered);
+    drop(closed);
+    let mail = MailServer::start_on("127.0.0.1", &port, StartTls::NotOffered);
     assert_eq!(queue(cli, "flush", ["--site", "shop.example"], &[])["groups"], 2);
 
     for id in [tried, paused] {

@@ -10,7 +10,7 @@ use ringmail::suppressions::Origin;
 use serde_json::{Value, json};
 
 use super::assert_send_refused_without;
-use crate::support::{TestServer, email};
+use crate::support::{ClosedPort, TestServer, email};
 
 const COMPATIBLE: [&str; 2] = ["--compat", "attachment-path"];
 
@@ -145,7 +145,7 @@ fn a_file_that_cannot_be_fetched_is_refused_with_the_reason() {
         "/short" => b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc".to_vec(),
         _ => b"not http\r\n\r\n".to_vec(),
     });
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let closed = ClosedPort::bind();
     let server = TestServer::start_with(&COMPATIBLE);
     for (path, reason) in [
         (files.url("/missing"), "the response has the status 404"),
@@ -155,7 +155,7 @@ fn a_file_that_cannot_be_fetched_is_refused_with_the_reason() {
         (files.url("/gzip"), "the response has a `Content-Encoding`"),
         (files.url("/short"), "the response ended before the file was complete"),
         (files.url("/other"), "the response is not valid HTTP/1.1"),
-        (format!("http://{closed}/"), "no connection could be made"),
+        (format!("http://127.0.0.1:{}/", closed.number()), "no connection could be made"),
         ("http://10.0.0.1/a.txt".to_owned(), "the URL's host is a private address"),
         ("http://[fd00::1]/a.txt".to_owned(), "the URL's host is a unique local address"),
         ("http://user@example.com/".to_owned(), "the URL has a user name"),
