@@ -1,15 +1,15 @@
 //! Health of an endpoint: its recent delivery results and their consequences. Pure.
 
 use super::model::FailingEndpoint;
-use super::retry::ResponseInfo;
-use super::store::{FailingRow, HealthRow};
+use super::retry::{EXPIRE_AFTER_MS, ResponseInfo};
+use super::store::{FailedAttemptsRow, HealthRow};
 use crate::base::clock::{DAY_MS, TimestampMs};
 use crate::base::id::WebhookId;
 
 /// Consecutive exhausted deliveries after which the endpoint is disabled.
 pub const DISABLED_AFTER: u32 = 20;
 /// Failed attempts in a row that make an endpoint a failing one.
-pub(super) const FAILING_ATTEMPTS: u8 = 3;
+const FAILING_ATTEMPTS: u32 = 3;
 /// Number of most recent deliveries that must all be exhausted before the owners are notified. At most one notice a
 /// day.
 const FAILING_AFTER: u8 = 10;
@@ -56,27 +56,34 @@ impl HealthRow {
         HealthAction::Nothing
     }
 
-    /// Records the response to an attempt. The row of an endpoint that keeps failing in the same way does not change.
-    pub(super) fn record_attempt(&mut self, response: ResponseInfo, now_ms: TimestampMs) {
+    /// Records the response to an attempt that began at `sent_ms`. An attempt that does not count in the retry schedule
+    /// changes nothing.
+    pub(super) fn record_attempt(&mut self, response: ResponseInfo, sent_ms: TimestampMs) {
         if response.is_success() {
-            self.failing = None;
-            return;
+            self.failed_attempts = None;
+        } else if response.retry_after_ms().is_none() {
+            let first = FailedAttemptsRow { count: 0, since_ms: sent_ms, last_ms: sent_ms, status: None };
+            let failed = self.failed_attempts.get_or_insert(first);
+            failed.count = failed.count.saturating_add(1);
+            failed.since_ms = failed.since_ms.min(sent_ms);
+            failed.last_ms = failed.last_ms.max(sent_ms);
+            failed.status = response.status;
         }
-        let failing = self.failing.get_or_insert(FailingRow { since_ms: now_ms, attempts: 0, status: None });
-        failing.attempts = (failing.attempts + 1).min(FAILING_ATTEMPTS);
-        failing.status = response.status;
     }
 
-    /// Returns the state of an endpoint that is failing; `None` if fewer than [`FAILING_ATTEMPTS`] in a row failed.
-    pub(super) fn failing_endpoint(&self, webhook: WebhookId) -> Option<FailingEndpoint> {
-        let FailingRow { since_ms, attempts, status } = *self.failing.as_ref()?;
-        let exhausted = self.consecutive_failures;
-        (attempts >= FAILING_ATTEMPTS).then_some(FailingEndpoint { webhook, since_ms, status, exhausted })
+    /// Returns the state of a failing endpoint: its last [`FAILING_ATTEMPTS`] attempts failed, and the last one is not older
+    /// than the retries of a delivery.
+    pub(super) fn failing_endpoint(&self, webhook: WebhookId, now_ms: TimestampMs) -> Option<FailingEndpoint> {
+        let FailedAttemptsRow { count, since_ms, last_ms, status } = *self.failed_attempts.as_ref()?;
+        let is_failing = count >= FAILING_ATTEMPTS && now_ms - last_ms < EXPIRE_AFTER_MS;
+        is_failing.then_some(FailingEndpoint { webhook, since_ms, status, exhausted: self.consecutive_failures })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::base::id::Id;
 
@@ -129,22 +136,22 @@ mod tests {
     }
 
     #[test]
-    fn three_failed_attempts_in_a_row_are_named_until_one_succeeds() {
+    fn three_failed_attempts_in_a_row_make_a_failing_endpoint_until_one_succeeds_or_a_day_passes() {
         let response = |status| ResponseInfo { status, retry_after: None };
         let mut health = HealthRow::default();
         health.record_attempt(response(Some(500)), NOW_MS - 1);
         health.record_attempt(response(Some(204)), NOW_MS - 1);
-        health.record_attempt(response(Some(500)), NOW_MS);
         health.record_attempt(response(Some(503)), NOW_MS + 1);
-        assert_eq!(health.failing_endpoint(Id::MIN), None, "two in a row");
+        health.record_attempt(response(Some(500)), NOW_MS);
+        let wait = ResponseInfo { status: Some(429), retry_after: Some(Duration::from_secs(9)) };
+        health.record_attempt(wait, NOW_MS + 2);
+        assert_eq!(health.failing_endpoint(Id::MIN, NOW_MS + 2), None, "two in a row");
 
-        health.record_attempt(response(None), NOW_MS + 2);
+        health.record_attempt(response(None), NOW_MS + 3);
 
         let failing = FailingEndpoint { webhook: Id::MIN, since_ms: NOW_MS, status: None, exhausted: 0 };
-        assert_eq!(health.failing_endpoint(Id::MIN), Some(failing));
-        let before = health.clone();
-        health.record_attempt(response(None), NOW_MS + 3);
-        assert_eq!(health, before, "no row has to be written");
+        assert_eq!(health.failing_endpoint(Id::MIN, NOW_MS + 2 + DAY_MS), Some(failing));
+        assert_eq!(health.failing_endpoint(Id::MIN, NOW_MS + 3 + DAY_MS), None);
         health.record_attempt(response(Some(200)), NOW_MS + 4);
         assert_eq!(health, HealthRow::default());
     }

@@ -51,6 +51,6 @@ pub use reports::WebhookDeliveryReport;
 pub use retention::purge;
 pub use service::Webhooks;
 pub use store::{
-    DeliveryRow, ExhaustedReason, FailingRow, HealthRow, PreviousSecretRow, QueueRow, WebhookAttemptRow,
+    DeliveryRow, ExhaustedReason, FailedAttemptsRow, HealthRow, PreviousSecretRow, QueueRow, WebhookAttemptRow,
     WebhookDeliveryState, WebhookRow,
 };

@@ -102,21 +102,19 @@ impl Webhooks {
             .await
     }
 
-    /// Returns the enabled endpoints of a team that are failing, oldest first; at most [`WEBHOOKS_MAX`].
+    /// Returns the failing endpoints of a team, oldest first; at most one for each endpoint, whether or not it is enabled.
     ///
     /// # Errors
     /// [`StoreError`].
-    ///
-    /// [`WEBHOOKS_MAX`]: super::model::WEBHOOKS_MAX
     pub async fn failing(&self, team: TeamId) -> Result<Vec<FailingEndpoint>, StoreError> {
+        let now_ms = self.context.now_ms();
         self.context
             .store
             .read(move |tx| {
                 let mut failing = Vec::new();
-                tx.scan_valid(&WEBHOOK_HEALTH, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |key, health| {
-                    let Some(endpoint) = health.failing_endpoint(key.1) else { return NEXT };
-                    let row = tx.get_valid(&WEBHOOKS, &key)?;
-                    failing.extend(row.filter(|row| row.status == WebhookStatus::Enabled).map(|_| endpoint));
+                let (from, to) = ((team, Id::MIN), (team, Id::MAX));
+                tx.scan_valid(&WEBHOOK_HEALTH, &from, &to, Order::Ascending, |(_, id), health| {
+                    failing.extend(health.failing_endpoint(id, now_ms));
                     NEXT
                 })?;
                 Ok(failing)
@@ -169,6 +167,8 @@ impl Webhooks {
                 let is_enabled = row.status == WebhookStatus::Enabled;
                 if is_enabled && before.status != WebhookStatus::Enabled {
                     reset_health(tx, team, id)?;
+                } else if row.endpoint != before.endpoint {
+                    forget_failed_attempts(tx, team, id)?;
                 }
                 if is_enabled {
                     events::subscribe(tx, team, (id, row.activation), row.subscription.types())?;
@@ -299,6 +299,12 @@ fn reset_health(tx: &WriteTx<'_>, team: TeamId, id: WebhookId) -> Result<(), Sto
     }
     let health = HealthRow { failing_notified_ms, backlog_notified_ms, ..HealthRow::default() };
     tx.put(&WEBHOOK_HEALTH, &(team, id), &health)
+}
+
+/// Removes the failed attempts, which were made to a former URL.
+fn forget_failed_attempts(tx: &WriteTx<'_>, team: TeamId, id: WebhookId) -> Result<(), StoreError> {
+    let Some(health) = tx.get_valid(&WEBHOOK_HEALTH, &(team, id))? else { return Ok(()) };
+    tx.put(&WEBHOOK_HEALTH, &(team, id), &HealthRow { failed_attempts: None, ..health })
 }
 
 /// Returns an entry about an endpoint. Only the host of its URL is stored, because the path can have a secret.

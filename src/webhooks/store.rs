@@ -58,19 +58,18 @@ pub struct HealthRow {
     pub backlog_notified_ms: Option<TimestampMs>,
     /// Failed attempts since the last success; `None` if the last attempt succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failing: Option<FailingRow>,
+    pub failed_attempts: Option<FailedAttemptsRow>,
 }
 impl Row for HealthRow {}
 
-/// Failed attempts in a row, of any delivery.
+/// Failed attempts in a row, of any delivery to an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FailingRow {
+pub struct FailedAttemptsRow {
+    pub count: u32,
     /// Time of the first one.
     pub since_ms: TimestampMs,
-    /// Number of attempts, at most [`FAILING_ATTEMPTS`].
-    ///
-    /// [`FAILING_ATTEMPTS`]: super::health::FAILING_ATTEMPTS
-    pub attempts: u8,
+    /// Time of the last one.
+    pub last_ms: TimestampMs,
     /// HTTP status of the last one; `None` if there was no response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,

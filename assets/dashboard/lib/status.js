@@ -16,7 +16,7 @@ export const disabledEndpoints = signal(/** @type {{ count: number, text: string
 
 const EVERY_MS = 30_000;
 
-/** @typedef {{ health: HealthState | null, queue: { waiting: number, paused: boolean }, webhooks: { disabled: number }, attention: { text: string, href: string }[] }} StatusAnswer */
+/** @typedef {{ health: HealthState | null, queue: { waiting: number, paused: boolean }, webhooks: { disabled: number }, attention: { severity: string, text: string, href: string }[] }} StatusAnswer */
 
 /** Takes the values of an answer of `GET /overview`. @param {StatusAnswer} overview */
 export function takeStatus(overview) {
@@ -24,8 +24,7 @@ export function takeStatus(overview) {
   queueWaiting.value = overview.queue.waiting;
   queuePaused.value = overview.queue.paused;
   const count = overview.webhooks.disabled;
-  // The disabled endpoints are named before the failing ones.
-  const first = overview.attention.find(({ href }) => href.startsWith('/dashboard/webhooks/'));
+  const first = overview.attention.find(({ severity, href }) => severity === 'red' && href.startsWith('/dashboard/webhooks/'));
   disabledEndpoints.value = count > 0 && first ? { ...first, count } : null;
 }
 

@@ -19,7 +19,7 @@ use crate::domains::Domains;
 use crate::emails::Emails;
 use crate::http::{ApiResult, State};
 use crate::store::page::{Cursor, PageQuery};
-use crate::webhooks::{WEBHOOKS_MAX, Webhooks};
+use crate::webhooks::{WEBHOOKS_MAX, Webhook, WebhookStatus, Webhooks};
 
 /// Number of emails.
 const EMAILS: usize = 8;
@@ -68,8 +68,10 @@ pub(super) async fn get_overview(
     let page = PageQuery { limit: DOMAINS_MAX, cursor: Cursor::Newest };
     let domains = domains.list(caller.team, page).await?.rows;
     let page = PageQuery { limit: WEBHOOKS_MAX, cursor: Cursor::Newest };
-    let failing = webhooks.failing(caller.team).await?;
+    let mut failing = webhooks.failing(caller.team).await?;
     let webhooks = webhooks.list(caller.team, page).await?.rows;
+    let is_enabled = |webhook: &Webhook| webhook.status == WebhookStatus::Enabled;
+    failing.retain(|failing| webhooks.iter().any(|webhook| webhook.id == failing.webhook && is_enabled(webhook)));
     let disabled = webhooks.iter().filter(|webhook| is_disabled_for_failures(webhook)).count();
     let is_operator = instance.is_operator(caller).await?;
     let engine = control.engine().filter(|_| is_operator);

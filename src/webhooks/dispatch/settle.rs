@@ -115,8 +115,10 @@ impl OutcomeSettler<'_, '_> {
             return Ok(EndpointChange::Unchanged);
         };
         let attempt = self.attempt(&outcome.disposition);
-        if let Some((_, info)) = attempt {
-            self.health.record_attempt(info, self.now_ms);
+        if let Some((attempt, info)) = &attempt
+            && self.endpoint.as_ref().is_some_and(|endpoint| endpoint.activation == row.activation)
+        {
+            self.health.record_attempt(*info, attempt.sent_ms);
         }
         if row.state != (WebhookDeliveryState::Queued { due_ms }) {
             // A replay has queued the delivery again, with another queue row. The attempt is stored anyway.

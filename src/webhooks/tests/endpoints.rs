@@ -102,7 +102,9 @@ async fn a_disabled_endpoint_has_no_subscription_and_enabling_resets_its_health(
     let webhooks = webhooks(&context);
     let id = create(&webhooks, TEAM).await;
     let notified = HealthRow { backlog_notified_ms: Some(7), ..HealthRow::default() };
-    let health = HealthRow { consecutive_failures: 19, failing_notified_ms: Some(5), ..notified.clone() };
+    let failed_attempts = Some(FailedAttemptsRow { count: 3, since_ms: 1, last_ms: 2, status: None });
+    let health =
+        HealthRow { consecutive_failures: 19, failing_notified_ms: Some(5), failed_attempts, ..notified.clone() };
     write(&context, move |tx| tx.put(&WEBHOOK_HEALTH, &(TEAM, id), &health)).await;
     context.clock.advance(Duration::from_secs(60));
     webhooks.notifier().take();

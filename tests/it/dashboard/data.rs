@@ -89,8 +89,18 @@ fn the_overview_names_an_endpoint_that_fails_while_it_is_enabled() {
 
     let attention = overview["attention"].as_array().unwrap();
     let one = attention.iter().find(|one| one["href"] == format!("/dashboard{path}")).unwrap();
-    let text = format!("The webhook {endpoint} has failed for less than a minute: it did not respond.");
+    let text = format!("The webhook {endpoint} has failed for less than a minute: it gave no response.");
     assert_eq!((&one["text"], &one["severity"]), (&text.into(), &"amber".into()));
+    server.patch(&path, &json!({ "endpoint": format!("{endpoint}/new") })).ok(200);
+    let overview = browser.api("GET", "/overview", None).json(200);
+    assert_eq!(overview["webhooks"]["failing"], 0, "the new URL has not failed");
+    for _ in 0..3 {
+        server.post(&format!("{path}/test"), &json!({})).ok(200);
+    }
+    retry_until_ok("the second failure", || {
+        let overview = browser.api("GET", "/overview", None).json(200);
+        if overview["webhooks"]["failing"] == 1 { Ok(()) } else { Err(overview.to_string()) }
+    });
     server.patch(&path, &json!({ "status": "disabled" })).ok(200);
     let overview = browser.api("GET", "/overview", None).json(200);
     assert_eq!(overview["webhooks"], json!({ "disabled": 0, "failing": 0 }));
