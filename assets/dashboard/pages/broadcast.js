@@ -27,22 +27,29 @@ import { audienceOf, broadcastPill, titleOf } from './broadcast/words.js';
 
 /** @typedef {import('../types/broadcasts.d.ts').BroadcastReport} BroadcastReport */
 
-/** Interval of the report while the broadcast is sent. No event reports the progress. */
+/** Interval of the report while emails have no outcome. No event reports the progress. */
 const SENDING_MS = 3000;
 /** Interval of the report before the start. */
 const SCHEDULED_MS = 15_000;
-/** Interval of the report after the last email. */
+/** Interval of the report after the last outcome. */
 const SENT_MS = 30_000;
 
 /** @param {{ params: { id: string } }} props */
 export function BroadcastPage({ params: { id } }) {
   const report = /** @type {import('../lib/load.js').Loaded<BroadcastReport>} */ (useLoad(`/broadcasts/${id}/report`));
   const status = report.data?.status;
-  usePoll(report.reload, status === 'queued' ? SENDING_MS : status === 'scheduled' ? SCHEDULED_MS : status === 'sent' ? SENT_MS : null);
+  usePoll(report.reload, report.data && intervalOf(report.data));
   useEffect(() => { if (status === 'draft') navigate(`/broadcasts/${id}/edit`, { replace: true }); }, [status]);
   if (report.error && !report.data) return pageFailed('Broadcast', report.error, report.reload);
   if (!report.data || status === 'draft') return pageWaiting('Broadcast');
   return h(Whole, { report: report.data, reload: report.reload });
+}
+
+/** @param {BroadcastReport} report */
+function intervalOf({ status, counts }) {
+  if (status === 'scheduled') return SCHEDULED_MS;
+  if (status === 'sent') return counts.sent > 0 ? SENDING_MS : SENT_MS;
+  return status === 'queued' ? SENDING_MS : null;
 }
 
 /** @param {{ report: BroadcastReport, reload: () => Promise<void> }} props */
