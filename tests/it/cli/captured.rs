@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 
 use super::program::Cli;
-use crate::support::{MailServer, StartTls, retry_until_ok};
+use crate::support::{ClosedPort, MailServer, StartTls, retry_until_ok};
 
 /// Sends a message to the built-in mailbox as another program does.
 fn deliver(port: u16) {
@@ -23,15 +23,10 @@ fn deliver(port: u16) {
     }
 }
 
-/// Returns a port of this machine without a listener.
-fn closed_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
 #[test]
 fn a_captured_message_is_listed_shown_and_released_with_the_setting() {
-    let (cli, mail, port) = (Cli::new(), MailServer::start(StartTls::NotOffered), closed_port());
-    let mailbox = format!("127.0.0.1:{port}");
+    let (cli, mail, free) = (Cli::new(), MailServer::start(StartTls::NotOffered), ClosedPort::bind());
+    let mailbox = format!("127.0.0.1:{}", free.number());
     let server = cli.serve(&["dev", "--capture-smtp", &mailbox]);
     let sent = cli.run(&["send", "--to", "ada@example.net", "--subject", "Hello Ada", "--json"]).json();
     let email = sent["id"].as_str().unwrap();
@@ -66,7 +61,7 @@ fn a_captured_message_is_listed_shown_and_released_with_the_setting() {
     retry_until_ok("two messages", || if mail.received().len() < 2 { Err(String::new()) } else { Ok(()) });
     assert_eq!(mail.received()[1].recipient, "bob@example.net");
 
-    deliver(port);
+    deliver(free.number());
     let other = cli.run(&["captured", "list", "--limit", "1", "--json"]).json()["data"][0]["id"].clone();
     cli.run(&["captured", "release", other.as_str().unwrap()]).failed(4, &["another program sent"]);
     let shown = cli.run(&["captured", "show", other.as_str().unwrap()]);

@@ -291,7 +291,6 @@ fn a_flush_ends_the_pause_of_a_host_that_could_not_be_connected_to() {
     let text = cli.run(&["trace", &paused]);
     assert!(text.success().contains("hosts_paused"), "{text:?}");
 
-    drop(closed);
     let mail = MailServer::start_on("127.0.0.1", &port, StartTls::NotOffered);
     assert_eq!(queue(cli, "flush", ["--site", "shop.example"], &[])["groups"], 2);
 

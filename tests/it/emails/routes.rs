@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{MailServer, StartTls, TestServer};
+use crate::support::{ClosedPort, MailServer, StartTls, TestServer};
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
@@ -34,12 +34,6 @@ fn wait_for_all(server: &TestServer, id: &str) -> Value {
     })
 }
 
-/// Returns a port of this machine without a listener.
-fn closed_port() -> String {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port().to_string()
-}
-
 #[test]
 fn each_domain_goes_to_the_smarthost_of_its_route() {
     let (one, two) = (MailServer::start(StartTls::NotOffered), MailServer::start(StartTls::NotOffered));
@@ -65,7 +59,8 @@ fn each_domain_goes_to_the_smarthost_of_its_route() {
 
 #[test]
 fn the_fallback_delivers_at_once_while_the_first_smarthost_is_down() {
-    let (port, second) = (closed_port(), MailServer::start_on("127.0.0.2", "0", StartTls::NotOffered));
+    let (closed, second) = (ClosedPort::bind(), MailServer::start_on("127.0.0.2", "0", StartTls::NotOffered));
+    let port = closed.number().to_string();
     let fallback = format!("second=smtp://127.0.0.2:{}?tls=never&final=true", second.port());
     let server = TestServer::start_with(&[
         "--smarthost",
