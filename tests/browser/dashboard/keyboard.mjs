@@ -45,7 +45,8 @@ async function aKeyIsCreatedAndRevokedByKeyboard(world) {
   const names = async () => (await world.read('/api-keys')).data.map(({ name }) => name);
   assert.ok((await names()).includes('By keyboard'));
   await enter(page, 'Actions of By keyboard');
-  await page.getByRole('button', { name: 'Revoke…', exact: true }).waitFor();
+  // The menu takes the focus in a task after it is shown.
+  await until('the focus in the menu', () => page.evaluate(() => document.activeElement.closest('.menu') !== null));
   for (let n = 0; n < 4 && await page.evaluate(() => document.activeElement.textContent !== 'Revoke…'); n += 1) await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');
   await focusIn(dialog);
