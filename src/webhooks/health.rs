@@ -66,13 +66,14 @@ impl HealthRow {
             let failed = self.failed_attempts.get_or_insert(first);
             failed.count = failed.count.saturating_add(1);
             failed.since_ms = failed.since_ms.min(sent_ms);
-            failed.last_ms = failed.last_ms.max(sent_ms);
-            failed.status = response.status;
+            if sent_ms >= failed.last_ms {
+                (failed.last_ms, failed.status) = (sent_ms, response.status);
+            }
         }
     }
 
-    /// Returns the state of a failing endpoint: its last [`FAILING_ATTEMPTS`] attempts failed, and the last one is not older
-    /// than the retries of a delivery.
+    /// Returns the state of a failing endpoint: its last [`FAILING_ATTEMPTS`] attempts failed, and the last one began less
+    /// than [`EXPIRE_AFTER_MS`] ago. `None` for any other endpoint.
     pub(super) fn failing_endpoint(&self, webhook: WebhookId, now_ms: TimestampMs) -> Option<FailingEndpoint> {
         let FailedAttemptsRow { count, since_ms, last_ms, status } = *self.failed_attempts.as_ref()?;
         let is_failing = count >= FAILING_ATTEMPTS && now_ms - last_ms < EXPIRE_AFTER_MS;

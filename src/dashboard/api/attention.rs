@@ -155,7 +155,7 @@ fn failing_in_words(endpoint: &str, failing: &FailingEndpoint, now_ms: Timestamp
     let duration = if minutes == 0 { "less than a minute".to_owned() } else { minutes_in_words(minutes) };
     let cause = match failing.status {
         Some(status) => format!("its last response was {status}"),
-        None => "it gave no response".to_owned(),
+        None => "there was no response".to_owned(),
     };
     let text = format!("The webhook {endpoint} has failed for {duration}: {cause}.");
     match failing.exhausted {
@@ -237,7 +237,7 @@ mod tests {
                 ),
                 (
                     "amber",
-                    "The webhook https://hooks.example.com/1 has failed for less than a minute: it gave no response.",
+                    "The webhook https://hooks.example.com/1 has failed for less than a minute: there was no response.",
                     "/dashboard/webhooks/01010101-0101-0101-0101-010101010101"
                 ),
             ]

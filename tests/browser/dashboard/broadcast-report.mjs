@@ -192,10 +192,10 @@ async function bouncesNearThePauseAreNamed(world) {
   await leave();
 }
 
-/** The open page follows the numbers of the server, and the end of the broadcast. */
 /** Bound for the outcome of the last email. Without emails in delivery, the page asks again after 30 s. */
 const OUTCOME_MS = 15_000;
 
+/** The open page follows the numbers of the server, and the end of the broadcast. */
 async function theProgressIsLive(world) {
   const { counts, status, sent_at } = await change(world, SENDING, {});
   const { page, leave } = await open(world, SENDING);

@@ -89,7 +89,7 @@ fn the_overview_names_an_endpoint_that_fails_while_it_is_enabled() {
 
     let attention = overview["attention"].as_array().unwrap();
     let one = attention.iter().find(|one| one["href"] == format!("/dashboard{path}")).unwrap();
-    let text = format!("The webhook {endpoint} has failed for less than a minute: it gave no response.");
+    let text = format!("The webhook {endpoint} has failed for less than a minute: there was no response.");
     assert_eq!((&one["text"], &one["severity"]), (&text.into(), &"amber".into()));
     server.patch(&path, &json!({ "endpoint": format!("{endpoint}/new") })).ok(200);
     let overview = browser.api("GET", "/overview", None).json(200);

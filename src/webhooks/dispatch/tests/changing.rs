@@ -32,6 +32,36 @@ async fn a_delivery_of_an_earlier_activation_is_not_sent() {
 }
 
 #[tokio::test]
+async fn an_attempt_of_an_earlier_activation_does_not_make_a_failing_endpoint() {
+    let running = Running::start();
+    let mut receiver = Receiver::start(Reply::Held).await;
+    let (id, _) = endpoint(&running.context, &receiver.url()).await;
+    let webhooks = Webhooks::new(running.context.clone(), running.notifier.clone(), UrlPolicy::default());
+    let change = async |status| {
+        let changes = WebhookChanges { status: Some(status), ..WebhookChanges::default() };
+        webhooks.update(TEAM, id, changes).await.unwrap();
+    };
+    for (is_enabled_again, failing) in [(true, 0), (false, 1)] {
+        record_events(&running.context, 3).await;
+        for _ in 0..3 {
+            receiver.next().await;
+        }
+        if is_enabled_again {
+            change(StatusChange::Disable).await;
+            change(StatusChange::Enable).await;
+        }
+
+        receiver.set_reply(DOWN);
+        receiver.release(3);
+
+        let attempted = if is_enabled_again { 3 } else { 6 };
+        running.until(|rows| rows.iter().filter(|row| !row.attempts.is_empty()).count() == attempted).await;
+        assert_eq!(webhooks.failing(TEAM).await.unwrap().len(), failing);
+        receiver.set_reply(Reply::Held);
+    }
+}
+
+#[tokio::test]
 async fn a_deleted_endpoint_gets_no_request() {
     let running = Running::start();
     let mut receiver = Receiver::start(DOWN).await;
