@@ -21,6 +21,9 @@ export async function ask(request, origin, target, method = 'GET', data = undefi
   return response.json();
 }
 
+/** Removes the routes of a page or a context, if it is open: an answer that is not read yet when it is closed is no failure. */
+const endRoutes = (target) => target.unrouteAll({ behavior: 'ignoreErrors' }).catch(() => undefined);
+
 /** The parts of both environments. */
 class World {
   static async start() {
@@ -38,6 +41,9 @@ class World {
   }
 
   async stop() {
+    // A failed check leaves its page open.
+    const contexts = this.browser?.contexts() ?? [];
+    await Promise.all([...contexts, ...contexts.flatMap((context) => context.pages())].map(endRoutes));
     await this.browser?.close();
     await this.program?.stop();
   }
@@ -72,6 +78,8 @@ class World {
       if (found.length > 0) throw new Error(found.join('\n'));
     };
     page.leave = async () => {
+      await endRoutes(page);
+      if (context.pages().length === 1) await endRoutes(context);
       await page.close();
       page.assertClean();
     };
