@@ -16,7 +16,7 @@ from lib import SENDER, World, wait_until
 from server import Api, binary
 from sinks import Arrival, Sinks, message_id
 
-RECIPIENTS = int(os.environ.get("FAULTS_RECIPIENTS", "1000"))
+RECIPIENTS = int(os.environ.get("FAULTS_RECIPIENTS", "2000"))
 DOMAINS = 8  # Each is a site of its own.
 BATCH = 500
 PAGE = 100
