@@ -2,9 +2,10 @@
 
 use std::process::ExitCode;
 
-#[cfg(feature = "jemalloc")]
+use tikv_jemallocator::Jemalloc;
+
 #[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 fn main() -> ExitCode {
     ringmail::cli::main()

@@ -204,16 +204,12 @@ find_fake_clock() {
     return 1
 }
 
-# cargo_clippy SUBCOMMAND ARGUMENT...: runs cargo with clippy as the compiler of this package, and without the allocator of
-# releases (feature `jemalloc`). A warning is an error. `cargo clippy` would check every dependency once more, because it cannot use the
-# dependencies that the tests have built. Every stage builds with it, so that no stage builds the package a second time:
-# each one adds clippy if it is not installed.
+# cargo_clippy ARGUMENT...: runs cargo with clippy as the compiler of this package. A warning is an error. `cargo clippy`
+# would check every dependency once more, because it cannot use the dependencies that the tests have built. Every stage
+# builds with it, so that no stage builds the package a second time: each one adds clippy if it is not installed.
 cargo_clippy() {
     rust_component clippy clippy
-    local subcommand=$1
-    shift
-    RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__ "$CARGO" "$subcommand" \
-        --no-default-features "$@"
+    RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__ "$CARGO" "$@"
 }
 
 # build_server [PROFILE]: builds the binary under test, unless RINGMAIL_BIN is set. If INSTALL_ONLY is set, exits instead:
