@@ -21,6 +21,8 @@ const literals = (base, key) => ({
 /** Opens each tab, and compares its text. `part` has the tabs. */
 async function assertTabs(part, from, base, key) {
   const expected = literals(base, key);
+  // They are hidden until a dialog above them is closed, and a list of texts does not wait.
+  await part.getByRole('tab', { name: 'curl' }).waitFor();
   const names = await part.getByRole('tab').allTextContents();
   assert.deepEqual(names, ['Node.js', 'Python', 'Go', 'PHP', 'Ruby', 'Rust', 'curl']);
   for (const [at, sdk] of SDKS.entries()) {
@@ -35,7 +37,9 @@ async function assertTabs(part, from, base, key) {
 
 /** The settings in the list of SDKs, in their order. */
 async function assertSettings(page, from, base, key) {
-  const settings = await page.getByRole('region', { name: 'SDKs' }).getByRole('listitem').locator('code').allTextContents();
+  const shown = page.getByRole('region', { name: 'SDKs' }).getByRole('listitem').locator('code');
+  await shown.first().waitFor();
+  const settings = await shown.allTextContents();
   const expected = [...SDKS.map((sdk) => settingOf(sdk, base, key, from)), ...OTHERS.map((other) => other.setting(base, key, from))];
   assert.deepEqual(settings.slice(0, expected.length), expected);
   for (const one of [`RESEND_API_URL=${base} RESEND_API_KEY=${key}`, `options.ApiUrl = "${base}"; options.ApiToken = "${key}";`, `RESEND_BASE_URL=${base} RESEND_API_KEY=${key} resend emails send --from ${from} --to you@example.com --subject Hello --text 'It works.'`]) assert.ok(settings.includes(one), one);
