@@ -5,7 +5,7 @@ import threading
 from dnslib import CNAME, MX, QTYPE, RCODE, RR, A, DNSError, DNSRecord
 from dnslib.server import DNSHandler, DNSLogger, DNSServer
 
-from ports import free_port
+from ports import on_free_port
 
 TTL_S = 60
 HEADER_BYTES = 12  # RFC 1035 §4.1.1. The question follows.
@@ -29,15 +29,23 @@ class Names:
         self.prepared = {}  # Responses by (name, type).
         self.outage = None  # "silent": no responses. "failing": SERVFAIL for all names.
         self.queries = []
-        quiet = DNSLogger(log="-request,-reply,-truncated,-error,-data", prefix=False)
-        # UDP and TCP use one port, because a resolver repeats a query over TCP after a truncated response.
-        port = free_port(address)
-        udp = DNSServer(self, address=address, port=port, logger=quiet, handler=PreparedHandler)
-        tcp = DNSServer(self, address=address, port=port, tcp=True, logger=quiet, handler=PreparedHandler)
-        self.servers = [udp, tcp]
+        port, self.servers = on_free_port(lambda port: self._listen(address, port), address)
         for server in self.servers:
             server.start_thread()
         self.address = f"{address}:{port}"
+
+    def _listen(self, address, port):
+        """Listens at one port of UDP and TCP, because a resolver repeats a query over TCP after a truncated response."""
+        quiet = DNSLogger(log="-request,-reply,-truncated,-error,-data", prefix=False)
+        opened = []
+        try:
+            for tcp in (False, True):
+                opened.append(DNSServer(self, address=address, port=port, tcp=tcp, logger=quiet, handler=PreparedHandler))
+        except OSError:
+            for server in opened:
+                server.server.server_close()
+            raise
+        return opened
 
     def stop(self):
         for server in self.servers:

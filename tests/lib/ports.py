@@ -1,5 +1,6 @@
 """Free ports for the servers of the suites."""
 
+import errno
 import random
 import socket
 
@@ -19,9 +20,26 @@ def free_port(*addresses):
     addresses = addresses or ("127.0.0.1",)
     for _ in range(ATTEMPTS):
         port = random.choice(PORTS)
-        if all(is_free(address, port) for address in addresses) and reserve(port):
+        # Reserved first: `is_free` binds the port, which must not be that of a server that is about to listen.
+        if reserve(port) and all(is_free(address, port) for address in addresses):
             return port
     raise AssertionError(f"no free port on {', '.join(addresses)}")
+
+
+def on_free_port(listen, *addresses):
+    """Calls `listen(port)` with a free port of the addresses. Returns the port and the result.
+
+    A resolver sends its queries from random ports. It can take the port before `listen` binds it: then another port is
+    tried. `listen` must close what it has opened when it fails.
+    """
+    for _ in range(ATTEMPTS):
+        port = free_port(*addresses)
+        try:
+            return port, listen(port)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+    raise AssertionError(f"no port to listen at on {', '.join(addresses)}")
 
 
 def is_free(address, port):

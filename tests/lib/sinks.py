@@ -3,11 +3,12 @@
 import asyncio
 import collections
 import dataclasses
+import functools
 import re
 import threading
 import time
 
-from ports import free_port
+from ports import on_free_port
 
 MESSAGE_ID = re.compile(rb"(?im)^message-id:[ \t]*(\S+)")
 
@@ -39,17 +40,27 @@ class Sinks:
 
     def __init__(self, habits):
         """`habits` maps each listening address to its `Habit`."""
-        self.habits, self.port = habits, free_port(*habits)
+        self.habits = habits
         self.arrived, self.greylisted, self.sessions = collections.defaultdict(list), set(), 0
         self.hanging, self.hung = set(), collections.defaultdict(list)
         self.loop = asyncio.new_event_loop()
         threading.Thread(target=self.loop.run_forever, name="sinks", daemon=True).start()
-        for address in habits:
-            self._listen(address)
+        self.port, _ = on_free_port(self._listen, *habits)
 
-    def _listen(self, address):
-        listening = self.loop.create_server(lambda: Session(self, address), address, self.port, backlog=1_000)
-        asyncio.run_coroutine_threadsafe(listening, self.loop).result(10)
+    def _listen(self, port):
+        asyncio.run_coroutine_threadsafe(self._open(port), self.loop).result(10)
+
+    async def _open(self, port):
+        """Listens at the port on each address, or on none."""
+        opened = []
+        try:
+            for address in self.habits:
+                session = functools.partial(Session, self, address)
+                opened.append(await self.loop.create_server(session, address, port, backlog=1_000))
+        except OSError:
+            for server in opened:
+                server.close()
+            raise
 
     def stop(self):
         self.loop.call_soon_threadsafe(self.loop.stop)

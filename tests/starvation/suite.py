@@ -10,6 +10,7 @@ import shutil
 import sys
 import tempfile
 import time
+import traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "lib"))
@@ -29,6 +30,7 @@ def measured(directory, case):
     try:
         return case, measure(directory / case.name, case, "debug", EXTRA)
     except Exception as error:
+        traceback.print_exc(file=sys.stdout)
         return case, error
 
 
