@@ -62,7 +62,8 @@ pub use model::{
 pub(crate) use service::remove;
 pub use service::{ContactName, Contacts, RepeatedIdentity, WriteError};
 pub use store::{
-    AudienceRow, ContactRow, TopicChoiceRow, audience, choices_of, find, find_by_address, newest, was_listed,
+    AudienceRow, ContactRow, TopicChoiceRow, audience, choices_of, find, find_by_address, find_valid, newest,
+    was_listed,
 };
 pub use topic_choice_retention::purge_deleted_topic_choices;
 pub use undo::undo_topic_opt_out;

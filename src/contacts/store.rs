@@ -87,6 +87,14 @@ pub fn find(tx: &impl Reads, team: TeamId, id: ContactId) -> Result<Option<Conta
     tx.get(&CONTACTS, &(team, id))
 }
 
+/// As [`find`]. A corrupt contact is logged, and returned as `None`.
+///
+/// # Errors
+/// [`StoreError`] if the file cannot be read.
+pub fn find_valid(tx: &impl Reads, team: TeamId, id: ContactId) -> Result<Option<ContactRow>, StoreError> {
+    tx.get_valid(&CONTACTS, &(team, id))
+}
+
 /// Returns the id of the newest contact of the team.
 ///
 /// # Errors

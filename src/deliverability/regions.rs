@@ -17,7 +17,7 @@ use crate::base::id::{DomainId, TeamId};
 use crate::domains;
 use crate::emails::RegionPause;
 use crate::events::Metric;
-use crate::store::{ReadTx, Reads, StoreError, WriteTx, name_hash, skip_corrupt};
+use crate::store::{ReadTx, Reads, StoreError, WriteTx, name_hash};
 use crate::tables::REGION_PAUSES;
 use crate::teams;
 
@@ -124,8 +124,7 @@ pub(super) fn pause_of(tx: &impl Reads, team: TeamId, domain: DomainId) -> Resul
     if paused.is_empty() {
         return Ok(None);
     }
-    let found = skip_corrupt(domains::find(tx, team, domain), format_args!("domain {domain}"))?.flatten();
-    let Some(domain) = found else { return Ok(None) };
+    let Some(domain) = domains::find_valid(tx, team, domain)? else { return Ok(None) };
     let row = paused.into_iter().find(|row| row.region == domain.region);
     Ok(row.map(|RegionPauseRow { region, since_ms, .. }| RegionPause { region, since_ms }))
 }

@@ -51,5 +51,5 @@ pub use settings::{DomainSettings, RelayRecords, RelayRecordsError};
 pub use signing::{SigningKeyCache, SigningKeys, signing_keys};
 pub use store::{
     DkimKeyRow, DomainRow, SenderDomainRow, SenderTracking, TrackingHostRow, count, delete_page_of_team, exists, find,
-    find_sender, find_sender_hashed, is_tracking_host, regions,
+    find_sender, find_sender_hashed, find_valid, is_tracking_host, regions,
 };

@@ -158,6 +158,14 @@ pub fn find(tx: &impl Reads, team: TeamId, id: DomainId) -> Result<Option<Domain
     tx.get(&DOMAINS, &(team, id))
 }
 
+/// As [`find`]. A corrupt domain is logged, and returned as `None`.
+///
+/// # Errors
+/// [`StoreError`] if the file cannot be read.
+pub fn find_valid(tx: &impl Reads, team: TeamId, id: DomainId) -> Result<Option<DomainRow>, StoreError> {
+    tx.get_valid(&DOMAINS, &(team, id))
+}
+
 /// Returns whether the team has a domain with this id.
 ///
 /// # Errors

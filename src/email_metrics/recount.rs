@@ -9,7 +9,7 @@ use super::model::{DayTotals, EmailCounts, EmailMetric, quarter};
 use super::store::NO_BROADCAST;
 use crate::base::id::{BroadcastId, DomainId, EventId, TeamId};
 use crate::events;
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, skip_corrupt};
+use crate::store::{NEXT, Order, Reads, STOP, StoreError};
 use crate::tables::{EMAIL_COUNT_JOURNAL, EMAIL_QUARTER_COUNTS};
 
 /// Journal rows of a page. Each needs a read of its event.
@@ -114,7 +114,7 @@ impl Recount {
                 return STOP;
             }
             rows += 1;
-            let Some(row) = skip_corrupt(stored.decode(), "a row of the count journal")? else { return NEXT };
+            let Some(row) = stored.valid() else { return NEXT };
             self.events += 1;
             let event = events::email_event(tx, self.team, row.email, id)?;
             let (metric, recipients) = match &event {

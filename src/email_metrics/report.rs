@@ -15,7 +15,7 @@ use crate::base::id::{BroadcastId, DomainId, EmailId, TeamId};
 use crate::context::Context;
 use crate::domains;
 use crate::events::{self, Event};
-use crate::store::{NEXT, Order, ReadBounds, ReadTx, Reads, STOP, StoreError, from_store_error, skip_corrupt};
+use crate::store::{NEXT, Order, ReadBounds, ReadTx, Reads, STOP, StoreError, from_store_error};
 use crate::tables::EMAIL_QUARTER_COUNTS;
 
 /// Names that one transaction reads.
@@ -201,7 +201,7 @@ impl Grouping {
             if !self.query.selects(domain, broadcast) {
                 return NEXT;
             }
-            let counts = skip_corrupt(stored.decode(), "a row of email counts")?.unwrap_or_default();
+            let counts = stored.valid().unwrap_or_default();
             self.add(quarter, domain, broadcast, EmailId::MIN, &counts);
             is_full = self.groups.len() > ROWS_MAX;
             if is_full { STOP } else { NEXT }
@@ -298,8 +298,8 @@ impl ReportNames {
     fn read_page(mut self, tx: &ReadTx, lookups: MetricLookups) -> Result<Self, StoreError> {
         for _ in 0..PAGE_NAMES {
             if let Some(domain) = self.unnamed.0.pop() {
-                let row = skip_corrupt(domains::find(tx, self.team, domain), format_args!("domain {domain}"))?;
-                self.domains.insert(domain, row.flatten().map(|row| row.name));
+                let row = domains::find_valid(tx, self.team, domain)?;
+                self.domains.insert(domain, row.map(|row| row.name));
             } else if let Some(broadcast) = self.unnamed.1.pop() {
                 self.broadcasts.insert(broadcast, (lookups.broadcast_name)(tx, self.team, broadcast)?);
             } else {

@@ -5,7 +5,7 @@ use super::send::Emails;
 use crate::base::id::{AttemptId, EmailId, TeamId};
 use crate::delivery::SmtpAttemptRow;
 use crate::store::page::{Page, PageError, PageQuery, page};
-use crate::store::{StoreError, from_store_error, skip_corrupt};
+use crate::store::{StoreError, from_store_error};
 use crate::tables::ATTEMPTS;
 
 /// An attempt to deliver an email to one of its recipient groups.
@@ -54,8 +54,7 @@ impl Emails {
             .read(move |tx| {
                 let email = visible(tx, team, id)?.ok_or(ListAttemptsError::EmailNotFound)?;
                 let page = page(tx, &ATTEMPTS, id, query, |attempt, row| {
-                    let row = skip_corrupt(row.decode(), format_args!("attempt {attempt} of email {id}"))?;
-                    let Some(row) = row else { return Ok(None) };
+                    let Some(row) = row.valid() else { return Ok(None) };
                     let recipients = (0..).zip(&email.recipients).filter(|(index, recipient)| {
                         match row.tried_recipients.is_empty() {
                             true => recipient.group == row.group,

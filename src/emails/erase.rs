@@ -14,7 +14,7 @@ use super::queue_keys::queue_key;
 use super::search;
 use super::store::{
     BroadcastSend, EmailRow, ErasureMark, RecipientRow, RecipientState, StoredBlob, StoredMailbox, delete_content_rows,
-    has_content, read_content, replace_content, seal_content,
+    has_content, replace_content, seal_content, valid_content,
 };
 use super::stored::{find_valid_row, put_row};
 use crate::base::address::AddressSet;
@@ -24,7 +24,7 @@ use crate::delivery::{
     Class, DestinationHash, DueKey, DueRow, LaneKey, QUEUE_END, QueueKey, domain_of, released_destination, simulated,
 };
 use crate::events::{Detail, ERASED, EmailEventKind, Event};
-use crate::store::{Keyring, MatchPage, Reads, StoreError, WriteTx, match_page, skip_corrupt};
+use crate::store::{Keyring, MatchPage, Reads, StoreError, WriteTx, match_page};
 use crate::tables::{AddressHash, DUE};
 
 /// Result of erasing addresses from an email.
@@ -80,8 +80,7 @@ pub(crate) fn prepare_erasure(
     if !row.recipients.iter().any(|recipient| remains(recipient, addresses)) {
         return Ok(prepared);
     }
-    let content = skip_corrupt(read_content(tx, keyring, id), format_args!("the content of email {id}"))?.flatten();
-    prepared.content = content
+    prepared.content = valid_content(tx, keyring, id)?
         .and_then(|content| content_without(content, addresses))
         .map(|content| seal_content(keyring, id, &content));
     Ok(prepared)

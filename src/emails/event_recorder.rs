@@ -1,14 +1,14 @@
 //! Recording of the events of an email.
 
 use super::message_id;
-use super::store::{EmailRow, read_content};
+use super::store::{EmailRow, valid_content};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, EventId, TeamId};
 use crate::context::Context;
 use crate::delivery::simulated;
 use crate::email_metrics::{self, CountedEvent};
 use crate::events::{self, EmailEventData, Event};
-use crate::store::{StoreError, WriteTx, skip_corrupt};
+use crate::store::{StoreError, WriteTx};
 
 /// Recorder of the events of one email. It reads the custom headers at most once.
 pub(crate) struct EventRecorder {
@@ -118,8 +118,8 @@ fn read_headers(
         return Ok(Vec::new());
     }
     // If the content is corrupt, the event is recorded without headers.
-    let content = skip_corrupt(read_content(tx, &context.keyring, id), format_args!("the content of email {id}"))?;
-    Ok(content.flatten().map(|content| content.headers).unwrap_or_default())
+    let content = valid_content(tx, &context.keyring, id)?;
+    Ok(content.map(|content| content.headers).unwrap_or_default())
 }
 
 /// Returns the event data of an email with the expected custom headers.

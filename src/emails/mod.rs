@@ -90,7 +90,7 @@ pub use store::{
     BroadcastEmailRow, BroadcastSend, EmailRow, ErasureMark, IdempotencyRow, QueueDestination, RecipientRow,
     RecipientState, StoredMailbox,
 };
-pub(crate) use store::{is_complete, read_attachment, read_content};
+pub(crate) use store::{is_complete, read_attachment, read_content, valid_content};
 pub(crate) use stored::{broadcast_destination, count_corrupt, find_row, find_valid_row, has_row, put_row};
 
 use crate::base::id::EmailId;

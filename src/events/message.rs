@@ -37,6 +37,14 @@ pub fn message(tx: &impl Reads, team: TeamId, event: EventId) -> Result<Option<M
     tx.get(&EVENT_MESSAGES, &(team, event))
 }
 
+/// As [`message`]. A corrupt message is logged, and returned as `None`.
+///
+/// # Errors
+/// [`StoreError`] if the file cannot be read.
+pub fn valid_message(tx: &impl Reads, team: TeamId, event: EventId) -> Result<Option<MessageRow>, StoreError> {
+    tx.get_valid(&EVENT_MESSAGES, &(team, event))
+}
+
 /// Stores an event message. The caller queues its deliveries in the same transaction.
 ///
 /// # Errors

@@ -40,7 +40,7 @@ pub(crate) use erase::{
 };
 pub(crate) use erase_message::{MessageSubject, erase_message, match_messages};
 pub use guidance::{Guidance, GuidanceCategory};
-pub use message::{MessageRow, message, put_message};
+pub use message::{MessageRow, message, put_message, valid_message};
 pub use model::{Bounce, BounceType, ClickDetail, Detail, EmailEventKind, Event, OpenDetail};
 pub use outbox::{
     Activation, OutboxBatch, OutboxEntry, OutboxRow, SubscriptionsRow, enabled_endpoints, subscribe, take_batch,

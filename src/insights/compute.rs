@@ -70,10 +70,7 @@ impl<'s, R: Reads> InsightSource<'s, R> {
     /// Returns the insights of an email of the API, and the size of its content; `None` if its content was deleted or is
     /// corrupt.
     pub(super) fn of_email(&mut self, id: EmailId, row: &EmailRow) -> Result<Option<(InsightRow, usize)>, StoreError> {
-        let content = emails::read_content(self.tx, self.keyring, id);
-        let Some(content) = skip_corrupt(content, format_args!("content of email {id}"))?.flatten() else {
-            return Ok(None);
-        };
+        let Some(content) = emails::valid_content(self.tx, self.keyring, id)? else { return Ok(None) };
         let domain = self.domain(row.domain, &row.from)?;
         let input = InsightInput {
             html: content.html.as_deref(),
@@ -134,8 +131,7 @@ impl<'s, R: Reads> InsightSource<'s, R> {
         if let Some(known) = self.domains.get(&id) {
             return Ok(known.clone());
         }
-        let found = domains::find(self.tx, self.team, id);
-        let row = skip_corrupt(found, format_args!("domain {id}"))?.flatten();
+        let row = domains::find_valid(self.tx, self.team, id)?;
         let facts = sender_facts(row.as_ref(), from.domain().unwrap_or_default(), self.now_ms);
         self.domains.insert(id, facts.clone());
         Ok(facts)

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::store::{self, LogBodies, LogRow};
 use crate::base::address::AddressSet;
 use crate::base::id::{Id, LogId, TeamId};
-use crate::store::{Keyring, MatchPage, Order, Reads, STOP, StoreError, match_page, skip_corrupt};
+use crate::store::{Keyring, MatchPage, Order, Reads, STOP, StoreError, match_page};
 use crate::tables::REQUEST_LOGS;
 
 /// Returns the newest request of the team.
@@ -36,7 +36,7 @@ pub(crate) fn match_requests(
     rows_max: usize,
 ) -> Result<MatchPage<LogId>, StoreError> {
     let matches = |(_, id): (TeamId, LogId), row: Option<LogRow>| {
-        let bodies = skip_corrupt(store::bodies(tx, keyring, team, id), format_args!("bodies of request {id}"))?;
+        let bodies = store::valid_bodies(tx, keyring, team, id)?;
         Ok(row.is_some_and(|row| row_mentions(&row, addresses))
             || bodies.is_some_and(|bodies| bodies_mention(&bodies, addresses)))
     };

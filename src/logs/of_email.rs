@@ -3,7 +3,7 @@
 use super::service::Logs;
 use super::store::{self, LogBodies, LogRow};
 use crate::base::id::{ApiKeyId, EmailId, LogId, TeamId};
-use crate::store::{NEXT, Order, ReadTx, Reads as _, STOP, StoreError, skip_corrupt};
+use crate::store::{NEXT, Order, ReadTx, Reads as _, STOP, StoreError};
 use crate::tables::REQUEST_LOGS;
 
 /// Longest time from the start of a request to the acceptance of its emails. Remote attachments take the most of it.
@@ -38,17 +38,13 @@ impl Logs {
                 if rows > ROWS_MAX || opened == BODIES_MAX {
                     return STOP;
                 }
-                let Some(row) = skip_corrupt(row.decode(), format_args!("request {id}"))? else { return NEXT };
-                let row: LogRow = row;
+                let Some(row): Option<LogRow> = row.valid() else { return NEXT };
                 let path = row.endpoint.trim_end_matches('/');
                 if row.key != key || row.method != "POST" || row.status >= 300 || !PATHS.contains(&path) {
                     return NEXT;
                 }
                 opened += 1;
-                let Some(bodies) = skip_corrupt(store::bodies(tx, &keyring, team, id), format_args!("request {id}"))?
-                else {
-                    return NEXT;
-                };
+                let Some(bodies) = store::valid_bodies(tx, &keyring, team, id)? else { return NEXT };
                 if bodies.response.as_ref().is_some_and(|response| response.contains(&text)) {
                     found = Some((id, row, bodies));
                     return STOP;

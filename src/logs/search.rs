@@ -4,7 +4,7 @@ use super::service::Logs;
 use super::store::LogRow;
 use crate::base::clock::monotonic;
 use crate::base::id::{ApiKeyId, LogId, TeamId};
-use crate::store::{NEXT, Order, ReadBounds, Reads, STOP, StoreError, skip_corrupt};
+use crate::store::{NEXT, Order, ReadBounds, Reads, STOP, StoreError};
 use crate::tables::REQUEST_LOGS;
 
 /// Requests to find. An absent field selects all, and several fields select the requests that match each of them.
@@ -89,8 +89,7 @@ fn search(
         }
         read += 1;
         last = Some(id);
-        let row: Option<LogRow> = skip_corrupt(stored.decode(), format_args!("request {id}"))?;
-        page.rows.extend(row.filter(|row| filter.matches(id, row)).map(|row| (id, row)));
+        page.rows.extend(stored.valid().filter(|row| filter.matches(id, row)).map(|row| (id, row)));
         NEXT
     })?;
     Ok(page)

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::clock::TimestampMs;
 use crate::base::id::{ApiKeyId, LogId, TeamId};
-use crate::store::{Blob, Encoded, Keyring, Reads, Row, StoreError, WriteTx, pack, unpack};
+use crate::store::{Blob, Encoded, Keyring, Reads, Row, StoreError, WriteTx, pack, skip_corrupt, unpack};
 use crate::tables::{REQUEST_LOG_BODIES, REQUEST_LOGS};
 
 /// Bytes of the copy of one body, at most.
@@ -76,6 +76,19 @@ pub(super) fn bodies(tx: &impl Reads, keyring: &Keyring, team: TeamId, id: LogId
         Some(Blob(sealed)) => open(keyring, id, &sealed),
         None => Ok(LogBodies::default()),
     }
+}
+
+/// As [`bodies`]. Corrupt bodies are logged, and returned as `None`.
+///
+/// # Errors
+/// [`StoreError`] if the file cannot be read.
+pub(super) fn valid_bodies(
+    tx: &impl Reads,
+    keyring: &Keyring,
+    team: TeamId,
+    id: LogId,
+) -> Result<Option<LogBodies>, StoreError> {
+    skip_corrupt(bodies(tx, keyring, team, id), format_args!("bodies of request {id}"))
 }
 
 /// Deletes a request with its bodies.

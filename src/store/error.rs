@@ -82,20 +82,24 @@ impl StoreError {
     }
 }
 
-/// Replaces a corrupt value by `None` and logs it. Use it in work over many rows, which one corrupt row must
-/// not end; [`Reads::scan_valid`](super::Reads::scan_valid) and [`Reads::get_valid`](super::Reads::get_valid)
-/// do it for rows.
+/// Replaces a corrupt value by `None` and logs it, so that it does not end work over many values. It is for values of several
+/// rows: [`Stored::valid`](super::Stored::valid), [`Reads::scan_valid`](super::Reads::scan_valid) and
+/// [`Reads::get_valid`](super::Reads::get_valid) do it for one row.
 ///
 /// # Errors
 /// Every failure except [`StoreError::Corrupt`].
 pub fn skip_corrupt<T>(read: Result<T, StoreError>, what: impl Display) -> Result<Option<T>, StoreError> {
     match read {
         Err(failure @ StoreError::Corrupt(_)) => {
-            error!("skipped a corrupt row: {what}: {failure}");
+            log_corrupt(what, &failure);
             Ok(None)
         }
         read => read.map(Some),
     }
+}
+
+pub(super) fn log_corrupt(what: impl Display, failure: &StoreError) {
+    error!("skipped a corrupt row: {what}: {failure}");
 }
 
 /// Implements `From<StoreError>` for error types that have a variant `Store(StoreError)`.

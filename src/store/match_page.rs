@@ -1,9 +1,8 @@
 //! Bounded scans that return the keys of the rows to change.
 
 use super::StoreError;
-use super::error::skip_corrupt;
 use super::key::Key;
-use super::reads::{NEXT, Order, Reads, STOP, row_name};
+use super::reads::{NEXT, Order, Reads, STOP};
 use super::table::Table;
 use super::value::Value;
 
@@ -41,7 +40,7 @@ pub fn match_page<K: Key + Copy + PartialEq, V: Value>(
         if key == after {
             return NEXT;
         }
-        if matches(key, skip_corrupt(stored.decode(), row_name(table, &key))?)? {
+        if matches(key, stored.valid())? {
             hits.push(key);
         }
         rows += 1;

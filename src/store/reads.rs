@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use redb::{ReadableDatabase, ReadableTable, TableError};
 
-use super::error::{StoreError, skip_corrupt};
+use super::error::{StoreError, log_corrupt, skip_corrupt};
 use super::fields::RowFields;
 use super::key::Key;
 use super::table::{Bytes, Table, definition};
@@ -27,11 +27,18 @@ pub enum Order {
 
 /// A value that a scan has read and not decoded.
 pub struct Stored<'a, V> {
+    table: &'static str,
+    key: &'a [u8],
     bytes: &'a [u8],
     value: PhantomData<fn() -> V>,
 }
 
 impl<V: Value> Stored<'_, V> {
+    /// Decodes the value; `None` if it is corrupt, which is logged.
+    pub fn valid(&self) -> Option<V> {
+        self.decode().inspect_err(|failure| log_corrupt(row_name(self.table, self.key), failure)).ok()
+    }
+
     /// Decodes the value.
     ///
     /// # Errors
@@ -100,7 +107,7 @@ pub trait Reads {
         order: Order,
         mut visit: impl FnMut(K, V) -> Step,
     ) -> Result<(), StoreError> {
-        self.scan(table, from, to, order, |key, stored| match skip_corrupt(stored.decode(), row_name(table, &key))? {
+        self.scan(table, from, to, order, |key, stored| match stored.valid() {
             Some(row) => visit(key, row),
             None => NEXT,
         })
@@ -111,7 +118,7 @@ pub trait Reads {
     /// # Errors
     /// [`StoreError`] if the file cannot be read.
     fn get_valid<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<Option<V>, StoreError> {
-        Ok(skip_corrupt(self.get(table, key), row_name(table, key))?.flatten())
+        Ok(skip_corrupt(self.get(table, key), row_name(table.name(), key.to_bytes().as_ref()))?.flatten())
     }
 
     /// Returns whether there is a value under `key`.
@@ -122,10 +129,10 @@ pub trait Reads {
 }
 
 /// Names a row in the log: its table, and its key in hexadecimal.
-pub(super) fn row_name<K: Key, V>(table: &Table<K, V>, key: &K) -> impl Display {
+fn row_name(table: &str, key: &[u8]) -> impl Display {
     fmt::from_fn(move |f| {
-        write!(f, "row {} ", table.name())?;
-        key.to_bytes().as_ref().iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        write!(f, "row {table} ")?;
+        key.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     })
 }
 
@@ -180,7 +187,7 @@ impl Reads for ReadTx {
         visit: impl FnMut(K, Stored<'_, V>) -> Step,
     ) -> Result<(), StoreError> {
         let Some(open) = self.open(table.name())? else { return Ok(()) };
-        self.checked(scan_in(&open, from, to, order, visit))
+        self.checked(scan_in(table.name(), &open, from, to, order, visit))
     }
 
     fn contains<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<bool, StoreError> {
@@ -208,6 +215,7 @@ pub(super) fn get_in<K: Key, V: Value>(
 /// # Errors
 /// As [`Reads::scan`].
 pub(super) fn scan_in<K: Key, V: Value>(
+    name: &'static str,
     table: &impl ReadableTable<Bytes, Bytes>,
     from: &K,
     to: &K,
@@ -215,8 +223,9 @@ pub(super) fn scan_in<K: Key, V: Value>(
     mut visit: impl FnMut(K, Stored<'_, V>) -> Step,
 ) -> Result<(), StoreError> {
     let mut decode = |key: &[u8], bytes: &[u8]| {
+        let row = Stored { table: name, key, bytes, value: PhantomData };
         let key = K::from_bytes(key).ok_or_else(|| StoreError::Corrupt("key has another length".into()))?;
-        visit(key, Stored { bytes, value: PhantomData })
+        visit(key, row)
     };
     scan_bytes(table, from.to_bytes().as_ref(), to.to_bytes().as_ref(), order, &mut decode)
 }

@@ -212,7 +212,7 @@ impl Reads for WriteTx<'_> {
         order: Order,
         visit: impl FnMut(K, Stored<'_, V>) -> Step,
     ) -> Result<(), StoreError> {
-        scan_in(&*self.table(table.name())?.borrow(), from, to, order, visit)
+        scan_in(table.name(), &*self.table(table.name())?.borrow(), from, to, order, visit)
     }
 
     fn contains<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<bool, StoreError> {

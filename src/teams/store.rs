@@ -7,7 +7,7 @@ use crate::audit::{self, Actor, AuditAction, AuditEntry, AuditTargetKind};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{Id, TeamId};
 use crate::context::Context;
-use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx, skip_corrupt};
+use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx};
 use crate::tables::{REMOVED_TEAMS, TEAMS};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -189,7 +189,7 @@ pub(crate) fn removed(tx: &impl Reads) -> Result<Vec<RemovedTeam>, StoreError> {
     let mut teams = Vec::new();
     tx.scan(&REMOVED_TEAMS, &(Id::MIN,), &(Id::MAX,), Order::Ascending, |(id,), row| {
         // The rest of a corrupt row is not needed: the team is removed.
-        let removed_ms = skip_corrupt(row.decode(), format_args!("removed team {id}"))?.map_or(0, |row| row.removed_ms);
+        let removed_ms = row.valid().map_or(0, |row| row.removed_ms);
         teams.push(RemovedTeam { id, removed_ms });
         NEXT
     })?;

@@ -118,6 +118,14 @@ pub fn find(tx: &impl Reads, team: TeamId, id: TopicId) -> Result<Option<Topic>,
     Ok(tx.get(&TOPICS, &(team, id))?.map(|row| row.topic(id)))
 }
 
+/// As [`find`]. A corrupt topic is logged, and returned as `None`.
+///
+/// # Errors
+/// [`StoreError`] if the file cannot be read.
+pub fn find_valid(tx: &impl Reads, team: TeamId, id: TopicId) -> Result<Option<Topic>, StoreError> {
+    Ok(tx.get_valid(&TOPICS, &(team, id))?.map(|row| row.topic(id)))
+}
+
 /// Returns whether the team deleted the topic in the last 24 hours.
 ///
 /// # Errors

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::service::Webhooks;
 use super::store::{self, QueueRow};
 use crate::base::id::{Id, TeamId, WebhookDeliveryId, WebhookId};
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, delete_orphans, skip_corrupt};
+use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, delete_orphans};
 use crate::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
 use crate::workers::after_each;
 
@@ -78,13 +78,11 @@ fn first_orphan_in_queue(tx: &impl Reads, after: Option<WebhookId>) -> Result<Op
         let from = last.map_or((Id::MIN, 0, Id::MIN), |webhook| (webhook, u64::MAX, Id::MAX));
         let mut found = None;
         tx.scan(&WEBHOOK_QUEUE, &from, &(Id::MAX, u64::MAX, Id::MAX), Order::Ascending, |key, row| {
-            let (webhook, due_ms, id) = key;
+            let (webhook, ..) = key;
             if Some(webhook) == last {
                 return NEXT;
             }
-            let what = format_args!("queue row of delivery {id} to webhook {webhook}, due at {due_ms}");
-            let row = skip_corrupt(row.decode(), what)?;
-            let team = match row {
+            let team = match row.valid() {
                 Some(QueueRow { team, queued_ms: _ }) => Some(team),
                 None => store::owner(tx, webhook)?,
             };

@@ -11,7 +11,7 @@ use crate::base::clock::monotonic;
 use crate::base::id::{EmailId, Id, TeamId, WebhookDeliveryId, WebhookId};
 use crate::events;
 use crate::store::page::{Page, PageQuery, page_under};
-use crate::store::{NEXT, Order, ReadTx, Reads as _, STOP, StoreError, skip_corrupt};
+use crate::store::{NEXT, Order, ReadTx, Reads as _, STOP, StoreError};
 use crate::tables::{WEBHOOK_DELIVERIES, WEBHOOKS};
 
 /// Maximum number of rows of one endpoint that a search for the deliveries of an email reads.
@@ -89,7 +89,7 @@ impl Webhooks {
                         return STOP;
                     }
                     read += 1;
-                    let Some(row) = skip_corrupt(row.decode(), format_args!("webhook delivery {id}"))? else {
+                    let Some(row) = row.valid() else {
                         return NEXT;
                     };
                     if of_email.contains(&row.event) {

@@ -4,7 +4,7 @@ use super::store::{self, DeliveryRow, WebhookDeliveryState, WebhookRow};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EventId, Id, TeamId, WebhookDeliveryId, WebhookId};
 use crate::context::Context;
-use crate::store::{NEXT, Order, ReadTx, Reads as _, STOP, StoreError, WriteTx, skip_corrupt};
+use crate::store::{NEXT, Order, ReadTx, Reads as _, STOP, StoreError, WriteTx};
 use crate::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
 use crate::{events, teams};
 
@@ -89,8 +89,7 @@ fn purge_page(
         if id == after {
             return NEXT;
         }
-        let row = skip_corrupt::<DeliveryRow>(row.decode(), format_args!("delivery {id} to webhook {webhook}"))?;
-        match row {
+        match row.valid() {
             Some(DeliveryRow { state: WebhookDeliveryState::Queued { due_ms }, event, .. })
                 if tx.contains(&WEBHOOK_QUEUE, &store::queue_key(webhook, due_ms, id))? =>
             {

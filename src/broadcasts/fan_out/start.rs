@@ -9,7 +9,7 @@ use crate::broadcasts::counts::{finish, read_counts};
 use crate::broadcasts::rows::{BroadcastRow, BroadcastStatus, FanOutRow};
 use crate::broadcasts::store;
 use crate::emails::SendingGuard;
-use crate::store::{Reads, StoreError, WriteTx, skip_corrupt};
+use crate::store::{Reads, StoreError, WriteTx};
 use crate::tables::{BROADCAST_FAN_OUTS, BROADCASTS};
 use crate::{contacts, domains, segments, teams, topics};
 
@@ -129,7 +129,7 @@ pub(super) fn missing_part(
     }
     match row.topic {
         Some(topic) => {
-            let found = skip_corrupt(topics::find(tx, team, topic), format_args!("topic {topic}"))?.flatten();
+            let found = topics::find_valid(tx, team, topic)?;
             Ok(found.is_none().then_some("topic"))
         }
         None => Ok(None),

@@ -13,7 +13,7 @@ use crate::base::id::{CapturedId, TeamId};
 use crate::delivery::rows::CapturedRow;
 use crate::emails;
 use crate::store::page::{Cursor, PageQuery};
-use crate::store::{NEXT, Order, ReadBounds, ReadTx, Reads, STOP, StoreError, WriteTx, skip_corrupt};
+use crate::store::{NEXT, Order, ReadBounds, ReadTx, Reads, STOP, StoreError, WriteTx};
 use crate::tables::CAPTURED;
 use crate::teams;
 
@@ -309,7 +309,7 @@ pub(super) fn search(
         }
         read += 1;
         last = Some(id);
-        let Some(row) = skip_corrupt(stored.decode(), format_args!("captured message {id}"))? else { return NEXT };
+        let Some(row) = stored.valid() else { return NEXT };
         if !filter.has_recipient(&row) || !view.includes(tx, &row)? {
             return NEXT;
         }

@@ -60,8 +60,7 @@ fn recover_lease(tx: &WriteTx<'_>, context: &Context, key: LeaseKey) -> Result<b
     }
     let (email, group) = key;
     tx.delete(&LEASES, &key)?;
-    let found = skip_corrupt(find_email(tx, email), format_args!("email {email}"))?.flatten();
-    let Some((team, mut row)) = found else {
+    let Some((team, mut row)) = find_valid_email(tx, email)? else {
         error!(email.id = %email, "dropped a corrupt lease, because its email cannot be read");
         return Ok(false);
     };
@@ -86,4 +85,12 @@ pub(in crate::delivery) fn find_email(
     email: EmailId,
 ) -> Result<Option<(TeamId, EmailRow)>, StoreError> {
     emails::find_of_teams(tx, &teams::ids(tx)?, email)
+}
+
+/// As [`find_email`]. A corrupt email is logged, and returned as `None`.
+///
+/// # Errors
+/// [`StoreError`] if the file cannot be read.
+pub(super) fn find_valid_email(tx: &impl Reads, email: EmailId) -> Result<Option<(TeamId, EmailRow)>, StoreError> {
+    Ok(skip_corrupt(find_email(tx, email), format_args!("email {email}"))?.flatten())
 }

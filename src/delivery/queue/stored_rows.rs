@@ -1,13 +1,13 @@
 //! Reading of queue rows. The row of a new email of a broadcast stores only its team, so that it is small: its key and its
 //! email have the rest.
 
-use super::corrupt_leases::find_email;
+use super::corrupt_leases::find_valid_email;
 use super::holds::waiting_recipients;
 use super::key::DueKey;
 use crate::base::id::TeamId;
 use crate::delivery::rows::{Class, DueRow};
 use crate::emails;
-use crate::store::{Reads, StoreError, skip_corrupt};
+use crate::store::{Reads, StoreError};
 use crate::tables::DUE;
 
 /// Returns the row of a queued group; `None` if it is not in the queue, or if its row is corrupt, which is logged.
@@ -50,7 +50,7 @@ pub(super) fn rebuilt_row(tx: &impl Reads, key: DueKey) -> Result<Option<DueRow>
             let team: TeamId = key.lane.stream.cast();
             emails::find_valid_row(tx, team, key.email)?.map(|email| (team, email))
         }
-        Class::Broadcast => skip_corrupt(find_email(tx, key.email), format_args!("email {}", key.email))?.flatten(),
+        Class::Broadcast => find_valid_email(tx, key.email)?,
     };
     // A recipient of the group that does not wait can have had another destination.
     let row = found.and_then(|(team, email)| {

@@ -5,7 +5,7 @@ use crate::contacts;
 use crate::delivery::simulated::{self, SimulatedOutcome};
 use crate::emails::model::LastEvent;
 use crate::emails::store::{EmailRow, QueueDestination};
-use crate::store::{Reads, StoreError, skip_corrupt};
+use crate::store::{Reads, StoreError};
 use crate::suppressions::{self, SendKind};
 use crate::topics::{self, SendTopic, Subscription};
 
@@ -32,8 +32,7 @@ pub(crate) fn broadcast_refusal(
     if simulated::outcome(&recipient.mailbox.bare()) == Some(SimulatedOutcome::Suppressed) {
         return suppressed;
     }
-    let contact = contacts::find(tx, team, send.contact);
-    let contact = skip_corrupt(contact, format_args!("contact {}", send.contact))?.flatten();
+    let contact = contacts::find_valid(tx, team, send.contact)?;
     let is_same = contact.is_some_and(|it| !it.unsubscribed() && it.email.identity() == address.identity());
     let hash = address.identity_hash();
     if !is_same || suppressions::blocks(tx, team, &hash, SendKind::Topic)? {

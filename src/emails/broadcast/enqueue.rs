@@ -6,7 +6,7 @@ use crate::delivery::{CLOCK_STEP_MS, Class, Due, DueKey, DueRow, LaneKey};
 use crate::emails::queue_keys::destination_of;
 use crate::emails::store::BroadcastEmailRow;
 use crate::emails::stored::count_corrupt;
-use crate::store::{Encoded, NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
+use crate::store::{Encoded, NEXT, Order, Reads, STOP, StoreError, WriteTx};
 use crate::tables::{BROADCAST_EMAILS, DUE};
 
 /// Number of rows that one transaction reads, without requests beside it. Emails of other broadcasts of the team can be among
@@ -51,7 +51,7 @@ pub(crate) fn enqueue_broadcast_page(
             return STOP;
         }
         read += 1;
-        let Some(row) = skip_corrupt(stored.decode(), format_args!("email {id}"))? else {
+        let Some(row) = stored.valid() else {
             corrupt.push(id);
             return NEXT;
         };

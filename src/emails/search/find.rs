@@ -10,7 +10,7 @@ use crate::base::id::{EmailId, TeamId};
 use crate::emails::Emails;
 use crate::emails::read::visible;
 use crate::emails::store::EmailRow;
-use crate::store::{NEXT, Order, ReadBounds, Reads, STOP, StoreError, skip_corrupt};
+use crate::store::{NEXT, Order, ReadBounds, Reads, STOP, StoreError};
 use crate::tables::{EMAIL_SEARCH_BLOCKS, EMAILS};
 
 /// Maximum number of emails in a result.
@@ -159,7 +159,7 @@ fn read_rows(
         if !found.admits() {
             return STOP;
         }
-        found.examine(id, skip_corrupt(stored.decode(), format_args!("email {id}"))?);
+        found.examine(id, stored.valid());
         NEXT
     })
 }

@@ -6,6 +6,7 @@ use crate::base::id::EmailId;
 use crate::emails::model::EmailContent;
 use crate::store::{
     Blob, CHUNK_BYTES, Chunks, Keyring, Reads, StoreError, WriteTx, chunk_bytes, compress, decompress, read_chunks,
+    skip_corrupt,
 };
 use crate::tables::{ATTACHMENTS, EMAIL_BODIES};
 
@@ -87,6 +88,18 @@ pub(crate) fn read_content(
         BoundedContent::Read(content) => Ok(content),
         BoundedContent::Needs(_) => Err(StoreError::Corrupt(format!("content of email {id}: its size"))),
     }
+}
+
+/// As [`read_content`]. Corrupt content is logged, and returned as `None`.
+///
+/// # Errors
+/// [`StoreError`] if the file cannot be read.
+pub(crate) fn valid_content(
+    tx: &impl Reads,
+    keyring: &Keyring,
+    id: EmailId,
+) -> Result<Option<EmailContent>, StoreError> {
+    Ok(skip_corrupt(read_content(tx, keyring, id), format_args!("content of email {id}"))?.flatten())
 }
 
 /// Returns the content of an email if reading and rendering it need at most about `memory_max` bytes.

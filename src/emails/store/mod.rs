@@ -12,6 +12,6 @@ pub(super) use content::{
     delete_content, delete_content_rows, read_attachment_chunk, read_content_within, replace_content, seal_attachment,
     seal_content,
 };
-pub(crate) use content::{has_content, is_complete, read_attachment, read_content};
+pub(crate) use content::{has_content, is_complete, read_attachment, read_content, valid_content};
 pub use mailbox::StoredMailbox;
 pub use rows::{EmailRow, ErasureMark, IdempotencyRow, QueueDestination, RecipientRow, RecipientState};

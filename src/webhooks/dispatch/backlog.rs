@@ -5,9 +5,8 @@ use crate::base::clock::{DAY_MS, TimestampMs};
 use crate::base::id::{Id, TeamId, WebhookDeliveryId, WebhookId};
 use crate::context::Context;
 use crate::notices::{self, Notice};
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, skip_corrupt};
+use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
 use crate::tables::{WEBHOOK_HEALTH, WEBHOOK_QUEUE, WEBHOOKS};
-use crate::webhooks::QueueRow;
 use crate::webhooks::model::WebhookStatus;
 
 /// Queues of one read.
@@ -75,10 +74,9 @@ fn queue_head(
     until: WebhookId,
 ) -> Result<Option<QueueHead>, StoreError> {
     let mut found = None;
-    tx.scan(&WEBHOOK_QUEUE, &from, &(until, u64::MAX, Id::MAX), Order::Ascending, |(webhook, _, delivery), row| {
+    tx.scan(&WEBHOOK_QUEUE, &from, &(until, u64::MAX, Id::MAX), Order::Ascending, |(webhook, ..), row| {
         // The lane of the endpoint deletes a corrupt row.
-        let row: Option<QueueRow> = skip_corrupt(row.decode(), format_args!("queue row of delivery {delivery}"))?;
-        let (team, oldest_ms) = row.map_or((TeamId::MIN, TimestampMs::MAX), |row| (row.team, row.queued_ms));
+        let (team, oldest_ms) = row.valid().map_or((TeamId::MIN, TimestampMs::MAX), |row| (row.team, row.queued_ms));
         found = Some(QueueHead { webhook, team, oldest_ms, has_ahead: false });
         STOP
     })?;
@@ -93,9 +91,7 @@ fn sample(tx: &impl Reads, webhook: WebhookId, now_ms: TimestampMs) -> Result<(O
         let mut rows = 0;
         let (from, to) = ((webhook, 0, Id::MIN), (webhook, u64::MAX, Id::MAX));
         tx.scan(&WEBHOOK_QUEUE, &from, &to, order, |key, row| {
-            let (.., delivery) = key;
-            let row: Option<QueueRow> = skip_corrupt(row.decode(), format_args!("queue row of delivery {delivery}"))?;
-            if let Some(row) = row {
+            if let Some(row) = row.valid() {
                 oldest = Some(oldest.map_or(row.queued_ms, |oldest| oldest.min(row.queued_ms)));
                 has_ahead |= is_ahead(key, &row, now_ms);
             }
@@ -139,7 +135,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::webhooks::{SubscribedEvents, WebhookRow};
+    use crate::webhooks::{QueueRow, SubscribedEvents, WebhookRow};
 
     const TEAM: TeamId = TeamId::from_bytes([7; 16]);
 

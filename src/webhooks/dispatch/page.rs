@@ -14,7 +14,7 @@ use crate::store::{NEXT, Order, Reads, STOP, Step, StoreError, skip_corrupt};
 use crate::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE};
 use crate::webhooks::model::WebhookStatus;
 use crate::webhooks::retry;
-use crate::webhooks::store::{self, ExhaustedReason, QueueRow, WebhookDeliveryState, WebhookRow};
+use crate::webhooks::store::{self, ExhaustedReason, WebhookDeliveryState, WebhookRow};
 
 /// Deliveries of one load.
 pub(super) const PAGE_ROWS: usize = 256;
@@ -114,8 +114,7 @@ pub(super) fn load(
         if is_held && loader.state.is_some() {
             return NEXT;
         }
-        let row: Option<QueueRow> = skip_corrupt(row.decode(), format_args!("queue row of delivery {delivery}"))?;
-        let team = match row {
+        let team = match row.valid() {
             Some(row) => Some(row.team),
             None => loader.owner()?,
         };
@@ -224,8 +223,7 @@ impl<R: Reads> PageLoader<'_, R> {
         let Some(row) = row.filter(|row| row.state == (WebhookDeliveryState::Queued { due_ms })) else {
             return Ok(Err(DeliveryDisposition::Orphaned));
         };
-        let message = events::message(self.tx, team, row.event);
-        let message = skip_corrupt(message, format_args!("message of webhook delivery {delivery}"))?.flatten();
+        let message = events::valid_message(self.tx, team, row.event)?;
         // Before the other reasons, so that no delivery of a retracted event is kept as a failed one.
         if message.as_ref().is_some_and(|message| row.is_revoked(message)) {
             return Ok(Err(DeliveryDisposition::Retracted));
