@@ -5,13 +5,18 @@ use clap::{Args, value_parser};
 use super::ConfigError;
 use crate::delivery::{Rates, SESSION_MESSAGES_MAX, SiteLimits, SiteOverride, WarmUpPlan};
 
+/// Default maximum number of concurrent sessions with one site.
+const SITE_SESSIONS_MAX: u16 = 10;
+/// As [`SITE_SESSIONS_MAX`], with a smarthost, which expects all mail of this server. Postfix opens as many to a relay.
+const SINGLE_SESSIONS_MAX: u16 = 20;
+
 /// Settings of sessions and rates as clap parses them.
 #[derive(Args, Clone, Debug)]
 pub(super) struct RateSettings {
-    /// Maximum number of concurrent SMTP sessions with one site: 1 to 100.
-    #[arg(long, env = "RINGMAIL_CONCURRENCY", value_name = "N", default_value_t = 10,
+    /// Maximum number of concurrent SMTP sessions with one site: 1 to 100 [default: 10; with a smarthost 20].
+    #[arg(long, env = "RINGMAIL_CONCURRENCY", value_name = "N",
           value_parser = value_parser!(u16).range(1..=100), help_heading = "Delivering")]
-    concurrency: u16,
+    concurrency: Option<u16>,
 
     /// Maximum number of concurrent SMTP sessions: 1 to 5000.
     #[arg(long, env = "RINGMAIL_SESSIONS", value_name = "N", default_value_t = 200,
@@ -52,7 +57,8 @@ enum WarmUpSetting {
 impl RateSettings {
     /// Returns the limits of sites, and the maximum number of all sessions.
     pub(super) fn into_rates(self) -> Result<(Rates, usize), ConfigError> {
-        let (site, all) = (usize::from(self.concurrency), usize::from(self.sessions));
+        let sessions_max = |default| usize::from(self.concurrency.unwrap_or(default));
+        let (site, all) = (sessions_max(SITE_SESSIONS_MAX), usize::from(self.sessions));
         if all < site {
             return Err(ConfigError::Sessions { site, all });
         }
@@ -67,7 +73,8 @@ impl RateSettings {
             Some(WarmUpSetting::Plan(plan)) => Some(plan),
             Some(WarmUpSetting::Off) | None => None,
         };
-        Ok((Rates { defaults, overrides: self.site_limit, warm_up }, all))
+        let single_sessions_max = sessions_max(SINGLE_SESSIONS_MAX);
+        Ok((Rates { defaults, single_sessions_max, overrides: self.site_limit, warm_up }, all))
     }
 }
 

@@ -35,6 +35,8 @@ pub struct SiteOverride {
 pub struct Rates {
     /// Limits of a site without others.
     pub defaults: SiteLimits,
+    /// Maximum number of concurrent sessions with a smarthost or the built-in mailbox.
+    pub single_sessions_max: usize,
     pub overrides: Vec<SiteOverride>,
     /// Plan for large providers, if the source address is new.
     pub warm_up: Option<WarmUpPlan>,
@@ -59,7 +61,12 @@ impl Rates {
 
     /// Returns the limits of a smarthost or of the built-in mailbox. It has no rates unless the operator sets them.
     pub(super) fn of_single(&self, site: &str) -> SiteLimits {
-        let limits = SiteLimits { messages_per_second: None, connections_per_minute: None, ..self.defaults };
+        let limits = SiteLimits {
+            sessions_max: self.single_sessions_max,
+            messages_per_second: None,
+            connections_per_minute: None,
+            ..self.defaults
+        };
         self.overridden(site, None, limits)
     }
 
@@ -91,6 +98,11 @@ mod tests {
         }
     }
 
+    fn rates() -> Rates {
+        let defaults = limits(10, 100, 100, 100);
+        Rates { defaults, single_sessions_max: 20, overrides: Vec::new(), warm_up: None }
+    }
+
     #[test]
     fn the_operator_overrides_the_provider_and_the_provider_overrides_the_defaults() {
         let provider = Provider {
@@ -115,11 +127,11 @@ mod tests {
             (vec![fewer.clone()], None, limits(10, 100, 100, 100)),
             (vec![fewer, more.clone()], Some(&provider), limits(8, 50, 0, 30)),
         ] {
-            let rates = Rates { defaults: limits(10, 100, 100, 100), overrides: overrides.clone(), warm_up: None };
+            let rates = Rates { overrides: overrides.clone(), ..rates() };
             assert_eq!(rates.of("opaque", provider), expected, "{overrides:?} {provider:?}");
         }
-        let rates = Rates { defaults: limits(10, 100, 100, 100), overrides: vec![more], warm_up: None };
+        let rates = Rates { overrides: vec![more], ..rates() };
         assert_eq!(rates.of_single("opaque"), limits(8, 100, 0, 0));
-        assert_eq!(rates.of_single("relay"), limits(10, 100, 0, 0));
+        assert_eq!(rates.of_single("relay"), limits(20, 100, 0, 0));
     }
 }

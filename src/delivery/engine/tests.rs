@@ -39,7 +39,7 @@ pub(in crate::delivery) fn settings(context: &Context) -> EngineSettings {
             confirm_after: Duration::from_secs(900),
         },
         sessions_max: 1,
-        rates: Rates { defaults, overrides: Vec::new(), warm_up: None },
+        rates: Rates { defaults, single_sessions_max: 1, overrides: Vec::new(), warm_up: None },
         timeouts: Timeouts::default(),
         tls: TlsConfigs::new(),
         flow: Flow::Open,

@@ -43,7 +43,7 @@ fn rates(messages: u32, connections: u32) -> Rates {
         messages_per_second: rate(messages),
         connections_per_minute: rate(connections),
     };
-    Rates { defaults, overrides: Vec::new(), warm_up: None }
+    Rates { defaults, single_sessions_max: 4, overrides: Vec::new(), warm_up: None }
 }
 
 fn due_of(destination: &str, team: u8, due_ms: TimestampMs) -> Due {
