@@ -8,11 +8,11 @@ use super::pages::{page_after, unknown};
 use super::request::{AdminServices, VerbResult};
 use super::response::{AdminError, Rows};
 use crate::audit::Actor;
-use crate::base::address::Mailbox;
+use crate::base::address::{ERASED, Mailbox};
 use crate::base::clock::to_iso;
 use crate::base::id::{EmailId, SuppressionId, TeamId};
 use crate::base::id_or_email::IdOrEmail;
-use crate::events::{ChangeSource, ERASED};
+use crate::events::ChangeSource;
 use crate::suppressions::{BATCH_MAX, Origin, Suppression};
 
 #[derive(Clone, Debug, Subcommand, Serialize, Deserialize)]

@@ -2,8 +2,9 @@
 
 use super::error::SendBroadcastError;
 use super::rows::BroadcastRow;
+use crate::base::address::StoredMailbox;
 use crate::base::id::DomainId;
-use crate::emails::{BroadcastPause, Sender, SendingGuard, StoredMailbox};
+use crate::emails::{BroadcastPause, Sender, SendingGuard};
 use crate::preferences::LinkError;
 use crate::store::{Reads, StoreError, WriteTx};
 use crate::{domains, segments, teams, topics};

@@ -3,9 +3,10 @@
 use super::outcome::BroadcastOutcome;
 use super::service::Broadcasts;
 use super::store;
+use crate::base::address::StoredMailbox;
 use crate::base::id::{BroadcastId, ContactId, EmailId, TeamId};
 use crate::contacts;
-use crate::emails::{BroadcastEmailList, BroadcastEmailScan, EmailRow, StoredMailbox, broadcast_emails_step};
+use crate::emails::{BroadcastEmailList, BroadcastEmailScan, EmailRow, broadcast_emails_step};
 use crate::events::{BounceType, Detail, EmailEventKind, Event, email_timeline};
 use crate::store::page::{Page, PageError, PageQuery};
 use crate::store::{ReadTx, Reads, StoreError, skip_corrupt};

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::planner::SendSlot;
+use crate::base::address::StoredMailbox;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{ApiKeyId, ContactId, DomainId, EmailId, SegmentId, TeamId, TopicId};
-use crate::emails::StoredMailbox;
 use crate::segments::filter::Filter;
 use crate::store::Row;
 

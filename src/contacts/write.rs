@@ -5,13 +5,13 @@ use std::cell::OnceCell;
 
 use super::model::{ContactChanges, NewContact, OptIns, PropertyChange, Resubscribe};
 use super::store::{self, AudienceRow, ContactRow, TopicChoiceRow};
+use crate::base::address::ERASED;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{ContactId, SegmentId, TeamId, TopicId};
 use crate::contact_properties::{self, Definitions};
 use crate::context::Context;
 use crate::events::{
-    self, AudienceEvent, AudienceKind, AudienceSubject, ChangeSource, ContactSnapshot, ERASED, EventIdentity,
-    TopicSnapshot,
+    self, AudienceEvent, AudienceKind, AudienceSubject, ChangeSource, ContactSnapshot, EventIdentity, TopicSnapshot,
 };
 use crate::segments;
 use crate::store::{Reads as _, StoreError, WriteTx};

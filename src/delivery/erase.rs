@@ -1,9 +1,8 @@
 //! Erasure of addresses from SMTP transcripts.
 
 use super::rows::SmtpAttemptRow;
-use crate::base::address::AddressSet;
+use crate::base::address::{AddressSet, ERASED};
 use crate::base::id::{EmailId, Id};
-use crate::events::ERASED;
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
 use crate::tables::ATTEMPTS;
 

@@ -13,17 +13,17 @@ use super::model::{AttachmentInfo, EmailContent, LastEvent};
 use super::queue_keys::queue_key;
 use super::search;
 use super::store::{
-    BroadcastSend, EmailRow, ErasureMark, RecipientRow, RecipientState, StoredBlob, StoredMailbox, delete_content_rows,
-    has_content, replace_content, seal_content, valid_content,
+    BroadcastSend, EmailRow, ErasureMark, RecipientRow, RecipientState, StoredBlob, delete_content_rows, has_content,
+    replace_content, seal_content, valid_content,
 };
 use super::stored::{find_valid_row, put_row};
-use crate::base::address::AddressSet;
+use crate::base::address::{AddressSet, ERASED, StoredMailbox};
 use crate::base::id::{EmailId, ErasureId, Id, TeamId};
 use crate::context::Context;
 use crate::delivery::{
     Class, DestinationHash, DueKey, DueRow, LaneKey, QUEUE_END, QueueKey, domain_of, released_destination, simulated,
 };
-use crate::events::{Detail, ERASED, EmailEventKind, Event};
+use crate::events::{Detail, EmailEventKind, Event};
 use crate::store::{Keyring, MatchPage, Reads, StoreError, WriteTx, match_page};
 use crate::tables::{AddressHash, DUE};
 

@@ -162,12 +162,13 @@ pub(crate) fn put_content(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::address::{ERASED, StoredMailbox};
     use crate::base::clock::DAY_MS;
     use crate::base::id::Id;
     use crate::email_metrics::{DayTotals, day_totals};
     use crate::emails::model::LastEvent;
-    use crate::emails::store::{ErasureMark, RecipientRow, RecipientState, StoredMailbox};
-    use crate::events::{Detail, ERASED, EmailEventKind};
+    use crate::emails::store::{ErasureMark, RecipientRow, RecipientState};
+    use crate::events::{Detail, EmailEventKind};
     use crate::store::Encoded;
     use crate::tables::EMAIL_BODIES;
 

@@ -88,11 +88,12 @@ pub use search::{
 pub use send::{BlockReason, BlockedRecipient, Emails, SendBatch, SendBatchError, SendError, Sender};
 pub use store::{
     BroadcastEmailRow, BroadcastSend, EmailRow, ErasureMark, IdempotencyRow, QueueDestination, RecipientRow,
-    RecipientState, StoredMailbox,
+    RecipientState,
 };
 pub(crate) use store::{is_complete, read_attachment, read_content, valid_content};
 pub(crate) use stored::{broadcast_destination, count_corrupt, find_row, find_valid_row, has_row, put_row};
 
+use crate::base::address::StoredMailbox;
 use crate::base::id::EmailId;
 
 /// Limits of an email that an operator may set.

@@ -5,10 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::attachments::Attachment;
 use super::headers::CustomHeaders;
 use super::tags::Tag;
-use crate::base::address::Mailbox;
+use crate::base::address::{ERASED, Mailbox};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{AttachmentId, TemplateId, TopicId};
-use crate::events::ERASED;
 
 /// Maximum number of recipients in `to`, `cc` and `bcc` together.
 pub(super) const RECIPIENTS_MAX: usize = 50;

@@ -6,9 +6,9 @@ use super::headers::CustomHeaders;
 use super::model::{Recipient, RecipientKind, SendEmail};
 use super::read::visible;
 use super::send::{Emails, SendError, Sender};
-use super::store::{BoundedContent, EmailRow, StoredMailbox, read_attachment};
+use super::store::{BoundedContent, EmailRow, read_attachment};
 use super::tags::{Tag, TagRequest};
-use crate::base::address::Mailbox;
+use crate::base::address::{Mailbox, StoredMailbox};
 use crate::base::id::EmailId;
 use crate::store::{ReadTx, StoreError, from_store_error};
 

@@ -12,9 +12,6 @@ use crate::context::Context;
 use crate::store::{Row, StoreError, WriteTx};
 use crate::tables::AUDIENCE_EVENTS;
 
-/// Replacement of an erased address.
-pub const ERASED: &str = "[erased]";
-
 /// Kind of an audience event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AudienceKind {
@@ -106,7 +103,7 @@ impl ChangeSource {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContactSnapshot {
     pub id: ContactId,
-    /// Address; [`ERASED`] after erasure.
+    /// Address; `[erased]` after erasure.
     pub email: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_name: Option<String>,
@@ -133,7 +130,7 @@ pub struct TopicSnapshot {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SuppressionSnapshot {
     pub id: SuppressionId,
-    /// Address; [`ERASED`] after erasure.
+    /// Address; `[erased]` after erasure.
     pub email: String,
     /// Origin of the entry, as in the API.
     pub origin: String,

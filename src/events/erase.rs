@@ -1,9 +1,9 @@
 //! Erasure of addresses from the events of emails, contacts and suppressions.
 
-use super::audience::{AudienceEvent, AudienceSubject, ContactSnapshot, ERASED, SuppressionSnapshot, TopicSnapshot};
+use super::audience::{AudienceEvent, AudienceSubject, ContactSnapshot, SuppressionSnapshot, TopicSnapshot};
 use super::model::{Bounce, ClickDetail, Detail, OpenDetail};
 use super::store::EventRow;
-use crate::base::address::AddressSet;
+use crate::base::address::{AddressSet, ERASED};
 use crate::base::id::{EmailId, EventId, Id, SuppressionId, TeamId};
 use crate::store::{MatchPage, NEXT, Order, Reads, STOP, StoreError, WriteTx, match_page};
 use crate::tables::{AUDIENCE_EVENTS, EVENTS};

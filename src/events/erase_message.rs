@@ -2,9 +2,8 @@
 
 use serde_json::Value as Json;
 
-use super::audience::ERASED;
 use super::message::{MessageRow, put_message};
-use crate::base::address::AddressSet;
+use crate::base::address::{AddressSet, ERASED};
 use crate::base::id::{EmailId, EventId, Id, SuppressionId, TeamId};
 use crate::store::{MatchPage, Reads, StoreError, WriteTx, match_page};
 use crate::tables::EVENT_MESSAGES;

@@ -32,8 +32,8 @@ mod team;
 mod types;
 
 pub use audience::{
-    AudienceEvent, AudienceEventRow, AudienceKind, AudienceSubject, ChangeSource, ContactSnapshot, ERASED,
-    EventIdentity, SuppressionSnapshot, TopicSnapshot, record_audience,
+    AudienceEvent, AudienceEventRow, AudienceKind, AudienceSubject, ChangeSource, ContactSnapshot, EventIdentity,
+    SuppressionSnapshot, TopicSnapshot, record_audience,
 };
 pub(crate) use erase::{
     ErasureScope, email_events_mention, erase_audience_event, erase_email_events, match_audience_events,

@@ -9,12 +9,13 @@ use super::evaluate::evaluate;
 use super::hosts::web_url;
 use super::model::{DmarcFacts, InsightInput, InsightKind, InsightResult, SenderFacts};
 use super::rows::InsightRow;
+use crate::base::address::StoredMailbox;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, DomainId, EmailId, TeamId};
 use crate::broadcasts::{self, BroadcastRow};
 use crate::delivery::simulated;
 use crate::domains::{self, DomainRow, RecordKind};
-use crate::emails::{self, EmailRow, LastEvent, StoredMailbox};
+use crate::emails::{self, EmailRow, LastEvent};
 use crate::preferences::Links;
 use crate::store::{Keyring, Reads, StoreError, skip_corrupt};
 

@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::model::{Origin, SendKind, Suppression, SuppressionCause};
-use crate::base::address::EmailAddress;
+use crate::base::address::{ERASED, EmailAddress};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, ErasureId, SuppressionId, TeamId};
 use crate::context::Context;
 use crate::events::{
-    self, AudienceEvent, AudienceKind, AudienceSubject, ChangeSource, ERASED, EventIdentity, SuppressionSnapshot,
+    self, AudienceEvent, AudienceKind, AudienceSubject, ChangeSource, EventIdentity, SuppressionSnapshot,
 };
 use crate::store::page::{Page, PageError, PageQuery, page_under};
 use crate::store::{Reads, Row, StoreError, WriteTx};

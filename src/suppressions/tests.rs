@@ -3,10 +3,10 @@
 use super::lift_opt_out;
 use super::model::{Origin, SendKind, Suppression, SuppressionCause};
 use super::store::{AddResult, add, blocks, erase, find, find_listed, is_opted_out, list, remove};
-use crate::base::address::EmailAddress;
+use crate::base::address::{ERASED, EmailAddress};
 use crate::base::id::{EmailId, ErasureId, Id, SuppressionId, TeamId};
 use crate::context::Context;
-use crate::events::{AudienceEvent, AudienceSubject, ChangeSource, ERASED};
+use crate::events::{AudienceEvent, AudienceSubject, ChangeSource};
 use crate::store::page::{Cursor, Page, PageError, PageQuery};
 use crate::store::{NEXT, Order, Reads, StoreError, WriteTx};
 use crate::tables::{AUDIENCE_EVENTS, SUPPRESSION_ORIGINS};

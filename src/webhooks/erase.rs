@@ -1,9 +1,8 @@
 //! Erasure of addresses from the stored responses of endpoints.
 
 use super::store::DeliveryRow;
-use crate::base::address::AddressSet;
+use crate::base::address::{AddressSet, ERASED};
 use crate::base::id::{Id, TeamId, WebhookDeliveryId, WebhookId};
-use crate::events::ERASED;
 use crate::store::{MatchPage, Reads, StoreError, WriteTx, match_page};
 use crate::tables::WEBHOOK_DELIVERIES;
 

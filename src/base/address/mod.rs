@@ -1,6 +1,7 @@
 //! The only parser for email addresses and domain names in the program.
 //!
-//! Each input text is parsed once, into one of three types. No other module stores an address as raw text.
+//! Each input text is parsed once, into one of three types. No other module stores an address as raw text. A row has a
+//! mailbox as a [`StoredMailbox`], which an erasure replaces with [`ERASED`].
 //!
 //! - [`DomainName`]: lower-case A-labels, ready for DNS and for comparison;
 //! - [`EmailAddress`]: a bare `local@domain`, as in an SMTP command;
@@ -10,7 +11,7 @@
 //!
 //! Files in reading order: `domain.rs`, `email.rs`, `mailbox.rs`, `set.rs`, `escapes.rs` (escape sequences in
 //! texts), `replace.rs` (replacement of addresses in texts), `error.rs`, `strings.rs` (the text form of the three types
-//! in JSON and in stored rows).
+//! in JSON and in stored rows), `stored.rs` (mailboxes in rows).
 //!
 //! Invariants:
 //! - A value contains no control character, so no value can break a header or an SMTP command.
@@ -27,6 +28,7 @@ mod escapes;
 mod mailbox;
 mod replace;
 mod set;
+mod stored;
 mod strings;
 
 pub use domain::DomainName;
@@ -34,6 +36,7 @@ pub use email::EmailAddress;
 pub use error::AddressError;
 pub use mailbox::Mailbox;
 pub use set::AddressSet;
+pub use stored::{ERASED, StoredMailbox};
 
 /// Returns whether a character is refused in every part of an address: control characters, U+2028 and U+2029.
 fn is_control(c: char) -> bool {

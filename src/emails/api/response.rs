@@ -4,12 +4,13 @@ use salvo::oapi::ToSchema;
 use serde::Serialize;
 
 use super::timeline::EventResponse;
+use crate::base::address::StoredMailbox;
 use crate::base::clock::to_iso;
 use crate::base::id::EmailId;
 use crate::emails::model::{AttachmentInfo, LastEvent, RecipientKind};
 use crate::emails::read::EmailDetails;
 use crate::emails::store::EmailRow;
-use crate::emails::{IdempotentResponse, StoredMailbox, message_id};
+use crate::emails::{IdempotentResponse, message_id};
 use crate::http::schema::words_schema;
 
 words_schema!(LastEventWord = LastEvent::ALL.map(LastEvent::as_str));

@@ -1,9 +1,10 @@
 //! Pages of the emails of a broadcast, newest first.
 
+use crate::base::address::StoredMailbox;
 use crate::base::clock::monotonic;
 use crate::base::id::{BroadcastId, EmailId, TeamId};
 use crate::broadcasts::{self, BroadcastOutcome};
-use crate::emails::store::{BroadcastEmailRow, EmailRow, StoredMailbox};
+use crate::emails::store::{BroadcastEmailRow, EmailRow};
 use crate::store::page::{Cursor, Page, PageError, PageQuery};
 use crate::store::{NEXT, Order, ReadBounds, Reads, STOP, StoreError, was_listed};
 use crate::tables::{BROADCAST_EMAILS, BROADCAST_OUTCOMES};

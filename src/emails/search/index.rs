@@ -222,11 +222,11 @@ fn id_before(id: EmailId) -> EmailId {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::address::ERASED;
     use crate::base::id::Id;
     use crate::context::Context;
     use crate::emails::LastEvent;
     use crate::emails::store::{RecipientRow, RecipientState};
-    use crate::events::ERASED;
 
     #[tokio::test]
     async fn a_stored_row_has_the_fingerprints_of_the_decoded_one() {

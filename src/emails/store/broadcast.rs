@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::mailbox::StoredMailbox;
 use super::rows::{EmailRow, ErasureMark, QueueDestination, RecipientRow, RecipientState};
+use crate::base::address::StoredMailbox;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, ContactId, DomainId, EmailId};
 use crate::broadcasts::{BroadcastOutcome, BroadcastRow, BroadcastStatus};

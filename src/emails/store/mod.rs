@@ -1,9 +1,8 @@
-//! The rows of emails. `rows.rs`: the row without content. `mailbox.rs`: mailboxes in rows. `content.rs`:
-//! content and attachments. `broadcast.rs`: the emails of broadcasts.
+//! The rows of emails. `rows.rs`: the row without content. `content.rs`: content and attachments. `broadcast.rs`: the
+//! emails of broadcasts.
 
 mod broadcast;
 mod content;
-mod mailbox;
 mod rows;
 
 pub use broadcast::{BroadcastEmailRow, BroadcastSend};
@@ -13,5 +12,4 @@ pub(super) use content::{
     seal_content,
 };
 pub(crate) use content::{has_content, is_complete, read_attachment, read_content, valid_content};
-pub use mailbox::StoredMailbox;
 pub use rows::{EmailRow, ErasureMark, IdempotencyRow, QueueDestination, RecipientRow, RecipientState};

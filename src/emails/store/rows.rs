@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::broadcast::BroadcastSend;
-use super::mailbox::StoredMailbox;
+use crate::base::address::StoredMailbox;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{ApiKeyId, DomainId, EmailId, ErasureId, TemplateId, TopicId};
 use crate::emails::model::{AttachmentInfo, LastEvent, RecipientKind};

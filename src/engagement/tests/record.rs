@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::{MINUTE_MS, TEAM, World, delivered_row};
-use crate::base::address::EmailAddress;
+use crate::base::address::{EmailAddress, StoredMailbox};
 use crate::email_metrics;
-use crate::emails::{EmailRow, LastEvent, RecipientRow, RecipientState, StoredMailbox};
+use crate::emails::{EmailRow, LastEvent, RecipientRow, RecipientState};
 use crate::engagement::plan::EVENTS_MAX;
 use crate::engagement::{Engagement, Hit, HitTarget};
 use crate::erasure::{self, Erasures};

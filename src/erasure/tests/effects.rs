@@ -1,9 +1,10 @@
 //! The effect of an erasure on each kind of data.
 
 use super::*;
+use crate::base::address::StoredMailbox;
 use crate::base::id::CapturedId;
 use crate::delivery::{CapturedRow, SmtpAttemptRow};
-use crate::emails::{AttachmentInfo, StoredMailbox};
+use crate::emails::AttachmentInfo;
 use crate::events::{
     self, AudienceEvent, AudienceKind, AudienceSubject, Bounce, BounceType, ChangeSource, ContactSnapshot, Detail,
     EmailEventKind, Event, TopicSnapshot,

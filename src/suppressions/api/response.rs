@@ -4,9 +4,9 @@ use salvo::oapi::ToSchema;
 use serde::Serialize;
 
 use super::request::OriginWord;
+use crate::base::address::ERASED;
 use crate::base::clock::to_iso;
 use crate::base::id::SuppressionId;
-use crate::events::ERASED;
 use crate::suppressions::Suppression;
 
 /// An address that the team does not send to.

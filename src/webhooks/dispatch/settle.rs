@@ -3,10 +3,11 @@
 
 use super::page::ClaimedDelivery;
 use crate::audit::{self, Actor, AuditAction, AuditEntry, AuditTargetKind, audit_host};
+use crate::base::address::ERASED;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{TeamId, WebhookId};
 use crate::context::Context;
-use crate::events::{self, ERASED};
+use crate::events;
 use crate::notices::{self, Notice};
 use crate::store::{Reads as _, StoreError, WriteTx};
 use crate::tables::{WEBHOOK_DELIVERIES, WEBHOOK_HEALTH, WEBHOOK_QUEUE, WEBHOOKS};

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use super::super::*;
 use super::TEAM;
 use super::broadcasts::{BROADCAST, counts, queue, row, status, write};
+use crate::base::address::StoredMailbox;
 use crate::broadcasts::{BroadcastOutcome, BroadcastStatus, DomainCounts};
-use crate::emails::StoredMailbox;
 use crate::store::Order;
 use crate::tables::BROADCAST_DOMAINS;
 

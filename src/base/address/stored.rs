@@ -5,8 +5,10 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::base::address::{EmailAddress, Mailbox};
-use crate::events::ERASED;
+use super::{EmailAddress, Mailbox};
+
+/// Replacement of an erased address.
+pub const ERASED: &str = "[erased]";
 
 /// Mailbox of a row, split at its first use: lists need only the text.
 #[derive(Clone, Debug)]
