@@ -1,9 +1,10 @@
 //! Deletion of the emails of a removed team.
 
 use super::change::cancel_queued;
-use super::retention::{EVENTS_PER_COMMIT, PAGE_ROWS, delete_email, delete_timeline_rows, is_settled};
+use super::retention::{EVENTS_PER_COMMIT, PAGE_ROWS, delete_email, is_settled};
 use super::store::{EmailRow, delete_content_rows};
 use crate::base::id::{EmailId, TeamId};
+use crate::events;
 use crate::store::{CHUNKS_PER_COMMIT, NEXT, Order, Reads, STOP, StoreError, WriteTx};
 use crate::tables::EMAILS;
 
@@ -45,7 +46,7 @@ pub(crate) fn delete_page_of_team(tx: &WriteTx<'_>, team: TeamId, after: EmailId
             tx.put(&EMAILS, &(team, id), &row)?;
         }
         left -= delete_content_rows(tx, id, left)?;
-        events_left -= delete_timeline_rows(tx, id, events_left)?;
+        events_left -= events::delete_email_events(tx, id, events_left)?;
         if left == 0 || events_left == 0 {
             deleted.last = Some(deleted.last.unwrap_or(after));
             return Ok(deleted);

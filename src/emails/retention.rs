@@ -14,8 +14,8 @@ use crate::base::id::{EmailId, Id, TeamId};
 use crate::context::Context;
 use crate::emails::store::RecipientState;
 use crate::store::{CHUNKS_PER_COMMIT, NEXT, Order, Reads, STOP, StoreError, WriteTx};
-use crate::tables::{ATTACHMENTS, ATTEMPTS, EMAIL_BODIES, EMAIL_INSIGHTS, EMAILS, EVENTS};
-use crate::teams;
+use crate::tables::{ATTACHMENTS, ATTEMPTS, EMAIL_BODIES, EMAIL_INSIGHTS, EMAILS};
+use crate::{events, teams};
 
 /// Emails per transaction, without requests beside it.
 pub(super) const PAGE_ROWS: usize = 200;
@@ -188,7 +188,7 @@ fn purge_rows_page(
     for (id, settled) in page {
         if settled {
             left -= delete_content_rows(tx, id, left)?;
-            events_left -= delete_timeline_rows(tx, id, events_left)?;
+            events_left -= events::delete_email_events(tx, id, events_left)?;
             if left == 0 || events_left == 0 {
                 return Ok(Some(done.unwrap_or(after)));
             }
@@ -200,21 +200,13 @@ fn purge_rows_page(
     Ok(done)
 }
 
-/// Deletes up to `rows_max` events of an email, oldest first; returns their number.
-///
-/// # Errors
-/// [`StoreError`].
-pub(super) fn delete_timeline_rows(tx: &WriteTx<'_>, id: EmailId, rows_max: usize) -> Result<usize, StoreError> {
-    tx.delete_range(&EVENTS, &(id, Id::MIN), &(id, Id::MAX), rows_max)
-}
-
 /// Deletes an email with its content, timeline, attempts and insights.
 ///
 /// # Errors
 /// [`StoreError`].
 pub(super) fn delete_email(tx: &WriteTx<'_>, team: TeamId, id: EmailId) -> Result<(), StoreError> {
     delete_content(tx, id)?;
-    delete_timeline_rows(tx, id, usize::MAX)?;
+    events::delete_email_events(tx, id, usize::MAX)?;
     tx.delete_range(&ATTEMPTS, &(id, Id::MIN), &(id, Id::MAX), usize::MAX)?;
     tx.delete(&EMAIL_INSIGHTS, &(team, id))?;
     if delete_row(tx, team, id)? { search::forget_email(tx, team, id) } else { Ok(()) }
@@ -226,6 +218,7 @@ mod tests {
     use crate::emails::store::has_content;
     use crate::emails::{LastEvent, RecipientRow};
     use crate::store::{Blob, Encoded};
+    use crate::tables::EVENTS;
 
     /// Stores `chunks` chunks of content of an email.
     fn put_chunks(tx: &WriteTx<'_>, id: EmailId, chunks: u32) -> Result<(), StoreError> {

@@ -50,6 +50,8 @@ pub use payload::EmailEventData;
 pub use retention::{purge_audience, purge_messages};
 pub use sample::sample;
 pub use store::{EventRow, email_timeline, record};
-pub(crate) use store::{email_event, email_event_ids, email_events, first_sent_times, has_more_email_events, retract};
+pub(crate) use store::{
+    delete_email_events, email_event, email_event_ids, email_events, first_sent_times, has_more_email_events, retract,
+};
 pub use team::{Deliverability, Metric, Quota, QuotaPeriod, TeamEvent, record_team};
 pub use types::{EventType, EventTypes, ForeignEventType};

@@ -145,6 +145,14 @@ pub(crate) fn retract(tx: &WriteTx<'_>, team: TeamId, email: EmailId, event: Eve
     Ok(())
 }
 
+/// Deletes up to `rows_max` events of an email, oldest first; returns their number.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn delete_email_events(tx: &WriteTx<'_>, email: EmailId, rows_max: usize) -> Result<usize, StoreError> {
+    tx.delete_range(&EVENTS, &(email, Id::MIN), &(email, Id::MAX), rows_max)
+}
+
 /// Returns the timeline of an email, oldest first.
 ///
 /// The list is bounded: an email has at most 50 recipients, each with a few events of the delivery and at most 252

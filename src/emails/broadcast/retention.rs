@@ -5,9 +5,10 @@ use crate::base::id::{BroadcastId, EmailId, TeamId};
 use crate::context::Context;
 use crate::emails::change::{cancel_queued, put_settled};
 use crate::emails::removal::DeletedEmails;
-use crate::emails::retention::{EVENTS_PER_COMMIT, PAGE_ROWS, delete_email, delete_timeline_rows, purge_pages};
+use crate::emails::retention::{EVENTS_PER_COMMIT, PAGE_ROWS, delete_email, purge_pages};
 use crate::emails::store::{BroadcastEmailRow, EmailRow};
 use crate::emails::stored::{delete_row, joined};
+use crate::events;
 use crate::store::{MatchPage, NEXT, Order, Reads, STOP, StoreError, WriteTx, match_page};
 use crate::tables::{BROADCAST_EMAILS, BROADCAST_OUTCOMES};
 
@@ -46,7 +47,7 @@ fn purge_page(
     let mut done = None;
     for (id, is_settled) in page {
         if is_settled {
-            events_left -= delete_timeline_rows(tx, id, events_left)?;
+            events_left -= events::delete_email_events(tx, id, events_left)?;
             if events_left == 0 {
                 return Ok(Some(done.unwrap_or(after)));
             }
@@ -82,7 +83,7 @@ pub(crate) fn delete_broadcast_emails_of_team(
     for (id, row) in page {
         deleted.found += 1;
         // The row stays if its timeline needs another page.
-        events_left -= delete_timeline_rows(tx, id, events_left)?;
+        events_left -= events::delete_email_events(tx, id, events_left)?;
         if events_left == 0 {
             deleted.last = Some(deleted.last.unwrap_or(after));
             return Ok(deleted);

@@ -9,12 +9,11 @@ use super::{root, sources};
 const SHARED: &[(&str, &[&str], &str)] = &[
     ("EMAILS", &["emails", "erasure"], "a page of an erasure is a range of this table"),
     ("DUE", &["delivery", "emails"], "accepting an email queues its groups in the same transaction"),
-    ("ATTEMPTS", &["delivery", "emails"], "retention deletes the attempts of an email with the email"),
-    ("EVENTS", &["emails", "events"], "retention deletes the timeline of an email with the email"),
-    ("EMAIL_INSIGHTS", &["emails", "insights"], "retention deletes the insights of an email with the email"),
+    ("ATTEMPTS", &["delivery", "emails"], "the attempts of an email are listed and deleted with the email"),
+    ("EMAIL_INSIGHTS", &["emails", "insights"], "they are deleted with the email, and insights uses emails"),
     ("PENDING_BROADCAST_INSIGHTS", &["broadcasts", "insights"], "the start of a broadcast requests its check"),
-    ("API_KEYS", &["api_keys", "audit"], "an entry of the audit log has the name of its actor at that time"),
-    ("USERS", &["audit", "users"], "an entry of the audit log has the address of its actor at that time"),
+    ("API_KEYS", &["api_keys", "audit"], "an entry has the name of its actor, and api_keys uses audit"),
+    ("USERS", &["audit", "users"], "an entry has the address of its actor, and users uses audit"),
     ("CONTACTS", &["contacts", "segments"], "a filter is evaluated on the fields of a contact"),
 ];
 
