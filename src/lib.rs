@@ -1,8 +1,9 @@
 //! Ringmail: an email API, its delivery and its dashboard, in one process with one data file.
 //!
 //! Resources of the API, one module each:
-//! - Sending: [`emails`], [`insights`] (checks of their content), [`broadcasts`], [`templates`], [`domains`],
-//!   [`tracking`] (the pixel and the links of an email), [`captured`], [`api_keys`], [`usage`], [`logs`] (requests).
+//! - Sending: [`emails`], [`insights`] (checks of their content), [`broadcasts`], [`broadcast_rows`], [`templates`],
+//!   [`domains`], [`tracking`] (the pixel and the links of an email), [`captured`], [`api_keys`], [`usage`],
+//!   [`logs`] (requests).
 //! - Recipients: [`contacts`], [`contact_properties`], [`topics`], [`segments`], [`suppressions`],
 //!   [`preferences`] (unsubscribe links and their page), [`erasure`].
 //! - Events: [`events`], [`engagement`] (opens and clicks of people and of software), [`webhooks`], [`live`]
@@ -37,6 +38,7 @@ pub mod api_keys;
 pub mod app;
 pub mod audit;
 pub mod base;
+pub mod broadcast_rows;
 pub mod broadcasts;
 pub mod captured;
 pub mod cli;

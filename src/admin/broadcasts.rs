@@ -10,12 +10,13 @@ use crate::audit::Actor;
 use crate::base::address::Mailbox;
 use crate::base::clock::to_iso;
 use crate::base::id::{BroadcastId, EmailId, SegmentId, TeamId, TopicId};
+use crate::broadcast_rows::{BroadcastCounts, BroadcastRow};
+use crate::broadcasts::Broadcast;
 use crate::broadcasts::check::{
     AudienceFunnel, BroadcastCheck, BroadcastFinding, CheckBroadcastError, LinkRequests, LinkSummary,
     PreviewBroadcastError, SampleContact, TEST_RECIPIENTS_MAX, TestBroadcastError,
 };
 use crate::broadcasts::planner::SendPlan;
-use crate::broadcasts::{Broadcast, BroadcastCounts, BroadcastRow};
 use crate::emails::{Sender, schedule};
 use crate::http::ApiError;
 

@@ -9,8 +9,9 @@ use tokio_util::task::TaskTracker;
 use super::request::AdminServices;
 use crate::api_keys::ApiKeys;
 use crate::base::clock::Clock;
+use crate::broadcast_rows;
 use crate::broadcasts::check::BroadcastChecks;
-use crate::broadcasts::{self, BroadcastNotifier, Broadcasts, SendEstimates};
+use crate::broadcasts::{BroadcastNotifier, Broadcasts, SendEstimates};
 use crate::config::Config;
 use crate::context::Context;
 use crate::deliverability::TeamDeliverability;
@@ -79,7 +80,7 @@ impl DirectStore {
             .delivering_only(config.routes.deliver_only.clone())
             .guarded_by(deliverability.clone());
         let emails = Arc::new(emails);
-        let segments = Segments::new(context.clone(), |tx, team, id| broadcasts::uses_segment(tx, team, id));
+        let segments = Segments::new(context.clone(), |tx, team, id| broadcast_rows::uses_segment(tx, team, id));
         let broadcasts = Broadcasts::new(
             context.clone(),
             links,

@@ -55,7 +55,7 @@ use crate::base::address::Mailbox as Sender;
 use crate::base::clock::Clock;
 use crate::broadcasts::check::BroadcastChecks;
 use crate::broadcasts::{
-    self, BroadcastNotifier, BroadcastWorker, BroadcastWorkerSettings, Broadcasts, SendEstimates, SendFigures,
+    BroadcastNotifier, BroadcastWorker, BroadcastWorkerSettings, Broadcasts, SendEstimates, SendFigures,
 };
 use crate::config::host::OwnHosts;
 use crate::config::{Config, WebhookConfig};
@@ -91,7 +91,7 @@ use crate::usage::{SdkUses, Usage};
 use crate::users::Accounts;
 use crate::webhooks::{DispatchNotifier, WebhookDispatcher, Webhooks};
 use crate::workers::WorkerFailures;
-use crate::{domains, emails, http_client, teams};
+use crate::{broadcast_rows, domains, emails, http_client, teams};
 
 /// Maximum size of a request body without emails.
 const OTHER_BODY_BYTES_MAX: usize = 4 << 20;
@@ -210,7 +210,8 @@ impl App {
         let api_keys = ApiKeys::load(context.clone(), requests.clone(), |tx, team, id| domains::exists(tx, team, id))?;
         let settings = config.domain_settings(address);
         let domains = Domains::new(context.clone(), Resolver::clone(&resolver), settings, Arc::clone(&api_keys));
-        let segments = Arc::new(Segments::new(context.clone(), |tx, team, id| broadcasts::uses_segment(tx, team, id)));
+        let segments =
+            Arc::new(Segments::new(context.clone(), |tx, team, id| broadcast_rows::uses_segment(tx, team, id)));
         let broadcast_service = Arc::new(Broadcasts::new(
             context.clone(),
             links.clone(),
@@ -323,7 +324,7 @@ impl App {
             segments: Arc::clone(&segments),
             suppressions: Arc::clone(&suppressions),
             templates: Arc::new(Templates::new(context.clone())),
-            topics: Arc::new(Topics::new(context.clone(), |tx, team, id| broadcasts::uses_topic(tx, team, id))),
+            topics: Arc::new(Topics::new(context.clone(), |tx, team, id| broadcast_rows::uses_topic(tx, team, id))),
             usage: Arc::new(Usage::new(context.clone(), dashboard_url.clone())),
             webhooks: Arc::clone(&webhooks),
         });

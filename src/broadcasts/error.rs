@@ -1,6 +1,6 @@
 //! Errors of the use cases.
 
-use super::rows::BroadcastStatus;
+use crate::broadcast_rows::BroadcastStatus;
 use crate::emails::BroadcastPause;
 use crate::preferences::LinkError;
 use crate::store::{StoreError, from_store_error};
@@ -22,7 +22,7 @@ pub enum DraftError {
     KeyOfAnotherDomain,
     /// The content has more than [`super::CONTENT_BYTES_MAX`] bytes.
     TooMuchContent,
-    /// The team has [`super::ACTIVE_MAX`] drafts, scheduled and queued broadcasts.
+    /// The team has `ACTIVE_MAX` drafts, scheduled and queued broadcasts.
     TooMany,
     Store(StoreError),
 }

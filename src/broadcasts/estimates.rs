@@ -12,10 +12,10 @@ use super::planner::{
     BroadcastTooLarge, PlanRequest, SendCapacity, SendLimits, SendPlan, SendSlots, SlotNumber, WINDOW_SLOTS,
     delivered_ms, plan, slot_of,
 };
-use super::rows::{BroadcastCountsRow, BroadcastRow, BroadcastStatus};
 use crate::base::clock::{DAY_MS, TimestampMs};
 use crate::base::id::BroadcastId;
 use crate::base::sync;
+use crate::broadcast_rows::{BroadcastCountsRow, BroadcastRow, BroadcastStatus};
 use crate::store::{NEXT, Order, Reads, StoreError, WriteTx};
 use crate::tables::{BROADCAST_FAN_OUTS, SEND_SLOTS};
 

@@ -3,13 +3,13 @@
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-use super::counts::read_counts;
 use super::estimates::SendEstimates;
 use super::planner::{SendCapacity, SendSlots, WaitingSend, delivered_ms};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, Id};
+use crate::broadcast_rows::{self, read_counts};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError};
-use crate::tables::{BROADCAST_FAN_OUTS, BROADCASTS};
+use crate::tables::BROADCAST_FAN_OUTS;
 
 /// Number of broadcasts that a plan regards at most.
 const WAITING_MAX: usize = 1_000;
@@ -77,7 +77,7 @@ impl SendForecast {
 pub(super) fn read_waiting(tx: &impl Reads) -> Result<Vec<(BroadcastId, WaitingSend)>, StoreError> {
     let mut fan_outs = Vec::new();
     tx.scan_valid(&BROADCAST_FAN_OUTS, &(Id::MIN,), &(Id::MAX,), Order::Ascending, |(id,), fan_out| {
-        let row = tx.get_valid(&BROADCASTS, &(fan_out.team, id))?;
+        let row = broadcast_rows::find_valid(tx, fan_out.team, id)?;
         if let Some(row) = row.filter(|row| !fan_out.is_canceled && !row.is_queued_whole) {
             fan_outs.push((fan_out.due_ms, id, row.audience));
         }

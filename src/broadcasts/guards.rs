@@ -1,9 +1,9 @@
 //! The conditions of a send, in their order.
 
 use super::error::SendBroadcastError;
-use super::rows::BroadcastRow;
 use crate::base::address::StoredMailbox;
 use crate::base::id::DomainId;
+use crate::broadcast_rows::BroadcastRow;
 use crate::emails::{BroadcastPause, Sender, SendingGuard};
 use crate::preferences::LinkError;
 use crate::store::{Reads, StoreError, WriteTx};

@@ -1,10 +1,10 @@
 //! Drafts and their fields. Pure.
 
-use super::content::BroadcastContent;
 use crate::base::address::Mailbox;
 use crate::base::id::{SegmentId, TopicId};
 use crate::base::one_line::one_line;
 use crate::base::patch::Patch;
+use crate::broadcast_rows::BroadcastContent;
 
 /// Maximum length of a name, in characters.
 pub(super) const NAME_CHARS_MAX: usize = 255;

@@ -2,16 +2,39 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::planner::{SLOT_MS, SendCapacity, SendSlot, SendSlots, SlotNumber, WINDOW_SLOTS, slot_of};
-use super::rows::SendSlotRow;
 use crate::base::clock::{DAY_MS, TimestampMs};
-use crate::store::{Reads, StoreError, WriteTx};
+use crate::store::{Reads, Row, StoreError, WriteTx};
 use crate::tables::SEND_SLOTS;
 
 /// Longest time from the current time to the due time of an email that is queued.
 const PLACED_AHEAD_MS: i64 = 60 * DAY_MS;
 /// Number of old slots that one transaction deletes.
 const DELETED_MAX: usize = 100;
+
+/// Messages of 15 minutes, of all teams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SendSlotRow {
+    /// Messages of broadcasts that are due in the slot or have been sent in it.
+    #[serde(default)]
+    pub messages: u32,
+    /// First free position of a message, as in [`SendSlot`].
+    #[serde(default)]
+    pub position: u32,
+    /// Transactional messages that were sent.
+    #[serde(default)]
+    pub transactional: u64,
+}
+impl Row for SendSlotRow {}
+
+impl SendSlotRow {
+    /// Returns the messages of broadcasts.
+    pub const fn slot(&self) -> SendSlot {
+        SendSlot { messages: self.messages, position: self.position }
+    }
+}
 
 /// Due times of messages, and the slots that they are in.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,16 +1,13 @@
-//! Reads of broadcasts with the number of their recipients by state, without their content.
+//! Reads of broadcasts with their numbers, without their content.
 
-use super::counts::read_counts;
 use super::estimates::SendEstimates;
 use super::forecast::LazyForecast;
-use super::rows::BroadcastRow;
 use super::service::{Broadcast, Broadcasts};
-use super::store;
 use crate::base::clock::TimestampMs;
-use crate::base::id::{BroadcastId, TeamId};
-use crate::store::page::{Page, PageError, PageQuery, page};
+use crate::base::id::{BroadcastId, BroadcastLinkId, TeamId};
+use crate::broadcast_rows::{self, BroadcastLink, BroadcastRow, RecipientDomains, domains_of, links_of, read_counts};
+use crate::store::page::{Page, PageError, PageQuery, page_of};
 use crate::store::{ReadTx, Reads, StoreError};
-use crate::tables::BROADCASTS;
 
 impl Broadcasts {
     /// Returns a page of the team's broadcasts with their progress, newest first.
@@ -25,9 +22,7 @@ impl Broadcasts {
         let (estimates, now_ms) = (self.estimates.clone(), self.now_ms());
         let read = move |tx: &ReadTx| {
             let forecast = LazyForecast::default();
-            page(tx, &BROADCASTS, team, query, |id, row| {
-                with_progress(tx, &estimates, &forecast, now_ms, id, row.decode()?).map(Some)
-            })
+            broadcast_rows::list(tx, team, query, |id, row| with_progress(tx, &estimates, &forecast, now_ms, id, row))
         };
         self.context.store.read(read).await
     }
@@ -39,8 +34,46 @@ impl Broadcasts {
     pub async fn find_without_content(&self, team: TeamId, id: BroadcastId) -> Result<Option<Broadcast>, StoreError> {
         let (estimates, now_ms) = (self.estimates.clone(), self.now_ms());
         let read = move |tx: &ReadTx| {
-            let Some(row) = store::find(tx, team, id)? else { return Ok(None) };
+            let Some(row) = broadcast_rows::find(tx, team, id)? else { return Ok(None) };
             with_progress(tx, &estimates, &LazyForecast::default(), now_ms, id, row).map(Some)
+        };
+        self.context.store.read(read).await
+    }
+
+    /// Returns a page of the links of a broadcast that people have clicked, with the newest first click first; `None` if
+    /// the team has no such broadcast.
+    ///
+    /// # Errors
+    /// [`PageError`].
+    pub async fn clicked_links(
+        &self,
+        team: TeamId,
+        id: BroadcastId,
+        query: PageQuery<BroadcastLinkId>,
+    ) -> Result<Option<Page<BroadcastLink>>, PageError> {
+        let read = move |tx: &ReadTx| {
+            if !broadcast_rows::exists(tx, team, id)? {
+                return Ok(None);
+            }
+            let links = links_of(tx, id, query.cursor)?;
+            page_of(links, query, |link| link.id, |_| Ok(false)).map(Some)
+        };
+        self.context.store.read(read).await
+    }
+
+    /// Returns the claimed emails of a broadcast by domain, as [`domains_of`]. Empty if the team has no such broadcast.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn domains(
+        &self,
+        team: TeamId,
+        id: BroadcastId,
+        domains_max: usize,
+    ) -> Result<RecipientDomains, StoreError> {
+        let read = move |tx: &ReadTx| match broadcast_rows::exists(tx, team, id)? {
+            true => domains_of(tx, id, domains_max),
+            false => Ok(RecipientDomains::default()),
         };
         self.context.store.read(read).await
     }

@@ -1,10 +1,9 @@
 //! Lists of the recipients of a broadcast.
 
-use super::outcome::BroadcastOutcome;
 use super::service::Broadcasts;
-use super::store;
 use crate::base::address::StoredMailbox;
 use crate::base::id::{BroadcastId, ContactId, EmailId, TeamId};
+use crate::broadcast_rows::{self, BroadcastOutcome};
 use crate::contacts;
 use crate::emails::{BroadcastEmailList, BroadcastEmailScan, EmailRow, broadcast_emails_step};
 use crate::events::{BounceType, Detail, EmailEventKind, Event, email_timeline};
@@ -171,7 +170,7 @@ impl Broadcasts {
         filter: RecipientFilter,
         query: PageQuery<EmailId>,
     ) -> Result<Option<Page<BroadcastRecipient>>, PageError> {
-        let exists = move |tx: &ReadTx| Ok::<_, PageError>(store::find(tx, team, id)?.is_some());
+        let exists = move |tx: &ReadTx| Ok::<_, PageError>(broadcast_rows::find(tx, team, id)?.is_some());
         if !self.context.store.read(exists).await? {
             return Ok(None);
         }

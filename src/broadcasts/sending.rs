@@ -3,19 +3,15 @@
 use std::sync::Arc;
 
 use super::audience::count_recipients;
-use super::content::BroadcastContent;
-use super::counts::read_counts;
 use super::error::{CancelBroadcastError, SendBroadcastError};
-use super::fan_out::stop_fan_out;
+use super::fan_out::{FanOutRow, stop_fan_out};
 use super::guards::{ContentChecks, check, is_in_scope};
 use super::planner::SendPlan;
-use super::render::value_names;
-use super::rows::{BroadcastRow, BroadcastStatus, FanOutRow};
 use super::service::{Broadcasts, entry};
-use super::store;
 use crate::audit::{self, AuditAction};
 use crate::base::clock::TimestampMs;
 use crate::base::id::BroadcastId;
+use crate::broadcast_rows::{self, BroadcastContent, BroadcastRow, BroadcastStatus, read_counts, value_names};
 use crate::emails::Sender;
 use crate::preferences::PairOrigin;
 use crate::store::{ReadTx, StoreError};
@@ -68,7 +64,7 @@ impl Broadcasts {
         self.context
             .store
             .write(move |tx| {
-                let row = store::find(tx, team, id)?.ok_or(SendBroadcastError::NotFound)?;
+                let row = broadcast_rows::find(tx, team, id)?.ok_or(SendBroadcastError::NotFound)?;
                 if row.status != BroadcastStatus::Draft {
                     return Err(SendBroadcastError::NotDraft(row.status));
                 }
@@ -88,7 +84,7 @@ impl Broadcasts {
                     audience,
                     ..row
                 };
-                store::put(tx, team, id, &row)?;
+                broadcast_rows::put(tx, team, id, &row)?;
                 let fan_out = FanOutRow { is_scheduled: scheduled_ms.is_some(), ..FanOutRow::due(team, due_ms) };
                 tx.put(&BROADCAST_FAN_OUTS, &(id,), &fan_out)?;
                 usage::count_broadcast(tx, team, now_ms)?;
@@ -122,7 +118,7 @@ impl Broadcasts {
         self.context
             .store
             .write(move |tx| {
-                let row = store::find(tx, team, id)?.ok_or(CancelBroadcastError::NotFound)?;
+                let row = broadcast_rows::find(tx, team, id)?.ok_or(CancelBroadcastError::NotFound)?;
                 if !row.status.is_started() {
                     return Err(CancelBroadcastError::NotStarted);
                 }
@@ -132,7 +128,7 @@ impl Broadcasts {
                 let unsent = row.unsent(&read_counts(tx, id)?);
                 let entry = entry(AuditAction::BroadcastCanceled, id, &row).with("unsent", unsent);
                 audit::record(tx, &context, by.actor.in_team(team), entry)?;
-                store::put(tx, team, id, &BroadcastRow { status: BroadcastStatus::Canceled, ..row })?;
+                broadcast_rows::put(tx, team, id, &BroadcastRow { status: BroadcastStatus::Canceled, ..row })?;
                 stop_fan_out(tx, team, id)?;
                 let notifier = notifier.clone();
                 tx.after_commit(move || notifier.notify());

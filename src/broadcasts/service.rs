@@ -2,29 +2,27 @@
 
 use std::sync::Arc;
 
-use super::ACTIVE_MAX;
-use super::content::{BroadcastContent, put_content, read_content, seal_content};
-use super::counts::read_counts;
 use super::error::{DeleteBroadcastError, DraftError};
 use super::estimates::SendEstimates;
 use super::forecast::LazyForecast;
 use super::guards::is_in_scope;
 use super::model::{BroadcastChanges, BroadcastName, CONTENT_BYTES_MAX, NewBroadcast, PreviewText};
 use super::notifier::BroadcastNotifier;
-use super::rows::{BroadcastCountsRow, BroadcastRow, BroadcastStatus};
-use super::store::{self, delete_draft};
 use crate::audit::{self, AuditAction, AuditEntry, AuditTargetKind};
 use crate::base::blocking;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, SegmentId, TeamId, TopicId};
 use crate::base::patch::Patch;
+use crate::broadcast_rows::{
+    self, BroadcastContent, BroadcastCountsRow, BroadcastRow, BroadcastStatus, delete_draft, put_content, read_content,
+    read_counts, seal_content,
+};
 use crate::context::Context;
 use crate::emails::{Sender, SendingGuard};
 use crate::preferences::Links;
 use crate::segments::{self, Segments};
-use crate::store::page::{Page, PageError, PageQuery, is_full, page};
-use crate::store::{Reads, StoreError};
-use crate::tables::{ACTIVE_BROADCASTS, BROADCASTS};
+use crate::store::page::{Page, PageError, PageQuery};
+use crate::store::{ReadTx, Reads, StoreError};
 use crate::topics;
 
 /// Number of times that a new draft draws an id to be the newest of its team.
@@ -101,9 +99,7 @@ impl Broadcasts {
         team: TeamId,
         query: PageQuery<BroadcastId>,
     ) -> Result<Page<(BroadcastId, BroadcastRow)>, PageError> {
-        let read = move |tx: &crate::store::ReadTx| {
-            page(tx, &BROADCASTS, team, query, |id, row| Ok(Some((id, row.decode()?))))
-        };
+        let read = move |tx: &ReadTx| broadcast_rows::list(tx, team, query, |id, row| Ok((id, row)));
         self.context.store.read(read).await
     }
 
@@ -120,7 +116,7 @@ impl Broadcasts {
         self.context
             .store
             .read(move |tx| {
-                let Some(row) = store::find(tx, team, id)? else { return Ok(None) };
+                let Some(row) = broadcast_rows::find(tx, team, id)? else { return Ok(None) };
                 let counts = read_counts(tx, id)?;
                 let finishes_ms = estimates.finishes_ms(tx, &LazyForecast::default(), now_ms, id, &row, &counts)?;
                 let content = read_content(tx, &keyring, id)?.unwrap_or_default();
@@ -167,7 +163,7 @@ impl Broadcasts {
         self.context
             .store
             .write_sized(bytes + 1_024, move |tx| {
-                let before = store::find(tx, team, id)?.ok_or(DraftError::NotFound)?;
+                let before = broadcast_rows::find(tx, team, id)?.ok_or(DraftError::NotFound)?;
                 if before.status != BroadcastStatus::Draft {
                     return Err(DraftError::NotDraft(before.status));
                 }
@@ -182,7 +178,7 @@ impl Broadcasts {
                 if !(is_in_scope(tx, by, &before.from)? && is_in_scope(tx, by, &after.from)?) {
                     return Err(DraftError::KeyOfAnotherDomain);
                 }
-                store::put(tx, team, id, &after)?;
+                broadcast_rows::put(tx, team, id, &after)?;
                 if let Some((_, content)) = &sealed {
                     put_content(tx, id, content)?;
                 }
@@ -214,7 +210,7 @@ impl Broadcasts {
         self.context
             .store
             .write(move |tx| {
-                let row = store::find(tx, team, id)?.ok_or(DeleteBroadcastError::NotFound)?;
+                let row = broadcast_rows::find(tx, team, id)?.ok_or(DeleteBroadcastError::NotFound)?;
                 if row.status != BroadcastStatus::Draft {
                     return Err(DeleteBroadcastError::NotDraft(row.status));
                 }
@@ -237,7 +233,7 @@ impl Broadcasts {
         self.context
             .store
             .read(move |tx| {
-                let Some(row) = store::find(tx, team, id)? else { return Ok(None) };
+                let Some(row) = broadcast_rows::find(tx, team, id)? else { return Ok(None) };
                 Ok(Some((row, read_content(tx, &keyring, id)?.unwrap_or_default())))
             })
             .await
@@ -283,7 +279,7 @@ impl Broadcasts {
         self.context
             .store
             .write_sized(bytes + 1_024, move |tx| {
-                if is_full(tx, &ACTIVE_BROADCASTS, team, ACTIVE_MAX)? {
+                if broadcast_rows::is_full(tx, team)? {
                     return Err(DraftError::TooMany);
                 }
                 if check == CheckTargets::Yes {
@@ -292,10 +288,10 @@ impl Broadcasts {
                 if !is_in_scope(tx, by, &row.from)? {
                     return Err(DraftError::KeyOfAnotherDomain);
                 }
-                if !is_last && store::has_newer(tx, team, id)? {
+                if !is_last && broadcast_rows::has_newer(tx, team, id)? {
                     return Ok(Creation::Outdated);
                 }
-                store::put(tx, team, id, &BroadcastRow { created_ms: id.created_ms(), ..(*row).clone() })?;
+                broadcast_rows::put(tx, team, id, &BroadcastRow { created_ms: id.created_ms(), ..(*row).clone() })?;
                 put_content(tx, id, &content)?;
                 Ok(Creation::Done)
             })

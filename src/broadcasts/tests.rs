@@ -6,9 +6,10 @@ use super::planner::SendLimits;
 use super::*;
 use crate::audit::{Actor, AuditFilter, AuditLog};
 use crate::base::address::{EmailAddress, Mailbox};
-use crate::base::id::{ContactId, EmailId, Id, SegmentId, TopicId};
+use crate::base::id::{BroadcastId, ContactId, EmailId, Id, SegmentId, TeamId, TopicId};
 use crate::base::patch::Patch;
 use crate::base::sync;
+use crate::broadcast_rows::*;
 use crate::contacts::ContactRow;
 use crate::context::Context;
 use crate::domains::{SenderDomainRow, SenderTracking};
@@ -16,7 +17,7 @@ use crate::emails::{BroadcastEmailRow, BroadcastPause, NeverPaused, Sender, Send
 use crate::preferences::{LinkAudience, LinkSettings, Links};
 use crate::segments::Segments;
 use crate::store::page::{Cursor, PageQuery};
-use crate::store::{ReadTx, WriteTx, name_hash};
+use crate::store::{ReadTx, Reads as _, StoreError, WriteTx, name_hash};
 use crate::tables::{
     BROADCAST_COUNTS, BROADCAST_DOMAINS, BROADCAST_EMAILS, BROADCAST_FAN_OUTS, BROADCAST_OUTCOMES, CONTACTS,
     SENDER_DOMAINS,
@@ -79,13 +80,8 @@ async fn add_contacts(context: &Context, contacts: usize, unsubscribed: usize) {
 }
 
 async fn verify_domain(context: &Context) {
-    let domain = SenderDomainRow {
-        id: Id::MIN,
-        verified: true,
-        tracked: false,
-        ed25519: false,
-        tracking: SenderTracking::default(),
-    };
+    let tracking = SenderTracking::default();
+    let domain = SenderDomainRow { id: Id::MIN, verified: true, tracked: false, ed25519: false, tracking };
     let put = move |tx: &WriteTx<'_>| tx.put(&SENDER_DOMAINS, &(TEAM, name_hash("example.com")), &domain);
     context.store.write::<_, StoreError>(put).await.unwrap();
 }

@@ -10,7 +10,7 @@ use crate::admin::broadcasts::{
 use crate::admin::request::AdminVerb;
 use crate::admin::response::ResponseBody;
 use crate::base::printable::printable;
-use crate::broadcasts::BroadcastCounts;
+use crate::broadcast_rows::BroadcastCounts;
 use crate::broadcasts::check::{AudienceFunnel, LinkSummary};
 
 /// Characters of a name in a list.

@@ -4,7 +4,7 @@ use super::message::MessageError;
 use crate::base::address::EmailAddress;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, TeamId};
-use crate::broadcasts::{self, BroadcastContentCache, MergeValues};
+use crate::broadcast_rows::{self, BroadcastContentCache, MergeValues};
 use crate::context::Context;
 use crate::emails::{BroadcastSend, EmailContent, EmailRow};
 use crate::preferences::{Links, Scope, UnsubscribeToken};
@@ -32,7 +32,7 @@ pub(super) fn content_of(
     let bare = address.to_string();
     let values = MergeValues { address: &bare, values: &send.values };
     // The row has the subject with the values of the recipient.
-    let rendered = broadcasts::render(&content, "", send.preview_text.as_deref(), values, Some(&link));
+    let rendered = broadcast_rows::render(&content, "", send.preview_text.as_deref(), values, Some(&link));
     let mut headers = link.headers();
     let domain = row.from.domain().unwrap_or("localhost");
     headers.push(("List-Id".to_owned(), format!("<{}.{domain}>", send.id)));

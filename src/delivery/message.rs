@@ -13,7 +13,7 @@ use super::smtp::Envelope;
 use crate::base::address::{Mailbox, StoredMailbox};
 use crate::base::clock::{TimestampMs, thread_cpu_time};
 use crate::base::id::EmailId;
-use crate::broadcasts::BroadcastContentCache;
+use crate::broadcast_rows::BroadcastContentCache;
 use crate::context::Context;
 use crate::domains::{SenderTracking, SigningKeyCache};
 use crate::emails::{self, EmailContent, EmailRow, RecipientKind, message_id};

@@ -5,7 +5,7 @@ use super::stored::{find_valid_row, put_row};
 use crate::base::address::EmailAddress;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, TeamId};
-use crate::broadcasts;
+use crate::broadcast_rows;
 use crate::email_metrics::{self, CountedRecipients, EmailMetric, MetricLookups, MetricSource};
 use crate::preferences::OptOutCounts;
 use crate::store::{Reads, StoreError, WriteTx};
@@ -13,7 +13,7 @@ use crate::store::{Reads, StoreError, WriteTx};
 /// The reads of a report of email metrics.
 pub(crate) const METRIC_LOOKUPS: MetricLookups = MetricLookups {
     source: |tx, team, id| metric_source(tx, team, id),
-    broadcast_name: |tx, team, id| Ok(broadcasts::find_valid(tx, team, id)?.map(|row| row.name)),
+    broadcast_name: |tx, team, id| Ok(broadcast_rows::find_valid(tx, team, id)?.map(|row| row.name)),
 };
 
 /// The counts of opt-outs with the links of emails.
@@ -55,7 +55,7 @@ fn count_opt_out(
     let source = row.metric_source(team);
     put_row(tx, team, id, &row, at_ms)?;
     email_metrics::count(tx, source, at_ms, EmailMetric::Unsubscribed, CountedRecipients::Real(1))?;
-    source.broadcast.map_or(Ok(()), |broadcast| broadcasts::count_unsubscribed(tx, broadcast))
+    source.broadcast.map_or(Ok(()), |broadcast| broadcast_rows::count_unsubscribed(tx, broadcast))
 }
 
 /// Takes back the opt-out that [`count_opt_out`] counted. Does nothing if none is counted.
@@ -75,7 +75,7 @@ fn take_back_opt_out(
     let source = row.metric_source(team);
     put_row(tx, team, id, &row, at_ms)?;
     email_metrics::take_back(tx, source, counted_ms, EmailMetric::Unsubscribed, CountedRecipients::Real(1))?;
-    source.broadcast.map_or(Ok(()), |broadcast| broadcasts::take_back_unsubscribed(tx, broadcast))
+    source.broadcast.map_or(Ok(()), |broadcast| broadcast_rows::take_back_unsubscribed(tx, broadcast))
 }
 
 /// Returns the recipient of an email with an address.
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
     use crate::base::clock::DAY_MS;
     use crate::base::id::BroadcastId;
-    use crate::broadcasts::BroadcastRow;
+    use crate::broadcast_rows::BroadcastRow;
     use crate::context::Context;
     use crate::emails::{
         BroadcastEmailList, BroadcastEmailScan, NewBroadcastEmail, broadcast_emails_step, queue_broadcast_email,
@@ -115,7 +115,7 @@ mod tests {
                 total += row.decode()?.unsubscribed;
                 NEXT
             })?;
-            broadcasts::read_counts(tx, broadcast)
+            broadcast_rows::read_counts(tx, broadcast)
         };
         let counts = context.store.read_now::<_, StoreError>(scan).unwrap();
         let query = PageQuery { cursor: Cursor::Newest, limit: 20 };
@@ -139,7 +139,7 @@ mod tests {
             let new = NewBroadcastEmail { contact: storing.id(), address: address(), values: Vec::new(), due_ms };
             let due = queue_broadcast_email(tx, &storing, TEAM, broadcast, &row, new)?.unwrap();
             let id = due.key.email;
-            broadcasts::count_queued(tx, broadcast, 1, (id, id))?;
+            broadcast_rows::count_queued(tx, broadcast, 1, (id, id))?;
             Ok(id)
         };
         let id = context.store.write::<EmailId, StoreError>(store).await.unwrap();

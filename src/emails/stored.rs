@@ -8,7 +8,7 @@ use super::queue_keys::destination_of;
 use super::store::{BroadcastEmailRow, EmailRow};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, EmailId, TeamId};
-use crate::broadcasts::{self, BroadcastOutcome, RecipientChange};
+use crate::broadcast_rows::{self, BroadcastOutcome, RecipientChange};
 use crate::delivery::simulated;
 use crate::store::{Reads, StoreError, WriteTx, skip_corrupt};
 use crate::tables::{BROADCAST_EMAILS, BROADCAST_OUTCOMES, EMAILS};
@@ -61,7 +61,7 @@ pub(super) fn joined(
     id: EmailId,
     row: BroadcastEmailRow,
 ) -> Result<EmailRow, StoreError> {
-    let broadcast = broadcasts::find_valid(tx, team, row.broadcast)?;
+    let broadcast = broadcast_rows::find_valid(tx, team, row.broadcast)?;
     Ok(row.join(id, broadcast.as_ref()))
 }
 
@@ -124,8 +124,8 @@ fn count(
         email: id,
         // An erasure takes the address out of the new row.
         domain: before.mailbox.domain(),
-        from: BroadcastOutcome::of(before.last_event),
-        to: BroadcastOutcome::of(after.last_event),
+        from: BroadcastOutcome::from(before.last_event),
+        to: BroadcastOutcome::from(after.last_event),
         was_attempted: before.is_attempted,
         is_attempted: after.is_attempted,
         is_simulated: simulated::outcome(&after.mailbox.bare()).is_some(),
@@ -133,7 +133,7 @@ fn count(
     if change.from == change.to && change.was_attempted == change.is_attempted {
         return Ok(());
     }
-    broadcasts::change_counts(tx, team, after.broadcast, change, now_ms)
+    broadcast_rows::change_counts(tx, team, after.broadcast, change, now_ms)
 }
 
 /// Counts an email of a broadcast whose row is corrupt as failed, so that its broadcast can end. Call it when the email leaves
@@ -163,7 +163,7 @@ pub(crate) fn count_corrupt(
         is_attempted: was_attempted,
         is_simulated: false,
     };
-    broadcasts::change_counts(tx, team, broadcast, change, now_ms)
+    broadcast_rows::change_counts(tx, team, broadcast, change, now_ms)
 }
 
 /// Deletes the row of an email, whatever its table. The counts of its broadcast stay. Returns whether the email was of the

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::base::id::EventId;
-use crate::broadcasts::{self, BroadcastContentCache, LinkChange, MergeValues};
+use crate::broadcast_rows::{self, BroadcastContentCache, LinkChange, MergeValues};
 use crate::context::Context;
 use crate::emails::{BroadcastSend, EmailRow};
 use crate::events::{Detail, EmailEventKind, Event};
@@ -78,7 +78,7 @@ impl SourceLinks {
             if links.known.contains_key(destination) {
                 continue;
             }
-            if broadcasts::has_link(tx, send.id, destination)? {
+            if broadcast_rows::has_link(tx, send.id, destination)? {
                 links.known.insert(destination.to_owned(), Some(destination.to_owned()));
             } else {
                 are_complete = false;
@@ -107,7 +107,7 @@ impl SourceLinks {
                 continue;
             }
             if let Some(Some(link)) = self.known.get(destination) {
-                broadcasts::count_link(tx, send.id, link, change, context.now_ms())?;
+                broadcast_rows::count_link(tx, send.id, link, change, context.now_ms())?;
             }
         }
         Ok(())
@@ -123,7 +123,7 @@ impl SourceLinks {
         destination: &str,
     ) -> Result<Option<String>, StoreError> {
         // The common case: a link without merge fields, which has been clicked before.
-        if broadcasts::has_link(tx, send.id, destination)? {
+        if broadcast_rows::has_link(tx, send.id, destination)? {
             return Ok(Some(destination.to_owned()));
         }
         let content =
@@ -133,6 +133,6 @@ impl SourceLinks {
         let (Some(html), Some(recipient)) = (html, row.recipients.first()) else { return Ok(None) };
         let address = recipient.mailbox.bare();
         let values = MergeValues { address: &address, values: &send.values };
-        Ok(source_link(html, destination, |href| broadcasts::merge_html(href, values)))
+        Ok(source_link(html, destination, |href| broadcast_rows::merge_html(href, values)))
     }
 }

@@ -12,7 +12,7 @@ use super::rules::{MachineRules, PREFETCH_WINDOW};
 use super::targets::RecentTargets;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, EventId, TeamId};
-use crate::broadcasts::{self, EngagedBy, EngagementChange, RecipientEngagement};
+use crate::broadcast_rows::{self, EngagedBy, EngagementChange, RecipientEngagement};
 use crate::context::Context;
 use crate::delivery::simulated;
 use crate::email_metrics::{self, CountedRecipients, EmailMetric, MetricSource};
@@ -245,7 +245,7 @@ fn apply(
     let mut is_flagged = false;
     if let Some(send) = &mut row.broadcast {
         let (earlier, current) = (before.engagement(), after.engagement());
-        broadcasts::count_engagement(tx, send.id, EngagementChange::between(earlier, current))?;
+        broadcast_rows::count_engagement(tx, send.id, EngagementChange::between(earlier, current))?;
         let flags = (current.open.is_by_person, current.click.is_by_person);
         is_flagged = (send.is_opened, send.is_clicked) != flags;
         (send.is_opened, send.is_clicked) = flags;

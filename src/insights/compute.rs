@@ -12,7 +12,7 @@ use super::rows::InsightRow;
 use crate::base::address::StoredMailbox;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, DomainId, EmailId, TeamId};
-use crate::broadcasts::{self, BroadcastRow};
+use crate::broadcast_rows::{self, BroadcastRow};
 use crate::delivery::simulated;
 use crate::domains::{self, DomainRow, RecordKind};
 use crate::emails::{self, EmailRow, LastEvent};
@@ -97,7 +97,7 @@ impl<'s, R: Reads> InsightSource<'s, R> {
     /// Returns the insights of a broadcast before the values of its recipients. Each check is unknown if the content is
     /// corrupt, so that the content is read only once.
     pub(super) fn of_broadcast(&mut self, id: BroadcastId, row: &BroadcastRow) -> Result<InsightRow, StoreError> {
-        let content = broadcasts::read_content(self.tx, self.keyring, id);
+        let content = broadcast_rows::read_content(self.tx, self.keyring, id);
         let Some(content) = skip_corrupt(content, format_args!("content of broadcast {id}"))? else {
             return Ok(InsightRow::unknown(self.now_ms));
         };

@@ -22,7 +22,7 @@ use crate::emails::RecipientState;
 use crate::preferences::Links;
 use crate::store::{ReadTx, Reads, StoreError, WriteTx};
 use crate::workers::every;
-use crate::{broadcasts, emails, teams};
+use crate::{broadcast_rows, emails, teams};
 
 /// Interval of rounds.
 const ROUND_INTERVAL: Duration = Duration::from_secs(5);
@@ -257,7 +257,7 @@ impl InsightWorker {
     async fn check_broadcast(&self, team: TeamId, id: BroadcastId) -> Result<(), StoreError> {
         let (keyring, rules, now_ms) = (self.context.keyring.clone(), self.rules.clone(), self.context.now_ms());
         let prepare = move |tx: &ReadTx| {
-            let Some(broadcast) = broadcasts::find_valid(tx, team, id)? else {
+            let Some(broadcast) = broadcast_rows::find_valid(tx, team, id)? else {
                 return Ok(PreparedBroadcast { row: None, is_over: true });
             };
             let is_over = !broadcast.status.is_active();
@@ -354,7 +354,7 @@ impl PreparedBroadcast {
         }
         if let Some(row) = stored.as_ref().or(self.row.as_ref()) {
             let mut counts = DayCounts::default();
-            counts.add(now_ms, broadcasts::read_counts(tx, id)?.attempted_real(), row);
+            counts.add(now_ms, broadcast_rows::read_counts(tx, id)?.attempted_real(), row);
             counts.store(tx, team)?;
         }
         store::forget_pending(tx, team, id)

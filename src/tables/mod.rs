@@ -22,9 +22,10 @@ use crate::base::id::{
     EmailId, ErasureId, EventId, LogId, NoticeId, SegmentId, SessionId, SuppressionId, TeamId, TemplateId,
     TemplateVersionId, TopicId, UserId, WebhookDeliveryId, WebhookId,
 };
-use crate::broadcasts::{
-    ActiveBroadcastRow, BroadcastCountsRow, BroadcastDomainRow, BroadcastLinkRow, BroadcastRow, FanOutRow, SendSlotRow,
+use crate::broadcast_rows::{
+    ActiveBroadcastRow, BroadcastCountsRow, BroadcastDomainRow, BroadcastLinkRow, BroadcastRow,
 };
+use crate::broadcasts::{FanOutRow, SendSlotRow};
 use crate::contact_properties::ContactPropertyRow;
 use crate::contacts::{AudienceRow, ContactRow, TopicChoiceRow};
 use crate::deliverability::{EpisodeRow, RegionPauseRow};

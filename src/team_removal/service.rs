@@ -9,7 +9,7 @@ use crate::base::id::TeamId;
 use crate::context::Context;
 use crate::store::{ReadTx, StoreError, WriteTx, from_store_error};
 use crate::webhooks::Webhooks;
-use crate::{broadcasts, delivery, teams, usage};
+use crate::{broadcast_rows, delivery, teams, usage};
 
 /// Treatment of accepted emails that are queued or in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,8 +109,9 @@ impl TeamRemovals {
             if teams::oldest(tx, 2)?.len() < 2 {
                 return Err(RemoveTeamError::OnlyTeam);
             }
-            let has_unsent =
-                || Ok::<_, StoreError>(usage::total(tx, team)? != scan.accepted || broadcasts::has_started(tx, team)?);
+            let has_unsent = || {
+                Ok::<_, StoreError>(usage::total(tx, team)? != scan.accepted || broadcast_rows::has_started(tx, team)?)
+            };
             if unsent == UnsentEmails::Refuse && has_unsent()? {
                 return Err(RemoveTeamError::HasUnsentEmails);
             }

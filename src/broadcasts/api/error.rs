@@ -1,7 +1,8 @@
 //! Errors of broadcasts.
 
+use crate::broadcast_rows::{ACTIVE_MAX, BroadcastStatus};
+use crate::broadcasts::CONTENT_BYTES_MAX;
 use crate::broadcasts::error::{CancelBroadcastError, DeleteBroadcastError, DraftError, SendBroadcastError};
-use crate::broadcasts::{ACTIVE_MAX, BroadcastStatus, CONTENT_BYTES_MAX};
 use crate::emails::BroadcastPause;
 use crate::http::{ApiError, ErrorCode, declares_errors};
 use crate::preferences::{LinkError, PLACEHOLDERS_MAX};

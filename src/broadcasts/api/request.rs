@@ -7,7 +7,7 @@ use crate::base::clock::TimestampMs;
 use crate::base::compat::Compat;
 use crate::base::id::{Id, SegmentId, TopicId};
 use crate::base::patch::Patch;
-use crate::broadcasts::BroadcastContent;
+use crate::broadcast_rows::BroadcastContent;
 use crate::broadcasts::model::{
     BroadcastChanges, BroadcastName, NAME_CHARS_MAX, NewBroadcast, PREVIEW_CHARS_MAX, PreviewText,
 };

@@ -5,11 +5,9 @@ use serde::Serialize;
 
 use crate::base::clock::to_iso;
 use crate::base::id::{BroadcastId, TeamId};
+use crate::broadcast_rows::{BroadcastContent, BroadcastLink, BroadcastLinkRow, BroadcastRow, BroadcastStatus};
 use crate::broadcasts::planner::{PlanWarning, PlanWarningCode, SendPlan};
-use crate::broadcasts::{
-    Broadcast, BroadcastContent, BroadcastLink, BroadcastLinkRow, BroadcastRecipient, BroadcastRow, BroadcastStatus,
-    RecipientDetail, RecipientLink,
-};
+use crate::broadcasts::{Broadcast, BroadcastRecipient, RecipientDetail, RecipientLink};
 use crate::events::BounceType;
 use crate::http::schema::words_schema;
 

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::super::rows::BroadcastRow;
 use super::model::AudienceFunnel;
 use super::sample;
 use crate::base::address::EmailAddress;
 use crate::base::clock;
 use crate::base::id::{ContactId, TeamId};
+use crate::broadcast_rows::BroadcastRow;
 use crate::contact_properties::Definitions;
 use crate::contacts::{self, ContactRef};
 use crate::context::Context;

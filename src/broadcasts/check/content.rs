@@ -3,11 +3,11 @@
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
-use super::super::render::{EMAIL, NAMES};
 use super::findings::FirstFindings;
 use super::html_tags;
 use super::model::{BroadcastFinding, FindingKind, FindingPart, FindingPlace, HTML_BYTES_CLIPPED, TextPlaces};
 use crate::base::printable::printable;
+use crate::broadcast_rows::{EMAIL_FIELD, NAME_FIELDS};
 use crate::contact_properties::Definitions;
 use crate::markdown;
 use crate::merge_fields::{self, MergeField, Placeholder};
@@ -100,8 +100,8 @@ impl ContentReport {
         let places = TextPlaces::new(text);
         for (range, placeholder) in merge_fields::placeholders(text) {
             let Placeholder::Field(MergeField { name, fallback }) = placeholder else { continue };
-            let is_name = NAMES.contains(&name);
-            let (kind, message) = if name == EMAIL {
+            let is_name = NAME_FIELDS.contains(&name);
+            let (kind, message) = if name == EMAIL_FIELD {
                 continue;
             } else if !is_name && definitions.spelling(name) != Some(name) {
                 (FindingKind::FieldUnknown, unknown_field(name, definitions))
@@ -168,7 +168,7 @@ impl ContentReport {
 }
 
 fn unknown_field(name: &str, definitions: &Definitions) -> String {
-    let is_name = NAMES.iter().chain(&[EMAIL]).find(|known| known.eq_ignore_ascii_case(name));
+    let is_name = NAME_FIELDS.iter().chain(&[EMAIL_FIELD]).find(|known| known.eq_ignore_ascii_case(name));
     match is_name.copied().or_else(|| definitions.spelling(name)) {
         Some(spelling) => format!("There is no field {name}. Do you mean {spelling}?"),
         None => format!("There is no contact property {name}. Contacts without such a value get the fallback."),

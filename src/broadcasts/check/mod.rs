@@ -37,11 +37,9 @@ pub use model::{
 pub use preview::{BroadcastPreview, PreviewBroadcastError, TEST_RECIPIENTS_MAX, TestBroadcastError};
 pub use sample::{SampleContact, SampleValues};
 
-use super::content::{BroadcastContent, read_content};
-use super::rows::BroadcastRow;
-use super::store;
 use crate::base::blocking;
 use crate::base::id::{BroadcastId, TeamId};
+use crate::broadcast_rows::{self, BroadcastContent, BroadcastRow, read_content};
 use crate::contact_properties::{self, Definitions};
 use crate::context::Context;
 use crate::domains::{self, DomainRow};
@@ -181,7 +179,7 @@ impl BroadcastChecks {
     async fn read(&self, team: TeamId, id: BroadcastId) -> Result<CheckedRows, CheckBroadcastError> {
         let keyring = self.context.keyring.clone();
         let read = move |tx: &ReadTx| {
-            let row = store::find(tx, team, id)?.ok_or(CheckBroadcastError::NotFound)?;
+            let row = broadcast_rows::find(tx, team, id)?.ok_or(CheckBroadcastError::NotFound)?;
             let content = read_content(tx, &keyring, id)?.unwrap_or_default();
             let definitions = contact_properties::definitions(tx, team)?;
             let name = row.from.address().map(|address| address.domain().as_str().to_owned()).unwrap_or_default();

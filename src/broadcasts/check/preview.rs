@@ -1,20 +1,18 @@
 //! Previews and test emails: a broadcast as one contact would see it.
 
-use super::super::content::{BroadcastContent, read_content};
-use super::super::render::{RenderedBroadcast, merge_subject, render, value_names};
-use super::super::rows::BroadcastRow;
-use super::super::store;
 use super::BroadcastChecks;
 use super::sample::{SampleContact, SampleValues};
 use crate::base::address::Mailbox;
 use crate::base::blocking;
 use crate::base::id::{BroadcastId, EmailId, TeamId};
-use crate::contact_properties;
+use crate::broadcast_rows::{
+    self, BroadcastContent, BroadcastRow, RenderedBroadcast, merge_subject, read_content, render, value_names,
+};
 use crate::emails::headers::CustomHeaders;
 use crate::emails::{Recipient, RecipientKind, SendEmail, SendError, Sender};
 use crate::merge_fields::{self, MergeField, Placeholder};
 use crate::store::{ReadTx, StoreError, from_store_error};
-use crate::users;
+use crate::{contact_properties, users};
 
 /// Maximum number of recipients of a test email.
 pub const TEST_RECIPIENTS_MAX: usize = 10;
@@ -146,7 +144,7 @@ impl BroadcastChecks {
     ) -> Result<Rendered, PreviewBroadcastError> {
         let keyring = self.context.keyring.clone();
         let read = move |tx: &ReadTx| {
-            let row = store::find(tx, team, id)?.ok_or(PreviewBroadcastError::NotFound)?;
+            let row = broadcast_rows::find(tx, team, id)?.ok_or(PreviewBroadcastError::NotFound)?;
             let content = read_content(tx, &keyring, id)?.unwrap_or_default();
             let definitions = contact_properties::definitions(tx, team)?;
             let names = value_names(&content, &row.subject, row.preview_text.as_deref());

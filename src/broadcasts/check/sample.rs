@@ -1,8 +1,8 @@
 //! The contact that a preview or a test email is rendered for.
 
-use super::super::render::{MergeValues, field_of_value};
 use crate::base::address::EmailAddress;
 use crate::base::id::{ContactId, TeamId};
+use crate::broadcast_rows::{MergeValues, field_of_value};
 use crate::contact_properties::{Definitions, PropertyKind};
 use crate::contacts::{self, ContactRef, ContactRow};
 use crate::store::{Reads, StoreError};

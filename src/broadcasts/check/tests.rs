@@ -5,7 +5,7 @@ use super::model::AudienceFunnel;
 use crate::base::address::EmailAddress;
 use crate::base::id::{ContactId, Id, SegmentId, TeamId, TopicId};
 use crate::base::patch::Patch;
-use crate::broadcasts::BroadcastRow;
+use crate::broadcast_rows::BroadcastRow;
 use crate::contact_properties::Definitions;
 use crate::contacts::{ContactChanges, ContactWriter, NewContact, PropertyChange};
 use crate::context::Context;

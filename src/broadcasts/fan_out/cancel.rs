@@ -1,9 +1,9 @@
 //! Removal of the queued emails of a canceled broadcast, page by page. Emails that have been attempted are not changed.
 
+use super::rows::FanOutRow;
 use crate::base::id::BroadcastId;
-use crate::broadcasts::counts::{count_canceled, read_counts};
+use crate::broadcast_rows::{count_canceled, read_counts};
 use crate::broadcasts::placement::give_back;
-use crate::broadcasts::rows::FanOutRow;
 use crate::emails::{CanceledPage, cancel_broadcast_page};
 use crate::store::{Reads, StoreError, WriteTx};
 use crate::tables::BROADCAST_FAN_OUTS;

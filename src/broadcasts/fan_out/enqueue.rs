@@ -2,14 +2,14 @@
 
 use tracing::info;
 
+use super::rows::FanOutRow;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, EmailId};
-use crate::broadcasts::counts::read_counts;
-use crate::broadcasts::rows::{BroadcastRow, BroadcastStatus, FanOutRow};
+use crate::broadcast_rows::{self, BroadcastRow, BroadcastStatus, read_counts};
 use crate::delivery::Due;
 use crate::emails::{EnqueuedPage, enqueue_broadcast_page};
 use crate::store::{Reads, StoreError, WriteTx};
-use crate::tables::{BROADCAST_FAN_OUTS, BROADCASTS};
+use crate::tables::BROADCAST_FAN_OUTS;
 
 /// Number of queue rows of a transaction for each request that waits or is expected. A row of another domain changes another
 /// leaf of the queue, which the commit writes. A constant number serves either one request or many: with 16, the p99 of
@@ -43,7 +43,7 @@ pub(super) fn enqueue_page(
     let Some(fan_out) = stored.filter(|fan_out| !fan_out.is_canceled && fan_out.to_enqueue.is_some()) else {
         return Ok(Enqueued::default());
     };
-    let row = tx.get_valid(&BROADCASTS, &(fan_out.team, id))?;
+    let row = broadcast_rows::find_valid(tx, fan_out.team, id)?;
     // A later hold is another one, of which the owners are notified again.
     let mut fan_out = FanOutRow { is_held: false, ..fan_out };
     let due = enqueue(tx, id, &mut fan_out, rows_max, now_ms)?;

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::enqueue::reads_contacts;
+use super::rows::FanOutRow;
 use super::walk::Walk;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, DomainId, Id, TeamId};
-use crate::broadcasts::rows::{BroadcastStatus, FanOutRow};
+use crate::broadcast_rows::{self, BroadcastStatus};
 use crate::emails::SendingGuard;
 use crate::store::{NEXT, Order, ReadTx, Reads, STOP, StoreError};
-use crate::tables::{BROADCAST_FAN_OUTS, BROADCASTS};
+use crate::tables::BROADCAST_FAN_OUTS;
 
 /// Maximum number of broadcasts that get pages in turn. Further ones wait for the end of one of them. Broadcasts that
 /// cannot queue a recipient now do not count.
@@ -62,7 +63,7 @@ impl JobScan<'_> {
     fn started(&mut self, tx: &ReadTx, id: BroadcastId, fan_out: &FanOutRow) -> Result<StartedJob, StoreError> {
         // A broadcast that has ended, or whose row is corrupt, still gets the queue rows of its emails.
         let rest = if fan_out.to_enqueue.is_some() { StartedJob::Enqueue } else { StartedJob::Incomplete };
-        let row = tx.get_valid(&BROADCASTS, &(fan_out.team, id))?;
+        let row = broadcast_rows::find_valid(tx, fan_out.team, id)?;
         let Some(row) = row.filter(|row| row.status == BroadcastStatus::Queued) else { return Ok(rest) };
         let key = (fan_out.team, row.domain);
         let is_held = match self.held.get(&key) {

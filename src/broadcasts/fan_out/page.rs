@@ -4,21 +4,20 @@
 use std::time::Duration;
 
 use super::enqueue::{enqueue, put_position, reads_contacts};
+use super::rows::FanOutRow;
 use super::walk::{Walk, WalkRecipient};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, ContactId, EmailId, TeamId};
-use crate::broadcasts::counts::{finish, read_counts};
+use crate::broadcast_rows::{self, finish, read_counts};
 use crate::broadcasts::estimates::SendEstimates;
 use crate::broadcasts::placement::{PlacedMessages, SlotChange, are_unchanged, put_changes};
 use crate::broadcasts::planner::delivered_ms;
-use crate::broadcasts::rows::FanOutRow;
-use crate::broadcasts::store;
 use crate::context::Context;
 use crate::delivery::{DeliverOnly, Due};
 use crate::emails::{NewBroadcastEmail, PreparedBroadcastEmails, prepare_broadcast_emails};
 use crate::segments::{ScanLimit, scan_contacts};
 use crate::store::{NEXT, ReadTx, Reads, STOP, StoreError, WriteTx};
-use crate::tables::{BROADCAST_FAN_OUTS, BROADCASTS};
+use crate::tables::BROADCAST_FAN_OUTS;
 
 /// Number of recipients of a page. A transaction of this size takes some milliseconds.
 pub(super) const PAGE_RECIPIENTS: usize = 512;
@@ -161,7 +160,7 @@ impl FanOutPage {
         if !is_current || !are_unchanged(tx, &self.changes)? {
             return Ok(PageResult::Moved);
         }
-        let row = tx.get_valid(&BROADCASTS, &(self.team, self.id))?;
+        let row = broadcast_rows::find_valid(tx, self.team, self.id)?;
         let Some(mut row) = row.filter(reads_contacts) else { return Ok(PageResult::Moved) };
         // The clock may have been set back since the page was read.
         let now_ms = self.context.now_ms();
@@ -184,7 +183,7 @@ impl FanOutPage {
             // Before, it is the number at the time of the request, which is an estimate for many contacts.
             row.audience = recipients;
             row.finishes_ms = self.planned_ms.map(delivered_ms).or(row.finishes_ms);
-            store::put(tx, self.team, self.id, &row)?;
+            broadcast_rows::put(tx, self.team, self.id, &row)?;
             finish(tx, self.team, self.id, now_ms)?;
         }
         put_position(tx, self.id, &fan_out, row.is_queued_whole)?;

@@ -2,15 +2,13 @@
 
 use tracing::{info, warn};
 
-use super::rows::stop_fan_out;
+use super::rows::{FanOutRow, stop_fan_out};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, TeamId};
-use crate::broadcasts::counts::{finish, read_counts};
-use crate::broadcasts::rows::{BroadcastRow, BroadcastStatus, FanOutRow};
-use crate::broadcasts::store;
+use crate::broadcast_rows::{self, BroadcastRow, BroadcastStatus, finish, read_counts};
 use crate::emails::SendingGuard;
 use crate::store::{Reads, StoreError, WriteTx};
-use crate::tables::{BROADCAST_FAN_OUTS, BROADCASTS};
+use crate::tables::BROADCAST_FAN_OUTS;
 use crate::{contacts, domains, segments, teams, topics};
 
 /// Time after which the start of a held broadcast is tried again.
@@ -32,7 +30,7 @@ pub(super) fn start(
         return Ok(());
     }
     let team = fan_out.team;
-    let row = tx.get_valid(&BROADCASTS, &(team, id))?;
+    let row = broadcast_rows::find_valid(tx, team, id)?;
     let Some(mut row) = row.filter(|row| row.status.is_started()) else { return forget(tx, id) };
     if teams::is_removed(tx, team)? {
         // The worker of the removal deletes the broadcast.
@@ -53,11 +51,11 @@ pub(super) fn start(
     info!(broadcast.id = %id, recipients = row.audience, "started broadcast {id}");
     let Some(last) = contacts::newest(tx, team)? else {
         (row.is_queued_whole, row.audience) = (true, 0);
-        store::put(tx, team, id, &row)?;
+        broadcast_rows::put(tx, team, id, &row)?;
         forget(tx, id)?;
         return finish(tx, team, id, now_ms).map(|_| ());
     };
-    store::put(tx, team, id, &row)?;
+    broadcast_rows::put(tx, team, id, &row)?;
     let filter = match row.segment {
         Some(segment) => segments::find(tx, team, segment)?.and_then(|segment| segment.filter),
         None => None,
@@ -106,7 +104,8 @@ pub(super) fn hold(tx: &WriteTx<'_>, id: BroadcastId, guard: &dyn SendingGuard) 
 /// # Errors
 /// [`StoreError`].
 fn fail(tx: &WriteTx<'_>, id: BroadcastId, fan_out: &FanOutRow, row: BroadcastRow) -> Result<(), StoreError> {
-    store::put(tx, fan_out.team, id, &BroadcastRow { status: BroadcastStatus::Failed, finishes_ms: None, ..row })?;
+    let row = BroadcastRow { status: BroadcastStatus::Failed, finishes_ms: None, ..row };
+    broadcast_rows::put(tx, fan_out.team, id, &row)?;
     if read_counts(tx, id)?.queued > 0 { stop_fan_out(tx, fan_out.team, id) } else { forget(tx, id) }
 }
 
@@ -146,7 +145,7 @@ pub(super) fn fail_if_incomplete(tx: &WriteTx<'_>, id: BroadcastId) -> Result<()
     if fan_out.is_canceled {
         return Ok(());
     }
-    let row = tx.get_valid(&BROADCASTS, &(fan_out.team, id))?;
+    let row = broadcast_rows::find_valid(tx, fan_out.team, id)?;
     let Some(row) = row.filter(|row| row.status == BroadcastStatus::Queued) else { return forget(tx, id) };
     match missing_part(tx, &fan_out, &row)? {
         Some(missing) => {

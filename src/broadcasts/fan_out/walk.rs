@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
+use super::rows::FanOutRow;
 use super::start::missing_part;
 use crate::base::address::EmailAddress;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, ContactId, TeamId};
-use crate::broadcasts::render::field_of_value;
-use crate::broadcasts::rows::{BroadcastStatus, FanOutRow};
+use crate::broadcast_rows::{self, BroadcastStatus, field_of_value};
 use crate::contact_properties::{self, Definitions};
 use crate::contacts::{self, ContactRef};
 use crate::segments::{ContactRange, SegmentRule};
 use crate::store::{Order, ReadTx, Reads, StoreError, skip_corrupt};
 use crate::suppressions::{self, SendKind};
-use crate::tables::BROADCASTS;
 use crate::topics::{self, SendTopic};
 
 /// A broadcast in progress. Cheap to clone.
@@ -92,7 +91,7 @@ impl Walk {
     /// [`StoreError`].
     pub(super) fn load(tx: &ReadTx, id: BroadcastId, fan_out: &FanOutRow) -> Result<Option<Self>, StoreError> {
         let (team, Some(last)) = (fan_out.team, fan_out.last) else { return Ok(None) };
-        let row = tx.get_valid(&BROADCASTS, &(team, id))?;
+        let row = broadcast_rows::find_valid(tx, team, id)?;
         let Some(row) = row.filter(|row| row.status == BroadcastStatus::Queued) else { return Ok(None) };
         if missing_part(tx, fan_out, &row)?.is_some() {
             return Ok(None);

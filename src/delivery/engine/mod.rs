@@ -30,7 +30,7 @@ use super::settle::{Settlement, settle};
 use super::smtp::{Timeouts, TlsConfigs};
 use crate::base::clock::thread_cpu_time;
 use crate::base::{blocking, sync};
-use crate::broadcasts::BroadcastContentCache;
+use crate::broadcast_rows::BroadcastContentCache;
 use crate::context::Context;
 use crate::domains::SigningKeyCache;
 use crate::emails::EmailRow;

@@ -1,7 +1,7 @@
 //! The content of an email: of the API as stored, of a broadcast with the values of the recipient.
 
 use crate::base::id::EmailId;
-use crate::broadcasts::{self, MergeValues};
+use crate::broadcast_rows::{self, MergeValues};
 use crate::emails::model::EmailContent;
 use crate::emails::store::{BoundedContent, EmailRow, OPENED_COPIES, RENDERED_COPIES, read_content_within};
 use crate::store::{Keyring, Reads, StoreError};
@@ -22,12 +22,12 @@ pub(in crate::emails) fn content_within(
     let address = row.recipients.first().and_then(|recipient| recipient.mailbox.address());
     let Some(address) = address else { return Ok(BoundedContent::Read(None)) };
     if memory_max < usize::MAX {
-        let stored = broadcasts::stored_content_bytes(tx, send.id)?;
+        let stored = broadcast_rows::stored_content_bytes(tx, send.id)?;
         if stored * OPENED_COPIES > memory_max {
             return Ok(BoundedContent::Needs(stored * (OPENED_COPIES + 4 * RENDERED_COPIES)));
         }
     }
-    let Some(content) = broadcasts::read_content(tx, keyring, send.id)? else {
+    let Some(content) = broadcast_rows::read_content(tx, keyring, send.id)? else {
         return Ok(BoundedContent::Read(None));
     };
     let needed = content.bytes() * (1 + RENDERED_COPIES);
@@ -36,7 +36,7 @@ pub(in crate::emails) fn content_within(
     }
     let address = address.to_string();
     let values = MergeValues { address: &address, values: &send.values };
-    let rendered = broadcasts::render(&content, "", send.preview_text.as_deref(), values, None);
+    let rendered = broadcast_rows::render(&content, "", send.preview_text.as_deref(), values, None);
     let content = EmailContent { html: rendered.html, text: rendered.text, headers: Vec::new() };
     Ok(BoundedContent::Read(Some(content)))
 }

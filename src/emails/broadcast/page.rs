@@ -3,7 +3,7 @@
 use crate::base::address::StoredMailbox;
 use crate::base::clock::monotonic;
 use crate::base::id::{BroadcastId, EmailId, TeamId};
-use crate::broadcasts::{self, BroadcastOutcome};
+use crate::broadcast_rows::{self, BroadcastOutcome};
 use crate::emails::store::{BroadcastEmailRow, EmailRow};
 use crate::store::page::{Cursor, Page, PageError, PageQuery};
 use crate::store::{NEXT, Order, ReadBounds, Reads, STOP, StoreError, was_listed};
@@ -67,7 +67,7 @@ impl BroadcastEmailList {
             Self::Opened => row.is_opened,
             Self::Clicked => row.is_clicked,
             Self::Unsubscribed => row.unsubscribed_ms.is_some(),
-            Self::Outcome(outcome) => BroadcastOutcome::of(row.last_event) == outcome,
+            Self::Outcome(outcome) => BroadcastOutcome::from(row.last_event) == outcome,
         }
     }
 }
@@ -124,7 +124,7 @@ pub fn broadcast_emails_step(
         }
     }
     scan.is_complete = true;
-    let counts = broadcasts::read_counts(tx, broadcast)?;
+    let counts = broadcast_rows::read_counts(tx, broadcast)?;
     let Some((first, newest)) = counts.range else { return Ok(scan) };
     if list.is_attempted() && counts.attempted == 0 {
         return Ok(scan);
@@ -136,7 +136,7 @@ pub fn broadcast_emails_step(
         Cursor::Newest | Cursor::After(_) => (first, end.map_or(last, |id| last.min(id)), Order::Descending),
         Cursor::Before(_) => (end.map_or(first, |id| first.max(id)), last, Order::Ascending),
     };
-    let shared = broadcasts::find_valid(tx, team, broadcast)?;
+    let shared = broadcast_rows::find_valid(tx, team, broadcast)?;
     let (mut read, started) = (0, monotonic());
     let mut visit = |id: EmailId, row: BroadcastEmailRow| {
         if end == Some(id) {
@@ -182,7 +182,7 @@ mod tests {
 
     use super::*;
     use crate::base::id::Id;
-    use crate::broadcasts::BroadcastCountsRow;
+    use crate::broadcast_rows::BroadcastCountsRow;
     use crate::context::Context;
     use crate::store::{ReadTx, WriteTx};
     use crate::tables::BROADCAST_COUNTS;

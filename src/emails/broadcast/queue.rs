@@ -9,9 +9,9 @@ use std::ops::Range;
 use crate::base::address::EmailAddress;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, ContactId, EmailId, TeamId};
-use crate::broadcasts;
+use crate::broadcast_rows;
 #[cfg(test)]
-use crate::broadcasts::BroadcastRow;
+use crate::broadcast_rows::BroadcastRow;
 use crate::context::Context;
 use crate::delivery::DeliverOnly;
 #[cfg(test)]
@@ -29,8 +29,8 @@ use crate::usage;
 pub struct NewBroadcastEmail {
     pub contact: ContactId,
     pub address: EmailAddress,
-    /// Values of [`fields`](crate::broadcasts::BroadcastRow::fields), in their order, with the fallbacks of the properties.
-    /// An empty value is missing.
+    /// Values of [`fields`](crate::broadcast_rows::BroadcastRow::fields), in their order, with the fallbacks of the
+    /// properties. An empty value is missing.
     pub values: Vec<String>,
     /// Due time.
     pub due_ms: TimestampMs,
@@ -94,7 +94,7 @@ impl PreparedBroadcastEmails {
         }
         let count = emails.len() as u64;
         usage::count(tx, self.team, last.created_ms(), count)?;
-        broadcasts::count_queued(tx, self.broadcast, count, (*first, *last))?;
+        broadcast_rows::count_queued(tx, self.broadcast, count, (*first, *last))?;
         Ok(Some(*first))
     }
 }

@@ -7,7 +7,7 @@ use super::rows::{EmailRow, ErasureMark, QueueDestination, RecipientRow, Recipie
 use crate::base::address::StoredMailbox;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, ContactId, DomainId, EmailId};
-use crate::broadcasts::{BroadcastOutcome, BroadcastRow, BroadcastStatus};
+use crate::broadcast_rows::{BroadcastOutcome, BroadcastRow, BroadcastStatus};
 use crate::emails::model::{LastEvent, RecipientKind};
 use crate::store::Row;
 
@@ -64,6 +64,21 @@ fn is_queued(event: &LastEvent) -> bool {
     *event == LastEvent::Queued
 }
 
+impl From<LastEvent> for BroadcastOutcome {
+    fn from(event: LastEvent) -> Self {
+        match event {
+            LastEvent::Scheduled | LastEvent::Queued => Self::Queued,
+            LastEvent::Sent | LastEvent::DeliveryDelayed => Self::Sent,
+            LastEvent::Delivered | LastEvent::Opened | LastEvent::Clicked => Self::Delivered,
+            LastEvent::Bounced => Self::Bounced,
+            LastEvent::Complained => Self::Complained,
+            LastEvent::Suppressed => Self::Suppressed,
+            LastEvent::Failed => Self::Failed,
+            LastEvent::Canceled => Self::Canceled,
+        }
+    }
+}
+
 /// The broadcast of an email.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BroadcastSend {
@@ -98,7 +113,7 @@ impl BroadcastEmailRow {
             wait_ms,
             is_in_flight: recipient.state == RecipientState::InFlight,
             last_event: recipient.last_event,
-            is_attempted: was_attempted || BroadcastOutcome::of(recipient.last_event).is_attempted(),
+            is_attempted: was_attempted || BroadcastOutcome::from(recipient.last_event).is_attempted(),
             is_opened: send.is_opened,
             is_clicked: send.is_clicked,
             unsubscribed_ms: recipient.unsubscribed_ms,

@@ -3,7 +3,8 @@
 use super::{MINUTE_MS, TEAM, World, put_delivery};
 use crate::base::address::EmailAddress;
 use crate::base::id::{BroadcastId, EmailId, Id};
-use crate::broadcasts::{self, BroadcastContent, BroadcastRow};
+use crate::broadcast_rows::{self, BroadcastContent, BroadcastRow};
+use crate::broadcasts;
 use crate::emails::{
     self, BroadcastEmailList, BroadcastEmailScan, LastEvent, NewBroadcastEmail, RecipientState, broadcast_emails_step,
 };
@@ -18,7 +19,7 @@ const HTML: &str = "<a href='https://example.org/a'>A</a><a href='https://exampl
 /// Stores a broadcast with one email, which has been delivered.
 async fn delivered(world: &World) -> (BroadcastId, EmailId) {
     let broadcast = world.context.id();
-    let sealed = broadcasts::seal_content(
+    let sealed = broadcast_rows::seal_content(
         &world.context.keyring,
         broadcast,
         &BroadcastContent { html: Some(HTML.into()), ..BroadcastContent::default() },
@@ -27,7 +28,7 @@ async fn delivered(world: &World) -> (BroadcastId, EmailId) {
         let mut row = BroadcastRow::draft("shop@example.com".into(), "Hello".into());
         row.fields = vec!["FIRST_NAME".into()];
         tx.put(&BROADCASTS, &(TEAM, broadcast), &row)?;
-        broadcasts::put_content(tx, broadcast, &sealed)
+        broadcast_rows::put_content(tx, broadcast, &sealed)
     };
     world.context.store.write::<_, StoreError>(write).await.unwrap();
     (broadcast, delivered_to(world, broadcast, "ada", "Ada").await)
@@ -38,7 +39,7 @@ async fn delivered_to(world: &World, broadcast: BroadcastId, account: &str, name
     let context = world.context.clone();
     let (address, name) = (format!("{account}@example.net"), name.to_owned());
     let write = move |tx: &WriteTx<'_>| {
-        let row = broadcasts::find_valid(tx, TEAM, broadcast)?.unwrap();
+        let row = broadcast_rows::find_valid(tx, TEAM, broadcast)?.unwrap();
         let new = NewBroadcastEmail {
             contact: context.id(),
             address: EmailAddress::parse(&address).unwrap(),
@@ -47,7 +48,7 @@ async fn delivered_to(world: &World, broadcast: BroadcastId, account: &str, name
         };
         let due = emails::queue_broadcast_email(tx, &context, TEAM, broadcast, &row, new)?.unwrap();
         let id = due.key.email;
-        broadcasts::count_queued(tx, broadcast, 1, (id, id))?;
+        broadcast_rows::count_queued(tx, broadcast, 1, (id, id))?;
         let mut email = emails::find_row(tx, TEAM, id)?.unwrap();
         email.recipients[0].state = RecipientState::Settled;
         email.recipients[0].last_event = LastEvent::Delivered;
@@ -76,13 +77,13 @@ fn links(world: &World, broadcast: BroadcastId) -> Vec<(String, u64, u64)> {
 
 /// Returns the opened, the clicked and the delivered emails of a broadcast.
 fn counts(world: &World, broadcast: BroadcastId) -> (u64, u64, u64) {
-    let counts = world.context.store.read_now(|tx| broadcasts::read_counts(tx, broadcast)).unwrap();
+    let counts = world.context.store.read_now(|tx| broadcast_rows::read_counts(tx, broadcast)).unwrap();
     (counts.opened, counts.clicked, counts.delivered)
 }
 
 /// Returns the recipients whose email only software opened, and those whose links only software followed.
 fn by_software(world: &World, broadcast: BroadcastId) -> (u64, u64) {
-    let counts = world.context.store.read_now(|tx| broadcasts::read_counts(tx, broadcast)).unwrap();
+    let counts = world.context.store.read_now(|tx| broadcast_rows::read_counts(tx, broadcast)).unwrap();
     (counts.opened_by_software, counts.clicked_by_software)
 }
 

@@ -9,16 +9,15 @@ use super::super::{
     purge, take_back_canceled,
 };
 use crate::base::id::{BroadcastId, DomainId, EmailId, Id, TeamId};
-use crate::broadcasts::{self, BroadcastContent, BroadcastCountsRow, BroadcastRow, BroadcastStatus};
+use crate::broadcast_rows::{self, BroadcastContent, BroadcastCountsRow, BroadcastRow, BroadcastStatus};
 use crate::context::Context;
-use crate::email_metrics;
 use crate::emails::{
     EmailContent, EmailRow, LastEvent, RecipientRow, RecipientState, delete_emails, put_content, put_email,
 };
 use crate::preferences::{LinkAudience, LinkSettings, Links};
 use crate::store::{ReadTx, Reads as _, StoreError, WriteTx};
 use crate::tables::{BROADCAST_COUNTS, INSIGHT_DAYS, PENDING_BROADCAST_INSIGHTS};
-use crate::teams;
+use crate::{email_metrics, teams};
 
 const SETTLED: Duration = Duration::from_secs(6);
 const LATE: Duration = Duration::from_secs(700);
@@ -260,10 +259,10 @@ async fn a_broadcast_with_corrupt_content_has_unknown_results() {
     };
     // The content of another broadcast.
     let sealed =
-        broadcasts::seal_content(&instance.context.keyring, instance.context.id(), &BroadcastContent::default());
+        broadcast_rows::seal_content(&instance.context.keyring, instance.context.id(), &BroadcastContent::default());
     let put = move |tx: &WriteTx<'_>| {
-        broadcasts::put(tx, team, id, &row)?;
-        broadcasts::put_content(tx, id, &sealed)
+        broadcast_rows::put(tx, team, id, &row)?;
+        broadcast_rows::put_content(tx, id, &sealed)
     };
     instance.context.store.write::<_, StoreError>(put).await.unwrap();
 
@@ -295,14 +294,14 @@ async fn a_broadcast_is_checked_when_it_starts_and_counted_once_when_it_is_over(
     let (team, id): (TeamId, BroadcastId) = (instance.team, instance.context.id());
     let content =
         BroadcastContent { html: Some("<p>News</p>".to_owned()), text: Some("News".to_owned()), ..Default::default() };
-    let sealed = broadcasts::seal_content(&instance.context.keyring, id, &content);
+    let sealed = broadcast_rows::seal_content(&instance.context.keyring, id, &content);
     let row =
         BroadcastRow { domain: Some(DomainId::MIN), ..BroadcastRow::draft("news@m.example.com".into(), "June".into()) };
     let put = async |status: BroadcastStatus, attempted: u64| {
         let (row, sealed) = (BroadcastRow { status, ..row.clone() }, sealed.clone());
         let put = move |tx: &WriteTx<'_>| {
-            broadcasts::put(tx, team, id, &row)?;
-            broadcasts::put_content(tx, id, &sealed)?;
+            broadcast_rows::put(tx, team, id, &row)?;
+            broadcast_rows::put_content(tx, id, &sealed)?;
             // Simulated recipients are not counted.
             let counts = BroadcastCountsRow { attempted: attempted + 2, simulated: 2, ..BroadcastCountsRow::default() };
             tx.put(&BROADCAST_COUNTS, &(id,), &counts)

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{NOUNS, sources};
 
 /// Groups of modules that may import each other, because each of a group stores rows that refer to those of the others.
-const GROUPS: &[&[&str]] = &[&["broadcasts", "delivery", "emails"], &["contacts", "segments"]];
+const GROUPS: &[&[&str]] = &[&["delivery", "emails"], &["contacts", "segments"]];
 
 /// Declares every table with the row types of all nouns, so each noun and this module name each other. It
 /// contains declarations only.

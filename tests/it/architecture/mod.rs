@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 const NOUNS: &[&str] = &[
     "api_keys",
     "audit",
+    "broadcast_rows",
     "broadcasts",
     "captured",
     "contact_properties",

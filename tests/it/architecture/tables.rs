@@ -11,7 +11,7 @@ const SHARED: &[(&str, &[&str], &str)] = &[
     ("DUE", &["delivery", "emails"], "accepting an email queues its groups in the same transaction"),
     ("ATTEMPTS", &["delivery", "emails"], "the attempts of an email are listed and deleted with the email"),
     ("EMAIL_INSIGHTS", &["emails", "insights"], "they are deleted with the email, and insights uses emails"),
-    ("PENDING_BROADCAST_INSIGHTS", &["broadcasts", "insights"], "the start of a broadcast requests its check"),
+    ("PENDING_BROADCAST_INSIGHTS", &["broadcast_rows", "insights"], "the start of a broadcast requests its check"),
     ("API_KEYS", &["api_keys", "audit"], "an entry has the name of its actor, and api_keys uses audit"),
     ("USERS", &["audit", "users"], "an entry has the address of its actor, and users uses audit"),
     ("CONTACTS", &["contacts", "segments"], "a filter is evaluated on the fields of a contact"),

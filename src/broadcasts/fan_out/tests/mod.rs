@@ -24,11 +24,9 @@ use super::*;
 use crate::base::address::EmailAddress;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, ContactId, EmailId, Id, TeamId};
+use crate::broadcast_rows::{BroadcastCountsRow, BroadcastRow, BroadcastStatus, find, put, read_counts};
 use crate::broadcasts::planner::SendLimits;
-use crate::broadcasts::{
-    BroadcastCountsRow, BroadcastNotifier, BroadcastRow, BroadcastStatus, FanOutRow, SendEstimates, find, put,
-    read_counts,
-};
+use crate::broadcasts::{BroadcastNotifier, FanOutRow, SendEstimates};
 use crate::contacts::{ContactChanges, ContactWriter, NewContact};
 use crate::context::Context;
 use crate::delivery::{self, DeliverOnly, DueRow, QueueKey, QueueNotifier};

@@ -10,7 +10,8 @@ use crate::api_keys::Caller;
 use crate::base::blocking;
 use crate::base::id::{BroadcastId, resource};
 use crate::base::patch::Patch;
-use crate::broadcasts::{BroadcastChanges, BroadcastContent, Broadcasts, CONTENT_BYTES_MAX};
+use crate::broadcast_rows::BroadcastContent;
+use crate::broadcasts::{BroadcastChanges, Broadcasts, CONTENT_BYTES_MAX};
 use crate::http::{
     ApiError, ApiResult, Body, BodySize, JsonBody, MemoryHolder, PathId, RenderedJson, ResponseLimits, State,
 };

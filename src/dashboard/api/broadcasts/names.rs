@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::base::id::{SegmentId, TeamId, TopicId};
-use crate::broadcasts::BroadcastRow;
+use crate::broadcast_rows::BroadcastRow;
 use crate::http::ApiResult;
 use crate::segments::Segments;
 use crate::topics::Topics;

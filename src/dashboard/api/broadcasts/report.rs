@@ -9,10 +9,10 @@ use super::not_found;
 use crate::api_keys::Caller;
 use crate::base::clock::{TimestampMs, to_iso};
 use crate::base::id::resource;
-use crate::broadcasts::{
-    Broadcast, BroadcastCounts, BroadcastDomainRow, BroadcastRow, BroadcastStatus, Broadcasts, DomainCounts,
-    OtherDomains, RecipientDomains,
+use crate::broadcast_rows::{
+    BroadcastCounts, BroadcastDomainRow, BroadcastRow, BroadcastStatus, DomainCounts, OtherDomains, RecipientDomains,
 };
+use crate::broadcasts::{Broadcast, Broadcasts};
 use crate::http::{ApiResult, PathId, State};
 use crate::segments::Segments;
 use crate::topics::Topics;

@@ -6,7 +6,7 @@ use super::super::*;
 use super::TEAM;
 use super::broadcasts::{BROADCAST, counts, queue, row, status, write};
 use crate::base::address::StoredMailbox;
-use crate::broadcasts::{BroadcastOutcome, BroadcastStatus, DomainCounts};
+use crate::broadcast_rows::{BroadcastOutcome, BroadcastStatus, DomainCounts};
 use crate::store::Order;
 use crate::tables::BROADCAST_DOMAINS;
 
@@ -90,10 +90,10 @@ proptest! {
                 })
                 .await;
                 let last_event = row(&context, id).recipients[0].last_event;
-                attempted[recipient] |= BroadcastOutcome::of(last_event).is_attempted();
+                attempted[recipient] |= BroadcastOutcome::from(last_event).is_attempted();
             }
 
-            let outcome_of = |id| BroadcastOutcome::of(row(&context, id).recipients[0].last_event);
+            let outcome_of = |id| BroadcastOutcome::from(row(&context, id).recipients[0].last_event);
             let outcomes: Vec<_> = queued.iter().map(|(key, _)| outcome_of(key.email)).zip(attempted).collect();
             let number = |is: &dyn Fn(BroadcastOutcome, bool) -> bool| {
                 outcomes.iter().filter(|(outcome, attempted)| is(*outcome, *attempted)).count() as u64

@@ -8,7 +8,8 @@ use super::super::*;
 use super::{ADA, TEAM, put_due};
 use crate::base::address::EmailAddress;
 use crate::base::id::{BroadcastId, ContactId, TopicId};
-use crate::broadcasts::{self, BroadcastCountsRow, BroadcastRow, BroadcastStatus};
+use crate::broadcast_rows::{self, BroadcastCountsRow, BroadcastRow, BroadcastStatus};
+use crate::broadcasts;
 use crate::contacts::{ContactChanges, ContactWriter, NewContact, TopicChoiceRow};
 use crate::delivery::control::QueueControl;
 use crate::delivery::rows::Class;
@@ -43,7 +44,7 @@ pub(in crate::delivery) async fn queue(context: &Context, recipients: usize) -> 
             "status": "queued", "audience": recipients, "is_queued_whole": true, "topic": TOPIC,
         }))
         .unwrap();
-        broadcasts::put(tx, TEAM, BROADCAST, &row)?;
+        broadcast_rows::put(tx, TEAM, BROADCAST, &row)?;
         let topic: TopicRow = serde_json::from_value(json!({
             "name": "News", "default_subscription": "opt_in", "visibility": "public", "created_ms": 0,
         }))
@@ -77,11 +78,11 @@ pub(super) fn row(context: &Context, id: EmailId) -> EmailRow {
 }
 
 pub(super) fn counts(context: &Context) -> BroadcastCountsRow {
-    context.store.read_now::<_, StoreError>(|tx| broadcasts::read_counts(tx, BROADCAST)).unwrap()
+    context.store.read_now::<_, StoreError>(|tx| broadcast_rows::read_counts(tx, BROADCAST)).unwrap()
 }
 
 pub(super) fn status(context: &Context) -> BroadcastStatus {
-    let row = context.store.read_now::<_, StoreError>(|tx| broadcasts::find(tx, TEAM, BROADCAST)).unwrap();
+    let row = context.store.read_now::<_, StoreError>(|tx| broadcast_rows::find(tx, TEAM, BROADCAST)).unwrap();
     row.unwrap().status
 }
 
@@ -140,9 +141,9 @@ async fn no_email_of_a_canceled_broadcast_is_claimed_except_retries() {
         let mut row = emails::find_row(tx, TEAM, first.email)?.unwrap();
         let due = requeue(tx, &mut row, first.email, 0, context.now_ms(), &lease.due)?;
         emails::put_row(tx, TEAM, first.email, &row, context.now_ms())?;
-        let mut broadcast = broadcasts::find(tx, TEAM, BROADCAST)?.unwrap();
+        let mut broadcast = broadcast_rows::find(tx, TEAM, BROADCAST)?.unwrap();
         broadcast.status = BroadcastStatus::Canceled;
-        broadcasts::put(tx, TEAM, BROADCAST, &broadcast)?;
+        broadcast_rows::put(tx, TEAM, BROADCAST, &broadcast)?;
         Ok(due)
     })
     .await;
@@ -171,8 +172,8 @@ async fn a_released_message_of_a_canceled_broadcast_is_claimed() {
         recipient.last_event = LastEvent::Queued;
         emails::put_row(tx, TEAM, key.email, &row, context.now_ms())?;
         tx.put(&DUE, &key.parts(), &DueRow::fresh(TEAM, "example.com".into(), key.due_ms))?;
-        let canceled = broadcasts::find(tx, TEAM, BROADCAST)?.unwrap();
-        broadcasts::put(tx, TEAM, BROADCAST, &BroadcastRow { status: BroadcastStatus::Canceled, ..canceled })
+        let canceled = broadcast_rows::find(tx, TEAM, BROADCAST)?.unwrap();
+        broadcast_rows::put(tx, TEAM, BROADCAST, &BroadcastRow { status: BroadcastStatus::Canceled, ..canceled })
     })
     .await;
 

@@ -14,9 +14,9 @@ use crate::merge_fields::{self, MergeField, ValueForm};
 use crate::preferences::UnsubscribeLink;
 
 /// Name of the merge field of the address, which is not stored as a value.
-pub(super) const EMAIL: &str = "EMAIL";
+pub(crate) const EMAIL_FIELD: &str = "EMAIL";
 /// Names of the merge fields that are no properties. They have no fallback elsewhere.
-pub(super) const NAMES: [&str; 2] = ["FIRST_NAME", "LAST_NAME"];
+pub(crate) const NAME_FIELDS: [&str; 2] = ["FIRST_NAME", "LAST_NAME"];
 /// Start of the tag of the body.
 const BODY: &[u8] = b"<body";
 /// Space after the preview text, so that mail clients do not show the start of the content after it.
@@ -38,7 +38,7 @@ pub struct MergeValues<'v> {
 
 impl<'v> MergeValues<'v> {
     fn get(&self, field: MergeField<'_>) -> Option<Cow<'v, str>> {
-        if field.name == EMAIL {
+        if field.name == EMAIL_FIELD {
             return Some(self.address.into());
         }
         let name = value_name(field);
@@ -49,13 +49,13 @@ impl<'v> MergeValues<'v> {
 /// Returns the name of the value of a field. A field with a fallback of its own does not use that of its property.
 fn value_name(field: MergeField<'_>) -> Cow<'_, str> {
     match field.fallback {
-        Some(_) if !NAMES.contains(&field.name) => format!("{}{WITHOUT_FALLBACK}", field.name).into(),
+        Some(_) if !NAME_FIELDS.contains(&field.name) => format!("{}{WITHOUT_FALLBACK}", field.name).into(),
         _ => field.name.into(),
     }
 }
 
 /// Returns the name of the field of a value, and whether the fallback of its property is a part of the value.
-pub(super) fn field_of_value(name: &str) -> (&str, bool) {
+pub(crate) fn field_of_value(name: &str) -> (&str, bool) {
     name.strip_suffix(WITHOUT_FALLBACK).map_or((name, true), |field| (field, false))
 }
 
@@ -72,7 +72,7 @@ pub struct RenderedBroadcast {
 /// the broadcast is sent.
 pub fn value_names(content: &BroadcastContent, subject: &str, preview_text: Option<&str>) -> Vec<String> {
     let parts = [Some(subject), preview_text, content.html.as_deref(), content.text.as_deref()];
-    let fields = parts.into_iter().flatten().flat_map(merge_fields::fields).filter(|field| field.name != EMAIL);
+    let fields = parts.into_iter().flatten().flat_map(merge_fields::fields).filter(|field| field.name != EMAIL_FIELD);
     let names: BTreeSet<Cow<'_, str>> = fields.map(value_name).collect();
     names.into_iter().map(Cow::into_owned).collect()
 }

@@ -64,7 +64,7 @@ impl BroadcastContentCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::broadcasts::{delete_content, put_content, seal_content};
+    use crate::broadcast_rows::content::{delete_content, put_content, seal_content};
     use crate::context::Context;
 
     #[tokio::test]

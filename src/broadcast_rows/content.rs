@@ -86,7 +86,7 @@ pub fn stored_content_bytes(tx: &impl Reads, id: BroadcastId) -> Result<usize, S
 ///
 /// # Errors
 /// [`StoreError`].
-pub fn delete_content(tx: &WriteTx<'_>, id: BroadcastId) -> Result<(), StoreError> {
+pub(super) fn delete_content(tx: &WriteTx<'_>, id: BroadcastId) -> Result<(), StoreError> {
     tx.delete_range(&BROADCAST_BODIES, &(id, 0), &(id, u32::MAX), usize::MAX)?;
     Ok(())
 }

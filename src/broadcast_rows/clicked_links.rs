@@ -8,15 +8,14 @@ use std::cmp::Reverse;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::service::Broadcasts;
 use crate::base::clock::TimestampMs;
-use crate::base::id::{BroadcastId, BroadcastLinkId, Id, TeamId};
-use crate::store::page::{Cursor, Page, PageError, PageQuery, page_of};
-use crate::store::{NEXT, Order, ReadTx, Reads, Row, StoreError, WriteTx};
-use crate::tables::{BROADCAST_COUNTS, BROADCAST_LINKS, BROADCASTS};
+use crate::base::id::{BroadcastId, BroadcastLinkId, Id};
+use crate::store::page::Cursor;
+use crate::store::{NEXT, Order, Reads, Row, StoreError, WriteTx};
+use crate::tables::{BROADCAST_COUNTS, BROADCAST_LINKS};
 
 /// Maximum number of links of a broadcast that have clicks. Clicks on further links count for the broadcast only.
-pub(super) const LINKS_MAX: usize = 500;
+pub(crate) const LINKS_MAX: usize = 500;
 /// Maximum number of rows of a broadcast. A link whose clicks were all retracted keeps its row, which is a cursor.
 const ROWS_MAX: usize = 2 * LINKS_MAX;
 /// Length of the longest link that is counted, in bytes. A destination is shorter; merge fields can be longer than their
@@ -116,31 +115,12 @@ pub(super) fn delete_links(tx: &WriteTx<'_>, broadcast: BroadcastId) -> Result<u
     tx.delete_range(&BROADCAST_LINKS, &(broadcast, Id::MIN), &(broadcast, Id::MAX), usize::MAX)
 }
 
-impl Broadcasts {
-    /// Returns a page of the links of a broadcast that people have clicked, with the newest first click first; `None` if
-    /// the team has no such broadcast. Reads up to [`ROWS_MAX`] small rows.
-    ///
-    /// # Errors
-    /// [`PageError`].
-    pub async fn clicked_links(
-        &self,
-        team: TeamId,
-        id: BroadcastId,
-        query: PageQuery<BroadcastLinkId>,
-    ) -> Result<Option<Page<BroadcastLink>>, PageError> {
-        let read = move |tx: &ReadTx| {
-            if !tx.contains(&BROADCASTS, &(team, id))? {
-                return Ok(None);
-            }
-            let links = links_of(tx, id, query.cursor)?;
-            page_of(links, query, |link| link.id, |_| Ok(false)).map(Some)
-        };
-        self.context.store.read(read).await
-    }
-}
-
-/// Returns the links with clicks in the order of the list. A link whose clicks were all retracted remains valid as a cursor.
-fn links_of(
+/// Returns the links with clicks, with the newest first click first. A link whose clicks were all retracted remains
+/// valid as a cursor. Reads up to [`ROWS_MAX`] small rows.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn links_of(
     tx: &impl Reads,
     broadcast: BroadcastId,
     cursor: Cursor<BroadcastLinkId>,
@@ -185,8 +165,9 @@ fn id_of(url: &str) -> BroadcastLinkId {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::broadcasts::BroadcastCountsRow;
+    use crate::broadcast_rows::BroadcastCountsRow;
     use crate::context::Context;
+    use crate::store::page::{PageQuery, page_of};
 
     const URL: &str = "https://shop.example/?name={{{FIRST_NAME|you}}}";
 

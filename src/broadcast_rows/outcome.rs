@@ -1,7 +1,6 @@
 //! State of one recipient of a broadcast. Pure.
 
 use super::rows::BroadcastCountsRow;
-use crate::emails::LastEvent;
 
 /// State of the email of a recipient, in the counts of its broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,20 +22,6 @@ pub enum BroadcastOutcome {
 impl BroadcastOutcome {
     /// The outcomes whose emails are listed in an index.
     pub const RARE: [Self; 4] = [Self::Bounced, Self::Complained, Self::Suppressed, Self::Failed];
-
-    /// Returns the outcome of an email with this status.
-    pub const fn of(event: LastEvent) -> Self {
-        match event {
-            LastEvent::Scheduled | LastEvent::Queued => Self::Queued,
-            LastEvent::Sent | LastEvent::DeliveryDelayed => Self::Sent,
-            LastEvent::Delivered | LastEvent::Opened | LastEvent::Clicked => Self::Delivered,
-            LastEvent::Bounced => Self::Bounced,
-            LastEvent::Complained => Self::Complained,
-            LastEvent::Suppressed => Self::Suppressed,
-            LastEvent::Failed => Self::Failed,
-            LastEvent::Canceled => Self::Canceled,
-        }
-    }
 
     /// Returns the number in stored keys, which never changes.
     pub const fn number(self) -> u8 {

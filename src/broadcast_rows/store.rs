@@ -1,19 +1,17 @@
 //! The rows of broadcasts, and the index of active broadcasts.
 
 use super::by_domain::delete_domains;
-use super::clicked_links::{self, delete_links};
+use super::clicked_links::delete_links;
 use super::content::delete_content;
 use super::rows::{ActiveBroadcastRow, BroadcastRow, BroadcastStatus};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, Id, SegmentId, TeamId, TopicId};
-use crate::emails::delete_broadcast_outcomes;
+use crate::store::page::{self, Page, PageError, PageQuery, page};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
-use crate::tables::{ACTIVE_BROADCASTS, BROADCAST_COUNTS, BROADCAST_FAN_OUTS, BROADCASTS, PENDING_BROADCAST_INSIGHTS};
+use crate::tables::{ACTIVE_BROADCASTS, BROADCAST_COUNTS, BROADCASTS, PENDING_BROADCAST_INSIGHTS};
 
-/// Number of broadcasts of a removed team that one commit deletes: each has at most some tens of chunks.
-const DELETED_PER_COMMIT: usize = 8;
-/// Rows of the index of emails that one commit deletes with the broadcasts of a removed team.
-const OUTCOMES_PER_COMMIT: usize = 1_000;
+/// Maximum number of drafts, scheduled and queued broadcasts of a team.
+pub const ACTIVE_MAX: usize = 1_000;
 
 /// Returns the team's broadcast of that id.
 ///
@@ -21,6 +19,43 @@ const OUTCOMES_PER_COMMIT: usize = 1_000;
 /// [`StoreError`].
 pub fn find(tx: &impl Reads, team: TeamId, id: BroadcastId) -> Result<Option<BroadcastRow>, StoreError> {
     tx.get(&BROADCASTS, &(team, id))
+}
+
+/// As [`find`]; `None` also if the row is corrupt, which is logged.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn find_valid(tx: &impl Reads, team: TeamId, id: BroadcastId) -> Result<Option<BroadcastRow>, StoreError> {
+    tx.get_valid(&BROADCASTS, &(team, id))
+}
+
+/// Returns whether the team has a broadcast of that id, also if its row is corrupt.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn exists(tx: &impl Reads, team: TeamId, id: BroadcastId) -> Result<bool, StoreError> {
+    tx.contains(&BROADCASTS, &(team, id))
+}
+
+/// Returns a page of the team's broadcasts, newest first. `complete` adds the other data of each.
+///
+/// # Errors
+/// [`PageError`].
+pub(crate) fn list<T>(
+    tx: &impl Reads,
+    team: TeamId,
+    query: PageQuery<BroadcastId>,
+    complete: impl Fn(BroadcastId, BroadcastRow) -> Result<T, StoreError>,
+) -> Result<Page<T>, PageError> {
+    page(tx, &BROADCASTS, team, query, |id, row| complete(id, row.decode()?).map(Some))
+}
+
+/// Returns whether the team has [`ACTIVE_MAX`] drafts, scheduled and queued broadcasts.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn is_full(tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
+    page::is_full(tx, &ACTIVE_BROADCASTS, team, ACTIVE_MAX)
 }
 
 /// Stores a broadcast, and its row in the index of active broadcasts. Records the start for `insights`. Every change of a
@@ -46,7 +81,7 @@ pub fn put(tx: &WriteTx<'_>, team: TeamId, id: BroadcastId, row: &BroadcastRow) 
 }
 
 /// Returns whether a draft, scheduled or queued broadcast is addressed to the segment. Reads up to
-/// [`super::ACTIVE_MAX`] small rows.
+/// [`ACTIVE_MAX`] small rows.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -74,7 +109,7 @@ pub fn has_started(tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
 ///
 /// # Errors
 /// [`StoreError`].
-pub(super) fn started(tx: &impl Reads, team: TeamId) -> Result<Vec<BroadcastId>, StoreError> {
+pub(crate) fn started(tx: &impl Reads, team: TeamId) -> Result<Vec<BroadcastId>, StoreError> {
     let mut started = Vec::new();
     tx.scan_valid(&ACTIVE_BROADCASTS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |(_, id), row| {
         if row.is_started {
@@ -102,7 +137,7 @@ fn any_active(
 ///
 /// # Errors
 /// [`StoreError`].
-pub(super) fn has_newer(tx: &impl Reads, team: TeamId, id: BroadcastId) -> Result<bool, StoreError> {
+pub(crate) fn has_newer(tx: &impl Reads, team: TeamId, id: BroadcastId) -> Result<bool, StoreError> {
     let mut newest = None;
     tx.scan(&BROADCASTS, &(team, id), &(team, Id::MAX), Order::Descending, |(_, other), _| {
         newest = Some(other);
@@ -115,7 +150,7 @@ pub(super) fn has_newer(tx: &impl Reads, team: TeamId, id: BroadcastId) -> Resul
 ///
 /// # Errors
 /// [`StoreError`].
-pub(super) fn delete_draft(
+pub(crate) fn delete_draft(
     tx: &WriteTx<'_>,
     team: TeamId,
     id: BroadcastId,
@@ -127,35 +162,28 @@ pub(super) fn delete_draft(
     Ok(())
 }
 
-/// Deletes up to [`DELETED_PER_COMMIT`] broadcasts of a removed team with their content, counts, domains, links and
-/// positions; returns their number. Ends after [`clicked_links::LINKS_MAX`] links and domains, of which one broadcast can
-/// have about 2,000. A broadcast with more index rows of emails than [`OUTCOMES_PER_COMMIT`] counts, but is in the next page
-/// again.
+/// Returns the first broadcasts of a team, at most `ids_max`.
 ///
 /// # Errors
 /// [`StoreError`].
-pub fn delete_page_of_team(tx: &WriteTx<'_>, team: TeamId) -> Result<usize, StoreError> {
-    let mut page: Vec<BroadcastId> = Vec::with_capacity(DELETED_PER_COMMIT);
+pub(crate) fn ids(tx: &impl Reads, team: TeamId, ids_max: usize) -> Result<Vec<BroadcastId>, StoreError> {
+    let mut ids = Vec::with_capacity(ids_max);
     tx.scan(&BROADCASTS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |(_, id), _| {
-        page.push(id);
-        if page.len() == DELETED_PER_COMMIT { STOP } else { NEXT }
+        ids.push(id);
+        if ids.len() == ids_max { STOP } else { NEXT }
     })?;
-    let (mut deleted, mut rows, mut outcomes_left) = (0, 0, OUTCOMES_PER_COMMIT);
-    for id in page {
-        outcomes_left -= delete_broadcast_outcomes(tx, id, outcomes_left)?;
-        if outcomes_left == 0 {
-            return Ok(deleted + 1);
-        }
-        delete_content(tx, id)?;
-        tx.delete(&BROADCAST_COUNTS, &(id,))?;
-        tx.delete(&BROADCAST_FAN_OUTS, &(id,))?;
-        tx.delete(&ACTIVE_BROADCASTS, &(team, id))?;
-        tx.delete(&BROADCASTS, &(team, id))?;
-        rows += delete_links(tx, id)? + delete_domains(tx, id)?;
-        deleted += 1;
-        if rows >= clicked_links::LINKS_MAX {
-            break;
-        }
-    }
-    Ok(deleted)
+    Ok(ids)
+}
+
+/// Deletes a broadcast of a removed team with its content, counts, domains and links. Returns the number of its domains and
+/// links, which is at most about 2,000.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn delete(tx: &WriteTx<'_>, team: TeamId, id: BroadcastId) -> Result<usize, StoreError> {
+    delete_content(tx, id)?;
+    tx.delete(&BROADCAST_COUNTS, &(id,))?;
+    tx.delete(&ACTIVE_BROADCASTS, &(team, id))?;
+    tx.delete(&BROADCASTS, &(team, id))?;
+    Ok(delete_links(tx, id)? + delete_domains(tx, id)?)
 }

@@ -8,10 +8,9 @@ use sha2::{Digest as _, Sha256};
 use super::counts::RecipientChange;
 use super::outcome::BroadcastOutcome;
 use super::rows::BroadcastCountsRow;
-use super::service::Broadcasts;
-use crate::base::id::{BroadcastId, TeamId};
-use crate::store::{NEXT, Order, ReadTx, Reads, Row, StoreError, WriteTx};
-use crate::tables::{BROADCAST_DOMAINS, BROADCASTS};
+use crate::base::id::BroadcastId;
+use crate::store::{NEXT, Order, Reads, Row, StoreError, WriteTx};
+use crate::tables::BROADCAST_DOMAINS;
 
 /// Maximum number of domains of a broadcast that are counted one by one.
 const DOMAINS_MAX: u32 = 1_000;
@@ -125,27 +124,16 @@ pub(super) fn delete_domains(tx: &WriteTx<'_>, broadcast: BroadcastId) -> Result
     tx.delete_range(&BROADCAST_DOMAINS, &(broadcast, [0; 32]), &(broadcast, OTHERS), usize::MAX)
 }
 
-impl Broadcasts {
-    /// Returns the claimed emails of a broadcast by domain, at most `domains_max` domains one by one. Reads up to 1,001 small
-    /// rows. Empty if the team has no such broadcast.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub async fn domains(
-        &self,
-        team: TeamId,
-        id: BroadcastId,
-        domains_max: usize,
-    ) -> Result<RecipientDomains, StoreError> {
-        let read = move |tx: &ReadTx| match tx.contains(&BROADCASTS, &(team, id))? {
-            true => domains_of(tx, id, domains_max),
-            false => Ok(RecipientDomains::default()),
-        };
-        self.context.store.read(read).await
-    }
-}
-
-fn domains_of(tx: &impl Reads, broadcast: BroadcastId, domains_max: usize) -> Result<RecipientDomains, StoreError> {
+/// Returns the claimed emails of a broadcast by domain, at most `domains_max` domains one by one. Reads up to 1,001 small
+/// rows.
+///
+/// # Errors
+/// [`StoreError`].
+pub(crate) fn domains_of(
+    tx: &impl Reads,
+    broadcast: BroadcastId,
+    domains_max: usize,
+) -> Result<RecipientDomains, StoreError> {
     let (mut rows, mut beyond) = (Vec::new(), None);
     let (from, to) = ((broadcast, [0; 32]), (broadcast, OTHERS));
     tx.scan_valid(&BROADCAST_DOMAINS, &from, &to, Order::Ascending, |(_, key), row| {

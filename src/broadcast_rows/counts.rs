@@ -11,7 +11,7 @@ use super::store;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, EmailId, TeamId};
 use crate::store::{Reads, StoreError, WriteTx};
-use crate::tables::{BROADCAST_COUNTS, BROADCASTS};
+use crate::tables::BROADCAST_COUNTS;
 
 /// Recipients by the state of their email, as the dashboard and the command line show them.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -248,7 +248,7 @@ pub(crate) fn finish(
     broadcast: BroadcastId,
     now_ms: TimestampMs,
 ) -> Result<bool, StoreError> {
-    let Some(mut row) = tx.get_valid(&BROADCASTS, &(team, broadcast))? else { return Ok(false) };
+    let Some(mut row) = store::find_valid(tx, team, broadcast)? else { return Ok(false) };
     let is_over =
         row.status == BroadcastStatus::Queued && row.is_queued_whole && read_counts(tx, broadcast)?.queued == 0;
     if is_over {
