@@ -6,8 +6,8 @@ use crate::base::address::EmailAddress;
 use crate::base::id::{ContactId, SegmentId, TeamId, TopicId};
 use crate::contacts::{self, ContactRef};
 use crate::context::Context;
-use crate::segments::{ContactRange, ScanLimit, Segment, SegmentRule, SegmentScanError, Segments, scan_contacts};
-use crate::store::{NEXT, Order, ReadTx, Reads, StoreError};
+use crate::segments::{ContactRange, Segment, SegmentRule, SegmentScanError, Segments, scan_contacts};
+use crate::store::{NEXT, Order, ReadTx, Reads, ScanLimit, StoreError};
 use crate::suppressions::{self, SendKind};
 use crate::topics::{self, SendTopic};
 

@@ -6,8 +6,8 @@ use crate::store::{RawValue, RowFields, StoreError, Stored};
 /// Fields of a contact, borrowed from its encoded row. A text is decoded each time it is read. A field
 /// that is not UTF-8 reads as absent, and so does a property that is truncated. Any other corruption is an error of
 /// [`of`](Self::of).
-#[derive(Clone, Copy, Debug)]
 pub struct ContactRef<'a> {
+    row: &'a Stored<'a, ContactRow>,
     email: Option<RawValue<'a>>,
     first_name: Option<RawValue<'a>>,
     last_name: Option<RawValue<'a>>,
@@ -21,9 +21,9 @@ impl<'a> ContactRef<'a> {
     /// # Errors
     /// [`StoreError::Corrupt`] if the row is not a valid map of fields.
     #[inline]
-    pub fn of(row: &Stored<'a, ContactRow>) -> Result<Self, StoreError> {
+    pub fn of(row: &'a Stored<'a, ContactRow>) -> Result<Self, StoreError> {
         let mut contact =
-            Self { email: None, first_name: None, last_name: None, unsubscribed: false, properties: None };
+            Self { row, email: None, first_name: None, last_name: None, unsubscribed: false, properties: None };
         let mut fields = row.fields()?;
         while let Some(name) = fields.next_name()? {
             // The properties are most of the row, and no field of this type follows them.
@@ -41,6 +41,14 @@ impl<'a> ContactRef<'a> {
             }
         }
         Ok(contact)
+    }
+
+    /// Decodes the row.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`].
+    pub fn decode(&self) -> Result<ContactRow, StoreError> {
+        self.row.decode()
     }
 
     /// Returns the address; empty if it is absent.

@@ -15,7 +15,7 @@ use crate::base::id::{BroadcastId, DomainId, EmailId, TeamId};
 use crate::context::Context;
 use crate::domains;
 use crate::events::{self, Event};
-use crate::store::{NEXT, Order, ReadBounds, ReadTx, Reads, STOP, StoreError, from_store_error};
+use crate::store::{NEXT, Order, ReadTx, Reads, STOP, ScanLimit, StoreError, from_store_error};
 use crate::tables::EMAIL_QUARTER_COUNTS;
 
 /// Names that one transaction reads.
@@ -192,7 +192,7 @@ impl Grouping {
         let to = (self.query.team, last, DomainId::MAX, BroadcastId::MAX);
         let (mut rows, mut next, mut is_full, started) = (0, None, false, monotonic());
         tx.scan(&EMAIL_QUARTER_COUNTS, &from, &to, Order::Ascending, |key, stored| {
-            if ReadBounds::REQUEST.are_reached(rows, started) {
+            if ScanLimit::REQUEST.is_reached(rows, started) {
                 next = Some(key);
                 return STOP;
             }

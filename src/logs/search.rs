@@ -4,7 +4,7 @@ use super::service::Logs;
 use super::store::LogRow;
 use crate::base::clock::monotonic;
 use crate::base::id::{ApiKeyId, LogId, TeamId};
-use crate::store::{NEXT, Order, ReadBounds, Reads, STOP, StoreError};
+use crate::store::{NEXT, Order, Reads, STOP, ScanLimit, StoreError};
 use crate::tables::REQUEST_LOGS;
 
 /// Requests to find. An absent field selects all, and several fields select the requests that match each of them.
@@ -58,7 +58,7 @@ impl Logs {
         limit: usize,
     ) -> Result<LogSearchPage, StoreError> {
         self.flush().await;
-        self.store().read(move |tx| search(tx, team, &filter, after, limit, ReadBounds::REQUEST)).await
+        self.store().read(move |tx| search(tx, team, &filter, after, limit, ScanLimit::REQUEST)).await
     }
 }
 
@@ -68,7 +68,7 @@ fn search(
     filter: &LogFilter,
     after: Option<LogId>,
     limit: usize,
-    bounds: ReadBounds,
+    bounds: ScanLimit,
 ) -> Result<LogSearchPage, StoreError> {
     let mut page = LogSearchPage { rows: Vec::with_capacity(limit), position: None };
     // One request has this id, so that nothing else is read.
@@ -83,7 +83,7 @@ fn search(
         if after == Some(id) {
             return NEXT;
         }
-        if page.rows.len() == limit || bounds.are_reached(read, started) {
+        if page.rows.len() == limit || bounds.is_reached(read, started) {
             page.position = last;
             return STOP;
         }
@@ -105,7 +105,7 @@ mod tests {
     use crate::store::WriteTx;
 
     const TEAM: TeamId = TeamId::from_bytes([1; 16]);
-    const WIDE: ReadBounds = ReadBounds { rows: 1_000, time: Duration::from_secs(60) };
+    const WIDE: ScanLimit = ScanLimit { rows_max: 1_000, time_max: Duration::from_secs(60) };
 
     fn row(method: &str, endpoint: &str, status: u16) -> LogRow {
         LogRow {
@@ -157,7 +157,7 @@ mod tests {
         let posts: Vec<LogId> = ids.iter().copied().skip(1).step_by(2).rev().collect();
         let filter = LogFilter { methods: vec!["POST".to_owned()], ..LogFilter::default() };
 
-        for (limit, bounds) in [(1, WIDE), (10, ReadBounds { rows: 2, ..WIDE }), (10, WIDE)] {
+        for (limit, bounds) in [(1, WIDE), (10, ScanLimit { rows_max: 2, ..WIDE }), (10, WIDE)] {
             let (mut found, mut after) = (Vec::new(), None);
             loop {
                 let read = |tx: &crate::store::ReadTx| search(tx, TEAM, &filter, after, limit, bounds);

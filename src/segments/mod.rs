@@ -6,13 +6,12 @@
 //! Deleting a segment deletes up to 1,000 of its members; a worker deletes the rest.
 //!
 //! Reading order: `model.rs` (segments), `filter/` (conditions and their grammar), `store.rs` (rows),
-//! `scan.rs` (the contacts of a segment), `contact_scan.rs` (with their fields), `page_scan.rs` (one page of them),
-//! `scan_limiter.rs` (a bound on concurrent scans), `count_cache.rs` (counts by revision), `reader.rs` (counts and
+//! `scan.rs` (the contacts of a segment), `page_scan.rs` (one page of them), `scan_limiter.rs` (a bound on concurrent scans), `count_cache.rs` (counts by revision), `reader.rs` (counts and
 //! pages), `service.rs` and `error.rs` (the use cases), `api/` (the endpoints of segments and audiences).
 //!
 //! Invariants:
 //!
-//! - Only `scan.rs` and `contact_scan.rs` decide which contacts a segment contains.
+//! - Only `scan.rs` decides which contacts a segment contains.
 //! - A membership is a row in each of two tables. Both are written in one transaction.
 //! - Every change of a membership increments the revision of the audience. `contacts` does this.
 //! - Readers check that a segment exists before they read its members.
@@ -20,7 +19,6 @@
 pub mod api;
 pub mod filter;
 
-mod contact_scan;
 mod count_cache;
 mod error;
 mod model;
@@ -31,10 +29,9 @@ mod scan_limiter;
 mod service;
 mod store;
 
-pub use contact_scan::scan_contacts;
 pub use error::{CreateSegmentError, DeleteSegmentError, SegmentPageError, SegmentScanError, UpdateSegmentError};
 pub use model::{NewSegment, SEGMENTS_MAX, Segment, SegmentChanges, SegmentName};
-pub use scan::{ContactRange, ScanLimit, SegmentRule, containing, scan};
+pub use scan::{ContactRange, SegmentRule, containing, scan_contacts};
 pub(crate) use scan_limiter::ScanLimiter;
 pub use service::{SegmentInUse, Segments};
 pub use store::{

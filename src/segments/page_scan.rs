@@ -1,14 +1,12 @@
 //! One page of the contacts of a segment, read in steps.
 
-use std::ops::ControlFlow;
-
 use super::error::SegmentPageError;
-use super::scan::{ContactRange, ScanLimit, SegmentRule, contains, scan};
+use super::scan::{ContactRange, SegmentRule, containing, scan_contacts};
 use super::store;
 use crate::base::id::{ContactId, SegmentId, TeamId};
 use crate::contacts::{self, ContactRow};
 use crate::store::page::{Cursor, Page, PageQuery};
-use crate::store::{Order, Reads, StoreError};
+use crate::store::{NEXT, Order, Reads, STOP, ScanLimit, StoreError, skip_corrupt};
 
 /// The part of a page that has been read.
 #[derive(Debug)]
@@ -48,7 +46,7 @@ impl PageScan {
                 || Ok::<_, StoreError>(contacts::find(tx, team, cursor)?.is_some_and(|row| row.updated_ms.is_some()));
             let may_have_matched = rule.filter.is_some() && has_changed()?;
             if !may_have_matched
-                && !contains(tx, team, &rule, cursor)?
+                && containing(tx, team, vec![segment], cursor)?.is_empty()
                 && !store::was_member(tx, team, rule.segment, cursor)?
             {
                 return Err(SegmentPageError::UnknownCursor);
@@ -64,15 +62,11 @@ impl PageScan {
     /// [`StoreError`].
     pub(super) fn advance(&mut self, tx: &impl Reads, limit: ScanLimit) -> Result<(), StoreError> {
         let Some(range) = self.rest else { return Ok(()) };
-        let missing = self.rows_max - self.rows.len();
-        let mut found = Vec::new();
-        let last = scan(tx, self.team, &self.rule, range, limit, |contact| {
-            found.push(contact);
-            if found.len() < missing { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        let last = scan_contacts(tx, self.team, Some(&self.rule), range, limit, |contact, view| {
+            let row = skip_corrupt(view.decode(), format_args!("contact {contact}"))?;
+            self.rows.extend(row.map(|row| (contact, row)));
+            if self.rows.len() < self.rows_max { NEXT } else { STOP }
         })?;
-        for contact in found {
-            self.rows.extend(contacts::find(tx, self.team, contact)?.map(|row| (contact, row)));
-        }
         self.rest = last.and_then(|last| range.beyond(last));
         Ok(())
     }

@@ -6,7 +6,6 @@
 //! A count is cached together with the revision of the audience. Every change of a contact or a
 //! membership increments the revision, so that a cached count is exact and costs one read.
 
-use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -14,13 +13,13 @@ use super::count_cache::{CountCache, RuleFingerprint};
 use super::error::{SegmentPageError, SegmentScanError};
 use super::filter::Filter;
 use super::page_scan::PageScan;
-use super::scan::{ContactRange, ScanLimit, SegmentRule, scan};
+use super::scan::{ContactRange, SegmentRule, count};
 use super::scan_limiter::ScanLimiter;
 use crate::base::id::{ContactId, SegmentId, TeamId};
 use crate::base::sync;
 use crate::contacts::{AudienceRow, ContactRow, audience};
 use crate::store::page::{Page, PageQuery};
-use crate::store::{Order, Store, StoreError};
+use crate::store::{Order, ScanLimit, Store, StoreError};
 
 /// Longest wait for the start of a scan. After it, the request returns 503.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -73,16 +72,8 @@ impl SegmentReader {
         let mut rest = Some(ContactRange::all(Order::Descending));
         while let Some(range) = rest {
             let (rule, step) = (Arc::clone(&rule), self.step);
-            let count_step = self.store.read::<_, StoreError>(move |tx| {
-                let mut contacts = 0;
-                let last = scan(tx, team, &rule, range, step, |_| {
-                    contacts += 1;
-                    ControlFlow::Continue(())
-                })?;
-                Ok((contacts, last))
-            });
-            let (in_step, last): (u64, _) = count_step.await?;
-            contacts += in_step;
+            let (in_step, last) = self.store.read(move |tx| count(tx, team, &rule, range, step)).await?;
+            contacts += in_step as u64;
             rest = last.and_then(|last| range.beyond(last));
         }
         Ok(contacts)

@@ -1,19 +1,16 @@
 //! The contacts of a segment: the contacts that match its filter, and its members, each once.
 //!
-//! Only this file decides which contacts a segment contains. Counts, lists and exports call [`scan`]
-//! with a range, a limit and a visitor. [`containing`] compares one contact with many segments. `contact_scan.rs` uses the
-//! same rules and also visits the fields of the contacts.
+//! Only this file decides which contacts a segment contains. Lists, exports and broadcasts call [`scan_contacts`] with
+//! a range, a limit and a visitor. [`containing`] compares one contact with many segments.
 
 use std::collections::HashSet;
-use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
 
 use super::filter::{Filter, FilterSubject};
 use super::model::Segment;
-use crate::base::clock::{self, TimestampMs};
+use crate::base::clock::{TimestampMs, monotonic};
 use crate::base::id::{ContactId, SegmentId, TeamId};
-use crate::contacts::ContactRef;
-use crate::store::{NEXT, Order, Reads, STOP, Step, StoreError};
+use crate::contacts::{ContactRef, ContactRow};
+use crate::store::{NEXT, Order, Reads, STOP, ScanLimit, Step, StoreError, Stored, skip_corrupt};
 use crate::tables::{CONTACTS, SEGMENT_MEMBERS};
 
 /// The definition of the contacts that a segment contains.
@@ -70,58 +67,103 @@ fn previous_id(id: ContactId) -> Option<ContactId> {
     Some(ContactId::from_bytes(previous.to_be_bytes()))
 }
 
-/// Bounds of one scan. A scan runs in one read transaction, and a long transaction keeps the file
-/// from reusing space.
-#[derive(Clone, Copy, Debug)]
-pub struct ScanLimit {
-    /// Maximum number of rows.
-    pub rows_max: usize,
-    /// Maximum duration. The cost of a row depends on the filter and on the size of the contact.
-    pub time_max: Duration,
-}
-
-impl ScanLimit {
-    /// Limit of every scan outside of tests.
-    pub const DEFAULT: Self = Self { rows_max: 20_000, time_max: Duration::from_millis(20) };
-}
-
-/// Number of rows between two reads of the clock, some 20 µs apart.
-const ROWS_PER_CLOCK_READ: usize = 64;
-
-/// Calls `visit` for each contact of the range that the segment contains, in the order of the range.
-/// Returns the last contact read if `limit` ended the scan: the scan continues from
-/// [`ContactRange::beyond`] that contact, in another transaction. Returns `None` if the scan read the
-/// whole range, or if `visit` ended it.
+/// Calls `visit` for each contact of the range that the segment contains, or for each contact of the team without a
+/// rule, in the order of the range. Logs and skips a corrupt contact. Returns the last contact read if `limit` ended the
+/// scan: the scan continues from [`ContactRange::beyond`] that contact, in another transaction. Returns `None` if the
+/// scan read the whole range, or if `visit` ended it.
 ///
 /// # Errors
-/// [`StoreError`] if the file cannot be read or a row is corrupt.
-pub fn scan(
+/// [`StoreError`] if the file cannot be read, or `visit` fails.
+pub fn scan_contacts(
+    tx: &impl Reads,
+    team: TeamId,
+    rule: Option<&SegmentRule>,
+    range: ContactRange,
+    limit: ScanLimit,
+    mut visit: impl FnMut(ContactId, &ContactRef<'_>) -> Step,
+) -> Result<Option<ContactId>, StoreError> {
+    let (mut rows, mut last, started) = (0, None, monotonic());
+    let mut row_read = |contact: ContactId, contained: Option<ContactRef<'_>>| {
+        if let Some(view) = contained
+            && visit(contact, &view)?.is_break()
+        {
+            return STOP;
+        }
+        rows += 1;
+        if !limit.is_reached(rows, started) {
+            return NEXT;
+        }
+        last = Some(contact);
+        STOP
+    };
+    if let Some(SegmentRule { segment, filter: None }) = rule {
+        let (from, to) = ((team, *segment, range.from), (team, *segment, range.to));
+        tx.scan(&SEGMENT_MEMBERS, &from, &to, range.order, |(_, _, contact), _| {
+            let (key, mut step) = ((team, contact), None);
+            tx.scan(&CONTACTS, &key, &key, range.order, |_, row| {
+                step = Some(row_read(contact, valid(contact, &row)?));
+                STOP
+            })?;
+            step.unwrap_or_else(|| row_read(contact, None))
+        })?;
+        return Ok(last);
+    }
+    let filter = rule.and_then(|rule| rule.filter.as_ref());
+    let members = match rule {
+        Some(rule) => members(tx, team, rule.segment, range, limit.rows_max)?,
+        None => HashSet::new(),
+    };
+    tx.scan(&CONTACTS, &(team, range.from), &(team, range.to), range.order, |(_, contact), row| {
+        let contains = |view: &ContactRef<'_>| {
+            let matches = |filter: &Filter| filter.matches(&Subject { contact, view });
+            members.contains(&contact) || filter.is_none_or(matches)
+        };
+        row_read(contact, valid(contact, &row)?.filter(contains))
+    })?;
+    Ok(last)
+}
+
+/// Returns the number of contacts of the range that the segment contains, and the end of the scan as
+/// [`scan_contacts`]. Reads no contact if the segment has no filter, because each member is a contact.
+///
+/// # Errors
+/// [`StoreError`] if the file cannot be read.
+pub(super) fn count(
     tx: &impl Reads,
     team: TeamId,
     rule: &SegmentRule,
     range: ContactRange,
     limit: ScanLimit,
-    visit: impl FnMut(ContactId) -> ControlFlow<()>,
-) -> Result<Option<ContactId>, StoreError> {
-    let mut progress = ScanProgress::new(limit, visit);
-    let Some(filter) = &rule.filter else {
-        let (from, to) = ((team, rule.segment, range.from), (team, rule.segment, range.to));
-        tx.scan(&SEGMENT_MEMBERS, &from, &to, range.order, |(_, _, contact), _| progress.row(contact, true))?;
-        return Ok(progress.last);
-    };
-    let members = members(tx, team, rule.segment, range, limit.rows_max)?;
-    let (from, to) = ((team, range.from), (team, range.to));
-    tx.scan(&CONTACTS, &from, &to, range.order, |(_, contact), row| {
-        let is_contained =
-            members.contains(&contact) || filter.matches(&Subject { contact, view: ContactRef::of(&row)? });
-        progress.row(contact, is_contained)
+) -> Result<(usize, Option<ContactId>), StoreError> {
+    let (mut contacts, mut last, started) = (0, None, monotonic());
+    if rule.filter.is_some() {
+        last = scan_contacts(tx, team, Some(rule), range, limit, |_, _| {
+            contacts += 1;
+            NEXT
+        })?;
+        return Ok((contacts, last));
+    }
+    let (from, to) = ((team, rule.segment, range.from), (team, rule.segment, range.to));
+    tx.scan(&SEGMENT_MEMBERS, &from, &to, range.order, |(_, _, contact), _| {
+        contacts += 1;
+        if !limit.is_reached(contacts, started) {
+            return NEXT;
+        }
+        last = Some(contact);
+        STOP
     })?;
-    Ok(progress.last)
+    Ok((contacts, last))
+}
+
+/// Returns the fields of a stored contact; `None` if it is corrupt, which is logged.
+#[inline]
+fn valid<'a>(contact: ContactId, row: &'a Stored<'a, ContactRow>) -> Result<Option<ContactRef<'a>>, StoreError> {
+    skip_corrupt(ContactRef::of(row), format_args!("contact {contact}"))
 }
 
 /// Returns the first members of the range, at most `rows_max`. A scan of as many contacts cannot pass
 /// the last of them, because each member is a contact.
-pub(super) fn members(
+fn members(
     tx: &impl Reads,
     team: TeamId,
     segment: SegmentId,
@@ -135,61 +177,6 @@ pub(super) fn members(
         if members.len() < rows_max { NEXT } else { STOP }
     })?;
     Ok(members)
-}
-
-/// Position of a scan within its limit.
-pub(super) struct ScanProgress<F> {
-    rows: usize,
-    rows_max: usize,
-    ends: Instant,
-    /// Last contact read, once the limit is reached.
-    last: Option<ContactId>,
-    visit: F,
-}
-
-impl<F: FnMut(ContactId) -> ControlFlow<()>> ScanProgress<F> {
-    pub(super) fn new(limit: ScanLimit, visit: F) -> Self {
-        let ends = clock::monotonic() + limit.time_max;
-        Self { rows: 0, rows_max: limit.rows_max, ends, last: None, visit }
-    }
-
-    /// Returns the last contact read, once the limit is reached.
-    pub(super) fn last(&self) -> Option<ContactId> {
-        self.last
-    }
-
-    /// Counts a row. Ends the scan if `visit` does or the limit is reached.
-    pub(super) fn row(&mut self, contact: ContactId, is_contained: bool) -> Step {
-        self.rows += 1;
-        if is_contained && (self.visit)(contact).is_break() {
-            return STOP;
-        }
-        let is_late = || self.rows.is_multiple_of(ROWS_PER_CLOCK_READ) && clock::monotonic() >= self.ends;
-        if self.rows >= self.rows_max || is_late() {
-            self.last = Some(contact);
-            return STOP;
-        }
-        NEXT
-    }
-}
-
-/// Returns whether the segment contains the contact.
-///
-/// # Errors
-/// [`StoreError`] if the file cannot be read or a row is corrupt.
-pub(super) fn contains(
-    tx: &impl Reads,
-    team: TeamId,
-    rule: &SegmentRule,
-    contact: ContactId,
-) -> Result<bool, StoreError> {
-    let only = ContactRange { from: contact, to: contact, order: Order::Ascending };
-    let mut is_contained = false;
-    scan(tx, team, rule, only, ScanLimit::DEFAULT, |_| {
-        is_contained = true;
-        ControlFlow::Break(())
-    })?;
-    Ok(is_contained)
 }
 
 /// Returns the segments that contain the contact, in the given order. Reads the contact once, for any
@@ -207,7 +194,7 @@ pub fn containing(
     let key = (team, contact);
     let mut segments = Some(segments);
     tx.scan(&CONTACTS, &key, &key, Order::Ascending, |_, row| {
-        let subject = Subject { contact, view: ContactRef::of(&row)? };
+        let subject = Subject { contact, view: &ContactRef::of(&row)? };
         for segment in segments.take().into_iter().flatten() {
             let is_member = tx.contains(&SEGMENT_MEMBERS, &(team, segment.id, contact))?;
             if is_member || segment.filter.as_ref().is_some_and(|filter| filter.matches(&subject)) {
@@ -220,9 +207,9 @@ pub fn containing(
 }
 
 /// A stored contact, as the subject of a filter.
-pub(super) struct Subject<'a> {
-    pub(super) contact: ContactId,
-    pub(super) view: ContactRef<'a>,
+struct Subject<'a> {
+    contact: ContactId,
+    view: &'a ContactRef<'a>,
 }
 
 impl FilterSubject for Subject<'_> {
@@ -243,26 +230,5 @@ impl FilterSubject for Subject<'_> {
     }
     fn property(&self, key: &str) -> Option<&str> {
         self.view.property(key)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn rows_read(rows_max: usize, time_max: Duration) -> usize {
-        let visit = |_| ControlFlow::Continue(());
-        let ends = clock::monotonic() + time_max;
-        let mut progress = ScanProgress { rows: 0, rows_max, ends, last: None, visit };
-        while progress.row(ContactId::MIN, true).unwrap().is_continue() {}
-        assert_eq!(progress.last, Some(ContactId::MIN));
-        progress.rows
-    }
-
-    #[test]
-    fn a_scan_ends_at_its_number_of_rows_or_at_its_time() {
-        assert_eq!(rows_read(1, Duration::from_secs(3_600)), 1);
-        assert_eq!(rows_read(1_000, Duration::from_secs(3_600)), 1_000);
-        assert_eq!(rows_read(1_000, Duration::ZERO), ROWS_PER_CLOCK_READ);
     }
 }

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use super::error::{CreateSegmentError, DeleteSegmentError, SegmentPageError, SegmentScanError, UpdateSegmentError};
 use super::model::{NewSegment, SEGMENTS_MAX, Segment, SegmentChanges, SegmentName};
 use super::reader::SegmentReader;
-use super::scan::{ScanLimit, SegmentRule};
+use super::scan::SegmentRule;
 use super::store::{self, SegmentRow};
 use crate::base::id::{ContactId, SegmentId, TeamId};
 use crate::base::patch::Patch;
@@ -15,7 +15,7 @@ use crate::base::wakeup::Wakeup;
 use crate::contacts::ContactRow;
 use crate::context::Context;
 use crate::store::page::{Page, PageError, PageQuery, is_full, page};
-use crate::store::{Reads as _, StoreError, WriteTx, delete_orphans};
+use crate::store::{Reads as _, ScanLimit, StoreError, WriteTx, delete_orphans};
 use crate::tables::{SEGMENT_MEMBERS, SEGMENTS};
 use crate::workers::after_each;
 
@@ -35,7 +35,7 @@ impl Segments {
     /// Returns the segments in the store of `context`. `in_use` returns whether a broadcast uses a segment: `broadcasts`
     /// reads segments, so that this module cannot call it.
     pub fn new(context: Context, in_use: SegmentInUse) -> Self {
-        Self { in_use, ..Self::with_step(context, ScanLimit::DEFAULT) }
+        Self { in_use, ..Self::with_step(context, ScanLimit::STEP) }
     }
 
     /// As [`Segments::new`], without broadcasts; reads at most `step` of the contacts in one transaction.

@@ -13,8 +13,8 @@ use crate::broadcast_rows::BroadcastRow;
 use crate::contact_properties::Definitions;
 use crate::contacts::{self, ContactRef};
 use crate::context::Context;
-use crate::segments::{self, ContactRange, ScanLimit, SegmentRule, scan_contacts};
-use crate::store::{NEXT, Order, Reads, StoreError};
+use crate::segments::{self, ContactRange, SegmentRule, scan_contacts};
+use crate::store::{NEXT, Order, Reads, ScanLimit, StoreError};
 use crate::suppressions::{self, SendKind};
 use crate::topics::{self, SendTopic};
 

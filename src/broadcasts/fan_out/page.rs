@@ -15,8 +15,8 @@ use crate::broadcasts::planner::delivered_ms;
 use crate::context::Context;
 use crate::delivery::{DeliverOnly, Due};
 use crate::emails::{NewBroadcastEmail, PreparedBroadcastEmails, prepare_broadcast_emails};
-use crate::segments::{ScanLimit, scan_contacts};
-use crate::store::{NEXT, ReadTx, Reads, STOP, StoreError, WriteTx};
+use crate::segments::scan_contacts;
+use crate::store::{NEXT, ReadTx, Reads, STOP, ScanLimit, StoreError, WriteTx};
 use crate::tables::BROADCAST_FAN_OUTS;
 
 /// Number of recipients of a page. A transaction of this size takes some milliseconds.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
-use std::ops::ControlFlow;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -11,9 +11,8 @@ use crate::base::id::{ContactId, SegmentId, TeamId, TopicId};
 use crate::contact_properties::{self, Definitions};
 use crate::contacts::{self, ContactRow};
 use crate::context::Context;
-use crate::segments::{self, ContactRange, ScanLimit, SegmentRule};
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, from_store_error};
-use crate::tables::CONTACTS;
+use crate::segments::{self, ContactRange, SegmentRule};
+use crate::store::{NEXT, Order, Reads, STOP, ScanLimit, StoreError, from_store_error, skip_corrupt};
 use crate::topics::{self, Subscription};
 
 /// Maximum number of contacts on a page.
@@ -110,23 +109,33 @@ pub async fn page(
                 return Ok(ExportPage { data: Vec::new(), next: None });
             };
             let mut builder = PageBuilder::new(tx, team)?;
-            match rule {
-                Some(rule) => builder.add_segment(&rule, range)?,
-                None => builder.add_all(range)?,
-            }
-            Ok(builder.page)
+            // A page of all contacts ends when it is full.
+            let time_max = if rule.is_some() { ScanLimit::STEP.time_max } else { Duration::MAX };
+            let limit = ScanLimit { time_max, ..ScanLimit::STEP };
+            let mut last_of_full = None;
+            let last_read = segments::scan_contacts(tx, team, rule.as_ref(), range, limit, |id, contact| {
+                if builder.is_full() {
+                    last_of_full = builder.data.last().map(|contact| contact.id);
+                    return STOP;
+                }
+                if let Some(row) = skip_corrupt(contact.decode(), format_args!("contact {id}"))? {
+                    builder.push(id, row)?;
+                }
+                NEXT
+            })?;
+            Ok(ExportPage { data: builder.data, next: last_of_full.or(last_read) })
         })
         .await
 }
 
-/// A page that is being read.
+/// The contacts of a page that is being read.
 struct PageBuilder<'a, T> {
     tx: &'a T,
     team: TeamId,
     definitions: Definitions,
     /// Topics of the team. Choices for deleted topics are not exported.
     topics: HashSet<TopicId>,
-    page: ExportPage,
+    data: Vec<ExportedContact>,
     text_bytes: usize,
 }
 
@@ -134,51 +143,11 @@ impl<'a, T: Reads> PageBuilder<'a, T> {
     fn new(tx: &'a T, team: TeamId) -> Result<Self, StoreError> {
         let definitions = contact_properties::definitions(tx, team)?;
         let topics = topics::all(tx, team)?.into_iter().map(|topic| topic.id).collect();
-        let page = ExportPage { data: Vec::new(), next: None };
-        Ok(Self { tx, team, definitions, topics, page, text_bytes: 0 })
+        Ok(Self { tx, team, definitions, topics, data: Vec::new(), text_bytes: 0 })
     }
 
-    fn add_all(&mut self, range: ContactRange) -> Result<(), StoreError> {
-        let team = self.team;
-        self.tx.scan(&CONTACTS, &(team, range.from), &(team, range.to), range.order, |(_, id), row| {
-            if self.end_if_full() {
-                return STOP;
-            }
-            self.push(id, row.decode()?)?;
-            NEXT
-        })
-    }
-
-    fn add_segment(&mut self, rule: &SegmentRule, range: ContactRange) -> Result<(), StoreError> {
-        let (tx, team) = (self.tx, self.team);
-        let mut failed = Ok(());
-        let last = segments::scan(tx, team, rule, range, ScanLimit::DEFAULT, |contact| {
-            if self.end_if_full() {
-                return ControlFlow::Break(());
-            }
-            let row = contacts::find(tx, team, contact);
-            let pushed = row.and_then(|row| row.map_or(Ok(()), |row| self.push(contact, row)));
-            match pushed {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    failed = Err(error);
-                    ControlFlow::Break(())
-                }
-            }
-        })?;
-        if last.is_some() {
-            self.page.next = last;
-        }
-        failed
-    }
-
-    /// Returns whether the page is full. If it is, sets `next` to its last contact.
-    fn end_if_full(&mut self) -> bool {
-        let is_full = self.page.data.len() == ROWS_MAX || self.text_bytes > TEXT_BYTES_MAX;
-        if is_full {
-            self.page.next = self.page.data.last().map(|contact| contact.id);
-        }
-        is_full
+    fn is_full(&self) -> bool {
+        self.data.len() == ROWS_MAX || self.text_bytes > TEXT_BYTES_MAX
     }
 
     fn push(&mut self, id: ContactId, row: ContactRow) -> Result<(), StoreError> {
@@ -198,7 +167,7 @@ impl<'a, T: Reads> PageBuilder<'a, T> {
         let names = [&first_name, &last_name].into_iter().flatten().map(String::len).sum::<usize>();
         self.text_bytes += names + properties.iter().map(|(key, text)| key.len() + text.len()).sum::<usize>();
         self.text_bytes += ID_BYTES * (segments.len() + opt_ins.len() + opt_outs.len());
-        self.page.data.push(ExportedContact {
+        self.data.push(ExportedContact {
             id,
             email: email.to_string(),
             first_name,

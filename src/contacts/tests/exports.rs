@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::contacts::export::{ExportError, ExportedContact, page};
+use crate::store::Encoded;
 use crate::tables::{CONTACT_PROPERTIES, CONTACTS};
 
 impl Audience {
@@ -138,5 +139,18 @@ fn pages_of_large_contacts_are_short_and_undefined_properties_are_not_exported()
         for contact in pages.iter().flatten() {
             assert_eq!(contact.properties.keys().collect::<Vec<_>>(), ["plan"]);
         }
+    }
+}
+
+#[test]
+fn a_corrupt_contact_is_skipped_and_the_others_are_exported() {
+    let audience = Audience::new();
+    let segment = audience.segment();
+    let added = audience.add_many(3, segment, 1);
+    let corrupt = added[1];
+    audience.write(move |tx, _| tx.put_encoded(&CONTACTS, &(TEAM, corrupt), &Encoded::unreadable()).unwrap());
+
+    for segment in [None, Some(segment)] {
+        assert_eq!(ids(&audience.pages(segment)), [added[0], added[2]]);
     }
 }

@@ -13,7 +13,7 @@ use crate::base::id::{CapturedId, TeamId};
 use crate::delivery::rows::CapturedRow;
 use crate::emails;
 use crate::store::page::{Cursor, PageQuery};
-use crate::store::{NEXT, Order, ReadBounds, ReadTx, Reads, STOP, StoreError, WriteTx};
+use crate::store::{NEXT, Order, ReadTx, Reads, STOP, ScanLimit, StoreError, WriteTx};
 use crate::tables::CAPTURED;
 use crate::teams;
 
@@ -120,7 +120,7 @@ impl MailboxReader {
 }
 
 impl CaptureMailbox {
-    /// Returns a page of the messages that a filter selects. Ends at the bounds of [`ReadBounds::REQUEST`]. The cursor can
+    /// Returns a page of the messages that a filter selects. Ends at the bounds of [`ScanLimit::REQUEST`]. The cursor can
     /// be any id.
     ///
     /// # Errors
@@ -132,10 +132,7 @@ impl CaptureMailbox {
         query: PageQuery<CapturedId>,
     ) -> Result<CapturedPage, StoreError> {
         let filter = filter.normalized();
-        self.context
-            .store
-            .read(move |tx| search(tx, reader, &filter, query, CapturedId::MIN, ReadBounds::REQUEST))
-            .await
+        self.context.store.read(move |tx| search(tx, reader, &filter, query, CapturedId::MIN, ScanLimit::REQUEST)).await
     }
 
     /// Returns a message with its envelope, byte for byte as it was received; `None` if the reader has no such message.
@@ -289,7 +286,7 @@ pub(super) fn search(
     filter: &CapturedFilter,
     query: PageQuery<CapturedId>,
     newer_than: CapturedId,
-    bounds: ReadBounds,
+    bounds: ScanLimit,
 ) -> Result<CapturedPage, StoreError> {
     let view = View::of(tx, reader)?;
     let (from, to, order, cursor) = match query.cursor {
@@ -302,7 +299,7 @@ pub(super) fn search(
         if id == cursor || id == newer_than {
             return NEXT;
         }
-        if bounds.are_reached(read, started) {
+        if bounds.is_reached(read, started) {
             // The next page continues after the last message that was read: this one was not.
             (page.has_more, page.position) = (true, last);
             return STOP;

@@ -13,7 +13,7 @@ use super::reads::{CapturedFilter, CapturedPage, MailboxReader, search};
 use crate::base::id::CapturedId;
 use crate::base::keyed::KeyedValues;
 use crate::store::page::{Cursor, PageQuery};
-use crate::store::{ReadBounds, StoreError, from_store_error};
+use crate::store::{ScanLimit, StoreError, from_store_error};
 
 /// Maximum number of waits at once.
 const WAITS_MAX: usize = 400;
@@ -85,10 +85,8 @@ impl CaptureMailbox {
             arrivals.borrow_and_update();
             let selected = filter.clone();
             let query = PageQuery { limit, cursor: Cursor::Newest };
-            let read = self
-                .context
-                .store
-                .read(move |tx| search(tx, reader, &selected, query, newer_than, ReadBounds::REQUEST));
+            let read =
+                self.context.store.read(move |tx| search(tx, reader, &selected, query, newer_than, ScanLimit::REQUEST));
             let page = read.await?;
             let is_over = tokio::time::Instant::now() >= deadline || self.waits.end.is_cancelled();
             if !page.rows.is_empty() || is_over {

@@ -6,7 +6,7 @@ use crate::base::id::{BroadcastId, EmailId, TeamId};
 use crate::broadcast_rows::{self, BroadcastOutcome};
 use crate::emails::store::{BroadcastEmailRow, EmailRow};
 use crate::store::page::{Cursor, Page, PageError, PageQuery};
-use crate::store::{NEXT, Order, ReadBounds, Reads, STOP, StoreError, was_listed};
+use crate::store::{NEXT, Order, Reads, STOP, ScanLimit, StoreError, was_listed};
 use crate::tables::{BROADCAST_EMAILS, BROADCAST_OUTCOMES};
 
 /// Emails of a broadcast that a list shows.
@@ -93,7 +93,7 @@ impl BroadcastEmailScan {
 }
 
 /// Reads the next step of a page of the emails of a broadcast, newest first. `keep` selects among their addresses. A step
-/// ends at [`ReadBounds::REQUEST`].
+/// ends at [`ScanLimit::REQUEST`].
 ///
 /// A cursor is any email of the broadcast, or an email that was removed in the last 24 hours.
 ///
@@ -142,7 +142,7 @@ pub fn broadcast_emails_step(
         if end == Some(id) {
             return NEXT;
         }
-        if ReadBounds::REQUEST.are_reached(read, started) {
+        if ScanLimit::REQUEST.is_reached(read, started) {
             scan.is_complete = false;
             return STOP;
         }

@@ -10,7 +10,7 @@ use crate::base::id::{EmailId, TeamId};
 use crate::emails::Emails;
 use crate::emails::read::visible;
 use crate::emails::store::EmailRow;
-use crate::store::{NEXT, Order, ReadBounds, Reads, STOP, StoreError};
+use crate::store::{NEXT, Order, Reads, STOP, ScanLimit, StoreError};
 use crate::tables::{EMAIL_SEARCH_BLOCKS, EMAILS};
 
 /// Maximum number of emails in a result.
@@ -42,7 +42,7 @@ impl Emails {
     /// # Errors
     /// [`StoreError`].
     pub async fn search(&self, team: TeamId, query: EmailSearchQuery) -> Result<EmailSearchPage, StoreError> {
-        self.context.store.read(move |tx| search(tx, team, query, ReadBounds::REQUEST)).await
+        self.context.store.read(move |tx| search(tx, team, query, ScanLimit::REQUEST)).await
     }
 }
 
@@ -66,7 +66,7 @@ struct Found {
     filter: SearchFilter,
     rows: Vec<(EmailId, EmailRow)>,
     limit: usize,
-    bounds: ReadBounds,
+    bounds: ScanLimit,
     read: usize,
     started: Instant,
     /// Last id that was read.
@@ -78,7 +78,7 @@ struct Found {
 impl Found {
     /// Returns whether a further row can be read. Otherwise stops the search.
     fn admits(&mut self) -> bool {
-        self.is_stopped = self.rows.len() == self.limit || self.bounds.are_reached(self.read, self.started);
+        self.is_stopped = self.rows.len() == self.limit || self.bounds.is_reached(self.read, self.started);
         !self.is_stopped
     }
 
@@ -98,7 +98,7 @@ pub(super) fn search(
     tx: &impl Reads,
     team: TeamId,
     query: EmailSearchQuery,
-    bounds: ReadBounds,
+    bounds: ScanLimit,
 ) -> Result<EmailSearchPage, StoreError> {
     let EmailSearchQuery { filter, after, limit } = query;
     let filter = filter.normalized();

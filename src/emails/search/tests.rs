@@ -10,12 +10,12 @@ use crate::base::sync;
 use crate::context::Context;
 use crate::emails::store::{EmailRow, RecipientRow, RecipientState};
 use crate::emails::{LastEvent, prepare_erasure};
-use crate::store::{NEXT, Order, ReadBounds, ReadTx, Reads as _, StoreError, WriteTx};
+use crate::store::{NEXT, Order, ReadTx, Reads as _, ScanLimit, StoreError, WriteTx};
 use crate::tables::{EMAIL_SEARCH_BLOCKS, EMAILS};
 use crate::teams;
 
 /// Bounds that no search in a test reaches.
-const WIDE: ReadBounds = ReadBounds { rows: 1_000_000, time: Duration::from_secs(60) };
+const WIDE: ScanLimit = ScanLimit { rows_max: 1_000_000, time_max: Duration::from_secs(60) };
 
 struct Instance {
     context: Context,
@@ -52,7 +52,7 @@ impl Instance {
         self.index.run_round().await.unwrap();
     }
 
-    fn search(&self, filter: SearchFilter, after: Option<EmailId>, bounds: ReadBounds) -> EmailSearchPage {
+    fn search(&self, filter: SearchFilter, after: Option<EmailId>, bounds: ScanLimit) -> EmailSearchPage {
         let query = EmailSearchQuery { filter, after, limit: 50 };
         let read = |tx: &ReadTx| search(tx, self.team, query.clone(), bounds);
         self.context.store.read_now::<_, StoreError>(read).unwrap()
@@ -124,7 +124,7 @@ async fn each_page_continues_where_the_one_before_stopped() {
     ] {
         let (mut found, mut after, mut pages) = (Vec::new(), None, 0);
         loop {
-            let page = instance.search(filter.clone(), after, ReadBounds { rows, ..WIDE });
+            let page = instance.search(filter.clone(), after, ScanLimit { rows_max: rows, ..WIDE });
             found.extend(page.rows.into_iter().map(|(id, _)| id));
             pages += 1;
             let Some(position) = page.position else { break };
@@ -135,7 +135,7 @@ async fn each_page_continues_where_the_one_before_stopped() {
         assert!(pages > 10, "{pages} pages");
         assert_eq!(found, ids.iter().copied().step_by(100).rev().collect::<Vec<_>>());
     }
-    let late = ReadBounds { time: Duration::ZERO, ..WIDE };
+    let late = ScanLimit { time_max: Duration::ZERO, ..WIDE };
     let page = instance.search(SearchFilter::default(), None, late);
     assert!(page.position.is_some() && page.rows.len() < 50, "the time is a bound too");
 }
@@ -165,7 +165,7 @@ async fn an_id_is_found_at_once_only_in_its_team() {
     let ids = instance.put(many(3)).await;
     let by_text = |text: String| {
         let filter = SearchFilter { text: Some(text), ..SearchFilter::default() };
-        instance.search(filter, None, ReadBounds { rows: 0, ..WIDE }).rows.len()
+        instance.search(filter, None, ScanLimit { rows_max: 0, ..WIDE }).rows.len()
     };
 
     assert_eq!(by_text(ids[0].to_string()), 1);

@@ -3,10 +3,12 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::segments::scan::{ScanLimit, containing};
+use crate::segments::scan::containing;
+use crate::store::{Encoded, ScanLimit};
+use crate::tables::CONTACTS;
 
 /// A step so small that every scan takes many.
-const SMALL: ScanLimit = ScanLimit { rows_max: 4, ..ScanLimit::DEFAULT };
+const SMALL: ScanLimit = ScanLimit { rows_max: 4, ..ScanLimit::STEP };
 
 #[tokio::test]
 async fn a_segment_contains_matching_contacts_and_members_each_once() {
@@ -130,6 +132,25 @@ async fn a_contact_outside_of_the_segment_is_not_a_cursor() {
 }
 
 #[tokio::test]
+async fn a_corrupt_contact_is_skipped_and_the_others_are_counted_and_listed() {
+    let (_directory, context) = Context::temporary();
+    let segments = Segments::new(context.clone(), |_, _, _| Ok(false));
+    let contacts = add(&context, TEAM, vec![("Ada", "pro"); 3]).await;
+    let matching = segment(&segments, TEAM, Some(plan_is("pro"))).await;
+    let members_only = segment(&segments, TEAM, None).await;
+    join(&context, TEAM, matching.id, vec![contacts[1]]).await;
+    join(&context, TEAM, members_only.id, contacts.clone()).await;
+    let key = (TEAM, contacts[1]);
+    let corrupt = move |tx: &WriteTx<'_>| tx.put_encoded(&CONTACTS, &key, &Encoded::unreadable());
+    context.store.write::<_, StoreError>(corrupt).await.unwrap();
+
+    assert_eq!(count(&segments, TEAM, &matching).await, 2);
+    for id in [matching.id, members_only.id] {
+        assert_eq!(listed(&segments, TEAM, id, 1).await, [contacts[2], contacts[0]]);
+    }
+}
+
+#[tokio::test]
 async fn concurrent_counts_agree() {
     let (_directory, context) = Context::temporary();
     let segments = Segments::with_step(context.clone(), SMALL);
@@ -191,7 +212,7 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let (listed, backwards, counted, expected) = runtime.block_on(async {
             let (_directory, context) = Context::temporary();
-            let segments = Segments::with_step(context.clone(), ScanLimit { rows_max, ..ScanLimit::DEFAULT });
+            let segments = Segments::with_step(context.clone(), ScanLimit { rows_max, ..ScanLimit::STEP });
             let contacts = team.iter().map(|(matching, _)| ("Ada", if *matching { "pro" } else { "free" })).collect();
             let contacts = add(&context, TEAM, contacts).await;
             let made = segment(&segments, TEAM, has_filter.then(|| plan_is("pro"))).await;

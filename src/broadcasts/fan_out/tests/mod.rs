@@ -32,8 +32,7 @@ use crate::context::Context;
 use crate::delivery::{self, DeliverOnly, DueRow, QueueKey, QueueNotifier};
 use crate::emails::{BroadcastEmailRow, NeverPaused, SendingGuard};
 use crate::events::ChangeSource;
-use crate::segments::ScanLimit;
-use crate::store::{NEXT, Order, Reads as _, StoreError, WriteTx};
+use crate::store::{NEXT, Order, Reads as _, ScanLimit, StoreError, WriteTx};
 use crate::tables::{BROADCAST_EMAILS, BROADCAST_FAN_OUTS, DUE};
 
 const TEAM: TeamId = Id::MIN;

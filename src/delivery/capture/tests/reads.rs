@@ -8,7 +8,7 @@ use crate::base::id::{CapturedId, TeamId};
 use crate::delivery::capture::reads::search;
 use crate::delivery::capture::{CapturedFilter, MailboxReader};
 use crate::store::page::{Cursor, PageQuery};
-use crate::store::{NEXT, Order, ReadBounds, ReadTx, Reads as _, StoreError};
+use crate::store::{NEXT, Order, ReadTx, Reads as _, ScanLimit, StoreError};
 use crate::tables::CAPTURED_MESSAGES;
 use crate::teams;
 
@@ -161,7 +161,7 @@ async fn pages_that_end_at_a_bound_skip_no_message() {
     let (mut found, mut cursor) = (Vec::new(), Cursor::Newest);
 
     loop {
-        let bounds = ReadBounds { rows: 2, time: TEST_TIMEOUT };
+        let bounds = ScanLimit { rows_max: 2, time_max: TEST_TIMEOUT };
         let query = PageQuery { limit: 10, cursor };
         let read = |tx: &ReadTx| {
             search(tx, MailboxReader::Operator, &CapturedFilter::default(), query, CapturedId::MIN, bounds)
