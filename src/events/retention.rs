@@ -3,7 +3,7 @@
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EventId, Id, TeamId};
 use crate::context::Context;
-use crate::store::StoreError;
+use crate::store::{StoreError, WriteTx};
 use crate::tables::{AUDIENCE_EVENTS, EVENT_MESSAGES};
 use crate::teams;
 
@@ -29,26 +29,16 @@ pub async fn purge_audience(context: &Context, before_ms: TimestampMs) -> Result
 pub async fn purge_messages(context: &Context, team: TeamId, until: EventId) -> Result<(), StoreError> {
     let Some(last) = u128::from_be_bytes(*until.as_bytes()).checked_sub(1) else { return Ok(()) };
     let last = EventId::from_bytes(last.to_be_bytes());
-    loop {
-        let remove = move |tx: &crate::store::WriteTx<'_>| {
-            tx.delete_range(&EVENT_MESSAGES, &(team, Id::MIN), &(team, last), PAGE_ROWS)
-        };
-        if context.store.write_bulk::<_, StoreError>(remove).await? < PAGE_ROWS {
-            return Ok(());
-        }
-    }
+    let remove = move |tx: &WriteTx<'_>| tx.delete_range(&EVENT_MESSAGES, &(team, Id::MIN), &(team, last), PAGE_ROWS);
+    while context.store.write_bulk::<_, StoreError>(remove).await? == PAGE_ROWS {}
+    Ok(())
 }
 
 /// Deletes the audience events of a team up to `until`, which is the lowest id of a millisecond and never generated.
 async fn purge(context: &Context, team: TeamId, until: EventId) -> Result<(), StoreError> {
-    loop {
-        let remove = move |tx: &crate::store::WriteTx<'_>| {
-            tx.delete_range(&AUDIENCE_EVENTS, &(team, Id::MIN), &(team, until), PAGE_ROWS)
-        };
-        if context.store.write_bulk::<_, StoreError>(remove).await? < PAGE_ROWS {
-            return Ok(());
-        }
-    }
+    let remove = move |tx: &WriteTx<'_>| tx.delete_range(&AUDIENCE_EVENTS, &(team, Id::MIN), &(team, until), PAGE_ROWS);
+    while context.store.write_bulk::<_, StoreError>(remove).await? == PAGE_ROWS {}
+    Ok(())
 }
 
 #[cfg(test)]

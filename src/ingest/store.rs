@@ -56,12 +56,9 @@ pub(super) fn insert_dedup_key(tx: &WriteTx<'_>, key: DedupKey, now_ms: Timestam
 /// [`StoreError`].
 pub async fn purge(context: &Context) -> Result<(), StoreError> {
     let Some(until) = utc_day(context.now_ms()).checked_sub(DAYS) else { return Ok(()) };
-    loop {
-        let remove = move |tx: &WriteTx<'_>| tx.delete_range(&INGESTED, &(0, FIRST), &(until, LAST), PAGE_ROWS);
-        if context.store.write_bulk::<_, StoreError>(remove).await? < PAGE_ROWS {
-            return Ok(());
-        }
-    }
+    let remove = move |tx: &WriteTx<'_>| tx.delete_range(&INGESTED, &(0, FIRST), &(until, LAST), PAGE_ROWS);
+    while context.store.write_bulk::<_, StoreError>(remove).await? == PAGE_ROWS {}
+    Ok(())
 }
 
 #[cfg(test)]

@@ -26,20 +26,17 @@ pub async fn purge(context: &Context, before_ms: TimestampMs) -> Result<(), Stor
 /// request has that id.
 async fn purge_team(context: &Context, team: TeamId, until: LogId) -> Result<(), StoreError> {
     let now_ms = context.now_ms();
-    loop {
-        // The copies are deleted before the rows: after an interruption, the rows still lead to the copies.
-        let remove = move |tx: &WriteTx<'_>| {
-            let (from, to) = ((team, Id::MIN), (team, until));
-            let copies = tx.delete_range(&REQUEST_LOG_BODIES, &from, &to, PAGE_ROWS)?;
-            if copies == PAGE_ROWS {
-                return Ok(PAGE_ROWS);
-            }
-            tx.delete_listed_range(&REQUEST_LOGS, &from, &to, PAGE_ROWS, now_ms)
-        };
-        if context.store.write_bulk::<_, StoreError>(remove).await? < PAGE_ROWS {
-            return Ok(());
+    // The copies are deleted before the rows: after an interruption, the rows still lead to the copies.
+    let remove = move |tx: &WriteTx<'_>| {
+        let (from, to) = ((team, Id::MIN), (team, until));
+        let copies = tx.delete_range(&REQUEST_LOG_BODIES, &from, &to, PAGE_ROWS)?;
+        if copies == PAGE_ROWS {
+            return Ok(PAGE_ROWS);
         }
-    }
+        tx.delete_listed_range(&REQUEST_LOGS, &from, &to, PAGE_ROWS, now_ms)
+    };
+    while context.store.write_bulk::<_, StoreError>(remove).await? == PAGE_ROWS {}
+    Ok(())
 }
 
 #[cfg(test)]

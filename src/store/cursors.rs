@@ -103,12 +103,9 @@ pub fn was_listed<K: Key, V>(tx: &impl Reads, list: &Table<K, V>, key: &K) -> Re
 pub async fn purge_deleted_cursors(store: &Store, now_ms: TimestampMs) -> Result<(), StoreError> {
     // A row that was deleted yesterday may be younger than 24 hours.
     let Some(until) = utc_day(now_ms).checked_sub(2) else { return Ok(()) };
-    loop {
-        let purge = move |tx: &WriteTx<'_>| tx.delete_range(&DELETED_CURSORS, &first_of(0), &last_of(until), PAGE_ROWS);
-        if store.write_bulk::<_, StoreError>(purge).await? < PAGE_ROWS {
-            return Ok(());
-        }
-    }
+    let purge = move |tx: &WriteTx<'_>| tx.delete_range(&DELETED_CURSORS, &first_of(0), &last_of(until), PAGE_ROWS);
+    while store.write_bulk::<_, StoreError>(purge).await? == PAGE_ROWS {}
+    Ok(())
 }
 
 type CursorKey = (u32, u8, [u8; LIST_KEY_BYTES]);
