@@ -5,7 +5,7 @@ use crate::base::clock::{TimestampMs, utc_day};
 use crate::base::id::{AttemptId, EmailId};
 use crate::context::Context;
 use crate::delivery::queue::forget_holds_of_deleted_emails;
-use crate::store::{NEXT, NameHash, Order, Reads, Row, STOP, StoreError, Table, WriteTx};
+use crate::store::{NameHash, Row, StoreError, Table, WriteTx, match_keys, match_page};
 use crate::tables::{ATTEMPTS, RECEIVING_HOSTS, SITES, WARM_UP};
 
 /// Maximum number of rows scanned or deleted in one transaction.
@@ -20,110 +20,61 @@ const LAST: NameHash = [0xff; 32];
 /// # Errors
 /// [`StoreError`].
 pub async fn purge(context: &Context, attempts_before_ms: TimestampMs) -> Result<(), StoreError> {
-    let now_ms = context.now_ms();
-    purge_attempts(context, attempts_before_ms, now_ms).await?;
-    context.store.write_bulk::<_, StoreError>(forget_holds_of_deleted_emails).await?;
-    purge_expired(context, &RECEIVING_HOSTS, move |row| row.is_expired(now_ms)).await?;
-    purge_expired(context, &SITES, move |row| row.is_expired(now_ms)).await?;
-    purge_warm_up(context, utc_day(now_ms).saturating_sub(warm_up::DAYS)).await
+    let (store, now_ms) = (&context.store, context.now_ms());
+    let purge_attempts = move |tx: &WriteTx<'_>, after| purge_attempts_page(tx, after, attempts_before_ms, now_ms);
+    store.write_pages((EmailId::MIN, AttemptId::MIN), purge_attempts).await?;
+    store.write_bulk::<_, StoreError>(forget_holds_of_deleted_emails).await?;
+    let purge_hosts =
+        move |tx: &WriteTx<'_>, after| purge_page(tx, &RECEIVING_HOSTS, after, |row| row.is_expired(now_ms));
+    store.write_pages((FIRST,), purge_hosts).await?;
+    let purge_sites = move |tx: &WriteTx<'_>, after| purge_page(tx, &SITES, after, |row| row.is_expired(now_ms));
+    store.write_pages((FIRST,), purge_sites).await?;
+    let first_day = utc_day(now_ms).saturating_sub(warm_up::DAYS);
+    store.write_pages((FIRST, 0), move |tx, after| purge_warm_up_page(tx, after, first_day)).await
 }
 
-/// Deletes the counts of days before `before`, one page a transaction.
-async fn purge_warm_up(context: &Context, before: u32) -> Result<(), StoreError> {
-    let mut from = Some((FIRST, 0));
-    while let Some(after) = from {
-        let purge = move |tx: &WriteTx<'_>| purge_warm_up_page(tx, after, before);
-        from = context.store.write_bulk::<_, StoreError>(purge).await?;
-    }
-    Ok(())
-}
-
-/// Deletes the old counts of one page. Returns the key at which the next page starts; `None` at the end.
+/// Deletes the counts of days before `before` from one page. Returns the key after which the next page starts; `None` at
+/// the end.
 fn purge_warm_up_page(
     tx: &WriteTx<'_>,
-    from: (NameHash, u32),
+    after: (NameHash, u32),
     before: u32,
 ) -> Result<Option<(NameHash, u32)>, StoreError> {
-    let (mut old, mut seen, mut last) = (Vec::new(), 0, None);
-    tx.scan(&WARM_UP, &from, &(LAST, u32::MAX), Order::Ascending, |key, _| {
-        if key.1 < before {
-            old.push(key);
-        }
-        (seen, last) = (seen + 1, Some(key));
-        if seen == PAGE_ROWS { STOP } else { NEXT }
-    })?;
-    for key in old {
-        tx.delete(&WARM_UP, &key)?;
+    let page = match_keys(tx, &WARM_UP, after, (LAST, u32::MAX), PAGE_ROWS, |(_, day)| day < before)?;
+    for key in &page.hits {
+        tx.delete(&WARM_UP, key)?;
     }
-    Ok(last.filter(|last| seen == PAGE_ROWS && *last != from))
+    Ok(page.next)
 }
 
-/// Deletes the expired rows of a table with names, one page a transaction.
-async fn purge_expired<V: Row + 'static>(
-    context: &Context,
-    table: &'static Table<(NameHash,), V>,
-    is_expired: impl Fn(&V) -> bool + Copy + Send + 'static,
-) -> Result<(), StoreError> {
-    let mut from = Some(FIRST);
-    while let Some(after) = from {
-        let purge = move |tx: &WriteTx<'_>| purge_page(tx, table, after, is_expired);
-        from = context.store.write_bulk::<_, StoreError>(purge).await?;
-    }
-    Ok(())
-}
-
-/// Deletes the attempts before a time. Scans only attempts for emails that were accepted before it, from the oldest.
-async fn purge_attempts(context: &Context, before_ms: TimestampMs, now_ms: TimestampMs) -> Result<(), StoreError> {
-    let mut from = Some((EmailId::MIN, AttemptId::MIN));
-    while let Some(after) = from {
-        let purge = move |tx: &WriteTx<'_>| purge_attempts_page(tx, after, before_ms, now_ms);
-        from = context.store.write_bulk::<_, StoreError>(purge).await?;
-    }
-    Ok(())
-}
-
-/// Deletes the old attempts of one page. Returns the key at which the next page starts; `None` at the end.
+/// As [`purge_warm_up_page`], for the attempts before a time. Scans only attempts for emails that were accepted before it,
+/// from the oldest.
 fn purge_attempts_page(
     tx: &WriteTx<'_>,
-    from: (EmailId, AttemptId),
+    after: (EmailId, AttemptId),
     before_ms: TimestampMs,
     now_ms: TimestampMs,
 ) -> Result<Option<(EmailId, AttemptId)>, StoreError> {
-    let (emails_end, attempts_end) = (EmailId::first_at(before_ms), AttemptId::first_at(before_ms));
-    let (mut old, mut seen, mut last) = (Vec::new(), 0, None);
-    tx.scan(&ATTEMPTS, &from, &(emails_end, AttemptId::MIN), Order::Ascending, |key, _| {
-        if key.1 < attempts_end {
-            old.push(key);
-        }
-        (seen, last) = (seen + 1, Some(key));
-        if seen == PAGE_ROWS { STOP } else { NEXT }
-    })?;
-    for key in old {
-        tx.delete_listed(&ATTEMPTS, &key, now_ms)?;
+    let (end, attempts_end) = ((EmailId::first_at(before_ms), AttemptId::MIN), AttemptId::first_at(before_ms));
+    let page = match_keys(tx, &ATTEMPTS, after, end, PAGE_ROWS, |(_, attempt)| attempt < attempts_end)?;
+    for key in &page.hits {
+        tx.delete_listed(&ATTEMPTS, key, now_ms)?;
     }
-    Ok(last.filter(|last| seen == PAGE_ROWS && *last != from))
+    Ok(page.next)
 }
 
-/// Deletes the expired rows of one page. Returns the key at which the next page starts; `None` at the end. Skips corrupt
-/// rows.
+/// As [`purge_warm_up_page`], for the expired rows of a table with names. Skips corrupt rows.
 fn purge_page<V: Row>(
     tx: &WriteTx<'_>,
     table: &Table<(NameHash,), V>,
-    from: NameHash,
+    after: (NameHash,),
     is_expired: impl Fn(&V) -> bool,
-) -> Result<Option<NameHash>, StoreError> {
-    let (mut old, mut seen, mut last) = (Vec::new(), 0, None);
-    tx.scan_valid(table, &(from,), &(LAST,), Order::Ascending, |(key,), row| {
-        if is_expired(&row) {
-            old.push(key);
-        }
-        (seen, last) = (seen + 1, Some(key));
-        if seen == PAGE_ROWS { STOP } else { NEXT }
-    })?;
-    for key in old {
-        tx.delete(table, &(key,))?;
+) -> Result<Option<(NameHash,)>, StoreError> {
+    let page = match_page(tx, table, after, (LAST,), PAGE_ROWS, |_, row| Ok(row.as_ref().is_some_and(&is_expired)))?;
+    for key in &page.hits {
+        tx.delete(table, key)?;
     }
-    Ok(last.filter(|last| seen == PAGE_ROWS && *last != from))
+    Ok(page.next)
 }
 
 #[cfg(test)]
@@ -133,7 +84,7 @@ mod tests {
     use super::*;
     use crate::base::clock::DAY_MS;
     use crate::delivery::{ReceivingHostRow, SiteRow, SmtpAttemptRow, WarmUpRow};
-    use crate::store::Encoded;
+    use crate::store::{Encoded, NEXT, Order, Reads as _};
 
     fn key(number: u32) -> (NameHash,) {
         let mut key = FIRST;

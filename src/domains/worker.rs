@@ -19,7 +19,7 @@ use super::store::{self, DomainRow};
 use super::verify;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{DomainId, Id, TeamId};
-use crate::store::{NEXT, Order, Reads, STOP, StoreError};
+use crate::store::{Reads, StoreError, match_page};
 use crate::tables::DOMAINS;
 
 /// Interval for polling the queue and the time of the next sweep. A poll costs one lock and one comparison.
@@ -95,16 +95,13 @@ impl Domains {
             return Ok(Vec::new());
         }
         let mut oldest: BinaryHeap<(TimestampMs, DomainKey)> = BinaryHeap::new();
-        let mut after: Option<DomainKey> = None;
-        loop {
+        let mut next = Some((Id::MIN, Id::MIN));
+        while let Some(after) = next {
             let page = self.context.store.read(move |tx| sweep_page(tx, after, now_ms)).await?;
             oldest.extend(page.due);
+            next = page.next;
             while oldest.len() > SWEEP_DOMAINS_MAX {
                 oldest.pop();
-            }
-            after = page.last;
-            if after.is_none() {
-                break;
             }
         }
         self.next_sweep_ms.store(elapsed_ms + SWEEP_EVERY_MS, Ordering::SeqCst);
@@ -157,27 +154,16 @@ fn log_change(id: DomainId, row: &DomainRow, change: Change) {
 /// Due domains of one read transaction of a sweep.
 struct SweepPage {
     due: Vec<(TimestampMs, DomainKey)>,
-    /// Last key that was read; `None` if no page follows.
-    last: Option<DomainKey>,
+    /// Key after which the next page starts; `None` if no page follows.
+    next: Option<DomainKey>,
 }
 
-fn sweep_page(tx: &impl Reads, after: Option<DomainKey>, now_ms: TimestampMs) -> Result<SweepPage, StoreError> {
-    let mut page = SweepPage { due: Vec::new(), last: None };
-    let mut seen = 0;
-    let (from, to) = (after.unwrap_or((Id::MIN, Id::MIN)), (Id::MAX, Id::MAX));
-    tx.scan_valid(&DOMAINS, &from, &to, Order::Ascending, |key, row| {
-        if after == Some(key) {
-            return NEXT;
-        }
-        if decide::is_due(&row, now_ms) {
-            page.due.push((row.checked_ms.unwrap_or(TimestampMs::MIN), key));
-        }
-        seen += 1;
-        if seen < PAGE_ROWS {
-            return NEXT;
-        }
-        page.last = Some(key);
-        STOP
+fn sweep_page(tx: &impl Reads, after: DomainKey, now_ms: TimestampMs) -> Result<SweepPage, StoreError> {
+    let mut due = Vec::new();
+    let page = match_page(tx, &DOMAINS, after, (Id::MAX, Id::MAX), PAGE_ROWS, |key, row: Option<DomainRow>| {
+        let row = row.filter(|row| decide::is_due(row, now_ms));
+        due.extend(row.map(|row| (row.checked_ms.unwrap_or(TimestampMs::MIN), key)));
+        Ok(false)
     })?;
-    Ok(page)
+    Ok(SweepPage { due, next: page.next })
 }

@@ -2,7 +2,7 @@
 
 use super::store::EmailRow;
 use crate::base::id::{EmailId, TeamId};
-use crate::store::{NEXT, Order, Reads, STOP, StoreError};
+use crate::store::{Reads, StoreError, match_keys, rows_after};
 use crate::tables::EMAILS;
 
 /// Returns up to `rows_max` emails of the API after one id and up to another, oldest first. A corrupt row is logged, and
@@ -16,14 +16,8 @@ pub(crate) fn emails_after(
     (after, until): (EmailId, EmailId),
     rows_max: usize,
 ) -> Result<Vec<(EmailId, Option<EmailRow>)>, StoreError> {
-    let mut page = Vec::with_capacity(rows_max);
-    tx.scan(&EMAILS, &(team, after), &(team, until), Order::Ascending, |(_, id), stored| {
-        if id > after {
-            page.push((id, stored.valid()));
-        }
-        if page.len() == rows_max { STOP } else { NEXT }
-    })?;
-    Ok(page)
+    let page = rows_after(tx, &EMAILS, (team, after), (team, until), rows_max)?;
+    Ok(page.into_iter().map(|((_, id), row)| (id, row)).collect())
 }
 
 /// As [`emails_after`], without the rows.
@@ -36,14 +30,8 @@ pub(crate) fn email_ids_after(
     (after, until): (EmailId, EmailId),
     rows_max: usize,
 ) -> Result<Vec<EmailId>, StoreError> {
-    let mut page = Vec::new();
-    tx.scan(&EMAILS, &(team, after), &(team, until), Order::Ascending, |(_, id), _| {
-        if id > after {
-            page.push(id);
-        }
-        if page.len() == rows_max { STOP } else { NEXT }
-    })?;
-    Ok(page)
+    let page = match_keys(tx, &EMAILS, (team, after), (team, until), rows_max, |_| true)?;
+    Ok(page.map(|(_, id)| id).hits)
 }
 
 /// Stores the row of an email.

@@ -5,7 +5,7 @@ use super::retention::{EVENTS_PER_COMMIT, PAGE_ROWS, delete_email, is_settled};
 use super::store::{EmailRow, delete_content_rows};
 use crate::base::id::{EmailId, TeamId};
 use crate::events;
-use crate::store::{CHUNKS_PER_COMMIT, NEXT, Order, Reads, STOP, StoreError, WriteTx};
+use crate::store::{CHUNKS_PER_COMMIT, StoreError, WriteTx, rows_after};
 use crate::tables::EMAILS;
 
 /// A page of the deletion.
@@ -23,17 +23,10 @@ pub(crate) struct DeletedEmails {
 /// # Errors
 /// [`StoreError`].
 pub(crate) fn delete_page_of_team(tx: &WriteTx<'_>, team: TeamId, after: EmailId) -> Result<DeletedEmails, StoreError> {
-    let page_rows = tx.page_items(PAGE_ROWS);
-    let mut page: Vec<(EmailId, Option<EmailRow>)> = Vec::with_capacity(page_rows);
-    tx.scan(&EMAILS, &(team, after), &(team, EmailId::MAX), Order::Ascending, |(_, id), row| {
-        if id > after {
-            page.push((id, row.valid()));
-        }
-        if page.len() == page_rows { STOP } else { NEXT }
-    })?;
+    let page = rows_after(tx, &EMAILS, (team, after), (team, EmailId::MAX), tx.page_items(PAGE_ROWS))?;
     let (mut left, mut events_left) = (CHUNKS_PER_COMMIT, EVENTS_PER_COMMIT);
     let mut deleted = DeletedEmails::default();
-    for (id, row) in page {
+    for ((_, id), row) in page {
         deleted.found += 1;
         if let Some(mut row) = row {
             cancel_queued(tx, team, id, &mut row)?;
@@ -65,7 +58,7 @@ mod tests {
     use crate::emails::model::LastEvent;
     use crate::emails::put_settled;
     use crate::emails::store::{RecipientRow, RecipientState};
-    use crate::store::Blob;
+    use crate::store::{Blob, NEXT, Order, Reads};
     use crate::tables::{ATTACHMENTS, EMAIL_BODIES};
 
     const TEAM: TeamId = Id::MIN;

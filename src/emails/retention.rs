@@ -13,7 +13,7 @@ use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, Id, TeamId};
 use crate::context::Context;
 use crate::emails::store::RecipientState;
-use crate::store::{CHUNKS_PER_COMMIT, NEXT, Order, Reads, STOP, StoreError, WriteTx};
+use crate::store::{CHUNKS_PER_COMMIT, Order, Reads, STOP, StoreError, WriteTx, rows_after};
 use crate::tables::{ATTACHMENTS, ATTEMPTS, EMAIL_BODIES, EMAIL_INSIGHTS, EMAILS};
 use crate::{events, teams};
 
@@ -48,31 +48,12 @@ pub async fn purge(
 
 async fn purge_content(context: &Context, teams: &[TeamId], before: TimestampMs) -> Result<(), StoreError> {
     let (until, teams) = (EmailId::first_at(before), Arc::<[TeamId]>::from(teams));
-    purge_pages(context, move |tx, after| purge_content_page(tx, &teams, after, until)).await
+    context.store.write_pages(EmailId::MIN, move |tx, after| purge_content_page(tx, &teams, after, until)).await
 }
 
 async fn purge_attachments(context: &Context, teams: &[TeamId], before: TimestampMs) -> Result<(), StoreError> {
     let (until, teams) = (EmailId::first_at(before), Arc::<[TeamId]>::from(teams));
-    purge_pages(context, move |tx, after| purge_attachments_page(tx, &teams, after, until)).await
-}
-
-/// Deletes pages of emails, each in a transaction. `page` gets the email after which its page starts, and returns that of
-/// the next one; `None` at the end.
-///
-/// # Errors
-/// [`StoreError`].
-pub(super) async fn purge_pages(
-    context: &Context,
-    page: impl Fn(&WriteTx<'_>, EmailId) -> Result<Option<EmailId>, StoreError> + Clone + Send + 'static,
-) -> Result<(), StoreError> {
-    let mut after = EmailId::MIN;
-    loop {
-        let page = page.clone();
-        match context.store.write_bulk::<_, StoreError>(move |tx| page(tx, after)).await? {
-            Some(last) => after = last,
-            None => return Ok(()),
-        }
-    }
+    context.store.write_pages(EmailId::MIN, move |tx, after| purge_attachments_page(tx, &teams, after, until)).await
 }
 
 /// Deletes the content of one page of emails. Returns the id after which the next page starts; `None` at
@@ -163,7 +144,7 @@ pub(super) fn is_settled(row: &EmailRow) -> bool {
 
 async fn purge_rows(context: &Context, team: TeamId, before: TimestampMs) -> Result<(), StoreError> {
     let (now_ms, until) = (context.now_ms(), EmailId::first_at(before));
-    purge_pages(context, move |tx, after| purge_rows_page(tx, team, after, until, now_ms)).await
+    context.store.write_pages(EmailId::MIN, move |tx, after| purge_rows_page(tx, team, after, until, now_ms)).await
 }
 
 /// As [`purge_content_page`], for the rows with their timelines and attempts. An email with more events than the bound is
@@ -175,18 +156,11 @@ fn purge_rows_page(
     until: EmailId,
     now_ms: TimestampMs,
 ) -> Result<Option<EmailId>, StoreError> {
-    let page_rows = tx.page_items(PAGE_ROWS);
-    let mut page = Vec::with_capacity(page_rows);
-    tx.scan_valid(&EMAILS, &(team, after), &(team, until), Order::Ascending, |(_, id), row| {
-        if id > after {
-            page.push((id, is_settled(&row)));
-        }
-        if page.len() == page_rows { STOP } else { NEXT }
-    })?;
+    let page = rows_after(tx, &EMAILS, (team, after), (team, until), tx.page_items(PAGE_ROWS))?;
     let (mut left, mut events_left) = (CHUNKS_PER_COMMIT, EVENTS_PER_COMMIT);
     let mut done = None;
-    for (id, settled) in page {
-        if settled {
+    for ((_, id), row) in page {
+        if row.is_some_and(|row| is_settled(&row)) {
             left -= delete_content_rows(tx, id, left)?;
             events_left -= events::delete_email_events(tx, id, events_left)?;
             if left == 0 || events_left == 0 {
@@ -217,7 +191,7 @@ mod tests {
     use super::*;
     use crate::emails::store::has_content;
     use crate::emails::{LastEvent, RecipientRow};
-    use crate::store::{Blob, Encoded};
+    use crate::store::{Blob, Encoded, NEXT};
     use crate::tables::EVENTS;
 
     /// Stores `chunks` chunks of content of an email.

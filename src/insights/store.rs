@@ -10,7 +10,7 @@ use crate::base::clock::{TimestampMs, utc_day};
 use crate::base::id::{BroadcastId, EmailId, Id, TeamId};
 use crate::context::Context;
 use crate::emails::EmailRow;
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
+use crate::store::{NEXT, Order, Reads, StoreError, WriteTx, match_keys};
 use crate::tables::{BROADCAST_INSIGHTS, EMAIL_INSIGHTS, INSIGHT_DAYS, INSIGHT_POSITIONS, PENDING_BROADCAST_INSIGHTS};
 use crate::{email_metrics, teams};
 
@@ -108,14 +108,8 @@ pub(super) fn pending(
     after: BroadcastId,
     rows_max: usize,
 ) -> Result<Vec<BroadcastId>, StoreError> {
-    let mut page = Vec::new();
-    tx.scan(&PENDING_BROADCAST_INSIGHTS, &(team, after), &(team, Id::MAX), Order::Ascending, |(_, id), _| {
-        if id > after {
-            page.push(id);
-        }
-        if page.len() == rows_max { STOP } else { NEXT }
-    })?;
-    Ok(page)
+    let to = (team, Id::MAX);
+    Ok(match_keys(tx, &PENDING_BROADCAST_INSIGHTS, (team, after), to, rows_max, |_| true)?.map(|(_, id)| id).hits)
 }
 
 pub(super) fn is_pending(tx: &impl Reads, team: TeamId, id: BroadcastId) -> Result<bool, StoreError> {

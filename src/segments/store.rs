@@ -7,7 +7,7 @@ use super::model::{SEGMENTS_MAX, Segment};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{ContactId, Id, SegmentId, TeamId};
 use crate::contacts;
-use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx, was_listed};
+use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx, match_keys, was_listed};
 use crate::tables::{CONTACT_SEGMENTS, SEGMENT_MEMBERS, SEGMENTS};
 
 /// Number of members deleted in one commit, which takes some milliseconds.
@@ -187,14 +187,10 @@ pub fn oldest_of_contact(
 /// # Errors
 /// [`StoreError`].
 pub(super) fn remove_members(tx: &WriteTx<'_>, team: TeamId, segment: SegmentId) -> Result<bool, StoreError> {
-    let mut members = Vec::new();
     let (from, to) = ((team, segment, Id::MIN), (team, segment, Id::MAX));
-    tx.scan(&SEGMENT_MEMBERS, &from, &to, Order::Ascending, |(_, _, contact), _| {
-        members.push(contact);
-        if members.len() < MEMBERS_PER_COMMIT { NEXT } else { STOP }
-    })?;
-    for contact in &members {
-        remove_member(tx, team, segment, *contact)?;
+    let page = match_keys(tx, &SEGMENT_MEMBERS, from, to, MEMBERS_PER_COMMIT, |_| true)?;
+    for (_, _, contact) in page.hits {
+        remove_member(tx, team, segment, contact)?;
     }
-    Ok(members.len() == MEMBERS_PER_COMMIT)
+    Ok(page.next.is_some())
 }

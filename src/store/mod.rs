@@ -9,7 +9,7 @@
 //! - `table.rs`, `reads.rs` and `transaction.rs`: tables; get and scan; put and delete;
 //! - `meta.rs` and `nodes.rs`: the tables of the store itself; the processes that open it;
 //! - `page.rs` and `cursors.rs`: lists, and the cursors of deleted rows;
-//! - `match_page.rs`: bounded scans for rows to change;
+//! - `match_page.rs`: pages of a table, for work over many rows;
 //! - `scan_limit.rs`: limit of a scan whose rows can match or not;
 //! - `orphans.rs`: child rows of deleted parents;
 //! - `chunks.rs`: values too large for one row;
@@ -77,7 +77,7 @@ pub use fields::{RawValue, RowFields};
 pub use figures::StoreFigures;
 pub use hash::{NameHash, name_hash};
 pub use key::{Key, KeyBytes, KeyOf, KeyPart};
-pub use match_page::{MatchPage, match_page};
+pub use match_page::{MatchPage, match_keys, match_page, rows_after};
 pub use meta::StoreKind;
 pub use nodes::{NodeId, NodeRow, is_alive, renew};
 pub(crate) use opening::{open_in_time, open_with_key};

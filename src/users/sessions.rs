@@ -10,7 +10,7 @@ use super::session_token::SessionToken;
 use crate::base::clock::{DAY_MS, TimestampMs};
 use crate::base::id::{Id, SessionId, TeamId, UserId};
 use crate::context::Context;
-use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx};
+use crate::store::{NEXT, Order, Reads, Row, StoreError, WriteTx, match_page};
 use crate::tables::SESSIONS;
 
 /// A session ends after this time without a request.
@@ -213,36 +213,22 @@ fn delete_where(
 /// # Errors
 /// [`StoreError`].
 pub(super) async fn purge(context: &Context) -> Result<(), StoreError> {
-    let (now_ms, mut after) = (context.now_ms(), (Id::MIN, Id::MIN));
-    loop {
-        let page = context.store.write_bulk(move |tx| purge_page(tx, after, now_ms)).await?;
-        match page {
-            Some(last) => after = last,
-            None => return Ok(()),
-        }
-    }
+    let now_ms = context.now_ms();
+    context.store.write_pages((Id::MIN, Id::MIN), move |tx, after| purge_page(tx, after, now_ms)).await
 }
 
-/// Deletes the expired sessions of a page that starts at a key. Returns the last key of the page; `None` at the end of
-/// the table.
+/// Deletes the expired sessions of a page. Returns the key after which the next page starts; `None` at the end.
 fn purge_page(
     tx: &WriteTx<'_>,
-    from: (UserId, SessionId),
+    after: (UserId, SessionId),
     now_ms: TimestampMs,
 ) -> Result<Option<(UserId, SessionId)>, StoreError> {
-    let (mut examined, mut last, mut expired) = (0, None, Vec::new());
-    tx.scan(&SESSIONS, &from, &(Id::MAX, Id::MAX), Order::Ascending, |key, row| {
-        examined += 1;
-        if row.decode().is_ok_and(|row| !row.is_valid(now_ms)) {
-            expired.push(key);
-        }
-        last = Some(key);
-        if examined == PAGE_ROWS { STOP } else { NEXT }
-    })?;
-    for key in &expired {
+    let is_expired = |_, row: Option<SessionRow>| Ok(row.is_some_and(|row| !row.is_valid(now_ms)));
+    let page = match_page(tx, &SESSIONS, after, (Id::MAX, Id::MAX), PAGE_ROWS, is_expired)?;
+    for key in &page.hits {
         tx.delete(&SESSIONS, key)?;
     }
-    Ok(last.filter(|_| examined == PAGE_ROWS))
+    Ok(page.next)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::store::{self, DeliveryRow, WebhookDeliveryState, WebhookRow};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EventId, Id, TeamId, WebhookDeliveryId, WebhookId};
 use crate::context::Context;
-use crate::store::{NEXT, Order, ReadTx, Reads as _, STOP, StoreError, WriteTx};
+use crate::store::{ReadTx, Reads as _, StoreError, WriteTx, match_page};
 use crate::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
 use crate::{events, teams};
 
@@ -82,31 +82,21 @@ fn purge_page(
     (after, until): (WebhookDeliveryId, WebhookDeliveryId),
     now_ms: TimestampMs,
 ) -> Result<PurgedPage, StoreError> {
-    let mut page = PurgedPage { last: None, oldest_kept: Id::MAX };
-    let (mut obsolete, mut rows) = (Vec::new(), 0);
-    let (from, to) = ((team, webhook, after), (team, webhook, until));
-    tx.scan(&WEBHOOK_DELIVERIES, &from, &to, Order::Ascending, |(_, _, id), row| {
-        if id == after {
-            return NEXT;
+    let (after, to) = ((team, webhook, after), (team, webhook, until));
+    let mut oldest_kept = EventId::MAX;
+    let is_obsolete = |(_, _, id): (TeamId, WebhookId, WebhookDeliveryId), row: Option<DeliveryRow>| match row {
+        Some(DeliveryRow { state: WebhookDeliveryState::Queued { due_ms }, event, .. })
+            if tx.contains(&WEBHOOK_QUEUE, &store::queue_key(webhook, due_ms, id))? =>
+        {
+            oldest_kept = oldest_kept.min(event);
+            Ok(false)
         }
-        match row.valid() {
-            Some(DeliveryRow { state: WebhookDeliveryState::Queued { due_ms }, event, .. })
-                if tx.contains(&WEBHOOK_QUEUE, &store::queue_key(webhook, due_ms, id))? =>
-            {
-                page.oldest_kept = page.oldest_kept.min(event);
-            }
-            // A corrupt delivery, or one without a queue row, can never be sent.
-            Some(_) | None => obsolete.push(id),
-        }
-        rows += 1;
-        if rows < PAGE_ROWS {
-            return NEXT;
-        }
-        page.last = Some(id);
-        STOP
-    })?;
-    for id in obsolete {
-        tx.delete_listed(&WEBHOOK_DELIVERIES, &(team, webhook, id), now_ms)?;
+        // A corrupt delivery, or one without a queue row, can never be sent.
+        Some(_) | None => Ok(true),
+    };
+    let page = match_page(tx, &WEBHOOK_DELIVERIES, after, to, PAGE_ROWS, is_obsolete)?;
+    for key in &page.hits {
+        tx.delete_listed(&WEBHOOK_DELIVERIES, key, now_ms)?;
     }
-    Ok(page)
+    Ok(PurgedPage { last: page.next.map(|(_, _, id)| id), oldest_kept })
 }

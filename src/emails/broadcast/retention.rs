@@ -5,11 +5,11 @@ use crate::base::id::{BroadcastId, EmailId, TeamId};
 use crate::context::Context;
 use crate::emails::change::{cancel_queued, put_settled};
 use crate::emails::removal::DeletedEmails;
-use crate::emails::retention::{EVENTS_PER_COMMIT, PAGE_ROWS, delete_email, purge_pages};
+use crate::emails::retention::{EVENTS_PER_COMMIT, PAGE_ROWS, delete_email};
 use crate::emails::store::{BroadcastEmailRow, EmailRow};
 use crate::emails::stored::{delete_row, joined};
 use crate::events;
-use crate::store::{MatchPage, NEXT, Order, Reads, STOP, StoreError, WriteTx, match_page};
+use crate::store::{MatchPage, Reads, StoreError, WriteTx, match_page, rows_after};
 use crate::tables::{BROADCAST_EMAILS, BROADCAST_OUTCOMES};
 
 /// Deletes the emails of broadcasts that were queued before `before`, with their timelines and SMTP transcripts. Emails
@@ -23,7 +23,7 @@ pub(in crate::emails) async fn purge_broadcast_emails(
     before: TimestampMs,
 ) -> Result<(), StoreError> {
     let (now_ms, until) = (context.now_ms(), EmailId::first_at(before));
-    purge_pages(context, move |tx, after| purge_page(tx, team, after, until, now_ms)).await
+    context.store.write_pages(EmailId::MIN, move |tx, after| purge_page(tx, team, after, until, now_ms)).await
 }
 
 /// Deletes a page of settled emails. Returns the email after which the next page starts; `None` at the end. If the page has
@@ -35,18 +35,11 @@ fn purge_page(
     until: EmailId,
     now_ms: TimestampMs,
 ) -> Result<Option<EmailId>, StoreError> {
-    let page_rows = tx.page_items(PAGE_ROWS);
-    let mut page = Vec::with_capacity(page_rows);
-    tx.scan_valid(&BROADCAST_EMAILS, &(team, after), &(team, until), Order::Ascending, |(_, id), row| {
-        if id > after {
-            page.push((id, row.wait_ms.is_none() && !row.is_in_flight));
-        }
-        if page.len() == page_rows { STOP } else { NEXT }
-    })?;
+    let page = rows_after(tx, &BROADCAST_EMAILS, (team, after), (team, until), tx.page_items(PAGE_ROWS))?;
     let mut events_left = EVENTS_PER_COMMIT;
     let mut done = None;
-    for (id, is_settled) in page {
-        if is_settled {
+    for ((_, id), row) in page {
+        if row.is_some_and(|row| row.wait_ms.is_none() && !row.is_in_flight) {
             events_left -= events::delete_email_events(tx, id, events_left)?;
             if events_left == 0 {
                 return Ok(Some(done.unwrap_or(after)));
@@ -70,17 +63,10 @@ pub(crate) fn delete_broadcast_emails_of_team(
     after: EmailId,
     now_ms: TimestampMs,
 ) -> Result<DeletedEmails, StoreError> {
-    let page_rows = tx.page_items(PAGE_ROWS);
-    let mut page: Vec<(EmailId, Option<BroadcastEmailRow>)> = Vec::with_capacity(page_rows);
-    tx.scan(&BROADCAST_EMAILS, &(team, after), &(team, EmailId::MAX), Order::Ascending, |(_, id), row| {
-        if id > after {
-            page.push((id, row.valid()));
-        }
-        if page.len() == page_rows { STOP } else { NEXT }
-    })?;
+    let page = rows_after(tx, &BROADCAST_EMAILS, (team, after), (team, EmailId::MAX), tx.page_items(PAGE_ROWS))?;
     let mut events_left = EVENTS_PER_COMMIT;
     let mut deleted = DeletedEmails::default();
-    for (id, row) in page {
+    for ((_, id), row) in page {
         deleted.found += 1;
         // The row stays if its timeline needs another page.
         events_left -= events::delete_email_events(tx, id, events_left)?;

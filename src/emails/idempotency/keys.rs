@@ -8,7 +8,7 @@ use super::{IdempotentResponse, KeyConflict, response_to};
 use crate::base::clock::{DAY_MS, TimestampMs, utc_day};
 use crate::base::id::TeamId;
 use crate::emails::store::IdempotencyRow;
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
+use crate::store::{Order, Reads, STOP, StoreError, WriteTx, match_keys};
 use crate::tables::IDEMPOTENCY;
 
 /// First half of the SHA-256 of a key with its team and route. A caller cannot find a key with the hash of another one.
@@ -166,15 +166,8 @@ pub(super) fn read_page(
     after: Option<RowKey>,
     now_ms: TimestampMs,
 ) -> Result<Vec<RowKey>, StoreError> {
-    let mut page = Vec::new();
-    let from = after.unwrap_or((utc_day(now_ms), [0; 16]));
-    tx.scan(&IDEMPOTENCY, &from, &(u32::MAX, [u8::MAX; 16]), Order::Ascending, |key, _| {
-        if Some(key) != after {
-            page.push(key);
-        }
-        if page.len() == READ_KEYS { STOP } else { NEXT }
-    })?;
-    Ok(page)
+    let after = after.unwrap_or((utc_day(now_ms), [0; 16]));
+    Ok(match_keys(tx, &IDEMPOTENCY, after, (u32::MAX, [u8::MAX; 16]), READ_KEYS, |_| true)?.hits)
 }
 
 /// Deletes rows whose day of expiry has ended; returns whether there may be more.

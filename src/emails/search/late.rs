@@ -9,7 +9,7 @@ use super::block::{BLOCK_BYTES_MAX, BlockEmails, BlockWriter, Fingerprint};
 use super::index::{block_of, fingerprints, position};
 use crate::base::id::{EmailId, TeamId};
 use crate::emails::store::EmailRow;
-use crate::store::{Encoded, NEXT, Order, Reads, STOP, StoreError, WriteTx};
+use crate::store::{Encoded, NEXT, Order, Reads, StoreError, WriteTx, match_keys};
 use crate::tables::{EMAIL_SEARCH_BLOCKS, EMAILS};
 use crate::teams;
 
@@ -33,17 +33,8 @@ pub(super) fn find(tx: &impl Reads, team: TeamId, verified: EmailId, until: Emai
     if end <= verified {
         return Ok(page);
     }
-    let mut ids = Vec::new();
-    tx.scan(&EMAILS, &(team, verified), &(team, end), Order::Ascending, |(_, id), _| {
-        if id > verified {
-            ids.push(id);
-        }
-        if ids.len() == PAGE_ROWS { STOP } else { NEXT }
-    })?;
-    let last = match ids.last() {
-        Some(last) if ids.len() == PAGE_ROWS => *last,
-        _ => end,
-    };
+    let emails = match_keys(tx, &EMAILS, (team, verified), (team, end), PAGE_ROWS, |_| true)?.map(|(_, id)| id);
+    let (ids, last) = (emails.hits, emails.next.unwrap_or(end));
     page.verified = Some(last);
     let Some(first) = ids.first().copied() else { return Ok(page) };
     let mut known = HashSet::with_capacity(ids.len());

@@ -9,7 +9,7 @@ use crate::base::clock::TimestampMs;
 use crate::base::id::{Id, IdSource, TeamId, UserId};
 use crate::context::Context;
 use crate::store::page::{Page, PageError, PageQuery, page};
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, from_store_error};
+use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, from_store_error, match_keys};
 use crate::tables::MEMBERSHIPS;
 use crate::teams;
 
@@ -180,12 +180,8 @@ pub async fn remove(
 /// # Errors
 /// [`StoreError`].
 pub(crate) fn remove_team(tx: &WriteTx<'_>, team: TeamId, members_max: usize) -> Result<usize, StoreError> {
-    let mut users = Vec::new();
-    tx.scan(&MEMBERSHIPS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |(_, user), _| {
-        users.push(user);
-        if users.len() == members_max { STOP } else { NEXT }
-    })?;
-    for user in &users {
+    let users = match_keys(tx, &MEMBERSHIPS, (team, Id::MIN), (team, Id::MAX), members_max, |_| true)?.hits;
+    for (_, user) in &users {
         tx.delete(&MEMBERSHIPS, &(team, *user))?;
         sessions::delete_of_team(tx, *user, team)?;
         if has_membership(tx, *user)? {

@@ -9,7 +9,7 @@ use super::dispatcher::DispatchNotifier;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{Id, WebhookDeliveryId, WebhookId};
 use crate::context::Context;
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
+use crate::store::{MatchPage, Reads, StoreError, WriteTx, match_page};
 use crate::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE};
 use crate::webhooks::retry::RETRY_DELAY_MS_MAX;
 use crate::webhooks::store::{self, DeliveryRow, QueueRow, WebhookDeliveryState};
@@ -21,13 +21,6 @@ const PAGE_ROWS: usize = 500;
 
 /// Key of a queue row: endpoint, due time, delivery.
 type QueueKey = (WebhookId, u64, WebhookDeliveryId);
-
-/// Deliveries of one page that are due too far in the future.
-struct AheadDeliveries {
-    keys: Vec<QueueKey>,
-    /// Key at which the next page starts; `None` at the end.
-    next: Option<QueueKey>,
-}
 
 /// Returns whether a delivery is due later than any retry, or was queued in the future and is not due.
 pub(super) fn is_ahead(key: QueueKey, row: &QueueRow, now_ms: TimestampMs) -> bool {
@@ -49,14 +42,14 @@ pub(super) async fn release_ahead(
     notifier: &DispatchNotifier,
     webhook: WebhookId,
 ) -> Result<(), StoreError> {
-    let (mut from, mut released) = (Some((webhook, 0, Id::MIN)), 0);
-    while let Some(start) = from {
+    let (mut next, mut released) = (Some((webhook, 0, Id::MIN)), 0);
+    while let Some(after) = next {
         let now_ms = context.now_ms();
-        let AheadDeliveries { keys, next } = context.store.read(move |tx| read_ahead(tx, start, now_ms)).await?;
-        from = next;
-        if !keys.is_empty() {
+        let page = context.store.read(move |tx| read_ahead(tx, after, now_ms)).await?;
+        next = page.next;
+        if !page.hits.is_empty() {
             let notifier = notifier.clone();
-            let release = move |tx: &WriteTx<'_>| make_due(tx, &notifier, &keys, now_ms);
+            let release = move |tx: &WriteTx<'_>| make_due(tx, &notifier, &page.hits, now_ms);
             released += context.store.write_bulk(release).await?;
         }
     }
@@ -70,25 +63,13 @@ pub(super) async fn release_ahead(
     Ok(())
 }
 
-/// Reads the next deliveries of an endpoint from the key `from` on.
-fn read_ahead(tx: &impl Reads, from: QueueKey, now_ms: TimestampMs) -> Result<AheadDeliveries, StoreError> {
-    let (webhook, ..) = from;
-    let mut page = AheadDeliveries { keys: Vec::new(), next: None };
-    let mut rows = 0;
-    let later = from.max(store::queue_key(webhook, now_ms + CLOCK_STEP_MS, Id::MIN));
-    tx.scan(&WEBHOOK_QUEUE, &later, &(webhook, u64::MAX, Id::MAX), Order::Ascending, |key, row| {
-        // The lane of the endpoint deletes a corrupt row.
-        if row.decode().is_ok_and(|row| is_ahead(key, &row, now_ms)) {
-            page.keys.push(key);
-        }
-        rows += 1;
-        if rows < PAGE_ROWS {
-            return NEXT;
-        }
-        page.next = Some(key);
-        STOP
-    })?;
-    Ok(page)
+/// Reads a page of the queue of an endpoint after a key, and returns the deliveries that are due too far in the future.
+fn read_ahead(tx: &impl Reads, after: QueueKey, now_ms: TimestampMs) -> Result<MatchPage<QueueKey>, StoreError> {
+    let (webhook, ..) = after;
+    let later = after.max(store::queue_key(webhook, now_ms + CLOCK_STEP_MS, Id::MIN));
+    // The lane of the endpoint deletes a corrupt row.
+    let is_match = |key, row: Option<QueueRow>| Ok(row.is_some_and(|row| is_ahead(key, &row, now_ms)));
+    match_page(tx, &WEBHOOK_QUEUE, later, (webhook, u64::MAX, Id::MAX), PAGE_ROWS, is_match)
 }
 
 /// Makes deliveries due now. Returns their number.

@@ -7,7 +7,7 @@ use super::figures::QueuedDeliveryFigures;
 use crate::base::clock::{TimestampMs, monotonic};
 use crate::base::id::{Id, WebhookDeliveryId, WebhookId};
 use crate::context::Context;
-use crate::store::{NEXT, Order, ReadTx, Reads, STOP, StoreError};
+use crate::store::{ReadTx, Reads, StoreError, match_keys};
 use crate::tables::WEBHOOK_QUEUE;
 use crate::workers::rest_after;
 
@@ -69,26 +69,17 @@ fn count_page(
     rows_max: usize,
     mut counted: QueuedDeliveries,
 ) -> Result<(QueuedDeliveries, Option<RowKey>), StoreError> {
-    let (mut rows, mut last) = (0, None);
-    tx.scan(&WEBHOOK_QUEUE, &after.unwrap_or(FIRST), &LAST, Order::Ascending, |key, _| {
-        if Some(key) == after {
-            return NEXT;
-        }
-        let waiting_ms = now_ms - i64::try_from(key.1).unwrap_or(i64::MAX);
+    let page = match_keys(tx, &WEBHOOK_QUEUE, after.unwrap_or(FIRST), LAST, rows_max, |(_, due_ms, _)| {
+        let waiting_ms = now_ms - i64::try_from(due_ms).unwrap_or(i64::MAX);
         if waiting_ms >= 0 {
             counted.due += 1;
             counted.oldest_due_ms = counted.oldest_due_ms.max(waiting_ms);
         } else {
             counted.later += 1;
         }
-        rows += 1;
-        if rows == rows_max {
-            last = Some(key);
-            return STOP;
-        }
-        NEXT
+        false
     })?;
-    Ok((counted, last))
+    Ok((counted, page.next))
 }
 
 #[cfg(test)]
