@@ -16,6 +16,7 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[(
 const SKIP_CORRUPT_VALUES: &[&str] = &[
     "broadcasts/fan_out/walk.rs",
     "broadcasts/recipients.rs",
+    "contacts/export/page.rs",
     "delivery/queue/corrupt_leases.rs",
     "emails/search/index.rs",
     "emails/store/content.rs",
@@ -25,7 +26,8 @@ const SKIP_CORRUPT_VALUES: &[&str] = &[
     "events/outbox.rs",
     "insights/compute.rs",
     "logs/store.rs",
-    "segments/contact_scan.rs",
+    "segments/page_scan.rs",
+    "segments/scan.rs",
     "webhooks/dispatch/page.rs",
 ];
 
