@@ -15,11 +15,11 @@ use salvo::writing::Json;
 use self::query::RecipientQuery;
 pub(crate) use self::request::UpdateBroadcastRequest;
 use self::request::{CreateBroadcastRequest, SendBroadcastRequest, SendChoice};
-pub(crate) use self::response::BroadcastResponse;
 use self::response::{
     AcceptedBroadcast, BroadcastRecipientResponse, BroadcastReference, BroadcastSummary, CanceledBroadcast,
     ClickedLink, DeletedBroadcast,
 };
+pub(crate) use self::response::{BroadcastResponse, BroadcastWarning};
 use super::error::{CancelBroadcastError, DeleteBroadcastError, DraftError, SendBroadcastError};
 use super::service::Broadcasts;
 use crate::api_keys::Caller;

@@ -56,7 +56,7 @@ pub(super) struct AcceptedBroadcast {
 
 /// Reason why a broadcast is not sent at once.
 #[derive(Serialize, ToSchema)]
-struct BroadcastWarning {
+pub(crate) struct BroadcastWarning {
     /// `paced`: the broadcast alone exceeds the sending limits. `queued_behind`: other broadcasts are sent first.
     #[salvo(schema(value_type = PlanWarningWord))]
     code: &'static str,

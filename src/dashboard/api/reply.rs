@@ -7,25 +7,19 @@ use serde::Serialize;
 
 use crate::base::id::EmailId;
 use crate::emails::EmailRow;
-use crate::emails::api::EmailSummary;
+use crate::emails::api::{EmailSummary, TagResponse};
 
 /// An email in a list: that of the API, and its tags.
 #[derive(Serialize)]
 pub(super) struct ListedEmail {
     #[serde(flatten)]
     summary: EmailSummary,
-    tags: Vec<ListedTag>,
-}
-
-#[derive(Serialize)]
-struct ListedTag {
-    name: String,
-    value: String,
+    tags: Vec<TagResponse>,
 }
 
 impl ListedEmail {
     pub(super) fn of((id, row): &(EmailId, EmailRow)) -> Self {
-        let tag = |(name, value): &(String, String)| ListedTag { name: name.clone(), value: value.clone() };
+        let tag = |(name, value): &(String, String)| TagResponse { name: name.clone(), value: value.clone() };
         Self { summary: EmailSummary::of(*id, row), tags: row.tags.iter().map(tag).collect() }
     }
 }

@@ -19,5 +19,5 @@ pub use attachment::{get_attachment, list_attachments};
 pub use attempts::{EmailAttemptResponse, EmailAttemptsResponse, EmailWaitingResponse, list_email_attempts};
 pub use change::{cancel_email, delete_email, update_email};
 pub use read::{get_email, list_emails};
-pub(crate) use response::EmailSummary;
+pub(crate) use response::{EmailSummary, TagResponse};
 pub use send::{send_batch, send_email};

@@ -170,11 +170,11 @@ pub(super) struct EmailResponse {
 
 /// A tag.
 #[derive(Serialize, ToSchema)]
-pub(super) struct TagResponse {
+pub(crate) struct TagResponse {
     /// The name.
-    name: String,
+    pub name: String,
     /// The value.
-    value: String,
+    pub value: String,
 }
 
 /// An attached file in the response of an email.

@@ -10,6 +10,7 @@ use crate::api_keys::Caller;
 use crate::base::clock::to_iso;
 use crate::base::id::{BroadcastId, resource};
 use crate::broadcasts::Broadcasts;
+use crate::broadcasts::api::BroadcastWarning;
 use crate::broadcasts::check::{
     AudienceFunnel, BroadcastCheck, BroadcastChecks, BroadcastFinding, CheckBroadcastError, HTML_BYTES_CLIPPED,
     LinkRequests, LinkSummary,
@@ -38,14 +39,7 @@ pub(super) struct CheckView {
     /// Estimated time of the last email if the broadcast were sent now.
     finishes_at: Option<String>,
     /// Reason why it would not be sent at once.
-    warning: Option<WarningView>,
-}
-
-#[derive(Serialize)]
-struct WarningView {
-    code: &'static str,
-    days: u32,
-    message: String,
+    warning: Option<BroadcastWarning>,
 }
 
 #[derive(Serialize)]
@@ -76,11 +70,7 @@ impl CheckView {
             html_bytes_max: HTML_BYTES_CLIPPED,
             links,
             finishes_at: finishes_ms.map(to_iso),
-            warning: warning.map(|warning| WarningView {
-                code: warning.code.as_str(),
-                days: warning.days,
-                message: warning.message,
-            }),
+            warning: warning.map(BroadcastWarning::from),
         }
     }
 }
