@@ -6,9 +6,10 @@ use serde_json::{Map, Value};
 use super::request::{AdminServices, VerbResult};
 use super::response::{AdminError, Rows};
 use super::teams;
-use crate::audit::{AuditFilter, AuditLog, AuditPage, AuditTarget, RecordedAction, TeamActor};
+use crate::audit::{AuditFilter, AuditLog, AuditPage, RecordedAction, TeamActor};
 use crate::base::clock::to_iso;
 use crate::base::id::{AuditId, TeamId};
+use crate::dashboard::{AuditActorView, AuditTargetView};
 
 /// Entries on one page of the list.
 const PAGE_ROWS: usize = 100;
@@ -38,24 +39,6 @@ pub struct AuditView {
     pub detail: Map<String, Value>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct AuditActorView {
-    /// `user`, `api_key`, `command_line` or `server`.
-    #[serde(rename = "type")]
-    pub kind: String,
-    pub id: Option<String>,
-    /// Address of the user or name of the key at the time of the action.
-    pub name: Option<String>,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct AuditTargetView {
-    #[serde(rename = "type")]
-    pub kind: String,
-    pub id: String,
-    pub name: Option<String>,
-}
-
 impl From<RecordedAction> for AuditView {
     fn from(recorded: RecordedAction) -> Self {
         let RecordedAction { id, team, actor, actor_name, action, target, detail } = recorded;
@@ -63,17 +46,11 @@ impl From<RecordedAction> for AuditView {
             id,
             created_at: to_iso(id.created_ms()),
             team_id: (team != TeamActor::SERVER).then_some(team),
-            actor: AuditActorView { kind: actor.kind().to_owned(), id: actor.id(), name: actor_name },
+            actor: AuditActorView::new(actor, actor_name),
             action: action.as_str().to_owned(),
             target: target.map(AuditTargetView::from),
             detail,
         }
-    }
-}
-
-impl From<AuditTarget> for AuditTargetView {
-    fn from(AuditTarget { kind, id, name }: AuditTarget) -> Self {
-        Self { kind: kind.as_str().to_owned(), id, name }
     }
 }
 

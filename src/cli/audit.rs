@@ -6,8 +6,9 @@ use super::failure::Failure;
 use super::output::Output;
 use super::store_args::{StoreArgs, TeamArgs};
 use crate::admin;
-use crate::admin::audit::{AuditTargetView, AuditVerb, AuditView};
+use crate::admin::audit::{AuditVerb, AuditView};
 use crate::base::printable::printable;
+use crate::dashboard::AuditTargetView;
 
 /// Characters of a name that a user chose.
 const TEXT_CHARS_MAX: usize = 80;

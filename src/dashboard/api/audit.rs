@@ -2,12 +2,12 @@
 
 use salvo::writing::Json;
 use salvo::{Request, Writer as _, handler};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::query;
 use crate::api_keys::Caller;
-use crate::audit::{AuditFilter, AuditLog, AuditTarget, RecordedAction};
+use crate::audit::{Actor, AuditFilter, AuditLog, AuditTarget, RecordedAction};
 use crate::base::clock::to_iso;
 use crate::base::id::resource;
 use crate::http::{ApiError, ApiResult, ListQuery, State};
@@ -30,38 +30,53 @@ pub(super) struct AuditList {
 struct AuditEntryView {
     id: String,
     created_at: String,
-    actor: ActorView,
+    actor: AuditActorView,
     action: &'static str,
-    target: Option<TargetView>,
+    target: Option<AuditTargetView>,
     detail: Map<String, Value>,
 }
 
-#[derive(Serialize)]
-struct ActorView {
+/// An actor, here and on the command line.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AuditActorView {
+    /// `user`, `api_key`, `command_line` or `server`.
     #[serde(rename = "type")]
-    kind: &'static str,
-    id: Option<String>,
-    name: Option<String>,
+    pub kind: String,
+    pub id: Option<String>,
+    /// Address of the user or name of the key at the time of the action.
+    pub name: Option<String>,
 }
 
-#[derive(Serialize)]
-struct TargetView {
+/// A target, here and on the command line.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AuditTargetView {
     #[serde(rename = "type")]
-    kind: &'static str,
-    id: String,
-    name: Option<String>,
+    pub kind: String,
+    pub id: String,
+    pub name: Option<String>,
+}
+
+impl AuditActorView {
+    pub(crate) fn new(actor: Actor, name: Option<String>) -> Self {
+        Self { kind: actor.kind().to_owned(), id: actor.id(), name }
+    }
+}
+
+impl From<AuditTarget> for AuditTargetView {
+    fn from(AuditTarget { kind, id, name }: AuditTarget) -> Self {
+        Self { kind: kind.as_str().to_owned(), id, name }
+    }
 }
 
 impl From<RecordedAction> for AuditEntryView {
     fn from(recorded: RecordedAction) -> Self {
         let RecordedAction { id, team: _, actor, actor_name, action, target, detail } = recorded;
-        let target = target.map(|AuditTarget { kind, id, name }| TargetView { kind: kind.as_str(), id, name });
         Self {
             id: id.to_string(),
             created_at: to_iso(id.created_ms()),
-            actor: ActorView { kind: actor.kind(), id: actor.id(), name: actor_name },
+            actor: AuditActorView::new(actor, actor_name),
             action: action.as_str(),
-            target,
+            target: target.map(AuditTargetView::from),
             detail,
         }
     }
