@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::failure::Failure;
-use super::output::Output;
+use super::output::{Output, or_dash};
 use super::store_args::{StoreArgs, TeamArgs};
 use crate::admin;
 use crate::admin::audit::{AuditVerb, AuditView};
@@ -41,7 +41,7 @@ pub(super) async fn run(AuditArgs { team, limit, store }: AuditArgs, output: Out
             entry.created_at.clone(),
             entry.action.clone(),
             actor(entry),
-            entry.target.as_ref().map_or_else(|| "-".to_owned(), target),
+            or_dash(entry.target.as_ref().map(target)),
             if entry.detail.is_empty() { "-".to_owned() } else { printable(&detail, 2 * TEXT_CHARS_MAX) },
         ]
     })

@@ -1,22 +1,14 @@
 //! `ringmail broadcast`: broadcasts, their check, and their progress.
 
 use super::failure::{Exit, Failure};
-use super::output::{Output, table};
-use super::store_args::{TeamArgs, TeamVerbArgs};
+use super::output::{Output, cell, field, fields, or_dash, table};
+use super::store_args::{TeamVerbArgs, server_name};
 use crate::admin::broadcasts::{
     BroadcastCheckView, BroadcastTestView, BroadcastVerb, BroadcastView, CanceledBroadcastView, FindingView,
     SentBroadcastView,
 };
-use crate::admin::request::AdminVerb;
-use crate::admin::response::ResponseBody;
-use crate::base::printable::printable;
 use crate::broadcast_rows::BroadcastCounts;
 use crate::broadcasts::check::{AudienceFunnel, LinkSummary};
-
-/// Characters of a name in a list.
-const CELL_CHARS_MAX: usize = 40;
-/// Characters of a field of one broadcast.
-const FIELD_CHARS_MAX: usize = 1_000;
 
 /// Runs the verb.
 ///
@@ -31,21 +23,17 @@ pub(super) async fn run(
             let page = |last: Option<&BroadcastView>| BroadcastVerb::List { limit, after: last.map(|row| row.id) };
             let rows = team.list_up_to(limit, page).await?;
             let heading = ["ID", "CREATED", "STATUS", "SENT", "RECIPIENTS", "NAME"];
-            output.print_page(
-                &rows,
-                "There is no broadcast; create one in the dashboard or by the API.",
-                &heading,
-                |row| {
-                    vec![
-                        row.id.to_string(),
-                        row.created_at.clone(),
-                        row.status.clone(),
-                        row.counts.attempted.to_string(),
-                        row.audience.to_string(),
-                        printable(&row.name, CELL_CHARS_MAX),
-                    ]
-                },
-            )
+            let no_rows = "There is no broadcast; create one in the dashboard or by the API.";
+            output.print_page(&rows, no_rows, &heading, |row| {
+                vec![
+                    row.id.to_string(),
+                    row.created_at.clone(),
+                    row.status.clone(),
+                    row.counts.attempted.to_string(),
+                    row.audience.to_string(),
+                    cell(&row.name),
+                ]
+            })
         }
         BroadcastVerb::Show { .. } => {
             let broadcast: BroadcastView = team.request(verb).await?;
@@ -61,13 +49,13 @@ pub(super) async fn run(
             }
         }
         BroadcastVerb::Send { ref test_to, .. } if !test_to.is_empty() => {
-            let (test, is_running): (BroadcastTestView, bool) = request(team, verb).await?;
+            let (test, is_running): (BroadcastTestView, bool) = team.request_and_state(verb).await?;
             output.print(&test, |test| test.email_id.to_string())?;
             note(is_running, &format!("the test email; `ringmail trace {}` shows the result", test.email_id));
             Ok(())
         }
         BroadcastVerb::Send { .. } => {
-            let (sent, is_running): (SentBroadcastView, bool) = request(team, verb).await?;
+            let (sent, is_running): (SentBroadcastView, bool) = team.request_and_state(verb).await?;
             output.print(&sent, sent_text)?;
             if let Some(warning) = sent.warning.as_ref().filter(|_| output == Output::Text) {
                 eprintln!("{warning}");
@@ -82,18 +70,8 @@ pub(super) async fn run(
     }
 }
 
-/// Executes a verb, and returns whether a server executes what it queued.
-async fn request<T: ResponseBody>(team: TeamArgs, verb: impl Into<AdminVerb>) -> Result<(T, bool), Failure> {
-    let mut client = team.open().await?;
-    let body = client.request(verb).await;
-    let is_running = client.is_running();
-    client.close().await;
-    Ok((body?, is_running))
-}
-
 fn note(is_running: bool, what: &str) {
-    let server = if is_running { "server" } else { "next server" };
-    eprintln!("The {server} sends {what}.");
+    eprintln!("The {} sends {what}.", server_name(is_running));
 }
 
 fn show(broadcast: &BroadcastView) -> String {
@@ -113,23 +91,22 @@ fn show(broadcast: &BroadcastView) -> String {
         audience,
         counts,
     } = broadcast;
-    let time = |at: &Option<String>| at.clone().unwrap_or_else(|| "-".to_owned());
     let fields = [
         ("Id", id.to_string()),
-        ("Name", printable(name, FIELD_CHARS_MAX)),
-        ("From", printable(from, FIELD_CHARS_MAX)),
-        ("Subject", printable(subject, FIELD_CHARS_MAX)),
+        ("Name", field(name)),
+        ("From", field(from)),
+        ("Subject", field(subject)),
         ("Status", status.clone()),
         ("Segment", segment_id.map_or_else(|| "all contacts".to_owned(), |id| id.to_string())),
-        ("Topic", topic_id.map_or_else(|| "-".to_owned(), |id| id.to_string())),
+        ("Topic", or_dash(topic_id.as_ref())),
         ("Created", created_at.clone()),
-        ("Scheduled", time(scheduled_at)),
-        ("Started", time(started_at)),
-        ("Finishes", time(finishes_at)),
-        ("Sent", time(sent_at)),
+        ("Scheduled", or_dash(scheduled_at.as_ref())),
+        ("Started", or_dash(started_at.as_ref())),
+        ("Finishes", or_dash(finishes_at.as_ref())),
+        ("Sent", or_dash(sent_at.as_ref())),
         ("Recipients", audience.to_string()),
     ];
-    let fields = fields.map(|(name, value)| format!("{name:<10}  {value}")).join("\n");
+    let fields = self::fields(&fields);
     let BroadcastCounts {
         queued,
         sent,
@@ -194,13 +171,13 @@ fn finding_text(finding: &FindingView) -> String {
         (Some(part), None) => format!(" {part}"),
         (None, _) => String::new(),
     };
-    let url = url.as_ref().map(|url| format!(" {}", printable(url, FIELD_CHARS_MAX))).unwrap_or_default();
+    let url = url.as_ref().map(|url| format!(" {}", field(url))).unwrap_or_default();
     let contacts = match contacts {
         Some(1) => " 1 recipient has no value.".to_owned(),
         Some(contacts) => format!(" {contacts} recipients have no value."),
         None => String::new(),
     };
-    format!("{severity}{place}: {}{contacts}{url}", printable(message, FIELD_CHARS_MAX))
+    format!("{severity}{place}: {}{contacts}{url}", field(message))
 }
 
 fn sent_text(sent: &SentBroadcastView) -> String {

@@ -45,17 +45,15 @@ pub(super) async fn run(TeamVerbArgs { verb, team }: TeamVerbArgs<DomainVerb>, o
 
 /// Executes a verb whose result contains DNS records.
 async fn show(team: TeamArgs, verb: DomainVerb) -> Result<CheckedDomain, Failure> {
-    let mut client = team.open().await?;
-    let domain = client.request(verb).await;
-    if domain.is_ok() && !client.is_running() {
+    let (domain, is_running) = team.request_and_state(verb).await?;
+    if !is_running {
         // The settings of the server are unknown here, and a record with a wrong host name could be published.
         eprintln!(
             "No server is running: the records name the host of this shell's settings; \
              set RINGMAIL_HOSTNAME and RINGMAIL_RELAY_RECORDS to the values of the server."
         );
     }
-    client.close().await;
-    Ok(domain?)
+    Ok(domain)
 }
 
 async fn list(team: TeamArgs, output: Output) -> Result<(), Failure> {

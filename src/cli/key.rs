@@ -1,7 +1,7 @@
 //! `ringmail key`: API keys.
 
 use super::failure::Failure;
-use super::output::Output;
+use super::output::{Output, or_dash};
 use super::store_args::TeamVerbArgs;
 use crate::admin::keys::{KeyVerb, KeyView};
 
@@ -19,9 +19,9 @@ pub(super) async fn run(TeamVerbArgs { verb, team }: TeamVerbArgs<KeyVerb>, outp
                 key.id.to_string(),
                 key.name.clone(),
                 key.permission.clone(),
-                key.domain_id.map_or_else(|| "-".to_owned(), |id| id.to_string()),
+                or_dash(key.domain_id),
                 key.created_at.clone(),
-                key.last_used_at.clone().unwrap_or_else(|| "-".to_owned()),
+                or_dash(key.last_used_at.as_ref()),
             ]
         });
     }

@@ -1,7 +1,7 @@
 //! `ringmail log`: requests to the API.
 
 use super::failure::Failure;
-use super::output::Output;
+use super::output::{Output, fields};
 use super::store_args::TeamVerbArgs;
 use crate::admin::logs::{LogDetailsView, LogVerb, LogView};
 use crate::base::printable::printable;
@@ -45,7 +45,7 @@ fn show(LogDetailsView { request, request_body, response_body, detail }: &LogDet
         ("Client", printable(user_agent.as_deref().unwrap_or("-"), TEXT_CHARS_MAX)),
         ("Detail", printable(detail.as_deref().unwrap_or("-"), usize::MAX)),
     ];
-    let fields = fields.map(|(name, value)| format!("{name:<8}  {value}")).join("\n");
+    let fields = self::fields(&fields);
     format!("{fields}\n\nRequest body\n{}\n\nResponse body\n{}", json(request_body), json(response_body))
 }
 

@@ -8,6 +8,11 @@ use super::failure::Failure;
 use crate::admin::response::Rows;
 use crate::base::printable::printable;
 
+/// Characters of a cell with names or addresses.
+const CELL_CHARS_MAX: usize = 40;
+/// Characters of a field of one thing.
+const FIELD_CHARS_MAX: usize = 1_000;
+
 /// Format of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Output {
@@ -116,6 +121,28 @@ pub(super) fn put(text: &str) -> Result<bool, Failure> {
 /// continues without a reader.
 pub(super) fn put_message(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Returns a value as text; `-` for `None`.
+pub(super) fn or_dash(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
+}
+
+/// Returns a text that others wrote, for a cell of a list.
+pub(super) fn cell(text: &str) -> String {
+    printable(text, CELL_CHARS_MAX)
+}
+
+/// Returns a text that others wrote, for a field of one thing.
+pub(super) fn field(text: &str) -> String {
+    printable(text, FIELD_CHARS_MAX)
+}
+
+/// Formats names and values, one pair a line. The values begin in the same column.
+pub(super) fn fields(fields: &[(&str, String)]) -> String {
+    let width = fields.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let lines = fields.iter().map(|(name, value)| format!("{name:<width$}  {value}"));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Formats cells as columns, separated by two spaces. The last column is not padded.

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::failure::Failure;
-use super::output::{Output, print_json, print_line, put_message};
+use super::output::{Output, fields, print_json, print_line, put_message};
 use super::{dev, event_lines, logging, serve, terminal};
 use crate::admin;
 use crate::app::{App, StartError};
@@ -56,17 +56,16 @@ impl Menu {
         };
         put_message(&format!("Ringmail {}. {summary}\n", env!("CARGO_PKG_VERSION")));
         let [first, second] = facts;
-        let lines = [
+        let mut lines = vec![
             ("Dashboard", terminal::emphasized(&self.dashboard)),
             ("API", self.api.clone()),
             first,
             second,
             ("File", self.file.clone()),
         ];
-        let metrics = self.metrics.iter().map(|url| ("Metrics", url.clone()));
-        let setup = self.setup.iter().map(|url| ("Set up", terminal::emphasized(url)));
-        let lines = lines.into_iter().chain(metrics).chain(setup).map(|(name, value)| format!("{name:<9}  {value}"));
-        print_line(&lines.collect::<Vec<_>>().join("\n"))?;
+        lines.extend(self.metrics.iter().map(|url| ("Metrics", url.clone())));
+        lines.extend(self.setup.iter().map(|url| ("Set up", terminal::emphasized(url))));
+        print_line(&fields(&lines))?;
         if self.setup.is_some() {
             put_message(
                 "\nCreate the first account of the dashboard with the link after `Set up`. It works once, for 30 minutes.",
@@ -192,20 +191,21 @@ fn raise_file_limit() {
     }
 }
 
-struct Signals {
+/// SIGINT and SIGTERM.
+pub(super) struct Signals {
     interrupt: Signal,
     terminate: Signal,
 }
 
 impl Signals {
-    fn listen() -> Result<Self, Failure> {
+    pub(super) fn listen() -> Result<Self, Failure> {
         let failure = |error| Failure::failed(format!("cannot listen for signals: {error}"));
         let interrupt = signal(SignalKind::interrupt()).map_err(failure)?;
         let terminate = signal(SignalKind::terminate()).map_err(failure)?;
         Ok(Self { interrupt, terminate })
     }
 
-    async fn next(&mut self) {
+    pub(super) async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}

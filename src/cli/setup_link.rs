@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::failure::Failure;
 use super::output::Output;
-use super::store_args::StoreArgs;
+use super::store_args::{StoreArgs, TeamArgs};
 use crate::admin::access::{AccessVerb, LinkView};
 
 #[derive(Args)]
@@ -18,7 +18,7 @@ pub(super) struct SetupLinkArgs {
 /// # Errors
 /// Any failure of the request, for example if an account exists.
 pub(super) async fn run(args: SetupLinkArgs, output: Output) -> Result<(), Failure> {
-    let link: LinkView = args.store.request(AccessVerb::SetupLink {}).await?;
+    let link: LinkView = TeamArgs::from(args.store).request(AccessVerb::SetupLink {}).await?;
     print(&link, output)
 }
 

@@ -78,10 +78,6 @@ impl StoreArgs {
         }
     }
 
-    async fn open(self, team: Option<String>) -> Result<AdminClient, Failure> {
-        Ok(AdminClient::open(self.config().await?, team).await?)
-    }
-
     /// Returns the settings of the environment for the data directory.
     ///
     /// # Errors
@@ -103,9 +99,16 @@ impl StoreArgs {
     /// Executes one verb.
     ///
     /// # Errors
-    /// As [`TeamArgs::open`] and [`AdminClient::request`].
+    /// As [`TeamArgs::request`].
     pub(super) async fn request<T: ResponseBody>(self, verb: impl Into<AdminVerb>) -> Result<T, Failure> {
-        TeamArgs { team: None, store: self }.request(verb).await
+        TeamArgs::from(self).request(verb).await
+    }
+}
+
+/// The verbs of the instance need no team.
+impl From<StoreArgs> for TeamArgs {
+    fn from(store: StoreArgs) -> Self {
+        Self { team: None, store }
     }
 }
 
@@ -115,7 +118,21 @@ impl TeamArgs {
     /// # Errors
     /// As [`AdminClient::open`], and if a setting in the environment is invalid.
     pub(super) async fn open(self) -> Result<AdminClient, Failure> {
-        self.store.open(self.team).await
+        Ok(AdminClient::open(self.store.config().await?, self.team).await?)
+    }
+
+    /// Opens the store, or connects to its server, for the time of some requests.
+    ///
+    /// # Errors
+    /// As [`TeamArgs::open`], and those of the requests.
+    pub(super) async fn with_client<T>(
+        self,
+        requests: impl AsyncFnOnce(&mut AdminClient) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let mut client = self.open().await?;
+        let result = requests(&mut client).await;
+        client.close().await;
+        result
     }
 
     /// Executes one verb.
@@ -123,10 +140,18 @@ impl TeamArgs {
     /// # Errors
     /// As [`TeamArgs::open`] and [`AdminClient::request`].
     pub(super) async fn request<T: ResponseBody>(self, verb: impl Into<AdminVerb>) -> Result<T, Failure> {
-        let mut client = self.open().await?;
-        let body = client.request(verb).await;
-        client.close().await;
-        Ok(body?)
+        Ok(self.request_and_state(verb).await?.0)
+    }
+
+    /// Executes one verb. Also returns whether a server executes it. If not, queued work waits for the next server.
+    ///
+    /// # Errors
+    /// As [`TeamArgs::request`].
+    pub(super) async fn request_and_state<T: ResponseBody>(
+        self,
+        verb: impl Into<AdminVerb>,
+    ) -> Result<(T, bool), Failure> {
+        self.with_client(async |client| Ok((client.request(verb).await?, client.is_running()))).await
     }
 
     /// Returns all rows of a list. `page` returns the verb for the page after a row, or for the first
@@ -153,22 +178,23 @@ impl TeamArgs {
     where
         Rows<T>: ResponseBody,
     {
-        let mut client = self.open().await?;
-        let mut rows = Vec::new();
-        let result = loop {
-            match client.request::<Rows<T>>(page(rows.last())).await {
-                Ok(page) => {
-                    rows.extend(page.data);
-                    if rows.len() >= rows_max || !page.has_more {
-                        let has_more = page.has_more || rows.len() > rows_max;
-                        rows.truncate(rows_max);
-                        break Ok(Rows { data: rows, has_more });
-                    }
+        self.with_client(async |client| {
+            let mut rows = Vec::new();
+            loop {
+                let next: Rows<T> = client.request(page(rows.last())).await?;
+                rows.extend(next.data);
+                if rows.len() >= rows_max || !next.has_more {
+                    let has_more = next.has_more || rows.len() > rows_max;
+                    rows.truncate(rows_max);
+                    return Ok(Rows { data: rows, has_more });
                 }
-                Err(error) => break Err(error.into()),
             }
-        };
-        client.close().await;
-        result
+        })
+        .await
     }
+}
+
+/// Returns the name of the server that executes queued work.
+pub(super) const fn server_name(is_running: bool) -> &'static str {
+    if is_running { "server" } else { "next server" }
 }

@@ -1,7 +1,7 @@
 //! `ringmail suppression`: addresses that the team does not send to.
 
 use super::failure::Failure;
-use super::output::Output;
+use super::output::{Output, or_dash};
 use super::store_args::TeamVerbArgs;
 use crate::admin::response::Rows;
 use crate::admin::suppressions::{RemovedSuppressionView, SuppressionVerb, SuppressionView};
@@ -28,12 +28,6 @@ pub(super) async fn run(
     };
     let heading = ["ID", "ADDRESS", "ORIGIN", "EMAIL", "CREATED"];
     output.print_page(&rows, "There is no suppressed address.", &heading, |row| {
-        vec![
-            row.id.to_string(),
-            row.email.clone(),
-            row.origin.clone(),
-            row.source_id.map_or_else(|| "-".to_owned(), |id| id.to_string()),
-            row.created_at.clone(),
-        ]
+        vec![row.id.to_string(), row.email.clone(), row.origin.clone(), or_dash(row.source_id), row.created_at.clone()]
     })
 }

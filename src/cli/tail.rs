@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::event_lines::missed;
 use super::failure::{Exit, Failure};
 use super::output::{Output, put_line};
+use super::server::Signals;
 use super::store_args::TeamArgs;
 use super::terminal;
 use crate::admin::response::{LiveEventView, MissedView, WatchingView};
@@ -44,18 +44,12 @@ enum StreamEnd {
 pub(super) async fn run(args: TailArgs, output: Output) -> Result<(), Failure> {
     let TailArgs { types, team: TeamArgs { team, store } } = args;
     let types = types.join(",");
-    let mut interrupt = listen(SignalKind::interrupt())?;
-    let mut terminate = listen(SignalKind::terminate())?;
+    let mut signals = Signals::listen()?;
     let tail = Tail { data_dir: store.data_dir().await?, team, types };
     tokio::select! {
-        _ = interrupt.recv() => Ok(()),
-        _ = terminate.recv() => Ok(()),
+        () = signals.next() => Ok(()),
         ended = follow(&tail, output) => ended,
     }
-}
-
-fn listen(kind: SignalKind) -> Result<Signal, Failure> {
-    signal(kind).map_err(|error| Failure::failed(format!("signals cannot be listened for: {error}")))
 }
 
 /// Parameters of a subscription.
