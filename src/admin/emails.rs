@@ -1,12 +1,11 @@
 //! Test emails and their timelines. A test email passes the same checks as one of the API.
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::domains;
 use super::pages::page_after;
-use super::queue::WaitingView;
 use super::request::{AdminServices, VerbResult};
 use super::response::{AdminError, Rows};
 use crate::audit::Actor;
@@ -14,8 +13,8 @@ use crate::base::clock::to_iso;
 use crate::base::id::{AttemptId, EmailId, TeamId};
 use crate::base::printable::printable;
 use crate::delivery::WaitingGroup;
-use crate::emails::api::EmailAttemptResponse;
 use crate::emails::api::request::{Rules, SendEmailRequest};
+use crate::emails::api::{EmailAttemptResponse, EmailWaitingResponse};
 use crate::emails::{EmailDetails, EmailRow, LastEvent, RecipientRow, RecipientState, Sender};
 use crate::events::{ClickDetail, Detail, Event, Guidance, OpenDetail};
 use crate::http::ApiError;
@@ -30,15 +29,31 @@ const ATTEMPTS_PAGE_ROWS: usize = 20;
 /// Maximum length of an event's detail, in characters.
 const DETAIL_CHARS_MAX: usize = 500;
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Subcommand, Serialize, Deserialize)]
 #[serde(tag = "verb", deny_unknown_fields)]
 pub enum EmailVerb {
+    /// List the emails, newest first.
+    #[serde(rename = "email_list")]
+    List {
+        /// Maximum number of emails.
+        #[arg(long, value_name = "N", default_value_t = super::LISTED_DEFAULT, value_parser = super::listed_max())]
+        #[serde(skip)]
+        limit: usize,
+        #[arg(skip)]
+        after: Option<EmailId>,
+    },
+    /// Show an email with its recipients and its timeline.
+    #[serde(rename = "email_show")]
+    Show {
+        /// Id of the email.
+        id: String,
+    },
+    // `ringmail send`.
+    #[command(skip)]
     #[serde(rename = "send")]
     Send(TestEmail),
-    #[serde(rename = "email_list")]
-    List { after: Option<EmailId> },
-    #[serde(rename = "email_show")]
-    Show { id: EmailId },
+    // A page of attempts for `ringmail trace`.
+    #[command(skip)]
     #[serde(rename = "email_attempts")]
     Attempts { id: EmailId, after: Option<AttemptId> },
 }
@@ -72,7 +87,6 @@ pub struct TestEmail {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SentView {
     pub id: EmailId,
-    pub from: String,
 }
 
 /// An email in a list.
@@ -100,7 +114,7 @@ pub struct EmailView {
     pub events: Vec<EventView>,
     /// The recipients in the queue, with the reason why they wait.
     #[serde(default)]
-    pub waiting: Vec<WaitingView>,
+    pub waiting: Vec<EmailWaitingResponse>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -150,7 +164,7 @@ impl EmailView {
             last_event: last_event.as_str().to_owned(),
             recipients: recipients.into_iter().map(RecipientView::from).collect(),
             events: events.into_iter().skip(skipped).map(EventView::from).collect(),
-            waiting: waiting.into_iter().map(WaitingView::from).collect(),
+            waiting: waiting.into_iter().map(EmailWaitingResponse::from).collect(),
         }
     }
 }
@@ -220,10 +234,12 @@ fn joined(reason: String, diagnostic: Vec<String>) -> String {
 pub(super) async fn execute(services: &AdminServices, team: TeamId, verb: EmailVerb) -> VerbResult {
     match verb {
         EmailVerb::Send(email) => send(services, team, email).await,
-        EmailVerb::List { after } => {
+        EmailVerb::List { limit: _, after } => {
             Ok(Rows::of(services.emails.list(team, page_after(after)).await?, ListedEmailView::from).into())
         }
-        EmailVerb::Show { id } => {
+        EmailVerb::Show { id: text } => {
+            let id = EmailId::parse(&text);
+            let id = id.ok_or_else(|| AdminError::not_found(format!("`{text}` is not the id of an email")))?;
             let email = services.emails.find(team, id).await?;
             let email = email.ok_or_else(|| AdminError::not_found(format!("the team has no email {id}")))?;
             let waiting = services.queue.waiting(team, id).await?;
@@ -260,7 +276,7 @@ async fn send(services: &AdminServices, team: TeamId, email: TestEmail) -> VerbR
     let email = request.parse(rules)?.email;
     let sent =
         services.emails.send(Sender { team, actor: Actor::CommandLine, key: None, domain: None }, email, None).await;
-    Ok(SentView { id: sent.map_err(ApiError::from)?, from }.into())
+    Ok(SentView { id: sent.map_err(ApiError::from)? }.into())
 }
 
 async fn default_sender(services: &AdminServices, team: TeamId) -> Result<String, AdminError> {

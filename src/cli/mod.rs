@@ -65,6 +65,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use crate::admin::broadcasts::BroadcastVerb;
 use crate::admin::captured::CapturedVerb;
 use crate::admin::domains::DomainVerb;
+use crate::admin::emails::EmailVerb;
 use crate::admin::keys::KeyVerb;
 use crate::admin::logs::LogVerb;
 use crate::admin::suppressions::SuppressionVerb;
@@ -117,7 +118,7 @@ enum Verb {
     /// Webhook endpoints.
     Webhook(TeamVerbArgs<WebhookVerb>),
     /// Emails and their timelines.
-    Email(TeamVerbArgs<email::EmailCommand>),
+    Email(TeamVerbArgs<EmailVerb>),
     /// Broadcasts, their check, and their progress.
     Broadcast(TeamVerbArgs<BroadcastVerb>),
     /// Messages in the built-in mailbox.

@@ -64,7 +64,7 @@ async fn follow(client: &mut AdminClient, id: EmailId, wait: Duration, output: O
     let started = monotonic();
     let mut printed = 0;
     loop {
-        let email: EmailView = client.request(EmailVerb::Show { id }).await?;
+        let email: EmailView = client.request(EmailVerb::Show { id: id.to_string() }).await?;
         if output == Output::Text {
             for event in email.events.iter().skip(printed) {
                 print_line(&email::lines(event))?;

@@ -4,18 +4,14 @@ use clap::Args;
 use serde::Serialize;
 
 use super::email;
-use super::failure::{Exit, Failure};
-use super::output::Output;
+use super::failure::Failure;
+use super::output::{Output, field};
 use super::store_args::TeamArgs;
 use crate::admin::AdminClient;
 use crate::admin::emails::{EmailVerb, EmailView};
 use crate::admin::response::Rows;
-use crate::base::id::EmailId;
 use crate::base::printable::printable;
 use crate::emails::api::EmailAttemptResponse;
-
-/// Characters of a field of an attempt.
-const FIELD_CHARS_MAX: usize = 1_000;
 
 #[derive(Args)]
 pub(super) struct TraceArgs {
@@ -39,17 +35,14 @@ struct Trace {
 ///
 /// # Errors
 /// Any failure of the requests.
-pub(super) async fn run(TraceArgs { id: text, team }: TraceArgs, output: Output) -> Result<(), Failure> {
-    let id = EmailId::parse(&text)
-        .ok_or_else(|| Failure::new(Exit::NotFound, format!("`{text}` is not the id of an email")))?;
-    let mut client = team.open().await?;
-    let trace = read(&mut client, id).await;
-    client.close().await;
-    output.print(&trace?, show)
+pub(super) async fn run(TraceArgs { id, team }: TraceArgs, output: Output) -> Result<(), Failure> {
+    let trace = team.with_client(async |client| read(client, id).await).await?;
+    output.print(&trace, show)
 }
 
-async fn read(client: &mut AdminClient, id: EmailId) -> Result<Trace, Failure> {
+async fn read(client: &mut AdminClient, id: String) -> Result<Trace, Failure> {
     let email: EmailView = client.request(EmailVerb::Show { id }).await?;
+    let id = email.id;
     let mut attempts: Vec<EmailAttemptResponse> = Vec::new();
     loop {
         let after = attempts.last().map(|attempt| attempt.id);
@@ -84,7 +77,6 @@ fn attempt(attempt: &EmailAttemptResponse) -> String {
         None => "no TLS".to_owned(),
     };
     let duplicate = if attempt.possible_duplicate { "  possible duplicate" } else { "" };
-    let field = |text: &str| printable(text, FIELD_CHARS_MAX);
     let [host, address] = [host, address].map(|name| field(name.as_deref().unwrap_or("-")));
     let (to, result) = (field(&to.join(", ")), field(result));
     let mut text = format!("{created_at}  {kind:<22}  {to}  {host} {address}  {tls}  {result}{duplicate}");

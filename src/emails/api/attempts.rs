@@ -67,23 +67,23 @@ pub struct EmailAttemptsResponse {
 }
 
 /// The recipients of an email at one domain that wait for an attempt.
-#[derive(Serialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[salvo(schema(name = "EmailWaiting"))]
 pub struct EmailWaitingResponse {
     /// The recipients.
-    to: Vec<String>,
+    pub to: Vec<String>,
     /// Their domain.
-    domain: String,
+    pub domain: String,
     /// The number of attempts for them so far.
-    attempts: u16,
+    pub attempts: u16,
     /// The state: `scheduled`, `fan_out`, `retry`, `session`, `lookup`, `lookup_failed`, `hosts_paused`, `site_paused`,
     /// `rate_limited`, `warm_up`, `slowed`, `held`, `queue_held`, or `stopped`. Later versions can add further ones.
-    state: &'static str,
+    pub state: String,
     /// The expected time of the next attempt; null if it is not known.
     #[salvo(schema(required = true))]
-    until: Option<String>,
+    pub until: Option<String>,
     /// The reason in one or two sentences.
-    reason: String,
+    pub reason: String,
 }
 
 impl EmailAttemptsResponse {
@@ -100,7 +100,7 @@ impl EmailAttemptsResponse {
 impl From<WaitingGroup> for EmailWaitingResponse {
     fn from(group: WaitingGroup) -> Self {
         let WaitingGroup { recipients, domain, attempts, state, until_ms, reason } = group;
-        let (state, until) = (state.as_str(), until_ms.map(to_iso));
+        let (state, until) = (state.as_str().to_owned(), until_ms.map(to_iso));
         Self { to: recipients, domain, attempts, state, until, reason }
     }
 }
