@@ -2,7 +2,9 @@
 //!
 //! A request reads or changes one page, and returns the position of the next one. The verb repeats it.
 
-use clap::Args;
+use std::fmt;
+
+use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
 
 use super::request::{AdminServices, VerbResult};
@@ -12,8 +14,8 @@ use crate::audit::Actor;
 use crate::base::clock::to_iso;
 use crate::base::id::{ApiKeyId, EmailId, TeamId};
 use crate::delivery::{
-    Hold, HoldKind, QueueChange, QueuePosition, QueueSelector, QueuedDestination, QueuedGroup, WaitingGroup,
-    parse_destination,
+    DestinationPage, GroupPage, Hold, HoldKind, QueueChange, QueuePosition, QueueSelector, QueuedDestination,
+    QueuedGroup, parse_destination,
 };
 use crate::emails;
 use crate::store::StoreError;
@@ -22,27 +24,72 @@ use crate::teams as stored_teams;
 /// Maximum length of the name of a site, in bytes.
 const SITE_BYTES_MAX: usize = 300;
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Subcommand, Serialize, Deserialize)]
 #[serde(tag = "verb", deny_unknown_fields)]
 pub enum QueueVerb {
-    /// Returns a page of destinations; without a selector, of the whole queue.
+    /// List the sites and domains with queued emails, and the pauses.
     #[serde(rename = "queue_list")]
-    List { selector: SelectorArgs, after: Option<QueuePosition> },
-    #[serde(rename = "queue_holds")]
-    Holds,
+    List {
+        #[command(flatten)]
+        selector: SelectorArgs,
+        /// List each domain, not the sites.
+        #[arg(long)]
+        #[serde(skip)]
+        domains: bool,
+        /// Maximum number of rows.
+        #[arg(long, value_name = "N", default_value_t = super::LISTED_DEFAULT, value_parser = super::listed_max())]
+        #[serde(skip)]
+        limit: usize,
+        #[arg(skip)]
+        after: Option<QueuePosition>,
+    },
+    /// Show queued emails, one row for each recipient domain, with the reason why they wait.
     #[serde(rename = "queue_show")]
-    Show { selector: SelectorArgs, after: Option<QueuePosition> },
+    Show {
+        #[command(flatten)]
+        selector: SelectorArgs,
+        /// Maximum number of rows.
+        #[arg(long, value_name = "N", default_value_t = super::LISTED_DEFAULT, value_parser = super::listed_max())]
+        #[serde(skip)]
+        limit: usize,
+        #[arg(skip)]
+        after: Option<QueuePosition>,
+    },
+    /// Pause a part of the queue or all of it, also after a restart. New emails are accepted and wait.
     #[serde(rename = "queue_pause")]
-    Pause { selector: SelectorArgs },
+    Pause {
+        #[command(flatten)]
+        selector: SelectorArgs,
+    },
+    /// End a pause.
     #[serde(rename = "queue_resume")]
-    Resume { selector: SelectorArgs },
-    /// Makes a page of the groups due that an ended hold has postponed.
-    #[serde(rename = "queue_release")]
-    Release { selector: SelectorArgs, after: Option<QueuePosition> },
+    Resume {
+        #[command(flatten)]
+        selector: SelectorArgs,
+        // The first page ends the pause. Each page makes groups due that the pause has postponed.
+        #[arg(skip)]
+        after: Option<QueuePosition>,
+    },
+    /// Try queued emails now, and end the pauses of their mail servers. Scheduled emails keep their time.
     #[serde(rename = "queue_flush")]
-    Flush { selector: SelectorArgs, after: Option<QueuePosition> },
+    Flush {
+        #[command(flatten)]
+        selector: SelectorArgs,
+        #[arg(skip)]
+        after: Option<QueuePosition>,
+    },
+    /// Give up queued emails: `email.failed` with the reason `dropped`. Emails in flight are not changed.
     #[serde(rename = "queue_drop")]
-    Drop { selector: SelectorArgs, after: Option<QueuePosition> },
+    Drop {
+        #[command(flatten)]
+        selector: SelectorArgs,
+        /// Do not ask.
+        #[arg(long)]
+        #[serde(skip)]
+        yes: bool,
+        #[arg(skip)]
+        after: Option<QueuePosition>,
+    },
 }
 
 // A part of the queue. A doc comment would replace the description of the verb.
@@ -82,22 +129,28 @@ pub struct SelectorArgs {
     pub is_all: bool,
 }
 
-/// A page of destinations.
+/// A page of destinations or groups.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct QueueDestinationsView {
-    pub data: Vec<QueueDestinationView>,
+pub struct QueuePage<T> {
+    pub data: Vec<T>,
     pub next: Option<QueuePosition>,
     /// Number of destinations that were skipped because their site is not known.
     pub unknown: usize,
+    /// The holds. Only on the last page of destinations.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holds: Vec<HoldView>,
 }
 
-/// A destination with queued groups. The next page may continue it.
+/// The queued groups of a site or of a domain. In a response, those of one domain, which the next page may continue.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct QueueDestinationView {
-    pub domain: String,
+pub struct QueueSiteView {
+    /// `None` if the site of the domain is not known.
     pub site: Option<String>,
-    pub sessions: usize,
+    /// `None` for a site with several domains.
+    pub domain: Option<String>,
+    pub domains: usize,
     pub groups: usize,
+    pub sessions: usize,
     /// Time of acceptance of the oldest email.
     pub oldest_at: String,
     /// Age of the oldest email in seconds.
@@ -107,15 +160,6 @@ pub struct QueueDestinationView {
     pub state: String,
     pub until: Option<String>,
     pub reason: String,
-}
-
-/// A page of groups.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct QueueGroupsView {
-    pub data: Vec<QueueGroupView>,
-    pub next: Option<QueuePosition>,
-    /// Number of destinations that were skipped because their site is not known.
-    pub unknown: usize,
 }
 
 /// A queued group: the recipients of an email at one domain.
@@ -131,71 +175,46 @@ pub struct QueueGroupView {
     pub reason: String,
 }
 
-/// A hold.
+/// A part of the queue.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct HoldView {
+pub struct QueuePartView {
     /// `site`, `domain`, `email`, `key`, `team` or `queue`.
     pub selector: String,
     /// Name or id; empty for the whole queue.
     pub value: String,
+}
+
+/// A hold.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct HoldView {
+    #[serde(flatten)]
+    pub part: QueuePartView,
     pub since: String,
     /// Age in seconds.
     pub age_s: i64,
 }
 
-/// The holds.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct HoldsView {
-    pub data: Vec<HoldView>,
-}
-
-/// A part of the queue whose hold has ended.
+/// A part of the queue whose hold has ended, and one page of its groups.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ResumedView {
-    pub selector: String,
-    /// Name or id.
-    pub value: String,
-}
-
-/// Result of one page of a change.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct QueueChangeView {
+    #[serde(flatten)]
+    pub part: QueuePartView,
+    /// Number of groups that became due.
     pub groups: usize,
-    /// Number of scheduled groups that keep their time.
-    pub scheduled: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<QueuePosition>,
-    /// Number of destinations that were skipped because their site is not known.
-    pub unknown: usize,
 }
 
-/// A queued group of an email that is shown.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct WaitingView {
-    pub to: Vec<String>,
-    pub domain: String,
-    pub attempts: u16,
-    pub state: String,
-    pub until: Option<String>,
-    pub reason: String,
-}
-
-impl From<WaitingGroup> for WaitingView {
-    fn from(group: WaitingGroup) -> Self {
-        let WaitingGroup { recipients, domain, attempts, state, until_ms, reason } = group;
-        let (state, until) = (state.as_str().to_owned(), until_ms.map(to_iso));
-        Self { to: recipients, domain, attempts, state, until, reason }
-    }
-}
-
-impl QueueDestinationView {
+impl QueueSiteView {
     fn new(row: QueuedDestination, now_ms: i64) -> Self {
         let QueuedDestination { destination, site, sessions, groups, oldest_ms, next_due_ms, state, until_ms, reason } =
             row;
         Self {
-            domain: destination,
             site,
-            sessions,
+            domain: Some(destination),
+            domains: 1,
             groups,
+            sessions,
             oldest_at: to_iso(oldest_ms),
             oldest_age_s: age_s(oldest_ms, now_ms),
             next_at: to_iso(next_due_ms),
@@ -222,33 +241,17 @@ impl From<QueuedGroup> for QueueGroupView {
     }
 }
 
-impl From<QueueChange> for QueueChangeView {
-    fn from(QueueChange { groups, scheduled, next, unknown }: QueueChange) -> Self {
-        Self { groups, scheduled, next, unknown }
-    }
-}
-
 impl HoldView {
     fn new(Hold { kind, name, since_ms }: Hold, now_ms: i64) -> Self {
-        let (since, age_s) = (to_iso(since_ms), age_s(since_ms, now_ms));
-        Self { selector: kind.as_str().to_owned(), value: name, since, age_s }
-    }
-
-    /// Returns the kind with the name or id.
-    pub fn name(&self) -> String {
-        named(&self.selector, &self.value)
+        let part = QueuePartView { selector: kind.as_str().to_owned(), value: name };
+        Self { part, since: to_iso(since_ms), age_s: age_s(since_ms, now_ms) }
     }
 }
 
-impl ResumedView {
-    /// Returns the kind with the name or id.
-    pub fn name(&self) -> String {
-        named(&self.selector, &self.value)
+impl fmt::Display for QueuePartView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(format!("{} {}", self.selector, self.value).trim_end())
     }
-}
-
-fn named(selector: &str, value: &str) -> String {
-    format!("{selector} {value}").trim_end().to_owned()
 }
 
 fn age_s(since_ms: i64, now_ms: i64) -> i64 {
@@ -258,23 +261,21 @@ fn age_s(since_ms: i64, now_ms: i64) -> i64 {
 pub(super) async fn execute(services: &AdminServices, verb: QueueVerb) -> VerbResult {
     let (queue, now_ms, by) = (&services.queue, services.context.now_ms(), Actor::CommandLine.on_server());
     match verb {
-        QueueVerb::List { selector, after } => {
+        QueueVerb::List { selector, domains: _, limit: _, after } => {
             let selector = match selector == SelectorArgs::default() {
                 true => None,
                 false => Some(selected(services, selector).await?),
             };
-            let page = queue.destinations(selector, after).await?;
-            let data = page.destinations.into_iter().map(|row| QueueDestinationView::new(row, now_ms)).collect();
-            Ok(QueueDestinationsView { data, next: page.next, unknown: page.unknown }.into())
+            let DestinationPage { destinations, next, unknown } = queue.destinations(selector, after).await?;
+            let holds = if next.is_none() { queue.holds().await? } else { Vec::new() };
+            let data = destinations.into_iter().map(|row| QueueSiteView::new(row, now_ms)).collect();
+            let holds = holds.into_iter().map(|hold| HoldView::new(hold, now_ms)).collect();
+            Ok(QueuePage { data, next, unknown, holds }.into())
         }
-        QueueVerb::Holds => {
-            let holds = queue.holds().await?;
-            Ok(HoldsView { data: holds.into_iter().map(|hold| HoldView::new(hold, now_ms)).collect() }.into())
-        }
-        QueueVerb::Show { selector, after } => {
-            let page = queue.groups(selected(services, selector).await?, after).await?;
-            let data = page.groups.into_iter().map(QueueGroupView::from).collect();
-            Ok(QueueGroupsView { data, next: page.next, unknown: page.unknown }.into())
+        QueueVerb::Show { selector, limit: _, after } => {
+            let GroupPage { groups, next, unknown } = queue.groups(selected(services, selector).await?, after).await?;
+            let data = groups.into_iter().map(QueueGroupView::from).collect();
+            Ok(QueuePage { data, next, unknown, holds: Vec::new() }.into())
         }
         QueueVerb::Pause { selector } => match queue.pause(by, selected(services, selector).await?).await? {
             Some(hold) => Ok(HoldView::new(hold, now_ms).into()),
@@ -282,27 +283,24 @@ pub(super) async fn execute(services: &AdminServices, verb: QueueVerb) -> VerbRe
                 "too many parts of the queue are paused; end some of them with `ringmail queue resume`",
             )),
         },
-        QueueVerb::Resume { selector } => {
+        QueueVerb::Resume { selector, after } => {
             let selector = selected(services, selector).await?;
-            let resumed = ResumedView { selector: selector.kind().as_str().to_owned(), value: selector.name() };
-            if queue.resume(by, selector).await? {
-                return Ok(resumed.into());
+            let part = QueuePartView { selector: selector.kind().as_str().to_owned(), value: selector.name() };
+            if after.is_none() && !queue.resume(by, selector.clone()).await? {
+                let text = format!("the {part} is not paused; `ringmail queue list` shows what is");
+                return Err(AdminError::not_found(text));
             }
-            let text = format!("the {} is not paused; `ringmail queue list` shows what is", resumed.name());
-            Err(AdminError::not_found(text))
-        }
-        QueueVerb::Release { selector, after } => {
-            let selector = selected(services, selector).await?;
-            if !matches!(selector.kind(), HoldKind::Email | HoldKind::Key) {
-                return Ok(QueueChangeView::from(QueueChange::default()).into());
-            }
-            Ok(QueueChangeView::from(queue.release(selector, after).await?).into())
+            let QueueChange { groups, next, .. } = match selector.kind() {
+                HoldKind::Email | HoldKind::Key => queue.release(selector, after).await?,
+                HoldKind::Site | HoldKind::Domain | HoldKind::Team | HoldKind::Queue => QueueChange::default(),
+            };
+            Ok(ResumedView { part, groups, next }.into())
         }
         QueueVerb::Flush { selector, after } => {
-            Ok(QueueChangeView::from(queue.flush(by, selected(services, selector).await?, after).await?).into())
+            Ok(queue.flush(by, selected(services, selector).await?, after).await?.into())
         }
-        QueueVerb::Drop { selector, after } => {
-            Ok(QueueChangeView::from(queue.drop_groups(by, selected(services, selector).await?, after).await?).into())
+        QueueVerb::Drop { selector, yes: _, after } => {
+            Ok(queue.drop_groups(by, selected(services, selector).await?, after).await?.into())
         }
     }
 }

@@ -13,7 +13,7 @@ use super::emails::{EmailView, ListedEmailView, SentView};
 use super::inbox::{InboxClearedView, InboxMessageView, InboxRawView, InboxRowView, InboxWaitView};
 use super::keys::KeyView;
 use super::logs::{LogDetailsView, LogView};
-use super::queue::{HoldView, HoldsView, QueueChangeView, QueueDestinationsView, QueueGroupsView, ResumedView};
+use super::queue::{HoldView, QueueGroupView, QueuePage, QueueSiteView, ResumedView};
 use super::suppressions::{RemovedSuppressionView, SuppressionView};
 use super::teams::TeamView;
 use super::themes::ThemeView;
@@ -22,6 +22,7 @@ use super::webhooks::{WebhookTestView, WebhookView};
 use crate::base::id::EventId;
 use crate::contacts::export::ExportPage;
 use crate::contacts::import::{ImportOutcome, Property};
+use crate::delivery::QueueChange;
 use crate::doctor::DoctorReport;
 use crate::domains::api::response::DomainResponse;
 use crate::emails::api::EmailAttemptResponse;
@@ -102,12 +103,11 @@ responses! {
     InboxRaw(InboxRawView),
     InboxWait(InboxWaitView),
     InboxCleared(InboxClearedView),
-    QueueDestinations(QueueDestinationsView),
-    QueueGroups(QueueGroupsView),
+    QueueSites(QueuePage<QueueSiteView>),
+    QueueGroups(QueuePage<QueueGroupView>),
     Hold(HoldView),
-    Holds(HoldsView),
     Resumed(ResumedView),
-    QueueChange(QueueChangeView),
+    QueueChange(QueueChange),
     Suppressions(Rows<SuppressionView>),
     RemovedSuppression(RemovedSuppressionView),
     Log(LogDetailsView),

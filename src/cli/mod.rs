@@ -68,6 +68,7 @@ use crate::admin::domains::DomainVerb;
 use crate::admin::emails::EmailVerb;
 use crate::admin::keys::KeyVerb;
 use crate::admin::logs::LogVerb;
+use crate::admin::queue::QueueVerb;
 use crate::admin::suppressions::SuppressionVerb;
 use crate::admin::teams::TeamVerb;
 use crate::admin::users::UserVerb;
@@ -126,7 +127,7 @@ enum Verb {
     /// Captured mail, for tests of programs that send email.
     Inbox(StoreVerbArgs<inbox::InboxCommand>),
     /// The emails of all teams that wait for delivery.
-    Queue(StoreVerbArgs<queue::QueueCommand>),
+    Queue(StoreVerbArgs<QueueVerb>),
     /// Show the timeline of an email with its SMTP attempts and their transcripts.
     Trace(trace::TraceArgs),
     /// Addresses that the team does not send to.

@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use super::report_unknown;
 use crate::admin::AdminClient;
-use crate::admin::queue::{HoldView, HoldsView, QueueDestinationView, QueueDestinationsView, QueueVerb, SelectorArgs};
+use crate::admin::queue::{HoldView, QueuePage, QueueSiteView, QueueVerb, SelectorArgs};
 use crate::base::printable::printable;
 use crate::cli::failure::Failure;
-use crate::cli::output::{Output, print_json, print_line, table};
+use crate::cli::output::{Output, or_dash, print_json, print_line, table};
 use crate::delivery::QueuePosition;
 
 /// Maximum number of sites and domains in memory. Further ones are not listed.
@@ -17,31 +17,10 @@ const ROWS_MAX: usize = 100_000;
 /// Characters of a reason.
 const REASON_CHARS_MAX: usize = 120;
 
-/// A site, or a domain whose site is not known, with its queued groups.
-#[derive(Clone, Debug, Serialize)]
-struct ListedRow {
-    /// `None` if the site of the domain is not known.
-    site: Option<String>,
-    /// `None` for a site with several domains.
-    domain: Option<String>,
-    domains: usize,
-    groups: usize,
-    sessions: usize,
-    /// Time of acceptance of the oldest email.
-    oldest_at: String,
-    /// Age of the oldest email in seconds.
-    oldest_age_s: i64,
-    /// Due time of the first group.
-    next_at: String,
-    state: String,
-    until: Option<String>,
-    reason: String,
-}
-
 /// The list as JSON.
 #[derive(Serialize)]
 struct Listed {
-    data: Vec<ListedRow>,
+    data: Vec<QueueSiteView>,
     has_more: bool,
     holds: Vec<HoldView>,
 }
@@ -49,7 +28,7 @@ struct Listed {
 /// The rows by site or domain.
 #[derive(Default)]
 struct Rows {
-    by_name: HashMap<(bool, String), ListedRow>,
+    by_name: HashMap<(bool, String), QueueSiteView>,
     /// Whether rows did not fit.
     is_cut: bool,
     /// Domain of the last row. The next page may continue it.
@@ -64,8 +43,8 @@ pub(super) async fn page(
     client: &mut AdminClient,
     selector: &SelectorArgs,
     after: Option<QueuePosition>,
-) -> Result<QueueDestinationsView, Failure> {
-    Ok(client.request(QueueVerb::List { selector: selector.clone(), after }).await?)
+) -> Result<QueuePage<QueueSiteView>, Failure> {
+    Ok(client.request(QueueVerb::List { selector: selector.clone(), domains: false, limit: 0, after }).await?)
 }
 
 pub(super) async fn run(
@@ -76,17 +55,16 @@ pub(super) async fn run(
     output: Output,
 ) -> Result<(), Failure> {
     let (mut rows, mut after, mut unknown) = (Rows::default(), None, 0);
-    loop {
+    let holds = loop {
         let page = page(client, &selector, after).await?;
         unknown += page.unknown;
         page.data.into_iter().for_each(|row| rows.add(row, by_domain));
         after = page.next;
         if after.is_none() {
-            break;
+            break page.holds;
         }
-    }
-    let HoldsView { data: holds } = client.request(QueueVerb::Holds).await?;
-    let mut data: Vec<ListedRow> = rows.by_name.into_values().collect();
+    };
+    let mut data: Vec<QueueSiteView> = rows.by_name.into_values().collect();
     data.sort_by(|one, other| (other.groups, &one.oldest_at).cmp(&(one.groups, &other.oldest_at)));
     let has_more = rows.is_cut || data.len() > limit;
     data.truncate(limit);
@@ -99,59 +77,32 @@ pub(super) async fn run(
 }
 
 impl Rows {
-    fn add(&mut self, row: QueueDestinationView, by_domain: bool) {
-        let QueueDestinationView {
-            domain,
-            site,
-            sessions,
-            groups,
-            oldest_at,
-            oldest_age_s,
-            next_at,
-            state,
-            until,
-            reason,
-        } = row;
-        let is_continued = self.last.as_ref() == Some(&domain);
-        self.last = Some(domain.clone());
-        let name = match &site {
+    fn add(&mut self, row: QueueSiteView, by_domain: bool) {
+        let is_continued = self.last == row.domain;
+        self.last.clone_from(&row.domain);
+        let name = match &row.site {
             Some(site) if !by_domain => (true, site.clone()),
-            _ => (false, domain.clone()),
+            _ => (false, row.domain.clone().unwrap_or_default()),
         };
         if let Some(known) = self.by_name.get_mut(&name) {
-            known.groups += groups;
+            known.groups += row.groups;
             known.domains += usize::from(!is_continued);
             if known.domains > 1 {
                 known.domain = None;
             }
-            known.sessions = sessions;
-            known.oldest_age_s = known.oldest_age_s.max(oldest_age_s);
-            known.oldest_at = oldest_at.min(std::mem::take(&mut known.oldest_at));
+            known.sessions = row.sessions;
+            known.oldest_age_s = known.oldest_age_s.max(row.oldest_age_s);
+            known.oldest_at = row.oldest_at.min(std::mem::take(&mut known.oldest_at));
             // The reason of the group that is due first.
-            if next_at < known.next_at {
-                (known.next_at, known.state, known.until, known.reason) = (next_at, state, until, reason);
+            if row.next_at < known.next_at {
+                (known.next_at, known.state, known.until, known.reason) =
+                    (row.next_at, row.state, row.until, row.reason);
             }
-            return;
-        }
-        if self.by_name.len() == ROWS_MAX {
+        } else if self.by_name.len() == ROWS_MAX {
             self.is_cut = true;
-            return;
+        } else {
+            self.by_name.insert(name, row);
         }
-        let domain = Some(domain);
-        let row = ListedRow {
-            site,
-            domain,
-            domains: 1,
-            groups,
-            sessions,
-            oldest_at,
-            oldest_age_s,
-            next_at,
-            state,
-            until,
-            reason,
-        };
-        self.by_name.insert(name, row);
     }
 }
 
@@ -162,7 +113,7 @@ fn print(Listed { data, has_more, holds }: &Listed, limit: usize) -> Result<(), 
         let heading = ["SITE", "DOMAIN", "QUEUED", "OLDEST", "NEXT", "SESSIONS", "STATE", "REASON"];
         let rows = data.iter().map(|row| {
             vec![
-                row.site.clone().unwrap_or_else(|| "-".into()),
+                or_dash(row.site.as_ref()),
                 row.domain.clone().unwrap_or_else(|| format!("{} domains", row.domains)),
                 row.groups.to_string(),
                 age(row.oldest_age_s),
@@ -178,7 +129,7 @@ fn print(Listed { data, has_more, holds }: &Listed, limit: usize) -> Result<(), 
         eprintln!("There are more. These are the {limit} longest; --limit sets another number.");
     }
     if !holds.is_empty() {
-        let rows = holds.iter().map(|hold| vec![hold.name(), hold.since.clone(), age(hold.age_s)]);
+        let rows = holds.iter().map(|hold| vec![hold.part.to_string(), hold.since.clone(), age(hold.age_s)]);
         let gap = if data.is_empty() { "" } else { "\n" };
         print_line(&format!("{gap}{}", table(&["PAUSED", "SINCE", "AGE"], rows)))?;
     }
@@ -200,12 +151,13 @@ fn age(seconds: i64) -> String {
 mod tests {
     use super::*;
 
-    fn row(domain: &str, site: Option<&str>, groups: usize, next_at: &str) -> QueueDestinationView {
-        QueueDestinationView {
-            domain: domain.into(),
+    fn row(domain: &str, site: Option<&str>, groups: usize, next_at: &str) -> QueueSiteView {
+        QueueSiteView {
             site: site.map(ToOwned::to_owned),
-            sessions: 2,
+            domain: Some(domain.into()),
+            domains: 1,
             groups,
+            sessions: 2,
             oldest_at: format!("old {next_at}"),
             oldest_age_s: 7,
             next_at: next_at.into(),

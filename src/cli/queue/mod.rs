@@ -7,69 +7,20 @@ mod list;
 
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 
-use clap::Subcommand;
 use serde::Serialize;
 
 use super::failure::Failure;
-use super::output::Output;
+use super::output::{Output, or_dash};
 use super::store_args::{StoreVerbArgs, TeamArgs};
-use crate::admin::queue::{
-    HoldView, QueueChangeView, QueueGroupView, QueueGroupsView, QueueVerb, ResumedView, SelectorArgs,
-};
-use crate::admin::{AdminClient, LISTED_DEFAULT, listed_max};
+use crate::admin::AdminClient;
+use crate::admin::queue::{HoldView, QueueGroupView, QueuePage, QueueVerb, ResumedView, SelectorArgs};
 use crate::base::printable::printable;
-use crate::delivery::QueuePosition;
+use crate::delivery::{QueueChange, QueuePosition};
 
 /// Maximum number of groups that `pause` and the question of `drop` count.
 const COUNTED_MAX: usize = 10_000;
 /// Characters of a reason in a list.
 const REASON_CHARS_MAX: usize = 160;
-
-#[derive(Subcommand)]
-pub(super) enum QueueCommand {
-    /// List the sites and domains with queued emails, and the pauses.
-    List {
-        #[command(flatten)]
-        selector: SelectorArgs,
-        /// List each domain, not the sites.
-        #[arg(long)]
-        domains: bool,
-        /// Maximum number of rows.
-        #[arg(long, value_name = "N", default_value_t = LISTED_DEFAULT, value_parser = listed_max())]
-        limit: usize,
-    },
-    /// Show queued emails, one row for each recipient domain, with the reason why they wait.
-    Show {
-        #[command(flatten)]
-        selector: SelectorArgs,
-        /// Maximum number of rows.
-        #[arg(long, value_name = "N", default_value_t = LISTED_DEFAULT, value_parser = listed_max())]
-        limit: usize,
-    },
-    /// Pause a part of the queue or all of it, also after a restart. New emails are accepted and wait.
-    Pause {
-        #[command(flatten)]
-        selector: SelectorArgs,
-    },
-    /// End a pause.
-    Resume {
-        #[command(flatten)]
-        selector: SelectorArgs,
-    },
-    /// Try queued emails now, and end the pauses of their mail servers. Scheduled emails keep their time.
-    Flush {
-        #[command(flatten)]
-        selector: SelectorArgs,
-    },
-    /// Give up queued emails: `email.failed` with the reason `dropped`. Emails in flight are not changed.
-    Drop {
-        #[command(flatten)]
-        selector: SelectorArgs,
-        /// Do not ask.
-        #[arg(long)]
-        yes: bool,
-    },
-}
 
 /// A hold with the number of groups that it affects.
 #[derive(Serialize)]
@@ -79,14 +30,6 @@ struct Paused {
     groups: usize,
     /// Whether there are more groups than those that were counted.
     has_more: bool,
-}
-
-/// An ended hold with the number of groups that became due.
-#[derive(Serialize)]
-struct Resumed {
-    #[serde(flatten)]
-    resumed: ResumedView,
-    groups: usize,
 }
 
 /// Totals of a change.
@@ -103,24 +46,21 @@ struct Changed {
 /// # Errors
 /// Any failure of a request. A failure after the first page leaves the changes of the earlier pages.
 pub(super) async fn run(
-    StoreVerbArgs { verb, store }: StoreVerbArgs<QueueCommand>,
+    StoreVerbArgs { verb, store }: StoreVerbArgs<QueueVerb>,
     output: Output,
 ) -> Result<(), Failure> {
-    let team = TeamArgs { team: None, store };
-    if let QueueCommand::Drop { selector, yes: false } = &verb {
+    let team = TeamArgs::from(store);
+    if let QueueVerb::Drop { selector, yes: false, .. } = &verb {
         confirm(team.clone(), selector).await?;
     }
-    let mut client = team.open().await?;
-    let result = execute(&mut client, verb, output).await;
-    client.close().await;
-    result
+    team.with_client(async |client| execute(client, verb, output).await).await
 }
 
-async fn execute(client: &mut AdminClient, verb: QueueCommand, output: Output) -> Result<(), Failure> {
+async fn execute(client: &mut AdminClient, verb: QueueVerb, output: Output) -> Result<(), Failure> {
     match verb {
-        QueueCommand::List { selector, domains, limit } => list::run(client, selector, domains, limit, output).await,
-        QueueCommand::Show { selector, limit } => show(client, selector, limit, output).await,
-        QueueCommand::Pause { selector } => {
+        QueueVerb::List { selector, domains, limit, .. } => list::run(client, selector, domains, limit, output).await,
+        QueueVerb::Show { selector, limit, .. } => show(client, selector, limit, output).await,
+        QueueVerb::Pause { selector } => {
             let hold: HoldView = client.request(QueueVerb::Pause { selector: selector.clone() }).await?;
             let (groups, has_more) = match selector.site {
                 // The sites of some domains may not be known.
@@ -133,17 +73,23 @@ async fn execute(client: &mut AdminClient, verb: QueueCommand, output: Output) -
                     (0, true) => String::new(),
                     (groups, more) => format!("; {}{groups} queued", if more { "at least " } else { "" }),
                 };
-                format!("paused the {}{queued}", paused.hold.name())
+                format!("paused the {}{queued}", paused.hold.part)
             })
         }
-        QueueCommand::Resume { selector } => {
-            let resumed: ResumedView = client.request(QueueVerb::Resume { selector: selector.clone() }).await?;
-            let release = |after| QueueVerb::Release { selector: selector.clone(), after };
-            let Changed { groups, .. } = change(client, release).await?;
-            let resumed = Resumed { resumed, groups };
-            output.print(&resumed, |Resumed { resumed, .. }| format!("resumed the {}", resumed.name()))
+        QueueVerb::Resume { selector, mut after } => {
+            let mut groups = 0;
+            loop {
+                let verb = QueueVerb::Resume { selector: selector.clone(), after };
+                let page: ResumedView = client.request(verb).await?;
+                groups += page.groups;
+                after = page.next;
+                if after.is_none() {
+                    let resumed = ResumedView { groups, ..page };
+                    return output.print(&resumed, |resumed| format!("resumed the {}", resumed.part));
+                }
+            }
         }
-        QueueCommand::Flush { selector } => {
+        QueueVerb::Flush { selector, .. } => {
             let flush = |after| QueueVerb::Flush { selector: selector.clone(), after };
             let changed = change(client, flush).await?;
             output.print(&changed, |Changed { groups, scheduled }| match scheduled {
@@ -151,8 +97,8 @@ async fn execute(client: &mut AdminClient, verb: QueueCommand, output: Output) -
                 _ => format!("{groups} due now"),
             })
         }
-        QueueCommand::Drop { selector, yes: _ } => {
-            let drop = |after| QueueVerb::Drop { selector: selector.clone(), after };
+        QueueVerb::Drop { selector, yes, .. } => {
+            let drop = |after| QueueVerb::Drop { selector: selector.clone(), yes, after };
             let changed = Changed { scheduled: None, ..change(client, drop).await? };
             output.print(&changed, |changed| format!("{} dropped", changed.groups))
         }
@@ -160,9 +106,10 @@ async fn execute(client: &mut AdminClient, verb: QueueCommand, output: Output) -
 }
 
 async fn show(client: &mut AdminClient, selector: SelectorArgs, limit: usize, output: Output) -> Result<(), Failure> {
-    let (mut groups, mut after, mut unknown) = (Vec::<QueueGroupView>::new(), None, 0);
+    let (mut groups, mut after, mut unknown) = (Vec::new(), None, 0);
     loop {
-        let page: QueueGroupsView = client.request(QueueVerb::Show { selector: selector.clone(), after }).await?;
+        let verb = QueueVerb::Show { selector: selector.clone(), limit, after };
+        let page: QueuePage<QueueGroupView> = client.request(verb).await?;
         groups.extend(page.data);
         unknown += page.unknown;
         after = page.next;
@@ -180,7 +127,7 @@ async fn show(client: &mut AdminClient, selector: SelectorArgs, limit: usize, ou
             group.due_at.clone(),
             group.attempts.to_string(),
             group.state.clone(),
-            group.until.clone().unwrap_or_else(|| "-".into()),
+            or_dash(group.until.as_ref()),
             printable(&group.reason, REASON_CHARS_MAX),
         ]
     })?;
@@ -211,7 +158,7 @@ async fn change(
 ) -> Result<Changed, Failure> {
     let (mut groups, mut scheduled, mut unknown, mut after) = (0, 0, 0, None);
     loop {
-        let page: QueueChangeView = client.request(verb(after)).await?;
+        let page: QueueChange = client.request(verb(after)).await?;
         groups += page.groups;
         scheduled += page.scheduled;
         unknown += page.unknown;
@@ -229,10 +176,7 @@ async fn confirm(team: TeamArgs, selector: &SelectorArgs) -> Result<(), Failure>
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return Err(Failure::usage("this gives up emails permanently; confirm it with --yes"));
     }
-    let mut client = team.open().await?;
-    let counted = count(&mut client, selector).await;
-    client.close().await;
-    let (groups, has_more) = counted?;
+    let (groups, has_more) = team.with_client(async |client| count(client, selector).await).await?;
     let at_least = if has_more { "at least " } else { "" };
     eprint!("Give up {at_least}{groups} queued emails permanently? [y/N] ");
     let mut answer = String::new();

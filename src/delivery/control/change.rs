@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::sites::LookedUpSites;
 use super::walk::PageEnd;
 use super::{QueueControl, QueuePosition};
@@ -28,7 +30,7 @@ const DROPPED_MAX: usize = 50;
 const DROPPED: &str = "dropped";
 
 /// Result of one page of a change.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueChange {
     /// Number of groups that the page changed.
     pub groups: usize,

@@ -230,9 +230,9 @@ fn each_change_by_the_command_line_leaves_one_entry() {
         run(ThemeVerb::Set(ThemeTexts { brand: Some("Acme".to_owned()), ..ThemeTexts::default() }).into());
         run(ThemeVerb::Reset.into());
         run(QueueVerb::Pause { selector: whole_queue() }.into());
-        run(QueueVerb::Resume { selector: whole_queue() }.into());
+        run(QueueVerb::Resume { selector: whole_queue(), after: None }.into());
         run(QueueVerb::Flush { selector: whole_queue(), after: None }.into());
-        run(QueueVerb::Drop { selector: whole_queue(), after: None }.into());
+        run(QueueVerb::Drop { selector: whole_queue(), yes: true, after: None }.into());
     });
 
     let expected = [

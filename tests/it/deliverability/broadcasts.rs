@@ -81,7 +81,7 @@ fn queued_broadcasts_leave_at_one_message_a_second_until_the_guardrail_recovers(
     send_with_bounces(&server, 9);
     server.run_guardrail();
     for domain in domains {
-        server.admin(QueueVerb::Resume { selector: of(domain) });
+        server.admin(QueueVerb::Resume { selector: of(domain), after: None });
     }
 
     wait_for(1);
