@@ -71,6 +71,7 @@ use crate::admin::logs::LogVerb;
 use crate::admin::queue::QueueVerb;
 use crate::admin::suppressions::SuppressionVerb;
 use crate::admin::teams::TeamVerb;
+use crate::admin::themes::ThemeVerb;
 use crate::admin::users::UserVerb;
 use crate::admin::webhooks::WebhookVerb;
 use crate::config;
@@ -141,7 +142,7 @@ enum Verb {
     /// Export contacts.
     Export(TeamVerbArgs<export::ExportVerb>),
     /// Theme of a team's preference page.
-    Theme(TeamVerbArgs<theme::ThemeCommand>),
+    Theme(TeamVerbArgs<ThemeVerb>),
     /// Give unused space of the store back to the file system, while no server runs.
     Compact(compact::CompactArgs),
     /// Print the OpenAPI description of the API.

@@ -4,9 +4,8 @@ use ringmail::admin::Response;
 use ringmail::admin::queue::{QueueVerb, SelectorArgs};
 use ringmail::admin::request::AdminVerb;
 use ringmail::admin::teams::TeamVerb;
-use ringmail::admin::themes::ThemeVerb;
+use ringmail::admin::themes::{ThemeArgs, ThemeVerb};
 use ringmail::admin::users::UserVerb;
-use ringmail::preferences::ThemeTexts;
 use ringmail::users::Role;
 use serde_json::{Value, json};
 
@@ -227,7 +226,7 @@ fn each_change_by_the_command_line_leaves_one_entry() {
         run(UserVerb::Create { email: "bob@example.com".into(), role: Some(Role::Owner) }.into());
         run(UserVerb::Role { email: email(), role: Role::Viewer }.into());
         run(UserVerb::Remove { email: email() }.into());
-        run(ThemeVerb::Set(ThemeTexts { brand: Some("Acme".to_owned()), ..ThemeTexts::default() }).into());
+        run(ThemeVerb::Set(ThemeArgs { brand: Some("Acme".to_owned()), ..ThemeArgs::default() }).into());
         run(ThemeVerb::Reset.into());
         run(QueueVerb::Pause { selector: whole_queue() }.into());
         run(QueueVerb::Resume { selector: whole_queue(), after: None }.into());
