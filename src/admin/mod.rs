@@ -6,7 +6,7 @@
 //!
 //! Reading order: `request.rs` (requests and their execution), `response.rs`, one file for each noun
 //! with its verbs, its responses and their execution (`teams.rs`, `keys.rs`, `users.rs`, `access.rs`, `audit.rs`,
-//! `domains.rs`, `webhooks.rs`, `themes.rs`, `emails.rs`, `broadcasts.rs`, `queue.rs`, `captured.rs`, `inbox.rs`,
+//! `domains.rs`, `webhooks.rs`, `themes.rs`, `emails.rs`, `broadcasts.rs`, `queue.rs`, `captured.rs`,
 //! `logs.rs`, `suppressions.rs`, `contacts.rs`), `pages.rs` (lookup in lists), `socket.rs` and `tail.rs` (the server
 //! side), `client.rs` and `direct.rs` (the side of the verb), `dev.rs` (preparation of a development instance).
 //!
@@ -22,7 +22,6 @@ pub mod captured;
 pub mod contacts;
 pub mod domains;
 pub mod emails;
-pub mod inbox;
 pub mod keys;
 pub mod logs;
 pub mod queue;

@@ -7,11 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::access::AccessVerb;
 use super::audit::AuditVerb;
 use super::broadcasts::BroadcastVerb;
-use super::captured::CapturedVerb;
+use super::captured::{CapturedVerb, InboxVerb};
 use super::contacts::ContactVerb;
 use super::domains::DomainVerb;
 use super::emails::EmailVerb;
-use super::inbox::InboxVerb;
 use super::keys::KeyVerb;
 use super::logs::LogVerb;
 use super::queue::QueueVerb;
@@ -22,8 +21,8 @@ use super::themes::ThemeVerb;
 use super::users::UserVerb;
 use super::webhooks::WebhookVerb;
 use super::{
-    access, audit, broadcasts, captured, contacts, domains, emails, inbox, keys, logs, queue, suppressions, teams,
-    themes, users, webhooks,
+    access, audit, broadcasts, captured, contacts, domains, emails, keys, logs, queue, suppressions, teams, themes,
+    users, webhooks,
 };
 use crate::api_keys::ApiKeys;
 use crate::base::compat::Compat;
@@ -181,7 +180,7 @@ async fn execute_verb(services: &AdminServices, Request { team, verb }: Request)
         AdminVerb::Email(verb) => emails::execute(services, team.await?, verb).await,
         AdminVerb::Broadcast(verb) => broadcasts::execute(services, team.await?, verb).await,
         AdminVerb::Captured(verb) => captured::execute(services, verb).await,
-        AdminVerb::Inbox(verb) => inbox::execute(services, verb).await,
+        AdminVerb::Inbox(verb) => captured::execute_inbox(services, verb).await,
         AdminVerb::Queue(verb) => queue::execute(services, verb).await,
         AdminVerb::Suppression(verb) => suppressions::execute(services, team.await?, verb).await,
         AdminVerb::Log(verb) => logs::execute(services, team.await?, verb).await,

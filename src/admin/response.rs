@@ -7,10 +7,11 @@ use super::audit::AuditView;
 use super::broadcasts::{
     BroadcastCheckView, BroadcastTestView, BroadcastView, CanceledBroadcastView, SentBroadcastView,
 };
-use super::captured::{CapturedMessageView, CapturedView, ReleasedView};
+use super::captured::{
+    CapturedMessageView, CapturedView, InboxClearedView, InboxMessageView, InboxRawView, InboxRowView, ReleasedView,
+};
 use super::domains::{CheckedDomain, RemovedView};
 use super::emails::{EmailView, ListedEmailView, SentView};
-use super::inbox::{InboxClearedView, InboxMessageView, InboxRawView, InboxRowView, InboxWaitView};
 use super::keys::KeyView;
 use super::logs::{LogDetailsView, LogView};
 use super::queue::{HoldView, QueueGroupView, QueuePage, QueueSiteView, ResumedView};
@@ -101,7 +102,7 @@ responses! {
     InboxRows(Rows<InboxRowView>),
     InboxMessage(InboxMessageView),
     InboxRaw(InboxRawView),
-    InboxWait(InboxWaitView),
+    InboxMessages(Rows<InboxMessageView>),
     InboxCleared(InboxClearedView),
     QueueSites(QueuePage<QueueSiteView>),
     QueueGroups(QueuePage<QueueGroupView>),

@@ -63,7 +63,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::admin::broadcasts::BroadcastVerb;
-use crate::admin::captured::CapturedVerb;
+use crate::admin::captured::{CapturedVerb, InboxVerb};
 use crate::admin::domains::DomainVerb;
 use crate::admin::emails::EmailVerb;
 use crate::admin::keys::KeyVerb;
@@ -126,7 +126,7 @@ enum Verb {
     /// Messages in the built-in mailbox.
     Captured(StoreVerbArgs<CapturedVerb>),
     /// Captured mail, for tests of programs that send email.
-    Inbox(StoreVerbArgs<inbox::InboxCommand>),
+    Inbox(StoreVerbArgs<InboxVerb>),
     /// The emails of all teams that wait for delivery.
     Queue(StoreVerbArgs<QueueVerb>),
     /// Show the timeline of an email with its SMTP attempts and their transcripts.

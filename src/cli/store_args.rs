@@ -95,14 +95,6 @@ impl StoreArgs {
         })?;
         Ok(settings.over(data_dir, self.master_key_file).into_config(Purpose::Serve)?)
     }
-
-    /// Executes one verb.
-    ///
-    /// # Errors
-    /// As [`TeamArgs::request`].
-    pub(super) async fn request<T: ResponseBody>(self, verb: impl Into<AdminVerb>) -> Result<T, Failure> {
-        TeamArgs::from(self).request(verb).await
-    }
 }
 
 /// The verbs of the instance need no team.

@@ -88,11 +88,7 @@ pub(super) async fn get_captured(
 
 /// Returns the first bytes of a text.
 fn beginning(mut text: String, bytes_max: usize) -> String {
-    let mut end = text.len().min(bytes_max);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.truncate(end);
+    text.truncate(text.floor_char_boundary(bytes_max));
     text
 }
 

@@ -1,6 +1,7 @@
 //! The content of a captured message. Pure.
 
 use mail_parser::{Address, MessageParser};
+use serde::{Deserialize, Serialize};
 
 use super::mime_part::{HeaderField, MimePart, field, header_fields, parts};
 use crate::mime::text_from_html;
@@ -33,7 +34,7 @@ pub struct CapturedContent {
 }
 
 /// A file or an inline image of a captured message.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapturedPart {
     pub filename: String,
     /// Media type.
