@@ -4,22 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::access::AccessVerb;
-use super::audit::AuditVerb;
-use super::broadcasts::BroadcastVerb;
-use super::captured::{CapturedVerb, InboxVerb};
-use super::contacts::ContactVerb;
-use super::domains::DomainVerb;
-use super::emails::EmailVerb;
-use super::keys::KeyVerb;
-use super::logs::LogVerb;
-use super::queue::QueueVerb;
 use super::response::{AdminError, Response, ServerView};
-use super::suppressions::SuppressionVerb;
-use super::teams::TeamVerb;
-use super::themes::ThemeVerb;
-use super::users::UserVerb;
-use super::webhooks::WebhookVerb;
 use super::{
     access, audit, broadcasts, captured, contacts, domains, emails, keys, logs, queue, suppressions, teams, themes,
     users, webhooks,
@@ -119,23 +104,23 @@ macro_rules! admin_verbs {
 
 admin_verbs! {
     // The variants are tried in this order. Batches of contacts are the only large requests.
-    Contact(ContactVerb),
+    Contact(contacts::ContactVerb),
     Server(ServerVerb),
-    Team(TeamVerb),
-    Key(KeyVerb),
-    User(UserVerb),
-    Access(AccessVerb),
-    Domain(DomainVerb),
-    Webhook(WebhookVerb),
-    Theme(ThemeVerb),
-    Email(EmailVerb),
-    Broadcast(BroadcastVerb),
-    Captured(CapturedVerb),
-    Inbox(InboxVerb),
-    Queue(QueueVerb),
-    Suppression(SuppressionVerb),
-    Log(LogVerb),
-    Audit(AuditVerb),
+    Team(teams::TeamVerb),
+    Key(keys::KeyVerb),
+    User(users::UserVerb),
+    Access(access::AccessVerb),
+    Domain(domains::DomainVerb),
+    Webhook(webhooks::WebhookVerb),
+    Theme(themes::ThemeVerb),
+    Email(emails::EmailVerb),
+    Broadcast(broadcasts::BroadcastVerb),
+    Captured(captured::CapturedVerb),
+    Inbox(captured::InboxVerb),
+    Queue(queue::QueueVerb),
+    Suppression(suppressions::SuppressionVerb),
+    Log(logs::LogVerb),
+    Audit(audit::AuditVerb),
 }
 
 /// Result of one verb.
@@ -149,9 +134,9 @@ pub async fn execute(services: &AdminServices, request: Request) -> Response {
 async fn execute_verb(services: &AdminServices, Request { team, verb }: Request) -> VerbResult {
     let adds_data = matches!(
         verb,
-        AdminVerb::Email(EmailVerb::Send(_))
-            | AdminVerb::Contact(ContactVerb::Import { .. })
-            | AdminVerb::Broadcast(BroadcastVerb::Send { .. })
+        AdminVerb::Email(emails::EmailVerb::Send(_))
+            | AdminVerb::Contact(contacts::ContactVerb::Import { .. })
+            | AdminVerb::Broadcast(broadcasts::BroadcastVerb::Send { .. })
     );
     if adds_data && services.context.store.space() != Space::Ample {
         return Err(AdminError::failed(
@@ -171,7 +156,7 @@ async fn execute_verb(services: &AdminServices, Request { team, verb }: Request)
         AdminVerb::Team(verb) => teams::execute(services, verb).await,
         AdminVerb::Key(verb) => keys::execute(services, team.await?, verb).await,
         // The user may be in another team.
-        AdminVerb::User(UserVerb::Link { email }) => access::user_link(services, &email).await,
+        AdminVerb::User(users::UserVerb::Link { email }) => access::user_link(services, &email).await,
         AdminVerb::User(verb) => users::execute(services, team.await?, verb).await,
         AdminVerb::Access(verb) => access::execute(services, verb).await,
         AdminVerb::Domain(verb) => domains::execute(services, team.await?, verb).await,

@@ -2,24 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::access::LinkView;
-use super::audit::AuditView;
-use super::broadcasts::{
-    BroadcastCheckView, BroadcastTestView, BroadcastView, CanceledBroadcastView, SentBroadcastView,
+use super::{
+    access, audit, broadcasts, captured, domains, emails, keys, logs, queue, suppressions, teams, themes, users,
+    webhooks,
 };
-use super::captured::{
-    CapturedMessageView, CapturedView, InboxClearedView, InboxMessageView, InboxRawView, InboxRowView, ReleasedView,
-};
-use super::domains::{CheckedDomain, RemovedView};
-use super::emails::{EmailView, ListedEmailView, SentView};
-use super::keys::KeyView;
-use super::logs::{LogDetailsView, LogView};
-use super::queue::{HoldView, QueueGroupView, QueuePage, QueueSiteView, ResumedView};
-use super::suppressions::{RemovedSuppressionView, SuppressionView};
-use super::teams::TeamView;
-use super::themes::ThemeView;
-use super::users::UserView;
-use super::webhooks::{WebhookTestView, WebhookView};
 use crate::base::id::EventId;
 use crate::contacts::export::ExportPage;
 use crate::contacts::import::{ImportOutcome, Property};
@@ -72,48 +58,48 @@ macro_rules! responses {
 
 responses! {
     Server(ServerView),
-    Team(TeamView),
-    Teams(Rows<TeamView>),
-    Key(KeyView),
-    Keys(Rows<KeyView>),
-    User(UserView),
-    Users(Rows<UserView>),
-    Link(LinkView),
-    Domain(CheckedDomain),
+    Team(teams::TeamView),
+    Teams(Rows<teams::TeamView>),
+    Key(keys::KeyView),
+    Keys(Rows<keys::KeyView>),
+    User(users::UserView),
+    Users(Rows<users::UserView>),
+    Link(access::LinkView),
+    Domain(domains::CheckedDomain),
     Domains(Rows<DomainResponse>),
-    Removed(RemovedView),
-    Webhook(WebhookView),
-    Webhooks(Rows<WebhookView>),
-    WebhookTest(WebhookTestView),
-    Theme(ThemeView),
-    Sent(SentView),
-    Email(EmailView),
-    Emails(Rows<ListedEmailView>),
+    Removed(domains::RemovedView),
+    Webhook(webhooks::WebhookView),
+    Webhooks(Rows<webhooks::WebhookView>),
+    WebhookTest(webhooks::WebhookTestView),
+    Theme(themes::ThemeView),
+    Sent(emails::SentView),
+    Email(emails::EmailView),
+    Emails(Rows<emails::ListedEmailView>),
     Attempts(Rows<EmailAttemptResponse>),
-    Broadcast(BroadcastView),
-    Broadcasts(Rows<BroadcastView>),
-    BroadcastCheck(BroadcastCheckView),
-    SentBroadcast(SentBroadcastView),
-    BroadcastTest(BroadcastTestView),
-    CanceledBroadcast(CanceledBroadcastView),
-    CapturedMessage(CapturedMessageView),
-    CapturedMessages(Rows<CapturedView>),
-    Released(ReleasedView),
-    InboxRows(Rows<InboxRowView>),
-    InboxMessage(InboxMessageView),
-    InboxRaw(InboxRawView),
-    InboxMessages(Rows<InboxMessageView>),
-    InboxCleared(InboxClearedView),
-    QueueSites(QueuePage<QueueSiteView>),
-    QueueGroups(QueuePage<QueueGroupView>),
-    Hold(HoldView),
-    Resumed(ResumedView),
+    Broadcast(broadcasts::BroadcastView),
+    Broadcasts(Rows<broadcasts::BroadcastView>),
+    BroadcastCheck(broadcasts::BroadcastCheckView),
+    SentBroadcast(broadcasts::SentBroadcastView),
+    BroadcastTest(broadcasts::BroadcastTestView),
+    CanceledBroadcast(broadcasts::CanceledBroadcastView),
+    CapturedMessage(captured::CapturedMessageView),
+    CapturedMessages(Rows<captured::CapturedView>),
+    Released(captured::ReleasedView),
+    InboxRows(Rows<captured::InboxRowView>),
+    InboxMessage(captured::InboxMessageView),
+    InboxRaw(captured::InboxRawView),
+    InboxMessages(Rows<captured::InboxMessageView>),
+    InboxCleared(captured::InboxClearedView),
+    QueueSites(queue::QueuePage<queue::QueueSiteView>),
+    QueueGroups(queue::QueuePage<queue::QueueGroupView>),
+    Hold(queue::HoldView),
+    Resumed(queue::ResumedView),
     QueueChange(QueueChange),
-    Suppressions(Rows<SuppressionView>),
-    RemovedSuppression(RemovedSuppressionView),
-    Log(LogDetailsView),
-    Logs(Rows<LogView>),
-    Audit(Rows<AuditView>),
+    Suppressions(Rows<suppressions::SuppressionView>),
+    RemovedSuppression(suppressions::RemovedSuppressionView),
+    Log(logs::LogDetailsView),
+    Logs(Rows<logs::LogView>),
+    Audit(Rows<audit::AuditView>),
     Properties(Rows<Property>),
     Imported(Rows<ImportOutcome>),
     Exported(ExportPage),
