@@ -122,7 +122,7 @@ fn page_of(
         examined += 1;
         last = Some(id);
         // A later version may know more actions.
-        if let Ok(row) = row.decode()
+        if let Some(row) = row.valid()
             && filter.selects(&row)
         {
             rows.push(RecordedAction::of(team, id, row));

@@ -8,7 +8,7 @@ use crate::contacts;
 use crate::emails::{BroadcastEmailList, BroadcastEmailScan, EmailRow, broadcast_emails_step};
 use crate::events::{BounceType, Detail, EmailEventKind, Event, email_timeline};
 use crate::store::page::{Page, PageError, PageQuery};
-use crate::store::{ReadTx, Reads, StoreError, skip_corrupt};
+use crate::store::{ReadTx, Reads, StoreError};
 
 /// Maximum number of clicked links of a recipient in a list. A link has up to 2,000 bytes.
 const LINKS_MAX: usize = 10;
@@ -128,10 +128,10 @@ impl RecipientDetail {
             events.iter().filter(|event| event.kind == counted).count().max(1) as u64
         };
         Ok(match kind {
-            RecipientType::Bounced => Self::Bounced(last_bounce(&timeline(tx, email)?)),
-            RecipientType::Opened => Self::Opened { count: count(&timeline(tx, email)?, EmailEventKind::Opened) },
+            RecipientType::Bounced => Self::Bounced(last_bounce(&email_timeline(tx, email)?)),
+            RecipientType::Opened => Self::Opened { count: count(&email_timeline(tx, email)?, EmailEventKind::Opened) },
             RecipientType::Clicked => {
-                let events = timeline(tx, email)?;
+                let events = email_timeline(tx, email)?;
                 Self::Clicked { count: count(&events, EmailEventKind::Clicked), links: clicked_links(&events) }
             }
             RecipientType::Sent
@@ -183,7 +183,7 @@ impl Broadcasts {
                 let keep = |email: EmailId, mailbox: &StoredMailbox| {
                     let contains = |part: &String| mailbox.bare().to_lowercase().contains(part);
                     Ok(filter.address.as_ref().is_none_or(contains)
-                        && (filter.bounce.is_none() || last_bounce(&timeline(tx, email)?) == filter.bounce))
+                        && (filter.bounce.is_none() || last_bounce(&email_timeline(tx, email)?) == filter.bounce))
                 };
                 broadcast_emails_step(tx, team, id, list, query, scan, keep)
             };
@@ -216,11 +216,6 @@ fn recipient(
     };
     let detail = RecipientDetail::read(tx, kind, email)?;
     Ok(BroadcastRecipient { email, contact, address: address_of(row), detail })
-}
-
-/// Returns the events of an email; none if one of them is corrupt, which is logged.
-fn timeline(tx: &impl Reads, email: EmailId) -> Result<Vec<Event>, StoreError> {
-    Ok(skip_corrupt(email_timeline(tx, email), format_args!("the events of email {email}"))?.unwrap_or_default())
 }
 
 /// Returns the type of the last bounce of an email.

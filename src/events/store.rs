@@ -76,8 +76,8 @@ pub(crate) fn email_event(
 /// [`StoreError`].
 pub(crate) fn email_event_ids(tx: &impl Reads, team: TeamId, email: EmailId) -> Result<Vec<EventId>, StoreError> {
     let mut ids = Vec::new();
-    tx.scan(&EVENTS, &(email, Id::MIN), &(email, Id::MAX), Order::Ascending, |(_, id), row| {
-        if row.decode()?.team == team {
+    tx.scan_valid(&EVENTS, &(email, Id::MIN), &(email, Id::MAX), Order::Ascending, |(_, id), row| {
+        if row.team == team {
             ids.push(id);
         }
         NEXT
@@ -153,7 +153,7 @@ pub(crate) fn delete_email_events(tx: &WriteTx<'_>, email: EmailId, rows_max: us
     tx.delete_range(&EVENTS, &(email, Id::MIN), &(email, Id::MAX), rows_max)
 }
 
-/// Returns the timeline of an email, oldest first.
+/// Returns the timeline of an email, oldest first. Skips corrupt events.
 ///
 /// The list is bounded: an email has at most 50 recipients, each with a few events of the delivery and at most 252
 /// opens, clicks and prefetches.
@@ -161,11 +161,5 @@ pub(crate) fn delete_email_events(tx: &WriteTx<'_>, email: EmailId, rows_max: us
 /// # Errors
 /// [`StoreError`].
 pub fn email_timeline(tx: &impl Reads, email: EmailId) -> Result<Vec<Event>, StoreError> {
-    let mut events = Vec::new();
-    tx.scan(&EVENTS, &(email, Id::MIN), &(email, Id::MAX), Order::Ascending, |_, row| {
-        let EventRow { team: _, kind, at_ms, recipients, detail } = row.decode()?;
-        events.push(Event { kind, at_ms, recipients, detail });
-        NEXT
-    })?;
-    Ok(events)
+    Ok(email_events(tx, email)?.into_iter().map(|(_, event)| event).collect())
 }

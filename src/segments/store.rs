@@ -55,8 +55,8 @@ pub fn exists(tx: &impl Reads, team: TeamId, id: SegmentId) -> Result<bool, Stor
 /// [`StoreError`].
 pub fn all(tx: &impl Reads, team: TeamId) -> Result<Vec<Segment>, StoreError> {
     let mut segments = Vec::new();
-    tx.scan(&SEGMENTS, &(team, Id::MIN), &(team, Id::MAX), Order::Descending, |(_, id), row| {
-        segments.push(row.decode()?.segment(id));
+    tx.scan_valid(&SEGMENTS, &(team, Id::MIN), &(team, Id::MAX), Order::Descending, |(_, id), row| {
+        segments.push(row.segment(id));
         NEXT
     })?;
     Ok(segments)

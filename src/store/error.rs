@@ -82,9 +82,9 @@ impl StoreError {
     }
 }
 
-/// Replaces a corrupt value by `None` and logs it, so that it does not end work over many values. It is for values of several
-/// rows: [`Stored::valid`](super::Stored::valid), [`Reads::scan_valid`](super::Reads::scan_valid) and
-/// [`Reads::get_valid`](super::Reads::get_valid) do it for one row.
+/// Replaces a corrupt value by `None` and logs it. Use it in work over many rows, which one corrupt row must
+/// not end; [`Reads::scan_valid`](super::Reads::scan_valid), [`Reads::get_valid`](super::Reads::get_valid),
+/// [`Stored::valid`](super::Stored::valid) and the functions of `page.rs` do it for rows.
 ///
 /// # Errors
 /// Every failure except [`StoreError::Corrupt`].
@@ -98,6 +98,7 @@ pub fn skip_corrupt<T>(read: Result<T, StoreError>, what: impl Display) -> Resul
     }
 }
 
+/// Logs a corrupt row that is skipped.
 pub(super) fn log_corrupt(what: impl Display, failure: &StoreError) {
     error!("skipped a corrupt row: {what}: {failure}");
 }

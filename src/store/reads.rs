@@ -34,17 +34,22 @@ pub struct Stored<'a, V> {
 }
 
 impl<V: Value> Stored<'_, V> {
-    /// Decodes the value; `None` if it is corrupt, which is logged.
-    pub fn valid(&self) -> Option<V> {
-        self.decode().inspect_err(|failure| log_corrupt(row_name(self.table, self.key), failure)).ok()
-    }
-
     /// Decodes the value.
     ///
     /// # Errors
     /// [`StoreError::Corrupt`].
     pub fn decode(&self) -> Result<V, StoreError> {
         V::from_bytes(self.bytes)
+    }
+
+    /// Decodes the value; `None` if it is corrupt, which is logged.
+    pub fn valid(&self) -> Option<V> {
+        self.decode().inspect_err(|failure| log_corrupt(self.name(), failure)).ok()
+    }
+
+    /// Names the row in the log.
+    pub(super) fn name(&self) -> impl Display {
+        row_name(self.table, self.key)
     }
 }
 
@@ -107,10 +112,7 @@ pub trait Reads {
         order: Order,
         mut visit: impl FnMut(K, V) -> Step,
     ) -> Result<(), StoreError> {
-        self.scan(table, from, to, order, |key, stored| match stored.valid() {
-            Some(row) => visit(key, row),
-            None => NEXT,
-        })
+        self.scan(table, from, to, order, |key, stored| stored.valid().map_or(NEXT, |row| visit(key, row)))
     }
 
     /// Returns the value under `key`; `None` if it does not exist, or if it is corrupt, which is logged.
@@ -129,7 +131,7 @@ pub trait Reads {
 }
 
 /// Names a row in the log: its table, and its key in hexadecimal.
-fn row_name(table: &str, key: &[u8]) -> impl Display {
+fn row_name(table: &'static str, key: &[u8]) -> impl Display {
     fmt::from_fn(move |f| {
         write!(f, "row {table} ")?;
         key.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
@@ -215,19 +217,18 @@ pub(super) fn get_in<K: Key, V: Value>(
 /// # Errors
 /// As [`Reads::scan`].
 pub(super) fn scan_in<K: Key, V: Value>(
-    name: &'static str,
-    table: &impl ReadableTable<Bytes, Bytes>,
+    table: &'static str,
+    open: &impl ReadableTable<Bytes, Bytes>,
     from: &K,
     to: &K,
     order: Order,
     mut visit: impl FnMut(K, Stored<'_, V>) -> Step,
 ) -> Result<(), StoreError> {
     let mut decode = |key: &[u8], bytes: &[u8]| {
-        let row = Stored { table: name, key, bytes, value: PhantomData };
-        let key = K::from_bytes(key).ok_or_else(|| StoreError::Corrupt("key has another length".into()))?;
-        visit(key, row)
+        let typed = K::from_bytes(key).ok_or_else(|| StoreError::Corrupt("key has another length".into()))?;
+        visit(typed, Stored { table, key, bytes, value: PhantomData })
     };
-    scan_bytes(table, from.to_bytes().as_ref(), to.to_bytes().as_ref(), order, &mut decode)
+    scan_bytes(open, from.to_bytes().as_ref(), to.to_bytes().as_ref(), order, &mut decode)
 }
 
 fn scan_bytes(

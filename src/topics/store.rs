@@ -80,8 +80,7 @@ pub fn expired(
 ) -> Result<Option<(TeamId, Vec<ExpiredTopic>)>, StoreError> {
     let mut expired: Option<(TeamId, Vec<ExpiredTopic>)> = None;
     let (from, to) = ((Id::MIN, Id::MIN), (Id::MAX, Id::MAX));
-    tx.scan(&DELETED_TOPICS, &from, &to, Order::Ascending, |(team, id), row| {
-        let record: DeletedTopicRow = row.decode()?;
+    tx.scan_valid(&DELETED_TOPICS, &from, &to, Order::Ascending, |(team, id), record| {
         if record.deleted_ms >= now_ms - CHOICE_RETENTION_MS {
             return NEXT;
         }
@@ -148,8 +147,8 @@ pub fn find_for_send(tx: &impl Reads, team: TeamId, id: TopicId) -> Result<Optio
 /// [`StoreError`].
 pub fn all(tx: &impl Reads, team: TeamId) -> Result<Vec<Topic>, StoreError> {
     let mut topics = Vec::new();
-    tx.scan(&TOPICS, &(team, Id::MIN), &(team, Id::MAX), Order::Descending, |(_, id), row| {
-        topics.push(row.decode()?.topic(id));
+    tx.scan_valid(&TOPICS, &(team, Id::MIN), &(team, Id::MAX), Order::Descending, |(_, id), row| {
+        topics.push(row.topic(id));
         NEXT
     })?;
     Ok(topics)

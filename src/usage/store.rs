@@ -61,8 +61,8 @@ pub(crate) fn total(tx: &impl Reads, team: TeamId) -> Result<u64, StoreError> {
 /// [`StoreError`].
 pub(super) fn sum(tx: &impl Reads, team: TeamId, days: &RangeInclusive<u32>) -> Result<UsageRow, StoreError> {
     let mut sum = UsageRow::default();
-    tx.scan(&USAGE, &(team, *days.start()), &(team, *days.end()), Order::Ascending, |_, row| {
-        let UsageRow { emails, broadcasts } = row.decode()?;
+    tx.scan_valid(&USAGE, &(team, *days.start()), &(team, *days.end()), Order::Ascending, |_, row| {
+        let UsageRow { emails, broadcasts } = row;
         sum.emails = sum.emails.saturating_add(emails);
         sum.broadcasts = sum.broadcasts.saturating_add(broadcasts);
         NEXT

@@ -112,7 +112,7 @@ pub(super) fn create(tx: &WriteTx<'_>, new: &NewSession, now_ms: TimestampMs) ->
     let mut earlier = Vec::new();
     tx.scan(&SESSIONS, &(user, Id::MIN), &(user, Id::MAX), Order::Ascending, |(_, id), row| {
         // A corrupt row is replaced first.
-        let last_used_ms = row.decode().ok().filter(|row| row.is_valid(now_ms)).map(|row| row.last_used_ms);
+        let last_used_ms = row.valid().filter(|row| row.is_valid(now_ms)).map(|row| row.last_used_ms);
         earlier.push((last_used_ms, id));
         NEXT
     })?;
@@ -197,7 +197,7 @@ fn delete_where(
 ) -> Result<Vec<SessionId>, StoreError> {
     let mut ids = Vec::new();
     tx.scan(&SESSIONS, &(user, Id::MIN), &(user, Id::MAX), Order::Ascending, |(_, id), row| {
-        if is_deleted(id, row.decode().ok().as_ref()) {
+        if is_deleted(id, row.valid().as_ref()) {
             ids.push(id);
         }
         NEXT

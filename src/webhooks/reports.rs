@@ -89,9 +89,7 @@ impl Webhooks {
                         return STOP;
                     }
                     read += 1;
-                    let Some(row) = row.valid() else {
-                        return NEXT;
-                    };
+                    let Some(row) = row.valid() else { return NEXT };
                     if of_email.contains(&row.event) {
                         reports.push(report((*webhook, endpoint.as_str()), delivery(id, &row, &notifier), &row));
                         found += 1;

@@ -319,8 +319,7 @@ pub(crate) fn delete_scoped_to(
 ) -> Result<(), StoreError> {
     let (team, now_ms) = (by.team, context.now_ms());
     let mut scoped = Vec::new();
-    tx.scan(&API_KEYS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |(_, id), row| {
-        let row = row.decode()?;
+    tx.scan_valid(&API_KEYS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |(_, id), row| {
         if row.domain == Some(domain) {
             scoped.push((id, row.name));
         }

@@ -152,7 +152,7 @@ impl QueueControl {
             Some(QueueSelector::Team(team)) if is_transactional && key.lane.stream == team.cast() => Match::Group,
             // The groups of a broadcast have the same team.
             Some(QueueSelector::Team(team))
-                if !is_transactional && stored.decode().is_ok_and(|row| row.team == *team) =>
+                if !is_transactional && stored.valid().is_some_and(|row| row.team == *team) =>
             {
                 Match::Group
             }
@@ -195,9 +195,9 @@ fn found(is_found: bool) -> Match {
 fn is_of_key(tx: &impl Reads, key: DueKey, stored: &Stored<'_, DueRow>, api_key: ApiKeyId) -> Result<bool, StoreError> {
     let team = match key.lane.class {
         Class::Transactional => key.lane.stream.cast(),
-        Class::Broadcast => match stored.decode() {
-            Ok(row) => row.team,
-            Err(_) => return Ok(false),
+        Class::Broadcast => match stored.valid() {
+            Some(row) => row.team,
+            None => return Ok(false),
         },
     };
     let row = emails::find_valid_row(tx, team, key.email)?;

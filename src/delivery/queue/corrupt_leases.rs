@@ -43,7 +43,7 @@ pub(in crate::delivery) async fn recover_corrupt(
 fn corrupt_leases(tx: &impl Reads) -> Result<Vec<LeaseKey>, StoreError> {
     let mut corrupt = Vec::new();
     tx.scan(&LEASES, &(Id::MIN, 0), &(Id::MAX, u16::MAX), Order::Ascending, |key, lease| {
-        if lease.decode().is_err() {
+        if lease.valid().is_none() {
             corrupt.push(key);
         }
         if corrupt.len() == RECOVERED_MAX { STOP } else { NEXT }

@@ -93,7 +93,7 @@ fn visit_lanes(
     loop {
         let mut first = None;
         tx.scan(&DUE, &from, &QUEUE_END, Order::Ascending, |key, stored| {
-            first = Some((DueKey::from_parts(key), stored.decode().ok()));
+            first = Some((DueKey::from_parts(key), stored.valid()));
             STOP
         })?;
         let Some((key, row)) = first else { return Ok(()) };

@@ -214,11 +214,11 @@ pub fn list(tx: &impl Reads, team: TeamId, query: PageQuery<UserId>) -> Result<P
 /// [`StoreError`].
 pub fn owners(tx: &impl Reads, team: TeamId, owners_max: usize) -> Result<Vec<User>, StoreError> {
     let mut ids: Vec<UserId> = Vec::new();
-    tx.scan(&MEMBERSHIPS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |(_, user), row| {
+    tx.scan_valid(&MEMBERSHIPS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |(_, user), row| {
         if ids.len() == owners_max {
             return STOP;
         }
-        if row.decode()?.role == Role::Owner {
+        if row.role == Role::Owner {
             ids.push(user);
         }
         NEXT
@@ -257,8 +257,8 @@ fn require_other_owner(tx: &WriteTx<'_>, team: TeamId, leaving: UserId) -> Resul
 
 fn has_other_owner(tx: &impl Reads, team: TeamId, leaving: Option<UserId>) -> Result<bool, StoreError> {
     let mut found = false;
-    tx.scan(&MEMBERSHIPS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |(_, user), row| {
-        if Some(user) != leaving && row.decode()?.role == Role::Owner {
+    tx.scan_valid(&MEMBERSHIPS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |(_, user), row| {
+        if Some(user) != leaving && row.role == Role::Owner {
             found = true;
             return STOP;
         }
