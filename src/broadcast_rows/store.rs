@@ -47,7 +47,7 @@ pub(crate) fn list<T>(
     query: PageQuery<BroadcastId>,
     complete: impl Fn(BroadcastId, BroadcastRow) -> Result<T, StoreError>,
 ) -> Result<Page<T>, PageError> {
-    page(tx, &BROADCASTS, team, query, |id, row| complete(id, row.decode()?).map(Some))
+    page(tx, &BROADCASTS, team, query, |id, row| complete(id, row).map(Some))
 }
 
 /// Returns whether the team has [`ACTIVE_MAX`] drafts, scheduled and queued broadcasts.

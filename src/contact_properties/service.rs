@@ -81,7 +81,7 @@ impl ContactProperties {
     ) -> Result<Page<ContactProperty>, PageError> {
         self.context
             .store
-            .read(move |tx| page(tx, &CONTACT_PROPERTIES, team, query, |id, row| Ok(Some(row.decode()?.property(id)))))
+            .read(move |tx| page(tx, &CONTACT_PROPERTIES, team, query, |id, row| Ok(Some(row.property(id)))))
             .await
     }
 

@@ -155,7 +155,7 @@ impl Contacts {
             .store
             .read(move |tx| {
                 let viewer = Viewer::new(tx, team, include)?;
-                let page = page(tx, &CONTACTS, team, query, |id, row| viewer.view(tx, id, row.decode()?).map(Some))?;
+                let page = page(tx, &CONTACTS, team, query, |id, row| viewer.view(tx, id, row).map(Some))?;
                 let mut budget = viewer.response_budget();
                 page.rows.iter().try_for_each(|contact| budget.take(contact))?;
                 Ok(page)

@@ -223,10 +223,7 @@ impl Domains {
     /// # Errors
     /// Returns [`PageError`].
     pub async fn list(&self, team: TeamId, query: PageQuery<DomainId>) -> Result<Page<Domain>, PageError> {
-        self.context
-            .store
-            .read(move |tx| page(tx, &DOMAINS, team, query, |id, row| Ok(Some(domain(id, &row.decode()?)))))
-            .await
+        self.context.store.read(move |tx| page(tx, &DOMAINS, team, query, |id, row| Ok(Some(domain(id, &row))))).await
     }
 
     /// Returns a domain with the records it should publish; `None` if the team has no domain with this id.

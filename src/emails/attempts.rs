@@ -39,7 +39,7 @@ impl From<PageError> for ListAttemptsError {
 }
 
 impl Emails {
-    /// Returns a page of the SMTP attempts of an email, newest first. Simulated recipients have none. Skips corrupt rows.
+    /// Returns a page of the SMTP attempts of an email, newest first. Simulated recipients have none.
     ///
     /// # Errors
     /// [`ListAttemptsError`].
@@ -54,7 +54,6 @@ impl Emails {
             .read(move |tx| {
                 let email = visible(tx, team, id)?.ok_or(ListAttemptsError::EmailNotFound)?;
                 let page = page(tx, &ATTEMPTS, id, query, |attempt, row| {
-                    let Some(row) = row.valid() else { return Ok(None) };
                     let recipients = (0..).zip(&email.recipients).filter(|(index, recipient)| {
                         match row.tried_recipients.is_empty() {
                             true => recipient.group == row.group,

@@ -68,12 +68,7 @@ impl Emails {
     pub async fn list(&self, team: TeamId, query: PageQuery<EmailId>) -> Result<Page<(EmailId, EmailRow)>, PageError> {
         self.context
             .store
-            .read(move |tx| {
-                page(tx, &EMAILS, team, query, |id, row| {
-                    let row = row.decode()?;
-                    Ok((!row.hidden).then_some((id, row)))
-                })
-            })
+            .read(move |tx| page(tx, &EMAILS, team, query, |id, row| Ok((!row.hidden).then_some((id, row)))))
             .await
     }
 

@@ -42,10 +42,7 @@ impl Logs {
     /// [`PageError`].
     pub async fn list(&self, team: TeamId, query: PageQuery<LogId>) -> Result<Page<(LogId, LogRow)>, PageError> {
         self.log.flush().await;
-        self.context
-            .store
-            .read(move |tx| page(tx, &REQUEST_LOGS, team, query, |id, row| Ok(Some((id, row.decode()?)))))
-            .await
+        self.context.store.read(move |tx| page(tx, &REQUEST_LOGS, team, query, |id, row| Ok(Some((id, row))))).await
     }
 
     /// Returns a request of the team with the copies of its bodies. Includes each request whose response

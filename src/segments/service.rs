@@ -71,10 +71,7 @@ impl Segments {
     /// # Errors
     /// [`PageError`].
     pub async fn list(&self, team: TeamId, query: PageQuery<SegmentId>) -> Result<Page<Segment>, PageError> {
-        self.context
-            .store
-            .read(move |tx| page(tx, &SEGMENTS, team, query, |id, row| Ok(Some(row.decode()?.segment(id)))))
-            .await
+        self.context.store.read(move |tx| page(tx, &SEGMENTS, team, query, |id, row| Ok(Some(row.segment(id))))).await
     }
 
     /// Returns the team's segment of that id.

@@ -1,7 +1,7 @@
 //! Pages of lists: newest first, by id, from a cursor that the list returned.
 
 use super::cursors::was_listed;
-use super::error::{StoreError, from_store_error};
+use super::error::{StoreError, from_store_error, skip_corrupt};
 use super::key::{Key, KeyPart};
 use super::reads::{NEXT, Order, Reads, STOP, Stored};
 use super::table::Table;
@@ -63,6 +63,8 @@ from_store_error!(PageError);
 /// Reads a page of a table keyed by an owner, such as a team, and id. If `row` returns `None`, the row is omitted. The cost
 /// is that of the rows on the page and the omitted rows between them.
 ///
+/// A row that is corrupt, or for which `row` reads a corrupt one, is logged and omitted. The page can start at it.
+///
 /// # Errors
 /// [`PageError::UnknownCursor`] if the cursor is not a row of the owner or is omitted, unless the row was removed in the
 /// last 24 hours; [`StoreError`].
@@ -71,7 +73,7 @@ pub fn page<R, O: KeyPart + Copy, V: Value, T>(
     table: &Table<(O, Id<R>), V>,
     owner: O,
     query: PageQuery<Id<R>>,
-    row: impl FnMut(Id<R>, Stored<'_, V>) -> Result<Option<T>, StoreError>,
+    row: impl FnMut(Id<R>, V) -> Result<Option<T>, StoreError>,
 ) -> Result<Page<T>, PageError>
 where
     (O, Id<R>): Key,
@@ -89,7 +91,7 @@ pub fn page_under<R, P: KeyPart + Copy, V: Value, T>(
     team: TeamId,
     part: P,
     query: PageQuery<Id<R>>,
-    row: impl FnMut(Id<R>, Stored<'_, V>) -> Result<Option<T>, StoreError>,
+    row: impl FnMut(Id<R>, V) -> Result<Option<T>, StoreError>,
 ) -> Result<Page<T>, PageError> {
     page_between(tx, table, |id| (team, part, id), |(_, _, id)| id, query, row)
 }
@@ -102,7 +104,7 @@ pub fn page_by_id<R, V: Value, T>(
     tx: &impl Reads,
     table: &Table<(Id<R>,), V>,
     query: PageQuery<Id<R>>,
-    row: impl FnMut(Id<R>, Stored<'_, V>) -> Result<Option<T>, StoreError>,
+    row: impl FnMut(Id<R>, V) -> Result<Option<T>, StoreError>,
 ) -> Result<Page<T>, PageError> {
     page_between(tx, table, |id| (id,), |(id,)| id, query, row)
 }
@@ -113,16 +115,18 @@ fn page_between<R, K: Key, V: Value, T>(
     key: impl Fn(Id<R>) -> K,
     id: impl Fn(K) -> Id<R>,
     query: PageQuery<Id<R>>,
-    mut row: impl FnMut(Id<R>, Stored<'_, V>) -> Result<Option<T>, StoreError>,
+    mut row: impl FnMut(Id<R>, V) -> Result<Option<T>, StoreError>,
 ) -> Result<Page<T>, PageError> {
     let cursor = match query.cursor {
         Cursor::Newest => None,
         Cursor::After(id) | Cursor::Before(id) => Some(id),
     };
+    let mut valid =
+        |id, stored: &Stored<'_, V>| skip_corrupt(stored.decode().and_then(|value| row(id, value)), stored.name());
     if let Some(cursor) = cursor {
         let mut is_listed = false;
-        tx.scan(table, &key(cursor), &key(cursor), Order::Ascending, |at, stored| {
-            is_listed = row(id(at), stored)?.is_some();
+        tx.scan(table, &key(cursor), &key(cursor), Order::Ascending, |_, stored| {
+            is_listed = valid(cursor, &stored)?.is_none_or(|listed| listed.is_some());
             STOP
         })?;
         if !is_listed && !was_listed(tx, table, &key(cursor))? {
@@ -141,7 +145,7 @@ fn page_between<R, K: Key, V: Value, T>(
         if cursor == Some(id) {
             return NEXT;
         }
-        let Some(listed) = row(id, stored)? else { return NEXT };
+        let Some(Some(listed)) = valid(id, &stored)? else { return NEXT };
         if rows.len() == query.limit {
             has_more = true;
             return STOP;

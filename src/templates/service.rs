@@ -74,10 +74,7 @@ impl Templates {
     /// # Errors
     /// [`PageError`].
     pub async fn list(&self, team: TeamId, query: PageQuery<TemplateId>) -> Result<Page<Template>, PageError> {
-        self.context
-            .store
-            .read(move |tx| page(tx, &TEMPLATES, team, query, |id, row| Ok(Some(row.decode()?.template(id)))))
-            .await
+        self.context.store.read(move |tx| page(tx, &TEMPLATES, team, query, |id, row| Ok(Some(row.template(id))))).await
     }
 
     /// Returns the team's template with its newest content.

@@ -84,10 +84,7 @@ impl Topics {
     /// # Errors
     /// [`PageError`].
     pub async fn list(&self, team: TeamId, query: PageQuery<TopicId>) -> Result<Page<Topic>, PageError> {
-        self.context
-            .store
-            .read(move |tx| page(tx, &TOPICS, team, query, |id, row| Ok(Some(row.decode()?.topic(id)))))
-            .await
+        self.context.store.read(move |tx| page(tx, &TOPICS, team, query, |id, row| Ok(Some(row.topic(id))))).await
     }
 
     /// Returns the team's topic of that id.
@@ -159,6 +156,8 @@ fn changed(row: TopicRow, changes: &TopicChanges) -> TopicRow {
 mod tests {
     use super::*;
     use crate::base::id::Id;
+    use crate::store::Encoded;
+    use crate::store::page::Cursor;
     use crate::topics::{Description, Subscription, Visibility, all, find_for_send};
 
     const TEAM: TeamId = Id::MIN;
@@ -244,5 +243,18 @@ mod tests {
         topics.create(OTHER, new_topic("Theirs")).await.unwrap();
         topics.delete(TEAM, last.id).await.unwrap();
         topics.create(TEAM, new_topic("One more")).await.unwrap();
+    }
+    #[tokio::test]
+    async fn a_corrupt_topic_is_skipped_and_the_others_are_listed() {
+        let (_directory, context) = Context::temporary();
+        let topics = Topics::new(context.clone(), |_, _, _| Ok(false));
+        let [first, corrupt, last] = ["News", "Offers", "Product"].map(new_topic).map(|new| topics.create(TEAM, new));
+        let (first, corrupt, last) = (first.await.unwrap(), corrupt.await.unwrap(), last.await.unwrap());
+        let put = move |tx: &WriteTx<'_>| tx.put_encoded(&TOPICS, &(TEAM, corrupt.id), &Encoded::unreadable());
+        context.store.write::<_, StoreError>(put).await.unwrap();
+
+        let page = topics.list(TEAM, PageQuery { limit: 10, cursor: Cursor::Newest }).await.unwrap();
+
+        assert_eq!(page.rows, [last, first]);
     }
 }

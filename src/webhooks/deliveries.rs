@@ -33,8 +33,8 @@ impl Webhooks {
                 if !tx.contains(&WEBHOOKS, &(team, webhook))? {
                     return Err(DeliveryError::UnknownWebhook);
                 }
-                let show = |id, row: &DeliveryRow| Ok(Some(delivery(id, row, &notifier)));
-                Ok(page_under(tx, &WEBHOOK_DELIVERIES, team, webhook, query, |id, row| show(id, &row.decode()?))?)
+                let show = |id, row| Ok(Some(delivery(id, &row, &notifier)));
+                Ok(page_under(tx, &WEBHOOK_DELIVERIES, team, webhook, query, show)?)
             })
             .await
     }

@@ -51,7 +51,6 @@ impl Webhooks {
         let read = move |tx: &ReadTx| {
             let endpoint = tx.get(&WEBHOOKS, &(team, webhook))?.ok_or(DeliveryError::UnknownWebhook)?.endpoint;
             let page = page_under(tx, &WEBHOOK_DELIVERIES, team, webhook, query, |id, row| {
-                let row: DeliveryRow = row.decode()?;
                 Ok(Some(report((webhook, endpoint.as_str()), delivery(id, &row, &notifier), &row)))
             })?;
             Ok(page)

@@ -98,7 +98,7 @@ impl Webhooks {
         let now_ms = self.context.now_ms();
         self.context
             .store
-            .read(move |tx| page(tx, &WEBHOOKS, team, query, |id, row| Ok(Some(row.decode()?.webhook(id, now_ms)))))
+            .read(move |tx| page(tx, &WEBHOOKS, team, query, |id, row| Ok(Some(row.webhook(id, now_ms)))))
             .await
     }
 

@@ -151,8 +151,8 @@ impl ApiKeys {
             .store
             .read(move |tx| {
                 page(tx, &API_KEYS, team, query, |id, row| {
-                    let used = tx.get(&API_KEY_USES, &(team, id))?.map(|row| row.used_ms);
-                    Ok(Some(row.decode()?.key(team, id, used)))
+                    let used = tx.get_valid(&API_KEY_USES, &(team, id))?.map(|row| row.used_ms);
+                    Ok(Some(row.key(team, id, used)))
                 })
             })
             .await

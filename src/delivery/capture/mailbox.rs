@@ -76,10 +76,7 @@ impl CaptureMailbox {
     /// # Errors
     /// [`PageError`].
     pub async fn list(&self, query: PageQuery<CapturedId>) -> Result<Page<(CapturedId, CapturedRow)>, PageError> {
-        self.context
-            .store
-            .read(move |tx| page_by_id(tx, &CAPTURED, query, |id, row| Ok(Some((id, row.decode()?)))))
-            .await
+        self.context.store.read(move |tx| page_by_id(tx, &CAPTURED, query, |id, row| Ok(Some((id, row))))).await
     }
 
     /// Returns a message with its envelope, byte for byte as it was received.

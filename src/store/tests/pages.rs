@@ -2,6 +2,7 @@
 
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::disk::Disk;
 use super::page::{Cursor, Page, PageError, PageQuery, page};
@@ -9,10 +10,17 @@ use super::*;
 use crate::base::id::{EmailId, TeamId};
 
 const LIST: Table<(TeamId, EmailId), Blob> = Table::new("list-1");
+const NUMBERS: Table<(TeamId, EmailId), NumberRow> = Table::new("numbers-1");
 const OURS: TeamId = TeamId::from_bytes([7; 16]);
 
 /// Teams whose rows are before and after those of the tested team.
 const THEIRS: [TeamId; 2] = [TeamId::from_bytes([6; 16]), TeamId::from_bytes([8; 16])];
+
+#[derive(Serialize, Deserialize)]
+struct NumberRow {
+    number: u8,
+}
+impl Row for NumberRow {}
 
 /// Returns an id of a millisecond. Ids share a few milliseconds.
 fn id(ms: u8, tail: u8) -> EmailId {
@@ -27,7 +35,7 @@ fn is_hidden(row: &Blob) -> bool {
 }
 
 fn read(tx: &impl Reads, limit: usize, cursor: Cursor<EmailId>) -> Result<Page<EmailId>, PageError> {
-    page(tx, &LIST, OURS, PageQuery { limit, cursor }, |id, row| Ok((!is_hidden(&row.decode()?)).then_some(id)))
+    page(tx, &LIST, OURS, PageQuery { limit, cursor }, |id, row| Ok((!is_hidden(&row)).then_some(id)))
 }
 
 /// Reads all pages from the newest row to the oldest.
@@ -138,4 +146,34 @@ async fn a_cursor_of_another_team_or_of_no_row_is_unknown() {
             Ok(())
         })
         .unwrap();
+}
+
+#[tokio::test]
+async fn a_corrupt_row_is_omitted_and_a_page_starts_at_it() {
+    let store = Disk::default().open_store().unwrap();
+    store
+        .write::<_, StoreError>(|tx| {
+            for number in [1, 3, 5] {
+                tx.put(&NUMBERS, &(OURS, id(number, 0)), &NumberRow { number })?;
+            }
+            tx.put_encoded(&NUMBERS, &(OURS, id(4, 0)), &Encoded::unreadable())
+        })
+        .await
+        .unwrap();
+    let listed = |limit, cursor| {
+        // A row to which the third one refers is corrupt.
+        let show = |_, NumberRow { number }| match number {
+            3 => Err(StoreError::Corrupt("the row of another table".into())),
+            number => Ok(Some(number)),
+        };
+        let page = store.read_now(|tx| page(tx, &NUMBERS, OURS, PageQuery { limit, cursor }, show)).unwrap();
+        (page.rows, page.has_more)
+    };
+
+    assert_eq!(listed(5, Cursor::Newest), (vec![5, 1], false));
+    assert_eq!(listed(1, Cursor::Newest), (vec![5], true));
+    for corrupt in [id(4, 0), id(3, 0)] {
+        assert_eq!(listed(5, Cursor::After(corrupt)), (vec![1], false));
+        assert_eq!(listed(5, Cursor::Before(corrupt)), (vec![5], false));
+    }
 }

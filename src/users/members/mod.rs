@@ -202,7 +202,7 @@ pub(crate) fn remove_team(tx: &WriteTx<'_>, team: TeamId, members_max: usize) ->
 /// [`PageError`].
 pub fn list(tx: &impl Reads, team: TeamId, query: PageQuery<UserId>) -> Result<Page<Member>, PageError> {
     page(tx, &MEMBERSHIPS, team, query, |id, row| {
-        let MembershipRow { role, created_ms } = row.decode()?;
+        let MembershipRow { role, created_ms } = row;
         let user = store::find(tx, id)?;
         Ok(user.map(|user| Member { user, role, since_ms: created_ms }))
     })
