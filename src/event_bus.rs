@@ -95,24 +95,14 @@ impl EventBus {
         }
     }
 
-    /// Wakes the fan-out, after a commit to the outbox.
-    pub fn notify_outbox(&self) {
-        self.0.outbox.notify();
+    /// Returns the wake-up of the fan-out, which a commit to the outbox notifies.
+    pub fn outbox(&self) -> &Wakeup {
+        &self.0.outbox
     }
 
-    /// Waits until the outbox may contain events. For one worker. Cancel safe.
-    pub async fn outbox_notified(&self) {
-        self.0.outbox.notified().await;
-    }
-
-    /// Wakes the notice worker, after a commit of a notice.
-    pub fn notify_notices(&self) {
-        self.0.notices.notify();
-    }
-
-    /// Waits until there may be a notice. For one worker. Cancel safe.
-    pub async fn notices_notified(&self) {
-        self.0.notices.notified().await;
+    /// Returns the wake-up of the notice worker, which a commit of a notice notifies.
+    pub fn notices(&self) -> &Wakeup {
+        &self.0.notices
     }
 
     /// Increments the erasure generation, so that bodies in memory are loaded again before their next use. Runs on

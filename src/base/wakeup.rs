@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 
@@ -83,6 +84,13 @@ impl<H: Ord, const HINTS_MAX: usize> Wakeup<H, HINTS_MAX> {
     }
 }
 
+impl Wakeup {
+    /// As [`Wakeup::notified`], for at most `wait_max`. Returns whether there was a notification.
+    pub async fn notified_within(&self, wait_max: Duration) -> bool {
+        tokio::time::timeout(wait_max, self.notified()).await.is_ok()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::pin::pin;
@@ -111,6 +119,15 @@ mod tests {
         assert_eq!(woken(&wakeup), None);
         wakeup.rescan();
         assert_eq!(woken(&wakeup), Some(PendingWakeup { hints: [].into(), rescan: true }));
+    }
+
+    #[tokio::test]
+    async fn a_bounded_wait_ends_with_the_stored_notification_or_at_its_bound() {
+        let wakeup = Wakeup::<(), 0>::default();
+        wakeup.notify();
+
+        assert!(wakeup.notified_within(Duration::from_secs(20)).await);
+        assert!(!wakeup.notified_within(Duration::ZERO).await);
     }
 
     #[test]

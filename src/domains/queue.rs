@@ -15,7 +15,8 @@ const QUEUE_MAX: usize = 1_024;
 #[derive(Debug, Default)]
 pub(super) struct CheckQueue {
     due_times: Mutex<HashMap<(TeamId, DomainId), i64>>,
-    added: Wakeup,
+    /// Notified when a domain is queued.
+    pub(super) added: Wakeup,
 }
 
 impl CheckQueue {
@@ -42,11 +43,6 @@ impl CheckQueue {
             .min_by_key(|(_, due_ms)| *due_ms)?;
         due_times.remove(&key);
         Some(key)
-    }
-
-    /// Waits until a domain has been queued. Cancel safe.
-    pub(super) async fn notified(&self) {
-        self.added.notified().await;
     }
 }
 

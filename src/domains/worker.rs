@@ -21,6 +21,7 @@ use crate::base::clock::TimestampMs;
 use crate::base::id::{DomainId, Id, TeamId};
 use crate::store::{Reads, StoreError, match_page};
 use crate::tables::DOMAINS;
+use crate::workers::repeat;
 
 /// Interval for polling the queue and the time of the next sweep. A poll costs one lock and one comparison.
 const TICK: Duration = Duration::from_secs(1);
@@ -41,17 +42,7 @@ impl Domains {
     /// # Errors
     /// Returns [`StoreError`].
     pub async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), StoreError> {
-        loop {
-            tokio::select! {
-                () = stop.cancelled() => return Ok(()),
-                checked = self.check_due() => checked?,
-            }
-            tokio::select! {
-                () = stop.cancelled() => return Ok(()),
-                () = self.queue.notified() => {}
-                () = tokio::time::sleep(TICK) => {}
-            }
-        }
+        repeat(stop, || self.check_due(), || self.queue.added.notified_within(TICK)).await
     }
 
     /// Checks all due domains of the queue and, if a sweep is due, its domains. Domains that are queued during this
@@ -83,7 +74,7 @@ impl Domains {
                         Err(_) => return Ok(()),
                     },
                 },
-                () = self.queue.notified(), if has_room => {}
+                _ = self.queue.added.notified(), if has_room => {}
             }
         }
     }

@@ -116,7 +116,7 @@ pub(super) fn publish(
     let event_bus = context.event_bus.clone();
     tx.after_commit(move || {
         if is_queued {
-            event_bus.notify_outbox();
+            event_bus.outbox().notify();
         }
         if let Some(event) = published {
             event_bus.publish(event);

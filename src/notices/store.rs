@@ -25,6 +25,6 @@ impl Row for NoticeRow {}
 pub fn record(tx: &WriteTx<'_>, context: &Context, team: TeamId, notice: &Notice) -> Result<(), StoreError> {
     tx.put(&NOTICES, &(team, context.id()), &NoticeRow { at_ms: context.now_ms(), notice: notice.clone() })?;
     let event_bus = context.event_bus.clone();
-    tx.after_commit(move || event_bus.notify_notices());
+    tx.after_commit(move || event_bus.notices().notify());
     Ok(())
 }

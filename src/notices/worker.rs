@@ -21,6 +21,7 @@ use crate::emails::{Emails, IdempotentRequest, Recipient, RecipientKind, SendEma
 use crate::store::{NEXT, Order, Reads, StoreError};
 use crate::tables::NOTICES;
 use crate::users::User;
+use crate::workers::repeat;
 use crate::{domains, teams, users};
 
 /// Notices read in one transaction.
@@ -73,22 +74,17 @@ impl NoticeWorker {
     /// # Errors
     /// Never fails; the signature is that of a supervised worker.
     pub async fn run(self: Arc<Self>, period: Duration, stop: CancellationToken) -> Result<(), StoreError> {
-        loop {
-            let processed = tokio::select! {
-                () = stop.cancelled() => return Ok(()),
-                processed = self.process_due() => processed,
-            };
-            match processed {
-                Ok(()) => {}
-                Err(StoreError::Closed) => return Ok(()),
-                Err(error) => warn!(%error, "could not process notices: {error}"),
+        let process = || async {
+            match self.process_due().await {
+                Err(error) if !matches!(error, StoreError::Closed) => {
+                    warn!(%error, "could not process notices: {error}");
+                    Ok(())
+                }
+                processed => processed,
             }
-            tokio::select! {
-                () = stop.cancelled() => return Ok(()),
-                () = self.context.event_bus.notices_notified() => {}
-                () = tokio::time::sleep(period) => {}
-            }
-        }
+        };
+        // The only error left means that the store is closed.
+        repeat(stop, process, || self.context.event_bus.notices().notified_within(period)).await.or(Ok(()))
     }
 
     /// Processes each due notice once, oldest first.

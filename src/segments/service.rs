@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::store::page::{Page, PageError, PageQuery, is_full, page};
 use crate::store::{Reads as _, ScanLimit, StoreError, WriteTx, delete_orphans};
 use crate::tables::{SEGMENT_MEMBERS, SEGMENTS};
-use crate::workers::after_each;
+use crate::workers::repeat;
 
 /// Returns whether a broadcast that is not sent yet uses a segment.
 pub type SegmentInUse = fn(&WriteTx<'_>, TeamId, SegmentId) -> Result<bool, StoreError>;
@@ -159,7 +159,7 @@ impl Segments {
     /// [`StoreError`].
     pub async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), StoreError> {
         let delete = || delete_orphans(&self.context.store, &SEGMENT_MEMBERS, &SEGMENTS, store::remove_members);
-        after_each(&self.deleted, stop, delete).await
+        repeat(stop, delete, || self.deleted.notified()).await
     }
 }
 

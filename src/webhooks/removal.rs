@@ -10,7 +10,7 @@ use super::store::{self, QueueRow};
 use crate::base::id::{Id, TeamId, WebhookDeliveryId, WebhookId};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, delete_orphans};
 use crate::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
-use crate::workers::after_each;
+use crate::workers::repeat;
 
 /// Rows of each table that one commit deletes, in some milliseconds.
 pub(super) const ROWS_PER_COMMIT: usize = 500;
@@ -21,7 +21,7 @@ impl Webhooks {
     /// # Errors
     /// [`StoreError`].
     pub async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), StoreError> {
-        after_each(&self.deleted, stop, || self.delete_all_orphans()).await
+        repeat(stop, || self.delete_all_orphans(), || self.deleted.notified()).await
     }
 
     pub(super) async fn delete_all_orphans(&self) -> Result<(), StoreError> {

@@ -12,5 +12,5 @@
 mod periodic;
 mod supervisor;
 
-pub use periodic::{after_each, every, rest_after};
+pub use periodic::{every, repeat, rest_after};
 pub use supervisor::{Supervisor, WorkerError, WorkerFailures};

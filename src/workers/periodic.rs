@@ -6,8 +6,6 @@ use std::time::{Duration, Instant};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use crate::base::wakeup::Wakeup;
-
 /// Rest after a page of background work, as a multiple of its duration.
 const REST_FACTOR: u32 = 19;
 
@@ -22,37 +20,33 @@ where
 {
     let mut ticks = tokio::time::interval(period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => return Ok(()),
-            _ = ticks.tick() => {}
+    let run = async {
+        loop {
+            ticks.tick().await;
+            work().await?;
         }
-        tokio::select! {
-            () = stop.cancelled() => return Ok(()),
-            result = work() => result?,
-        }
-    }
+    };
+    stop.run_until_cancelled(run).await.unwrap_or(Ok(()))
 }
 
-/// Calls `work` at once and then after each notification, until the stop. The stop drops `work` at an
-/// await, so each of its commits must leave the store consistent.
+/// Calls `work` at once and then after each `wait`, until the stop. The stop drops either at an await, so each commit of
+/// `work` must leave the store consistent. A [`Wakeup`](crate::base::wakeup::Wakeup) stores a notification during `work`,
+/// which ends the next wait.
 ///
 /// # Errors
 /// The first error of `work`.
-pub async fn after_each<F, E>(wakeup: &Wakeup, stop: CancellationToken, work: impl Fn() -> F) -> Result<(), E>
+pub async fn repeat<F, W, E>(stop: CancellationToken, work: impl Fn() -> F, wait: impl Fn() -> W) -> Result<(), E>
 where
     F: Future<Output = Result<(), E>>,
+    W: Future,
 {
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => return Ok(()),
-            done = work() => done?,
+    let run = async {
+        loop {
+            work().await?;
+            wait().await;
         }
-        tokio::select! {
-            () = stop.cancelled() => return Ok(()),
-            _ = wakeup.notified() => {}
-        }
-    }
+    };
+    stop.run_until_cancelled(run).await.unwrap_or(Ok(()))
 }
 
 /// Rests after a page of background work that began at `started`, so that the work uses at most a twentieth of one core.

@@ -59,32 +59,22 @@ pub(super) struct FanOutResult {
 /// # Errors
 /// [`StoreError`] if the outbox cannot be read or a batch cannot be stored.
 pub(super) async fn run(lanes: &LaneContext, stop: CancellationToken) -> Result<(), StoreError> {
-    let (mut last_team, mut size) = (TeamId::MIN, BatchSize::Full);
-    loop {
-        let result = tokio::select! {
-            () = stop.cancelled() => return Ok(()),
-            result = fan_out_batch(&lanes.context, last_team, size) => result?,
-        };
-        last_team = result.last_team;
-        let is_saturated = !result.subscribers.is_empty() && lanes.capacity.free(&result.subscribers) == 0;
-        size = if is_saturated { BatchSize::Small } else { BatchSize::Full };
-        lanes.notifier.deliveries_queued(result.webhooks);
-        // Under a low rate of events, the outbox is empty after every batch, and the pause gathers events.
-        if is_saturated {
-            tokio::select! {
-                () = stop.cancelled() => return Ok(()),
-                () = lanes.capacity.freed() => size = BatchSize::Full,
-                () = tokio::time::sleep(SATURATED_PAUSE) => {}
+    let run = async {
+        let (mut last_team, mut size) = (TeamId::MIN, BatchSize::Full);
+        loop {
+            let result = fan_out_batch(&lanes.context, last_team, size).await?;
+            last_team = result.last_team;
+            let is_saturated = !result.subscribers.is_empty() && lanes.capacity.free(&result.subscribers) == 0;
+            lanes.notifier.deliveries_queued(result.webhooks);
+            // Under a low rate of events, the outbox is empty after every batch, and the pause gathers events.
+            let has_capacity = !is_saturated || lanes.capacity.freed().notified_within(SATURATED_PAUSE).await;
+            size = if has_capacity { BatchSize::Full } else { BatchSize::Small };
+            if result.is_outbox_empty {
+                lanes.context.event_bus.outbox().notified_within(RECONCILE_EVERY).await;
             }
         }
-        if result.is_outbox_empty {
-            tokio::select! {
-                () = stop.cancelled() => return Ok(()),
-                () = lanes.context.event_bus.outbox_notified() => {}
-                () = tokio::time::sleep(RECONCILE_EVERY) => {}
-            }
-        }
-    }
+    };
+    stop.run_until_cancelled(run).await.unwrap_or(Ok(()))
 }
 
 /// Queues a delivery for each subscribed endpoint of the oldest events in the outbox, round-robin over the teams
