@@ -11,7 +11,7 @@ use crate::api_keys::ApiKeys;
 use crate::base::clock::Clock;
 use crate::broadcast_rows;
 use crate::broadcasts::check::BroadcastChecks;
-use crate::broadcasts::{BroadcastNotifier, Broadcasts, SendEstimates};
+use crate::broadcasts::{Broadcasts, SendEstimates};
 use crate::config::Config;
 use crate::context::Context;
 use crate::deliverability::TeamDeliverability;
@@ -87,7 +87,7 @@ impl DirectStore {
             Arc::new(segments),
             SendEstimates::new(config.send_limits, config.content_retention_days),
             deliverability.clone(),
-            BroadcastNotifier::default(),
+            Arc::default(),
         );
         // A check that requests links needs the resolver of the system.
         let link_resolver = config.resolver().unwrap_or(resolver_for_links);

@@ -53,10 +53,9 @@ use crate::api_keys::ApiKeys;
 use crate::audit::AuditLog;
 use crate::base::address::Mailbox as Sender;
 use crate::base::clock::Clock;
+use crate::base::wakeup::Wakeup;
 use crate::broadcasts::check::BroadcastChecks;
-use crate::broadcasts::{
-    BroadcastNotifier, BroadcastWorker, BroadcastWorkerSettings, Broadcasts, SendEstimates, SendFigures,
-};
+use crate::broadcasts::{BroadcastWorker, BroadcastWorkerSettings, Broadcasts, SendEstimates, SendFigures};
 use crate::config::host::OwnHosts;
 use crate::config::{Config, WebhookConfig};
 use crate::contact_properties::ContactProperties;
@@ -190,7 +189,7 @@ impl App {
         let idempotency = Idempotency::new(context.clone()).with_lifetime(config.idempotency_retention_hours);
         let idempotency = Arc::new(idempotency);
         let estimates = SendEstimates::new(config.send_limits, config.content_retention_days);
-        let broadcast_notifier = BroadcastNotifier::default();
+        let broadcast_notifier = Arc::<Wakeup>::default();
         let dashboard_url = config.dashboard_url(address);
         let deliverability = Arc::new(TeamDeliverability::new(context.clone(), config.guardrail, &dashboard_url));
         let broadcasts = BroadcastWorkerSettings {

@@ -4,8 +4,7 @@
 //! the planner.
 //!
 //! Reading order: `planner/` (due times and estimates under the sending limits), `estimates.rs` (the input of the planner),
-//! `forecast.rs` (the planned ends of all broadcasts), `placement.rs` (due times under the sending limits), `notifier.rs`
-//! (notifications to the worker), `fan_out/` (the worker that queues the recipients), `send_figures.rs` (sent messages, for
+//! `forecast.rs` (the planned ends of all broadcasts), `placement.rs` (due times under the sending limits), `fan_out/` (the worker that queues the recipients), `send_figures.rs` (sent messages, for
 //! the planner), `model.rs` (drafts and their fields), `error.rs`, `audience.rs` (the number of recipients), `guards.rs`
 //! (conditions of a send), `service.rs` (the use cases of drafts), `progress.rs` (lists with counts, and the numbers of a
 //! report), `sending.rs` (sending and cancellation), `recipients.rs` (lists of recipients), `removal.rs` (of a team),
@@ -27,7 +26,6 @@ mod fan_out;
 mod forecast;
 mod guards;
 mod model;
-mod notifier;
 mod placement;
 mod progress;
 mod recipients;
@@ -42,7 +40,6 @@ pub use error::{CancelBroadcastError, DeleteBroadcastError, DraftError, SendBroa
 pub use estimates::SendEstimates;
 pub use fan_out::{BroadcastWorker, BroadcastWorkerSettings, FanOutRow, discard_pages, stop_fan_out};
 pub use model::{BroadcastChanges, BroadcastName, CONTENT_BYTES_MAX, NewBroadcast, PreviewText};
-pub use notifier::BroadcastNotifier;
 pub use placement::SendSlotRow;
 pub use recipients::{BroadcastRecipient, RecipientDetail, RecipientFilter, RecipientLink, RecipientType};
 pub use removal::delete_page_of_team;

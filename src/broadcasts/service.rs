@@ -7,12 +7,12 @@ use super::estimates::SendEstimates;
 use super::forecast::LazyForecast;
 use super::guards::is_in_scope;
 use super::model::{BroadcastChanges, BroadcastName, CONTENT_BYTES_MAX, NewBroadcast, PreviewText};
-use super::notifier::BroadcastNotifier;
 use crate::audit::{self, AuditAction, AuditEntry, AuditTargetKind};
 use crate::base::blocking;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, SegmentId, TeamId, TopicId};
 use crate::base::patch::Patch;
+use crate::base::wakeup::Wakeup;
 use crate::broadcast_rows::{
     self, BroadcastContent, BroadcastCountsRow, BroadcastRow, BroadcastStatus, delete_draft, put_content, read_content,
     read_counts, seal_content,
@@ -45,7 +45,8 @@ pub struct Broadcasts {
     pub(super) segments: Arc<Segments>,
     pub(super) estimates: SendEstimates,
     pub(super) guard: Arc<dyn SendingGuard>,
-    pub(super) notifier: BroadcastNotifier,
+    /// Wakes the worker when a broadcast is sent or canceled.
+    pub(super) notifier: Arc<Wakeup>,
 }
 
 /// Result of one try to create a draft.
@@ -63,7 +64,7 @@ impl Broadcasts {
         segments: Arc<Segments>,
         estimates: SendEstimates,
         guard: Arc<dyn SendingGuard>,
-        notifier: BroadcastNotifier,
+        notifier: Arc<Wakeup>,
     ) -> Self {
         Self { context, links, segments, estimates, guard, notifier }
     }

@@ -45,7 +45,7 @@ fn broadcasts(context: &Context, public_url: &str, limits: SendLimits, guard: Ar
         Arc::new(Segments::new(context.clone(), |_, _, _| Ok(false))),
         SendEstimates::new(limits, 30),
         guard,
-        BroadcastNotifier::default(),
+        Arc::default(),
     )
 }
 

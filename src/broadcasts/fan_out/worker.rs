@@ -16,8 +16,8 @@ use super::start::{fail_if_incomplete, hold, start};
 use super::walk::Walk;
 use crate::base::clock::{TimestampMs, monotonic};
 use crate::base::id::BroadcastId;
+use crate::base::wakeup::Wakeup;
 use crate::broadcasts::estimates::SendEstimates;
-use crate::broadcasts::notifier::BroadcastNotifier;
 use crate::context::Context;
 use crate::delivery::{DeliverOnly, Due, QueueNotifier};
 use crate::emails::SendingGuard;
@@ -43,8 +43,8 @@ pub struct BroadcastWorkerSettings {
     pub deliver_only: DeliverOnly,
     /// Decides whether broadcasts can start and continue.
     pub guard: Arc<dyn SendingGuard>,
-    /// Receives the notifications of sends and cancellations.
-    pub notifier: BroadcastNotifier,
+    /// Notified when a broadcast is sent or canceled.
+    pub notifier: Arc<Wakeup>,
     /// Notifies the delivery engine of queued recipients.
     pub queue_notifier: QueueNotifier,
 }
@@ -53,7 +53,7 @@ pub struct BroadcastWorkerSettings {
 pub struct BroadcastWorker {
     source: PageSource,
     guard: Arc<dyn SendingGuard>,
-    notifier: BroadcastNotifier,
+    notifier: Arc<Wakeup>,
     queue_notifier: QueueNotifier,
 }
 
@@ -71,24 +71,19 @@ impl BroadcastWorker {
     /// # Errors
     /// [`StoreError`].
     pub async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), StoreError> {
-        loop {
-            let next_due_ms = tokio::select! {
-                () = stop.cancelled() => return Ok(()),
-                worked = self.work() => worked?,
-            };
-            let polled = monotonic();
+        let run = async {
             loop {
-                tokio::select! {
-                    () = stop.cancelled() => return Ok(()),
-                    () = self.notifier.notified() => break,
-                    () = tokio::time::sleep(WAIT_MAX) => {}
-                }
-                let is_due = next_due_ms.is_some_and(|due_ms| due_ms <= self.source.context.now_ms());
-                if is_due || polled.elapsed() >= POLL_INTERVAL {
-                    break;
+                let next_due_ms = self.work().await?;
+                let polled = monotonic();
+                while !self.notifier.notified_within(WAIT_MAX).await {
+                    let is_due = next_due_ms.is_some_and(|due_ms| due_ms <= self.source.context.now_ms());
+                    if is_due || polled.elapsed() >= POLL_INTERVAL {
+                        break;
+                    }
                 }
             }
-        }
+        };
+        stop.run_until_cancelled(run).await.unwrap_or(Ok(()))
     }
 
     /// Works until no broadcast is due or the sending limits have no room. Returns the start of the next broadcast.

@@ -26,7 +26,7 @@ use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, ContactId, EmailId, Id, TeamId};
 use crate::broadcast_rows::{BroadcastCountsRow, BroadcastRow, BroadcastStatus, find, put, read_counts};
 use crate::broadcasts::planner::SendLimits;
-use crate::broadcasts::{BroadcastNotifier, FanOutRow, SendEstimates};
+use crate::broadcasts::{FanOutRow, SendEstimates};
 use crate::contacts::{ContactChanges, ContactWriter, NewContact};
 use crate::context::Context;
 use crate::delivery::{self, DeliverOnly, DueRow, QueueKey, QueueNotifier};
@@ -117,7 +117,7 @@ impl Instance {
             estimates: self.estimates.clone(),
             deliver_only: DeliverOnly::default(),
             guard,
-            notifier: BroadcastNotifier::default(),
+            notifier: Arc::default(),
             queue_notifier: QueueNotifier::default(),
         };
         BroadcastWorker::new(self.context.clone(), settings)
