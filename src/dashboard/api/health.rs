@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 use salvo::writing::Json;
 use salvo::{Writer as _, handler};
 use serde::Serialize;
-use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::base::clock::{TimestampMs, to_iso};
 use crate::base::sync;
+use crate::base::wakeup::Wakeup;
 use crate::context::Context;
 use crate::doctor::{Check, CheckStatus, Doctor, DoctorOptions, DoctorReport, parse_time_server};
 use crate::http::{ApiResult, Health, State};
@@ -30,7 +30,7 @@ pub struct HealthReports {
     /// Held during a run, so that requests at the same time share one.
     run: tokio::sync::Mutex<()>,
     last: Mutex<Option<Arc<CheckedHealth>>>,
-    requested: Notify,
+    requested: Wakeup,
 }
 
 /// The results of the checks at one time.
@@ -79,7 +79,7 @@ impl HealthReports {
 
     /// Requests a run of the worker, whose results [`Self::known`] returns later.
     pub(super) fn request(&self) {
-        self.requested.notify_one();
+        self.requested.notify();
     }
 
     /// Runs the checks when they are requested, until the stop.
