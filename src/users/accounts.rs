@@ -36,8 +36,8 @@ pub struct Accounts {
     pub(super) refusals: RecordedRefusals,
     /// Sessions with a long response, such as a live stream.
     watched: KeyedValues<SessionId, CancellationToken>,
-    /// Number of the changes of memberships by this process. Each watch checks its session after a change.
-    membership_changes: watch::Sender<u64>,
+    /// Marked at each change of memberships by this process. Each watch checks its session after a change.
+    membership_changes: watch::Sender<()>,
 }
 
 /// A valid session with the permissions of its user.
@@ -65,7 +65,7 @@ pub struct SessionWatch {
     token: SessionToken,
     signed_in: SignedIn,
     revoked: SharedValue<SessionId, CancellationToken>,
-    membership_changes: watch::Receiver<u64>,
+    membership_changes: watch::Receiver<()>,
 }
 
 impl Accounts {
@@ -78,7 +78,7 @@ impl Accounts {
             throttle,
             refusals: RecordedRefusals::default(),
             watched: KeyedValues::default(),
-            membership_changes: watch::Sender::new(0),
+            membership_changes: watch::Sender::new(()),
         }
     }
 
@@ -182,7 +182,7 @@ impl Accounts {
     /// Ends the long responses of sessions whose team or role has changed. For a caller that has changed memberships or
     /// teams.
     pub fn memberships_changed(&self) {
-        self.membership_changes.send_modify(|changes| *changes += 1);
+        self.membership_changes.send_replace(());
     }
 
     /// Returns the valid sessions of the user of a session, newest first.

@@ -27,7 +27,8 @@ const COMMIT_LAG_MS: i64 = 60_000;
 /// State of the waits of a mailbox.
 #[derive(Debug)]
 pub(super) struct Waits {
-    arrivals: watch::Sender<u64>,
+    /// Marked at each message that this process stores.
+    arrivals: watch::Sender<()>,
     permits: Semaphore,
     readers: KeyedValues<MailboxReader, Semaphore>,
     end: CancellationToken,
@@ -36,7 +37,7 @@ pub(super) struct Waits {
 impl Default for Waits {
     fn default() -> Self {
         Self {
-            arrivals: watch::Sender::new(0),
+            arrivals: watch::Sender::new(()),
             permits: Semaphore::new(WAITS_MAX),
             readers: KeyedValues::default(),
             end: CancellationToken::new(),
@@ -47,7 +48,7 @@ impl Default for Waits {
 impl Waits {
     /// Notifies the waits of a message, after its commit.
     pub(super) fn message_stored(&self) {
-        self.arrivals.send_modify(|arrivals| *arrivals = arrivals.wrapping_add(1));
+        self.arrivals.send_replace(());
     }
 }
 
@@ -82,7 +83,7 @@ impl CaptureMailbox {
         let mut newer_than = after.unwrap_or(CapturedId::MIN);
         let began_ms = self.context.now_ms();
         loop {
-            arrivals.borrow_and_update();
+            arrivals.mark_unchanged();
             let selected = filter.clone();
             let query = PageQuery { limit, cursor: Cursor::Newest };
             let read =
