@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::base::address::EmailAddress;
 use crate::base::id::{ContactId, SegmentId, TeamId, TopicId};
 use crate::contacts::{self, ContactRef};
 use crate::context::Context;
@@ -118,7 +117,7 @@ fn receives(
     {
         return Ok(false);
     }
-    let Some(address) = EmailAddress::from_stored(view.email()) else { return Ok(false) };
+    let Some(address) = view.address() else { return Ok(false) };
     Ok(!suppressions::blocks(tx, team, &address.identity_hash(), SendKind::Topic)?)
 }
 

@@ -1,6 +1,7 @@
 //! A borrowed view of a stored contact, for segment filters.
 
 use super::store::ContactRow;
+use crate::base::address::EmailAddress;
 use crate::store::{RawValue, RowFields, StoreError, Stored};
 
 /// Fields of a contact, borrowed from its encoded row. A text is decoded each time it is read. A field
@@ -56,6 +57,11 @@ impl<'a> ContactRef<'a> {
         text(self.email).unwrap_or_default()
     }
 
+    /// Returns the parsed address; `None` if it is absent.
+    pub fn address(&self) -> Option<EmailAddress> {
+        EmailAddress::from_stored(self.email())
+    }
+
     pub fn first_name(&self) -> Option<&'a str> {
         text(self.first_name)
     }
@@ -86,7 +92,6 @@ mod tests {
     use proptest::strategy::ValueTree as _;
 
     use super::*;
-    use crate::base::address::EmailAddress;
     use crate::base::id::ContactId;
     use crate::context::Context;
     use crate::store::{Order, Reads as _, STOP};

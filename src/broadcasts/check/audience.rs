@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use super::model::AudienceFunnel;
 use super::sample;
-use crate::base::address::EmailAddress;
 use crate::base::clock;
 use crate::base::id::{ContactId, TeamId};
 use crate::broadcast_rows::BroadcastRow;
@@ -140,7 +139,7 @@ impl AudienceWalk {
         {
             return Ok(Some(Exclusion::OptedOut));
         }
-        let is_blocked = match EmailAddress::from_stored(view.email()) {
+        let is_blocked = match view.address() {
             Some(address) => suppressions::blocks(tx, self.team, &address.identity_hash(), SendKind::Topic)?,
             None => true,
         };

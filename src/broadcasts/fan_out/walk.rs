@@ -131,7 +131,7 @@ impl WalkRules {
         if view.unsubscribed() {
             return Ok(None);
         }
-        let Some(address) = EmailAddress::from_stored(view.email()) else { return Ok(None) };
+        let Some(address) = view.address() else { return Ok(None) };
         if let Some(topic) = self.topic
             && !contacts::contact_receives_topic(tx, self.team, contact, topic)?
         {
