@@ -14,9 +14,9 @@
 //!
 //! Infrastructure:
 //! - [`store`] (transactions on the data file) and [`tables`] (every table with its key and row).
-//! - [`delivery`] (queue, retries, SMTP client, the built-in mailbox), [`dns`] (resolver, MX, address
-//!   guard), [`mime`] (messages and DKIM signatures; pure), [`markdown`] (Markdown of emails; pure),
-//!   [`merge_fields`] (fields of templates and broadcasts; pure).
+//! - [`delivery`] (queue, retries, SMTP client, the built-in mailbox), [`dns`] (resolver, MX, address guard).
+//! - [`mime`] (messages and DKIM signatures; pure), [`markdown`] (Markdown of emails; pure), [`merge_fields`] (fields of
+//!   templates and broadcasts; pure).
 //! - [`http`] (authentication, limits and errors of every endpoint), [`http_client`] (the only client
 //!   for customer URLs).
 //! - [`metrics`] (the text of `/metrics`), [`doctor`] (checks of the setup).

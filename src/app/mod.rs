@@ -8,10 +8,11 @@
 //! 5. Data in memory (uses of API keys, the request log) is written.
 //! 6. The store closes.
 //!
-//! Reading order: `router.rs` and `sections.rs` (all routes), `description.rs` (the OpenAPI document), `examples.rs`
-//! (its examples), `services.rs` (services of the handlers), `listening.rs` (the listeners and the resolver),
-//! `starting.rs` (responses while the store opens), `background.rs` (the workers), `metrics.rs` (the metrics),
-//! `health.rs`, `serving.rs` (serving and the shutdown), `stopping.rs` (the end of the requests), `error.rs`.
+//! Reading order:
+//! - `router.rs`, `sections.rs`, `description.rs`, `examples.rs`: all routes, and the OpenAPI document;
+//! - `services.rs`, `background.rs`, `metrics.rs`, `health.rs`: handlers, workers, metrics and health;
+//! - `listening.rs`, `starting.rs`: the listeners and the resolver; responses while the store opens;
+//! - `serving.rs`, `stopping.rs`, `error.rs`: serving and the shutdown; the end of the requests.
 
 mod background;
 mod description;

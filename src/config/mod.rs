@@ -4,13 +4,21 @@
 //! variable, and the variable overrides the default. [`Settings::into_config`] checks rules about more
 //! than one setting and returns the [`Config`] that the rest of the program uses.
 //!
-//! Reading order: `settings.rs` (the list of settings), `limits.rs`, `disk.rs`, `engagement.rs`, `log_format.rs`,
-//! `tls.rs`, `webhooks.rs`, `notices.rs`, `monitoring.rs`, `dashboard.rs`, `sign_in.rs`, `compat.rs`, `rates.rs`,
-//! `send_limits.rs`, `guardrail.rs`, `routes/` and `dev.rs` (more settings), `error.rs`, `environment.rs` (settings
-//! without flags), `values.rs` (parsers of values), `relay.rs` (URL of a smarthost), `hostname.rs` and
-//! `surroundings.rs` (values of the machine and the service manager), `variables.rs` (names of variables),
-//! `delivery.rs` (settings of the delivery engine), `doctor.rs` (settings of the checks), `remote_files.rs` (URLs of
-//! attachments), `host.rs` (host of a URL, and the hosts of the operator).
+//! Reading order:
+//! - `settings.rs`: the list of settings;
+//! - `limits.rs`, `disk.rs`, `engagement.rs`, `log_format.rs`, `tls.rs`, `webhooks.rs`, `notices.rs`, `monitoring.rs`,
+//!   `dashboard.rs`, `sign_in.rs`, `compat.rs`, `rates.rs`, `send_limits.rs`, `guardrail.rs`, `routes/` and `dev.rs`:
+//!   more settings;
+//! - `error.rs`;
+//! - `environment.rs`: settings without flags;
+//! - `values.rs`: parsers of values;
+//! - `relay.rs`: URL of a smarthost;
+//! - `hostname.rs` and `surroundings.rs`: values of the machine and the service manager;
+//! - `variables.rs`: names of variables;
+//! - `delivery.rs`: settings of the delivery engine;
+//! - `doctor.rs`: settings of the checks;
+//! - `remote_files.rs`: URLs of attachments;
+//! - `host.rs`: host of a URL, and the hosts of the operator.
 //!
 //! Invariants:
 //! - A [`Config`] is valid.

@@ -6,9 +6,13 @@
 //! keep their values, which then read as the type of their last JSON value. A contact can have values without
 //! a definition.
 //!
-//! Reading order: `model.rs` (properties and their fields), `number.rs` (numbers as text),
-//! `definitions.rs` (accepted values and their types), `store.rs` (rows), `service.rs` (the use cases),
-//! `api.rs` (the endpoints).
+//! Reading order:
+//! - `model.rs`: properties and their fields;
+//! - `number.rs`: numbers as text;
+//! - `definitions.rs`: accepted values and their types;
+//! - `store.rs`: rows;
+//! - `service.rs`: the use cases;
+//! - `api.rs`: the endpoints.
 //!
 //! Invariants:
 //!

@@ -3,10 +3,15 @@
 //! The pages are files in the binary; the browser has their router. Their data are the endpoints of the API and some more,
 //! all below `/dashboard/api`, with the session of a user instead of an API key.
 //!
-//! Reading order: `hosts.rs` (allowed `Host` headers), `policy.rs` (content security policies), `embedded.rs` (files with their
-//! compressed forms), `assets/` (the files),
-//! `docs/` (the served documentation), `access/` (sign-in, sessions and roles), `api/` (data of the pages), `events.rs`
-//! (server-sent events).
+//! Reading order:
+//! - `hosts.rs`: allowed `Host` headers;
+//! - `policy.rs`: content security policies;
+//! - `embedded.rs`: files with their compressed forms;
+//! - `assets/`: the files;
+//! - `docs/`: the served documentation;
+//! - `access/`: sign-in, sessions and roles;
+//! - `api/`: data of the pages;
+//! - `events.rs`: server-sent events.
 
 pub(crate) mod access;
 pub(crate) mod api;

@@ -1,14 +1,21 @@
 //! Deliverability: the score of a team, and the guardrail that pauses its sending.
 //!
-//! Data flow: `email_metrics` counts outcomes by day. The status of a team follows from these counts alone, so that the
-//! transaction that accepts an email computes it and nothing has to be switched. A worker compares the status with the
-//! stored episode of the team, and records events and notices when it changes. The same worker stores which teams are
-//! slowed down, and `delivery` then sends one broadcast message of the team a second. Another worker sums the counts of all
-//! teams by region, and stores the regions whose broadcasts are paused.
+//! Data flow: `email_metrics` counts outcomes by day. The status of a team follows from these counts alone. The
+//! transaction that accepts an email therefore computes it and nothing has to be switched. A worker compares the status
+//! with the stored episode of the team, and records events and notices when it changes. The same worker stores which
+//! teams are slowed down, and `delivery` then sends one broadcast message of the team a second. Another worker sums the
+//! counts of all teams by region, and stores the regions whose broadcasts are paused.
 //!
-//! Reading order: `guardrail.rs` (limits and status) and `score.rs`, which are pure; `days.rs` (the windows of a team),
-//! `store.rs` (rows), `service.rs` (the use cases), `guard.rs` (refusals), `episodes.rs` (events and notices),
-//! `regions.rs` (pauses of regions), `api.rs` (the endpoint).
+//! Reading order:
+//! - `guardrail.rs`: limits and status; pure;
+//! - `score.rs`: the score; pure;
+//! - `days.rs`: the windows of a team;
+//! - `store.rs`: rows;
+//! - `service.rs`: the use cases;
+//! - `guard.rs`: refusals;
+//! - `episodes.rs`: events and notices;
+//! - `regions.rs`: pauses of regions;
+//! - `api.rs`: the endpoint.
 //!
 //! Invariants:
 //! - Simulated recipients change no rate.

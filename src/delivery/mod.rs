@@ -15,14 +15,14 @@
 //!    plan;
 //! 6. `engine/`: the state that the tasks share, start and shutdown;
 //! 7. `schedule/`: which lane is delivered next, and by how many sessions; no I/O;
-//! 8. `dispatcher.rs`: finds lanes, looks up destinations and starts workers, with `lane_scan.rs` (the position of its
-//!    scan), `problems.rs` (warnings for the operator) and `clock_steps.rs` (steps of the wall clock);
+//! 8. `dispatcher.rs`: finds lanes, looks up destinations and starts workers. `lane_scan.rs` has the position of its
+//!    scan, `problems.rs` warns the operator, and `clock_steps.rs` finds steps of the wall clock;
 //! 9. `leases.rs`: the leases of this node;
 //! 10. `worker.rs`, `session.rs`, `receiving_host.rs`: the task that serves one site, and its SMTP session;
 //! 11. `message.rs`, `broadcast_message.rs`, `return_path.rs`: the message and its envelope, with `cpu.rs` (CPU time of composing and signing);
 //! 12. `smtp/`: the SMTP client and the classification of replies;
-//! 13. `outcome/`: from the results of a transaction to a disposition for each recipient, with `site_refusal.rs` (a
-//!     reply that limits the following mail) and `site_store.rs` (the stored throttles of sites);
+//! 13. `outcome/`: from the results of a transaction to a disposition for each recipient. `site_refusal.rs` finds a reply
+//!     that limits the following mail, and `site_store.rs` stores the throttles of sites;
 //! 14. `settle/`, `retry.rs`: storage of the dispositions, and the time of the next attempt;
 //! 15. `sessionless.rs`, `simulated.rs`, `held.rs`: groups that are settled without an SMTP session;
 //! 16. `control/`: the queue for the operator, and why groups wait, with `recompose.rs` (a message to show);

@@ -13,8 +13,10 @@
 //! - `guard.rs`: the guard that decides which addresses may be dialled. Webhook requests use the same guard;
 //! - `site.rs`: the receiving site of an MX set;
 //! - `mx.rs` and `select.rs`: the pure routing rules; `route.rs`: the lookup of a route;
-//! - `error.rs`: lookup errors; `failures.rs`: the cache of failed lookups; `upstream.rs`: one DNS server and the
-//!   interpretation of its responses; `lookup.rs`: one lookup over several servers; `resolver.rs`: the API of lookups;
+//! - `error.rs` and `failures.rs`: lookup errors, and the cache of failed lookups;
+//! - `upstream.rs`: one DNS server and the interpretation of its responses;
+//! - `lookup.rs`: one lookup over several servers;
+//! - `resolver.rs`: the API of lookups;
 //! - `reverse.rs`: the reverse DNS of an address;
 //! - `records.rs`, `txt.rs` and `dmarc.rs`: comparison of a domain's published records with the expected ones.
 //!

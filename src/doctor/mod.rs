@@ -3,9 +3,16 @@
 //! A server executes the checks with its own settings. Without a server, the command line does, with the settings of
 //! the environment. A check that cannot run says why.
 //!
-//! Files, in reading order: `report.rs` (results), `smtp_port.rs` (outgoing SMTP), `host_name.rs` (EHLO name and reverse
-//! DNS), `resolver.rs` (DNS servers), `domain_records.rs` (SPF, DKIM, DMARC), `clock.rs` (SNTP), `machine.rs` (disk, open
-//! files, permissions), `queue.rs`, `public_url.rs`. In most files, one function looks, and a pure one judges.
+//! Files, in reading order; in most, one function looks, and a pure one judges:
+//! - `report.rs`: results;
+//! - `smtp_port.rs`: outgoing SMTP;
+//! - `host_name.rs`: EHLO name and reverse DNS;
+//! - `resolver.rs`: DNS servers;
+//! - `domain_records.rs`: SPF, DKIM, DMARC;
+//! - `clock.rs`: SNTP;
+//! - `machine.rs`: disk, open files, permissions;
+//! - `queue.rs`: the age of the queue;
+//! - `public_url.rs`: the public URL.
 //!
 //! Invariants:
 //! - Every wait has a timeout, and all checks together end within [`TIME_MAX`].

@@ -5,10 +5,16 @@
 //! it retracts an event. `emails` also counts opt-outs, which `preferences` reports. The guardrail and the score read
 //! [`day_totals`], and the endpoint makes reports.
 //!
-//! Files in reading order: `model.rs` (metrics and counts), `store.rs` (the counts by quarter hour and the totals by day),
-//! `journal.rs` (the counted events until their day is checked), `check.rs` (the nightly check), `recount.rs` (the
-//! recount of a quarter hour), `periods.rs` (hours, days, weeks and months of a time zone), `report.rs` (the use case of a
-//! report), `retention.rs` (deletion of old counts), `api/` (the endpoint).
+//! Files in reading order:
+//! - `model.rs`: metrics and counts;
+//! - `store.rs`: the counts by quarter hour and the totals by day;
+//! - `journal.rs`: the counted events until their day is checked;
+//! - `check.rs`: the nightly check;
+//! - `recount.rs`: the recount of a quarter hour;
+//! - `periods.rs`: hours, days, weeks and months of a time zone;
+//! - `report.rs`: the use case of a report;
+//! - `retention.rs`: deletion of old counts;
+//! - `api/`: the endpoint.
 //!
 //! Invariants:
 //! - Counts change in the transaction of their event, so that both are stored or none.

@@ -5,13 +5,22 @@
 //! attempts change the [`LastEvent`] of its recipients. Until its time, a scheduled email can be
 //! rescheduled or canceled (`change.rs`). Retention deletes the content first and the row later.
 //!
-//! Files in reading order: `model.rs`; the rules of the fields in `headers/`, `attachments/`, `tags.rs`
-//! and `schedule/`, with `excerpt.rs` (quotes in errors); `remote_files.rs` (files that attachments name by
-//! URL); `store/` (rows); `idempotency/`, `send.rs`, `prepare.rs`, `queue_keys.rs`, `guard.rs` (pauses of sending),
-//! `accept.rs`; `stored.rs` (rows by id), `broadcast/` (emails of broadcasts); `event_recorder.rs`,
-//! `metric_source.rs` (domain and broadcast of the counts of an email), `pages.rs` (emails in order, for `insights`),
-//! `read.rs`, `attempts.rs`, `change.rs`, `resend.rs`, `search/` (search, and its index by recipient);
-//! `retention.rs`, `erase.rs`, `removal.rs` (of a team); `api/` (endpoints).
+//! Files in reading order:
+//! - `model.rs`: types and rules; pure;
+//! - `headers/`, `attachments/`, `tags.rs`, `schedule/`: rules of single fields, with `excerpt.rs` (quotes in errors);
+//! - `remote_files.rs`: files that attachments name by URL;
+//! - `store/`: rows;
+//! - `idempotency/`: idempotency keys;
+//! - `send.rs`, `prepare.rs`, `queue_keys.rs`, `accept.rs`: the steps of a send, with `guard.rs` (pauses of sending);
+//! - `stored.rs`: rows by id;
+//! - `broadcast/`: emails of broadcasts;
+//! - `event_recorder.rs`: events of emails;
+//! - `metric_source.rs`: domain and broadcast of the counts of an email;
+//! - `pages.rs`: emails in order, for `insights`;
+//! - `read.rs`, `attempts.rs`, `change.rs`, `resend.rs`: the other use cases;
+//! - `search/`: search, and its index by recipient;
+//! - `retention.rs`, `erase.rs`, `removal.rs`: deletion by age, of addresses, and with a team;
+//! - `api/`: endpoints.
 //!
 //! Invariants:
 //! - The content is stored only in sealed form.

@@ -2,12 +2,17 @@
 //!
 //! Data flow: `tracking` answers the requests of pixels and links, and calls [`Engagement::record`] with a [`Hit`]. The
 //! rules decide whether a person or software made the request. The plan of a hit has the events to record and those to
-//! retract. One write transaction applies it: the events with their outbox rows, the statuses of the recipient and of the
-//! email, and the counts, of a broadcast also by link.
+//! retract. One write transaction applies it: the events with their outbox rows, the statuses of the recipient and of
+//! the email, and the counts. A broadcast also has counts by link.
 //!
-//! Files in reading order: `rules.rs` (the rules as data, from `assets/engagement/rules.txt`), `classify.rs` (the verdict on
-//! a request), `recent.rs` (the last link requests, in memory), `targets.rs` (the last targets of requests, in memory),
-//! `plan.rs` (the consequences of a hit), `links.rs` (the clicks on a broadcast by link), `record.rs` (the transaction).
+//! Files in reading order:
+//! - `rules.rs`: the rules as data, from `assets/engagement/rules.txt`;
+//! - `classify.rs`: the verdict on a request;
+//! - `recent.rs`: the last link requests, in memory;
+//! - `targets.rs`: the last targets of requests, in memory;
+//! - `plan.rs`: the consequences of a hit;
+//! - `links.rs`: the clicks on a broadcast by link;
+//! - `record.rs`: the transaction.
 //!
 //! Invariants:
 //! - Software changes no status and counts as no open and no click.

@@ -8,10 +8,12 @@
 //! store it later. When no attempt for a listed email runs, the worker runs the stages after the emails again, for the
 //! data that the emails caused. Without such an email, one run is enough. The row is deleted at the end.
 //!
-//! Reading order: `contact_removal.rs` (deletion of contacts), `store.rs` (the row, the request and its
-//! addresses), `stages.rs` (the list of stages), `pages.rs` and `email_pages.rs` (one
-//! page: scan and erase), `worker.rs` (rounds,
-//! turns and retries).
+//! Reading order:
+//! - `contact_removal.rs`: deletion of contacts;
+//! - `store.rs`: the row, the request and its addresses;
+//! - `stages.rs`: the list of stages;
+//! - `pages.rs` and `email_pages.rs`: one page: scan and erase;
+//! - `worker.rs`: rounds, turns and retries.
 //!
 //! Invariants:
 //! - The changes of a page and the new position are one transaction. After a kill, the worker repeats

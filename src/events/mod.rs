@@ -4,11 +4,19 @@
 //! endpoint is subscribed to the type, the same transaction stores the event message and an outbox row, which the
 //! webhook dispatcher fans out.
 //!
-//! Files in reading order: `types.rs` (event types and sets of them), `model.rs` (kinds and details of email
-//! events), `guidance/` (the meaning of a problem, and the next step), `store.rs` (their rows), `payload.rs` (the event message of
-//! an email event), `audience.rs` (events about contacts and suppressions), `team.rs` (events about a team), `message.rs`
-//! (event messages), `outbox.rs` (subscriptions and the outbox), `sample.rs` (messages for endpoint tests), `erase.rs` and `erase_message.rs` (erasure
-//! of addresses), `retention.rs` (deletion of old rows).
+//! Files in reading order:
+//! - `types.rs`: event types and sets of them;
+//! - `model.rs`: kinds and details of email events;
+//! - `guidance/`: the meaning of a problem, and the next step;
+//! - `store.rs`: their rows;
+//! - `payload.rs`: the event message of an email event;
+//! - `audience.rs`: events about contacts and suppressions;
+//! - `team.rs`: events about a team;
+//! - `message.rs`: event messages;
+//! - `outbox.rs`: subscriptions and the outbox;
+//! - `sample.rs`: messages for endpoint tests;
+//! - `erase.rs` and `erase_message.rs`: erasure of addresses;
+//! - `retention.rs`: deletion of old rows.
 //!
 //! Invariants:
 //! - Only the three `record` functions create events.

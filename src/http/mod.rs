@@ -1,18 +1,26 @@
 //! The HTTP layer: the parts that all endpoints share.
 //!
-//! Data flow: `connections.rs` bounds the connection. Every request passes `edge.rs` (id, span, headers,
-//! CORS), then the checks of its route in this order: `recording.rs` (request log), `auth.rs` (key,
-//! permission, rate limit), `query.rs` (unknown parameters), `space.rs` (free disk space), the extractors of the handler,
-//! the handler.
+//! Data flow: `connections.rs` bounds the connection. Every request passes `edge.rs` (id, span, headers, CORS), then
+//! the checks of its route. Their order is: `recording.rs` (request log), `auth.rs` (key, permission, rate limit),
+//! `query.rs` (unknown parameters), `space.rs` (free disk space). The extractors of the handler and the handler follow.
 //!
-//! Files in reading order: `connections.rs` with `acceptor.rs` and `address_limit.rs`, `edge.rs`, `discard.rs` (unread
-//! request bodies), `recording.rs`, `auth.rs`, `rate_limit.rs`, `query.rs`, `space.rs`; the extractors `path.rs`, `list.rs`,
-//! `state.rs` (services), `validation.rs` (batch mode) and `body/` with `body_limits.rs`, `strict_json.rs`,
-//! `tolerance.rs`, `bounded.rs` (bounded arrays) and `canonical.rs` (hash of a body); `form.rs` (posted forms); the responses `respond.rs`,
-//! `parted_body.rs` and `error.rs`, bounded by `response_limits/` with `response_memory.rs` and `whole_body.rs`, and
-//! compressed by `compression.rs`; `declared_errors.rs`, `schema.rs` (fields) and `openapi/` (the OpenAPI document);
-//! `health.rs`, `counters.rs` and `metrics.rs` (monitoring), `peer.rs` (the client of a request), `starting.rs` (responses before the
-//! store is open). The routes are in `src/app/router.rs`.
+//! Files in reading order:
+//! - `connections.rs`, `acceptor.rs`, `address_limit.rs`: connections and their limits;
+//! - `edge.rs`: every request, with `discard.rs` (unread request bodies);
+//! - `recording.rs`, `auth.rs`, `rate_limit.rs`, `query.rs`, `space.rs`: the checks of a route;
+//! - `path.rs`, `list.rs`, `state.rs` (services), `validation.rs` (batch mode), `body/`: the extractors;
+//! - `body_limits.rs`, `strict_json.rs`, `tolerance.rs`, `bounded.rs` (bounded arrays), `canonical.rs` (hash of a body):
+//!   the parts of `body/`;
+//! - `form.rs`: posted forms;
+//! - `respond.rs`, `parted_body.rs`, `error.rs`: the responses;
+//! - `response_limits/`, `response_memory.rs`, `whole_body.rs`: the memory of responses;
+//! - `compression.rs`: compression of responses;
+//! - `declared_errors.rs`, `schema.rs` (fields), `openapi/`: the OpenAPI document;
+//! - `health.rs`, `counters.rs`, `metrics.rs`: monitoring;
+//! - `peer.rs`: the client of a request;
+//! - `starting.rs`: responses before the store is open.
+//!
+//! The routes are in `src/app/router.rs`.
 //!
 //! Invariants:
 //! - Only this folder, `src/app`, `src/dashboard` and the `api` modules of other folders use salvo.

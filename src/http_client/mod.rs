@@ -1,5 +1,5 @@
-//! The only HTTP client for URLs of customers: the endpoints of webhooks, the files of remote attachments, and the
-//! links of broadcasts that a check requests.
+//! The only HTTP client for URLs of customers. They are the endpoints of webhooks, the files of remote attachments, and
+//! the links of broadcasts that a check requests.
 //!
 //! A customer URL is untrusted. It can name the loopback, a metadata service or another host of the private network,
 //! directly, through DNS or through a redirect. Its server can send a response without end. No other module connects to

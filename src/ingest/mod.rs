@@ -2,13 +2,18 @@
 //! status, RFC 3464; feedback reports, RFC 5965).
 //!
 //! Data flow: a request is verified by its signature (`crate::base::signature`), parsed into [`DeliveryReport`]s
-//! (`api/`, `report/`), resolved to emails (`resolve.rs`) and applied in one transaction (`apply.rs`), which stores the
+//! (`api/`, `report/`), and resolved to emails (`resolve.rs`). One transaction applies it (`apply.rs`): the
 //! deduplication key, the statuses of the recipients, the events and the suppressions. A message that is not a report,
-//! or that concerns no email of this server, is acknowledged and ignored, so that its sender does not repeat it.
+//! or that concerns no email of this server, is acknowledged and ignored. Its sender therefore does not repeat it.
 //!
-//! Files in reading order: `model.rs` (reports), `verdict.rs` (the outcome of a refusal), `report/` (reports in
-//! messages), `resolve.rs` (the email of a report), `apply.rs` (the transaction), `store.rs` (deduplication keys),
-//! `api/` (the endpoints).
+//! Files in reading order:
+//! - `model.rs`: reports;
+//! - `verdict.rs`: the outcome of a refusal;
+//! - `report/`: reports in messages;
+//! - `resolve.rs`: the email of a report;
+//! - `apply.rs`: the transaction;
+//! - `store.rs`: deduplication keys;
+//! - `api/`: the endpoints.
 //!
 //! Invariants:
 //! - Nothing of an unsigned request is stored.

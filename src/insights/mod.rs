@@ -1,13 +1,21 @@
 //! Insights: checks of the content of emails, with a score.
 //!
-//! Data flow: a worker reads new emails some seconds after their acceptance, checks their content and the facts of the
-//! sender's domain, and stores the results. A broadcast is checked once, when it starts. The recipients of failing checks
-//! are counted by day, and the scores are added to `email_metrics`; `deliverability` reads both.
+//! Data flow: a worker reads new emails some seconds after their acceptance. It checks their content and the facts of
+//! the sender's domain, and stores the results. A broadcast is checked once, when it starts. The recipients of failing
+//! checks are counted by day, and the scores are added to `email_metrics`; `deliverability` reads both.
 //!
-//! Files in reading order: `model.rs` (checks, weights, score), `hosts.rs` (hosts of URLs, link shorteners), `unsubscribe.rs`
-//! (unsubscribe links), `style.rs` (styles that hide text), `html.rs` (the reading of an HTML part), `evaluate.rs` and
-//! `links.rs` (the checks), `rows.rs` and `store.rs` (rows), `compute.rs` (the insights of stored emails), `worker.rs`,
-//! `service.rs` (reading), `api.rs` (the endpoint).
+//! Files in reading order:
+//! - `model.rs`: checks, weights, score;
+//! - `hosts.rs`: hosts of URLs, link shorteners;
+//! - `unsubscribe.rs`: unsubscribe links;
+//! - `style.rs`: styles that hide text;
+//! - `html.rs`: the reading of an HTML part;
+//! - `evaluate.rs` and `links.rs`: the checks;
+//! - `rows.rs` and `store.rs`: rows;
+//! - `compute.rs`: the insights of stored emails;
+//! - `worker.rs`: the worker;
+//! - `service.rs`: reading;
+//! - `api.rs`: the endpoint.
 //!
 //! Invariants:
 //! - Accepting an email writes nothing here.

@@ -5,11 +5,18 @@
 //! deletes old rows, and an erasure deletes rows that contain an address. The id of a row is the id of the
 //! request, which is in the `x-request-id` header of the response and contains the start time.
 //!
-//! Reading order: `redact/` (the redacted copy of a body; pure), `entry.rs` (the entry of one request),
-//! `store.rs` (the rows and the sealed copies), `queue.rs` (entries in memory), `pending_entries.rs`
-//! (requests that are not stored yet), `recorder/` (the queue and the worker), `service.rs` (lists and one
-//! request), `search.rs` (requests by their fields), `of_email.rs` (the request that created an email),
-//! `retention.rs`, `erase.rs`, `api.rs` (endpoints).
+//! Reading order:
+//! - `redact/`: the redacted copy of a body; pure;
+//! - `entry.rs`: the entry of one request;
+//! - `store.rs`: the rows and the sealed copies;
+//! - `queue.rs`: entries in memory;
+//! - `pending_entries.rs`: requests that are not stored yet;
+//! - `recorder/`: the queue and the worker;
+//! - `service.rs`: lists and one request;
+//! - `search.rs`: requests by their fields;
+//! - `of_email.rs`: the request that created an email;
+//! - `retention.rs`, `erase.rs`: deletion by age, and erasure of addresses;
+//! - `api.rs`: endpoints.
 //!
 //! Invariants:
 //! - A response never waits for the log and never fails because of it. If the queue is full, the entry is

@@ -7,8 +7,8 @@
 //! emails), `result.rs` (result and error for the log).
 //!
 //! Invariants:
-//! - The email of a notice is accepted like any other email. Its idempotency key consists of the notice and the
-//!   owner and outlives the notice, so that no owner gets a notice twice after a kill or a retry.
+//! - The email of a notice is accepted like any other email. Its idempotency key consists of the notice and the owner
+//!   and outlives the notice. No owner therefore gets a notice twice after a kill or a retry.
 //! - A notice that fails delays no other notice, and an owner who cannot be notified delays no other owner.
 //! - A notice expires after a week.
 

@@ -1,13 +1,17 @@
 //! The suppression list: the addresses that a team does not send to.
 //!
-//! Data flow: an address is added by a bounce, by a complaint, by the team, or by an opt-out of a
-//! recipient without a contact. A send checks each recipient against the list. The team removes entries,
-//! and a recipient takes back an opt-out. An entry can have another origin and an opt-out: if the team
-//! removes it, the opt-out remains; if the recipient takes the opt-out back, the rest remains. An erasure
-//! deletes the address of an entry and keeps its hash, which still blocks sends.
+//! Data flow: an address is added by a bounce, by a complaint, by the team, or by an opt-out of a recipient without a
+//! contact. A send checks each recipient against the list. The team removes entries, and a recipient takes back an
+//! opt-out. An entry can have another origin and an opt-out. If the team removes it, the opt-out remains. If the
+//! recipient takes the opt-out back, the rest remains. An erasure deletes the address of an entry and keeps its hash,
+//! which still blocks sends.
 //!
-//! Reading order: `model.rs` (entries and their origins), `store.rs` (rows, and the checks of a send),
-//! `opt_out.rs` (an opt-out that is taken back), `service.rs` (the use cases), `api/` (the endpoints).
+//! Reading order:
+//! - `model.rs`: entries and their origins;
+//! - `store.rs`: rows, and the checks of a send;
+//! - `opt_out.rs`: an opt-out that is taken back;
+//! - `service.rs`: the use cases;
+//! - `api/`: the endpoints.
 //!
 //! Invariants:
 //!

@@ -115,9 +115,9 @@ pub const ACTIVE_BROADCASTS: Table<(TeamId, BroadcastId), ActiveBroadcastRow> = 
 /// HTML, text and source of a broadcast, compressed and sealed. Written by `broadcasts`; it does not change after the
 /// broadcast is sent. One row for each chunk, deleted with the broadcast.
 pub const BROADCAST_BODIES: Table<(BroadcastId, u32), Blob> = Table::new("broadcast_bodies-1");
-/// Number of recipients of a broadcast in each state, and of opens, clicks and opt-outs; the first, the last and the last
-/// claimed email; the number of domains. Written by `emails` with each change of a recipient and each opt-out, and by `engagement` with the first
-/// open and click. One row for each broadcast with recipients, deleted with it.
+/// Numbers of recipients of a broadcast in each state, and of opens, clicks, opt-outs and domains. Also the first, the
+/// last and the last claimed email. Written by `emails` with each change of a recipient and each opt-out, and by
+/// `engagement` with the first open and click. One row for each broadcast with recipients, deleted with it.
 pub const BROADCAST_COUNTS: Table<(BroadcastId,), BroadcastCountsRow> = Table::new("broadcast_counts-1");
 /// Claimed emails of a broadcast by the domain of the recipient and their state; the key has the SHA-256 of the domain. Written
 /// by `emails` with each change of a recipient. At most 1,001 rows for each broadcast, of which the last one has all further
@@ -172,10 +172,10 @@ pub const PENDING_BROADCAST_INSIGHTS: Table<(TeamId, BroadcastId), ()> = Table::
 pub const INSIGHT_DAYS: Table<(TeamId, u32, u8), InsightDayRow> = Table::new("insight_days-1");
 /// Position of the content checks of a team. Written by `insights` with each page. One row for each team, deleted with it.
 pub const INSIGHT_POSITIONS: Table<(TeamId,), InsightPositionRow> = Table::new("insight_positions-1");
-/// Response to an idempotency key, by UTC day of the expiry (days since the epoch) and half of the SHA-256 of the key
-/// with its team and route. The day of an email of a notice has its highest bit set. Written by `emails` at accept. One
-/// row for each request with a key, deleted with its day: by default one to two days after the request, for emails of
-/// notices after eight to nine.
+/// Response to an idempotency key, by UTC day of the expiry (days since the epoch) and half of a SHA-256. The hash is
+/// that of the key with its team and route. The day of an email of a notice has its highest bit set. Written by
+/// `emails` at accept. One row for each request with a key, deleted with its day. That is one to two days after the
+/// request by default, and eight to nine for emails of notices.
 pub const IDEMPOTENCY: Table<(u32, [u8; 16]), IdempotencyRow> = Table::new("idempotency-1");
 
 /// The queue, one range for each lane. Key: start of the SHA-256 of the destination, class (0 transactional,
@@ -321,9 +321,9 @@ pub const USAGE: Table<(TeamId, u32), UsageRow> = Table::new("usage-1");
 /// each team and library, deleted with the team.
 pub const SDK_USES: Table<(TeamId, u8), SdkUseRow> = Table::new("sdk_uses-1");
 
-/// Numbers of recipients by metric, for each quarter hour of the time of the events (quarter hours since 1970), domain and
-/// broadcast (0 for emails of the API). Written by `email_metrics` with each event. One row for each quarter hour with
-/// events, domain and broadcast, deleted after `RINGMAIL_METRICS_RETENTION_DAYS`.
+/// Numbers of recipients by metric, for each quarter hour, domain and broadcast (0 for emails of the API). The time is
+/// that of the events, in quarter hours since 1970. Written by `email_metrics` with each event. One row for each
+/// quarter hour with events, domain and broadcast, deleted after `RINGMAIL_METRICS_RETENTION_DAYS`.
 pub const EMAIL_QUARTER_COUNTS: Table<QuarterKey, EmailCounts> = Table::new("email_quarter_counts-1");
 /// Totals of real recipients by team and UTC day (days since 1970), with the scores of their emails. Written by
 /// `email_metrics` with each event. One row for each day and team, deleted after `RINGMAIL_METRICS_RETENTION_DAYS`, at the

@@ -1,12 +1,15 @@
 //! Usage: the emails and broadcasts that a team has sent, and the number of its contacts, segments and domains.
 //!
-//! Data flow: `emails` increments the counter of the current UTC day in the transaction that accepts the
-//! emails, and `broadcasts` in the transaction that sends a broadcast. A month is the sum of its days. Contacts,
-//! segments and domains are counted for each report.
+//! Data flow: `emails` increments the counter of the current UTC day in the transaction that accepts the emails.
+//! `broadcasts` does in the transaction that sends a broadcast. A month is the sum of its days. Contacts, segments and
+//! domains are counted for each report.
 //!
-//! Reading order: `model.rs` (a report and its periods), `store.rs` (the counters of days), `service.rs`
-//! (the use case), `sdk.rs` (the client libraries that a team uses), `api.rs` (the endpoint, which adds contacts and
-//! segments).
+//! Reading order:
+//! - `model.rs`: a report and its periods;
+//! - `store.rs`: the counters of days;
+//! - `service.rs`: the use case;
+//! - `sdk.rs`: the client libraries that a team uses;
+//! - `api.rs`: the endpoint, which adds contacts and segments.
 //!
 //! Invariants:
 //!

@@ -1,11 +1,19 @@
 //! Users of the dashboard, their roles in teams, and the ways to sign in.
 //!
-//! Reading order: `model.rs` (types), `store.rs` (rows of users and their index), `members/` (use cases of
-//! memberships). Secrets: `secret.rs` and `links.rs` (one-time links), `password.rs` and `hashing.rs` (passwords),
-//! `base32.rs`, `totp.rs` and `recovery.rs` (second factor), `credentials.rs` (their rows), `session_token.rs` and
-//! `sessions.rs` (sessions). Use cases: `accounts.rs` (the service, and the check of a session), `throttle.rs` (limits of
-//! failed attempts), `sign_in.rs`, `setup.rs` (use of links), `second_factor.rs` (changes to the own account),
-//! `retention.rs`.
+//! Reading order:
+//! - `model.rs`: types;
+//! - `store.rs`: rows of users and their index;
+//! - `members/`: use cases of memberships;
+//! - `secret.rs`, `links.rs`: one-time links;
+//! - `password.rs`, `hashing.rs`: passwords;
+//! - `base32.rs`, `totp.rs`, `recovery.rs`: second factor;
+//! - `credentials.rs`: rows of passwords and second factors;
+//! - `session_token.rs`, `sessions.rs`: sessions;
+//! - `accounts.rs`: the service, and the check of a session;
+//! - `throttle.rs`: limits of failed attempts;
+//! - `sign_in.rs`, `setup.rs`: the sign-in, and the use of links;
+//! - `second_factor.rs`: changes to the own account;
+//! - `retention.rs`: deletion of expired sessions and links.
 //!
 //! Invariants:
 //! - An address is one user, in any number of teams.

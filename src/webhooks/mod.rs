@@ -6,12 +6,19 @@
 //! the endpoint is disabled. A disabled endpoint receives nothing, also not the events of that time after it
 //! is enabled again.
 //!
-//! Files: `model.rs` (endpoints and deliveries as values), `store.rs` (rows and reads), `service.rs` and
-//! `error.rs` (use cases of endpoints), `deliveries.rs` (use cases of deliveries), `reports.rs` (deliveries with their
-//! last attempts), `api/` (handlers),
-//! `retry.rs` (retry schedule), `health.rs` (health of an endpoint), `dispatch/` (fan-out and lanes),
-//! `removal.rs` (deliveries of deleted endpoints), `retention.rs` (deletion of old deliveries), `erase.rs`
-//! (erasure of addresses).
+//! Files:
+//! - `model.rs`: endpoints and deliveries as values;
+//! - `store.rs`: rows and reads;
+//! - `service.rs` and `error.rs`: use cases of endpoints;
+//! - `deliveries.rs`: use cases of deliveries;
+//! - `reports.rs`: deliveries with their last attempts;
+//! - `api/`: handlers;
+//! - `retry.rs`: retry schedule;
+//! - `health.rs`: health of an endpoint;
+//! - `dispatch/`: fan-out and lanes;
+//! - `removal.rs`: deliveries of deleted endpoints;
+//! - `retention.rs`: deletion of old deliveries;
+//! - `erase.rs`: erasure of addresses.
 //!
 //! Invariants:
 //! - A queued delivery and its queue row are stored in one transaction, and leave the queue in one.

@@ -306,7 +306,7 @@ pub(crate) fn delete_of_team(tx: &WriteTx<'_>, team: TeamId, rows_max: usize) ->
     Ok(uses + tx.delete_range(&API_KEYS, &(team, Id::MIN), &(team, Id::MAX), rows_max)?)
 }
 
-/// Deletes the keys that are scoped to a deleted domain, so that no scope becomes wider, and records them in one entry of
+/// Deletes the keys that are scoped to a deleted domain, so that no scope becomes wider. Records them in one entry of
 /// the audit log. Call it in the transaction that deletes the domain.
 ///
 /// # Errors

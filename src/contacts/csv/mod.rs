@@ -1,8 +1,10 @@
 //! Reads and writes CSV (RFC 4180). Pure, and independent of contacts.
 //!
-//! The reader accepts four extensions of RFC 4180: the delimiter may be a semicolon or a tab, a line
-//! may end with LF or CR alone, blank lines are skipped, and spaces around an unquoted cell are
-//! ignored.
+//! The reader accepts four extensions of RFC 4180:
+//! - the delimiter may be a semicolon or a tab;
+//! - a line may end with LF or CR alone;
+//! - blank lines are skipped;
+//! - spaces around an unquoted cell are ignored.
 //!
 //! Files in reading order:
 //! - `reader.rs`: converts chunks of bytes to records.

@@ -1,13 +1,22 @@
 //! Access to the dashboard: sign-in pages, sessions and roles.
 //!
-//! The server renders the pages, and they work without scripts. A sign-in sets the cookie of a session. Each request below
-//! `/dashboard/api` passes [`authenticate_session`], which checks the session, the header of changes and the role, and
-//! then passes the [`Caller`](crate::api_keys::Caller) to the same handlers that API keys use.
+//! The server renders the pages, and they work without scripts. A sign-in sets the cookie of a session. Each request
+//! below `/dashboard/api` passes [`authenticate_session`], which checks the session, the header of changes and the
+//! role. It passes the [`Caller`](crate::api_keys::Caller) to the same handlers that API keys use.
 //!
-//! Files in reading order: `settings.rs` (kind of server, proxies, URL), `cookies.rs`, `session.rs` (check of each
-//! request), `roles.rs` (role of each route), `sessions.rs` (the list of sessions); for the pages `document.rs` (the HTML
-//! around a form), `form.rs` (posted forms), `origin.rs` (their origin), `replies.rs` (redirects and errors), `login.rs`,
-//! `links.rs` (one-time links), `account.rs` with `account_page.rs`.
+//! Files in reading order:
+//! - `settings.rs`: kind of server, proxies, URL;
+//! - `cookies.rs`;
+//! - `session.rs`: check of each request;
+//! - `roles.rs`: role of each route;
+//! - `sessions.rs`: the list of sessions;
+//! - `document.rs`: the HTML around a form;
+//! - `form.rs`: posted forms;
+//! - `origin.rs`: the origin of posted forms;
+//! - `replies.rs`: redirects and errors;
+//! - `login.rs`: the sign-in;
+//! - `links.rs`: one-time links;
+//! - `account.rs`, `account_page.rs`: the own account.
 //!
 //! Invariants:
 //! - No change is made without a check of its origin: the header of changes, the origin of a form, or the secret of a

@@ -3,12 +3,25 @@
 //! The handlers call the use cases that the API and the command line call. They answer JSON in the forms of the API. A
 //! handler about the whole instance, such as its queue, answers the first team only, which is that of the operator.
 //!
-//! Files in reading order: `instance.rs` (settings that pages show, and the operator's team), `me.rs`, `revision.rs`
-//! (changes of drafts), `broadcasts/`, `captured.rs` (captured mail), `preview.rs` (the HTML of an email for a frame;
-//! pure), `emails.rs` (one email), `search.rs`, `logs.rs`, `audit.rs`, `templates.rs` (drafts and previews),
-//! `setup.rs` (API keys, domains and webhooks with further fields), `webhooks.rs` (deliveries), `queue.rs`,
-//! `health.rs`, `attention.rs` (the sentences of the overview; pure), `overview.rs`, `connect.rs` (client libraries),
-//! `deliverability.rs`, `query.rs` (values of query parameters), `reply.rs` (lists and files).
+//! Files in reading order:
+//! - `instance.rs`: settings that pages show, and the operator's team;
+//! - `me.rs`: the user and the team;
+//! - `revision.rs`: changes of drafts;
+//! - `broadcasts/`: drafts, checks and results of broadcasts;
+//! - `captured.rs`: captured mail;
+//! - `preview.rs`: the HTML of an email for a frame; pure;
+//! - `emails.rs`: one email;
+//! - `search.rs`, `logs.rs`, `audit.rs`: emails by their fields, the request log, the audit log;
+//! - `templates.rs`: drafts and previews;
+//! - `setup.rs`: API keys, domains and webhooks with further fields;
+//! - `webhooks.rs`: deliveries;
+//! - `queue.rs`, `health.rs`: the queue by site, and the checks of `ringmail doctor`;
+//! - `attention.rs`: the sentences of the overview; pure;
+//! - `overview.rs`: the overview;
+//! - `connect.rs`: client libraries;
+//! - `deliverability.rs`: the score and its figures;
+//! - `query.rs`: values of query parameters;
+//! - `reply.rs`: lists and files.
 //!
 //! Invariants:
 //! - No handler reads a row of another team.

@@ -1,5 +1,7 @@
-//! The documentation of this version, which the server serves: `/docs` as pages, `/docs/NAME.md` as it is written, and
-//! `/llms.txt`, a list for programs that read text.
+//! The documentation of this version, which the server serves:
+//! - `/docs` as pages;
+//! - `/docs/NAME.md` as it is written;
+//! - `/llms.txt`, a list for programs that read text.
 //!
 //! `serving.rs` has the handlers. The build script renders the documents and compresses them; its tests run here.
 //!

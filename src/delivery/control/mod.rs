@@ -2,11 +2,16 @@
 //!
 //! Data flow: a request names a part of the queue (a `QueueSelector`). `walk.rs` finds its groups in pages. Each page
 //! is one read, and a page that changes groups is one further transaction. The caller repeats the request with the
-//! position of the previous page, so that no verb holds a transaction long, whatever the size of the queue.
+//! position of the previous page. No verb therefore holds a transaction long, whatever the size of the queue.
 //!
-//! Files, in reading order: `walk.rs` (pages of groups), `sites.rs` (the sites of lanes), `facts.rs` (the stored facts of a
-//! group), `waiting_state.rs` and `reason.rs` (from these facts and the schedule to a reason), `waiting.rs` (the groups of
-//! an email), `read.rs` (lists), `change.rs` (holds, flush and drop).
+//! Files, in reading order:
+//! - `walk.rs`: pages of groups;
+//! - `sites.rs`: the sites of lanes;
+//! - `facts.rs`: the stored facts of a group;
+//! - `waiting_state.rs` and `reason.rs`: from these facts and the schedule to a reason;
+//! - `waiting.rs`: the groups of an email;
+//! - `read.rs`: lists;
+//! - `change.rs`: holds, flush and drop.
 //!
 //! Invariants:
 //! - A group in flight is not changed.

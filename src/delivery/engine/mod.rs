@@ -203,9 +203,9 @@ impl Engine {
     /// Stores the result of an attempt on a leased group, and notifies the dispatcher of the groups that returned to the
     /// queue.
     ///
-    /// While the disk is full or failed, the outcome stays in memory and is tried again, so that the message is not sent
-    /// a second time. A stop makes the next try the last one. If the process ends before the outcome is stored, the next
-    /// start requeues the group as a possible duplicate.
+    /// While the disk is full or failed, the outcome stays in memory and the write is repeated. The message is
+    /// therefore not sent a second time. A stop makes the next try the last one. If the process ends before the outcome
+    /// is stored, the next start requeues the group as a possible duplicate.
     pub(super) async fn settle(&self, settlement: Settlement) {
         self.attempt_counts.record(&settlement);
         let settlement = Arc::new(settlement);

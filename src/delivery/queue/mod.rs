@@ -1,9 +1,14 @@
 //! The queue table: reading due groups, leasing them, requeueing them, and recovery after a restart.
 //!
-//! Files: `key.rs` (lanes and groups), `lanes.rs` (reading), `count.rs` (counting), `selector.rs` and `holds.rs` (holds of
-//! the operator), `slowed.rs` (teams whose broadcasts are slowed down), `stored_rows.rs` (rows with the fields that they do
-//! not store), this file (changes of state), `corrupt_leases.rs` (their recovery), `ahead.rs` (groups whose due time is
-//! wrong after a step of the clock).
+//! Files:
+//! - `key.rs`: lanes and groups;
+//! - `lanes.rs`, `count.rs`: reading and counting;
+//! - `selector.rs` and `holds.rs`: holds of the operator;
+//! - `slowed.rs`: teams whose broadcasts are slowed down;
+//! - `stored_rows.rs`: rows with the fields that they do not store;
+//! - this file: changes of state;
+//! - `corrupt_leases.rs`: recovery of corrupt leases;
+//! - `ahead.rs`: groups whose due time is wrong after a step of the clock.
 //!
 //! A recipient group has exactly one of three states: a row in the queue, a lease, or settled recipients in the row of its
 //! email. Each change of state is one transaction. A new email of a broadcast has none of them until its fan-out puts it

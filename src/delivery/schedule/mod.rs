@@ -1,6 +1,6 @@
 //! The schedule: which lane is delivered next, and by how many sessions. No I/O.
 //!
-//! The groups stay in the table. This module holds one small entry for each lane, so that its memory depends on the
+//! The groups stay in the table. This module holds one small entry for each lane. Its memory therefore depends on the
 //! number of destinations and not on the number of queued messages. A lane is in one of these places:
 //!
 //! - `Later`: its first group is not due yet;
@@ -9,9 +9,15 @@
 //! - `Site`: it waits for a session of its site (`site.rs`, `rotation.rs`);
 //! - `Taken`: a session or a settlement claims its groups.
 //!
-//! Files: this one (types, and what becomes due), `lanes.rs`, `lookups.rs` and `sessions.rs` (the operations), `holds.rs`
-//! (holds of the operator), `slowed.rs` (turns of slowed teams), `overflow.rs` (lanes that do not fit), `explain.rs` (why a
-//! lane waits), `snapshot.rs` (the state of all sites, for operators), `figures.rs` (counts for monitoring).
+//! Files:
+//! - this one: types, and the lanes that become due;
+//! - `lanes.rs`, `lookups.rs` and `sessions.rs`: the operations;
+//! - `holds.rs`: holds of the operator;
+//! - `slowed.rs`: turns of slowed teams;
+//! - `overflow.rs`: lanes that do not fit;
+//! - `explain.rs`: the reason that a lane waits;
+//! - `snapshot.rs`: the state of all sites, for operators;
+//! - `figures.rs`: counts for monitoring.
 //!
 //! Sessions are shared between working, new and failing sites (`shares.rs`). A host that cannot be connected to is
 //! paused (`health.rs`), and so is a site that refuses or limits our mail (`throttle.rs`). Messages and connections of a

@@ -1,8 +1,11 @@
 //! The endpoints under `/emails`.
 //!
-//! Files in reading order: `request.rs` (request types and their rules), `response.rs` and `timeline.rs`
-//! (response types), `template.rs` (templates of a request), `fetch.rs` (its remote attachments), `send.rs`,
-//! `read.rs`, `attachment.rs`, `attempts.rs` and `change.rs` (handlers).
+//! Files in reading order:
+//! - `request.rs`: request types and their rules;
+//! - `response.rs` and `timeline.rs`: response types;
+//! - `template.rs`: templates of a request;
+//! - `fetch.rs`: its remote attachments;
+//! - `send.rs`, `read.rs`, `attachment.rs`, `attempts.rs` and `change.rs`: handlers.
 
 mod attachment;
 mod attempts;

@@ -2,8 +2,8 @@
 //!
 //! Every form except for `now` and `in …` is a day, a time of that day, and a zone:
 //!
-//! - a day is `2026-08-05`, `today`, `tomorrow`, `Friday` (the next one; today if the time is in the future) or `next
-//!   Friday` (the one of the following week; weeks start on Monday);
+//! - a day is `2026-08-05`, `today`, `tomorrow`, `Friday` or `next Friday`. `Friday` is the next one, or today if the
+//!   time is in the future. `next Friday` is in the following week, which starts on Monday;
 //! - a time is `9am`, `9:30 pm`, `17:30`, `17:30:05.250` or `noon`. Without a time, a date is at midnight and a word is
 //!   at the current time of day;
 //! - a zone is an offset such as `+02:00`, `UTC`, `GMT`, `CET`, `CEST`, `BST`, or an American name such as `ET`, `EST`

@@ -5,9 +5,13 @@
 //! emails with a fingerprint of each recipient. A worker writes a block when it is complete, some seconds after the last
 //! of its emails. Newer emails are read without the index.
 //!
-//! Files in reading order: `filter.rs` (the filter and the rows that it selects), `block.rs` (the bytes of a block),
-//! `index.rs` (blocks and positions in the store), `late.rs` (emails that were committed late), `find.rs` (a search),
-//! `worker.rs`.
+//! Files in reading order:
+//! - `filter.rs`: the filter and the rows that it selects;
+//! - `block.rs`: the bytes of a block;
+//! - `index.rs`: blocks and positions in the store;
+//! - `late.rs`: emails that were committed late;
+//! - `find.rs`: a search;
+//! - `worker.rs`.
 //!
 //! Invariants:
 //! - Accepting an email writes nothing here.

@@ -1,7 +1,7 @@
 //! Meaning of a bounce, a failure, a delay or a complaint, and the next step. Pure.
 //!
-//! Most of it follows from the reply of the recipient's server. The first of these that is known decides: a rule of the
-//! provider, the enhanced status code, the type of the bounce or the reason of the failure.
+//! Most of it follows from the reply of the recipient's server. The first known one of these decides: a rule of the
+//! provider, the enhanced status code, the bounce type or the failure reason.
 //!
 //! Files: `entries.rs` has the texts.
 

@@ -2,9 +2,9 @@
 //! fields. `no_body.rs` is the extractor of requests without fields. `form.rs` recognizes forms, for the error of a body
 //! that is not JSON.
 //!
-//! A request type derives `Deserialize` with `deny_unknown_fields` and makes every field an
-//! `Option`, so that `null` equals absent; its `parse` turns an absent required field into
-//! `missing_required_field`. The derive rejects duplicate keys.
+//! A request type derives `Deserialize` with `deny_unknown_fields` and makes every field an `Option`, so that `null`
+//! equals absent. Its `parse` turns an absent required field into `missing_required_field`. The derive rejects
+//! duplicate keys.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -200,7 +200,7 @@ pub fn parse<T: DeserializeOwned>(raw: &[u8], tolerated: &[&str]) -> Result<T, A
 }
 
 /// As [`parse`], for a body that can be omitted. Returns the default for a body that is empty or only white space, for
-/// `null`, and for an empty array, which clients in PHP can encode from an empty map.
+/// `null`, and for an empty array. Clients in PHP can encode an empty map as an empty array.
 ///
 /// # Errors
 /// As [`parse`].

@@ -1,8 +1,11 @@
 //! The OpenAPI document, generated from the types of the handlers.
 //!
 //! [`describe`] collects the operations of the routes. [`OpenApiDocument`] completes what the generator cannot express:
-//! `error_responses.rs` joins the errors of each status, `examples.rs` adds examples, `fixed.rs` adds the value of
-//! fields that have only one, `shorten.rs` shortens schemas, and `document.rs` orders the sections.
+//! - `error_responses.rs` joins the errors of each status;
+//! - `examples.rs` adds examples;
+//! - `fixed.rs` adds the value of fields that have only one;
+//! - `shorten.rs` shortens schemas;
+//! - `document.rs` orders the sections.
 
 mod document;
 mod error_responses;

@@ -4,9 +4,8 @@
 //! reads the bytes once, copies pieces of the original, skips the values to redact, and builds no tree. It
 //! stops when the copy exceeds its limit.
 //!
-//! The redactor checks all bytes, also redacted ones, against the grammar of RFC 8259 and the limits of the
-//! decoder for requests: nesting, finite numbers, complete surrogate pairs. Every JSON decoder accepts the
-//! copy.
+//! The redactor checks all bytes, also redacted ones, against the grammar of RFC 8259 and the limits of the decoder for
+//! requests. The limits are nesting, finite numbers, and complete surrogate pairs. Every JSON decoder accepts the copy.
 
 /// Names of the fields to redact, at any depth.
 const SECRET_FIELDS: &[&str] = &["html", "text", "content", "attachments", "token", "signing_secret"];

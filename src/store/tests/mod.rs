@@ -1,9 +1,13 @@
 //! Tests of the store: commands, rejected commands, failing disks and kills.
 //!
-//! Reading order: `disk.rs` (a simulated disk that records operations, fails and loses power),
-//! `commands.rs` (one command), `queues.rs` (many commands), `model.rs` (random commands), `crash.rs`
-//! (kills at every operation), `failures.rs` (a failing disk), `pages.rs`, `opening.rs`,
-//! `migrating.rs`, `fixture/`.
+//! Reading order:
+//! - `disk.rs`: a simulated disk that records operations, fails and loses power;
+//! - `commands.rs`: one command;
+//! - `queues.rs`: many commands;
+//! - `model.rs`: random commands;
+//! - `crash.rs`: kills at every operation;
+//! - `failures.rs`: a failing disk;
+//! - `pages.rs`, `opening.rs`, `migrating.rs`, `fixture/`.
 
 mod commands;
 mod crash;

@@ -1,8 +1,11 @@
 //! Handlers of `/webhooks`.
 //!
-//! Files: `request.rs` (request bodies), `response.rs` (response bodies), `schema.rs`
-//! (their fields in the OpenAPI document), `payloads.rs` (the events in the OpenAPI document), `deliveries.rs`
-//! (handlers of deliveries and tests).
+//! Files:
+//! - `request.rs`: request bodies;
+//! - `response.rs`: response bodies;
+//! - `schema.rs`: their fields in the OpenAPI document;
+//! - `payloads.rs`: the events in the OpenAPI document;
+//! - `deliveries.rs`: handlers of deliveries and tests.
 
 pub mod deliveries;
 pub(crate) mod request;

@@ -5,11 +5,16 @@
 //! share the permits for requests in flight. A lane loads a page of due deliveries, sends up to
 //! [`IN_FLIGHT`] at once, and stores all outcomes that have accumulated in one commit.
 //!
-//! Files, in the order of one delivery: `fan_out.rs`, `dispatcher.rs` (starts and wakes lanes), `lane/`
-//! (one driver, the machine that decides without I/O, and the free capacity), `page.rs` (loads due
-//! deliveries), `request.rs` (sends one request), `settle.rs` (stores outcomes). `backlog.rs` scans all queues
-//! for the dispatcher, once a minute, and notifies owners of overdue deliveries. `clock_steps.rs` makes deliveries due
-//! after the clock was set back. `figures.rs` and `queue_count.rs` count for monitoring.
+//! Files, in the order of one delivery:
+//! - `fan_out.rs`: moves events to the delivery queues;
+//! - `dispatcher.rs`: starts and wakes lanes;
+//! - `lane/`: one driver, the machine that decides without I/O, and the free capacity;
+//! - `page.rs`: loads due deliveries;
+//! - `request.rs`: sends one request;
+//! - `settle.rs`: stores outcomes;
+//! - `backlog.rs`: scans all queues for the dispatcher, once a minute, and notifies owners of overdue deliveries;
+//! - `clock_steps.rs`: makes deliveries due after the clock was set back;
+//! - `figures.rs` and `queue_count.rs`: counts for monitoring.
 //!
 //! Invariants:
 //! - A delivery leaves the queue in the transaction that stores its outcome. After a kill between the response

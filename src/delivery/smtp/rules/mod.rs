@@ -1,5 +1,7 @@
-//! Tables of reply texts and their classes: for single providers (`providers.rs`), about the sender at any host
-//! (`sender.rs`), and about the message or the recipient at any host (`words.rs`).
+//! Tables of reply texts and their classes:
+//! - `providers.rs`: for single providers;
+//! - `sender.rs`: about the sender, at any host;
+//! - `words.rs`: about the message or the recipient, at any host.
 //!
 //! Texts are in lower case and match anywhere in the joined lines of a reply. In each table the first match wins.
 
