@@ -37,7 +37,7 @@ function watch(first) {
   };
 }
 
-/** A page is idle if it makes so many idle callbacks in a row in time, with a pause before each: half a second, as while a person reads. */
+/** A page is idle after so many idle callbacks in a row in time, with a pause before each: half a second of reading. */
 const IDLE = { times_min: 20, pause_ms: 20, late_ms: 50, within_ms: 60_000 };
 
 /** In the page: waits until the browser is idle. An endless animation leaves less time in each callback, but delays none. */

@@ -1,6 +1,6 @@
 //! Comments of modules and style sheets, which no browser needs. Pure.
 //!
-//! The files are those of this program, so that the reader accepts their style only: no line of a text in backticks
+//! The files are those of this program, so that the reader accepts their style only. No line of a text in backticks
 //! begins with a comment, and no text contains `/**`.
 
 /// Returns a module or a style sheet without the lines that contain only a comment, and without the types beside code,

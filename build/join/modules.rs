@@ -1,6 +1,6 @@
 //! Imports of the modules and style sheets of the pages. Pure.
 //!
-//! The files are those of this program, so that the reader accepts their style only: an import begins a line, and names
+//! The files are those of this program, so that the reader accepts their style only. An import begins a line, and names
 //! its module in quotes.
 
 /// A static import or re-export in a module.

@@ -225,8 +225,8 @@ fn pages(store: Store) -> Router {
         .push(Router::with_path("dashboard/{**path}").get(dashboard::serve_page))
 }
 
-/// Returns the routes of the data of the dashboard: those of its own, and all of [`api`], with the session of a user in
-/// place of an API key. A request with a session is not in the request log, which is that of the API.
+/// Returns the routes of the data of the dashboard: those of its own, and all of [`api`]. The session of a user takes
+/// the place of an API key. A request with a session is not in the request log, which is that of the API.
 fn dashboard_data(store: Store) -> Router {
     use dashboard::access::authenticate_session;
 

@@ -7,8 +7,9 @@ const EDITS_MAX: usize = 3;
 /// Smallest number of characters of a name that is likely the beginning of another one.
 const BEGINNING_CHARS_MIN: usize = 4;
 
-/// Returns the candidate that `given` is likely a misspelling of: at most one edit for every four characters, ignoring
-/// case, or else the shortest one that begins with `given`. `None` if no candidate is that near, or if `given` is long.
+/// Returns the candidate that `given` is likely a misspelling of. It has at most one edit for every four characters,
+/// ignoring case, or is the shortest one that begins with `given`. `None` if no candidate is that near, or if `given`
+/// is long.
 pub fn nearest<'c>(given: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     let given = comparable(given)?;
     let edits = |candidate: &'c str| {

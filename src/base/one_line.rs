@@ -1,7 +1,7 @@
 //! Validation of names that customers choose: one line of text.
 
-/// Returns `text` without surrounding white space; `None` if the rest is empty, has more than `chars_max`
-/// characters, or contains a control character such as a line break.
+/// Returns `text` without surrounding white space. `None` if the rest is empty, has more than `chars_max` characters,
+/// or contains a control character such as a line break.
 pub(crate) fn one_line(text: &str, chars_max: usize) -> Option<&str> {
     let text = text.trim();
     let fits = (1..=chars_max).contains(&text.chars().count()) && !text.chars().any(char::is_control);

@@ -1,5 +1,5 @@
-//! Validation of a write against the store: segments and topics must exist, values must have the type
-//! of their property, and the properties of a contact are bounded in number and bytes.
+//! Validation of a write against the store. Segments and topics must exist, and values must have the type of their
+//! property. The properties of a contact are bounded in number and bytes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;

@@ -1,5 +1,5 @@
-//! Opt-outs of contacts: whether an address may receive email under a topic, which a send checks, and whether it
-//! has opted out of the topic, which the preference page shows.
+//! Opt-outs of contacts. A send checks whether an address may receive email under a topic. The preference page shows
+//! whether it has opted out of the topic.
 
 use super::store::find_by_address;
 use crate::base::id::{ContactId, TeamId, TopicId};

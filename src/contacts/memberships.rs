@@ -12,8 +12,8 @@ use crate::store::page::{Page, PageError, PageQuery, page_of};
 use crate::topics::{self, Subscription};
 
 impl Contacts {
-    /// Returns a page of the subscriptions of a contact to every topic of the team, newest topic first; `None` if
-    /// the team has no such contact.
+    /// Returns a page of the subscriptions of a contact to every topic of the team, newest topic first. `None` if the
+    /// team has no such contact.
     ///
     /// # Errors
     /// [`PageError`].
@@ -105,8 +105,8 @@ impl Contacts {
             .await
     }
 
-    /// Returns a page of the segments that contain a contact as a member or by their filter, newest first; `None`
-    /// if the team has no such contact.
+    /// Returns a page of the segments that contain a contact as a member or by their filter, newest first. `None` if
+    /// the team has no such contact.
     ///
     /// # Errors
     /// [`PageError`].

@@ -1,9 +1,9 @@
 //! Retention of topic choices: deletes choices for topics that were deleted 40 days ago or earlier. No
 //! email that was accepted under such a topic is still queued.
 //!
-//! The key of a choice starts with its contact, so the choices for a topic are found by a scan of all
-//! choices of the team. The scan is split into reads and commits of a few milliseconds. The row of the
-//! deleted topic is removed last, so an interrupted scan starts again.
+//! The key of a choice starts with its contact. The choices for a topic are therefore found by a scan of all choices of
+//! the team. The scan is split into reads and commits of a few milliseconds. The row of the deleted topic is removed
+//! last, so an interrupted scan starts again.
 
 use std::collections::HashSet;
 use std::sync::Arc;

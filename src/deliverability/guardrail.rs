@@ -96,8 +96,8 @@ pub fn fraction(count: u64, sent: u64) -> f64 {
     if sent == 0 { 0.0 } else { (count as f64 / sent as f64 * 1e6).round() / 1e6 }
 }
 
-/// Recipients that email was sent to in a window of days. A bounce or a complaint belongs to the day of the send: a late
-/// report about many emails is not divided by the few sends of its own day.
+/// Recipients that email was sent to in a window of days. A bounce or a complaint belongs to the day of the send. A
+/// late report about many emails is therefore not divided by the few sends of its own day.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WindowCounts {
     pub sent: u64,
@@ -200,8 +200,8 @@ impl GuardrailWindows {
         Some(RateBreach { metric, line: line(metric), count: window.count(metric), sent: window.sent })
     }
 
-    /// Returns whether an episode ends: the status is `ok`, and both rates of seven days are below nine tenths of the limits
-    /// of a warning, or nothing was sent in that time.
+    /// Returns whether an episode ends. The status must be `ok`. Both rates of seven days must be below nine tenths of
+    /// the limits of a warning, or nothing was sent in that time.
     pub fn has_recovered(&self) -> bool {
         self.status() == GuardrailStatus::Ok && self.warning.has_left_warning()
     }

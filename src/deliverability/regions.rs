@@ -42,8 +42,8 @@ impl RegionCounts {
         METRICS.into_iter().any(|metric| self.is_paused_by(metric))
     }
 
-    /// Returns whether all teams together reach the limit of a metric, and also those without the team with the most events
-    /// of it: one team has its own limits.
+    /// Returns whether all teams together reach the limit of a metric, also without the team with the most events of
+    /// it. One team has its own limits.
     fn is_paused_by(&self, metric: Metric) -> bool {
         let line = RateLimitLine::of_pause(metric);
         let largest = self.teams.iter().max_by_key(|team| (team.count(metric), Reverse(team.sent)));

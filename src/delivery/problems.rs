@@ -1,5 +1,5 @@
-//! Warnings about problems that stop the delivery of all mail: name servers, the smarthost, or the SMTP port; and about
-//! sites that refuse mail for the reputation of this server.
+//! Warnings about problems that stop the delivery of all mail: name servers, the smarthost, or the SMTP port. Also
+//! warns about sites that refuse mail for the reputation of this server.
 //!
 //! The timeline of each email has its own reason. The log has one warning an hour for each cause, with the
 //! next step for the operator and without any recipient.

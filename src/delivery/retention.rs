@@ -14,8 +14,10 @@ const PAGE_ROWS: usize = 1_000;
 const FIRST: NameHash = [0; 32];
 const LAST: NameHash = [0xff; 32];
 
-/// Deletes attempts before `attempts_before_ms`, receiving hosts whose TLS history has expired, expired throttles of
-/// sites, old counts of the warm-up plan, and the holds of deleted emails, one page a transaction.
+/// Deletes the following rows, one page a transaction:
+/// - attempts before `attempts_before_ms`;
+/// - receiving hosts whose TLS history has expired, and expired throttles of sites;
+/// - old counts of the warm-up plan, and the holds of deleted emails.
 ///
 /// # Errors
 /// [`StoreError`].

@@ -46,8 +46,8 @@ pub(super) enum RetryDelay {
 }
 
 impl RetrySchedule {
-    /// Returns the time of the next attempt after attempt number `attempts` (from 1), at most the
-    /// end of the retry period; `None` if the period has ended.
+    /// Returns the time of the next attempt after attempt number `attempts` (from 1), at most the end of the retry
+    /// period. `None` if the period has ended.
     ///
     /// `spread` is a random number that selects the jitter. Equal numbers return equal times.
     pub(super) fn next_attempt(
@@ -103,8 +103,8 @@ fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX / 4).min(i64::MAX / 4)
 }
 
-/// Returns whether to record the next `email.delivery_delayed` event of a group, after `reported`
-/// earlier ones: one immediately, one after four hours and one after a day.
+/// Returns whether to record the next `email.delivery_delayed` event of a group, after `reported` earlier ones. A group
+/// gets one immediately, one after four hours and one after a day.
 pub(super) fn should_report_delay(reported: u8, due: &DueRow, now_ms: TimestampMs) -> bool {
     let age_ms = now_ms - due.first_due_ms;
     DELAY_REPORTED_AFTER_MS.get(usize::from(reported)).is_some_and(|after_ms| age_ms >= *after_ms)

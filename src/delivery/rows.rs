@@ -49,8 +49,8 @@ pub struct DueRow {
     /// Number of attempts that counted.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub attempts: u16,
-    /// Start of the retry period: the first due time; of an email of a broadcast, the time of the first attempt after it,
-    /// which [`DueRow::exclude_wait`] moves. 0 only in the stored row of a new email of a broadcast.
+    /// Start of the retry period: the first due time. For an email of a broadcast, it is the time of the first attempt,
+    /// and [`DueRow::exclude_wait`] moves it. 0 only in the stored row of a new email of a broadcast.
     #[serde(default, skip_serializing_if = "is_epoch")]
     pub first_due_ms: TimestampMs,
     /// Time of the first attempt, if the start of the retry period was moved after it. The date of the message.

@@ -1,5 +1,5 @@
-//! A session with one host of a site: opens it over the addresses of the site's servers, and limits
-//! its age and its number of messages.
+//! A session with one host of a site. Opens it over the addresses of the site's servers, and limits its age and its
+//! number of messages.
 
 use std::net::SocketAddr;
 use std::sync::Mutex;

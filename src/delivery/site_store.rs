@@ -107,8 +107,8 @@ fn allowance(tx: &impl Reads, site: NameHash, plan: WarmUpPlan, now_ms: Timestam
     Ok(Allowance::new(today, plan.allowance(days, today), used))
 }
 
-/// Counts a complaint or a later bounce of an email for the warm-up plan, at the site and on the day of the last attempt of
-/// the group. Has no effect if the messages of that day were not counted.
+/// Counts a complaint or a later bounce of an email for the warm-up plan. The count belongs to the site and the day of
+/// the last attempt of the group. Has no effect if the messages of that day were not counted.
 ///
 /// # Errors
 /// [`StoreError`].

@@ -124,8 +124,8 @@ impl Worker<'_> {
 
     /// Leases the first groups of a lane in one transaction and delivers them one after the other.
     ///
-    /// Returns the groups that have not begun to the queue if the worker must end, if the site refuses a message of another
-    /// session, or if the message before them takes long.
+    /// Returns the groups that have not begun to the queue if the worker must end or the site refuses a message of
+    /// another session. Also does so if the current message takes long.
     async fn deliver_lane(&mut self, taken: &Taken, servers: &Servers, groups_max: usize) -> Next {
         let (context, lane, site) = (self.engine.context.clone(), taken.lane, Arc::clone(&sync::lock(self.slot).site));
         let claiming = move |tx: &WriteTx<'_>| claim_lane(tx, &context, lane, Some(&site), groups_max);

@@ -5,7 +5,7 @@ use super::host;
 use super::records::RecordVerdict;
 use super::resolver::Resolver;
 
-/// RFC 9989 §4.10: the tree walk skips to a parent with at most this many labels, so that a long name does not cost
+/// RFC 9989 §4.10: the tree walk skips to a parent with at most this many labels. A long name therefore does not cost
 /// more queries than a short one.
 const WALK_LABELS_MAX: usize = 7;
 

@@ -119,7 +119,7 @@ fn share_addresses(hosts: &mut [MxHost]) {
     }
 }
 
-/// Returns the error to report of two. A temporary error outranks a permanent one, and a problem that the operator can
+/// Returns the error to report of two. A temporary error outranks a permanent one. A problem that the operator can
 /// solve outranks one that only the owner of the domain can solve.
 fn higher_ranked(known: SelectError, other: SelectError) -> SelectError {
     let rank = |error: &SelectError| match error {

@@ -2,8 +2,8 @@
 //!
 //! Thousands of domains share the servers of one provider, so limits per domain would not work. The name of a site is
 //! the provider or the registrable domain that all hosts of the MX set share. A set without a common name is a site of
-//! its own, named after the domain. Otherwise, an attacker could list a provider's host first and an own host second,
-//! and the replies of the own host would put the provider in cooldown.
+//! its own, named after the domain. Otherwise, an attacker could list a provider's host first and an own host second.
+//! The replies of the own host would put the provider in cooldown.
 
 use std::fmt;
 

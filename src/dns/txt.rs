@@ -74,7 +74,7 @@ impl Purpose {
     }
 
     /// Returns whether two DKIM records have the same tags. RFC 6376 §3.2: the order of tags and the whitespace around
-    /// them do not matter, nor does whitespace inside the base64 of a key, which some control panels insert.
+    /// them do not matter. Nor does whitespace inside the base64 of a key, which some control panels insert.
     fn is_equivalent(self, seen: &str, value: &str) -> bool {
         self == Self::Dkim && key_tags(seen).is_some_and(|tags| key_tags(value).as_ref() == Some(&tags))
     }

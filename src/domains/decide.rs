@@ -1,8 +1,8 @@
 //! Effect of a DNS check on the status of a domain, and the time of the next check. Pure.
 //!
 //! Only answers change the status: a failed lookup neither verifies a domain nor ends its verification. A record that
-//! was found must be missing in two consecutive checks, so that one outdated name server, or a zone that is being
-//! changed, does not stop sending. A wrong record counts immediately, because it has no such cause.
+//! was found must be missing in two consecutive checks. One outdated name server, or a zone that is being changed,
+//! therefore does not stop sending. A wrong record counts immediately, because it has no such cause.
 
 use super::model::{DomainStatus, RecordKind, RecordState, RecordStatus};
 use super::records::ExpectedRecord;
@@ -161,8 +161,8 @@ pub(super) fn is_due(row: &DomainRow, now_ms: TimestampMs) -> bool {
     }
 }
 
-/// Returns the time of the next check of a domain that has just been checked, if it should precede the sweeps: after a
-/// recent verification request, and after a record was missing for the first time.
+/// Returns the time of the next check of a domain that has just been checked, if it should precede the sweeps. It does
+/// after a recent verification request, and after a record was missing for the first time.
 pub(super) fn next_fast_recheck_ms(row: &DomainRow, now_ms: TimestampMs) -> Option<TimestampMs> {
     let is_missing_once = |state: &RecordState| state.live == Some(DnsMatch::Missing) && state.status.counts_as_found();
     if row.status == DomainStatus::Verified && !row.assumed && row.records.iter().any(is_missing_once) {

@@ -114,8 +114,8 @@ impl DomainSettings {
         self.relay_records.clone().unwrap_or_else(|| RelayRecords::own(&self.hostname))
     }
 
-    /// Returns the CNAME target of a tracking host: the host of the public URL if it is a name, else the host name of
-    /// this server.
+    /// Returns the CNAME target of a tracking host. It is the host of the public URL if that is a name, or else the
+    /// host name of this server.
     pub(super) fn tracking_target(&self) -> String {
         host_of(&self.public_url).unwrap_or_else(|| self.hostname.clone())
     }

@@ -113,8 +113,8 @@ fn open(keyring: &Keyring, id: DomainId, row: &DomainRow) -> Result<SigningKeys,
 }
 
 /// Cache of opened keys by domain. Every use compares the index row of the domain with the one that was read with the
-/// keys, so that a deletion, a newly published key or another tracking setting takes effect immediately, also if another
-/// process made the change.
+/// keys. A deletion, a new key or a new tracking setting therefore takes effect immediately, also if another process
+/// made the change.
 #[derive(Debug)]
 pub struct SigningKeyCache {
     keyring: Keyring,

@@ -1,10 +1,10 @@
 //! The nightly check: recounts the days of a team from their events and compares them with the counts.
 //!
-//! The journal names the events of each quarter hour. A quarter hour is recounted in pages, and again if its counts changed
-//! in between. An event counts as what it is now; an event that was deleted with its email counts as its journal row says.
-//! First opens and first clicks are marked in the journal. The totals of the day are compared with the sums of its quarter
-//! hours. Suppressed recipients, opt-outs and scores have no event of an email and are not checked, and neither are the
-//! totals of bounces and complaints by the day of the send.
+//! The journal names the events of each quarter hour. A quarter hour is recounted in pages, and again if its counts
+//! changed in between. An event counts as what it is now; an event that was deleted with its email counts as its
+//! journal row says. First opens and first clicks are marked in the journal. The totals of the day are compared with
+//! the sums of its quarter hours. Suppressed recipients, opt-outs and scores have no event of an email and are not
+//! checked. Neither are the totals of bounces and complaints by the day of the send.
 //!
 //! The position of a team is its last checked day, with the lease of the process that checks the next one. The transaction
 //! that stores a result compares it, so that of several processes one stores the result and reports it. Then the journal of

@@ -1,7 +1,9 @@
 //! Deletion of old counts. The journal is deleted by the check.
 //!
-//! Counts that a reader still needs are kept whatever the setting is: those of days that the check has not compared, those of
-//! the last three days, and the totals of the last 31 days, from which the score and the guardrail are made.
+//! Counts that a reader still needs are kept whatever the setting is:
+//! - those of days that the check has not compared;
+//! - those of the last three days;
+//! - the totals of the last 31 days, from which the score and the guardrail are made.
 
 use super::check::first_day;
 use super::model::{QUARTERS_OF_DAY, quarter};

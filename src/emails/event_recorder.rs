@@ -40,8 +40,8 @@ impl EventRecorder {
         self.record_engagement(tx, context, row, event, false).map(|(id, _)| id)
     }
 
-    /// Records an event as [`EventRecorder::record`]; returns it as stored. `is_first` is whether it is the first open or
-    /// click of its recipient in the timeline, which is counted as unique too; other kinds ignore it.
+    /// Records an event as [`EventRecorder::record`]; returns it as stored. `is_first` is whether it is the first open
+    /// or click of its recipient in the timeline, which is counted as unique too. Other kinds ignore it.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -7,8 +7,9 @@ use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, TeamId};
 use crate::delivery::{Class, DueKey, LaneKey, released_destination, simulated};
 
-/// Returns the destination of a recipient's group in the queue: [`simulated::DESTINATION`] for a simulated recipient,
-/// otherwise the domain, the address in lower case, or the destination of released messages.
+/// Returns the destination of a recipient's group in the queue. For a simulated recipient, it is
+/// [`simulated::DESTINATION`]. Otherwise it is the domain, the address in lower case, or the destination of released
+/// messages.
 pub(crate) fn destination_of(recipient: &RecipientRow) -> Cow<'_, str> {
     let mailbox = &recipient.mailbox;
     if simulated::outcome(&mailbox.bare()).is_some() {

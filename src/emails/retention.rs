@@ -22,9 +22,8 @@ pub(super) const PAGE_ROWS: usize = 200;
 /// Events of timelines per transaction. The timeline of one email can have some thousand.
 pub(super) const EVENTS_PER_COMMIT: usize = 2_000;
 
-/// Deletes the content of emails accepted before `content_before_ms`, the attachments of emails accepted before
-/// `attachments_before_ms`, and the rows, timelines and SMTP transcripts of emails accepted before `rows_before_ms`. Emails
-/// that are not settled keep all.
+/// Deletes the content, the attachments and the rows of old emails, each by its own bound on the time of acceptance.
+/// The timelines and SMTP transcripts are deleted with the rows. Emails that are not settled keep all.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -81,8 +80,8 @@ fn purge_attachments_page(
 /// before the second one. `delete` gets the number of chunks that it may delete, and returns the number that it deleted.
 /// Returns the id after which the next page starts; `None` at the end.
 ///
-/// Reads one chunk of each email to find it, and stops at the email that reaches the bound, so that a page of large emails
-/// is not read in full for each deletion.
+/// Reads one chunk of each email to find it, and stops at the email that reaches the bound. A page of large emails is
+/// therefore not read in full for each deletion.
 fn purge_settled(
     tx: &WriteTx<'_>,
     teams: &[TeamId],

@@ -199,9 +199,9 @@ impl Emails {
     /// releases the key.
     ///
     /// # Errors
-    /// [`SendError::Key`] if the key was used with another payload, or its first request is in progress;
-    /// [`SendError::KeyOfAnotherDomain`] if the earlier request sent from another domain than the API key's;
-    /// [`SendError::Store`].
+    /// - [`SendError::Key`] if the key was used with another payload, or its first request is in progress.
+    /// - [`SendError::KeyOfAnotherDomain`] if the earlier request sent from another domain than the API key's.
+    /// - [`SendError::Store`].
     pub async fn reserve(&self, sender: Sender, request: Option<&IdempotentRequest>) -> Result<Reserved, SendError> {
         let Some(request) = request else { return Ok(Reserved::First(None)) };
         match self.idempotency.reserve(sender.team, request).await? {
@@ -252,8 +252,8 @@ impl Emails {
         self.send_batch_of_one(sender, SendBatch::of(email), request).await
     }
 
-    /// Accepts one email even while the sending of the team is paused: a notice of this server, or a test email
-    /// to users of the team.
+    /// Accepts one email even while the sending of the team is paused. Such an email is a notice of this server, or a
+    /// test email to users of the team.
     ///
     /// # Errors
     /// [`SendError`]; nothing is stored.

@@ -43,7 +43,7 @@ pub(crate) fn has_row(tx: &impl Reads, team: TeamId, id: EmailId) -> Result<bool
     Ok(tx.contains(&EMAILS, &(team, id))? || tx.contains(&BROADCAST_EMAILS, &(team, id))?)
 }
 
-/// Returns the destination in the queue of an email of a broadcast; `None` if the team has no such email, its row is
+/// Returns the destination in the queue of an email of a broadcast. `None` if the team has no such email, its row is
 /// corrupt, or its address has been erased.
 ///
 /// # Errors
@@ -65,8 +65,8 @@ pub(super) fn joined(
     Ok(row.join(id, broadcast.as_ref()))
 }
 
-/// Stores the row of an email. Of an email of a broadcast, also changes the counts of the broadcast and the index of its
-/// lists; after the last queued email, the broadcast is sent.
+/// Stores the row of an email. For an email of a broadcast, also changes the counts of the broadcast and the index of
+/// its lists. After the last queued email, the broadcast is sent.
 ///
 /// # Errors
 /// [`StoreError`].

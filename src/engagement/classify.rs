@@ -109,8 +109,9 @@ impl MachineRules {
     }
 }
 
-/// Returns whether a user agent in lower case is that of Chrome on a desktop, with no name of another product, and with a
-/// build number. Chrome sends `N.0.0.0` since `version_min`; other browsers and programs on its engine add their name.
+/// Returns whether a user agent in lower case is that of Chrome on a desktop. It has a build number and no name of
+/// another product. Chrome sends `N.0.0.0` since `version_min`; other browsers and programs on its engine add their
+/// name.
 fn is_impossible_chrome(agent: &str, version_min: u32) -> bool {
     let Some((system, product)) = agent.split_once(" applewebkit/537.36 (khtml, like gecko) chrome/") else {
         return false;

@@ -87,11 +87,12 @@ impl Engagement {
 
     /// Records a hit: an open or a click of a person, or a prefetch by software. Returns after the commit.
     ///
-    /// Nothing is recorded for an email that does not exist, is deleted or has not been sent, for an erased recipient, for
-    /// a repeat within a minute, and above the limits of a recipient.
+    /// Records nothing for an email that does not exist, is deleted or has not been sent. The same applies to an erased
+    /// recipient, a repeat within a minute, and a hit above the limits of a recipient.
     ///
-    /// The first request of a target goes to the writer without a read. A target that was requested recently, an email with
-    /// many events, and a click whose link must be searched in the content are read first, on a thread that may block.
+    /// The first request of a target goes to the writer without a read. Some hits are read first, on a thread that may
+    /// block. Their target was requested recently, their email has many events, or their link must be searched in the
+    /// content.
     ///
     /// # Errors
     /// [`StoreError`].

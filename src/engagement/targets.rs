@@ -1,5 +1,5 @@
-//! The targets that were requested recently, in memory. A further request of such a target is read first, because most of
-//! them have no consequence and must not fill the queue of the writer.
+//! The targets that were requested recently, in memory. A further request of such a target is read first. Most of them
+//! have no consequence and must not fill the queue of the writer.
 //!
 //! Each process knows its own requests. The memory decides only whether a read comes first.
 

@@ -85,8 +85,8 @@ fn prepare<P>(
     Ok((prepared, next.map(|(position, _)| position)))
 }
 
-/// Returns a page of the emails that were accepted before the requests and contain an address, or contained one before
-/// the queue was scanned and are in flight.
+/// Returns a page of the emails that were accepted before the requests and contain an address. An email in flight that
+/// contained one before the queue was scanned is in the page too.
 fn match_emails(tx: &impl Reads, after: EmailId, target: &ErasureTarget) -> Result<MatchPage<EmailId>, StoreError> {
     let team = target.team;
     let matches = |(_, id): (TeamId, EmailId), email: Option<EmailRow>| {

@@ -228,8 +228,8 @@ fn erase_rows(
     Ok(true)
 }
 
-/// Deletes the addresses from their suppressions. The row keeps the ids of entries from after the request,
-/// because the team can delete such an entry before the stages that erase its events.
+/// Deletes the addresses from their suppressions. The row keeps the ids of entries from after the request. The team can
+/// delete such an entry before the stages that erase its events.
 pub(super) fn erase_suppressions(
     tx: &WriteTx<'_>,
     row: &mut ErasureRow,

@@ -193,9 +193,9 @@ pub struct OutboxBatch {
 }
 
 /// Removes events from the outbox until they amount to `deliveries_max` deliveries or more. Teams are served
-/// round-robin in the order of their ids after `last`, with a quarter of the batch each, so that the backlog of one
-/// team does not delay another. The caller queues a delivery for each endpoint in the same transaction. Deletes and
-/// skips corrupt rows.
+/// round-robin in the order of their ids after `last`, with a quarter of the batch each. The backlog of one team
+/// therefore does not delay another. The caller queues a delivery for each endpoint in the same transaction. Deletes
+/// and skips corrupt rows.
 ///
 /// # Errors
 /// [`StoreError`].

@@ -155,7 +155,7 @@ pub(crate) fn delete_email_events(tx: &WriteTx<'_>, email: EmailId, rows_max: us
 
 /// Returns the timeline of an email, oldest first. Skips corrupt events.
 ///
-/// The list is bounded: an email has at most 50 recipients, each with a few events of the delivery and at most 252
+/// The list is bounded. An email has at most 50 recipients, each with a few events of the delivery and at most 252
 /// opens, clicks and prefetches.
 ///
 /// # Errors

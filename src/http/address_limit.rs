@@ -1,7 +1,7 @@
 //! Limit of open connections for each client, so that one client cannot use all connections of the server.
 //!
-//! A client is an IPv4 address or the /64 network of an IPv6 address, because a provider gives each of its customers at
-//! least a /64.
+//! A client is an IPv4 address or the /64 network of an IPv6 address. A provider gives each of its customers at least a
+//! /64.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};

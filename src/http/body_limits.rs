@@ -1,8 +1,8 @@
 //! Limits of request bodies: their size, the memory of all bodies together, and their rate.
 //!
-//! A body reserves a part of a shared memory budget before its bytes are stored, and releases it when
-//! its request ends. A body must not pause for long and must have a minimum rate, so that a slow client
-//! does not hold its part of the budget. A slow body gets the same response as an incomplete one.
+//! A body reserves a part of a shared memory budget before its bytes are stored, and releases it when its request ends.
+//! A body must not pause for long and must have a minimum rate. A slow client therefore does not hold its part of the
+//! budget. A slow body gets the same response as an incomplete one.
 //!
 //! Signed bodies have a separate budget, because their sender is unknown until they are read.
 

@@ -3,9 +3,9 @@
 //! A connection holds at most [`HEAD_BYTES_MAX`] of a request that is not complete. `address_limit.rs` bounds the
 //! connections of one client, and `acceptor.rs` accepts again after a failure.
 //!
-//! One timeout covers the time from the end of a response to the end of the next request head. It is
-//! longer than the idle timeout of reverse proxies (nginx: 60 seconds): a request on a connection that
-//! the server closes is lost, and proxies do not repeat a POST.
+//! One timeout covers the time from the end of a response to the end of the next request head. It is longer than the
+//! idle timeout of reverse proxies (nginx: 60 seconds). A request on a connection that the server closes is lost, and
+//! proxies do not repeat a POST.
 
 use std::sync::Arc;
 use std::time::Duration;

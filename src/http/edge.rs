@@ -1,5 +1,5 @@
-//! Handling of every request, with or without a matching route: its id, its span, the rate limit
-//! headers, CORS, the errors of absent routes, and the shape of the error responses that salvo creates.
+//! Handling of every request, with or without a matching route: its id, its span, the rate limit headers, and CORS.
+//! Also creates the errors of absent routes, and reshapes the error responses of salvo.
 
 use std::borrow::Cow;
 use std::sync::Arc;

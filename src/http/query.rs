@@ -68,8 +68,8 @@ impl QueryParameters {
         Self(routes)
     }
 
-    /// Returns the path of the API that a request likely meant; `None` if none is near, or if the path has the form of a
-    /// path with parameters. A path with a version or `/api` before it means the path after it.
+    /// Returns the path of the API that a request likely meant. `None` if none is near, or if the path has the form of
+    /// a path with parameters. A path with a version or `/api` before it means the path after it.
     pub(crate) fn nearest_path(&self, path: &str) -> Option<String> {
         let given: Vec<&str> = path.trim_matches('/').split('/').take(SEGMENTS_MAX + 1).collect();
         if given.len() > SEGMENTS_MAX {

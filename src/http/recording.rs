@@ -110,8 +110,8 @@ pub(super) fn status_of(res: &Response) -> StatusCode {
     res.status_code.unwrap_or(follows)
 }
 
-/// Returns the body of the response for the log: shared if it is small, only its size if it is large;
-/// `None` for a stream of unknown size.
+/// Returns the body of the response for the log: shared if it is small, only its size if it is large. `None` for a
+/// stream of unknown size.
 fn body_of(res: &Response) -> Option<LoggedBody> {
     let length = || res.headers().get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok();
     let bytes = res.body.size().or_else(length).and_then(|bytes| usize::try_from(bytes).ok());

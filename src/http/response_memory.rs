@@ -1,9 +1,9 @@
 //! Memory budget of large responses, the number of reads at once, and the limits of each memory holder.
 //!
 //! A holder is a team, or the client of a request without an API key. It holds at most a quarter of the budget, and one
-//! oversized response in addition. Oversized responses together hold at most half of the budget. If one holder holds all
-//! that it can, a quarter is left for the others. A read holds its turn while its result has no part of the budget; one
-//! holder has a quarter of the turns, and of the places of requests that wait for a turn or for memory.
+//! oversized response in addition. Oversized responses together hold at most half of the budget. If one holder holds
+//! all that it can, a quarter is left for the others. A read holds its turn while its result has no part of the budget.
+//! One holder has a quarter of the turns, and of the places of requests that wait for a turn or for memory.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;

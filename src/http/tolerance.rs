@@ -1,6 +1,6 @@
 //! Fields that official SDKs add to bodies, and query parameters that they add, without effect. They are skipped on
 //! these routes, and so is the id of the path in the body of an action. All other unknown fields and parameters are
-//! rejected, and so is a value that has a meaning, such as an id that differs from the path.
+//! rejected. So is a value that has a meaning, such as an id that differs from the path.
 
 use std::fmt;
 

@@ -39,8 +39,8 @@ pub(super) enum Evidence {
 }
 
 impl ResolvedEmail {
-    /// Returns the trusted part of a finding about an email to `recipients` recipients, and the recipient that it
-    /// applies to if it names none; `None` if the finding is not trusted.
+    /// Returns the trusted part of a finding about an email to `recipients` recipients, and the recipient of a finding
+    /// that names none. `None` if the finding is not trusted.
     ///
     /// Any recipient of a message can forge a report that returns it. With that evidence alone, a finding must name
     /// a recipient and does not suppress. A complaint is the exception, because providers redact the rest of the

@@ -54,7 +54,7 @@ impl Refusal<'_> {
         }
     }
 
-    /// Returns the refusal as an SMTP reply. A reply code in the diagnostic text is from the refusing host and takes
+    /// Returns the refusal as an SMTP reply. A reply code in the diagnostic text is from the refusing host. It takes
     /// precedence over the status, which is `5.0.0` in the reports of many systems.
     fn reply(self) -> Option<Reply> {
         let status = self.status.and_then(enhanced_code);

@@ -1,8 +1,8 @@
 //! The links, the images and the visible text of an HTML part, read in one pass. Pure.
 //!
-//! The reader is a streaming parser with a bound of memory. It knows the tags and their own styles, and applies no style
-//! sheet: text that only a style sheet hides counts as visible, and text of size zero that only a style sheet enlarges does
-//! not.
+//! The reader is a streaming parser with a bound of memory. It knows the tags and their own styles, and applies no
+//! style sheet. Text that only a style sheet hides counts as visible, and text of size zero that only a style sheet
+//! enlarges does not.
 
 use std::borrow::Cow;
 use std::cell::RefCell;

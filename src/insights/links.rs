@@ -129,8 +129,8 @@ pub(super) fn visible_unsubscribe(email: &ReadEmail<'_>) -> InsightOutcome {
     (InsightStatus::failing_if(shown == 0), detail)
 }
 
-/// No link looks like that of a phishing email: an IP address, a text that names another domain than the target, or a text
-/// that claims https for a target without it.
+/// No link looks like that of a phishing email. Such a link has an IP address, a text that names another domain than
+/// the target, or a text that claims https falsely.
 pub(super) fn phishing_links(email: &ReadEmail<'_>) -> InsightOutcome {
     email.links.failing(|link| match &link.url.host {
         WebHost::Address => true,

@@ -275,8 +275,9 @@ impl InsightWorker {
         self.context.store.write_bulk::<_, StoreError>(put).await
     }
 
-    /// Moves a position in the future back. A process calls it at its start, because its clock may show an earlier time than
-    /// that of the process before it: its new emails then have lower ids. An email that has a row is not checked again.
+    /// Moves a position in the future back. A process calls it at its start, because its clock may show an earlier time
+    /// than that of the process before it. Its new emails then have lower ids. An email that has a row is not checked
+    /// again.
     async fn reset_ahead(&self, team: TeamId) -> Result<(), StoreError> {
         let bound = EmailId::first_at(self.context.now_ms() - SETTLE_MS);
         let is_ahead = move |tx: &ReadTx| Ok(store::position(tx, team)?.is_some_and(|position| position.done > bound));

@@ -81,8 +81,8 @@ impl EventStream {
         }
     }
 
-    /// Waits for `work` and buffers events meanwhile, so that a reader that is slow for a moment misses
-    /// nothing, and an erasure empties the buffer immediately.
+    /// Waits for `work` and buffers events meanwhile. A reader that is slow for a moment therefore misses nothing, and
+    /// an erasure empties the buffer immediately.
     pub async fn buffer_while<T>(&mut self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         loop {

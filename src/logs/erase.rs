@@ -22,8 +22,8 @@ pub(crate) fn newest(tx: &impl Reads, team: TeamId) -> Result<Option<LogId>, Sto
     Ok(newest)
 }
 
-/// Scans up to `rows_max` requests of the team after `after` and up to `until` for those that contain one
-/// of the addresses in the path, the user agent or a body. Opens the bodies of each request.
+/// Scans up to `rows_max` requests of the team after `after` and up to `until`. Finds those that contain one of the
+/// addresses in the path, the user agent or a body. Opens the bodies of each request.
 ///
 /// # Errors
 /// [`StoreError`].

@@ -16,8 +16,8 @@ const BODIES_MAX: usize = 300;
 const PATHS: [&str; 3] = ["/emails", "/emails/batch", "/email"];
 
 impl Logs {
-    /// Returns the request of an API key whose response has the id of an email; `None` if none of the requests before it
-    /// has, because it is too old, or its bodies were not stored.
+    /// Returns the request of an API key whose response has the id of an email. `None` if it is too old, its bodies
+    /// were not stored, or none of the requests before the email has the id.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -20,7 +20,7 @@ pub(super) fn of_attachment(declared: &str) -> MediaType<'_> {
     parse(declared).unwrap_or_else(|| MediaType { essence: OCTET_STREAM, parameters: Vec::new() })
 }
 
-/// Parses a content type. `None` if it is not `type/subtype`, or if it is composite: RFC 2046 §5 forbids base64 for
+/// Parses a content type. `None` if it is not `type/subtype`, or if it is composite. RFC 2046 §5 forbids base64 for
 /// composite types, and a mail client would parse their content.
 fn parse(declared: &str) -> Option<MediaType<'_>> {
     let (essence, rest) = declared.split_once(';').unwrap_or((declared, ""));

@@ -1,7 +1,7 @@
 //! The texts of a notice: the line in the log and the email to the owners. Pure.
 //!
-//! Both contain only the host of an endpoint's URL. The path and the query are often secrets, operators read the
-//! log, and the email appears in the email list of the team that sends it.
+//! Both contain only the host of an endpoint's URL. The path and the query are often secrets. Operators read the log,
+//! and the email appears in the email list of the team that sends it.
 
 use super::model::Notice;
 use super::rate_text;

@@ -146,8 +146,8 @@ async fn every_owner_is_notified_once_even_if_the_process_ends_before_the_row_is
     assert_eq!(fixture.pending(), 0);
 }
 
-// Notices are retried for a week, but the idempotency keys of their emails once expired after a day: owners got
-// the email again each day, and the owners after a failing one never got it.
+// Notices are retried for a week, but the idempotency keys of their emails once expired after a day. Owners got the
+// email again each day, and the owners after a failing one never got it.
 #[tokio::test]
 async fn an_owner_who_cannot_be_notified_does_not_affect_the_others() {
     let fixture = Fixture::new().await;

@@ -22,8 +22,8 @@ const TOPIC_OF_EMAIL: u8 = 3;
 /// First byte of a token for all marketing email of the team, in an email. It must never change.
 const EVERYTHING_OF_EMAIL: u8 = 4;
 const ID_BYTES: usize = 16;
-/// Length of the longest token in base64: 29 bytes of sealing, 49 bytes before the address, and an address
-/// of at most 254 bytes (RFC 5321 §4.5.3.1.3).
+/// Length of the longest token in base64. It has 29 bytes of sealing, 49 bytes before the address, and an address of at
+/// most 254 bytes (RFC 5321 §4.5.3.1.3).
 const CHARS_MAX: usize = (29_usize + 1 + 3 * ID_BYTES + 254).div_ceil(3) * 4;
 
 /// Scope of a link: the emails that it opts out of.

@@ -10,8 +10,8 @@ use super::table::Table;
 use super::transaction::WriteTx;
 use super::value::{Blob, Encoded};
 
-/// Maximum size of a chunk, in bytes. Together with its key and a seal, it fits into 64 KiB of the file, because the
-/// engine rounds the space of a large row up to a power of two.
+/// Maximum size of a chunk, in bytes. Together with its key and a seal, it fits into 64 KiB of the file. The engine
+/// rounds the space of a large row up to a power of two.
 pub const CHUNK_BYTES: usize = 60 << 10;
 /// Maximum number of chunks that one transaction deletes, so that other commands run between two: 15 MiB.
 pub const CHUNKS_PER_COMMIT: usize = 256;

@@ -35,8 +35,8 @@ use crate::base::clock::monotonic;
 const IDLE_BEFORE_QUICK_REPAIR: Duration = Duration::from_millis(100);
 /// Interval of these commits while the store is busy and its file is small.
 const QUICK_REPAIR_EVERY: Duration = Duration::from_secs(20);
-/// File size above which a busy store makes no such commit: the allocator state that each one writes
-/// costs more than the repair that it avoids.
+/// File size above which a busy store makes no such commit. The allocator state that each one writes costs more than
+/// the repair that it avoids.
 const QUICK_REPAIR_FILE_BYTES_MAX: u64 = 2 << 30;
 
 /// Result of the transaction of a group.

@@ -1,4 +1,4 @@
-//! Compaction of the file of a store that no process has open: moves its pages to the front and gives the rest back to
+//! Compaction of the file of a store that no process has open. Moves its pages to the front and gives the rest back to
 //! the file system.
 //!
 //! The engine commits each step, so that a kill leaves a file with all of its rows. The next opening checks it as after

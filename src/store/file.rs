@@ -131,8 +131,8 @@ pub(super) fn is_unfinished(mut bytes: impl Read) -> io::Result<bool> {
     Ok(blank)
 }
 
-/// Opens the file read-only, so that no byte of it changes; `None` if there is no file, it needs a
-/// repair, or another process has it open.
+/// Opens the file read-only, so that no byte of it changes. `None` if there is no file, it needs a repair, or another
+/// process has it open.
 pub(super) fn open_read_only(path: &Path) -> Option<redb::ReadOnlyDatabase> {
     if !fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0) {
         return None;

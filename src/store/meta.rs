@@ -16,8 +16,9 @@ pub const EPOCH: Table<MetaKey, EpochRow> = Table::new("epoch-1");
 /// One row for each node, deleted at an opening after its end.
 pub const NODES: Table<(NodeId,), NodeRow> = Table::new("nodes-1");
 
-/// Keys of deleted rows of lists, which stay valid cursors: UTC day of the deletion, number of the list, key of the row
-/// padded with zeros. Written with the deletion. One row for each deleted row, deleted after one to two days.
+/// Keys of deleted rows of lists, which stay valid cursors. The key has the UTC day of the deletion, the number of the
+/// list, and the key of the row padded with zeros. Written with the deletion. One row for each deleted row, deleted
+/// after one to two days.
 pub const DELETED_CURSORS: Table<(u32, u8, [u8; LIST_KEY_BYTES]), ()> = Table::new("deleted_cursors-1");
 
 /// Command that a store belongs to. The other command refuses to open it.

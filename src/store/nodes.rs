@@ -3,9 +3,9 @@
 //! A node is one opening of the store by one process. While it holds leases, it renews one row, in which the end of all
 //! its leases is explicit. [`is_alive`] decides by this row alone.
 //!
-//! The file admits one process at a time. Therefore an opening proves that every other node has ended, and deletes their
-//! rows: the leases of a killed process end at the next start, without a wait. An engine that several processes share
-//! keeps these rows, and the leases of a killed process end when its row expires.
+//! The file admits one process at a time. Therefore an opening proves that every other node has ended, and deletes
+//! their rows. The leases of a killed process end at the next start, without a wait. An engine that several processes
+//! share keeps these rows, and the leases of a killed process end when its row expires.
 
 use serde::{Deserialize, Serialize};
 

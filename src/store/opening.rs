@@ -27,8 +27,8 @@ pub(crate) async fn open_in_time(options: OpenOptions, key_file: PathBuf) -> Res
 }
 
 /// Opens the store and its master key. Creates them if the store does not exist, the key first. If a start is
-/// interrupted between the two, a key without a store remains, which the next start uses, and never a store without a
-/// key. Blocks.
+/// interrupted between the two, a key without a store remains, which the next start uses. A store without a key never
+/// remains. Blocks.
 ///
 /// # Errors
 /// [`OpenError`], for example if the store was sealed with another key.

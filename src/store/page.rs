@@ -66,8 +66,8 @@ from_store_error!(PageError);
 /// A row that is corrupt, or for which `row` reads a corrupt one, is logged and omitted. The page can start at it.
 ///
 /// # Errors
-/// [`PageError::UnknownCursor`] if the cursor is not a row of the owner or is omitted, unless the row was removed in the
-/// last 24 hours; [`StoreError`].
+/// [`PageError::UnknownCursor`] if the cursor is not a row of the owner or is omitted, unless the row was removed in
+/// the last 24 hours. [`StoreError`] if the read fails.
 pub fn page<R, O: KeyPart + Copy, V: Value, T>(
     tx: &impl Reads,
     table: &Table<(O, Id<R>), V>,

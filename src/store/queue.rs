@@ -178,9 +178,9 @@ impl Queues {
         self.foreground_at.is_some_and(|at| now.saturating_duration_since(at) < FOREGROUND_FOLLOWS)
     }
 
-    /// Removes the commands of the next commit, foreground first. Beside foreground commands, a large bulk command, such as
-    /// a page of a broadcast, is left for the commit after this one, together with the bulk commands behind it: accepts that
-    /// have waited for such a command do not wait for a second one.
+    /// Removes the commands of the next commit, foreground first. Beside foreground commands, a large bulk command,
+    /// such as a page of a broadcast, is left for the commit after this one. So are the bulk commands behind it.
+    /// Accepts that have waited for such a command therefore do not wait for a second one.
     pub(super) fn gather(&mut self) -> Vec<QueuedCommand> {
         let mut group = Vec::new();
         take_from(&mut self.foreground, GROUP_MAX, GROUP_BYTES_MAX, &mut group);

@@ -1,7 +1,7 @@
 //! Reads: typed get and scan over redb, in read and in write transactions.
 //!
-//! A scan passes keys and values as bytes to its visitor, so that its access to the engine is compiled once for each kind of
-//! transaction, and not for each visitor.
+//! A scan passes keys and values as bytes to its visitor. Its access to the engine is therefore compiled once for each
+//! kind of transaction, and not for each visitor.
 
 use std::cell::Cell;
 use std::fmt::{self, Display};

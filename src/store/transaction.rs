@@ -63,9 +63,9 @@ impl<'t> WriteTx<'t> {
         self.foreground.map_or(0, waiting).max(self.expects_foreground.into())
     }
 
-    /// Returns the number of items of a page of a bulk command: `items_max`, or fewer while requests wait for this transaction
-    /// or are expected, because their answers follow its commit. It is then an eighth, or four items for each request if
-    /// that is more, so that a deletion is not slower than the requests that store.
+    /// Returns the number of items of a page of a bulk command. It is `items_max`, or fewer while requests wait for
+    /// this transaction or are expected, because their answers follow its commit. The lower number is an eighth, or
+    /// four items for each request if that is more. A deletion is therefore not slower than the requests that store.
     pub fn page_items(&self, items_max: usize) -> usize {
         match self.waiting_requests() {
             0 => items_max,

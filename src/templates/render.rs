@@ -1,7 +1,7 @@
 //! The content of a template with the variables of a send.
 //!
 //! A value is inserted as it is, except for the escapes of its part. If values add a placeholder of the unsubscribe
-//! link, their braces are separated, because the content of an email is searched for placeholders when it is sent.
+//! link, their braces are separated. A send searches the content of an email for placeholders.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

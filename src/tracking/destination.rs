@@ -18,8 +18,8 @@ const SCHEMES: [&str; 2] = ["http://", "https://"];
 /// Start of a placeholder that was not replaced.
 const PLACEHOLDER: &str = "{{{";
 
-/// Returns the destination of an `href` value; `None` if the link is not to be tracked: it is relative, has another scheme,
-/// contains a placeholder, or is too long.
+/// Returns the destination of an `href` value; `None` if the link is not to be tracked. Such a link is relative, has
+/// another scheme, contains a placeholder, or is too long.
 pub(super) fn of_href(value: &str) -> Option<String> {
     if value.len() > VALUE_BYTES_MAX {
         return None;

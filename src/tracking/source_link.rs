@@ -6,9 +6,10 @@ use super::rewrite;
 /// Start of a merge field.
 const FIELD: &str = "{{{";
 
-/// Returns the link that has a destination after `fill` has replaced the merge fields of its `href`: the URL as the HTML has
-/// it, with merge fields. A link that is the destination itself precedes others, then the first one. `None` if no link has
-/// the destination, or if the parser refuses the HTML. An `href` that is too long to be decoded is not filled.
+/// Returns the link that has a destination after `fill` has replaced the merge fields of its `href`. It is the URL as
+/// the HTML has it, with merge fields. A link that is the destination itself precedes others, then the first one.
+/// `None` if no link has the destination, or if the parser refuses the HTML. An `href` that is too long to be decoded
+/// is not filled.
 ///
 /// Costs time linear in the length of the HTML and of its filled links.
 pub fn source_link(html: &str, destination: &str, fill: impl Fn(&str) -> String) -> Option<String> {

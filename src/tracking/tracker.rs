@@ -35,8 +35,8 @@ impl Tracker {
         Self { tokens: TrackingTokens::new(keyring), scheme, port, links_work: settings.links_work(), public_url }
     }
 
-    /// Returns the HTML with the pixel and the rewritten links of a recipient; `None` if it is sent as it is: nothing is
-    /// tracked, recipients cannot open the links, or the parser refuses the HTML.
+    /// Returns the HTML with the pixel and the rewritten links of a recipient. `None` if nothing is tracked, recipients
+    /// cannot open the links, or the parser refuses the HTML.
     pub fn track(&self, tracking: &SenderTracking, recipient: TrackedRecipient, html: &str) -> Option<String> {
         if !tracking.is_on() || !self.links_work {
             return None;

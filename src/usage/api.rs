@@ -15,8 +15,8 @@ use crate::http::{ApiResult, RateLimiter, State};
 use crate::segments::{self, SEGMENTS_MAX};
 use crate::store::ReadTx;
 
-/// The value of a limit that does not exist, in fields that clients read as a required number: the
-/// largest number that each client can represent.
+/// The value of a limit that does not exist, in fields that clients read as a required number. It is the largest number
+/// that each client can represent.
 const UNLIMITED: u32 = i32::MAX as u32;
 /// Period of the rate limit.
 const RATE_WINDOW: &str = "1000ms";

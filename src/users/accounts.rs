@@ -82,7 +82,7 @@ impl Accounts {
         }
     }
 
-    /// Returns the session of a token with the current role of its user; `None` if the session has ended, or if the
+    /// Returns the session of a token with the current role of its user. `None` if the session has ended, or if the
     /// user has no team. Records the use, at most once in five minutes.
     ///
     /// # Errors

@@ -22,8 +22,8 @@ pub struct CredentialRow {
 impl Row for CredentialRow {}
 
 impl CredentialRow {
-    /// Returns the time to store with a change. It differs from the time of each earlier change, because a sign-in in
-    /// progress compares it, also after a step of the clock to the past.
+    /// Returns the time to store with a change. It differs from the time of each earlier change, also after a step of
+    /// the clock to the past. A sign-in in progress compares it.
     fn next_change(&self, now_ms: TimestampMs) -> TimestampMs {
         now_ms.max(self.changed_ms + 1)
     }

@@ -1,7 +1,7 @@
 //! One-time links: the first account, the way back in, and the dashboard of `ringmail dev`.
 //!
-//! The row of a link is stored under the hash of its secret. A new link for a purpose replaces the one before it, so
-//! that the table has at most one row for each user and two more.
+//! The row of a link is stored under the hash of its secret. A new link for a purpose replaces the one before it. The
+//! table therefore has at most one row for each user and two more.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
 //! Token of a session: the value of its cookie. It names the user and the session, so that one row is enough to check
-//! it, and has a secret of which the store keeps the hash.
+//! it. It also has a secret, of which the store keeps the hash.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

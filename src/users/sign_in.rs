@@ -1,7 +1,7 @@
 //! Sign-in: password, then the code of the second factor; or the header of a trusted proxy.
 //!
 //! The response to an unknown address and its time are those of a wrong password. Between the password and the code,
-//! the browser keeps a sealed text that names the user, so that the server stores nothing for a sign-in that is not
+//! the browser keeps a sealed text that names the user. The server therefore stores nothing for a sign-in that is not
 //! complete.
 
 use base64::Engine as _;

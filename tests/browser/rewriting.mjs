@@ -19,9 +19,9 @@ const HEIGHT_MAX = 8_000;
 const ORIGIN = 'http://email.ringmail.test';
 const PIXEL = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64');
 /**
- * Emails whose styles select elements by their position or number, or links by their destination, and the edit that changes
- * their pictures. The pixel is one more element in the body, and a rewritten link has another destination, so that no form of
- * the edit keeps the picture. The other edit must keep it.
+ * Emails whose styles select elements by their position or number, or links by their destination, and the edit that
+ * changes their pictures. The pixel is one more element in the body, and a rewritten link has another destination. No
+ * form of the edit therefore keeps the picture. The other edit must keep it.
  */
 const DEPENDENT = {
   pixel: emailsNamed('last-child', 'nth-last-child', 'only-child', 'last-of-type', 'has-image', 'counter'),

@@ -1,8 +1,8 @@
 //! Replacement of addresses in texts for people: plain, with HTML character references, and percent-encoded.
 //!
-//! The text is decoded with the position of each character, the addresses are found in the decoded text, and the
-//! same positions of the original text are replaced. All other bytes stay. A long text is decoded window by window,
-//! because the positions need several times the memory of the text.
+//! The text is decoded with the position of each character, and the addresses are found in the decoded text. The same
+//! positions of the original text are replaced. All other bytes stay. A long text is decoded window by window, because
+//! the positions need several times the memory of the text.
 
 use std::ops::Range;
 

@@ -51,8 +51,8 @@ impl AccessPage {
     }
 }
 
-/// Writes headers that keep a page out of caches and search indexes, and its URL, which can be a secret, out of the logs of
-/// other sites. `same-origin` makes browsers name the origin of a posted form, unlike `no-referrer`.
+/// Writes headers that keep a page out of caches and search indexes. They also keep its URL, which can be a secret, out
+/// of the logs of other sites. `same-origin` makes browsers name the origin of a posted form, unlike `no-referrer`.
 pub(super) fn write_headers(res: &mut Response) {
     let headers = res.headers_mut();
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));

@@ -32,8 +32,8 @@ pub(super) fn next_page(text: &str) -> &str {
     if is_page && is_printable && text.len() <= NEXT_BYTES_MAX { text } else { HOME }
 }
 
-/// Returns whether a browser removes a segment of a path, with the segment before it or without: `.`, `..`, and their
-/// escaped forms (URL Standard, "double-dot URL path segment").
+/// Returns whether a browser removes a segment of a path, with the segment before it or without. These are `.`, `..`,
+/// and their escaped forms (URL Standard, "double-dot URL path segment").
 fn is_relative(segment: &str) -> bool {
     matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..")
 }

@@ -90,7 +90,7 @@ async fn admit(req: &Request, depot: &Depot) -> Result<RequestSession, ApiError>
 }
 
 /// Returns the session of a request; `None` without a valid one. A session of a development server is valid only for
-/// programs on this machine, and a session of a trusted proxy only while the proxy names the same user.
+/// programs on this machine. A session of a trusted proxy is valid only while the proxy names the same user.
 ///
 /// # Errors
 /// [`StoreError`].

@@ -78,8 +78,8 @@ impl AccessSettings {
         self.client_address(req).map_or_else(String::new, |address| peer::network_of(address).to_string())
     }
 
-    /// Returns the address of the user that a trusted proxy names; `None` without a setting, from any other peer, and if
-    /// the header is empty or repeated.
+    /// Returns the address of the user that a trusted proxy names. `None` without a setting, from any other peer, and
+    /// if the header is empty or repeated.
     pub(super) fn proxied_user<'r>(&self, req: &'r Request) -> Option<&'r str> {
         let name = self.proxy_header.as_deref()?;
         if !peer::peer_address(req).is_some_and(|address| peer::is_trusted(address, &self.trusted_proxies)) {

@@ -30,8 +30,9 @@ impl CapturedContent {
         unique
     }
 
-    /// Returns the code of the message: the first number of four to eight digits in a line with a word such as `code`, or
-    /// in the line after it, or else the first such number that is not a year. Digits in two groups are one number.
+    /// Returns the code of the message. It is the first number of four to eight digits in a line with a word such as
+    /// `code`, or in the line after it. Without such a line, it is the first such number that is not a year. Digits in
+    /// two groups are one number.
     pub(super) fn find_code(&self) -> Option<String> {
         let subject = self.subject.as_deref().unwrap_or_default();
         let text = beginning(self.text.as_deref().unwrap_or_default());

@@ -1,8 +1,8 @@
 //! The parts of a message (RFC 2045), bounded in depth and number. Pure.
 //!
 //! Messages are hostile input. A parser of whole messages nests each `message/rfc822` in a value of its own, so that a
-//! small message can exhaust the stack. Here a message in a message is a file, multiparts are split down to a depth, and
-//! only short values of header fields reach the library.
+//! small message can exhaust the stack. Here a message in a message is a file, and multiparts are split down to a
+//! depth. Only short values of header fields reach the library.
 
 use std::borrow::Cow;
 

@@ -110,8 +110,9 @@ fn release(
     Ok((team, (ReleasedMessage { email, recipients }, Due::new(key, &due))))
 }
 
-/// Returns whether the last outcome of a recipient is the delivery to the mailbox. After a release it is not: the mailbox
-/// can have a second copy of the message, if the process was killed before the outcome of the first one was stored.
+/// Returns whether the last outcome of a recipient is the delivery to the mailbox. After a release it is not. The
+/// mailbox can have a second copy of the message, if the process was killed before the outcome of the first one was
+/// stored.
 fn was_captured(recipient: &RecipientRow) -> bool {
     let is_delivered = matches!(recipient.last_event, LastEvent::Delivered | LastEvent::Opened | LastEvent::Clicked);
     let is_released = recipient.destination == QueueDestination::Release;

@@ -41,7 +41,7 @@ impl QueueControl {
         self.engine.is_some()
     }
 
-    /// Returns the site of the lane of a group, as of its last lookup or of the last attempt of the group; `None` if
+    /// Returns the site of the lane of a group, as of its last lookup or of the last attempt of the group. `None` if
     /// neither is known.
     pub(super) fn site_of_group(&self, tx: &impl Reads, key: DueKey) -> Result<Option<Arc<str>>, StoreError> {
         if let Some(site) = self.engine.as_ref().and_then(|engine| engine.schedule().site_of(key.lane)) {

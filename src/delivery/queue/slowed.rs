@@ -1,9 +1,9 @@
 //! Teams whose broadcasts are slowed down: all broadcasts of such a team together send one message a second.
 //!
-//! Another module decides which teams these are, and each has a row. A claim reads the row and takes the next message of
-//! the team in its own transaction, so that the pace is right with several processes, whichever lanes the messages are
-//! in. A claim that is too early changes nothing: the groups stay in their lane, without an attempt. Their waits do not
-//! count for the retry period.
+//! Another module decides which teams these are, and each has a row. A claim reads the row and takes the next message
+//! of the team in its own transaction. The pace is therefore right with several processes, whichever lanes the messages
+//! are in. A claim that is too early changes nothing: the groups stay in their lane, without an attempt. Their waits do
+//! not count for the retry period.
 
 use super::key::{DueKey, LaneKey};
 use crate::base::clock::{DAY_MS, TimestampMs};

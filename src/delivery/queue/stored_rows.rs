@@ -1,5 +1,5 @@
-//! Reading of queue rows. The row of a new email of a broadcast stores only its team, so that it is small: its key and its
-//! email have the rest.
+//! Reading of queue rows. The row of a new email of a broadcast stores only its team, so that it is small. Its key and
+//! its email have the rest.
 
 use super::corrupt_leases::find_valid_email;
 use super::holds::waiting_recipients;
@@ -42,8 +42,8 @@ pub(super) fn with_times(key: DueKey, row: DueRow) -> DueRow {
     DueRow { first_due_ms: key.due_ms, wait_ms, ..row }
 }
 
-/// Returns a row without attempts in place of a corrupt one; `None` if its email cannot be read, or has no recipient that
-/// waits with the group. The key of a broadcast does not name the team, which is searched for.
+/// Returns a row without attempts in place of a corrupt one. `None` if its email cannot be read, or has no recipient
+/// that waits with the group. The key of a broadcast does not name the team, which is searched for.
 pub(super) fn rebuilt_row(tx: &impl Reads, key: DueKey) -> Result<Option<DueRow>, StoreError> {
     let found = match key.lane.class {
         Class::Transactional => {

@@ -10,9 +10,11 @@ use crate::delivery::queue::LaneKey;
 pub(in crate::delivery) struct SiteStatus {
     /// Name of the site; `None` if the servers of the destination are not known.
     pub(in crate::delivery) site: Option<String>,
-    /// Whether its groups wait for a known cause: the site is paused or failed recently, its servers cannot be looked up, the
-    /// operator holds the lane, the broadcasts of its team are slowed down, or the warm-up plan limits the messages of the
-    /// day.
+    /// Whether its groups wait for a known cause:
+    /// - the site is paused, failed recently, or its servers cannot be looked up;
+    /// - the operator holds the lane;
+    /// - the broadcasts of its team are slowed down;
+    /// - the warm-up plan limits the messages of the day.
     pub(in crate::delivery) is_paused: bool,
     /// Monotonic time of the last failure of the site.
     pub(in crate::delivery) failed_ms: Option<i64>,

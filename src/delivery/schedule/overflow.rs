@@ -10,8 +10,8 @@ impl Schedule {
         self.lanes.len() < self.limits.lanes_max && std::mem::take(&mut self.overflowed)
     }
 
-    /// Forgets the lanes whose groups cannot be delivered now: those that wait for a failed lookup, a paused host, a
-    /// paused site, the next day of a warm-up plan, or a turn of their team, also if the operator holds them. Returns their
+    /// Forgets the lanes whose groups cannot be delivered now, also if the operator holds them. They wait for a failed
+    /// lookup, a paused host, a paused site, the next day of a warm-up plan, or a turn of their team. Returns their
     /// number. A later scan of the table finds them again.
     pub(in crate::delivery) fn forget_held(&mut self, now: Now) -> usize {
         let lanes_before = self.lanes.len();

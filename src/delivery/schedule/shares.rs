@@ -1,7 +1,7 @@
 //! The sessions of the process, shared between three kinds of site.
 //!
-//! Each kind has a guaranteed part, so that silent servers cannot use up the sessions of working sites, and a backlog
-//! for working sites cannot use up those of a site that is seen for the first time.
+//! Each kind has a guaranteed part. Silent servers therefore cannot use up the sessions of working sites, and a backlog
+//! for working sites cannot use up those of new sites.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -153,8 +153,8 @@ impl SiteState {
         }
     }
 
-    /// Returns whether to start one more session: the site is not paused, has tokens, is below its limit, and has more
-    /// groups than its sessions take next.
+    /// Returns whether to start one more session. The site must not be paused, must have tokens, be below its limit,
+    /// and have more groups than its sessions take next.
     pub(super) fn needs_session(&self, now: Now) -> bool {
         let busy = self.counted().saturating_sub(self.idle + self.stuck);
         let enough = if self.idle > 0 { self.idle * TAKE_MAX } else { busy };
@@ -234,8 +234,8 @@ impl SiteState {
             && lanes.into_iter().all(|(class, lanes)| lanes.is_empty() || allowance.left(class, now.wall_ms) == 0)
     }
 
-    /// Returns the time at which the site can start a session that it cannot start now; `None` if it has no lanes or its
-    /// sessions continue on their own.
+    /// Returns the time at which the site can start a session that it cannot start now. `None` if it has no lanes or
+    /// its sessions continue on their own.
     pub(super) fn waits_until_ms(&self, now: Now) -> Option<i64> {
         let needs_connection = self.connections.tokens(now.elapsed_ms) == 0 && self.counted() < self.throttle.limit();
         if self.is_empty() || (self.sessions > 0 && !needs_connection) {

@@ -1,9 +1,9 @@
 //! Turns of the lanes of slowed teams, whose broadcasts together send one message a second.
 //!
-//! The claim decides whether a group is taken. The schedule learns from claims which broadcasts are slowed down, and lets
-//! one lane of the team claim each second, so that the others cost nothing while they wait. A turn does not wait for the
-//! lane that got the one before: its site can be paused. The first claim that finds the full pace releases all lanes of the
-//! team.
+//! The claim decides whether a group is taken. The schedule learns from claims which broadcasts are slowed down. It
+//! lets one lane of the team claim each second, so that the others cost nothing while they wait. A turn does not wait
+//! for the lane that got the one before: its site can be paused. The first claim that finds the full pace releases all
+//! lanes of the team.
 
 use std::cmp::Reverse;
 use std::collections::{HashSet, VecDeque};

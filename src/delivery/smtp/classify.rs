@@ -9,8 +9,8 @@
 //! - A 4xx is always retried, whatever its code and text.
 //! - A 5xx before RCPT concerns the client or the site, never the recipient. The precheck is the exception.
 //! - Rules that suppress an address are the last in their table.
-//! - Without a rule for a provider, a refusal suppresses an address only if it has the code of a bad mailbox or a text
-//!   that names one, and no text about the sender, its address, its DNS records, a blocklist or a policy.
+//! - Without a rule for a provider, an address is suppressed only for the code of a bad mailbox, or for a text that
+//!   names one. A text about the sender, its address, its DNS records, a blocklist or a policy excludes this.
 
 use super::SmtpPhase;
 use super::refusal_text::normalized;

@@ -40,9 +40,9 @@ impl MessageEncoding {
 
 /// The MAIL and RCPT commands of one transaction.
 ///
-/// Internationalized addresses follow RFC 6531. There is no downgrade on the way: a recipient with a non-ASCII local part
-/// is refused with 5.6.7 if the server has no SMTPUTF8, and so is every recipient of a message with a UTF-8 header. The
-/// composer avoids such a header if the server is known to lack the extension.
+/// Internationalized addresses follow RFC 6531. There is no downgrade on the way. A recipient with a non-ASCII local
+/// part is refused with 5.6.7 if the server has no SMTPUTF8. So is every recipient of a message with a UTF-8 header.
+/// The composer avoids such a header if the server is known to lack the extension.
 pub(super) struct EnvelopePlan {
     /// MAIL command; empty if it was refused.
     pub(super) mail: String,

@@ -305,8 +305,8 @@ impl SmtpSession {
         (stream.bytes_read, stream.bytes_written)
     }
 
-    /// Returns whether the session can be used for another message: the connection is open, the server has sent no
-    /// unexpected bytes, and the announced number of transactions is not reached.
+    /// Returns whether the session can be used for another message. The connection must be open, without unexpected
+    /// bytes of the server, and below the announced number of transactions.
     pub fn is_reusable(&self) -> bool {
         let limit = self.facts.capabilities.mail_max.unwrap_or(u32::MAX);
         self.state != ConnectionState::Closed

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use super::EntryFault;
 use crate::http::IgnoredJson;
 
-/// Value of a field that is refused by default. A value of another type is not an error of decoding: without the
+/// Value of a field that is refused by default. A value of another type is not an error of decoding. Without the
 /// feature, the refusal of the field is more useful than the refusal of its type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum OptInText {

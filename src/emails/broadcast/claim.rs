@@ -11,8 +11,9 @@ use crate::topics::{self, SendTopic, Subscription};
 
 /// Returns the final status of an email of a broadcast that is not sent; `None` if it is sent.
 ///
-/// An email without an attempt is canceled with its broadcast. An email is suppressed if the contact was deleted, has another
-/// address, has unsubscribed, does not receive the topic any more, or is on the suppression list.
+/// An email without an attempt is canceled with its broadcast. An email is suppressed if the contact was deleted, has
+/// another address, has unsubscribed, or does not receive the topic any more. So is an email to an address on the
+/// suppression list.
 ///
 /// # Errors
 /// [`StoreError`].

@@ -87,8 +87,8 @@ impl StoredKey {
     /// Returns the row of an earlier request; `None` if it does not exist, has expired, or is corrupt, which is
     /// logged. The only place that decides whether a key is new.
     ///
-    /// Reads the last stored day, and one row for each day from today until then: two days with a lifetime of 24 hours, and
-    /// 31 with 720 hours.
+    /// Reads the last stored day, and one row for each day from today until then. That is two days with a lifetime of
+    /// 24 hours, and 31 with 720 hours.
     ///
     /// # Errors
     /// [`StoreError`].

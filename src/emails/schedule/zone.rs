@@ -79,7 +79,7 @@ impl Zone {
     }
 }
 
-/// Returns the days on which daylight saving time starts and ends in the year of a local time: the second
+/// Returns the days on which daylight saving time starts and ends in the year of a local time. They are the second
 /// Sunday of March and the first Sunday of November (15 U.S.C. §260a).
 fn summer_days(wall_ms: i64) -> Option<(i64, i64)> {
     let day = i32::try_from(wall_ms.div_euclid(DAY_MS)).ok()?;

@@ -193,9 +193,9 @@ fn change(
     Ok(())
 }
 
-/// Deletes the blocks of the emails from `bound` on, and the block before them, so that they are written again. A process
-/// calls it at its start, because its clock may show an earlier time than that of the process before it: its new emails
-/// then have lower ids. Returns whether more blocks are left.
+/// Deletes the blocks of the emails from `bound` on, and the block before them, so that they are written again. A
+/// process calls it at its start, because its clock may show an earlier time than that of the process before it. Its
+/// new emails then have lower ids. Returns whether more blocks are left.
 pub(super) fn reset_from(tx: &WriteTx<'_>, team: TeamId, bound: EmailId) -> Result<bool, StoreError> {
     let Some(position) = position(tx, team)?.filter(|position| position.indexed > bound) else { return Ok(false) };
     let later = tx.delete_range(&EMAIL_SEARCH_BLOCKS, &(team, bound), &(team, EmailId::MAX), DELETED_MAX)?;

@@ -1,5 +1,5 @@
-//! Rows of the emails of broadcasts. A broadcast has one for each recipient, so that the rows are small: the names of the
-//! fields have one letter, and the fields that all recipients share are in the row of the broadcast.
+//! Rows of the emails of broadcasts. A broadcast has one for each recipient, so that the rows are small. The names of
+//! the fields have one letter, and the row of the broadcast has the fields that all recipients share.
 
 use serde::{Deserialize, Serialize};
 

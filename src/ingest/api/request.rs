@@ -1,8 +1,8 @@
 //! Events of a relay: `{type, email_id or message_id, recipient, …}`, one object or an array.
 //!
-//! A relay retries rejected requests, so everything that a relay may legitimately send is accepted: unknown fields,
-//! events of other types with any content, ids and recipients of other servers. Input that does not have the shape of
-//! an event is rejected, because the operator of the relay must correct it.
+//! A relay retries rejected requests, so everything that a relay may legitimately send is accepted. That includes
+//! unknown fields, events of other types with any content, and ids and recipients of other servers. Input that does not
+//! have the shape of an event is rejected, because the operator of the relay must correct it.
 
 use chrono::DateTime;
 use salvo::oapi::schema::{AllOf, OneOf};

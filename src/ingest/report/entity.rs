@@ -57,7 +57,7 @@ impl Default for ContentType {
     }
 }
 
-/// Parses a `Content-Type`. The parser gets only this bounded value: it starts again after each incomplete encoded
+/// Parses a `Content-Type`. The parser gets only this bounded value. It starts again after each incomplete encoded
 /// word, so that its cost is quadratic in the length of the input.
 fn content_type(value: &str) -> Option<ContentType> {
     let field = format!("Content-Type: {value}\r\n\r\n");

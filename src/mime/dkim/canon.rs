@@ -111,8 +111,8 @@ pub(super) fn feed_relaxed_body(body: &[u8], sink: impl FnMut(&[u8])) {
     slices.flush();
 }
 
-/// Returns the number of octets to copy unchanged: the first one, and all up to a line end or to white space other than
-/// a single space between two words.
+/// Returns the number of octets to copy unchanged. They are the first one, and all up to a line end or to white space
+/// other than a single space between two words.
 fn plain_run(rest: &[u8]) -> usize {
     let mut run = word_run(rest);
     while let [b' ', next, ..] = rest[run..] {

@@ -27,9 +27,9 @@ const OVERSIGNED: [&str; 12] = [
     "References",
 ];
 
-/// Fields that `h=` lists as often as they occur. RFC 8058 §4 requires this for the unsubscribe pair, RFC 6376 §5.4.1
-/// recommends it for the other fields of lists, and feedback loops of receivers require it for `Feedback-ID`. A mailing
-/// list can add such a field to a message without one. Lists replace `Precedence`, so that it is not signed.
+/// Fields that `h=` lists as often as they occur. RFC 8058 §4 requires this for the unsubscribe pair, and RFC 6376
+/// §5.4.1 recommends it for the other fields of lists. Feedback loops of receivers require it for `Feedback-ID`. A
+/// mailing list can add such a field to a message without one. Lists replace `Precedence`, so that it is not signed.
 const SIGNED_WHEN_PRESENT: [&str; 5] =
     ["List-Unsubscribe", "List-Unsubscribe-Post", "List-Id", "List-Help", "Feedback-ID"];
 

@@ -83,8 +83,8 @@ fn queue_head(
     Ok(found)
 }
 
-/// Returns the time at which the oldest of the first and last deliveries of a queue was queued, and whether one of them
-/// is due too far in the future.
+/// Returns the time at which the oldest of the first and last deliveries of a queue was queued. Also returns whether
+/// one of them is due too far in the future.
 fn sample(tx: &impl Reads, webhook: WebhookId, now_ms: TimestampMs) -> Result<(Option<TimestampMs>, bool), StoreError> {
     let (mut oldest, mut has_ahead): (Option<TimestampMs>, bool) = (None, false);
     for order in [Order::Ascending, Order::Descending] {

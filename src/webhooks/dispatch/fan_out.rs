@@ -1,7 +1,7 @@
 //! Fan-out: moves events from the outbox to the delivery queues of their endpoints.
 //!
-//! `LaneCapacity` limits it: while no enabled endpoint of the teams in the batch has free capacity, batches are
-//! small and have pauses between them, so that other commands get the writer.
+//! `LaneCapacity` limits it. While no enabled endpoint of the teams in the batch has free capacity, batches are small
+//! and have pauses between them. Other commands then get the writer.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;

@@ -188,8 +188,8 @@ impl OutcomeSettler<'_, '_> {
         (DeliveryRow { state, counted, attempts, ..row }, result)
     }
 
-    /// Returns the row of an exhausted delivery, and the result if it counts for the health of the endpoint:
-    /// only an expiry after an attempt does.
+    /// Returns the row of an exhausted delivery, and the result if it counts for the health of the endpoint. Only an
+    /// expiry after an attempt counts.
     fn given_up(&self, row: DeliveryRow, disposition: &DeliveryDisposition) -> (DeliveryRow, Option<DeliveryResult>) {
         let DeliveryDisposition::GivenUp(why) = *disposition else { return (row, None) };
         let counts = why == ExhaustedReason::Expired && !row.attempts.is_empty();

@@ -1,5 +1,5 @@
-// Every page in its states: axe, width, policy, and a screenshot. The answers of the API come from
-// tests/browser/fake, so that each state is the same on every run; the page and its policy come from the server.
+// Every page in its states: axe, width, policy, and a screenshot. The answers of the API come from tests/browser/fake,
+// so that each state is the same on every run. The page and its policy come from the server.
 import { assert } from '../check.mjs';
 import { answer } from '../fake/fixtures.mjs';
 import { uuid } from '../fake/lists.mjs';

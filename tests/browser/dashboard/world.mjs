@@ -1,5 +1,5 @@
-// The environments of the dashboard's checks: a development server, which captures and releases to a smarthost, one that
-// delivers to it, a server with accounts, and invented data. Each has a browser of its own.
+// The environments of the dashboard's checks. Three are real: a development server, which captures and releases to a
+// smarthost, one that delivers to it, and one with accounts. The fourth has invented data. Each has its own browser.
 // `DASHBOARD_URL` names a server that runs already, such as tests/browser/fake/server.mjs: then only the pages are
 // checked, because the other checks need the real one.
 import { spawn } from 'node:child_process';
@@ -21,7 +21,7 @@ export async function ask(request, origin, target, method = 'GET', data = undefi
   return response.json();
 }
 
-/** Removes the routes of a page or a context, if it is open: an answer that is not read yet when it is closed is no failure. */
+/** Removes the routes of a page or a context, if it is open. An answer not read before its end is no failure. */
 const endRoutes = (target) => target.unrouteAll({ behavior: 'ignoreErrors' }).catch(() => undefined);
 
 /** The parts of both environments. */
@@ -63,9 +63,9 @@ class World {
   }
 
   /**
-   * Opens a tab. `leave` closes it and fails if the tab has sent a request to another origin, has violated its policy or
-   * has written to the console; `assertClean` fails for the same reasons. `expected` matches console messages that the check causes,
-   * and `attempts` the URLs of requests that the browser must refuse.
+   * Opens a tab. `leave` closes it and fails if the tab has sent a request to another origin, has violated its policy
+   * or has written to the console. `assertClean` fails for the same reasons. `expected` matches console messages that
+   * the check causes, and `attempts` the URLs of requests that the browser must refuse.
    */
   async tab(context = this.context, origin = this.origin) {
     const page = await context.newPage();

@@ -1,5 +1,5 @@
-// A server with invented data, for writing pages without the real one: it serves the pages from disk and
-// answers the paths of /dashboard/api from `fixtures*.mjs`.
+// A server with invented data, for writing pages without the real one. It serves the pages from disk and answers the
+// paths of /dashboard/api from `fixtures*.mjs`.
 //
 //   node tests/browser/fake/server.mjs [PORT] [--state=empty|new|capture|dev|viewer|error|slow|warning|paused|region|few] [--still] [--join]
 //

@@ -9,8 +9,9 @@ use serde_json::json;
 
 use super::program::Cli;
 
-/// Fills the store of `ringmail dev` with emails of 400 KiB, and deletes all but the last, which was written at the end of the
-/// file: the store gives back free space only behind the last page in use. Returns the id of that email and the API key.
+/// Fills the store of `ringmail dev` with emails of 400 KiB, and deletes all but the last. That one is at the end of
+/// the file, and the store gives back free space only behind the last page in use. Returns the id of that email and the
+/// API key.
 fn fill(cli: &Cli) -> (String, String) {
     let server = cli.serve(&["dev"]);
     let key = server.menu["key"].as_str().expect("the menu has the key").to_owned();

@@ -50,7 +50,7 @@ fn create_rows(server: &TestServer, path: &str, count: usize) -> Vec<String> {
 }
 
 /// Domains that were created at once used to be listed in the order of their requests. The keys of a later request can
-/// be ready first, so that a client that had read the list never saw the other domain among the newer items.
+/// be ready first. A client that had read the list then never saw the other domain among the newer items.
 #[test]
 fn rows_that_are_created_at_once_are_listed_in_the_order_of_their_commits() {
     for (path, threads, rows) in [

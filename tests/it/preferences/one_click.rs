@@ -1,5 +1,5 @@
-//! One-click requests (RFC 8058), byte by byte over a socket: documented requests of programs and providers,
-//! each with its source, and other forms that HTTP permits.
+//! One-click requests (RFC 8058), byte by byte over a socket. Some are documented requests of programs and providers,
+//! each with its source, and the others are further forms that HTTP permits.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

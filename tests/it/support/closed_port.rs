@@ -2,9 +2,9 @@
 
 use tokio::net::TcpSocket;
 
-/// A port of this machine that refuses connections. The socket keeps it, so that no other test gets it. A test can listen
-/// on it at any time, because neither socket excludes the other: the port of a dropped socket can still be in use, by a
-/// child process that has not begun its program.
+/// A port of this machine that refuses connections. The socket keeps it, so that no other test gets it. A test can
+/// listen on it at any time, because neither socket excludes the other. The port of a dropped socket can still be in
+/// use, by a child process that has not begun its program.
 pub(crate) struct ClosedPort(TcpSocket);
 
 impl ClosedPort {

@@ -12,7 +12,8 @@ const REFERENCES = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 export const isRepairable = ({ kind, at, length }) => (kind === 'fallback_missing' || kind === 'alt_missing') && at !== null && length !== null;
 
 /**
- * Returns the change that puts words into the place of a finding; null if the text there has changed since the check, as by this repair.
+ * Returns the change that puts words into the place of a finding. Null if the text there has changed since the check,
+ * as by this repair.
  * @param {Finding} finding
  * @param {string} text the part with the finding
  * @param {string} words

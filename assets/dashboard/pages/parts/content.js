@@ -56,8 +56,8 @@ function source(text, label, wrap = false) {
 }
 
 /**
- * The rendered HTML, in a frame without scripts and with a policy of its own. Dark is the email's own dark style,
- * by the colour scheme of the frame; forced is the inversion that some mail clients do, by the server.
+ * The rendered HTML, in a frame without scripts and with a policy of its own. Dark is the email's own dark style, by
+ * the colour scheme of the frame. Forced is the inversion that some mail clients do, by the server.
  * @param {{ path: string, query?: import('../../lib/api.js').Query }} props `query` has further parameters of the frame
  */
 export function Preview({ path, query: further = {} }) {

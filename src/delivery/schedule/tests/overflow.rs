@@ -113,8 +113,8 @@ fn a_lane_that_the_operator_held_while_room_was_made_is_delivered_after_the_hold
     }
 }
 
-/// Does what the dispatcher does with the lanes of a table, and what the workers do: groups for a destination that starts
-/// with `dead` are never delivered.
+/// Does the work of the dispatcher with the lanes of a table, and that of the workers. Groups for a destination that
+/// starts with `dead` are never delivered.
 fn run_second(schedule: &mut Schedule, scan: &mut LaneScan, table: &mut BTreeMap<LaneKey, Due>, now: Now) {
     schedule.advance(now);
     if schedule.take_overflow() {

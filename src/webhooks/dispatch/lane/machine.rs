@@ -126,8 +126,8 @@ impl LaneMachine {
         Self { pacer: RequestPacer::new(per_second), needs_reload: true, ..Self::default() }
     }
 
-    /// Returns the number of deliveries that the lane can still load: 0 if the endpoint has more due deliveries than
-    /// the lane can load or is in cooldown, else at least 1 and at most [`HELD_MAX`].
+    /// Returns the number of deliveries that the lane can still load, at most [`HELD_MAX`]. It is 0 only if the
+    /// endpoint has more due deliveries than the lane can load or is in cooldown.
     pub(super) fn capacity(&self) -> usize {
         if self.is_saturated { 0 } else { HELD_MAX.saturating_sub(self.held.len()).max(1) }
     }
