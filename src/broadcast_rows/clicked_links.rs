@@ -1,7 +1,7 @@
 //! Numbers of clicks on the links of a broadcast, as its content has them.
 //!
-//! A link is stored with its merge fields, never with the values of a recipient, so that it is the same for all recipients
-//! and no row has data of one of them.
+//! A link is stored with its merge fields, never with the values of a recipient. It is therefore the same for all
+//! recipients, and no row has data of one of them.
 
 use std::cmp::Reverse;
 

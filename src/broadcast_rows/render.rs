@@ -67,9 +67,9 @@ pub struct RenderedBroadcast {
     pub text: Option<String>,
 }
 
-/// Returns the names of the values that are stored for each recipient of a broadcast, in order, each once: the names of
-/// its merge fields, with a `|` for the fields that have a fallback of their own. [`BroadcastRow::fields`] stores them when
-/// the broadcast is sent.
+/// Returns the names of the values that are stored for each recipient of a broadcast, in order, each once. They are the
+/// names of its merge fields, with a `|` for the fields that have a fallback of their own. [`BroadcastRow::fields`]
+/// stores them when the broadcast is sent.
 pub fn value_names(content: &BroadcastContent, subject: &str, preview_text: Option<&str>) -> Vec<String> {
     let parts = [Some(subject), preview_text, content.html.as_deref(), content.text.as_deref()];
     let fields = parts.into_iter().flatten().flat_map(merge_fields::fields).filter(|field| field.name != EMAIL_FIELD);

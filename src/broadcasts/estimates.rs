@@ -96,8 +96,8 @@ impl SendEstimates {
         Ok(SendForecast::of(&capacity, slots, &read_waiting(tx)?, now_ms, self.horizon_ms))
     }
 
-    /// Returns the estimated time of the last email of a broadcast; `None` for a broadcast that is not scheduled or queued,
-    /// and if no email remains.
+    /// Returns the estimated time of the last email of a broadcast. `None` for a broadcast that is not scheduled or
+    /// queued, and if no email remains.
     ///
     /// # Errors
     /// [`StoreError`].

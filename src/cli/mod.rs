@@ -6,11 +6,11 @@
 //! files that only their owner can read (`private_file.rs`). Each failure becomes an exit code and a sentence
 //! (`failure.rs`).
 //!
-//! Verbs: `serve.rs`, `dev.rs`, `ready.rs`, `doctor.rs`, `send.rs`, `tail.rs`, `trace.rs`, `import.rs`, `export.rs`,
-//! `audit.rs`, `compact.rs`, `openapi.rs`, `setup_link.rs`; nouns with verbs: `broadcast.rs`, `captured.rs`,
-//! `domain.rs` with its records in `dns_records.rs`, `email.rs`, `inbox.rs`, `key.rs`, `log.rs`, `queue/`,
-//! `suppression.rs`, `team.rs`, `theme.rs`, `user.rs`, `webhook.rs`. `logging.rs` sets up the log of the program,
-//! `terminal.rs` the colours.
+//! - Verbs: `serve.rs`, `dev.rs`, `ready.rs`, `doctor.rs`, `send.rs`, `tail.rs`, `trace.rs`, `import.rs`, `export.rs`,
+//!   `audit.rs`, `compact.rs`, `openapi.rs`, `setup_link.rs`.
+//! - Nouns with verbs: `broadcast.rs`, `captured.rs`, `domain.rs` with its records in `dns_records.rs`, `email.rs`,
+//!   `inbox.rs`, `key.rs`, `log.rs`, `queue/`, `suppression.rs`, `team.rs`, `theme.rs`, `user.rs`, `webhook.rs`.
+//! - `logging.rs` sets up the log of the program, `terminal.rs` the colours.
 //!
 //! Invariants:
 //! - Standard output has only data. Messages go to standard error.

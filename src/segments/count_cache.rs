@@ -40,8 +40,8 @@ struct CachedCount {
 }
 
 impl CountCache {
-    /// Returns the count of the rule for a request that read `revision` when it arrived; `None` if the
-    /// cache has no count that started at this revision or a later one.
+    /// Returns the count of the rule for a request that read `revision` when it arrived. `None` if the cache has no
+    /// count that started at this revision or a later one.
     ///
     /// A later revision means that the count started after the request arrived: the request waited.
     pub(super) fn get(&self, team: TeamId, fingerprint: RuleFingerprint, revision: u64) -> Option<u64> {

@@ -1,6 +1,6 @@
 //! The links and images of an HTML part. Pure.
 //!
-//! A scanner of tags and attributes, not a parser: it finds what a person wrote, and a check can miss what only a
+//! A scanner of tags and attributes, not a parser. It finds what a person wrote, and a check can miss what only a
 //! browser would find.
 
 use std::ops::Range;

@@ -4,9 +4,15 @@
 //! transaction. The rules for the texts and the domain are pure. The audience is counted in many short transactions,
 //! and the links are requested if the caller asks for it, at the same time.
 //!
-//! Files in reading order: `model.rs` (findings and counts), `findings.rs` (the first findings), `content.rs` (rules
-//! for the texts) with `html_tags.rs`, `sender.rs` (rules for the domain), `audience.rs` (the walk over the contacts),
-//! `links.rs` (requests), `sample.rs` (the contact of a preview), `preview.rs` (previews and test emails).
+//! Files in reading order:
+//! - `model.rs`: findings and counts;
+//! - `findings.rs`: the first findings;
+//! - `content.rs`, `html_tags.rs`: rules for the texts;
+//! - `sender.rs`: rules for the domain;
+//! - `audience.rs`: the walk over the contacts;
+//! - `links.rs`: requests;
+//! - `sample.rs`: the contact of a preview;
+//! - `preview.rs`: previews and test emails.
 //!
 //! Invariants:
 //! - A check changes nothing.

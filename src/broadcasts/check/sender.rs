@@ -5,8 +5,8 @@ use crate::domains::{DomainRow, DomainStatus, RecordKind, RecordState, RecordSta
 
 /// Returns the findings of a sender in a domain. `row` is the team's domain of that name.
 ///
-/// The address of the sender, the signature and the return path have the same registered domain, because the server
-/// signs with the keys of that domain. The records decide whether receivers see this.
+/// The address of the sender, the signature and the return path have the same registered domain. The server signs with
+/// the keys of that domain. The records decide whether receivers see this.
 pub(super) fn check(domain: &str, row: Option<&DomainRow>) -> Vec<BroadcastFinding> {
     let Some(row) = row.filter(|row| row.status == DomainStatus::Verified) else {
         let message = format!("The domain {domain} of the sender is not verified. Verify it, or change the sender.");

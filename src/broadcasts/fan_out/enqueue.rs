@@ -11,10 +11,10 @@ use crate::emails::{EnqueuedPage, enqueue_broadcast_page};
 use crate::store::{Reads, StoreError, WriteTx};
 use crate::tables::BROADCAST_FAN_OUTS;
 
-/// Number of queue rows of a transaction for each request that waits or is expected. A row of another domain changes another
-/// leaf of the queue, which the commit writes. A constant number serves either one request or many: with 16, the p99 of
-/// single requests was 2.7 and 3.7 times the idle one in two runs; with four, a fan-out beside 64 requests in flight queued
-/// 473 recipients a second.
+/// Number of queue rows of a transaction for each request that waits or is expected. A row of another domain changes
+/// another leaf of the queue, which the commit writes. A constant number serves either one request or many. With 16,
+/// the p99 of single requests was 2.7 and 3.7 times the idle one in two runs. With four, a fan-out beside 64 requests
+/// in flight queued 473 recipients a second.
 const QUEUE_ROWS_PER_REQUEST: usize = 2;
 /// Smallest maximum of queue rows of a transaction beside requests, if it stores nothing else.
 pub(super) const AWAITED_QUEUE_ROWS: usize = 4;

@@ -85,8 +85,8 @@ pub fn stop_fan_out(tx: &WriteTx<'_>, team: TeamId, broadcast: BroadcastId) -> R
     tx.put(&BROADCAST_FAN_OUTS, &(broadcast,), &FanOutRow { is_canceled: true, filter: None, ..row })
 }
 
-/// Makes the worker read the current pages of the team again, in the transaction that deletes contacts to erase them: a page
-/// that was read before contains their addresses.
+/// Makes the worker read the current pages of the team again, in the transaction that deletes contacts to erase them. A
+/// page that was read before contains their addresses.
 ///
 /// # Errors
 /// [`StoreError`].

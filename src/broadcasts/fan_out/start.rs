@@ -135,7 +135,7 @@ pub(super) fn missing_part(
     }
 }
 
-/// Fails a broadcast in progress if its domain, segment or topic does not exist any more, or forgets its position if it is
+/// Fails a broadcast in progress if its domain, segment or topic does not exist any more. Forgets its position if it is
 /// not sent any more.
 ///
 /// # Errors

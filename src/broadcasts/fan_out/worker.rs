@@ -31,8 +31,8 @@ const POLL_INTERVAL: Duration = Duration::from_secs(10);
 const WAIT_MAX: Duration = Duration::from_secs(1);
 /// Number of emails that one transaction puts into the queue, without requests beside it.
 const QUEUE_ROWS_MAX: usize = 256;
-/// Size of a page for the writer: no other bulk command follows a page in its commit, and the commit after it has only
-/// accepts and small commands, so that accepts wait for one page at most.
+/// Size of a page for the writer. No other bulk command follows a page in its commit, and the commit after it has only
+/// accepts and small commands. Accepts therefore wait for one page at most.
 const PAGE_COMMIT_BYTES: usize = LARGE_BULK_BYTES;
 
 /// The parts of the instance that the worker uses.

@@ -171,7 +171,7 @@ async fn change(
 }
 
 /// Asks on the terminal whether to drop the groups of a selector. Meanwhile, the store is not open and no connection
-/// waits: the answer can take any time, and without a server an open store would prevent its start.
+/// waits. The answer can take any time, and without a server an open store would prevent its start.
 async fn confirm(team: TeamArgs, selector: &SelectorArgs) -> Result<(), Failure> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return Err(Failure::usage("this gives up emails permanently; confirm it with --yes"));

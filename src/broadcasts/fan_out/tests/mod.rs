@@ -1,7 +1,11 @@
 //! Tests of the fan-out over a temporary store. The delivery engine does not run.
 //!
-//! Files: `progress.rs` (pages, kills and cancellations), `queue_rows.rs` (the queue rows of stored emails), `audience.rs`
-//! (the recipients and their values), `pacing.rs` (the sending limits), `holding.rs` (pauses of sending).
+//! Files:
+//! - `progress.rs`: pages, kills and cancellations;
+//! - `queue_rows.rs`: the queue rows of stored emails;
+//! - `audience.rs`: the recipients and their values;
+//! - `pacing.rs`: the sending limits;
+//! - `holding.rs`: pauses of sending.
 
 mod audience;
 mod holding;
