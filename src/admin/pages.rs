@@ -4,7 +4,6 @@ use super::response::AdminError;
 use crate::base::id::Id;
 use crate::store::page::{Cursor, Page, PageError, PageQuery};
 
-/// Rows of one page.
 const PAGE_ROWS: usize = 100;
 
 /// Returns the query of the page that follows a row; of the first page if `after` is `None`.

@@ -63,7 +63,6 @@ impl RecipientType {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 
-    /// Returns the emails of the list.
     const fn emails(self) -> BroadcastEmailList {
         match self {
             Self::Sent => BroadcastEmailList::Attempted,

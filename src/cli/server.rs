@@ -166,7 +166,6 @@ async fn dashboard_link(app: &App) -> Result<Option<String>, Failure> {
 enum Messages {
     /// Standard error, for a person.
     Console,
-    /// The log.
     Log,
 }
 

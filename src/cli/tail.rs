@@ -29,7 +29,6 @@ pub(super) struct TailArgs {
     team: TeamArgs,
 }
 
-/// End of a stream.
 enum StreamEnd {
     /// The server has stopped.
     ServerGone,

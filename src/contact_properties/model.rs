@@ -71,9 +71,7 @@ impl PropertyKey {
 /// A fallback in a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GivenFallback {
-    /// A text.
     Text(String),
-    /// A number.
     Number(Number),
 }
 

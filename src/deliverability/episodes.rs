@@ -21,7 +21,6 @@ const PAGE_TEAMS: usize = 100;
 /// State of a team that the worker stores.
 struct TeamRound {
     step: EpisodeStep,
-    /// Row of its episode.
     row: Option<EpisodeRow>,
     /// Whether its broadcasts must be slowed down.
     is_slow: bool,
@@ -133,7 +132,6 @@ impl TeamDeliverability {
         }
     }
 
-    /// Returns the figures of a notice.
     fn figures(&self, breach: &RateBreach) -> RateNotice {
         RateNotice {
             metric: breach.metric,

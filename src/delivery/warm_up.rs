@@ -137,7 +137,6 @@ mod tests {
         WarmUpRow { sent, deferred, bounced, complained }
     }
 
-    /// Returns the allowance after days in a row.
     fn allowance_after(plan: WarmUpPlan, days: &[WarmUpRow]) -> Option<u32> {
         let today = 20_000 + u32::try_from(days.len()).unwrap();
         plan.allowance((20_000..).zip(days.iter().copied()), today)

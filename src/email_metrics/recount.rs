@@ -50,7 +50,6 @@ pub(super) struct CountDifference {
     pub(super) of_events: u64,
 }
 
-/// Counts by domain and broadcast.
 type BySource = BTreeMap<(DomainId, BroadcastId), EmailCounts>;
 
 /// A recount in progress.

@@ -174,7 +174,6 @@ mod tests {
 
     const TEAM: TeamId = Id::MIN;
 
-    /// An email to one recipient.
     fn row(state: RecipientState) -> EmailRow {
         let recipient = RecipientRow::example("ada@example.com", state, LastEvent::Queued);
         EmailRow::example(vec![recipient], LastEvent::Queued)

@@ -78,7 +78,6 @@ fn take_back_opt_out(
     source.broadcast.map_or(Ok(()), |broadcast| broadcast_rows::take_back_unsubscribed(tx, broadcast))
 }
 
-/// Returns the recipient of an email with an address.
 fn recipient_of<'r>(row: &'r mut EmailRow, address: &EmailAddress) -> Option<&'r mut RecipientRow> {
     let identity = address.identity();
     let is_meant = |it: &RecipientRow| it.mailbox.address().is_some_and(|other| other.identity() == identity);

@@ -94,9 +94,7 @@ impl LastEvent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecipientKind {
-    /// `To`.
     To,
-    /// `Cc`.
     Cc,
     /// No header field.
     Bcc,

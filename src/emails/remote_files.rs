@@ -24,7 +24,6 @@ const FETCHES_MAX: usize = 64;
 /// Fetches the files of attachments.
 pub struct RemoteFiles {
     client: Client,
-    /// Semaphores of the teams.
     teams: KeyedValues<TeamId, Arc<Semaphore>>,
     process: Arc<Semaphore>,
 }

@@ -188,7 +188,6 @@ fn prefetched_click(event: &Event) -> Option<Event> {
     Some(Event { kind: EmailEventKind::Prefetched, detail: Detail::Click(click), ..event.clone() })
 }
 
-/// Returns the event of a hit.
 fn event_of(hit: &Hit, address: &str, verdict: Option<MachineReason>) -> Event {
     let reason = verdict.map(|reason| reason.as_str().to_owned());
     let (kind, detail) = match &hit.target {

@@ -12,7 +12,6 @@ use crate::context::Context;
 use crate::store::{Keyring, NEXT, Order, Reads, Row, STOP, StoreError, WriteTx};
 use crate::tables::{AddressHash, ERASURES};
 
-/// Bytes of an id.
 const ID_BYTES: usize = 16;
 /// Addresses in one row. A request with more addresses adds several rows. Limits the bytes that each
 /// page with a match writes.
@@ -161,7 +160,6 @@ pub(super) fn next_team(tx: &impl Reads, after: Option<TeamId>) -> Result<Option
 /// The erasure of a team to run next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NextErasure {
-    /// The earliest one.
     Earliest(ErasureKey),
     /// A later one in the stage of the queue, which must not wait: attempts to its recipients would start.
     QueueOnly(ErasureKey),

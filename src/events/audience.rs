@@ -145,7 +145,6 @@ pub struct SuppressionSnapshot {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AudienceSubject {
-    /// A contact.
     Contact {
         /// Contact at the time of the event.
         contact: ContactSnapshot,

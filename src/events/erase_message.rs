@@ -15,9 +15,7 @@ const REQUEST_FIELDS: [(&str, &str); 5] =
 /// Subject of an event message. It decides which addresses are erased from the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MessageSubject {
-    /// An email.
     Email(EmailId),
-    /// A suppression.
     Suppression(SuppressionId),
     /// Another object, or a message without a valid id.
     Other,
@@ -74,7 +72,6 @@ fn erased(body: &str, addresses: &AddressSet, scope: impl Fn(MessageSubject) -> 
     erase_body(&mut body, &addresses).then(|| body.to_string())
 }
 
-/// Returns the subject of a body.
 fn subject(body: &Json) -> MessageSubject {
     let id = |field: &str| body["data"][field].as_str();
     let subject = match body["type"].as_str().and_then(|name| name.split('.').next()) {

@@ -16,7 +16,6 @@ use crate::store::{StoreError, WriteTx};
 pub enum Metric {
     /// Permanent bounces.
     Bounce,
-    /// Complaints.
     Complaint,
 }
 

@@ -6,47 +6,26 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// Event type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EventType {
-    /// `email.scheduled`
     EmailScheduled,
-    /// `email.sent`
     EmailSent,
-    /// `email.delivered`
     EmailDelivered,
-    /// `email.delivery_delayed`
     EmailDeliveryDelayed,
-    /// `email.bounced`
     EmailBounced,
-    /// `email.complained`
     EmailComplained,
-    /// `email.opened`
     EmailOpened,
-    /// `email.clicked`
     EmailClicked,
-    /// `email.prefetched`
     EmailPrefetched,
-    /// `email.failed`
     EmailFailed,
-    /// `contact.created`
     ContactCreated,
-    /// `contact.updated`
     ContactUpdated,
-    /// `contact.deleted`
     ContactDeleted,
-    /// `contact.unsubscribed`
     ContactUnsubscribed,
-    /// `contact.resubscribed`
     ContactResubscribed,
-    /// `contact.topic_opt_in`
     ContactTopicOptIn,
-    /// `contact.topic_opt_out`
     ContactTopicOptOut,
-    /// `suppression.added`
     SuppressionAdded,
-    /// `suppression.removed`
     SuppressionRemoved,
-    /// `deliverability.warning`
     DeliverabilityWarning,
-    /// `deliverability.paused`
     DeliverabilityPaused,
     /// `quota.warning`; never produced by a self-hosted server
     QuotaWarning,

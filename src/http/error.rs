@@ -108,7 +108,6 @@ error_codes! {
 /// Error of the API: a code and a message that names the next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiError {
-    /// The code.
     pub code: ErrorCode,
     /// The problem, the field, and the accepted values.
     pub message: String,

@@ -63,7 +63,6 @@ pub(super) struct ResponseMemory {
     holders: KeyedValues<MemoryHolder, HolderLimits>,
 }
 
-/// Limits of one holder.
 #[derive(Debug)]
 struct HolderLimits {
     /// Bytes of the responses that are not oversized, one permit a byte.

@@ -24,7 +24,6 @@ use crate::store::{ReadTx, Reads, StoreError, WriteTx};
 use crate::workers::every;
 use crate::{broadcast_rows, emails, teams};
 
-/// Interval of rounds.
 const ROUND_INTERVAL: Duration = Duration::from_secs(5);
 /// Rest after a page, as a multiple of its time: a fifth of one processor at most.
 const REST_FACTOR: u32 = 4;

@@ -21,7 +21,6 @@ const BODY_BYTES_MAX: usize = 1 << 20;
 /// Item of a stream.
 #[derive(Clone, Debug)]
 pub enum StreamItem {
-    /// An event.
     Event(PublishedEvent),
     /// Upper bound of the number of events that the reader was too slow for, or that an erasure removed.
     Missed(u64),

@@ -50,7 +50,6 @@ pub struct LoggedRequest<'a> {
     pub id: LogId,
     /// The team of the API key.
     pub team: TeamId,
-    /// The API key.
     pub key: ApiKeyId,
     pub method: &'a str,
     /// The path without the query, not decoded.

@@ -60,7 +60,6 @@ enum Level {
     Item(String, bool),
 }
 
-/// An open link.
 struct OpenLink {
     /// The URL to show after the label; empty for none.
     url: String,

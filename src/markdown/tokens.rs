@@ -28,7 +28,6 @@ pub(super) struct Tokens<'s> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextPart<'p> {
     Plain(&'p str),
-    /// A merge field.
     Field(MergeField<'p>),
     /// The placeholder of the link of the recipient, as the source has it.
     Unsubscribe(&'p str),

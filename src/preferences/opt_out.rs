@@ -20,7 +20,6 @@ use crate::topics::Subscription;
 /// Requested scope of an opt-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptOut {
-    /// The scope of the link.
     LinkScope,
     /// All marketing email of the team.
     Everything,

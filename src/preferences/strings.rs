@@ -296,7 +296,6 @@ impl<'a> Values<'a> {
     }
 }
 
-/// Part of a sentence.
 enum SentencePart<'a> {
     Plain(&'a str),
     Value(&'a str),

@@ -29,7 +29,6 @@ const CHARS_MAX: usize = (29_usize + 1 + 3 * ID_BYTES + 254).div_ceil(3) * 4;
 /// Scope of a link: the emails that it opts out of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// One topic.
     Topic(TopicId),
     /// All marketing email of the team.
     Everything,

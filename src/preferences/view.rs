@@ -25,7 +25,6 @@ pub enum ConsentState {
 /// Scope of a link, as the page shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScopeView {
-    /// One topic.
     Topic {
         /// Name of the topic; `None` if the topic is deleted.
         name: Option<String>,
@@ -49,7 +48,6 @@ pub struct ListedTopic {
 /// An opt-out that the page can undo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UndoableOptOut {
-    /// Scope of the opt-out.
     pub(super) scope: OptOutScope,
     /// The sealed token that undoes it.
     pub(super) undo: String,

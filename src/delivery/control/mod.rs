@@ -50,7 +50,6 @@ pub struct QueueControl {
     engine: Option<Arc<Engine>>,
 }
 
-/// State of the delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DeliveryState {
     Running,

@@ -14,11 +14,9 @@ pub enum HoldKind {
     Site,
     /// A recipient domain.
     Domain,
-    /// An email.
     Email,
     /// An API key: the emails that it sent.
     Key,
-    /// A team.
     Team,
     /// The whole queue.
     Queue,

@@ -135,7 +135,6 @@ impl RouteTable {
         RouteKey { route, destination: if is_shared { [0; 16] } else { lane.destination } }
     }
 
-    /// Returns the route of a destination.
     fn route(&self, destination: &str, class: Class) -> RouteId {
         if is_released(destination) {
             return self.release;

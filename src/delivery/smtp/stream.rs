@@ -31,7 +31,6 @@ pub(super) const WRITE_BYTES: usize = 32 * 1024;
 /// Maximum number of bytes in one read from the socket.
 const READ_BYTES: usize = 4 * 1024;
 
-/// The socket.
 enum Socket {
     Tcp(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),

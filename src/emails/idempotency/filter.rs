@@ -58,7 +58,6 @@ impl KeyFilter {
     }
 }
 
-/// Returns the bits of a key.
 fn bits(hash: &KeyHash) -> [usize; 4] {
     let (words, _) = hash.as_chunks::<4>();
     std::array::from_fn(|index| u32::from_le_bytes(words[index]) as usize % BITS)

@@ -160,7 +160,6 @@ impl Idempotency {
         Self { lifetime_ms: lifetime_ms.min(LIFETIME_MAX_MS), ..self }
     }
 
-    /// Returns the key of a request of a sender.
     fn stored_key(&self, sender: TeamId, request: &IdempotentRequest, now_ms: TimestampMs) -> StoredKey {
         let team = request.team.unwrap_or(sender);
         match request.lifetime_ms {

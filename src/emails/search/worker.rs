@@ -17,7 +17,6 @@ use crate::store::{ReadTx, StoreError, WriteTx};
 use crate::teams;
 use crate::workers::every;
 
-/// Interval of rounds.
 const ROUND_INTERVAL: Duration = Duration::from_secs(5);
 /// Rest after a block: at most 50 blocks, or 12,800 emails, a second.
 const REST: Duration = Duration::from_millis(20);

@@ -243,7 +243,6 @@ fn content_associated_data(id: EmailId) -> [u8; 17] {
     data
 }
 
-/// Returns the associated data of a chunk of an attachment.
 fn attachment_associated_data(id: EmailId, number: u16, chunk: u32) -> [u8; 23] {
     let mut data = [b'a'; 23];
     data[1..17].copy_from_slice(id.as_bytes());

@@ -60,7 +60,6 @@ impl Row for EmailRow {}
 /// Mark of an erasure in the row of an email.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErasureMark {
-    /// Id of the erasure.
     pub id: ErasureId,
     /// Whether the content has been searched. Before, the content can contain an erased address.
     pub is_searched: bool,

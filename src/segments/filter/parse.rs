@@ -158,7 +158,6 @@ pub enum FilterError {
     Condition {
         /// Index of the condition, from 0.
         index: usize,
-        /// Error of the condition.
         error: ConditionError,
     },
 }

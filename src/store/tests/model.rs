@@ -28,7 +28,6 @@ enum Action {
     Scan { which: Which, from: u64, to: u64, order: Order, rows_max: usize },
 }
 
-/// Result of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum ActionResult {
     Nothing,

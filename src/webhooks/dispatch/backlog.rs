@@ -13,7 +13,6 @@ use crate::webhooks::model::WebhookStatus;
 const QUEUES_MAX: usize = 1_000;
 /// Rows at each end of a queue that are read for the age of its oldest delivery.
 const OLDEST_ROWS: usize = 50;
-/// Notices of one commit.
 const NOTICES_PER_COMMIT: usize = 100;
 /// Age of a waiting delivery at which the owners are notified.
 const BACKLOG_MS_MAX: i64 = 6 * 60 * 60 * 1_000;

@@ -62,7 +62,6 @@ fn servers(site: &str, hosts: &[&str]) -> Arc<Servers> {
     Arc::new(Servers::new(site.into(), hosts))
 }
 
-/// Returns the servers of a smarthost.
 fn smarthost() -> Arc<Servers> {
     Arc::new(Servers { is_shared: true, ..Servers::clone(&servers("relay", &["relay.example"])) })
 }
