@@ -32,7 +32,7 @@ struct RenderedDoc {
 /// hash. `read` returns a file of the repository.
 ///
 /// # Errors
-/// Those of `read`.
+/// The errors of `read`.
 pub(super) fn files<E>(read: impl Fn(&str) -> Result<String, E>) -> Result<BTreeMap<String, Vec<u8>>, E> {
     let style = read("assets/docs/docs.css")?;
     let mut hash = DefaultHasher::new();
@@ -123,7 +123,7 @@ fn render(source: &str) -> RenderedDoc {
     RenderedDoc { title, body, sections }
 }
 
-/// Returns where a link leads; `None` for a file of the repository.
+/// Returns the target of a link; `None` for a file of the repository.
 fn target(link: &str) -> Option<String> {
     if link.starts_with('#') || link.starts_with("https://") || link.starts_with("http://") {
         return Some(link.to_owned());

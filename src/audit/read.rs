@@ -86,7 +86,7 @@ impl AuditLog {
         self.context.store.read(move |tx| page_of(tx, team, &filter, after, limit)).await
     }
 
-    /// As [`AuditLog::list`], for the entries of the server, of all teams and of removed teams.
+    /// Does the same as [`AuditLog::list`], for the entries of the server, of all teams and of removed teams.
     ///
     /// # Errors
     /// [`StoreError`].

@@ -89,7 +89,7 @@ pub fn uses_segment(tx: &impl Reads, team: TeamId, segment: SegmentId) -> Result
     any_active(tx, team, |row| row.segment == Some(segment))
 }
 
-/// As [`uses_segment`], for a topic.
+/// Does the same as [`uses_segment`], for a topic.
 ///
 /// # Errors
 /// [`StoreError`].

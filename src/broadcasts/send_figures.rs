@@ -18,7 +18,7 @@ struct SentCounts {
     at: Instant,
 }
 
-/// Records how many messages the delivery engine of this process sends.
+/// Records the number of messages that the delivery engine of this process sends.
 pub struct SendFigures {
     context: Context,
     engine: Arc<Engine>,

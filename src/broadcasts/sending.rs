@@ -38,7 +38,7 @@ impl Broadcasts {
         }
     }
 
-    /// As [`Broadcasts::send`]; `None` if another request has changed the draft meanwhile.
+    /// Does the same as [`Broadcasts::send`]; `None` if another request has changed the draft meanwhile.
     async fn try_send(
         &self,
         by: Sender,

@@ -139,8 +139,8 @@ impl Broadcasts {
         }
     }
 
-    /// As [`Broadcasts::update`]; `None` if another request has changed the draft meanwhile. Seals the changed content
-    /// before the transaction, so that the writer thread only copies bytes.
+    /// Does the same as [`Broadcasts::update`]; `None` if another request has changed the draft meanwhile. Seals the
+    /// changed content before the transaction, so that the writer thread only copies bytes.
     async fn try_update(
         &self,
         by: Sender,

@@ -262,7 +262,7 @@ impl Config {
         self.public_url.clone().unwrap_or_else(|| local_url(bound))
     }
 
-    /// Checks what only a server that delivers email needs.
+    /// Checks the settings that only a server that delivers email needs.
     ///
     /// # Errors
     /// [`ConfigError::LocalHostname`] if direct delivery has a host name that other servers cannot look up.

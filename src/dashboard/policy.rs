@@ -14,7 +14,7 @@ pub(crate) const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; sty
 const PREVIEW_POLICY: &str = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; \
                               form-action 'none'; frame-ancestors 'self'";
 
-/// As [`PREVIEW_POLICY`], with remote images.
+/// [`PREVIEW_POLICY`] with remote images.
 const PREVIEW_POLICY_WITH_IMAGES: &str = "sandbox; default-src 'none'; style-src 'unsafe-inline'; \
                                           img-src data: https: http:; base-uri 'none'; form-action 'none'; \
                                           frame-ancestors 'self'";

@@ -77,7 +77,7 @@ impl RateLimitLine {
         self.is_crossed_from(count, sent, SENT_MIN)
     }
 
-    /// As [`RateLimitLine::is_crossed`], with a minimum number of recipients.
+    /// Does the same as [`RateLimitLine::is_crossed`], with a minimum number of recipients.
     pub fn is_crossed_from(self, count: u64, sent: u64, sent_min: u64) -> bool {
         sent >= sent_min
             && count >= self.events_min

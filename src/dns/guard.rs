@@ -97,7 +97,7 @@ impl Guard {
     }
 }
 
-/// Returns why `ip` is not a global unicast address; `None` if it is one.
+/// Returns the reason that `ip` is blocked; `None` if it is a global unicast address.
 fn blocked(ip: IpAddr) -> Option<BlockedAddress> {
     let reason = BLOCKED_RANGES.iter().find(|(range, _)| range.contains(&ip)).map(|(_, reason)| *reason);
     match ip {

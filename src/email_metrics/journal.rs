@@ -48,8 +48,8 @@ pub(crate) struct CountedEvent {
 }
 
 impl CountedEvent {
-    /// Returns what an event of an email adds; `None` for an event that is not counted. `is_simulated` returns whether a
-    /// recipient is simulated.
+    /// Returns the counts that an event of an email adds; `None` for an event that is not counted. `is_simulated`
+    /// returns whether a recipient is simulated.
     pub(crate) fn of(
         source: MetricSource,
         email: EmailId,

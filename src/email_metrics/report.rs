@@ -325,8 +325,8 @@ impl MetricsQuery {
     }
 }
 
-/// Returns what an event adds to the counts of its email. An open or click of a recipient is the first if `seen` does not
-/// have it; the function adds it.
+/// Returns the counts that an event adds to those of its email. An open or click of a recipient is the first if `seen`
+/// does not have it; the function adds it.
 fn counts_of<'e>(event: &'e Event, seen: &mut HashSet<(EmailMetric, &'e str)>) -> EmailCounts {
     let mut counts = EmailCounts::default();
     let Some(metric) = EmailMetric::of_event(event) else { return counts };

@@ -32,8 +32,8 @@ use crate::tables::{AddressHash, DUE};
 pub(crate) enum EmailErasure {
     /// The row contains none of the addresses. If all recipients are erased, the content is deleted.
     Erased,
-    /// As `Erased`. Another recipient is in flight, and its message was composed before: its header can contain the
-    /// addresses.
+    /// The row contains none of the addresses, but another recipient is in flight, and its message was composed before:
+    /// its header can contain the addresses.
     ErasedInFlight,
     /// A recipient is in flight, or the sender is erased and the email is not settled. Only the waiting recipients have
     /// been dropped.
@@ -357,8 +357,8 @@ fn erased(row: &EmailRow, addresses: &AddressSet) -> Option<EmailRow> {
     })
 }
 
-/// As [`erased`], of an email of a broadcast. Only the recipient and the values are in its row: an email of an erased
-/// recipient keeps no value.
+/// Does the same as [`erased`], of an email of a broadcast. Only the recipient and the values are in its row: an email
+/// of an erased recipient keeps no value.
 fn erased_of_broadcast(row: &EmailRow, send: &BroadcastSend, addresses: &AddressSet) -> Option<EmailRow> {
     let is_recipient = row.recipients.iter().any(|recipient| is_meant(&recipient.mailbox, addresses));
     if !is_recipient && !send.values.iter().any(|(_, value)| addresses.is_mentioned_in(value)) {

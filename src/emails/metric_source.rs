@@ -20,13 +20,13 @@ pub(crate) const METRIC_LOOKUPS: MetricLookups = MetricLookups {
 pub(crate) const OPT_OUT_COUNTS: OptOutCounts = OptOutCounts { count: count_opt_out, take_back: take_back_opt_out };
 
 impl EmailRow {
-    /// Returns what the counts of the email of a team belong to.
+    /// Returns the domain and the broadcast of the counts of an email of a team.
     pub(crate) fn metric_source(&self, team: TeamId) -> MetricSource {
         MetricSource { team, domain: self.domain, broadcast: self.broadcast.as_ref().map(|send| send.id) }
     }
 }
 
-/// Returns what the counts of an email belong to; `None` if the team has no such email.
+/// Returns the domain and the broadcast of the counts of an email; `None` if the team has no such email.
 ///
 /// # Errors
 /// [`StoreError`] if the file cannot be read.

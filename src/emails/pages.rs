@@ -20,7 +20,7 @@ pub(crate) fn emails_after(
     Ok(page.into_iter().map(|((_, id), row)| (id, row)).collect())
 }
 
-/// As [`emails_after`], without the rows.
+/// Does the same as [`emails_after`], without the rows.
 ///
 /// # Errors
 /// [`StoreError`].

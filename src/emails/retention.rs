@@ -66,7 +66,7 @@ fn purge_content_page(
     purge_settled(tx, teams, (after, until), next_with_content, delete_content_rows)
 }
 
-/// As [`purge_content_page`], for the attachments. The content stays.
+/// Does the same as [`purge_content_page`], for the attachments. The content stays.
 fn purge_attachments_page(
     tx: &WriteTx<'_>,
     teams: &[TeamId],
@@ -115,7 +115,7 @@ fn next_with_content(tx: &WriteTx<'_>, after: EmailId, until: EmailId) -> Result
     Ok(next)
 }
 
-/// As [`next_with_content`], for attachments.
+/// Does the same as [`next_with_content`], for attachments.
 fn next_with_attachments(tx: &WriteTx<'_>, after: EmailId, until: EmailId) -> Result<Option<EmailId>, StoreError> {
     let mut next = None;
     tx.scan(&ATTACHMENTS, &(after, u16::MAX, u32::MAX), &(until, 0, 0), Order::Ascending, |(id, ..), _| {
@@ -146,8 +146,8 @@ async fn purge_rows(context: &Context, team: TeamId, before: TimestampMs) -> Res
     context.store.write_pages(EmailId::MIN, move |tx, after| purge_rows_page(tx, team, after, until, now_ms)).await
 }
 
-/// As [`purge_content_page`], for the rows with their timelines and attempts. An email with more events than the bound is
-/// in the next page again too.
+/// Does the same as [`purge_content_page`], for the rows with their timelines and attempts. An email with more events
+/// than the bound is in the next page again too.
 fn purge_rows_page(
     tx: &WriteTx<'_>,
     team: TeamId,

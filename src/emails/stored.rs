@@ -27,7 +27,7 @@ pub(crate) fn find_row(tx: &impl Reads, team: TeamId, id: EmailId) -> Result<Opt
     }
 }
 
-/// As [`find_row`]. A corrupt row is logged, and returned as `None`.
+/// Does the same as [`find_row`]. A corrupt row is logged, and returned as `None`.
 ///
 /// # Errors
 /// [`StoreError`] if the file cannot be read.

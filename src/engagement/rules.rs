@@ -27,7 +27,7 @@ static RULES: LazyLock<MachineRules> =
 /// Time after delivery in which no person reads, as the file has it.
 pub static PREFETCH_WINDOW: LazyLock<Duration> = LazyLock::new(|| RULES.prefetch_window());
 
-/// Why a request is one of software.
+/// Reason why a request is one of software.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MachineReason {
     /// The mail proxy of Apple loaded the images of an email that may never be opened.

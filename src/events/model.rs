@@ -129,19 +129,19 @@ pub struct ClickDetail {
 #[serde(rename_all = "snake_case")]
 pub enum Detail {
     None,
-    /// Of `email.bounced`.
+    /// Detail of `email.bounced`.
     Bounce(Bounce),
-    /// Of `email.complained`.
+    /// Detail of `email.complained`.
     Complaint {
         /// `Feedback-Type` of the report (RFC 5965 §3.1); `None` if the report has none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         feedback_type: Option<String>,
     },
-    /// Of `email.opened`, and of `email.prefetched` for the pixel.
+    /// Detail of `email.opened`, and of `email.prefetched` for the pixel.
     Open(OpenDetail),
-    /// Of `email.clicked`, and of `email.prefetched` for a link.
+    /// Detail of `email.clicked`, and of `email.prefetched` for a link.
     Click(ClickDetail),
-    /// Of `email.failed`.
+    /// Detail of `email.failed`.
     Failed {
         /// Reason code.
         reason: String,
@@ -149,7 +149,7 @@ pub enum Detail {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         diagnostic: Vec<String>,
     },
-    /// Of `email.delivery_delayed` and `email.delivered`.
+    /// Detail of `email.delivery_delayed` and `email.delivered`.
     Reply {
         /// Reply of the remote server.
         reply: String,

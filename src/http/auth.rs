@@ -28,7 +28,7 @@ pub(crate) async fn authenticate(req: &mut Request, depot: &mut Depot, res: &mut
     }
 }
 
-/// As [`authenticate`]. Returns the key and its team.
+/// Does the same as [`authenticate`]. Returns the key and its team.
 ///
 /// # Errors
 /// 401, 403 or 429.

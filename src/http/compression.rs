@@ -34,9 +34,9 @@ const BROTLI_QUALITY: i32 = 4;
 const BROTLI_WINDOW_BITS: i32 = 18;
 /// Level of gzip, for the same reason.
 const GZIP_LEVEL: u32 = 5;
-/// As [`BROTLI_QUALITY`], for text of [`StaticText::new`], which the first response compresses.
+/// Brotli quality of the text of [`StaticText::new`], which the first response compresses.
 const STATIC_BROTLI_QUALITY: i32 = 9;
-/// As [`GZIP_LEVEL`], for text that is compressed once.
+/// Gzip level of text that is compressed once.
 const STATIC_GZIP_LEVEL: u32 = 9;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ enum Coding {
     Gzip,
 }
 
-/// How often a text is compressed.
+/// Number of times that a text is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Effort {
     /// For each response.

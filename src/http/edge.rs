@@ -187,7 +187,7 @@ pub(crate) async fn only_post(res: &mut Response) {
     res.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
 }
 
-/// As [`only_post`] for a path with only a GET route, which answers HEAD too.
+/// Does the same as [`only_post`] for a path with only a GET route, which answers HEAD too.
 #[handler]
 pub(crate) async fn only_get(res: &mut Response) {
     res.status_code(StatusCode::METHOD_NOT_ALLOWED);

@@ -24,8 +24,8 @@ enum EchoValues {
     Any,
     /// `null` and the empty text.
     Empty,
-    /// As `Empty`, and the value of this path parameter. If that is the address of a contact, also the id of the
-    /// contact, which the use case compares.
+    /// The values of `Empty`, and the value of this path parameter. If that is the address of a contact, also the id of
+    /// the contact, which the use case compares.
     OfPath(&'static str),
 }
 

@@ -18,7 +18,7 @@ pub enum LineStyle {
     Plain,
     /// Times of the day in UTC, for a terminal.
     Short,
-    /// As [`LineStyle::Short`], with a colour for each outcome.
+    /// [`LineStyle::Short`] with a colour for each outcome.
     Coloured,
 }
 

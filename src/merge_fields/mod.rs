@@ -157,7 +157,7 @@ fn field_at_start(text: &str) -> Option<(MergeField<'_>, &str)> {
     braces_at_start(text).filter(|(field, _)| !UNSUBSCRIBE_NAMES.contains(&field.name))
 }
 
-/// As [`field_at_start`], and accepts the names of the unsubscribe link.
+/// Does the same as [`field_at_start`], and accepts the names of the unsubscribe link.
 fn braces_at_start(text: &str) -> Option<(MergeField<'_>, &str)> {
     let inner = text.strip_prefix(OPEN)?;
     let end = inner.find(['{', '}'])?;

@@ -38,7 +38,7 @@ impl Segments {
         Self { in_use, ..Self::with_step(context, ScanLimit::STEP) }
     }
 
-    /// As [`Segments::new`], without broadcasts; reads at most `step` of the contacts in one transaction.
+    /// Does the same as [`Segments::new`], without broadcasts; reads at most `step` of the contacts in one transaction.
     pub(super) fn with_step(context: Context, step: ScanLimit) -> Self {
         let reader = SegmentReader::new(context.store.clone(), step);
         Self { context, reader, deleted: Arc::default(), in_use: |_, _, _| Ok(false) }

@@ -158,7 +158,7 @@ pub fn of_contact(tx: &impl Reads, team: TeamId, contact: ContactId) -> Result<V
     oldest_of_contact(tx, team, contact, SEGMENTS_MAX)
 }
 
-/// As [`of_contact`]; at most the `max` oldest segments.
+/// Does the same as [`of_contact`]; at most the `max` oldest segments.
 ///
 /// # Errors
 /// [`StoreError`].

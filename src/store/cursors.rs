@@ -37,7 +37,8 @@ impl WriteTx<'_> {
         Ok(existed)
     }
 
-    /// As [`WriteTx::delete_range`], for the rows of a list. Their ids stay cursors of the list for 24 hours.
+    /// Does the same as [`WriteTx::delete_range`], for the rows of a list. Their ids stay cursors of the list for 24
+    /// hours.
     ///
     /// # Errors
     /// [`StoreError`] if the file cannot be written.

@@ -51,13 +51,13 @@ pub(super) fn open(path: &Path, cache_bytes: usize) -> Result<redb::Database, Op
     })
 }
 
-/// As [`open`], without creating the file: its file system may be unmounted.
+/// Does the same as [`open`], without creating the file: its file system may be unmounted.
 pub(super) fn open_existing(path: &Path, cache_bytes: usize) -> Result<redb::Database, OpenError> {
     fs::metadata(path).map_err(|error| OpenError::Directory(path.into(), error))?;
     open(path, cache_bytes)
 }
 
-/// As [`open`]. During a repair, calls `repairing` with the completed fraction.
+/// Does the same as [`open`]. During a repair, calls `repairing` with the completed fraction.
 pub(super) fn open_watched(
     path: &Path,
     cache_bytes: usize,
@@ -164,7 +164,7 @@ pub(super) fn guarded<T>(path: &Path, open: impl FnOnce() -> Result<T, redb::Dat
     }
 }
 
-/// As [`guarded`], for the first transactions of an open file.
+/// Does the same as [`guarded`], for the first transactions of an open file.
 pub(super) fn guarded_start<T>(path: &Path, start: impl FnOnce() -> Result<T, OpenError>) -> Result<T, OpenError> {
     catch_unwind(AssertUnwindSafe(start))
         .unwrap_or_else(|panic| Err(OpenError::Damaged(path.into(), panic_message(panic.as_ref()).to_owned())))

@@ -279,7 +279,7 @@ impl Store {
         self.write_sized(1_024, work)
     }
 
-    /// As [`Store::write`], for a command that stores approximately `bytes` bytes.
+    /// Does the same as [`Store::write`], for a command that stores approximately `bytes` bytes.
     ///
     /// # Errors
     /// As [`Store::write`].
@@ -295,7 +295,7 @@ impl Store {
         self.0.writer.run(WriteQueue::Foreground, bytes, work)
     }
 
-    /// As [`Store::write`], in the bulk queue, for background work that must not delay requests.
+    /// Does the same as [`Store::write`], in the bulk queue, for background work that must not delay requests.
     ///
     /// # Errors
     /// As [`Store::write`].
@@ -310,7 +310,7 @@ impl Store {
         self.write_bulk_sized(1_024, work)
     }
 
-    /// As [`Store::write_bulk`], for a command that stores approximately `bytes` bytes.
+    /// Does the same as [`Store::write_bulk`], for a command that stores approximately `bytes` bytes.
     ///
     /// # Errors
     /// As [`Store::write`].

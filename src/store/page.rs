@@ -81,7 +81,7 @@ where
     page_between(tx, table, |id| (owner, id), |(_, id)| id, query, row)
 }
 
-/// As [`page`], of an index keyed by team, `part` and id. Reads only the rows of `part`.
+/// Does the same as [`page`], of an index keyed by team, `part` and id. Reads only the rows of `part`.
 ///
 /// # Errors
 /// As [`page`].
@@ -96,7 +96,7 @@ pub fn page_under<R, P: KeyPart + Copy, V: Value, T>(
     page_between(tx, table, |id| (team, part, id), |(_, _, id)| id, query, row)
 }
 
-/// As [`page`], of a table keyed by id.
+/// Does the same as [`page`], of a table keyed by id.
 ///
 /// # Errors
 /// As [`page`].

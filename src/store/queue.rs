@@ -141,7 +141,7 @@ impl Queues {
         self.drain()
     }
 
-    /// As [`Queues::abandon`], until [`Queues::resume`].
+    /// Does the same as [`Queues::abandon`], until [`Queues::resume`].
     pub(super) fn suspend(&mut self) -> Vec<QueuedCommand> {
         self.is_suspended = true;
         self.drain()

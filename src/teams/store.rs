@@ -142,7 +142,7 @@ fn entry(action: AuditAction, id: TeamId, name: &str) -> AuditEntry {
     AuditEntry::new(action).of(AuditTargetKind::Team, id).named(name)
 }
 
-/// As [`rename`], in a transaction of the caller.
+/// Does the same as [`rename`], in a transaction of the caller.
 ///
 /// # Errors
 /// As [`rename`]; nothing is written.

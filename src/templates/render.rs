@@ -83,8 +83,8 @@ impl TemplateContent {
         self.render_with(variables, has_subject, MissingValue::Refuse, bytes_max)
     }
 
-    /// As [`TemplateContent::render`] without a subject of the send. A field that has neither a value nor a fallback is
-    /// shown as its name in braces.
+    /// Does the same as [`TemplateContent::render`] without a subject of the send. A field that has neither a value nor
+    /// a fallback is shown as its name in braces.
     ///
     /// # Errors
     /// [`RenderTemplateError`] of the first part that is too large.

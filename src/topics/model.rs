@@ -54,7 +54,7 @@ impl Subscription {
 pub enum Visibility {
     /// Listed.
     Public,
-    /// Not listed.
+    /// The preference page does not list it.
     Private,
 }
 

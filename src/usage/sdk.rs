@@ -84,7 +84,7 @@ impl Row for SdkUseRow {}
 /// The libraries of all teams.
 pub struct SdkUses {
     context: Context,
-    /// Stored pairs of team and library. The store decides what the first request is.
+    /// Stored pairs of team and library. The store decides which request is the first.
     known: Mutex<HashSet<(TeamId, Sdk)>>,
     /// Writes. A shutdown waits for them.
     tasks: TaskTracker,

@@ -103,7 +103,7 @@ impl Accounts {
         Ok(Some(signed_in))
     }
 
-    /// As [`Accounts::authenticate`], without recording the use.
+    /// Does the same as [`Accounts::authenticate`], without recording the use.
     async fn check(&self, token: &SessionToken) -> Result<Option<SignedIn>, StoreError> {
         let (token, now_ms) = (token.clone(), self.context.now_ms());
         self.context
@@ -159,7 +159,7 @@ impl Accounts {
         self.ended_within(watch, RECHECK_INTERVAL).await;
     }
 
-    /// As [`Accounts::ended`], with another interval of checks.
+    /// Does the same as [`Accounts::ended`], with another interval of checks.
     pub(super) async fn ended_within(&self, watch: SessionWatch, recheck_interval: Duration) {
         let SessionWatch { token, signed_in, revoked, mut membership_changes } = watch;
         loop {

@@ -9,13 +9,13 @@ use crate::base::id::{TeamId, UserId};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Can do everything, and receives notices.
+    /// All rights, and the notices.
     Owner,
-    /// Can do everything except change the team itself.
+    /// All rights except changes to the team itself.
     Admin,
-    /// Can read and send.
+    /// Rights to read and to send.
     Member,
-    /// Can read.
+    /// Right to read.
     Viewer,
 }
 

@@ -55,7 +55,7 @@ export function Editor({ label, value, language, onInput, marks, readOnly = fals
     return () => { ended = true; editor.current?.end(); editor.current = null; };
   }, []);
   useEffect(() => {
-    // Who types is ahead of the page. Only a text from elsewhere replaces the one in the editor.
+    // A person who types is ahead of the page. Only a text from elsewhere replaces the one in the editor.
     const at = sent.current.indexOf(value);
     sent.current = sent.current.slice(at + 1);
     if (at < 0) editor.current?.setText(value);

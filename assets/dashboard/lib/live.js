@@ -70,7 +70,7 @@ async function lead(send, publish) {
           clearTimeout(late);
           late = failures = 0;
           publish('live');
-          // What happened before, such as while another tab handed over its lock, is not in this stream.
+          // This stream has no earlier events, such as those while another tab handed over its lock.
           send({ type: REFRESH, data: null });
         },
         onEvent: (type, data) => send({ type: type === 'ringmail.missed' ? REFRESH : type, data }),

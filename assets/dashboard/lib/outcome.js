@@ -1,4 +1,4 @@
-// What happened to an email, as text: the verdict above its page, and its timeline.
+// The outcome of an email as text: the verdict above its page, and its timeline.
 import { isSimulated } from './address.js';
 import { parseTime, plural, span, spanInWords } from './time.js';
 

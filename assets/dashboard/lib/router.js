@@ -94,7 +94,7 @@ async function follow(at) {
   if (moves === move) navigate(to);
 }
 
-/** Time within which a page shows what a link or Back leads to. */
+/** Time within which a page shows the target of a link or of Back. */
 const SHOWN_WITHIN_MS = 1000;
 
 /**

@@ -1,5 +1,5 @@
-// Search: the server stops after a time budget and returns the position it reached. The page continues from
-// there until it has enough rows, and says how far back it has looked.
+// Search: the server stops after a time budget and returns the position it reached. The page continues from there until
+// it has enough rows, and names the time of the oldest row that it has read.
 import { useCallback, useEffect, useRef, useState } from '../vendor/preact.js';
 import { ApiError, api } from './api.js';
 import { merge } from './list.js';

@@ -25,7 +25,7 @@ import { useAsApi } from './parts/view-as-api.js';
 
 /** @typedef {import('./domain/text.js').DomainWithRecords} DomainWithRecords */
 
-/** How often a domain is read whose records are being looked for. */
+/** Interval of reads of a domain whose records are not found yet. */
 const POLL_MS = 5000;
 
 /** @param {{ params: { id: string } }} props */

@@ -32,7 +32,7 @@ import { useAsApi } from './parts/view-as-api.js';
 
 /** Statuses that are followed by another one. */
 const PENDING = new Set(['scheduled', 'queued', 'sent', 'delivery_delayed']);
-/** How often an email with such a status is read: not each attempt has an event. */
+/** Interval of reads of an email with such a status: not each attempt has an event. */
 const POLL_MS = 10_000;
 
 /** @param {{ params: { id: string } }} props */

@@ -21,7 +21,7 @@ const FILTERS = ['q', 'status', 'method', 'key'];
 const STATUSES = /** @type {[string, string][]} */ ([['2', 'Success, 2xx'], ['4', 'Refused, 4xx'], ['5', 'Failed, 5xx']]);
 const METHODS = ['GET', 'POST', 'PATCH', 'DELETE'].map((method) => /** @type {[string, string]} */ ([method, method]));
 
-/** How often the list is read: no event reports a request. */
+/** Interval of reads of the list: no event reports a request. */
 const POLL_MS = 5000;
 /** Rows of one answer to a filter. */
 const ROWS = 50;

@@ -23,7 +23,7 @@ import { ViewAsApi } from './parts/view-as-api.js';
 /** @typedef {import('../components/chart.js').Series} Series */
 /** @typedef {{ sum: (name: string) => number, of: (name: string, whole?: string) => (number | null)[], any: (...names: string[]) => boolean, chart: (title: string, text: string, props: { bars: Series[], lines?: Series[], filters: Record<string, string> }) => import('../lib/h.js').Children }} Numbers */
 
-/** How often the numbers are read. */
+/** Interval of reads of the numbers. */
 const POLL_MS = 60_000;
 const TABS = { sending: 'Sending', engagement: 'Engagement', deliverability: 'Deliverability' };
 /** The metrics of both tabs, so that a change of the tab needs no request. */

@@ -35,7 +35,7 @@ struct CapturedDetails {
     would_go_to: WouldGoTo,
 }
 
-/// Where the message would have gone without the mailbox.
+/// Destination of the message without the mailbox.
 #[derive(Serialize)]
 struct WouldGoTo {
     /// Transport of a release, or else direct delivery.

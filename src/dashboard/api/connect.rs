@@ -41,7 +41,7 @@ pub(crate) async fn note_sdk(req: &mut Request, depot: &mut Depot) {
     }
 }
 
-/// Returns what a client library needs, and which libraries have been seen.
+/// Returns the values that a client library needs, and the libraries that have sent a request.
 #[handler]
 pub(super) async fn get_connect(
     instance: State<DashboardInstance>,

@@ -53,7 +53,7 @@ impl From<TeamMembership> for MeTeamRole {
     }
 }
 
-/// Returns who the session belongs to.
+/// Returns the user of the session, the team and the instance.
 #[handler]
 pub(super) async fn get_me(
     instance: State<DashboardInstance>,

@@ -63,7 +63,8 @@ pub enum CapturedWaitError {
 from_store_error!(CapturedWaitError);
 
 impl CaptureMailbox {
-    /// As [`CaptureMailbox::search`] from the newest message. If no message matches, waits for one, up to `wait_max`.
+    /// Does the same as [`CaptureMailbox::search`] from the newest message. If no message matches, waits for one, up to
+    /// `wait_max`.
     ///
     /// # Errors
     /// [`CapturedWaitError`].

@@ -18,7 +18,7 @@ pub(super) struct Reason {
     pub(super) text: String,
 }
 
-/// Returns why a group waits. `lane` returns the state of its lane, for groups that are due.
+/// Returns the reason of the wait of a group. `lane` returns the state of its lane, for groups that are due.
 pub(super) fn reason(
     facts: &GroupFacts,
     now_ms: TimestampMs,
@@ -74,7 +74,7 @@ pub(super) fn reason(
     lane_reason(facts, lane(), &last)
 }
 
-/// Returns why the lane of a group waits. `last` is the sentence about its last result.
+/// Returns the reason of the wait of the lane of a group. `last` is the sentence about its last result.
 fn lane_reason(facts: &GroupFacts, lane: LaneWait, last: &str) -> Reason {
     let domain = &facts.domain;
     let of = |state, until_ms, text: String| Reason { state, until_ms, text };

@@ -58,7 +58,7 @@ impl QueueControl {
         WaitingGroup { recipients, domain, attempts: due.attempts, state, until_ms, reason }
     }
 
-    /// Returns why a group waits now.
+    /// Returns the current reason of the wait of a group.
     pub(super) fn reason(&self, facts: &GroupFacts) -> Reason {
         reason(facts, self.context.now_ms(), self.state(), || self.explain(facts.key.lane))
     }

@@ -139,8 +139,8 @@ pub(super) fn claim(tx: &WriteTx<'_>, context: &Context, keys: &[DueKey]) -> Res
     Ok(claim_unless_held(tx, context, &free, holds, None)?.0)
 }
 
-/// As [`claim`]. Also returns the number of groups that a hold of their email has moved to a later due time. `attempt` is
-/// the pace of the lane if an attempt follows.
+/// Does the same as [`claim`]. Also returns the number of groups that a hold of their email has moved to a later due
+/// time. `attempt` is the pace of the lane if an attempt follows.
 fn claim_unless_held(
     tx: &WriteTx<'_>,
     context: &Context,

@@ -32,7 +32,7 @@ pub(in crate::delivery) enum LaneWait {
 }
 
 impl Schedule {
-    /// Returns why the due groups of a lane have no session yet. Times are of the wall clock.
+    /// Returns the reason that the due groups of a lane have no session yet. Times are of the wall clock.
     pub(in crate::delivery) fn explain(&self, key: LaneKey, now: Now) -> LaneWait {
         let wall = |elapsed_ms: i64| now.wall_ms + (elapsed_ms - now.elapsed_ms).max(0);
         let lane = self.lanes.get(&key);

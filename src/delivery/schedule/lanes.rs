@@ -1,4 +1,4 @@
-//! Where each lane waits, and what follows a claim.
+//! The place of each lane, and the changes after a claim.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};

@@ -82,7 +82,7 @@ impl SiteState {
         }
     }
 
-    /// Returns why the site gets no further message now, and until when.
+    /// Returns the reason that the site gets no further message now, and its end.
     pub(super) fn hold(&self, now: Now) -> Option<(SiteHold, i64)> {
         let paused_until_ms = self.throttle.paused_until_ms();
         if paused_until_ms > now.elapsed_ms {

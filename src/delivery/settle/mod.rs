@@ -78,7 +78,7 @@ fn tried(claimed: &Claimed) -> Vec<u16> {
     claimed.recipients.iter().filter_map(|index| u16::try_from(*index).ok()).collect()
 }
 
-/// Returns why a recipient returns to the queue; `None` for another outcome.
+/// Returns the reason for the return of a recipient to the queue; `None` for another outcome.
 fn deferral_reason(disposition: &RecipientDisposition) -> Option<String> {
     match disposition {
         RecipientDisposition::Deferred(deferral) => deferral.reply.clone(),

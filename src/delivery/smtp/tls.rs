@@ -37,7 +37,7 @@ impl RequiredTls {
     pub fn policy(&self, domain: &str, host: &str) -> TlsPolicy {
         let is_required = |name: &DomainName| is_under(domain, name.as_str()) || is_under(host, name.as_str());
         if self.0.iter().any(is_required) {
-            // Which certificate is the right one is known only from a policy of the domain, such as MTA-STS.
+            // Only a policy of the domain, such as MTA-STS, names the right certificate.
             TlsPolicy::Required { verify: Verification::Nothing }
         } else {
             TlsPolicy::Opportunistic

@@ -13,7 +13,7 @@ use crate::teams;
 /// Blocks that one transaction deletes.
 const DELETED_MAX: usize = 500;
 
-/// How far the index of a team goes.
+/// Position of the index of a team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SearchPositionRow {
     /// Last email in a block.

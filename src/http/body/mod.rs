@@ -199,8 +199,8 @@ pub fn parse<T: DeserializeOwned>(raw: &[u8], tolerated: &[&str]) -> Result<T, A
     Ok(value)
 }
 
-/// As [`parse`], for a body that can be omitted. Returns the default for a body that is empty or only white space, for
-/// `null`, and for an empty array. Clients in PHP can encode an empty map as an empty array.
+/// Does the same as [`parse`], for a body that can be omitted. Returns the default for a body that is empty or only
+/// white space, for `null`, and for an empty array. Clients in PHP can encode an empty map as an empty array.
 ///
 /// # Errors
 /// As [`parse`].

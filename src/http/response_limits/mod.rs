@@ -140,7 +140,8 @@ impl ResponseLimits {
         Bytes::from_owner(BudgetedBytes { body, _permit: permit, timer: timer.abort_handle() })
     }
 
-    /// As [`ResponseLimits::with_deadline`] for a complete body, but releases the budget immediately if it is small.
+    /// Does the same as [`ResponseLimits::with_deadline`] for a complete body, but releases the budget immediately if
+    /// it is small.
     pub(super) fn with_deadline_if_large(
         &self,
         body: Bytes,

@@ -63,7 +63,7 @@ pub(super) fn entry(action: AuditAction, user: &User) -> AuditEntry {
     AuditEntry::new(action).of(AuditTargetKind::User, user.id).named(&user.email)
 }
 
-/// As [`add`], in a transaction of the caller.
+/// Does the same as [`add`], in a transaction of the caller.
 ///
 /// # Errors
 /// As [`add`].
@@ -125,7 +125,7 @@ pub async fn change_role(
     context.store.write(change).await
 }
 
-/// As [`change_role`], in a transaction of the caller.
+/// Does the same as [`change_role`], in a transaction of the caller.
 ///
 /// # Errors
 /// As [`change_role`].

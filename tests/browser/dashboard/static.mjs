@@ -15,7 +15,7 @@ const run = promisify(execFile);
 const LINES_MAX = 300;
 /** Weight of everything that a session can load, compressed, except for the editor. */
 const BYTES_MAX = 150_000;
-/** Of all fonts together. */
+/** Bytes of all fonts together. */
 const FONT_BYTES_MAX = 80_000;
 /** Quality and window of brotli for an embedded file (build/main.rs). */
 const AS_SERVED = { params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_LGWIN]: 20 } };

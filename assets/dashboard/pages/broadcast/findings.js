@@ -92,7 +92,7 @@ export function Findings({ check, show, addFallback, addAlt }) {
       isRepairable(finding) && (finding.kind === 'alt_missing' ? h(Button, { size: 'sm', onClick: () => addAlt(finding) }, 'Add text…') : h(Button, { size: 'sm', onClick: () => setRefused(!addFallback(finding)) }, 'Add “there”'))))));
 }
 
-/** Where a finding is. @param {Finding} finding */
+/** Returns the place of a finding as text. @param {Finding} finding */
 function placeOf({ part, line }) {
   if (part === 'subject') return 'Subject';
   if (part === 'preview_text') return 'Preview text';

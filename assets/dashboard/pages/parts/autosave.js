@@ -83,7 +83,8 @@ export function useAutosave(save) {
   return { ...state, isStale: state.error?.name === STALE, change, flush, resume };
 }
 
-/** When the page was saved. @param {{ saved: Autosave<any>, since?: string }} props `since` is the time of the state that the page has loaded, if it is known */
+/** Time of the last save of the page. @param {{ saved: Autosave<any>, since?: string }} props `since` is the time of
+ *  the state that the page has loaded, if it is known */
 export function SavedAt({ saved, since }) {
   if (saved.error) return t.span({ class: 'row red', role: 'status' }, 'Not saved', !saved.isStale && h(Button, { size: 'sm', onClick: saved.flush }, 'Save again'));
   if (saved.dirty) return t.span({ class: 'meta nowrap' }, 'Saving…');

@@ -47,7 +47,7 @@ export function Credentials({ connect, first: { key, domain, create } }) {
     h(SdkTabs, { base, token: key ?? PLACEHOLDER, domain, sdk: query.value.sdk, onSelect: (/** @type {string} */ id) => setQuery({ sdk: id }, { replace: true }) }), create.view);
 }
 
-/** How often the time in "Listening for" changes. */
+/** Interval of changes of the time in "Listening for". */
 const LISTEN_MS = 1000;
 
 /**

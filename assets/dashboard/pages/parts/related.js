@@ -1,4 +1,5 @@
-// What belongs to an email: the request that made it, the webhook deliveries of its events, and the checks of its content.
+// The parts that belong to an email: the request that made it, the webhook deliveries of its events, and the checks of
+// its content.
 import { h, useCallback } from '../../vendor/preact.js';
 import { fragment, t } from '../../lib/h.js';
 import { domainOf } from '../../lib/address.js';

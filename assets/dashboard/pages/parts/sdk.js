@@ -1,4 +1,4 @@
-// How a program sends through this server: the tabs of the SDKs, with this address and key.
+// Sending from a program through this server: the tabs of the SDKs, with this address and key.
 import { h, useState } from '../../vendor/preact.js';
 import { t } from '../../lib/h.js';
 import { store, stored } from '../../lib/state.js';

@@ -19,7 +19,7 @@ import { deliveryPill } from './delivery.js';
 /** @typedef {import('./delivery.js').DeliveryRow} DeliveryRow */
 /** @typedef {import('./change.js').Endpoint} Endpoint */
 
-/** How often the list is read: no event reports the result of a delivery. */
+/** Interval of reads of the list: no event reports the result of a delivery. */
 const POLL_MS = 5000;
 /** Replays that one click sends. */
 const REPLAY_MAX = 100;

@@ -48,7 +48,7 @@ export function deliveryPill({ status, attempts }) {
   return pill(word, look);
 }
 
-/** How often an unfinished delivery is read, while its next attempt is near. */
+/** Interval of reads of an unfinished delivery, while its next attempt is near. */
 const POLL_MS = 2000;
 const NEAR_MS = 15_000;
 

@@ -29,7 +29,7 @@ fn claims(schedule: &mut Schedule, now: Now) -> Vec<Taken> {
     claims
 }
 
-/// As [`claims`], while the lookups of the destination `name` fail.
+/// Does the same as [`claims`], while the lookups of the destination `name` fail.
 fn claims_without_servers(schedule: &mut Schedule, name: &str, now: Now) -> Vec<Taken> {
     schedule.advance(now);
     let mut reporting = Vec::new();

@@ -183,7 +183,7 @@ impl World {
         }
     }
 
-    /// Does what the dispatcher does.
+    /// Does the work of the dispatcher.
     fn dispatch(&mut self) {
         let now = self.now;
         self.schedule.advance(now);
@@ -228,7 +228,7 @@ impl World {
         self.sessions_most = self.sessions_most.max(self.sessions.len());
     }
 
-    /// Does what a worker does between messages.
+    /// Does the work of a worker between messages.
     fn look(&mut self, id: usize) {
         let (now, site) = (self.now, self.sessions[&id].site);
         let session = self.sessions.get_mut(&id).unwrap();
