@@ -4,15 +4,16 @@
 use ringmail::contact_properties::PropertyKind;
 use ringmail::contacts::BATCH_MAX;
 use ringmail::contacts::import::{
-    ExistingContacts, Import, ImportItem, ImportOptions, ImportOutcome, Mapping, Property, RowError, RunMode,
+    ColumnMapping, ContactImport, ExistingContacts, ImportItem, ImportOptions, ImportOutcome, ImportProperty, RowError,
+    RunMode,
 };
 
 // The first line is the mapping if it can be parsed as one.
 pub(crate) fn check(input: &[u8]) {
     let line = input.iter().position(|byte| *byte == b'\n').unwrap_or_default();
-    let (mapping, file) = match std::str::from_utf8(&input[..line]).map(Mapping::parse) {
+    let (mapping, file) = match std::str::from_utf8(&input[..line]).map(ColumnMapping::parse) {
         Ok(Ok(mapping)) => (mapping, &input[line + 1..]),
-        _ => (Mapping::default(), input),
+        _ => (ColumnMapping::default(), input),
     };
 
     let whole = imported(mapping.clone(), file, file.len().max(1));
@@ -21,19 +22,19 @@ pub(crate) fn check(input: &[u8]) {
     assert_eq!(whole, parts);
 }
 
-fn imported(mapping: Mapping, file: &[u8], step: usize) -> Result<(Vec<ImportItem>, Vec<RowError>), String> {
+fn imported(mapping: ColumnMapping, file: &[u8], step: usize) -> Result<(Vec<ImportItem>, Vec<RowError>), String> {
     let properties = [("plan", PropertyKind::String), ("seats", PropertyKind::Number)]
-        .map(|(key, kind)| Property { key: key.to_owned(), kind });
+        .map(|(key, kind)| ImportProperty { key: key.to_owned(), kind });
     let options = ImportOptions {
         mapping,
         properties: properties.into(),
         existing: ExistingContacts::Upsert,
         run: RunMode::Check,
     };
-    let mut import = Import::new(options);
+    let mut import = ContactImport::new(options);
     let mut items = Vec::new();
     let mut errors = Vec::new();
-    let mut take = |import: &mut Import| {
+    let mut take = |import: &mut ContactImport| {
         while let Some(batch) = import.next_batch() {
             assert!(!batch.items.is_empty() && batch.items.len() <= BATCH_MAX);
             items.extend(batch.items.iter().cloned());

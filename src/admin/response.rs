@@ -8,7 +8,7 @@ use super::{
 };
 use crate::base::id::EventId;
 use crate::contacts::export::ExportPage;
-use crate::contacts::import::{ImportOutcome, Property};
+use crate::contacts::import::{ImportOutcome, ImportProperty};
 use crate::delivery::QueueChange;
 use crate::doctor::DoctorReport;
 use crate::domains::api::response::DomainResponse;
@@ -100,7 +100,7 @@ responses! {
     Log(logs::LogDetailsView),
     Logs(Rows<logs::LogView>),
     Audit(Rows<audit::AuditView>),
-    Properties(Rows<Property>),
+    Properties(Rows<ImportProperty>),
     Imported(Rows<ImportOutcome>),
     Exported(ExportPage),
     Watching(WatchingView),

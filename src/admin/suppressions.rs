@@ -13,7 +13,7 @@ use crate::base::clock::to_iso;
 use crate::base::id::{EmailId, SuppressionId, TeamId};
 use crate::base::id_or_email::IdOrEmail;
 use crate::events::ChangeSource;
-use crate::suppressions::{BATCH_MAX, Origin, Suppression};
+use crate::suppressions::{BATCH_MAX, Suppression, SuppressionOrigin};
 
 #[derive(Clone, Debug, Subcommand, Serialize, Deserialize)]
 #[serde(tag = "verb", deny_unknown_fields)]
@@ -23,7 +23,7 @@ pub enum SuppressionVerb {
     List {
         /// Only the entries with this origin.
         #[arg(long, value_parser = origins())]
-        origin: Option<Origin>,
+        origin: Option<SuppressionOrigin>,
         /// Maximum number of entries.
         #[arg(long, value_name = "N", default_value_t = super::LISTED_DEFAULT, value_parser = super::listed_max())]
         #[serde(skip)]
@@ -39,7 +39,7 @@ pub enum SuppressionVerb {
         addresses: Vec<String>,
         /// Origin of the entries.
         #[arg(long, default_value = "manual", value_parser = origins())]
-        origin: Origin,
+        origin: SuppressionOrigin,
     },
     /// Remove an entry, so that the team can send to the address again. An opt-out of the recipient remains.
     #[serde(rename = "suppression_remove")]
@@ -49,9 +49,9 @@ pub enum SuppressionVerb {
     },
 }
 
-fn origins() -> impl TypedValueParser<Value = Origin> {
-    PossibleValuesParser::new(Origin::ALL.map(Origin::as_str))
-        .map(|word| Origin::parse(&word).expect("every value is an origin"))
+fn origins() -> impl TypedValueParser<Value = SuppressionOrigin> {
+    PossibleValuesParser::new(SuppressionOrigin::ALL.map(SuppressionOrigin::as_str))
+        .map(|word| SuppressionOrigin::parse(&word).expect("every value is an origin"))
 }
 
 /// An entry of the suppression list.
@@ -108,7 +108,7 @@ pub(super) async fn execute(services: &AdminServices, team: TeamId, verb: Suppre
     }
 }
 
-async fn add(services: &AdminServices, team: TeamId, addresses: &[String], origin: Origin) -> VerbResult {
+async fn add(services: &AdminServices, team: TeamId, addresses: &[String], origin: SuppressionOrigin) -> VerbResult {
     if addresses.len() > BATCH_MAX {
         return Err(AdminError::invalid(format!("more than {BATCH_MAX} addresses; add them in parts")));
     }

@@ -15,8 +15,8 @@ use crate::admin::AdminClient;
 use crate::admin::contacts::{ContactTransfer, ContactVerb};
 use crate::admin::response::Rows;
 use crate::base::id::SegmentId;
-use crate::contacts::export::{ExportPage, Sheet};
-use crate::contacts::import::Property;
+use crate::contacts::export::{ExportColumns, ExportPage};
+use crate::contacts::import::ImportProperty;
 
 /// File name that selects standard output.
 const STDOUT: &str = "-";
@@ -79,8 +79,8 @@ pub(super) async fn run(TeamVerbArgs { verb, team }: TeamVerbArgs<ExportVerb>, o
 async fn write(client: &mut AdminClient, target: &mut Target, segment: Option<SegmentId>) -> Result<u64, Failure> {
     let transfer = Some(ContactTransfer::Export { segment });
     let properties = ContactVerb::Properties { segments: Vec::new(), topics: Vec::new(), transfer };
-    let properties: Rows<Property> = client.request(properties).await?;
-    let sheet = Sheet::new(properties.data.into_iter().map(|property| property.key).collect());
+    let properties: Rows<ImportProperty> = client.request(properties).await?;
+    let sheet = ExportColumns::new(properties.data.into_iter().map(|property| property.key).collect());
     let mut line = ProgressLine::new();
     let mut count = 0;
     let mut after = None;

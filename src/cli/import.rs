@@ -20,8 +20,8 @@ use crate::admin::response::{Rows, ServerView};
 use crate::admin::{AdminClient, ServerVerb};
 use crate::base::id::{SegmentId, TopicId};
 use crate::contacts::import::{
-    Column, ExistingContacts, Import, ImportItem, ImportOptions, ImportOutcome, ImportProgress, MapError, Mapping,
-    Property, RowError, RunMode,
+    ColumnMapping, ContactImport, ExistingContacts, ImportColumn, ImportItem, ImportOptions, ImportOutcome,
+    ImportProgress, ImportProperty, MapError, RowError, RunMode,
 };
 
 /// Size of a read.
@@ -68,7 +68,7 @@ pub(super) struct ImportContactsArgs {
     /// ignore. Columns with the names of the first four targets or property:KEY, and the columns of an
     /// export, are mapped automatically.
     #[arg(long, value_name = "MAP", value_parser = mapping)]
-    map: Vec<Mapping>,
+    map: Vec<ColumnMapping>,
 
     /// Treatment of contacts that exist already.
     #[arg(long, value_enum, default_value = "upsert")]
@@ -91,8 +91,8 @@ pub(super) struct ImportContactsArgs {
     topic: Vec<TopicId>,
 }
 
-fn mapping(text: &str) -> Result<Mapping, MapError> {
-    Mapping::parse(text)
+fn mapping(text: &str) -> Result<ColumnMapping, MapError> {
+    ColumnMapping::parse(text)
 }
 
 /// Parses the id of a segment.
@@ -141,13 +141,13 @@ pub(super) async fn run(TeamVerbArgs { verb, team }: TeamVerbArgs<ImportVerb>, o
     let mut client = team.open().await?;
     let transfer = (!dry_run).then_some(ContactTransfer::Import);
     let properties = ContactVerb::Properties { segments: segment.clone(), topics: topic.clone(), transfer };
-    let properties: Rows<Property> = client.request(properties).await?;
+    let properties: Rows<ImportProperty> = client.request(properties).await?;
     let existing = on_conflict.into();
     let run = if dry_run { RunMode::Check } else { RunMode::Write };
-    let options = ImportOptions { mapping: Mapping::joined(map), properties: properties.data, existing, run };
+    let options = ImportOptions { mapping: ColumnMapping::joined(map), properties: properties.data, existing, run };
     let batch =
         move |items| ContactVerb::Import { existing, run, segments: segment.clone(), topics: topic.clone(), items };
-    let mut job = Job { import: Import::new(options), errors, shown: Vec::new(), line: ProgressLine::new() };
+    let mut job = Job { import: ContactImport::new(options), errors, shown: Vec::new(), line: ProgressLine::new() };
     let result = job.run(&mut client, source, batch).await;
     client.close().await;
     job.line.clear();
@@ -166,7 +166,7 @@ pub(super) async fn run(TeamVerbArgs { verb, team }: TeamVerbArgs<ImportVerb>, o
 
 /// An import and its output.
 struct Job {
-    import: Import,
+    import: ContactImport,
     errors: Option<PrivateFile>,
     shown: Vec<RowError>,
     line: ProgressLine,
@@ -203,8 +203,13 @@ impl Job {
     }
 
     fn print_ignored_columns(&mut self) {
-        let mut names: Vec<String> =
-            self.import.columns().iter().filter(|column| column.target.is_none()).map(Column::shown_name).collect();
+        let mut names: Vec<String> = self
+            .import
+            .columns()
+            .iter()
+            .filter(|column| column.target.is_none())
+            .map(ImportColumn::shown_name)
+            .collect();
         if names.len() > COLUMNS_SHOWN_MAX {
             names.truncate(COLUMNS_SHOWN_MAX);
             names.push("…".to_owned());

@@ -22,7 +22,7 @@ pub const VALUE_CHARS_MAX: usize = 2_000;
 
 /// The type and the fallback of the values under one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Definition {
+pub struct PropertyDefinition {
     /// Type of the values.
     pub kind: PropertyKind,
     /// Value of a contact without one, as text.
@@ -31,13 +31,13 @@ pub struct Definition {
 
 /// The definitions of a team, by key in any letter case.
 #[derive(Clone, Debug, Default)]
-pub struct Definitions {
+pub struct PropertyDefinitions {
     /// By key in lower case: the key in its given letter case, and the definition.
-    by_key: HashMap<String, (String, Definition)>,
+    by_key: HashMap<String, (String, PropertyDefinition)>,
 }
 
-impl FromIterator<(String, Definition)> for Definitions {
-    fn from_iter<I: IntoIterator<Item = (String, Definition)>>(definitions: I) -> Self {
+impl FromIterator<(String, PropertyDefinition)> for PropertyDefinitions {
+    fn from_iter<I: IntoIterator<Item = (String, PropertyDefinition)>>(definitions: I) -> Self {
         let lowered = definitions.into_iter().map(|(key, definition)| (key.to_ascii_lowercase(), (key, definition)));
         Self { by_key: lowered.collect() }
     }
@@ -95,9 +95,9 @@ impl fmt::Display for PropertyError {
     }
 }
 
-impl Definitions {
+impl PropertyDefinitions {
     /// Returns the definition of `key` in any letter case; `None` if the team has none.
-    pub fn find(&self, key: &str) -> Option<&Definition> {
+    pub fn find(&self, key: &str) -> Option<&PropertyDefinition> {
         self.entry(key).map(|(_, definition)| definition)
     }
 
@@ -106,7 +106,7 @@ impl Definitions {
         self.entry(key).map(|(spelling, _)| spelling.as_str())
     }
 
-    fn entry(&self, key: &str) -> Option<&(String, Definition)> {
+    fn entry(&self, key: &str) -> Option<&(String, PropertyDefinition)> {
         // Defined keys are ASCII, so ASCII lower case is enough to compare them.
         self.by_key.get(&key.to_ascii_lowercase())
     }
@@ -141,7 +141,7 @@ impl Definitions {
     }
 
     /// Returns the text to store for a value that a request has under `key`; `None` for null, which
-    /// removes the value. Combines [`to_text`] and [`Definitions::allows`].
+    /// removes the value. Combines [`to_text`] and [`PropertyDefinitions::allows`].
     ///
     /// # Errors
     /// [`PropertyError`].
@@ -178,9 +178,10 @@ mod tests {
 
     use super::*;
 
-    fn definitions() -> Definitions {
-        let definition = |kind, fallback: Option<&str>| Definition { kind, fallback: fallback.map(str::to_owned) };
-        Definitions::from_iter([
+    fn definitions() -> PropertyDefinitions {
+        let definition =
+            |kind, fallback: Option<&str>| PropertyDefinition { kind, fallback: fallback.map(str::to_owned) };
+        PropertyDefinitions::from_iter([
             ("Age".to_owned(), definition(PropertyKind::Number, Some("18"))),
             ("company".to_owned(), definition(PropertyKind::String, None)),
         ])

@@ -29,10 +29,12 @@ mod service;
 mod store;
 
 pub use definitions::{
-    Definition, Definitions, PropertyError, PropertyValue, VALUE_CHARS_MAX, VALUE_KEY_CHARS_MAX, to_text,
+    PropertyDefinition, PropertyDefinitions, PropertyError, PropertyValue, VALUE_CHARS_MAX, VALUE_KEY_CHARS_MAX,
+    to_text,
 };
 pub use model::{
-    ContactProperty, Fallback, FallbackError, GivenFallback, NewProperty, PROPERTIES_MAX, PropertyKey, PropertyKind,
+    ContactProperty, FallbackError, GivenFallback, NewProperty, PROPERTIES_MAX, PropertyFallback, PropertyKey,
+    PropertyKind,
 };
 pub(crate) use number::parse as parse_number;
 pub use service::{ContactProperties, CreatePropertyError, UpdatePropertyError};

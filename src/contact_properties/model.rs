@@ -77,7 +77,7 @@ pub enum GivenFallback {
 
 /// A fallback of the type of its property, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fallback(String);
+pub struct PropertyFallback(String);
 
 /// Error of a fallback that does not fit its property.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,21 +96,21 @@ impl GivenFallback {
     ///
     /// # Errors
     /// [`FallbackError`].
-    pub fn of_kind(&self, kind: PropertyKind) -> Result<Fallback, FallbackError> {
+    pub fn of_kind(&self, kind: PropertyKind) -> Result<PropertyFallback, FallbackError> {
         match (kind, self) {
             (_, Self::Text(text)) if text.chars().count() > FALLBACK_CHARS_MAX => Err(FallbackError::TooLong),
-            (PropertyKind::String, Self::Text(text)) => Ok(Fallback(text.clone())),
+            (PropertyKind::String, Self::Text(text)) => Ok(PropertyFallback(text.clone())),
             (PropertyKind::String, Self::Number(_)) => Err(FallbackError::NotText),
-            (PropertyKind::Number, Self::Number(given)) => Ok(Fallback(number::to_text(given))),
+            (PropertyKind::Number, Self::Number(given)) => Ok(PropertyFallback(number::to_text(given))),
             (PropertyKind::Number, Self::Text(text)) => match number::parse(text) {
-                Some(_) => Ok(Fallback(text.trim().to_owned())),
+                Some(_) => Ok(PropertyFallback(text.trim().to_owned())),
                 None => Err(FallbackError::NotNumeric),
             },
         }
     }
 }
 
-impl Fallback {
+impl PropertyFallback {
     /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -139,7 +139,7 @@ pub struct NewProperty {
     /// Type of the values.
     pub kind: PropertyKind,
     /// Value of a contact without one, of that type.
-    pub fallback: Option<Fallback>,
+    pub fallback: Option<PropertyFallback>,
 }
 
 /// A contact property.
@@ -213,7 +213,7 @@ mod tests {
             (Number, json!("twelve"), Err(FallbackError::NotNumeric)),
         ] {
             let read = given(&value).of_kind(kind);
-            assert_eq!(read.as_ref().map(Fallback::as_str), expected.as_ref().copied(), "{kind:?} {value}");
+            assert_eq!(read.as_ref().map(PropertyFallback::as_str), expected.as_ref().copied(), "{kind:?} {value}");
         }
         for kind in [String, Number] {
             let long = GivenFallback::Text("1".repeat(1_001));

@@ -1,6 +1,6 @@
 //! The use cases: create, show and delete contact properties; change a fallback.
 
-use super::model::{ContactProperty, Fallback, FallbackError, GivenFallback, NewProperty, PROPERTIES_MAX};
+use super::model::{ContactProperty, FallbackError, GivenFallback, NewProperty, PROPERTIES_MAX, PropertyFallback};
 use super::store::{self, ContactPropertyRow};
 use crate::base::id::{ContactPropertyId, TeamId};
 use crate::base::patch::Patch;
@@ -50,7 +50,7 @@ impl ContactProperties {
     /// [`CreatePropertyError`].
     pub async fn create(&self, team: TeamId, new: NewProperty) -> Result<ContactProperty, CreatePropertyError> {
         let NewProperty { key, kind, fallback } = new;
-        let (key, fallback) = (key.into_string(), fallback.map(Fallback::into_string));
+        let (key, fallback) = (key.into_string(), fallback.map(PropertyFallback::into_string));
         let ids = self.context.ids.clone();
         self.context
             .store

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::definitions::{Definition, Definitions};
+use super::definitions::{PropertyDefinition, PropertyDefinitions};
 use super::model::{ContactProperty, PropertyKind};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{ContactPropertyId, Id, TeamId};
@@ -42,11 +42,11 @@ fn key_hash(key: &str) -> [u8; 32] {
 ///
 /// # Errors
 /// [`StoreError`].
-pub fn definitions(tx: &impl Reads, team: TeamId) -> Result<Definitions, StoreError> {
+pub fn definitions(tx: &impl Reads, team: TeamId) -> Result<PropertyDefinitions, StoreError> {
     let mut definitions = Vec::new();
     tx.scan(&CONTACT_PROPERTIES, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |_, row| {
         let ContactPropertyRow { key, kind, fallback, created_ms: _ } = row.decode()?;
-        definitions.push((key, Definition { kind, fallback }));
+        definitions.push((key, PropertyDefinition { kind, fallback }));
         NEXT
     })?;
     Ok(definitions.into_iter().collect())

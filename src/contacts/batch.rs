@@ -8,7 +8,7 @@ use super::model::{ContactChanges, NewContact, OptIns, Resubscribe};
 use super::store::{self, ContactRow};
 use super::write::ContactWriter;
 use crate::base::id::{ContactId, TeamId};
-use crate::contact_properties::{self, Definitions};
+use crate::contact_properties::{self, PropertyDefinitions};
 use crate::context::Context;
 use crate::events::ChangeSource;
 use crate::store::{Reads, StoreError, WriteTx, from_store_error};
@@ -99,14 +99,14 @@ from_store_error!(ContactBatchError);
 
 /// A batch with hashed addresses, ready for its transaction.
 #[derive(Clone, Debug)]
-pub struct Batch {
+pub struct ContactBatch {
     /// The items with their indexes in the request. Items that the request parser rejected are missing,
     /// so the index of an item can differ from its position in this list.
     items: Vec<(usize, NewContact, AddressHash)>,
     options: BatchOptions,
 }
 
-/// Planned write for one address of a batch. Items are given by their positions in [`Batch::items`].
+/// Planned write for one address of a batch. Items are given by their positions in [`ContactBatch::items`].
 struct PlanEntry {
     hash: AddressHash,
     /// The first item with the address.
@@ -124,12 +124,12 @@ struct PlanEntry {
 
 /// Planned outcome of a batch.
 struct BatchPlan {
-    definitions: Definitions,
+    definitions: PropertyDefinitions,
     entries: Vec<PlanEntry>,
     failed: Vec<(usize, ItemError)>,
 }
 
-impl Batch {
+impl ContactBatch {
     /// Hashes the addresses of `items`. Each item has its index in the request.
     pub fn new(items: Vec<(usize, NewContact)>, options: BatchOptions) -> Self {
         let hashed = items.into_iter().map(|(index, item)| {
@@ -215,7 +215,7 @@ impl Batch {
     /// Returns the entry for the first item with an address, or the error of the item.
     fn first_entry(
         &self,
-        definitions: &Definitions,
+        definitions: &PropertyDefinitions,
         hash: AddressHash,
         position: usize,
         existing: Option<&(ContactId, ContactRow)>,
@@ -238,7 +238,7 @@ impl Batch {
         &self,
         tx: &impl Reads,
         team: TeamId,
-        definitions: &Definitions,
+        definitions: &PropertyDefinitions,
         entry: &mut PlanEntry,
     ) -> Result<(), StoreError> {
         if self.options.on_conflict == OnConflict::Upsert && entry.properties.is_none() {
@@ -250,7 +250,12 @@ impl Batch {
     }
 
     /// Adds a later item with the same address to an entry, or returns the error of the item.
-    fn add_repeat(&self, definitions: &Definitions, entry: &mut PlanEntry, position: usize) -> Result<(), ItemError> {
+    fn add_repeat(
+        &self,
+        definitions: &PropertyDefinitions,
+        entry: &mut PlanEntry,
+        position: usize,
+    ) -> Result<(), ItemError> {
         match self.options.on_conflict {
             OnConflict::Error => return Err(ItemError::Repeats(self.items[entry.first].0)),
             OnConflict::Skip => entry.skipped.push(position),
@@ -268,7 +273,7 @@ impl Batch {
         &self,
         tx: &WriteTx<'_>,
         team: TeamId,
-        definitions: &Definitions,
+        definitions: &PropertyDefinitions,
         writer: &mut ContactWriter<'_, '_>,
         entry: &PlanEntry,
     ) -> Result<ContactId, StoreError> {

@@ -7,7 +7,7 @@ use std::fmt;
 use super::model::{CONTACT_PROPERTIES_MAX, ContactChanges, PROPERTIES_BYTES_MAX, PropertyChange};
 use super::store::ContactRow;
 use crate::base::id::{SegmentId, TeamId, TopicId};
-use crate::contact_properties::Definitions;
+use crate::contact_properties::PropertyDefinitions;
 use crate::segments;
 use crate::store::{Reads, StoreError};
 use crate::topics;
@@ -82,7 +82,7 @@ impl ReferenceCache {
     pub(super) fn check(
         &mut self,
         tx: &impl Reads,
-        definitions: &Definitions,
+        definitions: &PropertyDefinitions,
         changes: &ContactChanges,
     ) -> Result<Option<ItemError>, StoreError> {
         for segment in &changes.segments {
@@ -128,7 +128,7 @@ impl ReferenceCache {
 /// no normalization. The returned changes also remove `stored` values of the same property under another
 /// letter case. Without this, a contact could have two values of one property.
 pub(super) fn normalize_keys<V>(
-    definitions: &Definitions,
+    definitions: &PropertyDefinitions,
     stored: &BTreeMap<String, V>,
     changes: &ContactChanges,
 ) -> Option<ContactChanges> {
@@ -166,7 +166,7 @@ impl PropertySizes {
     /// # Errors
     /// [`ItemError::TooManyProperties`] or [`ItemError::PropertiesTooLong`].
     pub(super) fn check(
-        definitions: &Definitions,
+        definitions: &PropertyDefinitions,
         row: Option<&ContactRow>,
         changes: &ContactChanges,
     ) -> Result<(), ItemError> {
@@ -191,7 +191,11 @@ impl PropertySizes {
     ///
     /// # Errors
     /// As [`check`](Self::check).
-    pub(super) fn change(&mut self, definitions: &Definitions, changes: &ContactChanges) -> Result<(), ItemError> {
+    pub(super) fn change(
+        &mut self,
+        definitions: &PropertyDefinitions,
+        changes: &ContactChanges,
+    ) -> Result<(), ItemError> {
         let before = Self(self.0.clone());
         self.apply(definitions, changes);
         // A contact above a limit keeps its properties. Only growth beyond the limit is an error.
@@ -207,7 +211,7 @@ impl PropertySizes {
     }
 
     /// Applies the property changes of a write without a check of the limits.
-    pub(super) fn apply(&mut self, definitions: &Definitions, changes: &ContactChanges) {
+    pub(super) fn apply(&mut self, definitions: &PropertyDefinitions, changes: &ContactChanges) {
         let normalized = normalize_keys(definitions, &self.0, changes);
         let changes = normalized.as_ref().unwrap_or(changes);
         for (key, change) in &changes.properties {

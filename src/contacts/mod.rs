@@ -50,7 +50,7 @@ mod view;
 mod write;
 
 pub use batch::{
-    BATCH_CHOICES_MAX, BATCH_MAX, Batch, BatchItem, BatchOptions, BatchOutcome, ContactBatchError, ItemStatus,
+    BATCH_CHOICES_MAX, BATCH_MAX, BatchItem, BatchOptions, BatchOutcome, ContactBatch, ContactBatchError, ItemStatus,
     OnConflict, Validation,
 };
 pub use check::ItemError;

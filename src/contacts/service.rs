@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::batch::{Batch, BatchOptions, BatchOutcome, ContactBatchError};
+use super::batch::{BatchOptions, BatchOutcome, ContactBatch, ContactBatchError};
 use super::check::{ItemError, PropertySizes, ReferenceCache, normalize_keys};
 use super::model::{ContactChanges, NewContact, OptIns, Resubscribe};
 use super::store::{self, ContactRow};
-use super::view::{ContactView, IncludedFields, ShowError, Viewer};
+use super::view::{ContactView, ContactViewer, IncludedFields, ShowError};
 use super::write::ContactWriter;
 use crate::base::address::EmailAddress;
 use crate::base::id::{ContactId, TeamId, resource};
@@ -108,7 +108,7 @@ impl Contacts {
             .store
             .read(move |tx| {
                 let Some((id, row)) = find_named(tx, team, &name)? else { return Ok(None) };
-                Viewer::new(tx, team, include)?.view(tx, id, row).map(Some)
+                ContactViewer::new(tx, team, include)?.view(tx, id, row).map(Some)
             })
             .await
     }
@@ -126,7 +126,7 @@ impl Contacts {
         self.context
             .store
             .read(move |tx| {
-                let viewer = Viewer::new(tx, team, include)?;
+                let viewer = ContactViewer::new(tx, team, include)?;
                 let mut budget = viewer.response_budget();
                 let mut found = Vec::with_capacity(names.len());
                 for (index, name) in names.iter().enumerate() {
@@ -154,7 +154,7 @@ impl Contacts {
         self.context
             .store
             .read(move |tx| {
-                let viewer = Viewer::new(tx, team, include)?;
+                let viewer = ContactViewer::new(tx, team, include)?;
                 let page = page(tx, &CONTACTS, team, query, |id, row| viewer.view(tx, id, row).map(Some))?;
                 let mut budget = viewer.response_budget();
                 page.rows.iter().try_for_each(|contact| budget.take(contact))?;
@@ -207,7 +207,7 @@ impl Contacts {
         options: BatchOptions,
     ) -> Result<BatchOutcome, ContactBatchError> {
         let context = self.context.clone();
-        let batch = crate::base::blocking::run(move || Batch::new(items, options)).await;
+        let batch = crate::base::blocking::run(move || ContactBatch::new(items, options)).await;
         self.context.store.write_bulk_sized(batch.bytes(), move |tx| batch.apply(tx, &context, team)).await
     }
 
@@ -221,7 +221,7 @@ impl Contacts {
         items: Vec<(usize, NewContact)>,
         options: BatchOptions,
     ) -> Result<BatchOutcome, ContactBatchError> {
-        self.context.store.read(move |tx| Batch::new(items, options).dry_run(tx, team)).await
+        self.context.store.read(move |tx| ContactBatch::new(items, options).dry_run(tx, team)).await
     }
 
     /// Converts a page of rows into views with the included fields.
@@ -238,7 +238,7 @@ impl Contacts {
         self.context
             .store
             .read(move |tx| {
-                let viewer = Viewer::new(tx, team, include)?;
+                let viewer = ContactViewer::new(tx, team, include)?;
                 let mut budget = viewer.response_budget();
                 let views = rows.into_iter().map(|(id, row)| {
                     let contact = viewer.view(tx, id, row)?;
@@ -289,7 +289,7 @@ pub(super) fn check_changes<'c>(
 
 fn show(tx: &impl Reads, team: TeamId, id: ContactId) -> Result<ContactView, WriteError> {
     let row = store::find(tx, team, id)?.ok_or(WriteError::NotFound)?;
-    Ok(Viewer::new(tx, team, IncludedFields::PROPERTIES)?.view(tx, id, row)?)
+    Ok(ContactViewer::new(tx, team, IncludedFields::PROPERTIES)?.view(tx, id, row)?)
 }
 
 /// Deletes contacts by their names and records the events. Skips a name without a contact.

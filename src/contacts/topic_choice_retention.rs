@@ -126,7 +126,7 @@ mod tests {
     use crate::contacts::TopicChoiceRow;
     use crate::store::ReadTx;
     use crate::tables::DELETED_TOPICS;
-    use crate::topics::{NewTopic, Subscription, TopicName, Topics, Visibility};
+    use crate::topics::{NewTopic, Subscription, TopicName, TopicVisibility, Topics};
 
     const TEAM: TeamId = Id::MIN;
     const OTHER: TeamId = Id::MAX;
@@ -157,7 +157,7 @@ mod tests {
                 name: TopicName::parse("News").unwrap(),
                 description: None,
                 default_subscription: Subscription::OptIn,
-                visibility: Visibility::Private,
+                visibility: TopicVisibility::Private,
             };
             let created = topics.create(team, new);
             async move { created.await.unwrap().id }

@@ -7,7 +7,7 @@ use super::store::{self, ContactRow};
 use crate::base::address::EmailAddress;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{ContactId, TeamId};
-use crate::contact_properties::{self, Definitions, PropertyValue};
+use crate::contact_properties::{self, PropertyDefinitions, PropertyValue};
 use crate::store::page::PageError;
 use crate::store::{Reads, StoreError, from_store_error};
 use crate::topics::{self, Subscription, Topic};
@@ -85,15 +85,15 @@ pub struct ContactView {
 
 /// Converts the rows of one team's contacts into views. Reads the definitions and topics of the team
 /// once.
-pub(super) struct Viewer {
+pub(super) struct ContactViewer {
     team: TeamId,
-    definitions: Option<Definitions>,
+    definitions: Option<PropertyDefinitions>,
     topics: Option<Vec<Arc<Topic>>>,
     /// JSON bytes of the topics of one contact.
     topics_bytes: usize,
 }
 
-impl Viewer {
+impl ContactViewer {
     pub(super) fn new(tx: &impl Reads, team: TeamId, include: IncludedFields) -> Result<Self, StoreError> {
         let definitions = include.properties.then(|| contact_properties::definitions(tx, team)).transpose()?;
         let topics = include.topics.then(|| shared_topics(tx, team)).transpose()?;

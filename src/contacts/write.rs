@@ -8,14 +8,14 @@ use super::store::{self, AudienceRow, ContactRow, TopicChoiceRow};
 use crate::base::address::ERASED;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{ContactId, SegmentId, TeamId, TopicId};
-use crate::contact_properties::{self, Definitions};
+use crate::contact_properties::{self, PropertyDefinitions};
 use crate::context::Context;
 use crate::events::{
     self, AudienceEvent, AudienceKind, AudienceSubject, ChangeSource, ContactSnapshot, EventIdentity, TopicSnapshot,
 };
 use crate::segments;
 use crate::store::{Reads as _, StoreError, WriteTx};
-use crate::suppressions::{self, Origin, SuppressionCause};
+use crate::suppressions::{self, SuppressionCause, SuppressionOrigin};
 use crate::tables::{AUDIENCES, AddressHash, CONTACTS, TOPIC_CHOICES};
 use crate::topics::{self, Subscription};
 
@@ -35,7 +35,7 @@ pub struct ContactWriter<'a, 't> {
     source: ChangeSource,
     now_ms: TimestampMs,
     /// The property definitions of the team, read when they are first needed.
-    definitions: OnceCell<Definitions>,
+    definitions: OnceCell<PropertyDefinitions>,
     identity: EventIdentity,
     added: u64,
     removed: u64,
@@ -207,7 +207,8 @@ impl<'a, 't> ContactWriter<'a, 't> {
         store::remove(self.tx, self.team, id, &row.email.identity_hash(), self.now_ms)?;
         if opted_out {
             let identity = self.identity;
-            let cause = SuppressionCause { identity, ..SuppressionCause::listed(Origin::Unsubscribe, self.source) };
+            let cause =
+                SuppressionCause { identity, ..SuppressionCause::listed(SuppressionOrigin::Unsubscribe, self.source) };
             suppressions::add(self.tx, self.context, self.team, &row.email, cause)?;
         }
         self.removed += 1;
@@ -308,7 +309,7 @@ impl<'a, 't> ContactWriter<'a, 't> {
         Ok(())
     }
 
-    fn definitions(&self) -> Result<&Definitions, StoreError> {
+    fn definitions(&self) -> Result<&PropertyDefinitions, StoreError> {
         if let Some(definitions) = self.definitions.get() {
             return Ok(definitions);
         }

@@ -25,7 +25,7 @@ use crate::context::Context;
 use crate::delivery::{DeliverOnly, QueueNotifier};
 use crate::preferences::{LinkError, Links};
 use crate::store::{ReadTx, StoreError, from_store_error};
-use crate::suppressions::Origin;
+use crate::suppressions::SuppressionOrigin;
 
 /// Failure to accept an email.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ pub struct BlockedRecipient {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockReason {
     /// The address is on the suppression list, with this origin.
-    Suppressed(Origin),
+    Suppressed(SuppressionOrigin),
     /// The recipient opted out of the topic or of all marketing email, or the default of the topic is an opt-out.
     OptedOut,
     /// The address is simulated as suppressed.

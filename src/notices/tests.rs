@@ -17,7 +17,7 @@ use crate::domains::{SenderDomainRow, SenderTracking};
 use crate::emails::{Emails, Idempotency};
 use crate::preferences::{LinkAudience, LinkSettings, Links};
 use crate::store::{NEXT, Order, Reads as _, StoreError, WriteTx, name_hash};
-use crate::suppressions::{self, Origin, SuppressionCause};
+use crate::suppressions::{self, SuppressionCause, SuppressionOrigin};
 use crate::tables::{EMAILS, NOTICES, SENDER_DOMAINS, USERS};
 use crate::teams;
 use crate::users::{self, Role, User, UserRow};
@@ -202,7 +202,7 @@ async fn a_suppressed_owner_is_skipped() {
     let fixture = Fixture::new().await;
     let (team, context) = (fixture.team, fixture.context.clone());
     let address = EmailAddress::parse("one@owners.example").unwrap();
-    let cause = SuppressionCause::listed(Origin::Manual, crate::events::ChangeSource::Api);
+    let cause = SuppressionCause::listed(SuppressionOrigin::Manual, crate::events::ChangeSource::Api);
     let suppress = move |tx: &WriteTx<'_>| suppressions::add(tx, &context, team, &address, cause).map(drop);
     fixture.context.store.write::<_, StoreError>(suppress).await.unwrap();
     fixture.record().await;

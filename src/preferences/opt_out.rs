@@ -14,7 +14,7 @@ use crate::contacts::{self, WriteResult};
 use crate::context::Context;
 use crate::events::ChangeSource;
 use crate::store::{StoreError, WriteTx};
-use crate::suppressions::{self, AddResult, Origin, SuppressionCause};
+use crate::suppressions::{self, AddResult, SuppressionCause, SuppressionOrigin};
 use crate::topics::Subscription;
 
 /// Requested scope of an opt-out.
@@ -208,7 +208,7 @@ fn record_opt_out(
     };
     let Some((contact, consent)) = recipient.contact else {
         let scope = if topic.is_some() { OptOutScope::Topic } else { OptOutScope::Everything };
-        let cause = SuppressionCause::listed(Origin::Unsubscribe, source);
+        let cause = SuppressionCause::listed(SuppressionOrigin::Unsubscribe, source);
         return Ok(match suppressions::add(tx, context, token.team, &token.address, cause)? {
             AddResult::New(id) | AddResult::OptedOut(id) => Some(Undo::Suppression(scope, id)),
             AddResult::Raised(_) | AddResult::Listed(_) => None,

@@ -10,7 +10,7 @@ use crate::contacts;
 use crate::store::{Reads, StoreError};
 use crate::suppressions;
 use crate::tables::AddressHash;
-use crate::topics::{Subscription, Topic, Visibility};
+use crate::topics::{Subscription, Topic, TopicVisibility};
 use crate::{teams, topics};
 
 /// Consent of a recipient to a topic, or to all marketing email.
@@ -118,7 +118,7 @@ impl LinkTopic {
     }
 
     fn is_private(&self) -> bool {
-        self.topic.as_ref().is_some_and(|topic| topic.visibility == Visibility::Private)
+        self.topic.as_ref().is_some_and(|topic| topic.visibility == TopicVisibility::Private)
     }
 }
 
@@ -196,7 +196,7 @@ impl LinkRecipient {
         }
         let choices = contacts::choices_of(tx, token.team, contact)?;
         let listed =
-            topics::all(tx, token.team)?.into_iter().rev().filter(|topic| topic.visibility == Visibility::Public);
+            topics::all(tx, token.team)?.into_iter().rev().filter(|topic| topic.visibility == TopicVisibility::Public);
         let listed = listed.map(|topic| {
             let Topic { id, name, description, default_subscription, .. } = topic;
             let subscription = Subscription::effective(choice_for(&choices, id), default_subscription);

@@ -32,7 +32,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-pub use model::{BATCH_MAX, Origin, SendKind, Suppression, SuppressionCause};
+pub use model::{BATCH_MAX, SendKind, Suppression, SuppressionCause, SuppressionOrigin};
 pub(crate) use opt_out::lift_opt_out;
 pub use service::{BatchTarget, Suppressions};
 pub(crate) use store::erase;

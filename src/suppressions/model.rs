@@ -12,7 +12,7 @@ pub const BATCH_MAX: usize = 1_000;
 /// Origin of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Origin {
+pub enum SuppressionOrigin {
     /// A message to the address bounced permanently.
     Bounce,
     /// The recipient reported a message as spam.
@@ -23,7 +23,7 @@ pub enum Origin {
     Unsubscribe,
 }
 
-impl Origin {
+impl SuppressionOrigin {
     /// Every origin.
     pub const ALL: [Self; 4] = [Self::Bounce, Self::Complaint, Self::Manual, Self::Unsubscribe];
 
@@ -56,7 +56,7 @@ impl Origin {
 /// The cause of a new entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SuppressionCause {
-    pub origin: Origin,
+    pub origin: SuppressionOrigin,
     /// The email that bounced or that the recipient reported.
     pub email: Option<EmailId>,
     /// The source of the change; `None` for a bounce or a complaint.
@@ -68,16 +68,16 @@ pub struct SuppressionCause {
 impl SuppressionCause {
     /// Returns the cause of a permanent bounce.
     pub const fn bounce(email: EmailId) -> Self {
-        Self { origin: Origin::Bounce, email: Some(email), source: None, identity: EventIdentity::Shown }
+        Self { origin: SuppressionOrigin::Bounce, email: Some(email), source: None, identity: EventIdentity::Shown }
     }
 
     /// Returns the cause of a complaint.
     pub const fn complaint(email: EmailId) -> Self {
-        Self { origin: Origin::Complaint, email: Some(email), source: None, identity: EventIdentity::Shown }
+        Self { origin: SuppressionOrigin::Complaint, email: Some(email), source: None, identity: EventIdentity::Shown }
     }
 
     /// Returns the cause of a request that adds an address.
-    pub const fn listed(origin: Origin, source: ChangeSource) -> Self {
+    pub const fn listed(origin: SuppressionOrigin, source: ChangeSource) -> Self {
         Self { origin, email: None, source: Some(source), identity: EventIdentity::Shown }
     }
 }
@@ -88,7 +88,7 @@ pub struct Suppression {
     pub id: SuppressionId,
     /// The address; `None` after an erasure.
     pub email: Option<String>,
-    pub origin: Origin,
+    pub origin: SuppressionOrigin,
     /// The email that bounced or that the recipient reported.
     pub email_id: Option<EmailId>,
     /// Time of creation.
@@ -104,7 +104,7 @@ pub enum SendKind {
     Topic,
 }
 
-impl Origin {
+impl SuppressionOrigin {
     /// Returns whether an entry of this origin blocks a send of this kind.
     pub(super) fn blocks(self, kind: SendKind) -> bool {
         match self {
@@ -129,30 +129,30 @@ mod tests {
 
     #[test]
     fn every_origin_has_a_word_and_a_number() {
-        for (number, origin) in (0..).zip(Origin::ALL) {
-            assert_eq!(Origin::parse(origin.as_str()), Some(origin));
+        for (number, origin) in (0..).zip(SuppressionOrigin::ALL) {
+            assert_eq!(SuppressionOrigin::parse(origin.as_str()), Some(origin));
             assert_eq!(origin.number(), number);
         }
         for word in ["", "Bounce", "bounced", "spam"] {
-            assert_eq!(Origin::parse(word), None);
+            assert_eq!(SuppressionOrigin::parse(word), None);
         }
     }
 
     #[test]
     fn an_opt_out_blocks_only_sends_under_a_topic() {
-        for origin in Origin::ALL {
+        for origin in SuppressionOrigin::ALL {
             assert!(origin.blocks(SendKind::Topic));
-            assert_eq!(origin.blocks(SendKind::Transactional), origin != Origin::Unsubscribe);
+            assert_eq!(origin.blocks(SendKind::Transactional), origin != SuppressionOrigin::Unsubscribe);
         }
     }
 
     #[test]
     fn an_event_about_a_bounce_or_a_complaint_has_no_source() {
         for (origin, source) in [
-            (Origin::Bounce, None),
-            (Origin::Complaint, None),
-            (Origin::Manual, Some(ChangeSource::Api)),
-            (Origin::Unsubscribe, Some(ChangeSource::Api)),
+            (SuppressionOrigin::Bounce, None),
+            (SuppressionOrigin::Complaint, None),
+            (SuppressionOrigin::Manual, Some(ChangeSource::Api)),
+            (SuppressionOrigin::Unsubscribe, Some(ChangeSource::Api)),
         ] {
             assert_eq!(origin.source(Some(ChangeSource::Api)), source);
         }

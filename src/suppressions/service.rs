@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::model::{Origin, Suppression, SuppressionCause};
+use super::model::{Suppression, SuppressionCause, SuppressionOrigin};
 use super::store::{self, AddResult, SuppressionRow};
 use crate::audit::{self, AuditAction, AuditEntry, AuditTargetKind, TeamActor};
 use crate::base::address::EmailAddress;
@@ -45,7 +45,7 @@ impl Suppressions {
         &self,
         by: impl Into<TeamActor>,
         address: EmailAddress,
-        origin: Origin,
+        origin: SuppressionOrigin,
         source: ChangeSource,
     ) -> Result<Suppression, StoreError> {
         let (by, context) = (by.into(), self.context.clone());
@@ -71,7 +71,7 @@ impl Suppressions {
         &self,
         by: impl Into<TeamActor>,
         addresses: Vec<EmailAddress>,
-        origin: Origin,
+        origin: SuppressionOrigin,
         source: ChangeSource,
     ) -> Result<Vec<SuppressionId>, StoreError> {
         let (by, context) = (by.into(), self.context.clone());
@@ -96,7 +96,7 @@ impl Suppressions {
     pub async fn list(
         &self,
         team: TeamId,
-        origin: Option<Origin>,
+        origin: Option<SuppressionOrigin>,
         query: PageQuery<SuppressionId>,
     ) -> Result<Page<Suppression>, PageError> {
         self.context.store.read(move |tx| store::list(tx, team, origin, query)).await
@@ -180,7 +180,7 @@ fn record_added(
     tx: &WriteTx<'_>,
     context: &Context,
     by: TeamActor,
-    origin: Origin,
+    origin: SuppressionOrigin,
     added: &[AddResult],
 ) -> Result<(), StoreError> {
     let changed = added.iter().filter(|result| !matches!(result, AddResult::Listed(_)));

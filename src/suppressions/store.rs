@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::model::{Origin, SendKind, Suppression, SuppressionCause};
+use super::model::{SendKind, Suppression, SuppressionCause, SuppressionOrigin};
 use crate::base::address::{ERASED, EmailAddress};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, ErasureId, SuppressionId, TeamId};
@@ -26,7 +26,7 @@ pub struct SuppressionRow {
     /// Hash of the address, the key of the index by address.
     #[serde(with = "serde_bytes")]
     pub hash: AddressHash,
-    pub origin: Origin,
+    pub origin: SuppressionOrigin,
     /// The email that bounced or that the recipient reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<EmailId>,
@@ -48,7 +48,7 @@ impl SuppressionRow {
 
     /// Returns whether the recipient opted out, for any origin.
     pub(super) fn is_opted_out(&self) -> bool {
-        self.origin == Origin::Unsubscribe || self.opted_out_ms.is_some()
+        self.origin == SuppressionOrigin::Unsubscribe || self.opted_out_ms.is_some()
     }
 }
 
@@ -91,7 +91,7 @@ pub fn blocking_origin(
     team: TeamId,
     address: &AddressHash,
     kind: SendKind,
-) -> Result<Option<Origin>, StoreError> {
+) -> Result<Option<SuppressionOrigin>, StoreError> {
     Ok(origin(tx, team, address)?.filter(|origin| origin.blocks(kind)))
 }
 
@@ -99,7 +99,7 @@ pub fn blocking_origin(
 ///
 /// # Errors
 /// [`StoreError`].
-pub fn origin(tx: &impl Reads, team: TeamId, address: &AddressHash) -> Result<Option<Origin>, StoreError> {
+pub fn origin(tx: &impl Reads, team: TeamId, address: &AddressHash) -> Result<Option<SuppressionOrigin>, StoreError> {
     Ok(find_by_address(tx, team, address)?.map(|(_, row)| row.origin))
 }
 
@@ -152,10 +152,10 @@ pub(super) fn find_listed(
 pub(super) fn list(
     tx: &impl Reads,
     team: TeamId,
-    origin: Option<Origin>,
+    origin: Option<SuppressionOrigin>,
     query: PageQuery<SuppressionId>,
 ) -> Result<Page<Suppression>, PageError> {
-    let number = origin.map_or(ANY_ORIGIN, Origin::number);
+    let number = origin.map_or(ANY_ORIGIN, SuppressionOrigin::number);
     page_under(tx, &SUPPRESSION_ORIGINS, team, number, query, |id, _| Ok(find(tx, team, id)?.map(|row| row.view(id))))
 }
 
@@ -175,14 +175,16 @@ pub fn add(
     let hash = address.identity_hash();
     if let Some((id, row)) = find_by_address(tx, team, &hash)? {
         return match cause.origin {
-            Origin::Unsubscribe => store_opt_out(tx, context, team, id, row),
-            Origin::Bounce | Origin::Complaint | Origin::Manual => raise(tx, context, team, id, row, cause),
+            SuppressionOrigin::Unsubscribe => store_opt_out(tx, context, team, id, row),
+            SuppressionOrigin::Bounce | SuppressionOrigin::Complaint | SuppressionOrigin::Manual => {
+                raise(tx, context, team, id, row, cause)
+            }
         };
     }
     let SuppressionCause { origin, email, source, identity } = cause;
     let id: SuppressionId = context.id();
     let created_ms = id.created_ms();
-    let opted_out_ms = (origin == Origin::Unsubscribe).then_some(created_ms);
+    let opted_out_ms = (origin == SuppressionOrigin::Unsubscribe).then_some(created_ms);
     let shown = (identity == EventIdentity::Shown).then(|| address.identity());
     let row = SuppressionRow { email: shown, hash, origin, source: email, created_ms, opted_out_ms };
     put(tx, team, id, &row)?;
@@ -215,7 +217,7 @@ fn raise(
     row: SuppressionRow,
     cause: SuppressionCause,
 ) -> Result<AddResult, StoreError> {
-    if row.origin != Origin::Unsubscribe {
+    if row.origin != SuppressionOrigin::Unsubscribe {
         return Ok(AddResult::Listed(id));
     }
     let opted_out_ms = row.opted_out_ms.or(Some(row.created_ms));
@@ -237,7 +239,7 @@ pub(super) fn lift(
     row: SuppressionRow,
     source: ChangeSource,
 ) -> Result<bool, StoreError> {
-    if row.origin == Origin::Unsubscribe {
+    if row.origin == SuppressionOrigin::Unsubscribe {
         remove_row(tx, context, team, id, &row, source)?;
         return Ok(true);
     }
@@ -261,11 +263,11 @@ pub(super) fn remove(
     row: SuppressionRow,
     source: ChangeSource,
 ) -> Result<(), StoreError> {
-    if row.origin == Origin::Unsubscribe || !row.is_opted_out() {
+    if row.origin == SuppressionOrigin::Unsubscribe || !row.is_opted_out() {
         return remove_row(tx, context, team, id, &row, source);
     }
     unlist(tx, team, id, &row, context.now_ms())?;
-    put(tx, team, id, &SuppressionRow { origin: Origin::Unsubscribe, source: None, ..row })
+    put(tx, team, id, &SuppressionRow { origin: SuppressionOrigin::Unsubscribe, source: None, ..row })
 }
 
 /// Deletes an entry and records the event.

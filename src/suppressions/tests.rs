@@ -1,7 +1,7 @@
 //! Tests of the suppression list on a temporary store.
 
 use super::lift_opt_out;
-use super::model::{Origin, SendKind, Suppression, SuppressionCause};
+use super::model::{SendKind, Suppression, SuppressionCause, SuppressionOrigin};
 use super::store::{AddResult, add, blocks, erase, find, find_listed, is_opted_out, list, remove};
 use crate::base::address::{ERASED, EmailAddress};
 use crate::base::id::{EmailId, ErasureId, Id, SuppressionId, TeamId};
@@ -30,7 +30,7 @@ fn recorded(tx: &impl Reads) -> Vec<(&'static str, String, String, Option<Change
     events
 }
 
-fn ids(tx: &impl Reads, origin: Option<Origin>) -> Vec<SuppressionId> {
+fn ids(tx: &impl Reads, origin: Option<SuppressionOrigin>) -> Vec<SuppressionId> {
     let query = PageQuery { limit: 100, cursor: Cursor::Newest };
     list(tx, TEAM, origin, query).unwrap().rows.into_iter().map(|entry| entry.id).collect()
 }
@@ -54,19 +54,25 @@ async fn only_the_origin_of_an_opt_out_is_replaced() {
         let add = |cause| add(tx, context, TEAM, &ada, cause).unwrap();
         let email = context.id();
 
-        let first = add(SuppressionCause::listed(Origin::Unsubscribe, ChangeSource::OneClick));
+        let first = add(SuppressionCause::listed(SuppressionOrigin::Unsubscribe, ChangeSource::OneClick));
         let AddResult::New(id) = first else { panic!("{first:?}") };
         assert!(!blocked(SendKind::Transactional) && blocked(SendKind::Topic));
-        assert_eq!(add(SuppressionCause::listed(Origin::Unsubscribe, ChangeSource::HostedPage)), AddResult::Listed(id));
-        assert_eq!(ids(tx, Some(Origin::Unsubscribe)), [id]);
+        assert_eq!(
+            add(SuppressionCause::listed(SuppressionOrigin::Unsubscribe, ChangeSource::HostedPage)),
+            AddResult::Listed(id)
+        );
+        assert_eq!(ids(tx, Some(SuppressionOrigin::Unsubscribe)), [id]);
         assert_eq!(add(SuppressionCause::bounce(email)), AddResult::Raised(id));
         assert!(blocked(SendKind::Transactional) && blocked(SendKind::Topic));
         assert_eq!(find(tx, TEAM, id).unwrap().unwrap().source, Some(email));
         assert!(is_opted_out(tx, TEAM, &ada.identity_hash()).unwrap(), "the entry keeps the opt-out");
-        assert_eq!((ids(tx, Some(Origin::Unsubscribe)), ids(tx, Some(Origin::Bounce))), (vec![], vec![id]));
-        for later in [Origin::Complaint, Origin::Unsubscribe, Origin::Manual] {
+        assert_eq!(
+            (ids(tx, Some(SuppressionOrigin::Unsubscribe)), ids(tx, Some(SuppressionOrigin::Bounce))),
+            (vec![], vec![id])
+        );
+        for later in [SuppressionOrigin::Complaint, SuppressionOrigin::Unsubscribe, SuppressionOrigin::Manual] {
             assert_eq!(add(SuppressionCause::listed(later, ChangeSource::Api)), AddResult::Listed(id));
-            assert_eq!(find(tx, TEAM, id).unwrap().unwrap().origin, Origin::Bounce);
+            assert_eq!(find(tx, TEAM, id).unwrap().unwrap().origin, SuppressionOrigin::Bounce);
         }
 
         let added = ("suppression.added", "ada@example.com".into(), "unsubscribe".into(), Some(ChangeSource::OneClick));
@@ -78,7 +84,9 @@ async fn only_the_origin_of_an_opt_out_is_replaced() {
 #[tokio::test]
 async fn an_opt_out_is_stored_in_an_entry_of_any_origin_and_remains_after_it() {
     within(|tx, context| {
-        for (number, origin) in [Origin::Bounce, Origin::Complaint, Origin::Manual].into_iter().enumerate() {
+        for (number, origin) in
+            [SuppressionOrigin::Bounce, SuppressionOrigin::Complaint, SuppressionOrigin::Manual].into_iter().enumerate()
+        {
             let ada = address(&format!("ada{number}@example.com"));
             let email = context.id();
             let opted_out = || is_opted_out(tx, TEAM, &ada.identity_hash()).unwrap();
@@ -86,7 +94,7 @@ async fn an_opt_out_is_stored_in_an_entry_of_any_origin_and_remains_after_it() {
             let id = add(tx, context, TEAM, &ada, cause).unwrap().id();
             assert!(!opted_out());
 
-            let opt_out = SuppressionCause::listed(Origin::Unsubscribe, ChangeSource::OneClick);
+            let opt_out = SuppressionCause::listed(SuppressionOrigin::Unsubscribe, ChangeSource::OneClick);
             assert_eq!(add(tx, context, TEAM, &ada, opt_out).unwrap(), AddResult::OptedOut(id));
             assert_eq!(add(tx, context, TEAM, &ada, opt_out).unwrap(), AddResult::Listed(id));
             let row = find(tx, TEAM, id).unwrap().unwrap();
@@ -95,8 +103,8 @@ async fn an_opt_out_is_stored_in_an_entry_of_any_origin_and_remains_after_it() {
 
             remove(tx, context, TEAM, id, row, ChangeSource::Api).unwrap();
             let row = find(tx, TEAM, id).unwrap().unwrap();
-            assert_eq!((row.origin, row.source), (Origin::Unsubscribe, None));
-            assert_eq!((ids(tx, Some(origin)), ids(tx, Some(Origin::Unsubscribe))), (vec![], vec![id]));
+            assert_eq!((row.origin, row.source), (SuppressionOrigin::Unsubscribe, None));
+            assert_eq!((ids(tx, Some(origin)), ids(tx, Some(SuppressionOrigin::Unsubscribe))), (vec![], vec![id]));
             let blocked = |kind| blocks(tx, TEAM, &ada.identity_hash(), kind).unwrap();
             assert!(blocked(SendKind::Topic) && !blocked(SendKind::Transactional));
 
@@ -118,16 +126,23 @@ async fn taking_an_opt_out_back_keeps_an_entry_of_another_origin() {
         let ada = address("ada@example.com");
         let lift =
             |only| lift_opt_out(tx, context, TEAM, &ada.identity_hash(), only, ChangeSource::HostedPage).unwrap();
-        let listed = SuppressionCause::listed(Origin::Manual, ChangeSource::Api);
+        let listed = SuppressionCause::listed(SuppressionOrigin::Manual, ChangeSource::Api);
         let id = add(tx, context, TEAM, &ada, listed).unwrap().id();
         assert!(!lift(None), "there is no opt-out");
-        add(tx, context, TEAM, &ada, SuppressionCause::listed(Origin::Unsubscribe, ChangeSource::HostedPage)).unwrap();
+        add(
+            tx,
+            context,
+            TEAM,
+            &ada,
+            SuppressionCause::listed(SuppressionOrigin::Unsubscribe, ChangeSource::HostedPage),
+        )
+        .unwrap();
 
         assert!(!lift(Some(context.id())), "the opt-out is in another entry");
         assert!(lift(Some(id)));
 
         let row = find(tx, TEAM, id).unwrap().unwrap();
-        assert_eq!((row.origin, row.is_opted_out()), (Origin::Manual, false));
+        assert_eq!((row.origin, row.is_opted_out()), (SuppressionOrigin::Manual, false));
         remove(tx, context, TEAM, id, row, ChangeSource::Api).unwrap();
         assert!(find(tx, TEAM, id).unwrap().is_none(), "no opt-out remains");
     })
@@ -143,8 +158,9 @@ fn request_at<R>(id: Id<R>) -> ErasureId {
 async fn an_erased_address_still_blocks_and_is_found_only_by_its_id() {
     within(|tx, context| {
         let ada = address("Ada@example.com");
-        let id =
-            add(tx, context, TEAM, &ada, SuppressionCause::listed(Origin::Manual, ChangeSource::Api)).unwrap().id();
+        let id = add(tx, context, TEAM, &ada, SuppressionCause::listed(SuppressionOrigin::Manual, ChangeSource::Api))
+            .unwrap()
+            .id();
 
         for (request, erased) in [(Id::MIN, None), (request_at(id), Some(id)), (request_at(id), None)] {
             assert_eq!(erase(tx, TEAM, &ada.identity_hash(), request, 0).unwrap(), erased, "{request}");
@@ -152,10 +168,12 @@ async fn an_erased_address_still_blocks_and_is_found_only_by_its_id() {
 
         assert!(blocks(tx, TEAM, &ada.identity_hash(), SendKind::Transactional).unwrap());
         assert!(find_listed(tx, TEAM, &ada.identity_hash()).unwrap().is_none());
-        assert_eq!((ids(tx, None), ids(tx, Some(Origin::Manual))), (vec![], vec![]));
+        assert_eq!((ids(tx, None), ids(tx, Some(SuppressionOrigin::Manual))), (vec![], vec![]));
         let row = find(tx, TEAM, id).unwrap().unwrap();
         assert_eq!(row.email, None);
-        let again = add(tx, context, TEAM, &ada, SuppressionCause::listed(Origin::Manual, ChangeSource::Api)).unwrap();
+        let again =
+            add(tx, context, TEAM, &ada, SuppressionCause::listed(SuppressionOrigin::Manual, ChangeSource::Api))
+                .unwrap();
         assert_eq!(again, AddResult::Listed(id));
         assert_eq!(find(tx, TEAM, id).unwrap().unwrap().email, None);
 
@@ -198,8 +216,8 @@ async fn the_index_has_only_the_entries_that_lists_contain() {
         };
         let [ada, bob, eve] = ["ada", "bob", "eve"].map(|name| address(&format!("{name}@example.com")));
         let list = |address, cause| add(tx, context, TEAM, address, cause).unwrap().id();
-        let opt_out = SuppressionCause::listed(Origin::Unsubscribe, ChangeSource::Api);
-        let manual = SuppressionCause::listed(Origin::Manual, ChangeSource::Api);
+        let opt_out = SuppressionCause::listed(SuppressionOrigin::Unsubscribe, ChangeSource::Api);
+        let manual = SuppressionCause::listed(SuppressionOrigin::Manual, ChangeSource::Api);
         let unchanged = list(&ada, opt_out);
         let reduced = list(&bob, opt_out);
         list(&bob, manual);
@@ -227,9 +245,10 @@ async fn the_index_has_only_the_entries_that_lists_contain() {
 async fn replacing_the_origin_of_an_erased_opt_out_does_not_list_it() {
     within(|tx, context| {
         let ada = address("ada@example.com");
-        let id = add(tx, context, TEAM, &ada, SuppressionCause::listed(Origin::Unsubscribe, ChangeSource::Api))
-            .unwrap()
-            .id();
+        let id =
+            add(tx, context, TEAM, &ada, SuppressionCause::listed(SuppressionOrigin::Unsubscribe, ChangeSource::Api))
+                .unwrap()
+                .id();
         erase(tx, TEAM, &ada.identity_hash(), request_at(id), 0).unwrap();
 
         assert_eq!(
@@ -238,7 +257,7 @@ async fn replacing_the_origin_of_an_erased_opt_out_does_not_list_it() {
         );
 
         assert!(blocks(tx, TEAM, &ada.identity_hash(), SendKind::Transactional).unwrap());
-        assert_eq!((ids(tx, None), ids(tx, Some(Origin::Complaint))), (vec![], vec![]));
+        assert_eq!((ids(tx, None), ids(tx, Some(SuppressionOrigin::Complaint))), (vec![], vec![]));
     })
     .await;
 }
@@ -246,9 +265,9 @@ async fn replacing_the_origin_of_an_erased_opt_out_does_not_list_it() {
 #[tokio::test]
 async fn a_page_of_one_origin_has_only_its_entries_and_cursors() {
     within(|tx, context| {
-        let entries: Vec<(Origin, SuppressionId)> = (0..40)
+        let entries: Vec<(SuppressionOrigin, SuppressionId)> = (0..40)
             .map(|number| {
-                let origin = Origin::ALL[number % 4];
+                let origin = SuppressionOrigin::ALL[number % 4];
                 let address = address(&format!("r{number}@example.com"));
                 (
                     origin,
@@ -256,7 +275,7 @@ async fn a_page_of_one_origin_has_only_its_entries_and_cursors() {
                 )
             })
             .collect();
-        for origin in Origin::ALL {
+        for origin in SuppressionOrigin::ALL {
             let of_origin = entries.iter().rev().filter(|(its, _)| *its == origin).map(|(_, id)| *id);
             let expected: Vec<SuppressionId> = of_origin.collect();
             let query = |cursor| PageQuery { limit: 4, cursor };

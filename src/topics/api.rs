@@ -6,8 +6,8 @@ use salvo::writing::Json;
 use serde::{Deserialize, Serialize};
 
 use super::model::{
-    DESCRIPTION_CHARS_MAX, Description, NAME_CHARS_MAX, NewTopic, Subscription, TOPICS_MAX, Topic, TopicChanges,
-    TopicName, Visibility,
+    DESCRIPTION_CHARS_MAX, NAME_CHARS_MAX, NewTopic, Subscription, TOPICS_MAX, Topic, TopicChanges, TopicDescription,
+    TopicName, TopicVisibility,
 };
 use super::service::{CreateTopicError, DeleteTopicError, Topics, UpdateTopicError};
 use crate::api_keys::Caller;
@@ -26,7 +26,7 @@ words_schema!(
 );
 words_schema!(
     /// The visibility of a topic.
-    pub(crate) VisibilityWord = Visibility::ALL.map(Visibility::as_str)
+    pub(crate) VisibilityWord = TopicVisibility::ALL.map(TopicVisibility::as_str)
 );
 
 /// A topic to create.
@@ -176,7 +176,7 @@ impl CreateTopicRequest {
                 Patch::Keep | Patch::Clear => None,
                 Patch::Set(description) => Some(description),
             },
-            visibility: parse_visibility(visibility)?.unwrap_or(Visibility::Private),
+            visibility: parse_visibility(visibility)?.unwrap_or(TopicVisibility::Private),
         })
     }
 }
@@ -208,12 +208,12 @@ fn parse_name(text: &str) -> ApiResult<TopicName> {
 }
 
 /// Parses a description. An empty text removes it, because forms send one for an empty field.
-fn parse_description(given: Patch<String>) -> ApiResult<Patch<Description>> {
+fn parse_description(given: Patch<String>) -> ApiResult<Patch<TopicDescription>> {
     match given {
         Patch::Keep => Ok(Patch::Keep),
         Patch::Clear => Ok(Patch::Clear),
         Patch::Set(text) if text.trim().is_empty() => Ok(Patch::Clear),
-        Patch::Set(text) => Description::parse(&text).map(Patch::Set).ok_or_else(|| {
+        Patch::Set(text) => TopicDescription::parse(&text).map(Patch::Set).ok_or_else(|| {
             ApiError::validation(format!(
                 "Invalid `description` field: it may have {DESCRIPTION_CHARS_MAX} characters, and no control \
                  characters but line breaks."
@@ -222,9 +222,9 @@ fn parse_description(given: Patch<String>) -> ApiResult<Patch<Description>> {
     }
 }
 
-fn parse_visibility(word: Option<String>) -> ApiResult<Option<Visibility>> {
+fn parse_visibility(word: Option<String>) -> ApiResult<Option<TopicVisibility>> {
     let parse = |word: String| {
-        Visibility::parse(&word)
+        TopicVisibility::parse(&word)
             .ok_or_else(|| ApiError::validation("Invalid `visibility` field: use `public` or `private`."))
     };
     word.map(parse).transpose()

@@ -21,7 +21,7 @@ mod service;
 mod store;
 
 pub use model::{
-    Description, NewTopic, SendTopic, Subscription, TOPICS_MAX, Topic, TopicChanges, TopicName, Visibility,
+    NewTopic, SendTopic, Subscription, TOPICS_MAX, Topic, TopicChanges, TopicDescription, TopicName, TopicVisibility,
 };
 pub use service::{CreateTopicError, DeleteTopicError, TopicInUse, Topics, UpdateTopicError};
 pub use store::{

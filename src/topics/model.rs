@@ -51,14 +51,14 @@ impl Subscription {
 /// Whether the preference page lists a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Visibility {
+pub enum TopicVisibility {
     /// Listed.
     Public,
     /// The preference page does not list it.
     Private,
 }
 
-impl Visibility {
+impl TopicVisibility {
     /// Every visibility.
     pub const ALL: [Self; 2] = [Self::Public, Self::Private];
 
@@ -99,9 +99,9 @@ impl TopicName {
 
 /// Text about a topic on the preference page: 1 to 200 characters, on one or more lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Description(String);
+pub struct TopicDescription(String);
 
-impl Description {
+impl TopicDescription {
     /// Parses a description; `None` if the text is not valid. An empty text is not valid.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
@@ -126,11 +126,11 @@ impl Description {
 pub struct NewTopic {
     pub name: TopicName,
     /// Text on the preference page.
-    pub description: Option<Description>,
+    pub description: Option<TopicDescription>,
     /// Subscription of a contact without a choice. It never changes.
     pub default_subscription: Subscription,
     /// Whether the preference page lists it.
-    pub visibility: Visibility,
+    pub visibility: TopicVisibility,
 }
 
 /// Changes to a topic.
@@ -138,9 +138,9 @@ pub struct NewTopic {
 pub struct TopicChanges {
     pub name: Option<TopicName>,
     /// Text on the preference page.
-    pub description: Patch<Description>,
+    pub description: Patch<TopicDescription>,
     /// Whether the preference page lists it.
-    pub visibility: Option<Visibility>,
+    pub visibility: Option<TopicVisibility>,
 }
 
 /// A topic.
@@ -153,7 +153,7 @@ pub struct Topic {
     /// Subscription of a contact without a choice.
     pub default_subscription: Subscription,
     /// Whether the preference page lists it.
-    pub visibility: Visibility,
+    pub visibility: TopicVisibility,
     /// Time of creation.
     pub created_ms: TimestampMs,
 }
@@ -208,10 +208,10 @@ mod tests {
             ("a\u{1b}[31mb", None),
             (" ", None),
         ] {
-            assert_eq!(Description::parse(text).as_ref().map(Description::as_str), parsed, "{text:?}");
+            assert_eq!(TopicDescription::parse(text).as_ref().map(TopicDescription::as_str), parsed, "{text:?}");
         }
-        assert!(Description::parse(&"ü".repeat(200)).is_some());
-        assert!(Description::parse(&"ü".repeat(201)).is_none());
+        assert!(TopicDescription::parse(&"ü".repeat(200)).is_some());
+        assert!(TopicDescription::parse(&"ü".repeat(201)).is_none());
     }
 
     #[test]
@@ -219,11 +219,11 @@ mod tests {
         for subscription in [Subscription::OptIn, Subscription::OptOut] {
             assert_eq!(Subscription::parse(subscription.as_str()), Some(subscription));
         }
-        for visibility in [Visibility::Public, Visibility::Private] {
-            assert_eq!(Visibility::parse(visibility.as_str()), Some(visibility));
+        for visibility in [TopicVisibility::Public, TopicVisibility::Private] {
+            assert_eq!(TopicVisibility::parse(visibility.as_str()), Some(visibility));
         }
         for text in ["", "OPT_IN", "opt-in", " opt_in", "Public", "hidden"] {
-            assert_eq!((Subscription::parse(text), Visibility::parse(text)), (None, None), "{text:?}");
+            assert_eq!((Subscription::parse(text), TopicVisibility::parse(text)), (None, None), "{text:?}");
         }
     }
 
@@ -233,8 +233,8 @@ mod tests {
             if let Some(name) = TopicName::parse(&text) {
                 prop_assert_eq!(TopicName::parse(name.as_str()), Some(name));
             }
-            if let Some(description) = Description::parse(&text) {
-                prop_assert_eq!(Description::parse(description.as_str()), Some(description));
+            if let Some(description) = TopicDescription::parse(&text) {
+                prop_assert_eq!(TopicDescription::parse(description.as_str()), Some(description));
             }
         }
     }

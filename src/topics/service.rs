@@ -158,7 +158,7 @@ mod tests {
     use crate::base::id::Id;
     use crate::store::Encoded;
     use crate::store::page::Cursor;
-    use crate::topics::{Description, Subscription, Visibility, all, find_for_send};
+    use crate::topics::{Subscription, TopicDescription, TopicVisibility, all, find_for_send};
 
     const TEAM: TeamId = Id::MIN;
     const OTHER: TeamId = Id::MAX;
@@ -168,7 +168,7 @@ mod tests {
             name: TopicName::parse(name).unwrap(),
             description: None,
             default_subscription: Subscription::OptOut,
-            visibility: Visibility::Private,
+            visibility: TopicVisibility::Private,
         }
     }
 
@@ -178,7 +178,7 @@ mod tests {
             name: "News".into(),
             description: Some("Monthly.".into()),
             default_subscription: Subscription::OptIn,
-            visibility: Visibility::Private,
+            visibility: TopicVisibility::Private,
             created_ms: 1,
         };
         let keep = TopicChanges::default();
@@ -190,12 +190,12 @@ mod tests {
             ),
             (TopicChanges { description: Patch::Clear, ..keep.clone() }, TopicRow { description: None, ..row.clone() }),
             (
-                TopicChanges { description: Patch::Set(Description::parse("Weekly.").unwrap()), ..keep.clone() },
+                TopicChanges { description: Patch::Set(TopicDescription::parse("Weekly.").unwrap()), ..keep.clone() },
                 TopicRow { description: Some("Weekly.".into()), ..row.clone() },
             ),
             (
-                TopicChanges { visibility: Some(Visibility::Public), ..keep },
-                TopicRow { visibility: Visibility::Public, ..row.clone() },
+                TopicChanges { visibility: Some(TopicVisibility::Public), ..keep },
+                TopicRow { visibility: TopicVisibility::Public, ..row.clone() },
             ),
         ] {
             assert_eq!(changed(row.clone(), &changes), expected, "{changes:?}");
@@ -230,7 +230,7 @@ mod tests {
             name: "Filler".into(),
             description: None,
             default_subscription: Subscription::OptIn,
-            visibility: Visibility::Public,
+            visibility: TopicVisibility::Public,
             created_ms: 1,
         };
         let ids: Vec<TopicId> = (1..TOPICS_MAX).map(|_| context.id()).collect();

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::model::{SendTopic, Subscription, Topic, Visibility};
+use super::model::{SendTopic, Subscription, Topic, TopicVisibility};
 use crate::base::clock::{DAY_MS, TimestampMs};
 use crate::base::id::{Id, TeamId, TopicId};
 use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx};
@@ -18,7 +18,7 @@ pub struct TopicRow {
     /// Subscription of a contact without a choice.
     pub default_subscription: Subscription,
     /// Whether the preference page lists it.
-    pub visibility: Visibility,
+    pub visibility: TopicVisibility,
     /// Time of creation.
     pub created_ms: TimestampMs,
 }

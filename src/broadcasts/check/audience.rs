@@ -9,7 +9,7 @@ use super::sample;
 use crate::base::clock;
 use crate::base::id::{ContactId, TeamId};
 use crate::broadcast_rows::BroadcastRow;
-use crate::contact_properties::Definitions;
+use crate::contact_properties::PropertyDefinitions;
 use crate::contacts::{self, ContactRef};
 use crate::context::Context;
 use crate::segments::{self, ContactRange, SegmentRule, scan_contacts};
@@ -38,7 +38,7 @@ pub(super) struct AudienceWalk {
     topic: Option<SendTopic>,
     /// Fields whose missing values are counted.
     names: Vec<String>,
-    definitions: Definitions,
+    definitions: PropertyDefinitions,
 }
 
 /// Reason why a contact does not receive a broadcast.
@@ -56,7 +56,7 @@ impl AudienceWalk {
         team: TeamId,
         row: &BroadcastRow,
         names: Vec<String>,
-        definitions: Definitions,
+        definitions: PropertyDefinitions,
     ) -> Result<Option<Self>, StoreError> {
         let segment = match row.segment {
             Some(segment) => match segments::find(tx, team, segment)? {

@@ -8,7 +8,7 @@ use super::html_tags;
 use super::model::{BroadcastFinding, FindingKind, FindingPart, FindingPlace, HTML_BYTES_CLIPPED, TextPlaces};
 use crate::base::printable::printable;
 use crate::broadcast_rows::{EMAIL_FIELD, NAME_FIELDS};
-use crate::contact_properties::Definitions;
+use crate::contact_properties::PropertyDefinitions;
 use crate::markdown;
 use crate::merge_fields::{self, MergeField, Placeholder};
 
@@ -24,7 +24,7 @@ pub(super) struct CheckedTexts<'b> {
     pub(super) text: Option<&'b str>,
     /// Markdown that the HTML and the text are made from.
     pub(super) source: Option<&'b str>,
-    pub(super) definitions: &'b Definitions,
+    pub(super) definitions: &'b PropertyDefinitions,
 }
 
 /// A link or an image that can be requested.
@@ -96,7 +96,7 @@ pub(super) fn check(texts: CheckedTexts<'_>) -> ContentReport {
 
 impl ContentReport {
     /// Checks the merge fields of a part.
-    fn fields(&mut self, part: FindingPart, text: &str, definitions: &Definitions) {
+    fn fields(&mut self, part: FindingPart, text: &str, definitions: &PropertyDefinitions) {
         let places = TextPlaces::new(text);
         for (range, placeholder) in merge_fields::placeholders(text) {
             let Placeholder::Field(MergeField { name, fallback }) = placeholder else { continue };
@@ -167,7 +167,7 @@ impl ContentReport {
     }
 }
 
-fn unknown_field(name: &str, definitions: &Definitions) -> String {
+fn unknown_field(name: &str, definitions: &PropertyDefinitions) -> String {
     let is_name = NAME_FIELDS.iter().chain(&[EMAIL_FIELD]).find(|known| known.eq_ignore_ascii_case(name));
     match is_name.copied().or_else(|| definitions.spelling(name)) {
         Some(spelling) => format!("There is no field {name}. Do you mean {spelling}?"),
@@ -206,11 +206,13 @@ fn has_scheme(url: &str, scheme: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contact_properties::{Definition, PropertyKind};
+    use crate::contact_properties::{PropertyDefinition, PropertyKind};
 
-    fn definitions() -> Definitions {
-        let string =
-            |fallback: Option<&str>| Definition { kind: PropertyKind::String, fallback: fallback.map(str::to_owned) };
+    fn definitions() -> PropertyDefinitions {
+        let string = |fallback: Option<&str>| PropertyDefinition {
+            kind: PropertyKind::String,
+            fallback: fallback.map(str::to_owned),
+        };
         [("company", string(None)), ("plan", string(Some("free")))]
             .map(|(key, it)| (key.to_owned(), it))
             .into_iter()
@@ -324,7 +326,7 @@ mod tests {
     fn each_link_that_can_be_requested_is_listed_once() {
         let html = "<a href='https://e.example/a'><a href='HTTPS://e.example/b'><img alt='' src=http://e.example/l.png>\
                     <a href='https://e.example/a'><a href='https://e.example/{{{ID}}}'><a href='mailto:a@e.example'>";
-        let definitions = Definitions::default();
+        let definitions = PropertyDefinitions::default();
         let texts = CheckedTexts {
             subject: "",
             preview_text: None,

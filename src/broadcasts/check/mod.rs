@@ -46,7 +46,7 @@ pub use sample::{SampleContact, SampleValues};
 use crate::base::blocking;
 use crate::base::id::{BroadcastId, TeamId};
 use crate::broadcast_rows::{self, BroadcastContent, BroadcastRow, read_content};
-use crate::contact_properties::{self, Definitions};
+use crate::contact_properties::{self, PropertyDefinitions};
 use crate::context::Context;
 use crate::domains::{self, DomainRow};
 use crate::emails::Emails;
@@ -90,7 +90,7 @@ pub struct BroadcastChecks {
 struct CheckedRows {
     row: BroadcastRow,
     content: BroadcastContent,
-    definitions: Definitions,
+    definitions: PropertyDefinitions,
     /// Domain of the sender's address, and the team's row of it.
     domain: (String, Option<DomainRow>),
 }
@@ -169,7 +169,7 @@ impl BroadcastChecks {
         team: TeamId,
         row: BroadcastRow,
         names: Vec<String>,
-        definitions: Definitions,
+        definitions: PropertyDefinitions,
     ) -> Result<AudienceCount, StoreError> {
         let start = move |tx: &ReadTx| AudienceWalk::of(tx, team, &row, names, definitions);
         match self.context.store.read::<_, StoreError>(start).await? {

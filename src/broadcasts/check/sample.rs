@@ -3,7 +3,7 @@
 use crate::base::address::EmailAddress;
 use crate::base::id::{ContactId, TeamId};
 use crate::broadcast_rows::{MergeValues, field_of_value};
-use crate::contact_properties::{Definitions, PropertyKind};
+use crate::contact_properties::{PropertyDefinitions, PropertyKind};
 use crate::contacts::{self, ContactRef, ContactRow};
 use crate::store::{Reads, StoreError};
 
@@ -56,7 +56,7 @@ impl SampleValues {
         team: TeamId,
         contact: &SampleContact,
         names: &[String],
-        definitions: &Definitions,
+        definitions: &PropertyDefinitions,
     ) -> Result<Option<Self>, StoreError> {
         let found = match contact {
             SampleContact::BuiltIn => return Ok(Some(Self::built_in(names, definitions))),
@@ -82,7 +82,7 @@ impl SampleValues {
         }))
     }
 
-    fn built_in(names: &[String], definitions: &Definitions) -> Self {
+    fn built_in(names: &[String], definitions: &PropertyDefinitions) -> Self {
         let value = |name: &str| match field_of_value(name).0 {
             "FIRST_NAME" => Some(FIRST_NAME.to_owned()),
             "LAST_NAME" => Some(LAST_NAME.to_owned()),
@@ -118,7 +118,7 @@ fn without_placeholders(value: String) -> String {
 }
 
 /// Returns the value of a field for a contact, or the fallback of its property; `None` if both are missing or empty.
-pub(super) fn value_of<'c>(row: &'c ContactRow, name: &str, definitions: &'c Definitions) -> Option<&'c str> {
+pub(super) fn value_of<'c>(row: &'c ContactRow, name: &str, definitions: &'c PropertyDefinitions) -> Option<&'c str> {
     let value = match field_of_value(name).0 {
         "FIRST_NAME" => row.first_name.as_deref(),
         "LAST_NAME" => row.last_name.as_deref(),
@@ -128,7 +128,7 @@ pub(super) fn value_of<'c>(row: &'c ContactRow, name: &str, definitions: &'c Def
 }
 
 /// Returns whether [`value_of`] returns `None` for a contact.
-pub(super) fn is_missing(view: &ContactRef<'_>, name: &str, definitions: &Definitions) -> bool {
+pub(super) fn is_missing(view: &ContactRef<'_>, name: &str, definitions: &PropertyDefinitions) -> bool {
     let value = match name {
         "FIRST_NAME" => view.first_name(),
         "LAST_NAME" => view.last_name(),
@@ -137,12 +137,12 @@ pub(super) fn is_missing(view: &ContactRef<'_>, name: &str, definitions: &Defini
     value.unwrap_or_default().is_empty() && own_fallback(name, definitions).is_none()
 }
 
-fn fallback(name: &str, definitions: &Definitions) -> Option<String> {
+fn fallback(name: &str, definitions: &PropertyDefinitions) -> Option<String> {
     own_fallback(name, definitions).map(str::to_owned)
 }
 
 /// Returns the fallback of the property with exactly this key.
-fn own_fallback<'d>(name: &str, definitions: &'d Definitions) -> Option<&'d str> {
+fn own_fallback<'d>(name: &str, definitions: &'d PropertyDefinitions) -> Option<&'d str> {
     if definitions.spelling(name) != Some(name) {
         return None;
     }
@@ -152,7 +152,7 @@ fn own_fallback<'d>(name: &str, definitions: &'d Definitions) -> Option<&'d str>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contact_properties::Definition;
+    use crate::contact_properties::PropertyDefinition;
 
     #[test]
     fn a_contact_is_an_id_an_address_or_none() {
@@ -180,13 +180,16 @@ mod tests {
 
     #[test]
     fn a_value_is_that_of_the_contact_or_the_fallback_of_its_property() {
-        let string =
-            |fallback: Option<&str>| Definition { kind: PropertyKind::String, fallback: fallback.map(str::to_owned) };
-        let number = Definition { kind: PropertyKind::Number, fallback: None };
-        let definitions: Definitions = [("plan", string(Some("free"))), ("city", string(None)), ("age", number)]
-            .map(|(key, it)| (key.to_owned(), it))
-            .into_iter()
-            .collect();
+        let string = |fallback: Option<&str>| PropertyDefinition {
+            kind: PropertyKind::String,
+            fallback: fallback.map(str::to_owned),
+        };
+        let number = PropertyDefinition { kind: PropertyKind::Number, fallback: None };
+        let definitions: PropertyDefinitions =
+            [("plan", string(Some("free"))), ("city", string(None)), ("age", number)]
+                .map(|(key, it)| (key.to_owned(), it))
+                .into_iter()
+                .collect();
         let mut row = ContactRow::new(EmailAddress::parse("bob@example.net").unwrap());
         row.first_name = Some(String::new());
         row.properties = [("city", "Oslo"), ("own", "x")].map(|(key, value)| (key.to_owned(), value.to_owned())).into();

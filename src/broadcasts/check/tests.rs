@@ -6,15 +6,15 @@ use crate::base::address::EmailAddress;
 use crate::base::id::{ContactId, Id, SegmentId, TeamId, TopicId};
 use crate::base::patch::Patch;
 use crate::broadcast_rows::BroadcastRow;
-use crate::contact_properties::Definitions;
+use crate::contact_properties::PropertyDefinitions;
 use crate::contacts::{ContactChanges, ContactWriter, NewContact, PropertyChange};
 use crate::context::Context;
 use crate::events::ChangeSource;
 use crate::segments::SegmentRow;
 use crate::store::StoreError;
-use crate::suppressions::{self, Origin, SuppressionCause};
+use crate::suppressions::{self, SuppressionCause, SuppressionOrigin};
 use crate::tables::{SEGMENTS, TOPICS};
-use crate::topics::{Subscription, TopicRow, Visibility};
+use crate::topics::{Subscription, TopicRow, TopicVisibility};
 
 const TEAM: TeamId = Id::MIN;
 
@@ -31,7 +31,7 @@ async fn targets(context: &Context) -> (SegmentId, TopicId) {
             name: "News".into(),
             description: None,
             default_subscription: Subscription::OptIn,
-            visibility: Visibility::Public,
+            visibility: TopicVisibility::Public,
             created_ms: 0,
         };
         tx.put(&TOPICS, &(TEAM, topic), &row)
@@ -58,7 +58,8 @@ async fn add(context: &Context, contacts: Vec<(&'static str, ContactChanges)>) -
 
 async fn count(context: &Context, row: BroadcastRow, names: &[&str]) -> Option<AudienceCount> {
     let names = names.iter().map(|name| (*name).to_owned()).collect();
-    let start = move |tx: &crate::store::ReadTx| AudienceWalk::of(tx, TEAM, &row, names, Definitions::default());
+    let start =
+        move |tx: &crate::store::ReadTx| AudienceWalk::of(tx, TEAM, &row, names, PropertyDefinitions::default());
     let walk = context.store.read::<_, StoreError>(start).await.unwrap()?;
     Some(walk.count(context).await.unwrap())
 }
@@ -87,7 +88,7 @@ async fn each_contact_is_counted_once_at_its_first_reason() {
     let suppress = move |tx: &crate::store::WriteTx<'_>| {
         for local in ["listed", "left"] {
             let address = EmailAddress::parse(&format!("{local}@example.net")).unwrap();
-            let cause = SuppressionCause::listed(Origin::Bounce, ChangeSource::Api);
+            let cause = SuppressionCause::listed(SuppressionOrigin::Bounce, ChangeSource::Api);
             suppressions::add(tx, &of, TEAM, &address, cause)?;
         }
         Ok(())

@@ -8,7 +8,7 @@ use crate::base::address::EmailAddress;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, ContactId, TeamId};
 use crate::broadcast_rows::{self, BroadcastStatus, field_of_value};
-use crate::contact_properties::{self, Definitions};
+use crate::contact_properties::{self, PropertyDefinitions};
 use crate::contacts::{self, ContactRef};
 use crate::segments::{ContactRange, SegmentRule};
 use crate::store::{Order, ReadTx, Reads, StoreError, skip_corrupt};
@@ -47,7 +47,7 @@ enum ValueSource {
 }
 
 impl ValueSource {
-    fn of(name: &str, definitions: &Definitions) -> Self {
+    fn of(name: &str, definitions: &PropertyDefinitions) -> Self {
         let (name, has_fallback) = field_of_value(name);
         match name {
             "EMAIL" => Self::Email,

@@ -24,5 +24,5 @@ mod writer;
 mod tests;
 
 pub(super) use cell::{escape_formula, unescape_formula};
-pub(super) use reader::{Delimiter, Reader, Record};
+pub(super) use reader::{CsvDelimiter, CsvReader, CsvRecord};
 pub(super) use writer::push_line;

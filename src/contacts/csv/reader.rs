@@ -13,13 +13,13 @@ pub(in crate::contacts) const COLUMNS_MAX: usize = 512;
 
 /// Character that separates cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::contacts) enum Delimiter {
+pub(in crate::contacts) enum CsvDelimiter {
     Comma,
     Semicolon,
     Tab,
 }
 
-impl Delimiter {
+impl CsvDelimiter {
     /// Every delimiter, the most common first.
     pub(in crate::contacts) const ALL: [Self; 3] = [Self::Comma, Self::Semicolon, Self::Tab];
 
@@ -34,7 +34,7 @@ impl Delimiter {
 
 /// Syntax error of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::contacts) enum Fault {
+pub(in crate::contacts) enum CsvFault {
     /// The record is longer than [`RECORD_BYTES_MAX`].
     TooLong,
     /// The record has more than [`COLUMNS_MAX`] cells.
@@ -45,7 +45,7 @@ pub(in crate::contacts) enum Fault {
     OpenQuote,
 }
 
-impl std::fmt::Display for Fault {
+impl std::fmt::Display for CsvFault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::TooLong => write!(
@@ -64,11 +64,11 @@ impl std::fmt::Display for Fault {
 
 /// A row of a CSV file. A quoted cell can contain line ends, so a record can span several lines.
 #[derive(Debug)]
-pub(in crate::contacts) struct Record {
+pub(in crate::contacts) struct CsvRecord {
     /// First line of the record in the file, from 1.
     pub(in crate::contacts) line: u64,
     /// First syntax error. If there is one, the cells are incomplete.
-    pub(in crate::contacts) fault: Option<Fault>,
+    pub(in crate::contacts) fault: Option<CsvFault>,
     /// The unquoted bytes of all cells, without delimiters.
     text: Vec<u8>,
     cells: Vec<Cell>,
@@ -81,7 +81,7 @@ struct Cell {
     quoted: bool,
 }
 
-impl Record {
+impl CsvRecord {
     const fn at(line: u64) -> Self {
         Self { line, fault: None, text: Vec::new(), cells: Vec::new() }
     }
@@ -129,10 +129,10 @@ enum State {
 
 /// An incremental CSV parser.
 #[derive(Debug)]
-pub(in crate::contacts) struct Reader {
+pub(in crate::contacts) struct CsvReader {
     delimiter: u8,
     state: State,
-    record: Record,
+    record: CsvRecord,
     record_bytes: usize,
     /// Whether the current cell began with a quote.
     quoted: bool,
@@ -140,12 +140,12 @@ pub(in crate::contacts) struct Reader {
     after_cr: bool,
 }
 
-impl Reader {
-    pub(in crate::contacts) const fn new(delimiter: Delimiter) -> Self {
+impl CsvReader {
+    pub(in crate::contacts) const fn new(delimiter: CsvDelimiter) -> Self {
         Self {
             delimiter: delimiter.byte(),
             state: State::Between,
-            record: Record::at(1),
+            record: CsvRecord::at(1),
             record_bytes: 0,
             quoted: false,
             line: 1,
@@ -155,7 +155,7 @@ impl Reader {
 
     /// Consumes bytes from the front of `input` up to the end of a record and returns the record.
     /// Returns `None` if `input` is consumed before a record ends.
-    pub(in crate::contacts) fn next(&mut self, input: &mut &[u8]) -> Option<Record> {
+    pub(in crate::contacts) fn next(&mut self, input: &mut &[u8]) -> Option<CsvRecord> {
         loop {
             self.consume_text(input);
             let (&byte, rest) = input.split_first()?;
@@ -167,10 +167,10 @@ impl Reader {
     }
 
     /// Ends the file. Returns the last record if the file does not end with a line end.
-    pub(in crate::contacts) fn end(&mut self) -> Option<Record> {
+    pub(in crate::contacts) fn end(&mut self) -> Option<CsvRecord> {
         match self.state {
             State::Between => return None,
-            State::Quoted => self.record.fault = Some(Fault::OpenQuote),
+            State::Quoted => self.record.fault = Some(CsvFault::OpenQuote),
             State::Start | State::Plain | State::Quote => {}
         }
         self.end_cell();
@@ -201,7 +201,7 @@ impl Reader {
                 self.line += u64::from(!ends_crlf);
                 return false;
             }
-            self.record = Record::at(self.line);
+            self.record = CsvRecord::at(self.line);
             self.record_bytes = 0;
             self.state = State::Start;
         }
@@ -233,7 +233,7 @@ impl Reader {
                 return true;
             }
             (State::Quote, byte) => {
-                self.fail(Fault::TextAfterQuote);
+                self.fail(CsvFault::TextAfterQuote);
                 self.store(&[byte]);
                 self.state = State::Plain;
             }
@@ -257,7 +257,7 @@ impl Reader {
     fn count(&mut self, bytes: usize) {
         self.record_bytes = self.record_bytes.saturating_add(bytes);
         if self.record_bytes > RECORD_BYTES_MAX {
-            self.fail(Fault::TooLong);
+            self.fail(CsvFault::TooLong);
         }
     }
 
@@ -267,20 +267,20 @@ impl Reader {
             return;
         }
         if self.record.cells.len() == COLUMNS_MAX {
-            return self.fail(Fault::TooManyCells);
+            return self.fail(CsvFault::TooManyCells);
         }
         self.record.cells.push(Cell { end: self.record.text.len(), quoted });
     }
 
     /// Records a syntax error, unless there is an earlier one. The text before the error stays, for error
     /// messages.
-    fn fail(&mut self, fault: Fault) {
+    fn fail(&mut self, fault: CsvFault) {
         self.record.fault.get_or_insert(fault);
     }
 
-    fn take_record(&mut self) -> Record {
+    fn take_record(&mut self) -> CsvRecord {
         self.state = State::Between;
-        let next = Record::at(self.line);
+        let next = CsvRecord::at(self.line);
         std::mem::replace(&mut self.record, next)
     }
 }

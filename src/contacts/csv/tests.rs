@@ -2,15 +2,15 @@
 
 use proptest::prelude::*;
 
-use super::reader::{COLUMNS_MAX, Fault, RECORD_BYTES_MAX};
+use super::reader::{COLUMNS_MAX, CsvFault, RECORD_BYTES_MAX};
 use super::*;
 
 /// The line, cells and syntax error of a record.
-type Read = (u64, Vec<String>, Option<Fault>);
+type Read = (u64, Vec<String>, Option<CsvFault>);
 
 /// Reads a file in chunks of `step` bytes.
-fn read(bytes: &[u8], delimiter: Delimiter, step: usize) -> Vec<Read> {
-    let mut reader = Reader::new(delimiter);
+fn read(bytes: &[u8], delimiter: CsvDelimiter, step: usize) -> Vec<Read> {
+    let mut reader = CsvReader::new(delimiter);
     let mut records = Vec::new();
     for mut chunk in bytes.chunks(step) {
         while let Some(record) = reader.next(&mut chunk) {
@@ -20,7 +20,7 @@ fn read(bytes: &[u8], delimiter: Delimiter, step: usize) -> Vec<Read> {
     }
     records.extend(reader.end());
     assert!(reader.end().is_none());
-    let cells = |record: &Record| record.cells().map(|cell| cell.unwrap_or("NOT UTF-8").to_owned()).collect();
+    let cells = |record: &CsvRecord| record.cells().map(|cell| cell.unwrap_or("NOT UTF-8").to_owned()).collect();
     records.iter().map(|record| (record.line, cells(record), record.fault)).collect()
 }
 
@@ -47,7 +47,7 @@ fn records_are_read_with_every_line_end_and_chunk_size() {
         ("a;b\tc\n", vec![valid(1, &["a;b\tc"])]),
     ] {
         for step in [1, 2, 3, 1_000] {
-            assert_eq!(read(file.as_bytes(), Delimiter::Comma, step), records, "{file:?} in chunks of {step}");
+            assert_eq!(read(file.as_bytes(), CsvDelimiter::Comma, step), records, "{file:?} in chunks of {step}");
         }
     }
 }
@@ -55,7 +55,7 @@ fn records_are_read_with_every_line_end_and_chunk_size() {
 #[test]
 fn every_delimiter_separates_cells() {
     for (delimiter, file) in
-        [(Delimiter::Comma, "a,\"b\",c"), (Delimiter::Semicolon, "a;\"b\";c"), (Delimiter::Tab, "a\t\"b\"\tc")]
+        [(CsvDelimiter::Comma, "a,\"b\",c"), (CsvDelimiter::Semicolon, "a;\"b\";c"), (CsvDelimiter::Tab, "a\t\"b\"\tc")]
     {
         assert_eq!(read(file.as_bytes(), delimiter, 7), [valid(1, &["a", "b", "c"])]);
     }
@@ -66,15 +66,15 @@ fn a_syntax_error_in_a_record_does_not_affect_the_next() {
     let long = "x".repeat(RECORD_BYTES_MAX + 1);
     let wide = ",".repeat(COLUMNS_MAX);
     for (first, fault) in [
-        ("\"a\"b,c", Fault::TextAfterQuote),
-        ("\"a\" ,c", Fault::TextAfterQuote),
-        (&long, Fault::TooLong),
-        (&format!("a,\"{long}\""), Fault::TooLong),
-        (&format!("\"{}\"", "\"\"".repeat(RECORD_BYTES_MAX)), Fault::TooLong),
-        (&wide, Fault::TooManyCells),
+        ("\"a\"b,c", CsvFault::TextAfterQuote),
+        ("\"a\" ,c", CsvFault::TextAfterQuote),
+        (&long, CsvFault::TooLong),
+        (&format!("a,\"{long}\""), CsvFault::TooLong),
+        (&format!("\"{}\"", "\"\"".repeat(RECORD_BYTES_MAX)), CsvFault::TooLong),
+        (&wide, CsvFault::TooManyCells),
     ] {
         for step in [5, 1 << 20] {
-            let records = read(format!("{first}\nd,e").as_bytes(), Delimiter::Comma, step);
+            let records = read(format!("{first}\nd,e").as_bytes(), CsvDelimiter::Comma, step);
 
             assert_eq!(records[0].2, Some(fault), "{first:.20}");
             assert_eq!(records[1..], [valid(2, &["d", "e"])], "{first:.20}");
@@ -87,24 +87,24 @@ fn the_longest_and_the_widest_record_are_valid() {
     let long = "x".repeat(RECORD_BYTES_MAX);
     let wide = ",".repeat(COLUMNS_MAX - 1);
 
-    assert_eq!(read(long.as_bytes(), Delimiter::Comma, 1_000), [valid(1, &[&long])]);
-    assert_eq!(read(wide.as_bytes(), Delimiter::Comma, 1_000), [valid(1, &[""; COLUMNS_MAX])]);
+    assert_eq!(read(long.as_bytes(), CsvDelimiter::Comma, 1_000), [valid(1, &[&long])]);
+    assert_eq!(read(wide.as_bytes(), CsvDelimiter::Comma, 1_000), [valid(1, &[""; COLUMNS_MAX])]);
 }
 
 #[test]
 fn an_open_quote_is_reported_wherever_the_file_ends() {
     let long = format!("a,\"{}", "x\n".repeat(RECORD_BYTES_MAX));
     for file in ["\"", "a,\"b", "a,\"b\nc,d\n", &long] {
-        let records = read(file.as_bytes(), Delimiter::Comma, 100);
+        let records = read(file.as_bytes(), CsvDelimiter::Comma, 100);
 
         assert_eq!(records.len(), 1);
-        assert_eq!((records[0].0, records[0].2), (1, Some(Fault::OpenQuote)), "{file:.20}");
+        assert_eq!((records[0].0, records[0].2), (1, Some(CsvFault::OpenQuote)), "{file:.20}");
     }
 }
 
 #[test]
 fn a_cell_that_is_not_utf_8_does_not_affect_the_others() {
-    assert_eq!(read(b"a,\xe4,b", Delimiter::Comma, 1), [valid(1, &["a", "NOT UTF-8", "b"])]);
+    assert_eq!(read(b"a,\xe4,b", CsvDelimiter::Comma, 1), [valid(1, &["a", "NOT UTF-8", "b"])]);
 }
 
 #[test]
@@ -160,7 +160,7 @@ proptest! {
             push_line(&mut file, cells.iter().map(AsRef::as_ref));
         }
 
-        let records = read(file.as_bytes(), Delimiter::Comma, step);
+        let records = read(file.as_bytes(), CsvDelimiter::Comma, step);
 
         let texts: Vec<Vec<&str>> =
             records.iter().map(|(_, cells, _)| cells.iter().map(|cell| unescape_formula(cell)).collect()).collect();
@@ -182,9 +182,9 @@ proptest! {
         bytes in prop::collection::vec(prop_oneof![Just(b','), Just(b'"'), Just(b'\r'), Just(b'\n'), any::<u8>()], 0..80),
         step in 1_usize..10,
     ) {
-        let records = read(&bytes, Delimiter::Comma, bytes.len().max(1));
+        let records = read(&bytes, CsvDelimiter::Comma, bytes.len().max(1));
 
-        prop_assert_eq!(&read(&bytes, Delimiter::Comma, step), &records);
+        prop_assert_eq!(&read(&bytes, CsvDelimiter::Comma, step), &records);
         prop_assert!(records.iter().all(|(line, ..)| *line >= 1));
     }
 }

@@ -15,4 +15,4 @@ mod page;
 mod sheet;
 
 pub use page::{ExportError, ExportPage, ExportedContact, page};
-pub use sheet::Sheet;
+pub use sheet::ExportColumns;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::clock;
 use crate::base::id::{ContactId, SegmentId, TeamId, TopicId};
-use crate::contact_properties::{self, Definitions};
+use crate::contact_properties::{self, PropertyDefinitions};
 use crate::contacts::{self, ContactRow};
 use crate::context::Context;
 use crate::segments::{self, ContactRange, SegmentRule};
@@ -132,7 +132,7 @@ pub async fn page(
 struct PageBuilder<'a, T> {
     tx: &'a T,
     team: TeamId,
-    definitions: Definitions,
+    definitions: PropertyDefinitions,
     /// Topics of the team. Choices for deleted topics are not exported.
     topics: HashSet<TopicId>,
     data: Vec<ExportedContact>,

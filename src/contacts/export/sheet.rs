@@ -23,12 +23,12 @@ const COLUMNS: [&str; 10] = [
 
 /// Column layout of one export.
 #[derive(Clone, Debug)]
-pub struct Sheet {
+pub struct ExportColumns {
     /// Keys of the team's properties.
     keys: Vec<String>,
 }
 
-impl Sheet {
+impl ExportColumns {
     /// Returns the layout for a team with these property keys.
     pub fn new(keys: Vec<String>) -> Self {
         Self { keys }
@@ -100,7 +100,9 @@ mod tests {
 
     use super::*;
     use crate::contact_properties::PropertyKind;
-    use crate::contacts::import::{ExistingContacts, Import, ImportItem, ImportOptions, Mapping, Property, RunMode};
+    use crate::contacts::import::{
+        ColumnMapping, ContactImport, ExistingContacts, ImportItem, ImportOptions, ImportProperty, RunMode,
+    };
 
     fn contact(email: &str) -> ExportedContact {
         ExportedContact {
@@ -120,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_line_of_a_contact_contains_no_formula() {
-        let sheet = Sheet::new(vec!["plan".to_owned(), "Seats".to_owned()]);
+        let sheet = ExportColumns::new(vec!["plan".to_owned(), "Seats".to_owned()]);
         let contact = ExportedContact {
             first_name: Some("=HYPERLINK(\"http://example.net\";\"click\")".to_owned()),
             last_name: Some("O'Hara, Jr".to_owned()),
@@ -148,14 +150,15 @@ mod tests {
 
     /// Returns the items that an import reads from a file.
     fn import_items(file: &str, keys: &[String]) -> Vec<ImportItem> {
-        let properties = keys.iter().map(|key| Property { key: key.clone(), kind: PropertyKind::String }).collect();
+        let properties =
+            keys.iter().map(|key| ImportProperty { key: key.clone(), kind: PropertyKind::String }).collect();
         let options = ImportOptions {
-            mapping: Mapping::default(),
+            mapping: ColumnMapping::default(),
             properties,
             existing: ExistingContacts::Upsert,
             run: RunMode::Write,
         };
-        let mut import = Import::new(options);
+        let mut import = ContactImport::new(options);
         import.feed(file.as_bytes()).unwrap();
         import.finish().unwrap();
         assert_eq!(import.take_errors(), []);
@@ -195,7 +198,7 @@ mod tests {
                     }
                 })
                 .collect();
-            let sheet = Sheet::new(keys.to_vec());
+            let sheet = ExportColumns::new(keys.to_vec());
             let lines: String = contacts.iter().map(|contact| sheet.line(contact)).collect();
 
             let items = import_items(&(sheet.header() + &lines), &keys);

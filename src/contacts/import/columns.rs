@@ -4,22 +4,22 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Property;
-use super::mapping::{Assignment, ColumnTarget, Mapping, excerpt};
+use super::ImportProperty;
+use super::mapping::{ColumnAssignment, ColumnMapping, ColumnTarget, excerpt};
 
 /// Maximum number of column names in an error message.
 const NAMES_LISTED_MAX: usize = 12;
 
 /// A column of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Column {
+pub struct ImportColumn {
     /// Name in the header.
     pub name: String,
     /// Field that the column sets; `None` if the column is skipped.
     pub target: Option<ColumnTarget>,
 }
 
-impl Column {
+impl ImportColumn {
     /// Returns the name for a message: shortened, in backticks and without control characters.
     pub fn shown_name(&self) -> String {
         format!("`{}`", excerpt(&self.name))
@@ -86,16 +86,21 @@ impl fmt::Display for HeaderError {
 
 impl std::error::Error for HeaderError {}
 
-impl Mapping {
+impl ColumnMapping {
     /// Matches each column to a field. Mapped columns come first. Another column is matched by its name,
     /// unless a mapped column sets the same field.
     ///
     /// # Errors
     /// [`HeaderError`].
-    pub(super) fn columns(&self, names: &[String], properties: &[Property]) -> Result<Vec<Column>, HeaderError> {
-        let mut columns: Vec<Column> = names.iter().map(|name| Column { name: name.clone(), target: None }).collect();
+    pub(super) fn columns(
+        &self,
+        names: &[String],
+        properties: &[ImportProperty],
+    ) -> Result<Vec<ImportColumn>, HeaderError> {
+        let mut columns: Vec<ImportColumn> =
+            names.iter().map(|name| ImportColumn { name: name.clone(), target: None }).collect();
         let mut is_mapped = vec![false; columns.len()];
-        for Assignment { target, column } in &self.0 {
+        for ColumnAssignment { target, column } in &self.0 {
             let index = column_index(names, column)?;
             if std::mem::replace(&mut is_mapped[index], true) {
                 return Err(HeaderError::ColumnTwice(names[index].clone()));
@@ -127,7 +132,7 @@ impl Mapping {
 /// Returns the target with its property key in the letter case that the team defined.
 fn with_defined_key(
     target: Option<ColumnTarget>,
-    properties: &[Property],
+    properties: &[ImportProperty],
 ) -> Result<Option<ColumnTarget>, HeaderError> {
     let Some(ColumnTarget::Property(key)) = target else { return Ok(target) };
     match properties.iter().find(|property| property.key.eq_ignore_ascii_case(&key)) {
@@ -168,12 +173,13 @@ mod tests {
     use super::*;
     use crate::contact_properties::PropertyKind;
 
-    fn properties() -> Vec<Property> {
-        ["plan", "Age"].map(|key| Property { key: key.to_owned(), kind: PropertyKind::String }).into()
+    fn properties() -> Vec<ImportProperty> {
+        ["plan", "Age"].map(|key| ImportProperty { key: key.to_owned(), kind: PropertyKind::String }).into()
     }
 
     fn columns(mapping: &str, names: &[&str]) -> Result<Vec<String>, HeaderError> {
-        let mapping = if mapping.is_empty() { Mapping::default() } else { Mapping::parse(mapping).unwrap() };
+        let mapping =
+            if mapping.is_empty() { ColumnMapping::default() } else { ColumnMapping::parse(mapping).unwrap() };
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let columns = mapping.columns(&names, &properties())?;
         Ok(columns.iter().map(|column| column.target.as_ref().map_or("-".to_owned(), ToString::to_string)).collect())
@@ -233,7 +239,7 @@ mod tests {
     fn an_error_with_column_names_is_short_and_on_one_line() {
         let names: Vec<String> = (0..100).map(|number| format!("\u{1b}[2J\n{number}{}", "x".repeat(1_000))).collect();
 
-        let error = Mapping::default().columns(&names, &[]).unwrap_err().to_string();
+        let error = ColumnMapping::default().columns(&names, &[]).unwrap_err().to_string();
 
         assert!(error.len() < 2_000, "{error}");
         assert!(!error.chars().any(char::is_control), "{error}");

@@ -3,10 +3,10 @@
 
 use std::fmt;
 
-use super::super::csv::{Delimiter, Reader, Record};
-use super::Property;
-use super::columns::{Column, HeaderError};
-use super::mapping::Mapping;
+use super::super::csv::{CsvDelimiter, CsvReader, CsvRecord};
+use super::ImportProperty;
+use super::columns::{HeaderError, ImportColumn};
+use super::mapping::ColumnMapping;
 
 // Byte order marks.
 const UTF8_MARK: &[u8] = b"\xEF\xBB\xBF";
@@ -67,8 +67,8 @@ pub(super) enum FileExtent {
 /// The first row of a file, and the reader for the other rows.
 pub(super) struct FileHeader<'a> {
     /// Reader, positioned after the first row.
-    pub(super) reader: Reader,
-    pub(super) columns: Vec<Column>,
+    pub(super) reader: CsvReader,
+    pub(super) columns: Vec<ImportColumn>,
     /// Buffered bytes after the first row.
     pub(super) rest: &'a [u8],
 }
@@ -81,15 +81,15 @@ pub(super) struct FileHeader<'a> {
 pub(super) fn read<'a>(
     buffered: &'a [u8],
     extent: FileExtent,
-    mapping: &Mapping,
-    properties: &[Property],
+    mapping: &ColumnMapping,
+    properties: &[ImportProperty],
 ) -> Result<FileHeader<'a>, FileError> {
     let text = buffered.strip_prefix(UTF8_MARK).unwrap_or(buffered);
     if UTF16_MARKS.iter().any(|mark| buffered.starts_with(mark)) {
         return Err(FileError::Encoding);
     }
     let mut best: Option<(usize, Result<FileHeader<'a>, FileError>)> = None;
-    for delimiter in Delimiter::ALL {
+    for delimiter in CsvDelimiter::ALL {
         let (record, reader, rest) = first_record(text, extent, delimiter)?;
         let width = record.width();
         let header = match_columns(&record, mapping, properties).map(|columns| FileHeader { reader, columns, rest });
@@ -107,8 +107,12 @@ pub(super) fn read<'a>(
 
 /// Returns the first record. The record must end within the first [`FIRST_ROW_BYTES_MAX`] bytes or with
 /// the file. Otherwise the start of a record would be read as the whole record.
-fn first_record(text: &[u8], extent: FileExtent, delimiter: Delimiter) -> Result<(Record, Reader, &[u8]), FileError> {
-    let mut reader = Reader::new(delimiter);
+fn first_record(
+    text: &[u8],
+    extent: FileExtent,
+    delimiter: CsvDelimiter,
+) -> Result<(CsvRecord, CsvReader, &[u8]), FileError> {
+    let mut reader = CsvReader::new(delimiter);
     let mut rest = text;
     let record = match (reader.next(&mut rest), extent) {
         (Some(record), _) if text.len() - rest.len() <= FIRST_ROW_BYTES_MAX => record,
@@ -118,7 +122,11 @@ fn first_record(text: &[u8], extent: FileExtent, delimiter: Delimiter) -> Result
     Ok((record, reader, rest))
 }
 
-fn match_columns(record: &Record, mapping: &Mapping, properties: &[Property]) -> Result<Vec<Column>, FileError> {
+fn match_columns(
+    record: &CsvRecord,
+    mapping: &ColumnMapping,
+    properties: &[ImportProperty],
+) -> Result<Vec<ImportColumn>, FileError> {
     if let Some(fault) = record.fault {
         return Err(FileError::FirstRow(fault.to_string()));
     }

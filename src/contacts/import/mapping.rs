@@ -84,7 +84,7 @@ impl fmt::Display for ColumnTarget {
 
 /// Target of one column.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Assignment {
+pub(super) struct ColumnAssignment {
     /// Field that the column sets; `None` if the column is skipped.
     pub(super) target: Option<ColumnTarget>,
     /// Name of the column, or its number after a `#`.
@@ -93,7 +93,7 @@ pub(super) struct Assignment {
 
 /// Targets of columns. They take precedence over the targets that follow from the column names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Mapping(pub(super) Vec<Assignment>);
+pub struct ColumnMapping(pub(super) Vec<ColumnAssignment>);
 
 /// Reason why a text is not a mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,7 +123,7 @@ impl fmt::Display for MapError {
 
 impl std::error::Error for MapError {}
 
-impl Mapping {
+impl ColumnMapping {
     /// Parses a comma-separated list of `TARGET=COLUMN`. `COLUMN` is the name of a column, or its number
     /// after a `#`. The number is for names that contain a comma or occur twice.
     ///
@@ -142,7 +142,7 @@ impl Mapping {
     }
 }
 
-fn parse_assignment(part: &str) -> Result<Assignment, MapError> {
+fn parse_assignment(part: &str) -> Result<ColumnAssignment, MapError> {
     let (word, column) = part.split_once('=').ok_or_else(|| MapError::Form(part.to_owned()))?;
     let (word, column) = (word.trim(), column.trim());
     if column.is_empty() {
@@ -152,7 +152,7 @@ fn parse_assignment(part: &str) -> Result<Assignment, MapError> {
         "ignore" => None,
         word => Some(ColumnTarget::parse(word).ok_or_else(|| MapError::Target(word.to_owned()))?),
     };
-    Ok(Assignment { target, column: column.to_owned() })
+    Ok(ColumnAssignment { target, column: column.to_owned() })
 }
 
 /// Returns the start of a text for an error message, with spaces instead of control characters.
@@ -179,9 +179,9 @@ mod tests {
             ("property:=a", "property:KEY"),
             ("Email=a", "`Email`"),
         ] {
-            let error = Mapping::parse(text).unwrap_err().to_string();
+            let error = ColumnMapping::parse(text).unwrap_err().to_string();
             assert!(error.contains(word), "{text}: {error}");
         }
-        assert_eq!(Mapping::parse(&"x".repeat(TEXT_BYTES_MAX + 1)), Err(MapError::TooLong));
+        assert_eq!(ColumnMapping::parse(&"x".repeat(TEXT_BYTES_MAX + 1)), Err(MapError::TooLong));
     }
 }

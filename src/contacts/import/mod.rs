@@ -1,10 +1,10 @@
 //! Imports contacts from a CSV file, through the same code as the batches of the API.
 //!
-//! Data flow: the caller passes the bytes of a file to [`Import::feed`]. [`Import`] matches the columns
+//! Data flow: the caller passes the bytes of a file to [`ContactImport::feed`]. [`ContactImport`] matches the columns
 //! of the first row, and converts every other row to an [`ImportItem`] or a [`RowError`]. The items are
 //! grouped into [`ImportBatch`]es of at most [`BATCH_MAX`]. The caller takes each batch with
-//! [`Import::next_batch`], writes it with [`write_batch`], and passes the outcomes to
-//! [`Import::settle`]. [`Import`] itself does no I/O, so that the command line and the dashboard can
+//! [`ContactImport::next_batch`], writes it with [`write_batch`], and passes the outcomes to
+//! [`ContactImport::settle`]. [`ContactImport`] itself does no I/O, so that the command line and the dashboard can
 //! share it.
 //!
 //! Files in reading order:
@@ -17,7 +17,7 @@
 //! - `tests.rs`: tests of whole files.
 //!
 //! Invariants:
-//! - Memory is bounded by the bytes of one [`Import::feed`], one batch and [`ERRORS_WAITING_MAX`] errors,
+//! - Memory is bounded by the bytes of one [`ContactImport::feed`], one batch and [`ERRORS_WAITING_MAX`] errors,
 //!   for any file. A check ([`RunMode::Check`]) also keeps a hash for every contact that it counts as
 //!   created.
 //! - Every row has exactly one outcome: created, updated, skipped or failed.
@@ -35,10 +35,10 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use columns::{Column, HeaderError};
+pub use columns::{HeaderError, ImportColumn};
 pub use file_header::FileError;
 pub(super) use mapping::PROPERTY_PREFIX;
-pub use mapping::{ColumnTarget, MapError, Mapping};
+pub use mapping::{ColumnMapping, ColumnTarget, MapError};
 pub use progress::{ImportProgress, RowError};
 pub use row::ImportItem;
 pub use write::{ImportDefaults, ImportError, WriteOptions, begin, write_batch};
@@ -49,8 +49,8 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use serde::{Deserialize, Serialize};
 
 use super::BATCH_MAX;
-use super::csv::{Reader, Record};
-use crate::contact_properties::{Definition, Definitions, PropertyKind};
+use super::csv::{CsvReader, CsvRecord};
+use crate::contact_properties::{PropertyDefinition, PropertyDefinitions, PropertyKind};
 
 /// Maximum estimated JSON size of a batch in bytes: half of the line limit of the admin socket. The
 /// largest row fits.
@@ -81,7 +81,7 @@ pub enum RunMode {
 
 /// A contact property of the team.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Property {
+pub struct ImportProperty {
     pub key: String,
     /// Type of the values.
     pub kind: PropertyKind,
@@ -90,9 +90,9 @@ pub struct Property {
 /// Options of an import.
 #[derive(Clone, Debug)]
 pub struct ImportOptions {
-    pub mapping: Mapping,
+    pub mapping: ColumnMapping,
     /// Contact properties of the team.
-    pub properties: Vec<Property>,
+    pub properties: Vec<ImportProperty>,
     pub existing: ExistingContacts,
     pub run: RunMode,
 }
@@ -121,9 +121,9 @@ pub enum ImportOutcome {
 
 /// State of an import.
 #[derive(Debug)]
-pub struct Import {
+pub struct ContactImport {
     options: ImportOptions,
-    definitions: Definitions,
+    definitions: PropertyDefinitions,
     state: State,
     pending: PendingBatch,
     /// Complete batches that the caller has not taken.
@@ -142,7 +142,7 @@ enum State {
     /// Buffers the start of the file until the first row can be read.
     Header(Vec<u8>),
     /// The first row has been read.
-    Rows { reader: Reader, columns: Vec<Column> },
+    Rows { reader: CsvReader, columns: Vec<ImportColumn> },
 }
 
 /// The batch that the next item is added to.
@@ -156,10 +156,10 @@ struct PendingBatch {
     errors: usize,
 }
 
-impl Import {
+impl ContactImport {
     pub fn new(options: ImportOptions) -> Self {
-        let definition = |property: &Property| {
-            let definition = Definition { kind: property.kind, fallback: None };
+        let definition = |property: &ImportProperty| {
+            let definition = PropertyDefinition { kind: property.kind, fallback: None };
             (property.key.clone(), definition)
         };
         let definitions = options.properties.iter().map(definition).collect();
@@ -232,7 +232,7 @@ impl Import {
         }
     }
 
-    fn add_record(&mut self, record: &Record) {
+    fn add_record(&mut self, record: &CsvRecord) {
         let State::Rows { columns, .. } = &self.state else { return };
         match row::read(record, columns, &self.definitions) {
             Ok(None) => {}
@@ -329,7 +329,7 @@ impl Import {
     }
 
     /// Returns the columns of the file; empty until the first row has been read.
-    pub fn columns(&self) -> &[Column] {
+    pub fn columns(&self) -> &[ImportColumn] {
         match &self.state {
             State::Header(_) => &[],
             State::Rows { columns, .. } => columns,

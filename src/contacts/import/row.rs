@@ -6,13 +6,13 @@ use std::mem::size_of;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::super::csv::{Record, unescape_formula};
-use super::columns::Column;
+use super::super::csv::{CsvRecord, unescape_formula};
+use super::columns::ImportColumn;
 use super::mapping::{ColumnTarget, excerpt};
 use super::progress::RowError;
 use crate::base::address::EmailAddress;
 use crate::base::id::{Id, SegmentId, TopicId};
-use crate::contact_properties::{Definitions, PropertyError};
+use crate::contact_properties::{PropertyDefinitions, PropertyError};
 use crate::contacts::model::{NAME_CHARS_MAX, PROPERTIES_BYTES_MAX, is_name};
 use crate::contacts::size::text_bytes;
 use crate::segments::SEGMENTS_MAX;
@@ -64,16 +64,16 @@ impl ImportItem {
 /// # Errors
 /// The first error of the row.
 pub(super) fn read(
-    record: &Record,
-    columns: &[Column],
-    definitions: &Definitions,
+    record: &CsvRecord,
+    columns: &[ImportColumn],
+    definitions: &PropertyDefinitions,
 ) -> Result<Option<ImportItem>, RowError> {
     if record.fault.is_none() && record.cells().all(|cell| cell.is_some_and(str::is_empty)) {
         return Ok(None);
     }
     let address_index =
         columns.iter().position(|column| column.target == Some(ColumnTarget::Email)).unwrap_or_default();
-    let error = |column: Option<&Column>, message: String| RowError {
+    let error = |column: Option<&ImportColumn>, message: String| RowError {
         line: record.line,
         column: column.map(|column| excerpt(&column.name)),
         email: excerpt(unescape_formula(record.lossy_cell(address_index).trim())),
@@ -120,7 +120,7 @@ struct Draft {
 
 impl Draft {
     /// Sets the field of a cell. The error is a message for [`RowError::message`].
-    fn set(&mut self, target: &ColumnTarget, cell: &str, definitions: &Definitions) -> Result<(), String> {
+    fn set(&mut self, target: &ColumnTarget, cell: &str, definitions: &PropertyDefinitions) -> Result<(), String> {
         match target {
             ColumnTarget::Email => {
                 self.email = Some(EmailAddress::parse(cell.trim()).map_err(|error| error.to_string())?);
@@ -170,7 +170,7 @@ fn parse_name(cell: &str) -> Result<String, String> {
 }
 
 /// Returns the text to store for a cell of the property `key`.
-fn parse_value(definitions: &Definitions, key: &str, cell: &str) -> Result<String, String> {
+fn parse_value(definitions: &PropertyDefinitions, key: &str, cell: &str) -> Result<String, String> {
     match definitions.accept(key, &Value::String(cell.to_owned())) {
         Ok(text) => Ok(text.unwrap_or_default()),
         Err(PropertyError::NotNumeric) => {

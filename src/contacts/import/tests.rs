@@ -6,9 +6,9 @@ use super::super::csv::{escape_formula, push_line};
 use super::*;
 
 fn options() -> ImportOptions {
-    let property = |key: &str, kind| Property { key: key.to_owned(), kind };
+    let property = |key: &str, kind| ImportProperty { key: key.to_owned(), kind };
     ImportOptions {
-        mapping: Mapping::default(),
+        mapping: ColumnMapping::default(),
         properties: vec![property("plan", PropertyKind::String), property("seats", PropertyKind::Number)],
         existing: ExistingContacts::Upsert,
         run: RunMode::Write,
@@ -18,12 +18,12 @@ fn options() -> ImportOptions {
 /// An import after the whole file, with its batches.
 struct FinishedImport {
     batches: Vec<ImportBatch>,
-    import: Import,
+    import: ContactImport,
 }
 
 /// Imports a file in chunks of `step` bytes.
 fn run_import(file: &[u8], step: usize, options: ImportOptions) -> Result<FinishedImport, FileError> {
-    let mut import = Import::new(options);
+    let mut import = ContactImport::new(options);
     let mut batches = Vec::new();
     for chunk in file.chunks(step) {
         import.feed(chunk)?;
@@ -121,7 +121,7 @@ fn an_invalid_row_is_reported_and_the_others_are_read() {
 #[test]
 fn segments_are_given_by_their_ids() {
     let (one, two) = ("019b8d6d-f9b0-7000-8000-000000000001", "019b8d6d-f9b0-7000-8000-000000000002");
-    let mapping = Mapping::parse("segment=Lists").unwrap();
+    let mapping = ColumnMapping::parse("segment=Lists").unwrap();
     let file = format!("email,Lists\na@example.com,{one} {two}\nb@example.com,News\n");
     let FinishedImport { batches, mut import } =
         run_import(file.as_bytes(), 9, ImportOptions { mapping, ..options() }).unwrap();
@@ -172,7 +172,8 @@ fn a_part_of_the_first_row_is_never_read_as_the_whole() {
 #[test]
 fn the_row_of_the_largest_contact_is_accepted_and_a_larger_row_is_rejected() {
     let keys: Vec<String> = (0..99).map(|number| format!("property:p{number}")).collect();
-    let property = |key: &String| Property { key: key["property:".len()..].to_owned(), kind: PropertyKind::String };
+    let property =
+        |key: &String| ImportProperty { key: key["property:".len()..].to_owned(), kind: PropertyKind::String };
     let options = ImportOptions { properties: keys.iter().map(property).collect(), ..options() };
     let id = "019b8d6d-f9b0-7000-8000-000000000001 ";
     let row = |value: &str| {
@@ -229,7 +230,8 @@ fn batches_have_at_most_a_thousand_items_and_are_in_the_order_of_the_file() {
     assert_eq!(batches[1].lines[0], 1_002);
 
     let keys: Vec<String> = (0..32).map(|number| format!("property:p{number}")).collect();
-    let property = |key: &String| Property { key: key["property:".len()..].to_owned(), kind: PropertyKind::String };
+    let property =
+        |key: &String| ImportProperty { key: key["property:".len()..].to_owned(), kind: PropertyKind::String };
     let options = ImportOptions { properties: keys.iter().map(property).collect(), ..options() };
     // JSON encodes each of these characters in six bytes.
     let row = format!("@example.com{}\n", format!(",\"{}\"", "\u{1}".repeat(2_000)).repeat(keys.len()));
@@ -245,7 +247,7 @@ fn batches_have_at_most_a_thousand_items_and_are_in_the_order_of_the_file() {
 /// The file has one valid row. The errors of all other rows wait for its outcome.
 #[test]
 fn many_errors_close_a_batch_that_is_not_full() {
-    let mut import = Import::new(options());
+    let mut import = ContactImport::new(options());
     import.feed(format!("email\n{}", " \n".repeat(file_header::BYTES_MAX)).as_bytes()).unwrap();
     import.feed(b"a@example.com\n").unwrap();
     let mut returned = 0;

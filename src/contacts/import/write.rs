@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::row::ImportItem;
-use super::{ExistingContacts, ImportOutcome, Property, RunMode};
+use super::{ExistingContacts, ImportOutcome, ImportProperty, RunMode};
 use crate::base::id::{SegmentId, TeamId, TopicId};
 use crate::base::patch::Patch;
 use crate::contact_properties::{ContactProperties, PROPERTIES_MAX};
@@ -75,20 +75,24 @@ impl std::error::Error for ImportError {}
 ///
 /// # Errors
 /// [`ImportError`].
-pub async fn begin(context: &Context, team: TeamId, defaults: ImportDefaults) -> Result<Vec<Property>, ImportError> {
+pub async fn begin(
+    context: &Context,
+    team: TeamId,
+    defaults: ImportDefaults,
+) -> Result<Vec<ImportProperty>, ImportError> {
     check_length(&defaults)?;
     context.store.read(move |tx| check_defaults(tx, team, &defaults)).await?;
     Ok(properties(context, team).await?)
 }
 
-async fn properties(context: &Context, team: TeamId) -> Result<Vec<Property>, StoreError> {
+async fn properties(context: &Context, team: TeamId) -> Result<Vec<ImportProperty>, StoreError> {
     let all = PageQuery { limit: PROPERTIES_MAX, cursor: Cursor::Newest };
     let page = ContactProperties::new(context.clone()).list(team, all).await.map_err(|error| match error {
         PageError::UnknownCursor => unreachable!("the newest page has no cursor"),
         PageError::Store(error) => error,
     })?;
     let properties = page.rows.into_iter().rev();
-    Ok(properties.map(|property| Property { key: property.key, kind: property.kind }).collect())
+    Ok(properties.map(|property| ImportProperty { key: property.key, kind: property.kind }).collect())
 }
 
 fn check_length(defaults: &ImportDefaults) -> Result<(), ImportError> {

@@ -13,7 +13,7 @@ fn named(email: &str, first_name: &str) -> NewContact {
 
 impl Audience {
     fn batch(&self, items: Vec<NewContact>, options: BatchOptions) -> Result<BatchOutcome, ContactBatchError> {
-        let batch = Batch::new(items.into_iter().enumerate().collect(), options);
+        let batch = ContactBatch::new(items.into_iter().enumerate().collect(), options);
         let dry_run = self.context.store.read_now(|tx| batch.dry_run(tx, TEAM));
         let written = self.write(move |tx, context| batch.apply(tx, context, TEAM));
         match (&dry_run, &written) {
@@ -59,7 +59,7 @@ fn an_item_of_an_existing_contact_is_skipped_or_merged() {
 fn the_estimated_bytes_of_a_batch_include_choices_and_memberships() {
     let bytes = |changes| {
         let item = NewContact { changes, ..new("ada@example.com") };
-        Batch::new(vec![(0, item)], options(OnConflict::Upsert, Validation::Strict)).bytes()
+        ContactBatch::new(vec![(0, item)], options(OnConflict::Upsert, Validation::Strict)).bytes()
     };
     let plain = bytes(ContactChanges::default());
     let topics = (0..500).map(|number| (Id::from_bytes([number as u8; 16]), Subscription::OptOut)).collect();

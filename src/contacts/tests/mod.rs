@@ -22,7 +22,7 @@ use crate::segments::SegmentRow;
 use crate::store::{NEXT, Order, Reads as _, StoreError, WriteTx};
 use crate::suppressions;
 use crate::tables::{AUDIENCE_EVENTS, SEGMENTS, TOPICS};
-use crate::topics::{Subscription, TopicRow, Visibility};
+use crate::topics::{Subscription, TopicRow, TopicVisibility};
 
 const TEAM: TeamId = Id::MIN;
 
@@ -76,7 +76,7 @@ impl Audience {
             name: "News".into(),
             description: None,
             default_subscription,
-            visibility: Visibility::Public,
+            visibility: TopicVisibility::Public,
             created_ms: 0,
         };
         self.write(move |tx, context| {

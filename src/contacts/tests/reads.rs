@@ -16,7 +16,7 @@ impl Audience {
                     name: "\u{1f600}".repeat(50),
                     description: Some("\u{1f600}".repeat(200)),
                     default_subscription: Subscription::OptIn,
-                    visibility: Visibility::Private,
+                    visibility: TopicVisibility::Private,
                     created_ms: 0,
                 };
                 tx.put(&TOPICS, &(TEAM, context.id()), &row).unwrap();
@@ -66,7 +66,7 @@ fn the_estimated_size_is_never_below_the_size_of_the_response() {
             .context
             .store
             .read_now::<_, ShowError>(|tx| {
-                let mut budget = view::Viewer::new(tx, TEAM, include)?.response_budget();
+                let mut budget = view::ContactViewer::new(tx, TEAM, include)?.response_budget();
                 let before = budget.left();
                 budget.take(&contact)?;
                 Ok(before - budget.left())

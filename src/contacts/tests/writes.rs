@@ -165,7 +165,11 @@ fn a_removed_contact_that_opted_out_is_suppressed() {
         });
 
         assert_eq!(audience.row(id), None);
-        assert_eq!(origin, suppressed.then_some(suppressions::Origin::Unsubscribe), "{everything} {one_topic}");
+        assert_eq!(
+            origin,
+            suppressed.then_some(suppressions::SuppressionOrigin::Unsubscribe),
+            "{everything} {one_topic}"
+        );
         assert_eq!(audience.audience().contacts, 0);
         assert!(audience.kinds_after(1).contains(&"contact.deleted"));
     }

@@ -10,7 +10,7 @@ use crate::events::{
     EmailEventKind, Event, TopicSnapshot,
 };
 use crate::store::Blob;
-use crate::suppressions::{self, Origin, SendKind, SuppressionCause};
+use crate::suppressions::{self, SendKind, SuppressionCause, SuppressionOrigin};
 use crate::tables::{ATTACHMENTS, ATTEMPTS, AUDIENCE_EVENTS, CAPTURED, CAPTURED_MESSAGES, EMAIL_BODIES};
 use crate::teams;
 
@@ -314,7 +314,7 @@ async fn an_erased_suppression_still_blocks() {
                 &listing,
                 TEAM,
                 &address,
-                SuppressionCause::listed(Origin::Manual, ChangeSource::Api),
+                SuppressionCause::listed(SuppressionOrigin::Manual, ChangeSource::Api),
             )?;
         }
         Ok(())

@@ -3,7 +3,7 @@
 use super::*;
 use crate::erasure::stages::Stage;
 use crate::store::Keyring;
-use crate::suppressions::{self, Origin, SuppressionCause};
+use crate::suppressions::{self, SuppressionCause, SuppressionOrigin};
 use crate::tables::SUPPRESSIONS;
 
 const OTHER_TEAM: TeamId = Id::from_bytes([2; 16]);
@@ -75,7 +75,7 @@ async fn each_request_of_a_run_covers_the_data_from_before_it() {
     let both = || email(&["ada@example.com", "bob@example.com"], RecipientState::Settled);
     let list = async |name: &'static str| {
         let listing = context.clone();
-        let cause = SuppressionCause::listed(Origin::Manual, crate::events::ChangeSource::Api);
+        let cause = SuppressionCause::listed(SuppressionOrigin::Manual, crate::events::ChangeSource::Api);
         write(&context, move |tx| suppressions::add(tx, &listing, TEAM, &address(name), cause)).await;
     };
     let one = put_email(&context, both()).await;

@@ -9,7 +9,7 @@ use crate::events::{
     self, AudienceEvent, AudienceKind, AudienceSubject, ChangeSource, Detail, EmailEventKind, Event, EventTypes,
     MessageRow,
 };
-use crate::suppressions::{self, Origin, SuppressionCause};
+use crate::suppressions::{self, SuppressionCause, SuppressionOrigin};
 use crate::tables::{AUDIENCE_EVENTS, EVENT_MESSAGES, SUPPRESSIONS};
 
 async fn settle(context: &Context, id: EmailId) {
@@ -183,7 +183,7 @@ async fn a_bounce_of_a_pending_email_leaves_no_address() {
     write(&context, move |tx| {
         suppressions::add(tx, &listing, TEAM, &address("ada@example.com"), SuppressionCause::bounce(bounced))?;
         // The team adds this address after the request.
-        let manual = SuppressionCause::listed(Origin::Manual, ChangeSource::Api);
+        let manual = SuppressionCause::listed(SuppressionOrigin::Manual, ChangeSource::Api);
         suppressions::add(tx, &listing, TEAM, &address("bob@example.com"), manual)
     })
     .await;

@@ -10,14 +10,14 @@ use crate::base::address::{EmailAddress, Mailbox};
 use crate::base::id::{Id, SuppressionId};
 use crate::http::schema::{self, MailboxText, NonEmptyList, UuidText, words_schema};
 use crate::http::{ApiError, ApiResult, AtMost, ErrorCode, JsonBody, declare_query, query_value};
-use crate::suppressions::{BATCH_MAX, BatchTarget, Origin};
+use crate::suppressions::{BATCH_MAX, BatchTarget, SuppressionOrigin};
 
 /// The origins in an error message.
 const ORIGINS: &str = "use `bounce`, `complaint`, `manual` or `unsubscribe`";
 
 words_schema!(
     /// The origin of a suppression.
-    pub(super) OriginWord = Origin::ALL.map(Origin::as_str)
+    pub(super) OriginWord = SuppressionOrigin::ALL.map(SuppressionOrigin::as_str)
 );
 
 /// An address to add to the suppression list.
@@ -68,7 +68,7 @@ impl JsonBody for RemoveSuppressionsRequest {
 
 impl CreateSuppressionRequest {
     /// Checks and converts the fields.
-    pub(super) fn parse(self) -> ApiResult<(EmailAddress, Origin)> {
+    pub(super) fn parse(self) -> ApiResult<(EmailAddress, SuppressionOrigin)> {
         let Self { email, origin } = self;
         let email = email.ok_or_else(|| ApiError::missing_field("email"))?;
         Ok((parse_address("email", &email)?, parse_origin(origin)?))
@@ -77,7 +77,7 @@ impl CreateSuppressionRequest {
 
 impl AddSuppressionsRequest {
     /// Checks and converts the fields.
-    pub(super) fn parse(self) -> ApiResult<(Vec<EmailAddress>, Origin)> {
+    pub(super) fn parse(self) -> ApiResult<(Vec<EmailAddress>, SuppressionOrigin)> {
         let Self { emails, origin } = self;
         let AtMost(emails) = emails.ok_or_else(|| ApiError::missing_field("emails"))?;
         Ok((parse_addresses(&emails)?, parse_origin(origin)?))
@@ -134,17 +134,16 @@ fn parse_address(field: &str, text: &str) -> ApiResult<EmailAddress> {
         .map_err(|error| ApiError::validation(format!("Invalid `{field}` field: {error}.")))
 }
 
-fn parse_origin(word: Option<String>) -> ApiResult<Origin> {
+fn parse_origin(word: Option<String>) -> ApiResult<SuppressionOrigin> {
     match word {
-        None => Ok(Origin::Manual),
-        Some(word) => {
-            Origin::parse(&word).ok_or_else(|| ApiError::validation(format!("Invalid `origin` field: {ORIGINS}.")))
-        }
+        None => Ok(SuppressionOrigin::Manual),
+        Some(word) => SuppressionOrigin::parse(&word)
+            .ok_or_else(|| ApiError::validation(format!("Invalid `origin` field: {ORIGINS}."))),
     }
 }
 
 /// The query parameter `origin`: the origin of the entries in a list.
-pub(super) struct OriginQuery(pub(super) Option<Origin>);
+pub(super) struct OriginQuery(pub(super) Option<SuppressionOrigin>);
 
 impl<'ex> Extractible<'ex> for OriginQuery {
     fn metadata() -> &'static Metadata {
@@ -154,14 +153,15 @@ impl<'ex> Extractible<'ex> for OriginQuery {
 
     async fn extract(req: &'ex mut Request, _depot: &'ex mut Depot) -> Result<Self, ApiError> {
         let invalid = || ApiError::validation(format!("Invalid `origin` query parameter: {ORIGINS}."));
-        query_value(req, "origin")?.map(|word| Origin::parse(word).ok_or_else(invalid)).transpose().map(Self)
+        query_value(req, "origin")?.map(|word| SuppressionOrigin::parse(word).ok_or_else(invalid)).transpose().map(Self)
     }
 }
 
 impl EndpointArgRegister for OriginQuery {
     fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
         let description = "The origin of the suppressions to list; all of them by default.";
-        let origins = Object::with_type(BasicType::String).enum_values(Origin::ALL.map(Origin::as_str));
+        let origins =
+            Object::with_type(BasicType::String).enum_values(SuppressionOrigin::ALL.map(SuppressionOrigin::as_str));
         declare_query(operation, "origin", description, origins);
     }
 }
@@ -181,10 +181,22 @@ mod tests {
     #[test]
     fn an_address_has_any_form_that_a_send_accepts_and_is_manual_by_default() {
         for (body, address, origin) in [
-            (r#"{"email": "Ada@Example.com"}"#, "Ada@example.com", Origin::Manual),
-            (r#"{"email": " Ada Lovelace <ada@example.com> ", "origin": null}"#, "ada@example.com", Origin::Manual),
-            (r#"{"email": "\"A, B\" <ada@example.com>", "origin": "bounce"}"#, "ada@example.com", Origin::Bounce),
-            (r#"{"email": "ada@example.com", "origin": "unsubscribe"}"#, "ada@example.com", Origin::Unsubscribe),
+            (r#"{"email": "Ada@Example.com"}"#, "Ada@example.com", SuppressionOrigin::Manual),
+            (
+                r#"{"email": " Ada Lovelace <ada@example.com> ", "origin": null}"#,
+                "ada@example.com",
+                SuppressionOrigin::Manual,
+            ),
+            (
+                r#"{"email": "\"A, B\" <ada@example.com>", "origin": "bounce"}"#,
+                "ada@example.com",
+                SuppressionOrigin::Bounce,
+            ),
+            (
+                r#"{"email": "ada@example.com", "origin": "unsubscribe"}"#,
+                "ada@example.com",
+                SuppressionOrigin::Unsubscribe,
+            ),
         ] {
             let parsed = parse::<CreateSuppressionRequest>(body.as_bytes(), &[]);
             let (parsed, parsed_origin) = parsed.and_then(CreateSuppressionRequest::parse).unwrap();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 
-use ringmail::suppressions::Origin;
+use ringmail::suppressions::SuppressionOrigin;
 use serde_json::{Value, json};
 
 use super::assert_send_refused_without;
@@ -281,7 +281,7 @@ fn a_request_with_a_url_that_is_not_allowed_fetches_no_file() {
 fn a_send_that_its_key_or_its_content_forbids_fetches_no_file() {
     let files = FileServer::start(|_| ok("text/plain", "Hi"));
     let server = TestServer::start_with(&["--compat", "all", "--domain", "example.com", "--domain", "other.example"]);
-    server.suppress("gone@example.net", Origin::Bounce);
+    server.suppress("gone@example.net", SuppressionOrigin::Bounce);
     let scoped = server.create_key(&json!({ "name": "Scoped", "domain_id": server.domain_id("other.example") }));
     let topic = "0190a6c0-0000-7000-8000-000000000001";
     for (key, fields, refusal) in [

@@ -105,7 +105,7 @@ fn a_quoted_local_part_with_reserved_characters_receives_the_email() {
 #[test]
 fn a_suppressed_recipient_is_not_in_the_message() {
     let server = TestServer::start();
-    server.suppress("gone@example.net", ringmail::suppressions::Origin::Complaint);
+    server.suppress("gone@example.net", ringmail::suppressions::SuppressionOrigin::Complaint);
 
     let id = server.send(&json!({ "to": ["gone@example.net", "jane@example.net"], "cc": "gone@example.net" }));
     wait_for_all(&server, &id);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringmail::suppressions::Origin;
+use ringmail::suppressions::SuppressionOrigin;
 use serde_json::{Value, json};
 
 use crate::ingest;
@@ -66,7 +66,7 @@ fn the_totals_are_those_of_the_outcomes() {
 fn failures_delays_and_suppressed_recipients_are_counted_apart() {
     let server = ingest::server();
     for number in 0..3 {
-        server.suppress(&format!("listed{number}@example.net"), Origin::Manual);
+        server.suppress(&format!("listed{number}@example.net"), SuppressionOrigin::Manual);
     }
     let ids: Vec<String> = (0..6).map(|number| ingest::deliver(&server, &format!("r{number}@example.net"))).collect();
     let reported = ["failed", "failed", "delayed", "delayed", "delayed", "bounced"];
@@ -80,7 +80,7 @@ fn failures_delays_and_suppressed_recipients_are_counted_apart() {
     let cc: Vec<String> = (0..3).map(|number| format!("listed{number}@example.net")).collect();
     server.send(&json!({ "to": "ada@example.net", "cc": cc }));
     server.send(&json!({ "to": ["ada@example.net", "bob@example.net"], "scheduled_at": "in 1 hour" }));
-    server.suppress("bob@example.net", Origin::Manual);
+    server.suppress("bob@example.net", SuppressionOrigin::Manual);
     server.advance(Duration::from_secs(3_601));
 
     server.wait_for_metrics(&json!({

@@ -1,6 +1,6 @@
 //! Recipients of an email: the limit, duplicates, suppressions and topic choices.
 
-use ringmail::suppressions::Origin;
+use ringmail::suppressions::SuppressionOrigin;
 use ringmail::topics::Subscription;
 use serde_json::{Value, json};
 
@@ -74,9 +74,9 @@ fn an_object_with_numeric_keys_is_a_list() {
 fn a_suppressed_recipient_is_omitted_if_another_to_recipient_remains() {
     let server = TestServer::start();
     for (address, origin) in [
-        ("delivered+bounce@resend.dev", Origin::Bounce),
-        ("delivered+complaint@resend.dev", Origin::Complaint),
-        ("delivered+manual@resend.dev", Origin::Manual),
+        ("delivered+bounce@resend.dev", SuppressionOrigin::Bounce),
+        ("delivered+complaint@resend.dev", SuppressionOrigin::Complaint),
+        ("delivered+manual@resend.dev", SuppressionOrigin::Manual),
     ] {
         server.suppress(address, origin);
     }
@@ -97,7 +97,7 @@ fn a_suppressed_recipient_is_omitted_if_another_to_recipient_remains() {
 #[test]
 fn an_email_whose_to_recipients_are_all_suppressed_is_refused() {
     let server = TestServer::start();
-    server.suppress("delivered+bounce@resend.dev", Origin::Bounce);
+    server.suppress("delivered+bounce@resend.dev", SuppressionOrigin::Bounce);
     for fields in [
         json!({ "to": "delivered+bounce@resend.dev" }),
         json!({ "to": ["delivered+bounce@resend.dev", "suppressed+x@ringmail.test"] }),
@@ -113,7 +113,7 @@ fn an_email_whose_to_recipients_are_all_suppressed_is_refused() {
 fn a_suppression_applies_only_to_its_team() {
     let server = TestServer::start();
     let other = server.other_team("Other", "other.example");
-    server.suppress("delivered@resend.dev", Origin::Manual);
+    server.suppress("delivered@resend.dev", SuppressionOrigin::Manual);
 
     let (status, name, message) = ALL_SUPPRESSED;
     server.post("/emails", &email(&json!({}))).refused(status, name, message);
@@ -124,12 +124,12 @@ fn a_suppression_applies_only_to_its_team() {
 fn an_unsubscribed_address_is_suppressed_only_under_a_topic() {
     let server = TestServer::start();
     let topic = server.add_topic(Subscription::OptIn).to_string();
-    server.suppress("delivered@resend.dev", Origin::Unsubscribe);
+    server.suppress("delivered@resend.dev", SuppressionOrigin::Unsubscribe);
 
     server.send(&json!({}));
     let (status, name, message) = ALL_SUPPRESSED;
     server.post("/emails", &email(&json!({ "topic_id": topic }))).refused(status, name, message);
-    for origin in [Origin::Bounce, Origin::Complaint, Origin::Manual] {
+    for origin in [SuppressionOrigin::Bounce, SuppressionOrigin::Complaint, SuppressionOrigin::Manual] {
         let address = format!("delivered+{origin:?}@resend.dev");
         server.suppress(&address, origin);
         let to = json!({ "to": address, "topic_id": topic });

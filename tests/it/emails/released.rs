@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ringmail::delivery::capture::ReleaseError;
-use ringmail::suppressions::Origin;
+use ringmail::suppressions::SuppressionOrigin;
 use serde_json::json;
 
 use crate::support::{MailServer, StartTls, TestServer};
@@ -57,7 +57,7 @@ fn a_recipient_that_was_suppressed_since_gets_no_released_message() {
     let (mail, _, server) = start();
     let id = server.send(&json!({ "to": "a@one.example" }));
     server.wait_for(&id, "delivered");
-    server.suppress("a@one.example", Origin::Manual);
+    server.suppress("a@one.example", SuppressionOrigin::Manual);
 
     server.release_newest().unwrap();
     server.wait_for(&id, "suppressed");

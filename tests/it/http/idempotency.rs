@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringmail::suppressions::Origin;
+use ringmail::suppressions::SuppressionOrigin;
 use serde_json::{Value, json};
 
 use crate::support::{ApiResponse, TestServer, email};
@@ -166,8 +166,8 @@ fn a_repeated_request_has_the_same_response_after_later_changes() {
     let first = send_all();
 
     // Suppresses two recipients, deletes the domain, waits until the scheduled time is over, and deletes an email.
-    server.suppress("delivered@resend.dev", Origin::Bounce);
-    server.suppress("delivered+topic@resend.dev", Origin::Unsubscribe);
+    server.suppress("delivered@resend.dev", SuppressionOrigin::Bounce);
+    server.suppress("delivered+topic@resend.dev", SuppressionOrigin::Unsubscribe);
     server.delete(&format!("/domains/{}", server.domain_id("other.example"))).ok(200);
     server.advance(Duration::from_secs(2 * 3_600));
     server.wait_for(first[1]["id"].as_str().unwrap(), "delivered");

@@ -76,7 +76,7 @@ fn at_most_five_delays_are_recorded() {
 #[test]
 fn a_report_about_a_recipient_that_got_no_message_is_ignored() {
     let server = server();
-    server.suppress("ada@example.net", ringmail::suppressions::Origin::Manual);
+    server.suppress("ada@example.net", ringmail::suppressions::SuppressionOrigin::Manual);
     let suppressed = deliver_without_ada(&server);
     let scheduled = server.send(&json!({ "to": "bob@example.net", "scheduled_at": "in 1 hour" }));
     let canceled = server.send(&json!({ "to": "bob@example.net", "scheduled_at": "in 1 hour" }));

@@ -1,6 +1,6 @@
 //! The detail of an error that only the request log has.
 
-use ringmail::suppressions::Origin;
+use ringmail::suppressions::SuppressionOrigin;
 use serde_json::{Value, json};
 
 use crate::support::{TestServer, email};
@@ -18,8 +18,8 @@ fn refused(server: &TestServer, fields: &Value) -> (String, Value) {
 #[test]
 fn the_log_has_the_reason_of_each_suppressed_recipient() {
     let server = TestServer::start_with(&["--public-url", "https://mail.example.com"]);
-    server.suppress("ada@example.net", Origin::Bounce);
-    server.suppress("bob@example.net", Origin::Manual);
+    server.suppress("ada@example.net", SuppressionOrigin::Bounce);
+    server.suppress("bob@example.net", SuppressionOrigin::Manual);
     let topic = server.post("/topics", &json!({ "name": "News", "default_subscription": "opt_out" })).ok(201);
 
     let (_, suppressed) = refused(&server, &json!({ "to": ["Ada <Ada@example.net>", "bob@example.net"] }));
@@ -37,8 +37,8 @@ fn the_log_has_the_reason_of_each_suppressed_recipient() {
 #[test]
 fn the_log_of_a_strict_batch_has_the_reasons_of_the_email_that_refuses_it() {
     let server = TestServer::start();
-    server.suppress("ada@example.net", Origin::Bounce);
-    server.suppress("bob@example.net", Origin::Manual);
+    server.suppress("ada@example.net", SuppressionOrigin::Bounce);
+    server.suppress("bob@example.net", SuppressionOrigin::Manual);
     let suppressed = json!({ "to": ["ada@example.net"], "cc": "bob@example.net" });
 
     let refused = server.post("/emails/batch", &json!([email(&json!({})), email(&suppressed)]));
@@ -52,8 +52,8 @@ fn the_log_of_a_strict_batch_has_the_reasons_of_the_email_that_refuses_it() {
 #[test]
 fn an_erasure_deletes_the_detail() {
     let server = TestServer::start();
-    server.suppress("ada@example.net", Origin::Bounce);
-    server.suppress("bob@example.net", Origin::Manual);
+    server.suppress("ada@example.net", SuppressionOrigin::Bounce);
+    server.suppress("bob@example.net", SuppressionOrigin::Manual);
     let (with_ada, _) = refused(&server, &json!({ "to": ["ada@example.net", "bob@example.net"] }));
     let (with_bob, detail) = refused(&server, &json!({ "to": "bob@example.net" }));
 

@@ -2,8 +2,8 @@
 
 use ringmail::base::id::{Id, TopicId};
 use ringmail::events::ChangeSource;
-use ringmail::suppressions::Origin;
-use ringmail::topics::{Subscription, Visibility};
+use ringmail::suppressions::SuppressionOrigin;
+use ringmail::topics::{Subscription, TopicVisibility};
 use serde_json::json;
 
 use super::{
@@ -42,9 +42,9 @@ fn shown_topics(page: &PageResponse) -> Vec<TopicId> {
 fn the_page_lists_the_public_topics_with_their_subscriptions() {
     let server = TestServer::start();
     let news = create_topic(&server, "News");
-    create_topic_with(&server, "Offers", Subscription::OptOut, Visibility::Public);
-    let secret = create_topic_with(&server, "Secret", Subscription::OptIn, Visibility::Private);
-    let chosen = create_topic_with(&server, "Events", Subscription::OptOut, Visibility::Public);
+    create_topic_with(&server, "Offers", Subscription::OptOut, TopicVisibility::Public);
+    let secret = create_topic_with(&server, "Secret", Subscription::OptIn, TopicVisibility::Private);
+    let chosen = create_topic_with(&server, "Events", Subscription::OptOut, TopicVisibility::Public);
     let contact = server.add_contact(ADA, false);
     server.put_topic_choice(contact, chosen, Subscription::OptIn);
 
@@ -62,8 +62,8 @@ fn the_page_lists_the_public_topics_with_their_subscriptions() {
 fn saving_stores_every_listed_topic_and_emits_events_for_changes() {
     let server = TestServer::start();
     let (news, events) = (create_topic(&server, "News"), create_topic(&server, "Events"));
-    let offers = create_topic_with(&server, "Offers", Subscription::OptOut, Visibility::Public);
-    let secret = create_topic_with(&server, "Secret", Subscription::OptIn, Visibility::Private);
+    let offers = create_topic_with(&server, "Offers", Subscription::OptOut, TopicVisibility::Public);
+    let secret = create_topic_with(&server, "Secret", Subscription::OptIn, TopicVisibility::Private);
     let contact = server.add_contact(ADA, false);
     let path = preferences_path(&server, ADA);
 
@@ -105,8 +105,10 @@ fn saving_an_opt_out_of_the_topic_of_the_link_counts_once() {
 #[test]
 fn saving_keeps_unlisted_topics_and_the_opt_out_of_all_topics() {
     let server = TestServer::start();
-    let (news, secret) =
-        (create_topic(&server, "News"), create_topic_with(&server, "Secret", Subscription::OptIn, Visibility::Private));
+    let (news, secret) = (
+        create_topic(&server, "News"),
+        create_topic_with(&server, "Secret", Subscription::OptIn, TopicVisibility::Private),
+    );
     let contact = server.add_contact(ADA, true);
 
     post_and_follow(&server, &preferences_path(&server, ADA), &save_form(&[news], &[news]));
@@ -193,7 +195,7 @@ fn a_one_click_request_on_a_preferences_link_unsubscribes_from_all_topics() {
     assert_suppressed(&server, news, ADA);
 
     assert_eq!(post(&server, &preferences_path(&server, "bob@example.org"), super::ONE_CLICK).status, 200);
-    assert_eq!(suppression_origins(&server), [Origin::Unsubscribe]);
+    assert_eq!(suppression_origins(&server), [SuppressionOrigin::Unsubscribe]);
 }
 
 #[test]
@@ -220,8 +222,8 @@ fn the_page_shows_only_suppressions_with_the_origin_unsubscribe() {
     let server = TestServer::start();
     let news = create_topic(&server, "News");
     server.add_contact(ADA, false);
-    server.suppress(ADA, Origin::Unsubscribe);
-    server.suppress("bob@example.org", Origin::Complaint);
+    server.suppress(ADA, SuppressionOrigin::Unsubscribe);
+    server.suppress("bob@example.org", SuppressionOrigin::Complaint);
 
     let path = topic_path(&server, news, ADA);
     assert!(get_page(&server, &path).text().contains("You are unsubscribed"));
@@ -234,12 +236,12 @@ fn the_page_shows_only_suppressions_with_the_origin_unsubscribe() {
     let page = post_and_follow(&server, &path, "unsubscribe=topic");
     assert!(page.text().contains("You are unsubscribed") && page.text().contains("Undo"), "{}", page.body);
     assert!(get_page(&server, &path).text().contains("You are unsubscribed"));
-    assert_eq!(suppression_origins(&server), [Origin::Unsubscribe, Origin::Complaint]);
+    assert_eq!(suppression_origins(&server), [SuppressionOrigin::Unsubscribe, SuppressionOrigin::Complaint]);
     assert_suppressed(&server, news, "bob@example.org");
 
     // The opt-out remains when the complaint is removed, and the recipient can undo the opt-out.
     server.delete("/suppressions/bob@example.org").ok(200);
-    assert_eq!(suppression_origins(&server), [Origin::Unsubscribe; 2]);
+    assert_eq!(suppression_origins(&server), [SuppressionOrigin::Unsubscribe; 2]);
     assert_suppressed(&server, news, "bob@example.org");
     post_and_follow(&server, &path, &format!("undo={}", page.field("undo")));
     assert_accepted(&server, news, "bob@example.org");

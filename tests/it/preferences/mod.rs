@@ -27,9 +27,9 @@ use ringmail::events::{AudienceSubject, ChangeSource};
 use ringmail::preferences::UnsubscribeToken;
 use ringmail::store::page::{Cursor, PageQuery};
 use ringmail::store::{NEXT, Order, Reads as _, StoreError};
-use ringmail::suppressions::Origin;
+use ringmail::suppressions::SuppressionOrigin;
 use ringmail::tables::{AUDIENCE_EVENTS, SUPPRESSIONS, TEAMS, TOPIC_CHOICES, TOPICS};
-use ringmail::topics::{Subscription, TopicRow, Visibility};
+use ringmail::topics::{Subscription, TopicRow, TopicVisibility};
 use serde_json::{Value, json};
 
 use crate::support::{TestServer, email};
@@ -127,7 +127,7 @@ fn assert_suppressed(server: &TestServer, topic: TopicId, to: &str) {
 }
 
 /// Returns the origins of all entries on the suppression list.
-fn suppression_origins(server: &TestServer) -> Vec<Origin> {
+fn suppression_origins(server: &TestServer) -> Vec<SuppressionOrigin> {
     let team = team_id(server);
     let origins = server.context().store.read_now(|tx| {
         let mut origins = Vec::new();
@@ -206,14 +206,14 @@ fn team_id(server: &TestServer) -> TeamId {
 
 /// Creates a public topic with the default subscription `opt_in`.
 fn create_topic(server: &TestServer, name: &str) -> TopicId {
-    create_topic_with(server, name, Subscription::OptIn, Visibility::Public)
+    create_topic_with(server, name, Subscription::OptIn, TopicVisibility::Public)
 }
 
 fn create_topic_with(
     server: &TestServer,
     name: &str,
     default_subscription: Subscription,
-    visibility: Visibility,
+    visibility: TopicVisibility,
 ) -> TopicId {
     let context = server.context();
     let (team, id) = (team_id(server), context.id());

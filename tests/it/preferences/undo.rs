@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use ringmail::events::ChangeSource;
-use ringmail::suppressions::Origin;
-use ringmail::topics::{Subscription, Visibility};
+use ringmail::suppressions::SuppressionOrigin;
+use ringmail::topics::{Subscription, TopicVisibility};
 
 use serde_json::json;
 
@@ -47,7 +47,7 @@ fn an_undo_restores_the_subscription_to_a_topic() {
 #[test]
 fn an_undo_restores_the_earlier_topic_choice() {
     let server = TestServer::start();
-    let offers = create_topic_with(&server, "Offers", Subscription::OptOut, Visibility::Public);
+    let offers = create_topic_with(&server, "Offers", Subscription::OptOut, TopicVisibility::Public);
     let contact = server.add_contact(ADA, false);
     server.put_topic_choice(contact, offers, Subscription::OptIn);
     let path = topic_path(&server, offers, ADA);
@@ -97,7 +97,7 @@ fn an_undo_removes_the_suppression_of_the_opt_out() {
     let news = create_topic(&server, "News");
     for path in [topic_path(&server, news, ADA), preferences_path(&server, ADA)] {
         let done = post_and_follow(&server, &path, "");
-        assert_eq!(suppression_origins(&server), [Origin::Unsubscribe]);
+        assert_eq!(suppression_origins(&server), [SuppressionOrigin::Unsubscribe]);
 
         post_and_follow(&server, &path, &undo_form(&done));
 
@@ -110,14 +110,14 @@ fn an_undo_removes_the_suppression_of_the_opt_out() {
 fn an_undo_removes_only_the_opt_out_from_an_entry_with_another_origin() {
     let server = TestServer::start();
     let news = create_topic(&server, "News");
-    server.suppress(ADA, Origin::Bounce);
+    server.suppress(ADA, SuppressionOrigin::Bounce);
     let path = topic_path(&server, news, ADA);
     let done = post_and_follow(&server, &path, "unsubscribe=topic");
 
     let back = post_and_follow(&server, &path, &undo_form(&done));
 
     assert!(back.text().contains("You are subscribed again."), "{}", back.body);
-    assert_eq!(suppression_origins(&server), [Origin::Bounce]);
+    assert_eq!(suppression_origins(&server), [SuppressionOrigin::Bounce]);
     server.delete(&format!("/suppressions/{ADA}")).ok(200);
     assert_eq!(suppression_origins(&server), []);
     assert_accepted(&server, news, ADA);
@@ -191,11 +191,11 @@ fn an_undo_token_of_another_link_changes_nothing() {
 #[test]
 fn an_opt_out_that_existed_before_has_no_undo() {
     let server = TestServer::start();
-    let offers = create_topic_with(&server, "Offers", Subscription::OptOut, Visibility::Public);
+    let offers = create_topic_with(&server, "Offers", Subscription::OptOut, TopicVisibility::Public);
     let news = create_topic(&server, "News");
     let contact = server.add_contact(ADA, false);
     server.put_topic_choice(contact, news, Subscription::OptOut);
-    server.suppress("bob@example.org", Origin::Unsubscribe);
+    server.suppress("bob@example.org", SuppressionOrigin::Unsubscribe);
 
     for path in
         [topic_path(&server, offers, ADA), topic_path(&server, news, ADA), topic_path(&server, news, "bob@example.org")]
@@ -220,5 +220,5 @@ fn a_get_request_with_an_undo_parameter_changes_nothing() {
         get_page(&server, &format!("{path}?{query}"));
     }
 
-    assert_eq!(suppression_origins(&server), [Origin::Unsubscribe]);
+    assert_eq!(suppression_origins(&server), [SuppressionOrigin::Unsubscribe]);
 }

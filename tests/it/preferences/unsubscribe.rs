@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ringmail::events::ChangeSource;
-use ringmail::suppressions::Origin;
+use ringmail::suppressions::SuppressionOrigin;
 use ringmail::topics::Subscription;
 use serde_json::json;
 
@@ -32,7 +32,7 @@ fn a_get_request_changes_nothing_and_the_button_opts_out() {
     let done = post_and_follow(&server, &path, "unsubscribe=topic");
     assert!(done.body.contains("You are unsubscribed") && done.body.contains("Undo"), "{}", done.body);
     assert_suppressed(&server, news, "ADA@example.org");
-    assert_eq!(suppression_origins(&server), [Origin::Unsubscribe]);
+    assert_eq!(suppression_origins(&server), [SuppressionOrigin::Unsubscribe]);
     assert!(get_page(&server, &path).body.contains("You are unsubscribed"));
 
     // An opt-out of an address without a contact applies to every topic, but not to email without a topic.
@@ -56,7 +56,7 @@ fn a_one_click_request_opts_out_and_repeated_requests_change_nothing() {
 
         assert_eq!((response.status, response.body.as_str()), (200, "OK\n"), "{content_type}");
         assert!(response.header("content-type").starts_with("text/plain"));
-        assert_eq!(suppression_origins(&server), [Origin::Unsubscribe]);
+        assert_eq!(suppression_origins(&server), [SuppressionOrigin::Unsubscribe]);
     }
     assert_suppressed(&server, news, "ada@example.org");
 }
@@ -127,7 +127,7 @@ fn an_opt_out_of_a_deleted_topic_applies_to_scheduled_emails() {
 
     assert_eq!(topic_choice(&server, ada, deleted), Some(Subscription::OptOut));
     assert_eq!(topic_choice(&server, ada, news), None);
-    assert_eq!(suppression_origins(&server), [Origin::Unsubscribe]);
+    assert_eq!(suppression_origins(&server), [SuppressionOrigin::Unsubscribe]);
     assert_eq!(
         contact_events(&server),
         [] as [(&str, ChangeSource); 0],

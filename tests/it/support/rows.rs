@@ -14,13 +14,13 @@ use ringmail::notices::{self, Notice};
 use ringmail::store::meta::NODES;
 use ringmail::store::page::{Cursor, PageQuery};
 use ringmail::store::{Key, NEXT, NodeId, Order, ReadTx, Reads as _, STOP, StoreError, Table, WriteTx};
-use ringmail::suppressions::{self, Origin, SuppressionCause};
+use ringmail::suppressions::{self, SuppressionCause, SuppressionOrigin};
 use ringmail::tables::{
     ATTEMPTS, AUDIENCE_EVENTS, CONTACT_ADDRESSES, CONTACTS, ContactIdRow, EMAIL_BODIES, EMAIL_COUNT_JOURNAL,
     EMAIL_DAY_TOTALS, EMAIL_SEARCH_BLOCKS, EMAILS, ERASURES, LEASES, SUPPRESSIONS, TOPIC_CHOICES, TOPICS,
     WEBHOOK_DELIVERIES,
 };
-use ringmail::topics::{Subscription, TopicRow, Visibility};
+use ringmail::topics::{Subscription, TopicRow, TopicVisibility};
 use ringmail::users::{self, Role};
 use ringmail::webhooks::{DeliveryRow, ExhaustedReason, WebhookAttemptRow, WebhookDeliveryState};
 use serde_json::Value;
@@ -52,7 +52,7 @@ impl TestServer {
     }
 
     /// Adds an address to the suppression list of the team.
-    pub(crate) fn suppress(&self, address: &str, origin: Origin) {
+    pub(crate) fn suppress(&self, address: &str, origin: SuppressionOrigin) {
         let (team, context) = (self.team(), self.services().context.clone());
         let address = EmailAddress::parse(address).expect("an address");
         self.write(move |tx| {
@@ -186,7 +186,7 @@ impl TestServer {
             name: "News".into(),
             description: None,
             default_subscription,
-            visibility: Visibility::Public,
+            visibility: TopicVisibility::Public,
             created_ms: context.now_ms(),
         };
         self.write(move |tx| tx.put(&TOPICS, &(team, id), &row));

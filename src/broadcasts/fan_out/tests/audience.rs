@@ -9,9 +9,9 @@ use crate::contact_properties::ContactPropertyRow;
 use crate::contacts::{OptIns, PropertyChange, Resubscribe};
 use crate::segments::SegmentRow;
 use crate::store::Encoded;
-use crate::suppressions::{Origin, Suppressions};
+use crate::suppressions::{SuppressionOrigin, Suppressions};
 use crate::tables::{CONTACT_PROPERTIES, SEGMENTS, TOPICS};
-use crate::topics::{Subscription, TopicRow, Visibility};
+use crate::topics::{Subscription, TopicRow, TopicVisibility};
 
 #[tokio::test]
 async fn contacts_that_come_late_or_leave_are_not_queued() {
@@ -34,7 +34,7 @@ async fn contacts_that_come_late_or_leave_are_not_queued() {
         })
         .await;
     let suppressions = Suppressions::new(instance.context.clone());
-    for (number, origin) in [(552, Origin::Manual), (553, Origin::Unsubscribe)] {
+    for (number, origin) in [(552, SuppressionOrigin::Manual), (553, SuppressionOrigin::Unsubscribe)] {
         let address = EmailAddress::parse(&address(number)).unwrap();
         suppressions.add(TEAM, address, origin, ChangeSource::Api).await.unwrap();
     }
@@ -55,7 +55,7 @@ async fn a_topic_and_a_segment_select_the_contacts() {
                     name: "News".into(),
                     description: None,
                     default_subscription,
-                    visibility: Visibility::Public,
+                    visibility: TopicVisibility::Public,
                     created_ms: 0,
                 };
                 tx.put(&TOPICS, &(TEAM, topic), &row)?;

@@ -17,7 +17,7 @@ use crate::delivery::{QueueNotifier, QueueSelector};
 use crate::emails::{NewBroadcastEmail, QueueDestination};
 use crate::events::ChangeSource;
 use crate::store::Encoded;
-use crate::suppressions::{self, Origin, SuppressionCause};
+use crate::suppressions::{self, SuppressionCause, SuppressionOrigin};
 use crate::tables::{BROADCAST_COUNTS, BROADCAST_EMAILS, CONTACTS, TOPIC_CHOICES, TOPICS};
 use crate::topics::{Subscription, TopicRow};
 
@@ -99,7 +99,7 @@ async fn leave(context: &Context, contact: ContactId, number: usize, way: usize)
                 return tx.put(&TOPIC_CHOICES, &(TEAM, contact, TOPIC), &choice);
             }
             _ => {
-                let cause = SuppressionCause::listed(Origin::Unsubscribe, ChangeSource::Api);
+                let cause = SuppressionCause::listed(SuppressionOrigin::Unsubscribe, ChangeSource::Api);
                 return suppressions::add(tx, context, TEAM, &address(number), cause).map(|_| ());
             }
         }

@@ -10,7 +10,7 @@ use super::*;
 use crate::base::address::EmailAddress;
 use crate::delivery::rows::Class;
 use crate::events::{self, ChangeSource};
-use crate::suppressions::{self, Origin, SuppressionCause};
+use crate::suppressions::{self, SuppressionCause, SuppressionOrigin};
 use crate::tables::EMAILS;
 
 pub(in crate::delivery) const TEAM: TeamId = Id::from_bytes([1; 16]);
@@ -50,7 +50,7 @@ pub(in crate::delivery) async fn put_due(
 async fn suppress(context: &Context, address: &str) {
     let (context, address) = (context.clone(), EmailAddress::parse(address).unwrap());
     let store = context.store.clone();
-    let cause = SuppressionCause::listed(Origin::Manual, ChangeSource::Api);
+    let cause = SuppressionCause::listed(SuppressionOrigin::Manual, ChangeSource::Api);
     let add = move |tx: &WriteTx<'_>| suppressions::add(tx, &context, TEAM, &address, cause);
     store.write::<_, StoreError>(add).await.unwrap();
 }
