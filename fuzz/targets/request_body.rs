@@ -1,11 +1,11 @@
 //! Parses arbitrary bodies of `POST /emails` and `POST /emails/batch` with all rules that need no store.
 
 use ringmail::base::compat::Compat;
-use ringmail::emails::api::request::{Rules, SendBatchRequest, SendEmailRequest};
+use ringmail::emails::api::request::{RequestRules, SendBatchRequest, SendEmailRequest};
 use ringmail::http::{FromBody, body, canonical};
 
-fn rules(compat: Compat) -> Rules {
-    Rules { now_ms: 1_767_603_600_000, attachment_bytes_max: 1 << 20, compat }
+fn rules(compat: Compat) -> RequestRules {
+    RequestRules { now_ms: 1_767_603_600_000, attachment_bytes_max: 1 << 20, compat }
 }
 
 pub(crate) fn check(bytes: &[u8]) {
@@ -14,7 +14,7 @@ pub(crate) fn check(bytes: &[u8]) {
     }
 }
 
-fn check_with(bytes: &[u8], rules: Rules) {
+fn check_with(bytes: &[u8], rules: RequestRules) {
     if let Ok(request) = body::parse::<SendEmailRequest>(bytes, &["created_at"]) {
         // An accepted body is valid JSON, so an idempotency key can be stored with its hash.
         assert!(canonical::hash(bytes).is_some());

@@ -23,7 +23,7 @@ use crate::domains::{self, Domains};
 use crate::emails::{EmailLimits, Emails, Idempotency};
 use crate::http_client::{Client, HttpTimeouts};
 use crate::logs::{Logs, Recording, RequestLog};
-use crate::preferences::Links;
+use crate::preferences::PreferenceLinks;
 use crate::segments::Segments;
 use crate::store::{FILE_NAME, OpenError, OpenOptions, open_with_key};
 use crate::suppressions::Suppressions;
@@ -73,7 +73,7 @@ impl DirectStore {
             Domains::new(context.clone(), resolver, config.domain_settings(config.listen), Arc::clone(&api_keys));
         let idempotency = Idempotency::new(context.clone()).with_lifetime(config.idempotency_retention_hours);
         let idempotency = Arc::new(idempotency);
-        let links = Links::new(context.keyring.clone(), config.link_settings(config.listen));
+        let links = PreferenceLinks::new(context.keyring.clone(), config.link_settings(config.listen));
         let dashboard_url = config.dashboard_url(config.listen);
         let deliverability = Arc::new(TeamDeliverability::new(context.clone(), config.guardrail, &dashboard_url));
         let emails = Emails::new(context.clone(), QueueNotifier::default(), idempotency, tasks.clone(), links.clone())

@@ -13,7 +13,7 @@ use crate::base::clock::to_iso;
 use crate::base::id::{AttemptId, EmailId, TeamId};
 use crate::base::printable::printable;
 use crate::delivery::WaitingGroup;
-use crate::emails::api::request::{Rules, SendEmailRequest};
+use crate::emails::api::request::{RequestRules, SendEmailRequest};
 use crate::emails::api::{EmailAttemptResponse, EmailWaitingResponse};
 use crate::emails::{EmailDetails, EmailRow, LastEvent, RecipientRow, RecipientState, Sender};
 use crate::events::{ClickDetail, Detail, Event, Guidance, OpenDetail};
@@ -267,7 +267,7 @@ async fn send(services: &AdminServices, team: TeamId, email: TestEmail) -> VerbR
     }
     let request: SendEmailRequest =
         serde_json::from_value(body).map_err(|error| AdminError::invalid(format!("invalid email: {error}")))?;
-    let rules = Rules {
+    let rules = RequestRules {
         now_ms: services.context.now_ms(),
         attachment_bytes_max: services.email_limits.attachment_bytes_max,
         compat: services.compat,

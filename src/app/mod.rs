@@ -79,7 +79,7 @@ use crate::ingest::Ingest;
 use crate::insights::{InsightWorker, Insights};
 use crate::live::EventStreams;
 use crate::logs::{Logs, RequestLog};
-use crate::preferences::{Links, Preferences};
+use crate::preferences::{PreferenceLinks, Preferences};
 use crate::segments::Segments;
 use crate::store::{OpenOptions, open_in_time};
 use crate::suppressions::Suppressions;
@@ -182,7 +182,7 @@ impl App {
 
         let resolver = resolver(&config)?;
         let queue_notifier = QueueNotifier::default();
-        let links = Links::new(context.keyring.clone(), config.link_settings(address));
+        let links = PreferenceLinks::new(context.keyring.clone(), config.link_settings(address));
         let settings = config.delivery_settings(&resolver, capture_address, links.clone());
         let work = CancellationToken::new();
         let engine = Engine::new(context.clone(), settings, queue_notifier.clone(), work.clone());

@@ -148,7 +148,7 @@ mod tests {
     use crate::base::address::EmailAddress;
     use crate::base::id::Id;
     use crate::context::Context;
-    use crate::preferences::{LinkAudience, LinkSettings, Links, UnsubscribeToken};
+    use crate::preferences::{LinkAudience, LinkSettings, PreferenceLinks, UnsubscribeToken};
 
     fn values() -> Vec<(String, String)> {
         [("FIRST_NAME", "<Ada>"), ("CITY", "Registered"), ("TRICK", "{{{FIRST_NAME}}} {{{UNSUBSCRIBE_URL}}}")]
@@ -177,7 +177,7 @@ mod tests {
         let settings =
             LinkSettings { public_url: "https://m.example.com".to_owned(), audience: LinkAudience::Delivered };
         let address = EmailAddress::parse("ada@example.net").unwrap();
-        Links::new(context.keyring, settings).link(&UnsubscribeToken::of_topic(Id::MIN, Id::MIN, address))
+        PreferenceLinks::new(context.keyring, settings).link(&UnsubscribeToken::of_topic(Id::MIN, Id::MIN, address))
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::broadcast_rows::{
 };
 use crate::context::Context;
 use crate::emails::{Sender, SendingGuard};
-use crate::preferences::Links;
+use crate::preferences::PreferenceLinks;
 use crate::segments::{self, Segments};
 use crate::store::page::{Page, PageError, PageQuery};
 use crate::store::{ReadTx, Reads, StoreError};
@@ -41,7 +41,7 @@ pub struct Broadcast {
 /// The broadcasts of all teams.
 pub struct Broadcasts {
     pub(super) context: Context,
-    pub(super) links: Links,
+    pub(super) links: PreferenceLinks,
     pub(super) segments: Arc<Segments>,
     pub(super) estimates: SendEstimates,
     pub(super) guard: Arc<dyn SendingGuard>,
@@ -60,7 +60,7 @@ impl Broadcasts {
     /// Returns the broadcasts in the store of `context`.
     pub fn new(
         context: Context,
-        links: Links,
+        links: PreferenceLinks,
         segments: Arc<Segments>,
         estimates: SendEstimates,
         guard: Arc<dyn SendingGuard>,

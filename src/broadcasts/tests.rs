@@ -14,7 +14,7 @@ use crate::contacts::ContactRow;
 use crate::context::Context;
 use crate::domains::{SenderDomainRow, SenderTracking};
 use crate::emails::{BroadcastEmailRow, BroadcastPause, NeverPaused, Sender, SendingGuard, SendingPause};
-use crate::preferences::{LinkAudience, LinkSettings, Links};
+use crate::preferences::{LinkAudience, LinkSettings, PreferenceLinks};
 use crate::segments::Segments;
 use crate::store::page::{Cursor, PageQuery};
 use crate::store::{ReadTx, Reads as _, StoreError, WriteTx, name_hash};
@@ -41,7 +41,7 @@ fn broadcasts(context: &Context, public_url: &str, limits: SendLimits, guard: Ar
     let settings = LinkSettings { public_url: public_url.into(), audience: LinkAudience::Delivered };
     Broadcasts::new(
         context.clone(),
-        Links::new(context.keyring.clone(), settings),
+        PreferenceLinks::new(context.keyring.clone(), settings),
         Arc::new(Segments::new(context.clone(), |_, _, _| Ok(false))),
         SendEstimates::new(limits, 30),
         guard,

@@ -12,7 +12,7 @@ use crate::delivery::{
     RouteTargets, Routes, Source, Sources, Transport,
 };
 use crate::dns::{Guard, Resolver};
-use crate::preferences::Links;
+use crate::preferences::PreferenceLinks;
 
 /// Delivery mode as clap parses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -31,7 +31,7 @@ impl Config {
         &self,
         resolver: &Arc<Resolver>,
         capture: SocketAddr,
-        links: Links,
+        links: PreferenceLinks,
     ) -> delivery::EngineSettings {
         delivery::EngineSettings {
             hostname: self.hostname.name.as_str().to_owned(),

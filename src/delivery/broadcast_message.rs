@@ -7,7 +7,7 @@ use crate::base::id::{EmailId, TeamId};
 use crate::broadcast_rows::{self, BroadcastContentCache, MergeValues};
 use crate::context::Context;
 use crate::emails::{BroadcastSend, EmailContent, EmailRow};
-use crate::preferences::{Links, Scope, UnsubscribeToken};
+use crate::preferences::{LinkScope, PreferenceLinks, UnsubscribeToken};
 use crate::store::ReadTx;
 
 /// Last part of the `Feedback-ID`, which names the sending system.
@@ -18,7 +18,7 @@ pub(super) fn content_of(
     tx: &ReadTx,
     context: &Context,
     contents: &BroadcastContentCache,
-    links: &Links,
+    links: &PreferenceLinks,
     (team, id): (TeamId, EmailId),
     row: &EmailRow,
     send: &BroadcastSend,
@@ -27,7 +27,7 @@ pub(super) fn content_of(
     let address = row.recipients.first().and_then(|recipient| recipient.mailbox.address());
     let address: &EmailAddress =
         address.ok_or_else(|| MessageError::Invalid("a stored mailbox is invalid".to_owned()))?;
-    let scope = row.topic.map_or(Scope::Everything, Scope::Topic);
+    let scope = row.topic.map_or(LinkScope::Everything, LinkScope::Topic);
     let link = links.link(&UnsubscribeToken { team, scope, email: Some(id), address: address.clone() });
     let bare = address.to_string();
     let values = MergeValues { address: &bare, values: &send.values };

@@ -17,9 +17,9 @@ use crate::broadcast_rows::BroadcastContentCache;
 use crate::context::Context;
 use crate::domains::{SenderTracking, SigningKeyCache};
 use crate::emails::{self, EmailContent, EmailRow, RecipientKind, message_id};
-use crate::mime::dkim::{self, Signature};
+use crate::mime::dkim::{self, DkimParameters};
 use crate::mime::{self, AddressForm, Message, MimeAttachment, MimeMailbox};
-use crate::preferences::{Links, Scope, UnsubscribeToken, has_placeholder};
+use crate::preferences::{LinkScope, PreferenceLinks, UnsubscribeToken, has_placeholder};
 use crate::store::{ReadTx, StoreError, from_store_error};
 use crate::tracking::{TrackedRecipient, Tracker};
 
@@ -72,7 +72,7 @@ pub(super) fn compose(
     context: &Context,
     signing: &SigningKeyCache,
     return_paths: &ReturnPaths,
-    (links, contents, tracker): (&Links, &BroadcastContentCache, &Tracker),
+    (links, contents, tracker): (&PreferenceLinks, &BroadcastContentCache, &Tracker),
     claimed: &Claimed,
     address_form: AddressForm,
 ) -> Result<Composed, MessageError> {
@@ -122,8 +122,8 @@ pub(super) fn compose(
         attachments: &attachments,
     };
     let bytes = mime::compose(&message, boundary_seed(claimed)).map_err(|error| invalid(&error))?;
-    let signatures: Vec<Signature<'_>> =
-        domain.keys.iter().map(|(selector, key)| Signature { domain: &domain.domain, selector, key }).collect();
+    let signatures: Vec<DkimParameters<'_>> =
+        domain.keys.iter().map(|(selector, key)| DkimParameters { domain: &domain.domain, selector, key }).collect();
     let time_s = u64::try_from(context.now_ms() / 1000).unwrap_or(0);
     let began = thread_cpu_time();
     let signatures = dkim::sign(&bytes, &signatures, time_s).map_err(|error| invalid(&error))?;
@@ -136,12 +136,17 @@ pub(super) fn compose(
 }
 
 /// Returns the content of an email of the API, with the link of the recipient if it has one.
-fn own_content(tx: &ReadTx, context: &Context, links: &Links, claimed: &Claimed) -> Result<EmailContent, MessageError> {
+fn own_content(
+    tx: &ReadTx,
+    context: &Context,
+    links: &PreferenceLinks,
+    claimed: &Claimed,
+) -> Result<EmailContent, MessageError> {
     let content = emails::read_content(tx, &context.keyring, claimed.key.email)?.ok_or(MessageError::ContentDeleted)?;
     match claimed.row.topic {
-        Some(topic) => with_link(content, links, claimed, Scope::Topic(topic)),
+        Some(topic) => with_link(content, links, claimed, LinkScope::Topic(topic)),
         None if has_placeholder(content.html.as_deref(), content.text.as_deref()) => {
-            with_link(content, links, claimed, Scope::Everything)
+            with_link(content, links, claimed, LinkScope::Everything)
         }
         None => Ok(content),
     }
@@ -152,9 +157,9 @@ fn own_content(tx: &ReadTx, context: &Context, links: &Links, claimed: &Claimed)
 /// recipient.
 fn with_link(
     content: EmailContent,
-    links: &Links,
+    links: &PreferenceLinks,
     claimed: &Claimed,
-    scope: Scope,
+    scope: LinkScope,
 ) -> Result<EmailContent, MessageError> {
     let Some(index) = claimed.recipients.first() else { return Ok(content) };
     let mailbox = parsed(&claimed.row.recipients[*index].mailbox)?;
@@ -166,7 +171,8 @@ fn with_link(
     };
     let link = links.link(&token);
     let EmailContent { html, text, mut headers } = content;
-    if scope != Scope::Everything && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("List-Unsubscribe")) {
+    if scope != LinkScope::Everything && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("List-Unsubscribe"))
+    {
         headers.extend(link.headers());
     }
     Ok(EmailContent {

@@ -67,7 +67,7 @@ pub enum SuppressedItems {
 pub const ALL_RECIPIENTS_SUPPRESSED: &str = "All recipients are suppressed";
 
 /// The result of the checks of one email.
-pub(super) struct Accepted {
+pub(super) struct CheckedEmail {
     domain: SenderDomainRow,
     /// Indexes of the recipients that the email is not sent to.
     blocked: Vec<usize>,
@@ -132,7 +132,7 @@ impl AcceptTransaction {
         &self,
         tx: &WriteTx<'_>,
         email: &PreparedEmail,
-        accepted: &Accepted,
+        accepted: &CheckedEmail,
         queued: &mut Vec<Due>,
     ) -> Result<(), StoreError> {
         let team = self.sender.team;
@@ -166,7 +166,7 @@ pub(super) fn check(
     sender: Sender,
     email: &EmailChecks,
     address: impl Fn(usize) -> String,
-) -> Result<Accepted, SendError> {
+) -> Result<CheckedEmail, SendError> {
     let team = sender.team;
     let domain = domains::find_sender_hashed(tx, team, &email.sender_hash)?
         .filter(|domain| domain.verified)
@@ -195,7 +195,7 @@ pub(super) fn check(
         }
     }
     if is_to_left {
-        return Ok(Accepted { domain, blocked });
+        return Ok(CheckedEmail { domain, blocked });
     }
     let blocked = blocked.into_iter().map(address).zip(reasons);
     let blocked = blocked.map(|(address, reason)| BlockedRecipient { address, reason });
@@ -206,11 +206,11 @@ pub(super) fn check(
 fn queue_rows(
     team: TeamId,
     email: &PreparedEmail,
-    accepted: &Accepted,
+    accepted: &CheckedEmail,
     now: TimestampMs,
     deliver_only: &DeliverOnly,
 ) -> (EmailRow, Vec<(Due, DueRow)>) {
-    let Accepted { domain, blocked } = accepted;
+    let CheckedEmail { domain, blocked } = accepted;
     let mut row = EmailRow { domain: domain.id, ..email.row.clone() };
     let mut index = 0..;
     row.recipients.retain(|_| index.next().is_some_and(|index| !blocked.contains(&index)));

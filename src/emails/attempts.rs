@@ -80,7 +80,7 @@ mod tests {
     use crate::context::Context;
     use crate::delivery::QueueNotifier;
     use crate::emails::{EmailRow, Idempotency, LastEvent};
-    use crate::preferences::{LinkAudience, LinkSettings, Links};
+    use crate::preferences::{LinkAudience, LinkSettings, PreferenceLinks};
     use crate::store::page::Cursor;
     use crate::store::{Encoded, WriteTx};
     use crate::tables::EMAILS;
@@ -91,7 +91,7 @@ mod tests {
     async fn a_corrupt_attempt_is_skipped_and_the_others_are_listed() {
         let (_directory, context) = Context::temporary();
         let settings = LinkSettings { public_url: "http://localhost".into(), audience: LinkAudience::Captured };
-        let links = Links::new(context.keyring.clone(), settings);
+        let links = PreferenceLinks::new(context.keyring.clone(), settings);
         let idempotency = Arc::new(Idempotency::new(context.clone()));
         let emails = Emails::new(context.clone(), QueueNotifier::default(), idempotency, TaskTracker::new(), links);
         let (id, readable, corrupt): (EmailId, AttemptId, AttemptId) = (context.id(), context.id(), context.id());

@@ -158,7 +158,7 @@ pub(super) fn cancel_queued(tx: &WriteTx<'_>, team: TeamId, id: EmailId, row: &m
 
 #[cfg(test)]
 mod tests {
-    use crate::preferences::{LinkAudience, LinkSettings, Links};
+    use crate::preferences::{LinkAudience, LinkSettings, PreferenceLinks};
 
     use tokio_util::task::TaskTracker;
 
@@ -211,7 +211,7 @@ mod tests {
         let (_directory, context) = Context::temporary();
         let idempotency = Arc::new(Idempotency::new(context.clone()));
         let settings = LinkSettings { public_url: "http://localhost".into(), audience: LinkAudience::Captured };
-        let links = Links::new(context.keyring.clone(), settings);
+        let links = PreferenceLinks::new(context.keyring.clone(), settings);
         let emails = Emails::new(context.clone(), QueueNotifier::default(), idempotency, TaskTracker::new(), links);
         let settled = put(&context, RecipientState::Settled).await;
         let queued = put(&context, RecipientState::Waiting { due_ms: 1 }).await;

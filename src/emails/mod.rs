@@ -77,7 +77,7 @@ pub(crate) use event_recorder::{EventRecorder, record};
 pub(crate) use event_recorder::{put_content, put_headers};
 pub use guard::{BroadcastPause, NeverPaused, RegionPause, SendingGuard, SendingPause};
 pub use idempotency::{
-    Idempotency, IdempotentRequest, IdempotentResponse, IdempotentRoute, KeyConflict, Reservation, Reserved,
+    Idempotency, IdempotentRequest, IdempotentResponse, IdempotentRoute, KeyConflict, Reservation, ReserveResult,
 };
 pub(crate) use metric_source::{METRIC_LOOKUPS, OPT_OUT_COUNTS};
 pub use model::{AttachmentInfo, EmailContent, LastEvent, Recipient, RecipientKind, SUBJECT_CHARS_MAX, SendEmail};

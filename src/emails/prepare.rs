@@ -15,7 +15,7 @@ use crate::base::id::{DomainId, EmailId, TopicId};
 use crate::context::Context;
 use crate::delivery::simulated::{self, SimulatedOutcome};
 use crate::events::EmailEventData;
-use crate::preferences::{LinkError, Links, PairOrigin, has_placeholder};
+use crate::preferences::{LinkError, PairOrigin, PreferenceLinks, has_placeholder};
 use crate::store::{NameHash, name_hash};
 use crate::tables::AddressHash;
 
@@ -33,7 +33,7 @@ pub(super) struct EmailChecks {
 }
 
 impl EmailChecks {
-    pub(super) fn of(links: &Links, email: &SendEmail) -> Self {
+    pub(super) fn of(links: &PreferenceLinks, email: &SendEmail) -> Self {
         let sender_domain = email.from.address().domain().as_str().to_owned();
         let recipient = |recipient: &Recipient| (recipient.kind, suppression_hash(&recipient.mailbox));
         Self {
@@ -62,7 +62,13 @@ pub(super) struct PreparedEmail {
 
 impl PreparedEmail {
     /// Seals the content and the attachments, and builds the row.
-    pub(super) fn new(context: &Context, links: &Links, sender: Sender, email: SendEmail, now: TimestampMs) -> Self {
+    pub(super) fn new(
+        context: &Context,
+        links: &PreferenceLinks,
+        sender: Sender,
+        email: SendEmail,
+        now: TimestampMs,
+    ) -> Self {
         let checks = EmailChecks::of(links, &email);
         let has_link = email.topic.is_some() || has_placeholder(email.html.as_deref(), email.text.as_deref());
         let SendEmail {
@@ -148,7 +154,7 @@ impl PreparedEmail {
 
 /// Checks that an email can carry its unsubscribe link. An email without a topic and without a placeholder needs
 /// none.
-fn check_link(links: &Links, email: &SendEmail) -> Result<(), LinkError> {
+fn check_link(links: &PreferenceLinks, email: &SendEmail) -> Result<(), LinkError> {
     let pair = match email.topic {
         None => PairOrigin::NoPair,
         Some(_) if email.headers.has_unsubscribe_pair() => PairOrigin::Caller,

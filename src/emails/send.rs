@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 use super::accept::{AcceptError, AcceptTransaction, SuppressedItems, check};
 use super::guard::{NeverPaused, SendingGuard, SendingPause};
 use super::idempotency::{
-    Idempotency, IdempotentRequest, IdempotentResponse, KeyConflict, Reservation, ReserveError, Reserved,
+    Idempotency, IdempotentRequest, IdempotentResponse, KeyConflict, Reservation, ReserveError, ReserveResult,
 };
 use super::model::SendEmail;
 use super::prepare::{EmailChecks, PreparedEmail};
@@ -23,7 +23,7 @@ use crate::base::clock::TimestampMs;
 use crate::base::id::{ApiKeyId, DomainId, EmailId, TeamId};
 use crate::context::Context;
 use crate::delivery::{DeliverOnly, QueueNotifier};
-use crate::preferences::{LinkError, Links};
+use crate::preferences::{LinkError, PreferenceLinks};
 use crate::store::{ReadTx, StoreError, from_store_error};
 use crate::suppressions::SuppressionOrigin;
 
@@ -159,7 +159,7 @@ pub struct Emails {
     pub(super) notifier: QueueNotifier,
     idempotency: Arc<Idempotency>,
     tasks: TaskTracker,
-    links: Links,
+    links: PreferenceLinks,
     deliver_only: DeliverOnly,
     pub(super) guard: Arc<dyn SendingGuard>,
 }
@@ -171,7 +171,7 @@ impl Emails {
         notifier: QueueNotifier,
         idempotency: Arc<Idempotency>,
         tasks: TaskTracker,
-        links: Links,
+        links: PreferenceLinks,
     ) -> Self {
         let (deliver_only, guard) = (DeliverOnly::default(), Arc::new(NeverPaused));
         Self { context, notifier, idempotency, tasks, links, deliver_only, guard }
@@ -202,11 +202,15 @@ impl Emails {
     /// - [`SendError::Key`] if the key was used with another payload, or its first request is in progress.
     /// - [`SendError::KeyOfAnotherDomain`] if the earlier request sent from another domain than the API key's.
     /// - [`SendError::Store`].
-    pub async fn reserve(&self, sender: Sender, request: Option<&IdempotentRequest>) -> Result<Reserved, SendError> {
-        let Some(request) = request else { return Ok(Reserved::First(None)) };
+    pub async fn reserve(
+        &self,
+        sender: Sender,
+        request: Option<&IdempotentRequest>,
+    ) -> Result<ReserveResult, SendError> {
+        let Some(request) = request else { return Ok(ReserveResult::First(None)) };
         match self.idempotency.reserve(sender.team, request).await? {
-            Reserved::Replay(response) => Ok(Reserved::Replay(sender.replay(response)?)),
-            first @ Reserved::First(_) => Ok(first),
+            ReserveResult::Replay(response) => Ok(ReserveResult::Replay(sender.replay(response)?)),
+            first @ ReserveResult::First(_) => Ok(first),
         }
     }
 
@@ -273,8 +277,8 @@ impl Emails {
         request: Option<IdempotentRequest>,
     ) -> Result<EmailId, SendError> {
         let response = match self.reserve(sender, request.as_ref()).await? {
-            Reserved::Replay(response) => response,
-            Reserved::First(reservation) => {
+            ReserveResult::Replay(response) => response,
+            ReserveResult::First(reservation) => {
                 self.send_all(sender, batch, reservation).await.map_err(|error| error.error)?
             }
         };

@@ -13,7 +13,7 @@ const MESSAGE: &str = "The recipient's mail system sent a bounce message.";
 
 /// Reported refusal.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Refusal<'a> {
+pub(super) struct ReportedRefusal<'a> {
     /// `Status` (RFC 3464 §2.3.4), such as `5.1.1`.
     pub(super) status: Option<&'a str>,
     /// Diagnostic text, with or without a reply code, such as `550 5.1.1 No such user`.
@@ -22,7 +22,7 @@ pub(super) struct Refusal<'a> {
     pub(super) host: Option<&'a str>,
 }
 
-impl Refusal<'_> {
+impl ReportedRefusal<'_> {
     /// Returns the outcome for the recipient.
     pub(super) fn outcome(self) -> ReportedOutcome {
         let diagnostic = self.text();
@@ -148,7 +148,7 @@ mod tests {
             (Some("2.0.0"), None, "rejected"),
             (Some("nonsense"), Some(""), "rejected"),
         ] {
-            let outcome = Refusal { status, diagnostic, host: None }.outcome();
+            let outcome = ReportedRefusal { status, diagnostic, host: None }.outcome();
 
             assert_eq!(short(&outcome), expected, "{status:?} {diagnostic:?}");
         }
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn the_diagnostic_text_is_returned_verbatim() {
-        let refusal = |status, diagnostic| Refusal { status, diagnostic, host: None };
+        let refusal = |status, diagnostic| ReportedRefusal { status, diagnostic, host: None };
 
         assert_eq!(refusal(Some("5.1.1"), Some("550 5.1.1 Unknown")).text().as_deref(), Some("550 5.1.1 Unknown"));
         assert_eq!(refusal(Some("5.1.1"), None).text().as_deref(), Some("5.1.1"));
@@ -165,7 +165,8 @@ mod tests {
 
     #[test]
     fn an_ambiguous_text_has_no_clear_outcome() {
-        let clear = |diagnostic| Refusal { diagnostic: Some(diagnostic), ..Refusal::default() }.clear_outcome();
+        let clear =
+            |diagnostic| ReportedRefusal { diagnostic: Some(diagnostic), ..ReportedRefusal::default() }.clear_outcome();
 
         assert!(clear("550 5.1.1 No such user").is_some());
         assert!(clear("554 5.7.1 spam").is_some());
@@ -176,7 +177,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_causes_a_panic(status in "\\PC{0,20}", diagnostic in "([245][0-9]{2}[ -])?\\PC{0,60}", host: String) {
-            let _ = Refusal { status: Some(&status), diagnostic: Some(&diagnostic), host: Some(&host) }.outcome();
+            let _ = ReportedRefusal { status: Some(&status), diagnostic: Some(&diagnostic), host: Some(&host) }.outcome();
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::broadcast_rows::{self, BroadcastRow};
 use crate::delivery::simulated;
 use crate::domains::{self, DomainRow, RecordKind};
 use crate::emails::{self, EmailRow, LastEvent};
-use crate::preferences::Links;
+use crate::preferences::PreferenceLinks;
 use crate::store::{Keyring, Reads, StoreError, skip_corrupt};
 
 const HOUR_MS: i64 = 60 * 60 * 1_000;
@@ -36,7 +36,7 @@ pub(super) struct InsightRules {
 
 impl InsightRules {
     /// Returns the rules of an instance.
-    pub(super) fn new(links: &Links) -> Self {
+    pub(super) fn new(links: &PreferenceLinks) -> Self {
         let settings = links.settings();
         let url = web_url(&settings.public_url).filter(|_| settings.links_work());
         Self {

@@ -19,7 +19,7 @@ use crate::base::id::{BroadcastId, EmailId, TeamId};
 use crate::base::sync;
 use crate::context::Context;
 use crate::emails::RecipientState;
-use crate::preferences::Links;
+use crate::preferences::PreferenceLinks;
 use crate::store::{ReadTx, Reads, StoreError, WriteTx};
 use crate::workers::every;
 use crate::{broadcast_rows, emails, teams};
@@ -88,7 +88,7 @@ struct PreparedBroadcast {
 
 impl InsightWorker {
     /// Returns the worker of an instance.
-    pub fn new(context: Context, links: &Links) -> Self {
+    pub fn new(context: Context, links: &PreferenceLinks) -> Self {
         Self { context, rules: InsightRules::new(links), verified: Mutex::default(), searched_ms: AtomicI64::new(0) }
     }
 

@@ -6,7 +6,7 @@ use super::header::{
     write_parameter, write_text,
 };
 use super::media_type;
-use super::message::{AddressForm, ComposeError, Field, Message, MimeAttachment};
+use super::message::{AddressForm, ComposeError, Message, MessageField, MimeAttachment};
 use super::text::text_from_html;
 
 /// Longest subject word that is written plainly. Longer words become encoded words, which can be folded.
@@ -147,7 +147,7 @@ fn write_header_section(out: &mut Vec<u8>, message: &Message<'_>) -> Result<(), 
         }
     }
     let mut folder = Folder::start(out, "Subject");
-    write_text(&mut folder, message.subject, SUBJECT_WORD_BYTES_MAX, Field::Subject)?;
+    write_text(&mut folder, message.subject, SUBJECT_WORD_BYTES_MAX, MessageField::Subject)?;
     folder.end();
     write_message_id(out, message.message_id)?;
     out.extend_from_slice(b"MIME-Version: 1.0\r\n");
@@ -168,7 +168,7 @@ fn write_leaf(out: &mut Vec<u8>, essence: &str, text: &str) {
 fn write_attachment(out: &mut Vec<u8>, attachment: &MimeAttachment<'_>) -> Result<(), ComposeError> {
     let filename = attachment.filename.filter(|name| !name.is_empty());
     if let Some(filename) = filename {
-        refuse_controls(filename, Field::Filename)?;
+        refuse_controls(filename, MessageField::Filename)?;
     }
     let media_type = media_type::of_attachment(attachment.content_type);
 

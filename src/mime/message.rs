@@ -71,7 +71,7 @@ impl Message<'_> {
 
 /// Part of a message that caused a [`ComposeError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Field {
+pub enum MessageField {
     Subject,
     DisplayName,
     Address,
@@ -82,7 +82,7 @@ pub enum Field {
     Filename,
 }
 
-impl fmt::Display for Field {
+impl fmt::Display for MessageField {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Subject => "subject",
@@ -104,11 +104,11 @@ impl fmt::Display for Field {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ComposeError {
     /// The value contains a control character, such as CR, LF or NUL.
-    ControlCharacter(Field),
+    ControlCharacter(MessageField),
     /// The value does not have the form that its field requires.
-    Malformed(Field),
+    Malformed(MessageField),
     /// A word that cannot be broken exceeds the line limit of 998 octets (RFC 5322 §2.1.1).
-    TooLong(Field),
+    TooLong(MessageField),
     /// A custom header has the name of a field that only the composer or a signer writes.
     ReservedHeader,
     /// The date is not within the years 1900 to 9999 (RFC 5322 §3.3, §4.3).

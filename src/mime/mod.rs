@@ -38,6 +38,6 @@ mod text;
 
 pub use build::compose;
 pub use header::{HEADER_NAME_BYTES_MAX, check_header};
-pub use message::{AddressForm, ComposeError, Field, Message, MimeAttachment, MimeMailbox};
+pub use message::{AddressForm, ComposeError, Message, MessageField, MimeAttachment, MimeMailbox};
 pub use parts::{TransferEncoding, split_header, split_parts};
 pub use text::{links_in_html, text_from_html};

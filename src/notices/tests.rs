@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::delivery::QueueNotifier;
 use crate::domains::{SenderDomainRow, SenderTracking};
 use crate::emails::{Emails, Idempotency};
-use crate::preferences::{LinkAudience, LinkSettings, Links};
+use crate::preferences::{LinkAudience, LinkSettings, PreferenceLinks};
 use crate::store::{NEXT, Order, Reads as _, StoreError, WriteTx, name_hash};
 use crate::suppressions::{self, SuppressionCause, SuppressionOrigin};
 use crate::tables::{EMAILS, NOTICES, SENDER_DOMAINS, USERS};
@@ -78,7 +78,7 @@ impl Fixture {
         let idempotency = Arc::new(Idempotency::new(self.context.clone()));
         idempotency.load().await.unwrap();
         let settings = LinkSettings { public_url: "http://localhost".into(), audience: LinkAudience::Captured };
-        let links = Links::new(self.context.keyring.clone(), settings);
+        let links = PreferenceLinks::new(self.context.keyring.clone(), settings);
         let (notifier, tasks) = (QueueNotifier::default(), TaskTracker::new());
         let emails = Emails::new(self.context.clone(), notifier, idempotency, tasks, links);
         let from = from.map(|from| Mailbox::parse(from).unwrap());

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest as _, Sha256};
 
-use super::strings::Strings;
+use super::strings::PageStrings;
 use super::theme::Theme;
 
 const STYLE: &str = include_str!("../../assets/preferences/page.css");
@@ -24,16 +24,16 @@ pub(super) struct HtmlPage {
 }
 
 /// Returns the page of an invalid link. It is the same for every reason.
-pub(super) fn unknown_link(strings: &'static Strings) -> HtmlPage {
+pub(super) fn unknown_link(strings: &'static PageStrings) -> HtmlPage {
     plain(strings, strings.unknown, &[strings.unknown_why, strings.unknown_next])
 }
 
 /// Returns the page of a request that could not be processed.
-pub(super) fn failure(strings: &'static Strings) -> HtmlPage {
+pub(super) fn failure(strings: &'static PageStrings) -> HtmlPage {
     plain(strings, strings.failed, &[strings.failed_next])
 }
 
-fn plain(strings: &'static Strings, title: &str, sentences: &[&str]) -> HtmlPage {
+fn plain(strings: &'static PageStrings, title: &str, sentences: &[&str]) -> HtmlPage {
     let main = html! {
         h1 { (title) }
         @for sentence in sentences {
@@ -45,7 +45,7 @@ fn plain(strings: &'static Strings, title: &str, sentences: &[&str]) -> HtmlPage
 
 /// Returns a page with the content `main`.
 pub(super) fn document(
-    strings: &'static Strings,
+    strings: &'static PageStrings,
     title: &str,
     brand: Option<&str>,
     theme: &Theme,

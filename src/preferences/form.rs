@@ -28,7 +28,7 @@ pub(super) enum FormAction {
     /// The button that unsubscribes from everything.
     UnsubscribeFromEverything,
     /// The button that saves the choices.
-    Save(Choices),
+    Save(PostedChoices),
     /// The undo button, with its sealed token.
     Undo(String),
     /// An incomplete form, or a form with too many fields. It must change nothing.
@@ -37,7 +37,7 @@ pub(super) enum FormAction {
 
 /// Content of the form with a box for each topic.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Choices {
+pub(super) struct PostedChoices {
     /// Topics that the page listed. The recipient decides about these only.
     pub(super) shown: Vec<TopicId>,
     /// Topics with checked boxes.
@@ -70,7 +70,7 @@ pub(super) fn parse_action(body: &[u8], extent: BodyExtent) -> FormAction {
             let named = fields.iter().filter(|(name, _)| name == wanted);
             named.filter_map(|(_, value)| TopicId::parse(value)).collect()
         };
-        return FormAction::Save(Choices { shown: topics("shown"), checked: topics("topic") });
+        return FormAction::Save(PostedChoices { shown: topics("shown"), checked: topics("topic") });
     }
     match value("unsubscribe") {
         Some("everything") => FormAction::UnsubscribeFromEverything,
@@ -134,7 +134,7 @@ mod tests {
     fn each_button_of_the_page_has_its_own_action() {
         assert_eq!(parse_whole("unsubscribe=everything"), FormAction::UnsubscribeFromEverything);
         assert_eq!(parse_whole("undo=AbC-_1"), FormAction::Undo("AbC-_1".into()));
-        assert_eq!(parse_whole("prefs=1"), FormAction::Save(Choices::default()));
+        assert_eq!(parse_whole("prefs=1"), FormAction::Save(PostedChoices::default()));
     }
 
     #[test]
@@ -143,7 +143,7 @@ mod tests {
         let encoded = high.to_string().replace('-', "%2D");
         let body = format!("topic={low}&prefs=1&topic=x&shown={encoded}&topic=&other={low}&topic={encoded}&shown=x");
 
-        assert_eq!(parse_whole(&body), FormAction::Save(Choices { shown: vec![high], checked: vec![low, high] }));
+        assert_eq!(parse_whole(&body), FormAction::Save(PostedChoices { shown: vec![high], checked: vec![low, high] }));
         assert_eq!(parse_action(body.as_bytes(), BodyExtent::Start), FormAction::Invalid);
     }
 
@@ -155,7 +155,7 @@ mod tests {
         assert!(body.len() <= BODY_BYTES_MAX);
         assert_eq!(
             parse_whole(&body),
-            FormAction::Save(Choices { shown: vec![id; TOPICS_MAX], checked: vec![id; TOPICS_MAX] })
+            FormAction::Save(PostedChoices { shown: vec![id; TOPICS_MAX], checked: vec![id; TOPICS_MAX] })
         );
     }
 
@@ -177,7 +177,7 @@ mod tests {
             let topics: Vec<TopicId> = topics.into_iter().map(Id::from_bytes).collect();
             let body = topics.iter().fold("prefs=1".to_owned(), |body, topic| format!("{body}&shown={topic}&topic={topic}"));
 
-            prop_assert_eq!(parse_whole(&body), FormAction::Save(Choices { shown: topics.clone(), checked: topics }));
+            prop_assert_eq!(parse_whole(&body), FormAction::Save(PostedChoices { shown: topics.clone(), checked: topics }));
         }
     }
 }

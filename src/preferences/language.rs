@@ -1,6 +1,6 @@
 //! Selects the language of the page from the `Accept-Language` header. Pure.
 
-use super::strings::{ENGLISH, LANGUAGES, Strings};
+use super::strings::{ENGLISH, LANGUAGES, PageStrings};
 
 /// Number of header bytes that are parsed. A browser sends about 50.
 const HEADER_BYTES_MAX: usize = 1_024;
@@ -14,12 +14,12 @@ const WEIGHT_MAX: u16 = 1_000;
 ///
 /// Only the language of a range is compared, so that `de-AT` matches `de`. This is the lookup of RFC 4647
 /// §3.4 for a list of languages without regions. An invalid range is ignored.
-pub(super) fn negotiate(header: &str) -> &'static Strings {
+pub(super) fn negotiate(header: &str) -> &'static PageStrings {
     let mut end = header.len().min(HEADER_BYTES_MAX);
     while !header.is_char_boundary(end) {
         end -= 1;
     }
-    let mut best: Option<(u16, &'static Strings)> = None;
+    let mut best: Option<(u16, &'static PageStrings)> = None;
     for range in header[..end].split(',').take(RANGES_MAX) {
         let Some((strings, weight)) = parse_range(range) else { continue };
         if weight > 0 && best.is_none_or(|(highest, _)| weight > highest) {
@@ -30,7 +30,7 @@ pub(super) fn negotiate(header: &str) -> &'static Strings {
 }
 
 /// Parses one language range with its weight; `None` if it is invalid or its language is not available.
-fn parse_range(range: &str) -> Option<(&'static Strings, u16)> {
+fn parse_range(range: &str) -> Option<(&'static PageStrings, u16)> {
     let mut parts = range.split(';').map(str::trim);
     let language = parts.next()?.split('-').next()?;
     let strings = if language == "*" {

@@ -87,12 +87,12 @@ pub enum PairOrigin {
 
 /// Makes the links of the instance. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Links {
+pub struct PreferenceLinks {
     keyring: Keyring,
     settings: Arc<LinkSettings>,
 }
 
-impl Links {
+impl PreferenceLinks {
     /// Returns the links of an instance with these keys and settings.
     pub fn new(keyring: Keyring, settings: LinkSettings) -> Self {
         Self { keyring, settings: Arc::new(settings) }
@@ -245,10 +245,10 @@ mod tests {
     use crate::base::address::EmailAddress;
     use crate::base::id::Id;
 
-    fn links(public_url: &str, audience: LinkAudience) -> Links {
+    fn links(public_url: &str, audience: LinkAudience) -> PreferenceLinks {
         let directory = tempfile::tempdir().unwrap();
         let keyring = Keyring::open(&directory.path().join("master.key")).unwrap();
-        Links::new(keyring, LinkSettings { public_url: public_url.to_owned(), audience })
+        PreferenceLinks::new(keyring, LinkSettings { public_url: public_url.to_owned(), audience })
     }
 
     fn link(url: &str) -> UnsubscribeLink {

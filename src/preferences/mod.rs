@@ -1,7 +1,7 @@
 //! Unsubscribe links, the preference page behind them, and the theme that a team gives the page.
 //!
-//! Data flow: accepting an email calls [`Links::check`]. Composing the message of an email under a topic, or with a
-//! placeholder, calls [`Links::link`] for each recipient. The link replaces the placeholders; under a topic, it is also
+//! Data flow: accepting an email calls [`PreferenceLinks::check`]. Composing the message of an email under a topic, or with a
+//! placeholder, calls [`PreferenceLinks::link`] for each recipient. The link replaces the placeholders; under a topic, it is also
 //! in the header. A request to
 //! the link arrives in `api/`. The token in the link contains the team, the scope and the address;
 //! [`Preferences`] reads or records the choices of that address. [`Preferences::link_to`] makes a link
@@ -52,12 +52,13 @@ mod view;
 
 pub use colour::Colour;
 pub use links::{
-    LinkAudience, LinkError, LinkSettings, Links, PLACEHOLDERS_MAX, PairOrigin, UnsubscribeLink, has_placeholder,
+    LinkAudience, LinkError, LinkSettings, PLACEHOLDERS_MAX, PairOrigin, PreferenceLinks, UnsubscribeLink,
+    has_placeholder,
 };
 pub use opt_out::{ChangeOptOuts, LinkToError, OptOut, OptOutCounts, OptedOut, Preferences};
 pub use palette::Palette;
 pub use redirect::RedirectUrl;
 pub use store::{ThemeRow, change_theme, reset_theme, theme_of};
 pub use theme::{Theme, ThemeError, ThemeTexts};
-pub use token::{Scope, UnsubscribeToken};
+pub use token::{LinkScope, UnsubscribeToken};
 pub use view::{ConsentState, ListedTopic, PageView, ScopeView, UndoableOptOut};

@@ -1,10 +1,10 @@
 //! Reads and records the choices of recipients.
 
-use super::form::Choices;
-use super::links::Links;
+use super::form::PostedChoices;
+use super::links::PreferenceLinks;
 use super::redirect::RedirectUrl;
 use super::store;
-use super::token::{Scope, UnsubscribeToken};
+use super::token::{LinkScope, UnsubscribeToken};
 use super::undo::{OptOutScope, SubscribedBy, Undo};
 use super::view::{self, ConsentState, LinkRecipient, ListedTopic, PageView};
 use crate::base::address::EmailAddress;
@@ -54,13 +54,13 @@ pub struct OptOutCounts {
 /// Service for the choices of recipients.
 pub struct Preferences {
     context: Context,
-    links: Links,
+    links: PreferenceLinks,
     counts: OptOutCounts,
 }
 
 impl Preferences {
     /// Returns the service for the store of `context`, which changes `counts` with opt-outs and their undo.
-    pub fn new(context: Context, links: Links, counts: OptOutCounts) -> Self {
+    pub fn new(context: Context, links: PreferenceLinks, counts: OptOutCounts) -> Self {
         Self { context, links, counts }
     }
 
@@ -120,14 +120,14 @@ impl Preferences {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub(super) async fn save(&self, token: &str, choices: Choices) -> Result<bool, StoreError> {
+    pub(super) async fn save(&self, token: &str, choices: PostedChoices) -> Result<bool, StoreError> {
         let Some(token) = self.open(token) else { return Ok(false) };
         let (context, counts) = (self.context.clone(), self.counts);
         let write = move |tx: &WriteTx<'_>| {
             let Some(recipient) = LinkRecipient::find(tx, &token)? else { return Ok(false) };
             let Some((contact, _)) = recipient.contact else { return Ok(true) };
             let received = recipient.receives_topic(tx, token.team)?;
-            let Choices { shown, checked } = &choices;
+            let PostedChoices { shown, checked } = &choices;
             let choice = |topic: ListedTopic| {
                 if checked.contains(&topic.id) {
                     Some((topic.id, Subscription::OptIn))
@@ -203,8 +203,8 @@ fn record_opt_out(
     source: ChangeSource,
 ) -> Result<Option<Undo>, StoreError> {
     let topic = match (opt_out, token.scope) {
-        (OptOut::LinkScope, Scope::Topic(topic)) => Some(topic),
-        (OptOut::LinkScope, Scope::Everything) | (OptOut::Everything, _) => None,
+        (OptOut::LinkScope, LinkScope::Topic(topic)) => Some(topic),
+        (OptOut::LinkScope, LinkScope::Everything) | (OptOut::Everything, _) => None,
     };
     let Some((contact, consent)) = recipient.contact else {
         let scope = if topic.is_some() { OptOutScope::Topic } else { OptOutScope::Everything };
@@ -242,7 +242,7 @@ fn apply_undo(
         (Undo::Suppression(_, id), ..) => {
             return suppressions::lift_opt_out(tx, context, team, &recipient.hash, Some(id), source);
         }
-        (Undo::Choice(subscribed_by), Scope::Topic(topic), Some((contact, _))) => {
+        (Undo::Choice(subscribed_by), LinkScope::Topic(topic), Some((contact, _))) => {
             let before = match subscribed_by {
                 SubscribedBy::Choice => Some(Subscription::OptIn),
                 SubscribedBy::Default => None,
@@ -253,7 +253,7 @@ fn apply_undo(
             contacts::set_subscription(tx, context, team, contact, Subscription::OptIn, source)?
         }
         // The contact is deleted together with its opt-out, or the undo is for a link of another scope.
-        (Undo::Choice(_), Scope::Everything, _) | (Undo::Choice(_) | Undo::Everything, _, None) => {
+        (Undo::Choice(_), LinkScope::Everything, _) | (Undo::Choice(_) | Undo::Everything, _, None) => {
             WriteResult::Unchanged
         }
     };

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::document::{HtmlPage, document};
-use super::strings::{Strings, Values};
+use super::strings::{PageStrings, PlaceholderValues};
 use super::undo::OptOutScope;
 use super::view::{ConsentState, ListedTopic, PageView, ScopeView, masked};
 use crate::topics::Subscription;
@@ -18,13 +18,13 @@ pub(super) enum PageNotice {
 }
 
 /// Returns the page of a link: a question, or a confirmation if the recipient has opted out.
-pub(super) fn render(view: &PageView, notice: Option<PageNotice>, strings: &'static Strings) -> HtmlPage {
+pub(super) fn render(view: &PageView, notice: Option<PageNotice>, strings: &'static PageStrings) -> HtmlPage {
     let address = masked(&view.address);
     let topic = match &view.scope {
         ScopeView::Topic { name, .. } => name.as_deref().unwrap_or_default(),
         ScopeView::Everything => "",
     };
-    let body = Body { view, strings, values: Values { address: &address, topic, brand: &view.brand } };
+    let body = Body { view, strings, values: PlaceholderValues { address: &address, topic, brand: &view.brand } };
     let opted_out = view.everything == ConsentState::OptedOut;
     let (title, content) = match (&view.undoable, &view.scope) {
         (Some(opt_out), _) => body.unsubscribed(opt_out.scope, Some(&opt_out.undo)),
@@ -57,8 +57,8 @@ pub(super) fn render(view: &PageView, notice: Option<PageNotice>, strings: &'sta
 /// Writes the content below the heading. The method of each state returns the heading and the content.
 struct Body<'a> {
     view: &'a PageView,
-    strings: &'static Strings,
-    values: Values<'a>,
+    strings: &'static PageStrings,
+    values: PlaceholderValues<'a>,
 }
 
 impl Body<'_> {
@@ -76,7 +76,7 @@ impl Body<'_> {
     }
 
     fn ask_everything(&self) -> (&'static str, Markup) {
-        let Strings { ask_everything, receives_everything, unsubscribe_everything, nothing_yet, .. } = self.strings;
+        let PageStrings { ask_everything, receives_everything, unsubscribe_everything, nothing_yet, .. } = self.strings;
         let content = html! {
             (self.sentence(receives_everything))
             (self.button(ButtonStyle::Main, "unsubscribe", "everything", unsubscribe_everything))
@@ -86,14 +86,14 @@ impl Body<'_> {
     }
 
     fn choose(&self) -> (&'static str, Markup) {
-        let Strings { preferences, choose, .. } = self.strings;
+        let PageStrings { preferences, choose, .. } = self.strings;
         (preferences, html! { (self.sentence(choose)) (self.choices(ButtonStyle::Main)) })
     }
 
     /// Returns the confirmation of an opt-out. With `undo`, the page has an undo button: the opt-out is
     /// less than an hour old. Without it, the recipient can only opt in to topics.
     fn unsubscribed(&self, scope: OptOutScope, undo: Option<&str>) -> (&'static str, Markup) {
-        let Strings { unsubscribed, unsubscribed_everything, preferences, .. } = self.strings;
+        let PageStrings { unsubscribed, unsubscribed_everything, preferences, .. } = self.strings;
         let sentence = match scope {
             OptOutScope::Topic => self.topic_sentences().unsubscribed,
             OptOutScope::Everything => unsubscribed_everything,
@@ -120,7 +120,7 @@ impl Body<'_> {
     /// Returns the topics with their boxes, and the button that unsubscribes from everything. Returns no
     /// markup if the page lists no topics.
     fn choices(&self, style: ButtonStyle) -> Markup {
-        let Strings { topics, save, unsubscribe_everything, everything_note, .. } = self.strings;
+        let PageStrings { topics, save, unsubscribe_everything, everything_note, .. } = self.strings;
         html! {
             @if !self.view.topics.is_empty() {
                 section {

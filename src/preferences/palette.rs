@@ -10,13 +10,13 @@ const RAISED_CONTRAST_MIN: f64 = 7.0;
 
 /// The three colours that all other colours are derived from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Base {
+pub(super) struct BaseColours {
     pub(super) background: Colour,
     pub(super) text: Colour,
     pub(super) accent: Colour,
 }
 
-impl Base {
+impl BaseColours {
     /// Colours of a page without a theme: near black on near white.
     pub(super) const DEFAULT: Self = Self {
         background: Colour::new(0xfc, 0xfc, 0xfd),
@@ -65,8 +65,8 @@ pub struct Palette {
 }
 
 impl Palette {
-    pub(super) fn of(base: Base) -> Self {
-        let Base { background, text, accent } = base;
+    pub(super) fn of(base: BaseColours) -> Self {
+        let BaseColours { background, text, accent } = base;
         let contrasting = Colour::black_or_white_on(&[background]);
         let surface = if contrasting == Colour::BLACK {
             // Lighter than the background, so that dark text is readable on both.
@@ -125,9 +125,9 @@ mod tests {
         ]
     }
 
-    fn base(background: &str, text: &str, accent: &str) -> Base {
+    fn base(background: &str, text: &str, accent: &str) -> BaseColours {
         let colour = |text: &str| Colour::parse(text).unwrap();
-        Base { background: colour(background), text: colour(text), accent: colour(accent) }
+        BaseColours { background: colour(background), text: colour(text), accent: colour(accent) }
     }
 
     #[test]
@@ -153,7 +153,7 @@ mod tests {
         fn every_palette_meets_wcag_aa(
             background in any_colour(), text in any_colour(), accent in any_colour(),
         ) {
-            let base = Base { background, text, accent };
+            let base = BaseColours { background, text, accent };
 
             for palette in [Palette::of(base), Palette::of(base.dark())] {
                 for (pair, contrast, contrast_min) in pairs(&palette) {
@@ -166,7 +166,7 @@ mod tests {
         fn the_light_scheme_keeps_the_background_and_the_dark_scheme_is_dark(
             background in any_colour(), text in any_colour(),
         ) {
-            let base = Base { background, text, ..Base::DEFAULT };
+            let base = BaseColours { background, text, ..BaseColours::DEFAULT };
 
             prop_assert_eq!(Palette::of(base).background, background);
             prop_assert_eq!(Colour::black_or_white_on(&[base.dark().background]), Colour::WHITE);

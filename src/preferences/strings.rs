@@ -7,7 +7,7 @@ use maud::{Markup, html};
 
 /// The sentences of one language.
 #[derive(Debug)]
-pub(super) struct Strings {
+pub(super) struct PageStrings {
     /// Language tag (RFC 5646), for `lang` and `Content-Language`.
     pub(super) tag: &'static str,
     /// Heading of the page of a topic link.
@@ -44,7 +44,7 @@ pub(super) struct Strings {
     pub(super) failed_next: &'static str,
 }
 
-pub(super) static ENGLISH: Strings = Strings {
+pub(super) static ENGLISH: PageStrings = PageStrings {
     tag: "en",
     ask_topic: "Unsubscribe from {topic}?",
     receives_topic: "{address} receives emails about {topic}.",
@@ -75,7 +75,7 @@ pub(super) static ENGLISH: Strings = Strings {
     failed_next: "Nothing has been changed. Please try again in a moment.",
 };
 
-pub(super) static GERMAN: Strings = Strings {
+pub(super) static GERMAN: PageStrings = PageStrings {
     tag: "de",
     ask_topic: "{topic} abbestellen?",
     receives_topic: "{address} erhält E-Mails zum Thema {topic}.",
@@ -107,7 +107,7 @@ pub(super) static GERMAN: Strings = Strings {
     failed_next: "Es wurde nichts geändert. Bitte versuchen Sie es gleich noch einmal.",
 };
 
-pub(super) static FRENCH: Strings = Strings {
+pub(super) static FRENCH: PageStrings = PageStrings {
     tag: "fr",
     ask_topic: "Se désabonner de {topic}\u{a0}?",
     receives_topic: "{address} reçoit des e-mails sur le sujet {topic}.",
@@ -138,7 +138,7 @@ pub(super) static FRENCH: Strings = Strings {
     failed_next: "Rien n’a été modifié. Veuillez réessayer dans un instant.",
 };
 
-pub(super) static SPANISH: Strings = Strings {
+pub(super) static SPANISH: PageStrings = PageStrings {
     tag: "es",
     ask_topic: "¿Darse de baja de {topic}?",
     receives_topic: "{address} recibe correos sobre {topic}.",
@@ -169,7 +169,7 @@ pub(super) static SPANISH: Strings = Strings {
     failed_next: "No se ha cambiado nada. Inténtelo de nuevo dentro de un momento.",
 };
 
-pub(super) static PORTUGUESE: Strings = Strings {
+pub(super) static PORTUGUESE: PageStrings = PageStrings {
     tag: "pt",
     ask_topic: "Cancelar a inscrição em {topic}?",
     receives_topic: "{address} recebe e-mails sobre {topic}.",
@@ -200,7 +200,7 @@ pub(super) static PORTUGUESE: Strings = Strings {
     failed_next: "Nada foi alterado. Tente novamente daqui a pouco.",
 };
 
-pub(super) static DUTCH: Strings = Strings {
+pub(super) static DUTCH: PageStrings = PageStrings {
     tag: "nl",
     ask_topic: "Afmelden voor {topic}?",
     receives_topic: "{address} ontvangt e-mails over {topic}.",
@@ -232,17 +232,17 @@ pub(super) static DUTCH: Strings = Strings {
 };
 
 /// All languages. The default language is first.
-pub(super) static LANGUAGES: [&Strings; 6] = [&ENGLISH, &GERMAN, &FRENCH, &SPANISH, &PORTUGUESE, &DUTCH];
+pub(super) static LANGUAGES: [&PageStrings; 6] = [&ENGLISH, &GERMAN, &FRENCH, &SPANISH, &PORTUGUESE, &DUTCH];
 
 /// Values of the placeholders.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Values<'a> {
+pub(super) struct PlaceholderValues<'a> {
     pub(super) address: &'a str,
     pub(super) topic: &'a str,
     pub(super) brand: &'a str,
 }
 
-impl<'a> Values<'a> {
+impl<'a> PlaceholderValues<'a> {
     fn of(&self, name: &str) -> Option<&'a str> {
         match name {
             "address" => Some(self.address),
@@ -314,10 +314,10 @@ mod tests {
     use super::*;
 
     /// Returns every sentence with the name of its field. A new field must be added here.
-    fn sentences(strings: &Strings) -> Vec<(&'static str, &'static str)> {
+    fn sentences(strings: &PageStrings) -> Vec<(&'static str, &'static str)> {
         macro_rules! listed {
             ($($field:ident),+ $(,)?) => {{
-                let Strings { tag: _, $($field),+ } = strings;
+                let PageStrings { tag: _, $($field),+ } = strings;
                 vec![$((stringify!($field), *$field)),+]
             }};
         }
@@ -369,7 +369,7 @@ mod tests {
                 assert!(!sentence.contains("  "), "{tag} {field}: {sentence}");
                 assert_eq!(placeholders(sentence), placeholders(original), "{tag} {field}");
                 assert_eq!(sentence.matches('{').count(), placeholders(sentence).len(), "{tag} {field}");
-                assert!(placeholders(sentence).iter().all(|name| Values::default().of(name).is_some()));
+                assert!(placeholders(sentence).iter().all(|name| PlaceholderValues::default().of(name).is_some()));
                 if tag != "en" {
                     assert_ne!(sentence, *original, "{tag} {field} is English");
                 }
@@ -389,7 +389,7 @@ mod tests {
 
     #[test]
     fn values_are_escaped_and_not_searched_for_placeholders() {
-        let values = Values { address: "{topic}", topic: "<b>&{brand}", brand: "\"{x}'" };
+        let values = PlaceholderValues { address: "{topic}", topic: "<b>&{brand}", brand: "\"{x}'" };
 
         let html = values.html("{address} & {topic} {unknown} {brand} {").into_string();
 

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::colour::Colour;
-use super::palette::{Base, Palette};
+use super::palette::{BaseColours, Palette};
 use super::redirect::RedirectUrl;
 
 /// Longest brand, in characters; the same as of a team name.
@@ -172,11 +172,11 @@ impl Theme {
 }
 
 impl Theme {
-    fn base(&self) -> Base {
-        Base {
-            background: self.background.unwrap_or(Base::DEFAULT.background),
-            text: self.text.unwrap_or(Base::DEFAULT.text),
-            accent: self.accent.unwrap_or(Base::DEFAULT.accent),
+    fn base(&self) -> BaseColours {
+        BaseColours {
+            background: self.background.unwrap_or(BaseColours::DEFAULT.background),
+            text: self.text.unwrap_or(BaseColours::DEFAULT.text),
+            accent: self.accent.unwrap_or(BaseColours::DEFAULT.accent),
         }
     }
 
@@ -218,7 +218,7 @@ mod tests {
             let base = theme.base();
             let Palette { background, text, accent, .. } = theme.light();
 
-            assert_eq!(Base { background, text, accent }, base);
+            assert_eq!(BaseColours { background, text, accent }, base);
         }
     }
 

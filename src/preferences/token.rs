@@ -28,7 +28,7 @@ const CHARS_MAX: usize = (29_usize + 1 + 3 * ID_BYTES + 254).div_ceil(3) * 4;
 
 /// Scope of a link: the emails that it opts out of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum LinkScope {
     Topic(TopicId),
     /// All marketing email of the team.
     Everything,
@@ -39,7 +39,7 @@ pub enum Scope {
 pub struct UnsubscribeToken {
     /// The team that sent the email.
     pub team: TeamId,
-    pub scope: Scope,
+    pub scope: LinkScope,
     /// The email that the link is in; `None` for a link on request, and for links of older releases.
     pub email: Option<EmailId>,
     /// Address of the recipient.
@@ -49,12 +49,12 @@ pub struct UnsubscribeToken {
 impl UnsubscribeToken {
     /// Returns the token of an email under a topic.
     pub fn of_topic(team: TeamId, topic: TopicId, address: EmailAddress) -> Self {
-        Self { team, scope: Scope::Topic(topic), email: None, address }
+        Self { team, scope: LinkScope::Topic(topic), email: None, address }
     }
 
     /// Returns the token of a link to all of a recipient's choices.
     pub fn of_everything(team: TeamId, address: EmailAddress) -> Self {
-        Self { team, scope: Scope::Everything, email: None, address }
+        Self { team, scope: LinkScope::Everything, email: None, address }
     }
 
     /// Returns the token for a link in an email.
@@ -72,13 +72,13 @@ impl UnsubscribeToken {
         let address = self.address.to_string();
         let mut plain = Vec::with_capacity(1 + 3 * ID_BYTES + address.len());
         plain.push(match (self.scope, self.email) {
-            (Scope::Topic(_), None) => TOPIC_V1,
-            (Scope::Everything, None) => EVERYTHING_V1,
-            (Scope::Topic(_), Some(_)) => TOPIC_OF_EMAIL,
-            (Scope::Everything, Some(_)) => EVERYTHING_OF_EMAIL,
+            (LinkScope::Topic(_), None) => TOPIC_V1,
+            (LinkScope::Everything, None) => EVERYTHING_V1,
+            (LinkScope::Topic(_), Some(_)) => TOPIC_OF_EMAIL,
+            (LinkScope::Everything, Some(_)) => EVERYTHING_OF_EMAIL,
         });
         plain.extend_from_slice(self.team.as_bytes());
-        if let Scope::Topic(topic) = self.scope {
+        if let LinkScope::Topic(topic) = self.scope {
             plain.extend_from_slice(topic.as_bytes());
         }
         if let Some(email) = self.email {
@@ -102,9 +102,9 @@ impl UnsubscribeToken {
         let (scope, rest) = match *version {
             TOPIC_V1 | TOPIC_OF_EMAIL => {
                 let (topic, rest) = rest.split_first_chunk::<ID_BYTES>()?;
-                (Scope::Topic(TopicId::from_bytes(*topic)), rest)
+                (LinkScope::Topic(TopicId::from_bytes(*topic)), rest)
             }
-            EVERYTHING_V1 | EVERYTHING_OF_EMAIL => (Scope::Everything, rest),
+            EVERYTHING_V1 | EVERYTHING_OF_EMAIL => (LinkScope::Everything, rest),
             _ => return None,
         };
         let (email, address) = match *version {

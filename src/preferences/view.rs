@@ -2,7 +2,7 @@
 
 use super::store;
 use super::theme::Theme;
-use super::token::{Scope, UnsubscribeToken};
+use super::token::{LinkScope, UnsubscribeToken};
 use super::undo::{OptOutScope, SubscribedBy, Undo};
 use crate::base::address::EmailAddress;
 use crate::base::id::{ContactId, TeamId, TopicId};
@@ -132,8 +132,8 @@ impl LinkRecipient {
             return Ok(None);
         }
         let topic = match token.scope {
-            Scope::Everything => None,
-            Scope::Topic(id) => Some(LinkTopic { id, topic: topics::find(tx, token.team, id)? }),
+            LinkScope::Everything => None,
+            LinkScope::Topic(id) => Some(LinkTopic { id, topic: topics::find(tx, token.team, id)? }),
         };
         let hash = token.address.identity_hash();
         let contact = contacts::find_by_address(tx, token.team, &hash)?

@@ -21,7 +21,7 @@ use crate::emails::{
 };
 use crate::events::EventType;
 use crate::http_client::{CustomerUrl, UrlPolicy};
-use crate::preferences::{LinkAudience, LinkSettings, Links};
+use crate::preferences::{LinkAudience, LinkSettings, PreferenceLinks};
 use crate::store::{ReadTx, Reads as _, StoreError, WriteTx, name_hash};
 use crate::tables::{self, EMAILS, EVENT_SUBSCRIPTIONS, SENDER_DOMAINS, WEBHOOKS};
 use crate::teams;
@@ -115,7 +115,7 @@ async fn a_removed_team_has_no_valid_key_and_sends_no_email_before_its_rows_are_
         QueueNotifier::default(),
         Arc::new(Idempotency::new(context.clone())),
         TaskTracker::new(),
-        Links::new(context.keyring.clone(), link_settings),
+        PreferenceLinks::new(context.keyring.clone(), link_settings),
     );
     let email = SendEmail::example();
     let sender = Sender { team, actor: Actor::CommandLine, key: None, domain: None };

@@ -35,7 +35,7 @@ use crate::context::Context;
 use crate::domains::SigningKeyCache;
 use crate::emails::EmailRow;
 use crate::mime::AddressForm;
-use crate::preferences::Links;
+use crate::preferences::PreferenceLinks;
 use crate::store::{Space, StoreError};
 use crate::tracking::Tracker;
 
@@ -63,7 +63,7 @@ pub struct EngineSettings {
     pub tls: TlsConfigs,
     pub flow: Flow,
     /// Makes the unsubscribe links of emails under a topic.
-    pub links: Links,
+    pub links: PreferenceLinks,
 }
 
 /// Switch for the delivery of queued mail.

@@ -43,7 +43,7 @@ pub(in crate::delivery) fn settings(context: &Context) -> EngineSettings {
         timeouts: Timeouts::default(),
         tls: TlsConfigs::new(),
         flow: Flow::Open,
-        links: Links::new(context.keyring.clone(), links),
+        links: PreferenceLinks::new(context.keyring.clone(), links),
     }
 }
 

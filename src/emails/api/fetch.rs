@@ -7,7 +7,7 @@ use salvo::oapi::{Components, EndpointArgRegister, Operation};
 use salvo::{Depot, Extractible, Request};
 use tokio::time::Instant;
 
-use super::request::{ParsedEmail, Rules, invalid};
+use super::request::{ParsedEmail, RequestRules, invalid};
 use super::template::RequestTemplates;
 use crate::api_keys::Caller;
 use crate::base::clock::TimestampMs;
@@ -38,7 +38,7 @@ impl SendOptions {
     }
 
     /// Returns the fetcher of one request.
-    pub(super) fn files(&self, caller: Caller, rules: Rules) -> RequestFiles<'_> {
+    pub(super) fn files(&self, caller: Caller, rules: RequestRules) -> RequestFiles<'_> {
         RequestFiles {
             files: &self.files,
             bodies: &self.bodies,

@@ -153,7 +153,7 @@ impl ToSchema for OneOrMore {
 
 /// Parameters of the rules.
 #[derive(Clone, Copy, Debug)]
-pub struct Rules {
+pub struct RequestRules {
     /// Current time.
     pub now_ms: TimestampMs,
     /// Maximum size of all attachments of an email, decoded.
@@ -177,7 +177,7 @@ impl SendEmailRequest {
     ///
     /// # Errors
     /// 422 for the first broken rule.
-    pub fn parse(self, rules: Rules) -> Result<ParsedEmail, ApiError> {
+    pub fn parse(self, rules: RequestRules) -> Result<ParsedEmail, ApiError> {
         let Self {
             from,
             to,

@@ -14,7 +14,7 @@ use salvo::{Depot, Extractible, Request};
 use serde_json::value::RawValue;
 
 use super::fetch::{PlannedEmail, RequestFiles, SendOptions};
-use super::request::{ParsedEmail, Rules, SendBatchRequest, SendEmailRequest};
+use super::request::{ParsedEmail, RequestRules, SendBatchRequest, SendEmailRequest};
 use super::response::{SendBatchResponse, SendEmailResponse};
 use super::template::RequestTemplates;
 use crate::api_keys::Caller;
@@ -22,8 +22,8 @@ use crate::base::blocking;
 use crate::base::compat::Compat;
 use crate::emails::idempotency::{IdempotentRequest, IdempotentRoute, KEY_CHARS_MAX, KeyConflict};
 use crate::emails::{
-    ALL_RECIPIENTS_SUPPRESSED, BlockedRecipient, EmailLimits, Emails, Reserved, SendBatch, SendBatchError, SendError,
-    SuppressedItems,
+    ALL_RECIPIENTS_SUPPRESSED, BlockedRecipient, EmailLimits, Emails, ReserveResult, SendBatch, SendBatchError,
+    SendError, SuppressedItems,
 };
 use crate::http::tolerance::EMAIL_ITEM_ECHOES;
 use crate::http::{
@@ -47,8 +47,8 @@ pub async fn send_email(
     let body_bytes = raw.len();
     let idempotent = key.request(IdempotentRoute::Send, raw).await?;
     let reservation = match emails.reserve(caller.into(), idempotent.as_ref()).await? {
-        Reserved::Replay(response) => return Ok(Json(response.into())),
-        Reserved::First(reservation) => reservation,
+        ReserveResult::Replay(response) => return Ok(Json(response.into())),
+        ReserveResult::First(reservation) => reservation,
     };
     let rules = limits.rules(emails.now_ms(), options.compat);
     let parsed = blocking::run_sized(body_bytes, move || request.parse(rules)).await?;
@@ -84,8 +84,8 @@ pub async fn send_batch(
     let body_bytes = raw.len();
     let idempotent = key.request(IdempotentRoute::Batch, raw).await?;
     let reservation = match emails.reserve(caller.into(), idempotent.as_ref()).await? {
-        Reserved::Replay(response) => return Ok(Json(response.into())),
-        Reserved::First(reservation) => reservation,
+        ReserveResult::Replay(response) => return Ok(Json(response.into())),
+        ReserveResult::First(reservation) => reservation,
     };
     let rules = limits.rules(emails.now_ms(), options.compat);
     let parsed = blocking::run_sized(body_bytes, move || ParsedBatch::parse(items, validation, rules)).await?;
@@ -133,7 +133,7 @@ impl Refusals {
 }
 
 impl ParsedBatch<ParsedEmail> {
-    fn parse(items: Vec<Box<RawValue>>, validation: BatchValidation, rules: Rules) -> ApiResult<Self> {
+    fn parse(items: Vec<Box<RawValue>>, validation: BatchValidation, rules: RequestRules) -> ApiResult<Self> {
         let refused = Refusals { items: Vec::new(), validation };
         let mut batch = Self { left: Vec::with_capacity(items.len()), refused };
         for (index, item) in (0..).zip(items) {
@@ -326,8 +326,8 @@ impl EndpointArgRegister for IdempotencyKey {
 }
 
 impl EmailLimits {
-    fn rules(&self, now_ms: i64, compat: Compat) -> Rules {
-        Rules { now_ms, attachment_bytes_max: self.attachment_bytes_max, compat }
+    fn rules(&self, now_ms: i64, compat: Compat) -> RequestRules {
+        RequestRules { now_ms, attachment_bytes_max: self.attachment_bytes_max, compat }
     }
 }
 

@@ -86,7 +86,7 @@ pub struct IdempotentResponse {
 
 /// Result of a reservation.
 #[derive(Debug)]
-pub enum Reserved {
+pub enum ReserveResult {
     /// The request is the first with its key as far as this process knows, or has no key.
     First(Option<Reservation>),
     /// An earlier request with the key is complete.
@@ -192,7 +192,11 @@ impl Idempotency {
 
     /// Reserves the key of a request, or returns the response to an earlier request. Another process can use the key at
     /// the same time: [`KeyClaim::find`] decides.
-    pub(super) async fn reserve(&self, sender: TeamId, request: &IdempotentRequest) -> Result<Reserved, ReserveError> {
+    pub(super) async fn reserve(
+        &self,
+        sender: TeamId,
+        request: &IdempotentRequest,
+    ) -> Result<ReserveResult, ReserveError> {
         let now_ms = self.context.now_ms();
         let key = self.stored_key(sender, request, now_ms);
         let is_stored = {
@@ -208,12 +212,12 @@ impl Idempotency {
             let reading = key.clone();
             let row = self.context.store.read::<_, StoreError>(move |tx: &ReadTx| reading.find(tx, now_ms)).await?;
             if let Some(row) = row {
-                return Ok(Reserved::Replay(response_to(row, request.payload)?));
+                return Ok(ReserveResult::Replay(response_to(row, request.payload)?));
             }
             lock(&self.keys).start(&key, request.payload)?;
         }
         let keys = Arc::clone(&self.keys);
-        Ok(Reserved::First(Some(Reservation { keys, claim: KeyClaim::new(key, request.payload, now_ms) })))
+        Ok(ReserveResult::First(Some(Reservation { keys, claim: KeyClaim::new(key, request.payload, now_ms) })))
     }
 
     /// Deletes the expired rows, one page per commit.

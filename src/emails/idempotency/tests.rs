@@ -8,7 +8,7 @@ use crate::base::id::Id;
 use crate::delivery::QueueNotifier;
 use crate::domains::{SenderDomainRow, SenderTracking};
 use crate::emails::{Emails, SendBatch, SendEmail, SendError, Sender};
-use crate::preferences::{LinkAudience, LinkSettings, Links};
+use crate::preferences::{LinkAudience, LinkSettings, PreferenceLinks};
 use crate::store::{Encoded, NEXT, Order, Reads as _, WriteTx, name_hash};
 use crate::tables::{EMAILS, IDEMPOTENCY, SENDER_DOMAINS};
 
@@ -18,7 +18,7 @@ const SENDER: Sender = Sender { team: TEAM, actor: Actor::CommandLine, key: None
 
 /// Uses a key for the first time.
 async fn settle(context: &Context, keys: &Idempotency, sender: TeamId, request: &IdempotentRequest) {
-    let Ok(Reserved::First(Some(reservation))) = keys.reserve(sender, request).await else {
+    let Ok(ReserveResult::First(Some(reservation))) = keys.reserve(sender, request).await else {
         panic!("the key is in use")
     };
     let claim = reservation.claim();
@@ -27,7 +27,7 @@ async fn settle(context: &Context, keys: &Idempotency, sender: TeamId, request: 
 
 /// Returns whether a request gets the response to an earlier one. Otherwise its key is released again.
 async fn is_replayed(keys: &Idempotency, sender: TeamId, request: &IdempotentRequest) -> bool {
-    matches!(keys.reserve(sender, request).await.unwrap(), Reserved::Replay(_))
+    matches!(keys.reserve(sender, request).await.unwrap(), ReserveResult::Replay(_))
 }
 
 /// Returns the keys of a process that has just started.
@@ -101,7 +101,7 @@ async fn a_key_is_found_that_another_process_stored_with_a_longer_lifetime() {
     settle(&context, &long, TEAM, &callers_request("key")).await;
 
     // The process has not read the key of the other one.
-    let Reserved::First(Some(reservation)) = short.reserve(TEAM, &callers_request("key")).await.unwrap() else {
+    let ReserveResult::First(Some(reservation)) = short.reserve(TEAM, &callers_request("key")).await.unwrap() else {
         panic!("the process has not read the key of the other one")
     };
     let claim = reservation.claim();
@@ -191,7 +191,7 @@ async fn process(context: &Context) -> Emails {
     let put = move |tx: &WriteTx<'_>| tx.put(&SENDER_DOMAINS, &(TEAM, name_hash("example.com")), &row);
     context.store.write::<_, StoreError>(put).await.unwrap();
     let settings = LinkSettings { public_url: "http://127.0.0.1".into(), audience: LinkAudience::Captured };
-    let links = Links::new(context.keyring.clone(), settings);
+    let links = PreferenceLinks::new(context.keyring.clone(), settings);
     let keys = Idempotency::new(context.clone());
     lock(&keys.keys).filter.set_complete();
     Emails::new(context.clone(), QueueNotifier::default(), Arc::new(keys), TaskTracker::new(), links)
@@ -204,8 +204,8 @@ async fn two_processes_that_use_a_key_at_once_accept_one_email() {
     let reserve = async |emails: &Emails, payload| {
         let request = IdempotentRequest::new(IdempotentRoute::Send, "key", [payload; 32]);
         match emails.reserve(SENDER, Some(&request)).await.unwrap() {
-            Reserved::First(reservation) => reservation,
-            Reserved::Replay(response) => panic!("{response:?}"),
+            ReserveResult::First(reservation) => reservation,
+            ReserveResult::Replay(response) => panic!("{response:?}"),
         }
     };
     // No process knows of the requests of the others.

@@ -13,7 +13,7 @@ use super::super::model::{
     DeliveryReport, EmailLocator, FallbackRecipient, RecipientReport, ReportedOutcome, address, one_line,
 };
 use super::super::report::email_of_message_id;
-use super::super::verdict::{Refusal, reported};
+use super::super::verdict::{ReportedRefusal, reported};
 use crate::base::clock::TimestampMs;
 use crate::base::id::EmailId;
 use crate::delivery::smtp::FailReason;
@@ -172,7 +172,7 @@ impl RelayEvent {
     /// clear diagnostic text takes precedence. Without a type, only a clear text counts as a bounce.
     fn bounced(&self) -> ReportedOutcome {
         let text = self.diagnostic_text();
-        let clear = Refusal { diagnostic: text.as_deref(), ..Refusal::default() }.clear_outcome();
+        let clear = ReportedRefusal { diagnostic: text.as_deref(), ..ReportedRefusal::default() }.clear_outcome();
         let bounce_type = self.bounce.as_ref().and_then(|bounce| bounce.bounce_type.as_deref());
         let bounce_type = bounce_type.and_then(bounce_type_of);
         let failed = |reason: FailReason| ReportedOutcome::Failed {

@@ -4,7 +4,7 @@ use std::cell::LazyCell;
 
 use super::fields::HeaderFields;
 use crate::ingest::model::{RecipientReport, ReportedOutcome, address, one_line};
-use crate::ingest::verdict::Refusal;
+use crate::ingest::verdict::ReportedRefusal;
 
 /// Lines of the human-readable text that are searched for each recipient. A report about a hundred recipients has a
 /// few lines for each.
@@ -34,7 +34,7 @@ fn finding(group: &HeaderFields, human_text: &LazyCell<String, impl FnOnce() -> 
     let recipients: Vec<String> = named.filter_map(|value| address(after_type(value))).collect();
     let last = recipients.last()?;
     let action = group.one("Action")?.split_whitespace().next()?.to_ascii_lowercase();
-    let mut refusal = Refusal {
+    let mut refusal = ReportedRefusal {
         status: group.one("Status"),
         diagnostic: group.one("Diagnostic-Code").map(after_type),
         host: group.one("Remote-MTA").map(after_type),

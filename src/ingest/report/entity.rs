@@ -12,7 +12,7 @@ const PARTS_MAX: usize = 8;
 /// Bytes of text that are read from a part. A status of a hundred recipients needs a third of that.
 const TEXT_BYTES_MAX: usize = 128 << 10;
 
-pub(super) struct Entity<'a> {
+pub(super) struct MimeEntity<'a> {
     /// Type and subtype in lower case; by default `text/plain` (RFC 2045 §5.2).
     pub(super) media_type: String,
     boundary: Option<String>,
@@ -21,7 +21,7 @@ pub(super) struct Entity<'a> {
     body: &'a [u8],
 }
 
-impl<'a> Entity<'a> {
+impl<'a> MimeEntity<'a> {
     pub(super) fn read(bytes: &'a [u8]) -> Self {
         let (header, body) = split_header(bytes);
         let header = &header[..header.len().min(HEADER_BYTES_MAX)];
@@ -39,10 +39,10 @@ impl<'a> Entity<'a> {
     }
 
     /// Returns the parts of a multipart; empty for any other type.
-    pub(super) fn parts(&self) -> Vec<Entity<'a>> {
+    pub(super) fn parts(&self) -> Vec<MimeEntity<'a>> {
         let boundary = self.boundary.as_deref().filter(|_| self.media_type.starts_with("multipart/"));
         let parts = boundary.map(|boundary| split_parts(self.body, boundary, PARTS_MAX)).unwrap_or_default();
-        parts.into_iter().map(Entity::read).collect()
+        parts.into_iter().map(MimeEntity::read).collect()
     }
 }
 
@@ -102,7 +102,7 @@ mod tests {
             ("\nbody", "text/plain"),
             ("", "text/plain"),
         ] {
-            assert_eq!(Entity::read(head.as_bytes()).media_type, expected, "{head:?}");
+            assert_eq!(MimeEntity::read(head.as_bytes()).media_type, expected, "{head:?}");
         }
     }
 
@@ -110,7 +110,7 @@ mod tests {
     fn only_the_bounded_content_type_is_parsed() {
         // Parsing all of this header would take a second.
         let words = "=?ab?q? ".repeat(16_000);
-        let boundary = |head: String| Entity::read(head.as_bytes()).boundary;
+        let boundary = |head: String| MimeEntity::read(head.as_bytes()).boundary;
 
         assert_eq!(boundary(format!("Content-Type: a/b;\n boundary=b\nSubject: {words}\n\n")).as_deref(), Some("b"));
         assert_eq!(boundary("Content-Type: a/b;\n boundary=\"b\n c\"\n\n".to_owned()).as_deref(), Some("b c"));
@@ -121,14 +121,14 @@ mod tests {
     fn an_encoded_part_is_decoded() {
         for (encoding, body) in [("base64", "QWN0aW9uOiBmYWlsZWQ="), ("Quoted-Printable", "Action:=20fa=\r\niled")] {
             let part = format!("Content-Transfer-Encoding: {encoding}\r\n\r\n{body}");
-            assert_eq!(Entity::read(part.as_bytes()).text(), "Action: failed");
+            assert_eq!(MimeEntity::read(part.as_bytes()).text(), "Action: failed");
         }
     }
 
     proptest! {
         #[test]
         fn no_input_causes_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400), boundary in "[a-z]{1,3}") {
-            let entity = Entity::read(&bytes);
+            let entity = MimeEntity::read(&bytes);
             let _ = (entity.text(), entity.parts().len());
             prop_assert!(split_parts(&bytes, &boundary, PARTS_MAX).len() <= PARTS_MAX);
         }
@@ -136,7 +136,7 @@ mod tests {
         #[test]
         fn a_hostile_multipart_stays_within_the_limits(body in "(--b(--)?\r?\n|[a-zA-Z:;/=\"* \t]{0,20}\r?\n){0,60}") {
             let message = format!("Content-Type: multipart/report; boundary=b\r\n\r\n{body}");
-            prop_assert!(Entity::read(message.as_bytes()).parts().len() <= PARTS_MAX);
+            prop_assert!(MimeEntity::read(message.as_bytes()).parts().len() <= PARTS_MAX);
         }
     }
 }

@@ -13,7 +13,7 @@ mod entity;
 mod feedback;
 mod fields;
 
-use entity::Entity;
+use entity::MimeEntity;
 use fields::HeaderFields;
 
 use super::model::{DeliveryReport, EmailLocator, FallbackRecipient, address};
@@ -31,7 +31,7 @@ const REFERENCES_MAX: usize = 16;
 
 /// Parses a message; returns `None` if it is not a report or contains no finding.
 pub fn parse(message: &[u8]) -> Option<DeliveryReport> {
-    let report = Entity::read(message);
+    let report = MimeEntity::read(message);
     // RFC 6522 §3. Automatic replies and personal email have other types. OpenSMTPD writes `multipart/mixed`.
     let is_typed = report.media_type == "multipart/report";
     if !is_typed && report.media_type != "multipart/mixed" {
@@ -40,7 +40,7 @@ pub fn parse(message: &[u8]) -> Option<DeliveryReport> {
     let parts = report.parts();
     // RFC 6522 §3: a text part, the machine-readable part, and then the returned message.
     let is_report =
-        |part: &Entity<'_>| (is_typed && part.media_type == FEEDBACK) || STATUS.contains(&part.media_type.as_str());
+        |part: &MimeEntity<'_>| (is_typed && part.media_type == FEEDBACK) || STATUS.contains(&part.media_type.as_str());
     let at = parts.iter().position(is_report)?;
     let (part, rest) = (&parts[at], &parts[at + 1..]);
     let mut references = References::default();
@@ -67,14 +67,14 @@ pub fn parse(message: &[u8]) -> Option<DeliveryReport> {
 }
 
 /// Returns the header of the returned message, if this part contains it.
-fn returned_header(part: &Entity<'_>) -> Option<HeaderFields> {
+fn returned_header(part: &MimeEntity<'_>) -> Option<HeaderFields> {
     let returns = ["message/rfc822", "message/global", "text/rfc822-headers", "message/global-headers"];
     returns.contains(&part.media_type.as_str()).then(|| HeaderFields::header(&part.text()))
 }
 
 /// Returns the human-readable text of the report.
-fn text_part(parts: &[Entity<'_>]) -> String {
-    parts.iter().find(|part| part.media_type == "text/plain").map(Entity::text).unwrap_or_default()
+fn text_part(parts: &[MimeEntity<'_>]) -> String {
+    parts.iter().find(|part| part.media_type == "text/plain").map(MimeEntity::text).unwrap_or_default()
 }
 
 #[derive(Default)]

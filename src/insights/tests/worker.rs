@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::emails::{
     EmailContent, EmailRow, LastEvent, RecipientRow, RecipientState, delete_emails, put_content, put_email,
 };
-use crate::preferences::{LinkAudience, LinkSettings, Links};
+use crate::preferences::{LinkAudience, LinkSettings, PreferenceLinks};
 use crate::store::{ReadTx, Reads as _, StoreError, WriteTx};
 use crate::tables::{BROADCAST_COUNTS, INSIGHT_DAYS, PENDING_BROADCAST_INSIGHTS};
 use crate::{email_metrics, teams};
@@ -30,9 +30,9 @@ struct Instance {
     _directory: tempfile::TempDir,
 }
 
-fn links(context: &Context) -> Links {
+fn links(context: &Context) -> PreferenceLinks {
     let settings = LinkSettings { public_url: "https://mail.example.com".into(), audience: LinkAudience::Delivered };
-    Links::new(context.keyring.clone(), settings)
+    PreferenceLinks::new(context.keyring.clone(), settings)
 }
 
 impl Instance {

@@ -51,9 +51,9 @@ impl std::error::Error for KeyError {}
 /// A private key that signs messages.
 ///
 /// Only [`SigningKey::to_pkcs8`] exports it, for sealed storage. `Debug` does not print it.
-pub struct SigningKey(Pair);
+pub struct SigningKey(KeyPair);
 
-enum Pair {
+enum KeyPair {
     Rsa(RsaKeyPair),
     Ed25519(Ed25519KeyPair),
 }
@@ -73,8 +73,8 @@ impl SigningKey {
     /// Returns [`KeyError::Unavailable`].
     pub fn generate(algorithm: Algorithm) -> Result<Self, KeyError> {
         let pair = match algorithm {
-            Algorithm::RsaSha256 => RsaKeyPair::generate(KeySize::Rsa2048).map(Pair::Rsa),
-            Algorithm::Ed25519Sha256 => Ed25519KeyPair::generate().map(Pair::Ed25519),
+            Algorithm::RsaSha256 => RsaKeyPair::generate(KeySize::Rsa2048).map(KeyPair::Rsa),
+            Algorithm::Ed25519Sha256 => Ed25519KeyPair::generate().map(KeyPair::Ed25519),
         };
         pair.map(Self).map_err(|_| KeyError::Unavailable)
     }
@@ -86,8 +86,8 @@ impl SigningKey {
     /// Returns [`KeyError::Rejected`], also for an RSA key of fewer than 2048 bits.
     pub fn from_pkcs8(algorithm: Algorithm, pkcs8: &[u8]) -> Result<Self, KeyError> {
         let pair = match algorithm {
-            Algorithm::RsaSha256 => RsaKeyPair::from_pkcs8(pkcs8).map(Pair::Rsa),
-            Algorithm::Ed25519Sha256 => Ed25519KeyPair::from_pkcs8(pkcs8).map(Pair::Ed25519),
+            Algorithm::RsaSha256 => RsaKeyPair::from_pkcs8(pkcs8).map(KeyPair::Rsa),
+            Algorithm::Ed25519Sha256 => Ed25519KeyPair::from_pkcs8(pkcs8).map(KeyPair::Ed25519),
         };
         pair.map(Self).map_err(|_| KeyError::Rejected)
     }
@@ -98,16 +98,16 @@ impl SigningKey {
     /// Returns [`KeyError::Unavailable`].
     pub fn to_pkcs8(&self) -> Result<Vec<u8>, KeyError> {
         let der: Result<Pkcs8V1Der<'_>, _> = match &self.0 {
-            Pair::Rsa(pair) => pair.as_der(),
-            Pair::Ed25519(pair) => pair.as_der(),
+            KeyPair::Rsa(pair) => pair.as_der(),
+            KeyPair::Ed25519(pair) => pair.as_der(),
         };
         der.map(|der| der.as_ref().to_vec()).map_err(|_| KeyError::Unavailable)
     }
 
     pub fn algorithm(&self) -> Algorithm {
         match &self.0 {
-            Pair::Rsa(_) => Algorithm::RsaSha256,
-            Pair::Ed25519(_) => Algorithm::Ed25519Sha256,
+            KeyPair::Rsa(_) => Algorithm::RsaSha256,
+            KeyPair::Ed25519(_) => Algorithm::Ed25519Sha256,
         }
     }
 
@@ -116,14 +116,14 @@ impl SigningKey {
     /// An RSA record is longer than the 255 octets of one TXT string. A zone file needs it split into strings.
     pub fn public_record(&self) -> String {
         let (kind, public) = match &self.0 {
-            Pair::Rsa(pair) => {
+            KeyPair::Rsa(pair) => {
                 // RFC 6376 appendix C publishes the SubjectPublicKeyInfo.
                 let der: PublicKeyX509Der<'_> =
                     pair.public_key().as_der().expect("every RSA key pair has a public key");
                 ("rsa", STANDARD.encode(der.as_ref()))
             }
             // RFC 8463 §4.2: the 32 octets of the key, without a SubjectPublicKeyInfo.
-            Pair::Ed25519(pair) => ("ed25519", STANDARD.encode(pair.public_key().as_ref())),
+            KeyPair::Ed25519(pair) => ("ed25519", STANDARD.encode(pair.public_key().as_ref())),
         };
         format!("v=DKIM1; k={kind}; p={public}")
     }
@@ -131,13 +131,13 @@ impl SigningKey {
     /// Signs a SHA-256 digest of the canonical header fields.
     pub(super) fn sign_digest(&self, digest: &Digest) -> Result<Vec<u8>, KeyError> {
         match &self.0 {
-            Pair::Rsa(pair) => {
+            KeyPair::Rsa(pair) => {
                 let mut signature = vec![0; pair.public_modulus_len()];
                 pair.sign_digest(&RSA_PKCS1_SHA256, digest, &mut signature).map_err(|_| KeyError::Unavailable)?;
                 Ok(signature)
             }
             // RFC 8463 §3: PureEdDSA signs the digest, not the header fields.
-            Pair::Ed25519(pair) => pair
+            KeyPair::Ed25519(pair) => pair
                 .try_sign(digest.as_ref())
                 .map(|signature| signature.as_ref().to_vec())
                 .map_err(|_| KeyError::Unavailable),

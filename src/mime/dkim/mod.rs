@@ -20,4 +20,4 @@ mod key;
 mod sign;
 
 pub use key::{Algorithm, KeyError, SigningKey};
-pub use sign::{SignError, Signature, sign};
+pub use sign::{DkimParameters, SignError, sign};

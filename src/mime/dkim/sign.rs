@@ -38,7 +38,7 @@ const SIGNATURE_LINE_BYTES: usize = 72;
 
 /// Parameters of one signature.
 #[derive(Debug, Clone, Copy)]
-pub struct Signature<'a> {
+pub struct DkimParameters<'a> {
     /// Signing domain in A-labels (`d=`).
     pub domain: &'a str,
     /// Selector: the name of the record below `_domainkey` of the domain (`s=`).
@@ -84,7 +84,7 @@ impl From<KeyError> for SignError {
 ///
 /// # Errors
 /// Returns [`SignError`].
-pub fn sign(message: &[u8], signatures: &[Signature<'_>], time_s: u64) -> Result<Vec<u8>, SignError> {
+pub fn sign(message: &[u8], signatures: &[DkimParameters<'_>], time_s: u64) -> Result<Vec<u8>, SignError> {
     let (fields, body) = split(message).ok_or(SignError::Malformed)?;
     let signed_fields = SignedFields::of(&fields)?;
     let body_hash = STANDARD.encode(body_digest(body));
@@ -139,12 +139,12 @@ impl SignedFields {
 
 fn write_signature(
     out: &mut Vec<u8>,
-    signature: &Signature<'_>,
+    signature: &DkimParameters<'_>,
     signed_fields: &SignedFields,
     body_hash: &str,
     time_s: u64,
 ) -> Result<(), SignError> {
-    let Signature { domain, selector, key } = signature;
+    let DkimParameters { domain, selector, key } = signature;
     if !is_dns_name(domain) || !is_dns_name(selector) {
         return Err(SignError::InvalidName);
     }
@@ -259,7 +259,7 @@ mod tests {
     fn the_field_lists_the_signed_fields() {
         let key = rfc_8463_key();
         let message = "From: a@b.co\r\nTo: c@d.co\r\nFeedback-ID: x\r\nX-Other: y\r\n\r\nbody\r\n";
-        let signature = Signature { domain: "b.co", selector: "k1", key: &key };
+        let signature = DkimParameters { domain: "b.co", selector: "k1", key: &key };
 
         let field =
             String::from_utf8(sign(message.as_bytes(), &[signature, signature], 1_700_000_000).unwrap()).unwrap();
@@ -288,7 +288,7 @@ mod tests {
             [("b.co; l=0", "k1"), ("b.co", "k1\r\nX: y"), ("", "k1"), ("b.co", ""), ("b..co", "k1")]
         {
             assert_eq!(
-                sign(b"From: a@b.co\r\n\r\n", &[Signature { domain, selector, key: &key }], 0),
+                sign(b"From: a@b.co\r\n\r\n", &[DkimParameters { domain, selector, key: &key }], 0),
                 Err(SignError::InvalidName),
                 "{domain:?} {selector:?}"
             );
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn an_invalid_message_is_not_signed() {
         let key = rfc_8463_key();
-        let signature = Signature { domain: "b.co", selector: "k1", key: &key };
+        let signature = DkimParameters { domain: "b.co", selector: "k1", key: &key };
         for (message, expected) in [
             ("To: a@b.co\r\n\r\n", SignError::NoFrom),
             ("", SignError::NoFrom),

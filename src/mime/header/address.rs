@@ -2,7 +2,7 @@
 
 use super::words::{WordContext, write_encoded};
 use super::{Folder, refuse_controls};
-use crate::mime::message::{AddressForm, ComposeError, Field, MimeMailbox};
+use crate::mime::message::{AddressForm, ComposeError, MessageField, MimeMailbox};
 
 /// Longest local part (RFC 5321 §4.5.3.1.1).
 const LOCAL_PART_BYTES_MAX: usize = 64;
@@ -24,7 +24,7 @@ pub(crate) fn write_addresses(
         check_address(mailbox.address)?;
         let comma = if index + 1 < mailboxes.len() { "," } else { "" };
         let display_name = mailbox.name.unwrap_or_default();
-        refuse_controls(display_name, Field::DisplayName)?;
+        refuse_controls(display_name, MessageField::DisplayName)?;
         let display_name = display_name.trim();
         if form == AddressForm::Ascii && !mailbox.address.is_ascii() {
             write_phrase(&mut folder, format!("{display_name} {}", mailbox.address).trim_start());
@@ -79,12 +79,12 @@ fn is_atext(byte: u8) -> bool {
 ///
 /// The API has parsed the address. This check only prevents an address that ends its mailbox and starts another.
 fn check_address(address: &str) -> Result<(), ComposeError> {
-    const MALFORMED: ComposeError = ComposeError::Malformed(Field::Address);
+    const MALFORMED: ComposeError = ComposeError::Malformed(MessageField::Address);
 
-    refuse_controls(address, Field::Address)?;
+    refuse_controls(address, MessageField::Address)?;
     let (local, domain) = address.rsplit_once('@').ok_or(MALFORMED)?;
     if local.len() > LOCAL_PART_BYTES_MAX || domain.len() > DOMAIN_BYTES_MAX {
-        return Err(ComposeError::TooLong(Field::Address));
+        return Err(ComposeError::TooLong(MessageField::Address));
     }
 
     // RFC 6532 §3.2: atext and qtext include all non-ASCII characters.
@@ -148,8 +148,8 @@ mod tests {
 
     #[test]
     fn an_address_cannot_end_its_own_mailbox() {
-        let malformed = ComposeError::Malformed(Field::Address);
-        let control = ComposeError::ControlCharacter(Field::Address);
+        let malformed = ComposeError::Malformed(MessageField::Address);
+        let control = ComposeError::ControlCharacter(MessageField::Address);
         for (address, expected) in [
             ("", malformed),
             ("nobody", malformed),
@@ -171,8 +171,14 @@ mod tests {
             assert_eq!(to(&[MimeMailbox { name: None, address }]), Err(expected), "{address:?}");
         }
         let long = format!("{}@b.co", "x".repeat(65));
-        assert_eq!(to(&[MimeMailbox { name: None, address: &long }]), Err(ComposeError::TooLong(Field::Address)));
-        assert_eq!(to(&[named("a\r\nBcc: x@y.co", "a@b.co")]), Err(ComposeError::ControlCharacter(Field::DisplayName)));
+        assert_eq!(
+            to(&[MimeMailbox { name: None, address: &long }]),
+            Err(ComposeError::TooLong(MessageField::Address))
+        );
+        assert_eq!(
+            to(&[named("a\r\nBcc: x@y.co", "a@b.co")]),
+            Err(ComposeError::ControlCharacter(MessageField::DisplayName))
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::address::write_phrase;
 use super::{Folder, WORD_BYTES_MAX, refuse_controls, refuse_controls_but_tab, write_text};
-use crate::mime::message::{ComposeError, Field};
+use crate::mime::message::{ComposeError, MessageField};
 
 /// Longest name of a custom header.
 pub const HEADER_NAME_BYTES_MAX: usize = 128;
@@ -49,11 +49,11 @@ pub fn check_header(name: &str, value: &str) -> Result<(), ComposeError> {
 /// Writes a custom header field.
 pub(crate) fn write_custom(out: &mut Vec<u8>, name: &str, value: &str) -> Result<(), ComposeError> {
     let form = check_name(name)?;
-    refuse_controls_but_tab(value, Field::HeaderValue)?;
+    refuse_controls_but_tab(value, MessageField::HeaderValue)?;
     let mut folder = Folder::start(out, name);
     match form {
         // A long word is probably read by a program, so it is not encoded.
-        Form::Unstructured => write_text(&mut folder, value, WORD_BYTES_MAX, Field::HeaderValue)?,
+        Form::Unstructured => write_text(&mut folder, value, WORD_BYTES_MAX, MessageField::HeaderValue)?,
         Form::Tokens => write_tokens(&mut folder, value)?,
         Form::ListId => match value.rsplit_once('<') {
             Some((phrase, id)) if !phrase.trim().is_empty() => {
@@ -68,13 +68,13 @@ pub(crate) fn write_custom(out: &mut Vec<u8>, name: &str, value: &str) -> Result
 }
 
 fn check_name(name: &str) -> Result<Form, ComposeError> {
-    refuse_controls(name, Field::HeaderName)?;
+    refuse_controls(name, MessageField::HeaderName)?;
     // RFC 5322 §3.6.8: printable ASCII characters except the colon.
     if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':') {
-        return Err(ComposeError::Malformed(Field::HeaderName));
+        return Err(ComposeError::Malformed(MessageField::HeaderName));
     }
     if name.len() > HEADER_NAME_BYTES_MAX {
-        return Err(ComposeError::TooLong(Field::HeaderName));
+        return Err(ComposeError::TooLong(MessageField::HeaderName));
     }
     let lower = name.to_ascii_lowercase();
     // "To" is easy to overlook in the list, so it is compared here.
@@ -115,7 +115,7 @@ fn write_tokens(folder: &mut Folder<'_>, value: &str) -> Result<(), ComposeError
             }
         }
         if word.len() > WORD_BYTES_MAX {
-            return Err(ComposeError::TooLong(Field::HeaderValue));
+            return Err(ComposeError::TooLong(MessageField::HeaderValue));
         }
         folder.word(word.as_bytes());
     }
@@ -197,17 +197,17 @@ mod tests {
         let long_name = "X".repeat(HEADER_NAME_BYTES_MAX + 1);
         let long_id = format!("<{}@b>", "x".repeat(1000));
         for (name, value, expected) in [
-            ("", "x", ComposeError::Malformed(Field::HeaderName)),
-            ("X A", "x", ComposeError::Malformed(Field::HeaderName)),
-            ("X:", "x", ComposeError::Malformed(Field::HeaderName)),
-            ("Xé", "x", ComposeError::Malformed(Field::HeaderName)),
-            (long_name.as_str(), "x", ComposeError::TooLong(Field::HeaderName)),
-            ("X\r\nBcc", "x", ComposeError::ControlCharacter(Field::HeaderName)),
-            ("X-A", "x\r\nBcc: a@b.co", ComposeError::ControlCharacter(Field::HeaderValue)),
-            ("X-A", "x\r\n y", ComposeError::ControlCharacter(Field::HeaderValue)),
-            ("References", "<a@b>\n<c@d>", ComposeError::ControlCharacter(Field::HeaderValue)),
-            ("List-Id", "x\0 <a.b>", ComposeError::ControlCharacter(Field::HeaderValue)),
-            ("References", long_id.as_str(), ComposeError::TooLong(Field::HeaderValue)),
+            ("", "x", ComposeError::Malformed(MessageField::HeaderName)),
+            ("X A", "x", ComposeError::Malformed(MessageField::HeaderName)),
+            ("X:", "x", ComposeError::Malformed(MessageField::HeaderName)),
+            ("Xé", "x", ComposeError::Malformed(MessageField::HeaderName)),
+            (long_name.as_str(), "x", ComposeError::TooLong(MessageField::HeaderName)),
+            ("X\r\nBcc", "x", ComposeError::ControlCharacter(MessageField::HeaderName)),
+            ("X-A", "x\r\nBcc: a@b.co", ComposeError::ControlCharacter(MessageField::HeaderValue)),
+            ("X-A", "x\r\n y", ComposeError::ControlCharacter(MessageField::HeaderValue)),
+            ("References", "<a@b>\n<c@d>", ComposeError::ControlCharacter(MessageField::HeaderValue)),
+            ("List-Id", "x\0 <a.b>", ComposeError::ControlCharacter(MessageField::HeaderValue)),
+            ("References", long_id.as_str(), ComposeError::TooLong(MessageField::HeaderValue)),
         ] {
             assert_eq!(custom(name, value), Err(expected), "{name:?}: {value:?}");
             assert_eq!(check_header(name, value), Err(expected));

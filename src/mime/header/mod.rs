@@ -16,7 +16,7 @@ mod fold;
 mod param;
 mod words;
 
-use super::message::{ComposeError, Field};
+use super::message::{ComposeError, MessageField};
 
 pub(super) use address::write_addresses;
 pub(super) use custom::write_custom;
@@ -32,7 +32,7 @@ const LINE_BYTES_MAX: usize = 998;
 const WORD_BYTES_MAX: usize = LINE_BYTES_MAX - 1;
 
 /// Returns an error if the text contains a control character.
-pub(super) fn refuse_controls(text: &str, field: Field) -> Result<(), ComposeError> {
+pub(super) fn refuse_controls(text: &str, field: MessageField) -> Result<(), ComposeError> {
     if text.bytes().any(|byte| byte.is_ascii_control()) {
         return Err(ComposeError::ControlCharacter(field));
     }
@@ -40,7 +40,7 @@ pub(super) fn refuse_controls(text: &str, field: Field) -> Result<(), ComposeErr
 }
 
 /// Returns an error if the text contains a control character other than the tab, which is folding white space.
-fn refuse_controls_but_tab(text: &str, field: Field) -> Result<(), ComposeError> {
+fn refuse_controls_but_tab(text: &str, field: MessageField) -> Result<(), ComposeError> {
     if text.bytes().any(|byte| byte.is_ascii_control() && byte != b'\t') {
         return Err(ComposeError::ControlCharacter(field));
     }
@@ -62,16 +62,16 @@ pub(super) fn write_date(out: &mut Vec<u8>, date_ms: i64) -> Result<(), ComposeE
 
 /// Writes `Message-ID` and adds the angle brackets.
 pub(super) fn write_message_id(out: &mut Vec<u8>, id: &str) -> Result<(), ComposeError> {
-    refuse_controls(id, Field::MessageId)?;
+    refuse_controls(id, MessageField::MessageId)?;
     // RFC 5322 §3.6.4: `id-left@id-right` without white space.
     let plain = id.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'<' | b'>'));
     let sides =
         id.split_once('@').is_some_and(|(left, right)| !left.is_empty() && !right.is_empty() && !right.contains('@'));
     if !plain || !sides {
-        return Err(ComposeError::Malformed(Field::MessageId));
+        return Err(ComposeError::Malformed(MessageField::MessageId));
     }
     if id.len() + 2 > WORD_BYTES_MAX {
-        return Err(ComposeError::TooLong(Field::MessageId));
+        return Err(ComposeError::TooLong(MessageField::MessageId));
     }
     let mut folder = Folder::start(out, "Message-ID");
     folder.word(format!("<{id}>").as_bytes());
@@ -82,13 +82,13 @@ pub(super) fn write_message_id(out: &mut Vec<u8>, id: &str) -> Result<(), Compos
 /// Writes `Content-ID` and adds the angle brackets. Unlike a `Message-ID`, it can lack the part after the at sign,
 /// because mail clients compare it with a `cid:` URL only.
 pub(super) fn write_content_id(out: &mut Vec<u8>, id: &str) -> Result<(), ComposeError> {
-    refuse_controls(id, Field::ContentId)?;
+    refuse_controls(id, MessageField::ContentId)?;
     let is_plain = id.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'<' | b'>'));
     if id.is_empty() || !is_plain {
-        return Err(ComposeError::Malformed(Field::ContentId));
+        return Err(ComposeError::Malformed(MessageField::ContentId));
     }
     if id.len() + 2 > WORD_BYTES_MAX {
-        return Err(ComposeError::TooLong(Field::ContentId));
+        return Err(ComposeError::TooLong(MessageField::ContentId));
     }
     let mut folder = Folder::start(out, "Content-ID");
     folder.word(format!("<{id}>").as_bytes());
@@ -123,19 +123,19 @@ mod tests {
         assert_eq!(out, b"Message-ID: <0198@example.com>\r\n");
 
         for (id, expected) in [
-            ("", ComposeError::Malformed(Field::MessageId)),
-            ("no-at", ComposeError::Malformed(Field::MessageId)),
-            ("@example.com", ComposeError::Malformed(Field::MessageId)),
-            ("a@b@c", ComposeError::Malformed(Field::MessageId)),
-            ("a@", ComposeError::Malformed(Field::MessageId)),
-            ("a b@c", ComposeError::Malformed(Field::MessageId)),
-            ("<a@b>", ComposeError::Malformed(Field::MessageId)),
-            ("é@b", ComposeError::Malformed(Field::MessageId)),
-            ("a@b\r\nBcc: c@d", ComposeError::ControlCharacter(Field::MessageId)),
+            ("", ComposeError::Malformed(MessageField::MessageId)),
+            ("no-at", ComposeError::Malformed(MessageField::MessageId)),
+            ("@example.com", ComposeError::Malformed(MessageField::MessageId)),
+            ("a@b@c", ComposeError::Malformed(MessageField::MessageId)),
+            ("a@", ComposeError::Malformed(MessageField::MessageId)),
+            ("a b@c", ComposeError::Malformed(MessageField::MessageId)),
+            ("<a@b>", ComposeError::Malformed(MessageField::MessageId)),
+            ("é@b", ComposeError::Malformed(MessageField::MessageId)),
+            ("a@b\r\nBcc: c@d", ComposeError::ControlCharacter(MessageField::MessageId)),
         ] {
             assert_eq!(write_message_id(&mut Vec::new(), id), Err(expected), "{id:?}");
         }
         let long = format!("{}@example.com", "x".repeat(990));
-        assert_eq!(write_message_id(&mut Vec::new(), &long), Err(ComposeError::TooLong(Field::MessageId)));
+        assert_eq!(write_message_id(&mut Vec::new(), &long), Err(ComposeError::TooLong(MessageField::MessageId)));
     }
 }

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::{Folder, refuse_controls_but_tab};
-use crate::mime::message::{ComposeError, Field};
+use crate::mime::message::{ComposeError, MessageField};
 
 /// Longest encoded word (RFC 2047 §2).
 const ENCODED_WORD_BYTES_MAX: usize = 75;
@@ -29,7 +29,7 @@ pub(crate) fn write_text(
     folder: &mut Folder<'_>,
     text: &str,
     word_bytes_max: usize,
-    field: Field,
+    field: MessageField,
 ) -> Result<(), ComposeError> {
     refuse_controls_but_tab(text, field)?;
     let text = text.trim_matches([' ', '\t']);
@@ -173,7 +173,7 @@ mod tests {
     fn subject(text: &str) -> String {
         let mut out = Vec::new();
         let mut folder = Folder::start(&mut out, "Subject");
-        write_text(&mut folder, text, 75, Field::Subject).unwrap();
+        write_text(&mut folder, text, 75, MessageField::Subject).unwrap();
         folder.end();
         String::from_utf8(out).unwrap()
     }
@@ -207,8 +207,8 @@ mod tests {
             let mut out = Vec::new();
             let mut folder = Folder::start(&mut out, "Subject");
             assert_eq!(
-                write_text(&mut folder, text, 75, Field::Subject),
-                Err(ComposeError::ControlCharacter(Field::Subject)),
+                write_text(&mut folder, text, 75, MessageField::Subject),
+                Err(ComposeError::ControlCharacter(MessageField::Subject)),
                 "{text:?}"
             );
         }

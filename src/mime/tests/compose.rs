@@ -1,7 +1,7 @@
 //! Tests of the structure of composed messages.
 
 use super::samples::samples;
-use crate::mime::{AddressForm, ComposeError, Field, Message, MimeAttachment, MimeMailbox, compose};
+use crate::mime::{AddressForm, ComposeError, Message, MessageField, MimeAttachment, MimeMailbox, compose};
 use mail_parser::{MessageParser, MimeHeaders as _, PartType};
 use proptest::prelude::*;
 
@@ -188,11 +188,11 @@ fn an_image_without_an_html_part_is_a_part_of_the_message() {
 #[test]
 fn a_malformed_content_id_is_refused() {
     for (content_id, error) in [
-        ("", ComposeError::Malformed(Field::ContentId)),
-        ("a b", ComposeError::Malformed(Field::ContentId)),
-        ("<a>", ComposeError::Malformed(Field::ContentId)),
-        ("\u{e9}", ComposeError::Malformed(Field::ContentId)),
-        (&"a".repeat(996), ComposeError::TooLong(Field::ContentId)),
+        ("", ComposeError::Malformed(MessageField::ContentId)),
+        ("a b", ComposeError::Malformed(MessageField::ContentId)),
+        ("<a>", ComposeError::Malformed(MessageField::ContentId)),
+        ("\u{e9}", ComposeError::Malformed(MessageField::ContentId)),
+        (&"a".repeat(996), ComposeError::TooLong(MessageField::ContentId)),
     ] {
         let image =
             MimeAttachment { filename: None, content_type: "image/png", content_id: Some(content_id), content: b"" };
@@ -265,17 +265,17 @@ fn control_characters_are_refused_in_every_field() {
     for bad in ["x\r\nBcc: a@b.co", "x\nBcc: a@b.co", "x\rBcc: a@b.co", "x\0", "x\u{1}"] {
         let address = format!("{bad}@example.com");
         for (message, field) in [
-            (Message { subject: bad, ..BASE }, Field::Subject),
-            (Message { from: mailbox(bad, "a@b.co"), ..BASE }, Field::DisplayName),
-            (Message { to: &[mailbox(bad, "a@b.co")], ..BASE }, Field::DisplayName),
-            (Message { cc: &[mailbox("x", &address)], ..BASE }, Field::Address),
-            (Message { reply_to: &[mailbox("x", &address)], ..BASE }, Field::Address),
-            (Message { message_id: &address, ..BASE }, Field::MessageId),
-            (Message { headers: &[("X-A", bad)], ..BASE }, Field::HeaderValue),
-            (Message { headers: &[(bad, "x")], ..BASE }, Field::HeaderName),
-            (Message { attachments: &[file(bad)], ..BASE }, Field::Filename),
-            (Message { attachments: &[image(bad)], ..BASE }, Field::ContentId),
-            (Message { html: Some("x"), attachments: &[image(bad)], ..BASE }, Field::ContentId),
+            (Message { subject: bad, ..BASE }, MessageField::Subject),
+            (Message { from: mailbox(bad, "a@b.co"), ..BASE }, MessageField::DisplayName),
+            (Message { to: &[mailbox(bad, "a@b.co")], ..BASE }, MessageField::DisplayName),
+            (Message { cc: &[mailbox("x", &address)], ..BASE }, MessageField::Address),
+            (Message { reply_to: &[mailbox("x", &address)], ..BASE }, MessageField::Address),
+            (Message { message_id: &address, ..BASE }, MessageField::MessageId),
+            (Message { headers: &[("X-A", bad)], ..BASE }, MessageField::HeaderValue),
+            (Message { headers: &[(bad, "x")], ..BASE }, MessageField::HeaderName),
+            (Message { attachments: &[file(bad)], ..BASE }, MessageField::Filename),
+            (Message { attachments: &[image(bad)], ..BASE }, MessageField::ContentId),
+            (Message { html: Some("x"), attachments: &[image(bad)], ..BASE }, MessageField::ContentId),
         ] {
             assert_eq!(compose(&message, 0), Err(ComposeError::ControlCharacter(field)));
         }

@@ -13,7 +13,7 @@ use mail_auth::{AuthenticatedMessage, DkimResult, MessageAuthenticator, Paramete
 use proptest::prelude::*;
 
 use super::samples::{DATE_MS, DOMAIN, samples};
-use crate::mime::dkim::{Algorithm, Signature, SigningKey, sign};
+use crate::mime::dkim::{Algorithm, DkimParameters, SigningKey, sign};
 use crate::mime::{AddressForm, Message, MimeMailbox, compose};
 
 const TIME_S: u64 = DATE_MS.unsigned_abs() / 1000;
@@ -40,8 +40,8 @@ impl Domain {
 
     fn signed(&self, message: &[u8]) -> Vec<u8> {
         let signatures = [
-            Signature { domain: DOMAIN, selector: "r1", key: &self.rsa },
-            Signature { domain: DOMAIN, selector: "e1", key: &self.ed25519 },
+            DkimParameters { domain: DOMAIN, selector: "r1", key: &self.rsa },
+            DkimParameters { domain: DOMAIN, selector: "e1", key: &self.ed25519 },
         ];
         let mut signed = sign(message, &signatures, TIME_S).unwrap();
         signed.extend_from_slice(message);
@@ -170,7 +170,7 @@ proptest! {
             9,
         )
         .unwrap();
-        let signature = Signature { domain: DOMAIN, selector: "e1", key: &key };
+        let signature = DkimParameters { domain: DOMAIN, selector: "e1", key: &key };
         let mut signed = sign(&message, &[signature], TIME_S).unwrap();
         signed.extend_from_slice(&message);
         prop_assert_eq!(verdicts(&records, &signed), [DkimResult::Pass]);

@@ -24,7 +24,7 @@ pub(super) enum Gap {
 
 /// Writer of lines without trailing white space and without two consecutive empty lines.
 #[derive(Default)]
-pub(super) struct Layout {
+pub(super) struct TextLayout {
     out: String,
     gap: Gap,
     quote_depth: usize,
@@ -39,7 +39,7 @@ pub(super) struct Layout {
     joiner: Option<char>,
 }
 
-impl Layout {
+impl TextLayout {
     /// Requests at least this separation before the next text.
     pub(super) fn gap(&mut self, gap: Gap) {
         self.gap = self.gap.max(gap);

@@ -4,12 +4,12 @@
 const TARGET_BYTES_MAX: usize = 2048;
 
 /// An open link.
-pub(super) struct Link {
+pub(super) struct TextLink {
     target: String,
     label_start: usize,
 }
 
-impl Link {
+impl TextLink {
     /// Parses an `href`; `None` if its target has no meaning outside the HTML, such as an anchor.
     pub(super) fn new(href: &str, label_start: usize) -> Option<Self> {
         let href = href.trim();

@@ -104,11 +104,11 @@ fn first_char_bytes(text: &str) -> usize {
 
 /// Iterator over the tokens of HTML. Each search starts at the end of the last one, and an unclosed tag or comment
 /// includes all the rest. The iteration is therefore one pass.
-pub(super) struct Scanner<'a> {
+pub(super) struct HtmlScanner<'a> {
     rest: &'a str,
 }
 
-impl<'a> Scanner<'a> {
+impl<'a> HtmlScanner<'a> {
     pub(super) fn new(html: &'a str) -> Self {
         Self { rest: html }
     }
@@ -175,7 +175,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-impl<'a> Iterator for Scanner<'a> {
+impl<'a> Iterator for HtmlScanner<'a> {
     type Item = HtmlToken<'a>;
 
     fn next(&mut self) -> Option<HtmlToken<'a>> {

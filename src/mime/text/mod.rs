@@ -18,16 +18,16 @@ mod layout;
 mod link;
 mod markup;
 
-use layout::{Gap, Layout};
-use link::Link;
-use markup::{HtmlTag, HtmlToken, Scanner};
+use layout::{Gap, TextLayout};
+use link::TextLink;
+use markup::{HtmlScanner, HtmlTag, HtmlToken};
 
 /// Returns the visible text of HTML, without surrounding white space.
 ///
 /// Empty if the HTML contains only images without descriptions. Longer text is truncated to 256 KiB.
 pub fn text_from_html(html: &str) -> String {
     let mut extractor = TextExtractor::default();
-    let mut tokens = Scanner::new(html);
+    let mut tokens = HtmlScanner::new(html);
     while let Some(token) = tokens.next() {
         match token {
             HtmlToken::Text(text) => extractor.layout.text(text),
@@ -50,11 +50,11 @@ pub fn links_in_html(html: &str, links_max: usize) -> Vec<String> {
         _ => None,
     };
     let is_web = |target: &String| target.starts_with("https://") || target.starts_with("http://");
-    Scanner::new(html).filter_map(target).filter(is_web).take(links_max).collect()
+    HtmlScanner::new(html).filter_map(target).filter(is_web).take(links_max).collect()
 }
 
 /// Skips a hidden element up to its end tag.
-fn skip(tokens: &mut Scanner<'_>, hidden: &HtmlTag<'_>) {
+fn skip(tokens: &mut HtmlScanner<'_>, hidden: &HtmlTag<'_>) {
     if hidden.is_void() {
         return;
     }
@@ -123,9 +123,9 @@ fn role(name: &str) -> Role {
 
 #[derive(Default)]
 struct TextExtractor {
-    layout: Layout,
+    layout: TextLayout,
     /// The open link. Links do not nest: a second one ends the first.
-    link: Option<Link>,
+    link: Option<TextLink>,
 }
 
 impl TextExtractor {
@@ -147,7 +147,7 @@ impl TextExtractor {
             }
             Role::Anchor => {
                 self.end_link();
-                self.link = tag.attribute("href").and_then(|href| Link::new(&href, self.layout.written_bytes()));
+                self.link = tag.attribute("href").and_then(|href| TextLink::new(&href, self.layout.written_bytes()));
             }
             Role::Image => {
                 if let Some(description) = tag.attribute("alt") {

@@ -15,7 +15,7 @@ use super::super::document::{self, HtmlPage};
 use super::super::form::{BODY_BYTES_MAX, BodyExtent, FormAction, parse_action};
 use super::super::language;
 use super::super::page::{self, PageNotice};
-use super::super::strings::Strings;
+use super::super::strings::PageStrings;
 use super::super::{OptOut, Preferences};
 use crate::events::ChangeSource;
 use crate::http::{State, read_form};
@@ -117,7 +117,7 @@ fn token(req: &Request) -> &str {
 }
 
 /// Returns the sentences in the language of the `Accept-Language` header.
-fn strings(req: &Request) -> &'static Strings {
+fn strings(req: &Request) -> &'static PageStrings {
     // RFC 9110 §5.3: several lines of one field name form one list. A line that is not ASCII is ignored.
     let lines = req.headers().get_all(ACCEPT_LANGUAGE).iter();
     let ranges: Vec<&str> = lines.filter_map(|value| value.to_str().ok()).collect();
@@ -154,7 +154,7 @@ fn write_privacy(res: &mut Response) {
     headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
 }
 
-fn write_failure(res: &mut Response, error: &StoreError, strings: &'static Strings) {
+fn write_failure(res: &mut Response, error: &StoreError, strings: &'static PageStrings) {
     error!(%error, "could not process a request to an unsubscribe link: {error}");
     let status = match error {
         StoreError::Closed => StatusCode::SERVICE_UNAVAILABLE,
