@@ -21,7 +21,7 @@ use crate::dns::Resolver;
 use crate::doctor::Doctor;
 use crate::domains::{self, Domains};
 use crate::emails::{EmailLimits, Emails, Idempotency};
-use crate::http_client::{Client, HttpTimeouts};
+use crate::http_client::{HttpClient, HttpTimeouts};
 use crate::logs::{Logs, Recording, RequestLog};
 use crate::preferences::PreferenceLinks;
 use crate::segments::Segments;
@@ -92,7 +92,7 @@ impl DirectStore {
         // A check that requests links needs the resolver of the system.
         let link_resolver = config.resolver().unwrap_or(resolver_for_links);
         let link_policy = BroadcastChecks::link_policy(config.file_policy.clone());
-        let link_client = Client::new(link_resolver, link_policy, HttpTimeouts::default())
+        let link_client = HttpClient::new(link_resolver, link_policy, HttpTimeouts::default())
             .expect("the policy of links has no certificates of its own");
         let broadcast_checks = BroadcastChecks::new(context.clone(), Arc::clone(&emails), link_client);
         let webhooks = Webhooks::new(context.clone(), DispatchNotifier::default(), config.webhooks.policy.clone());

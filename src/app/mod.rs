@@ -225,7 +225,7 @@ impl App {
         let webhooks = Arc::new(Webhooks::new(context.clone(), dispatch_notifier.clone(), policy.clone()));
         let client = |policy| {
             let timeouts = http_client::HttpTimeouts::default();
-            http_client::Client::new(Resolver::clone(&resolver), policy, timeouts).map_err(StartError::Tls)
+            http_client::HttpClient::new(Resolver::clone(&resolver), policy, timeouts).map_err(StartError::Tls)
         };
         let remote_files = RemoteFiles::new(client(config.file_policy.clone())?);
         let link_client = client(BroadcastChecks::link_policy(config.file_policy.clone()))?;

@@ -10,7 +10,7 @@ use super::smtp::{Credentials, RequiredTls, TlsPolicy};
 use super::source::{Source, Sources};
 use crate::base::clock::TimestampMs;
 use crate::base::random;
-use crate::dns::{Freshness, Guard, MxHost, Resolver, Route, RoutePolicy, Unroutable};
+use crate::dns::{Freshness, Guard, MailRoute, MxHost, Resolver, RoutePolicy, Unroutable};
 
 /// Port of mail servers.
 const SMTP_PORT: u16 = 25;
@@ -239,20 +239,20 @@ impl Direct {
         let route = self.resolver.route(domain, now_ms, &policy).await;
         let no_route = NoRoute { status: route.status().unwrap_or("5.4.4"), message: route.to_string() };
         match route {
-            Route::Hosts { site, hosts } => {
+            MailRoute::Hosts { site, hosts } => {
                 let hosts = hosts.into_iter().map(|host| self.host(domain, host)).collect();
                 Ok(Servers::new(site.name, hosts).sent_from(self.network.sources(), domain))
             }
-            Route::Temporary { reason } => Err(Destination::Unknown { reason }),
-            Route::NullMx => Err(Destination::Undeliverable(no_route)),
-            Route::NoSuchDomain | Route::NoAddresses(Unroutable::NoAddresses) => {
+            MailRoute::Temporary { reason } => Err(Destination::Unknown { reason }),
+            MailRoute::NullMx => Err(Destination::Undeliverable(no_route)),
+            MailRoute::NoSuchDomain | MailRoute::NoAddresses(Unroutable::NoAddresses) => {
                 Err(Destination::Missing { no_route, freshness })
             }
             // The hosts have IPv6 addresses only, and the reverse DNS of this server is not known yet.
-            Route::NoAddresses(Unroutable::OtherFamily) if matches!(state.ipv6, Ipv6State::Unknown { .. }) => {
+            MailRoute::NoAddresses(Unroutable::OtherFamily) if matches!(state.ipv6, Ipv6State::Unknown { .. }) => {
                 Err(Destination::Unknown { reason: format!("{}. {}", no_route.message, state.ipv6) })
             }
-            Route::NoAddresses(Unroutable::Guarded | Unroutable::OtherFamily | Unroutable::OwnHost) => {
+            MailRoute::NoAddresses(Unroutable::Guarded | Unroutable::OtherFamily | Unroutable::OwnHost) => {
                 Err(Destination::Unroutable(no_route))
             }
         }

@@ -26,7 +26,7 @@ const SILENT_MIN: usize = 3;
 
 /// Timeout, retries and cache lifetimes of a resolver.
 #[derive(Clone, Debug)]
-pub struct Timings {
+pub struct LookupTimings {
     /// Timeout of one try.
     pub timeout: Duration,
     /// Number of tries of one lookup. A retry uses the next server, if there is one.
@@ -37,7 +37,7 @@ pub struct Timings {
     pub negative_ttl: RangeInclusive<Duration>,
 }
 
-impl Default for Timings {
+impl Default for LookupTimings {
     fn default() -> Self {
         let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
         Self {
@@ -77,7 +77,7 @@ impl Lookups {
     ///
     /// # Errors
     /// Returns [`DnsError::NoServers`] if `upstreams` is empty.
-    pub(super) fn new(upstreams: Vec<Upstream>, timings: &Timings) -> Result<Self, DnsError> {
+    pub(super) fn new(upstreams: Vec<Upstream>, timings: &LookupTimings) -> Result<Self, DnsError> {
         if upstreams.is_empty() {
             return Err(DnsError::NoServers);
         }
@@ -242,7 +242,7 @@ mod tests {
 
     #[tokio::test]
     async fn servers_are_silent_after_one_domain_at_the_start_and_after_three_later() {
-        let timings = Timings::default();
+        let timings = LookupTimings::default();
         let server = server_at("127.0.0.1:9".parse().unwrap());
         let lookups = Lookups::new(vec![Upstream::new(server, &timings).unwrap()], &timings).unwrap();
         assert!(!lookups.is_silent());

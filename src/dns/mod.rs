@@ -23,7 +23,7 @@
 //! Invariants:
 //! - A timeout, SERVFAIL, REFUSED or a referral is always [`LookupError::Temporary`]. Only NXDOMAIN and an empty
 //!   answer are permanent.
-//! - [`Route::Hosts`] contains only addresses that the guard permits.
+//! - [`MailRoute::Hosts`] contains only addresses that the guard permits.
 //! - Mail routing uses neither the search list nor the hosts file.
 //! - Every lookup has a deadline. Every list and the number of queries in flight have a bound.
 //!
@@ -52,11 +52,11 @@ pub(crate) mod tests;
 pub use dmarc::{Dmarc, compare_dmarc};
 pub use error::{DnsError, LookupError};
 pub use guard::{BlockedAddress, Guard};
-pub use lookup::Timings;
+pub use lookup::LookupTimings;
 pub use records::{DnsMatch, DnsRecord, RecordVerdict, compare_cname, compare_mx};
 pub use resolver::Resolver;
 pub use reverse::ReverseDns;
-pub use route::{Families, Freshness, MxHost, OwnHost, Route, RoutePolicy, Unroutable};
+pub use route::{Families, Freshness, MailRoute, MxHost, OwnHost, RoutePolicy, Unroutable};
 pub use site::Site;
 #[cfg(test)]
 pub(crate) use site::is_provider;

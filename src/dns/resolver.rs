@@ -11,7 +11,7 @@ use hickory_resolver::system_conf::read_system_conf;
 
 use super::error::{DnsError, LookupError};
 use super::host;
-use super::lookup::{CacheMode, Lookups, Timings, complete};
+use super::lookup::{CacheMode, LookupTimings, Lookups, complete};
 use super::mx::ROOT;
 use super::upstream::{Upstream, server_at};
 
@@ -34,7 +34,7 @@ impl Resolver {
     /// Returns [`DnsError`] if the configuration cannot be read or contains no server.
     pub fn system() -> Result<Self, DnsError> {
         let (config, _) = read_system_conf().map_err(|error| DnsError::SystemConfig(error.to_string()))?;
-        let timings = Timings::default();
+        let timings = LookupTimings::default();
         let upstreams = config.name_servers.into_iter().take(SERVERS_MAX).map(|server| Upstream::new(server, &timings));
         // A missing hosts file is not an error.
         Self::from_upstreams(upstreams.collect::<Result<_, _>>()?, &timings, Hosts::from_system().ok())
@@ -46,7 +46,7 @@ impl Resolver {
     ///
     /// Returns [`DnsError::NoServers`] if `servers` is empty.
     pub fn with_servers(servers: &[SocketAddr]) -> Result<Self, DnsError> {
-        Self::with_timings(servers, &Timings::default())
+        Self::with_timings(servers, &LookupTimings::default())
     }
 
     /// Creates a resolver over `servers` with these timings. Does not read the hosts file.
@@ -54,14 +54,14 @@ impl Resolver {
     /// # Errors
     ///
     /// Returns [`DnsError::NoServers`] if `servers` is empty.
-    pub fn with_timings(servers: &[SocketAddr], timings: &Timings) -> Result<Self, DnsError> {
+    pub fn with_timings(servers: &[SocketAddr], timings: &LookupTimings) -> Result<Self, DnsError> {
         let upstreams = servers.iter().take(SERVERS_MAX).map(|server| Upstream::new(server_at(*server), timings));
         Self::from_upstreams(upstreams.collect::<Result<_, _>>()?, timings, None)
     }
 
     fn from_upstreams(
         upstreams: Vec<Upstream>,
-        timings: &Timings,
+        timings: &LookupTimings,
         hosts_file: Option<Hosts>,
     ) -> Result<Self, DnsError> {
         Ok(Self { lookups: Arc::new(Lookups::new(upstreams, timings)?), hosts_file: hosts_file.map(Arc::new) })

@@ -17,7 +17,7 @@ use super::site::Site;
 
 /// Result of the lookup of a domain's mail hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Route {
+pub enum MailRoute {
     /// Hosts to dial, in this order.
     Hosts {
         /// The receiving site of the MX set.
@@ -110,10 +110,10 @@ pub struct RoutePolicy {
 
 impl Resolver {
     /// Finds the hosts that receive email for `domain`. Returns within twice the deadline of one lookup.
-    pub async fn route(&self, domain: &str, now_ms: i64, policy: &RoutePolicy) -> Route {
+    pub async fn route(&self, domain: &str, now_ms: i64, policy: &RoutePolicy) -> MailRoute {
         // An address literal, or a name that no zone can contain.
         let Some(domain) = host::normalize(domain) else {
-            return Route::NoSuchDomain;
+            return MailRoute::NoSuchDomain;
         };
         let cache_mode = match policy.freshness {
             Freshness::Cached => CacheMode::Use { now_ms },
@@ -121,8 +121,8 @@ impl Resolver {
         };
         match self.mx_records(&domain, cache_mode).await {
             Ok(records) => match mx::plan(&records, &policy.own.names, policy.seed) {
-                MxPlan::Null => Route::NullMx,
-                MxPlan::Unroutable(reason) => Route::NoAddresses(reason),
+                MxPlan::Null => MailRoute::NullMx,
+                MxPlan::Unroutable(reason) => MailRoute::NoAddresses(reason),
                 MxPlan::Lookup(candidates) => {
                     // The site depends on the whole published set, not only on the candidates.
                     let named: Vec<(u16, String)> = records
@@ -135,14 +135,14 @@ impl Resolver {
             // RFC 5321 §5.1: a domain without MX records is its own host, at preference 0. This requires an answer
             // without records. MX records that cannot be used are never replaced by the address of the domain.
             Err(LookupError::NoRecords) if policy.own.names.contains(&domain) => {
-                Route::NoAddresses(Unroutable::OwnHost)
+                MailRoute::NoAddresses(Unroutable::OwnHost)
             }
             Err(LookupError::NoRecords) => {
                 let candidates = vec![MxCandidate { name: domain.clone(), preference: 0 }];
                 self.dialable(Site::of(&domain, &[]), candidates, cache_mode, policy).await
             }
-            Err(LookupError::NoSuchName) => Route::NoSuchDomain,
-            Err(LookupError::Temporary(reason)) => Route::Temporary { reason },
+            Err(LookupError::NoSuchName) => MailRoute::NoSuchDomain,
+            Err(LookupError::Temporary(reason)) => MailRoute::Temporary { reason },
         }
     }
 
@@ -153,7 +153,7 @@ impl Resolver {
         candidates: Vec<MxCandidate>,
         cache_mode: CacheMode,
         policy: &RoutePolicy,
-    ) -> Route {
+    ) -> MailRoute {
         let mut lookups = JoinSet::new();
         for (position, candidate) in candidates.into_iter().enumerate() {
             let resolver = self.clone();
@@ -167,14 +167,14 @@ impl Resolver {
         found.sort_unstable_by_key(|(position, _, _)| *position);
         let found = found.into_iter().map(|(_, candidate, addresses)| (candidate, addresses)).collect();
         match select(found, policy) {
-            Ok(hosts) => Route::Hosts { site, hosts },
-            Err(SelectError::Temporary(reason)) => Route::Temporary { reason },
-            Err(SelectError::Unroutable(reason)) => Route::NoAddresses(reason),
+            Ok(hosts) => MailRoute::Hosts { site, hosts },
+            Err(SelectError::Temporary(reason)) => MailRoute::Temporary { reason },
+            Err(SelectError::Unroutable(reason)) => MailRoute::NoAddresses(reason),
         }
     }
 }
 
-impl Route {
+impl MailRoute {
     /// Returns the enhanced status code of a route without hosts (RFC 3463, RFC 7505 §4.1).
     pub fn status(&self) -> Option<&'static str> {
         Some(match self {
@@ -189,7 +189,7 @@ impl Route {
 }
 
 /// Writes the line for the transcript of an attempt; nothing for a route with hosts.
-impl fmt::Display for Route {
+impl fmt::Display for MailRoute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Hosts { .. } => Ok(()),

@@ -11,7 +11,7 @@ use hickory_resolver::proto::op::ResponseCode;
 use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
 
 use super::error::DnsError;
-use super::lookup::{CacheMode, IN_FLIGHT_MAX, Timings};
+use super::lookup::{CacheMode, IN_FLIGHT_MAX, LookupTimings};
 use crate::base::opaque::Opaque;
 
 /// Longest chain of CNAME records. Public resolvers have similar limits; a longer chain is a mistake or an attack.
@@ -42,7 +42,7 @@ pub(super) enum QueryError {
 }
 
 impl Upstream {
-    pub(super) fn new(server: NameServerConfig, timings: &Timings) -> Result<Self, DnsError> {
+    pub(super) fn new(server: NameServerConfig, timings: &LookupTimings) -> Result<Self, DnsError> {
         let zero = Duration::ZERO..=Duration::ZERO;
         Ok(Self {
             cached: Opaque::new(client(server.clone(), timings.timeout, &timings.positive_ttl, &timings.negative_ttl)?),

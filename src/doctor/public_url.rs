@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::report::Check;
 use super::{DoctorSettings, now_ms};
 use crate::dns::{Guard, Resolver};
-use crate::http_client::{Client, CustomerUrl, FetchError, FetchLimits, HttpTimeouts, RequestError, UrlPolicy};
+use crate::http_client::{CustomerUrl, FetchError, FetchLimits, HttpClient, HttpTimeouts, RequestError, UrlPolicy};
 
 const NAME: &str = "public_url";
 const HTTPS: &str = "https://";
@@ -26,7 +26,7 @@ pub(super) async fn check(settings: &DoctorSettings, resolver: &Resolver) -> Vec
     let policy = UrlPolicy { guard, plain_http: true, local_names: true, extra_roots: Vec::new() };
     let answer = match CustomerUrl::parse(&format!("{url}/health"), &policy) {
         Err(error) => return vec![Check::not_checked(NAME, format!("{url}: {error}"))],
-        Ok(health) => match Client::new(resolver.clone(), policy, HttpTimeouts::default()) {
+        Ok(health) => match HttpClient::new(resolver.clone(), policy, HttpTimeouts::default()) {
             Err(error) => return vec![Check::not_checked(NAME, error.to_string())],
             Ok(client) => client.fetch(health, LIMITS, now_ms(), &mut |_| Some(())).await,
         },

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use super::report::Check;
 use super::{CheckedDelivery, CheckedDirect, CheckedSmarthost, DoctorSettings, listed, now_ms};
 use crate::base::printable::printable;
-use crate::dns::{Resolver, Route};
+use crate::dns::{MailRoute, Resolver};
 
 const NAME: &str = "smtp_port";
 /// Time for a connection, and for its greeting.
@@ -91,7 +91,7 @@ async fn servers_of(
     }
     for (route, domain) in routes.join_all().await {
         match route {
-            Route::Hosts { hosts, .. } => {
+            MailRoute::Hosts { hosts, .. } => {
                 let first = hosts.first().and_then(|host| Some((&host.name, *host.addresses.first()?)));
                 servers.extend(first.map(|(name, ip)| (name.clone(), SocketAddr::new(ip, direct.port))));
             }

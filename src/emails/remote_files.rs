@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::base::clock::TimestampMs;
 use crate::base::id::TeamId;
 use crate::base::keyed::{KeyedValues, SharedValue};
-use crate::http_client::{Client, CustomerUrl, FetchError, FetchLimits, FetchedFile, UrlPolicy};
+use crate::http_client::{CustomerUrl, FetchError, FetchLimits, FetchedFile, HttpClient, UrlPolicy};
 
 /// Time for all files of one request, including the wait for a permit. Most clients wait at least this long.
 pub const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
@@ -23,7 +23,7 @@ const FETCHES_MAX: usize = 64;
 
 /// Fetches the files of attachments.
 pub struct RemoteFiles {
-    client: Client,
+    client: HttpClient,
     teams: KeyedValues<TeamId, Arc<Semaphore>>,
     process: Arc<Semaphore>,
 }
@@ -46,7 +46,7 @@ pub enum RemoteFileError {
 
 impl RemoteFiles {
     /// Returns the fetcher of an instance.
-    pub fn new(client: Client) -> Self {
+    pub fn new(client: HttpClient) -> Self {
         Self { client, teams: KeyedValues::default(), process: Arc::new(Semaphore::new(FETCHES_MAX)) }
     }
 
@@ -55,7 +55,7 @@ impl RemoteFiles {
         self.client.policy()
     }
 
-    /// Fetches a file of at most `bytes_max` bytes until `deadline`. [`Client::fetch`] describes `reserve` and the
+    /// Fetches a file of at most `bytes_max` bytes until `deadline`. [`HttpClient::fetch`] describes `reserve` and the
     /// reservation of the file.
     ///
     /// # Errors
@@ -103,7 +103,7 @@ mod tests {
         let policy = UrlPolicy { guard, plain_http: true, local_names: false, extra_roots: Vec::new() };
         // No name is looked up: the host of the tests is an address.
         let resolver = Resolver::with_servers(&["127.0.0.1:9".parse().unwrap()]).unwrap();
-        RemoteFiles::new(Client::new(resolver, policy, HttpTimeouts::default()).unwrap())
+        RemoteFiles::new(HttpClient::new(resolver, policy, HttpTimeouts::default()).unwrap())
     }
 
     async fn fetch(

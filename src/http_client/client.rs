@@ -12,7 +12,7 @@ use crate::dns::Resolver;
 
 /// HTTP client for customer URLs. Creates the sessions. A clone shares the state.
 #[derive(Clone)]
-pub struct Client {
+pub struct HttpClient {
     pub(super) inner: Arc<ClientInner>,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct ClientInner {
     pub(super) tls: Arc<ClientConfig>,
 }
 
-impl Client {
+impl HttpClient {
     /// Returns a client that trusts the root certificates in the binary and those of `policy`.
     ///
     /// # Errors

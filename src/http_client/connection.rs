@@ -16,7 +16,7 @@ use hyper::{Request, Response};
 use tokio::time::{Instant, timeout_at};
 
 use super::failure::{RequestError, RequestPhase};
-use super::metered_io::{MeteredIo, ReadBudget, Stream};
+use super::metered_io::{HttpStream, MeteredIo, ReadBudget};
 
 /// Maximum bytes of the status line and the header fields of one response. An interim response counts separately.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
@@ -88,7 +88,7 @@ pub(super) struct ExchangeError {
 
 impl HttpConnection {
     /// Starts HTTP/1.1 over a new stream, with a byte budget for each response. Sends no bytes.
-    pub(super) async fn start(stream: Stream, response_bytes_max: usize) -> Result<Self, RequestError> {
+    pub(super) async fn start(stream: HttpStream, response_bytes_max: usize) -> Result<Self, RequestError> {
         let budget = Arc::new(ReadBudget::new(response_bytes_max));
         let (sender, connection) = Builder::new()
             .max_buf_size(HEAD_BYTES_MAX)

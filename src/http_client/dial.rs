@@ -8,24 +8,24 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use super::client::Client;
+use super::client::HttpClient;
 use super::failure::{RequestError, RequestPhase, TlsFailure};
-use super::metered_io::Stream;
-use super::url::{CustomerUrl, Host, Scheme};
+use super::metered_io::HttpStream;
+use super::url::{CustomerUrl, UrlHost, UrlScheme};
 use crate::base::clock::TimestampMs;
 use crate::dns::{BlockedAddress, Guard, LookupError};
 
 /// Maximum number of addresses of one host that are tried. More would leave too little time for each.
 const ADDRESSES_MAX: usize = 4;
 
-impl Client {
+impl HttpClient {
     /// Connects to the URL's host, with TLS for an `https` URL.
     pub(super) async fn dial(
         &self,
         url: &CustomerUrl,
         now_ms: TimestampMs,
         deadline: Instant,
-    ) -> Result<Stream, RequestError> {
+    ) -> Result<HttpStream, RequestError> {
         let addresses = timeout_at(deadline, self.addresses(&url.host, now_ms))
             .await
             .map_err(|_| RequestError::Timeout(RequestPhase::Dns))?
@@ -33,22 +33,22 @@ impl Client {
         let addresses = permitted(&addresses, &self.inner.policy.guard)?;
         let tcp = self.connect(&addresses, url.port(), deadline).await?;
         match url.scheme {
-            Scheme::Http => Ok(Stream::Plain(tcp)),
-            Scheme::Https => Ok(Stream::Tls(Box::new(self.handshake(tcp, &url.host, deadline).await?))),
+            UrlScheme::Http => Ok(HttpStream::Plain(tcp)),
+            UrlScheme::Https => Ok(HttpStream::Tls(Box::new(self.handshake(tcp, &url.host, deadline).await?))),
         }
     }
 
     /// Returns the host's addresses. The guard has not checked them. A name is looked up for every connection; the
     /// resolver may cache the records.
-    async fn addresses(&self, host: &Host, now_ms: TimestampMs) -> Result<Vec<IpAddr>, LookupError> {
+    async fn addresses(&self, host: &UrlHost, now_ms: TimestampMs) -> Result<Vec<IpAddr>, LookupError> {
         let inner = &self.inner;
         match host {
-            Host::Address(ip) => Ok(vec![*ip]),
+            UrlHost::Address(ip) => Ok(vec![*ip]),
             // RFC 6761 §6.3: the loopback addresses, without a lookup.
-            Host::Local(_) => Ok(vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]),
-            Host::Name(name) if inner.policy.local_names => inner.resolver.addresses(name, now_ms).await,
+            UrlHost::Local(_) => Ok(vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]),
+            UrlHost::Name(name) if inner.policy.local_names => inner.resolver.addresses(name, now_ms).await,
             // Customers must not use the host names in the hosts file of this machine.
-            Host::Name(name) => inner.resolver.dns_addresses(name, now_ms).await,
+            UrlHost::Name(name) => inner.resolver.dns_addresses(name, now_ms).await,
         }
     }
 
@@ -73,12 +73,12 @@ impl Client {
     async fn handshake(
         &self,
         tcp: TcpStream,
-        host: &Host,
+        host: &UrlHost,
         deadline: Instant,
     ) -> Result<TlsStream<TcpStream>, RequestError> {
         let name = match host {
-            Host::Address(ip) => ServerName::from(*ip),
-            Host::Name(name) | Host::Local(name) => {
+            UrlHost::Address(ip) => ServerName::from(*ip),
+            UrlHost::Name(name) | UrlHost::Local(name) => {
                 ServerName::try_from(String::from(&**name)).map_err(|_| RequestError::Tls(TlsFailure::WrongHost))?
             }
         };

@@ -12,7 +12,7 @@ use hyper::header::{
 use hyper::{Method, Request, StatusCode};
 use tokio::time::Instant;
 
-use super::client::Client;
+use super::client::HttpClient;
 use super::connection::{HttpConnection, StreamedResponse};
 use super::failure::RequestError;
 use super::session::USER_AGENT_VALUE;
@@ -95,7 +95,7 @@ impl From<RequestError> for FetchError {
     }
 }
 
-impl Client {
+impl HttpClient {
     /// Fetches a file with GET. Follows at most [`REDIRECTS_MAX`] redirects. Each URL obeys the policy, and each
     /// address the guard.
     ///

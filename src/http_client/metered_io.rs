@@ -19,7 +19,7 @@ pub(super) const RESPONSE_BYTES_MAX: usize = 64 * 1024;
 const READ_BYTES: usize = 4 * 1024;
 
 /// TCP, with or without TLS.
-pub(super) enum Stream {
+pub(super) enum HttpStream {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
 }
@@ -58,19 +58,19 @@ impl ReadBudget {
 
 /// A stream with the traits of hyper. Reads fail after the budget is spent.
 pub(super) struct MeteredIo {
-    stream: Stream,
+    stream: HttpStream,
     budget: Arc<ReadBudget>,
 }
 
 impl MeteredIo {
-    pub(super) fn new(stream: Stream, budget: Arc<ReadBudget>) -> Self {
+    pub(super) fn new(stream: HttpStream, budget: Arc<ReadBudget>) -> Self {
         Self { stream, budget }
     }
 
     fn io(&mut self) -> Pin<&mut dyn ReadWrite> {
         match &mut self.stream {
-            Stream::Plain(tcp) => Pin::new(tcp),
-            Stream::Tls(tls) => Pin::new(&mut **tls),
+            HttpStream::Plain(tcp) => Pin::new(tcp),
+            HttpStream::Tls(tls) => Pin::new(&mut **tls),
         }
     }
 }
@@ -111,8 +111,8 @@ impl hyper::rt::Write for MeteredIo {
 
     fn is_write_vectored(&self) -> bool {
         match &self.stream {
-            Stream::Plain(tcp) => tcp.is_write_vectored(),
-            Stream::Tls(tls) => tls.is_write_vectored(),
+            HttpStream::Plain(tcp) => tcp.is_write_vectored(),
+            HttpStream::Tls(tls) => tls.is_write_vectored(),
         }
     }
 

@@ -6,10 +6,10 @@
 //! a customer URL.
 //!
 //! Data flow: [`CustomerUrl::parse`] parses the text at the API. A lane parses the stored text again, because the
-//! policy can change between two starts of the server. [`Client::session`] returns an [`HttpSession`] for the URL, and
+//! policy can change between two starts of the server. [`HttpClient::session`] returns an [`HttpSession`] for the URL, and
 //! [`HttpSession::post`] sends one request. Its phases are lookup, guard, connection, TLS, request and response.
 //! [`HttpTimeouts`] limits the phases and the whole request. The session reuses the connection while both sides keep it
-//! open. [`Client::fetch`] requests one file, and [`Client::probe`] one status. Both follow redirects.
+//! open. [`HttpClient::fetch`] requests one file, and [`HttpClient::probe`] one status. Both follow redirects.
 //!
 //! Files, in reading order:
 //! - `policy.rs`: the URLs that an instance allows, and the time limits;
@@ -52,7 +52,7 @@ mod url;
 #[cfg(test)]
 mod tests;
 
-pub use client::Client;
+pub use client::HttpClient;
 pub use failure::{RequestError, RequestPhase, TlsFailure};
 pub use fetch::{FetchError, FetchLimits, FetchedFile};
 pub use hyper::body::Bytes;

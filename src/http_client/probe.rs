@@ -6,7 +6,7 @@ use hyper::Method;
 use hyper::StatusCode;
 use tokio::time::Instant;
 
-use super::client::Client;
+use super::client::HttpClient;
 use super::connection::HttpConnection;
 use super::failure::RequestError;
 use super::fetch::{FetchError, REDIRECTS_MAX, is_redirect, request};
@@ -14,7 +14,7 @@ use super::metered_io::RESPONSE_BYTES_MAX;
 use super::url::CustomerUrl;
 use crate::base::clock::TimestampMs;
 
-impl Client {
+impl HttpClient {
     /// Returns the status of a URL after its redirects, at most [`REDIRECTS_MAX`]. Sends HEAD, and GET if the response
     /// to HEAD is an error: some servers accept GET only. Reads no content. Each URL obeys the policy, and each
     /// address the guard. `overall` is the time for each of the two methods.

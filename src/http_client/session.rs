@@ -6,7 +6,7 @@ use hyper::header::{ACCEPT, HOST, HeaderMap, HeaderName, HeaderValue, USER_AGENT
 use hyper::{Method, Request};
 use tokio::time::Instant;
 
-use super::client::Client;
+use super::client::HttpClient;
 use super::connection::{ExchangeError, HttpConnection, RawResponse};
 use super::failure::RequestError;
 use super::metered_io::RESPONSE_BYTES_MAX;
@@ -20,14 +20,14 @@ pub(super) const USER_AGENT_VALUE: &str = concat!("Ringmail/", env!("CARGO_PKG_V
 ///
 /// Dropping the session closes the connection. Dropping a request before its response also closes it.
 pub struct HttpSession {
-    client: Client,
+    client: HttpClient,
     url: CustomerUrl,
     host: HeaderValue,
     idle_connection: Option<HttpConnection>,
 }
 
 impl HttpSession {
-    pub(super) fn new(client: Client, url: CustomerUrl) -> Self {
+    pub(super) fn new(client: HttpClient, url: CustomerUrl) -> Self {
         let host = url.host_header();
         Self { client, url, host, idle_connection: None }
     }

@@ -26,8 +26,8 @@ const UNSAFE: [char; 5] = ['"', '<', '>', '\\', '`'];
 #[derive(Clone, PartialEq, Eq)]
 pub struct CustomerUrl {
     text: Box<str>,
-    pub(super) scheme: Scheme,
-    pub(super) host: Host,
+    pub(super) scheme: UrlScheme,
+    pub(super) host: UrlHost,
     port: Option<NonZeroU16>,
     /// Path and query as written: the request target in origin form (RFC 9112 §3.2.1).
     pub(super) target: Uri,
@@ -35,14 +35,14 @@ pub struct CustomerUrl {
 
 /// The scheme of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scheme {
+pub(super) enum UrlScheme {
     Http,
     Https,
 }
 
 /// The host of a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Host {
+pub(super) enum UrlHost {
     /// A name in lowercase A-labels, without the final dot.
     Name(Box<str>),
     /// `localhost` or a name below it.
@@ -98,7 +98,7 @@ impl CustomerUrl {
             return Err(UrlError::Character(c));
         }
         let (scheme, rest) = text.split_once("://").ok_or(UrlError::Malformed)?;
-        let scheme = Scheme::parse(scheme, policy)?;
+        let scheme = UrlScheme::parse(scheme, policy)?;
         if rest.contains('#') {
             return Err(UrlError::Fragment);
         }
@@ -107,7 +107,7 @@ impl CustomerUrl {
             return Err(UrlError::UserInfo);
         }
         let (host, port) = split_port(authority)?;
-        Ok(Self { text: text.into(), scheme, host: Host::parse(host, policy)?, port, target: parse_target(target)? })
+        Ok(Self { text: text.into(), scheme, host: UrlHost::parse(host, policy)?, port, target: parse_target(target)? })
     }
 
     /// Returns the host, for logs. The path can contain a secret and must not be logged.
@@ -191,7 +191,7 @@ impl CustomerUrl {
     }
 }
 
-impl Scheme {
+impl UrlScheme {
     fn parse(text: &str, policy: &UrlPolicy) -> Result<Self, UrlError> {
         if text.eq_ignore_ascii_case("https") {
             Ok(Self::Https)
@@ -219,7 +219,7 @@ impl Scheme {
     }
 }
 
-impl Host {
+impl UrlHost {
     /// Parses the host part of a URL.
     ///
     /// # Errors
@@ -307,7 +307,7 @@ impl fmt::Debug for CustomerUrl {
 }
 
 /// Writes the host as in a `Host` header.
-impl fmt::Display for Host {
+impl fmt::Display for UrlHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Name(name) | Self::Local(name) => f.write_str(name),

@@ -51,8 +51,8 @@ pub use error::{
 pub use health::DISABLED_AFTER;
 pub use model::{
     Delivery, DeliveryStatus, DeliveryWithPayload, FailingEndpoint, NewWebhook, OVERLAP_HOURS_DEFAULT,
-    OVERLAP_HOURS_MAX, Rotation, RotationResult, StatusChange, SubscribedEvents, WEBHOOKS_MAX, Webhook, WebhookChanges,
-    WebhookStatus,
+    OVERLAP_HOURS_MAX, RotationResult, SecretRotation, StatusChange, SubscribedEvents, WEBHOOKS_MAX, Webhook,
+    WebhookChanges, WebhookStatus,
 };
 pub use reports::WebhookDeliveryReport;
 pub use retention::purge;

@@ -127,7 +127,7 @@ impl StatusChange {
 
 /// A replacement of the signing secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rotation {
+pub struct SecretRotation {
     /// Time that the current secret continues to sign; 0 for none.
     pub overlap_hours: u8,
     /// New signing secret; `None` to generate it.

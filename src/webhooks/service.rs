@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::dispatch::DispatchNotifier;
 use super::error::{CreateWebhookError, RotateSecretError, UpdateWebhookError};
 use super::model::{
-    FailingEndpoint, NewWebhook, Rotation, RotationResult, SubscribedEvents, Webhook, WebhookChanges, WebhookStatus,
+    FailingEndpoint, NewWebhook, RotationResult, SecretRotation, SubscribedEvents, Webhook, WebhookChanges,
+    WebhookStatus,
 };
 use super::removal;
 use super::store::{self, HealthRow, PreviousSecretRow, WebhookRow};
@@ -190,11 +191,11 @@ impl Webhooks {
         &self,
         by: impl Into<TeamActor>,
         id: WebhookId,
-        rotation: Rotation,
+        rotation: SecretRotation,
     ) -> Result<RotationResult, RotateSecretError> {
         let (by, context) = (by.into(), self.context.clone());
         let team = by.team;
-        let Rotation { overlap_hours, secret } = rotation;
+        let SecretRotation { overlap_hours, secret } = rotation;
         let secret = secret.unwrap_or_else(WebhookSecret::generate);
         let sealed = store::seal_secret(&self.context.keyring, id, secret.reveal());
         let (notifier, now_ms) = (self.notifier.clone(), self.context.now_ms());

@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout_at};
 use super::content::FoundLink;
 use super::model::{BroadcastFinding, FindingKind, LinkSummary};
 use crate::base::clock::TimestampMs;
-use crate::http_client::{Client, CustomerUrl, FetchError, UrlError};
+use crate::http_client::{CustomerUrl, FetchError, HttpClient, UrlError};
 
 /// Maximum number of links that a check requests.
 const LINKS_MAX: usize = 100;
@@ -22,7 +22,7 @@ const TIME_MAX: Duration = Duration::from_secs(15);
 /// Requests the links, and returns a finding for each that does not work. Links after [`LINKS_MAX`], and those whose
 /// turn does not come in [`TIME_MAX`], are not requested.
 pub(super) async fn request(
-    client: &Client,
+    client: &HttpClient,
     links: Vec<FoundLink>,
     now_ms: TimestampMs,
 ) -> (LinkSummary, Vec<BroadcastFinding>) {
@@ -60,7 +60,7 @@ pub(super) async fn request(
     (summary, findings)
 }
 
-async fn status(client: &Client, url: &str, now_ms: TimestampMs) -> Result<u16, FetchError> {
+async fn status(client: &HttpClient, url: &str, now_ms: TimestampMs) -> Result<u16, FetchError> {
     // A fragment is for the browser.
     let url = url.split_once('#').map_or(url, |(url, _)| url);
     let url = CustomerUrl::parse(url, client.policy()).map_err(FetchError::Redirect)?;
@@ -103,16 +103,16 @@ mod tests {
 
     const NOW_MS: TimestampMs = 1_000_000_000_000;
 
-    fn client() -> Client {
+    fn client() -> HttpClient {
         let guard = Guard::allowing(vec!["127.0.0.1/32".parse().unwrap()]);
         client_of(UrlPolicy { guard, ..UrlPolicy::default() })
     }
 
     /// Returns a client for links. `files` is the policy for the files of customers.
-    fn client_of(files: UrlPolicy) -> Client {
+    fn client_of(files: UrlPolicy) -> HttpClient {
         let policy = BroadcastChecks::link_policy(files);
         let resolver = Resolver::with_servers(&["127.0.0.1:9".parse().unwrap()]).unwrap();
-        Client::new(resolver, policy, HttpTimeouts::default()).unwrap()
+        HttpClient::new(resolver, policy, HttpTimeouts::default()).unwrap()
     }
 
     fn link(url: String) -> FoundLink {

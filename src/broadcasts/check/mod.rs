@@ -50,7 +50,7 @@ use crate::contact_properties::{self, PropertyDefinitions};
 use crate::context::Context;
 use crate::domains::{self, DomainRow};
 use crate::emails::Emails;
-use crate::http_client::{Client, UrlPolicy};
+use crate::http_client::{HttpClient, UrlPolicy};
 use crate::segments::{ScanLimiter, SegmentScanError};
 use crate::store::{ReadTx, StoreError, from_store_error};
 use audience::{AudienceCount, AudienceWalk};
@@ -82,7 +82,7 @@ from_store_error!(CheckBroadcastError);
 pub struct BroadcastChecks {
     context: Context,
     emails: Arc<Emails>,
-    client: Client,
+    client: HttpClient,
     limiter: ScanLimiter,
 }
 
@@ -103,7 +103,7 @@ impl BroadcastChecks {
     }
 
     /// Returns the checks of an instance. `client` requests the links.
-    pub fn new(context: Context, emails: Arc<Emails>, client: Client) -> Self {
+    pub fn new(context: Context, emails: Arc<Emails>, client: HttpClient) -> Self {
         Self { context, emails, client, limiter: ScanLimiter::new(QUEUE_TIMEOUT) }
     }
 

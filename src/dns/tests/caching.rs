@@ -7,7 +7,7 @@ use hickory_resolver::proto::rr::RecordType;
 use super::authority::Authority;
 use super::{NOW_MS, policy, resolver, timings};
 use crate::dns::failures::{WINDOW_FIRST_MS, WINDOW_MAX_MS};
-use crate::dns::{Freshness, Resolver, Route, RoutePolicy, Timings};
+use crate::dns::{Freshness, LookupTimings, MailRoute, Resolver, RoutePolicy};
 
 const ZONE: &str = include_str!("zone.txt");
 
@@ -18,11 +18,11 @@ async fn a_failed_lookup_is_not_repeated_within_its_window() {
     let queries = || authority.query_count("servfail.example", RecordType::MX);
     let route = async |now_ms| resolver.route("servfail.example", now_ms, &policy()).await;
 
-    assert!(matches!(route(NOW_MS).await, Route::Temporary { .. }));
+    assert!(matches!(route(NOW_MS).await, MailRoute::Temporary { .. }));
     let first = queries();
     assert_eq!(first, timings().tries);
 
-    let Route::Temporary { reason } = route(NOW_MS + WINDOW_FIRST_MS - 1).await else { panic!("a route") };
+    let MailRoute::Temporary { reason } = route(NOW_MS + WINDOW_FIRST_MS - 1).await else { panic!("a route") };
     assert!(reason.contains("SERVFAIL"), "{reason}");
     assert_eq!(queries(), first, "inside the window");
 
@@ -34,13 +34,13 @@ async fn a_failed_lookup_is_not_repeated_within_its_window() {
     assert_eq!(queries(), 2 * first, "the second window is twice as long");
 
     authority.heal();
-    assert!(matches!(route(second_ms + WINDOW_MAX_MS).await, Route::Hosts { .. }));
+    assert!(matches!(route(second_ms + WINDOW_MAX_MS).await, MailRoute::Hosts { .. }));
 }
 
 #[tokio::test]
 async fn the_window_of_a_timeout_starts_at_its_end() {
     let authority = Authority::serving(ZONE).await;
-    let short = Timings { timeout: Duration::from_millis(200), ..timings() };
+    let short = LookupTimings { timeout: Duration::from_millis(200), ..timings() };
     let resolver = Resolver::with_timings(&[authority.address], &short).unwrap();
     let tried_for_ms = 2 * 200;
 
@@ -48,7 +48,7 @@ async fn the_window_of_a_timeout_starts_at_its_end() {
     let queries = authority.query_count("silent.example", RecordType::MX);
     assert!(queries > 0);
     let route = resolver.route("silent.example", NOW_MS + tried_for_ms + WINDOW_FIRST_MS - 10, &policy()).await;
-    assert!(matches!(route, Route::Temporary { .. }));
+    assert!(matches!(route, MailRoute::Temporary { .. }));
     assert_eq!(authority.query_count("silent.example", RecordType::MX), queries);
 }
 
@@ -91,7 +91,7 @@ async fn cache_lifetimes_are_within_their_bounds() {
     assert_eq!(authority.query_count("fleeting.example", RecordType::MX), 1);
 
     // An upper bound of zero disables the cache for a TTL of weeks, and for an absent name with a TTL of half an hour.
-    let uncached = Timings {
+    let uncached = LookupTimings {
         positive_ttl: Duration::ZERO..=Duration::ZERO,
         negative_ttl: Duration::ZERO..=Duration::ZERO,
         ..timings()
@@ -112,7 +112,7 @@ async fn six_hundred_concurrent_lookups_all_succeed() {
         zone.push_str(&format!("many{host} IN MX 10 c.mx\n"));
     }
     let authority = Authority::serving(&zone).await;
-    let long = Timings { timeout: Duration::from_secs(10), ..timings() };
+    let long = LookupTimings { timeout: Duration::from_secs(10), ..timings() };
     let resolver = Resolver::with_timings(&[authority.address], &long).unwrap();
 
     let mut lookups = tokio::task::JoinSet::new();
@@ -121,6 +121,6 @@ async fn six_hundred_concurrent_lookups_all_succeed() {
         lookups.spawn(async move { resolver.route(&format!("many{host}.example"), NOW_MS, &policy()).await });
     }
     for route in lookups.join_all().await {
-        assert!(matches!(route, Route::Hosts { .. }), "{route:?}");
+        assert!(matches!(route, MailRoute::Hosts { .. }), "{route:?}");
     }
 }

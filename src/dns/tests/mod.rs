@@ -12,14 +12,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Guard, Resolver, RoutePolicy, Timings};
+use super::{Guard, LookupTimings, Resolver, RoutePolicy};
 
 /// Time of the tests, in 2001. Any time works.
 const NOW_MS: i64 = 1_000_000_000_000;
 
 /// Timings with a short timeout. The bounds on cache lifetimes are the default ones.
-fn timings() -> Timings {
-    Timings { timeout: Duration::from_secs(1), ..Timings::default() }
+fn timings() -> LookupTimings {
+    LookupTimings { timeout: Duration::from_secs(1), ..LookupTimings::default() }
 }
 
 fn resolver(server: SocketAddr) -> Resolver {

@@ -10,14 +10,14 @@ use hickory_server::net::xfer::Protocol;
 use super::authority::Authority;
 use super::{NOW_MS, policy, resolver};
 use crate::dns::{
-    Dmarc, DnsMatch, DnsRecord, Families, LookupError, OwnHost, Resolver, Route, RoutePolicy, Unroutable,
+    Dmarc, DnsMatch, DnsRecord, Families, LookupError, MailRoute, OwnHost, Resolver, RoutePolicy, Unroutable,
 };
 
 const ZONE: &str = include_str!("zone.txt");
 
 /// Formats a route: `site: [preference name address address] ...` or its status.
-fn line(route: &Route) -> String {
-    let Route::Hosts { site, hosts } = route else {
+fn line(route: &MailRoute) -> String {
+    let MailRoute::Hosts { site, hosts } = route else {
         return route.status().unwrap().to_owned();
     };
     let mut line = format!("{site}:");
@@ -97,7 +97,7 @@ async fn blocked_addresses_and_own_hosts_are_reported() {
     let resolver = resolver(authority.address);
 
     let guarded = resolver.route("inside.example", NOW_MS, &policy()).await;
-    assert_eq!(guarded, Route::NoAddresses(Unroutable::Guarded));
+    assert_eq!(guarded, MailRoute::NoAddresses(Unroutable::Guarded));
 
     let named = |name: &str| OwnHost { names: vec![name.to_owned()], addresses: Vec::new() };
     let at = |ip: &str| OwnHost { names: Vec::new(), addresses: vec![ip.parse().unwrap()] };
@@ -113,14 +113,17 @@ async fn blocked_addresses_and_own_hosts_are_reported() {
     }
     let policy = RoutePolicy { own: Arc::new(named("implicit.example")), ..policy() };
     let route = resolver.route("implicit.example", NOW_MS, &policy).await;
-    assert_eq!(route, Route::NoAddresses(Unroutable::OwnHost));
+    assert_eq!(route, MailRoute::NoAddresses(Unroutable::OwnHost));
 }
 
 #[tokio::test]
 async fn a_loop_of_cname_records_has_no_route() {
     let authority = Authority::serving(ZONE).await;
     let route = resolver(authority.address).route("loop.example", NOW_MS, &policy()).await;
-    assert!(matches!(route, Route::NoAddresses(Unroutable::NoAddresses) | Route::Temporary { .. }), "{route:?}");
+    assert!(
+        matches!(route, MailRoute::NoAddresses(Unroutable::NoAddresses) | MailRoute::Temporary { .. }),
+        "{route:?}"
+    );
 }
 
 #[tokio::test]
@@ -131,7 +134,7 @@ async fn the_second_server_is_used_if_the_first_does_not_respond_usably() {
 
     for domain in ["servfail.example", "refused.example", "silent.example"] {
         let route = resolver.route(domain, NOW_MS, &policy()).await;
-        assert!(matches!(route, Route::Hosts { .. }), "{domain}: {route:?}");
+        assert!(matches!(route, MailRoute::Hosts { .. }), "{domain}: {route:?}");
     }
     let before = first.query_count("ordered.example", RecordType::MX);
     resolver.route("ordered.example", NOW_MS, &policy()).await;
@@ -206,7 +209,7 @@ async fn a_dmarc_policy_is_inherited_from_a_parent() {
 async fn an_unreachable_server_is_a_temporary_failure() {
     let stopped = Authority::serving(ZONE).await.address;
     let route = resolver(stopped).route("ordered.example", NOW_MS, &policy()).await;
-    assert!(matches!(route, Route::Temporary { .. }), "{route:?}");
+    assert!(matches!(route, MailRoute::Temporary { .. }), "{route:?}");
 }
 
 #[tokio::test]

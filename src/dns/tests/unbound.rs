@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::process::{Child, Command, Stdio};
 
 use super::{NOW_MS, policy, resolver};
-use crate::dns::{DnsMatch, DnsRecord, LookupError, Route};
+use crate::dns::{DnsMatch, DnsRecord, LookupError, MailRoute};
 
 const CONFIG: &str = include_str!("../../../tests/peers/unbound.conf.in");
 const BINARIES: [&str; 3] = ["/usr/sbin/unbound", "/usr/local/sbin/unbound", "/usr/bin/unbound"];
@@ -73,7 +73,7 @@ async fn unbound_gives_the_same_routes() {
     let resolver = resolver(unbound.address);
 
     let route = resolver.route("ordered.example", NOW_MS, &policy()).await;
-    let Route::Hosts { site, hosts } = route else { panic!("{route:?}") };
+    let MailRoute::Hosts { site, hosts } = route else { panic!("{route:?}") };
     assert_eq!(site.name, "mx.example");
     let hosts: Vec<_> = hosts.iter().map(|host| (host.preference, host.name.as_str(), host.addresses.len())).collect();
     assert_eq!(hosts, [(10, "a.mx.example", 2), (20, "c.mx.example", 1)]);

@@ -20,7 +20,7 @@ use crate::dns::tests::authority::Authority;
 use tokio_util::task::TaskTracker;
 
 use crate::base::id::{DomainId, Id, TeamId};
-use crate::dns::{DnsMatch, DnsRecord, Resolver, Timings};
+use crate::dns::{DnsMatch, DnsRecord, LookupTimings, Resolver};
 
 const TEAM: TeamId = Id::MIN;
 const OTHER_TEAM: TeamId = Id::MAX;
@@ -85,7 +85,7 @@ fn unreachable_resolver() -> Resolver {
 }
 
 fn resolver(server: SocketAddr) -> Resolver {
-    let timings = Timings { timeout: Duration::from_millis(500), tries: 1, ..Timings::default() };
+    let timings = LookupTimings { timeout: Duration::from_millis(500), tries: 1, ..LookupTimings::default() };
     Resolver::with_timings(&[server], &timings).unwrap()
 }
 

@@ -12,17 +12,18 @@ use crate::http_client::{FetchError, FetchLimits, FetchedFile, RequestPhase, Url
 use super::receiver::Receiver;
 use super::receiver::Step::{ReadRequest, ReadToEnd, Write, WriteForever};
 use super::{
-    Client, CustomerUrl, NOW_MS, RequestError, SHORT_TIMEOUT, SOA, Trap, UrlPolicy, client, client_of, policy, timeouts,
+    CustomerUrl, HttpClient, NOW_MS, RequestError, SHORT_TIMEOUT, SOA, Trap, UrlPolicy, client, client_of, policy,
+    timeouts,
 };
 
 const LIMITS: FetchLimits = FetchLimits { bytes_max: 10, overall: Duration::from_secs(20) };
 
-async fn fetch(client: &Client, url: &str, limits: FetchLimits) -> Result<FetchedFile, FetchError> {
+async fn fetch(client: &HttpClient, url: &str, limits: FetchLimits) -> Result<FetchedFile, FetchError> {
     let url = CustomerUrl::parse(url, client.policy()).unwrap();
     client.fetch(url, limits, NOW_MS, &mut |_| Some(())).await.map(|(file, _)| file)
 }
 
-fn local() -> Client {
+fn local() -> HttpClient {
     client(policy(&["127.0.0.1"]), timeouts())
 }
 

@@ -30,7 +30,7 @@ use crate::base::clock::TimestampMs;
 use crate::dns::tests::authority::Authority;
 use crate::dns::{Guard, Resolver};
 
-use super::{Bytes, Client, CustomerUrl, HttpResponse, HttpSession, HttpTimeouts, RequestError, UrlPolicy};
+use super::{Bytes, CustomerUrl, HttpClient, HttpResponse, HttpSession, HttpTimeouts, RequestError, UrlPolicy};
 
 /// Wall clock of the tests: 2001-09-09 01:46:40 UTC.
 const NOW_MS: TimestampMs = 1_000_000_000_000;
@@ -60,22 +60,22 @@ fn policy(allowed: &[&str]) -> UrlPolicy {
     UrlPolicy { guard: Guard::allowing(allowed), plain_http: true, local_names: true, extra_roots: Vec::new() }
 }
 
-fn client(policy: UrlPolicy, timeouts: HttpTimeouts) -> Client {
+fn client(policy: UrlPolicy, timeouts: HttpTimeouts) -> HttpClient {
     // No server listens at this address, and no query is sent to it: the hosts of these tests are addresses.
     let resolver = Resolver::with_servers(&["127.0.0.1:9".parse().unwrap()]).unwrap();
-    Client::new(resolver, policy, timeouts).unwrap()
+    HttpClient::new(resolver, policy, timeouts).unwrap()
 }
 
 /// Returns a client that looks names up at `authority`, without a cache.
-fn client_of(authority: &Authority, policy: UrlPolicy, timeouts: HttpTimeouts) -> Client {
-    let without_cache = crate::dns::Timings {
+fn client_of(authority: &Authority, policy: UrlPolicy, timeouts: HttpTimeouts) -> HttpClient {
+    let without_cache = crate::dns::LookupTimings {
         timeout: Duration::from_secs(5),
         positive_ttl: Duration::ZERO..=Duration::ZERO,
         negative_ttl: Duration::ZERO..=Duration::ZERO,
-        ..crate::dns::Timings::default()
+        ..crate::dns::LookupTimings::default()
     };
     let resolver = Resolver::with_timings(&[authority.address], &without_cache).unwrap();
-    Client::new(resolver, policy, timeouts).unwrap()
+    HttpClient::new(resolver, policy, timeouts).unwrap()
 }
 
 /// Returns a session for a receiver at 127.0.0.1.
@@ -84,7 +84,7 @@ fn session(port: u16, timeouts: HttpTimeouts) -> HttpSession {
     session_at(&client, &format!("http://127.0.0.1:{port}/hook"))
 }
 
-fn session_at(client: &Client, url: &str) -> HttpSession {
+fn session_at(client: &HttpClient, url: &str) -> HttpSession {
     client.session(CustomerUrl::parse(url, client.policy()).unwrap())
 }
 

@@ -5,7 +5,7 @@ use crate::dns::tests::authority::Authority;
 use super::receiver::Step::{self, ReadRequest, ReadToEnd, Tls, Write, WriteForever};
 use super::receiver::{Receiver, root};
 use super::{
-    Client, HttpTimeouts, RequestError, SHORT_TIMEOUT, SOA, UrlPolicy, client, client_of, policy, post, session_at,
+    HttpClient, HttpTimeouts, RequestError, SHORT_TIMEOUT, SOA, UrlPolicy, client, client_of, policy, post, session_at,
     timeouts,
 };
 use crate::http_client::{RequestPhase, TlsFailure};
@@ -21,7 +21,7 @@ fn trusting() -> UrlPolicy {
     UrlPolicy { extra_roots: vec![root()], ..strict() }
 }
 
-async fn rejection(client: &Client, host: &str) -> RequestError {
+async fn rejection(client: &HttpClient, host: &str) -> RequestError {
     let receiver = Receiver::new([&[Tls, ReadToEnd]]);
     let mut session = session_at(client, &format!("https://{host}:{}/hook", receiver.port()));
     let error = post(&mut session).await.unwrap_err();
@@ -97,5 +97,5 @@ fn a_root_that_is_not_a_certificate_is_an_error() {
     let resolver = crate::dns::Resolver::with_servers(&["127.0.0.1:9".parse().unwrap()]).unwrap();
     let broken = UrlPolicy { extra_roots: vec![vec![0x30, 0x00].into()], ..UrlPolicy::default() };
 
-    assert!(Client::new(resolver, broken, timeouts()).is_err());
+    assert!(HttpClient::new(resolver, broken, timeouts()).is_err());
 }

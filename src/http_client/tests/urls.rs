@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::{CustomerUrl, UrlPolicy, policy};
 use crate::base::address::AddressError;
 use crate::http_client::UrlError;
-use crate::http_client::url::{Scheme, URL_CHARS_MAX};
+use crate::http_client::url::{URL_CHARS_MAX, UrlScheme};
 
 fn public() -> UrlPolicy {
     UrlPolicy::default()
@@ -45,7 +45,7 @@ fn an_accepted_url_keeps_its_text_and_is_split_into_parts() {
     ] {
         let url = CustomerUrl::parse(text, &public()).unwrap_or_else(|error| panic!("{text}: {error}"));
         assert_eq!(url.to_string(), text);
-        assert_eq!(url.scheme, Scheme::Https);
+        assert_eq!(url.scheme, UrlScheme::Https);
         assert_eq!(parts(&url), (authority.to_owned(), target.to_owned()), "{text}");
     }
 }
@@ -153,7 +153,7 @@ fn development_accepts_plain_http_and_hosts_without_a_dot() {
 fn plain_http_alone_accepts_no_local_name() {
     let policy = UrlPolicy { local_names: false, ..development() };
     let url = CustomerUrl::parse("http://example.com/a", &policy).unwrap();
-    assert_eq!((url.scheme, url.port()), (Scheme::Http, 80));
+    assert_eq!((url.scheme, url.port()), (UrlScheme::Http, 80));
     for (text, error) in [
         ("http://localhost/", UrlError::Localhost),
         ("http://LOCALHOST.:3000/", UrlError::Localhost),

@@ -14,8 +14,8 @@ use crate::http::schema::NonEmptyList;
 use crate::http::{ApiError, ApiResult, AtMost, BodyPresence, BodySize, JsonBody};
 use crate::http_client::{CustomerUrl, UrlPolicy};
 use crate::webhooks::{
-    NewWebhook, OVERLAP_HOURS_DEFAULT, OVERLAP_HOURS_MAX, Rotation, StatusChange, SubscribedEvents, WebhookChanges,
-    WebhookStatus,
+    NewWebhook, OVERLAP_HOURS_DEFAULT, OVERLAP_HOURS_MAX, SecretRotation, StatusChange, SubscribedEvents,
+    WebhookChanges, WebhookStatus,
 };
 
 /// Event names of one request, including duplicates.
@@ -127,7 +127,7 @@ impl UpdateWebhookRequest {
 
 impl RotateSecretRequest {
     /// Validates the fields.
-    pub(crate) fn parse(self) -> ApiResult<Rotation> {
+    pub(crate) fn parse(self) -> ApiResult<SecretRotation> {
         let Self { overlap_hours, signing_secret } = self;
         let hours = |hours: Value| {
             // In JSON, `24.0` is the same number as `24`.
@@ -138,7 +138,7 @@ impl RotateSecretRequest {
                 ))
             })
         };
-        Ok(Rotation {
+        Ok(SecretRotation {
             overlap_hours: overlap_hours.map_or(Ok(OVERLAP_HOURS_DEFAULT), hours)?,
             secret: parse_secret(signing_secret)?,
         })
@@ -227,7 +227,7 @@ mod tests {
         request.parse(&UrlPolicy::default(), Compat::NONE)
     }
 
-    fn rotated(raw: &str) -> ApiResult<Rotation> {
+    fn rotated(raw: &str) -> ApiResult<SecretRotation> {
         RotateSecretRequest::from_body(raw.as_bytes(), &[])?.parse()
     }
 
@@ -332,7 +332,7 @@ mod tests {
             (r#"{"overlap_hours": 72}"#, 72),
             (r#"{"overlap_hours": 27.0}"#, 27),
         ] {
-            assert_eq!(rotated(raw).unwrap(), Rotation { overlap_hours, secret: None }, "{raw}");
+            assert_eq!(rotated(raw).unwrap(), SecretRotation { overlap_hours, secret: None }, "{raw}");
         }
         let range = "Invalid `overlap_hours` field: it must be a whole number from 0 to 72.";
         for raw in [

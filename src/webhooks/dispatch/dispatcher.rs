@@ -13,14 +13,14 @@ use tracing::error;
 
 use super::backlog::{self, QueueHead};
 use super::figures::{WebhookAttemptCounts, WebhookFigures};
-use super::lane::{Lane, LaneCapacity, LaneContext};
+use super::lane::{LaneCapacity, LaneContext, WebhookLane};
 use super::queue_count::{self, QueuedDeliveries};
 use super::{DispatchSettings, clock_steps, fan_out};
 use crate::base::id::{WebhookDeliveryId, WebhookId};
 use crate::base::sync;
 use crate::base::wakeup::{PendingWakeup, Wakeup};
 use crate::context::Context;
-use crate::http_client::Client;
+use crate::http_client::HttpClient;
 use crate::store::StoreError;
 
 /// Requests in flight over all endpoints.
@@ -142,7 +142,7 @@ pub struct WebhookDispatcher {
 
 impl WebhookDispatcher {
     /// Returns a dispatcher that does nothing until [`WebhookDispatcher::run`].
-    pub fn new(context: Context, notifier: DispatchNotifier, client: Client, settings: DispatchSettings) -> Self {
+    pub fn new(context: Context, notifier: DispatchNotifier, client: HttpClient, settings: DispatchSettings) -> Self {
         let (capacity, permits) = (LaneCapacity::default(), Arc::new(Semaphore::new(REQUESTS_MAX)));
         let counts = Arc::<WebhookAttemptCounts>::default();
         let lanes = LaneContext { context, notifier, client, settings, capacity, permits, counts };
@@ -273,7 +273,7 @@ impl LaneSet<'_> {
         }
         let wakeup = Arc::<Wakeup>::default();
         self.wakeups.insert(webhook, Arc::clone(&wakeup));
-        let task = self.running.spawn(Lane::new(self.context.clone(), webhook, wakeup).run(self.stop.clone()));
+        let task = self.running.spawn(WebhookLane::new(self.context.clone(), webhook, wakeup).run(self.stop.clone()));
         self.tasks.insert(task.id(), webhook);
     }
 

@@ -156,7 +156,7 @@ async fn retention_deletes_deliveries_without_a_queue_row_and_expired_secrets() 
     let lost = put_deliveries(&context, (team, webhook), WebhookDeliveryState::Queued { due_ms }, 1).await[0].0;
     let queue_key = store::queue_key(webhook, due_ms, lost);
     write(&context, move |tx| tx.delete(&WEBHOOK_QUEUE, &queue_key)).await;
-    webhooks.rotate(team, webhook, Rotation { overlap_hours: 1, secret: None }).await.unwrap();
+    webhooks.rotate(team, webhook, SecretRotation { overlap_hours: 1, secret: None }).await.unwrap();
     let has_previous = || row(&context, team, webhook).previous.is_some();
 
     purge(&context, due_ms - 1).await.unwrap();

@@ -17,8 +17,8 @@ fn secrets(context: &Context, id: WebhookId) -> (String, Option<(String, i64)>) 
     (open(&row.secret), previous)
 }
 
-fn rotation(overlap_hours: u8) -> Rotation {
-    Rotation { overlap_hours, secret: None }
+fn rotation(overlap_hours: u8) -> SecretRotation {
+    SecretRotation { overlap_hours, secret: None }
 }
 
 fn status(change: StatusChange) -> WebhookChanges {
@@ -156,7 +156,7 @@ async fn at_most_two_secrets_sign_after_several_rotations() {
     assert_eq!(secrets(&context, id), (second.clone(), Some((first, now_ms + 24 * HOUR_MS))));
     assert!(was_notified(&webhooks, id));
 
-    let rotation_to_chosen = Rotation { overlap_hours: 72, secret: Some(chosen.clone()) };
+    let rotation_to_chosen = SecretRotation { overlap_hours: 72, secret: Some(chosen.clone()) };
     webhooks.rotate(TEAM, id, rotation_to_chosen).await.unwrap();
     assert_eq!(secrets(&context, id), (chosen.reveal().to_owned(), Some((second, now_ms + 72 * HOUR_MS))));
 

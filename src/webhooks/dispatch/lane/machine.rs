@@ -30,7 +30,7 @@ const CATCH_UP: Duration = Duration::from_millis(100);
 
 /// Counters that must be unchanged between the load of a delivery and its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Generations {
+pub(super) struct LoadGenerations {
     /// Changes of the endpoint since the lane started.
     pub(super) endpoint_version: u64,
     pub(super) erasure_generation: u64,
@@ -41,7 +41,7 @@ pub(super) struct Generations {
 pub(super) struct LaneInput {
     pub(super) now_ms: TimestampMs,
     pub(super) now: Instant,
-    pub(super) generations: Generations,
+    pub(super) generations: LoadGenerations,
 }
 
 #[derive(Debug)]
@@ -92,7 +92,7 @@ pub(super) struct LaneMachine {
     /// `None` until the first load, and while the endpoint is disabled or corrupt.
     endpoint: Option<Arc<EndpointSnapshot>>,
     /// Generations at the start of the last load.
-    loaded_generations: Option<Generations>,
+    loaded_generations: Option<LoadGenerations>,
     ready: VecDeque<ReadyDelivery>,
     /// Deliveries that are ready, in flight or waiting for their commit.
     held: HashSet<WebhookDeliveryId>,
@@ -239,7 +239,7 @@ impl LaneMachine {
         Some(LaneCommand::Commit(outcomes))
     }
 
-    fn next_load(&mut self, generations: Generations) -> Option<LaneCommand> {
+    fn next_load(&mut self, generations: LoadGenerations) -> Option<LaneCommand> {
         if self.store_retry_at.is_some() || self.is_loading {
             return None;
         }

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::error;
 
 use self::capacity::CapacityGuard;
-use self::machine::{Generations, LaneCommand, LaneEvent, LaneInput, LaneMachine};
+use self::machine::{LaneCommand, LaneEvent, LaneInput, LaneMachine, LoadGenerations};
 use super::dispatcher::{DispatchNotifier, LaneRegistration};
 use super::figures::WebhookAttemptCounts;
 use super::page::{self, ClaimedDelivery, DueDeliveries, EndpointSnapshot, LoadRequest, ReadyDelivery};
@@ -27,7 +27,7 @@ use crate::base::clock::monotonic;
 use crate::base::id::WebhookId;
 use crate::base::wakeup::Wakeup;
 use crate::context::Context;
-use crate::http_client::{Client, HttpSession};
+use crate::http_client::{HttpClient, HttpSession};
 use crate::store::StoreError;
 
 pub(super) use capacity::LaneCapacity;
@@ -49,7 +49,7 @@ const PANICKED: &str = "this attempt failed inside the server";
 pub(super) struct LaneContext {
     pub(super) context: Context,
     pub(super) notifier: DispatchNotifier,
-    pub(super) client: Client,
+    pub(super) client: HttpClient,
     pub(super) settings: DispatchSettings,
     pub(super) capacity: LaneCapacity,
     /// Permits for requests in flight, over all endpoints.
@@ -65,7 +65,7 @@ struct FinishedRequest {
     session: HttpSession,
 }
 
-pub(super) struct Lane {
+pub(super) struct WebhookLane {
     shared: LaneContext,
     webhook: WebhookId,
     wakeup: Arc<Wakeup>,
@@ -84,7 +84,7 @@ pub(super) struct Lane {
     commit: Option<LaneFuture<Result<EndpointChange, StoreError>>>,
 }
 
-impl Lane {
+impl WebhookLane {
     pub(super) fn new(shared: LaneContext, webhook: WebhookId, wakeup: Arc<Wakeup>) -> Self {
         Self {
             webhook,
@@ -146,7 +146,7 @@ impl Lane {
     }
 
     fn input(&self) -> LaneInput {
-        let generations = Generations {
+        let generations = LoadGenerations {
             endpoint_version: self.registration.endpoint_version(),
             erasure_generation: self.shared.context.event_bus.erasure_generation(),
         };

@@ -25,7 +25,7 @@ struct Rig {
 
 impl Rig {
     fn new(per_second: u32) -> Self {
-        let generations = Generations { endpoint_version: 0, erasure_generation: 0 };
+        let generations = LoadGenerations { endpoint_version: 0, erasure_generation: 0 };
         let input = LaneInput { now_ms: QUEUED_MS, now: monotonic(), generations };
         Self { machine: LaneMachine::new(per_second), input }
     }
@@ -162,7 +162,7 @@ fn a_change_of_the_endpoint_or_an_erasure_stops_requests_until_the_next_load() {
     for (endpoint_version, erasure_generation) in [(1, 0), (0, 1)] {
         let mut rig = Rig::loaded(0, 20);
         assert_eq!(rig.send_all(), 8);
-        rig.input.generations = Generations { endpoint_version, erasure_generation };
+        rig.input.generations = LoadGenerations { endpoint_version, erasure_generation };
 
         assert_eq!(rig.after(completed(0, 200, None)), ["commit 0", "load"]);
         assert_eq!(rig.after(completed(1, 200, None)), [""; 0]);

@@ -14,7 +14,7 @@ use crate::base::signature::WebhookSecret;
 use crate::context::Context;
 use crate::dns::{Guard, Resolver};
 use crate::events::{self, AudienceEvent, AudienceKind, AudienceSubject, EventTypes, SuppressionSnapshot};
-use crate::http_client::{Client, HttpTimeouts, UrlPolicy};
+use crate::http_client::{HttpClient, HttpTimeouts, UrlPolicy};
 use crate::store::{NEXT, Order, Reads as _, StoreError, WriteTx};
 use crate::tables::{NOTICES, WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
 use crate::webhooks::store::{DeliveryRow, WebhookRow, find, seal_secret};
@@ -91,7 +91,7 @@ fn dispatcher(context: &Context, notifier: &DispatchNotifier, per_second: u32) -
     let guard = Guard::allowing(vec![loopback]);
     let policy = UrlPolicy { guard, plain_http: true, local_names: true, extra_roots: Vec::new() };
     let resolver = Resolver::with_servers(&[(Ipv4Addr::LOCALHOST, 9).into()]).unwrap();
-    let client = Client::new(resolver, policy, HttpTimeouts::default()).unwrap();
+    let client = HttpClient::new(resolver, policy, HttpTimeouts::default()).unwrap();
     Arc::new(WebhookDispatcher::new(context.clone(), notifier.clone(), client, DispatchSettings { per_second }))
 }
 
