@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use super::request::AdminServices;
 use super::response::AdminError;
-use crate::api_keys::{NewKey, Permission, TOKEN_PREFIX, Token};
+use crate::api_keys::{ApiKeyToken, NewKey, Permission, TOKEN_PREFIX};
 use crate::audit::Actor;
 use crate::base::id::TeamId;
 use crate::config::{DevSetup, Purpose};
@@ -24,7 +24,7 @@ pub struct DevReady {
     /// The first team of the instance.
     pub team: TeamId,
     /// Token of a key with full access.
-    pub token: Token,
+    pub token: ApiKeyToken,
     /// A verified domain; `None` if no domain was requested.
     pub domain: Option<String>,
 }
@@ -48,7 +48,7 @@ pub async fn prepare(services: &AdminServices, setup: &DevSetup) -> Result<DevRe
 }
 
 /// Returns the token of the key that [`prepare`] creates; `None` if the instance is no development instance.
-pub fn first_key(purpose: &Purpose, keyring: &Keyring) -> Option<Token> {
+pub fn first_key(purpose: &Purpose, keyring: &Keyring) -> Option<ApiKeyToken> {
     match purpose {
         Purpose::Serve => None,
         Purpose::Dev(setup) => Some(setup.api_key.clone().unwrap_or_else(|| own_token(keyring))),
@@ -57,10 +57,10 @@ pub fn first_key(purpose: &Purpose, keyring: &Keyring) -> Option<Token> {
 
 /// Returns the token of a data directory. It is derived from the master key, so that it is the same at
 /// every start and is not stored.
-fn own_token(keyring: &Keyring) -> Token {
+fn own_token(keyring: &Keyring) -> ApiKeyToken {
     let derived = keyring.derive(b"development api key");
     let text = format!("{TOKEN_PREFIX}{}", URL_SAFE_NO_PAD.encode(&derived[..TOKEN_BYTES]));
-    Token::parse(&text).expect("24 bytes are 32 characters of URL-safe base64")
+    ApiKeyToken::parse(&text).expect("24 bytes are 32 characters of URL-safe base64")
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use crate::doctor::Doctor;
 use crate::domains::{self, Domains};
 use crate::emails::{EmailLimits, Emails, Idempotency};
 use crate::http_client::{HttpClient, HttpTimeouts};
-use crate::logs::{Logs, Recording, RequestLog};
+use crate::logs::{Logs, RequestLog, RequestLogging};
 use crate::preferences::PreferenceLinks;
 use crate::segments::Segments;
 use crate::store::{FILE_NAME, OpenError, OpenOptions, open_with_key};
@@ -107,7 +107,7 @@ impl DirectStore {
         };
         let queue = QueueControl::new(context.clone(), QueueNotifier::default(), None);
         // No request is logged here.
-        let log = RequestLog::new(context.clone(), Recording::Off, tasks.clone());
+        let log = RequestLog::new(context.clone(), RequestLogging::Off, tasks.clone());
         let logs = Logs::new(context.clone(), log);
         let mailbox = Arc::new(CaptureMailbox::new(context.clone()));
         let services = AdminServices {

@@ -11,25 +11,25 @@ use crate::base::id::{ApiKeyId, TeamId};
 
 /// Valid keys by the first half of the token hash. The complete hash is compared in constant time.
 #[derive(Default)]
-pub(super) struct Cache(HashMap<[u8; 16], Cached>);
+pub(super) struct KeyCache(HashMap<[u8; 16], CachedKey>);
 
 /// A valid key. Dropping it cancels the tasks that run under it.
-struct Cached {
+struct CachedKey {
     token_hash: [u8; 32],
     caller: Caller,
     revoked: CancellationToken,
 }
 
-impl Drop for Cached {
+impl Drop for CachedKey {
     fn drop(&mut self) {
         self.revoked.cancel();
     }
 }
 
-impl Cache {
+impl KeyCache {
     pub(super) fn insert(&mut self, team: TeamId, id: ApiKeyId, row: &ApiKeyRow) {
         let caller = Caller { kind: CallerKind::Key, key: id, team, permission: row.permission, domain: row.domain };
-        let cached = Cached { token_hash: row.token_hash, caller, revoked: CancellationToken::new() };
+        let cached = CachedKey { token_hash: row.token_hash, caller, revoked: CancellationToken::new() };
         self.0.insert(half(&row.token_hash), cached);
     }
 
@@ -46,7 +46,7 @@ impl Cache {
 
     /// Returns a token that is cancelled when the caller's key is revoked.
     pub(super) fn revocation(&self, caller: &Caller) -> CancellationToken {
-        let is_asked = |cached: &&Cached| cached.caller.team == caller.team && cached.caller.key == caller.key;
+        let is_asked = |cached: &&CachedKey| cached.caller.team == caller.team && cached.caller.key == caller.key;
         self.0.values().find(is_asked).map_or_else(cancelled, |cached| cached.revoked.clone())
     }
 }

@@ -21,5 +21,5 @@ mod tests;
 
 pub use keys::{ApiKeys, CreateKeyError, DomainExists};
 pub(crate) use keys::{delete_of_team, delete_scoped_to};
-pub use model::{ApiKey, Caller, CallerKind, NewKey, Permission, TOKEN_PREFIX, Token};
+pub use model::{ApiKey, ApiKeyToken, Caller, CallerKind, NewKey, Permission, TOKEN_PREFIX};
 pub use store::{ApiKeyRow, ApiKeyUseRow};

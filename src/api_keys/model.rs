@@ -96,9 +96,9 @@ impl From<Caller> for TeamActor {
 
 /// The secret of a key. `Debug` prints a placeholder, and there is no `Serialize`.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Token(String);
+pub struct ApiKeyToken(String);
 
-impl Token {
+impl ApiKeyToken {
     /// Parses a token; `None` if the text does not have the form of one.
     pub fn parse(text: &str) -> Option<Self> {
         let formed = text.len() == TOKEN_CHARS
@@ -123,7 +123,7 @@ impl Token {
     }
 }
 
-impl std::fmt::Debug for Token {
+impl std::fmt::Debug for ApiKeyToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Token(rm_…)")
     }
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn debug_of_a_token_hides_it() {
-        let token = Token::parse("rm_0123456789abcdefghijklmnopqrstuv").unwrap();
+        let token = ApiKeyToken::parse("rm_0123456789abcdefghijklmnopqrstuv").unwrap();
 
         assert!(!format!("{token:?}").contains(token.reveal()));
     }
@@ -145,14 +145,14 @@ mod tests {
     #[test]
     fn other_texts_are_not_tokens() {
         for text in ["", "rm_", "re_0123456789abcdefghijklmnopqrstuv", "rm_0123456789abcdefghijklmnopqrst€", "rm_x"] {
-            assert_eq!(Token::parse(text), None, "{text}");
+            assert_eq!(ApiKeyToken::parse(text), None, "{text}");
         }
     }
 
     proptest! {
         #[test]
         fn no_text_panics_the_parser(text in ".{0,60}") {
-            let _ = Token::parse(&text);
+            let _ = ApiKeyToken::parse(&text);
         }
     }
 }

@@ -7,7 +7,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, Args, Command};
 
 use super::values;
-use crate::api_keys::{TOKEN_PREFIX, Token};
+use crate::api_keys::{ApiKeyToken, TOKEN_PREFIX};
 use crate::base::address::DomainName;
 
 /// Settings of `ringmail dev` as clap parses them.
@@ -17,7 +17,7 @@ pub struct DevSettings {
     /// directory, the same at every start].
     #[arg(long, env = "RINGMAIL_API_KEY", value_name = "KEY", value_parser = TokenParser, hide_env_values = true,
           help_heading = "Development")]
-    api_key: Option<Token>,
+    api_key: Option<ApiKeyToken>,
 
     /// Domain that is verified without DNS records; may be repeated.
     #[arg(long = "domain", env = "RINGMAIL_DOMAINS", value_name = "NAME", value_delimiter = ',',
@@ -29,7 +29,7 @@ pub struct DevSettings {
 #[derive(Clone, Debug, Default)]
 pub struct DevSetup {
     /// API key; `None` selects a key derived from the master key.
-    pub api_key: Option<Token>,
+    pub api_key: Option<ApiKeyToken>,
     /// Domains that are verified without DNS records.
     pub domains: Vec<DomainName>,
 }
@@ -47,10 +47,10 @@ impl From<DevSettings> for DevSetup {
 struct TokenParser;
 
 impl TypedValueParser for TokenParser {
-    type Value = Token;
+    type Value = ApiKeyToken;
 
-    fn parse_ref(&self, command: &Command, _arg: Option<&Arg>, value: &OsStr) -> Result<Token, clap::Error> {
-        value.to_str().and_then(Token::parse).ok_or_else(|| {
+    fn parse_ref(&self, command: &Command, _arg: Option<&Arg>, value: &OsStr) -> Result<ApiKeyToken, clap::Error> {
+        value.to_str().and_then(ApiKeyToken::parse).ok_or_else(|| {
             let form = format!("{TOKEN_PREFIX} and 32 letters, digits, - or _");
             let sentence = format!("--api-key (or RINGMAIL_API_KEY) is not a key: use {form}\n");
             clap::Error::raw(ErrorKind::ValueValidation, sentence).with_cmd(command)

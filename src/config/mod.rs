@@ -86,7 +86,7 @@ use crate::delivery::smtp::RequiredTls;
 use crate::delivery::{DIRECT, Rates};
 use crate::domains::{DomainSettings, RelayRecords};
 use crate::http_client::UrlPolicy;
-use crate::logs::Recording;
+use crate::logs::RequestLogging;
 use crate::preferences::{LinkAudience, LinkSettings};
 use crate::store::StoreKind;
 
@@ -234,7 +234,7 @@ pub struct Config {
     pub metrics_retention_days: u32,
     /// Retention period of the audit log.
     pub audit_retention_days: u32,
-    pub request_log: Recording,
+    pub request_log: RequestLogging,
     /// Maximum size of all attachments of an email, decoded.
     pub attachment_bytes_max: u64,
     /// Maximum size of a request body with emails.

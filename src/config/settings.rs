@@ -28,7 +28,7 @@ use super::values::{self, SecretText};
 use super::webhooks::WebhookSettings;
 use super::{Config, ConfigError, Hostname, Purpose, QueueConfig};
 use crate::base::address::DomainName;
-use crate::logs::Recording;
+use crate::logs::RequestLogging;
 use crate::store::StoreKind;
 
 /// Default file name of the master key in the data directory.
@@ -375,7 +375,7 @@ impl Settings {
             log_retention_days,
             metrics_retention_days,
             audit_retention_days,
-            request_log: if request_log { Recording::On } else { Recording::Off },
+            request_log: if request_log { RequestLogging::On } else { RequestLogging::Off },
             attachment_bytes_max: u64::from(limits.attachment_mb) * MIB as u64,
             body_bytes_max: body * MIB,
             body_budget_bytes: budget * MIB,

@@ -12,7 +12,7 @@ use super::error::{ApiError, ErrorCode};
 use super::rate_limit::{RateLimit, RateLimiter};
 use super::recording::KnownCaller;
 use super::state::service;
-use crate::api_keys::{ApiKeys, Caller, Permission, Token};
+use crate::api_keys::{ApiKeyToken, ApiKeys, Caller, Permission};
 
 /// Checks the key (401, 403), its permission (403) and its rate limit (429), in this order.
 #[handler]
@@ -35,7 +35,8 @@ pub(crate) async fn authenticate(req: &mut Request, depot: &mut Depot, res: &mut
 pub(super) fn admit(req: &Request, depot: &mut Depot) -> Result<Caller, ApiError> {
     let keys: Arc<ApiKeys> = service(depot)?;
     let token = bearer(req).ok_or_else(missing_key)?;
-    let caller = Token::parse(token).and_then(|token| keys.authenticate(&token)).ok_or_else(|| invalid_key(token))?;
+    let caller =
+        ApiKeyToken::parse(token).and_then(|token| keys.authenticate(&token)).ok_or_else(|| invalid_key(token))?;
     depot.insert_typed(KnownCaller(caller));
     if caller.permission == Permission::SendingAccess && !is_sending(req.method(), req.uri().path()) {
         return Err(ApiError::new(ErrorCode::RestrictedApiKey, "This API key is restricted to only send emails"));

@@ -71,7 +71,7 @@ pub struct LoggedRequest<'a> {
 }
 
 /// A request in the queue of the log.
-pub(super) struct Entry {
+pub(super) struct LogEntry {
     id: LogId,
     team: TeamId,
     row: LogRow,
@@ -82,7 +82,7 @@ pub(super) struct Entry {
     guard: PendingEntryGuard,
 }
 
-impl Entry {
+impl LogEntry {
     pub(super) fn new(guard: PendingEntryGuard, request: LoggedRequest<'_>) -> Self {
         let LoggedRequest {
             id,

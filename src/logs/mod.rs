@@ -43,7 +43,7 @@ pub use entry::{HELD_BYTES_MAX, LoggedBody, LoggedRequest};
 pub(crate) use erase::{match_requests, newest};
 pub(crate) use pending_entries::PendingSnapshot;
 pub use pending_entries::{PendingEntries, PendingEntryGuard};
-pub use recorder::{Recording, RequestLog};
+pub use recorder::{RequestLog, RequestLogging};
 pub(crate) use redact::is_secret_field;
 pub use redact::{BodyCopy, redact};
 pub use retention::purge;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
 
-use super::entry::Entry;
+use super::entry::LogEntry;
 use crate::base::sync;
 
 /// Entries in the queue: a few tenths of a second of requests at the full rate of two cores.
@@ -15,7 +15,7 @@ pub(super) const BATCH_MAX: usize = 64;
 
 /// Result of adding an entry. It decides whether to notify the worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pushed {
+pub(super) enum PushResult {
     /// The queue was empty.
     First,
     /// The queue contains exactly one whole batch.
@@ -28,39 +28,39 @@ pub(super) enum Pushed {
 
 /// The queue of the log, oldest entry first.
 #[derive(Default)]
-pub(super) struct Queue(Mutex<Waiting>);
+pub(super) struct LogQueue(Mutex<QueuedEntries>);
 
 #[derive(Default)]
-struct Waiting {
-    entries: VecDeque<Entry>,
+struct QueuedEntries {
+    entries: VecDeque<LogEntry>,
     bytes: usize,
 }
 
-impl Queue {
+impl LogQueue {
     /// Adds an entry, or drops it if the queue is full.
-    pub(super) fn push(&self, entry: Entry) -> Pushed {
+    pub(super) fn push(&self, entry: LogEntry) -> PushResult {
         let bytes = entry.bytes();
         let mut waiting = self.lock();
         if waiting.entries.len() >= ENTRIES_MAX || waiting.bytes + bytes > BYTES_MAX {
             // Releases the lock before the entry is freed.
             drop(waiting);
-            return Pushed::Dropped;
+            return PushResult::Dropped;
         }
         waiting.bytes += bytes;
         waiting.entries.push_back(entry);
         match waiting.entries.len() {
-            1 => Pushed::First,
-            BATCH_MAX => Pushed::Batch,
-            _ => Pushed::Behind,
+            1 => PushResult::First,
+            BATCH_MAX => PushResult::Batch,
+            _ => PushResult::Behind,
         }
     }
 
     /// Removes and returns one batch, oldest entry first.
-    pub(super) fn take(&self) -> Vec<Entry> {
+    pub(super) fn take(&self) -> Vec<LogEntry> {
         let mut waiting = self.lock();
         let count = waiting.entries.len().min(BATCH_MAX);
-        let batch: Vec<Entry> = waiting.entries.drain(..count).collect();
-        waiting.bytes -= batch.iter().map(Entry::bytes).sum::<usize>();
+        let batch: Vec<LogEntry> = waiting.entries.drain(..count).collect();
+        waiting.bytes -= batch.iter().map(LogEntry::bytes).sum::<usize>();
         batch
     }
 
@@ -68,7 +68,7 @@ impl Queue {
         self.lock().entries.len()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, QueuedEntries> {
         sync::lock(&self.0)
     }
 }

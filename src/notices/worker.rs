@@ -37,9 +37,9 @@ const RETRY_DELAYS_MS: [i64; 5] = [60_000, 5 * 60_000, 15 * 60_000, 60 * 60_000,
 /// Notices whose failures are kept in memory. Any further notice is retried in each pass.
 pub(super) const FAILURES_MAX: usize = 10_000;
 
-type Key = (TeamId, NoticeId);
+type NoticeKey = (TeamId, NoticeId);
 /// Stored notice with its key; an error if the row is corrupt.
-type StoredNotice = (Key, Result<NoticeRow, StoreError>);
+type StoredNotice = (NoticeKey, Result<NoticeRow, StoreError>);
 
 /// Failures of a notice and the time of its next attempt.
 #[derive(Clone, Copy, Debug)]
@@ -140,7 +140,7 @@ impl NoticeWorker {
     ///
     /// # Errors
     /// The first [`NotifyError`]. The remaining owners have been notified anyway.
-    pub(super) async fn notify_owners(&self, key: Key, row: &NoticeRow) -> Result<NotifyResult, NotifyError> {
+    pub(super) async fn notify_owners(&self, key: NoticeKey, row: &NoticeRow) -> Result<NotifyResult, NotifyError> {
         let Some(from) = self.from.clone() else { return Ok(NotifyResult::NoSender) };
         let domain = from.address().domain().clone();
         let looked_up = domain.clone();
@@ -174,7 +174,7 @@ impl NoticeWorker {
     async fn send_to(
         &self,
         sender: &SystemSender,
-        (team, notice): Key,
+        (team, notice): NoticeKey,
         owner: &User,
         email: NoticeEmail,
     ) -> Result<(), NotifyError> {
@@ -238,7 +238,7 @@ impl NoticeWorker {
         delay_ms
     }
 
-    async fn remove(&self, key: Key) -> Result<(), StoreError> {
+    async fn remove(&self, key: NoticeKey) -> Result<(), StoreError> {
         self.context.store.write_bulk::<_, StoreError>(move |tx| tx.delete(&NOTICES, &key).map(drop)).await?;
         let (_, id) = key;
         self.failures().remove(&id);

@@ -10,7 +10,7 @@ use super::model::Segment;
 use crate::base::clock::{TimestampMs, monotonic};
 use crate::base::id::{ContactId, SegmentId, TeamId};
 use crate::contacts::{ContactRef, ContactRow};
-use crate::store::{NEXT, Order, Reads, STOP, ScanLimit, Step, StoreError, Stored, skip_corrupt};
+use crate::store::{NEXT, Order, Reads, STOP, ScanLimit, ScanStep, StoreError, Stored, skip_corrupt};
 use crate::tables::{CONTACTS, SEGMENT_MEMBERS};
 
 /// The definition of the contacts that a segment contains.
@@ -80,7 +80,7 @@ pub fn scan_contacts(
     rule: Option<&SegmentRule>,
     range: ContactRange,
     limit: ScanLimit,
-    mut visit: impl FnMut(ContactId, &ContactRef<'_>) -> Step,
+    mut visit: impl FnMut(ContactId, &ContactRef<'_>) -> ScanStep,
 ) -> Result<Option<ContactId>, StoreError> {
     let (mut rows, mut last, started) = (0, None, monotonic());
     let mut row_read = |contact: ContactId, contained: Option<ContactRef<'_>>| {

@@ -26,7 +26,7 @@ use super::meta::{EPOCH, EpochRow, MetaKey};
 use super::queue::QueuedCommand;
 use super::reopening::OpenFile;
 use super::transaction::{AfterCommit, WriteTx};
-use super::writer::{Shared, reject};
+use super::writer::{WriterShared, reject};
 use super::{DatabaseSlot, StoreError};
 use crate::base::clock::monotonic;
 
@@ -78,7 +78,7 @@ pub(super) struct WriterLoop<B> {
     /// Row of the boot epoch, with the number of the last commit that was tried.
     pub(super) epoch: EpochRow,
     pub(super) open_file: OpenFile,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<WriterShared>,
     file_bytes: B,
     quick_repair_at: Instant,
     /// Whether commits were made since the last commit with quick repair.
@@ -94,7 +94,7 @@ impl<B: Fn() -> u64> WriterLoop<B> {
         slot: DatabaseSlot,
         epoch: EpochRow,
         open_file: OpenFile,
-        shared: Arc<Shared>,
+        shared: Arc<WriterShared>,
         file_bytes: B,
     ) -> Self {
         Self {

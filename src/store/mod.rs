@@ -84,7 +84,7 @@ pub(crate) use opening::{open_in_time, open_with_key};
 pub use orphans::delete_orphans;
 pub use packing::{compress, decompress, pack, packed_text, unpack};
 pub use queue::{LARGE_BULK_BYTES, WAITING_MAX};
-pub use reads::{NEXT, Order, ReadTx, Reads, STOP, Step, Stored};
+pub use reads::{NEXT, Order, ReadTx, Reads, STOP, ScanStep, Stored};
 pub use scan_limit::ScanLimit;
 pub use seal::Keyring;
 pub use space::Space;

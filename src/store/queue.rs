@@ -37,10 +37,10 @@ pub(super) enum WriteQueue {
 }
 
 /// The closure of a caller, which may run more than once.
-pub(super) type Command = Box<dyn Fn(&WriteTx<'_>) -> Applied + Send>;
+pub(super) type Command = Box<dyn Fn(&WriteTx<'_>) -> CommandResult + Send>;
 
 /// Result of one run of a command.
-pub(super) struct Applied {
+pub(super) struct CommandResult {
     pub(super) is_ok: bool,
     /// The `Result` of the closure.
     pub(super) result: Boxed,
@@ -68,7 +68,7 @@ impl QueuedCommand {
 
     /// Applies the command and keeps its result; `Err` if it was rejected or failed.
     pub(super) fn apply(&mut self, tx: &WriteTx<'_>) -> Result<(), ()> {
-        let Applied { is_ok, result } = (self.command)(tx);
+        let CommandResult { is_ok, result } = (self.command)(tx);
         self.result = Some(result);
         if is_ok { Ok(()) } else { Err(()) }
     }
@@ -86,7 +86,7 @@ impl QueuedCommand {
 
 /// Both write queues.
 #[derive(Default)]
-pub(super) struct Queues {
+pub(super) struct WriteQueues {
     foreground: VecDeque<QueuedCommand>,
     bulk: VecDeque<QueuedCommand>,
     /// Error for later commands, once the queues are closed.
@@ -103,7 +103,7 @@ pub(super) struct Queues {
     foreground_at: Option<Instant>,
 }
 
-impl Queues {
+impl WriteQueues {
     /// Queues a command.
     ///
     /// # Errors
@@ -141,7 +141,7 @@ impl Queues {
         self.drain()
     }
 
-    /// Does the same as [`Queues::abandon`], until [`Queues::resume`].
+    /// Does the same as [`WriteQueues::abandon`], until [`WriteQueues::resume`].
     pub(super) fn suspend(&mut self) -> Vec<QueuedCommand> {
         self.is_suspended = true;
         self.drain()
@@ -226,21 +226,21 @@ mod tests {
 
     const LARGE: usize = LARGE_BULK_BYTES;
 
-    fn push(queues: &mut Queues, queue: WriteQueue, bytes: usize) {
+    fn push(queues: &mut WriteQueues, queue: WriteQueue, bytes: usize) {
         let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().expect("the permit is free");
-        let command = Box::new(|_: &WriteTx<'_>| Applied { is_ok: true, result: Box::new(()) });
+        let command = Box::new(|_: &WriteTx<'_>| CommandResult { is_ok: true, result: Box::new(()) });
         let queued = QueuedCommand::new(command, oneshot::channel().0, bytes, permit);
         queues.push(queue, queued).expect("the queues are open");
     }
 
     /// Returns the sizes of the commands of the next group.
-    fn gathered(queues: &mut Queues) -> Vec<usize> {
+    fn gathered(queues: &mut WriteQueues) -> Vec<usize> {
         queues.gather().iter().map(|command| command.bytes).collect()
     }
 
     #[test]
     fn a_large_bulk_command_is_left_for_every_second_group_of_accepts() {
-        let mut queues = Queues::default();
+        let mut queues = WriteQueues::default();
         for bytes in [1, 2, LARGE, 3, LARGE + 1] {
             push(&mut queues, WriteQueue::Bulk, bytes);
         }
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_large_bulk_command_is_not_left_without_accepts() {
-        let mut queues = Queues::default();
+        let mut queues = WriteQueues::default();
         for bytes in [1, LARGE, LARGE] {
             push(&mut queues, WriteQueue::Bulk, bytes);
         }
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn requests_are_expected_for_a_moment_after_the_answers_to_others() {
-        let (began, mut queues) = (monotonic(), Queues::default());
+        let (began, mut queues) = (monotonic(), WriteQueues::default());
         let after_ms = |ms| began + Duration::from_millis(ms);
         push(&mut queues, WriteQueue::Bulk, 1);
         queues.gather();

@@ -71,12 +71,12 @@ impl<'a> Stored<'a, Blob> {
 }
 
 /// Result of visiting a row: whether the scan continues.
-pub type Step = Result<ControlFlow<()>, StoreError>;
+pub type ScanStep = Result<ControlFlow<()>, StoreError>;
 
 /// Continues a scan with the next row.
-pub const NEXT: Step = Ok(ControlFlow::Continue(()));
+pub const NEXT: ScanStep = Ok(ControlFlow::Continue(()));
 /// Ends a scan.
-pub const STOP: Step = Ok(ControlFlow::Break(()));
+pub const STOP: ScanStep = Ok(ControlFlow::Break(()));
 
 /// Read operations of both transaction types.
 pub trait Reads {
@@ -96,7 +96,7 @@ pub trait Reads {
         from: &K,
         to: &K,
         order: Order,
-        visit: impl FnMut(K, Stored<'_, V>) -> Step,
+        visit: impl FnMut(K, Stored<'_, V>) -> ScanStep,
     ) -> Result<(), StoreError>;
 
     /// Calls `visit` with the decoded rows whose keys are in `from..=to`, until it stops. Logs and skips a
@@ -110,7 +110,7 @@ pub trait Reads {
         from: &K,
         to: &K,
         order: Order,
-        mut visit: impl FnMut(K, V) -> Step,
+        mut visit: impl FnMut(K, V) -> ScanStep,
     ) -> Result<(), StoreError> {
         self.scan(table, from, to, order, |key, stored| stored.valid().map_or(NEXT, |row| visit(key, row)))
     }
@@ -186,7 +186,7 @@ impl Reads for ReadTx {
         from: &K,
         to: &K,
         order: Order,
-        visit: impl FnMut(K, Stored<'_, V>) -> Step,
+        visit: impl FnMut(K, Stored<'_, V>) -> ScanStep,
     ) -> Result<(), StoreError> {
         let Some(open) = self.open(table.name())? else { return Ok(()) };
         self.checked(scan_in(table.name(), &open, from, to, order, visit))
@@ -222,7 +222,7 @@ pub(super) fn scan_in<K: Key, V: Value>(
     from: &K,
     to: &K,
     order: Order,
-    mut visit: impl FnMut(K, Stored<'_, V>) -> Step,
+    mut visit: impl FnMut(K, Stored<'_, V>) -> ScanStep,
 ) -> Result<(), StoreError> {
     let mut decode = |key: &[u8], bytes: &[u8]| {
         let typed = K::from_bytes(key).ok_or_else(|| StoreError::Corrupt("key has another length".into()))?;
@@ -236,7 +236,7 @@ fn scan_bytes(
     from: &[u8],
     to: &[u8],
     order: Order,
-    visit: &mut dyn FnMut(&[u8], &[u8]) -> Step,
+    visit: &mut dyn FnMut(&[u8], &[u8]) -> ScanStep,
 ) -> Result<(), StoreError> {
     if from > to {
         return Ok(());

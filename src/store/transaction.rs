@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use super::error::StoreError;
 use super::key::Key;
 use super::queue::waiting;
-use super::reads::{Order, Reads, Step, Stored, get_in, scan_in};
+use super::reads::{Order, Reads, ScanStep, Stored, get_in, scan_in};
 use super::table::{Bytes, Table, definition};
 use super::value::{Encoded, Value};
 
@@ -210,7 +210,7 @@ impl Reads for WriteTx<'_> {
         from: &K,
         to: &K,
         order: Order,
-        visit: impl FnMut(K, Stored<'_, V>) -> Step,
+        visit: impl FnMut(K, Stored<'_, V>) -> ScanStep,
     ) -> Result<(), StoreError> {
         scan_in(table.name(), &*self.table(table.name())?.borrow(), from, to, order, visit)
     }

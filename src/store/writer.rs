@@ -11,7 +11,7 @@ use tracing::error;
 use super::commits::WriterLoop;
 use super::file::panic_message;
 use super::meta::EpochRow;
-use super::queue::{Applied, Command, QueuedCommand, Queues, WAITING_MAX, WriteQueue, waiting};
+use super::queue::{Command, CommandResult, QueuedCommand, WAITING_MAX, WriteQueue, WriteQueues, waiting};
 use super::reopening::OpenFile;
 use super::transaction::WriteTx;
 use super::{DatabaseSlot, Running, StoreError};
@@ -31,8 +31,8 @@ pub(super) enum StoreState {
     Failed(StoreError),
 }
 
-pub(super) struct Shared {
-    queues: Mutex<Queues>,
+pub(super) struct WriterShared {
+    queues: Mutex<WriteQueues>,
     /// Permits of the foreground queue.
     pub(super) foreground: Arc<Semaphore>,
     pub(super) wake: Condvar,
@@ -42,8 +42,8 @@ pub(super) struct Shared {
     pub(super) commits: Histogram,
 }
 
-impl Shared {
-    pub(super) fn lock(&self) -> MutexGuard<'_, Queues> {
+impl WriterShared {
+    pub(super) fn lock(&self) -> MutexGuard<'_, WriteQueues> {
         sync::lock(&self.queues)
     }
 
@@ -91,7 +91,7 @@ pub(super) fn reject(commands: Vec<QueuedCommand>, failure: &StoreError) {
 
 /// Handle of the writer thread.
 pub(super) struct Writer {
-    shared: Arc<Shared>,
+    shared: Arc<WriterShared>,
     bulk: Arc<Semaphore>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -105,7 +105,7 @@ impl Writer {
         file_bytes: impl Fn() -> u64 + Send + 'static,
         open_file: OpenFile,
     ) -> Self {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(WriterShared {
             queues: Mutex::default(),
             foreground: Arc::new(Semaphore::new(WAITING_MAX)),
             wake: Condvar::new(),
@@ -144,7 +144,7 @@ impl Writer {
     {
         let command = move |tx: &WriteTx<'_>| {
             let result = work(tx);
-            Applied { is_ok: result.is_ok(), result: Box::new(result) }
+            CommandResult { is_ok: result.is_ok(), result: Box::new(result) }
         };
         let running = self.run_boxed(queue, bytes, Box::new(command));
         async move { unboxed(running.await?) }

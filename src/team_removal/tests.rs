@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio_util::task::TaskTracker;
 
 use super::{RemoveTeamError, TeamRemovals, UnsentEmails};
-use crate::api_keys::{ApiKeys, NewKey, Permission, Token};
+use crate::api_keys::{ApiKeyToken, ApiKeys, NewKey, Permission};
 use crate::audit::Actor;
 use crate::base::clock::DAY_MS;
 use crate::base::id::{EmailId, Id, TeamId};
@@ -61,7 +61,7 @@ async fn accept(context: &Context, team: TeamId, id: EmailId, state: RecipientSt
     context.store.write::<_, StoreError>(put).await.unwrap();
 }
 
-async fn create_key(keys: &ApiKeys, team: TeamId) -> Token {
+async fn create_key(keys: &ApiKeys, team: TeamId) -> ApiKeyToken {
     let new = NewKey { name: "Key".into(), permission: Permission::FullAccess, domain: None };
     keys.create(team, new).await.unwrap().1
 }

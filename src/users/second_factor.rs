@@ -13,7 +13,7 @@ use super::password::{Password, PasswordHash};
 use super::recovery;
 use super::sessions::delete_others;
 use super::sign_in::first_team;
-use super::throttle::{Attempt, Throttled};
+use super::throttle::{SignInAttempt, ThrottledAttempt};
 use super::totp::{SECRET_BYTES, TotpSecret};
 use crate::audit::{self, Actor, AuditAction, AuditEntry};
 use crate::base::address::EmailAddress;
@@ -48,8 +48,8 @@ pub enum AccountChangeError {
 
 from_store_error!(AccountChangeError);
 
-impl From<Throttled> for AccountChangeError {
-    fn from(Throttled { wait_ms }: Throttled) -> Self {
+impl From<ThrottledAttempt> for AccountChangeError {
+    fn from(ThrottledAttempt { wait_ms }: ThrottledAttempt) -> Self {
         Self::Throttled { wait_ms }
     }
 }
@@ -231,7 +231,7 @@ impl Accounts {
         network: &str,
     ) -> Result<CredentialRow, AccountChangeError> {
         let account = EmailAddress::parse(&user.email).map_or([0; 32], |address| address.identity_hash());
-        let attempt = Attempt::Password { account, client: network.to_owned() };
+        let attempt = SignInAttempt::Password { account, client: network.to_owned() };
         self.throttle.begin(&attempt)?;
         let id = user.id;
         let check = async {

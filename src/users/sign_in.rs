@@ -17,7 +17,7 @@ use super::password::Password;
 use super::session_token::SessionToken;
 use super::sessions::{SessionClient, SignInMethod};
 use super::store;
-use super::throttle::{Attempt, Throttled};
+use super::throttle::{SignInAttempt, ThrottledAttempt};
 use crate::audit::{self, Actor, AuditAction, AuditEntry, AuditTargetKind};
 use crate::base::address::EmailAddress;
 use crate::base::clock::TimestampMs;
@@ -72,8 +72,8 @@ pub enum SignInError {
 
 from_store_error!(SignInError);
 
-impl From<Throttled> for SignInError {
-    fn from(Throttled { wait_ms }: Throttled) -> Self {
+impl From<ThrottledAttempt> for SignInError {
+    fn from(ThrottledAttempt { wait_ms }: ThrottledAttempt) -> Self {
         Self::Throttled { wait_ms }
     }
 }
@@ -101,7 +101,7 @@ impl Accounts {
             Some(address) => address.identity_hash(),
             None => Sha256::digest(email.as_bytes()).into(),
         };
-        let attempt = Attempt::Password { account, client: network.to_owned() };
+        let attempt = SignInAttempt::Password { account, client: network.to_owned() };
         let attempts_left = self.throttle.begin(&attempt)?;
         let known = address.clone();
         // An attempt that was not checked does not count.
@@ -169,7 +169,7 @@ impl Accounts {
     ) -> Result<CodeResult, SignInError> {
         let (user, changed_ms) = self.open_pending(pending).ok_or(SignInError::Expired)?;
         let account = Sha256::digest(user.as_bytes()).into();
-        let attempt = Attempt::Code { account, client: network.to_owned() };
+        let attempt = SignInAttempt::Code { account, client: network.to_owned() };
         let attempts_left = self.throttle.begin(&attempt)?;
         let team = self.context.store.read::<_, StoreError>(move |tx| first_team(tx, user));
         let team = team.await.inspect_err(|_| self.throttle.undo(&attempt))?.ok_or(SignInError::NoTeam)?;

@@ -29,7 +29,7 @@ pub(super) type AccountKey = [u8; 32];
 
 /// An attempt to sign in.
 #[derive(Clone, Debug)]
-pub(super) enum Attempt {
+pub(super) enum SignInAttempt {
     /// A password for an address, which may be that of no user.
     Password { account: AccountKey, client: String },
     /// A code of the second factor, after a correct password.
@@ -38,7 +38,7 @@ pub(super) enum Attempt {
 
 /// Refusal of an attempt before it is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Throttled {
+pub(super) struct ThrottledAttempt {
     /// Time until a counter that refused the attempt starts again.
     pub(super) wait_ms: i64,
 }
@@ -52,7 +52,7 @@ enum CounterKey {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Counter {
+struct AttemptCounter {
     since_ms: TimestampMs,
     failed: u32,
 }
@@ -60,10 +60,10 @@ struct Counter {
 /// Counters of failed attempts.
 pub(super) struct SignInThrottle {
     clock: Clock,
-    counters: Mutex<HashMap<CounterKey, Counter>>,
+    counters: Mutex<HashMap<CounterKey, AttemptCounter>>,
 }
 
-impl Attempt {
+impl SignInAttempt {
     fn counters(&self) -> Vec<(CounterKey, u32)> {
         match self {
             Self::Password { account, client } => vec![
@@ -86,8 +86,8 @@ impl SignInThrottle {
     /// Counts an attempt and returns the number of failed attempts that are left after it.
     ///
     /// # Errors
-    /// [`Throttled`] if a limit is reached. The attempt is not counted and must not be checked.
-    pub(super) fn begin(&self, attempt: &Attempt) -> Result<u32, Throttled> {
+    /// [`ThrottledAttempt`] if a limit is reached. The attempt is not counted and must not be checked.
+    pub(super) fn begin(&self, attempt: &SignInAttempt) -> Result<u32, ThrottledAttempt> {
         // Steps of the wall clock neither end a window nor lengthen it.
         let now_ms = self.clock.elapsed_ms();
         let limits = attempt.counters();
@@ -97,11 +97,12 @@ impl SignInThrottle {
             (counter.failed >= *max).then_some(counter.since_ms + WINDOW_MS - now_ms)
         });
         if let Some(wait_ms) = reached.max() {
-            return Err(Throttled { wait_ms });
+            return Err(ThrottledAttempt { wait_ms });
         }
         let mut left = u32::MAX;
         for (key, max) in limits {
-            let mut counter = current(&counters, &key, now_ms).unwrap_or(Counter { since_ms: now_ms, failed: 0 });
+            let mut counter =
+                current(&counters, &key, now_ms).unwrap_or(AttemptCounter { since_ms: now_ms, failed: 0 });
             counter.failed += 1;
             left = left.min(max - counter.failed);
             if counters.len() >= COUNTERS_MAX && !counters.contains_key(&key) {
@@ -113,7 +114,7 @@ impl SignInThrottle {
     }
 
     /// Takes back an attempt that was not checked, or that was successful.
-    pub(super) fn undo(&self, attempt: &Attempt) {
+    pub(super) fn undo(&self, attempt: &SignInAttempt) {
         let mut counters = sync::lock(&self.counters);
         for (key, _) in attempt.counters() {
             if let Some(counter) = counters.get_mut(&key) {
@@ -126,12 +127,12 @@ impl SignInThrottle {
     }
 
     /// Takes back a successful attempt, and the earlier failures of its client with its account.
-    pub(super) fn succeed(&self, attempt: &Attempt) {
+    pub(super) fn succeed(&self, attempt: &SignInAttempt) {
         self.undo(attempt);
         let mut counters = sync::lock(&self.counters);
         match attempt {
-            Attempt::Password { account, client } => counters.remove(&CounterKey::Pair(*account, client.clone())),
-            Attempt::Code { account, .. } => counters.remove(&CounterKey::Code(*account)),
+            SignInAttempt::Password { account, client } => counters.remove(&CounterKey::Pair(*account, client.clone())),
+            SignInAttempt::Code { account, .. } => counters.remove(&CounterKey::Code(*account)),
         };
     }
 
@@ -142,19 +143,23 @@ impl SignInThrottle {
 }
 
 /// Returns a counter whose window has not ended.
-fn current(counters: &HashMap<CounterKey, Counter>, key: &CounterKey, now_ms: TimestampMs) -> Option<Counter> {
+fn current(
+    counters: &HashMap<CounterKey, AttemptCounter>,
+    key: &CounterKey,
+    now_ms: TimestampMs,
+) -> Option<AttemptCounter> {
     counters.get(key).filter(|counter| now_ms < counter.since_ms + WINDOW_MS).copied()
 }
 
 /// Forgets the counters whose window has ended. If all are in use, forgets a quarter: those with the fewest failed
 /// attempts, and of these the oldest. Otherwise, attempts from many networks would reset the limit of the account that
 /// they attack. The counters of codes stay longest, because only a client with a password adds one.
-fn forget(counters: &mut HashMap<CounterKey, Counter>, now_ms: TimestampMs) {
+fn forget(counters: &mut HashMap<CounterKey, AttemptCounter>, now_ms: TimestampMs) {
     counters.retain(|_, counter| now_ms < counter.since_ms + WINDOW_MS);
     if counters.len() < COUNTERS_MAX {
         return;
     }
-    let rank = |(key, Counter { since_ms, failed }): (&CounterKey, &Counter)| {
+    let rank = |(key, AttemptCounter { since_ms, failed }): (&CounterKey, &AttemptCounter)| {
         ((matches!(key, CounterKey::Code(_)), *failed, *since_ms), key.clone())
     };
     let mut ranked: Vec<_> = counters.iter().map(rank).collect();
@@ -206,8 +211,8 @@ mod tests {
         (clock.clone(), SignInThrottle::new(clock))
     }
 
-    fn password(account: u8, client: &str) -> Attempt {
-        Attempt::Password { account: [account; 32], client: client.into() }
+    fn password(account: u8, client: &str) -> SignInAttempt {
+        SignInAttempt::Password { account: [account; 32], client: client.into() }
     }
 
     #[test]
@@ -218,7 +223,7 @@ mod tests {
         let left: Vec<u32> = (0..5).map(|_| throttle.begin(&attempt).unwrap()).collect();
         assert_eq!(left, [4, 3, 2, 1, 0]);
         clock.advance(Duration::from_millis(1_000));
-        assert_eq!(throttle.begin(&attempt), Err(Throttled { wait_ms: WINDOW_MS - 1_000 }));
+        assert_eq!(throttle.begin(&attempt), Err(ThrottledAttempt { wait_ms: WINDOW_MS - 1_000 }));
         assert_eq!(throttle.begin(&password(1, "b")), Ok(4));
         assert_eq!(throttle.begin(&password(2, "a")), Ok(4));
 
@@ -244,7 +249,7 @@ mod tests {
     #[test]
     fn an_account_has_five_codes_from_all_clients() {
         let (_, throttle) = throttle();
-        let code = |client: &str| Attempt::Code { account: [1; 32], client: client.into() };
+        let code = |client: &str| SignInAttempt::Code { account: [1; 32], client: client.into() };
         for client in ["a", "b", "c", "d", "e"] {
             throttle.begin(&code(client)).unwrap();
         }
@@ -286,7 +291,7 @@ mod tests {
         let attempt = |number: usize| {
             let mut account = [0; 32];
             account[..8].copy_from_slice(&number.to_be_bytes());
-            Attempt::Password { account, client: number.to_string() }
+            SignInAttempt::Password { account, client: number.to_string() }
         };
         for number in 0..COUNTERS_MAX / 3 + 10 {
             throttle.begin(&attempt(number)).unwrap();
@@ -309,7 +314,7 @@ mod tests {
     #[test]
     fn attempts_from_many_networks_reset_no_limit_of_an_account() {
         let (clock, throttle) = throttle();
-        let code = Attempt::Code { account: [1; 32], client: "code".into() };
+        let code = SignInAttempt::Code { account: [1; 32], client: "code".into() };
         throttle.begin(&code).unwrap();
         for client in 0..ACCOUNT_MAX {
             throttle.begin(&password(1, &client.to_string())).unwrap();
@@ -319,7 +324,7 @@ mod tests {
         for number in 0..COUNTERS_MAX {
             let mut account = [2; 32];
             account[..8].copy_from_slice(&number.to_be_bytes());
-            throttle.begin(&Attempt::Password { account, client: format!("many {number}") }).unwrap();
+            throttle.begin(&SignInAttempt::Password { account, client: format!("many {number}") }).unwrap();
         }
 
         assert!(throttle.len() <= COUNTERS_MAX);

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::cache::Cache;
-use super::model::{ApiKey, Caller, NAME_CHARS_MAX, NewKey, TOKEN_PREFIX, Token};
+use super::cache::KeyCache;
+use super::model::{ApiKey, ApiKeyToken, Caller, NAME_CHARS_MAX, NewKey, TOKEN_PREFIX};
 use super::store::{ApiKeyRow, ApiKeyUseRow};
 use crate::audit::{self, AuditAction, AuditEntry, AuditTargetKind, TeamActor};
 use crate::base::clock::TimestampMs;
@@ -43,7 +43,7 @@ pub type DomainExists = fn(&WriteTx<'_>, TeamId, DomainId) -> Result<bool, Store
 /// The API keys of the instance.
 pub struct ApiKeys {
     context: Context,
-    cache: Arc<RwLock<Cache>>,
+    cache: Arc<RwLock<KeyCache>>,
     /// Held during a commit and the following change of the cache, so that the cache changes in the
     /// order of the commits.
     changing: Arc<tokio::sync::Mutex<()>>,
@@ -61,7 +61,7 @@ impl ApiKeys {
     /// [`StoreError`].
     pub fn load(context: Context, tasks: TaskTracker, domain_exists: DomainExists) -> Result<Arc<Self>, StoreError> {
         let cache = context.store.read_now::<_, StoreError>(|tx| {
-            let mut cache = Cache::default();
+            let mut cache = KeyCache::default();
             let removed: BTreeSet<TeamId> = teams::removed(tx)?.into_iter().map(|team| team.id).collect();
             let (from, to) = ((Id::MIN, Id::MIN), (Id::MAX, Id::MAX));
             tx.scan_valid(&API_KEYS, &from, &to, Order::Ascending, |(team, id), row| {
@@ -77,7 +77,7 @@ impl ApiKeys {
     }
 
     /// Returns the caller of a token and records its use; `None` if the token is not valid.
-    pub fn authenticate(&self, token: &Token) -> Option<Caller> {
+    pub fn authenticate(&self, token: &ApiKeyToken) -> Option<Caller> {
         let caller = sync::read(&self.cache).caller(&token.hash())?;
         let minute = self.context.now_ms().div_euclid(USE_RESOLUTION_MS) * USE_RESOLUTION_MS;
         sync::lock(&self.uses).insert((caller.team, caller.key), minute);
@@ -94,7 +94,7 @@ impl ApiKeys {
     ///
     /// # Errors
     /// [`CreateKeyError`].
-    pub async fn create(&self, by: impl Into<TeamActor>, new: NewKey) -> Result<(ApiKey, Token), CreateKeyError> {
+    pub async fn create(&self, by: impl Into<TeamActor>, new: NewKey) -> Result<(ApiKey, ApiKeyToken), CreateKeyError> {
         let token = draw_token();
         let key = self.create_with_token(by, new, &token).await?;
         Ok((key, token))
@@ -108,7 +108,7 @@ impl ApiKeys {
         &self,
         by: impl Into<TeamActor>,
         new: NewKey,
-        token: &Token,
+        token: &ApiKeyToken,
     ) -> Result<ApiKey, CreateKeyError> {
         let by = by.into();
         let team = by.team;
@@ -255,7 +255,7 @@ impl ApiKeys {
     async fn change<T, E>(
         &self,
         commit: impl Future<Output = Result<T, E>> + Send + 'static,
-        follow: impl FnOnce(&mut Cache, &T) + Send + 'static,
+        follow: impl FnOnce(&mut KeyCache, &T) + Send + 'static,
     ) -> Result<T, E>
     where
         T: Send + 'static,
@@ -349,9 +349,9 @@ fn delete_row(tx: &WriteTx<'_>, team: TeamId, id: ApiKeyId, now_ms: TimestampMs)
     tx.delete_listed(&API_KEYS, &(team, id), now_ms)
 }
 
-fn draw_token() -> Token {
+fn draw_token() -> ApiKeyToken {
     let text = format!("{TOKEN_PREFIX}{}", random::token::<TOKEN_RANDOM_BYTES>());
-    Token::parse(&text).expect("24 bytes are the 32 characters of a token")
+    ApiKeyToken::parse(&text).expect("24 bytes are the 32 characters of a token")
 }
 
 fn checked_name(name: &str) -> Option<String> {

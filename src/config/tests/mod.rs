@@ -52,7 +52,7 @@ fn without_arguments_every_setting_has_its_documented_default() {
     assert_eq!((config.content_retention_days, config.email_retention_days), (30, 365));
     assert_eq!((config.attachment_retention_days, config.idempotency_retention_hours), (30, 24));
     assert_eq!((config.webhook_delivery_retention_days, config.attempt_retention_days), (30, 30));
-    assert_eq!((config.log_retention_days, config.request_log), (30, Recording::On));
+    assert_eq!((config.log_retention_days, config.request_log), (30, RequestLogging::On));
     assert_eq!(config.metrics_retention_days, 730);
     assert_eq!(config.audit_retention_days, 365);
     assert_eq!(config.attachment_bytes_max, 40 << 20);

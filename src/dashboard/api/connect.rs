@@ -6,7 +6,7 @@ use salvo::{Depot, Request, Writer as _, handler};
 use serde::Serialize;
 
 use super::instance::DashboardInstance;
-use crate::api_keys::{Caller, Token};
+use crate::api_keys::{ApiKeyToken, Caller};
 use crate::base::clock::to_iso;
 use crate::dashboard::access::session::request_session;
 use crate::http::{ApiResult, State, service};
@@ -52,7 +52,7 @@ pub(super) async fn get_connect(
     let sdks = uses.list(caller.team).await?.into_iter();
     let is_admin = request_session(depot)?.signed_in.role.includes(Role::Admin);
     let shows_key = is_admin && instance.is_operator(caller).await?;
-    let first_key = instance.first_key.as_ref().filter(|_| shows_key).map(Token::reveal);
+    let first_key = instance.first_key.as_ref().filter(|_| shows_key).map(ApiKeyToken::reveal);
     Ok(Json(Connect {
         base_url: instance.base_url.clone(),
         smtp: None,

@@ -2,7 +2,7 @@
 
 use salvo::{FlowCtrl, Request, Response, Writer as _, handler};
 
-use crate::api_keys::{Caller, Token};
+use crate::api_keys::{ApiKeyToken, Caller};
 use crate::base::clock::TimestampMs;
 use crate::context::Context;
 use crate::delivery::QueueNotifier;
@@ -21,7 +21,7 @@ pub struct DashboardInstance {
     /// Public URL of the API.
     pub base_url: String,
     /// Key of a development server, which its terminal shows too.
-    pub first_key: Option<Token>,
+    pub first_key: Option<ApiKeyToken>,
     pub queue_notifier: QueueNotifier,
 }
 

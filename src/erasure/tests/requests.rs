@@ -7,13 +7,13 @@ use tokio_util::task::TaskTracker;
 
 use super::*;
 use crate::base::id::LogId;
-use crate::logs::{LoggedBody, LoggedRequest, Recording, RequestLog};
+use crate::logs::{LoggedBody, LoggedRequest, RequestLog, RequestLogging};
 use crate::tables::{REQUEST_LOG_BODIES, REQUEST_LOGS};
 
 const SETTLED: RecipientState = RecipientState::Settled;
 
 fn log(context: &Context) -> Arc<RequestLog> {
-    RequestLog::new(context.clone(), Recording::On, TaskTracker::new())
+    RequestLog::new(context.clone(), RequestLogging::On, TaskTracker::new())
 }
 
 /// Adds a request to the log and returns its id.

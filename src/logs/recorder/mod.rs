@@ -13,9 +13,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::warn;
 
-use super::entry::{Entry, LoggedRequest};
+use super::entry::{LogEntry, LoggedRequest};
 use super::pending_entries::{PendingEntries, PendingEntryGuard};
-use super::queue::{BATCH_MAX, ENTRIES_MAX, Pushed, Queue};
+use super::queue::{BATCH_MAX, ENTRIES_MAX, LogQueue, PushResult};
 use super::store::PreparedLog;
 use crate::base::blocking;
 use crate::base::clock::monotonic;
@@ -32,7 +32,7 @@ const COMMAND_BYTES_MAX: usize = 1 << 20;
 
 /// Whether requests are logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recording {
+pub enum RequestLogging {
     /// Yes.
     On,
     /// No. Earlier entries remain readable.
@@ -42,8 +42,8 @@ pub enum Recording {
 /// The request log of the instance: its queue and its worker.
 pub struct RequestLog {
     context: Context,
-    recording: Recording,
-    queue: Queue,
+    recording: RequestLogging,
+    queue: LogQueue,
     /// Notified when an entry is added to the empty queue.
     first_entry: Notify,
     /// Notified when the queue contains a whole batch.
@@ -84,11 +84,11 @@ struct LostEntries {
 
 impl RequestLog {
     /// Creates the log of the instance of `context`.
-    pub fn new(context: Context, recording: Recording, tasks: TaskTracker) -> Arc<Self> {
+    pub fn new(context: Context, recording: RequestLogging, tasks: TaskTracker) -> Arc<Self> {
         Arc::new(Self {
             context,
             recording,
-            queue: Queue::default(),
+            queue: LogQueue::default(),
             first_entry: Notify::new(),
             full_batch: Notify::new(),
             writing: tokio::sync::Mutex::default(),
@@ -100,7 +100,7 @@ impl RequestLog {
 
     /// Marks the start of a request; `None` if requests are not logged, or the disk has little free space.
     pub fn begin(&self) -> Option<PendingEntryGuard> {
-        let is_logged = self.recording == Recording::On && self.context.store.space() == Space::Ample;
+        let is_logged = self.recording == RequestLogging::On && self.context.store.space() == Space::Ample;
         is_logged.then(|| self.pending_entries.begin())
     }
 
@@ -111,11 +111,11 @@ impl RequestLog {
 
     /// Adds a request to the queue. Never waits: if the queue is full, the entry is dropped and counted.
     pub fn enqueue(&self, guard: PendingEntryGuard, request: LoggedRequest<'_>) {
-        match self.queue.push(Entry::new(guard, request)) {
-            Pushed::First => self.first_entry.notify_one(),
-            Pushed::Batch => self.full_batch.notify_one(),
-            Pushed::Behind => {}
-            Pushed::Dropped => self.lose(1, Loss::QueueFull),
+        match self.queue.push(LogEntry::new(guard, request)) {
+            PushResult::First => self.first_entry.notify_one(),
+            PushResult::Batch => self.full_batch.notify_one(),
+            PushResult::Behind => {}
+            PushResult::Dropped => self.lose(1, Loss::QueueFull),
         }
     }
 
@@ -168,7 +168,7 @@ impl RequestLog {
         let _ = written.await;
     }
 
-    async fn write(&self, batch: Vec<Entry>) {
+    async fn write(&self, batch: Vec<LogEntry>) {
         if batch.is_empty() {
             return;
         }

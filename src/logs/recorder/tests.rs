@@ -11,7 +11,7 @@ use crate::tables::REQUEST_LOGS;
 const TEAM: TeamId = Id::from_bytes([1; 16]);
 
 fn log(context: &Context) -> Arc<RequestLog> {
-    RequestLog::new(context.clone(), Recording::On, TaskTracker::new())
+    RequestLog::new(context.clone(), RequestLogging::On, TaskTracker::new())
 }
 
 fn enqueue(context: &Context, log: &RequestLog, body_bytes: usize) {
@@ -203,5 +203,5 @@ async fn the_entries_of_a_batch_that_panics_are_counted_and_the_log_continues() 
 fn a_log_that_is_off_begins_no_request() {
     let (_directory, context) = Context::temporary();
 
-    assert!(RequestLog::new(context, Recording::Off, TaskTracker::new()).begin().is_none());
+    assert!(RequestLog::new(context, RequestLogging::Off, TaskTracker::new()).begin().is_none());
 }

@@ -10,7 +10,7 @@ use crate::base::signature::WebhookSecret;
 use crate::context::Context;
 use crate::events::{self, Activation};
 use crate::http_client::{Bytes, CustomerUrl, UrlError, UrlPolicy};
-use crate::store::{NEXT, Order, Reads, STOP, Step, StoreError, skip_corrupt};
+use crate::store::{NEXT, Order, Reads, STOP, ScanStep, StoreError, skip_corrupt};
 use crate::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE};
 use crate::webhooks::model::WebhookStatus;
 use crate::webhooks::retry;
@@ -194,7 +194,7 @@ impl<R: Reads> PageLoader<'_, R> {
     }
 
     /// Adds a delivery to the page; stops if it is not due or the page is full.
-    fn add(&mut self, claimed: ClaimedDelivery) -> Step {
+    fn add(&mut self, claimed: ClaimedDelivery) -> ScanStep {
         let is_disabled = matches!(self.state, Some(EndpointState::Disabled) | None);
         if !is_disabled && claimed.due_ms > self.now_ms {
             self.page.next_due_ms = Some(claimed.due_ms);
