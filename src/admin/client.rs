@@ -16,7 +16,7 @@ use super::socket::{read_line, short_path, write_line};
 use super::{REQUEST_TIMEOUT, RESPONSE_BYTES_MAX, SOCKET_NAME};
 use crate::base::blocking;
 use crate::base::clock::monotonic;
-use crate::config::{Config, DevSetup, Purpose};
+use crate::config::{Config, DevSetup, InstanceVerb};
 use crate::store::{OpenError, StoreKind};
 
 /// Time that [`AdminClient::open`] retries while the store is locked and no server answers: a server
@@ -119,8 +119,8 @@ impl AdminClient {
                 Err(DirectError::NoStore(path)) => return Err(AdminClientError::NoStore(path)),
                 Err(DirectError::Open(OpenError::OtherKind { found, .. })) if found != config.purpose.kind() => {
                     config.purpose = match found {
-                        StoreKind::Serve => Purpose::Serve,
-                        StoreKind::Dev => Purpose::Dev(DevSetup::default()),
+                        StoreKind::Serve => InstanceVerb::Serve,
+                        StoreKind::Dev => InstanceVerb::Dev(DevSetup::default()),
                     };
                     continue;
                 }

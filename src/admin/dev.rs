@@ -8,7 +8,7 @@ use super::response::AdminError;
 use crate::api_keys::{ApiKeyToken, NewKey, Permission, TOKEN_PREFIX};
 use crate::audit::Actor;
 use crate::base::id::TeamId;
-use crate::config::{DevSetup, Purpose};
+use crate::config::{DevSetup, InstanceVerb};
 use crate::http::ApiError;
 use crate::store::Keyring;
 use crate::teams;
@@ -48,10 +48,10 @@ pub async fn prepare(services: &AdminServices, setup: &DevSetup) -> Result<DevRe
 }
 
 /// Returns the token of the key that [`prepare`] creates; `None` if the instance is no development instance.
-pub fn first_key(purpose: &Purpose, keyring: &Keyring) -> Option<ApiKeyToken> {
+pub fn first_key(purpose: &InstanceVerb, keyring: &Keyring) -> Option<ApiKeyToken> {
     match purpose {
-        Purpose::Serve => None,
-        Purpose::Dev(setup) => Some(setup.api_key.clone().unwrap_or_else(|| own_token(keyring))),
+        InstanceVerb::Serve => None,
+        InstanceVerb::Dev(setup) => Some(setup.api_key.clone().unwrap_or_else(|| own_token(keyring))),
     }
 }
 

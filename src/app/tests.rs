@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 use super::App;
 use super::stopping::requests_finished;
 use crate::base::clock::Clock;
-use crate::config::{DevSettings, Purpose, Settings};
+use crate::config::{DevSettings, InstanceVerb, Settings};
 use crate::store::StoreError;
 use crate::workers::Supervisor;
 
@@ -43,7 +43,7 @@ async fn a_worker_that_fails_once_is_a_health_of_503() {
     let data_dir = directory.path().to_str().unwrap();
     let arguments = ["ringmail", "--listen", "127.0.0.1:0", "--data-dir", data_dir];
     let Arguments { settings, dev } = Arguments::try_parse_from(arguments).unwrap();
-    let config = settings.into_config(Purpose::Dev(dev.into())).unwrap();
+    let config = settings.into_config(InstanceVerb::Dev(dev.into())).unwrap();
     let app = App::start(config, Clock::System).await.unwrap();
     let (address, failures) = (app.address(), Arc::clone(&app.parts.worker_failures));
     let store = app.parts.context.store.clone();

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::failure::Failure;
 use super::output::Output;
 use super::server;
-use crate::config::{Config, DevSettings, Purpose, QueueConfig, Settings};
+use crate::config::{Config, DevSettings, InstanceVerb, QueueConfig, Settings};
 
 /// Domain of the example if the instance has no verified domain.
 const EXAMPLE_DOMAIN: &str = "example.com";
@@ -26,7 +26,7 @@ pub(super) struct DevArgs {
 /// Fails if a setting is invalid or the server cannot start.
 pub(super) fn run(args: DevArgs, output: Output) -> Result<(), Failure> {
     let DevArgs { dev, settings } = args;
-    server::run(settings.into_config(Purpose::Dev(dev.into()))?, output)
+    server::run(settings.into_config(InstanceVerb::Dev(dev.into()))?, output)
 }
 
 /// Returns one sentence about the treatment of emails.

@@ -8,7 +8,7 @@ use super::store_args::StoreArgs;
 use crate::admin::{AdminClient, AdminClientError, ServerVerb};
 use crate::base::printable::printable;
 use crate::config::Config;
-use crate::doctor::{Check, CheckStatus, Doctor, DoctorOptions, DoctorReport, parse_time_server};
+use crate::doctor::{CheckStatus, Doctor, DoctorOptions, DoctorReport, SetupCheck, parse_time_server};
 
 /// Value of `--time-server` that skips the check of the clock.
 const NONE: &str = "none";
@@ -87,8 +87,8 @@ fn text(report: &DoctorReport) -> String {
     report.checks.iter().map(block).collect::<Vec<_>>().join("\n")
 }
 
-fn block(check: &Check) -> String {
-    let Check { check: name, subject, status, seen, expected, fix } = check;
+fn block(check: &SetupCheck) -> String {
+    let SetupCheck { check: name, subject, status, seen, expected, fix } = check;
     let status = match status {
         CheckStatus::Ok => "ok",
         CheckStatus::Warning => "warning",
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_failed_check_has_the_expectation_and_the_next_step() {
-        let check = |status, expected: Option<&str>, fix: Option<&str>| Check {
+        let check = |status, expected: Option<&str>, fix: Option<&str>| SetupCheck {
             check: "reverse_dns".into(),
             subject: Some("192.0.2.1".into()),
             status,

@@ -5,7 +5,7 @@ use clap::Args;
 use super::failure::Failure;
 use super::output::Output;
 use super::server;
-use crate::config::{Config, DeliveryConfig, Purpose, QueueConfig, Settings};
+use crate::config::{Config, DeliveryConfig, InstanceVerb, QueueConfig, Settings};
 
 #[derive(Args)]
 pub(super) struct ServeArgs {
@@ -18,7 +18,7 @@ pub(super) struct ServeArgs {
 /// # Errors
 /// Fails if a setting is invalid or the server cannot start.
 pub(super) fn run(args: ServeArgs, output: Output) -> Result<(), Failure> {
-    server::run(args.settings.into_config(Purpose::Serve)?, output)
+    server::run(args.settings.into_config(InstanceVerb::Serve)?, output)
 }
 
 /// Returns the delivery mode with an explanation.

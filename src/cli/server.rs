@@ -16,7 +16,7 @@ use crate::app::{App, StartError};
 use crate::audit::Actor;
 use crate::base::blocking;
 use crate::base::clock::Clock;
-use crate::config::{Config, HostnameOrigin, Purpose, local_url};
+use crate::config::{Config, HostnameOrigin, InstanceVerb, local_url};
 use crate::live::{EventStream, TypeFilter};
 
 /// Output of a server when it accepts requests.
@@ -110,7 +110,7 @@ pub(super) fn run(config: Config, output: Output) -> Result<(), Failure> {
 }
 
 async fn run_app(config: Config, output: Output) -> Result<(), Failure> {
-    let is_console = output == Output::Text && matches!(config.purpose, Purpose::Dev(_));
+    let is_console = output == Output::Text && matches!(config.purpose, InstanceVerb::Dev(_));
     let messages = if is_console { Messages::Console } else { Messages::Log };
     let stop = CancellationToken::new();
     // Dropped at the end, which ends the tasks.
@@ -119,8 +119,8 @@ async fn run_app(config: Config, output: Output) -> Result<(), Failure> {
     let app = App::start(config.clone(), Clock::System).await?;
     // The address is bound, but requests are answered only after `serve`, when the API key exists.
     let dev = match &config.purpose {
-        Purpose::Serve => None,
-        Purpose::Dev(setup) => {
+        InstanceVerb::Serve => None,
+        InstanceVerb::Dev(setup) => {
             Some(admin::prepare(app.services(), setup).await.map_err(|error| Failure::failed(error.message))?)
         }
     };

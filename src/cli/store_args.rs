@@ -9,7 +9,7 @@ use super::store_directory::{self, DataDirectory};
 use crate::admin::AdminClient;
 use crate::admin::request::AdminVerb;
 use crate::admin::response::{ResponseBody, Rows};
-use crate::config::{Config, Purpose, Settings, state_directory};
+use crate::config::{Config, InstanceVerb, Settings, state_directory};
 
 // Arguments have no doc comments: a doc comment of the type would replace the description of the verb.
 
@@ -93,7 +93,7 @@ impl StoreArgs {
             let first = text.lines().next().unwrap_or_default();
             Failure::usage(first.strip_prefix("error: ").unwrap_or(first))
         })?;
-        Ok(settings.over(data_dir, self.master_key_file).into_config(Purpose::Serve)?)
+        Ok(settings.over(data_dir, self.master_key_file).into_config(InstanceVerb::Serve)?)
     }
 }
 

@@ -3,7 +3,7 @@
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args};
 
-use super::{DeliveryConfig, Purpose, RouteConfig};
+use super::{DeliveryConfig, InstanceVerb, RouteConfig};
 use crate::deliverability::GuardrailMode;
 
 /// Setting of the guardrail as clap parses it.
@@ -18,9 +18,14 @@ pub(super) struct GuardrailSettings {
 
 impl GuardrailSettings {
     /// Returns the setting, or the default: a server whose emails do not leave the machine refuses none.
-    pub(super) fn into_mode(self, purpose: &Purpose, delivery: &DeliveryConfig, routes: &RouteConfig) -> GuardrailMode {
+    pub(super) fn into_mode(
+        self,
+        purpose: &InstanceVerb,
+        delivery: &DeliveryConfig,
+        routes: &RouteConfig,
+    ) -> GuardrailMode {
         let delivers = *delivery != DeliveryConfig::Capture || routes.delivers();
-        let is_on = self.guardrail.unwrap_or(matches!(purpose, Purpose::Serve) && delivers);
+        let is_on = self.guardrail.unwrap_or(matches!(purpose, InstanceVerb::Serve) && delivers);
         if is_on { GuardrailMode::Enforce } else { GuardrailMode::Observe }
     }
 }

@@ -123,14 +123,14 @@ pub enum QueueConfig {
 
 /// Verb that runs the instance.
 #[derive(Clone, Debug)]
-pub enum Purpose {
+pub enum InstanceVerb {
     /// `ringmail serve`.
     Serve,
     /// `ringmail dev`, for development and tests.
     Dev(DevSetup),
 }
 
-impl Purpose {
+impl InstanceVerb {
     /// Returns the kind of store that the verb opens.
     pub const fn kind(&self) -> StoreKind {
         match self {
@@ -151,7 +151,7 @@ impl Purpose {
 /// Valid settings of an instance.
 #[derive(Clone, Debug)]
 pub struct Config {
-    pub purpose: Purpose,
+    pub purpose: InstanceVerb,
     /// Listen address of HTTP; port 0 selects a free port.
     pub listen: SocketAddr,
     /// Listen address of the metrics without a key; `None` if they have no listener of their own.

@@ -4,16 +4,16 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net};
 
-use super::Purpose;
+use super::InstanceVerb;
 use crate::dns::Guard;
 use crate::http_client::UrlPolicy;
 
 /// Returns the policy for the URLs of attachments. A caller can read the file, so that the exceptions for webhooks do
 /// not apply. Development accepts files of this machine.
-pub(super) fn file_policy(purpose: &Purpose) -> UrlPolicy {
+pub(super) fn file_policy(purpose: &InstanceVerb) -> UrlPolicy {
     match purpose {
-        Purpose::Serve => UrlPolicy::default(),
-        Purpose::Dev(_) => UrlPolicy {
+        InstanceVerb::Serve => UrlPolicy::default(),
+        InstanceVerb::Dev(_) => UrlPolicy {
             guard: Guard::allowing(loopback().into()),
             plain_http: true,
             local_names: true,

@@ -26,7 +26,7 @@ use super::surroundings::{DEV_DIRECTORY, SERVE_DIRECTORY, Surroundings};
 use super::tls::TlsSettings;
 use super::values::{self, SecretText};
 use super::webhooks::WebhookSettings;
-use super::{Config, ConfigError, Hostname, Purpose, QueueConfig};
+use super::{Config, ConfigError, Hostname, InstanceVerb, QueueConfig};
 use crate::base::address::DomainName;
 use crate::logs::RequestLogging;
 use crate::store::StoreKind;
@@ -245,13 +245,13 @@ impl Settings {
     ///
     /// # Errors
     /// [`ConfigError`]. Its message names the setting to change.
-    pub fn into_config(self, purpose: Purpose) -> Result<Config, ConfigError> {
+    pub fn into_config(self, purpose: InstanceVerb) -> Result<Config, ConfigError> {
         self.into_config_within(purpose, Surroundings::read())
     }
 
     pub(super) fn into_config_within(
         self,
-        purpose: Purpose,
+        purpose: InstanceVerb,
         surroundings: Surroundings,
     ) -> Result<Config, ConfigError> {
         let Self {

@@ -9,7 +9,7 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 
 use super::remote_files::loopback;
-use super::{ConfigError, Purpose, values};
+use super::{ConfigError, InstanceVerb, values};
 use crate::dns::Guard;
 use crate::http_client::UrlPolicy;
 use crate::webhooks::DispatchSettings;
@@ -47,10 +47,10 @@ pub struct WebhookConfig {
 }
 
 impl WebhookSettings {
-    pub(super) fn into_config(self, purpose: &Purpose) -> Result<WebhookConfig, ConfigError> {
+    pub(super) fn into_config(self, purpose: &InstanceVerb) -> Result<WebhookConfig, ConfigError> {
         let Self { webhook_rate, webhook_allow_http, webhook_allow_address, webhook_ca_file } = self;
         let mut allowed = webhook_allow_address;
-        let is_development = matches!(purpose, Purpose::Dev(_));
+        let is_development = matches!(purpose, InstanceVerb::Dev(_));
         if is_development {
             allowed.extend(loopback());
         }

@@ -7,7 +7,7 @@ use tokio::net::UdpSocket;
 use tokio::time::timeout;
 
 use super::now_ms;
-use super::report::Check;
+use super::report::SetupCheck;
 use crate::base::random;
 use crate::dns::Resolver;
 
@@ -29,9 +29,9 @@ const NTP_TO_UNIX_S: i64 = 2_208_988_800;
 const ERA_S: i64 = 1 << 32;
 
 /// Asks the time server.
-pub(super) async fn check(resolver: &Resolver, server: Option<&(String, u16)>) -> Vec<Check> {
+pub(super) async fn check(resolver: &Resolver, server: Option<&(String, u16)>) -> Vec<SetupCheck> {
     let Some((host, port)) = server else {
-        return vec![Check::not_checked(NAME, "no time server is to be asked")];
+        return vec![SetupCheck::not_checked(NAME, "no time server is to be asked")];
     };
     let difference = async {
         let addresses = resolver.addresses(host, now_ms()).await.map_err(|error| error.to_string())?;
@@ -82,18 +82,18 @@ fn read(answer: &[u8; MESSAGE_BYTES], sent_ms: i64, received_ms: i64) -> Result<
     Ok(((server_received_ms - sent_ms) + (server_sent_ms - received_ms)) / 2)
 }
 
-fn judge(host: &str, difference: Result<i64, String>) -> Check {
+fn judge(host: &str, difference: Result<i64, String>) -> SetupCheck {
     let expected = format!("the clock differs by at most {} s", DIFFERENCE_MAX_MS / 1_000);
     match difference {
-        Err(why) => Check::not_checked(NAME, format!("{host}: {why}")),
+        Err(why) => SetupCheck::not_checked(NAME, format!("{host}: {why}")),
         Ok(ms) if ms.abs() <= DIFFERENCE_MAX_MS => {
-            Check::ok(NAME, format!("the clock differs from {host} by {} s", ms.abs() / 1_000), expected)
+            SetupCheck::ok(NAME, format!("the clock differs from {host} by {} s", ms.abs() / 1_000), expected)
         }
         Ok(ms) => {
             let side = if ms > 0 { "behind" } else { "ahead of" };
             let seen = format!("the clock is {} s {side} {host}", ms.abs() / 1_000);
             let fix = "Turn on time synchronization, such as with `timedatectl set-ntp true`.";
-            Check::failed(NAME, seen, expected, fix)
+            SetupCheck::failed(NAME, seen, expected, fix)
         }
     }
 }

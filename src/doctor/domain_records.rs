@@ -1,7 +1,7 @@
 //! SPF, DKIM and DMARC of the domains in use.
 
 use super::listed;
-use super::report::Check;
+use super::report::SetupCheck;
 use crate::dns::{DnsMatch, Resolver};
 use crate::domains::{AuditedDomain, AuditedRecord, DomainAudit, Domains, RecordKind};
 
@@ -10,32 +10,32 @@ const NAME: &str = "domains";
 const DOMAINS_MAX: usize = 20;
 
 /// Looks up the records of the domains.
-pub(super) async fn checks(domains: Option<&Domains>, resolver: &Resolver) -> Vec<Check> {
-    let Some(domains) = domains else { return vec![Check::not_checked(NAME, "there is no store yet")] };
+pub(super) async fn checks(domains: Option<&Domains>, resolver: &Resolver) -> Vec<SetupCheck> {
+    let Some(domains) = domains else { return vec![SetupCheck::not_checked(NAME, "there is no store yet")] };
     match domains.audit(resolver, DOMAINS_MAX).await {
         Ok(audit) => judge(&audit),
-        Err(error) => vec![Check::not_checked(NAME, error.to_string())],
+        Err(error) => vec![SetupCheck::not_checked(NAME, error.to_string())],
     }
 }
 
-fn judge(audit: &DomainAudit) -> Vec<Check> {
-    let mut checks: Vec<Check> =
+fn judge(audit: &DomainAudit) -> Vec<SetupCheck> {
+    let mut checks: Vec<SetupCheck> =
         audit.domains.iter().flat_map(|domain| [spf(domain), dkim(domain), dmarc(domain)]).collect();
     if checks.is_empty() {
-        checks.push(Check::not_checked(NAME, "no domain has been verified by lookups"));
+        checks.push(SetupCheck::not_checked(NAME, "no domain has been verified by lookups"));
     }
     if audit.omitted > 0 {
-        checks.push(Check::not_checked(NAME, format!("{} further domains", audit.omitted)));
+        checks.push(SetupCheck::not_checked(NAME, format!("{} further domains", audit.omitted)));
     }
     checks
 }
 
-fn spf(domain: &AuditedDomain) -> Check {
+fn spf(domain: &AuditedDomain) -> SetupCheck {
     let kinds = [RecordKind::ReturnPathMx, RecordKind::ReturnPathSpf];
     required("spf", domain, &kinds, "the MX and SPF records of the return path are published")
 }
 
-fn dkim(domain: &AuditedDomain) -> Check {
+fn dkim(domain: &AuditedDomain) -> SetupCheck {
     let rsa = required("dkim", domain, &[RecordKind::DkimRsa], "the keys of both signatures are published");
     if rsa.fix.is_some() || rsa.expected.is_none() {
         return rsa;
@@ -45,11 +45,11 @@ fn dkim(domain: &AuditedDomain) -> Check {
     if second.fix.is_some() { second.into_warning() } else { second }
 }
 
-fn dmarc(domain: &AuditedDomain) -> Check {
+fn dmarc(domain: &AuditedDomain) -> SetupCheck {
     let check = required("dmarc", domain, &[RecordKind::Dmarc], "a DMARC policy applies to the domain");
     let policy = domain.records.iter().find_map(|record| record.policy.as_deref());
     match (policy, check.fix.is_some()) {
-        (Some(policy), false) => Check { seen: format!("the policy is {policy}"), ..check },
+        (Some(policy), false) => SetupCheck { seen: format!("the policy is {policy}"), ..check },
         // Large providers require it of bulk senders only.
         (_, true) => check.into_warning(),
         (None, false) => check,
@@ -57,7 +57,7 @@ fn dmarc(domain: &AuditedDomain) -> Check {
 }
 
 /// Judges records that must all be found.
-fn required(name: &str, domain: &AuditedDomain, kinds: &[RecordKind], expected: &str) -> Check {
+fn required(name: &str, domain: &AuditedDomain, kinds: &[RecordKind], expected: &str) -> SetupCheck {
     let records: Vec<&AuditedRecord> = domain.records.iter().filter(|record| kinds.contains(&record.kind)).collect();
     let details = |wanted: &dyn Fn(DnsMatch) -> bool| -> Vec<&str> {
         let wanted = records.iter().filter(|record| wanted(record.live));
@@ -67,11 +67,11 @@ fn required(name: &str, domain: &AuditedDomain, kinds: &[RecordKind], expected: 
     let unknown = details(&|live| live == DnsMatch::Unknown);
     let check = if !wrong.is_empty() {
         let fix = format!("Publish the records that `ringmail domain show {}` prints.", domain.name);
-        Check::failed(name, listed(&wrong), expected, fix)
+        SetupCheck::failed(name, listed(&wrong), expected, fix)
     } else if !unknown.is_empty() {
-        Check::not_checked(name, listed(&unknown))
+        SetupCheck::not_checked(name, listed(&unknown))
     } else {
-        Check::ok(name, expected, expected)
+        SetupCheck::ok(name, expected, expected)
     };
     check.about(&domain.name)
 }

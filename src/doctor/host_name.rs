@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
-use super::report::Check;
+use super::report::SetupCheck;
 use super::{CheckedDirect, CheckedName, DoctorSettings, listed};
 use crate::base::blocking;
 use crate::dns::{Guard, LookupError, Resolver};
@@ -16,10 +16,10 @@ const ADDRESSES_MAX: usize = 4;
 const ELSEWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 9);
 
 /// Looks up the EHLO names and the names of their addresses.
-pub(super) async fn checks(settings: &DoctorSettings, resolver: &Resolver) -> Vec<Check> {
+pub(super) async fn checks(settings: &DoctorSettings, resolver: &Resolver) -> Vec<SetupCheck> {
     let Some(CheckedDirect { policy, ehlo_names, .. }) = &settings.delivery.direct else {
         let why = "only direct delivery needs a host name that other servers can look up";
-        return vec![Check::not_checked(NAME, why), Check::not_checked(REVERSE, why)];
+        return vec![SetupCheck::not_checked(NAME, why), SetupCheck::not_checked(REVERSE, why)];
     };
     let chosen = blocking::run(own_address).await;
     let mut checks = Vec::new();
@@ -27,13 +27,14 @@ pub(super) async fn checks(settings: &DoctorSettings, resolver: &Resolver) -> Ve
         checks.extend(of_name(name, &policy.guard, chosen, resolver).await);
     }
     if ehlo_names.len() > NAMES_MAX {
-        checks.push(Check::not_checked(NAME, format!("{} further names of --source", ehlo_names.len() - NAMES_MAX)));
+        checks
+            .push(SetupCheck::not_checked(NAME, format!("{} further names of --source", ehlo_names.len() - NAMES_MAX)));
     }
     checks
 }
 
 /// Checks one EHLO name. `chosen` is the public address that the system chooses for sessions without a source address.
-async fn of_name(name: &CheckedName, guard: &Guard, chosen: Option<IpAddr>, resolver: &Resolver) -> Vec<Check> {
+async fn of_name(name: &CheckedName, guard: &Guard, chosen: Option<IpAddr>, resolver: &Resolver) -> Vec<SetupCheck> {
     let CheckedName { name: hostname, is_local, sources } = name;
     let own: Vec<IpAddr> = match sources.is_empty() {
         true => chosen.into_iter().collect(),
@@ -43,7 +44,7 @@ async fn of_name(name: &CheckedName, guard: &Guard, chosen: Option<IpAddr>, reso
     let mut checks = vec![judge_name(hostname, &addresses, guard, &own)];
     let addresses = addresses.unwrap_or_default();
     if addresses.is_empty() {
-        checks.push(Check::not_checked(REVERSE, format!("{hostname} has no known address")));
+        checks.push(SetupCheck::not_checked(REVERSE, format!("{hostname} has no known address")));
     }
     for ip in addresses.into_iter().take(ADDRESSES_MAX) {
         checks.push(judge_reverse(hostname, ip, &resolver.ptr(ip).await));
@@ -60,12 +61,17 @@ fn own_address() -> Option<IpAddr> {
 }
 
 /// Judges the addresses of the EHLO name. `own` has the public addresses of its sessions; behind NAT, it is empty.
-fn judge_name(hostname: &str, addresses: &Result<Vec<IpAddr>, LookupError>, guard: &Guard, own: &[IpAddr]) -> Check {
+fn judge_name(
+    hostname: &str,
+    addresses: &Result<Vec<IpAddr>, LookupError>,
+    guard: &Guard,
+    own: &[IpAddr],
+) -> SetupCheck {
     let expected = "the host name has the address of this machine";
-    let failed = |seen: String, fix: String| Check::failed(NAME, seen, expected, fix).about(hostname);
+    let failed = |seen: String, fix: String| SetupCheck::failed(NAME, seen, expected, fix).about(hostname);
     match addresses {
         Err(LookupError::Temporary(why)) => {
-            Check::not_checked(NAME, format!("{hostname} could not be looked up: {why}")).about(hostname)
+            SetupCheck::not_checked(NAME, format!("{hostname} could not be looked up: {why}")).about(hostname)
         }
         Err(LookupError::NoSuchName | LookupError::NoRecords) => failed(
             format!("{hostname} has no address in the DNS"),
@@ -80,7 +86,7 @@ fn judge_name(hostname: &str, addresses: &Result<Vec<IpAddr>, LookupError>, guar
                 format!("{hostname} has {}, and this machine sends from {own}", listed(addresses)),
                 format!("Publish an A record of {hostname} with {own}, or set --hostname to the name of {own}."),
             ),
-            _ => Check::ok(NAME, format!("{hostname} has {}", listed(addresses)), expected).about(hostname),
+            _ => SetupCheck::ok(NAME, format!("{hostname} has {}", listed(addresses)), expected).about(hostname),
         },
     }
 }
@@ -90,14 +96,15 @@ fn is_public(addresses: &[IpAddr]) -> bool {
 }
 
 /// Judges the names of an address of the EHLO name.
-fn judge_reverse(hostname: &str, ip: IpAddr, names: &Result<Vec<String>, LookupError>) -> Check {
+fn judge_reverse(hostname: &str, ip: IpAddr, names: &Result<Vec<String>, LookupError>) -> SetupCheck {
     let expected = format!("{ip} has the name {hostname}");
     let seen = match names {
         Ok(names) if names.iter().any(|name| name.eq_ignore_ascii_case(hostname)) => {
-            return Check::ok(REVERSE, expected.clone(), expected).about(ip.to_string());
+            return SetupCheck::ok(REVERSE, expected.clone(), expected).about(ip.to_string());
         }
         Err(LookupError::Temporary(why)) => {
-            return Check::not_checked(REVERSE, format!("{ip} could not be looked up: {why}")).about(ip.to_string());
+            return SetupCheck::not_checked(REVERSE, format!("{ip} could not be looked up: {why}"))
+                .about(ip.to_string());
         }
         Ok(names) if !names.is_empty() => format!("{ip} has the name {}", listed(names)),
         Ok(_) | Err(LookupError::NoSuchName | LookupError::NoRecords) => format!("{ip} has no name"),
@@ -105,7 +112,7 @@ fn judge_reverse(hostname: &str, ip: IpAddr, names: &Result<Vec<String>, LookupE
     let fix = format!(
         "Set the reverse DNS of {ip} to {hostname} in the control panel of the server's provider, or ask the provider."
     );
-    Check::failed(REVERSE, seen, expected, fix).about(ip.to_string())
+    SetupCheck::failed(REVERSE, seen, expected, fix).about(ip.to_string())
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::{Resource, getrlimit};
 
 use super::DoctorSettings;
-use super::report::Check;
+use super::report::SetupCheck;
 use crate::base::disk::free_bytes;
 use crate::store::FILE_NAME;
 
@@ -21,7 +21,7 @@ const OTHERS_WRITE: u32 = 0o022;
 const MIB: u64 = 1 << 20;
 
 /// Checks this machine. Blocks.
-pub(super) fn checks(settings: &DoctorSettings) -> Vec<Check> {
+pub(super) fn checks(settings: &DoctorSettings) -> Vec<SetupCheck> {
     let DoctorSettings { data_dir, master_key_file, disk_reserve_bytes, sessions_max, .. } = settings;
     let sessions = u64::try_from(*sessions_max).unwrap_or(u64::MAX);
     vec![
@@ -37,33 +37,33 @@ fn existing(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
 
-fn judge_disk(data_dir: &Path, free: io::Result<u64>, reserve: u64) -> Check {
+fn judge_disk(data_dir: &Path, free: io::Result<u64>, reserve: u64) -> SetupCheck {
     const NAME: &str = "disk";
     match free {
-        Err(error) => Check::not_checked(NAME, format!("{}: {error}", data_dir.display())),
+        Err(error) => SetupCheck::not_checked(NAME, format!("{}: {error}", data_dir.display())),
         Ok(free) => {
             let seen = format!("{} MiB are free in {}", free / MIB, data_dir.display());
             let expected = format!("at least {} MiB", reserve / MIB);
             if free >= reserve {
-                return Check::ok(NAME, seen, expected);
+                return SetupCheck::ok(NAME, seen, expected);
             }
             let fix = "Delete files or enlarge the disk. The server refuses requests that add data before that.";
-            Check::failed(NAME, seen, expected, fix)
+            SetupCheck::failed(NAME, seen, expected, fix)
         }
     }
 }
 
 /// Judges the maximum that this process can raise its limit to; `None` is no limit.
-fn judge_files(limit: Option<u64>, needed: u64) -> Check {
+fn judge_files(limit: Option<u64>, needed: u64) -> SetupCheck {
     const NAME: &str = "open_files";
     let expected = format!("at least {needed} open files");
     match limit {
         Some(limit) if limit < needed => {
             let fix = "Raise the limit, such as with `LimitNOFILE=65536` in the systemd unit, or `ulimit -n 65536`.";
-            Check::failed(NAME, format!("at most {limit} open files"), expected, fix)
+            SetupCheck::failed(NAME, format!("at most {limit} open files"), expected, fix)
         }
-        Some(limit) => Check::ok(NAME, format!("at most {limit} open files"), expected),
-        None => Check::ok(NAME, "no limit of open files", expected),
+        Some(limit) => SetupCheck::ok(NAME, format!("at most {limit} open files"), expected),
+        None => SetupCheck::ok(NAME, "no limit of open files", expected),
     }
 }
 
@@ -91,18 +91,18 @@ fn permissions(data_dir: &Path, master_key_file: &Path) -> io::Result<Vec<OpenPa
     Ok(open)
 }
 
-fn judge_permissions(open: &io::Result<Vec<OpenPath>>) -> Check {
+fn judge_permissions(open: &io::Result<Vec<OpenPath>>) -> SetupCheck {
     const NAME: &str = "permissions";
     let expected = "only the user of the server can read the store and its key, and write to their directory";
     match open {
-        Err(error) => Check::not_checked(NAME, error.to_string()),
-        Ok(open) if open.is_empty() => Check::ok(NAME, expected, expected),
+        Err(error) => SetupCheck::not_checked(NAME, error.to_string()),
+        Ok(open) if open.is_empty() => SetupCheck::ok(NAME, expected, expected),
         Ok(open) => {
             let seen: Vec<String> =
                 open.iter().map(|OpenPath { path, mode }| format!("{} has mode {mode:o}", path.display())).collect();
             let paths: Vec<String> = open.iter().map(|open| open.path.display().to_string()).collect();
             let fix = format!("Run `chmod go-rwx {}`.", paths.join(" "));
-            Check::failed(NAME, seen.join("; "), expected, fix)
+            SetupCheck::failed(NAME, seen.join("; "), expected, fix)
         }
     }
 }

@@ -37,7 +37,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
-pub use report::{Check, CheckStatus, DoctorReport};
+pub use report::{CheckStatus, DoctorReport, SetupCheck};
 
 use crate::base::blocking;
 use crate::base::clock::Clock;
@@ -158,8 +158,8 @@ impl Doctor {
 }
 
 /// Waits for checks, up to [`TIME_MAX`].
-async fn limited(name: &str, checks: impl Future<Output = Vec<Check>>) -> Vec<Check> {
-    timeout(TIME_MAX, checks).await.unwrap_or_else(|_| vec![Check::not_checked(name, TOO_SLOW)])
+async fn limited(name: &str, checks: impl Future<Output = Vec<SetupCheck>>) -> Vec<SetupCheck> {
+    timeout(TIME_MAX, checks).await.unwrap_or_else(|_| vec![SetupCheck::not_checked(name, TOO_SLOW)])
 }
 
 /// Returns the wall clock, for the caches of the resolver.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::report::Check;
+use super::report::SetupCheck;
 use super::{DoctorSettings, now_ms};
 use crate::dns::{Guard, Resolver};
 use crate::http_client::{CustomerUrl, FetchError, FetchLimits, HttpClient, HttpTimeouts, RequestError, UrlPolicy};
@@ -13,9 +13,9 @@ const HTTPS: &str = "https://";
 const LIMITS: FetchLimits = FetchLimits { bytes_max: 64 << 10, overall: Duration::from_secs(10) };
 
 /// Requests the health of the server at its public URL.
-pub(super) async fn check(settings: &DoctorSettings, resolver: &Resolver) -> Vec<Check> {
+pub(super) async fn check(settings: &DoctorSettings, resolver: &Resolver) -> Vec<SetupCheck> {
     if !settings.delivery.has_links {
-        return vec![Check::not_checked(NAME, "emails are captured, so that no recipient opens a link")];
+        return vec![SetupCheck::not_checked(NAME, "emails are captured, so that no recipient opens a link")];
     }
     let Some(url) = settings.public_url.as_deref().filter(|url| url.starts_with(HTTPS)) else {
         return vec![judge_setting(settings.public_url.as_deref())];
@@ -25,9 +25,9 @@ pub(super) async fn check(settings: &DoctorSettings, resolver: &Resolver) -> Vec
     let guard = Guard::allowing(everywhere.to_vec());
     let policy = UrlPolicy { guard, plain_http: true, local_names: true, extra_roots: Vec::new() };
     let answer = match CustomerUrl::parse(&format!("{url}/health"), &policy) {
-        Err(error) => return vec![Check::not_checked(NAME, format!("{url}: {error}"))],
+        Err(error) => return vec![SetupCheck::not_checked(NAME, format!("{url}: {error}"))],
         Ok(health) => match HttpClient::new(resolver.clone(), policy, HttpTimeouts::default()) {
-            Err(error) => return vec![Check::not_checked(NAME, error.to_string())],
+            Err(error) => return vec![SetupCheck::not_checked(NAME, error.to_string())],
             Ok(client) => client.fetch(health, LIMITS, now_ms(), &mut |_| Some(())).await,
         },
     };
@@ -35,23 +35,23 @@ pub(super) async fn check(settings: &DoctorSettings, resolver: &Resolver) -> Vec
 }
 
 /// Judges a setting that is absent, or is not a URL of `https`.
-fn judge_setting(url: Option<&str>) -> Check {
+fn judge_setting(url: Option<&str>) -> SetupCheck {
     let expected = "a URL of https that recipients can open";
     let fix = "Set --public-url to the https URL of the reverse proxy in front of the server.";
     let seen = url.map_or_else(|| "no public URL is set".to_owned(), |url| format!("{url} is not encrypted"));
-    Check::failed(NAME, seen, expected, fix)
+    SetupCheck::failed(NAME, seen, expected, fix)
 }
 
 /// Judges the answer to `GET /health`.
-fn judge(url: &str, answer: Result<Vec<u8>, FetchError>) -> Check {
+fn judge(url: &str, answer: Result<Vec<u8>, FetchError>) -> SetupCheck {
     let expected = format!("{url}/health answers with a valid certificate");
-    let failed = |seen: String, fix: &str| Check::failed(NAME, seen, expected.clone(), fix);
+    let failed = |seen: String, fix: &str| SetupCheck::failed(NAME, seen, expected.clone(), fix);
     match answer {
         Ok(content) if serde_json::from_slice::<serde_json::Value>(&content).is_ok_and(|it| it["ok"].is_boolean()) => {
-            Check::ok(NAME, expected.clone(), expected)
+            SetupCheck::ok(NAME, expected.clone(), expected)
         }
         // The server answers 503 if a part of it fails.
-        Err(FetchError::Status(503)) => Check::ok(NAME, format!("{url}/health answers 503"), expected),
+        Err(FetchError::Status(503)) => SetupCheck::ok(NAME, format!("{url}/health answers 503"), expected),
         Ok(_) => failed(
             format!("{url}/health is not the health of Ringmail"),
             "Check that the reverse proxy forwards all paths to the server.",
@@ -63,7 +63,7 @@ fn judge(url: &str, answer: Result<Vec<u8>, FetchError>) -> Check {
         Err(FetchError::Request(error @ RequestError::Dns(_))) => {
             failed(format!("{url}: {error}"), "Publish an address of the host, or correct --public-url.")
         }
-        Err(FetchError::Request(error)) => Check::not_checked(
+        Err(FetchError::Request(error)) => SetupCheck::not_checked(
             NAME,
             format!("{url}: {error}. This machine can be unable to reach its own public address: try from another one"),
         ),

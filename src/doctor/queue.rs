@@ -2,21 +2,21 @@
 
 use std::time::Duration;
 
-use super::report::Check;
+use super::report::SetupCheck;
 use crate::delivery::{ClassDepth, Engine, QueueDepth};
 
 const NAME: &str = "queue";
 
 /// Judges the last count of a running server.
-pub(super) fn check(engine: Option<&Engine>, age_max: Option<Duration>) -> Check {
+pub(super) fn check(engine: Option<&Engine>, age_max: Option<Duration>) -> SetupCheck {
     match engine.map(Engine::queue_depth) {
-        None => Check::not_checked(NAME, "no server runs, so that no email is delivered"),
-        Some(None) => Check::not_checked(NAME, "the server has not counted its queue yet"),
+        None => SetupCheck::not_checked(NAME, "no server runs, so that no email is delivered"),
+        Some(None) => SetupCheck::not_checked(NAME, "the server has not counted its queue yet"),
         Some(Some(depth)) => judge(&depth, age_max),
     }
 }
 
-fn judge(depth: &QueueDepth, age_max: Option<Duration>) -> Check {
+fn judge(depth: &QueueDepth, age_max: Option<Duration>) -> SetupCheck {
     let classes = || depth.sites.iter().map(|(_, site)| site).chain([&depth.other]).flatten();
     let sum = |part: fn(&ClassDepth) -> u64| classes().map(|(_, depth)| part(depth)).sum::<u64>();
     let (due, later) = (sum(|depth| depth.due), sum(|depth| depth.later));
@@ -26,14 +26,14 @@ fn judge(depth: &QueueDepth, age_max: Option<Duration>) -> Check {
         waiting.as_secs() / 60
     );
     match age_max {
-        Some(max) if waiting > max => Check::failed(
+        Some(max) if waiting > max => SetupCheck::failed(
             NAME,
             seen,
             format!("no due transactional email waits for more than {} min", max.as_secs() / 60),
             "Read the log for the cause. If all sites work, the server cannot send as fast as it accepts: raise \
              --sessions and --concurrency.",
         ),
-        _ => Check::ok(NAME, seen, "due transactional email is delivered in time"),
+        _ => SetupCheck::ok(NAME, seen, "due transactional email is delivered in time"),
     }
 }
 

@@ -16,7 +16,7 @@ pub enum CheckStatus {
 
 /// One check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Check {
+pub struct SetupCheck {
     /// Name of the check, such as `smtp_port`.
     pub check: String,
     /// Domain or address that the check is about.
@@ -33,7 +33,7 @@ pub struct Check {
     pub fix: Option<String>,
 }
 
-impl Check {
+impl SetupCheck {
     /// Returns a check that found what it expected.
     pub(super) fn ok(check: &str, seen: impl Into<String>, expected: impl Into<String>) -> Self {
         Self {
@@ -79,11 +79,11 @@ impl Check {
 pub struct DoctorReport {
     /// Whether no check failed.
     pub ok: bool,
-    pub checks: Vec<Check>,
+    pub checks: Vec<SetupCheck>,
 }
 
 impl DoctorReport {
-    pub(super) fn new(checks: Vec<Check>) -> Self {
+    pub(super) fn new(checks: Vec<SetupCheck>) -> Self {
         Self { ok: checks.iter().all(|check| check.status != CheckStatus::Failed), checks }
     }
 }

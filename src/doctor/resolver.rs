@@ -3,15 +3,15 @@
 use std::net::IpAddr;
 
 use super::listed;
-use super::report::Check;
+use super::report::SetupCheck;
 use crate::base::random;
 use crate::dns::{LookupError, Resolver};
 
 const NAME: &str = "resolver";
 
 /// Looks up the mail servers of the first domain, and a name that does not exist.
-pub(super) async fn check(resolver: &Resolver, probe: &[String]) -> Vec<Check> {
-    let Some(domain) = probe.first() else { return vec![Check::not_checked(NAME, "no domain was given")] };
+pub(super) async fn check(resolver: &Resolver, probe: &[String]) -> Vec<SetupCheck> {
+    let Some(domain) = probe.first() else { return vec![SetupCheck::not_checked(NAME, "no domain was given")] };
     // RFC 2606 §2: no name below `example.` is registered with this label.
     let missing = format!("doctor-{:016x}.example", random::number());
     let (known, unknown) = tokio::join!(resolver.mx(domain), resolver.published_addresses(&missing));
@@ -19,23 +19,23 @@ pub(super) async fn check(resolver: &Resolver, probe: &[String]) -> Vec<Check> {
 }
 
 /// Returns the failed check of a resolver that cannot be set up.
-pub(super) fn not_set_up(error: &str) -> Check {
+pub(super) fn not_set_up(error: &str) -> SetupCheck {
     let fix = "Check /etc/resolv.conf, or name a DNS server with --resolver.";
-    Check::failed(NAME, error, "the DNS servers are known", fix)
+    SetupCheck::failed(NAME, error, "the DNS servers are known", fix)
 }
 
 fn judge(
     domain: &str,
     known: &Result<Vec<(u16, String)>, LookupError>,
     unknown: &Result<Vec<IpAddr>, LookupError>,
-) -> Check {
+) -> SetupCheck {
     let expected = "an answer of the DNS, and none for a name that does not exist";
     if let Err(LookupError::Temporary(why)) = known {
         let fix = "Check the network and the DNS servers, or name others with --resolver.";
-        return Check::failed(NAME, format!("no answer about {domain}: {why}"), expected, fix);
+        return SetupCheck::failed(NAME, format!("no answer about {domain}: {why}"), expected, fix);
     }
     match unknown {
-        Ok(addresses) => Check::failed(
+        Ok(addresses) => SetupCheck::failed(
             NAME,
             format!("a name that does not exist has the address {}", listed(addresses)),
             expected,
@@ -43,10 +43,10 @@ fn judge(
              run unbound on this machine.",
         ),
         Err(LookupError::NoSuchName | LookupError::NoRecords) => {
-            Check::ok(NAME, format!("answers about {domain}, and none for a name that does not exist"), expected)
+            SetupCheck::ok(NAME, format!("answers about {domain}, and none for a name that does not exist"), expected)
         }
         Err(LookupError::Temporary(why)) => {
-            Check::not_checked(NAME, format!("a name that does not exist could not be looked up: {why}"))
+            SetupCheck::not_checked(NAME, format!("a name that does not exist could not be looked up: {why}"))
         }
     }
 }

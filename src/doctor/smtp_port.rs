@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::report::Check;
+use super::report::SetupCheck;
 use super::{CheckedDelivery, CheckedDirect, CheckedSmarthost, DoctorSettings, listed, now_ms};
 use crate::base::printable::printable;
 use crate::dns::{MailRoute, Resolver};
@@ -40,7 +40,7 @@ enum ProbeResult {
 }
 
 /// Connects to the mail servers of direct delivery, and to each smarthost.
-pub(super) async fn check(settings: &DoctorSettings, resolver: &Resolver, probe: &[String]) -> Vec<Check> {
+pub(super) async fn check(settings: &DoctorSettings, resolver: &Resolver, probe: &[String]) -> Vec<SetupCheck> {
     let CheckedDelivery { direct, smarthosts, .. } = &settings.delivery;
     let mut lookups = JoinSet::new();
     for (index, smarthost) in smarthosts.iter().cloned().enumerate() {
@@ -56,12 +56,12 @@ pub(super) async fn check(settings: &DoctorSettings, resolver: &Resolver, probe:
     of_smarthosts.sort_by_key(|(index, _)| *index);
     checks.extend(of_smarthosts.into_iter().map(|(_, check)| check));
     if checks.is_empty() {
-        checks.push(Check::not_checked(NAME, "emails are captured and do not leave this machine"));
+        checks.push(SetupCheck::not_checked(NAME, "emails are captured and do not leave this machine"));
     }
     checks
 }
 
-async fn of_smarthost(smarthost: CheckedSmarthost, resolver: &Resolver) -> Check {
+async fn of_smarthost(smarthost: CheckedSmarthost, resolver: &Resolver) -> SetupCheck {
     let CheckedSmarthost { name, host, port, has_greeting } = smarthost;
     let (servers, problem) = match resolver.addresses(&host, now_ms()).await {
         Ok(ips) => {
@@ -145,15 +145,15 @@ async fn connect(address: SocketAddr, has_greeting: bool) -> ProbeResult {
     }
 }
 
-fn judge(probes: &[Probe], problem: &str, is_relay: bool) -> Check {
+fn judge(probes: &[Probe], problem: &str, is_relay: bool) -> SetupCheck {
     if probes.is_empty() {
-        return Check::not_checked(NAME, format!("no mail server was found ({problem})"));
+        return SetupCheck::not_checked(NAME, format!("no mail server was found ({problem})"));
     }
     let expected = if is_relay { "a connection to the smarthost" } else { "a connection to at least one mail server" };
     let greeted: Vec<&str> =
         probes.iter().filter(|probe| probe.result == ProbeResult::Greeted).map(|probe| probe.server.as_str()).collect();
     if !greeted.is_empty() {
-        return Check::ok(NAME, format!("connected to {}", listed(&greeted)), expected);
+        return SetupCheck::ok(NAME, format!("connected to {}", listed(&greeted)), expected);
     }
     let seen: Vec<String> = probes
         .iter()
@@ -174,7 +174,7 @@ fn judge(probes: &[Probe], problem: &str, is_relay: bool) -> Check {
             "Read the answers: the address of this server can be on a blocklist, or another program answers port 25."
         }
     };
-    Check::failed(NAME, seen.join("; "), expected, fix)
+    SetupCheck::failed(NAME, seen.join("; "), expected, fix)
 }
 
 #[cfg(test)]

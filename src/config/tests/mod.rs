@@ -20,12 +20,12 @@ fn settings(line: &[&str]) -> Result<Settings, String> {
     Line::try_parse_from(line).map(|line| line.settings).map_err(|error| error.to_string())
 }
 
-fn config_within(line: &[&str], purpose: Purpose, surroundings: Surroundings) -> Result<Config, ConfigError> {
+fn config_within(line: &[&str], purpose: InstanceVerb, surroundings: Surroundings) -> Result<Config, ConfigError> {
     settings(line).unwrap().into_config_within(purpose, surroundings)
 }
 
 fn config(line: &[&str]) -> Result<Config, ConfigError> {
-    config_within(line, Purpose::Serve, Surroundings::default())
+    config_within(line, InstanceVerb::Serve, Surroundings::default())
 }
 
 #[test]
@@ -69,9 +69,9 @@ fn without_arguments_every_setting_has_its_documented_default() {
 fn the_data_directory_is_the_flag_or_else_that_of_the_service_manager_or_the_default() {
     let managed = Surroundings { state_directory: Some("/var/lib/ringmail".into()), ..Surroundings::default() };
 
-    let given = config_within(&["--data-dir", "there"], Purpose::Serve, managed.clone()).unwrap();
-    let served = config_within(&[], Purpose::Serve, managed.clone()).unwrap();
-    let developed = config_within(&[], Purpose::Dev(DevSetup::default()), managed).unwrap();
+    let given = config_within(&["--data-dir", "there"], InstanceVerb::Serve, managed.clone()).unwrap();
+    let served = config_within(&[], InstanceVerb::Serve, managed.clone()).unwrap();
+    let developed = config_within(&[], InstanceVerb::Dev(DevSetup::default()), managed).unwrap();
 
     assert_eq!(given.data_dir, PathBuf::from("there"));
     assert_eq!(served.master_key_file, PathBuf::from("/var/lib/ringmail/master.key"));
@@ -82,7 +82,7 @@ fn the_data_directory_is_the_flag_or_else_that_of_the_service_manager_or_the_def
 fn a_machine_without_a_qualified_name_gets_the_fallback() {
     let named = |machine: &str, line: &[&str]| {
         let surroundings = Surroundings { machine_name: Some(machine.into()), ..Surroundings::default() };
-        let hostname = config_within(line, Purpose::Serve, surroundings).unwrap().hostname;
+        let hostname = config_within(line, InstanceVerb::Serve, surroundings).unwrap().hostname;
         (hostname.name.as_str().to_owned(), hostname.origin)
     };
 
@@ -260,7 +260,7 @@ proptest! {
 #[test]
 fn webhooks_to_loopback_are_allowed_only_in_development() {
     let loopback = "127.0.0.1".parse().unwrap();
-    let dev = config_within(&[], Purpose::Dev(DevSetup::default()), Surroundings::default()).unwrap();
+    let dev = config_within(&[], InstanceVerb::Dev(DevSetup::default()), Surroundings::default()).unwrap();
     assert!(dev.webhooks.policy.plain_http && dev.webhooks.policy.guard.permits(loopback));
 
     let serve = config(&["--webhook-allow-address", "10.0.0.0/8", "--webhook-rate", "0"]).unwrap();
@@ -274,7 +274,7 @@ fn files_of_attachments_have_none_of_the_exceptions_of_webhooks() {
     let loopback = "127.0.0.1".parse().unwrap();
     let dev = config_within(
         &["--webhook-allow-address", "10.0.0.0/8"],
-        Purpose::Dev(DevSetup::default()),
+        InstanceVerb::Dev(DevSetup::default()),
         Surroundings::default(),
     );
     let serve = config(&["--webhook-allow-address", "10.0.0.0/8,127.0.0.0/8", "--webhook-allow-http"]).unwrap();

@@ -104,7 +104,7 @@ fn a_user_without_a_password_gets_the_password_of_the_environment() {
     let password_for = |url: &str| {
         let surroundings =
             Surroundings { relay_password: Some(RelayPassword::new("from-env")), ..Surroundings::default() };
-        match config_within(&["--delivery", "relay", "--relay", url], Purpose::Serve, surroundings)?.delivery {
+        match config_within(&["--delivery", "relay", "--relay", url], InstanceVerb::Serve, surroundings)?.delivery {
             DeliveryConfig::Relay(relay) => Ok(relay.credentials.unwrap().password.reveal().to_owned()),
             other => panic!("{other:?}"),
         }

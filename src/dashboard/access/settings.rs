@@ -8,7 +8,7 @@ use salvo::http::header::{HOST, ORIGIN, USER_AGENT};
 
 use super::cookies::CookieTransport;
 use crate::base::printable::printable;
-use crate::config::{Config, Purpose, host};
+use crate::config::{Config, InstanceVerb, host};
 use crate::http::peer;
 use crate::users::SessionClient;
 
@@ -38,7 +38,7 @@ impl AccessSettings {
     pub fn new(config: &Config, public_url: &str, files: String) -> Self {
         Self {
             files,
-            is_dev: matches!(config.purpose, Purpose::Dev(_)),
+            is_dev: matches!(config.purpose, InstanceVerb::Dev(_)),
             name: host::of_url(public_url),
             has_https: public_url.starts_with("https://"),
             trusted_proxies: config.trusted_proxies.clone(),

@@ -7,7 +7,7 @@ use super::reply::percent_encoded;
 use crate::base::clock::TimestampMs;
 use crate::base::printable::printable;
 use crate::delivery::{QueueDepth, SiteHold, SiteSnapshot};
-use crate::doctor::{Check, CheckStatus};
+use crate::doctor::{CheckStatus, SetupCheck};
 use crate::domains::{Domain, DomainStatus};
 use crate::webhooks::{DISABLED_AFTER, FailingEndpoint, Webhook, WebhookStatus};
 
@@ -88,8 +88,8 @@ pub(super) fn of_problems(problems: &[String]) -> Vec<Attention> {
 }
 
 /// Returns a sentence for each check that found a problem, failed ones first.
-pub(super) fn of_checks(checks: &[Check]) -> Vec<Attention> {
-    let sentence = |check: &Check, severity| Attention {
+pub(super) fn of_checks(checks: &[SetupCheck]) -> Vec<Attention> {
+    let sentence = |check: &SetupCheck, severity| Attention {
         severity,
         text: format!("{}: {}", check_title(check), printable(&check.seen, REPLY_CHARS_MAX)),
         href: "/dashboard/health".to_owned(),
@@ -342,7 +342,7 @@ mod tests {
 
     #[test]
     fn a_check_that_found_a_problem_is_named_with_what_it_saw() {
-        let check = |name: &str, subject: Option<&str>, status| Check {
+        let check = |name: &str, subject: Option<&str>, status| SetupCheck {
             check: name.to_owned(),
             subject: subject.map(str::to_owned),
             status,
@@ -359,7 +359,7 @@ mod tests {
         let sentences = of_checks(&checks);
 
         let shown: Vec<(&str, String)> = sentences.into_iter().map(|one| (one.severity, one.text)).collect();
-        let text = |check: &Check| format!("{}: no PTR record", check_title(check));
+        let text = |check: &SetupCheck| format!("{}: no PTR record", check_title(check));
         assert_eq!(shown, [("red", text(&checks[2])), ("amber", text(&checks[1]))]);
         assert!(shown[0].1.contains("192.0.2.1"), "{shown:?}");
     }

@@ -4,9 +4,9 @@ use salvo::writing::Json;
 use salvo::{Request, Response, Writer as _, handler};
 use serde::Serialize;
 
-use super::emails::{Shown, write_preview};
+use super::emails::{PreviewContent, write_preview};
 use super::instance::DashboardInstance;
-use super::reply::{Deleted, write_file};
+use super::reply::{DeletedResponse, write_file};
 use crate::api_keys::Caller;
 use crate::audit::TeamActor;
 use crate::base::blocking;
@@ -142,7 +142,7 @@ pub(super) async fn get_preview(
     let (content, images) = found.ok_or_else(not_found)?;
     let html = content.html;
     let html = blocking::run(move || html.as_deref().map(without_pixels)).await;
-    write_preview(req, res, Shown { html, text: content.text, images }).await
+    write_preview(req, res, PreviewContent { html, text: content.text, images }).await
 }
 
 /// Deletes a message.
@@ -151,18 +151,18 @@ pub(super) async fn delete_captured(
     mailbox: State<CaptureMailbox>,
     caller: Caller,
     id: PathId<resource::Captured>,
-) -> ApiResult<Json<Deleted>> {
+) -> ApiResult<Json<DeletedResponse>> {
     if !mailbox.delete(MailboxReader::Team(caller.team), TeamActor::from(caller).actor, id.0).await? {
         return Err(not_found());
     }
-    Ok(Json(Deleted { object: "captured", id: Some(id.0.to_string()), deleted: true, count: None }))
+    Ok(Json(DeletedResponse { object: "captured", id: Some(id.0.to_string()), deleted: true, count: None }))
 }
 
 /// Deletes all messages of the team.
 #[handler]
-pub(super) async fn clear_captured(mailbox: State<CaptureMailbox>, caller: Caller) -> ApiResult<Json<Deleted>> {
+pub(super) async fn clear_captured(mailbox: State<CaptureMailbox>, caller: Caller) -> ApiResult<Json<DeletedResponse>> {
     let count = mailbox.clear(MailboxReader::Team(caller.team), TeamActor::from(caller).actor).await?;
-    Ok(Json(Deleted { object: "captured", id: None, deleted: true, count: Some(count) }))
+    Ok(Json(DeletedResponse { object: "captured", id: None, deleted: true, count: Some(count) }))
 }
 
 /// Delivers a message to its recipients.

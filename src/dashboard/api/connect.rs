@@ -14,7 +14,7 @@ use crate::usage::SdkUses;
 use crate::users::Role;
 
 #[derive(Serialize)]
-struct Connect {
+struct ConnectResponse {
     base_url: String,
     /// The server accepts no email over SMTP.
     smtp: Option<String>,
@@ -48,12 +48,12 @@ pub(super) async fn get_connect(
     uses: State<SdkUses>,
     caller: Caller,
     depot: &mut Depot,
-) -> ApiResult<Json<Connect>> {
+) -> ApiResult<Json<ConnectResponse>> {
     let sdks = uses.list(caller.team).await?.into_iter();
     let is_admin = request_session(depot)?.signed_in.role.includes(Role::Admin);
     let shows_key = is_admin && instance.is_operator(caller).await?;
     let first_key = instance.first_key.as_ref().filter(|_| shows_key).map(ApiKeyToken::reveal);
-    Ok(Json(Connect {
+    Ok(Json(ConnectResponse {
         base_url: instance.base_url.clone(),
         smtp: None,
         first_key: first_key.map(str::to_owned),

@@ -5,7 +5,7 @@ use salvo::{Request, Response, Writer as _, handler};
 
 use super::preview::{self, InlineImage, PreviewColours};
 use super::query;
-use super::reply::{Changed, DataList, ListedEmail, write_file};
+use super::reply::{ChangedResponse, DataList, ListedEmail, write_file};
 use super::webhooks::DeliveryView;
 use crate::api_keys::Caller;
 use crate::base::blocking;
@@ -35,14 +35,14 @@ const MESSAGE_COPIES: u64 = 4;
 const MESSAGE_BYTES: u64 = 1 << 20;
 
 /// The content of a preview.
-pub(super) struct Shown {
+pub(super) struct PreviewContent {
     pub(super) html: Option<String>,
     pub(super) text: Option<String>,
     pub(super) images: Vec<InlineImage>,
 }
 
 /// Writes the page of an email with the policy of previews.
-pub(super) async fn write_preview(req: &Request, res: &mut Response, shown: Shown) -> ApiResult<()> {
+pub(super) async fn write_preview(req: &Request, res: &mut Response, shown: PreviewContent) -> ApiResult<()> {
     let images = match query::flag(req, "images")? {
         Some(true) => RemoteImages::Loaded,
         Some(false) | None => RemoteImages::Blocked,
@@ -51,7 +51,7 @@ pub(super) async fn write_preview(req: &Request, res: &mut Response, shown: Show
         Some(true) => PreviewColours::ForcedDark,
         Some(false) | None => PreviewColours::AsWritten,
     };
-    let Shown { html, text, images: inline } = shown;
+    let PreviewContent { html, text, images: inline } = shown;
     let page = blocking::run(move || preview::page(html.as_deref(), text.as_deref(), &inline, colours)).await;
     write_preview_headers(res.headers_mut(), images);
     res.body(page);
@@ -84,7 +84,7 @@ pub(super) async fn get_preview(
     let (email, _permit) = bounded(&emails, &limits, caller.team, id.0, images_bytes(&images)).await?;
     let content = email.content.ok_or_else(purged)?;
     let images = inline_images(&emails, caller.team, id.0, images).await?;
-    write_preview(req, res, Shown { html: content.html, text: content.text, images }).await
+    write_preview(req, res, PreviewContent { html: content.html, text: content.text, images }).await
 }
 
 /// Reads an email within the memory of responses, with room for its images.
@@ -225,7 +225,7 @@ pub(super) async fn resend_email(
     limits: State<ResponseLimits>,
     caller: Caller,
     id: PathId<resource::Email>,
-) -> ApiResult<Json<Changed>> {
+) -> ApiResult<Json<ChangedResponse>> {
     let row = emails.row(caller.team, id.0).await?.ok_or_else(not_found)?;
     let _permit = limits.reserve(MemoryHolder::Team(caller.team), message_bytes(&row)).await?;
     let new = emails.resend(caller.into(), id.0).await.map_err(|error| match error {
@@ -240,7 +240,7 @@ pub(super) async fn resend_email(
         ResendEmailError::Send(error) => error.into(),
         ResendEmailError::Store(error) => error.into(),
     })?;
-    Ok(Json(Changed { object: "email", id: new.to_string() }))
+    Ok(Json(ChangedResponse { object: "email", id: new.to_string() }))
 }
 
 fn not_found() -> ApiError {

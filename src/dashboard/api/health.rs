@@ -12,7 +12,7 @@ use crate::base::clock::{TimestampMs, to_iso};
 use crate::base::sync;
 use crate::base::wakeup::Wakeup;
 use crate::context::Context;
-use crate::doctor::{Check, CheckStatus, Doctor, DoctorOptions, DoctorReport, parse_time_server};
+use crate::doctor::{CheckStatus, Doctor, DoctorOptions, DoctorReport, SetupCheck, parse_time_server};
 use crate::http::{ApiResult, Health, State};
 
 /// Time server that the clock is compared with, as by `ringmail doctor`.
@@ -137,8 +137,8 @@ impl CheckedHealth {
 }
 
 impl CheckView {
-    fn new(check: &Check, checked_at: &str) -> Self {
-        let Check { check: name, subject, status, seen, expected, fix } = check;
+    fn new(check: &SetupCheck, checked_at: &str) -> Self {
+        let SetupCheck { check: name, subject, status, seen, expected, fix } = check;
         let id = subject.as_ref().map_or_else(|| name.clone(), |subject| format!("{name}:{subject}"));
         Self {
             id,
@@ -154,7 +154,7 @@ impl CheckView {
 }
 
 /// Returns the title of a check with its subject.
-pub(super) fn check_title(check: &Check) -> String {
+pub(super) fn check_title(check: &SetupCheck) -> String {
     let title = title(&check.check);
     check.subject.as_ref().map_or_else(|| title.clone(), |subject| format!("{title}: {subject}"))
 }

@@ -12,7 +12,7 @@ use crate::store::StoreKind;
 use crate::users::{Accounts, TeamMembership};
 
 #[derive(Serialize)]
-struct Me {
+struct MeResponse {
     /// Null on a development server, which has no accounts.
     user: Option<MeUser>,
     role: &'static str,
@@ -60,11 +60,11 @@ pub(super) async fn get_me(
     accounts: State<Accounts>,
     caller: Caller,
     depot: &mut Depot,
-) -> ApiResult<Json<Me>> {
+) -> ApiResult<Json<MeResponse>> {
     let signed_in = request_session(depot)?.signed_in.clone();
     let teams = accounts.teams(&signed_in).await?.into_iter().map(MeTeamRole::from).collect();
     let (team, is_operator) = (instance.team(caller).await?, instance.is_operator(caller).await?);
-    Ok(Json(Me {
+    Ok(Json(MeResponse {
         user: signed_in.user.map(|user| MeUser { id: user.id.to_string(), email: user.email }),
         role: signed_in.role.as_str(),
         team: MeTeam { id: team.id.to_string(), name: team.name },

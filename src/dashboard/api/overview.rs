@@ -29,7 +29,7 @@ const DOMAINS_MAX: usize = 200;
 const CHECKS_MAX_MS: i64 = 3_600_000;
 
 #[derive(Serialize)]
-struct Overview {
+struct OverviewResponse {
     attention: Vec<Attention>,
     queue: QueueSummary,
     webhooks: WebhookSummary,
@@ -62,7 +62,7 @@ pub(super) async fn get_overview(
     control: State<QueueControl>,
     reports: State<HealthReports>,
     caller: Caller,
-) -> ApiResult<Json<Overview>> {
+) -> ApiResult<Json<OverviewResponse>> {
     let newest = PageQuery { limit: EMAILS, cursor: Cursor::Newest };
     let last = emails.list(caller.team, newest).await?.rows;
     let page = PageQuery { limit: DOMAINS_MAX, cursor: Cursor::Newest };
@@ -102,7 +102,7 @@ pub(super) async fn get_overview(
         attention.extend(known.iter().flat_map(|known| of_checks(&known.report.checks)));
     }
     attention.sort_by_key(|attention| attention.severity != "red");
-    Ok(Json(Overview {
+    Ok(Json(OverviewResponse {
         attention,
         queue,
         webhooks: WebhookSummary { disabled, failing: failing.len() },

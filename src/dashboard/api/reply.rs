@@ -40,14 +40,14 @@ impl<T> DataList<T> {
 
 /// Result of a change.
 #[derive(Serialize)]
-pub(super) struct Changed {
+pub(super) struct ChangedResponse {
     pub(super) object: &'static str,
     pub(super) id: String,
 }
 
 /// Result of a deletion.
 #[derive(Serialize)]
-pub(super) struct Deleted {
+pub(super) struct DeletedResponse {
     pub(super) object: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) id: Option<String>,

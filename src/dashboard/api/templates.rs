@@ -6,7 +6,7 @@ use salvo::writing::Json;
 use salvo::{Request, Response, Writer as _, handler};
 use serde::Serialize;
 
-use super::emails::{Shown, write_preview};
+use super::emails::{PreviewContent, write_preview};
 use super::query;
 use super::revision::{ChangedDraft, Revised};
 use crate::api_keys::Caller;
@@ -90,7 +90,7 @@ pub(super) async fn get_preview(
 ) -> ApiResult<()> {
     let _permit = limits.reserve(MemoryHolder::Team(caller.team), PREVIEW_BYTES).await?;
     let TemplatePreview { html, text, .. } = preview(&templates, caller.team, id.0, Sample::of(req)?).await?;
-    write_preview(req, res, Shown { html: Some(html), text, images: Vec::new() }).await
+    write_preview(req, res, PreviewContent { html: Some(html), text, images: Vec::new() }).await
 }
 
 /// Returns the parts of a template and the variables without a value.

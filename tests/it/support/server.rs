@@ -11,7 +11,7 @@ use ringmail::admin::request::AdminVerb;
 use ringmail::admin::{self, AdminServices, Request, Response};
 use ringmail::app::App;
 use ringmail::base::clock::{Clock, monotonic};
-use ringmail::config::{DevSettings, DevSetup, Purpose, Settings};
+use ringmail::config::{DevSettings, DevSetup, InstanceVerb, Settings};
 use ringmail::context::Context;
 use ringmail::delivery::QueueNotifier;
 use ringmail::doctor::{DoctorOptions, DoctorReport};
@@ -37,7 +37,8 @@ const POLL_PAUSE: Duration = Duration::from_millis(2);
 /// most tests. Ids of a later millisecond follow those of the rows.
 static PREPARED: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let directory = TestServer::start_in(directory, Clock::manual(START_MS - 1), Purpose::Dev, &[]).into_directory();
+    let directory =
+        TestServer::start_in(directory, Clock::manual(START_MS - 1), InstanceVerb::Dev, &[]).into_directory();
     FILES.map(|name| fs::read(directory.path().join(name)).expect("the server has stopped"))
 });
 
@@ -65,7 +66,7 @@ pub(crate) struct TestServer {
 }
 
 /// Returns the verb that runs the instance. The key and the domains of the setup exist with every verb.
-type PurposeOf = fn(DevSetup) -> Purpose;
+type PurposeOf = fn(DevSetup) -> InstanceVerb;
 
 struct Started {
     address: std::net::SocketAddr,
@@ -87,24 +88,24 @@ impl TestServer {
         if !flags.iter().any(|flag| SETUP_FLAGS.iter().any(|setup| flag.starts_with(setup))) {
             copy_prepared(&directory);
         }
-        Self::start_in(directory, Clock::manual(START_MS), Purpose::Dev, flags)
+        Self::start_in(directory, Clock::manual(START_MS), InstanceVerb::Dev, flags)
     }
 
     /// Starts an instance as `ringmail serve` does, with accounts. It has a key and the domain `example.com` too.
     pub(crate) fn serve_with(flags: &[&str]) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        Self::start_in(directory, Clock::manual(START_MS), |_| Purpose::Serve, flags)
+        Self::start_in(directory, Clock::manual(START_MS), |_| InstanceVerb::Serve, flags)
     }
 
     /// Starts a development instance with a master key that no other instance has.
     pub(crate) fn start_with_own_key() -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory");
-        Self::start_in(directory, Clock::manual(START_MS), Purpose::Dev, &[])
+        Self::start_in(directory, Clock::manual(START_MS), InstanceVerb::Dev, &[])
     }
 
     /// Starts a development instance on the data directory of another one. Its clock shows `now_ms`.
     pub(crate) fn start_on(directory: tempfile::TempDir, now_ms: i64) -> Self {
-        Self::start_in(directory, Clock::manual(now_ms), Purpose::Dev, &[])
+        Self::start_in(directory, Clock::manual(now_ms), InstanceVerb::Dev, &[])
     }
 
     fn start_in(directory: tempfile::TempDir, clock: Clock, purpose: PurposeOf, flags: &[&str]) -> Self {

@@ -14,9 +14,9 @@ use crate::broadcasts::check::{
     BroadcastChecks, BroadcastPreview, PreviewBroadcastError, SampleContact, SampleValues, TEST_RECIPIENTS_MAX,
     TestBroadcastError,
 };
-use crate::dashboard::api::emails::{Shown, write_preview};
+use crate::dashboard::api::emails::{PreviewContent, write_preview};
 use crate::dashboard::api::query;
-use crate::dashboard::api::reply::Changed;
+use crate::dashboard::api::reply::ChangedResponse;
 use crate::http::{ApiError, ApiResult, Body, JsonBody, MemoryHolder, PathId, RenderedJson, ResponseLimits, State};
 
 /// Memory of a preview: the content, and the message that is rendered from it.
@@ -66,7 +66,7 @@ pub(super) async fn get_preview(
     let contact = contact(query::text(req, "contact")?)?;
     let _permit = limits.reserve(MemoryHolder::Team(caller.team), PREVIEW_BYTES).await?;
     let BroadcastPreview { html, text, .. } = checks.preview(caller.team, id.0, contact).await.map_err(of_preview)?;
-    write_preview(req, res, Shown { html, text, images: Vec::new() }).await
+    write_preview(req, res, PreviewContent { html, text, images: Vec::new() }).await
 }
 
 /// Returns a broadcast as a contact would see it.
@@ -98,7 +98,7 @@ pub(super) async fn send_test(
     caller: Caller,
     id: PathId<resource::Broadcast>,
     body: Body<TestRequest>,
-) -> ApiResult<Json<Changed>> {
+) -> ApiResult<Json<ChangedResponse>> {
     let TestRequest { to, contact: sample } = body.into_inner();
     let to = recipients(&to.ok_or_else(|| ApiError::missing_field("to"))?)?;
     let sample = contact(sample.as_deref())?;
@@ -111,7 +111,7 @@ pub(super) async fn send_test(
         TestBroadcastError::NoSender => ApiError::validation("The sender of the broadcast was erased. Set `from`."),
         TestBroadcastError::Send(error) => error.into(),
     })?;
-    Ok(Json(Changed { object: "email", id: email.to_string() }))
+    Ok(Json(ChangedResponse { object: "email", id: email.to_string() }))
 }
 
 /// Parses the recipients of a test, each once.
