@@ -16,7 +16,7 @@ use crate::delivery::WaitingGroup;
 use crate::emails::api::request::{RequestRules, SendEmailRequest};
 use crate::emails::api::{EmailAttemptResponse, EmailWaitingResponse};
 use crate::emails::{EmailDetails, EmailRow, LastEvent, RecipientRow, RecipientState, Sender};
-use crate::events::{ClickDetail, Detail, Event, Guidance, OpenDetail};
+use crate::events::{ClickDetail, Event, EventDetail, Guidance, OpenDetail};
 use crate::http::ApiError;
 use crate::store::page::PageQuery;
 
@@ -210,13 +210,13 @@ impl From<Event> for EventView {
         let guidance = guidance.map(|Guidance { title, action, .. }| format!("{title}. {action}"));
         let Event { kind, at_ms, recipients, detail } = event;
         let detail = match detail {
-            Detail::None => None,
-            Detail::Bounce(bounce) => Some(joined(bounce.message, bounce.diagnostic)),
-            Detail::Failed { reason, diagnostic } => Some(joined(reason, diagnostic)),
-            Detail::Reply { reply } => Some(reply),
-            Detail::Complaint { feedback_type } => feedback_type,
-            Detail::Open(OpenDetail { ip_address, user_agent, .. }) => Some(format!("{ip_address} {user_agent}")),
-            Detail::Click(ClickDetail { link, .. }) => Some(link),
+            EventDetail::None => None,
+            EventDetail::Bounce(bounce) => Some(joined(bounce.message, bounce.diagnostic)),
+            EventDetail::Failed { reason, diagnostic } => Some(joined(reason, diagnostic)),
+            EventDetail::Reply { reply } => Some(reply),
+            EventDetail::Complaint { feedback_type } => feedback_type,
+            EventDetail::Open(OpenDetail { ip_address, user_agent, .. }) => Some(format!("{ip_address} {user_agent}")),
+            EventDetail::Click(ClickDetail { link, .. }) => Some(link),
         };
         // The text comes from another server and goes to a terminal.
         let detail = detail.map(|text| printable(&text, DETAIL_CHARS_MAX));

@@ -6,7 +6,7 @@ use crate::base::id::{BroadcastId, ContactId, EmailId, TeamId};
 use crate::broadcast_rows::{self, BroadcastOutcome};
 use crate::contacts;
 use crate::emails::{BroadcastEmailList, BroadcastEmailScan, EmailRow, broadcast_emails_step};
-use crate::events::{BounceType, Detail, EmailEventKind, Event, email_timeline};
+use crate::events::{BounceType, EmailEventKind, Event, EventDetail, email_timeline};
 use crate::store::page::{Page, PageError, PageQuery};
 use crate::store::{ReadTx, Reads, StoreError};
 
@@ -146,7 +146,7 @@ impl RecipientDetail {
 fn clicked_links(events: &[Event]) -> Vec<RecipientLink> {
     let mut links: Vec<RecipientLink> = Vec::new();
     for event in events.iter().filter(|event| event.kind == EmailEventKind::Clicked) {
-        let Detail::Click(click) = &event.detail else { continue };
+        let EventDetail::Click(click) = &event.detail else { continue };
         match links.iter().position(|link| link.url == click.link) {
             Some(at) => links[at].clicks += 1,
             None if links.len() < LINKS_MAX => links.push(RecipientLink { url: click.link.clone(), clicks: 1 }),
@@ -220,7 +220,7 @@ fn recipient(
 /// Returns the type of the last bounce of an email.
 fn last_bounce(events: &[Event]) -> Option<BounceType> {
     events.iter().rev().find_map(|event| match &event.detail {
-        Detail::Bounce(bounce) => Some(bounce.bounce_type),
+        EventDetail::Bounce(bounce) => Some(bounce.bounce_type),
         _ => None,
     })
 }

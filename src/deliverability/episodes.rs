@@ -122,8 +122,8 @@ impl TeamDeliverability {
         Ok(())
     }
 
-    fn event_data(&self, breach: &RateBreach) -> events::Deliverability {
-        events::Deliverability {
+    fn event_data(&self, breach: &RateBreach) -> events::DeliverabilityDetail {
+        events::DeliverabilityDetail {
             metric: breach.metric,
             rate: super::fraction(breach.count, breach.sent),
             limit: breach.line.fraction(),

@@ -3,7 +3,7 @@
 //! All comparisons use integers, so that a rate exactly at a limit crosses it.
 
 use crate::email_metrics::DayTotals;
-use crate::events::Metric;
+use crate::events::RateMetric;
 
 /// Recipients in a window below which no limit applies.
 pub const SENT_MIN: u64 = 100;
@@ -52,18 +52,18 @@ const COMPLAINT_PAUSE: RateLimitLine = RateLimitLine { per_10_000: 10, events_mi
 
 impl RateLimitLine {
     /// Returns the limit of a metric above which a team is warned.
-    pub const fn of_warning(metric: Metric) -> Self {
+    pub const fn of_warning(metric: RateMetric) -> Self {
         match metric {
-            Metric::Bounce => BOUNCE_WARNING,
-            Metric::Complaint => COMPLAINT_WARNING,
+            RateMetric::Bounce => BOUNCE_WARNING,
+            RateMetric::Complaint => COMPLAINT_WARNING,
         }
     }
 
     /// Returns the limit of a metric above which sending is paused.
-    pub const fn of_pause(metric: Metric) -> Self {
+    pub const fn of_pause(metric: RateMetric) -> Self {
         match metric {
-            Metric::Bounce => BOUNCE_PAUSE,
-            Metric::Complaint => COMPLAINT_PAUSE,
+            RateMetric::Bounce => BOUNCE_PAUSE,
+            RateMetric::Complaint => COMPLAINT_PAUSE,
         }
     }
 
@@ -115,10 +115,10 @@ impl From<DayTotals> for WindowCounts {
 
 impl WindowCounts {
     /// Returns the number of events of a metric.
-    pub const fn count(&self, metric: Metric) -> u64 {
+    pub const fn count(&self, metric: RateMetric) -> u64 {
         match metric {
-            Metric::Bounce => self.bounced,
-            Metric::Complaint => self.complained,
+            RateMetric::Bounce => self.bounced,
+            RateMetric::Complaint => self.complained,
         }
     }
 
@@ -143,27 +143,27 @@ impl WindowCounts {
     }
 
     /// Returns the metric that reaches its limit for a pause; the bounces if both do.
-    pub fn paused_by(&self) -> Option<Metric> {
+    pub fn paused_by(&self) -> Option<RateMetric> {
         METRICS.into_iter().find(|metric| RateLimitLine::of_pause(*metric).is_crossed(self.count(*metric), self.sent))
     }
 
-    fn warned_by(&self) -> Option<Metric> {
+    fn warned_by(&self) -> Option<RateMetric> {
         METRICS.into_iter().find(|metric| RateLimitLine::of_warning(*metric).is_crossed(self.count(*metric), self.sent))
     }
 
     fn has_left_warning(&self) -> bool {
-        let is_left = |metric: Metric| RateLimitLine::of_warning(metric).is_left(self.count(metric), self.sent);
+        let is_left = |metric: RateMetric| RateLimitLine::of_warning(metric).is_left(self.count(metric), self.sent);
         self.sent == 0 || METRICS.into_iter().all(is_left)
     }
 }
 
 /// Every metric, in the order in which they are checked.
-pub const METRICS: [Metric; 2] = [Metric::Bounce, Metric::Complaint];
+pub const METRICS: [RateMetric; 2] = [RateMetric::Bounce, RateMetric::Complaint];
 
 /// A rate that reaches a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateBreach {
-    pub metric: Metric,
+    pub metric: RateMetric,
     pub line: RateLimitLine,
     pub count: u64,
     pub sent: u64,
@@ -192,7 +192,7 @@ impl GuardrailWindows {
 
     /// Returns the rate that causes a status; `None` if no rate causes it.
     pub fn breach(&self, status: GuardrailStatus) -> Option<RateBreach> {
-        let (window, metric, line): (_, _, fn(Metric) -> RateLimitLine) = match status {
+        let (window, metric, line): (_, _, fn(RateMetric) -> RateLimitLine) = match status {
             GuardrailStatus::Ok => return None,
             GuardrailStatus::Warning => (self.warning, self.warning.warned_by()?, RateLimitLine::of_warning),
             GuardrailStatus::Paused => (self.pause, self.pause.paused_by()?, RateLimitLine::of_pause),
@@ -267,9 +267,12 @@ mod tests {
         let windows = GuardrailWindows { warning: counts(1_000, 45, 0), pause: counts(200, 10, 3) };
 
         let paused = windows.breach(GuardrailStatus::Paused).unwrap();
-        assert_eq!((paused.metric, paused.count, paused.sent, paused.line), (Metric::Bounce, 10, 200, BOUNCE_PAUSE));
+        assert_eq!(
+            (paused.metric, paused.count, paused.sent, paused.line),
+            (RateMetric::Bounce, 10, 200, BOUNCE_PAUSE)
+        );
         let warning = windows.breach(GuardrailStatus::Warning).unwrap();
-        assert_eq!((warning.metric, warning.count, warning.sent), (Metric::Bounce, 45, 1_000));
+        assert_eq!((warning.metric, warning.count, warning.sent), (RateMetric::Bounce, 45, 1_000));
         assert_eq!(windows.breach(GuardrailStatus::Ok), None);
     }
 

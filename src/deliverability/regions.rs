@@ -16,7 +16,7 @@ use crate::base::clock::TimestampMs;
 use crate::base::id::{DomainId, TeamId};
 use crate::domains;
 use crate::emails::RegionPause;
-use crate::events::Metric;
+use crate::events::RateMetric;
 use crate::store::{ReadTx, Reads, StoreError, WriteTx, name_hash};
 use crate::tables::REGION_PAUSES;
 use crate::teams;
@@ -44,7 +44,7 @@ impl RegionCounts {
 
     /// Returns whether all teams together reach the limit of a metric, also without the team with the most events of
     /// it. One team has its own limits.
-    fn is_paused_by(&self, metric: Metric) -> bool {
+    fn is_paused_by(&self, metric: RateMetric) -> bool {
         let line = RateLimitLine::of_pause(metric);
         let largest = self.teams.iter().max_by_key(|team| (team.count(metric), Reverse(team.sent)));
         let rest = self.counts.minus(largest.copied().unwrap_or_default());

@@ -14,7 +14,7 @@ use crate::delivery;
 use crate::email_metrics::{self, CountedRecipients, EmailMetric, MetricSource};
 use crate::emails::{SendingGuard as _, SendingPause};
 use crate::event_bus::BusMessage;
-use crate::events::Metric;
+use crate::events::RateMetric;
 use crate::insights::{InsightCheck, InsightDayRow};
 use crate::notices::Notice;
 use crate::store::{NEXT, Order, Reads as _, StoreError, WriteTx};
@@ -120,7 +120,7 @@ async fn a_pause_ends_when_its_days_leave_the_window() {
     let pause = fixture.pause(&deliverability).await.unwrap();
     // The day of the clock is 2026-01-05.
     let midnight_ms = 1_767_657_600_000;
-    assert_eq!((pause.metric, pause.count, pause.sent), (Metric::Bounce, 10, 200));
+    assert_eq!((pause.metric, pause.count, pause.sent), (RateMetric::Bounce, 10, 200));
     assert_eq!(pause.resumes_ms, midnight_ms + 86_400_000, "the current day alone reaches the limit");
     assert_eq!(pause.dashboard_url, "https://mail.example.com/dashboard/metrics/deliverability");
     assert!(fixture.is_slowed(&deliverability).await);

@@ -36,7 +36,7 @@ pub(super) struct RecordCheck {
 
 /// Change of the status of a domain by a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum DomainStatusChange {
     /// The domain became verified.
     Verified,
     /// The domain was verified and is no longer.
@@ -68,7 +68,7 @@ pub(super) fn apply(
     current: &[ExpectedRecord],
     checks: &[RecordCheck],
     now_ms: TimestampMs,
-) -> Change {
+) -> DomainStatusChange {
     let before = row.status;
     row.records = current
         .iter()
@@ -81,11 +81,11 @@ pub(super) fn apply(
     row.checked_ms = Some(now_ms);
     (row.status, row.pending_since_ms) = next_status(before, row.pending_since_ms, &row.records, now_ms);
     match (before, row.status) {
-        (before, after) if before == after => Change::None,
-        (_, DomainStatus::Verified) => Change::Verified,
-        (DomainStatus::Verified, _) => Change::Lost,
-        (_, DomainStatus::Failed) => Change::Failed,
-        _ => Change::None,
+        (before, after) if before == after => DomainStatusChange::None,
+        (_, DomainStatus::Verified) => DomainStatusChange::Verified,
+        (DomainStatus::Verified, _) => DomainStatusChange::Lost,
+        (_, DomainStatus::Failed) => DomainStatusChange::Failed,
+        _ => DomainStatusChange::None,
     }
 }
 
@@ -208,7 +208,7 @@ mod tests {
         RecordCheck { record, live, detail, seen: Vec::new(), inherited_from: None, policy: None }
     }
 
-    fn apply_checks(row: &mut DomainRow, answers: [DnsMatch; 4], now_ms: i64) -> Change {
+    fn apply_checks(row: &mut DomainRow, answers: [DnsMatch; 4], now_ms: i64) -> DomainStatusChange {
         let current = expected(row, &settings());
         let checks = checks(row, answers);
         apply(row, &current, &checks, now_ms)
@@ -229,25 +229,25 @@ mod tests {
         let soon = Some(NOW_MS - DAY_MS);
         let late = Some(NOW_MS - 3 * DAY_MS);
         for (before, pending_since_ms, answers, after, change) in [
-            (Domain::Pending, soon, [Found, Found, Found, Found], Domain::Verified, Change::Verified),
+            (Domain::Pending, soon, [Found, Found, Found, Found], Domain::Verified, DomainStatusChange::Verified),
             // The Ed25519 key is not required.
-            (Domain::Pending, soon, [Found, Found, Found, Missing], Domain::Verified, Change::Verified),
-            (Domain::Pending, soon, [Found, Found, Missing, Found], Domain::Pending, Change::None),
-            (Domain::Pending, soon, [Found, Missing, Found, Found], Domain::Pending, Change::None),
-            (Domain::Pending, soon, [Missing, Found, Found, Found], Domain::Pending, Change::None),
-            (Domain::Pending, soon, [Found, Found, Unknown, Found], Domain::Pending, Change::None),
-            (Domain::Pending, soon, [Found, Mismatch, Found, Found], Domain::Failed, Change::Failed),
-            (Domain::Pending, late, [Found, Found, Missing, Found], Domain::Failed, Change::Failed),
-            (Domain::Pending, late, [Found, Found, Found, Found], Domain::Verified, Change::Verified),
-            (Domain::NotStarted, None, [Missing, Missing, Missing, Missing], Domain::Pending, Change::None),
-            (Domain::Verified, None, [Found, Found, Found, Mismatch], Domain::Verified, Change::None),
-            (Domain::Verified, None, [Unknown, Unknown, Unknown, Unknown], Domain::Verified, Change::None),
+            (Domain::Pending, soon, [Found, Found, Found, Missing], Domain::Verified, DomainStatusChange::Verified),
+            (Domain::Pending, soon, [Found, Found, Missing, Found], Domain::Pending, DomainStatusChange::None),
+            (Domain::Pending, soon, [Found, Missing, Found, Found], Domain::Pending, DomainStatusChange::None),
+            (Domain::Pending, soon, [Missing, Found, Found, Found], Domain::Pending, DomainStatusChange::None),
+            (Domain::Pending, soon, [Found, Found, Unknown, Found], Domain::Pending, DomainStatusChange::None),
+            (Domain::Pending, soon, [Found, Mismatch, Found, Found], Domain::Failed, DomainStatusChange::Failed),
+            (Domain::Pending, late, [Found, Found, Missing, Found], Domain::Failed, DomainStatusChange::Failed),
+            (Domain::Pending, late, [Found, Found, Found, Found], Domain::Verified, DomainStatusChange::Verified),
+            (Domain::NotStarted, None, [Missing, Missing, Missing, Missing], Domain::Pending, DomainStatusChange::None),
+            (Domain::Verified, None, [Found, Found, Found, Mismatch], Domain::Verified, DomainStatusChange::None),
+            (Domain::Verified, None, [Unknown, Unknown, Unknown, Unknown], Domain::Verified, DomainStatusChange::None),
             // A record that was found is missing for the first time.
-            (Domain::Verified, None, [Unknown, Found, Missing, Found], Domain::Verified, Change::None),
-            (Domain::Verified, None, [Found, Mismatch, Missing, Found], Domain::Failed, Change::Lost),
-            (Domain::Verified, None, [Found, Mismatch, Found, Found], Domain::Failed, Change::Lost),
-            (Domain::Failed, soon, [Unknown, Found, Found, Found], Domain::Failed, Change::None),
-            (Domain::Failed, late, [Found, Found, Found, Found], Domain::Verified, Change::Verified),
+            (Domain::Verified, None, [Unknown, Found, Missing, Found], Domain::Verified, DomainStatusChange::None),
+            (Domain::Verified, None, [Found, Mismatch, Missing, Found], Domain::Failed, DomainStatusChange::Lost),
+            (Domain::Verified, None, [Found, Mismatch, Found, Found], Domain::Failed, DomainStatusChange::Lost),
+            (Domain::Failed, soon, [Unknown, Found, Found, Found], Domain::Failed, DomainStatusChange::None),
+            (Domain::Failed, late, [Found, Found, Found, Found], Domain::Verified, DomainStatusChange::Verified),
         ] {
             let mut row = in_status(before, pending_since_ms);
 
@@ -290,12 +290,12 @@ mod tests {
         let missing = [Found, Found, Missing, Found];
         let mut row = in_status(Domain::Verified, None);
 
-        assert_eq!(apply_checks(&mut row, missing, NOW_MS), Change::None);
+        assert_eq!(apply_checks(&mut row, missing, NOW_MS), DomainStatusChange::None);
         assert_eq!(next_fast_recheck_ms(&row, NOW_MS), Some(NOW_MS + MINUTE_MS));
-        assert_eq!(apply_checks(&mut row, [Found; 4], NOW_MS), Change::None);
+        assert_eq!(apply_checks(&mut row, [Found; 4], NOW_MS), DomainStatusChange::None);
         assert_eq!(next_fast_recheck_ms(&row, NOW_MS), None);
-        assert_eq!(apply_checks(&mut row, missing, NOW_MS), Change::None);
-        assert_eq!(apply_checks(&mut row, missing, NOW_MS), Change::Lost);
+        assert_eq!(apply_checks(&mut row, missing, NOW_MS), DomainStatusChange::None);
+        assert_eq!(apply_checks(&mut row, missing, NOW_MS), DomainStatusChange::Lost);
         assert_eq!((row.status, row.pending_since_ms), (Domain::Failed, Some(NOW_MS)));
     }
 

@@ -43,7 +43,7 @@ mod worker;
 pub use audit::{AuditedDomain, AuditedRecord, DomainAudit};
 pub use error::{CreateDomainError, DomainRule, UpdateDomainError};
 pub use model::{
-    Domain, DomainChanges, DomainStatus, DomainWithRecords, Label, NewDomain, RecordKind, RecordState, RecordStatus,
+    DnsLabel, Domain, DomainChanges, DomainStatus, DomainWithRecords, NewDomain, RecordKind, RecordState, RecordStatus,
 };
 pub use records::RecordView;
 pub use service::Domains;

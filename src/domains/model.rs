@@ -142,9 +142,9 @@ impl RecordState {
 
 /// One label of a host name: letters, digits and inner hyphens, in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Label(String);
+pub struct DnsLabel(String);
 
-impl Label {
+impl DnsLabel {
     /// Parses a label in any letter case; `None` if the text is not a label (RFC 1123 §2.1).
     pub fn parse(text: &str) -> Option<Self> {
         let is_valid = (1..=LABEL_CHARS_MAX).contains(&text.len())
@@ -170,11 +170,11 @@ pub struct NewDomain {
     /// Default: the first region of the settings.
     pub region: Option<String>,
     /// Label of the return path. Default: `send`.
-    pub return_path: Option<Label>,
+    pub return_path: Option<DnsLabel>,
     pub open_tracking: bool,
     pub click_tracking: bool,
     /// Label of the tracking host.
-    pub tracking_subdomain: Option<Label>,
+    pub tracking_subdomain: Option<DnsLabel>,
 }
 
 impl NewDomain {
@@ -197,7 +197,7 @@ pub struct DomainChanges {
     pub open_tracking: Option<bool>,
     pub click_tracking: Option<bool>,
     /// Label of the tracking host.
-    pub tracking_subdomain: Patch<Label>,
+    pub tracking_subdomain: Patch<DnsLabel>,
 }
 
 /// A domain without its keys and records.
@@ -248,17 +248,17 @@ mod tests {
             ("bücher", None),
             ("a\r\n", None),
         ] {
-            assert_eq!(Label::parse(text).as_ref().map(Label::as_str), expected, "{text:?}");
+            assert_eq!(DnsLabel::parse(text).as_ref().map(DnsLabel::as_str), expected, "{text:?}");
         }
-        assert!(Label::parse(&"a".repeat(63)).is_some());
-        assert!(Label::parse(&"a".repeat(64)).is_none());
+        assert!(DnsLabel::parse(&"a".repeat(63)).is_some());
+        assert!(DnsLabel::parse(&"a".repeat(64)).is_none());
     }
 
     proptest! {
         #[test]
         fn a_label_parses_to_itself(text in ".{0,70}") {
-            if let Some(label) = Label::parse(&text) {
-                prop_assert_eq!(Label::parse(label.as_str()), Some(label));
+            if let Some(label) = DnsLabel::parse(&text) {
+                prop_assert_eq!(DnsLabel::parse(label.as_str()), Some(label));
             }
         }
     }

@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 use super::decide;
 use super::error::{CreateDomainError, DomainRule, UpdateDomainError};
 use super::model::{
-    Domain, DomainChanges, DomainStatus, DomainWithRecords, Label, NAME_CHARS_MIN, NewDomain, RecordKind,
+    DnsLabel, Domain, DomainChanges, DomainStatus, DomainWithRecords, NAME_CHARS_MIN, NewDomain, RecordKind,
 };
 use super::queue::CheckQueue;
 use super::records;
@@ -154,8 +154,8 @@ impl Domains {
     async fn draft(&self, team: TeamId, new: NewDomain) -> Result<DomainDraft, CreateDomainError> {
         let NewDomain { name, region, return_path, open_tracking, click_tracking, tracking_subdomain } = new;
         let region = self.region(region)?;
-        let return_path = return_path.map_or_else(|| RETURN_PATH.to_owned(), Label::into_string);
-        let tracking_subdomain = tracking_subdomain.map(Label::into_string);
+        let return_path = return_path.map_or_else(|| RETURN_PATH.to_owned(), DnsLabel::into_string);
+        let tracking_subdomain = tracking_subdomain.map(DnsLabel::into_string);
         if name.as_str().len() < NAME_CHARS_MIN {
             return Err(CreateDomainError::NameTooShort);
         }

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::decide::{self, Change};
+use super::decide::{self, DomainStatusChange};
 use super::records;
 use super::service::Domains;
 use super::store::{self, DomainRow};
@@ -128,17 +128,17 @@ impl Domains {
     }
 }
 
-fn log_change(id: DomainId, row: &DomainRow, change: Change) {
+fn log_change(id: DomainId, row: &DomainRow, change: DomainStatusChange) {
     let name = &row.name;
     match change {
-        Change::Verified => info!(domain.id = %id, domain.name = %name, "verified {name}"),
-        Change::Lost => {
+        DomainStatusChange::Verified => info!(domain.id = %id, domain.name = %name, "verified {name}"),
+        DomainStatusChange::Lost => {
             warn!(domain.id = %id, domain.name = %name, "{name} is no longer verified: a required record is missing or wrong");
         }
-        Change::Failed => {
+        DomainStatusChange::Failed => {
             info!(domain.id = %id, domain.name = %name, "verification of {name} failed: a required record is wrong or was not found");
         }
-        Change::None => {}
+        DomainStatusChange::None => {}
     }
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, DomainId, TeamId};
-use crate::events::{BounceType, Detail, EmailEventKind, Event};
+use crate::events::{BounceType, EmailEventKind, Event, EventDetail};
 
 /// Length of a quarter hour. Every offset of a current time zone is a multiple of it.
 pub(super) const QUARTER_MS: i64 = 15 * 60 * 1000;
@@ -113,7 +113,7 @@ impl EmailMetric {
             EmailEventKind::Delivered => Self::Delivered,
             EmailEventKind::DeliveryDelayed => Self::DeliveryDelayed,
             EmailEventKind::Bounced => match &event.detail {
-                Detail::Bounce(bounce) => match bounce.bounce_type {
+                EventDetail::Bounce(bounce) => match bounce.bounce_type {
                     BounceType::Permanent => Self::BouncedPermanent,
                     BounceType::Transient => Self::BouncedTransient,
                     BounceType::Undetermined => Self::BouncedUndetermined,
@@ -255,23 +255,23 @@ mod tests {
     fn each_event_counts_in_its_own_metric() {
         let bounce = |bounce_type| {
             let (message, subtype) = (String::new(), String::new());
-            Detail::Bounce(Bounce { message, bounce_type, subtype, diagnostic: Vec::new() })
+            EventDetail::Bounce(Bounce { message, bounce_type, subtype, diagnostic: Vec::new() })
         };
         for (kind, detail, expected) in [
-            (EmailEventKind::Scheduled, Detail::None, None),
-            (EmailEventKind::Canceled, Detail::None, None),
-            (EmailEventKind::Sent, Detail::None, Some("sent")),
-            (EmailEventKind::Delivered, Detail::None, Some("delivered")),
-            (EmailEventKind::DeliveryDelayed, Detail::None, Some("delivery_delayed")),
+            (EmailEventKind::Scheduled, EventDetail::None, None),
+            (EmailEventKind::Canceled, EventDetail::None, None),
+            (EmailEventKind::Sent, EventDetail::None, Some("sent")),
+            (EmailEventKind::Delivered, EventDetail::None, Some("delivered")),
+            (EmailEventKind::DeliveryDelayed, EventDetail::None, Some("delivery_delayed")),
             (EmailEventKind::Bounced, bounce(BounceType::Permanent), Some("bounced_permanent")),
             (EmailEventKind::Bounced, bounce(BounceType::Transient), Some("bounced_transient")),
             (EmailEventKind::Bounced, bounce(BounceType::Undetermined), Some("bounced_undetermined")),
-            (EmailEventKind::Bounced, Detail::None, Some("bounced_undetermined")),
-            (EmailEventKind::Complained, Detail::None, Some("complained")),
-            (EmailEventKind::Failed, Detail::None, Some("failed")),
-            (EmailEventKind::Opened, Detail::None, Some("opened")),
-            (EmailEventKind::Clicked, Detail::None, Some("clicked")),
-            (EmailEventKind::Prefetched, Detail::None, Some("prefetched")),
+            (EmailEventKind::Bounced, EventDetail::None, Some("bounced_undetermined")),
+            (EmailEventKind::Complained, EventDetail::None, Some("complained")),
+            (EmailEventKind::Failed, EventDetail::None, Some("failed")),
+            (EmailEventKind::Opened, EventDetail::None, Some("opened")),
+            (EmailEventKind::Clicked, EventDetail::None, Some("clicked")),
+            (EmailEventKind::Prefetched, EventDetail::None, Some("prefetched")),
         ] {
             let event = Event { kind, at_ms: 0, recipients: Vec::new(), detail };
             assert_eq!(EmailMetric::of_event(&event).map(EmailMetric::as_str), expected, "{event:?}");

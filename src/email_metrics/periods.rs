@@ -38,7 +38,7 @@ impl Granularity {
 
 /// A period of a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Period {
+pub(super) struct ReportPeriod {
     /// Its first quarter hour in the report.
     pub(super) first: u32,
     /// Local date, or local date and hour, of its start. The first period can begin before the report.
@@ -54,7 +54,7 @@ pub(super) fn periods(
     zone: &TimeZone,
     granularity: Granularity,
     quarters: Range<u32>,
-) -> Result<Vec<Period>, TooManyPeriods> {
+) -> Result<Vec<ReportPeriod>, TooManyPeriods> {
     match granularity {
         Granularity::Hourly => hours(zone, quarters),
         Granularity::Daily | Granularity::Weekly | Granularity::Monthly => dates(zone, granularity, quarters),
@@ -62,13 +62,13 @@ pub(super) fn periods(
 }
 
 /// Returns the index of the period of a quarter hour.
-pub(super) fn period_of(periods: &[Period], quarter: u32) -> usize {
+pub(super) fn period_of(periods: &[ReportPeriod], quarter: u32) -> usize {
     periods.partition_point(|period| period.first <= quarter).saturating_sub(1)
 }
 
 /// Groups quarter hours by their local hour. An hour that the clock shows twice is one period.
-fn hours(zone: &TimeZone, quarters: Range<u32>) -> Result<Vec<Period>, TooManyPeriods> {
-    let mut periods: Vec<Period> = Vec::new();
+fn hours(zone: &TimeZone, quarters: Range<u32>) -> Result<Vec<ReportPeriod>, TooManyPeriods> {
+    let mut periods: Vec<ReportPeriod> = Vec::new();
     let mut last = None;
     for first in quarters {
         let Some(local) = local(zone, first) else { continue };
@@ -80,14 +80,14 @@ fn hours(zone: &TimeZone, quarters: Range<u32>) -> Result<Vec<Period>, TooManyPe
             return Err(TooManyPeriods);
         }
         last = Some(hour);
-        periods.push(Period { first, label: format!("{}T{:02}:00", hour.0, hour.1) });
+        periods.push(ReportPeriod { first, label: format!("{}T{:02}:00", hour.0, hour.1) });
     }
     Ok(periods)
 }
 
 /// Returns periods that begin at the start of a local day, which is not midnight if the clock skips it.
-fn dates(zone: &TimeZone, granularity: Granularity, quarters: Range<u32>) -> Result<Vec<Period>, TooManyPeriods> {
-    let mut periods: Vec<Period> = Vec::new();
+fn dates(zone: &TimeZone, granularity: Granularity, quarters: Range<u32>) -> Result<Vec<ReportPeriod>, TooManyPeriods> {
+    let mut periods: Vec<ReportPeriod> = Vec::new();
     let mut date = local(zone, quarters.start).and_then(|local| first_date(granularity, local.date()));
     while let Some(start) = date {
         let Some(first) = start_of(zone, start).filter(|first| *first < quarters.end) else { break };
@@ -96,7 +96,7 @@ fn dates(zone: &TimeZone, granularity: Granularity, quarters: Range<u32>) -> Res
         if periods.len() == PERIODS_MAX {
             return Err(TooManyPeriods);
         }
-        periods.push(Period { first: first.max(quarters.start), label: start.to_string() });
+        periods.push(ReportPeriod { first: first.max(quarters.start), label: start.to_string() });
         date = match granularity {
             Granularity::Hourly | Granularity::Daily => start.checked_add(1.day()).ok(),
             Granularity::Weekly => start.checked_add(1.week()).ok(),

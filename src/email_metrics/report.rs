@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use jiff::tz::TimeZone;
 
 use super::model::{EmailCounts, EmailMetric, MetricSource, QUARTER_MS, quarter};
-use super::periods::{Granularity, PERIODS_MAX, Period, TooManyPeriods, period_of, periods};
+use super::periods::{Granularity, PERIODS_MAX, ReportPeriod, TooManyPeriods, period_of, periods};
 use super::store::{NO_BROADCAST, QuarterKey};
 use crate::base::clock::{TimestampMs, monotonic};
 use crate::base::id::{BroadcastId, DomainId, EmailId, TeamId};
@@ -116,7 +116,7 @@ type GroupKey = (usize, DomainId, BroadcastId, EmailId);
 /// A report in progress.
 struct Grouping {
     query: MetricsQuery,
-    periods: Vec<Period>,
+    periods: Vec<ReportPeriod>,
     groups: BTreeMap<GroupKey, EmailCounts>,
     totals: EmailCounts,
     /// Next key to read; `None` after the last.
@@ -257,7 +257,7 @@ impl Grouping {
         let Self { query, periods, groups, totals, .. } = self;
         let by = query.group_by;
         let row = |((period, domain, broadcast, email), counts)| MetricsReportRow {
-            period: periods.get(period).map(|period: &Period| period.label.clone()),
+            period: periods.get(period).map(|period: &ReportPeriod| period.label.clone()),
             domain: names.domains.get(&domain).map(|name| (domain, name.clone())),
             email: by.email.then_some(email),
             broadcast: names

@@ -22,12 +22,12 @@ pub(crate) type QuarterKey = (TeamId, u32, DomainId, BroadcastId);
 
 /// Direction of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Change {
+enum CountChange {
     Add,
     TakeBack,
 }
 
-impl Change {
+impl CountChange {
     /// Changes a count. A count that would be negative becomes 0.
     fn apply(self, count: &mut u64, by: u64, metric: EmailMetric, team: TeamId) {
         *count = match self {
@@ -72,7 +72,7 @@ pub(super) fn count_all(
     metrics: impl Iterator<Item = EmailMetric> + Clone,
     recipients: CountedRecipients,
 ) -> Result<(), StoreError> {
-    change(tx, source, at_ms, metrics, recipients, Change::Add)
+    change(tx, source, at_ms, metrics, recipients, CountChange::Add)
 }
 
 /// Counts `by` recipients whose email was sent at `sent_ms` in the totals of that day by the day of the send. Does nothing
@@ -93,7 +93,7 @@ pub(crate) fn count_of_send_day(
     let key = (team, utc_day(sent_ms));
     let mut totals = tx.get_valid(&EMAIL_DAY_TOTALS, &key)?.unwrap_or_default();
     let Some(total) = totals.of_send_day_mut(metric) else { return Ok(()) };
-    Change::Add.apply(total, by, metric, team);
+    CountChange::Add.apply(total, by, metric, team);
     tx.put(&EMAIL_DAY_TOTALS, &key, &totals)
 }
 
@@ -108,7 +108,7 @@ pub fn take_back(
     metric: EmailMetric,
     recipients: CountedRecipients,
 ) -> Result<(), StoreError> {
-    change(tx, source, at_ms, iter::once(metric), recipients, Change::TakeBack)
+    change(tx, source, at_ms, iter::once(metric), recipients, CountChange::TakeBack)
 }
 
 fn change(
@@ -117,7 +117,7 @@ fn change(
     at_ms: TimestampMs,
     metrics: impl Iterator<Item = EmailMetric> + Clone,
     recipients: CountedRecipients,
-    change: Change,
+    change: CountChange,
 ) -> Result<(), StoreError> {
     match recipients {
         CountedRecipients::Real(0) | CountedRecipients::Simulated(0) => Ok(()),
@@ -187,7 +187,7 @@ fn change_quarter(
     at_ms: TimestampMs,
     metrics: impl Iterator<Item = EmailMetric>,
     by: u64,
-    change: Change,
+    change: CountChange,
 ) -> Result<(), StoreError> {
     let MetricSource { team, domain, broadcast } = source;
     let key: QuarterKey = (team, quarter(at_ms), domain, broadcast.unwrap_or(NO_BROADCAST));
@@ -204,7 +204,7 @@ fn change_day(
     at_ms: TimestampMs,
     metrics: impl Iterator<Item = EmailMetric> + Clone,
     by: u64,
-    change: Change,
+    change: CountChange,
 ) -> Result<(), StoreError> {
     if metrics.clone().all(|metric| DayTotals::default().of_mut(metric).is_none()) {
         return Ok(());

@@ -11,7 +11,7 @@ use super::*;
 use crate::base::clock::{DAY_MS, TimestampMs, utc_day};
 use crate::base::id::{BroadcastId, DomainId, EmailId, EventId, Id, TeamId};
 use crate::context::Context;
-use crate::events::{self, Detail, EmailEventKind, Event};
+use crate::events::{self, EmailEventKind, Event, EventDetail};
 use crate::store::{Encoded, NodeId, ReadTx, Reads as _, StoreError, WriteTx};
 use crate::tables::{EMAIL_COUNT_CHECKS, EMAIL_QUARTER_COUNTS, EVENTS};
 use crate::teams;
@@ -44,7 +44,8 @@ fn source(team: TeamId) -> MetricSource {
 
 /// Records and counts an event at the current time.
 async fn record(context: &Context, team: TeamId, email: EmailId, kind: EmailEventKind, address: &str) -> EventId {
-    let event = Event { kind, at_ms: context.now_ms(), recipients: vec![address.to_owned()], detail: Detail::None };
+    let event =
+        Event { kind, at_ms: context.now_ms(), recipients: vec![address.to_owned()], detail: EventDetail::None };
     let recording = context.clone();
     let record = move |tx: &WriteTx<'_>| {
         let counted = CountedEvent::of(source(team), email, &event, |address| address == SIMULATED);
@@ -151,7 +152,7 @@ async fn a_first_click_is_counted_as_unique_with_the_event() {
     let at_ms = context.now_ms();
     for (address, is_first) in [("ada@example.net", true), ("ada@example.net", false), (SIMULATED, true)] {
         let recipients = vec![address.to_owned()];
-        let event = Event { kind: EmailEventKind::Clicked, at_ms, recipients, detail: Detail::None };
+        let event = Event { kind: EmailEventKind::Clicked, at_ms, recipients, detail: EventDetail::None };
         let recording = context.clone();
         let click = move |tx: &WriteTx<'_>| {
             let counted = CountedEvent::of(source(team), email, &event, |address| address == SIMULATED).unwrap();
@@ -242,7 +243,7 @@ async fn a_quarter_hour_with_several_pages_is_recounted_whole() {
         for number in 0..events {
             let address = if number == 0 { SIMULATED } else { "ada@example.net" };
             let (kind, recipients) = (EmailEventKind::Sent, vec![address.to_owned()]);
-            let event = Event { kind, at_ms, recipients, detail: Detail::None };
+            let event = Event { kind, at_ms, recipients, detail: EventDetail::None };
             let email = recording.id();
             let counted = CountedEvent::of(source(team), email, &event, |address| address == SIMULATED).unwrap();
             let unused = || unreachable!("no endpoint is subscribed");

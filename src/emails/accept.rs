@@ -19,7 +19,7 @@ use crate::context::Context;
 use crate::delivery::{Class, DeliverOnly, Due, DueKey, DueRow, LaneKey};
 use crate::domains::SenderDomainRow;
 use crate::email_metrics::{CountedRecipients, EmailMetric};
-use crate::events::{self, Detail, EmailEventKind, Event};
+use crate::events::{self, EmailEventKind, Event, EventDetail};
 use crate::store::{Reads, StoreError, WriteTx, from_store_error};
 use crate::suppressions::{self, SendKind};
 use crate::tables::{AddressHash, DUE, EMAILS};
@@ -150,7 +150,8 @@ impl AcceptTransaction {
         email_metrics::count(tx, row.metric_source(team), self.now, EmailMetric::Suppressed, blocked)?;
         let Some(data) = &email.event_data else { return Ok(()) };
         let recipients = row.recipients.iter().map(|recipient| recipient.mailbox.bare()).collect();
-        let event = Event { kind: EmailEventKind::Scheduled, at_ms: row.created_ms, recipients, detail: Detail::None };
+        let event =
+            Event { kind: EmailEventKind::Scheduled, at_ms: row.created_ms, recipients, detail: EventDetail::None };
         events::record(tx, &self.context, team, email.id, event, || Ok(data.clone()))?;
         Ok(())
     }

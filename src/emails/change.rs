@@ -14,7 +14,7 @@ use super::stored::{keep_cursor, put_row};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, TeamId};
 use crate::delivery::DueKey;
-use crate::events::{Detail, EmailEventKind, Event};
+use crate::events::{EmailEventKind, Event, EventDetail};
 use crate::store::{Reads, StoreError, WriteTx, from_store_error};
 use crate::tables::DUE;
 
@@ -75,8 +75,12 @@ impl Emails {
                 cancel_queued(tx, team, id, &mut row)?;
                 guard.recipients_canceled(tx, team, id, &before, &row)?;
                 let recipients = row.recipients.iter().map(|recipient| recipient.mailbox.bare()).collect();
-                let event =
-                    Event { kind: EmailEventKind::Canceled, at_ms: context.now_ms(), recipients, detail: Detail::None };
+                let event = Event {
+                    kind: EmailEventKind::Canceled,
+                    at_ms: context.now_ms(),
+                    recipients,
+                    detail: EventDetail::None,
+                };
                 event_recorder::record(tx, &context, team, id, &row, event)?;
                 put_row(tx, team, id, &row, context.now_ms())?;
                 Ok(())
@@ -186,7 +190,7 @@ mod tests {
             tx.put(&EMAILS, &(TEAM, id), &row(state))?;
             tx.put(&EMAIL_BODIES, &(id, 0), &Blob(vec![1]))?;
             let event =
-                Event { kind: EmailEventKind::Scheduled, at_ms: 0, recipients: Vec::new(), detail: Detail::None };
+                Event { kind: EmailEventKind::Scheduled, at_ms: 0, recipients: Vec::new(), detail: EventDetail::None };
             event_recorder::record(tx, &ids, TEAM, id, &row(state), event)
         };
         context.store.write::<_, StoreError>(write).await.unwrap();

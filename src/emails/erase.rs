@@ -23,7 +23,7 @@ use crate::context::Context;
 use crate::delivery::{
     Class, DestinationHash, DueKey, DueRow, LaneKey, QUEUE_END, QueueKey, domain_of, released_destination, simulated,
 };
-use crate::events::{Detail, EmailEventKind, Event};
+use crate::events::{EmailEventKind, Event, EventDetail};
 use crate::store::{Keyring, MatchPage, Reads, StoreError, WriteTx, match_page};
 use crate::tables::{AddressHash, DUE};
 
@@ -240,7 +240,8 @@ pub(crate) fn erase(
     if is_canceled {
         row.last_event.advance(LastEvent::Canceled);
         let recipients = row.recipients.iter().map(|recipient| recipient.mailbox.to_string()).collect();
-        let event = Event { kind: EmailEventKind::Canceled, at_ms: context.now_ms(), recipients, detail: Detail::None };
+        let event =
+            Event { kind: EmailEventKind::Canceled, at_ms: context.now_ms(), recipients, detail: EventDetail::None };
         event_recorder::record(tx, context, team, id, &row, event)?;
     }
     delete_empty_groups(tx, &row, &dropped)?;

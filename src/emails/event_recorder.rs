@@ -168,7 +168,7 @@ mod tests {
     use crate::email_metrics::{DayTotals, day_totals};
     use crate::emails::model::LastEvent;
     use crate::emails::store::{ErasureMark, RecipientRow, RecipientState};
-    use crate::events::{Detail, EmailEventKind};
+    use crate::events::{EmailEventKind, EventDetail};
     use crate::store::Encoded;
     use crate::tables::EMAIL_BODIES;
 
@@ -216,7 +216,7 @@ mod tests {
             let (recording, row, at_ms) = (context.clone(), row.clone(), context.now_ms());
             let recipients: Vec<String> = addresses.iter().map(|address| (*address).to_owned()).collect();
             let write = move |tx: &WriteTx<'_>| {
-                let event = Event { kind, at_ms, recipients: recipients.clone(), detail: Detail::None };
+                let event = Event { kind, at_ms, recipients: recipients.clone(), detail: EventDetail::None };
                 record(tx, &recording, team, id, &row, event)
             };
             context.store.write::<_, StoreError>(write).await.unwrap();

@@ -5,13 +5,13 @@ use std::fmt;
 use super::store::EmailRow;
 use crate::base::clock::{TimestampMs, to_iso};
 use crate::base::id::{BroadcastId, DomainId, EmailId, TeamId};
-use crate::events::Metric;
+use crate::events::RateMetric;
 use crate::store::{ReadTx, StoreError, WriteTx};
 
 /// Pause of all new sends of a team, because one of its rates crossed a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SendingPause {
-    pub metric: Metric,
+    pub metric: RateMetric,
     /// Recipients whose email bounced permanently or was reported as spam in the window.
     pub count: u64,
     /// Recipients that email was sent to in the window.
@@ -31,7 +31,7 @@ impl SendingPause {
     /// Returns the pause of a team with a bounce rate of 10 %.
     pub(crate) fn example() -> Self {
         Self {
-            metric: Metric::Bounce,
+            metric: RateMetric::Bounce,
             count: 10,
             sent: 100,
             limit_per_10_000: 500,
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn a_pause_names_its_figures_its_end_and_the_page() {
         let pause = SendingPause {
-            metric: Metric::Bounce,
+            metric: RateMetric::Bounce,
             count: 12,
             sent: 160,
             limit_per_10_000: 500,
@@ -190,7 +190,7 @@ mod tests {
              https://mail.example.com/dashboard/metrics/deliverability shows the rates."
         );
         let complaint =
-            SendingPause { metric: Metric::Complaint, count: 3, sent: 2_000, limit_per_10_000: 10, ..pause };
+            SendingPause { metric: RateMetric::Complaint, count: 3, sent: 2_000, limit_per_10_000: 10, ..pause };
         assert!(complaint.to_string().contains("were reported as spam, which is 0.15%, and the limit is 0.10%"));
     }
 }

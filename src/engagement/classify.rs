@@ -5,7 +5,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::rules::{Condition, MachineReason, MachineRules};
+use super::rules::{MachineReason, MachineRules, RuleCondition};
 
 /// Operating systems of desktops in the user agent of a browser. CrOS is on laptops.
 const DESKTOPS: [&str; 4] = ["(windows nt ", "(macintosh; ", "(x11; linux ", "(x11; cros "];
@@ -58,15 +58,15 @@ impl MachineRules {
         let agent = facts.user_agent.trim().to_ascii_lowercase();
         let without_devices = self.devices.iter().fold(agent.clone(), |agent, device| agent.replace(device, ""));
         let has_token_word = self.has_token_word(&without_devices);
-        let is_match = |condition: &Condition| match condition {
-            Condition::Agent(whole) => agent == *whole,
-            Condition::All(parts) => parts.iter().all(|part| agent.contains(part)),
-            Condition::Empty => agent.is_empty(),
-            Condition::Token(token) => has_token_word && token.is_in(&without_devices),
-            Condition::Network(network) => facts.address.is_some_and(|address| network.contains(&address)),
-            Condition::Header { .. } => facts.is_prefetch,
-            Condition::Browser { version_min } => facts.is_link && is_impossible_chrome(&agent, *version_min),
-            Condition::BeforeDelivery | Condition::Timing(_) | Condition::Burst(_) => false,
+        let is_match = |condition: &RuleCondition| match condition {
+            RuleCondition::Agent(whole) => agent == *whole,
+            RuleCondition::All(parts) => parts.iter().all(|part| agent.contains(part)),
+            RuleCondition::Empty => agent.is_empty(),
+            RuleCondition::Token(token) => has_token_word && token.is_in(&without_devices),
+            RuleCondition::Network(network) => facts.address.is_some_and(|address| network.contains(&address)),
+            RuleCondition::Header { .. } => facts.is_prefetch,
+            RuleCondition::Browser { version_min } => facts.is_link && is_impossible_chrome(&agent, *version_min),
+            RuleCondition::BeforeDelivery | RuleCondition::Timing(_) | RuleCondition::Burst(_) => false,
         };
         let rules_before = self.rules.iter().position(|rule| is_match(&rule.condition)).unwrap_or(self.rules.len());
         let reason = self.rules.get(rules_before).map(|rule| rule.reason);
@@ -81,28 +81,28 @@ impl MachineRules {
         facts: EmailFacts,
         prefetch_window: Duration,
     ) -> Option<MachineReason> {
-        let is_match = |condition: &Condition| match condition {
-            Condition::BeforeDelivery => match facts.elapsed {
+        let is_match = |condition: &RuleCondition| match condition {
+            RuleCondition::BeforeDelivery => match facts.elapsed {
                 Elapsed::NotDelivered => true,
                 Elapsed::SinceDelivery(elapsed_ms) => elapsed_ms < 0,
                 Elapsed::SinceSend(_) | Elapsed::Unknown => false,
             },
-            Condition::Timing(_) => match facts.elapsed {
+            RuleCondition::Timing(_) => match facts.elapsed {
                 Elapsed::SinceDelivery(elapsed_ms) | Elapsed::SinceSend(elapsed_ms) => {
                     i128::from(elapsed_ms) < i128::try_from(prefetch_window.as_millis()).unwrap_or(i128::MAX)
                         && !prefetch_window.is_zero()
                 }
                 Elapsed::NotDelivered | Elapsed::Unknown => false,
             },
-            Condition::Burst(_) => request.is_link && facts.is_burst,
+            RuleCondition::Burst(_) => request.is_link && facts.is_burst,
             // The request alone decides these.
-            Condition::Agent(_)
-            | Condition::All(_)
-            | Condition::Empty
-            | Condition::Token(_)
-            | Condition::Network(_)
-            | Condition::Header { .. }
-            | Condition::Browser { .. } => false,
+            RuleCondition::Agent(_)
+            | RuleCondition::All(_)
+            | RuleCondition::Empty
+            | RuleCondition::Token(_)
+            | RuleCondition::Network(_)
+            | RuleCondition::Header { .. }
+            | RuleCondition::Browser { .. } => false,
         };
         let earlier = self.rules.iter().take(request.rules_before).find(|rule| is_match(&rule.condition));
         earlier.map(|rule| rule.reason).or(request.reason)

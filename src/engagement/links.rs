@@ -10,7 +10,7 @@ use crate::base::id::EventId;
 use crate::broadcast_rows::{self, BroadcastContentCache, LinkChange, MergeValues};
 use crate::context::Context;
 use crate::emails::{BroadcastSend, EmailRow};
-use crate::events::{Detail, EmailEventKind, Event};
+use crate::events::{EmailEventKind, Event, EventDetail};
 use crate::store::{Keyring, Reads, StoreError, WriteTx, skip_corrupt};
 use crate::tracking::source_link;
 
@@ -22,7 +22,7 @@ pub(super) fn clicks_by_link(timeline: &[(EventId, Event)], address: &str) -> Cl
     let mut clicks = ClicksByLink::new();
     for (_, event) in timeline {
         let is_own = event.kind == EmailEventKind::Clicked && event.recipients.iter().any(|it| it == address);
-        if let Detail::Click(click) = &event.detail
+        if let EventDetail::Click(click) = &event.detail
             && is_own
         {
             *clicks.entry(click.link.clone()).or_default() += 1;

@@ -9,7 +9,7 @@ use super::rules::{MachineReason, MachineRules};
 use crate::base::clock::TimestampMs;
 use crate::base::id::EventId;
 use crate::emails::{EmailRow, LastEvent, RecipientRow, RecipientState};
-use crate::events::{ClickDetail, Detail, EmailEventKind, Event, OpenDetail};
+use crate::events::{ClickDetail, EmailEventKind, Event, EventDetail, OpenDetail};
 
 /// Opens and clicks that are recorded for a recipient at most. Later ones are dropped, except a first open or click.
 pub(super) const EVENTS_MAX: usize = 100;
@@ -40,7 +40,7 @@ impl HitPlan {
     pub(super) fn destinations(&self) -> impl Iterator<Item = &str> {
         let events = self.retracted.iter().map(|(_, event)| event).chain(&self.recorded);
         events.filter(|event| event.kind == EmailEventKind::Clicked).filter_map(|event| match &event.detail {
-            Detail::Click(click) => Some(click.link.as_str()),
+            EventDetail::Click(click) => Some(click.link.as_str()),
             _ => None,
         })
     }
@@ -159,7 +159,7 @@ fn burst_of<'e>(rules: &MachineRules, engaged: &[&'e (EventId, Event)], recent: 
     let is_other = |other: &&RecentLink| other.link != *link && (is_near(other.first_ms) || is_near(other.last_ms));
     let others: Vec<&RecentLink> = recent.iter().filter(is_other).collect();
     let is_part = |(_, event): &&&(EventId, Event)| match &event.detail {
-        Detail::Click(click) => {
+        EventDetail::Click(click) => {
             click.link != *link && (is_near(click.at_ms) || others.iter().any(|other| other.contains(click)))
         }
         _ => false,
@@ -174,7 +174,7 @@ fn retracted(engaged: &[&(EventId, Event)], burst: &[&(EventId, Event)]) -> Vec<
         burst.iter().copied().filter(|(_, event)| event.kind == EmailEventKind::Clicked).collect();
     let is_derived = |(_, event): &&&(EventId, Event)| {
         let is_inferred = event.kind == EmailEventKind::Opened
-            && matches!(&event.detail, Detail::Open(open) if open.reason.as_deref() == Some(CLICK));
+            && matches!(&event.detail, EventDetail::Open(open) if open.reason.as_deref() == Some(CLICK));
         is_inferred && clicks.iter().any(|(_, click)| requested_ms(click) - 1 == requested_ms(event))
     };
     let opens = engaged.iter().filter(is_derived).copied();
@@ -183,15 +183,15 @@ fn retracted(engaged: &[&(EventId, Event)], burst: &[&(EventId, Event)]) -> Vec<
 
 /// Returns a retracted click as it is recorded again; `None` for an open.
 fn prefetched_click(event: &Event) -> Option<Event> {
-    let Detail::Click(click) = &event.detail else { return None };
+    let EventDetail::Click(click) = &event.detail else { return None };
     let click = ClickDetail { reason: Some(MachineReason::Burst.as_str().to_owned()), ..click.clone() };
-    Some(Event { kind: EmailEventKind::Prefetched, detail: Detail::Click(click), ..event.clone() })
+    Some(Event { kind: EmailEventKind::Prefetched, detail: EventDetail::Click(click), ..event.clone() })
 }
 
 fn event_of(hit: &Hit, address: &str, verdict: Option<MachineReason>) -> Event {
     let reason = verdict.map(|reason| reason.as_str().to_owned());
     let (kind, detail) = match &hit.target {
-        HitTarget::Pixel => (EmailEventKind::Opened, Detail::Open(open_detail(hit, hit.at_ms, reason))),
+        HitTarget::Pixel => (EmailEventKind::Opened, EventDetail::Open(open_detail(hit, hit.at_ms, reason))),
         HitTarget::Link(link) => {
             let click = ClickDetail {
                 link: link.clone(),
@@ -200,7 +200,7 @@ fn event_of(hit: &Hit, address: &str, verdict: Option<MachineReason>) -> Event {
                 at_ms: hit.at_ms,
                 reason,
             };
-            (EmailEventKind::Clicked, Detail::Click(click))
+            (EmailEventKind::Clicked, EventDetail::Click(click))
         }
     };
     let kind = if verdict.is_some() { EmailEventKind::Prefetched } else { kind };
@@ -210,7 +210,7 @@ fn event_of(hit: &Hit, address: &str, verdict: Option<MachineReason>) -> Event {
 /// Returns the open that a click proves, one millisecond before it.
 fn inferred_open(hit: &Hit, address: &str) -> Event {
     let at_ms = hit.at_ms - 1;
-    let detail = Detail::Open(open_detail(hit, at_ms, Some(CLICK.to_owned())));
+    let detail = EventDetail::Open(open_detail(hit, at_ms, Some(CLICK.to_owned())));
     Event { kind: EmailEventKind::Opened, at_ms, recipients: vec![address.to_owned()], detail }
 }
 
@@ -221,8 +221,8 @@ fn open_detail(hit: &Hit, at_ms: TimestampMs, reason: Option<String>) -> OpenDet
 /// Returns the time of the request of an open or a click, which the event itself can have been recorded after.
 const fn requested_ms(event: &Event) -> TimestampMs {
     match &event.detail {
-        Detail::Open(open) => open.at_ms,
-        Detail::Click(click) => click.at_ms,
+        EventDetail::Open(open) => open.at_ms,
+        EventDetail::Click(click) => click.at_ms,
         _ => event.at_ms,
     }
 }
@@ -230,8 +230,8 @@ const fn requested_ms(event: &Event) -> TimestampMs {
 /// Returns whether an event of the same kind and target was recorded shortly before or after.
 fn is_repeat(recorded: &Event, event: &Event) -> bool {
     let is_same_target = match (&recorded.detail, &event.detail) {
-        (Detail::Open(_), Detail::Open(_)) => true,
-        (Detail::Click(one), Detail::Click(other)) => one.link == other.link,
+        (EventDetail::Open(_), EventDetail::Open(_)) => true,
+        (EventDetail::Click(one), EventDetail::Click(other)) => one.link == other.link,
         _ => false,
     };
     let apart_ms = requested_ms(recorded).abs_diff(requested_ms(event));

@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::delivery::simulated;
 use crate::email_metrics::{self, CountedRecipients, EmailMetric, MetricSource};
 use crate::emails::{self, EmailRow, EventRecorder, LastEvent};
-use crate::events::{self, Detail, EmailEventKind, Event};
+use crate::events::{self, EmailEventKind, Event, EventDetail};
 use crate::store::{ReadTx, Reads, StoreError, WriteTx};
 
 /// Number of events of an email up to which a hit is planned on the writer thread without a read before. More of them would
@@ -302,8 +302,8 @@ impl FirstEvents {
             EmailEventKind::Opened => &mut self.open,
             EmailEventKind::Clicked => &mut self.click,
             EmailEventKind::Prefetched => {
-                self.is_opened_by_software |= matches!(event.detail, Detail::Open(_));
-                self.is_clicked_by_software |= matches!(event.detail, Detail::Click(_));
+                self.is_opened_by_software |= matches!(event.detail, EventDetail::Open(_));
+                self.is_clicked_by_software |= matches!(event.detail, EventDetail::Click(_));
                 return;
             }
             _ => return,

@@ -83,7 +83,7 @@ impl MachineReason {
 
 /// Condition of a rule. Texts are in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Condition {
+pub(super) enum RuleCondition {
     Agent(String),
     All(Vec<String>),
     Empty,
@@ -130,7 +130,7 @@ impl AgentToken {
 /// A rule of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct MachineRule {
-    pub(super) condition: Condition,
+    pub(super) condition: RuleCondition,
     pub(super) reason: MachineReason,
 }
 
@@ -163,12 +163,12 @@ impl MachineRules {
             }
         }
         let words = rules.iter().filter_map(|rule: &MachineRule| match &rule.condition {
-            Condition::Token(token) => Some(&token.text),
+            RuleCondition::Token(token) => Some(&token.text),
             _ => None,
         });
         let words = AhoCorasick::new(words).map_err(|error| format!("the words of the tokens: {error}"))?;
         let burst = rules.iter().find_map(|rule| match rule.condition {
-            Condition::Burst(window) => Some(window),
+            RuleCondition::Burst(window) => Some(window),
             _ => None,
         });
         Ok(Self { rules, devices, words, burst_window: burst.unwrap_or_default() })
@@ -183,7 +183,7 @@ impl MachineRules {
     /// Returns the time after delivery in which no person reads, as the file has it.
     fn prefetch_window(&self) -> Duration {
         let window = |rule: &MachineRule| match rule.condition {
-            Condition::Timing(window) => Some(window),
+            RuleCondition::Timing(window) => Some(window),
             _ => None,
         };
         self.rules.iter().find_map(window).unwrap_or_default()
@@ -198,7 +198,7 @@ impl MachineRules {
     /// value of a header, whose name is in lower case.
     pub(super) fn is_prefetch<'h>(&self, header: impl Fn(&str) -> Option<&'h str>) -> bool {
         self.rules.iter().any(|rule| match &rule.condition {
-            Condition::Header { name, value } => header(name)
+            RuleCondition::Header { name, value } => header(name)
                 .and_then(|sent| sent.trim().get(..value.len()))
                 .is_some_and(|sent| sent.eq_ignore_ascii_case(value)),
             _ => false,
@@ -223,19 +223,19 @@ impl RuleLine {
         let text = pattern.to_ascii_lowercase();
         let condition = match kind {
             "device" => return Some(Self::Device(text)),
-            "agent" => Condition::Agent(text),
-            "all" => Condition::All(text.split(" & ").map(str::to_owned).collect()),
-            "empty" => Condition::Empty,
-            "token" => Condition::Token(AgentToken::parse(&text)?),
-            "network" => Condition::Network(pattern.parse().ok()?),
+            "agent" => RuleCondition::Agent(text),
+            "all" => RuleCondition::All(text.split(" & ").map(str::to_owned).collect()),
+            "empty" => RuleCondition::Empty,
+            "token" => RuleCondition::Token(AgentToken::parse(&text)?),
+            "network" => RuleCondition::Network(pattern.parse().ok()?),
             "header" => {
                 let (name, value) = text.split_once(": ")?;
-                Condition::Header { name: name.to_owned(), value: value.to_owned() }
+                RuleCondition::Header { name: name.to_owned(), value: value.to_owned() }
             }
-            "before_delivery" => Condition::BeforeDelivery,
-            "timing" => Condition::Timing(Duration::from_secs(pattern.parse().ok()?)),
-            "browser" => Condition::Browser { version_min: pattern.parse().ok()? },
-            "burst" => Condition::Burst(Duration::from_millis(pattern.parse().ok()?)),
+            "before_delivery" => RuleCondition::BeforeDelivery,
+            "timing" => RuleCondition::Timing(Duration::from_secs(pattern.parse().ok()?)),
+            "browser" => RuleCondition::Browser { version_min: pattern.parse().ok()? },
+            "burst" => RuleCondition::Burst(Duration::from_millis(pattern.parse().ok()?)),
             _ => return None,
         };
         Some(Self::Rule(MachineRule { condition, reason }))

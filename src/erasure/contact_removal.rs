@@ -13,14 +13,14 @@ const NAME_BYTES: usize = 512;
 
 /// Whether the deletion of contacts erases their addresses from all other data of the team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Erase {
+pub enum AddressErasure {
     /// All other data keeps the addresses.
     No,
     /// A background erasure removes the addresses.
     Yes,
 }
 
-impl Erase {
+impl AddressErasure {
     /// Returns the form of the contact in the events of its deletion.
     const fn identity(self) -> EventIdentity {
         match self {
@@ -40,7 +40,7 @@ impl Erasures {
         &self,
         by: impl Into<TeamActor>,
         name: ContactName,
-        erase: Erase,
+        erase: AddressErasure,
         source: ChangeSource,
     ) -> Result<Option<ContactId>, StoreError> {
         let (by, context) = (by.into(), self.context.clone());
@@ -50,7 +50,7 @@ impl Erasures {
             let id = removed.ids.first().copied();
             // The erasure covers the events of the deletion: they are recorded before the request.
             if let Some(id) = id
-                && erase == Erase::Yes
+                && erase == AddressErasure::Yes
             {
                 request(tx, &context, team, removed.addresses)?;
                 let entry = AuditEntry::new(AuditAction::ContactsErased).of(AuditTargetKind::Contact, id);
@@ -61,7 +61,7 @@ impl Erasures {
         self.context.store.write(remove).await
     }
 
-    /// Deletes contacts and returns the ids of those that existed. [`Erase::Yes`] also erases the addresses in
+    /// Deletes contacts and returns the ids of those that existed. [`AddressErasure::Yes`] also erases the addresses in
     /// `names` that have no contact. One transaction deletes all of them and requests the erasure.
     ///
     /// # Errors
@@ -70,7 +70,7 @@ impl Erasures {
         &self,
         by: impl Into<TeamActor>,
         names: Vec<ContactName>,
-        erase: Erase,
+        erase: AddressErasure,
         source: ChangeSource,
     ) -> Result<Vec<ContactId>, StoreError> {
         let (by, context) = (by.into(), self.context.clone());
@@ -78,7 +78,7 @@ impl Erasures {
         let bytes = names.len() * NAME_BYTES;
         let remove = move |tx: &WriteTx<'_>| {
             let removed = contacts::remove(tx, &context, team, &names, source, erase.identity())?;
-            if erase == Erase::Yes {
+            if erase == AddressErasure::Yes {
                 request(tx, &context, team, removed.addresses)?;
                 let entry = AuditEntry::new(AuditAction::ContactsErased).with("count", names.len());
                 audit::record(tx, &context, by, entry)?;

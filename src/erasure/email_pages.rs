@@ -3,7 +3,7 @@
 //! A scan also prepares the new content of each email, so that the transaction only writes it.
 
 use super::pages::{ROWS_MAX, erase_suppressions, parts};
-use super::stages::Stage;
+use super::stages::ErasureStage;
 use super::store::{ErasureRow, ErasureTarget};
 use crate::base::id::{EmailId, TeamId};
 use crate::context::Context;
@@ -125,7 +125,7 @@ pub(super) fn erase_emails(
     emails: &[PreparedErasure],
 ) -> Result<bool, StoreError> {
     let mut chunks_left = CHUNKS_PER_COMMIT;
-    let Stage::Emails { mut after } = row.stage else {
+    let ErasureStage::Emails { mut after } = row.stage else {
         // The queue. The later stage of the emails lists the emails that cannot be erased yet.
         for email in emails {
             if erase_email(tx, context, target, email, &mut chunks_left)? == EmailErasure::Unfinished {
@@ -146,7 +146,7 @@ pub(super) fn erase_emails(
                 }
             }
             EmailErasure::Unfinished => {
-                row.stage = Stage::Emails { after };
+                row.stage = ErasureStage::Emails { after };
                 return Ok(false);
             }
         }

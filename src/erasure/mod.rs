@@ -34,6 +34,6 @@ mod store;
 mod tests;
 mod worker;
 
-pub use contact_removal::Erase;
+pub use contact_removal::AddressErasure;
 pub use store::{ErasureRow, request};
 pub use worker::Erasures;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::email_pages;
-use super::stages::Stage;
+use super::stages::ErasureStage;
 use super::store::{ErasureKey, ErasureRow, ErasureTarget};
 use crate::base::address::AddressSet;
 use crate::base::clock::TimestampMs;
@@ -26,7 +26,7 @@ pub(super) const ROWS_MAX: usize = 500;
 #[derive(Clone, Debug)]
 pub(super) enum StagePage {
     /// No row matches. The next page of the stage starts here.
-    NoMatch(Stage),
+    NoMatch(ErasureStage),
     /// The page has rows to erase, or the stage ends with it.
     Matches(PageMatches),
     /// None of the pending emails has settled.
@@ -38,7 +38,7 @@ pub(super) enum StagePage {
 pub(super) struct PageMatches {
     rows: MatchedRows,
     /// Start of the next page; `None` if the stage ends with this page.
-    next: Option<Stage>,
+    next: Option<ErasureStage>,
 }
 
 #[derive(Clone, Debug)]
@@ -83,42 +83,45 @@ pub(super) fn scan_page(
 ) -> Result<StagePage, StoreError> {
     let team = target.team;
     let scan = match row.stage {
-        Stage::Queue { after } => {
+        ErasureStage::Queue { after } => {
             let prepared = email_pages::scan_queue(tx, keyring, target, after)?;
-            page_scan(prepared, MatchedRows::emails, |after| Stage::Queue { after })
+            page_scan(prepared, MatchedRows::emails, |after| ErasureStage::Queue { after })
         }
-        Stage::Emails { after } => {
+        ErasureStage::Emails { after } => {
             let prepared = email_pages::scan_emails(tx, keyring, target, after)?;
-            page_scan(prepared, MatchedRows::emails, |after| Stage::Emails { after })
+            page_scan(prepared, MatchedRows::emails, |after| ErasureStage::Emails { after })
         }
-        Stage::Suppressions => StagePage::Matches(PageMatches { rows: MatchedRows::Suppressions, next: None }),
-        Stage::Captured { after } => {
+        ErasureStage::Suppressions => StagePage::Matches(PageMatches { rows: MatchedRows::Suppressions, next: None }),
+        ErasureStage::Captured { after } => {
             let matches = |id, message: &CapturedRow| is_captured_match(tx, id, message, target);
             let page = capture::match_messages(tx, after, ROWS_MAX, matches)?;
-            page_scan(parts(page), MatchedRows::Captured, |after| Stage::Captured { after })
+            page_scan(parts(page), MatchedRows::Captured, |after| ErasureStage::Captured { after })
         }
-        Stage::AudienceEvents { after } => {
+        ErasureStage::AudienceEvents { after } => {
             let page = events::match_audience_events(tx, team, after, |id| event_scope(row, target, id), ROWS_MAX)?;
-            page_scan(parts(page), MatchedRows::AudienceEvents, |after| Stage::AudienceEvents { after })
+            page_scan(parts(page), MatchedRows::AudienceEvents, |after| ErasureStage::AudienceEvents { after })
         }
-        Stage::Messages { after } => {
+        ErasureStage::Messages { after } => {
             let scope = |event, subject| message_scope(row, target, event, subject);
             let page = events::match_messages(tx, team, after, &target.all(), scope, ROWS_MAX)?;
-            page_scan(parts(page), MatchedRows::Messages, |after| Stage::Messages { after })
+            page_scan(parts(page), MatchedRows::Messages, |after| ErasureStage::Messages { after })
         }
-        Stage::Deliveries { after } => {
+        ErasureStage::Deliveries { after } => {
             let page = webhooks::match_deliveries(tx, team, after, &target.all(), ROWS_MAX)?;
-            page_scan(parts(page), MatchedRows::Deliveries, |after| Stage::Deliveries { after })
+            page_scan(parts(page), MatchedRows::Deliveries, |after| ErasureStage::Deliveries { after })
         }
-        Stage::RequestLog { after, until } => {
+        ErasureStage::RequestLog { after, until } => {
             let until = match until {
                 Some(until) => until,
                 None => logs::newest(tx, team)?.unwrap_or(LogId::MIN),
             };
             let page = logs::match_requests(tx, keyring, team, (after, until), &target.all(), REQUESTS_MAX)?;
-            page_scan(parts(page), MatchedRows::Requests, |after| Stage::RequestLog { after, until: Some(until) })
+            page_scan(parts(page), MatchedRows::Requests, |after| ErasureStage::RequestLog {
+                after,
+                until: Some(until),
+            })
         }
-        Stage::PendingEmails => match email_pages::scan_pending(tx, keyring, row, target)? {
+        ErasureStage::PendingEmails => match email_pages::scan_pending(tx, keyring, row, target)? {
             erasable if erasable.is_empty() && !row.pending_emails.is_empty() => StagePage::StillPending,
             erasable => {
                 let rows = MatchedRows::PendingEmails(Arc::new(erasable));
@@ -133,7 +136,7 @@ pub(super) fn scan_page(
 fn page_scan<H, P>(
     (hits, last): (Vec<H>, Option<P>),
     rows: fn(Vec<H>) -> MatchedRows,
-    position: impl Fn(P) -> Stage,
+    position: impl Fn(P) -> ErasureStage,
 ) -> StagePage {
     match last.map(position) {
         Some(stage) if hits.is_empty() => StagePage::NoMatch(stage),

@@ -35,7 +35,7 @@ use crate::webhooks::DeliveryKey;
 /// Position of an erasure. A scan continues after the row `after`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Stage {
+pub(super) enum ErasureStage {
     /// The queue. First, so that no attempt to an erased recipient starts later. A claim refuses the emails of broadcasts to
     /// deleted contacts, also those that get their queue row later.
     Queue {
@@ -82,7 +82,7 @@ pub(super) enum Stage {
     PendingEmails,
 }
 
-impl Stage {
+impl ErasureStage {
     /// Start of the list.
     pub(super) const FIRST: Self = Self::Queue { after: QUEUE_START };
     /// Position after the queue.
@@ -98,19 +98,19 @@ impl ErasureRow {
     /// Moves to the next stage; returns whether there is one.
     pub(super) fn start_next_stage(&mut self) -> bool {
         self.stage = match self.stage {
-            Stage::Queue { .. } => Stage::AFTER_QUEUE,
-            Stage::Emails { .. } => Stage::Suppressions,
-            Stage::Suppressions => Stage::Captured { after: Id::MIN },
-            Stage::Captured { .. } => Stage::AudienceEvents { after: Id::MIN },
-            Stage::AudienceEvents { .. } => Stage::Messages { after: Id::MIN },
-            Stage::Messages { .. } => Stage::Deliveries { after: (Id::MIN, Id::MIN) },
-            Stage::Deliveries { .. } => Stage::RequestLog { after: Id::MIN, until: None },
-            Stage::RequestLog { .. } if self.pending_emails.is_empty() => return false,
-            Stage::RequestLog { .. } => Stage::PendingEmails,
+            ErasureStage::Queue { .. } => ErasureStage::AFTER_QUEUE,
+            ErasureStage::Emails { .. } => ErasureStage::Suppressions,
+            ErasureStage::Suppressions => ErasureStage::Captured { after: Id::MIN },
+            ErasureStage::Captured { .. } => ErasureStage::AudienceEvents { after: Id::MIN },
+            ErasureStage::AudienceEvents { .. } => ErasureStage::Messages { after: Id::MIN },
+            ErasureStage::Messages { .. } => ErasureStage::Deliveries { after: (Id::MIN, Id::MIN) },
+            ErasureStage::Deliveries { .. } => ErasureStage::RequestLog { after: Id::MIN, until: None },
+            ErasureStage::RequestLog { .. } if self.pending_emails.is_empty() => return false,
+            ErasureStage::RequestLog { .. } => ErasureStage::PendingEmails,
             // The second run. Only the emails that are not in the row need another scan.
-            Stage::PendingEmails => match self.resume_after.take() {
-                Some(after) => Stage::Emails { after },
-                None => Stage::Captured { after: Id::MIN },
+            ErasureStage::PendingEmails => match self.resume_after.take() {
+                Some(after) => ErasureStage::Emails { after },
+                None => ErasureStage::Captured { after: Id::MIN },
             },
         };
         true

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::stages::Stage;
+use super::stages::ErasureStage;
 use crate::base::address::{AddressSet, EmailAddress};
 use crate::base::id::{EmailId, ErasureId, Id, SuppressionId, TeamId};
 use crate::broadcasts;
@@ -32,7 +32,7 @@ pub struct ErasureRow {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) joined: Vec<JoinedRequest>,
     /// The position.
-    pub(super) stage: Stage,
+    pub(super) stage: ErasureStage,
     /// Emails with a recipient in flight when they were scanned. The second run starts when the attempts have ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) pending_emails: Vec<EmailId>,
@@ -59,7 +59,7 @@ pub(super) struct JoinedRequest {
 impl ErasureRow {
     /// Returns whether another request of the same stage can join: no page has been erased, or only the queue.
     fn is_joinable(&self) -> bool {
-        (self.stage == Stage::FIRST || self.stage == Stage::AFTER_QUEUE)
+        (self.stage == ErasureStage::FIRST || self.stage == ErasureStage::AFTER_QUEUE)
             && self.pending_emails.is_empty()
             && self.resume_after.is_none()
             && self.derived_suppressions.is_empty()
@@ -130,7 +130,7 @@ pub fn request(
         let row = ErasureRow {
             sealed: context.keyring.seal(&associated_data(id), &plain),
             joined: Vec::new(),
-            stage: Stage::FIRST,
+            stage: ErasureStage::FIRST,
             pending_emails: Vec::new(),
             resume_after: None,
             derived_suppressions: Vec::new(),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use tracing::{error, info};
 
 use super::pages::{self, StagePage, StepResult};
-use super::stages::Stage;
+use super::stages::ErasureStage;
 use super::store::{self, ErasureKey, ErasureRow, ErasureTarget, NextErasure};
 use crate::base::id::TeamId;
 use crate::base::sync;
@@ -153,7 +153,7 @@ impl Erasures {
     /// find nothing either.
     pub(super) async fn step(&self, run: &mut ErasureRun) -> Result<StepResult, StoreError> {
         let key = run.key;
-        if matches!(run.row.stage, Stage::RequestLog { until: None, .. }) && !self.entries_are_written(key) {
+        if matches!(run.row.stage, ErasureStage::RequestLog { until: None, .. }) && !self.entries_are_written(key) {
             return Ok(StepResult::Logging);
         }
         let (row, target, keyring) = (run.row.clone(), Arc::clone(&run.target), self.context.keyring.clone());

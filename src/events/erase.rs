@@ -1,7 +1,7 @@
 //! Erasure of addresses from the events of emails, contacts and suppressions.
 
 use super::audience::{AudienceEvent, AudienceSubject, ContactSnapshot, SuppressionSnapshot, TopicSnapshot};
-use super::model::{Bounce, ClickDetail, Detail, OpenDetail};
+use super::model::{Bounce, ClickDetail, EventDetail, OpenDetail};
 use super::store::EventRow;
 use crate::base::address::{AddressSet, ERASED};
 use crate::base::id::{EmailId, EventId, Id, SuppressionId, TeamId};
@@ -49,27 +49,27 @@ fn erase_row(row: &mut EventRow, addresses: &AddressSet) -> bool {
         found |= erase_if(recipient, |text| addresses.contains(text));
     }
     // An open or a click is a request of its recipient: without the address, its origin and its link are deleted too.
-    let is_own = found && matches!(detail, Detail::Open(_) | Detail::Click(_));
+    let is_own = found && matches!(detail, EventDetail::Open(_) | EventDetail::Click(_));
     let mut mention = |text: &mut String| found |= erase_if(text, |text| is_own || addresses.is_mentioned_in(text));
     match detail {
-        Detail::None => {}
-        Detail::Complaint { feedback_type } => feedback_type.iter_mut().for_each(mention),
-        Detail::Open(OpenDetail { ip_address, user_agent, at_ms: _, reason: _ }) => {
+        EventDetail::None => {}
+        EventDetail::Complaint { feedback_type } => feedback_type.iter_mut().for_each(mention),
+        EventDetail::Open(OpenDetail { ip_address, user_agent, at_ms: _, reason: _ }) => {
             [ip_address, user_agent].into_iter().for_each(mention);
         }
-        Detail::Click(ClickDetail { link, ip_address, user_agent, at_ms: _, reason: _ }) => {
+        EventDetail::Click(ClickDetail { link, ip_address, user_agent, at_ms: _, reason: _ }) => {
             [link, ip_address, user_agent].into_iter().for_each(mention);
         }
-        Detail::Bounce(Bounce { message, bounce_type: _, subtype, diagnostic }) => {
+        EventDetail::Bounce(Bounce { message, bounce_type: _, subtype, diagnostic }) => {
             mention(message);
             mention(subtype);
             diagnostic.iter_mut().for_each(mention);
         }
-        Detail::Failed { reason, diagnostic } => {
+        EventDetail::Failed { reason, diagnostic } => {
             mention(reason);
             diagnostic.iter_mut().for_each(mention);
         }
-        Detail::Reply { reply } => mention(reply),
+        EventDetail::Reply { reply } => mention(reply),
     }
     found
 }
@@ -156,19 +156,19 @@ mod tests {
     use crate::base::address::EmailAddress;
     use crate::events::EmailEventKind;
 
-    fn event(recipient: &str, detail: Detail) -> EventRow {
+    fn event(recipient: &str, detail: EventDetail) -> EventRow {
         EventRow { team: Id::MIN, kind: EmailEventKind::Clicked, at_ms: 9, recipients: vec![recipient.into()], detail }
     }
 
-    fn click(ip_address: &str, user_agent: &str, link: &str) -> Detail {
+    fn click(ip_address: &str, user_agent: &str, link: &str) -> EventDetail {
         let reason = Some("burst".into());
         let (link, ip_address, user_agent) = (link.into(), ip_address.into(), user_agent.into());
-        Detail::Click(ClickDetail { link, ip_address, user_agent, at_ms: 7, reason })
+        EventDetail::Click(ClickDetail { link, ip_address, user_agent, at_ms: 7, reason })
     }
 
-    fn open(ip_address: &str, user_agent: &str) -> Detail {
+    fn open(ip_address: &str, user_agent: &str) -> EventDetail {
         let (ip_address, user_agent) = (ip_address.into(), user_agent.into());
-        Detail::Open(OpenDetail { ip_address, user_agent, at_ms: 7, reason: None })
+        EventDetail::Open(OpenDetail { ip_address, user_agent, at_ms: 7, reason: None })
     }
 
     #[test]
@@ -186,7 +186,7 @@ mod tests {
             assert_eq!(erase_row(&mut row, &ada), expected.is_some(), "{recipient}: {detail:?}");
             assert_eq!(row.detail, expected.unwrap_or(detail));
         }
-        let reply = Detail::Reply { reply: "250 ok".into() };
+        let reply = EventDetail::Reply { reply: "250 ok".into() };
         let mut delivered = event("ada@example.com", reply.clone());
         assert!(erase_row(&mut delivered, &ada));
         assert_eq!((delivered.recipients, delivered.detail), (vec![ERASED.to_owned()], reply));

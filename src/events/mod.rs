@@ -49,7 +49,7 @@ pub(crate) use erase::{
 pub(crate) use erase_message::{MessageSubject, erase_message, match_messages};
 pub use guidance::{Guidance, GuidanceCategory};
 pub use message::{MessageRow, message, put_message, valid_message};
-pub use model::{Bounce, BounceType, ClickDetail, Detail, EmailEventKind, Event, OpenDetail};
+pub use model::{Bounce, BounceType, ClickDetail, EmailEventKind, Event, EventDetail, OpenDetail};
 pub use outbox::{
     Activation, OutboxBatch, OutboxEntry, OutboxRow, SubscriptionsRow, enabled_endpoints, subscribe, take_batch,
     unsubscribe,
@@ -61,5 +61,5 @@ pub use store::{EventRow, email_timeline, record};
 pub(crate) use store::{
     delete_email_events, email_event, email_event_ids, email_events, first_sent_times, has_more_email_events, retract,
 };
-pub use team::{Deliverability, Metric, Quota, QuotaPeriod, TeamEvent, record_team};
+pub use team::{DeliverabilityDetail, QuotaDetail, QuotaPeriod, RateMetric, TeamEvent, record_team};
 pub use types::{EventType, EventTypes, ForeignEventType};

@@ -127,7 +127,7 @@ pub struct ClickDetail {
 /// Details of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Detail {
+pub enum EventDetail {
     None,
     /// Detail of `email.bounced`.
     Bounce(Bounce),
@@ -163,5 +163,5 @@ pub struct Event {
     pub at_ms: TimestampMs,
     /// Addresses of the affected recipients, without display names.
     pub recipients: Vec<String>,
-    pub detail: Detail,
+    pub detail: EventDetail,
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 
-use super::model::{Bounce, ClickDetail, Detail, Event, OpenDetail};
+use super::model::{Bounce, ClickDetail, Event, EventDetail, OpenDetail};
 use super::types::EventType;
 use crate::base::clock::{TimestampMs, to_iso};
 use crate::base::id::{BroadcastId, EmailId, TemplateId};
@@ -149,19 +149,19 @@ pub(super) fn email(event_type: EventType, event: &Event, email: &EmailEventData
     };
     match detail {
         // The reply of the receiving server is only in the timeline.
-        Detail::None | Detail::Reply { reply: _ } => {}
-        Detail::Bounce(Bounce { message, bounce_type, subtype, diagnostic }) => {
+        EventDetail::None | EventDetail::Reply { reply: _ } => {}
+        EventDetail::Bounce(Bounce { message, bounce_type, subtype, diagnostic }) => {
             let bounce =
                 BounceData { message, r#type: bounce_type.as_str(), sub_type: subtype, diagnostic_code: diagnostic };
             data.bounce = Some(bounce);
         }
-        Detail::Complaint { feedback_type } => data.complaint_feedback_type = feedback_type.as_deref(),
-        Detail::Failed { reason, diagnostic: _ } => data.failed = Some(FailedData { reason }),
-        Detail::Open(OpenDetail { ip_address, user_agent, at_ms, reason }) => {
+        EventDetail::Complaint { feedback_type } => data.complaint_feedback_type = feedback_type.as_deref(),
+        EventDetail::Failed { reason, diagnostic: _ } => data.failed = Some(FailedData { reason }),
+        EventDetail::Open(OpenDetail { ip_address, user_agent, at_ms, reason }) => {
             let reason = reason.as_deref();
             data.open = Some(OpenData { ip_address, timestamp: to_iso(*at_ms), user_agent, reason });
         }
-        Detail::Click(ClickDetail { link, ip_address, user_agent, at_ms, reason }) => {
+        EventDetail::Click(ClickDetail { link, ip_address, user_agent, at_ms, reason }) => {
             let reason = reason.as_deref();
             data.click = Some(ClickData { ip_address, link, timestamp: to_iso(*at_ms), user_agent, reason });
         }
@@ -191,7 +191,7 @@ mod tests {
         }
     }
 
-    fn body(kind: EmailEventKind, detail: Detail) -> serde_json::Value {
+    fn body(kind: EmailEventKind, detail: EventDetail) -> serde_json::Value {
         let event = Event { kind, at_ms: AT_MS, recipients: vec!["ada@example.net".into()], detail };
         serde_json::from_str(&email(kind.event_type().unwrap(), &event, &email_data())).unwrap()
     }
@@ -217,20 +217,20 @@ mod tests {
             at_ms: AT_MS - 5,
             reason: reason.map(Into::into),
         };
-        let failed = Detail::Failed { reason: "expired".into(), diagnostic: vec!["451 later".into()] };
+        let failed = EventDetail::Failed { reason: "expired".into(), diagnostic: vec!["451 later".into()] };
         for (name, kind, detail) in [
-            ("scheduled", EmailEventKind::Scheduled, Detail::None),
-            ("sent", EmailEventKind::Sent, Detail::None),
-            ("delivered", EmailEventKind::Delivered, Detail::Reply { reply: "250 ok".into() }),
-            ("delivery_delayed", EmailEventKind::DeliveryDelayed, Detail::Reply { reply: "451 later".into() }),
-            ("bounced", EmailEventKind::Bounced, Detail::Bounce(bounce)),
-            ("complained", EmailEventKind::Complained, Detail::Complaint { feedback_type: Some("abuse".into()) }),
+            ("scheduled", EmailEventKind::Scheduled, EventDetail::None),
+            ("sent", EmailEventKind::Sent, EventDetail::None),
+            ("delivered", EmailEventKind::Delivered, EventDetail::Reply { reply: "250 ok".into() }),
+            ("delivery_delayed", EmailEventKind::DeliveryDelayed, EventDetail::Reply { reply: "451 later".into() }),
+            ("bounced", EmailEventKind::Bounced, EventDetail::Bounce(bounce)),
+            ("complained", EmailEventKind::Complained, EventDetail::Complaint { feedback_type: Some("abuse".into()) }),
             ("failed", EmailEventKind::Failed, failed),
-            ("opened", EmailEventKind::Opened, Detail::Open(open(None))),
-            ("opened_by_click", EmailEventKind::Opened, Detail::Open(open(Some("click")))),
-            ("clicked", EmailEventKind::Clicked, Detail::Click(click(None))),
-            ("prefetched_open", EmailEventKind::Prefetched, Detail::Open(open(Some("proxy")))),
-            ("prefetched_click", EmailEventKind::Prefetched, Detail::Click(click(Some("gateway")))),
+            ("opened", EmailEventKind::Opened, EventDetail::Open(open(None))),
+            ("opened_by_click", EmailEventKind::Opened, EventDetail::Open(open(Some("click")))),
+            ("clicked", EmailEventKind::Clicked, EventDetail::Click(click(None))),
+            ("prefetched_open", EmailEventKind::Prefetched, EventDetail::Open(open(Some("proxy")))),
+            ("prefetched_click", EmailEventKind::Prefetched, EventDetail::Click(click(Some("gateway")))),
         ] {
             insta::assert_json_snapshot!(format!("email_{name}"), body(kind, detail));
         }
@@ -238,7 +238,8 @@ mod tests {
 
     #[test]
     fn empty_tags_and_headers_are_omitted() {
-        let event = Event { kind: EmailEventKind::Sent, at_ms: AT_MS, recipients: Vec::new(), detail: Detail::None };
+        let event =
+            Event { kind: EmailEventKind::Sent, at_ms: AT_MS, recipients: Vec::new(), detail: EventDetail::None };
         let data = EmailEventData { tags: Vec::new(), headers: Vec::new(), ..email_data() };
 
         let body: serde_json::Value = serde_json::from_str(&email(EventType::EmailSent, &event, &data)).unwrap();
@@ -251,7 +252,8 @@ mod tests {
 
     #[test]
     fn the_event_of_an_email_names_its_broadcast_and_its_template() {
-        let event = Event { kind: EmailEventKind::Sent, at_ms: AT_MS, recipients: Vec::new(), detail: Detail::None };
+        let event =
+            Event { kind: EmailEventKind::Sent, at_ms: AT_MS, recipients: Vec::new(), detail: EventDetail::None };
         let broadcast: BroadcastId = Id::first_at(AT_MS);
         let template: TemplateId = Id::first_at(AT_MS);
         let data = EmailEventData { broadcast: Some(broadcast), template: Some(template), ..email_data() };

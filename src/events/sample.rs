@@ -4,9 +4,9 @@
 use super::audience::{
     AudienceEvent, AudienceKind, AudienceSubject, ChangeSource, ContactSnapshot, SuppressionSnapshot, TopicSnapshot,
 };
-use super::model::{Bounce, BounceType, ClickDetail, Detail, EmailEventKind, Event, OpenDetail};
+use super::model::{Bounce, BounceType, ClickDetail, EmailEventKind, Event, EventDetail, OpenDetail};
 use super::payload::{self, EmailEventData};
-use super::team::{Deliverability, Metric, Quota, QuotaPeriod, TeamEvent};
+use super::team::{DeliverabilityDetail, QuotaDetail, QuotaPeriod, RateMetric, TeamEvent};
 use super::types::EventType;
 use crate::base::clock::{DAY_MS, TimestampMs};
 use crate::base::id::Id;
@@ -20,24 +20,26 @@ const IP_ADDRESS: &str = "192.0.2.1";
 /// Returns a sample event message with the time `at_ms`, as JSON.
 pub fn sample(event_type: EventType, at_ms: TimestampMs) -> String {
     match event_type {
-        EventType::EmailScheduled => email(event_type, EmailEventKind::Scheduled, Detail::None, at_ms),
-        EventType::EmailSent => email(event_type, EmailEventKind::Sent, Detail::None, at_ms),
-        EventType::EmailDelivered => email(event_type, EmailEventKind::Delivered, Detail::None, at_ms),
-        EventType::EmailDeliveryDelayed => email(event_type, EmailEventKind::DeliveryDelayed, Detail::None, at_ms),
-        EventType::EmailBounced => email(event_type, EmailEventKind::Bounced, Detail::Bounce(bounce()), at_ms),
+        EventType::EmailScheduled => email(event_type, EmailEventKind::Scheduled, EventDetail::None, at_ms),
+        EventType::EmailSent => email(event_type, EmailEventKind::Sent, EventDetail::None, at_ms),
+        EventType::EmailDelivered => email(event_type, EmailEventKind::Delivered, EventDetail::None, at_ms),
+        EventType::EmailDeliveryDelayed => email(event_type, EmailEventKind::DeliveryDelayed, EventDetail::None, at_ms),
+        EventType::EmailBounced => email(event_type, EmailEventKind::Bounced, EventDetail::Bounce(bounce()), at_ms),
         EventType::EmailComplained => email(
             event_type,
             EmailEventKind::Complained,
-            Detail::Complaint { feedback_type: Some("abuse".into()) },
+            EventDetail::Complaint { feedback_type: Some("abuse".into()) },
             at_ms,
         ),
-        EventType::EmailOpened => email(event_type, EmailEventKind::Opened, Detail::Open(open(None, at_ms)), at_ms),
-        EventType::EmailClicked => email(event_type, EmailEventKind::Clicked, Detail::Click(click(at_ms)), at_ms),
+        EventType::EmailOpened => {
+            email(event_type, EmailEventKind::Opened, EventDetail::Open(open(None, at_ms)), at_ms)
+        }
+        EventType::EmailClicked => email(event_type, EmailEventKind::Clicked, EventDetail::Click(click(at_ms)), at_ms),
         EventType::EmailPrefetched => {
-            email(event_type, EmailEventKind::Prefetched, Detail::Open(open(Some("apple_mpp"), at_ms)), at_ms)
+            email(event_type, EmailEventKind::Prefetched, EventDetail::Open(open(Some("apple_mpp"), at_ms)), at_ms)
         }
         EventType::EmailFailed => {
-            let detail = Detail::Failed { reason: "expired".into(), diagnostic: Vec::new() };
+            let detail = EventDetail::Failed { reason: "expired".into(), diagnostic: Vec::new() };
             email(event_type, EmailEventKind::Failed, detail, at_ms)
         }
         EventType::ContactCreated => contact(AudienceKind::ContactCreated, at_ms),
@@ -64,7 +66,7 @@ fn sample_id<R>(at_ms: TimestampMs) -> Id<R> {
     Id::from_bytes(bytes)
 }
 
-fn email(event_type: EventType, kind: EmailEventKind, detail: Detail, at_ms: TimestampMs) -> String {
+fn email(event_type: EventType, kind: EmailEventKind, detail: EventDetail, at_ms: TimestampMs) -> String {
     let event = Event { kind, at_ms, recipients: vec![ADDRESS.to_owned()], detail };
     let data = EmailEventData {
         id: sample_id(at_ms),
@@ -128,12 +130,18 @@ fn audience(kind: AudienceKind, subject: AudienceSubject, at_ms: TimestampMs) ->
     AudienceEvent { kind, at_ms, subject }.payload(sample_id(at_ms)).to_string()
 }
 
-fn deliverability() -> Deliverability {
-    Deliverability { metric: Metric::Bounce, rate: 0.05, limit: 0.04, window_days: 7, dashboard_url: LINK.to_owned() }
+fn deliverability() -> DeliverabilityDetail {
+    DeliverabilityDetail {
+        metric: RateMetric::Bounce,
+        rate: 0.05,
+        limit: 0.04,
+        window_days: 7,
+        dashboard_url: LINK.to_owned(),
+    }
 }
 
-fn quota(used: u64, at_ms: TimestampMs) -> Quota {
-    Quota {
+fn quota(used: u64, at_ms: TimestampMs) -> QuotaDetail {
+    QuotaDetail {
         used,
         limit: 100,
         period: QuotaPeriod::Day { ceiling: 150 },

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::model::{Detail, EmailEventKind, Event};
+use super::model::{EmailEventKind, Event, EventDetail};
 use super::outbox::{self, EventHeader, publish};
 use super::payload::{self, EmailEventData};
 use crate::base::clock::TimestampMs;
@@ -19,16 +19,16 @@ pub struct EventRow {
     pub(super) at_ms: TimestampMs,
     pub(super) recipients: Vec<String>,
     #[serde(default = "none", skip_serializing_if = "is_none")]
-    pub(super) detail: Detail,
+    pub(super) detail: EventDetail,
 }
 impl Row for EventRow {}
 
-fn none() -> Detail {
-    Detail::None
+fn none() -> EventDetail {
+    EventDetail::None
 }
 
-fn is_none(detail: &Detail) -> bool {
-    *detail == Detail::None
+fn is_none(detail: &EventDetail) -> bool {
+    *detail == EventDetail::None
 }
 
 /// Stores an event in the transaction of its cause and publishes it to endpoints and live streams. Calls `data`

@@ -13,13 +13,13 @@ use crate::store::{StoreError, WriteTx};
 /// Rate that deliverability is measured by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Metric {
+pub enum RateMetric {
     /// Permanent bounces.
     Bounce,
     Complaint,
 }
 
-impl Metric {
+impl RateMetric {
     /// Returns the verb of a sentence about the emails that count.
     pub const fn verb(self) -> &'static str {
         match self {
@@ -31,8 +31,8 @@ impl Metric {
 
 /// Rate that exceeds a limit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Deliverability {
-    pub metric: Metric,
+pub struct DeliverabilityDetail {
+    pub metric: RateMetric,
     /// Between 0 and 1.
     pub rate: f64,
     /// Between 0 and 1.
@@ -60,7 +60,7 @@ pub enum QuotaPeriod {
 
 /// Quota that is used up or nearly used up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Quota {
+pub struct QuotaDetail {
     /// Emails sent in the period.
     pub used: u64,
     /// Emails allowed in the period.
@@ -76,15 +76,15 @@ pub struct Quota {
 #[derive(Clone, Debug, PartialEq)]
 pub enum TeamEvent {
     /// The rate exceeds the warning limit.
-    DeliverabilityWarning(Deliverability),
+    DeliverabilityWarning(DeliverabilityDetail),
     /// The rate exceeds the limit at which sending stops.
-    DeliverabilityPaused(Deliverability),
+    DeliverabilityPaused(DeliverabilityDetail),
     /// 80 % of a quota are used.
-    QuotaWarning(Quota),
+    QuotaWarning(QuotaDetail),
     /// A quota is used up.
-    QuotaReached(Quota),
+    QuotaReached(QuotaDetail),
     /// New emails are held until the next day.
-    QuotaPaused(Quota),
+    QuotaPaused(QuotaDetail),
 }
 
 #[derive(Serialize)]
@@ -124,8 +124,8 @@ impl TeamEvent {
 }
 
 impl<'a> QuotaData<'a> {
-    fn of(quota: &'a Quota) -> Self {
-        let Quota { used, limit, period, resets_ms, dashboard_url } = quota;
+    fn of(quota: &'a QuotaDetail) -> Self {
+        let QuotaDetail { used, limit, period, resets_ms, dashboard_url } = quota;
         let (period, ceiling, overage) = match period {
             QuotaPeriod::Day { ceiling } => ("day", Some(*ceiling), None),
             QuotaPeriod::Month { overage } => ("month", None, Some(*overage)),
@@ -149,14 +149,14 @@ mod tests {
 
     #[test]
     fn the_message_of_every_team_event_matches_the_specification() {
-        let rate = Deliverability {
-            metric: Metric::Complaint,
+        let rate = DeliverabilityDetail {
+            metric: RateMetric::Complaint,
             rate: 0.0012,
             limit: 0.001,
             window_days: 7,
             dashboard_url: "https://mail.example.com/dashboard/".into(),
         };
-        let quota = |period| Quota {
+        let quota = |period| QuotaDetail {
             used: 80,
             limit: 100,
             period,
@@ -167,7 +167,7 @@ mod tests {
             ("deliverability_warning", TeamEvent::DeliverabilityWarning(rate.clone())),
             (
                 "deliverability_paused",
-                TeamEvent::DeliverabilityPaused(Deliverability { metric: Metric::Bounce, ..rate }),
+                TeamEvent::DeliverabilityPaused(DeliverabilityDetail { metric: RateMetric::Bounce, ..rate }),
             ),
             ("quota_warning", TeamEvent::QuotaWarning(quota(QuotaPeriod::Day { ceiling: 150 }))),
             ("quota_reached", TeamEvent::QuotaReached(quota(QuotaPeriod::Month { overage: true }))),

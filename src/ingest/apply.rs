@@ -24,7 +24,7 @@ use crate::base::signature::WebhookSecret;
 use crate::context::Context;
 use crate::delivery::{self, ReturnPaths, WarmUpRow, simulated};
 use crate::emails::{self, EmailRow, LastEvent, RecipientRow, RecipientState};
-use crate::events::{self, BounceType, Detail, EmailEventKind, Event};
+use crate::events::{self, BounceType, EmailEventKind, Event, EventDetail};
 use crate::store::{StoreError, WriteTx};
 use crate::suppressions::{self, SuppressionCause};
 
@@ -232,17 +232,17 @@ impl OpenEmail {
             ReportedOutcome::Bounced { bounce } => (
                 EmailEventKind::Bounced,
                 LastEvent::Bounced,
-                Detail::Bounce(bounce),
+                EventDetail::Bounce(bounce),
                 Some(SuppressionCause::bounce(id)),
             ),
             ReportedOutcome::Failed { reason, diagnostic } => {
-                let detail = Detail::Failed { reason, diagnostic: diagnostic.into_iter().collect() };
+                let detail = EventDetail::Failed { reason, diagnostic: diagnostic.into_iter().collect() };
                 (EmailEventKind::Failed, LastEvent::Failed, detail, None)
             }
             ReportedOutcome::Complained { feedback_type } => (
                 EmailEventKind::Complained,
                 LastEvent::Complained,
-                Detail::Complaint { feedback_type },
+                EventDetail::Complaint { feedback_type },
                 Some(SuppressionCause::complaint(id)),
             ),
         };
@@ -304,11 +304,11 @@ fn warm_up_counts(kind: EmailEventKind) -> WarmUpRow {
 /// Returns whether an event is a permanent bounce. Exactly these suppress.
 fn is_permanent_bounce(event: &Event) -> bool {
     event.kind == EmailEventKind::Bounced
-        && matches!(&event.detail, Detail::Bounce(bounce) if bounce.bounce_type == BounceType::Permanent)
+        && matches!(&event.detail, EventDetail::Bounce(bounce) if bounce.bounce_type == BounceType::Permanent)
 }
 
-fn detail_of(reply: Option<String>) -> Detail {
-    reply.map_or(Detail::None, |reply| Detail::Reply { reply })
+fn detail_of(reply: Option<String>) -> EventDetail {
+    reply.map_or(EventDetail::None, |reply| EventDetail::Reply { reply })
 }
 
 #[cfg(test)]

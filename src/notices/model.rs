@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, WebhookId};
-use crate::events::Metric;
+use crate::events::RateMetric;
 
 /// Message to the owners of a team. Stored in this form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,7 +45,7 @@ pub enum Notice {
 /// Figures of a rate that crossed a limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RateNotice {
-    pub metric: Metric,
+    pub metric: RateMetric,
     pub count: u64,
     pub sent: u64,
     /// Limit in hundredths of a percent.

@@ -4,7 +4,7 @@ use super::email_text::NoticeEmail;
 use super::model::RateNotice;
 use crate::base::clock::{TimestampMs, to_iso};
 use crate::base::id::BroadcastId;
-use crate::events::Metric;
+use crate::events::RateMetric;
 
 /// End of each email.
 const REASON: &str = "You get this email because you own the team.";
@@ -28,8 +28,8 @@ pub(super) fn held_sentence(broadcast: BroadcastId) -> String {
 /// Returns the email about a warning.
 pub(super) fn warning(rate: &RateNotice, at_ms: TimestampMs, team: &str) -> NoticeEmail {
     let subject = match rate.metric {
-        Metric::Bounce => "Too many of your emails bounce",
-        Metric::Complaint => "Too many of your emails are reported as spam",
+        RateMetric::Bounce => "Too many of your emails bounce",
+        RateMetric::Complaint => "Too many of your emails are reported as spam",
     };
     let action = if rate.is_observed {
         "The guardrail of this server is off, so that nothing is refused. Mailbox providers refuse the mail of senders with \
@@ -84,7 +84,7 @@ fn outcome(rate: &RateNotice) -> String {
 mod tests {
     use super::*;
 
-    fn rate(metric: Metric) -> RateNotice {
+    fn rate(metric: RateMetric) -> RateNotice {
         RateNotice {
             metric,
             count: 12,
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_notice_about_a_rate_names_its_figures_and_the_page() {
-        for metric in [Metric::Bounce, Metric::Complaint] {
+        for metric in [RateMetric::Bounce, RateMetric::Complaint] {
             for NoticeEmail { subject, text } in [warning(&rate(metric), 0, "Acme"), pause(&rate(metric), 0, "Acme")] {
                 assert!(!subject.is_empty());
                 for words in ["12 of 200 emails of the last 2 days", "5.00%", "Team: Acme", "/metrics/deliverability"] {
@@ -106,12 +106,12 @@ mod tests {
                 }
             }
         }
-        assert!(pause_sentence(&rate(Metric::Complaint)).contains("were reported as spam, and the limit is 5.00%"));
+        assert!(pause_sentence(&rate(RateMetric::Complaint)).contains("were reported as spam, and the limit is 5.00%"));
     }
 
     #[test]
     fn a_warning_without_the_guardrail_announces_no_refusal() {
-        let observed = RateNotice { is_observed: true, ..rate(Metric::Bounce) };
+        let observed = RateNotice { is_observed: true, ..rate(RateMetric::Bounce) };
 
         let texts = [warning_sentence(&observed), warning(&observed, 0, "Acme").text];
 
@@ -121,7 +121,7 @@ mod tests {
                 "{text}"
             );
         }
-        assert!(warning(&rate(Metric::Bounce), 0, "Acme").text.contains("new sends of the team are refused"));
+        assert!(warning(&rate(RateMetric::Bounce), 0, "Acme").text.contains("new sends of the team are refused"));
     }
 
     #[test]

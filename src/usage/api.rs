@@ -5,7 +5,7 @@ use salvo::oapi::{ToSchema, endpoint};
 use salvo::writing::Json;
 use serde::Serialize;
 
-use super::model::{Sent, UsageReport};
+use super::model::{SentEmails, UsageReport};
 use super::service::Usage;
 use crate::api_keys::Caller;
 use crate::base::clock::to_iso;
@@ -211,9 +211,9 @@ impl UsageResponse {
     }
 }
 
-impl From<Sent> for EmailsOfSpan {
-    fn from(sent: Sent) -> Self {
-        let Sent { emails, resets_ms } = sent;
+impl From<SentEmails> for EmailsOfSpan {
+    fn from(sent: SentEmails) -> Self {
+        let SentEmails { emails, resets_ms } = sent;
         Self { used: emails, limit: (), sent: emails, received: 0, resets_at: to_iso(resets_ms) }
     }
 }

@@ -25,7 +25,7 @@ mod sdk;
 mod service;
 mod store;
 
-pub use model::{Sent, UsageReport};
+pub use model::{SentEmails, UsageReport};
 pub use sdk::{Sdk, SdkUseRow, SdkUses};
 pub use service::Usage;
 pub(crate) use store::total;

@@ -12,9 +12,9 @@ use crate::teams::Team;
 pub struct UsageReport {
     pub team: Team,
     /// Emails of this UTC day.
-    pub today: Sent,
+    pub today: SentEmails,
     /// Emails of this UTC month.
-    pub month: Sent,
+    pub month: SentEmails,
     /// Number of broadcasts that were sent or scheduled in this UTC month.
     pub broadcasts: u64,
     /// Number of domains.
@@ -23,7 +23,7 @@ pub struct UsageReport {
 
 /// Emails accepted in the current day or month.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sent {
+pub struct SentEmails {
     /// Number of emails.
     pub emails: u64,
     /// Start of the next day or month.

@@ -1,6 +1,6 @@
 //! The use case: a report.
 
-use super::model::{Sent, UsagePeriod, UsageReport};
+use super::model::{SentEmails, UsagePeriod, UsageReport};
 use super::store;
 use crate::base::id::TeamId;
 use crate::context::Context;
@@ -44,8 +44,8 @@ impl Usage {
                 let Some(found) = teams::find(tx, team)? else { return Ok(None) };
                 let report = UsageReport {
                     team: found,
-                    today: Sent { emails: of_day.emails, resets_ms: today.resets_ms },
-                    month: Sent { emails: of_month.emails, resets_ms: month.resets_ms },
+                    today: SentEmails { emails: of_day.emails, resets_ms: today.resets_ms },
+                    month: SentEmails { emails: of_month.emails, resets_ms: month.resets_ms },
                     broadcasts: of_month.broadcasts,
                     domains: domains::count(tx, team)?,
                 };

@@ -14,7 +14,7 @@ use crate::base::compat::Compat;
 use crate::contacts::{
     BATCH_CHOICES_MAX, BATCH_MAX, BatchOptions, ContactBatchError, Contacts, NewContact, OptIns, Validation,
 };
-use crate::erasure::{Erase, Erasures};
+use crate::erasure::{AddressErasure, Erasures};
 use crate::events::ChangeSource;
 use crate::http::schema::NonEmptyList;
 use crate::http::{ApiError, ApiResult, BatchValidation, Body, BodySize, FromBody, State, body, declares_errors};
@@ -124,7 +124,7 @@ pub async fn batch_remove_contacts(
     removal: Body<BatchRemoveRequest>,
 ) -> ApiResult<Json<BatchRemoveResponse>> {
     let (names, erase) = removal.into_inner().parse()?;
-    let erase = if erase { Erase::Yes } else { Erase::No };
+    let erase = if erase { AddressErasure::Yes } else { AddressErasure::No };
     let removed = erasures.remove_contacts(caller, names, erase, ChangeSource::of(&caller)).await?;
     Ok(Json(BatchRemoveResponse::of(removed)))
 }

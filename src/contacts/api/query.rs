@@ -6,7 +6,7 @@ use salvo::{Depot, Extractible, Request};
 
 use crate::base::id::{Id, SegmentId};
 use crate::contacts::{IncludedFields, OnConflict};
-use crate::erasure::Erase;
+use crate::erasure::AddressErasure;
 use crate::http::schema::{self, words_schema};
 use crate::http::{ApiError, ApiResult, declare_query, query_value};
 
@@ -121,7 +121,7 @@ impl EndpointArgRegister for ConflictRule {
 }
 
 /// The `erase` parameter.
-pub(crate) struct EraseRule(pub(crate) Erase);
+pub(crate) struct EraseRule(pub(crate) AddressErasure);
 
 impl<'ex> Extractible<'ex> for EraseRule {
     fn metadata() -> &'static Metadata {
@@ -131,8 +131,8 @@ impl<'ex> Extractible<'ex> for EraseRule {
 
     async fn extract(req: &'ex mut Request, _depot: &'ex mut Depot) -> Result<Self, ApiError> {
         Ok(Self(match query_value(req, "erase")? {
-            None | Some("false") => Erase::No,
-            Some("true") => Erase::Yes,
+            None | Some("false") => AddressErasure::No,
+            Some("true") => AddressErasure::Yes,
             Some(_) => return Err(ApiError::validation("The `erase` must be `true` or `false`.")),
         }))
     }

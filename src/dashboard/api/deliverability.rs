@@ -11,7 +11,7 @@ use crate::deliverability::{
     DeliverabilityOverview, RateLimitLine, SENT_MIN, ScoreFactor, TeamDeliverability, UtcDayTotals, WindowCounts,
     fraction,
 };
-use crate::events::Metric;
+use crate::events::RateMetric;
 use crate::http::{ApiResult, State};
 
 /// Characters of a date in a time.
@@ -99,8 +99,8 @@ impl From<DeliverabilityOverview> for OverviewView {
         let guardrail = GuardrailView {
             status: overview.report.status.as_str(),
             enforced: overview.is_enforced,
-            bounce: rate(Metric::Bounce),
-            complaint: rate(Metric::Complaint),
+            bounce: rate(RateMetric::Bounce),
+            complaint: rate(RateMetric::Complaint),
             region_paused: overview.is_region_paused,
         };
         Self {
@@ -113,7 +113,7 @@ impl From<DeliverabilityOverview> for OverviewView {
 }
 
 impl GuardrailRate {
-    fn of(metric: Metric, overview: &DeliverabilityOverview) -> Self {
+    fn of(metric: RateMetric, overview: &DeliverabilityOverview) -> Self {
         let DeliverabilityOverview { report, windows, .. } = overview;
         let limit = |line: RateLimitLine, window: &WindowCounts| LimitView {
             limit: line.fraction(),
@@ -131,7 +131,7 @@ impl GuardrailRate {
 }
 
 impl RateFigures {
-    fn of(metric: Metric, window: &WindowCounts) -> Self {
+    fn of(metric: RateMetric, window: &WindowCounts) -> Self {
         let (count, sent) = (window.count(metric), window.sent);
         Self { rate: fraction(count, sent), count, sent }
     }

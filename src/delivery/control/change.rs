@@ -18,7 +18,7 @@ use crate::delivery::queue::{
 use crate::delivery::rows::DueRow;
 use crate::delivery::site_store::end_stored_pause;
 use crate::emails::{self, LastEvent, RecipientState};
-use crate::events::{Detail, EmailEventKind, Event};
+use crate::events::{EmailEventKind, Event, EventDetail};
 use crate::store::{ReadTx, StoreError, WriteTx};
 use crate::tables::DUE;
 
@@ -277,7 +277,7 @@ fn drop_group(tx: &WriteTx<'_>, context: &Context, key: DueKey) -> Result<bool, 
         recipient.last_event.advance(LastEvent::Failed);
         let address = recipient.mailbox.bare();
         row.last_event.advance(LastEvent::Failed);
-        let detail = Detail::Failed { reason: DROPPED.to_owned(), diagnostic: Vec::new() };
+        let detail = EventDetail::Failed { reason: DROPPED.to_owned(), diagnostic: Vec::new() };
         let kind = EmailEventKind::Failed;
         recorder.record(
             tx,

@@ -224,7 +224,7 @@ async fn dropped_groups_fail_with_an_event_and_a_group_in_flight_stays() {
             continue;
         }
         assert_eq!((row.recipients[0].state, row.last_event), (RecipientState::Settled, LastEvent::Failed));
-        let detail = events::Detail::Failed { reason: "dropped".into(), diagnostic: Vec::new() };
+        let detail = events::EventDetail::Failed { reason: "dropped".into(), diagnostic: Vec::new() };
         assert_eq!(events.into_iter().map(|event| event.detail).collect::<Vec<_>>(), [detail]);
     }
 }

@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::delivery::retry::should_report_delay;
 use crate::delivery::rows::{Class, DueRow, HoldRow};
 use crate::emails::{self, EmailRow, LastEvent, RecipientState};
-use crate::events::{Detail, EmailEventKind, Event};
+use crate::events::{EmailEventKind, Event, EventDetail};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
 use crate::tables::{DUE, QUEUE_HOLDS};
 
@@ -305,9 +305,9 @@ fn report_delay(
     }
     row.last_event.advance(LastEvent::DeliveryDelayed);
     let mut recorder = emails::EventRecorder::new(due.team, key.email);
-    let reply = Detail::Reply { reply: DELAY_REPLY.to_owned() };
+    let reply = EventDetail::Reply { reply: DELAY_REPLY.to_owned() };
     for (kind, recipients, detail) in
-        [(EmailEventKind::Sent, first, Detail::None), (EmailEventKind::DeliveryDelayed, delayed, reply)]
+        [(EmailEventKind::Sent, first, EventDetail::None), (EmailEventKind::DeliveryDelayed, delayed, reply)]
     {
         if !recipients.is_empty() {
             let event = Event { kind, at_ms: context.now_ms(), recipients, detail };

@@ -56,7 +56,7 @@ use crate::base::id::{EmailId, Id, TeamId};
 use crate::context::Context;
 use crate::email_metrics::{self, CountedRecipients, EmailMetric};
 use crate::emails::{self, EmailRow, LastEvent, RecipientKind, RecipientRow, RecipientState};
-use crate::events::{Detail, EmailEventKind, Event};
+use crate::events::{EmailEventKind, Event, EventDetail};
 use crate::store::{NEXT, NodeId, Order, ReadTx, Reads, STOP, StoreError, WriteTx, is_alive, renew};
 use crate::tables::{DUE, LEASES};
 use crate::teams;
@@ -195,7 +195,7 @@ fn claim_unless_held(
         }
         if !newly_sent.is_empty() {
             let event =
-                Event { kind: EmailEventKind::Sent, at_ms: now_ms, recipients: newly_sent, detail: Detail::None };
+                Event { kind: EmailEventKind::Sent, at_ms: now_ms, recipients: newly_sent, detail: EventDetail::None };
             emails::record(tx, context, due.team, key.email, &row, event)?;
         }
         let lease = LeaseRow { due, class: key.lane.class, node, leased_ms: now_ms };

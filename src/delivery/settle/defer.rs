@@ -8,7 +8,7 @@ use crate::delivery::queue::{Due, requeue};
 use crate::delivery::retry::{RetryDelay, RetrySchedule, should_report_delay};
 use crate::delivery::rows::DueRow;
 use crate::emails::{LastEvent, RecipientState};
-use crate::events::{Detail, EmailEventKind};
+use crate::events::{EmailEventKind, EventDetail};
 use crate::store::StoreError;
 
 impl Settling<'_, '_> {
@@ -118,7 +118,7 @@ impl Settling<'_, '_> {
         for (index, _) in &delayed {
             self.advance(*index, LastEvent::DeliveryDelayed, RecipientState::InFlight);
         }
-        let detail = reply.map_or(Detail::None, |reply| Detail::Reply { reply });
+        let detail = reply.map_or(EventDetail::None, |reply| EventDetail::Reply { reply });
         self.record(EmailEventKind::DeliveryDelayed, recipients, detail)
     }
 }

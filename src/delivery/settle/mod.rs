@@ -18,7 +18,7 @@ use crate::base::clock::TimestampMs;
 use crate::base::id::EmailId;
 use crate::context::Context;
 use crate::emails::{self, EmailRow, LastEvent, RecipientState};
-use crate::events::{Bounce, Detail, EmailEventKind, Event};
+use crate::events::{Bounce, EmailEventKind, Event, EventDetail};
 use crate::store::{Encoded, Reads, StoreError, WriteTx};
 use crate::suppressions::{self, SuppressionCause};
 use crate::tables::{ATTEMPTS, LEASES};
@@ -176,7 +176,7 @@ impl Settling<'_, '_> {
         self.row.last_event.advance(event);
     }
 
-    fn record(&mut self, kind: EmailEventKind, recipients: Vec<String>, detail: Detail) -> Result<(), StoreError> {
+    fn record(&mut self, kind: EmailEventKind, recipients: Vec<String>, detail: EventDetail) -> Result<(), StoreError> {
         let event = Event { kind, at_ms: self.now_ms, recipients, detail };
         self.recorder.record(self.tx, self.context, &self.row, event)?;
         Ok(())
@@ -231,14 +231,14 @@ impl Settling<'_, '_> {
         for accepted in delivered.chunk_by(|left, right| left.1 == right.1) {
             let recipients: Vec<String> = accepted.iter().map(|(address, _)| address.clone()).collect();
             let Some((_, reply)) = accepted.first() else { continue };
-            self.record(EmailEventKind::Delivered, recipients, Detail::Reply { reply: reply.clone() })?;
+            self.record(EmailEventKind::Delivered, recipients, EventDetail::Reply { reply: reply.clone() })?;
         }
         if !self.complained.is_empty() {
             let complained = std::mem::take(&mut self.complained);
             self.record(
                 EmailEventKind::Complained,
                 complained,
-                Detail::Complaint { feedback_type: Some("abuse".to_owned()) },
+                EventDetail::Complaint { feedback_type: Some("abuse".to_owned()) },
             )?;
         }
         Ok(())
@@ -247,7 +247,7 @@ impl Settling<'_, '_> {
     fn bounce(&mut self, index: usize, bounce: &Bounce, suppresses: bool) -> Result<(), StoreError> {
         self.advance(index, LastEvent::Bounced, RecipientState::Settled);
         let address = self.address(index);
-        self.record(EmailEventKind::Bounced, vec![address], Detail::Bounce(bounce.clone()))?;
+        self.record(EmailEventKind::Bounced, vec![address], EventDetail::Bounce(bounce.clone()))?;
         if suppresses { self.suppress(index) } else { Ok(()) }
     }
 
@@ -263,7 +263,7 @@ impl Settling<'_, '_> {
     fn fail(&mut self, index: usize, reason: &str, reply: Option<&str>) -> Result<(), StoreError> {
         self.advance(index, LastEvent::Failed, RecipientState::Settled);
         let diagnostic = reply.map(ToOwned::to_owned).into_iter().collect();
-        let detail = Detail::Failed { reason: reason.to_owned(), diagnostic };
+        let detail = EventDetail::Failed { reason: reason.to_owned(), diagnostic };
         let address = self.address(index);
         self.record(EmailEventKind::Failed, vec![address], detail)
     }

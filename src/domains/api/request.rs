@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::base::address::{AddressError, DomainName};
 use crate::base::patch::Patch;
-use crate::domains::model::{DomainChanges, LABEL_CHARS_MAX, Label, NAME_CHARS_MAX, NAME_CHARS_MIN, NewDomain};
+use crate::domains::model::{DnsLabel, DomainChanges, LABEL_CHARS_MAX, NAME_CHARS_MAX, NAME_CHARS_MIN, NewDomain};
 use crate::http::schema::{self, words_schema};
 use crate::http::{ApiError, ApiResult, JsonBody};
 
@@ -183,8 +183,8 @@ fn name_error(name: &str, error: AddressError) -> ApiError {
     ApiError::validation(format!("Invalid `name` field: it is {what}; give only the domain, such as `{domain}`."))
 }
 
-fn parse_label(field: &str, text: &str) -> ApiResult<Label> {
-    Label::parse(text).ok_or_else(|| {
+fn parse_label(field: &str, text: &str) -> ApiResult<DnsLabel> {
+    DnsLabel::parse(text).ok_or_else(|| {
         ApiError::validation(format!(
             "Invalid `{field}` field: it must be one label of a host name, 1 to 63 letters, digits and inner hyphens, \
              such as `links`."
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn a_request_accepts_the_fields_of_the_compatible_api() {
         let name = DomainName::parse("mail.example.org").unwrap();
-        let label = |text| Label::parse(text);
+        let label = |text| DnsLabel::parse(text);
         for (body, expected) in [
             (r#"{"name": "Mail.Example.org."}"#, NewDomain::named(name.clone())),
             (
@@ -292,7 +292,7 @@ mod tests {
             (r#"{"tracking_subdomain": ""}"#, DomainChanges { tracking_subdomain: Patch::Clear, ..changes.clone() }),
             (
                 r#"{"tracking_subdomain": "links"}"#,
-                DomainChanges { tracking_subdomain: Patch::Set(Label::parse("links").unwrap()), ..changes },
+                DomainChanges { tracking_subdomain: Patch::Set(DnsLabel::parse("links").unwrap()), ..changes },
             ),
         ] {
             assert_eq!(update(body), Ok(expected), "{body}");

@@ -4,7 +4,7 @@ use super::*;
 use crate::api_keys::{NewKey, Permission};
 use crate::base::patch::Patch;
 use crate::domains::error::{CreateDomainError, DomainRule, UpdateDomainError};
-use crate::domains::model::{DomainChanges, Label};
+use crate::domains::model::{DnsLabel, DomainChanges};
 use crate::domains::signing::signing_keys;
 use crate::domains::{exists, find_sender};
 use crate::store::page::{Cursor, PageQuery};
@@ -12,7 +12,8 @@ use crate::store::page::{Cursor, PageQuery};
 #[tokio::test]
 async fn a_new_domain_has_records_and_is_not_verified() {
     let instance = Instance::start();
-    let new = NewDomain { return_path: Label::parse("bounce"), ..NewDomain::named(domain_name("Mail.Shop.example")) };
+    let new =
+        NewDomain { return_path: DnsLabel::parse("bounce"), ..NewDomain::named(domain_name("Mail.Shop.example")) };
 
     let created = instance.domains.create(TEAM, new).await.unwrap();
 
@@ -77,14 +78,14 @@ async fn an_invalid_domain_is_refused() {
     let instance = Instance::with_settings(DomainSettings { links_allowed: false, ..settings() });
     let new = |name: &str| NewDomain::named(domain_name(name));
     let long = format!("{}.{}.{}.{}.example", "a".repeat(63), "b".repeat(63), "c".repeat(63), "d".repeat(30));
-    let links = || Label::parse("links");
+    let links = || DnsLabel::parse("links");
 
     for (new, refused) in [
         (NewDomain { region: Some("mars-1".into()), ..new("a.example") }, "Region([\"us-east-1\", \"eu-west-1\"])"),
         (NewDomain { open_tracking: true, ..new("a.example") }, "Rule(TrackingUnreachable)"),
         (NewDomain { click_tracking: true, ..new("a.example") }, "Rule(TrackingUnreachable)"),
         (NewDomain { return_path: links(), tracking_subdomain: links(), ..new("a.example") }, "Rule(SameLabel)"),
-        (NewDomain { tracking_subdomain: Label::parse("send"), ..new("a.example") }, "Rule(SameLabel)"),
+        (NewDomain { tracking_subdomain: DnsLabel::parse("send"), ..new("a.example") }, "Rule(SameLabel)"),
         (new(&long), "Rule(NameTooLong)"),
         (new("a.b"), "NameTooShort"),
     ] {
@@ -99,7 +100,7 @@ async fn a_change_of_tracking_updates_the_sender_index() {
     let instance = Instance::start();
     let id = instance.add("shop.example").await;
     let update = async |changes| instance.domains.update(TEAM, id, changes).await;
-    let set = |text: &str| Patch::Set(Label::parse(text).unwrap());
+    let set = |text: &str| Patch::Set(DnsLabel::parse(text).unwrap());
 
     update(DomainChanges { click_tracking: Some(true), tracking_subdomain: set("links"), ..DomainChanges::default() })
         .await

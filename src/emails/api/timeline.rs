@@ -4,7 +4,7 @@ use salvo::oapi::ToSchema;
 use serde::Serialize;
 
 use crate::base::clock::to_iso;
-use crate::events::{ClickDetail, Detail, Event, Guidance, OpenDetail};
+use crate::events::{ClickDetail, Event, EventDetail, Guidance, OpenDetail};
 
 /// An event of the email.
 #[derive(Serialize, ToSchema)]
@@ -135,8 +135,8 @@ impl From<Event> for EventResponse {
             guidance,
         };
         match detail {
-            Detail::None => {}
-            Detail::Bounce(bounce) => {
+            EventDetail::None => {}
+            EventDetail::Bounce(bounce) => {
                 response.bounce = Some(BounceResponse {
                     message: bounce.message,
                     bounce_type: bounce.bounce_type.as_str(),
@@ -144,16 +144,16 @@ impl From<Event> for EventResponse {
                     diagnostic_code: bounce.diagnostic,
                 });
             }
-            Detail::Failed { reason, diagnostic } => {
+            EventDetail::Failed { reason, diagnostic } => {
                 response.failed = Some(FailedResponse { reason });
                 response.reply = diagnostic.into_iter().next_back();
             }
-            Detail::Reply { reply } => response.reply = Some(reply),
-            Detail::Complaint { feedback_type } => response.complaint_feedback_type = feedback_type,
-            Detail::Open(OpenDetail { ip_address, user_agent, at_ms, reason }) => {
+            EventDetail::Reply { reply } => response.reply = Some(reply),
+            EventDetail::Complaint { feedback_type } => response.complaint_feedback_type = feedback_type,
+            EventDetail::Open(OpenDetail { ip_address, user_agent, at_ms, reason }) => {
                 response.open = Some(OpenResponse { ip_address, user_agent, timestamp: to_iso(at_ms), reason });
             }
-            Detail::Click(ClickDetail { link, ip_address, user_agent, at_ms, reason }) => {
+            EventDetail::Click(ClickDetail { link, ip_address, user_agent, at_ms, reason }) => {
                 response.click = Some(ClickResponse { link, ip_address, user_agent, timestamp: to_iso(at_ms), reason });
             }
         }

@@ -6,7 +6,7 @@ use crate::base::id::{EventId, WebhookId};
 use crate::emails::{EmailRow, LastEvent, RecipientRow, RecipientState};
 use crate::engagement::plan::{PREFETCHES_MAX, RETRACTED_MAX};
 use crate::engagement::{Hit, HitTarget};
-use crate::events::{self, Detail, EmailEventKind, EventType};
+use crate::events::{self, EmailEventKind, EventDetail, EventType};
 use crate::store::{Reads as _, StoreError, WriteTx};
 use crate::tables::{EVENT_MESSAGES, EVENT_OUTBOX};
 
@@ -34,7 +34,7 @@ async fn a_click_of_a_burst_is_recorded_again_with_its_time() {
     let clicks: Vec<_> = events
         .iter()
         .map(|(_, event)| match &event.detail {
-            Detail::Click(click) => (click.link.as_str(), click.at_ms - world.delivered_ms),
+            EventDetail::Click(click) => (click.link.as_str(), click.at_ms - world.delivered_ms),
             other => panic!("expected a click, found {other:?}"),
         })
         .collect();
@@ -193,7 +193,7 @@ async fn a_click_is_retracted_at_the_limit_of_prefetches() {
     assert_eq!(kinds[..PREFETCHES_MAX], vec![(Prefetched, Some("prefetch".into())); PREFETCHES_MAX]);
     assert_eq!(kinds[PREFETCHES_MAX..], [(Prefetched, burst())], "the retracted click, and not the second one");
     let events = world.engagement(id);
-    assert!(matches!(&events[PREFETCHES_MAX].1.detail, Detail::Click(click) if click.link == A));
+    assert!(matches!(&events[PREFETCHES_MAX].1.detail, EventDetail::Click(click) if click.link == A));
     assert_eq!(world.status(id).0, LastEvent::Delivered);
     assert_eq!(unique(&world), (0, 0));
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use crate::engagement::classify::{Elapsed, EmailFacts, RequestFacts};
-use crate::engagement::rules::{Condition, MachineReason, MachineRules};
+use crate::engagement::rules::{MachineReason, MachineRules, RuleCondition};
 
 const WINDOW: Duration = Duration::from_secs(10);
 const CHROME: &str =
@@ -58,9 +58,9 @@ fn every_line_of_the_file_is_a_rule_with_a_source() {
         assert!(rules.rules.iter().any(|rule| rule.reason == reason), "{reason:?}");
         assert_eq!(MachineReason::parse(reason.as_str()), Some(reason));
     }
-    let count = |is: fn(&Condition) -> bool| rules.rules.iter().filter(|rule| is(&rule.condition)).count();
-    assert_eq!(count(|condition| matches!(condition, Condition::Timing(_))), 1);
-    assert_eq!(count(|condition| matches!(condition, Condition::Burst(_))), 1);
+    let count = |is: fn(&RuleCondition) -> bool| rules.rules.iter().filter(|rule| is(&rule.condition)).count();
+    assert_eq!(count(|condition| matches!(condition, RuleCondition::Timing(_))), 1);
+    assert_eq!(count(|condition| matches!(condition, RuleCondition::Burst(_))), 1);
 }
 
 #[test]

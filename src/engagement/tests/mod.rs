@@ -17,7 +17,7 @@ use crate::base::id::{EmailId, EventId, Id, TeamId};
 use crate::context::Context;
 use crate::email_metrics::CountCheck;
 use crate::emails::{self, EmailRow, LastEvent, RecipientRow, RecipientState};
-use crate::events::{self, Detail, EmailEventKind, Event};
+use crate::events::{self, EmailEventKind, Event, EventDetail};
 use crate::store::{ReadTx, Reads, StoreError, WriteTx};
 use crate::tables::{EMAIL_COUNT_CHECKS, EMAILS};
 use crate::teams::{self, Team};
@@ -65,7 +65,7 @@ impl World {
         let (context, row, at_ms) = (self.context.clone(), self.row(id), self.delivered_ms + after_ms);
         let recipients: Vec<String> = row.recipients.iter().map(|recipient| recipient.mailbox.bare()).collect();
         let write = move |tx: &WriteTx<'_>| {
-            let event = Event { kind, at_ms, recipients: recipients.clone(), detail: Detail::None };
+            let event = Event { kind, at_ms, recipients: recipients.clone(), detail: EventDetail::None };
             emails::record(tx, &context, TEAM, id, &row, event)
         };
         self.context.store.write::<_, StoreError>(write).await.unwrap();
@@ -132,8 +132,8 @@ impl World {
 
 fn reason(event: &Event) -> Option<String> {
     match &event.detail {
-        Detail::Open(open) => open.reason.clone(),
-        Detail::Click(click) => click.reason.clone(),
+        EventDetail::Open(open) => open.reason.clone(),
+        EventDetail::Click(click) => click.reason.clone(),
         _ => None,
     }
 }
@@ -156,7 +156,7 @@ fn put_delivery(
 ) -> Result<(), StoreError> {
     let recipients: Vec<String> = row.recipients.iter().map(|recipient| recipient.mailbox.bare()).collect();
     for kind in [EmailEventKind::Sent, EmailEventKind::Delivered] {
-        let event = Event { kind, at_ms, recipients: recipients.clone(), detail: Detail::None };
+        let event = Event { kind, at_ms, recipients: recipients.clone(), detail: EventDetail::None };
         emails::record(tx, context, TEAM, id, row, event)?;
     }
     Ok(())

@@ -9,7 +9,7 @@ use crate::emails::{EmailRow, LastEvent, RecipientRow, RecipientState};
 use crate::engagement::plan::EVENTS_MAX;
 use crate::engagement::{Engagement, Hit, HitTarget};
 use crate::erasure::{self, Erasures};
-use crate::events::{Detail, EmailEventKind};
+use crate::events::{EmailEventKind, EventDetail};
 use crate::logs::PendingEntries;
 use crate::store::{Order, Reads as _, StoreError, WriteTx};
 use crate::tables::{EMAILS, EVENTS};
@@ -32,7 +32,7 @@ async fn a_first_open_and_a_first_click_change_the_status() {
     assert_eq!(world.status(id), (LastEvent::Clicked, LastEvent::Clicked));
     let (row, events) = (world.row(id), world.engagement(id));
     assert_eq!(row.recipients[1].last_event, LastEvent::Delivered);
-    let Detail::Click(click) = &events[1].1.detail else { panic!("expected a click") };
+    let EventDetail::Click(click) = &events[1].1.detail else { panic!("expected a click") };
     assert_eq!(events[1].1.recipients, ["ada@example.net"]);
     assert_eq!((click.link.as_str(), click.ip_address.as_str()), (LINK, "198.51.100.7"));
     assert_eq!(click.at_ms, world.delivered_ms + 2 * MINUTE_MS);
@@ -65,7 +65,7 @@ async fn a_click_without_an_open_records_one() {
     assert_eq!(world.kinds(id), [(Opened, Some("click".into())), (Clicked, None), (Clicked, None)]);
     let events = world.engagement(id);
     assert_eq!(events[0].1.at_ms, world.delivered_ms + MINUTE_MS - 1);
-    let Detail::Open(open) = &events[0].1.detail else { panic!("expected an open") };
+    let EventDetail::Open(open) = &events[0].1.detail else { panic!("expected an open") };
     assert_eq!(open.at_ms, events[0].1.at_ms);
     assert_eq!(world.status(id), (LastEvent::Clicked, LastEvent::Clicked));
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::base::id::ContactId;
 use crate::contacts::{ContactChanges, ContactName, ContactWriter, NewContact};
-use crate::erasure::Erase;
+use crate::erasure::AddressErasure;
 use crate::events::ChangeSource;
 use crate::store::Encoded;
 use crate::tables::CONTACTS;
@@ -36,7 +36,7 @@ async fn a_removal_of_many_contacts_deletes_all_of_them_or_none() {
     let erasures = Erasures::new(context.clone(), PendingEntries::default());
     let remove = async || {
         let names = ids.iter().map(|id| ContactName::Id(*id)).collect();
-        erasures.remove_contacts(TEAM, names, Erase::Yes, ChangeSource::Api).await
+        erasures.remove_contacts(TEAM, names, AddressErasure::Yes, ChangeSource::Api).await
     };
 
     assert!(matches!(remove().await, Err(StoreError::Corrupt(_))));

@@ -6,8 +6,8 @@ use crate::base::id::CapturedId;
 use crate::delivery::{CapturedRow, SmtpAttemptRow};
 use crate::emails::AttachmentInfo;
 use crate::events::{
-    self, AudienceEvent, AudienceKind, AudienceSubject, Bounce, BounceType, ChangeSource, ContactSnapshot, Detail,
-    EmailEventKind, Event, TopicSnapshot,
+    self, AudienceEvent, AudienceKind, AudienceSubject, Bounce, BounceType, ChangeSource, ContactSnapshot,
+    EmailEventKind, Event, EventDetail, TopicSnapshot,
 };
 use crate::store::Blob;
 use crate::suppressions::{self, SendKind, SuppressionCause, SuppressionOrigin};
@@ -34,7 +34,7 @@ fn attempt(summary: &str, transcript: &str) -> SmtpAttemptRow {
     }
 }
 
-pub(super) async fn record(context: &Context, email: EmailId, recipients: &[&str], detail: Detail) {
+pub(super) async fn record(context: &Context, email: EmailId, recipients: &[&str], detail: EventDetail) {
     let event = Event {
         kind: EmailEventKind::Bounced,
         at_ms: 0,
@@ -171,9 +171,9 @@ async fn texts_of_events_and_attempts_that_contain_the_address_are_erased() {
         subtype: "General".into(),
         diagnostic: vec!["smtp; 550 No".into(), reply()],
     };
-    record(&context, id, &["bob@example.com", "ada@example.com"], Detail::Bounce(bounce)).await;
-    record(&context, id, &["bob@example.com"], Detail::Reply { reply: reply() }).await;
-    let failed = Detail::Failed { reason: "expired".into(), diagnostic: vec![reply(), "Later".into()] };
+    record(&context, id, &["bob@example.com", "ada@example.com"], EventDetail::Bounce(bounce)).await;
+    record(&context, id, &["bob@example.com"], EventDetail::Reply { reply: reply() }).await;
+    let failed = EventDetail::Failed { reason: "expired".into(), diagnostic: vec![reply(), "Later".into()] };
     record(&context, id, &[], failed).await;
     let (one, two) = (context.id(), context.id());
     write(&context, move |tx| {
@@ -189,11 +189,11 @@ async fn texts_of_events_and_attempts_that_contain_the_address_are_erased() {
     let erased = || "[erased]".to_owned();
     let events = timeline(&context, id);
     assert_eq!(events[0].recipients, ["bob@example.com", "[erased]"]);
-    let Detail::Bounce(bounce) = &events[0].detail else { panic!("a bounce") };
+    let EventDetail::Bounce(bounce) = &events[0].detail else { panic!("a bounce") };
     assert_eq!((&bounce.message, &bounce.diagnostic), (&erased(), &vec!["smtp; 550 No".to_owned(), erased()]));
     assert_eq!(bounce.subtype, "General");
-    assert_eq!(events[1].detail, Detail::Reply { reply: erased() });
-    let failed = Detail::Failed { reason: "expired".into(), diagnostic: vec![erased(), "Later".into()] };
+    assert_eq!(events[1].detail, EventDetail::Reply { reply: erased() });
+    let failed = EventDetail::Failed { reason: "expired".into(), diagnostic: vec![erased(), "Later".into()] };
     assert_eq!(events[2].detail, failed);
     let attempt_texts = |key| {
         let row = context.store.read_now::<_, StoreError>(|tx| tx.get(&ATTEMPTS, &(id, key))).unwrap().unwrap();
@@ -333,7 +333,7 @@ async fn an_erased_suppression_still_blocks() {
 async fn a_repeated_erasure_changes_nothing() {
     let (_directory, context) = Context::temporary();
     let id = put_email(&context, email(&["ada@example.com", "bob@example.com"], SETTLED)).await;
-    record(&context, id, &["ada@example.com"], Detail::None).await;
+    record(&context, id, &["ada@example.com"], EventDetail::None).await;
     record_contact_event(&context, AudienceKind::ContactDeleted, "ada@example.com").await;
     let all = || (mailboxes(&context, id), timeline(&context, id), contact_events(&context));
     erase(&context, &["ada@example.com"]).await;

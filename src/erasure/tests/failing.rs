@@ -1,7 +1,7 @@
 //! Corrupt rows.
 
 use super::*;
-use crate::events::{AudienceKind, Detail};
+use crate::events::{AudienceKind, EventDetail};
 use crate::store::Encoded;
 use crate::tables::{
     ATTEMPTS, AUDIENCE_EVENTS, CAPTURED, EVENT_MESSAGES, EVENTS, SUPPRESSION_ADDRESSES, SUPPRESSIONS, SuppressionIdRow,
@@ -64,12 +64,12 @@ async fn a_corrupt_row_is_skipped_and_its_neighbors_are_erased() {
     let (_directory, context) = Context::temporary();
     let to_ada = || email(&["ada@example.com"], RecipientState::Settled);
     let corrupt = put_email(&context, to_ada()).await;
-    effects::record(&context, corrupt, &["ada@example.com"], Detail::None).await;
+    effects::record(&context, corrupt, &["ada@example.com"], EventDetail::None).await;
     put_corrupt(&context, EMAILS, (TEAM, corrupt)).await;
     let valid = put_email(&context, to_ada()).await;
     let corrupt_event = (valid, context.id());
     put_corrupt(&context, EVENTS, corrupt_event).await;
-    effects::record(&context, valid, &["ada@example.com"], Detail::None).await;
+    effects::record(&context, valid, &["ada@example.com"], EventDetail::None).await;
     put_corrupt(&context, ATTEMPTS, (valid, context.id())).await;
     put_corrupt(&context, CAPTURED, (context.id(),)).await;
     let captured = effects::capture(&context, None, &["ada@example.com"]).await;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::base::clock::Clock;
-use crate::erasure::stages::Stage;
+use crate::erasure::stages::ErasureStage;
 use crate::events::EmailEventKind;
 use crate::store::{Keyring, OpenOptions, Store, StoreKind};
 use crate::suppressions::SuppressionCause;
@@ -32,7 +32,7 @@ async fn an_erasure_continues_after_a_restart_at_every_step() {
     let stage = |context: &Context| erasure(context, key).map(|row| row.stage);
     let erased = |context: &Context| ids.iter().filter(|id| mailboxes(context, **id)[0] == "[erased]").count();
 
-    assert_eq!(stage(&context), Some(Stage::FIRST));
+    assert_eq!(stage(&context), Some(ErasureStage::FIRST));
     let mut seen = Vec::new();
     while erasure(&context, key).is_some() {
         step(&context, key).await;
@@ -41,17 +41,17 @@ async fn an_erasure_continues_after_a_restart_at_every_step() {
         assert!(seen.len() < 20, "{seen:?}");
     }
 
-    let emails = |after| Some(Stage::Emails { after });
+    let emails = |after| Some(ErasureStage::Emails { after });
     let expected = [
         (emails(Id::MIN), 0),
         (emails(ids[99]), 50),
         (emails(ids[199]), 100),
-        (Some(Stage::Suppressions), 125),
-        (Some(Stage::Captured { after: Id::MIN }), 125),
-        (Some(Stage::AudienceEvents { after: Id::MIN }), 125),
-        (Some(Stage::Messages { after: Id::MIN }), 125),
-        (Some(Stage::Deliveries { after: (Id::MIN, Id::MIN) }), 125),
-        (Some(Stage::RequestLog { after: Id::MIN, until: None }), 125),
+        (Some(ErasureStage::Suppressions), 125),
+        (Some(ErasureStage::Captured { after: Id::MIN }), 125),
+        (Some(ErasureStage::AudienceEvents { after: Id::MIN }), 125),
+        (Some(ErasureStage::Messages { after: Id::MIN }), 125),
+        (Some(ErasureStage::Deliveries { after: (Id::MIN, Id::MIN) }), 125),
+        (Some(ErasureStage::RequestLog { after: Id::MIN, until: None }), 125),
         (None, 125),
     ];
     assert_eq!(seen, expected);

@@ -1,7 +1,7 @@
 //! Requests of one team that share a run, and round-robin over teams.
 
 use super::*;
-use crate::erasure::stages::Stage;
+use crate::erasure::stages::ErasureStage;
 use crate::store::Keyring;
 use crate::suppressions::{self, SuppressionCause, SuppressionOrigin};
 use crate::tables::SUPPRESSIONS;
@@ -142,10 +142,10 @@ async fn later_erasures_drop_waiting_recipients_at_once_and_share_a_run_after_th
         assert!(erasures.run_team(TEAM).await.unwrap());
 
         assert_eq!(mailboxes(&context, id), ["[erased]"]);
-        assert_eq!(erasure(&context, key).unwrap().stage, Stage::AFTER_QUEUE);
+        assert_eq!(erasure(&context, key).unwrap().stage, ErasureStage::AFTER_QUEUE);
         later.push(key);
     }
-    assert!(matches!(erasure(&context, first).unwrap().stage, Stage::Emails { .. }));
+    assert!(matches!(erasure(&context, first).unwrap().stage, ErasureStage::Emails { .. }));
     assert!(erasures.run_team(TEAM).await.unwrap());
     assert_eq!(pending(&context), later, "the first erasure is complete");
     assert!(erasures.run_team(TEAM).await.unwrap());
@@ -171,7 +171,10 @@ async fn each_team_gets_a_turn_of_limited_length() {
 
     assert_eq!(pending(&context), [long]);
     // The position after pages without a match is stored at the end of the turn. The first page is that of the queue.
-    assert_eq!(erasure(&context, long).unwrap().stage, crate::erasure::stages::Stage::Emails { after: ids[1_899] });
+    assert_eq!(
+        erasure(&context, long).unwrap().stage,
+        crate::erasure::stages::ErasureStage::Emails { after: ids[1_899] }
+    );
     assert!(!erasures.run_team(OTHER_TEAM).await.unwrap());
     assert!(erasures.run_team(TEAM).await.unwrap());
     assert_eq!(pending(&context), []);

@@ -6,7 +6,7 @@ use crate::base::id::ErasureId;
 use crate::emails::{EmailErasure, PreparedErasure, QueueDestination};
 use crate::erasure::email_pages::PENDING_EMAILS_MAX;
 use crate::events::{
-    self, AudienceEvent, AudienceKind, AudienceSubject, ChangeSource, Detail, EmailEventKind, Event, EventTypes,
+    self, AudienceEvent, AudienceKind, AudienceSubject, ChangeSource, EmailEventKind, Event, EventDetail, EventTypes,
     MessageRow,
 };
 use crate::suppressions::{self, SuppressionCause, SuppressionOrigin};
@@ -202,7 +202,7 @@ pub(super) async fn report(context: &Context, id: EmailId, kind: EmailEventKind,
         let mut row = tx.get(&EMAILS, &(TEAM, id))?.unwrap();
         let mailbox = row.recipients[0].mailbox.to_string();
         suppressions::add(tx, &reporting, TEAM, &address(&mailbox), cause)?;
-        let event = Event { kind, at_ms: 0, recipients: vec![mailbox], detail: Detail::None };
+        let event = Event { kind, at_ms: 0, recipients: vec![mailbox], detail: EventDetail::None };
         emails::record(tx, &reporting, TEAM, id, &row, event)?;
         row.recipients[0].state = RecipientState::Settled;
         tx.put(&EMAILS, &(TEAM, id), &row)

@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use super::*;
 use crate::base::id::{EventId, SuppressionId, WebhookDeliveryId, WebhookId};
 use crate::erasure::pages::{self, StagePage};
-use crate::erasure::stages::Stage;
+use crate::erasure::stages::ErasureStage;
 use crate::events::{self, EventType, MessageRow};
 use crate::suppressions::{self, SuppressionCause};
 use crate::tables::{EVENT_MESSAGES, SUPPRESSIONS, WEBHOOK_DELIVERIES};
@@ -130,7 +130,7 @@ async fn the_erasure_generation_is_incremented_directly_after_the_commit() {
     let event =
         put_message(&context, TEAM, &json!({ "type": "email.sent", "data": { "to": ["ada@example.com"] } })).await;
     let key = request(&context, &["ada@example.com"]).await;
-    while !matches!(erasure(&context, key).unwrap().stage, Stage::Messages { .. }) {
+    while !matches!(erasure(&context, key).unwrap().stage, ErasureStage::Messages { .. }) {
         step(&context, key).await;
     }
     let row = erasure(&context, key).unwrap();

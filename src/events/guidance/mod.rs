@@ -11,7 +11,7 @@ mod tests;
 
 use entries as entry;
 
-use super::model::{Bounce, BounceType, Detail, EmailEventKind, Event};
+use super::model::{Bounce, BounceType, EmailEventKind, Event, EventDetail};
 use crate::base::enhanced_code::{EnhancedCode, split_enhanced_code};
 
 /// Cause of an undelivered, delayed or reported email.
@@ -75,12 +75,12 @@ impl Guidance {
     pub fn of(event: &Event) -> Option<&'static Self> {
         let reply = ReplyFacts::new(event);
         match &event.detail {
-            Detail::Bounce(bounce) => Some(of_bounce(bounce, &reply)),
-            Detail::Failed { reason, .. } => Some(of_failure(reason, &reply)),
-            Detail::Reply { .. } if event.kind == EmailEventKind::DeliveryDelayed => Some(of_delay(&reply)),
-            Detail::None if event.kind == EmailEventKind::DeliveryDelayed => Some(&entry::HELD),
-            Detail::Complaint { feedback_type } => Some(of_complaint(feedback_type.as_deref())),
-            Detail::None | Detail::Reply { .. } | Detail::Open(_) | Detail::Click(_) => None,
+            EventDetail::Bounce(bounce) => Some(of_bounce(bounce, &reply)),
+            EventDetail::Failed { reason, .. } => Some(of_failure(reason, &reply)),
+            EventDetail::Reply { .. } if event.kind == EmailEventKind::DeliveryDelayed => Some(of_delay(&reply)),
+            EventDetail::None if event.kind == EmailEventKind::DeliveryDelayed => Some(&entry::HELD),
+            EventDetail::Complaint { feedback_type } => Some(of_complaint(feedback_type.as_deref())),
+            EventDetail::None | EventDetail::Reply { .. } | EventDetail::Open(_) | EventDetail::Click(_) => None,
         }
     }
 }
@@ -99,11 +99,11 @@ struct ReplyFacts<'a> {
 impl<'a> ReplyFacts<'a> {
     fn new(event: &'a Event) -> Self {
         let text = match &event.detail {
-            Detail::Bounce(Bounce { diagnostic, .. }) | Detail::Failed { diagnostic, .. } => {
+            EventDetail::Bounce(Bounce { diagnostic, .. }) | EventDetail::Failed { diagnostic, .. } => {
                 diagnostic.last().map_or("", String::as_str)
             }
-            Detail::Reply { reply } => reply,
-            Detail::None | Detail::Complaint { .. } | Detail::Open(_) | Detail::Click(_) => "",
+            EventDetail::Reply { reply } => reply,
+            EventDetail::None | EventDetail::Complaint { .. } | EventDetail::Open(_) | EventDetail::Click(_) => "",
         };
         // Reporting systems name the protocol first (RFC 3464 §2.3.6).
         let text = text.strip_prefix("smtp; ").unwrap_or(text);

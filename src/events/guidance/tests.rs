@@ -1,12 +1,12 @@
 use super::*;
 
-fn event(kind: EmailEventKind, recipient: &str, detail: Detail) -> Event {
+fn event(kind: EmailEventKind, recipient: &str, detail: EventDetail) -> Event {
     Event { kind, at_ms: 0, recipients: vec![recipient.to_owned()], detail }
 }
 
-fn bounce(bounce_type: BounceType, subtype: &str, reply: &str) -> Detail {
+fn bounce(bounce_type: BounceType, subtype: &str, reply: &str) -> EventDetail {
     let diagnostic = if reply.is_empty() { Vec::new() } else { vec![reply.to_owned()] };
-    Detail::Bounce(Bounce { message: String::new(), bounce_type, subtype: subtype.to_owned(), diagnostic })
+    EventDetail::Bounce(Bounce { message: String::new(), bounce_type, subtype: subtype.to_owned(), diagnostic })
 }
 
 fn title(event: &Event) -> &'static str {
@@ -104,7 +104,7 @@ fn a_failure_never_blames_the_recipient_for_another_word_of_the_reply() {
     ];
     for (reason, reply, expected) in cases {
         let diagnostic = vec![reply.to_owned()];
-        let detail = Detail::Failed { reason: reason.to_owned(), diagnostic };
+        let detail = EventDetail::Failed { reason: reason.to_owned(), diagnostic };
         assert_eq!(title(&event(EmailEventKind::Failed, "ada@a.example", detail)), expected, "{reason} {reply}");
     }
 }
@@ -127,14 +127,14 @@ fn a_delay_says_whether_the_server_answered() {
         ("4.7.4 TLS is required and not offered", "The connection cannot be encrypted"),
     ];
     for (reply, expected) in cases {
-        let detail = Detail::Reply { reply: reply.to_owned() };
+        let detail = EventDetail::Reply { reply: reply.to_owned() };
         assert_eq!(title(&event(EmailEventKind::DeliveryDelayed, "ada@a.example", detail)), expected, "{reply}");
     }
     assert_eq!(
-        title(&event(EmailEventKind::DeliveryDelayed, "ada@a.example", Detail::None)),
+        title(&event(EmailEventKind::DeliveryDelayed, "ada@a.example", EventDetail::None)),
         "The email waits in the queue"
     );
-    let paused = Detail::Reply { reply: "4.3.2 the operator has paused the delivery".to_owned() };
+    let paused = EventDetail::Reply { reply: "4.3.2 the operator has paused the delivery".to_owned() };
     let paused = event(EmailEventKind::DeliveryDelayed, "ada@privaterelay.appleid.com", paused);
     assert_eq!(title(&paused), "The email waits in the queue");
 }
@@ -144,7 +144,7 @@ fn each_kind_of_complaint_has_guidance() {
     let kinds =
         [None, Some("abuse"), Some("auth-failure"), Some("fraud"), Some("not-spam"), Some("virus"), Some("other")];
     let titles = kinds.map(|kind| {
-        let detail = Detail::Complaint { feedback_type: kind.map(ToOwned::to_owned) };
+        let detail = EventDetail::Complaint { feedback_type: kind.map(ToOwned::to_owned) };
         title(&event(EmailEventKind::Complained, "ada@a.example", detail))
     });
     assert_eq!(titles[0], titles[1]);
@@ -154,8 +154,8 @@ fn each_kind_of_complaint_has_guidance() {
 
 #[test]
 fn an_event_without_a_problem_has_no_guidance() {
-    let delivered = Detail::Reply { reply: "250 2.0.0 queued".to_owned() };
-    for (kind, detail) in [(EmailEventKind::Delivered, delivered), (EmailEventKind::Sent, Detail::None)] {
+    let delivered = EventDetail::Reply { reply: "250 2.0.0 queued".to_owned() };
+    for (kind, detail) in [(EmailEventKind::Delivered, delivered), (EmailEventKind::Sent, EventDetail::None)] {
         assert_eq!(Guidance::of(&event(kind, "ada@a.example", detail)), None, "{kind:?}");
     }
 }

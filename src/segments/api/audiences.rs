@@ -15,7 +15,7 @@ use crate::base::compat::Compat;
 use crate::base::id::{SegmentId, TeamId, resource};
 use crate::contacts::api::{ContactResponse, CreateContactRequest, EraseRule, Include, UpdateContactRequest};
 use crate::contacts::{ContactName, Contacts, IncludedFields, WriteError};
-use crate::erasure::{Erase, Erasures};
+use crate::erasure::{AddressErasure, Erasures};
 use crate::events::ChangeSource;
 use crate::http::{
     ApiError, ApiResult, Body, Created, List, ListQuery, PathId, PathIdOrEmail, ResourceNotFound, State,
@@ -150,7 +150,7 @@ pub async fn delete_audience_contact(
     };
     let removed = match segments.find(caller.team, id.0).await? {
         Some(_) => erasures.remove_contact(caller, contact_id.0, erase.0, ChangeSource::of(&caller)).await?,
-        None if erase.0 == Erase::Yes => return Err(not_found()),
+        None if erase.0 == AddressErasure::Yes => return Err(not_found()),
         None => None,
     };
     Ok(Json(RemovedMemberResponse::of(removed.map_or(given, |id| id.to_string()))))
