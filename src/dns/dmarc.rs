@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn records_are_parsed() {
+    fn a_single_dmarc_record_has_its_policies_and_other_text_has_none() {
         for (texts, want) in [
             (&["v=DMARC1; p=none"][..], Some(("none", "none"))),
             (&["v=DMARC1;p=Reject;sp=quarantine;"], Some(("reject", "quarantine"))),

@@ -44,7 +44,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn names_are_normalized() {
+    fn a_valid_name_is_lower_case_without_a_final_dot_and_other_text_is_no_name() {
         for (raw, want) in [
             ("Example.COM.", Some("example.com")),
             ("_dmarc.example.com", Some("_dmarc.example.com")),

@@ -98,7 +98,7 @@ fn a_line_that_is_no_rule_is_an_error() {
 }
 
 #[test]
-fn people_stay_people() {
+fn requests_of_people_are_not_software() {
     for user_agent in [
         CHROME,
         "Mozilla/5.0 (Windows NT 5.1; rv:11.0) Gecko Firefox/11.0 (via ggpht.com GoogleImageProxy)",

@@ -13,7 +13,7 @@ fn is_outage<T>(answer: &TestResult<T>) -> bool {
 }
 
 #[tokio::test]
-async fn a_store_on_a_full_disk_rejects_calls_and_works_again_when_there_is_space() {
+async fn a_store_on_a_full_disk_rejects_calls_and_accepts_them_again_when_there_is_space() {
     for healthy_ops in 0..12 {
         let disk = Disk::default();
         let store = disk.open_store().unwrap();

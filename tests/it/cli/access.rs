@@ -21,7 +21,7 @@ fn at(server: &Server, url: &str) -> String {
 }
 
 #[test]
-fn a_link_is_printed_alone_and_works_with_and_without_a_server() {
+fn a_link_is_printed_alone_and_is_valid_with_and_without_a_server() {
     let cli = Cli::new();
     assert_eq!(cli.serve(&["serve", "--data-dir", "data"]).stop(), 0);
 

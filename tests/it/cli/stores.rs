@@ -21,7 +21,7 @@ fn a_key_created_or_revoked_on_a_running_server_applies_immediately() {
 }
 
 #[test]
-fn a_key_created_without_a_server_works_on_the_next_server() {
+fn a_key_created_without_a_server_is_valid_on_the_next_server() {
     let cli = Cli::new();
     assert_eq!(cli.serve(&["serve"]).stop(), 0);
 
@@ -91,7 +91,7 @@ fn a_store_in_use_without_a_server_is_unreachable() {
 }
 
 #[test]
-fn without_a_store_a_verb_reports_the_expected_path() {
+fn without_a_store_a_verb_reports_the_path_of_the_missing_file() {
     let cli = Cli::new();
 
     cli.run(&["key", "list"]).failed(3, &["./ringmail-data/ringmail.redb", "ringmail serve", "--data-dir"]);

@@ -119,7 +119,7 @@ const ORDER: &[&str] = &[
 ];
 
 #[test]
-fn the_example_of_every_operation_works() {
+fn the_server_accepts_the_example_of_every_operation() {
     let flags = ["--public-url", "https://mail.example.com", "--ingest-secret", ingest::SECRET];
     let mut run = ExampleRun::new(TestServer::start_with(&flags));
 

@@ -43,7 +43,7 @@ fn an_id_in_the_body_must_be_the_id_of_the_contact_in_the_path() {
 }
 
 #[test]
-fn a_link_also_works_for_a_new_contact_with_the_same_address() {
+fn a_link_is_also_valid_for_a_new_contact_with_the_same_address() {
     let server = TestServer::start();
     create_topic(&server, "News");
     let created = server.post("/contacts", &json!({ "email": "ada@example.org" })).ok(201);

@@ -16,7 +16,7 @@ fn matched(server: &TestServer, field: &str, op: &str, value: &Value) -> Vec<Str
 }
 
 #[test]
-fn each_operator_matches_the_expected_contacts() {
+fn each_operator_matches_only_the_contacts_that_satisfy_it() {
     let server = TestServer::start();
     server.post("/contact-properties", &json!({ "key": "seats", "type": "number" })).ok(201);
     create_contact(&server, "Ada", &json!({ "last_name": "Lovelace", "properties": { "plan": "pro", "seats": 10 } }));

@@ -82,7 +82,7 @@ fn a_prefetch_is_answered_and_is_no_open() {
 }
 
 #[test]
-fn a_link_works_after_the_email_is_deleted() {
+fn a_link_redirects_after_the_email_is_deleted() {
     let server = start_tracking();
     let (id, message) = deliver(&server, &json!({ "to": "ada@example.org", "html": HTML }));
     server.delete(&format!("/emails/{id}")).ok(200);
@@ -93,7 +93,7 @@ fn a_link_works_after_the_email_is_deleted() {
 }
 
 #[test]
-fn a_link_works_while_the_store_is_blocked() {
+fn a_link_redirects_while_the_store_is_blocked() {
     let server = start_tracking();
     let (_, message) = deliver(&server, &json!({ "to": "ada@example.org", "html": HTML }));
     let _blocked = server.block_commits();

@@ -23,7 +23,7 @@ fn phase(name: &str) -> SmtpPhase {
 }
 
 #[test]
-fn refusals_of_providers_have_the_expected_class() {
+fn each_listed_refusal_of_a_provider_has_its_class() {
     let lines = include_str!("fixtures/refusals.txt").lines();
     let mut count = 0;
     for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
