@@ -6,8 +6,8 @@
 //! a customer URL.
 //!
 //! Data flow: [`CustomerUrl::parse`] parses the text at the API. A lane parses the stored text again, because the
-//! policy can change between two starts of the server. [`HttpClient::session`] returns an [`HttpSession`] for the URL, and
-//! [`HttpSession::post`] sends one request. Its phases are lookup, guard, connection, TLS, request and response.
+//! policy can change between two starts of the server. [`HttpClient::session`] returns an [`HttpSession`] for the URL,
+//! and [`HttpSession::post`] sends one request. Its phases are lookup, guard, connection, TLS, request and response.
 //! [`HttpTimeouts`] limits the phases and the whole request. The session reuses the connection while both sides keep it
 //! open. [`HttpClient::fetch`] requests one file, and [`HttpClient::probe`] one status. Both follow redirects.
 //!

@@ -1,11 +1,10 @@
 //! Unsubscribe links, the preference page behind them, and the theme that a team gives the page.
 //!
-//! Data flow: accepting an email calls [`PreferenceLinks::check`]. Composing the message of an email under a topic, or with a
-//! placeholder, calls [`PreferenceLinks::link`] for each recipient. The link replaces the placeholders; under a topic, it is also
-//! in the header. A request to
-//! the link arrives in `api/`. The token in the link contains the team, the scope and the address;
-//! [`Preferences`] reads or records the choices of that address. [`Preferences::link_to`] makes a link
-//! to all choices of a contact on request.
+//! Data flow: accepting an email calls [`PreferenceLinks::check`]. Composing the message of an email under a topic, or
+//! with a placeholder, calls [`PreferenceLinks::link`] for each recipient. The link replaces the placeholders; under a
+//! topic, it is also in the header. A request to the link arrives in `api/`. The token in the link contains the team,
+//! the scope and the address; [`Preferences`] reads or records the choices of that address. [`Preferences::link_to`]
+//! makes a link to all choices of a contact on request.
 //!
 //! Reading order:
 //!

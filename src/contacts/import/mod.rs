@@ -1,11 +1,10 @@
 //! Imports contacts from a CSV file, through the same code as the batches of the API.
 //!
 //! Data flow: the caller passes the bytes of a file to [`ContactImport::feed`]. [`ContactImport`] matches the columns
-//! of the first row, and converts every other row to an [`ImportItem`] or a [`RowError`]. The items are
-//! grouped into [`ImportBatch`]es of at most [`BATCH_MAX`]. The caller takes each batch with
-//! [`ContactImport::next_batch`], writes it with [`write_batch`], and passes the outcomes to
-//! [`ContactImport::settle`]. [`ContactImport`] itself does no I/O, so that the command line and the dashboard can
-//! share it.
+//! of the first row, and converts every other row to an [`ImportItem`] or a [`RowError`]. The items are grouped into
+//! [`ImportBatch`]es of at most [`BATCH_MAX`]. The caller takes each batch with [`ContactImport::next_batch`], writes
+//! it with [`write_batch`], and passes the outcomes to [`ContactImport::settle`]. [`ContactImport`] itself does no I/O,
+//! so that the command line and the dashboard can share it.
 //!
 //! Files in reading order:
 //! - `mapping.rs`: the mapping of columns to fields that a user gives.
