@@ -20,8 +20,8 @@
 //! - `figures.rs`: counts for monitoring.
 //!
 //! Sessions are shared between working, new and failing sites (`shares.rs`). A host that cannot be connected to is
-//! paused (`health.rs`), and so is a site that refuses or limits our mail (`throttle.rs`). Messages and connections of a
-//! site need tokens (`bucket.rs`). Groups without a token wait in their lane and are not leased.
+//! paused (`health.rs`), and so is a site that refuses or limits mail of this server (`throttle.rs`). Messages and
+//! connections of a site need tokens (`bucket.rs`). Groups without a token wait in their lane and are not leased.
 
 mod bucket;
 mod explain;

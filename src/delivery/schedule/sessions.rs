@@ -347,7 +347,7 @@ impl Schedule {
         row
     }
 
-    /// Throttles a site that refuses or limits our mail. Returns its row if that changes it.
+    /// Throttles a site that refuses or limits mail of this server. Returns its row if that changes it.
     pub(in crate::delivery) fn refused(&mut self, slot: &Slot, refusal: &SiteRefusal, now: Now) -> Option<SiteRow> {
         let site = self.sites.get_mut(&slot.site)?;
         if !site.throttle.refused(refusal, now, |failures| self.hosts.pause_ms(failures)) {
