@@ -255,10 +255,11 @@ fn require_other_owner(tx: &WriteTx<'_>, team: TeamId, leaving: UserId) -> Resul
     if has_other_owner(tx, team, Some(leaving))? { Ok(()) } else { Err(MembershipError::LastOwner) }
 }
 
+/// Fails at a corrupt membership: its user can be the only owner.
 fn has_other_owner(tx: &impl Reads, team: TeamId, leaving: Option<UserId>) -> Result<bool, StoreError> {
     let mut found = false;
-    tx.scan_valid(&MEMBERSHIPS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |(_, user), row| {
-        if Some(user) != leaving && row.role == Role::Owner {
+    tx.scan(&MEMBERSHIPS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |(_, user), row| {
+        if Some(user) != leaving && row.decode()?.role == Role::Owner {
             found = true;
             return STOP;
         }

@@ -1,6 +1,7 @@
 //! Tests of memberships.
 
 use super::*;
+use crate::store::Encoded;
 use crate::store::page::Cursor;
 
 struct Fixture {
@@ -43,6 +44,19 @@ async fn the_first_user_of_a_team_is_its_owner_and_others_are_members() {
     let expected = [("third", Role::Admin), ("second", Role::Member), ("First", Role::Owner)];
     let expected: Vec<_> = expected.into_iter().map(|(name, role)| (format!("{name}@example.com"), role)).collect();
     assert_eq!(fixture.members().await, expected);
+}
+
+#[tokio::test]
+async fn beside_a_corrupt_membership_nobody_becomes_the_owner_by_default() {
+    let fixture = fixture().await;
+    let first = fixture.add("first@example.com", None).await.unwrap();
+    let key = (fixture.team, first.user.id);
+    let corrupt = move |tx: &WriteTx<'_>| tx.put_encoded(&MEMBERSHIPS, &key, &Encoded::unreadable());
+    fixture.context.store.write::<_, StoreError>(corrupt).await.unwrap();
+
+    let second = fixture.add("second@example.com", None).await;
+
+    assert!(matches!(second, Err(AddError::Store(StoreError::Corrupt(_)))), "{second:?}");
 }
 
 #[tokio::test]
