@@ -25,6 +25,6 @@ pub use model::{
 };
 pub use service::{CreateTopicError, DeleteTopicError, TopicInUse, Topics, UpdateTopicError};
 pub use store::{
-    DeletedTopicRow, ExpiredTopic, TopicRow, all, delete_expired, expired, find, find_for_send, find_valid,
+    DeletedTopicRow, ExpiredTopic, TopicRow, all, delete_expired, expired, find, find_for_send, find_valid, ids,
     record_deleted, was_listed,
 };

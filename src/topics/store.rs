@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::model::{SendTopic, Subscription, Topic, TopicVisibility};
 use crate::base::clock::{DAY_MS, TimestampMs};
 use crate::base::id::{Id, TeamId, TopicId};
-use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx};
+use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx, match_keys};
 use crate::tables::{DELETED_TOPICS, TOPICS};
 
 /// A topic on disk.
@@ -117,7 +117,7 @@ pub fn find(tx: &impl Reads, team: TeamId, id: TopicId) -> Result<Option<Topic>,
     Ok(tx.get(&TOPICS, &(team, id))?.map(|row| row.topic(id)))
 }
 
-/// As [`find`]. A corrupt topic is logged, and returned as `None`.
+/// Does the same as [`find`]. A corrupt topic is logged, and returned as `None`.
 ///
 /// # Errors
 /// [`StoreError`] if the file cannot be read.
@@ -139,6 +139,15 @@ pub fn was_listed(tx: &impl Reads, team: TeamId, id: TopicId) -> Result<bool, St
 /// [`StoreError`].
 pub fn find_for_send(tx: &impl Reads, team: TeamId, id: TopicId) -> Result<Option<SendTopic>, StoreError> {
     Ok(find(tx, team, id)?.map(|topic| topic.for_send()))
+}
+
+/// Returns the ids of the topics of the team, also of those whose row is corrupt; at most [`super::TOPICS_MAX`].
+///
+/// # Errors
+/// [`StoreError`].
+pub fn ids(tx: &impl Reads, team: TeamId) -> Result<Vec<TopicId>, StoreError> {
+    let topics = match_keys(tx, &TOPICS, (team, Id::MIN), (team, Id::MAX), super::TOPICS_MAX, |_| true)?;
+    Ok(topics.hits.into_iter().map(|(_, id)| id).collect())
 }
 
 /// Returns the topics of the team, newest first; at most [`super::TOPICS_MAX`].

@@ -142,7 +142,7 @@ struct PageBuilder<'a, T> {
 impl<'a, T: Reads> PageBuilder<'a, T> {
     fn new(tx: &'a T, team: TeamId) -> Result<Self, StoreError> {
         let definitions = contact_properties::definitions(tx, team)?;
-        let topics = topics::all(tx, team)?.into_iter().map(|topic| topic.id).collect();
+        let topics = topics::ids(tx, team)?.into_iter().collect();
         Ok(Self { tx, team, definitions, topics, data: Vec::new(), text_bytes: 0 })
     }
 
