@@ -121,8 +121,10 @@ fn page_between<R, K: Key, V: Value, T>(
         Cursor::Newest => None,
         Cursor::After(id) | Cursor::Before(id) => Some(id),
     };
-    let mut valid =
-        |id, stored: &Stored<'_, V>| skip_corrupt(stored.decode().and_then(|value| row(id, value)), stored.name());
+    let mut valid = |id, stored: &Stored<'_, V>| match stored.valid() {
+        Some(value) => skip_corrupt(row(id, value), format_args!("one that {} needs", stored.name())),
+        None => Ok(None),
+    };
     if let Some(cursor) = cursor {
         let mut is_listed = false;
         tx.scan(table, &key(cursor), &key(cursor), Order::Ascending, |_, stored| {

@@ -7,13 +7,14 @@
 //! - `model.rs`: random commands;
 //! - `crash.rs`: kills at every operation;
 //! - `failures.rs`: a failing disk;
-//! - `pages.rs`, `opening.rs`, `migrating.rs`, `fixture/`.
+//! - `match_pages.rs`, `pages.rs`, `opening.rs`, `migrating.rs`, `fixture/`.
 
 mod commands;
 mod crash;
 pub(crate) mod disk;
 mod failures;
 mod fixture;
+mod match_pages;
 mod migrating;
 mod model;
 mod opening;
