@@ -7,6 +7,7 @@ use crate::base::id::{ContactId, SegmentId, TeamId};
 use crate::contacts::{self, ContactRow};
 use crate::store::page::{Cursor, Page, PageQuery};
 use crate::store::{NEXT, Order, Reads, STOP, ScanLimit, StoreError, skip_corrupt};
+use crate::tables::SEGMENT_MEMBERS;
 
 /// The part of a page that has been read.
 #[derive(Debug)]
@@ -42,13 +43,14 @@ impl PageScan {
         let mut rest = Some(ContactRange::all(order));
         if let Some(cursor) = cursor {
             // Before its last change, the contact may have matched the filter and been listed.
-            let has_changed =
-                || Ok::<_, StoreError>(contacts::find(tx, team, cursor)?.is_some_and(|row| row.updated_ms.is_some()));
-            let may_have_matched = rule.filter.is_some() && has_changed()?;
-            if !may_have_matched
-                && containing(tx, team, vec![segment], cursor)?.is_empty()
-                && !store::was_member(tx, team, rule.segment, cursor)?
-            {
+            let may_have_matched = rule.filter.is_some()
+                && contacts::find_valid(tx, team, cursor)?.is_some_and(|row| row.updated_ms.is_some());
+            let was_listed = may_have_matched
+                || tx.contains(&SEGMENT_MEMBERS, &(team, rule.segment, cursor))?
+                || store::was_member(tx, team, rule.segment, cursor)?
+                || skip_corrupt(containing(tx, team, vec![segment], cursor), format_args!("contact {cursor}"))?
+                    .is_none_or(|segments| !segments.is_empty());
+            if !was_listed {
                 return Err(SegmentPageError::UnknownCursor);
             }
             rest = ContactRange::all(order).beyond(cursor);

@@ -147,6 +147,9 @@ async fn a_corrupt_contact_is_skipped_and_the_others_are_counted_and_listed() {
     assert_eq!(count(&segments, TEAM, &matching).await, 2);
     for id in [matching.id, members_only.id] {
         assert_eq!(listed(&segments, TEAM, id, 1).await, [contacts[2], contacts[0]]);
+        let query = PageQuery { limit: 1, cursor: Cursor::After(contacts[1]) };
+        let page = segments.contacts(TEAM, id, query).await.unwrap();
+        assert_eq!(page.rows.iter().map(|(contact, _)| *contact).collect::<Vec<_>>(), [contacts[0]]);
     }
 }
 
