@@ -6,10 +6,9 @@ use serde_json::{Map, Value};
 use super::request::{AdminServices, VerbResult};
 use super::response::{AdminError, Rows};
 use super::teams;
-use crate::audit::{AuditFilter, AuditLog, AuditPage, RecordedAction, TeamActor};
+use crate::audit::{AuditActorView, AuditFilter, AuditLog, AuditPage, AuditTargetView, RecordedAction, TeamActor};
 use crate::base::clock::to_iso;
 use crate::base::id::{AuditId, TeamId};
-use crate::dashboard::{AuditActorView, AuditTargetView};
 
 /// Entries on one page of the list.
 const PAGE_ROWS: usize = 100;

@@ -4,7 +4,7 @@
 //! action. The dashboard and the command line read the entries with [`AuditLog`].
 //!
 //! Files, in reading order: `model.rs` (actors, actions and entries), `store.rs` (rows, and [`record`]), `read.rs` (pages),
-//! `retention.rs`.
+//! `retention.rs`, `view.rs` (JSON of actors and targets).
 //!
 //! Invariants:
 //! - An entry is written in the transaction of its action, so that a refused action has none. The exception is a
@@ -20,8 +20,10 @@ mod retention;
 mod store;
 #[cfg(test)]
 mod tests;
+mod view;
 
 pub use model::{Actor, AuditAction, AuditEntry, AuditTarget, AuditTargetKind, TeamActor, audit_host};
 pub use read::{AuditFilter, AuditLog, AuditPage, RecordedAction};
 pub use retention::purge;
 pub use store::{AuditRow, record};
+pub use view::{AuditActorView, AuditTargetView};

@@ -121,8 +121,8 @@ fn page_of(
         }
         examined += 1;
         last = Some(id);
-        // A later version may know more actions.
-        if let Some(row) = row.valid()
+        // A later version may have stored other actions, which are no error.
+        if let Ok(row) = row.decode()
             && filter.selects(&row)
         {
             rows.push(RecordedAction::of(team, id, row));

@@ -7,8 +7,8 @@ use super::output::{Output, or_dash};
 use super::store_args::{StoreArgs, TeamArgs};
 use crate::admin;
 use crate::admin::audit::{AuditVerb, AuditView};
+use crate::audit::AuditTargetView;
 use crate::base::printable::printable;
-use crate::dashboard::AuditTargetView;
 
 /// Characters of a name that a user chose.
 const TEXT_CHARS_MAX: usize = 80;

@@ -23,7 +23,7 @@ mod hosts;
 mod policy;
 
 pub use access::AccessSettings;
-pub use api::{AuditActorView, AuditTargetView, DashboardInstance, HealthReports};
+pub use api::{DashboardInstance, HealthReports};
 pub use assets::DashboardAssets;
 pub(crate) use assets::{serve_asset, serve_page};
 pub(crate) use docs::{serve_doc, serve_docs_file, serve_llms};

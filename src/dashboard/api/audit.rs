@@ -2,12 +2,12 @@
 
 use salvo::writing::Json;
 use salvo::{Request, Writer as _, handler};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::query;
 use crate::api_keys::Caller;
-use crate::audit::{Actor, AuditFilter, AuditLog, AuditTarget, RecordedAction};
+use crate::audit::{AuditActorView, AuditFilter, AuditLog, AuditTargetView, RecordedAction};
 use crate::base::clock::to_iso;
 use crate::base::id::resource;
 use crate::http::{ApiError, ApiResult, ListQuery, State};
@@ -34,38 +34,6 @@ struct AuditEntryView {
     action: &'static str,
     target: Option<AuditTargetView>,
     detail: Map<String, Value>,
-}
-
-/// An actor, here and on the command line.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct AuditActorView {
-    /// `user`, `api_key`, `command_line` or `server`.
-    #[serde(rename = "type")]
-    pub kind: String,
-    pub id: Option<String>,
-    /// Address of the user or name of the key at the time of the action.
-    pub name: Option<String>,
-}
-
-/// A target, here and on the command line.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct AuditTargetView {
-    #[serde(rename = "type")]
-    pub kind: String,
-    pub id: String,
-    pub name: Option<String>,
-}
-
-impl AuditActorView {
-    pub(crate) fn new(actor: Actor, name: Option<String>) -> Self {
-        Self { kind: actor.kind().to_owned(), id: actor.id(), name }
-    }
-}
-
-impl From<AuditTarget> for AuditTargetView {
-    fn from(AuditTarget { kind, id, name }: AuditTarget) -> Self {
-        Self { kind: kind.as_str().to_owned(), id, name }
-    }
 }
 
 impl From<RecordedAction> for AuditEntryView {

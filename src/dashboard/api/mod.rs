@@ -49,7 +49,6 @@ mod setup;
 mod templates;
 mod webhooks;
 
-pub use audit::{AuditActorView, AuditTargetView};
 pub(crate) use connect::note_sdk;
 pub use health::HealthReports;
 pub use instance::DashboardInstance;
