@@ -7,13 +7,14 @@ use crate::delivery::{Rates, SESSION_MESSAGES_MAX, SiteLimits, SiteOverride, War
 
 /// Default maximum number of concurrent sessions with one site.
 const SITE_SESSIONS_MAX: u16 = 10;
-/// As [`SITE_SESSIONS_MAX`], with a smarthost, which expects all mail of this server. Postfix opens as many to a relay.
+/// Default maximum number of concurrent sessions with a smarthost, which expects all mail of this server, and with the
+/// built-in mailbox. Postfix opens as many to a relay.
 const SINGLE_SESSIONS_MAX: u16 = 20;
 
 /// Settings of sessions and rates as clap parses them.
 #[derive(Args, Clone, Debug)]
 pub(super) struct RateSettings {
-    /// Maximum number of concurrent SMTP sessions with one site: 1 to 100 [default: 10; with a smarthost 20].
+    /// Maximum number of concurrent SMTP sessions with one site: 1 to 100 [default: 10; with a smarthost or the built-in mailbox 20].
     #[arg(long, env = "RINGMAIL_CONCURRENCY", value_name = "N",
           value_parser = value_parser!(u16).range(1..=100), help_heading = "Delivering")]
     concurrency: Option<u16>,
@@ -73,7 +74,7 @@ impl RateSettings {
             Some(WarmUpSetting::Plan(plan)) => Some(plan),
             Some(WarmUpSetting::Off) | None => None,
         };
-        let single_sessions_max = sessions_max(SINGLE_SESSIONS_MAX);
+        let single_sessions_max = sessions_max(SINGLE_SESSIONS_MAX).min(all);
         Ok((Rates { defaults, single_sessions_max, overrides: self.site_limit, warm_up }, all))
     }
 }

@@ -44,6 +44,7 @@ fn without_arguments_every_setting_has_its_documented_default() {
     assert_eq!(minutes, [1, 3, 5, 10, 20, 40, 60, 120, 240]);
     assert_eq!(config.queue, QueueConfig::Run);
     assert_eq!((config.rates.defaults.sessions_max, config.sessions_max), (10, 200));
+    assert_eq!(config.rates.single_sessions_max, 20);
     assert_eq!(config.rate_limit, 100);
     assert_eq!((config.address_connections_max, config.trusted_proxies.len()), (Some(512), 0));
     assert_eq!(config.cors_origins, Vec::<String>::new());
@@ -105,6 +106,17 @@ fn every_way_to_mx_hosts_needs_a_name_that_other_servers_can_look_up() {
         (&[], false),
     ] {
         assert_eq!(config(line).unwrap().check_delivery().is_err(), is_refused, "{line:?}");
+    }
+}
+
+#[test]
+fn one_setting_limits_the_sessions_with_a_site_and_with_a_smarthost() {
+    for (line, expected) in
+        [(&["--concurrency", "7"][..], (7, 7)), (&["--sessions", "15"], (10, 15)), (&["--sessions", "300"], (10, 20))]
+    {
+        let rates = config(line).unwrap().rates;
+
+        assert_eq!((rates.defaults.sessions_max, rates.single_sessions_max), expected, "{line:?}");
     }
 }
 
