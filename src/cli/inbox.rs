@@ -114,8 +114,8 @@ async fn wait_with(client: &mut AdminClient, args: &InboxWait) -> Result<InboxMe
         // Without a server, no message arrives.
         let wait_ms = if client.is_running() { wait_ms } else { 0 };
         let verb = InboxVerb::Wait(InboxWait { newer_than, wait_ms, ..args.clone() });
-        let mut messages: Rows<InboxMessageView> = client.request(verb).await?;
-        if let Some(message) = messages.data.pop() {
+        let messages: Rows<InboxMessageView> = client.request(verb).await?;
+        if let Some(message) = messages.data.into_iter().next() {
             return Ok(message);
         }
         if !client.is_running() {

@@ -11,18 +11,18 @@ use crate::admin::teams::{TeamVerb, TeamView};
 /// # Errors
 /// Any failure of the request.
 pub(super) async fn run(StoreVerbArgs { verb, store }: StoreVerbArgs<TeamVerb>, output: Output) -> Result<(), Failure> {
-    let client = TeamArgs::from(store);
+    let store = TeamArgs::from(store);
     if matches!(verb, TeamVerb::Create { .. } | TeamVerb::Rename { .. }) {
-        let team: TeamView = client.request(verb).await?;
+        let team: TeamView = store.request(verb).await?;
         return output.print(&team, |team| team.id.to_string());
     }
     if matches!(verb, TeamVerb::Remove { .. }) {
-        let (removed, is_running): (TeamView, bool) = client.request_and_state(verb).await?;
+        let (removed, is_running): (TeamView, bool) = store.request_and_state(verb).await?;
         output.print(&removed, |team| team.id.to_string())?;
         eprintln!("The keys of the team no longer work. The {} deletes its data.", server_name(is_running));
         return Ok(());
     }
-    let teams: Rows<TeamView> = client.request(verb).await?;
+    let teams: Rows<TeamView> = store.request(verb).await?;
     if teams.has_more {
         eprintln!("There are more teams; these are the {} oldest.", teams.data.len());
     }

@@ -36,6 +36,7 @@ struct Trace {
 /// # Errors
 /// Any failure of the requests.
 pub(super) async fn run(TraceArgs { id, team }: TraceArgs, output: Output) -> Result<(), Failure> {
+    email::email_id(&id)?;
     let trace = team.with_client(async |client| read(client, id).await).await?;
     output.print(&trace, show)
 }

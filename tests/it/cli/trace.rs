@@ -36,6 +36,7 @@ fn a_trace_has_the_events_and_the_attempts_with_their_transcripts() {
     assert_eq!(cli.run(&["trace", id, "--json"]).json(), trace);
     cli.run(&["trace", "0190a6c0-0000-7000-8000-000000000001"]).failed(3, &["no email"]);
     cli.run(&["trace", "x"]).failed(3, &["`x` is not the id of an email"]);
+    cli.run(&["email", "show", "x", "--team", "unknown"]).failed(3, &["`x` is not the id of an email"]);
 }
 
 #[test]
