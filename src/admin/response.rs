@@ -33,7 +33,7 @@ macro_rules! responses {
         #[serde(tag = "kind", rename_all = "snake_case")]
         pub enum Response {
             $($kind($body),)+
-            /// The request failed. Nothing is changed.
+            /// The request failed. Only a resume can have ended its hold before.
             Refused(AdminError),
         }
 

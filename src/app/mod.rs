@@ -10,7 +10,7 @@
 //!
 //! Reading order:
 //! - `router.rs`, `sections.rs`, `description.rs`, `examples.rs`: all routes, and the OpenAPI document;
-//! - `services.rs`, `background.rs`, `metrics.rs`, `health.rs`: handlers, workers, metrics and health;
+//! - `services.rs`, `background.rs`, `metrics.rs`, `health.rs`: services of the handlers, workers, metrics and health;
 //! - `listening.rs`, `starting.rs`: the listeners and the resolver; responses while the store opens;
 //! - `serving.rs`, `stopping.rs`, `error.rs`: serving and the shutdown; the end of the requests.
 

@@ -11,7 +11,7 @@ use super::sync;
 /// Wakes a worker after a commit to the table of its work. Several notifications before the worker waits again
 /// wake it once.
 ///
-/// The table is authoritative: a worker that starts scans it first. A notification that is lost with the
+/// The state of the work, mostly a table, is authoritative: a worker that starts scans it first. A notification that is lost with the
 /// process causes no loss of work. Hints name the changed rows, so that the worker need not scan. At most
 /// `HINTS_MAX` hints are stored; with more, the worker is asked to scan the whole table. The worker of a
 /// wake-up without hints always scans.
@@ -85,7 +85,7 @@ impl<H: Ord, const HINTS_MAX: usize> Wakeup<H, HINTS_MAX> {
 }
 
 impl Wakeup {
-    /// As [`Wakeup::notified`], for at most `wait_max`. Returns whether there was a notification.
+    /// Waits for a notification, at most `wait_max`. Returns whether there was a notification.
     pub async fn notified_within(&self, wait_max: Duration) -> bool {
         tokio::time::timeout(wait_max, self.notified()).await.is_ok()
     }

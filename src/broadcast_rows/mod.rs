@@ -1,9 +1,16 @@
 //! Rows, content and counts of broadcasts, and the message of one recipient: the part of broadcasts that `emails` and
 //! `delivery` use. `broadcasts` has the use cases.
 //!
-//! Reading order: `rows.rs` (rows), `outcome.rs` (states of a recipient), `counts.rs` (their number),
-//! `by_domain.rs` (numbers by recipient domain), `clicked_links.rs` (clicks by link), `content.rs` (HTML and text on disk),
-//! `cache.rs` (contents in memory), `render.rs` (the message of one recipient), `store.rs` (reads and writes of rows).
+//! Reading order:
+//! - `rows.rs`: rows;
+//! - `outcome.rs`: states of a recipient;
+//! - `counts.rs`: their number;
+//! - `by_domain.rs`: numbers by recipient domain;
+//! - `clicked_links.rs`: clicks by link;
+//! - `content.rs`: HTML and text on disk;
+//! - `cache.rs`: contents in memory;
+//! - `render.rs`: the message of one recipient;
+//! - `store.rs`: reads and writes of rows.
 //!
 //! Invariants:
 //! - Every change of a status is written by [`put`], which keeps the index of active broadcasts.

@@ -21,7 +21,7 @@ pub fn find(tx: &impl Reads, team: TeamId, id: BroadcastId) -> Result<Option<Bro
     tx.get(&BROADCASTS, &(team, id))
 }
 
-/// As [`find`]; `None` also if the row is corrupt, which is logged.
+/// Does the same as [`find`]. A corrupt row is logged, and returned as `None`.
 ///
 /// # Errors
 /// [`StoreError`].

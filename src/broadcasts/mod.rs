@@ -3,13 +3,23 @@
 //! `broadcast_rows` has their rows, content and counts. This module stores the position of each fan-out and the slots of
 //! the planner.
 //!
-//! Reading order: `planner/` (due times and estimates under the sending limits), `estimates.rs` (the input of the planner),
-//! `forecast.rs` (the planned ends of all broadcasts), `placement.rs` (due times under the sending limits), `fan_out/` (the
-//! worker that queues the recipients), `send_figures.rs` (sent messages, for the planner), `model.rs` (drafts and their
-//! fields), `error.rs`, `audience.rs` (the number of recipients), `guards.rs` (conditions of a send), `service.rs` (the use
-//! cases of drafts), `progress.rs` (lists with counts, and the numbers of a report), `sending.rs` (sending and
-//! cancellation), `recipients.rs` (lists of recipients), `removal.rs` (of a team), `check/` (checks, previews and test
-//! emails before a broadcast is sent), `api/` (the endpoints).
+//! Reading order:
+//! - `planner/`: due times and estimates under the sending limits;
+//! - `estimates.rs`: the input of the planner;
+//! - `forecast.rs`: the planned ends of all broadcasts;
+//! - `placement.rs`: due times under the sending limits;
+//! - `fan_out/`: the worker that queues the recipients;
+//! - `send_figures.rs`: sent messages, for the planner;
+//! - `model.rs`, `error.rs`: drafts and their fields;
+//! - `audience.rs`: the number of recipients;
+//! - `guards.rs`: conditions of a send;
+//! - `service.rs`: the use cases of drafts;
+//! - `progress.rs`: lists with counts, and the numbers of a report;
+//! - `sending.rs`: sending and cancellation;
+//! - `recipients.rs`: lists of recipients;
+//! - `removal.rs`: deletion of those of a team;
+//! - `check/`: checks, previews and test emails before a broadcast is sent;
+//! - `api/`: the endpoints.
 //!
 //! Invariants:
 //! - A draft changes only in its own transaction, and not after it is sent. Segment, topic and content stay as they were

@@ -87,7 +87,7 @@ pub fn find(tx: &impl Reads, team: TeamId, id: ContactId) -> Result<Option<Conta
     tx.get(&CONTACTS, &(team, id))
 }
 
-/// As [`find`]. A corrupt contact is logged, and returned as `None`.
+/// Does the same as [`find`]. A corrupt contact is logged, and returned as `None`.
 ///
 /// # Errors
 /// [`StoreError`] if the file cannot be read.

@@ -49,7 +49,7 @@ fn purge_warm_up_page(
     Ok(page.next)
 }
 
-/// As [`purge_warm_up_page`], for the attempts before a time. Scans only attempts for emails that were accepted before it,
+/// Deletes the attempts of a page that began before a time. Scans only attempts for emails that were accepted before it,
 /// from the oldest.
 fn purge_attempts_page(
     tx: &WriteTx<'_>,
@@ -65,7 +65,7 @@ fn purge_attempts_page(
     Ok(page.next)
 }
 
-/// As [`purge_warm_up_page`], for the expired rows of a table with names. Skips corrupt rows.
+/// Deletes the expired rows of a page of a table with names. Skips corrupt rows.
 fn purge_page<V: Row>(
     tx: &WriteTx<'_>,
     table: &Table<(NameHash,), V>,

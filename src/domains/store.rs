@@ -158,7 +158,7 @@ pub fn find(tx: &impl Reads, team: TeamId, id: DomainId) -> Result<Option<Domain
     tx.get(&DOMAINS, &(team, id))
 }
 
-/// As [`find`]. A corrupt domain is logged, and returned as `None`.
+/// Does the same as [`find`]. A corrupt domain is logged, and returned as `None`.
 ///
 /// # Errors
 /// [`StoreError`] if the file cannot be read.

@@ -37,7 +37,7 @@ pub fn message(tx: &impl Reads, team: TeamId, event: EventId) -> Result<Option<M
     tx.get(&EVENT_MESSAGES, &(team, event))
 }
 
-/// As [`message`]. A corrupt message is logged, and returned as `None`.
+/// Does the same as [`message`]. A corrupt message is logged, and returned as `None`.
 ///
 /// # Errors
 /// [`StoreError`] if the file cannot be read.

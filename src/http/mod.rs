@@ -10,7 +10,7 @@
 //! - `recording.rs`, `auth.rs`, `rate_limit.rs`, `query.rs`, `space.rs`: the checks of a route;
 //! - `path.rs`, `list.rs`, `state.rs` (services), `validation.rs` (batch mode), `body/`: the extractors;
 //! - `body_limits.rs`, `strict_json.rs`, `tolerance.rs`, `bounded.rs` (bounded arrays), `canonical.rs` (hash of a body):
-//!   the parts of `body/`;
+//!   used by `body/`;
 //! - `form.rs`: posted forms;
 //! - `respond.rs`, `parted_body.rs`, `error.rs`: the responses;
 //! - `response_limits/`, `response_memory.rs`, `whole_body.rs`: the memory of responses;

@@ -158,6 +158,7 @@ impl ReportApplier<'_, '_> {
 
 fn read(tx: &WriteTx<'_>, resolved: ResolvedEmail) -> Result<Option<OpenEmail>, StoreError> {
     let Some((team, row)) = emails::find_of_teams(tx, &[resolved.team], resolved.email)? else { return Ok(None) };
+    // A corrupt event is left out: its report is recorded again, instead of failing at each attempt of the reporter.
     let timeline = events::email_timeline(tx, resolved.email)?;
     Ok(Some(OpenEmail {
         team,

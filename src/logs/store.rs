@@ -78,7 +78,7 @@ pub(super) fn bodies(tx: &impl Reads, keyring: &Keyring, team: TeamId, id: LogId
     }
 }
 
-/// As [`bodies`]. Corrupt bodies are logged, and returned as `None`.
+/// Does the same as [`bodies`]. Corrupt bodies are logged, and returned as `None`.
 ///
 /// # Errors
 /// [`StoreError`] if the file cannot be read.

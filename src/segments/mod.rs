@@ -5,9 +5,17 @@
 //! same transaction. A count or a list reads the contacts and compares each of them with the filter.
 //! Deleting a segment deletes up to 1,000 of its members; a worker deletes the rest.
 //!
-//! Reading order: `model.rs` (segments), `filter/` (conditions and their grammar), `store.rs` (rows),
-//! `scan.rs` (the contacts of a segment), `page_scan.rs` (one page of them), `scan_limiter.rs` (a bound on concurrent scans), `count_cache.rs` (counts by revision), `reader.rs` (counts and
-//! pages), `service.rs` and `error.rs` (the use cases), `api/` (the endpoints of segments and audiences).
+//! Reading order:
+//! - `model.rs`: segments;
+//! - `filter/`: conditions and their grammar;
+//! - `store.rs`: rows;
+//! - `scan.rs`: the contacts of a segment;
+//! - `page_scan.rs`: one page of them;
+//! - `scan_limiter.rs`: a bound on concurrent scans;
+//! - `count_cache.rs`: counts by revision;
+//! - `reader.rs`: counts and pages;
+//! - `service.rs`, `error.rs`: the use cases;
+//! - `api/`: the endpoints of segments and audiences.
 //!
 //! Invariants:
 //!

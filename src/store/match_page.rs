@@ -47,7 +47,7 @@ pub fn match_page<K: Key + Copy + PartialEq, V: Value>(
     Ok(MatchPage { hits, next })
 }
 
-/// As [`match_page`], without decoding the rows.
+/// Does the same as [`match_page`], without decoding the rows.
 ///
 /// # Errors
 /// [`StoreError`] if the file cannot be read or a key is corrupt.

@@ -106,13 +106,13 @@ pub const EMAIL_BODIES: Table<(EmailId, u32), Blob> = Table::new("email_bodies-1
 /// Attachments by their number in the email, in chunks of 60 KiB, each sealed. Written by `emails` at accept. One row
 /// for each chunk, deleted after `RINGMAIL_ATTACHMENT_RETENTION_DAYS` or with the content.
 pub const ATTACHMENTS: Table<(EmailId, u16, u32), Blob> = Table::new("attachments-1");
-/// Broadcasts without their content. Written by `broadcasts`. One row for each broadcast, deleted on request while it is a
+/// Broadcasts without their content. Written by `broadcast_rows`. One row for each broadcast, deleted on request while it is a
 /// draft, or with the team.
 pub const BROADCASTS: Table<(TeamId, BroadcastId), BroadcastRow> = Table::listed("broadcasts-1", 16);
-/// Segment and topic of each draft, scheduled or queued broadcast; index of [`BROADCASTS`]. Written by `broadcasts` with
+/// Segment and topic of each draft, scheduled or queued broadcast; index of [`BROADCASTS`]. Written by `broadcast_rows` with
 /// the broadcast. At most 1,000 rows for each team, deleted when the broadcast is sent, canceled, failed or deleted.
 pub const ACTIVE_BROADCASTS: Table<(TeamId, BroadcastId), ActiveBroadcastRow> = Table::new("active_broadcasts-1");
-/// HTML, text and source of a broadcast, compressed and sealed. Written by `broadcasts`; it does not change after the
+/// HTML, text and source of a broadcast, compressed and sealed. Written by `broadcast_rows`; it does not change after the
 /// broadcast is sent. One row for each chunk, deleted with the broadcast.
 pub const BROADCAST_BODIES: Table<(BroadcastId, u32), Blob> = Table::new("broadcast_bodies-1");
 /// Numbers of recipients of a broadcast in each state, and of opens, clicks, opt-outs and domains. Also the first, the
@@ -164,7 +164,7 @@ pub const EMAIL_INSIGHTS: Table<(TeamId, EmailId), InsightRow> = Table::new("ema
 /// Results of the content checks of broadcasts. Written by `insights` when the broadcast starts. One row for each started
 /// broadcast, deleted with the team.
 pub const BROADCAST_INSIGHTS: Table<(TeamId, BroadcastId), InsightRow> = Table::new("broadcast_insights-1");
-/// Started broadcasts whose recipients are not in [`INSIGHT_DAYS`] yet. Written by `broadcasts` with the start. One row for
+/// Started broadcasts whose recipients are not in [`INSIGHT_DAYS`] yet. Written by `broadcast_rows` with the start. One row for
 /// each broadcast that is being sent, deleted by `insights` when the broadcast is over.
 pub const PENDING_BROADCAST_INSIGHTS: Table<(TeamId, BroadcastId), ()> = Table::new("pending_broadcast_insights-1");
 /// Recipients whose email failed a check, by UTC day (days since the epoch) and number of the check. Written by `insights`

@@ -244,6 +244,7 @@ mod tests {
         topics.delete(TEAM, last.id).await.unwrap();
         topics.create(TEAM, new_topic("One more")).await.unwrap();
     }
+
     #[tokio::test]
     async fn a_corrupt_topic_is_skipped_and_the_others_are_listed() {
         let (_directory, context) = Context::temporary();

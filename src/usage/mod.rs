@@ -1,7 +1,7 @@
 //! Usage: the emails and broadcasts that a team has sent, and the number of its contacts, segments and domains.
 //!
 //! Data flow: `emails` increments the counter of the current UTC day in the transaction that accepts the emails.
-//! `broadcasts` does in the transaction that sends a broadcast. A month is the sum of its days. Contacts, segments and
+//! `broadcasts` increments its counter in the transaction that sends a broadcast. A month is the sum of its days. Contacts, segments and
 //! domains are counted for each report.
 //!
 //! Reading order:

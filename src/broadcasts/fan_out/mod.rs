@@ -9,9 +9,15 @@
 //! Each of these transactions also gives some stored emails a queue row, in the order of their ids. Further transactions
 //! follow after the last contact. Beside requests, a transaction has more queue rows if more requests wait.
 //!
-//! Reading order: `rows.rs` (the stored position and its changes), `start.rs` (the first step of a broadcast), `walk.rs` (the
-//! rules of one broadcast), `page.rs` (a page of recipients), `enqueue.rs` (queue rows), `cancel.rs` (removal of waiting
-//! emails), `jobs.rs` (the broadcasts in progress, in turn), `worker.rs` (the worker).
+//! Reading order:
+//! - `rows.rs`: the stored position and its changes;
+//! - `start.rs`: the first step of a broadcast;
+//! - `walk.rs`: the rules of one broadcast;
+//! - `page.rs`: a page of recipients;
+//! - `enqueue.rs`: queue rows;
+//! - `cancel.rs`: removal of waiting emails;
+//! - `jobs.rs`: the broadcasts in progress, in turn;
+//! - `worker.rs`: the worker.
 //!
 //! Invariants:
 //! - The transaction of a page checks that the stored position is the one from which the page was read, and that the

@@ -33,7 +33,7 @@ pub struct CapturedContent {
     pub code: Option<String>,
 }
 
-/// A file or an inline image of a captured message.
+/// A file or an inline image of a captured message, as `ringmail inbox show --json` prints it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapturedPart {
     pub filename: String,

@@ -31,7 +31,7 @@ impl CapturedContent {
     }
 
     /// Returns the code of the message. It is the first number of four to eight digits in a line with a word such as
-    /// `code`, or in the line after it. Without such a line, it is the first such number that is not a year. Digits in
+    /// `code`, or in the line after it. If no such line has one, it is the first such number that is not a year. Digits in
     /// two groups are one number.
     pub(super) fn find_code(&self) -> Option<String> {
         let subject = self.subject.as_deref().unwrap_or_default();
@@ -52,11 +52,7 @@ impl CapturedContent {
 
 /// Returns the first bytes of a text, at most [`TEXT_BYTES_MAX`].
 fn beginning(text: &str) -> &str {
-    let mut end = text.len().min(TEXT_BYTES_MAX);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
+    &text[..text.floor_char_boundary(TEXT_BYTES_MAX)]
 }
 
 fn links_in_text(text: &str) -> Vec<String> {

@@ -87,7 +87,7 @@ pub(in crate::delivery) fn find_email(
     emails::find_of_teams(tx, &teams::ids(tx)?, email)
 }
 
-/// As [`find_email`]. A corrupt email is logged, and returned as `None`.
+/// Does the same as [`find_email`]. A corrupt email is logged, and returned as `None`.
 ///
 /// # Errors
 /// [`StoreError`] if the file cannot be read.

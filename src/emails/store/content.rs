@@ -90,7 +90,7 @@ pub(crate) fn read_content(
     }
 }
 
-/// As [`read_content`]. Corrupt content is logged, and returned as `None`.
+/// Does the same as [`read_content`]. Corrupt content is logged, and returned as `None`.
 ///
 /// # Errors
 /// [`StoreError`] if the file cannot be read.
