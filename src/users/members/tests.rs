@@ -47,7 +47,7 @@ async fn the_first_user_of_a_team_is_its_owner_and_others_are_members() {
 }
 
 #[tokio::test]
-async fn beside_a_corrupt_membership_nobody_becomes_the_owner_by_default() {
+async fn beside_a_corrupt_membership_no_user_becomes_the_owner_by_default() {
     let fixture = fixture().await;
     let first = fixture.add("first@example.com", None).await.unwrap();
     let key = (fixture.team, first.user.id);

@@ -53,7 +53,7 @@ async function theDomainsAreListed(world) {
   await table.waitFor();
   assert.equal(await card.getByRole('link').count(), 5);
   await page.show(`/broadcasts/${SCHEDULED}`);
-  await page.getByText('It starts on').waitFor();
+  await page.getByText(/^It starts (at|on) /).waitFor();
   assert.equal(await card.count(), 0, 'nothing before the first attempt');
   await leave();
 
