@@ -104,7 +104,8 @@ impl Domains {
         let row = self.context.store.read::<_, StoreError>(move |tx| tx.get_valid(&DOMAINS, &(team, id))).await?;
         let Some(row) = row.filter(|row| !row.assumed) else { return Ok(()) };
         let record_checks = verify::check_records(&self.resolver, &row, &self.settings).await;
-        let now_ms = self.context.now_ms();
+        // Read together, so that a step of the clock during the commit does not change the pause.
+        let (now_ms, elapsed_ms) = (self.context.now_ms(), self.context.clock.elapsed_ms());
         let settings = Arc::clone(&self.settings);
         let checked = self
             .context
@@ -121,7 +122,7 @@ impl Domains {
         if let Some((row, change)) = checked {
             log_change(id, &row, change);
             if let Some(next_ms) = decide::next_fast_recheck_ms(&row, now_ms) {
-                self.queue.push(team, id, self.context.clock.elapsed_ms() + next_ms - now_ms);
+                self.queue.push(team, id, elapsed_ms + next_ms - now_ms);
             }
         }
         Ok(())
