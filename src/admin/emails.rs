@@ -231,6 +231,14 @@ fn joined(reason: String, diagnostic: Vec<String>) -> String {
     format!("{}: {}", reason.trim_end_matches('.'), diagnostic.join(" "))
 }
 
+/// Parses the id of an email. The verbs do so before they open the store, and the server does so again.
+///
+/// # Errors
+/// An [`AdminError`] that names the text.
+pub fn email_id(text: &str) -> Result<EmailId, AdminError> {
+    EmailId::parse(text).ok_or_else(|| AdminError::not_found(format!("`{text}` is not the id of an email")))
+}
+
 pub(super) async fn execute(services: &AdminServices, team: TeamId, verb: EmailVerb) -> VerbResult {
     match verb {
         EmailVerb::Send(email) => send(services, team, email).await,
@@ -238,8 +246,7 @@ pub(super) async fn execute(services: &AdminServices, team: TeamId, verb: EmailV
             Ok(Rows::of(services.emails.list(team, page_after(after)).await?, ListedEmailView::from).into())
         }
         EmailVerb::Show { id: text } => {
-            let id = EmailId::parse(&text);
-            let id = id.ok_or_else(|| AdminError::not_found(format!("`{text}` is not the id of an email")))?;
+            let id = email_id(&text)?;
             let email = services.emails.find(team, id).await?;
             let email = email.ok_or_else(|| AdminError::not_found(format!("the team has no email {id}")))?;
             let waiting = services.queue.waiting(team, id).await?;

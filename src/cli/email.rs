@@ -1,10 +1,10 @@
 //! `ringmail email`: emails and their timelines.
 
-use super::failure::{Exit, Failure};
+use super::failure::Failure;
 use super::output::{Output, cell, field, fields, or_dash, table};
 use super::store_args::TeamVerbArgs;
-use crate::admin::emails::{EmailVerb, EmailView, EventView, ListedEmailView};
-use crate::base::id::EmailId;
+use crate::admin::AdminClientError;
+use crate::admin::emails::{EmailVerb, EmailView, EventView, ListedEmailView, email_id};
 use crate::emails::api::EmailWaitingResponse;
 
 /// Runs the verb.
@@ -14,7 +14,7 @@ use crate::emails::api::EmailWaitingResponse;
 pub(super) async fn run(TeamVerbArgs { verb, team }: TeamVerbArgs<EmailVerb>, output: Output) -> Result<(), Failure> {
     let EmailVerb::List { limit, .. } = verb else {
         if let EmailVerb::Show { id } = &verb {
-            email_id(id)?;
+            email_id(id).map_err(AdminClientError::Refused)?;
         }
         let email: EmailView = team.request(verb).await?;
         return output.print(&email, show);
@@ -31,12 +31,6 @@ pub(super) async fn run(TeamVerbArgs { verb, team }: TeamVerbArgs<EmailVerb>, ou
             cell(&email.subject),
         ]
     })
-}
-
-/// Parses the id of an email, before the store is opened.
-pub(super) fn email_id(text: &str) -> Result<EmailId, Failure> {
-    let sentence = || format!("`{text}` is not the id of an email");
-    EmailId::parse(text).ok_or_else(|| Failure::new(Exit::NotFound, sentence()))
 }
 
 fn show(email: &EmailView) -> String {

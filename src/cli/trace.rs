@@ -7,9 +7,9 @@ use super::email;
 use super::failure::Failure;
 use super::output::{Output, field};
 use super::store_args::TeamArgs;
-use crate::admin::AdminClient;
-use crate::admin::emails::{EmailVerb, EmailView};
+use crate::admin::emails::{EmailVerb, EmailView, email_id};
 use crate::admin::response::Rows;
+use crate::admin::{AdminClient, AdminClientError};
 use crate::base::printable::printable;
 use crate::emails::api::EmailAttemptResponse;
 
@@ -36,7 +36,7 @@ struct Trace {
 /// # Errors
 /// Any failure of the requests.
 pub(super) async fn run(TraceArgs { id, team }: TraceArgs, output: Output) -> Result<(), Failure> {
-    email::email_id(&id)?;
+    email_id(&id).map_err(AdminClientError::Refused)?;
     let trace = team.with_client(async |client| read(client, id).await).await?;
     output.print(&trace, show)
 }
