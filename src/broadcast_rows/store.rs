@@ -7,7 +7,7 @@ use super::rows::{ActiveBroadcastRow, BroadcastRow, BroadcastStatus};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, Id, SegmentId, TeamId, TopicId};
 use crate::store::page::{self, Page, PageError, PageQuery, page};
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
+use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, match_keys};
 use crate::tables::{ACTIVE_BROADCASTS, BROADCAST_COUNTS, BROADCASTS, PENDING_BROADCAST_INSIGHTS};
 
 /// Maximum number of drafts, scheduled and queued broadcasts of a team.
@@ -167,12 +167,7 @@ pub(crate) fn delete_draft(
 /// # Errors
 /// [`StoreError`].
 pub(crate) fn ids(tx: &impl Reads, team: TeamId, ids_max: usize) -> Result<Vec<BroadcastId>, StoreError> {
-    let mut ids = Vec::with_capacity(ids_max);
-    tx.scan(&BROADCASTS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |(_, id), _| {
-        ids.push(id);
-        if ids.len() == ids_max { STOP } else { NEXT }
-    })?;
-    Ok(ids)
+    Ok(match_keys(tx, &BROADCASTS, (team, Id::MIN), (team, Id::MAX), ids_max, |_| true)?.map(|(_, id)| id).hits)
 }
 
 /// Deletes a broadcast of a removed team with its content, counts, domains and links. Returns the number of its domains and

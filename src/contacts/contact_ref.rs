@@ -44,12 +44,9 @@ impl<'a> ContactRef<'a> {
         Ok(contact)
     }
 
-    /// Decodes the row.
-    ///
-    /// # Errors
-    /// [`StoreError::Corrupt`].
-    pub fn decode(&self) -> Result<ContactRow, StoreError> {
-        self.row.decode()
+    /// Decodes the row; `None` if it is corrupt, which is logged.
+    pub fn valid_row(&self) -> Option<ContactRow> {
+        self.row.valid()
     }
 
     /// Returns the address; empty if it is absent.

@@ -65,8 +65,7 @@ impl PageScan {
     pub(super) fn advance(&mut self, tx: &impl Reads, limit: ScanLimit) -> Result<(), StoreError> {
         let Some(range) = self.rest else { return Ok(()) };
         let last = scan_contacts(tx, self.team, Some(&self.rule), range, limit, |contact, view| {
-            let row = skip_corrupt(view.decode(), format_args!("contact {contact}"))?;
-            self.rows.extend(row.map(|row| (contact, row)));
+            self.rows.extend(view.valid_row().map(|row| (contact, row)));
             if self.rows.len() < self.rows_max { NEXT } else { STOP }
         })?;
         self.rest = last.and_then(|last| range.beyond(last));

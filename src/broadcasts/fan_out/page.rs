@@ -1,8 +1,6 @@
 //! A page of recipients: read and encoded outside of the writer thread, stored in one transaction, or in several while
 //! requests wait or are expected. Each transaction also puts some of the stored emails into the queue.
 
-use std::time::Duration;
-
 use super::enqueue::{enqueue, put_position, reads_contacts};
 use super::rows::FanOutRow;
 use super::walk::{Walk, WalkRecipient};
@@ -27,8 +25,6 @@ pub(super) const STEP_RECIPIENTS: usize = 64;
 pub(super) const PAGE_QUEUE_ROWS: usize = 64;
 /// The same beside requests.
 pub(super) const PAGE_AWAITED_QUEUE_ROWS: usize = 2;
-/// Bounds of the contacts that are read for a page.
-pub(super) const PAGE_SCAN: ScanLimit = ScanLimit { rows_max: 20_000, time_max: Duration::from_millis(20) };
 /// Size of the rows of a page after which no further recipient is added, for recipients with long values.
 const PAGE_BYTES: usize = 256 << 10;
 /// Approximate size of the stored rows of a recipient, without the values of its fields.
@@ -40,7 +36,7 @@ pub(super) struct PageSource {
     pub(super) context: Context,
     pub(super) estimates: SendEstimates,
     pub(super) deliver_only: DeliverOnly,
-    /// [`PAGE_SCAN`].
+    /// Limit of the contacts that are read for a page.
     pub(super) scan_limit: ScanLimit,
 }
 

@@ -11,7 +11,7 @@ use tracing::info;
 use super::cancel::cancel_page;
 use super::enqueue::{Enqueued, enqueue_page};
 use super::jobs::{Job, JobList};
-use super::page::{FanOutPage, FinishedFanOut, PAGE_SCAN, PageResult, PageSource};
+use super::page::{FanOutPage, FinishedFanOut, PageResult, PageSource};
 use super::start::{fail_if_incomplete, hold, start};
 use super::walk::Walk;
 use crate::base::clock::{TimestampMs, monotonic};
@@ -21,7 +21,7 @@ use crate::broadcasts::estimates::SendEstimates;
 use crate::context::Context;
 use crate::delivery::{DeliverOnly, Due, QueueNotifier};
 use crate::emails::SendingGuard;
-use crate::store::{LARGE_BULK_BYTES, StoreError, WriteTx};
+use crate::store::{LARGE_BULK_BYTES, ScanLimit, StoreError, WriteTx};
 
 /// Time after which the table is read again while broadcasts are in progress.
 const TURNS_TIME: Duration = Duration::from_millis(250);
@@ -61,7 +61,7 @@ impl BroadcastWorker {
     /// Returns the worker over the store of `context`.
     pub fn new(context: Context, settings: BroadcastWorkerSettings) -> Self {
         let BroadcastWorkerSettings { estimates, deliver_only, guard, notifier, queue_notifier } = settings;
-        let source = PageSource { context, estimates, deliver_only, scan_limit: PAGE_SCAN };
+        let source = PageSource { context, estimates, deliver_only, scan_limit: ScanLimit::STEP };
         Self { source, guard, notifier, queue_notifier }
     }
 

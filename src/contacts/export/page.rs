@@ -12,7 +12,7 @@ use crate::contact_properties::{self, PropertyDefinitions};
 use crate::contacts::{self, ContactRow};
 use crate::context::Context;
 use crate::segments::{self, ContactRange, SegmentRule};
-use crate::store::{NEXT, Order, Reads, STOP, ScanLimit, StoreError, from_store_error, skip_corrupt};
+use crate::store::{NEXT, Order, Reads, STOP, ScanLimit, StoreError, from_store_error};
 use crate::topics::{self, Subscription};
 
 /// Maximum number of contacts on a page.
@@ -118,7 +118,7 @@ pub async fn page(
                     last_of_full = builder.data.last().map(|contact| contact.id);
                     return STOP;
                 }
-                if let Some(row) = skip_corrupt(contact.decode(), format_args!("contact {id}"))? {
+                if let Some(row) = contact.valid_row() {
                     builder.push(id, row)?;
                 }
                 NEXT

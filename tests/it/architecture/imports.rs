@@ -15,7 +15,6 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[(
 /// Files that skip a corrupt value of several rows, or the corrupt part of a row that they read.
 const SKIP_CORRUPT_VALUES: &[&str] = &[
     "broadcasts/fan_out/walk.rs",
-    "contacts/export/page.rs",
     "delivery/queue/corrupt_leases.rs",
     "emails/search/index.rs",
     "emails/store/content.rs",

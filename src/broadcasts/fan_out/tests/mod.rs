@@ -20,9 +20,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::enqueue::{enqueue_page, rows_beside};
-use super::page::{
-    PAGE_AWAITED_QUEUE_ROWS, PAGE_QUEUE_ROWS, PAGE_RECIPIENTS, PAGE_SCAN, PageResult, PageSource, STEP_RECIPIENTS,
-};
+use super::page::{PAGE_AWAITED_QUEUE_ROWS, PAGE_QUEUE_ROWS, PAGE_RECIPIENTS, PageResult, PageSource, STEP_RECIPIENTS};
 use super::walk::Walk;
 use super::*;
 use crate::base::address::EmailAddress;
@@ -161,7 +159,7 @@ impl Instance {
     fn read_page_in(&self, context: Context, id: BroadcastId) -> page::FanOutPage {
         let estimates = self.estimates.clone();
         // A busy machine must not make the page smaller.
-        let scan_limit = ScanLimit { time_max: Duration::from_secs(600), ..PAGE_SCAN };
+        let scan_limit = ScanLimit { time_max: Duration::from_secs(600), ..ScanLimit::STEP };
         let source = PageSource { context, estimates, deliver_only: DeliverOnly::default(), scan_limit };
         self.context
             .store
