@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use memchr::memchr2;
 
 use super::header::hex;
 
@@ -19,7 +20,7 @@ pub(super) fn write_quoted_printable(out: &mut Vec<u8>, text: &str) {
     let text = text.trim_end_matches([' ', '\t', '\r', '\n']);
     let mut rest = text.as_bytes();
     loop {
-        let line_bytes = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n')).unwrap_or(rest.len());
+        let line_bytes = memchr2(b'\r', b'\n', rest).unwrap_or(rest.len());
         let (line, tail) = rest.split_at(line_bytes);
         write_quoted_printable_line(out, line);
         out.extend_from_slice(b"\r\n");
@@ -52,7 +53,7 @@ fn write_quoted_printable_line(out: &mut Vec<u8>, line: &[u8]) {
             continue;
         }
         let window = &rest[..rest.len().min(room)];
-        let run = window.iter().position(|&byte| !is_literal(byte)).unwrap_or(window.len());
+        let run = literal_run(window);
         out.extend_from_slice(&window[..run]);
         column += run;
         rest = &rest[run..];
@@ -60,6 +61,14 @@ fn write_quoted_printable_line(out: &mut Vec<u8>, line: &[u8]) {
     if let Some(space) = tail {
         write_escape(out, space, column);
     }
+}
+
+/// Returns the number of bytes at the start that need no encoding. Tests 16 bytes at a time, without a branch for each.
+fn literal_run(bytes: &[u8]) -> usize {
+    let (chunks, _) = bytes.as_chunks::<16>();
+    let whole = chunks.iter().take_while(|chunk| chunk.iter().fold(true, |all, byte| all & is_literal(*byte))).count();
+    let tail = &bytes[whole * 16..];
+    whole * 16 + tail.iter().position(|byte| !is_literal(*byte)).unwrap_or(tail.len())
 }
 
 /// Returns whether a byte needs no encoding (RFC 2045 §6.7 rule 2, and rule 3 for white space inside a line).
@@ -166,7 +175,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn quoted_printable_decodes_to_the_same_lines(text in "(?s).{0,400}") {
+        fn quoted_printable_decodes_to_the_same_lines(text in "(?s).{0,100}[ -~\t\r\né]{0,400}") {
             let encoded = qp(&text);
             prop_assert!(encoded.ends_with("\r\n"));
             for line in encoded.strip_suffix("\r\n").unwrap().split("\r\n") {

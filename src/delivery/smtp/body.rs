@@ -1,5 +1,7 @@
 //! Dot-stuffing: encodes a message for the DATA phase.
 
+use memchr::{memchr2, memchr2_iter};
+
 /// Encodes a message, given in any number of pieces, as the lines of RFC 5321 §4.5.2.
 ///
 /// Every line ends with CRLF. A bare CR or LF becomes CRLF (RFC 5321 §2.3.8). Some servers accept a bare one as a line
@@ -33,8 +35,15 @@ impl DotStuffer {
             if self.is_line_start && first == b'.' {
                 out.push(b'.');
             }
-            let line_end = rest.iter().position(|&byte| byte == b'\r' || byte == b'\n');
-            let Some(line_end) = line_end else {
+            // Lines that need no change are copied together.
+            let whole = whole_lines(rest);
+            if whole > 0 {
+                out.extend_from_slice(&rest[..whole]);
+                self.is_line_start = true;
+                rest = &rest[whole..];
+                continue;
+            }
+            let Some(line_end) = memchr2(b'\r', b'\n', rest) else {
                 out.extend_from_slice(rest);
                 self.is_line_start = false;
                 return;
@@ -62,6 +71,26 @@ impl DotStuffer {
         self.is_line_start = true;
         self.has_pending_cr = false;
     }
+}
+
+/// Returns the number of bytes at the start that are sent as they are. They end before the first line that has a bare CR
+/// or LF, that starts with a dot, or that is incomplete. A dot at the start of `bytes` is ignored.
+fn whole_lines(bytes: &[u8]) -> usize {
+    let mut end = 0;
+    for at in memchr2_iter(b'\r', b'\n', bytes) {
+        // The LF of the last CRLF.
+        if at < end {
+            continue;
+        }
+        if !bytes[at..].starts_with(b"\r\n") {
+            break;
+        }
+        end = at + 2;
+        if bytes.get(end) == Some(&b'.') {
+            break;
+        }
+    }
+    end
 }
 
 #[cfg(test)]
@@ -92,6 +121,8 @@ mod tests {
             (&[b"a\r\n", b".b\r\n"], b"a\r\n..b\r\n.\r\n"),
             (&[b"a\r", b"\n.", b"b\r\n"], b"a\r\n..b\r\n.\r\n"),
             (&[b"a", b".b"], b"a.b\r\n.\r\n"),
+            (&[b"a\r\nb\r\n.c\r\n.d\r\ne\r\n"], b"a\r\nb\r\n..c\r\n..d\r\ne\r\n.\r\n"),
+            (&[b"a\r\nb\r\nc\nd\r\ne"], b"a\r\nb\r\nc\r\nd\r\ne\r\n.\r\n"),
             (&[b"a\n.\nb"], b"a\r\n..\r\nb\r\n.\r\n"),
             (&[b"a\r.\rb\r"], b"a\r\n..\r\nb\r\n.\r\n"),
             (&[b"a\n.\r\nMAIL FROM:<x>\r\n"], b"a\r\n..\r\nMAIL FROM:<x>\r\n.\r\n"),
