@@ -33,6 +33,12 @@ pub struct Stored<'a, V> {
     value: PhantomData<fn() -> V>,
 }
 
+impl<'a, V> Stored<'a, V> {
+    pub(super) fn new(table: &'static str, key: &'a [u8], bytes: &'a [u8]) -> Self {
+        Self { table, key, bytes, value: PhantomData }
+    }
+}
+
 impl<V: Value> Stored<'_, V> {
     /// Decodes the value.
     ///
@@ -226,7 +232,7 @@ pub(super) fn scan_in<K: Key, V: Value>(
 ) -> Result<(), StoreError> {
     let mut decode = |key: &[u8], bytes: &[u8]| {
         let typed = K::from_bytes(key).ok_or_else(|| StoreError::Corrupt("key has another length".into()))?;
-        visit(typed, Stored { table, key, bytes, value: PhantomData })
+        visit(typed, Stored::new(table, key, bytes))
     };
     scan_bytes(open, from.to_bytes().as_ref(), to.to_bytes().as_ref(), order, &mut decode)
 }

@@ -158,6 +158,18 @@ impl<'t> WriteTx<'t> {
         self.table_to_change(table, |open| Ok(open.remove(key)?.is_some()))
     }
 
+    /// Deletes the value under `key` and returns it: `None` without a row, `Some(None)` if it is corrupt, which is logged.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the file cannot be written.
+    pub fn take_valid<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<Option<Option<V>>, StoreError> {
+        let key = key.to_bytes();
+        self.table_to_change(table.name(), |open| {
+            let removed = open.remove(key.as_ref())?;
+            Ok(removed.map(|value| Stored::<V>::new(table.name(), key.as_ref(), value.value()).valid()))
+        })
+    }
+
     /// Deletes up to `rows_max` rows whose keys are in `from..=to`; returns their number.
     ///
     /// # Errors

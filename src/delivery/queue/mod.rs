@@ -213,12 +213,7 @@ fn claim_unless_held(
 ///
 /// A corrupt row is replaced by one without attempts, so that it delays its email but does not stop the queue.
 fn take_row(tx: &WriteTx<'_>, key: DueKey, now_ms: TimestampMs) -> Result<Option<DueRow>, StoreError> {
-    let parts = key.parts();
-    if !tx.contains(&DUE, &parts)? {
-        return Ok(None);
-    }
-    let row = tx.get_valid(&DUE, &parts)?;
-    tx.delete(&DUE, &parts)?;
+    let Some(row) = tx.take_valid(&DUE, &key.parts())? else { return Ok(None) };
     if let Some(row) = row {
         let completed = complete(tx, key, row.clone())?;
         if completed.is_none() {

@@ -1,7 +1,15 @@
 //! One command at a time: its result, and calls whose futures are dropped.
 
+use serde::{Deserialize, Serialize};
+
 use super::disk::Disk;
 use super::*;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct TextRow {
+    text: String,
+}
+impl Row for TextRow {}
 
 fn put(key: u64) -> impl Fn(&WriteTx<'_>) -> TestResult + Send + 'static {
     move |tx| Ok(tx.put(&LEFT, &(key,), &blob("row"))?)
@@ -17,6 +25,24 @@ async fn a_write_is_visible_after_its_call_returns() {
     assert_eq!(left_keys(&store), [1, 2]);
     let read = store.read::<_, TestError>(|tx| Ok(tx.get(&LEFT, &(1,))?)).await.unwrap();
     assert_eq!(read, Some(blob("row")));
+}
+
+#[tokio::test]
+async fn a_taken_row_is_deleted_even_if_it_is_corrupt() {
+    const TEXTS: Table<(u64,), TextRow> = Table::new("texts-1");
+    let (_directory, store) = fresh();
+    let put = |tx: &WriteTx<'_>| {
+        tx.put(&TEXTS, &(1,), &TextRow { text: "row".into() })?;
+        tx.put_encoded(&TEXTS, &(2,), &Encoded::unreadable())
+    };
+    store.write::<_, StoreError>(put).await.unwrap();
+
+    let take = |tx: &WriteTx<'_>| [1, 2, 3, 1].into_iter().map(|key| tx.take_valid(&TEXTS, &(key,))).collect();
+    let taken: Vec<_> = store.write::<_, StoreError>(take).await.unwrap();
+
+    let row = TextRow { text: "row".into() };
+    assert_eq!(taken, [Some(Some(row)), Some(None), None, None]);
+    assert!(!store.read_now::<_, StoreError>(|tx| tx.contains(&TEXTS, &(2,))).unwrap());
 }
 
 #[tokio::test]
