@@ -20,9 +20,12 @@ impl QueueNotifier {
         self.0.rescan();
     }
 
-    /// Notifies the dispatcher of groups that have been committed to the queue.
+    /// Notifies the dispatcher of groups that have been committed to the queue. An empty list does not wake it:
+    /// most deliveries return no group.
     pub(crate) fn groups_queued(&self, due: Vec<Due>) {
-        self.0.notify_rows(due);
+        if !due.is_empty() {
+            self.0.notify_rows(due);
+        }
     }
 
     /// Wakes the dispatcher without a change of the queue: a worker has ended, a lane has more groups, or the test clock
@@ -34,5 +37,24 @@ impl QueueNotifier {
     /// Waits until a notification arrives, and returns the pending notifications. Cancel safe.
     pub(super) async fn notified(&self) -> PendingWakeup<Due> {
         self.0.notified().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_empty_list_does_not_wake_the_dispatcher() {
+        let notifier = QueueNotifier::default();
+        let wakes = async || tokio::time::timeout(Duration::ZERO, notifier.notified()).await.is_ok();
+
+        notifier.groups_queued(Vec::new());
+        assert!(!wakes().await);
+
+        notifier.wake();
+        assert!(wakes().await);
     }
 }

@@ -107,6 +107,8 @@ impl SiteSession {
                     Ok(session) => {
                         engine.problems.connected();
                         engine.schedule().session_opened(&mut sync::lock(slot), &health_name, engine.now());
+                        // The host may have other lanes that wait, and the session now counts for a working site.
+                        engine.notifier.wake();
                         *open = Some(session);
                         return Ok(());
                     }
