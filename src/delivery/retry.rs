@@ -47,7 +47,7 @@ pub(super) enum RetryDelay {
 
 impl RetrySchedule {
     /// Returns the time of the next attempt after attempt number `attempts` (from 1), at most the end of the retry
-    /// period. `None` if the period has ended.
+    /// period. `None` if the period has ended. An attempt that continues in another transaction ignores the period.
     ///
     /// `spread` is a random number that selects the jitter. Equal numbers return equal times.
     pub(super) fn next_attempt(
@@ -58,6 +58,10 @@ impl RetrySchedule {
         now_ms: TimestampMs,
         spread: u64,
     ) -> Option<TimestampMs> {
+        // The last attempt is at the end of the period, and can need several transactions.
+        if delay == RetryDelay::Immediate {
+            return Some(now_ms);
+        }
         if now_ms >= self.expires_ms(due) {
             return None;
         }
@@ -180,6 +184,17 @@ mod tests {
             let delay = RetryDelay::Named { pause: Duration::from_secs(seconds) };
             let next = schedule().next_attempt(delay, attempts, &due(), 0, spread);
             assert_eq!(next, Some(delay_ms), "{seconds} {attempts} {spread}");
+        }
+    }
+
+    #[test]
+    fn only_an_attempt_that_continues_in_another_transaction_may_follow_the_period() {
+        let expires_ms = schedule().expires_ms(&due());
+        let next = |delay| schedule().next_attempt(delay, 1, &due(), expires_ms, 7);
+
+        assert_eq!(next(RetryDelay::Immediate), Some(expires_ms));
+        for delay in [RetryDelay::Ordinary, RetryDelay::Short, RetryDelay::Held, RetryDelay::Confirm] {
+            assert_eq!(next(delay), None, "{delay:?}");
         }
     }
 
