@@ -1,7 +1,8 @@
 """Delivery of accepted emails into smtp-sink: messages of 10 KiB with two DKIM signatures.
 
 The server accepts the emails with --hold, stops, and starts again in relay mode. The measured time is
-from the first to the last message that smtp-sink counts. Postfix relays the same number of messages without signatures.
+from the first to the last message that smtp-sink counts. Postfix delivers the same number of messages without signatures, from
+its queue and as a relay that accepts them too.
 In a second measurement, both accept and deliver at the same time: from the first request to the last message.
 Then `queued.py` measures the memory and the start with a full queue.
 """
@@ -54,11 +55,12 @@ def run(options):
     busy = max(one["busy_share"] for one in ours)
     table(
         ["deliver into smtp-sink", "messages/s", "bound", "busy", "peak memory MiB", "limit program/s", "ratio",
-         "Postfix/s", "ratio"],
+         "Postfix from its queue/s", "ratio", "Postfix as a relay/s", "ratio"],
         [[
             f"{options.messages:,} of {size / 1024:.1f} KiB, {signatures} DKIM signatures", spread(rates),
             "CPU" if busy >= BUSY_SHARE else "socket", f"{busy:.0%}", spread([one["peak_mib"] for one in ours]),
             spread(theirs), ratio(rates, theirs), spread(postfix), ratio(rates, postfix),
+            spread(postfix_whole), ratio(rates, postfix_whole),
         ]],
     )  # fmt: skip
     table(
@@ -66,7 +68,7 @@ def run(options):
         [["from the first request to the last message", spread(ours_whole), spread(postfix_whole),
           ratio(ours_whole, postfix_whole)]],
     )  # fmt: skip
-    print(f"targets: at least {RATIO_MIN} of the limit program, at least {POSTFIX_RATIO_MIN:g} times Postfix")
+    print(f"targets: at least {RATIO_MIN} of the limit program, at least {POSTFIX_RATIO_MIN:g} times Postfix as a relay, which accepts and delivers")
     if postfix_missing:
         print(f"without Postfix: {postfix_missing}")
     table(
