@@ -1,4 +1,4 @@
-//! The leases of this node, each with the worker that holds it.
+//! The leases of this node, each with its holder: a worker, or the task that stores the outcome of the group.
 //!
 //! If a worker panics, the lease stays stored without a holder. The reconciliation finds it here and requeues its
 //! group. Leases of nodes that have ended are found in the table (`queue::recover`).
@@ -17,6 +17,8 @@ type LeaseKey = (EmailId, u16);
 enum Holder {
     /// Number of a running worker.
     Worker(u64),
+    /// A task that stores the outcome of the group, and does not end with the worker.
+    Settling,
     /// The lease is abandoned.
     None,
 }
@@ -58,6 +60,29 @@ impl LeaseTracker {
         let mut leases = self.lock();
         if leases.by_key.get(&lease_key(claimed)).is_some_and(|(_, known)| known.key == claimed.key) {
             leases.by_key.remove(&lease_key(claimed));
+        }
+    }
+
+    /// Gives the lease of a worker to the task that stores its outcome.
+    pub(super) fn begin_settling(&self, claimed: &Claimed) {
+        self.change(claimed, |holder| *holder = Holder::Settling);
+    }
+
+    /// Marks the lease of a task that has ended as abandoned, unless it was settled.
+    pub(super) fn end_settling(&self, claimed: &Claimed) {
+        self.change(claimed, |holder| {
+            if *holder == Holder::Settling {
+                *holder = Holder::None;
+            }
+        });
+    }
+
+    /// Changes the holder of a lease, unless another worker has leased the group again.
+    fn change(&self, claimed: &Claimed, change: impl FnOnce(&mut Holder)) {
+        if let Some((holder, known)) = self.lock().by_key.get_mut(&lease_key(claimed))
+            && known.key == claimed.key
+        {
+            change(holder);
         }
     }
 
@@ -105,13 +130,40 @@ mod tests {
     use crate::emails::{EmailRow, LastEvent};
 
     fn claimed(due_ms: i64) -> Arc<Claimed> {
+        Arc::new(claim(0, due_ms))
+    }
+
+    fn claimed_of(group: u16) -> Arc<Claimed> {
+        Arc::new(claim(group, 1))
+    }
+
+    fn claim(group: u16, due_ms: i64) -> Claimed {
         let lane = LaneKey::new("example.com", Class::Transactional, Id::MIN);
-        Arc::new(Claimed {
-            key: DueKey { lane, due_ms, email: Id::MIN, group: 0 },
+        Claimed {
+            key: DueKey { lane, due_ms, email: Id::MIN, group },
             due: DueRow::fresh(Id::MIN, "example.com".into(), due_ms),
             row: EmailRow::example(Vec::new(), LastEvent::Sent),
             recipients: Vec::new(),
-        })
+        }
+    }
+
+    #[test]
+    fn the_lease_of_an_outcome_that_is_being_stored_outlives_its_worker() {
+        let tracker = LeaseTracker::default();
+        let (storing, failed, waiting) = (claimed(1), claimed_of(2), claimed_of(3));
+        tracker.record(1, &[Arc::clone(&storing), Arc::clone(&failed), Arc::clone(&waiting)]);
+        tracker.begin_settling(&storing);
+        tracker.begin_settling(&failed);
+
+        tracker.end_worker(1);
+        tracker.end_settling(&failed);
+
+        let mut abandoned: Vec<u16> = tracker.abandoned().iter().map(|claimed| claimed.key.group).collect();
+        abandoned.sort_unstable();
+        assert_eq!(abandoned, [2, 3]);
+        tracker.settled(&storing);
+        tracker.end_settling(&storing);
+        assert_eq!(tracker.count(), 2);
     }
 
     #[test]

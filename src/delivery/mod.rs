@@ -18,7 +18,7 @@
 //! 8. `dispatcher.rs`: finds lanes, looks up destinations and starts workers. `lane_scan.rs` has the position of its
 //!    scan, `problems.rs` warns the operator, and `clock_steps.rs` finds steps of the wall clock;
 //! 9. `leases.rs`: the leases of this node;
-//! 10. `worker.rs`, `session.rs`, `receiving_host.rs`: the task that serves one site, and its SMTP session;
+//! 10. `worker/`, `session.rs`, `receiving_host.rs`: the task that serves one site, and its SMTP session;
 //! 11. `message.rs`, `broadcast_message.rs`, `return_path.rs`: the message and its envelope, with `cpu.rs` (CPU time of composing and signing);
 //! 12. `smtp/`: the SMTP client and the classification of replies;
 //! 13. `outcome/`: from the results of a transaction to a disposition for each recipient. `site_refusal.rs` finds a reply
@@ -49,6 +49,7 @@
 //! | claim, before its commit | the groups are queued | delivers them |
 //! | lease tracking, opening of the session, composition | leases | requeues the groups, with `possible_duplicate`; no message was sent |
 //! | SMTP transaction, before the end of the message | leases | as above; the server discards the partial message |
+//! | wait of the next message for the commit of the last outcome | leases | sends the last message again, as below; the server discards the next one, which is partial |
 //! | from the end of the message to the commit of the outcome | leases | sends the message again; the server may have it twice, with one Message-ID |
 //! | wait of the outcome for the store | leases | as above |
 //! | release of the groups behind a slow message | each group has a lease or is queued, in one transaction a group | requeues the leased ones |

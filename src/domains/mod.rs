@@ -36,7 +36,7 @@ mod store;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod verify;
 mod worker;
 

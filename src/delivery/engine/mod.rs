@@ -1,6 +1,6 @@
 //! The delivery engine: the state that the dispatcher and the workers share, start and shutdown.
 //!
-//! One dispatcher task (`delivery/dispatcher.rs`) finds lanes and starts workers (`delivery/worker.rs`). The table is
+//! One dispatcher task (`delivery/dispatcher.rs`) finds lanes and starts workers (`delivery/worker/mod.rs`). The table is
 //! the queue: no group is in memory until a worker has leased it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -87,7 +87,7 @@ pub struct Engine {
     tracker: Tracker,
     pub(super) return_paths: ReturnPaths,
     pub(super) problems: Problems,
-    /// Leases of this node, with the worker of each.
+    /// Leases of this node, with the holder of each.
     pub(super) leases: LeaseTracker,
     /// Memory budget of composed messages: one permit a KiB.
     pub(super) message_memory: Arc<Semaphore>,
@@ -201,12 +201,12 @@ impl Engine {
     }
 
     /// Stores the result of an attempt on a leased group, and notifies the dispatcher of the groups that returned to the
-    /// queue.
+    /// queue. Returns whether it is stored.
     ///
     /// While the disk is full or failed, the outcome stays in memory and the write is repeated. The message is
     /// therefore not sent a second time. A stop makes the next try the last one. If the process ends before the outcome
     /// is stored, the next start requeues the group as a possible duplicate.
-    pub(super) async fn settle(&self, settlement: Settlement) {
+    pub(super) async fn settle(&self, settlement: Settlement) -> bool {
         self.attempt_counts.record(&settlement);
         let settlement = Arc::new(settlement);
         let mut waiting = None;
@@ -216,7 +216,11 @@ impl Engine {
                 Ok(requeued) => {
                     self.leases.settled(&settlement.claimed);
                     self.notifier.groups_queued(requeued);
-                    return;
+                    if waiting.take().is_some() {
+                        // Groups may be leased again.
+                        self.notifier.wake();
+                    }
+                    return true;
                 }
                 Err(error) if error.is_outage() && !is_last => {
                     waiting.get_or_insert_with(|| WaitingOutcome::begin(&self.waiting_outcomes));
@@ -227,7 +231,7 @@ impl Engine {
                     self.leases.settled(&settlement.claimed);
                     let email = settlement.claimed.key.email;
                     error!(%error, email.id = %email, "could not store the outcome of a delivery, which the next start repeats: {error}");
-                    return;
+                    return false;
                 }
             }
         }

@@ -1,7 +1,6 @@
 //! Outcomes while the disk is full, the end of settlements at a stop, and attempts that are not made.
 
 use super::*;
-use crate::base::clock::utc_day;
 use crate::base::id::Id;
 use crate::delivery::outcome::RecipientDisposition;
 use crate::delivery::queue::tests::{ADA, put_due, row};
@@ -13,8 +12,6 @@ use crate::delivery::session::SiteSession;
 use crate::delivery::sessionless::{self, SessionlessReason};
 use crate::delivery::smtp::TlsPolicy;
 use crate::delivery::transport::{MailHost, NoRoute, Servers};
-use crate::delivery::warm_up::Allowance;
-use crate::delivery::worker;
 use crate::emails::{LastEvent, RecipientKind, RecipientState};
 use crate::preferences::{LinkAudience, LinkSettings};
 use crate::store::tests::disk::Disk;
@@ -65,7 +62,7 @@ fn delivered(claimed: &Arc<Claimed>) -> Settlement {
 }
 
 /// Settles a group in a task, and waits until its outcome is in memory because the store rejected it.
-async fn rejected(engine: &Arc<Engine>, claimed: &Arc<Claimed>) -> tokio::task::JoinHandle<()> {
+async fn rejected(engine: &Arc<Engine>, claimed: &Arc<Claimed>) -> tokio::task::JoinHandle<bool> {
     let (settling, settlement) = (Arc::clone(engine), delivered(claimed));
     let task = engine.tasks.spawn(async move { settling.settle(settlement).await });
     while engine.waiting_outcomes.load(Ordering::SeqCst) == 0 {
@@ -93,8 +90,8 @@ async fn an_outcome_that_cannot_be_stored_waits_and_no_group_is_leased_until_it_
     disk.mend();
     context.store.available().await;
     assert!(!engine.can_lease(), "the outcome is not stored yet");
-    settling.await.unwrap();
 
+    assert!(settling.await.unwrap(), "the outcome is stored");
     assert!(engine.can_lease());
     assert!(!is_leased(&context, &claimed));
     let recipient = &row(&context, claimed.key.email).recipients[0];
@@ -117,8 +114,8 @@ async fn a_stop_tries_to_store_a_waiting_outcome_once_more() {
         }
 
         stop.cancel();
-        settling.await.unwrap();
 
+        assert_eq!(settling.await.unwrap(), has_space);
         disk.mend();
         context.store.available().await;
         assert_eq!(is_leased(&context, &claimed), !has_space, "the next start requeues a lease that is left");
@@ -140,7 +137,7 @@ async fn an_outcome_that_can_never_be_stored_does_not_stop_the_delivery() {
     context.store.write::<_, StoreError>(change).await.unwrap();
 
     // The settlement panics, because the email has no such recipient.
-    engine.settle(delivered(&claimed)).await;
+    assert!(!engine.settle(delivered(&claimed)).await);
 
     assert!(engine.can_lease() && engine.leases.abandoned().is_empty());
     engine.leases.end_worker(1);
@@ -168,30 +165,6 @@ async fn a_stop_ends_a_settlement_without_a_session_after_one_page() {
     let (lane, now_ms) = (first.key.lane, context.now_ms());
     let left = context.store.read_now::<_, StoreError>(|tx| read_rows(tx, lane, None, now_ms, 100)).unwrap();
     assert_eq!(left.len(), 10, "the next start settles the others");
-}
-
-#[tokio::test]
-async fn a_claim_that_fails_uses_nothing_of_the_allowance() {
-    let disk = Disk::default();
-    let (context, stop) = (Context::on_disk(&disk), CancellationToken::new());
-    let engine = engine(&context, &stop);
-    put_due(&context, &[(RecipientKind::To, ADA)]).await;
-    let first = context.store.read_now::<_, StoreError>(|tx| read_lanes(tx, None, 1)).unwrap().remove(0);
-    let slot = {
-        let (mut schedule, now) = (engine.schedule(), engine.now());
-        schedule.queued(&first, now);
-        let lookup = schedule.next_lookup().unwrap();
-        let hosts = vec![MailHost { name: "mx".into(), tls: TlsPolicy::Never, addresses: Vec::new() }];
-        let allowance = Allowance::new(utc_day(now.wall_ms), Some(10), 0);
-        let stored = StoredSite { row: None, allowance: Some(allowance) };
-        schedule.routed(&lookup, Arc::new(Servers::new("google".into(), hosts)), &stored, now);
-        schedule.reserve_sessions(now).remove(0)
-    };
-
-    disk.fill_after(0);
-    worker::run(Arc::clone(&engine), slot).await;
-
-    assert_eq!(engine.sites()[0].warm_up, Some((0, 10)));
 }
 
 #[tokio::test]

@@ -72,6 +72,8 @@ pub(super) enum Charge {
 /// Health of a site after a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SiteHealth {
+    /// No result of the transaction is about the site.
+    Unknown,
     Healthy,
     /// The site limits or breaks off transactions, and is throttled.
     Throttled(SiteRefusal),
@@ -82,8 +84,9 @@ impl SiteHealth {
     fn or_worse(self, other: Self) -> Self {
         match (self, other) {
             (Self::Throttled(one), Self::Throttled(other)) => Self::Throttled(one.or_worse(other)),
-            (Self::Healthy, other) => other,
-            (throttled, Self::Healthy) => throttled,
+            (throttled @ Self::Throttled(_), _) | (_, throttled @ Self::Throttled(_)) => throttled,
+            (Self::Unknown, other) | (other, Self::Unknown) => other,
+            (Self::Healthy, Self::Healthy) => Self::Healthy,
         }
     }
 }
@@ -139,7 +142,7 @@ pub(super) fn read_transaction(
     transaction: &Transaction,
     context: TransactionContext<'_>,
 ) -> (Vec<RecipientDisposition>, SiteHealth) {
-    let mut health = SiteHealth::Healthy;
+    let mut health = SiteHealth::Unknown;
     let mut dispositions = Vec::with_capacity(transaction.recipients.len());
     for (index, result) in transaction.recipients.iter().enumerate() {
         let (disposition, result_health) = read_result(result, context);
@@ -195,12 +198,13 @@ fn read_result(result: &RecipientResult, context: TransactionContext<'_>) -> (Re
         // close is no sign about this message or the site, unless the reply is about the reputation of this server.
         RecipientResult::NotTried { phase, reply, .. } if *phase < SmtpPhase::Mail && context.reused => {
             let refusal = reply.as_ref().map(|reply| SiteRefusal::of_session(SmtpPhase::Mail, reply, context.host));
-            let health = refusal.filter(SiteRefusal::is_suspension).map_or(SiteHealth::Healthy, SiteHealth::Throttled);
+            let health = refusal.filter(SiteRefusal::is_suspension).map_or(SiteHealth::Unknown, SiteHealth::Throttled);
             (RecipientDisposition::Deferred(Deferral::immediate(None)), health)
         }
-        RecipientResult::NotTried { reason: IncompleteReason::OverRecipientLimit, .. } => {
-            (RecipientDisposition::Deferred(Deferral::immediate(None)), SiteHealth::Healthy)
-        }
+        RecipientResult::NotTried {
+            reason: IncompleteReason::OverRecipientLimit | IncompleteReason::Withdrawn,
+            ..
+        } => (RecipientDisposition::Deferred(Deferral::immediate(None)), SiteHealth::Unknown),
         RecipientResult::NotTried { phase, reply, reason } => {
             let reason = format!("{reason} at {phase}");
             let (deferral, refusal) = match reply {

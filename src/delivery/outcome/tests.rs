@@ -142,16 +142,30 @@ fn a_closing_server_throttles_the_site_and_the_attempt_counts_only_after_mail() 
 }
 
 #[test]
-fn a_session_closed_between_two_messages_leaves_the_site_healthy() {
+fn a_session_closed_between_two_messages_does_not_change_the_health_of_the_site() {
     let ended = RecipientResult::NotTried { reason: IncompleteReason::Lost, phase: SmtpPhase::Precheck, reply: None };
     let transaction =
         Transaction { recipients: vec![ended], connection: ConnectionState::Closed, transcript: String::new() };
 
     let (dispositions, health) = read_transaction(&transaction, TransactionContext { reused: true, ..CONTEXT });
 
-    assert_eq!(health, SiteHealth::Healthy);
+    assert_eq!(health, SiteHealth::Unknown);
     assert_eq!(deferral(&dispositions[0]).delay, RetryDelay::Immediate);
     assert_eq!(deferral(&dispositions[0]).charge, Charge::Free);
+}
+
+#[test]
+fn a_withdrawn_message_is_due_again_immediately_and_does_not_change_the_health_of_the_site() {
+    let (reason, phase) = (IncompleteReason::Withdrawn, SmtpPhase::Body);
+    let withdrawn = RecipientResult::NotTried { reason, phase, reply: None };
+
+    let (dispositions, health) = dispositions(vec![withdrawn; 2]);
+
+    assert_eq!(health, SiteHealth::Unknown);
+    for disposition in &dispositions {
+        let deferral = deferral(disposition);
+        assert_eq!((deferral.delay, deferral.charge), (RetryDelay::Immediate, Charge::Free));
+    }
 }
 
 #[test]

@@ -59,7 +59,7 @@ mod rules;
 pub mod session;
 mod stream;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 pub mod timeouts;
 pub mod tls;
 mod transaction;

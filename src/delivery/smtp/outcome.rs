@@ -48,6 +48,8 @@ pub enum IncompleteReason {
     OverRecipientLimit,
     /// The session was closed before the transaction.
     SessionClosed,
+    /// The caller withdrew the message before the final dot.
+    Withdrawn,
 }
 
 impl std::fmt::Display for IncompleteReason {
@@ -59,6 +61,7 @@ impl std::fmt::Display for IncompleteReason {
             Self::InvalidReply => "the server sent an invalid reply",
             Self::OverRecipientLimit => "the server accepts fewer recipients at a time",
             Self::SessionClosed => "the session was already closed",
+            Self::Withdrawn => "the message was withdrawn before its end",
         })
     }
 }

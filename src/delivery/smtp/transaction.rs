@@ -41,6 +41,8 @@ impl Progress {
 enum SendResult {
     /// Everything was sent. The next reply is the one to the final dot.
     Whole,
+    /// The caller withdrew the message. The final dot was not sent.
+    Withdrawn,
     /// The server replied or closed early. The final dot was not sent.
     Interrupted,
     /// Writing failed. The final dot was not sent.
@@ -52,8 +54,17 @@ enum SendResult {
 impl SmtpSession {
     /// Sends one message, given in pieces, and returns a result for every recipient.
     ///
-    /// Takes no longer than [`Timeouts::transaction`](super::Timeouts::transaction), plus the time of a pending RSET.
-    pub async fn deliver(&mut self, envelope: &Envelope, message: &[&[u8]]) -> Transaction {
+    /// Sends the final dot, with which the server takes the message, only after `may_end`. If that is `false`, closes the
+    /// session, and the server has no message: the reason is [`IncompleteReason::Withdrawn`].
+    ///
+    /// Takes no longer than [`Timeouts::transaction`](super::Timeouts::transaction), plus the times of a pending RSET and of
+    /// `may_end`.
+    pub async fn deliver(
+        &mut self,
+        envelope: &Envelope,
+        message: &[&[u8]],
+        may_end: impl Future<Output = bool>,
+    ) -> Transaction {
         let message_bytes = message.iter().map(|piece| piece.len() as u64).sum();
         let encoding = MessageEncoding::of(message);
         let plan = EnvelopePlan::new(envelope, message_bytes, encoding, &self.facts().capabilities);
@@ -70,7 +81,7 @@ impl SmtpSession {
         if progress.has_remaining() {
             let limit = self.timeouts.transaction;
             self.conversation.set_transaction_limit(Some(limit));
-            if let Err(failure) = self.run_transaction(&plan, message, message_bytes, &mut progress).await {
+            if let Err(failure) = self.run_transaction(&plan, (message, message_bytes), &mut progress, may_end).await {
                 self.abort(failure, &mut progress);
             }
             self.conversation.set_transaction_limit(None);
@@ -103,9 +114,9 @@ impl SmtpSession {
     async fn run_transaction(
         &mut self,
         plan: &EnvelopePlan,
-        message: &[&[u8]],
-        message_bytes: u64,
+        (message, message_bytes): (&[&[u8]], u64),
         progress: &mut Progress,
+        may_end: impl Future<Output = bool>,
     ) -> Result<(), ConversationFailure> {
         self.prepare().await?;
         self.transactions += 1;
@@ -131,7 +142,7 @@ impl SmtpSession {
         if progress.accepted.is_empty() {
             return self.send_empty_message().await;
         }
-        let sent = self.send_message(message, message_bytes).await;
+        let sent = self.send_message(message, message_bytes, may_end).await;
         self.read_final_reply(sent, progress).await
     }
 
@@ -207,8 +218,14 @@ impl SmtpSession {
         Ok(())
     }
 
-    /// Writes the message and the final dot. Writes each time the buffer reaches [`WRITE_BYTES`], and at the end.
-    async fn send_message(&mut self, message: &[&[u8]], message_bytes: u64) -> SendResult {
+    /// Writes the message, and the final dot after `may_end`. Writes each time the buffer reaches [`WRITE_BYTES`], and at the
+    /// end.
+    async fn send_message(
+        &mut self,
+        message: &[&[u8]],
+        message_bytes: u64,
+        may_end: impl Future<Output = bool>,
+    ) -> SendResult {
         let block = self.timeouts.block;
         let end = Instant::now() + self.timeouts.body(message_bytes);
         let conversation = &mut self.conversation;
@@ -227,6 +244,9 @@ impl SmtpSession {
                 Ok(Flushed::Interrupted) => return SendResult::Interrupted,
                 Err(error) => return SendResult::Failed(write_cause(&error)),
             }
+        }
+        if !may_end.await {
+            return SendResult::Withdrawn;
         }
         // A reply that arrives before the final dot is not the reply to it.
         if conversation.stream().is_readable().await {
@@ -249,6 +269,13 @@ impl SmtpSession {
     /// Reads the reply to the message and sets the result of the accepted recipients.
     async fn read_final_reply(&mut self, sent: SendResult, progress: &mut Progress) -> Result<(), ConversationFailure> {
         let phase = SmtpPhase::Body;
+        if matches!(sent, SendResult::Withdrawn) {
+            let reason = IncompleteReason::Withdrawn;
+            self.conversation.stream().transcript.record(LineSource::Note, reason.to_string().as_bytes());
+            progress.complete_remaining(&RecipientResult::NotTried { reason, phase, reply: None });
+            self.close();
+            return Ok(());
+        }
         let is_whole = matches!(sent, SendResult::Whole);
         let may_have_arrived = matches!(sent, SendResult::Whole | SendResult::Unknown(_));
         let final_dot = self.timeouts.final_dot;

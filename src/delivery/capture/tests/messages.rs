@@ -1,5 +1,6 @@
 //! Storing, listing and deleting messages.
 
+use std::future::ready;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -123,7 +124,7 @@ async fn the_smtp_client_of_the_engine_delivers_to_the_mailbox() {
             sender: return_paths.address(email, group, "send.example.test"),
             recipients: vec!["a@x.test".into(), "\u{e9}@x.test".into()],
         };
-        let transaction = session.deliver(&envelope, &[b"DKIM-Signature: x\r\n", message]).await;
+        let transaction = session.deliver(&envelope, &[b"DKIM-Signature: x\r\n", message], ready(true)).await;
 
         let accepted = |result: &RecipientResult| matches!(result, RecipientResult::Accepted { .. });
         assert!(transaction.recipients.iter().all(accepted), "{}", transaction.transcript);

@@ -1,5 +1,7 @@
 //! Transactions: commands, replies and the results of the recipients.
 
+use std::future::ready;
+
 use super::peer::{PIPELINING, PLAIN, Peer, Step, greeting};
 use super::{MESSAGE, MESSAGE_ON_THE_WIRE, open, outcomes, to};
 use crate::delivery::smtp::ConnectionState;
@@ -29,8 +31,8 @@ async fn a_session_delivers_two_pipelined_messages_and_stays_open() {
     );
     let mut session = open(peer.address).await.unwrap();
 
-    let first = session.deliver(&to(&["a@x.test"]), &[b"Subject: hi\r\n", &MESSAGE[13..]]).await;
-    let second = session.deliver(&to(&["b@x.test"]), &[MESSAGE]).await;
+    let first = session.deliver(&to(&["a@x.test"]), &[b"Subject: hi\r\n", &MESSAGE[13..]], ready(true)).await;
+    let second = session.deliver(&to(&["b@x.test"]), &[MESSAGE], ready(true)).await;
 
     assert_eq!(outcomes(&first.recipients), ["accepted 250"]);
     assert_eq!(outcomes(&second.recipients), ["accepted 250"]);
@@ -68,7 +70,7 @@ async fn without_pipelining_each_command_waits_for_its_reply() {
     );
     let mut session = open(peer.address).await.unwrap();
 
-    let transaction = session.deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE]).await;
+    let transaction = session.deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE], ready(true)).await;
 
     assert_eq!(outcomes(&transaction.recipients), ["accepted 250", "accepted 250"]);
 }
@@ -90,7 +92,7 @@ async fn pipelining_can_be_turned_off() {
     );
     let mut session = open(peer.address).await.unwrap().without_pipelining();
 
-    let transaction = session.deliver(&to(&["a@x.test"]), &[MESSAGE]).await;
+    let transaction = session.deliver(&to(&["a@x.test"]), &[MESSAGE], ready(true)).await;
 
     assert_eq!(outcomes(&transaction.recipients), ["accepted 250"]);
     assert!(transaction.transcript.contains("S: 250 ok\nC: RCPT"));
@@ -121,7 +123,7 @@ async fn a_refused_recipient_does_not_affect_the_others() {
         let mut session = open(peer.address).await.unwrap();
 
         let envelope = to(&["a@x.test", "b@x.test", "c@x.test", "d@x.test"]);
-        let transaction = session.deliver(&envelope, &[MESSAGE]).await;
+        let transaction = session.deliver(&envelope, &[MESSAGE], ready(true)).await;
 
         assert_eq!(
             outcomes(&transaction.recipients),
@@ -150,11 +152,11 @@ async fn a_354_without_accepted_recipients_gets_an_empty_message() {
     );
     let mut session = open(peer.address).await.unwrap();
 
-    let first = session.deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE]).await;
+    let first = session.deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE], ready(true)).await;
     assert_eq!(outcomes(&first.recipients), ["refused RCPT 550", "refused RCPT 550"]);
     assert_eq!(first.connection, ConnectionState::NeedsReset);
 
-    let second = session.deliver(&to(&["c@x.test"]), &[MESSAGE]).await;
+    let second = session.deliver(&to(&["c@x.test"]), &[MESSAGE], ready(true)).await;
     assert_eq!(outcomes(&second.recipients), ["accepted 250"]);
     drop(session);
     assert_eq!(peer.received()[5], ".");
@@ -173,7 +175,7 @@ async fn a_refused_sender_refuses_all_recipients_and_later_replies_are_ignored()
     );
     let mut session = open(peer.address).await.unwrap();
 
-    let transaction = session.deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE]).await;
+    let transaction = session.deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE], ready(true)).await;
 
     assert_eq!(outcomes(&transaction.recipients), ["refused MAIL 550", "refused MAIL 550"]);
     assert!(session.is_reusable());
@@ -202,8 +204,8 @@ async fn without_pipelining_a_refusal_ends_the_transaction_early() {
     );
     let mut session = open(peer.address).await.unwrap();
 
-    let first = session.deliver(&to(&["a@x.test"]), &[MESSAGE]).await;
-    let second = session.deliver(&to(&["a@x.test"]), &[MESSAGE]).await;
+    let first = session.deliver(&to(&["a@x.test"]), &[MESSAGE], ready(true)).await;
+    let second = session.deliver(&to(&["a@x.test"]), &[MESSAGE], ready(true)).await;
     session.reset().await;
 
     assert_eq!(outcomes(&first.recipients), ["refused MAIL 550"]);
@@ -229,8 +231,8 @@ async fn refusals_at_data_and_at_the_final_dot_concern_only_accepted_recipients(
     );
     let mut session = open(peer.address).await.unwrap();
 
-    let first = session.deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE]).await;
-    let second = session.deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE]).await;
+    let first = session.deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE], ready(true)).await;
+    let second = session.deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE], ready(true)).await;
 
     assert_eq!(outcomes(&first.recipients), ["refused RCPT 550", "refused DATA 451"]);
     assert_eq!(outcomes(&second.recipients), ["refused message 554", "refused RCPT 550"]);
@@ -242,12 +244,12 @@ async fn a_transaction_refused_by_the_precheck_sends_nothing() {
     let peer = script("250-mx\r\n250 SIZE 5\r\n", [WaitForEnd]);
     let mut session = open(peer.address).await.unwrap();
 
-    let transaction = session.deliver(&to(&["a@x.test"]), &[MESSAGE]).await;
+    let transaction = session.deliver(&to(&["a@x.test"]), &[MESSAGE], ready(true)).await;
 
     assert_eq!(outcomes(&transaction.recipients), ["refused precheck 552"]);
     assert_eq!(transaction.connection, ConnectionState::Reusable);
     assert_eq!(session.transactions(), 0);
-    let transaction = session.deliver(&to(&["é@x.test"]), &[b"hi"]).await;
+    let transaction = session.deliver(&to(&["é@x.test"]), &[b"hi"], ready(true)).await;
     assert_eq!(outcomes(&transaction.recipients), ["refused precheck 553"]);
     drop(session);
     assert_eq!(peer.received(), ["EHLO client.example.test"]);
@@ -261,7 +263,7 @@ async fn announced_limits_on_recipients_and_transactions_are_applied() {
     );
     let mut session = open(peer.address).await.unwrap();
 
-    let transaction = session.deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE]).await;
+    let transaction = session.deliver(&to(&["a@x.test", "b@x.test"]), &[MESSAGE], ready(true)).await;
 
     assert_eq!(outcomes(&transaction.recipients), ["accepted 250", "untried precheck OverRecipientLimit 0"]);
     assert_eq!(transaction.connection, ConnectionState::Reusable);
@@ -279,7 +281,7 @@ async fn a_large_message_arrives_complete() {
     let message = line.repeat(80_000);
 
     let pieces: Vec<&[u8]> = message.as_bytes().chunks(100_003).collect();
-    let transaction = session.deliver(&to(&["a@x.test"]), &pieces).await;
+    let transaction = session.deliver(&to(&["a@x.test"]), &pieces, ready(true)).await;
 
     assert_eq!(outcomes(&transaction.recipients), ["accepted 250"]);
     assert!(session.bytes().1 > message.len() as u64);

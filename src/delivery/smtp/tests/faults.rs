@@ -1,5 +1,6 @@
 //! Servers that close, stall, or reply at the wrong time.
 
+use std::future::ready;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
@@ -8,7 +9,7 @@ use super::peer::{PIPELINING, PLAIN, Peer, Step, greeting};
 use super::{MESSAGE, open_with_short_timeouts, open_with_timeouts, outcomes, to};
 use crate::delivery::smtp::{ConnectionState, Timeouts};
 
-use Step::{Close, Discard, Expect, ExpectMessage, Reply, ReplySlowly, Stall, WaitForEnd};
+use Step::{Close, Discard, Expect, ExpectEndWithoutMessage, ExpectMessage, Reply, ReplySlowly, Stall, WaitForEnd};
 
 const TWO: &[&str] = &["a@x.test", "b@x.test"];
 
@@ -21,7 +22,7 @@ fn script(extensions: &'static str, after: impl IntoIterator<Item = Step>) -> Pe
 /// Delivers one message to two recipients and returns their results.
 async fn deliver_to_two(peer: &Peer) -> Vec<String> {
     let mut session = open_with_short_timeouts(peer.address).await;
-    let transaction = session.deliver(&to(TWO), &[MESSAGE]).await;
+    let transaction = session.deliver(&to(TWO), &[MESSAGE], ready(true)).await;
 
     let is_closed = transaction.connection == ConnectionState::Closed;
     assert_eq!(is_closed, !session.is_reusable());
@@ -146,7 +147,7 @@ async fn the_transaction_limit_ends_a_phase_within_its_own_limit() {
     let timeouts = Timeouts { transaction: Duration::from_millis(200), ..Timeouts::default() };
     let mut session = open_with_timeouts(peer.address, &timeouts).await.unwrap();
 
-    let transaction = session.deliver(&to(TWO), &[MESSAGE]).await;
+    let transaction = session.deliver(&to(TWO), &[MESSAGE], ready(true)).await;
 
     assert_eq!(outcomes(&transaction.recipients), ["untried MAIL TimedOut 0"; 2]);
     assert!(transaction.transcript.ends_with("-- timed out at MAIL\n"), "{}", transaction.transcript);
@@ -166,15 +167,15 @@ async fn bytes_after_a_reply_are_the_next_reply() {
     );
     let mut session = open_with_short_timeouts(peer.address).await;
 
-    let first = session.deliver(&to(TWO), &[MESSAGE]).await;
+    let first = session.deliver(&to(TWO), &[MESSAGE], ready(true)).await;
     assert_eq!(outcomes(&first.recipients), ["accepted 250"; 2]);
     assert!(!session.is_reusable());
 
-    let second = session.deliver(&to(TWO), &[MESSAGE]).await;
+    let second = session.deliver(&to(TWO), &[MESSAGE], ready(true)).await;
     assert_eq!(outcomes(&second.recipients), ["untried precheck Closing 421"; 2]);
     assert_eq!(second.connection, ConnectionState::Closed);
 
-    let third = session.deliver(&to(TWO), &[MESSAGE]).await;
+    let third = session.deliver(&to(TWO), &[MESSAGE], ready(true)).await;
     assert_eq!(outcomes(&third.recipients), ["untried precheck SessionClosed 0"; 2]);
     session.quit().await;
     peer.received();
@@ -193,8 +194,8 @@ async fn a_close_at_mail_on_a_reused_connection_does_not_count_as_an_attempt() {
         let peer = script(PIPELINING, steps);
         let mut session = open_with_short_timeouts(peer.address).await;
 
-        session.deliver(&to(TWO), &[MESSAGE]).await;
-        let second = session.deliver(&to(TWO), &[MESSAGE]).await;
+        session.deliver(&to(TWO), &[MESSAGE], ready(true)).await;
+        let second = session.deliver(&to(TWO), &[MESSAGE], ready(true)).await;
 
         assert_eq!(outcomes(&second.recipients), [expected; 2]);
         peer.received();
@@ -209,9 +210,9 @@ async fn a_closed_idle_connection_is_detected_before_mail() {
     );
     let mut session = open_with_short_timeouts(peer.address).await;
 
-    session.deliver(&to(TWO), &[MESSAGE]).await;
+    session.deliver(&to(TWO), &[MESSAGE], ready(true)).await;
     peer.has_ended().await;
-    let second = session.deliver(&to(TWO), &[MESSAGE]).await;
+    let second = session.deliver(&to(TWO), &[MESSAGE], ready(true)).await;
 
     assert_eq!(outcomes(&second.recipients), ["untried precheck Lost 0"; 2]);
     assert!(!second.transcript.contains("MAIL"), "{}", second.transcript);
@@ -231,7 +232,7 @@ async fn a_refused_rset_closes_the_session() {
     );
     let mut session = open_with_short_timeouts(peer.address).await;
 
-    session.deliver(&to(TWO), &[MESSAGE]).await;
+    session.deliver(&to(TWO), &[MESSAGE], ready(true)).await;
     session.reset().await;
 
     assert!(!session.is_reusable());
@@ -265,11 +266,26 @@ async fn a_reply_in_the_middle_of_a_message_is_read() {
         );
         let mut session = open_with_short_timeouts(peer.address).await;
 
-        let transaction = session.deliver(&to(TWO), &[&large_message()]).await;
+        let transaction = session.deliver(&to(TWO), &[&large_message()], ready(true)).await;
 
         assert_eq!(transaction.connection, ConnectionState::Closed);
         assert_eq!(outcomes(&transaction.recipients), expected);
     }
+}
+
+#[tokio::test]
+async fn a_message_that_may_not_end_gets_no_final_dot() {
+    let peer = script(
+        PIPELINING,
+        [Expect("DATA"), Reply("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n"), ExpectEndWithoutMessage],
+    );
+    let mut session = open_with_short_timeouts(peer.address).await;
+
+    let transaction = session.deliver(&to(TWO), &[MESSAGE], ready(false)).await;
+
+    assert_eq!(outcomes(&transaction.recipients), ["untried message Withdrawn 0"; 2]);
+    assert_eq!(transaction.connection, ConnectionState::Closed);
+    peer.received();
 }
 
 #[tokio::test]
@@ -278,7 +294,7 @@ async fn a_message_that_was_not_sent_completely_is_not_ambiguous() {
     let peer = script(LARGE, [Expect("DATA"), Reply("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n"), Stall(stalled)]);
     let mut session = open_with_short_timeouts(peer.address).await;
 
-    let transaction = session.deliver(&to(TWO), &[&large_message()]).await;
+    let transaction = session.deliver(&to(TWO), &[&large_message()], ready(true)).await;
 
     assert_eq!(outcomes(&transaction.recipients), ["untried message TimedOut 0"; 2]);
     drop(release);

@@ -3,7 +3,7 @@
 mod delivering;
 mod faults;
 mod opening;
-mod peer;
+pub(in crate::delivery) mod peer;
 mod verdicts;
 
 use std::net::SocketAddr;

@@ -1,5 +1,7 @@
 //! Greeting, EHLO, STARTTLS and AUTH.
 
+use std::future::ready;
+
 use tokio_rustls::rustls::pki_types::CertificateDer;
 
 use super::peer::{PIPELINING, Peer, STARTTLS, Step, greeting};
@@ -260,7 +262,7 @@ async fn a_smarthost_gets_plain_credentials_over_tls() {
     ]));
 
     let mut session = open_as(&peer, password(), REQUIRED).await.unwrap();
-    let transaction = session.deliver(&super::to(&["a@x.test"]), &[]).await;
+    let transaction = session.deliver(&super::to(&["a@x.test"]), &[], ready(true)).await;
 
     assert!(!transaction.transcript.contains("AHVzZXI"), "{}", transaction.transcript);
     assert!(transaction.transcript.contains("credentials"), "{}", transaction.transcript);

@@ -15,7 +15,7 @@ use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 const READ_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// One step of a script.
-pub(super) enum Step {
+pub(in crate::delivery) enum Step {
     /// Sends this text in one write.
     Reply(&'static str),
     /// Sends this text one byte at a time, with a pause after each, until the client closes.
@@ -30,20 +30,24 @@ pub(super) enum Step {
     Tls,
     /// Waits without reading or closing until the other end of the channel is dropped.
     Stall(Receiver<()>),
+    /// Calls a function.
+    Call(Box<dyn FnOnce() + Send>),
     /// Reads until the client closes.
     WaitForEnd,
+    /// As `WaitForEnd`. Fails if the client sends a final dot.
+    ExpectEndWithoutMessage,
     /// Closes the connection. The next step accepts another one.
     Close,
 }
 
 /// A running script.
-pub(super) struct Peer {
-    pub(super) address: SocketAddr,
+pub(in crate::delivery) struct Peer {
+    pub(in crate::delivery) address: SocketAddr,
     thread: JoinHandle<Vec<String>>,
 }
 
 impl Peer {
-    pub(super) fn new(script: impl IntoIterator<Item = Step> + Send + 'static) -> Self {
+    pub(in crate::delivery) fn new(script: impl IntoIterator<Item = Step> + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port on loopback");
         let address = listener.local_addr().expect("a bound listener has an address");
         let script: Vec<Step> = script.into_iter().collect();
@@ -52,7 +56,7 @@ impl Peer {
     }
 
     /// Waits for the end of the script, and until the runtime has polled the closed connection.
-    pub(super) async fn has_ended(&self) {
+    pub(in crate::delivery) async fn has_ended(&self) {
         while !self.thread.is_finished() {
             tokio::task::yield_now().await;
         }
@@ -61,19 +65,19 @@ impl Peer {
     }
 
     /// Waits for the end of the script and returns the recorded lines.
-    pub(super) fn received(self) -> Vec<String> {
+    pub(in crate::delivery) fn received(self) -> Vec<String> {
         self.thread.join().expect("the client follows the script")
     }
 }
 
 /// Returns the first steps of most scripts.
-pub(super) fn greeting(extensions: &'static str) -> Vec<Step> {
+pub(in crate::delivery) fn greeting(extensions: &'static str) -> Vec<Step> {
     vec![Step::Reply("220 mx.example.test ESMTP\r\n"), Step::Expect("EHLO"), Step::Reply(extensions)]
 }
 
-pub(super) const PIPELINING: &str = "250-mx.example.test\r\n250-PIPELINING\r\n250 SIZE 1000000\r\n";
-pub(super) const PLAIN: &str = "250-mx.example.test\r\n250 SIZE 1000000\r\n";
-pub(super) const STARTTLS: &str = "250-mx.example.test\r\n250-PIPELINING\r\n250 STARTTLS\r\n";
+pub(in crate::delivery) const PIPELINING: &str = "250-mx.example.test\r\n250-PIPELINING\r\n250 SIZE 1000000\r\n";
+pub(in crate::delivery) const PLAIN: &str = "250-mx.example.test\r\n250 SIZE 1000000\r\n";
+pub(in crate::delivery) const STARTTLS: &str = "250-mx.example.test\r\n250-PIPELINING\r\n250 STARTTLS\r\n";
 
 enum Socket {
     Tcp(TcpStream),
@@ -192,8 +196,19 @@ fn play(listener: &TcpListener, script: Vec<Step>) -> Vec<String> {
                 open.pending.clear();
             }
             Step::Stall(end) => drop(end.recv()),
+            Step::Call(function) => function(),
             Step::Tls => open = open.start_tls(),
             Step::WaitForEnd => while open.fill().is_ok() {},
+            Step::ExpectEndWithoutMessage => {
+                let end = loop {
+                    if let Err(error) = open.fill() {
+                        break error.kind();
+                    }
+                };
+                assert_eq!(end, io::ErrorKind::UnexpectedEof, "the client closes");
+                let dot = open.pending.windows(5).find(|window| *window == b"\r\n.\r\n");
+                assert_eq!(dot, None, "the client ended the message");
+            }
             Step::Close => {
                 let _ = open.socket.tcp().shutdown(Shutdown::Write);
                 // Unread bytes would turn the close into a reset, and the client would lose the replies.

@@ -1,9 +1,15 @@
 //! A worker: the task of one session. Takes groups of its site, leases them, composes and sends
 //! their messages, and settles them.
 //!
-//! The lease of a group is committed before its message is sent. The outcome is committed after the
-//! reply of the server and before the next message. If the process is killed between the two
-//! commits, the next start sends the message again, marked as a possible duplicate.
+//! The lease of a group is committed before its message is sent. The outcome is committed after the reply of the server,
+//! and before the final dot of the next message, at which its server accepts it. If the process is killed between the two
+//! commits, the next start sends the message again, marked as a possible duplicate. A kill therefore repeats at most one
+//! message of each session.
+//!
+//! `opening.rs` opens sessions, and `last_outcome.rs` stores outcomes.
+
+mod last_outcome;
+mod opening;
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
@@ -13,19 +19,18 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::{Instrument as _, error};
 
+use self::last_outcome::{COMMIT_WAIT_MAX, LastOutcome};
+use self::opening::SessionOpening;
 use super::engine::Engine;
 use super::message::compose_failure;
-use super::outcome::{
-    Deferral, RecipientDisposition, SiteHealth, TransactionContext, read_refusal, read_transaction, summary,
-};
+use super::outcome::{Deferral, RecipientDisposition, SiteHealth, TransactionContext, read_transaction, summary};
 use super::queue::{Claimed, LaneClaim, claim_lane};
 use super::rows::{AttemptTlsRow, SiteRow, SmtpAttemptRow, WarmUpRow};
 use super::schedule::{Idle, Slot, Take, Taken};
-use super::session::{FailedOpening, SiteSession};
+use super::session::SiteSession;
 use super::settle::Settlement;
 use super::site_refusal::SiteRefusal;
 use super::site_store::SiteUpdate;
-use super::smtp::SessionError;
 use super::transport::Servers;
 use crate::base::sync;
 use crate::mime::AddressForm;
@@ -35,8 +40,6 @@ use crate::store::{StoreError, WriteTx};
 const IDLE_MAX: Duration = Duration::from_secs(10);
 /// Time of one message after which the groups behind it return to the queue.
 const RELEASE_AFTER: Duration = Duration::from_secs(5);
-/// Time of opening a session after which its server is slow.
-const SLOW_AFTER: Duration = Duration::from_secs(3);
 
 /// Delivers groups of a site until none are left, the site fails, or the engine stops.
 ///
@@ -48,8 +51,10 @@ pub(super) async fn run(engine: Arc<Engine>, slot: Slot) {
     let mut task = JoinSet::new();
     let (task_engine, task_slot) = (Arc::clone(&engine), Arc::clone(&slot));
     let serve = async move {
-        let mut worker = Worker { engine: &task_engine, slot: &task_slot, number, open: None };
+        let mut worker =
+            Worker { engine: &task_engine, slot: &task_slot, number, open: None, last_outcome: LastOutcome::default() };
         worker.serve().await;
+        worker.last_outcome.end().await;
         if let Some(open) = worker.open.take() {
             open.quit().await;
         }
@@ -69,6 +74,8 @@ struct Worker<'a> {
     /// Number of this worker in the lease tracker.
     number: u64,
     open: Option<SiteSession>,
+    /// Stores the outcome of the last message.
+    last_outcome: LastOutcome,
 }
 
 /// Next action of a worker after a group.
@@ -101,6 +108,8 @@ impl Worker<'_> {
                         return;
                     }
                     self.engine.schedule().set_idle(&sync::lock(self.slot), Idle::Begins);
+                    // Another site may need the idle session.
+                    self.engine.notifier.wake();
                     let woken = tokio::select! {
                         () = work.notified() => true,
                         () = evict.notified() => false,
@@ -196,24 +205,24 @@ impl Worker<'_> {
             other.quit().await;
         }
         match self.open(servers).await {
-            Opening::Opened => {}
-            Opening::Interrupted => {
+            SessionOpening::Opened => {}
+            SessionOpening::Interrupted => {
                 release(self.engine, self.slot, claimed).await;
                 return Next::End;
             }
-            Opening::Failed(failed) => {
+            SessionOpening::Failed(failed) => {
                 self.unsent(1);
                 return self.opening_failed(claimed, servers, failed).await;
             }
         }
-        // Bounds the memory of concurrent messages. Held until the group is settled.
+        // Bounds the memory of concurrent messages.
         let _memory = self.engine.reserve_message_memory(&claimed.row).await;
         let composed = match self.engine.compose(&claimed, self.address_form()).await {
             Ok(composed) => composed,
             Err(error) => {
                 self.unsent(1);
                 let failure = compose_failure(claimed.key.email, error);
-                self.engine.settle(Settlement::uniform(claimed, failure, None)).await;
+                self.last_outcome.store(self.engine, Settlement::uniform(claimed, failure, None)).await;
                 return Next::Continue;
             }
         };
@@ -223,7 +232,8 @@ impl Worker<'_> {
         let Some(open) = &mut self.open else { return Next::End };
         let reused = open.session.transactions() > 0;
         let pieces = [composed.signatures.as_slice(), composed.message.as_slice()];
-        let transaction = open.session.deliver(&composed.envelope, &pieces).await;
+        let transaction =
+            open.session.deliver(&composed.envelope, &pieces, self.last_outcome.wait_for_commit(COMMIT_WAIT_MAX)).await;
         let host = open.host.clone();
         let context = TransactionContext {
             host: &host,
@@ -241,44 +251,18 @@ impl Worker<'_> {
         let warm_up = self.warming_up_site().filter(|_| counts.sent > 0).map(|site| (site, counts));
         let (row, next) = self.record_health(&health);
         let site = SiteUpdate { row, warm_up };
-        self.engine.settle(Settlement { site, ..Settlement::new(claimed, dispositions, Some(attempt)) }).await;
+        let settlement = Settlement { site, ..Settlement::new(claimed, dispositions, Some(attempt)) };
+        self.last_outcome.store(self.engine, settlement).await;
         if let Some(spent) = self.open.take_if(|open| next == Next::Continue && open.is_spent(Instant::now())) {
             spent.quit().await;
         }
         next
     }
 
-    /// Opens a session with one of the servers, unless a suitable one is open.
-    ///
-    /// A server that takes long to answer must not use the sessions of working sites. If the part of the slow ones is
-    /// used up, the opening is interrupted, and the server gets its next attempt after a pause.
-    async fn open(&mut self, servers: &Servers) -> Opening {
-        let (engine, slot) = (self.engine, self.slot);
-        let mut opening = pin!(SiteSession::open_in(&mut self.open, engine, slot, servers));
-        let opened = tokio::select! {
-            opened = &mut opening => opened,
-            () = engine.stop.cancelled() => return Opening::Interrupted,
-            () = tokio::time::sleep(SLOW_AFTER) => {
-                if !engine.schedule().opening_is_slow(&mut sync::lock(slot), engine.now()) {
-                    engine.schedule().opening_interrupted(&sync::lock(slot), engine.now());
-                    return Opening::Interrupted;
-                }
-                engine.notifier.wake();
-                tokio::select! {
-                    opened = &mut opening => opened,
-                    () = engine.stop.cancelled() => return Opening::Interrupted,
-                }
-            }
-        };
-        match opened {
-            Ok(()) => Opening::Opened,
-            Err(failed) => Opening::Failed(failed),
-        }
-    }
-
     /// Records the health of the site after a message. Returns its row if it changed, and the next action.
     fn record_health(&self, health: &SiteHealth) -> (Option<SiteRow>, Next) {
         match health {
+            SiteHealth::Unknown => (None, Next::Continue),
             SiteHealth::Healthy => {
                 let now = self.engine.now();
                 (self.engine.schedule().succeeded(&mut sync::lock(self.slot), now), Next::Continue)
@@ -316,49 +300,6 @@ impl Worker<'_> {
         if self.open.as_ref().is_some_and(accepts) { AddressForm::Unicode } else { AddressForm::Ascii }
     }
 
-    /// Settles the group whose session could not be opened. A refusal pauses the site. The hosts that could not be
-    /// connected to are paused already.
-    async fn opening_failed(&mut self, claimed: Arc<Claimed>, servers: &Servers, opening: FailedOpening) -> Next {
-        let now_ms = self.engine.context.now_ms();
-        let FailedOpening { failed, endpoint } = &opening;
-        self.engine.problems.session_failed(&self.engine.settings.routes, servers, &failed.error, now_ms);
-        let nearest = servers.hosts.first().map_or("", |host| host.name.as_str());
-        let host = endpoint.as_ref().map_or(nearest, |endpoint| endpoint.host.as_str());
-        let mut refusal = None;
-        let disposition = match &failed.error {
-            SessionError::Refused { phase, reply } => {
-                refusal = Some(SiteRefusal::of_session(*phase, reply, host));
-                let context = TransactionContext {
-                    host,
-                    is_final: servers.is_final,
-                    without_pipelining: true,
-                    reused: false,
-                    is_confirmed_missing: self.is_confirmed_missing(&claimed),
-                };
-                read_refusal(*phase, reply, context).0
-            }
-            error => {
-                // The hosts are paused now, so that the group continues with the fallback, if there is one.
-                let has_fallback = self.engine.schedule().has_fallback(servers, self.engine.now());
-                let defer = if has_fallback { Deferral::immediate } else { Deferral::ordinary };
-                RecipientDisposition::Deferred(defer(Some(format!("{} {error}", error.status()))))
-            }
-        };
-        let row = match refusal {
-            Some(refusal) => self.refused(&refusal),
-            // Other destinations of the site may not require TLS.
-            None if failed.error.is_tls_failure() => None,
-            None => {
-                self.engine.schedule().opening_failed(&sync::lock(self.slot), self.engine.now());
-                None
-            }
-        };
-        let attempt = opening.into_attempt(&claimed, &sync::lock(self.slot).site, now_ms);
-        let site = SiteUpdate { row, warm_up: None };
-        self.engine.settle(Settlement { site, ..Settlement::uniform(claimed, disposition, Some(attempt)) }).await;
-        Next::End
-    }
-
     fn is_confirmed_missing(&self, claimed: &Claimed) -> bool {
         self.engine.settings.schedule.is_confirmed_missing(&claimed.due, self.engine.context.now_ms())
     }
@@ -383,17 +324,12 @@ impl Worker<'_> {
     }
 }
 
-/// Result of opening a session.
-enum Opening {
-    Opened,
-    /// The engine stops, or the server is slow and other sites need the session.
-    Interrupted,
-    Failed(FailedOpening),
-}
-
 /// Returns a leased group to the queue without an attempt.
 async fn release(engine: &Engine, slot: &Mutex<Slot>, claimed: Arc<Claimed>) {
     engine.schedule().unsent(&sync::lock(slot), 1);
     let deferral = RecipientDisposition::Deferred(Deferral::immediate(None));
     engine.settle(Settlement::uniform(claimed, deferral, None)).await;
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,179 @@
+//! Workers with scripted servers, while the disk is full or works.
+
+use std::net::SocketAddr;
+use std::sync::mpsc;
+
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::base::clock::utc_day;
+use crate::base::id::Id;
+use crate::context::Context;
+use crate::delivery::engine::tests::settings;
+use crate::delivery::notifier::QueueNotifier;
+use crate::delivery::queue::read_lanes;
+use crate::delivery::queue::tests::{ADA, TEAM, put_due};
+use crate::delivery::schedule::StoredSite;
+use crate::delivery::smtp::TlsPolicy;
+use crate::delivery::smtp::tests::peer::{PIPELINING, Peer, Step, greeting};
+use crate::delivery::transport::MailHost;
+use crate::delivery::warm_up::Allowance;
+use crate::domains::tests::add_verified;
+use crate::emails::{EmailContent, RecipientKind, put_content};
+use crate::store::tests::disk::Disk;
+use crate::store::{NEXT, Order, Reads as _};
+use crate::tables::{EMAILS, LEASES};
+
+fn engine(context: &Context) -> Arc<Engine> {
+    Engine::new(context.clone(), settings(context), QueueNotifier::default(), CancellationToken::new())
+}
+
+/// Reserves a session for this number of queued groups, which go to these addresses of one server.
+fn reserve(engine: &Engine, groups: usize, addresses: Vec<SocketAddr>, stored: &StoredSite) -> Slot {
+    let first = engine.context.store.read_now::<_, StoreError>(|tx| read_lanes(tx, None, 1)).unwrap().remove(0);
+    let (mut schedule, now) = (engine.schedule(), engine.now());
+    (0..groups).for_each(|_| schedule.queued(&first, now));
+    let lookup = schedule.next_lookup().unwrap();
+    let hosts = vec![MailHost { name: "mx".into(), tls: TlsPolicy::Never, addresses }];
+    schedule.routed(&lookup, Arc::new(Servers::new("google".into(), hosts)), stored, now);
+    schedule.reserve_sessions(now).remove(0)
+}
+
+/// Queues an email that can be composed.
+async fn queue_email(context: &Context) {
+    let (id, _) = put_due(context, &[(RecipientKind::To, ADA)]).await;
+    let domain = add_verified(context, TEAM, "example.net").await;
+    let writing = context.clone();
+    let put = move |tx: &WriteTx<'_>| {
+        let mut row = tx.get(&EMAILS, &(TEAM, id))?.unwrap();
+        row.domain = domain;
+        tx.put(&EMAILS, &(TEAM, id), &row)?;
+        put_content(tx, &writing, id, &EmailContent { text: Some("Hello".into()), ..EmailContent::default() })
+    };
+    context.store.write::<_, StoreError>(put).await.unwrap();
+}
+
+/// Returns the number of stored leases.
+fn leases(context: &Context) -> usize {
+    let mut leases = 0;
+    let count = |_, _| {
+        leases += 1;
+        NEXT
+    };
+    let (first, last) = ((Id::MIN, 0), (Id::MAX, u16::MAX));
+    let counting =
+        context.store.read_now::<_, StoreError>(|tx| tx.scan_valid(&LEASES, &first, &last, Order::Ascending, count));
+    counting.unwrap();
+    leases
+}
+
+/// Two messages of one session. The writer of the store is held while the outcome of the first one waits for it.
+struct TwoMessages {
+    disk: Disk,
+    context: Context,
+    engine: Arc<Engine>,
+    hold: Option<Step>,
+    /// Ends the hold when it is dropped.
+    release: Option<mpsc::Sender<()>>,
+}
+
+impl TwoMessages {
+    async fn new() -> Self {
+        let disk = Disk::default();
+        let context = Context::on_disk(&disk);
+        queue_email(&context).await;
+        queue_email(&context).await;
+        let engine = engine(&context);
+        let (release, released) = mpsc::channel();
+        let hold = Some(hold_writer(&context, &engine, released));
+        Self { disk, context, engine, hold, release: Some(release) }
+    }
+
+    /// Starts a server that continues with `steps` after the envelope of the second message, and a worker.
+    fn start(&mut self, steps: impl IntoIterator<Item = Step>) -> (Peer, tokio::task::JoinHandle<()>) {
+        const ACCEPTED: &str = "250 ok\r\n250 ok\r\n354 go\r\n";
+        let mut script = greeting(PIPELINING);
+        script.extend([Step::Expect("DATA"), Step::Reply(ACCEPTED), Step::ExpectMessage]);
+        script.extend(self.hold.take());
+        script.extend([Step::Reply("250 2.0.0 first\r\n"), Step::Expect("DATA"), Step::Reply(ACCEPTED)]);
+        script.extend(steps);
+        let peer = Peer::new(script);
+        let slot = reserve(&self.engine, 2, vec![peer.address], &StoredSite::default());
+        (peer, self.engine.tasks.spawn(run(Arc::clone(&self.engine), slot)))
+    }
+}
+
+/// Returns a step after which the writer applies no command until the other end of `released` is dropped.
+fn hold_writer(context: &Context, engine: &Engine, released: mpsc::Receiver<()>) -> Step {
+    let (store, tasks, runtime) = (context.store.clone(), engine.tasks.clone(), Handle::current());
+    Step::Call(Box::new(move || {
+        let (holds, is_held) = mpsc::channel();
+        let released = Mutex::new(released);
+        let hold = move |_: &WriteTx<'_>| {
+            holds.send(()).expect("the step waits");
+            sync::lock(&released).recv().unwrap_err();
+            Ok::<_, StoreError>(())
+        };
+        tasks.spawn_on(async move { store.write(hold).await }, &runtime);
+        is_held.recv().expect("the writer applies the command");
+    }))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_gets_the_next_message_only_after_the_outcome_of_the_last_one_is_stored() {
+    let mut messages = TwoMessages::new().await;
+    let (release, reading) = (messages.release.take(), messages.context.clone());
+    let (counted, count) = tokio::sync::oneshot::channel();
+    let (peer, running) = messages.start([
+        Step::Call(Box::new(move || drop(release))),
+        Step::ExpectMessage,
+        Step::Call(Box::new(move || counted.send(leases(&reading)).unwrap())),
+        Step::Reply("250 2.0.0 second\r\n"),
+        Step::Expect("QUIT"),
+    ]);
+
+    let leases_at_second = count.await.unwrap();
+    messages.engine.stop.cancel();
+    running.await.unwrap();
+
+    assert_eq!(leases_at_second, 1, "the outcome of the first message is stored");
+    assert_eq!(leases(&messages.context), 0);
+    assert!(messages.engine.leases.is_empty());
+    peer.received();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_is_withdrawn_if_a_stop_ends_the_wait_for_the_outcome_before_it() {
+    let mut messages = TwoMessages::new().await;
+    let (stop, disk, release) = (messages.engine.stop.clone(), messages.disk.clone(), messages.release.take());
+    let fill_and_stop = move || {
+        disk.fill_after(0);
+        stop.cancel();
+        drop(release);
+    };
+    let (peer, running) = messages.start([Step::Call(Box::new(fill_and_stop)), Step::ExpectEndWithoutMessage]);
+
+    running.await.unwrap();
+
+    peer.received();
+    assert!(messages.engine.leases.is_empty());
+    messages.disk.mend();
+    messages.context.store.available().await;
+    assert_eq!(leases(&messages.context), 2, "the next start repeats the first message and sends the second one");
+}
+
+#[tokio::test]
+async fn a_claim_that_fails_uses_nothing_of_the_allowance() {
+    let disk = Disk::default();
+    let context = Context::on_disk(&disk);
+    let engine = engine(&context);
+    put_due(&context, &[(RecipientKind::To, ADA)]).await;
+    let allowance = Allowance::new(utc_day(context.now_ms()), Some(10), 0);
+    let slot = reserve(&engine, 1, Vec::new(), &StoredSite { row: None, allowance: Some(allowance) });
+
+    disk.fill_after(0);
+    run(Arc::clone(&engine), slot).await;
+
+    assert_eq!(engine.sites()[0].warm_up, Some((0, 10)));
+}
