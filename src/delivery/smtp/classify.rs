@@ -9,8 +9,8 @@
 //! - A 4xx is always retried, whatever its code and text.
 //! - A 5xx before RCPT concerns the client or the site, never the recipient. The precheck is the exception.
 //! - Rules that suppress an address are the last in their table.
-//! - Without a rule for a provider, an address is suppressed only for the code of a bad mailbox, or for a text that
-//!   names one. A text about the sender, its address, its DNS records, a blocklist or a policy excludes this.
+//! - An address is suppressed only for the code of a bad mailbox, or for a text that names one. A text about the sender,
+//!   its address, its DNS records, a blocklist or a policy excludes this, also beside the text of a provider.
 
 use super::SmtpPhase;
 use super::refusal_text::normalized;
@@ -223,7 +223,8 @@ pub fn classify(phase: SmtpPhase, reply: &Reply, host: &str) -> Verdict {
     };
     let host = host.trim_end_matches('.').to_ascii_lowercase();
     let classification = match rules::provider(&refusal.text, refusal.code, refusal.detail, &host) {
-        Some(rule) => rule.into(),
+        // The words of the rule itself do not contradict it.
+        Some((rule, matched)) => refusal.unless_contradicted(&refusal.text.replace(matched, " "), rule.into()),
         None => refusal.classification(),
     };
     refusal.verdict(classification)
@@ -253,19 +254,19 @@ impl Refusal {
             (Some(rule), class) if self.is_transient && !is_about_timing(rule.class) => {
                 class.unwrap_or_else(|| self.by_code()).into()
             }
-            (Some(rule), _) => self.unless_contradicted(rule.into()),
-            (None, Some(class)) => self.unless_contradicted(class.into()),
+            (Some(rule), _) => self.unless_contradicted(&self.text, rule.into()),
+            (None, Some(class)) => self.unless_contradicted(&self.text, class.into()),
             (None, None) => self.by_code().into(),
         }
     }
 
-    /// Returns the classification, or that of a text which contradicts a permanent refusal of the recipient.
+    /// Returns the classification, or that of words in `text` which contradict a permanent refusal of the recipient.
     ///
     /// Many servers send the codes of a missing mailbox, or the words `mailbox unavailable` of RFC 5321 §4.2.3, when a
     /// rule of theirs refuses the sender.
-    fn unless_contradicted(&self, classification: Classification) -> Classification {
+    fn unless_contradicted(&self, text: &str, classification: Classification) -> Classification {
         let blames_recipient = matches!(classification.class, RefusalClass::BadMailbox | RefusalClass::BadDomain);
-        let other = rules::other_cause(&self.text, self.code).filter(|_| blames_recipient && !self.is_transient);
+        let other = rules::other_cause(text, self.code).filter(|_| blames_recipient && !self.is_transient);
         other.map_or(classification, Classification::from)
     }
 

@@ -49,11 +49,12 @@ pub(super) struct ReplyRule {
 }
 
 impl ReplyRule {
-    fn matches(&self, text: &str, code: u16, detail: Option<(u16, u16)>, host: &str) -> bool {
-        (self.codes.0..=self.codes.1).contains(&code)
+    /// Returns the text of the rule that occurs in the reply, if the rule matches.
+    fn matched(&self, text: &str, code: u16, detail: Option<(u16, u16)>, host: &str) -> Option<&'static str> {
+        let is_possible = (self.codes.0..=self.codes.1).contains(&code)
             && (self.details.is_empty() || detail.is_some_and(|it| self.details.contains(&it)))
-            && (self.hosts.is_empty() || self.hosts.iter().any(|suffix| is_under(host, suffix)))
-            && self.texts.iter().any(|known| text.contains(known))
+            && (self.hosts.is_empty() || self.hosts.iter().any(|suffix| is_under(host, suffix)));
+        self.texts.iter().find(|known| is_possible && text.contains(**known)).copied()
     }
 }
 
@@ -62,10 +63,14 @@ pub(super) fn is_under(host: &str, suffix: &str) -> bool {
     host.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
-/// Returns the first rule for single providers that matches.
-pub(super) fn provider(text: &str, code: u16, detail: Option<(u16, u16)>, host: &str) -> Option<&'static ReplyRule> {
-    let mut rules = PROVIDERS.iter();
-    rules.find(|rule| rule.matches(text, code, detail, host))
+/// Returns the first rule for single providers that matches, and its text in the reply.
+pub(super) fn provider(
+    text: &str,
+    code: u16,
+    detail: Option<(u16, u16)>,
+    host: &str,
+) -> Option<(&'static ReplyRule, &'static str)> {
+    PROVIDERS.iter().find_map(|rule| Some((rule, rule.matched(text, code, detail, host)?)))
 }
 
 /// Returns the first rule for all hosts that matches. Rules about the recipient come last.
@@ -81,7 +86,7 @@ pub(super) fn other_cause(text: &str, code: u16) -> Option<&'static ReplyRule> {
 
 /// Returns the first matching rule of tables whose rules have neither hosts nor details.
 fn first<const N: usize>(tables: [&'static [ReplyRule]; N], text: &str, code: u16) -> Option<&'static ReplyRule> {
-    tables.into_iter().flatten().find(|rule| rule.matches(text, code, None, ""))
+    tables.into_iter().flatten().find(|rule| rule.matched(text, code, None, "").is_some())
 }
 
 const fn any_host(class: RefusalClass, texts: &'static [&'static str]) -> ReplyRule {

@@ -91,13 +91,29 @@ fn words_about_the_sender_win_over_every_sign_of_a_bad_mailbox() {
         "relaying denied",
         "DNS lookup failed",
     ];
-    for sign in signs {
+    let of_providers = [
+        (OUTLOOK, "550 5.5.0 Requested action not taken: mailbox unavailable"),
+        (OUTLOOK, "550 5.1.10 RESOLVER.ADR.RecipientNotFound"),
+        (OUTLOOK, "550 5.4.1 Recipient address rejected: Access denied"),
+        (YAHOO, "554 delivery error: dd This user doesn't have a yahoo.com account"),
+        (YAHOO, "552 1 Requested mail action aborted, mailbox not found"),
+    ];
+    let everywhere =
+        signs.into_iter().flat_map(|sign| [OTHER, OUTLOOK, YAHOO, GMAIL].map(|host| (host, format!("550 {sign}"))));
+    let everywhere = everywhere.chain(of_providers.map(|(host, sign)| (host, sign.to_owned())));
+    for (host, sign) in everywhere {
         for cause in causes {
-            let verdict = classify(Rcpt, &reply(&format!("550 {sign} - {cause}")), OTHER);
+            let verdict = classify(Rcpt, &reply(&format!("{sign} - {cause}")), host);
 
             let is_kept =
                 matches!(verdict.action, Action::Fail { .. } | Action::HoldSite { .. } | Action::ThrottleSite { .. });
-            assert!(is_kept, "{sign} {cause}: {verdict:?}");
+            assert!(is_kept, "{host} {sign} {cause}: {verdict:?}");
+        }
+    }
+    for (host, sign) in of_providers {
+        let twice = format!("{sign} - {}", &sign[4..]);
+        for text in [sign, &twice] {
+            assert_eq!(classify(Rcpt, &reply(text), host).action, Action::Bounce, "{text}");
         }
     }
 }
