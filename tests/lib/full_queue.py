@@ -1,9 +1,9 @@
 """Mail to a good site while the queue is full of mail that cannot be delivered or must wait.
 
-A case fills the queue with `fill`. Then four emails to good sites are timed: one to a site that accepted mail before,
-one to a site that is new, one that is scheduled, and one that is greylisted once. `lateness` returns the seconds between
-the time at which each could have arrived and its arrival. `lateness_after_restart` does so for emails that were accepted
-before a restart.
+A case fills the queue with `fill`. Then six emails to good sites are timed: one that is due, one that is scheduled, and one
+that is greylisted once, each to a domain that accepted mail before and to one that is new. `lateness` returns the seconds
+between the time at which each could have arrived and its arrival. `lateness_after_restart` does so for emails that were
+accepted before a restart.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ from names import Names
 from server import SENDER, Api, Direct, Hold, Server
 from sinks import Habit, Sinks
 
-KINDS = ("known", "new", "scheduled", "greylisted")
+KINDS = ("known", "new", "scheduled", "scheduled new", "greylisted", "greylisted new")
 
 GOOD, NEW, GREY, BUSY = "127.0.1.1", "127.0.1.2", "127.0.1.3", "127.0.1.4"
 SILENT = "127.0.1.5"  # Accepts connections and never greets.
@@ -78,7 +78,7 @@ def cases(scale):
         Case("silent", sized(5_000), sized(5_000), SILENT),
         Case("tenant", 400, 1, REFUSING, TENANT, TENANT),
         Case("backlog", sized(1_000_000), sized(1_000), BUSY),
-        Case("provider", sized(100_000), 1, BUSY, TENANT),
+        Case("provider", sized(100_000), 1, BUSY, TENANT, TENANT),
     ]
 
 
@@ -90,7 +90,7 @@ def small_cases():
         Case("silent", 150, 150, SILENT),
         Case("tenant", 100, 1, REFUSING, TENANT, TENANT),
         Case("backlog", 2_000, 20, BUSY),
-        Case("provider", 1_500, 1, BUSY, TENANT),
+        Case("provider", 1_500, 1, BUSY, TENANT, TENANT),
     ]
 
 
@@ -107,8 +107,10 @@ class World:
         self.add("good.test", GOOD, self.case.good_host)
         self.add("grey.test", GREY, self.case.good_host)
         self.server.start()
-        self.send("first@good.test")
-        wait_until(lambda: "first@good.test" in self.sinks.arrived, 30, "the first email")
+        first = ("first@good.test", "first@grey.test")
+        for recipient in first:
+            self.send(recipient)
+        wait_until(lambda: all(recipient in self.sinks.arrived for recipient in first), 30, "the first emails")
         return self
 
     def stop(self):
@@ -164,14 +166,19 @@ class World:
     def send_each(self):
         """Sends an email of each kind. Returns the recipient and the earliest time of arrival of each."""
         self.number += 1
+        new, later, grey = (f"{name}{self.number}.test" for name in ("new", "later", "newgrey"))
+        for domain, address in ((new, NEW), (later, NEW), (grey, GREY)):
+            self.add(domain, address, self.case.good_host)
         at = time.time() + SCHEDULED_S
         when = datetime.datetime.fromtimestamp(at, datetime.UTC).isoformat()
-        scheduled = f"scheduled{self.number}@good.test"
-        self.send(scheduled, scheduled_at=when)
-        earliest = {"scheduled": (scheduled, at)}
-        self.add(f"new{self.number}.test", NEW, self.case.good_host)
-        for kind, domain in (("known", "good.test"), ("new", f"new{self.number}.test"), ("greylisted", "grey.test")):
-            recipient = f"{kind}{self.number}@{domain}"
+        earliest = {}
+        for kind, domain in (("scheduled", "good.test"), ("scheduled new", later)):
+            recipient = f"scheduled{self.number}@{domain}"
+            self.send(recipient, scheduled_at=when)
+            earliest[kind] = recipient, at
+        due = (("known", "good.test"), ("new", new), ("greylisted", "grey.test"), ("greylisted new", grey))
+        for kind, domain in due:
+            recipient = f"due{self.number}@{domain}"
             self.send(recipient)
             earliest[kind] = recipient, time.time()
         return earliest
@@ -182,8 +189,9 @@ class World:
         missing = lambda: sorted(to for to, _ in earliest.values() if to not in arrived)  # noqa: E731
         wait_until(lambda: not missing(), WAIT_SECONDS, lambda: f"{missing()}\n{self.server.log_tail()}")
         late = {kind: max(0.0, arrived[to] - at) for kind, (to, at) in earliest.items()}
-        # The first retry delay of the greylisted one, with its jitter.
-        late["greylisted"] = max(0.0, late["greylisted"] - 1.2)
+        # The first retry delay of the greylisted ones, with its jitter.
+        for kind in ("greylisted", "greylisted new"):
+            late[kind] = max(0.0, late[kind] - 1.2)
         return late
 
 

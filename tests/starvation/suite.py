@@ -18,7 +18,7 @@ sys.path.insert(0, str(HERE.parent / "lib"))
 from full_queue import IDLE, KINDS, measure, small_cases  # noqa: E402
 from server import TARGET  # noqa: E402
 
-LATE_MAX_S = 10.0
+LATE_MAX_S = 5.0
 AT_ONCE = 3
 # Fewer sessions than the default, so that the small queues use all of them.
 EXTRA = ("--sessions", "30")
