@@ -330,9 +330,12 @@ impl Schedule {
         self.timers.push(Reverse((until_ms, Timer::Host(host.to_owned()))));
     }
 
-    /// Records that no host of a destination could be connected to.
+    /// Records that no host of a destination could be connected to. The hosts are paused. A site of which another host
+    /// answered recently keeps its sessions, because the failure belongs to the hosts of one destination.
     pub(in crate::delivery) fn opening_failed(&mut self, slot: &Slot, now: Now) {
-        if let Some(site) = self.sites.get_mut(&slot.site) {
+        if let Some(site) = self.sites.get_mut(&slot.site)
+            && site.kind(now.elapsed_ms) != SiteKind::Working
+        {
             site.throttle.open_failed(now.elapsed_ms);
         }
     }

@@ -31,6 +31,27 @@ fn a_host_that_cannot_be_connected_to_holds_only_its_own_destinations() {
 }
 
 #[test]
+fn a_dead_tenant_takes_no_session_of_a_provider_that_works() {
+    let mut schedule = schedule();
+    schedule.queued(&due("dead.example"), at(0));
+    for _ in 0..40 {
+        schedule.queued(&due("good.example"), at(0));
+    }
+    route(&mut schedule, at(0), |name| Some(servers("provider", &[&format!("{name}.mx")])));
+    let mut slots = schedule.reserve_sessions(at(0));
+    assert_eq!(slots.len(), 2);
+    schedule.session_opened(&mut slots[0], "good.example.mx", at(1));
+
+    schedule.host_failed("dead.example.mx", false, at(2));
+    schedule.opening_failed(&slots[1], at(2));
+    schedule.session_ended(&slots[1], at(3));
+
+    assert_eq!(sites(&schedule.reserve_sessions(at(3))), ["provider"], "the second session starts again");
+    let (next, groups_max) = taken(&mut schedule, &mut slots[0], at(3)).unwrap();
+    assert_eq!((next.lane, groups_max), (due("good.example").key.lane, 8));
+}
+
+#[test]
 fn a_port_that_cannot_be_connected_to_does_not_pause_another_port_of_the_host() {
     let mut schedule = schedule();
     for destination in ["dead.example", "good.example"] {
