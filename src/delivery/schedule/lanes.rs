@@ -10,6 +10,7 @@ use super::{Destination, Lane, Now, Place, ROUTE_FRESH_MS, Route, Schedule, Take
 use crate::base::clock::TimestampMs;
 use crate::delivery::providers::provider_of;
 use crate::delivery::queue::{Due, LaneKey, LaneRest};
+use crate::delivery::rates::SiteLimits;
 use crate::delivery::routes::RouteKey;
 use crate::delivery::transport::Servers;
 
@@ -18,6 +19,8 @@ use crate::delivery::transport::Servers;
 pub(in crate::delivery) const LANES_MAX: usize = 100_000;
 /// Time before which a scan leaves a lane in the table. At least two scans follow in this time.
 const FOUND_AHEAD_MS: i64 = 3 * 60_000;
+/// Divisor of the sessions of all sites that is the maximum of one site with direct delivery.
+const SITE_PART: usize = 4;
 /// Pause of a lane whose claim could not be stored.
 pub(super) const CLAIM_FAILED_MS: i64 = 5_000;
 
@@ -145,14 +148,15 @@ impl Schedule {
 
     /// Returns the site of these servers, which is new if it is not known.
     pub(super) fn site(&mut self, name: &Arc<str>, servers: &Servers, now: Now) -> &mut SiteState {
-        let rates = &self.limits.rates;
+        let (rates, part_max) = (&self.limits.rates, (self.limits.sessions_max / SITE_PART).max(1));
         self.sites.entry(Arc::clone(name)).or_insert_with(|| {
             let configured = servers.site_without_source();
             if servers.is_shared {
                 return SiteState::new_single(rates.of_single(configured), now);
             }
             let provider = provider_of(servers);
-            SiteState::new(rates.of(configured, provider), provider, now)
+            let limits = rates.of(configured, provider);
+            SiteState::new(SiteLimits { sessions_max: limits.sessions_max.min(part_max), ..limits }, provider, now)
         })
     }
 

@@ -259,6 +259,16 @@ fn a_session_takes_its_part_of_the_groups_of_its_site_from_one_lane() {
 }
 
 #[test]
+fn a_site_has_at_most_a_quarter_of_all_sessions() {
+    for (all, expected) in [(3, 1), (8, 2), (13, 3), (400, 4)] {
+        let mut schedule = schedule_with(Limits { sessions_max: all, ..schedule().limits });
+        queue(&mut schedule, &[due("a.example")], at(0));
+
+        assert_eq!(schedule.sites["a.example"].limits.sessions_max, expected, "{all}");
+    }
+}
+
+#[test]
 fn bulk_mail_gets_one_turn_of_ten() {
     let mut schedule = schedule();
     let bulk = |mut due: Due| {
