@@ -180,6 +180,7 @@ async fn a_host_behind_the_last_address_that_is_tried_is_not_paused_as_if_it_wer
     let lane = LaneKey::new("a.example", Class::Transactional, Id::MIN);
     let due = Due {
         key: DueKey { lane, due_ms: 0, email: Id::MIN, group: 0 },
+        team: Id::MIN,
         destination: "a.example".into(),
         vanished: false,
     };

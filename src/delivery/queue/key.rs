@@ -1,7 +1,7 @@
 //! Keys of the queue: lanes and groups.
 
 use crate::base::clock::TimestampMs;
-use crate::base::id::{EmailId, Id, StreamId};
+use crate::base::id::{EmailId, Id, StreamId, TeamId};
 use crate::delivery::rows::{Class, DueRow};
 use crate::store::name_hash;
 
@@ -77,6 +77,7 @@ impl DueKey {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Due {
     pub(crate) key: DueKey,
+    pub(crate) team: TeamId,
     /// The recipients' domain.
     pub(crate) destination: String,
     /// Whether the destination did not exist at the last lookup. The next lookup bypasses the cache.
@@ -86,6 +87,6 @@ pub(crate) struct Due {
 impl Due {
     /// Returns the group with this key and row.
     pub(crate) fn new(key: DueKey, row: &DueRow) -> Self {
-        Self { key, destination: row.destination.clone(), vanished: row.vanished_ms.is_some() }
+        Self { key, team: row.team, destination: row.destination.clone(), vanished: row.vanished_ms.is_some() }
     }
 }

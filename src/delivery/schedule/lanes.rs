@@ -55,6 +55,7 @@ impl Schedule {
             let route = self.routes.key(&due.destination, key);
             let lane = Lane {
                 place: Place::Taken,
+                team: due.team,
                 route,
                 has_reported: false,
                 has_turn: false,
@@ -137,7 +138,7 @@ impl Schedule {
         let site = self.site(&name, &servers, now);
         site.used(now.elapsed_ms);
         let turn = if site.is_empty() && site.sessions == 0 { Turn::First } else { Turn::Last };
-        site.push(key);
+        self.push_lane(&name, key);
         let Some(lane) = self.lanes.get_mut(&key) else { return };
         lane.ready = lane.ready.max(1);
         lane.has_reported = false;

@@ -104,6 +104,7 @@ enum Place {
 #[derive(Debug)]
 struct Lane {
     place: Place,
+    team: TeamId,
     /// Key of the lookup of its servers.
     route: RouteKey,
     /// Whether its first group has reported the delay since the lookup failed.

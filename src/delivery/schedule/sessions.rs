@@ -94,8 +94,10 @@ impl Schedule {
             let is_short = left.is_some() && wait_ms <= TOKEN_WAIT_MAX_MS;
             return if is_short { wait(site, Some(tokens_in)) } else { Take::End };
         }
-        let mut unfit = 0;
-        while unfit < FITTING_TESTED_MAX.min(self.lanes_of(&slot.site)) {
+        let mut unfit = Vec::new();
+        let tested_max = FITTING_TESTED_MAX.min(self.lanes_of(&slot.site));
+        let mut groups = None;
+        while unfit.len() < tested_max {
             let Some(key) = self.sites.get_mut(&slot.site).and_then(|site| site.pop(now)) else { break };
             if self.holds.has_lane(key) {
                 self.unseat(key, &slot.site);
@@ -125,18 +127,29 @@ impl Schedule {
                 continue;
             };
             if !fits(&servers) {
-                if let Some(site) = self.sites.get_mut(&slot.site) {
-                    site.push(key);
-                }
-                unfit += 1;
+                unfit.push(key);
                 continue;
             }
-            return self.take_lane(slot, key, servers, left, now);
+            groups = Some(self.take_lane(slot, key, servers, left, now));
+            break;
+        }
+        for key in &unfit {
+            self.push_lane(&slot.site, *key);
+        }
+        if let Some(groups) = groups {
+            return groups;
         }
         match self.sites.get(&slot.site) {
-            Some(site) if unfit == 0 => wait(site, None),
+            Some(site) if unfit.is_empty() => wait(site, None),
             Some(_) => Take::OtherServers,
             None => Take::End,
+        }
+    }
+
+    /// Adds a lane to those of its site that wait for a session.
+    pub(super) fn push_lane(&mut self, site: &str, key: LaneKey) {
+        if let (Some(lane), Some(site)) = (self.lanes.get(&key), self.sites.get_mut(site)) {
+            site.push(lane.team, key);
         }
     }
 
@@ -176,13 +189,14 @@ impl Schedule {
         let groups_max = if is_test || is_slowed { 1 } else { part.clamp(1, allowed) };
         site.take_messages(groups_max, now);
         slot.taken_ms = now.elapsed_ms;
+        site.charge(lane.team, key, groups_max);
         let taken_ready = groups_max.min(lane.ready);
         lane.ready -= taken_ready;
         lane.claims += 1;
         lane.has_turn = false;
         site.ready = site.ready.saturating_sub(taken_ready);
         if lane.ready > 0 && !is_probe && !is_slowed {
-            site.push(key);
+            site.push(lane.team, key);
         } else {
             site.ready = site.ready.saturating_sub(lane.ready);
             lane.place = Place::Taken;

@@ -10,6 +10,7 @@ use super::rotation::LaneRotation;
 use super::shares::SiteKind;
 use super::throttle::Throttle;
 use crate::base::clock::{DAY_MS, TimestampMs};
+use crate::base::id::TeamId;
 use crate::delivery::providers::Provider;
 use crate::delivery::queue::LaneKey;
 use crate::delivery::rates::SiteLimits;
@@ -246,10 +247,20 @@ impl SiteState {
         (at_ms > now.elapsed_ms).then_some(at_ms)
     }
 
-    pub(super) fn push(&mut self, lane: LaneKey) {
-        match lane.class {
-            Class::Transactional => self.transactional.push(lane),
-            Class::Broadcast => self.bulk.push(lane),
+    /// Adds a lane of a team.
+    pub(super) fn push(&mut self, team: TeamId, lane: LaneKey) {
+        self.rotation(lane.class).push(team, lane);
+    }
+
+    /// Charges the groups that a session takes of a lane.
+    pub(super) fn charge(&mut self, team: TeamId, lane: LaneKey, groups: usize) {
+        self.rotation(lane.class).charge(team, lane.stream, groups);
+    }
+
+    fn rotation(&mut self, class: Class) -> &mut LaneRotation {
+        match class {
+            Class::Transactional => &mut self.transactional,
+            Class::Broadcast => &mut self.bulk,
         }
     }
 

@@ -53,7 +53,7 @@ pub(crate) fn cancel_broadcast_page(
         STOP
     })?;
     for (id, row) in queued {
-        let key = group_of(id, &row).key;
+        let key = group_of(team, id, &row).key;
         tx.delete(&DUE, &key.parts())?;
         let canceled = BroadcastEmailRow { wait_ms: None, last_event: LastEvent::Canceled, ..row };
         tx.put(&BROADCAST_EMAILS, &(team, id), &canceled)?;

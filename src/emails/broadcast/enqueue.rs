@@ -56,7 +56,7 @@ pub(crate) fn enqueue_broadcast_page(
             return NEXT;
         };
         if row.broadcast == broadcast && row.wait_ms.is_some() {
-            let due = group_of(id, &row);
+            let due = group_of(team, id, &row);
             if !tx.contains(&DUE, &due.key.parts())? {
                 unqueued.push(Unqueued { row, due });
             }
@@ -96,9 +96,9 @@ fn wait_after_step(id: EmailId, row: &BroadcastEmailRow, now_ms: TimestampMs) ->
 }
 
 /// Returns the group of a waiting email.
-pub(super) fn group_of(id: EmailId, row: &BroadcastEmailRow) -> Due {
+pub(super) fn group_of(team: TeamId, id: EmailId, row: &BroadcastEmailRow) -> Due {
     let destination = destination_of(&row.recipient(id)).into_owned();
     let lane = LaneKey::new(&destination, Class::Broadcast, row.broadcast.cast());
     let due_ms = id.created_ms() + row.wait_ms.unwrap_or_default();
-    Due { key: DueKey { lane, due_ms, email: id, group: 0 }, destination, vanished: false }
+    Due { key: DueKey { lane, due_ms, email: id, group: 0 }, team, destination, vanished: false }
 }

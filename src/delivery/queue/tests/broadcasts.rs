@@ -262,7 +262,7 @@ async fn the_row_of_a_queued_email_is_small_and_its_group_is_found_again_after_a
     assert_eq!(stored, DueRow::of_broadcast(TEAM));
 
     let lanes = context.store.read_now::<_, StoreError>(|tx| read_lanes(tx, None, 10)).unwrap();
-    assert_eq!(lanes, [Due { key, destination: "example.com".into(), vanished: false }]);
+    assert_eq!(lanes, [Due { key, team: TEAM, destination: "example.com".into(), vanished: false }]);
     assert_eq!(claimed(&context, &[key]).await, 1);
     let lease = context.store.read_now::<_, StoreError>(|tx| tx.get(&LEASES, &(key.email, 0))).unwrap().unwrap();
     assert_eq!((lease.due.destination.as_str(), lease.due.first_due_ms), ("example.com", key.due_ms));

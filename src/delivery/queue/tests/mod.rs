@@ -242,7 +242,7 @@ async fn a_lane_is_found_although_its_first_row_is_corrupt() {
     let lanes = || context.store.read_now::<_, StoreError>(|tx| read_lanes(tx, None, 10)).unwrap();
 
     // The email has the fields of the row.
-    assert_eq!(lanes(), [Due { key: first, destination: "example.com".into(), vanished: false }]);
+    assert_eq!(lanes(), [Due { key: first, team: TEAM, destination: "example.com".into(), vanished: false }]);
     assert_eq!(claimed(&context, &keys).await, [ADA]);
 
     let orphan = DueKey { email: Id::MIN, due_ms: 0, ..first };
@@ -252,7 +252,7 @@ async fn a_lane_is_found_although_its_first_row_is_corrupt() {
         tx.put(&DUE, &second.parts(), &DueRow::fresh(TEAM, "example.com".into(), 1))
     };
     context.store.write::<_, StoreError>(put).await.unwrap();
-    assert_eq!(lanes(), [Due { key: second, destination: "example.com".into(), vanished: false }]);
+    assert_eq!(lanes(), [Due { key: second, team: TEAM, destination: "example.com".into(), vanished: false }]);
 }
 
 #[tokio::test]

@@ -49,7 +49,7 @@ fn rates(messages: u32, connections: u32) -> Rates {
 fn due_of(destination: &str, team: u8, due_ms: TimestampMs) -> Due {
     let lane = LaneKey::new(destination, Class::Transactional, Id::from_bytes([team; 16]));
     let key = DueKey { lane, due_ms, email: Id::MIN, group: 0 };
-    Due { key, destination: destination.into(), vanished: false }
+    Due { key, team: lane.stream.cast(), destination: destination.into(), vanished: false }
 }
 
 fn due(destination: &str) -> Due {

@@ -174,7 +174,8 @@ impl World {
     fn put(&mut self, lane: LaneKey, site: u64, group: Group) {
         self.table.entry(lane).or_default().insert(group);
         let key = DueKey { lane, due_ms: group.due_ms, email: EmailId::MIN, group: 0 };
-        self.schedule.queued(&Due { key, destination: name_of(site), vanished: false }, self.now);
+        self.schedule
+            .queued(&Due { key, team: lane.stream.cast(), destination: name_of(site), vanished: false }, self.now);
         let idle: Vec<usize> =
             self.sessions.iter().filter(|(_, it)| it.site == site && it.is_idle).map(|(id, _)| *id).collect();
         for id in idle {
