@@ -120,6 +120,8 @@ impl MetricSources {
         let help = "SMTP attempts, counted once for each recipient.";
         let mut attempts = text.metric("ringmail_delivery_attempts_total", Counter, help);
         add_each(&mut attempts, "outcome", &figures.attempts);
+        let mut openings = text.metric("ringmail_smtp_openings_total", Counter, "SMTP sessions, by their encryption.");
+        add_each(&mut openings, "tls", &figures.openings);
         let mut sessions = text.metric("ringmail_smtp_sessions", Gauge, "SMTP sessions, by the state of their site.");
         add_each(&mut sessions, "kind", &figures.sessions);
         text.metric("ringmail_message_memory_bytes", Gauge, "Memory reserved for messages that are being sent.")

@@ -39,11 +39,40 @@ impl SmtpAttemptCounts {
     }
 }
 
+/// Encryption of sessions. `failed` is a failed STARTTLS: the session is in clear text, or could not be opened.
+const ENCRYPTIONS: [&str; 4] = ["encrypted", "clear", "downgraded", "failed"];
+/// Position of `failed`.
+const FAILED: usize = 3;
+
+/// Number of sessions since the start, by their encryption.
+#[derive(Debug, Default)]
+pub(super) struct OpeningCounts([AtomicU64; ENCRYPTIONS.len()]);
+
+impl OpeningCounts {
+    /// Counts a session. `has_fallen_back` is whether it is in clear text because STARTTLS failed.
+    pub(super) fn opened(&self, has_tls: bool, has_fallen_back: bool, is_downgraded: bool) {
+        let encryption = match (has_tls, has_fallen_back, is_downgraded) {
+            (true, _, _) => 0,
+            (false, true, _) => FAILED,
+            (false, false, true) => 2,
+            (false, false, false) => 1,
+        };
+        self.0[encryption].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a session that requires TLS and could not get it.
+    pub(super) fn tls_failed(&self) {
+        self.0[FAILED].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 /// Figures of the engine at one time.
 #[derive(Clone, Debug)]
 pub struct DeliveryFigures {
     /// Attempts since the start, counted once for each recipient, by outcome.
     pub attempts: [(&'static str, u64); OUTCOMES.len()],
+    /// Sessions since the start, by their encryption.
+    pub openings: [(&'static str, u64); ENCRYPTIONS.len()],
     /// SMTP sessions by the kind of their site, including those that are being opened.
     pub sessions: [(&'static str, usize); 3],
     /// Recipient groups under a lease of this process.
@@ -57,9 +86,13 @@ impl Engine {
     pub fn figures(&self) -> DeliveryFigures {
         let by_outcome = &self.attempt_counts.by_outcome;
         let attempts = std::array::from_fn(|outcome| (OUTCOMES[outcome], by_outcome[outcome].load(Ordering::Relaxed)));
+        let by_encryption = &self.opening_counts.0;
+        let openings =
+            std::array::from_fn(|number| (ENCRYPTIONS[number], by_encryption[number].load(Ordering::Relaxed)));
         let free_kib = self.message_memory.available_permits();
         DeliveryFigures {
             attempts,
+            openings,
             sessions: self.schedule().session_counts(),
             leased: self.leases.count(),
             message_bytes: MESSAGE_MEMORY_KIB.saturating_sub(free_kib) << 10,

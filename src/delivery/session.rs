@@ -105,6 +105,8 @@ impl SiteSession {
                 tries -= 1;
                 match opener.connect(host, *address).await {
                     Ok(session) => {
+                        let has_tls = session.session.facts().tls.is_some();
+                        engine.opening_counts.opened(has_tls, session.is_fallback, session.is_downgraded);
                         engine.problems.connected();
                         engine.schedule().session_opened(&mut sync::lock(slot), &health_name, engine.now());
                         // The host may have other lanes that wait, and the session now counts for a working site.
@@ -113,6 +115,9 @@ impl SiteSession {
                         return Ok(());
                     }
                     Err(opening) => {
+                        if opening.failed.error.is_tls_failure() {
+                            engine.opening_counts.tls_failed();
+                        }
                         engine.problems.address_failed(&opening.failed.error);
                         failure = Some(opening);
                     }

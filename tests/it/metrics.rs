@@ -24,7 +24,8 @@ fn get(server: &TestServer, path: &str, headers: &[(&str, &str)]) -> (u16, Strin
     (status, response.into_body().read_to_string().unwrap())
 }
 
-fn metrics(server: &TestServer) -> String {
+/// Returns the metrics as text.
+pub(crate) fn metrics(server: &TestServer) -> String {
     let (status, text) = get(server, "/metrics", &[]);
     assert_eq!(status, 200, "{text}");
     text

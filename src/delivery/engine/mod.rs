@@ -14,7 +14,7 @@ use tracing::{error, info, warn};
 
 use super::cpu::CpuTimes;
 use super::dispatcher::Dispatcher;
-use super::figures::SmtpAttemptCounts;
+use super::figures::{OpeningCounts, SmtpAttemptCounts};
 use super::leases::LeaseTracker;
 use super::message::{self, Composed, MessageError};
 use super::notifier::QueueNotifier;
@@ -100,6 +100,7 @@ pub struct Engine {
     /// Ends [`Engine::run`] and all tasks.
     pub(super) stop: CancellationToken,
     pub(super) attempt_counts: SmtpAttemptCounts,
+    pub(super) opening_counts: OpeningCounts,
     pub(super) queue_depth: Mutex<Option<Arc<QueueDepth>>>,
     /// Start of the engine on the monotonic clock.
     pub(super) started_ms: i64,
@@ -135,6 +136,7 @@ impl Engine {
             waiting_outcomes: AtomicUsize::new(0),
             stop,
             attempt_counts: SmtpAttemptCounts::default(),
+            opening_counts: OpeningCounts::default(),
             queue_depth: Mutex::default(),
             started_ms: context.clock.elapsed_ms(),
             context,

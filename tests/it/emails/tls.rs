@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use crate::metrics::metrics;
 use crate::support::{MailServer, NameServer, Received, StartTls, TestServer};
 
 /// Time after which the next session is a later one, and within which an open session stays reusable.
@@ -79,6 +80,11 @@ fn a_failed_starttls_affects_one_message() {
         assert!(world.deliver("two@open.example"));
         assert!(world.deliver("three@open.example"));
         assert_eq!(world.mail.starttls_commands(), 2);
+        let text = metrics(&world.server);
+        for line in ["failed\"} 1", "encrypted\"} 1", "clear\"} 0"] {
+            let line = format!("ringmail_smtp_openings_total{{tls=\"{line}");
+            assert!(text.lines().any(|its| its == line), "no line `{line}` in\n{text}");
+        }
     }
 }
 
