@@ -79,7 +79,7 @@ pub use hash::{NameHash, name_hash};
 pub use key::{Key, KeyBytes, KeyOf, KeyPart};
 pub use match_page::{MatchPage, match_keys, match_page, rows_after};
 pub use meta::StoreKind;
-pub use nodes::{NodeId, NodeRow, is_alive, renew};
+pub use nodes::{NodeId, NodeRow, has_other_alive, is_alive, renew};
 pub(crate) use opening::{open_in_time, open_with_key};
 pub use orphans::delete_orphans;
 pub use packing::{compress, decompress, pack, packed_text, unpack};

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::StoreError;
 use super::key::KeyPart;
 use super::meta::NODES;
-use super::reads::{Order, Reads, STOP};
+use super::reads::{NEXT, Order, Reads, STOP};
 use super::transaction::WriteTx;
 use super::value::Row;
 use crate::base::clock::TimestampMs;
@@ -80,6 +80,19 @@ pub(super) fn end_others(tx: &WriteTx<'_>) -> Result<(), StoreError> {
 /// [`StoreError`].
 pub fn is_alive(tx: &impl Reads, node: NodeId, now_ms: TimestampMs) -> Result<bool, StoreError> {
     Ok(tx.get_valid(&NODES, &(node,))?.is_some_and(|row| row.expires_ms > now_ms))
+}
+
+/// Returns whether any node except `own` can still hold leases.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn has_other_alive(tx: &impl Reads, own: NodeId, now_ms: TimestampMs) -> Result<bool, StoreError> {
+    let mut found = false;
+    tx.scan_valid(&NODES, &(NodeId::MIN,), &(NodeId::MAX,), Order::Ascending, |(node,), row| {
+        found = node != own && row.expires_ms > now_ms;
+        if found { STOP } else { NEXT }
+    })?;
+    Ok(found)
 }
 
 /// Renews the row of a node if it expires soon. A transaction that stores a lease must call it, and so must the node

@@ -1,7 +1,8 @@
 //! Recovery of the groups whose lease is corrupt.
 //!
-//! Such a lease names neither its node nor the team of its email. It is recovered at the start of the engine, which
-//! proves that the earlier process has ended. The leases that this process holds are excluded.
+//! Such a lease names neither its node nor the team of its email. It is recovered at the start of the engine if no other
+//! node is alive, whose lease it could be. Otherwise it waits for a later start. The leases that this process holds are
+//! excluded.
 
 use tracing::{error, warn};
 
@@ -10,7 +11,7 @@ use crate::base::id::{EmailId, Id, TeamId};
 use crate::context::Context;
 use crate::delivery::rows::DueRow;
 use crate::emails::{self, EmailRow, RecipientRow, RecipientState};
-use crate::store::{NEXT, Order, ReadTx, Reads, STOP, StoreError, WriteTx, skip_corrupt};
+use crate::store::{NEXT, Order, ReadTx, Reads, STOP, StoreError, WriteTx, has_other_alive, skip_corrupt};
 use crate::tables::LEASES;
 use crate::teams;
 
@@ -30,7 +31,12 @@ pub(in crate::delivery) async fn recover_corrupt(
     context: &Context,
     is_held: impl Fn(LeaseKey) -> bool,
 ) -> Result<usize, StoreError> {
-    let corrupt = context.store.read(|tx: &ReadTx| corrupt_leases(tx)).await?;
+    let (node, now_ms) = (context.store.node(), context.now_ms());
+    let read = move |tx: &ReadTx| match has_other_alive(tx, node, now_ms)? {
+        true => Ok::<_, StoreError>(Vec::new()),
+        false => corrupt_leases(tx),
+    };
+    let corrupt = context.store.read(read).await?;
     let mut recovered = 0;
     for key in corrupt.into_iter().filter(|key| !is_held(*key)) {
         let recovering = context.clone();

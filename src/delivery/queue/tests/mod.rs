@@ -301,6 +301,20 @@ async fn a_group_with_a_corrupt_lease_is_requeued_unless_this_process_holds_it()
 }
 
 #[tokio::test]
+async fn a_corrupt_lease_waits_while_another_node_is_alive() {
+    let (_directory, context) = Context::temporary();
+    let leased = corruptly_leased(&context).await;
+    let (other, now_ms) = (NodeId::MAX, context.now_ms());
+    context.store.write::<_, StoreError>(move |tx| renew(tx, other, now_ms)).await.unwrap();
+
+    assert_eq!(recover_corrupt(&context, |_| false).await.unwrap(), 0);
+    assert!(is_leased(&context, leased));
+
+    context.clock.advance(Duration::from_secs(61));
+    assert_eq!(recover_corrupt(&context, |_| false).await.unwrap(), 1);
+}
+
+#[tokio::test]
 async fn a_claim_by_key_omits_the_groups_of_a_held_domain() {
     let (_directory, context) = Context::temporary();
     let (id, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
