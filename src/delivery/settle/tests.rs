@@ -222,6 +222,28 @@ async fn a_missing_destination_keeps_its_first_time_until_an_attempt_has_another
 }
 
 #[tokio::test]
+async fn a_deferral_with_a_limit_of_hours_fails_after_them() {
+    const HOUR_MS: i64 = 3_600_000;
+    let (_directory, context) = Context::temporary();
+    for (age_ms, is_queued) in [(24 * HOUR_MS - 1, true), (24 * HOUR_MS, false)] {
+        let (_, keys) = put_due(&context, &[(RecipientKind::To, ADA)]).await;
+        let full = Deferral { hours_max: Some(24), ..Deferral::ordinary(Some("452 4.2.2 full".into())) };
+        let schedule = RetrySchedule { expire_after: Duration::from_secs(48 * 3_600), ..schedule() };
+        let (settling, now_ms) = (context.clone(), context.now_ms());
+        let write = move |tx: &WriteTx<'_>| {
+            let mut claimed = claim(tx, &settling, &keys)?.remove(0);
+            claimed.due.first_due_ms = now_ms - age_ms;
+            let disposition = RecipientDisposition::Deferred(full.clone());
+            settle(tx, &settling, &schedule, &Settlement::uniform(Arc::new(claimed), disposition, None))
+        };
+
+        let requeued = context.store.write::<_, StoreError>(write).await.unwrap();
+
+        assert_eq!(!requeued.is_empty(), is_queued, "{age_ms}");
+    }
+}
+
+#[tokio::test]
 async fn a_message_without_a_reply_is_a_possible_duplicate_and_goes_to_the_same_host_next() {
     let (_directory, context) = Context::temporary();
     let host = || Some("mx.example.com".to_owned());

@@ -156,6 +156,18 @@ fn the_pause_of_a_host_doubles_with_each_failed_probe_and_concurrent_failures_co
 }
 
 #[test]
+fn the_pause_of_a_host_is_at_most_thirty_minutes() {
+    const PAUSE_MAX_MS: i64 = 30 * 60_000;
+    let mut schedule = schedule();
+    for failure in 0..10 {
+        schedule.host_failed("mx.a.example", false, at(failure * PAUSE_MAX_MS));
+    }
+
+    assert!(schedule.is_host_paused("mx.a.example", at(10 * PAUSE_MAX_MS - 1)));
+    assert!(!schedule.is_host_paused("mx.a.example", at(10 * PAUSE_MAX_MS)));
+}
+
+#[test]
 fn a_failed_lookup_holds_the_groups_and_reports_one_delay() {
     let mut schedule = schedule();
     for team in 1..=3 {
@@ -205,6 +217,38 @@ fn all_failed_lookups_are_repeated_when_one_succeeds_again() {
     let mut others: Vec<_> = std::iter::from_fn(|| schedule.next_lookup()).map(|lookup| lookup.name).collect();
     others.sort();
     assert_eq!(others, ["a.example", "b.example"]);
+}
+
+#[test]
+fn an_outage_of_the_dns_for_fourteen_minutes_ends_for_all_destinations_within_seconds() {
+    let mut schedule = schedule();
+    for name in ["a.example", "b.example", "c.example"] {
+        schedule.queued(&due(name), at(0));
+        let lookup = schedule.next_lookup().unwrap();
+        let reporting = schedule.lookup_failed(&lookup, at(0)).unwrap();
+        schedule.claimed(&reporting, LaneRest { ready: 1, next_due_ms: Some(0) }, at(0));
+    }
+    let mut seconds = vec![0];
+    for second in 1..=840 {
+        schedule.advance(at(second * 1_000));
+        while let Some(lookup) = schedule.next_lookup() {
+            assert!(schedule.lookup_failed(&lookup, at(second * 1_000)).is_none());
+            seconds.push(second);
+        }
+    }
+    assert!(seconds.windows(2).all(|pair| pair[1] - pair[0] <= 10), "{seconds:?}");
+
+    let mut found = Vec::new();
+    for second in 841..=850 {
+        schedule.advance(at(second * 1_000));
+        while let Some(lookup) = schedule.next_lookup() {
+            let mx = servers(&lookup.name, &[&format!("mx.{}", lookup.name)]);
+            schedule.routed(&lookup, mx, &StoredSite::default(), at(second * 1_000));
+            found.push(lookup.name);
+        }
+    }
+    found.sort();
+    assert_eq!(found, ["a.example", "b.example", "c.example"]);
 }
 
 #[test]

@@ -46,6 +46,22 @@ fn lanes_that_cannot_be_delivered_now_make_room_for_others() {
 }
 
 #[test]
+fn new_email_has_places_that_the_lanes_of_the_table_do_not_use() {
+    let mut schedule = bounded(LANES);
+    for number in 0..LANES {
+        assert!(schedule.found(&due(&format!("old{number}.example")), at(0)));
+    }
+    let new = due("new.example");
+    assert!(!schedule.found(&new, at(0)));
+
+    schedule.queued(&new, at(0));
+
+    assert!(schedule.lanes.contains_key(&new.key.lane));
+    // The lookup of a new destination is the next one.
+    assert_eq!(schedule.next_lookup().unwrap().name, "new.example");
+}
+
+#[test]
 fn the_lanes_of_a_paused_site_make_room_and_are_delivered_later() {
     let mut schedule = schedule();
     queue(&mut schedule, &[due_of("a.example", 1, 0), due_of("a.example", 2, 0)], at(0));
