@@ -43,6 +43,11 @@ impl HostPauses {
         pause_ms(self.pause_min_ms, failures)
     }
 
+    /// Returns whether a host failed at its last attempt.
+    pub(super) fn has_failed(&self, name: &str) -> bool {
+        self.hosts.contains_key(name)
+    }
+
     /// Returns whether a host is not to be tried now.
     pub(super) fn is_paused(&self, name: &str, now_ms: i64) -> bool {
         self.hosts.get(name).is_some_and(|host| host.paused_until_ms > now_ms)
@@ -75,7 +80,7 @@ impl HostPauses {
 
     /// Returns whether every host failed at its last attempt.
     pub(super) fn all_failed(&self, servers: &Servers) -> bool {
-        !servers.hosts.is_empty() && servers.hosts.iter().all(|host| self.hosts.contains_key(&*host.health_name()))
+        !servers.hosts.is_empty() && servers.hosts.iter().all(|host| self.has_failed(&host.health_name()))
     }
 
     /// Starts a probe of a host: until it ends, no other session is opened with it. Returns its latest end.

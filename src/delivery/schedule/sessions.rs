@@ -274,7 +274,7 @@ impl Schedule {
         }
         self.shares.start(slot.kind);
         if let Some(site) = self.sites.get_mut(&slot.site) {
-            site.opened(now.elapsed_ms);
+            site.opened(host, now.elapsed_ms);
             site.slow = site.slow.saturating_sub(usize::from(std::mem::take(&mut slot.is_slow)));
         }
         self.host_answered(host, now);
@@ -344,11 +344,11 @@ impl Schedule {
         self.timers.push(Reverse((until_ms, Timer::Host(host.to_owned()))));
     }
 
-    /// Records that no host of a destination could be connected to. The hosts are paused. A site of which another host
-    /// answered recently keeps its sessions, because the failure belongs to the hosts of one destination.
+    /// Records that no host of a destination could be connected to. The hosts are paused. If the last host of the site that
+    /// answered has not failed, the site keeps its sessions: the failure belongs to the hosts of one destination.
     pub(in crate::delivery) fn opening_failed(&mut self, slot: &Slot, now: Now) {
         if let Some(site) = self.sites.get_mut(&slot.site)
-            && site.kind(now.elapsed_ms) != SiteKind::Working
+            && site.opened_host().is_none_or(|host| self.hosts.has_failed(host))
         {
             site.throttle.open_failed(now.elapsed_ms);
         }

@@ -60,6 +60,8 @@ pub(super) struct SiteState {
     allowance: Option<Allowance>,
     /// Time of the last session that was opened.
     opened_ms: Option<i64>,
+    /// The host of that session. Not known after a restart.
+    opened_host: Option<String>,
     /// Time of the stored row on the wall clock; `None` without one.
     stored_ms: Option<TimestampMs>,
     /// Time of the last lane that was added.
@@ -93,6 +95,7 @@ impl SiteState {
             connections: TokenBucket::new(limits.connections_per_minute, 60_000, CONNECTIONS_BURST_MS),
             allowance: None,
             opened_ms: None,
+            opened_host: None,
             stored_ms: None,
             used_ms: now.elapsed_ms,
             is_waiting: false,
@@ -285,8 +288,16 @@ impl SiteState {
         self.transactional.is_empty() && self.bulk.is_empty()
     }
 
-    pub(super) fn opened(&mut self, now_ms: i64) {
+    pub(super) fn opened(&mut self, host: &str, now_ms: i64) {
         self.opened_ms = Some(now_ms);
+        if self.opened_host.as_deref() != Some(host) {
+            self.opened_host = Some(host.to_owned());
+        }
+    }
+
+    /// Returns the host of the last session that was opened.
+    pub(super) fn opened_host(&self) -> Option<&str> {
+        self.opened_host.as_deref()
     }
 
     /// Records that a lane was added.

@@ -1,5 +1,6 @@
 mod holds;
 mod hosts;
+mod lookups;
 mod overflow;
 mod rates;
 mod simulation;
