@@ -44,9 +44,9 @@ pub struct Rates {
 
 impl Rates {
     /// Returns the limits of a site. Those of its provider replace the defaults, and those of the operator replace both.
-    /// A provider cannot raise the number of sessions above the default.
-    pub(super) fn of(&self, site: &str, provider: Option<&Provider>) -> SiteLimits {
-        let mut limits = self.defaults;
+    /// A provider cannot raise the number of sessions above the default, nor can the default be above `part_max`.
+    pub(super) fn of(&self, site: &str, provider: Option<&Provider>, part_max: usize) -> SiteLimits {
+        let mut limits = SiteLimits { sessions_max: self.defaults.sessions_max.min(part_max), ..self.defaults };
         if let Some(provider) = provider {
             let sessions_max = provider.sessions_max.unwrap_or(limits.sessions_max);
             limits = SiteLimits {
@@ -128,8 +128,10 @@ mod tests {
             (vec![fewer, more.clone()], Some(&provider), limits(8, 50, 0, 30)),
         ] {
             let rates = Rates { overrides: overrides.clone(), ..rates() };
-            assert_eq!(rates.of("opaque", provider), expected, "{overrides:?} {provider:?}");
+            assert_eq!(rates.of("opaque", provider, 50), expected, "{overrides:?} {provider:?}");
         }
+        let few = Rates { overrides: vec![more.clone()], ..rates() };
+        assert_eq!([few.of("opaque", None, 5), few.of("other", None, 5)].map(|limits| limits.sessions_max), [8, 5]);
         let rates = Rates { overrides: vec![more], ..rates() };
         assert_eq!(rates.of_single("opaque"), limits(8, 100, 0, 0));
         assert_eq!(rates.of_single("relay"), limits(20, 100, 0, 0));

@@ -10,7 +10,6 @@ use super::{Destination, Lane, Now, Place, ROUTE_FRESH_MS, Route, Schedule, Take
 use crate::base::clock::TimestampMs;
 use crate::delivery::providers::provider_of;
 use crate::delivery::queue::{Due, LaneKey, LaneRest};
-use crate::delivery::rates::SiteLimits;
 use crate::delivery::routes::RouteKey;
 use crate::delivery::transport::Servers;
 
@@ -19,7 +18,7 @@ use crate::delivery::transport::Servers;
 pub(in crate::delivery) const LANES_MAX: usize = 100_000;
 /// Time before which a scan leaves a lane in the table. At least two scans follow in this time.
 const FOUND_AHEAD_MS: i64 = 3 * 60_000;
-/// Divisor of the sessions of all sites that is the maximum of one site with direct delivery.
+/// Part of all sessions that a site may have: one of this many, unless the operator sets its own limit.
 const SITE_PART: usize = 4;
 /// Pause of a lane whose claim could not be stored.
 pub(super) const CLAIM_FAILED_MS: i64 = 5_000;
@@ -156,8 +155,7 @@ impl Schedule {
                 return SiteState::new_single(rates.of_single(configured), now);
             }
             let provider = provider_of(servers);
-            let limits = rates.of(configured, provider);
-            SiteState::new(SiteLimits { sessions_max: limits.sessions_max.min(part_max), ..limits }, provider, now)
+            SiteState::new(rates.of(configured, provider, part_max), provider, now)
         })
     }
 
