@@ -1,18 +1,22 @@
 //! The lanes of a site in turn: each team gets the same number of groups, and so does each stream of a team.
 //!
-//! Each turn charges the groups that a session takes. The next lane is that of the team, and of its stream, that was
-//! charged least. A team or stream without lanes keeps its charge while it is ahead of the others, and saves no turns.
+//! A session adds the groups that it takes to the charges of the team and of the stream. The team with the lowest charge is
+//! next, and so is its stream with the lowest charge. A team or stream without lanes keeps a charge that is higher than
+//! those of the others. A lower one does not count after its absence. Groups that are taken and not sent stay charged.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::base::id::{StreamId, TeamId};
 use crate::delivery::queue::LaneKey;
 
+/// Number of absent keys that a queue may have beside one for each key that waits.
+const ABSENT_KEPT_MAX: usize = 16;
+
 /// Lanes that wait for a session. Each lane is in it at most once.
 #[derive(Debug, Default)]
 pub(super) struct LaneRotation {
     teams: FairQueue<TeamId>,
-    streams: BTreeMap<TeamId, TeamLanes>,
+    lanes_of: BTreeMap<TeamId, TeamLanes>,
     /// Number of lanes of all teams.
     len: usize,
 }
@@ -28,39 +32,48 @@ impl LaneRotation {
     /// Adds a lane of a team as the last one of its stream.
     pub(super) fn push(&mut self, team: TeamId, lane: LaneKey) {
         self.teams.add(team);
-        let known = &self.teams;
-        if self.streams.len() > 2 * known.keys.len() {
-            self.streams.retain(|team, _| known.keys.contains_key(team));
+        if self.lanes_of.len() > self.teams.keys.len() {
+            let teams = &self.teams;
+            self.lanes_of.retain(|team, _| teams.keys.contains_key(team));
         }
-        let streams = self.streams.entry(team).or_default();
-        streams.streams.add(lane.stream);
-        streams.lanes.entry(lane.stream).or_default().push_back(lane);
+        let of_team = self.lanes_of.entry(team).or_default();
+        of_team.streams.add(lane.stream);
+        of_team.lanes.entry(lane.stream).or_default().push_back(lane);
         self.len += 1;
     }
 
     /// Removes and returns the first lane of the next stream.
     pub(super) fn pop(&mut self) -> Option<LaneKey> {
         let team = self.teams.next()?;
-        let streams = self.streams.get_mut(&team)?;
-        let stream = streams.streams.next()?;
-        let lanes = streams.lanes.get_mut(&stream)?;
+        let of_team = self.lanes_of.get_mut(&team)?;
+        let stream = of_team.streams.next()?;
+        let lanes = of_team.lanes.get_mut(&stream)?;
         let lane = lanes.pop_front()?;
         self.len -= 1;
         if lanes.is_empty() {
-            streams.lanes.remove(&stream);
-            streams.streams.remove(stream);
+            of_team.lanes.remove(&stream);
+            of_team.streams.remove(stream);
         }
-        if streams.lanes.is_empty() {
+        if of_team.lanes.is_empty() {
             self.teams.remove(team);
         }
         Some(lane)
     }
 
+    /// Puts a lane back that was popped and not taken. It is the first one of its stream again.
+    pub(super) fn put_back(&mut self, team: TeamId, lane: LaneKey) {
+        self.teams.put_back(team);
+        let of_team = self.lanes_of.entry(team).or_default();
+        of_team.streams.put_back(lane.stream);
+        of_team.lanes.entry(lane.stream).or_default().push_front(lane);
+        self.len += 1;
+    }
+
     /// Charges the groups that a session takes of a lane.
     pub(super) fn charge(&mut self, team: TeamId, stream: StreamId, groups: usize) {
         self.teams.charge(team, groups);
-        if let Some(streams) = self.streams.get_mut(&team) {
-            streams.streams.charge(stream, groups);
+        if let Some(of_team) = self.lanes_of.get_mut(&team) {
+            of_team.streams.charge(stream, groups);
         }
     }
 
@@ -75,38 +88,44 @@ impl LaneRotation {
     }
 }
 
-/// Keys of which the one that was charged least is the next.
+/// Keys of which the one with the lowest charge is next.
 #[derive(Debug)]
 struct FairQueue<K> {
     /// The keys that wait, by their charge and then in the order of their last change.
     waiting: BTreeSet<(u64, u64, K)>,
     /// Charge of each key, and its number in `waiting` while it waits.
     keys: BTreeMap<K, (u64, Option<u64>)>,
-    /// Charge of the last key that was the next one. A key that is added starts with it.
-    level: u64,
+    /// Lowest charge of a key that is added: that of the keys that have waited.
+    charge_min: u64,
+    charge_max: u64,
     changes: u64,
 }
 
 impl<K> Default for FairQueue<K> {
     fn default() -> Self {
-        Self { waiting: BTreeSet::new(), keys: BTreeMap::new(), level: 0, changes: 0 }
+        Self { waiting: BTreeSet::new(), keys: BTreeMap::new(), charge_min: 0, charge_max: 0, changes: 0 }
     }
 }
 
 impl<K: Ord + Copy> FairQueue<K> {
-    /// Lets a key wait, if it does not.
+    /// Lets a key wait, if it does not. Forgets absent keys, and their charges if no key waits: there is no competition.
     fn add(&mut self, key: K) {
+        if self.waiting.is_empty() {
+            self.charge_min = self.charge_max;
+        }
         let (charge, number) = self.keys.get(&key).copied().unwrap_or_default();
         if number.is_none() {
-            self.set(key, charge.max(self.level), true);
+            self.set(key, charge.max(self.charge_min), true);
+        }
+        if self.keys.len() > 2 * self.waiting.len() + ABSENT_KEPT_MAX {
+            let charge_min = self.charge_min;
+            self.keys.retain(|_, (charge, number)| number.is_some() || *charge > charge_min);
         }
     }
 
     /// Returns the next key. It still waits.
-    fn next(&mut self) -> Option<K> {
-        let (charge, _, key) = *self.waiting.first()?;
-        self.level = charge;
-        Some(key)
+    fn next(&self) -> Option<K> {
+        self.waiting.first().map(|(_, _, key)| *key)
     }
 
     /// Ends the wait of a key, which keeps its charge.
@@ -114,16 +133,22 @@ impl<K: Ord + Copy> FairQueue<K> {
         if let Some((charge, Some(_))) = self.keys.get(&key).copied() {
             self.set(key, charge, false);
         }
-        if self.keys.len() > 2 * self.waiting.len() + KEPT_MIN {
-            let level = self.level;
-            self.keys.retain(|_, (charge, number)| number.is_some() || *charge > level);
+    }
+
+    /// Lets a key wait in the place that it had, if it does not wait.
+    fn put_back(&mut self, key: K) {
+        let (charge, number) = self.keys.get(&key).copied().unwrap_or((self.charge_min, None));
+        if number.is_none() {
+            self.keys.insert(key, (charge, Some(0)));
+            self.waiting.insert((charge, 0, key));
         }
     }
 
     fn charge(&mut self, key: K, groups: usize) {
-        if let Some((charge, number)) = self.keys.get(&key).copied() {
-            self.set(key, charge.saturating_add(groups as u64), number.is_some());
-        }
+        let Some((charge, number)) = self.keys.get(&key).copied() else { return };
+        let lowest = self.waiting.first().map_or(charge, |(lowest, _, _)| charge.min(*lowest));
+        self.charge_min = self.charge_min.max(lowest);
+        self.set(key, charge.saturating_add(groups as u64), number.is_some());
     }
 
     /// Sets the charge of a key, and whether it waits: behind those with the same charge.
@@ -132,6 +157,7 @@ impl<K: Ord + Copy> FairQueue<K> {
             self.waiting.remove(&(old, number, key));
         }
         self.changes += 1;
+        self.charge_max = self.charge_max.max(charge);
         let number = waits.then_some(self.changes);
         self.keys.insert(key, (charge, number));
         if waits {
@@ -140,33 +166,47 @@ impl<K: Ord + Copy> FairQueue<K> {
     }
 }
 
-/// Number of keys without lanes that are kept beside as many as wait.
-const KEPT_MIN: usize = 16;
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::base::id::Id;
     use crate::delivery::rows::Class;
 
-    fn team(number: u8) -> TeamId {
-        Id::from_bytes([number; 16])
+    fn team(number: u16) -> TeamId {
+        let mut bytes = [0; 16];
+        bytes[..2].copy_from_slice(&number.to_be_bytes());
+        Id::from_bytes(bytes)
     }
 
-    fn lane(destination: u8, stream: u8) -> LaneKey {
-        LaneKey { destination: [destination; 16], class: Class::Broadcast, stream: Id::from_bytes([stream; 16]) }
+    /// A lane of the stream of a team, or of a broadcast, with this number.
+    fn lane(destination: u8, stream: u16) -> LaneKey {
+        LaneKey { destination: [destination; 16], class: Class::Broadcast, stream: team(stream).cast() }
     }
 
-    /// Pops lanes this many times. Each turn takes `taken` groups of the lane and adds the lane again. Returns the streams.
-    fn turns(rotation: &mut LaneRotation, count: usize, team_of: fn(u8) -> u8, taken: fn(u8) -> usize) -> Vec<u8> {
-        let turn = |_| {
-            let next = rotation.pop().unwrap();
-            let stream = next.stream.as_bytes()[0];
-            rotation.charge(team(team_of(stream)), next.stream, taken(stream));
-            rotation.push(team(team_of(stream)), next);
-            stream
-        };
-        (0..count).map(turn).collect()
+    fn number(stream: StreamId) -> u16 {
+        let bytes = stream.as_bytes();
+        u16::from_be_bytes([bytes[0], bytes[1]])
+    }
+
+    /// Pops a lane, takes this many groups of it, and adds it again. Returns its stream.
+    fn turn(rotation: &mut LaneRotation, team_of: fn(u16) -> u16, taken: fn(u16) -> usize) -> u16 {
+        let next = rotation.pop().unwrap();
+        let stream = number(next.stream);
+        rotation.charge(team(team_of(stream)), next.stream, taken(stream));
+        rotation.push(team(team_of(stream)), next);
+        stream
+    }
+
+    fn turns(rotation: &mut LaneRotation, count: usize, team_of: fn(u16) -> u16, taken: fn(u16) -> usize) -> Vec<u16> {
+        (0..count).map(|_| turn(rotation, team_of, taken)).collect()
+    }
+
+    fn own(stream: u16) -> u16 {
+        stream
+    }
+
+    fn times(turns: &[u16], stream: u16) -> usize {
+        turns.iter().filter(|its| **its == stream).count()
     }
 
     #[test]
@@ -177,7 +217,7 @@ mod tests {
         }
         rotation.push(team(2), lane(9, 2));
 
-        assert_eq!(turns(&mut rotation, 6, |stream| stream, |_| 1), [1, 2, 1, 2, 1, 2]);
+        assert_eq!(turns(&mut rotation, 6, own, |_| 1), [1, 2, 1, 2, 1, 2]);
         assert_eq!(rotation.len(), 4);
         let mut lanes: Vec<u8> = std::iter::from_fn(|| rotation.pop()).map(|lane| lane.destination[0]).collect();
         lanes.sort_unstable();
@@ -186,17 +226,19 @@ mod tests {
 
     #[test]
     fn a_team_with_ten_broadcasts_gets_as_many_turns_as_a_team_with_one() {
+        fn team_of(broadcast: u16) -> u16 {
+            if broadcast == 11 { 2 } else { 1 }
+        }
         let mut rotation = LaneRotation::default();
         for broadcast in 1..=11 {
-            rotation.push(team(if broadcast == 11 { 2 } else { 1 }), lane(1, broadcast));
+            rotation.push(team(team_of(broadcast)), lane(1, broadcast));
         }
 
-        let turns = turns(&mut rotation, 22, |stream| if stream == 11 { 2 } else { 1 }, |_| 1);
+        let turns = turns(&mut rotation, 22, team_of, |_| 1);
 
-        assert_eq!(turns.iter().filter(|stream| **stream == 11).count(), 11);
-        let mut others: Vec<u8> = turns.into_iter().filter(|stream| *stream != 11).collect();
-        others.truncate(10);
-        assert_eq!(others, (1..=10).collect::<Vec<u8>>());
+        assert_eq!(times(&turns, 11), 11);
+        let others: Vec<u16> = turns.into_iter().filter(|stream| *stream != 11).take(10).collect();
+        assert_eq!(others, (1..=10).collect::<Vec<u16>>());
     }
 
     #[test]
@@ -205,45 +247,97 @@ mod tests {
         rotation.push(team(1), lane(1, 1));
         rotation.push(team(2), lane(1, 2));
 
-        let turns = turns(&mut rotation, 27, |stream| stream, |stream| if stream == 1 { 8 } else { 1 });
+        let turns = turns(&mut rotation, 27, own, |stream| if stream == 1 { 8 } else { 1 });
 
-        assert_eq!(turns.iter().filter(|stream| **stream == 1).count(), 3);
+        assert_eq!(times(&turns, 1), 3);
     }
 
     #[test]
-    fn a_team_saves_no_turns_while_it_has_no_lanes_and_keeps_what_it_was_charged() {
+    fn a_team_that_was_absent_gets_no_more_turns_and_no_fewer() {
         let mut rotation = LaneRotation::default();
         rotation.push(team(1), lane(1, 1));
-        turns(&mut rotation, 100, |stream| stream, |_| 1);
+        turns(&mut rotation, 100, own, |_| 1);
         rotation.push(team(2), lane(1, 2));
 
-        let after_absence = turns(&mut rotation, 4, |stream| stream, |_| 1);
-        assert!(after_absence.iter().filter(|stream| **stream == 2).count() <= 2, "{after_absence:?}");
-
-        let mut rotation = LaneRotation::default();
-        rotation.push(team(1), lane(1, 1));
-        rotation.push(team(2), lane(1, 2));
-        let popped = rotation.pop().unwrap();
-        rotation.charge(team(1), popped.stream, 8);
-        rotation.push(team(1), popped);
-        assert_eq!(turns(&mut rotation, 8, |stream| stream, |_| 1), [2; 8]);
+        assert_eq!(times(&turns(&mut rotation, 4, own, |_| 1), 2), 2);
     }
 
     #[test]
-    fn keys_without_lanes_are_forgotten_when_the_others_have_caught_up() {
+    fn a_lane_that_returns_after_its_claim_is_still_charged_for_it() {
         let mut rotation = LaneRotation::default();
-        for number in 1..=200 {
-            rotation.push(team(number), lane(1, number));
+        for stream in 1..=3 {
+            rotation.push(team(stream), lane(1, stream));
         }
-        turns(&mut rotation, 200, |stream| stream, |_| 1);
-        while rotation.pop().is_some() {}
-        for _ in 0..3 {
-            rotation.push(team(1), lane(1, 1));
-            turns(&mut rotation, 1, |stream| stream, |_| 1);
-            rotation.pop();
+        let claimed = rotation.pop().unwrap();
+        rotation.charge(team(1), claimed.stream, 8);
+        turns(&mut rotation, 2, own, |_| 1);
+
+        rotation.push(team(1), claimed);
+
+        assert_eq!(times(&turns(&mut rotation, 14, own, |_| 1), 1), 0);
+        assert_eq!(times(&turns(&mut rotation, 3, own, |_| 1), 1), 1);
+    }
+
+    #[test]
+    fn a_team_with_a_backlog_does_not_stop_teams_that_come_and_go() {
+        let mut rotation = LaneRotation::default();
+        for stream in 1..=100 {
+            rotation.push(team(stream), lane(1, stream));
+        }
+        for _ in 1..=100 {
+            let next = rotation.pop().unwrap();
+            rotation.charge(team(number(next.stream)), next.stream, 1);
+        }
+        rotation.push(team(500), lane(1, 500));
+        turns(&mut rotation, 3, own, |_| 8);
+
+        rotation.push(team(7), lane(1, 7));
+
+        assert_eq!(times(&turns(&mut rotation, 45, own, |stream| if stream == 7 { 1 } else { 8 }), 500), 5);
+    }
+
+    #[test]
+    fn a_lane_that_is_put_back_keeps_its_place() {
+        let mut rotation = LaneRotation::default();
+        rotation.push(team(1), lane(1, 1));
+        rotation.push(team(2), lane(2, 2));
+        // A session that fits the second team only takes 100 groups of it.
+        for _ in 0..100 {
+            let unfit = rotation.pop().unwrap();
+            let taken = if number(unfit.stream) == 2 {
+                unfit
+            } else {
+                let fitting = rotation.pop().unwrap();
+                rotation.put_back(team(1), unfit);
+                fitting
+            };
+            assert_eq!(number(taken.stream), 2);
+            rotation.charge(team(2), taken.stream, 1);
+            rotation.push(team(2), taken);
+        }
+
+        // The first team has not got its groups yet.
+        assert_eq!(turns(&mut rotation, 100, own, |_| 1), [1; 100]);
+    }
+
+    #[test]
+    fn absent_teams_and_streams_are_forgotten() {
+        let mut rotation = LaneRotation::default();
+        for stream in 1..=2_000 {
+            rotation.push(team(stream), lane(1, stream));
+            rotation.push(team(3_000), lane(1, 3_000 + stream));
+            for _ in 0..2 {
+                let next = rotation.pop().unwrap();
+                let of = if number(next.stream) > 3_000 { 3_000 } else { stream };
+                rotation.charge(team(of), next.stream, 1);
+            }
         }
 
         assert!(rotation.is_empty());
-        assert!(rotation.teams.keys.len() <= KEPT_MIN + 1, "{}", rotation.teams.keys.len());
+        let kept = ABSENT_KEPT_MAX + 4;
+        assert!(rotation.teams.keys.len() <= kept, "{}", rotation.teams.keys.len());
+        assert!(rotation.lanes_of.len() <= kept, "{}", rotation.lanes_of.len());
+        let streams = rotation.lanes_of.values().map(|of_team| of_team.streams.keys.len()).max().unwrap();
+        assert!(streams <= kept, "{streams}");
     }
 }

@@ -96,7 +96,6 @@ impl Schedule {
         }
         let mut unfit = Vec::new();
         let tested_max = FITTING_TESTED_MAX.min(self.lanes_of(&slot.site));
-        let mut groups = None;
         while unfit.len() < tested_max {
             let Some(key) = self.sites.get_mut(&slot.site).and_then(|site| site.pop(now)) else { break };
             if self.holds.has_lane(key) {
@@ -130,15 +129,10 @@ impl Schedule {
                 unfit.push(key);
                 continue;
             }
-            groups = Some(self.take_lane(slot, key, servers, left, now));
-            break;
+            self.put_back(&slot.site, &unfit);
+            return self.take_lane(slot, key, servers, left, now);
         }
-        for key in &unfit {
-            self.push_lane(&slot.site, *key);
-        }
-        if let Some(groups) = groups {
-            return groups;
-        }
+        self.put_back(&slot.site, &unfit);
         match self.sites.get(&slot.site) {
             Some(site) if unfit.is_empty() => wait(site, None),
             Some(_) => Take::OtherServers,
@@ -150,6 +144,15 @@ impl Schedule {
     pub(super) fn push_lane(&mut self, site: &str, key: LaneKey) {
         if let (Some(lane), Some(site)) = (self.lanes.get(&key), self.sites.get_mut(site)) {
             site.push(lane.team, key);
+        }
+    }
+
+    /// Puts popped lanes back in their order.
+    fn put_back(&mut self, site: &str, keys: &[LaneKey]) {
+        for key in keys.iter().rev() {
+            if let (Some(lane), Some(site)) = (self.lanes.get(key), self.sites.get_mut(site)) {
+                site.put_back(lane.team, *key);
+            }
         }
     }
 

@@ -255,6 +255,11 @@ impl SiteState {
         self.rotation(lane.class).push(team, lane);
     }
 
+    /// Puts a lane back that was popped and not taken.
+    pub(super) fn put_back(&mut self, team: TeamId, lane: LaneKey) {
+        self.rotation(lane.class).put_back(team, lane);
+    }
+
     /// Charges the groups that a session takes of a lane.
     pub(super) fn charge(&mut self, team: TeamId, lane: LaneKey, groups: usize) {
         self.rotation(lane.class).charge(team, lane.stream, groups);
