@@ -33,6 +33,8 @@ RETRY_DELAYS = "1s,2s,4s,8s,16s,30s"
 SCHEDULED_S = 4
 # Mail host of a domain, and that of a tenant of a large provider, whose tenants are one site.
 HOST, TENANT = "mx.{domain}", "{label}.mail.protection.outlook.com"
+LATE_MAX_S = 5.0  # More than on an idle server.
+MODES = ("running", "restarted")
 WAIT_SECONDS = 180
 BATCH = 100
 
@@ -209,3 +211,13 @@ def measure(directory, case, profile, extra=()):
     finally:
         world.stop()
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def too_late(late, idle):
+    """Compares the results of `measure`. Returns what was more than `LATE_MAX_S` later than on an idle server."""
+    return [
+        f"{mode} {kind}: {late[index][kind]:.1f} s, idle {idle[index][kind]:.1f} s"
+        for index, mode in enumerate(MODES)
+        for kind in KINDS
+        if late[index][kind] > idle[index][kind] + LATE_MAX_S
+    ]

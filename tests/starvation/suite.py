@@ -1,6 +1,6 @@
 """Times mail to good sites beside a full queue: `suite.py [WORD…]`. See `full_queue.py` for the queues.
 
-Each email may arrive at most `LATE_MAX_S` later than on an idle server. A site that does not greet counts as failing after
+Each email may arrive at most `full_queue.LATE_MAX_S` later than on an idle server. A site that does not greet counts as failing after
 three seconds, so that mail to a new site can wait that long for a session. Without turns, it waits for minutes.
 """
 
@@ -15,14 +15,12 @@ import traceback
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "lib"))
 
-from full_queue import IDLE, KINDS, measure, small_cases  # noqa: E402
+from full_queue import IDLE, KINDS, MODES, measure, small_cases, too_late  # noqa: E402
 from server import TARGET  # noqa: E402
 
-LATE_MAX_S = 5.0
 AT_ONCE = 3
 # Fewer sessions than the default, so that the small queues use all of them.
 EXTRA = ("--sessions", "30")
-MODES = ("running", "restarted")
 
 
 def measured(directory, case):
@@ -32,16 +30,6 @@ def measured(directory, case):
     except Exception as error:
         traceback.print_exc(file=sys.stdout)
         return case, error
-
-
-def problems(late, idle):
-    """Returns the kinds of email that were too late, with their seconds."""
-    return [
-        f"{mode} {kind}: {late[index][kind]:.1f} s, idle {idle[index][kind]:.1f} s"
-        for index, mode in enumerate(MODES)
-        for kind in KINDS
-        if late[index][kind] > idle[index][kind] + LATE_MAX_S
-    ]
 
 
 def line(name, late):
@@ -67,7 +55,7 @@ def main(words):
                     failed.append(f"{case.name}: {late}")
                     continue
                 print(line(case.name, late), flush=True)
-                failed += [f"{case.name} {problem}" for problem in problems(late, idle)]
+                failed += [f"{case.name} {problem}" for problem in too_late(late, idle)]
     finally:
         shutil.rmtree(directory, ignore_errors=True)
     for problem in failed:
