@@ -84,15 +84,10 @@ pub struct DeliveryFigures {
 impl Engine {
     /// Returns the current figures.
     pub fn figures(&self) -> DeliveryFigures {
-        let by_outcome = &self.attempt_counts.by_outcome;
-        let attempts = std::array::from_fn(|outcome| (OUTCOMES[outcome], by_outcome[outcome].load(Ordering::Relaxed)));
-        let by_encryption = &self.opening_counts.0;
-        let openings =
-            std::array::from_fn(|number| (ENCRYPTIONS[number], by_encryption[number].load(Ordering::Relaxed)));
         let free_kib = self.message_memory.available_permits();
         DeliveryFigures {
-            attempts,
-            openings,
+            attempts: named(OUTCOMES, &self.attempt_counts.by_outcome),
+            openings: named(ENCRYPTIONS, &self.opening_counts.0),
             sessions: self.schedule().session_counts(),
             leased: self.leases.count(),
             message_bytes: MESSAGE_MEMORY_KIB.saturating_sub(free_kib) << 10,
@@ -102,4 +97,9 @@ impl Engine {
     pub fn attempts_of(&self, class: Class) -> u64 {
         self.attempt_counts.by_class[usize::from(class.number())].load(Ordering::Relaxed)
     }
+}
+
+/// Returns the value of each counter with its name.
+fn named<const N: usize>(names: [&'static str; N], counts: &[AtomicU64; N]) -> [(&'static str, u64); N] {
+    std::array::from_fn(|number| (names[number], counts[number].load(Ordering::Relaxed)))
 }

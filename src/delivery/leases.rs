@@ -129,28 +129,20 @@ mod tests {
     use crate::delivery::rows::{Class, DueRow};
     use crate::emails::{EmailRow, LastEvent};
 
-    fn claimed(due_ms: i64) -> Arc<Claimed> {
-        Arc::new(claim(0, due_ms))
-    }
-
-    fn claimed_of(group: u16) -> Arc<Claimed> {
-        Arc::new(claim(group, 1))
-    }
-
-    fn claim(group: u16, due_ms: i64) -> Claimed {
+    fn claimed(group: u16, due_ms: i64) -> Arc<Claimed> {
         let lane = LaneKey::new("example.com", Class::Transactional, Id::MIN);
-        Claimed {
+        Arc::new(Claimed {
             key: DueKey { lane, due_ms, email: Id::MIN, group },
             due: DueRow::fresh(Id::MIN, "example.com".into(), due_ms),
             row: EmailRow::example(Vec::new(), LastEvent::Sent),
             recipients: Vec::new(),
-        }
+        })
     }
 
     #[test]
     fn the_lease_of_an_outcome_that_is_being_stored_outlives_its_worker() {
         let tracker = LeaseTracker::default();
-        let (storing, failed, waiting) = (claimed(1), claimed_of(2), claimed_of(3));
+        let (storing, failed, waiting) = (claimed(1, 1), claimed(2, 1), claimed(3, 1));
         tracker.record(1, &[Arc::clone(&storing), Arc::clone(&failed), Arc::clone(&waiting)]);
         tracker.begin_settling(&storing);
         tracker.begin_settling(&failed);
@@ -169,7 +161,7 @@ mod tests {
     #[test]
     fn a_settled_lease_does_not_remove_the_next_one_of_its_group() {
         let tracker = LeaseTracker::default();
-        let (first, second) = (claimed(1), claimed(2));
+        let (first, second) = (claimed(0, 1), claimed(0, 2));
         tracker.record(1, &[Arc::clone(&first)]);
         tracker.record(2, &[Arc::clone(&second)]);
 

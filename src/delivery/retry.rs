@@ -59,10 +59,7 @@ impl RetrySchedule {
         spread: u64,
     ) -> Option<TimestampMs> {
         // The last attempt is at the end of the period, and can need several transactions.
-        if delay == RetryDelay::Immediate {
-            return Some(now_ms);
-        }
-        if now_ms >= self.expires_ms(due) {
+        if now_ms >= self.expires_ms(due) && delay != RetryDelay::Immediate {
             return None;
         }
         let delay_ms = match delay {

@@ -188,6 +188,15 @@ mod tests {
         u16::from_be_bytes([bytes[0], bytes[1]])
     }
 
+    /// Returns a rotation with one lane of each of these teams.
+    fn rotation(teams: impl IntoIterator<Item = u16>) -> LaneRotation {
+        let mut rotation = LaneRotation::default();
+        for number in teams {
+            rotation.push(team(number), lane(1, number));
+        }
+        rotation
+    }
+
     /// Pops a lane, takes this many groups of it, and adds it again. Returns its stream.
     fn turn(rotation: &mut LaneRotation, team_of: fn(u16) -> u16, taken: fn(u16) -> usize) -> u16 {
         let next = rotation.pop().unwrap();
@@ -243,9 +252,7 @@ mod tests {
 
     #[test]
     fn a_team_that_takes_many_groups_at_once_gets_fewer_turns() {
-        let mut rotation = LaneRotation::default();
-        rotation.push(team(1), lane(1, 1));
-        rotation.push(team(2), lane(1, 2));
+        let mut rotation = rotation([1, 2]);
 
         let turns = turns(&mut rotation, 27, own, |stream| if stream == 1 { 8 } else { 1 });
 
@@ -254,8 +261,7 @@ mod tests {
 
     #[test]
     fn a_team_that_was_absent_gets_no_more_turns_and_no_fewer() {
-        let mut rotation = LaneRotation::default();
-        rotation.push(team(1), lane(1, 1));
+        let mut rotation = rotation([1]);
         turns(&mut rotation, 100, own, |_| 1);
         rotation.push(team(2), lane(1, 2));
 
@@ -264,10 +270,7 @@ mod tests {
 
     #[test]
     fn a_lane_that_returns_after_its_claim_is_still_charged_for_it() {
-        let mut rotation = LaneRotation::default();
-        for stream in 1..=3 {
-            rotation.push(team(stream), lane(1, stream));
-        }
+        let mut rotation = rotation(1..=3);
         let claimed = rotation.pop().unwrap();
         rotation.charge(team(1), claimed.stream, 8);
         turns(&mut rotation, 2, own, |_| 1);
@@ -280,10 +283,7 @@ mod tests {
 
     #[test]
     fn a_team_with_a_backlog_does_not_stop_teams_that_come_and_go() {
-        let mut rotation = LaneRotation::default();
-        for stream in 1..=100 {
-            rotation.push(team(stream), lane(1, stream));
-        }
+        let mut rotation = rotation(1..=100);
         for _ in 1..=100 {
             let next = rotation.pop().unwrap();
             rotation.charge(team(number(next.stream)), next.stream, 1);
@@ -298,9 +298,7 @@ mod tests {
 
     #[test]
     fn a_lane_that_is_put_back_keeps_its_place() {
-        let mut rotation = LaneRotation::default();
-        rotation.push(team(1), lane(1, 1));
-        rotation.push(team(2), lane(2, 2));
+        let mut rotation = rotation([1, 2]);
         // A session that fits the second team only takes 100 groups of it.
         for _ in 0..100 {
             let unfit = rotation.pop().unwrap();

@@ -10,8 +10,7 @@ use super::*;
 use crate::base::clock::utc_day;
 use crate::base::id::Id;
 use crate::context::Context;
-use crate::delivery::engine::tests::settings;
-use crate::delivery::notifier::QueueNotifier;
+use crate::delivery::engine::tests::engine;
 use crate::delivery::queue::read_lanes;
 use crate::delivery::queue::tests::{ADA, TEAM, put_due};
 use crate::delivery::schedule::StoredSite;
@@ -24,10 +23,6 @@ use crate::emails::{EmailContent, RecipientKind, put_content};
 use crate::store::tests::disk::Disk;
 use crate::store::{NEXT, Order, Reads as _};
 use crate::tables::{EMAILS, LEASES};
-
-fn engine(context: &Context) -> Arc<Engine> {
-    Engine::new(context.clone(), settings(context), QueueNotifier::default(), CancellationToken::new())
-}
 
 /// Reserves a session for this number of queued groups, which go to these addresses of one server.
 fn reserve(engine: &Engine, groups: usize, addresses: Vec<SocketAddr>, stored: &StoredSite) -> Slot {
@@ -84,7 +79,7 @@ impl TwoMessages {
         let context = Context::on_disk(&disk);
         queue_email(&context).await;
         queue_email(&context).await;
-        let engine = engine(&context);
+        let engine = engine(&context, &CancellationToken::new());
         let (release, released) = mpsc::channel();
         let hold = Some(hold_writer(&context, &engine, released));
         Self { disk, context, engine, hold, release: Some(release) }
@@ -167,7 +162,7 @@ async fn a_message_is_withdrawn_if_a_stop_ends_the_wait_for_the_outcome_before_i
 async fn a_claim_that_fails_uses_nothing_of_the_allowance() {
     let disk = Disk::default();
     let context = Context::on_disk(&disk);
-    let engine = engine(&context);
+    let engine = engine(&context, &CancellationToken::new());
     put_due(&context, &[(RecipientKind::To, ADA)]).await;
     let allowance = Allowance::new(utc_day(context.now_ms()), Some(10), 0);
     let slot = reserve(&engine, 1, Vec::new(), &StoredSite { row: None, allowance: Some(allowance) });
