@@ -37,7 +37,7 @@ def outage(directory, kind):
         print(f"dns {kind}: {DOMAINS} domains; all mail left {seconds:.1f} s after the end of the outage")
         world.finish(f"dns {kind}")
         for recipient in waiting:
-            attempts = world.server.api.ok("GET", f"/emails/{world.accepted[recipient]}/attempts")["data"]
+            attempts = world.attempts(recipient)
             assert [one["number"] for one in attempts] == [1], f"the outage is charged to {recipient}: {attempts}"
 
 

@@ -68,10 +68,13 @@ class World:
         self.names.mail_host(domain, address)
         return domain
 
+    def request_body(self, recipient, **fields):
+        assert recipient not in self.accepted, f"{recipient} has an email already"
+        return {"from": SENDER, "to": recipient, "subject": "Fault", "text": "A message of a fault case.\n", **fields}
+
     def send(self, recipient, **fields):
         """Sends one email. Returns whether the server accepted it. Each recipient gets at most one email."""
-        assert recipient not in self.accepted, f"{recipient} has an email already"
-        email = {"from": SENDER, "to": recipient, "subject": "Fault", "text": "A message of a fault case.\n", **fields}
+        email = self.request_body(recipient, **fields)
         api = Api(self.server.port, timeout_s=60)
         try:
             status, body = api.call("POST", "/emails", email)
@@ -86,9 +89,21 @@ class World:
         self.accepted[recipient] = body["id"]
         return True
 
+    def send_together(self, emails):
+        """Sends emails in one request, which the server must accept. `emails` maps each recipient to the fields of its
+        email.
+        """
+        bodies = [self.request_body(recipient, **fields) for recipient, fields in emails.items()]
+        rows = self.server.api.ok("POST", "/emails/batch", bodies)["data"]
+        self.accepted.update({recipient: row["id"] for recipient, row in zip(emails, rows, strict=True)})
+
     def email(self, recipient):
         """Returns the email to a recipient, from `GET /emails/{id}`."""
         return self.server.api.ok("GET", f"/emails/{self.accepted[recipient]}")
+
+    def attempts(self, recipient):
+        """Returns the stored attempts of the email to a recipient, oldest first."""
+        return self.server.api.ok("GET", f"/emails/{self.accepted[recipient]}/attempts")["data"][::-1]
 
     def is_delivered(self, recipient):
         return self.email(recipient)["last_event"] == "delivered"
@@ -107,6 +122,17 @@ class World:
         wait_until(lambda: not left(), seconds, lambda: f"{what}; missing {left()[:5]}\n{self.server.log_tail()}")
         return time.monotonic() - began
 
+    def wait_for_outcomes(self, recipients):
+        """Waits until the emails to these recipients have arrived and are stored as delivered."""
+        self.wait_for(recipients, DRAIN_SECONDS)
+        waiting = list(recipients)
+
+        def undelivered():
+            waiting[:] = [recipient for recipient in waiting if not self.is_delivered(recipient)]
+            return waiting
+
+        wait_until(lambda: not undelivered(), DRAIN_SECONDS, lambda: f"the outcome of {waiting[:5]}", pause_s=0.1)
+
     def finish(self, name, *, repeats_max=0, not_due=()):
         """Waits until every accepted email has arrived and is stored as delivered. Prints and checks the counts.
 
@@ -114,14 +140,7 @@ class World:
         arrive.
         """
         wanted = [recipient for recipient in self.accepted if recipient not in not_due]
-        self.wait_for(wanted, DRAIN_SECONDS)
-        waiting = list(wanted)
-
-        def undelivered():
-            waiting[:] = [recipient for recipient in waiting if not self.is_delivered(recipient)]
-            return waiting
-
-        wait_until(lambda: not undelivered(), DRAIN_SECONDS, lambda: f"the outcome of {waiting[:5]}", pause_s=0.1)
+        self.wait_for_outcomes(wanted)
         early = [recipient for recipient in not_due if recipient in self.sinks.arrived]
         assert not early, f"arrived before the scheduled time: {early}"
         arrived = sum(1 for recipient in self.accepted if recipient in self.sinks.arrived)

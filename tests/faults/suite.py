@@ -26,6 +26,7 @@ import dns
 import dot
 import retention
 import row
+import session_kill
 from lib import HERE
 
 AT_ONCE = 4
@@ -33,7 +34,7 @@ BROADCASTS = [
     broadcast_cancel, broadcast_kill, broadcast_leave, broadcast_queue, broadcast_disk, broadcast_clock,
 ]  # fmt: skip
 # The module with the longest cases is first.
-MODULES = [dns, *BROADCASTS, retention, dot, disk, clock, row]
+MODULES = [dns, *BROADCASTS, retention, dot, disk, clock, session_kill, row]
 NEEDS_FAKETIME = [clock, broadcast_clock, retention]
 
 

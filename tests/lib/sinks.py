@@ -18,6 +18,7 @@ class Habit:
     """Behaviour of one listening address."""
 
     greets: bool = True
+    pipelines: bool = True  # Whether it offers PIPELINING. Otherwise each command waits for the reply to the last one.
     greylists: bool = False  # Whether the first RCPT of each recipient gets a 450.
     reply_delay_s: float = 0.0  # Delay of the reply to the final dot.
 
@@ -71,6 +72,12 @@ class Sinks:
         for session in self.hung[recipient]:
             self.loop.call_soon_threadsafe(session.transport.abort)
 
+    def reached(self, session, step):
+        """Runs in the thread of the receivers when a session reaches a step, before the reply to it. A step is
+        "connection", the verb of a command, "message" (a part of a message), or "final dot" (the message is recorded).
+        The step "250" follows the reply to the final dot.
+        """
+
     def record(self, session, recipient, content):
         """Records an accepted message. Runs in the thread of the receivers."""
         self.arrived[recipient].append(Arrival(time.time(), session.number, message_id(content)))
@@ -82,7 +89,7 @@ def message_id(content):
 
 
 class Session(asyncio.Protocol):
-    """One session. Offers PIPELINING, and implements the part of RFC 5321 that the server uses."""
+    """One session. Implements the part of RFC 5321 that the server uses."""
 
     def __init__(self, sinks, address):
         self.sinks, self.habit = sinks, sinks.habits[address]
@@ -93,6 +100,7 @@ class Session(asyncio.Protocol):
 
     def connection_made(self, transport):
         self.transport = transport
+        self.sinks.reached(self, "connection")
         if self.habit.greets:
             transport.write(b"220 sink.test ESMTP\r\n")
 
@@ -102,6 +110,8 @@ class Session(asyncio.Protocol):
             end = b"\r\n.\r\n" if self.in_data else b"\r\n"
             part, found, rest = self.buffer.partition(end)
             if not found:
+                if self.in_data:
+                    self.sinks.reached(self, "message")
                 return
             self.buffer = rest
             if self.in_data:
@@ -111,8 +121,9 @@ class Session(asyncio.Protocol):
 
     def command(self, line):
         verb = line[:4].upper()
+        self.sinks.reached(self, verb)
         if verb == "EHLO":
-            self.reply("250-sink.test\r\n250 PIPELINING")
+            self.reply("250-sink.test\r\n250 PIPELINING" if self.habit.pipelines else "250 sink.test")
         elif verb == "MAIL":
             self.recipients = []
             self.reply("250 2.1.0 OK")
@@ -143,10 +154,15 @@ class Session(asyncio.Protocol):
             return
         for recipient in self.recipients:
             self.sinks.record(self, recipient, content)
+        self.sinks.reached(self, "final dot")
         if self.habit.reply_delay_s:
-            self.sinks.loop.call_later(self.habit.reply_delay_s, self.reply, "250 2.0.0 Accepted")
+            self.sinks.loop.call_later(self.habit.reply_delay_s, self.confirm)
         else:
-            self.reply("250 2.0.0 Accepted")
+            self.confirm()
+
+    def confirm(self):
+        self.reply("250 2.0.0 Accepted")
+        self.sinks.reached(self, "250")
 
     def reply(self, text):
         self.transport.write(text.encode() + b"\r\n")
