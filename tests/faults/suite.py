@@ -24,6 +24,7 @@ import clock
 import disk
 import dns
 import dot
+import failing_disk
 import retention
 import row
 import session_kill
@@ -34,8 +35,9 @@ BROADCASTS = [
     broadcast_cancel, broadcast_kill, broadcast_leave, broadcast_queue, broadcast_disk, broadcast_clock,
 ]  # fmt: skip
 # The module with the longest cases is first.
-MODULES = [dns, *BROADCASTS, retention, dot, disk, clock, session_kill, row]
-NEEDS_FAKETIME = [clock, broadcast_clock, retention]
+MODULES = [dns, *BROADCASTS, retention, failing_disk, dot, disk, clock, session_kill, row]
+# Modules that need a library for LD_PRELOAD, by the variable that names it.
+NEEDED = {"FAKETIME_LIBRARY": [clock, broadcast_clock, retention], "FAILING_DISK_LIBRARY": [failing_disk]}
 
 
 def run_case(module, case):
@@ -54,7 +56,8 @@ def main():
     if arguments.recipients:
         os.environ["FAULTS_RECIPIENTS"] = str(arguments.recipients)
     began = time.monotonic()
-    modules = [module for module in MODULES if module not in NEEDS_FAKETIME or "FAKETIME_LIBRARY" in os.environ]
+    left_out = [module for library, modules in NEEDED.items() if library not in os.environ for module in modules]
+    modules = [module for module in MODULES if module not in left_out]
     cases = [(module, case) for module in modules for case in module.CASES]
     names = {one: f"{one[0].__name__} {one[1].__name__}" for one in cases}
     chosen = [one for one in cases if not words or any(word in names[one] for word in words)]
