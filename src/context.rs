@@ -1,6 +1,9 @@
 //! Shared basis of all modules of one instance.
 
+use std::sync::Arc;
+
 use crate::base::clock::{Clock, TimestampMs};
+use crate::base::confirmed_clock::{ConfirmedClock, ConfirmedTime};
 use crate::base::id::{Id, IdSource};
 use crate::event_bus::EventBus;
 use crate::store::{Keyring, Store};
@@ -10,6 +13,7 @@ use crate::store::{Keyring, Store};
 pub struct Context {
     pub store: Store,
     pub clock: Clock,
+    pub(crate) confirmed: Arc<ConfirmedClock>,
     pub ids: IdSource,
     /// Seals and opens encrypted values.
     pub keyring: Keyring,
@@ -20,7 +24,14 @@ pub struct Context {
 impl Context {
     /// Returns the context of an open store.
     pub fn new(store: Store, clock: Clock, keyring: Keyring) -> Self {
-        Self { store, ids: IdSource::new(clock.clone()), clock, keyring, event_bus: EventBus::default() }
+        Self {
+            store,
+            ids: IdSource::new(clock.clone()),
+            confirmed: Arc::new(ConfirmedClock::new(&clock)),
+            clock,
+            keyring,
+            event_bus: EventBus::default(),
+        }
     }
 
     /// Returns a context with a temporary store and a manual clock. Drop of the directory deletes the
@@ -48,6 +59,12 @@ impl Context {
     /// Returns the current time in milliseconds since the Unix epoch.
     pub fn now_ms(&self) -> TimestampMs {
         self.clock.now_ms()
+    }
+
+    /// Returns the time up to which scheduled mail is due: the current time, but not that of a step forward that has not
+    /// lasted yet.
+    pub(crate) fn confirmed_time(&self) -> ConfirmedTime {
+        self.confirmed.now(&self.clock)
     }
 
     /// Returns a new id.

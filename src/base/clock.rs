@@ -55,6 +55,17 @@ impl Clock {
         }
     }
 
+    /// Returns the milliseconds since the start of the machine, including the time for which it was suspended.
+    pub fn since_boot_ms(&self) -> i64 {
+        match self {
+            Self::System => {
+                let since_boot = clock_gettime(ClockId::Boottime);
+                since_boot.tv_sec * 1_000 + since_boot.tv_nsec / 1_000_000
+            }
+            Self::Manual(_) => self.elapsed_ms(),
+        }
+    }
+
     /// Moves a manual clock forward. Has no effect on the system clock.
     pub fn advance(&self, by: Duration) {
         if let Self::Manual(clock) = self {

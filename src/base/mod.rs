@@ -13,6 +13,7 @@
 //! - [`patch`]: an update of an optional field: absent, null or a value;
 //! - [`keyed`]: values that the users of a key share;
 //! - [`clock`]: the current time;
+//! - [`confirmed_clock`]: the time up to which scheduled mail is due;
 //! - [`enhanced_code`]: enhanced status codes of mail servers;
 //! - [`disk`]: free space of file systems;
 //! - [`histogram`]: counts of durations;
@@ -31,6 +32,7 @@ pub mod boxed;
 pub(crate) mod char_reference;
 pub mod clock;
 pub mod compat;
+pub(crate) mod confirmed_clock;
 pub mod disk;
 pub mod enhanced_code;
 pub mod histogram;

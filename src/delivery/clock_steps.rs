@@ -2,7 +2,8 @@
 //!
 //! Due times are times of the wall clock, because they must survive a restart. Pauses and waits use the monotonic clock.
 //! After a step back, groups that wait for a retry would wait as much longer. They become due again. Scheduled mail keeps
-//! its time. After a step forward, groups are due when the clock says so.
+//! its time. After a step forward, retries are due when the clock says so, and scheduled mail when the step has lasted for
+//! ten minutes ([`crate::base::confirmed_clock`]).
 
 use std::sync::Arc;
 
@@ -39,7 +40,14 @@ impl ClockSteps {
         if step_ms < 0 {
             warn!(step_s, "the clock was set back by {} s: retries become due again", -step_s);
         } else if step_ms > 0 {
-            info!(step_s, "the clock was set forward by {step_s} s, or the machine was suspended");
+            match engine.context.confirmed_time().pending_ms {
+                0 => info!(step_s, "the machine was suspended for about {step_s} s"),
+                _ => warn!(
+                    step_s,
+                    "the clock was set forward by {step_s} s: scheduled mail of this time waits for 10 minutes, and leaves \
+                     unless the clock is set back"
+                ),
+            }
         }
         if is_first || step_ms < 0 {
             let (engine, turn) = (Arc::clone(engine), Arc::clone(&self.turn));

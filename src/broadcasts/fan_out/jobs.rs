@@ -82,7 +82,7 @@ impl JobScan<'_> {
 }
 
 impl JobList {
-    /// Reads the table. A broadcast that is held neither counts for [`JOBS_MAX`] nor is a job, so that it does not delay the
+    /// Reads the table. Broadcasts that are scheduled for `now_ms` or earlier can start. A broadcast that is held neither counts for [`JOBS_MAX`] nor is a job, so that it does not delay the
     /// others.
     ///
     /// # Errors

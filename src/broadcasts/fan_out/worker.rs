@@ -76,7 +76,8 @@ impl BroadcastWorker {
                 let next_due_ms = self.work().await?;
                 let polled = monotonic();
                 while !self.notifier.notified_within(WAIT_MAX).await {
-                    let is_due = next_due_ms.is_some_and(|due_ms| due_ms <= self.source.context.now_ms());
+                    let is_due =
+                        next_due_ms.is_some_and(|due_ms| due_ms <= self.source.context.confirmed_time().now_ms);
                     if is_due || polled.elapsed() >= POLL_INTERVAL {
                         break;
                     }
@@ -103,7 +104,7 @@ impl BroadcastWorker {
     async fn list(&self) -> Result<JobList, StoreError> {
         let context = &self.source.context;
         let read = || {
-            let (now_ms, guard) = (context.now_ms(), Arc::clone(&self.guard));
+            let (now_ms, guard) = (context.confirmed_time().now_ms, Arc::clone(&self.guard));
             context.store.read(move |tx| JobList::read(tx, now_ms, &*guard))
         };
         let mut list = read().await?;

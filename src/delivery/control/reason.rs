@@ -40,6 +40,11 @@ pub(super) fn reason(
         if !is_tried && matches!(lane(), LaneWait::LookupFailed { .. }) {
             return of(WaitingState::LookupFailed, until_ms, lookup_failed_text(domain));
         }
+        if !is_tried && scheduled_ms.is_some() && due.delays_reported == 0 {
+            let text =
+                "The clock was set forward. The scheduled email waits until the new time has lasted for ten minutes.";
+            return of(WaitingState::Scheduled, until_ms, text.into());
+        }
         // The pause of a site can be longer than the delay of the email that caused it.
         if is_tried && delivery == DeliveryState::Running {
             let lane = lane();
@@ -197,6 +202,14 @@ mod tests {
                 WaitingState::Scheduled,
                 Some(until_ms),
                 "The email is scheduled.",
+            ),
+            (
+                GroupFacts { scheduled_ms: Some(until_ms - 1), ..later(facts(0)) },
+                Running,
+                LaneWait::Unloaded,
+                WaitingState::Scheduled,
+                Some(until_ms),
+                "The clock was set forward.",
             ),
             (later(tried()), Stopped, LaneWait::Unloaded, WaitingState::Retry, Some(until_ms), "451 4.7.1 Greylisted"),
             (

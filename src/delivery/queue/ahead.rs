@@ -1,10 +1,14 @@
-//! Groups that are due too far in the future, because the clock was set back after their due time was stored.
+//! Groups whose due time is wrong because of a step of the clock.
+//!
+//! After a step back, groups are due too far in the future. After a step forward, scheduled groups are due too early.
 
+use super::holds::move_group;
 use super::key::{DueKey, QUEUE_END, QueueKey};
 use super::stored_rows::{read_row, with_times};
 use crate::base::clock::TimestampMs;
+use crate::context::Context;
 use crate::delivery::rows::DueRow;
-use crate::emails::{self, RecipientState};
+use crate::emails::{self, EmailRow, RecipientState};
 use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
 use crate::tables::DUE;
 
@@ -68,7 +72,27 @@ fn is_ahead(key: DueKey, row: &DueRow, now_ms: TimestampMs) -> bool {
     key.due_ms > latest_ms + CLOCK_STEP_MS && !is_scheduled
 }
 
-/// Makes groups due now, or begins their wait again, unless they are scheduled. Returns their number. A kill before the
+/// Requeues a scheduled group that only a step of the clock forward has made due. The caller has deleted its queue row. It is
+/// due again when the step has lasted long enough. Returns whether the step has made it due.
+pub(super) fn postpone_early(
+    tx: &WriteTx<'_>,
+    context: &Context,
+    key: DueKey,
+    due: &mut DueRow,
+    row: &mut EmailRow,
+) -> Result<bool, StoreError> {
+    let time = context.confirmed_time();
+    if due.attempts > 0 || row.scheduled_ms.is_none_or(|scheduled_ms| scheduled_ms <= time.now_ms) {
+        return Ok(false);
+    }
+    let now_ms = context.now_ms();
+    due.wait_ms = Some(time.pending_ms);
+    move_group(tx, key, now_ms + time.pending_ms, due, row)?;
+    emails::put_row(tx, due.team, key.email, row, now_ms)?;
+    Ok(true)
+}
+
+/// Makes groups due now, or begins their wait again. Scheduled groups are due at their time. Returns their number. A kill before the
 /// commit changes nothing: the next start reads the queue again.
 ///
 /// # Errors
@@ -85,14 +109,16 @@ pub(in crate::delivery) fn make_due(
         if email.scheduled_ms == Some(key.due_ms) || !is_ahead(*key, &row, now_ms) {
             continue;
         }
-        let due_ms = now_ms + row.wait_ms.unwrap_or(0);
+        // A step forward that did not last can have moved a scheduled group.
+        let scheduled_ms = email.scheduled_ms.filter(|scheduled_ms| row.attempts == 0 && *scheduled_ms > now_ms);
+        let due_ms = scheduled_ms.unwrap_or_else(|| now_ms + row.wait_ms.unwrap_or(0));
         let waiting = RecipientState::Waiting { due_ms: key.due_ms };
         for recipient in &mut email.recipients {
             if recipient.group == key.group && recipient.state == waiting {
                 recipient.state = RecipientState::Waiting { due_ms };
             }
         }
-        row.first_due_ms = row.first_due_ms.min(now_ms);
+        row.first_due_ms = scheduled_ms.unwrap_or_else(|| row.first_due_ms.min(now_ms));
         row.date_ms = row.date_ms.map(|date_ms| date_ms.min(now_ms));
         row.vanished_ms = row.vanished_ms.map(|since_ms| since_ms.min(now_ms));
         tx.delete(&DUE, &key.parts())?;
@@ -105,12 +131,15 @@ pub(in crate::delivery) fn make_due(
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::base::clock::DAY_MS;
+    use crate::base::confirmed_clock::CONFIRM_MS;
     use crate::base::id::EmailId;
-    use crate::context::Context;
     use crate::delivery::queue::tests::{ADA, TEAM, put_due, row};
-    use crate::delivery::queue::{QUEUE_START, claim};
+    use crate::delivery::queue::{LaneKey, QUEUE_START, claim};
+    use crate::delivery::rows::Class;
     use crate::emails::RecipientKind;
     use crate::tables::EMAILS;
 
@@ -167,15 +196,42 @@ mod tests {
 
         assert_eq!([due_ms(&context, fresh), due_ms(&context, retry)], [now_ms, now_ms + MINUTE_MS]);
         assert_eq!(due_ms(&context, scheduled), before_ms + MINUTE_MS);
-        let lane = crate::delivery::queue::LaneKey::new(
-            "example.com",
-            crate::delivery::rows::Class::Transactional,
-            TEAM.cast(),
-        );
+        let lane = LaneKey::new("example.com", Class::Transactional, TEAM.cast());
         let keys = [fresh, retry].map(|email| DueKey { lane, due_ms: due_ms(&context, email), email, group: 0 });
         let claiming = context.clone();
         let claimed = move |tx: &WriteTx<'_>| Ok(claim(tx, &claiming, &keys)?.len());
         assert_eq!(context.store.write::<_, StoreError>(claimed).await.unwrap(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_scheduled_group_waits_until_a_step_forward_has_lasted_and_keeps_its_time_after_a_step_back() {
+        let (_directory, context) = Context::temporary();
+        let scheduled_ms = context.now_ms() + DAY_MS / 2;
+        let scheduled = put(&context, scheduled_ms, None, true).await;
+        let fresh = put(&context, context.now_ms(), None, false).await;
+        let retry = put(&context, context.now_ms() + MINUTE_MS, Some(MINUTE_MS), false).await;
+        let lane = LaneKey::new("example.com", Class::Transactional, TEAM.cast());
+        let claim = async |emails: &[EmailId]| {
+            let keys: Vec<DueKey> = emails
+                .iter()
+                .map(|email| DueKey { lane, due_ms: due_ms(&context, *email), email: *email, group: 0 })
+                .collect();
+            let claiming = context.clone();
+            let claimed = move |tx: &WriteTx<'_>| Ok(claim(tx, &claiming, &keys)?.len());
+            context.store.write::<_, StoreError>(claimed).await.unwrap()
+        };
+
+        context.clock.step(DAY_MS);
+
+        assert_eq!(claim(&[scheduled, fresh, retry]).await, 2);
+        assert_eq!(due_ms(&context, scheduled), context.now_ms() + CONFIRM_MS);
+        context.clock.step(-DAY_MS);
+        assert_eq!(release(&context, context.now_ms()).await, 1);
+        assert_eq!(due_ms(&context, scheduled), scheduled_ms);
+        context.clock.step(DAY_MS);
+        assert_eq!(claim(&[scheduled]).await, 0);
+        context.clock.advance(Duration::from_millis(CONFIRM_MS.unsigned_abs()));
+        assert_eq!(claim(&[scheduled]).await, 1);
     }
 
     #[tokio::test]

@@ -195,6 +195,27 @@ impl HoldKinds {
         // The lane of a broadcast does not name the team.
         Ok(self.has(tx, HoldKind::Team, || *team.as_bytes())?.then_some(HoldKind::Team))
     }
+
+    /// Requeues a group of a held email, whose queue row the caller has deleted, at a later due time. Returns whether the
+    /// email is held.
+    pub(super) fn postpone(
+        self,
+        tx: &WriteTx<'_>,
+        context: &Context,
+        key: DueKey,
+        due: &mut DueRow,
+        row: &mut EmailRow,
+    ) -> Result<bool, StoreError> {
+        if self.of_email(tx, due.team, key.email, row.key)?.is_none() {
+            return Ok(false);
+        }
+        let now_ms = context.now_ms();
+        report_delay(tx, context, key, due, row)?;
+        (due.is_postponed, due.wait_ms) = (true, Some(POSTPONED_MS));
+        move_group(tx, key, now_ms + POSTPONED_MS, due, row)?;
+        emails::put_row(tx, due.team, key.email, row, now_ms)?;
+        Ok(true)
+    }
 }
 
 /// Stores a hold, or keeps the existing one, and returns it; `None` if there are [`HOLDS_MAX`] holds already.
@@ -218,21 +239,6 @@ pub(in crate::delivery) fn add_hold(
 /// Deletes a hold; returns whether there was one.
 pub(in crate::delivery) fn remove_hold(tx: &WriteTx<'_>, selector: &QueueSelector) -> Result<bool, StoreError> {
     tx.delete(&QUEUE_HOLDS, &selector.hold_key())
-}
-
-/// Requeues a group of a held email, whose queue row the caller has deleted, at a later due time.
-pub(super) fn postpone(
-    tx: &WriteTx<'_>,
-    context: &Context,
-    key: DueKey,
-    mut due: DueRow,
-    mut row: EmailRow,
-) -> Result<(), StoreError> {
-    let now_ms = context.now_ms();
-    report_delay(tx, context, key, &mut due, &mut row)?;
-    (due.is_postponed, due.wait_ms) = (true, Some(POSTPONED_MS));
-    move_group(tx, key, now_ms + POSTPONED_MS, &due, &mut row)?;
-    emails::put_row(tx, due.team, key.email, &row, now_ms)
 }
 
 /// Stores the queue row of a group under another due time, which also changes in `row`. The caller stores `row` and

@@ -8,7 +8,7 @@
 //! - `stored_rows.rs`: rows with the fields that they do not store;
 //! - this file: changes of state;
 //! - `corrupt_leases.rs`: recovery of corrupt leases;
-//! - `ahead.rs`: groups whose due time is wrong after a step of the clock.
+//! - `ahead.rs`: groups whose due time is wrong because of a step of the clock.
 //!
 //! A recipient group has exactly one of three states: a row in the queue, a lease, or settled recipients in the row of its
 //! email. Each change of state is one transaction. A new email of a broadcast has none of them until its fan-out puts it
@@ -139,8 +139,8 @@ pub(super) fn claim(tx: &WriteTx<'_>, context: &Context, keys: &[DueKey]) -> Res
     Ok(claim_unless_held(tx, context, &free, holds, None)?.0)
 }
 
-/// Does the same as [`claim`]. Also returns the number of groups that a hold of their email has moved to a later due
-/// time. `attempt` is the pace of the lane if an attempt follows.
+/// Does the same as [`claim`]. Also returns the number of groups that a hold of their email, or a step of the clock, has
+/// moved to a later due time. `attempt` is the pace of the lane if an attempt follows.
 fn claim_unless_held(
     tx: &WriteTx<'_>,
     context: &Context,
@@ -160,8 +160,9 @@ fn claim_unless_held(
             forget_corrupt(tx, *key, &due, now_ms)?;
             continue;
         };
-        if holds.of_email(tx, due.team, key.email, row.key)?.is_some() {
-            holds::postpone(tx, context, *key, due, row)?;
+        if holds.postpone(tx, context, *key, &mut due, &mut row)?
+            || ahead::postpone_early(tx, context, *key, &mut due, &mut row)?
+        {
             postponed += 1;
             continue;
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::base::clock::DAY_MS;
+use crate::base::confirmed_clock::CONFIRM_MS;
 use crate::emails::{LastEvent, delete_broadcast_emails_of_team};
 
 #[tokio::test]
@@ -193,6 +194,23 @@ async fn a_scheduled_broadcast_starts_when_it_is_due() {
     assert_eq!(worker.work().await.unwrap(), None);
 
     assert_eq!((instance.row(id).0.status, instance.addresses(id).len()), (BroadcastStatus::Queued, 10));
+}
+
+#[tokio::test]
+async fn a_scheduled_broadcast_that_a_step_of_the_clock_makes_due_starts_when_the_step_has_lasted() {
+    let instance = Instance::new();
+    instance.add(0, 10, ContactChanges::default()).await;
+    let due_ms = instance.context.now_ms() + DAY_MS / 2;
+    let id = instance.send(due_ms, json!({ "status": "scheduled" })).await;
+    let worker = instance.worker();
+
+    instance.context.clock.step(DAY_MS);
+
+    assert_eq!(worker.work().await.unwrap(), Some(due_ms));
+    assert_eq!(instance.row(id).0.status, BroadcastStatus::Scheduled);
+    instance.context.clock.advance(Duration::from_millis(CONFIRM_MS.unsigned_abs()));
+    assert_eq!(worker.work().await.unwrap(), None);
+    assert_eq!(instance.addresses(id).len(), 10);
 }
 
 #[tokio::test]
