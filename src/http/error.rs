@@ -171,7 +171,7 @@ impl ApiError {
 impl From<StoreError> for ApiError {
     fn from(cause: StoreError) -> Self {
         match cause {
-            StoreError::Closed => Self::unavailable("The server is shutting down. Try again."),
+            StoreError::Closed | StoreError::Lost(_) => Self::unavailable("The server is shutting down. Try again."),
             // The store logs the failure once.
             cause if cause.is_outage() => Self::disk_unavailable(
                 "The server cannot use its disk, which is full or failed. Try again later, with the same \

@@ -157,7 +157,7 @@ fn write_privacy(res: &mut Response) {
 fn write_failure(res: &mut Response, error: &StoreError, strings: &'static PageStrings) {
     error!(%error, "could not process a request to an unsubscribe link: {error}");
     let status = match error {
-        StoreError::Closed => StatusCode::SERVICE_UNAVAILABLE,
+        StoreError::Closed | StoreError::Lost(_) => StatusCode::SERVICE_UNAVAILABLE,
         cause if cause.is_outage() => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     };
