@@ -177,15 +177,6 @@ def fan_out_end(server, broadcast):
     return int(found[1]), int(found[2])
 
 
-def all_enqueued(server, broadcast):
-    """Waits until each recipient has a queue row."""
-    line = f"all recipients of broadcast {broadcast} are in the queue"
-    wait_until(
-        lambda: line in server.log_path.read_text(errors="replace"), FAN_OUT_SECONDS,
-        lambda: f"the end of the queue rows\n{server.log_tail()}", pause_s=0.1,
-    )  # fmt: skip
-
-
 class Singles:
     """Requests for one email at a time, until it ends. `times_ms` has the duration of each."""
 
@@ -243,7 +234,7 @@ class Stored:
         broadcast, send_s = send_broadcast(server)
         began = time.monotonic()
         recipients, took_ms = fan_out_end(server, broadcast)
-        all_enqueued(server, broadcast)
+        server.wait_until_enqueued(broadcast, FAN_OUT_SECONDS)
         queued_s = time.monotonic() - began
         watch.end()
         assert recipients == count, f"{recipients:,} of {count:,} contacts were queued"
@@ -261,7 +252,7 @@ class Stored:
         began = time.monotonic()
         _, beside_took_ms = fan_out_end(server, second)
         stored_beside = len(singles.times_ms)
-        all_enqueued(server, second)
+        server.wait_until_enqueued(second, FAN_OUT_SECONDS)
         queued_beside_s = time.monotonic() - began
         beside_ms = singles.end()
         began = time.monotonic()
@@ -299,7 +290,7 @@ def store_broadcast(server, count):
     """Queues a broadcast to `count` contacts."""
     import_contacts(server, count)
     broadcast, _ = send_broadcast(server)
-    all_enqueued(server, broadcast)
+    server.wait_until_enqueued(broadcast, FAN_OUT_SECONDS)
 
 
 def store_emails(server, count):

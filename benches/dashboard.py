@@ -14,7 +14,7 @@ import subprocess
 from load import fill
 from machine import ratio, spread, table
 from search import wait_for_index
-from server import Hold, Server, binary
+from server import Hold, Server
 
 HERE = pathlib.Path(__file__).resolve().parent
 TEXT_BYTES = 200
@@ -59,11 +59,7 @@ def one(options, count):
 
 def browse(server, runs, newest):
     """Returns the figures that the browser prints."""
-    command = [str(binary(server.profile)), "setup-link", "--json", "--data-dir", str(server.data_dir)]
-    done = subprocess.run(
-        command, env=server.environment(), cwd=server.directory, capture_output=True, text=True, timeout=30, check=True,
-    )  # fmt: skip
-    link = json.loads(done.stdout)["url"]
+    link = json.loads(server.cli("setup-link", "--json"))["url"]
     done = subprocess.run(
         ["node", str(HERE / "dashboard.mjs"), link, str(runs), newest],
         env=os.environ, capture_output=True, text=True, timeout=BROWSER_SECONDS,

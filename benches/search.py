@@ -7,7 +7,6 @@ import http.client
 import json
 import shutil
 import statistics
-import subprocess
 import time
 from datetime import UTC, datetime
 from urllib.parse import urlencode, urlsplit
@@ -15,7 +14,7 @@ from urllib.parse import urlencode, urlsplit
 from deadline import wait_until
 from load import fill
 from machine import disk_bytes, table
-from server import DOMAIN, Hold, Server, binary
+from server import DOMAIN, Hold, Server
 
 TEXT_BYTES = 200
 RECENT = 30
@@ -114,13 +113,9 @@ class Dashboard:
     """One connection with a session of the dashboard."""
 
     def __init__(self, server):
-        command = [str(binary(server.profile)), "setup-link", "--json", "--data-dir", str(server.data_dir)]
-        done = subprocess.run(
-            command, env=server.environment(), cwd=server.directory, capture_output=True, text=True, timeout=30,
-            check=True,
-        )  # fmt: skip
+        link = json.loads(server.cli("setup-link", "--json"))["url"]
         self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-        self.connection.request("GET", urlsplit(json.loads(done.stdout)["url"]).path)
+        self.connection.request("GET", urlsplit(link).path)
         response = self.connection.getresponse()
         response.read()
         assert response.status == 303, f"the link of the dashboard returned {response.status}"

@@ -9,11 +9,10 @@ import collections
 import json
 import os
 import re
-import subprocess
 import time
 
 from lib import SENDER, World, wait_until
-from server import Api, binary
+from server import Api
 from sinks import Arrival, Sinks, message_id
 
 RECIPIENTS = int(os.environ.get("FAULTS_RECIPIENTS", "2000"))
@@ -205,18 +204,12 @@ class BroadcastWorld(World):
 
     # The queue and the process
 
-    def cli(self, *words):
-        line = [str(binary(self.server.profile)), *words, "--data-dir", str(self.server.data_dir)]
-        done = subprocess.run(line, capture_output=True, text=True, timeout=60, env=self.server.environment())
-        assert done.returncode == 0, f"{' '.join(words)}: {done.stderr}{done.stdout}"
-        return done.stdout
-
     def pause(self):
         """Holds the whole queue, also after a restart. Fan-out continues."""
-        self.cli("queue", "pause", "--all")
+        self.server.cli("queue", "pause", "--all")
 
     def resume(self):
-        self.cli("queue", "resume", "--all")
+        self.server.cli("queue", "resume", "--all")
 
     def kill(self):
         self.kills.append(time.time())
@@ -237,7 +230,7 @@ class BroadcastWorld(World):
 
     def counts(self, broadcast):
         """Returns the stored counts of a broadcast, also while no server runs."""
-        return json.loads(self.cli("broadcast", "show", broadcast, "--json"))["counts"]
+        return json.loads(self.server.cli("broadcast", "show", broadcast, "--json"))["counts"]
 
     def stored(self, broadcast):
         """Returns the number of recipients whose email is stored: the progress of the fan-out."""

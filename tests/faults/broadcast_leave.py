@@ -107,7 +107,7 @@ def a_cancel_counts_those_who_left_before_their_claim_as_skipped(directory):
         held = [address for address in audience if address.split("@")[1] in sites]
         left = leave_and_erase(world, broadcast, audience, topic)
         for site in sites:
-            world.cli("queue", "pause", "--domain", site)
+            world.server.cli("queue", "pause", "--domain", site)
         world.resume()
         queued = set(held).difference(left["erased"])
         wait_until(lambda: world.counts(broadcast)["queued"] <= len(queued), DEADLINE_S, "the other sites", pause_s=0.1)
@@ -119,7 +119,7 @@ def a_cancel_counts_those_who_left_before_their_claim_as_skipped(directory):
         left["late"] = [address for address in audience[PARTS - 1 :: PARTS] if address in queued]
         world.upsert(left["late"], unsubscribed=True)
         for site in sites:
-            world.cli("queue", "resume", "--domain", site)
+            world.server.cli("queue", "resume", "--domain", site)
         world.probe()
         skipped = sum(address not in queued for address in all_of(left))
         check_canceled(world, "left, then canceled", broadcast, audience, left, canceled=canceled, skipped=skipped)

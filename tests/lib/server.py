@@ -240,6 +240,21 @@ class Server:
         if self.process is not None:
             self.kill()
 
+    def cli(self, *words):
+        """Runs a verb of the command line on the store of this server. Returns its output."""
+        line = [str(binary(self.profile)), *words, "--data-dir", str(self.data_dir)]
+        done = subprocess.run(line, capture_output=True, text=True, timeout=60, env=self.environment())
+        assert done.returncode == 0, f"{' '.join(words)}: {done.stderr}{done.stdout}"
+        return done.stdout
+
+    def wait_until_enqueued(self, broadcast, seconds):
+        """Waits until each recipient of a broadcast has a queue row. The log must have the `info` of `ringmail::broadcasts`."""
+        line = f"all recipients of broadcast {broadcast} are in the queue"
+        wait_until(
+            lambda: line in self.log_path.read_text(errors="replace"), seconds,
+            lambda: f"the end of the queue rows\n{self.log_tail()}", pause_s=0.1,
+        )  # fmt: skip
+
     def log_tail(self, lines=25):
         try:
             return "\n".join(self.log_path.read_text(errors="replace").splitlines()[-lines:])
