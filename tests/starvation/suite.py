@@ -1,4 +1,4 @@
-"""Times mail to good sites beside a full queue: `suite.py [WORD…]`. See `full_queue.py` for the queues.
+"""Times mail of two teams to good sites beside a full queue: `suite.py [WORD…]`. See `full_queue.py` for the queues.
 
 Each email may arrive at most `full_queue.LATE_MAX_S` later than on an idle server. A site that does not greet counts as failing after
 three seconds, so that mail to a new site can wait that long for a session. Without turns, it waits for minutes.
@@ -15,10 +15,10 @@ import traceback
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "lib"))
 
-from full_queue import IDLE, KINDS, MODES, measure, small_cases, too_late  # noqa: E402
+from full_queue import IDLE, measure, rows, small_cases, too_late  # noqa: E402
 from server import TARGET  # noqa: E402
 
-AT_ONCE = 3
+AT_ONCE = 4
 # Fewer sessions than the default, so that the small queues use all of them.
 EXTRA = ("--sessions", "30")
 
@@ -32,9 +32,10 @@ def measured(directory, case):
         return case, error
 
 
-def line(name, late):
-    return f"{name:10}" + "  ".join(f"{mode}: " + ", ".join(f"{kind} {late[index][kind]:.2f}" for kind in KINDS)
-                                    for index, mode in enumerate(MODES))  # fmt: skip
+def print_rows(name, late):
+    for mode, team, seconds in rows(late):
+        figures = ", ".join(f"{kind} {late_s:.2f}" for kind, late_s in seconds.items())
+        print(f"{name:10}{mode:10}{team:7}{figures}", flush=True)
 
 
 def main(words):
@@ -47,14 +48,14 @@ def main(words):
         _, idle = measured(directory, IDLE)
         if isinstance(idle, Exception):
             raise idle
-        print("seconds by which emails to good sites arrived late")
-        print(line("idle", idle), flush=True)
+        print("seconds by which mail of each team to good sites arrived late")
+        print_rows("idle", idle)
         with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
             for case, late in pool.map(lambda case: measured(directory, case), chosen):
                 if isinstance(late, Exception):
                     failed.append(f"{case.name}: {late}")
                     continue
-                print(line(case.name, late), flush=True)
+                print_rows(case.name, late)
                 failed += [f"{case.name} {problem}" for problem in too_late(late, idle)]
     finally:
         shutil.rmtree(directory, ignore_errors=True)
