@@ -4,6 +4,9 @@ The server accepts the emails with --hold, stops, and starts again in relay mode
 from the first to the last message that smtp-sink counts. Postfix delivers the same number of messages without signatures, from
 its queue and as a relay that accepts them too.
 In a second measurement, both accept and deliver at the same time: from the first request to the last message.
+In a third one, Ringmail delivers the messages to the MX hosts of 1,000 domains, which are 100 sites, all in the same smtp-sink.
+The limits of sites and sessions are the defaults. 100 sites may get 10,000 messages a second, so that these limits do not
+bound the rate. A name server in this process responds to the lookups, which are part of the time.
 Then `queued.py` measures the memory and the start with a full queue.
 """
 
@@ -19,7 +22,7 @@ from limits import run_program
 from load import fill, wrk
 from machine import BUSY_SHARE, Watch, ratio, spread, table, thread_cpu_s
 from recording_sink import RecordingSink
-from server import Hold, Relay, Server
+from server import Direct, Hold, Relay, Server
 from smtp_sink import SmtpSink
 
 MESSAGE_BYTES = 10_240
@@ -29,7 +32,9 @@ TEXT_BYTES = MESSAGE_BYTES - 1_900
 BODY_BYTES = TEXT_BYTES - 300
 LIMIT_SESSIONS = 10
 DRAIN_SECONDS = 180
-
+# Direct delivery. Each site has the mail of ten domains.
+DOMAINS, SITES = 1_000, 100
+SITE_MESSAGES_PER_S = 100  # Default of --site-messages-per-second.
 
 RATIO_MIN, POSTFIX_RATIO_MIN = 0.7, 4.0
 # Module that logs the CPU time of composing and signing at the end of a run.
@@ -39,7 +44,7 @@ PARTS = ("signing", "composing", "store", "socket")
 
 def run(options):
     signatures, size = one_message(options)
-    ours, theirs, postfix = [], [], []
+    ours, direct, theirs, postfix = [], [], [], []
     ours_whole, postfix_whole = [], []
     key = rsa_key(options) if options.limits else None
     postfix_missing = relay.missing()
@@ -49,18 +54,25 @@ def run(options):
         if not postfix_missing:
             postfix.append(relay.relay_rate(options.messages, MESSAGE_BYTES))
             postfix_whole.append(relay.end_to_end_rate(options.messages, MESSAGE_BYTES))
-        ours.append(one_run(options, f"deliver-{number}"))
+        ours.append(one_run(options, f"deliver-{number}", smarthost))
+        direct.append(direct_run(options, f"direct-{number}"))
         ours_whole.append(end_to_end_run(options, f"whole-{number}"))
-    rates = [one["per_s"] for one in ours]
-    busy = max(one["busy_share"] for one in ours)
+    rates, direct_rates = ([one["per_s"] for one in some] for some in (ours, direct))
+    messages = f"{options.messages:,} of {size / 1024:.1f} KiB, {signatures} DKIM signatures"
     table(
         ["deliver into smtp-sink", "messages/s", "bound", "busy", "peak memory MiB", "limit program/s", "ratio",
          "Postfix from its queue/s", "ratio", "Postfix as a relay/s", "ratio"],
         [[
-            f"{options.messages:,} of {size / 1024:.1f} KiB, {signatures} DKIM signatures", spread(rates),
-            "CPU" if busy >= BUSY_SHARE else "socket", f"{busy:.0%}", spread([one["peak_mib"] for one in ours]),
-            spread(theirs), ratio(rates, theirs), spread(postfix), ratio(rates, postfix),
-            spread(postfix_whole), ratio(rates, postfix_whole),
+            messages, spread(rates), *load_of(ours), spread(theirs), ratio(rates, theirs), spread(postfix),
+            ratio(rates, postfix), spread(postfix_whole), ratio(rates, postfix_whole),
+        ]],
+    )  # fmt: skip
+    table(
+        [f"deliver to the MX hosts of {DOMAINS:,} domains at {SITES} sites", "messages/s", "bound", "busy",
+         "peak memory MiB", "as a smarthost/s", "ratio", "limit of the sites/s"],
+        [[
+            messages, spread(direct_rates), *load_of(direct), spread(rates), ratio(direct_rates, rates),
+            f"{SITES * SITE_MESSAGES_PER_S:,}",
         ]],
     )  # fmt: skip
     table(
@@ -73,11 +85,26 @@ def run(options):
         print(f"without Postfix: {postfix_missing}")
     table(
         ["CPU us of a message", "all", *PARTS],
-        [["median", spread([one["cpu_us"] for one in ours]),
-          *(spread([one["parts_us"][part] for one in ours]) for part in PARTS)]],
+        [[name, spread([one["cpu_us"] for one in some]),
+          *(spread([one["parts_us"][part] for one in some]) for part in PARTS)]
+         for name, some in (("smarthost", ours), ("MX hosts", direct))],
     )  # fmt: skip
-    print("store: the writer thread. socket: the rest, which is the sessions, the schedule and the runtime.")
+    print("store: the writer thread. socket: the rest, which is the sessions, the schedule, the lookups and the runtime.")
     queued.run(options)
+
+
+def load_of(results):
+    """Returns the cells of the limiting factor, the busy share and the peak memory of deliveries."""
+    busy = max(one["busy_share"] for one in results)
+    return ["CPU" if busy >= BUSY_SHARE else "socket", f"{busy:.0%}", spread([one["peak_mib"] for one in results])]
+
+
+def smarthost(port):
+    return Relay(f"smtp://127.0.0.1:{port}?final=true")
+
+
+def domain(number):
+    return f"customer{number % DOMAINS}.example.net"
 
 
 def one_message(options):
@@ -89,7 +116,7 @@ def one_message(options):
             sizes.append((content.count(b"DKIM-Signature:"), len(content)))
 
     sink = Measuring(0)
-    server = Server(options.directory / "one", Relay(f"smtp://127.0.0.1:{sink.port}?final=true"), profile="release")
+    server = Server(options.directory / "one", smarthost(sink.port), profile="release")
     try:
         server.start()
         fill(server, 1, TEXT_BYTES)
@@ -101,15 +128,30 @@ def one_message(options):
         shutil.rmtree(server.directory, ignore_errors=True)
 
 
-def one_run(options, name):
-    """Returns the figures of one delivery of all messages."""
+def direct_run(options, name):
+    """Returns the figures of one delivery to MX hosts."""
+    # The name server needs a package that the benches which import this file do without.
+    from names import Names
+
+    names = Names()
+    try:
+        for number in range(DOMAINS):
+            names.mail_host(domain(number), "127.0.0.1", host=f"mx.site{number % SITES}.test")
+            names.prepare(domain(number))
+        return one_run(options, name, lambda port: Direct(names.address, port))
+    finally:
+        names.stop()
+
+
+def one_run(options, name, delivery):
+    """Returns the figures of one delivery of all messages. `delivery` returns the way to the port of smtp-sink."""
     server = Server(options.directory / name, Hold(), profile="release")
     sink = SmtpSink().start()
     try:
         server.start()
-        fill(server, options.messages, TEXT_BYTES)
+        fill(server, options.messages, TEXT_BYTES, to=lambda number: f"user{number}@{domain(number)}")
         server.stop()
-        server.delivery, server.extra = Relay(f"smtp://127.0.0.1:{sink.port}?final=true"), list(CPU_LOG)
+        server.delivery, server.extra = delivery(sink.port), list(CPU_LOG)
         server.spawn()
         watch = Watch(server.process.pid)
         wait_until(
@@ -137,7 +179,7 @@ def one_run(options, name):
 def end_to_end_run(options, name):
     """Returns the messages per second that are accepted and delivered at the same time."""
     sink = SmtpSink().start()
-    server = Server(options.directory / name, Relay(f"smtp://127.0.0.1:{sink.port}?final=true"), profile="release")
+    server = Server(options.directory / name, smarthost(sink.port), profile="release")
     try:
         server.start()
         began = time.monotonic()

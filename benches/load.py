@@ -12,6 +12,7 @@ from server import API_KEY, SENDER, Api
 HERE = pathlib.Path(__file__).resolve().parent
 FILL_THREADS = 4
 FILL_BATCH = 100
+FILL_BODIES = 10  # Different batches.
 
 
 def wrk(port, script, in_flight, seconds, **variables):
@@ -42,18 +43,19 @@ def words(bytes_wanted, chance):
 
 
 def fill(server, count, text_bytes, html=None, to=None):
-    """Sends exactly `count` emails in batches, to `to` or to random addresses. Returns the first id of every batch.
+    """Sends exactly `count` emails in batches. Returns the first id of every batch.
 
-    `html` returns the HTML part of an email with the given text. Without it, the emails have none.
+    `html` returns the HTML part of an email with the given text. Without it, the emails have none. `to` returns the address
+    of an email by its number below `FILL_BODIES * FILL_BATCH`. Without it, the addresses are random.
     """
     chance = random.Random(5)
+    to = to or (lambda _: f"user{chance.randrange(200_000)}@customer{chance.randrange(5_000)}.example.net")
     bodies = []
-    for _ in range(8):
+    for first in range(0, FILL_BODIES * FILL_BATCH, FILL_BATCH):
         emails = [
-            {"from": SENDER, "to": to or f"user{chance.randrange(200_000)}@customer{chance.randrange(5_000)}.example.net",
-             "subject": words(40, chance), "text": words(text_bytes, chance)}
-            for _ in range(FILL_BATCH)
-        ]  # fmt: skip
+            {"from": SENDER, "to": to(number), "subject": words(40, chance), "text": words(text_bytes, chance)}
+            for number in range(first, first + FILL_BATCH)
+        ]
         for email in emails if html else []:
             email["html"] = html(email["text"])
         bodies.append(emails)

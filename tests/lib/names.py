@@ -63,10 +63,11 @@ class Names:
         self.add(name, A(address))
 
     def mail_host(self, domain, address, preference=10, host=None):
-        """Adds an MX record to a domain and an address record to its host."""
+        """Adds an MX record to a domain, and an address record to its host, unless the host has it already."""
         host = host or f"mx.{domain}"
         self.add(domain, MX(host + ".", preference))
-        self.host(host, address)
+        if A(address) not in self.records.get(host.lower(), []):
+            self.host(host, address)
 
     def alias(self, name, target):
         self.add(name, CNAME(target + "."))
