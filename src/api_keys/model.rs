@@ -5,6 +5,7 @@ use sha2::{Digest as _, Sha256};
 use crate::audit::{Actor, TeamActor};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{ApiKeyId, DomainId, TeamId};
+use crate::base::words::words;
 
 /// Prefix of every token.
 pub const TOKEN_PREFIX: &str = "rm_";
@@ -12,32 +13,16 @@ pub const TOKEN_PREFIX: &str = "rm_";
 pub(super) const NAME_CHARS_MAX: usize = 80;
 const TOKEN_CHARS: usize = TOKEN_PREFIX.len() + 32;
 
-/// Permission of a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Permission {
-    /// Every endpoint.
-    FullAccess,
-    /// Writes under `/emails`, except for deletion.
-    SendingAccess,
-}
-
-impl Permission {
-    /// Every permission.
-    pub const ALL: [Self; 2] = [Self::FullAccess, Self::SendingAccess];
-
-    /// Returns the name in the API.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::FullAccess => "full_access",
-            Self::SendingAccess => "sending_access",
-        }
-    }
-
-    /// Parses the name in the API.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|permission| permission.as_str() == text)
-    }
+words! {
+    /// Permission of a key.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Permission {
+        /// Every endpoint.
+        FullAccess = "full_access",
+        /// Writes under `/emails`, except for deletion.
+        SendingAccess = "sending_access",
+    } with ALL, parse
 }
 
 /// A key, without its token.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use crate::base::id::{ApiKeyId, Id, TeamId, UserId};
+use crate::base::words::words;
 
 /// Longest stored name or text of an entry, in characters.
 pub(super) const TEXT_CHARS_MAX: usize = 200;
@@ -74,31 +75,10 @@ impl From<TeamId> for TeamActor {
     }
 }
 
-macro_rules! audit_words {
-    ($(#[$doc:meta])* $type:ident { $($name:ident = $word:literal,)+ }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-        pub enum $type {
-            $(#[serde(rename = $word)] $name,)+
-        }
-
-        impl $type {
-            /// Every value.
-            pub const ALL: &'static [Self] = &[$(Self::$name,)+];
-
-            /// Returns the name in the log.
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$name => $word,)+
-                }
-            }
-        }
-    };
-}
-
-audit_words! {
+words! {
     /// Administrative action. Stored by its name, so that a name never changes.
-    AuditAction {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    pub enum AuditAction {
         ApiKeyCreated = "api_key.created",
         ApiKeyUpdated = "api_key.updated",
         ApiKeyDeleted = "api_key.deleted",
@@ -145,12 +125,13 @@ audit_words! {
         ContactsErased = "contact.erased",
         CapturedReleased = "captured.released",
         CapturedDeleted = "captured.deleted",
-    }
+    } with serde, ALL
 }
 
-audit_words! {
+words! {
     /// Kind of the object of an action.
-    AuditTargetKind {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    pub enum AuditTargetKind {
         ApiKey = "api_key",
         Domain = "domain",
         Webhook = "webhook",
@@ -163,7 +144,7 @@ audit_words! {
         Template = "template",
         Contact = "contact",
         Captured = "captured",
-    }
+    } with serde, ALL
 }
 
 /// Object of an action.

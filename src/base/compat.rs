@@ -1,35 +1,26 @@
 //! Opt-in compatibility: forms of the compatible API that this server refuses by default.
 
-/// A group of requests that an operator can switch on with the setting `RINGMAIL_COMPAT`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CompatFeature {
-    /// Other forms of fields: empty text for an absent field, bare ids, wrapped arrays, an echoed `Reply-To`.
-    Requests,
-    /// Webhook event types that this server never emits.
-    Events,
-    /// Header names that frameworks set.
-    Headers,
-    /// Attachments with a `content_id`.
-    InlineImages,
-    /// Attachments with a `path`.
-    AttachmentPath,
+use crate::base::words::words;
+
+words! {
+    /// A group of requests that an operator can switch on with the setting `RINGMAIL_COMPAT`. The words are the values
+    /// of the setting, in the order of the documentation.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum CompatFeature {
+        /// Other forms of fields: empty text for an absent field, bare ids, wrapped arrays, an echoed `Reply-To`.
+        Requests = "requests",
+        /// Webhook event types that this server never emits.
+        Events = "events",
+        /// Header names that frameworks set.
+        Headers = "headers",
+        /// Attachments with a `content_id`.
+        InlineImages = "inline-images",
+        /// Attachments with a `path`.
+        AttachmentPath = "attachment-path",
+    } with ALL
 }
 
 impl CompatFeature {
-    /// Every feature, in the order of the documentation.
-    pub const ALL: [Self; 5] = [Self::Requests, Self::Events, Self::Headers, Self::InlineImages, Self::AttachmentPath];
-
-    /// Returns the value of the setting.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Requests => "requests",
-            Self::Events => "events",
-            Self::Headers => "headers",
-            Self::InlineImages => "inline-images",
-            Self::AttachmentPath => "attachment-path",
-        }
-    }
-
     /// Returns the clause of an error message that names the setting.
     pub fn advice(self) -> String {
         format!("start the server with `RINGMAIL_COMPAT={}`", self.as_str())

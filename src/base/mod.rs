@@ -24,7 +24,8 @@
 //! - [`boxed`]: results without their types;
 //! - [`opaque`]: shared values whose fields the compiler does not examine;
 //! - [`sync`]: locks that ignore poisoning;
-//! - [`wakeup`]: wake-ups of workers whose work is in a table.
+//! - [`wakeup`]: wake-ups of workers whose work is in a table;
+//! - [`words`]: enums whose values have words.
 
 pub mod address;
 pub mod blocking;
@@ -51,3 +52,4 @@ pub mod recent;
 pub mod signature;
 pub mod sync;
 pub mod wakeup;
+pub(crate) mod words;

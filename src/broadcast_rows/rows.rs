@@ -5,30 +5,30 @@ use serde::{Deserialize, Serialize};
 use crate::base::address::StoredMailbox;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{ApiKeyId, DomainId, EmailId, SegmentId, TopicId};
+use crate::base::words::words;
 use crate::store::Row;
 
-/// Status of a broadcast.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BroadcastStatus {
-    /// Can be changed. Nothing is sent.
-    Draft,
-    /// Starts at its due time.
-    Scheduled,
-    /// Is being sent.
-    Queued,
-    /// Each recipient has been attempted, or is not sent to any more.
-    Sent,
-    /// Was stopped. Emails that were in flight have been sent.
-    Canceled,
-    /// Could not be started, for example because its domain was deleted.
-    Failed,
+words! {
+    /// Status of a broadcast.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum BroadcastStatus {
+        /// Can be changed. Nothing is sent.
+        Draft = "draft",
+        /// Starts at its due time.
+        Scheduled = "scheduled",
+        /// Is being sent.
+        Queued = "queued",
+        /// Each recipient has been attempted, or is not sent to any more.
+        Sent = "sent",
+        /// Was stopped. Emails that were in flight have been sent.
+        Canceled = "canceled",
+        /// Could not be started, for example because its domain was deleted.
+        Failed = "failed",
+    } with ALL
 }
 
 impl BroadcastStatus {
-    /// Every status.
-    pub const ALL: [Self; 6] = [Self::Draft, Self::Scheduled, Self::Queued, Self::Sent, Self::Canceled, Self::Failed];
-
     /// Returns whether the broadcast waits or is being sent. Only then can it be canceled.
     pub const fn is_started(self) -> bool {
         matches!(self, Self::Scheduled | Self::Queued)
@@ -37,18 +37,6 @@ impl BroadcastStatus {
     /// Returns whether the broadcast is a draft or started: it needs its segment and its topic.
     pub const fn is_active(self) -> bool {
         matches!(self, Self::Draft) || self.is_started()
-    }
-
-    /// Returns the name in the API.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Draft => "draft",
-            Self::Scheduled => "scheduled",
-            Self::Queued => "queued",
-            Self::Sent => "sent",
-            Self::Canceled => "canceled",
-            Self::Failed => "failed",
-        }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::service::Broadcasts;
 use crate::base::address::StoredMailbox;
 use crate::base::id::{BroadcastId, ContactId, EmailId, TeamId};
+use crate::base::words::words;
 use crate::broadcast_rows::{self, BroadcastOutcome};
 use crate::contacts;
 use crate::emails::{BroadcastEmailList, BroadcastEmailScan, EmailRow, broadcast_emails_step};
@@ -13,56 +14,27 @@ use crate::store::{ReadTx, Reads, StoreError};
 /// Maximum number of clicked links of a recipient in a list. A link has up to 2,000 bytes.
 const LINKS_MAX: usize = 10;
 
-/// Recipients that a list shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RecipientType {
-    /// Emails whose delivery has started.
-    Sent,
-    Delivered,
-    /// Recipients who opened their email. Software does not count.
-    Opened,
-    /// Recipients who followed a link.
-    Clicked,
-    Bounced,
-    Complained,
-    /// Recipients who opted out with the link of their email.
-    Unsubscribed,
-    /// Emails that were not sent, because the contact had left the audience.
-    Suppressed,
+words! {
+    /// Recipients that a list shows.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum RecipientType {
+        /// Emails whose delivery has started.
+        Sent = "sent",
+        Delivered = "delivered",
+        /// Recipients who opened their email. Software does not count.
+        Opened = "opened",
+        /// Recipients who followed a link.
+        Clicked = "clicked",
+        Bounced = "bounced",
+        Complained = "complained",
+        /// Recipients who opted out with the link of their email.
+        Unsubscribed = "unsubscribed",
+        /// Emails that were not sent, because the contact had left the audience.
+        Suppressed = "suppressed",
+    } with ALL, parse
 }
 
 impl RecipientType {
-    /// Every type.
-    pub const ALL: [Self; 8] = [
-        Self::Sent,
-        Self::Delivered,
-        Self::Opened,
-        Self::Clicked,
-        Self::Bounced,
-        Self::Complained,
-        Self::Unsubscribed,
-        Self::Suppressed,
-    ];
-
-    /// Returns the name in the API.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Sent => "sent",
-            Self::Delivered => "delivered",
-            Self::Opened => "opened",
-            Self::Clicked => "clicked",
-            Self::Bounced => "bounced",
-            Self::Complained => "complained",
-            Self::Unsubscribed => "unsubscribed",
-            Self::Suppressed => "suppressed",
-        }
-    }
-
-    /// Parses the name in the API.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
-    }
-
     const fn emails(self) -> BroadcastEmailList {
         match self {
             Self::Sent => BroadcastEmailList::Attempted,

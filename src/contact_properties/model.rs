@@ -8,6 +8,7 @@ use serde_json::Number;
 use super::number;
 use crate::base::clock::TimestampMs;
 use crate::base::id::ContactPropertyId;
+use crate::base::words::words;
 
 /// Maximum number of properties of a team. A write of a contact reads all of them.
 pub const PROPERTIES_MAX: usize = 500;
@@ -16,32 +17,16 @@ pub(super) const KEY_CHARS_MAX: usize = 50;
 /// Maximum length of a fallback, in characters.
 pub(super) const FALLBACK_CHARS_MAX: usize = 1_000;
 
-/// Type of the values of a property.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PropertyKind {
-    /// Text.
-    String,
-    /// Finite numbers.
-    Number,
-}
-
-impl PropertyKind {
-    /// Every type.
-    pub const ALL: [Self; 2] = [Self::String, Self::Number];
-
-    /// Returns the API word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::String => "string",
-            Self::Number => "number",
-        }
-    }
-
-    /// Parses the API word.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
-    }
+words! {
+    /// Type of the values of a property.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum PropertyKind {
+        /// Text.
+        String = "string",
+        /// Finite numbers.
+        Number = "number",
+    } with ALL, parse
 }
 
 /// Key of a property: 1 to 50 ASCII letters, digits and underscores, in the given letter case.

@@ -2,6 +2,7 @@
 //!
 //! All comparisons use integers, so that a rate exactly at a limit crosses it.
 
+use crate::base::words::words;
 use crate::email_metrics::DayTotals;
 use crate::events::RateMetric;
 
@@ -12,25 +13,16 @@ pub(super) const WARNING_DAYS: u32 = 7;
 /// UTC days of the window of a pause: the current one and the one before.
 pub(super) const PAUSE_DAYS: u32 = 2;
 
-/// Status of the sending of a team.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum GuardrailStatus {
-    #[default]
-    Ok,
-    /// A rate is high. Broadcasts are slowed down.
-    Warning,
-    /// A rate is too high. New sends are refused.
-    Paused,
-}
-
-impl GuardrailStatus {
-    /// Returns the name in the API.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Warning => "warning",
-            Self::Paused => "paused",
-        }
+words! {
+    /// Status of the sending of a team.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum GuardrailStatus {
+        #[default]
+        Ok = "ok",
+        /// A rate is high. Broadcasts are slowed down.
+        Warning = "warning",
+        /// A rate is too high. New sends are refused.
+        Paused = "paused",
     }
 }
 

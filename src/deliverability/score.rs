@@ -1,6 +1,7 @@
 //! The score of a team over 30 days, from the content of its emails and their outcomes. Pure.
 
 use super::guardrail::GuardrailStatus;
+use crate::base::words::words;
 use crate::email_metrics::DayTotals;
 use crate::insights::FailingCheck;
 
@@ -38,13 +39,15 @@ impl Ramp {
     }
 }
 
-/// Band of a score.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScoreBand {
-    Excellent,
-    Good,
-    NeedsAttention,
-    AtRisk,
+words! {
+    /// Band of a score.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ScoreBand {
+        Excellent = "excellent",
+        Good = "good",
+        NeedsAttention = "needs_attention",
+        AtRisk = "at_risk",
+    }
 }
 
 impl ScoreBand {
@@ -55,16 +58,6 @@ impl ScoreBand {
             score if score >= 7.0 => Self::Good,
             score if score >= 5.0 => Self::NeedsAttention,
             _ => Self::AtRisk,
-        }
-    }
-
-    /// Returns the name in the API.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Excellent => "excellent",
-            Self::Good => "good",
-            Self::NeedsAttention => "needs_attention",
-            Self::AtRisk => "at_risk",
         }
     }
 }

@@ -9,52 +9,36 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-/// Reason why an address is not dialled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BlockedAddress {
-    /// `0.0.0.0/8` and `::`.
-    Unspecified,
-    /// `127.0.0.0/8` and `::1`.
-    Loopback,
-    /// RFC 1918.
-    Private,
-    /// RFC 6598, for carrier-grade NAT.
-    CarrierNat,
-    /// RFC 3927 and `fe80::/10`. Cloud metadata services use these ranges.
-    LinkLocal,
-    /// RFC 4193.
-    UniqueLocal,
-    /// The deprecated `fec0::/10`.
-    SiteLocal,
-    /// `224.0.0.0/4` and `ff00::/8`.
-    Multicast,
-    /// RFC 5737, RFC 3849 and RFC 9637.
-    Documentation,
-    /// RFC 2544 and RFC 5180.
-    Benchmarking,
-    /// An IPv4 address inside an IPv6 one: mapped, compatible, translated, NAT64, 6to4, Teredo.
-    EmbedsIpv4,
-    /// Reserved for protocols, or not assigned.
-    Reserved,
-}
+use crate::base::words::words;
 
-impl BlockedAddress {
-    /// Returns a fragment for logs and error messages.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Unspecified => "unspecified address",
-            Self::Loopback => "loopback address",
-            Self::Private => "private address",
-            Self::CarrierNat => "carrier-grade NAT address",
-            Self::LinkLocal => "link-local address",
-            Self::UniqueLocal => "unique local address",
-            Self::SiteLocal => "site-local address",
-            Self::Multicast => "multicast address",
-            Self::Documentation => "documentation address",
-            Self::Benchmarking => "benchmarking address",
-            Self::EmbedsIpv4 => "IPv6 address with an IPv4 address inside",
-            Self::Reserved => "reserved address",
-        }
+words! {
+    /// Reason why an address is not dialled. Its words are a fragment for logs and error messages.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum BlockedAddress {
+        /// `0.0.0.0/8` and `::`.
+        Unspecified = "unspecified address",
+        /// `127.0.0.0/8` and `::1`.
+        Loopback = "loopback address",
+        /// RFC 1918.
+        Private = "private address",
+        /// RFC 6598, for carrier-grade NAT.
+        CarrierNat = "carrier-grade NAT address",
+        /// RFC 3927 and `fe80::/10`. Cloud metadata services use these ranges.
+        LinkLocal = "link-local address",
+        /// RFC 4193.
+        UniqueLocal = "unique local address",
+        /// The deprecated `fec0::/10`.
+        SiteLocal = "site-local address",
+        /// `224.0.0.0/4` and `ff00::/8`.
+        Multicast = "multicast address",
+        /// RFC 5737, RFC 3849 and RFC 9637.
+        Documentation = "documentation address",
+        /// RFC 2544 and RFC 5180.
+        Benchmarking = "benchmarking address",
+        /// An IPv4 address inside an IPv6 one: mapped, compatible, translated, NAT64, 6to4, Teredo.
+        EmbedsIpv4 = "IPv6 address with an IPv4 address inside",
+        /// Reserved for protocols, or not assigned.
+        Reserved = "reserved address",
     }
 }
 

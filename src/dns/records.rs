@@ -12,6 +12,7 @@ use super::host;
 use super::resolver::Resolver;
 use super::txt::compare_txt;
 use crate::base::printable::printable;
+use crate::base::words::words;
 
 /// Timeout of one record check. Short, because an API caller can wait for the check and the next sweep repeats it.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -22,32 +23,20 @@ const SEEN_MAX: usize = 5;
 /// Characters of a published value in a verdict. A DKIM record of an RSA-2048 key has about 410.
 const SEEN_CHARS_MAX: usize = 500;
 
-/// Result of the lookup of one expected record. Stored rows contain these words too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DnsMatch {
-    /// The expected record is published.
-    Found,
-    /// No record of its type is published.
-    Missing,
-    /// Another record of its type is published.
-    Mismatch,
-    /// The lookup failed.
-    Unknown,
-}
-
-impl DnsMatch {
-    pub const ALL: [Self; 4] = [Self::Found, Self::Missing, Self::Mismatch, Self::Unknown];
-
-    /// Returns the value in the API.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Found => "found",
-            Self::Missing => "missing",
-            Self::Mismatch => "mismatch",
-            Self::Unknown => "unknown",
-        }
-    }
+words! {
+    /// Result of the lookup of one expected record. Stored rows contain these words too.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum DnsMatch {
+        /// The expected record is published.
+        Found = "found",
+        /// No record of its type is published.
+        Missing = "missing",
+        /// Another record of its type is published.
+        Mismatch = "mismatch",
+        /// The lookup failed.
+        Unknown = "unknown",
+    } with ALL
 }
 
 /// Result of the check of one record.

@@ -7,6 +7,7 @@ use crate::base::address::DomainName;
 use crate::base::clock::TimestampMs;
 use crate::base::id::DomainId;
 use crate::base::patch::Patch;
+use crate::base::words::words;
 use crate::dns::DnsMatch;
 
 /// Shortest name: `a.co`.
@@ -16,32 +17,20 @@ pub(super) const NAME_CHARS_MAX: usize = 253;
 /// Longest label (RFC 1035 §2.3.4).
 pub(super) const LABEL_CHARS_MAX: usize = 63;
 
-/// Verification status of a domain. Only a verified domain can be used as a sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DomainStatus {
-    /// No verification has been requested.
-    NotStarted,
-    /// Verification is in progress.
-    Pending,
-    /// All required records are published.
-    Verified,
-    /// A required record is wrong, has been removed, or was not found within 72 hours.
-    Failed,
-}
-
-impl DomainStatus {
-    pub const ALL: [Self; 4] = [Self::NotStarted, Self::Pending, Self::Verified, Self::Failed];
-
-    /// Returns the value in the API.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::NotStarted => "not_started",
-            Self::Pending => "pending",
-            Self::Verified => "verified",
-            Self::Failed => "failed",
-        }
-    }
+words! {
+    /// Verification status of a domain. Only a verified domain can be used as a sender.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum DomainStatus {
+        /// No verification has been requested.
+        NotStarted = "not_started",
+        /// Verification is in progress.
+        Pending = "pending",
+        /// All required records are published.
+        Verified = "verified",
+        /// A required record is wrong, has been removed, or was not found within 72 hours.
+        Failed = "failed",
+    } with ALL
 }
 
 /// A record of a domain.
@@ -72,36 +61,25 @@ impl RecordKind {
     }
 }
 
-/// Status of a record in the API.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RecordStatus {
-    /// Not checked, or not published.
-    NotStarted,
-    /// Not found yet: the lookup failed, or verification has been requested.
-    Pending,
-    /// The expected record is published.
-    Verified,
-    /// Another record is published in its place.
-    Failed,
-    /// The record was verified before. The last lookup failed, or the record was missing once.
-    TemporaryFailure,
+words! {
+    /// Status of a record in the API.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum RecordStatus {
+        /// Not checked, or not published.
+        NotStarted = "not_started",
+        /// Not found yet: the lookup failed, or verification has been requested.
+        Pending = "pending",
+        /// The expected record is published.
+        Verified = "verified",
+        /// Another record is published in its place.
+        Failed = "failed",
+        /// The record was verified before. The last lookup failed, or the record was missing once.
+        TemporaryFailure = "temporary_failure",
+    } with ALL
 }
 
 impl RecordStatus {
-    pub const ALL: [Self; 5] = [Self::NotStarted, Self::Pending, Self::Verified, Self::Failed, Self::TemporaryFailure];
-
-    /// Returns the value in the API.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::NotStarted => "not_started",
-            Self::Pending => "pending",
-            Self::Verified => "verified",
-            Self::Failed => "failed",
-            Self::TemporaryFailure => "temporary_failure",
-        }
-    }
-
     /// Returns whether the record counts as published: it is verified, or was until a temporary failure.
     pub const fn counts_as_found(self) -> bool {
         match self {

@@ -7,33 +7,21 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
 
 use super::model::{QUARTER_MS, quarter};
+use crate::base::words::words;
 
 /// Periods of a report.
 pub(super) const PERIODS_MAX: usize = 10_000;
 
-/// Length of the periods of a report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Granularity {
-    Hourly,
-    Daily,
-    /// From Monday to Sunday.
-    Weekly,
-    Monthly,
-}
-
-impl Granularity {
-    /// Every length.
-    pub const ALL: &'static [Self] = &[Self::Hourly, Self::Daily, Self::Weekly, Self::Monthly];
-
-    /// Returns the name in the API.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Hourly => "hourly",
-            Self::Daily => "daily",
-            Self::Weekly => "weekly",
-            Self::Monthly => "monthly",
-        }
-    }
+words! {
+    /// Length of the periods of a report.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Granularity {
+        Hourly = "hourly",
+        Daily = "daily",
+        /// From Monday to Sunday.
+        Weekly = "weekly",
+        Monthly = "monthly",
+    } with ALL
 }
 
 /// A period of a report.

@@ -8,6 +8,7 @@ use super::tags::Tag;
 use crate::base::address::{ERASED, Mailbox};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{AttachmentId, TemplateId, TopicId};
+use crate::base::words::words;
 
 /// Maximum number of recipients in `to`, `cc` and `bcc` together.
 pub(super) const RECIPIENTS_MAX: usize = 50;
@@ -16,72 +17,40 @@ pub const SUBJECT_CHARS_MAX: usize = 998;
 /// Maximum number of emails in a batch.
 pub(super) const BATCH_MAX: usize = 100;
 
-/// Status of an email or of a recipient: its event of the highest rank. The variants are in ascending
-/// order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LastEvent {
-    /// Accepted for a later time.
-    Scheduled,
-    /// In the queue.
-    Queued,
-    /// Claimed by the delivery engine.
-    Sent,
-    /// Deferred. Another attempt follows.
-    DeliveryDelayed,
-    /// Accepted by the recipient's server.
-    Delivered,
-    /// Opened by a person.
-    Opened,
-    /// A person followed a link.
-    Clicked,
-    /// Refused permanently because of the recipient address.
-    Bounced,
-    /// Reported as spam.
-    Complained,
-    /// Not attempted, because the address is suppressed.
-    Suppressed,
-    /// Given up for a reason other than the recipient.
-    Failed,
-    /// Canceled before delivery started.
-    Canceled,
+words! {
+    /// Status of an email or of a recipient: its event of the highest rank. The variants are in ascending
+    /// order.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum LastEvent {
+        /// Accepted for a later time.
+        Scheduled = "scheduled",
+        /// In the queue.
+        Queued = "queued",
+        /// Claimed by the delivery engine.
+        Sent = "sent",
+        /// Deferred. Another attempt follows.
+        DeliveryDelayed = "delivery_delayed",
+        /// Accepted by the recipient's server.
+        Delivered = "delivered",
+        /// Opened by a person.
+        Opened = "opened",
+        /// A person followed a link.
+        Clicked = "clicked",
+        /// Refused permanently because of the recipient address.
+        Bounced = "bounced",
+        /// Reported as spam.
+        Complained = "complained",
+        /// Not attempted, because the address is suppressed.
+        Suppressed = "suppressed",
+        /// Given up for a reason other than the recipient.
+        Failed = "failed",
+        /// Canceled before delivery started.
+        Canceled = "canceled",
+    } with ALL
 }
 
 impl LastEvent {
-    /// Every status.
-    pub const ALL: [Self; 12] = [
-        Self::Scheduled,
-        Self::Queued,
-        Self::Sent,
-        Self::DeliveryDelayed,
-        Self::Delivered,
-        Self::Opened,
-        Self::Clicked,
-        Self::Bounced,
-        Self::Complained,
-        Self::Suppressed,
-        Self::Failed,
-        Self::Canceled,
-    ];
-
-    /// Returns the name in the API.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Scheduled => "scheduled",
-            Self::Queued => "queued",
-            Self::Sent => "sent",
-            Self::DeliveryDelayed => "delivery_delayed",
-            Self::Delivered => "delivered",
-            Self::Opened => "opened",
-            Self::Clicked => "clicked",
-            Self::Bounced => "bounced",
-            Self::Complained => "complained",
-            Self::Suppressed => "suppressed",
-            Self::Failed => "failed",
-            Self::Canceled => "canceled",
-        }
-    }
-
     /// Changes the status to `event` if `event` has a higher rank.
     pub fn advance(&mut self, event: Self) {
         if event > *self {

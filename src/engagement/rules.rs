@@ -18,6 +18,8 @@ use std::time::Duration;
 use aho_corasick::AhoCorasick;
 use ipnet::IpNet;
 
+use crate::base::words::words;
+
 const FILE: &str = include_str!("../../assets/engagement/rules.txt");
 
 /// The rules of the file.
@@ -27,54 +29,30 @@ static RULES: LazyLock<MachineRules> =
 /// Time after delivery in which no person reads, as the file has it.
 pub static PREFETCH_WINDOW: LazyLock<Duration> = LazyLock::new(|| RULES.prefetch_window());
 
-/// Reason why a request is one of software.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum MachineReason {
-    /// The mail proxy of Apple loaded the images of an email that may never be opened.
-    AppleMpp,
-    /// Gmail loaded the images before it showed the email.
-    GmailPrefetch,
-    /// A security gateway, a crawler, a link preview or an HTTP library.
-    Scanner,
-    /// The browser loads the page before the person opens it.
-    Prefetch,
-    /// The message had not been delivered.
-    BeforeDelivery,
-    /// Sooner after delivery than a person reads.
-    Timing,
-    /// A browser that does not exist.
-    Browser,
-    /// Several links of a message at once.
-    Burst,
+words! {
+    /// Reason why a request is one of software.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum MachineReason {
+        /// The mail proxy of Apple loaded the images of an email that may never be opened.
+        AppleMpp = "apple_mpp",
+        /// Gmail loaded the images before it showed the email.
+        GmailPrefetch = "gmail_prefetch",
+        /// A security gateway, a crawler, a link preview or an HTTP library.
+        Scanner = "scanner",
+        /// The browser loads the page before the person opens it.
+        Prefetch = "prefetch",
+        /// The message had not been delivered.
+        BeforeDelivery = "before_delivery",
+        /// Sooner after delivery than a person reads.
+        Timing = "timing",
+        /// A browser that does not exist.
+        Browser = "browser",
+        /// Several links of a message at once.
+        Burst = "burst",
+    } with ALL
 }
 
 impl MachineReason {
-    /// Every reason.
-    pub const ALL: [Self; 8] = [
-        Self::AppleMpp,
-        Self::GmailPrefetch,
-        Self::Scanner,
-        Self::Prefetch,
-        Self::BeforeDelivery,
-        Self::Timing,
-        Self::Browser,
-        Self::Burst,
-    ];
-
-    /// Returns the name in the API.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::AppleMpp => "apple_mpp",
-            Self::GmailPrefetch => "gmail_prefetch",
-            Self::Scanner => "scanner",
-            Self::Prefetch => "prefetch",
-            Self::BeforeDelivery => "before_delivery",
-            Self::Timing => "timing",
-            Self::Browser => "browser",
-            Self::Burst => "burst",
-        }
-    }
-
     /// Parses the name in the API.
     pub(super) fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|reason| reason.as_str() == name)

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::types::EventType;
 use crate::base::clock::TimestampMs;
+use crate::base::words::words;
 
 /// Kind of an email event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,23 +68,14 @@ impl EmailEventKind {
     }
 }
 
-/// Duration of a refusal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum BounceType {
-    Permanent,
-    Transient,
-    /// The reply does not state it.
-    Undetermined,
-}
-
-impl BounceType {
-    /// Returns the name in the API.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Permanent => "Permanent",
-            Self::Transient => "Transient",
-            Self::Undetermined => "Undetermined",
-        }
+words! {
+    /// Duration of a refusal.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum BounceType {
+        Permanent = "Permanent",
+        Transient = "Transient",
+        /// The reply does not state it.
+        Undetermined = "Undetermined",
     }
 }
 

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::words::words;
+
 /// Version of the checks and their weights.
 pub const SCORE_VERSION: u8 = 1;
 /// Score without a failing check, in hundredths of a point.
@@ -9,80 +11,47 @@ const SCORE_MAX_HUNDREDTHS: u32 = 1_000;
 /// Most that the failing minor checks subtract together, in hundredths of a point.
 const MINOR_MAX_HUNDREDTHS: u32 = 150;
 
-/// Severity of a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InsightSeverity {
-    Critical,
-    Major,
-    Minor,
-    /// Without an effect on the score.
-    Info,
-}
-
-impl InsightSeverity {
-    /// Returns the name in the API.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Critical => "critical",
-            Self::Major => "major",
-            Self::Minor => "minor",
-            Self::Info => "info",
-        }
+words! {
+    /// Severity of a check.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum InsightSeverity {
+        Critical = "critical",
+        Major = "major",
+        Minor = "minor",
+        /// Without an effect on the score.
+        Info = "info",
     }
 }
 
-/// A check. Its position in [`InsightCheck::ALL`] is stored and never changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum InsightCheck {
-    DmarcRecord,
-    AuthAlignment,
-    ListUnsubscribe,
-    LinkDomainsMatch,
-    NoShorteners,
-    BodySize,
-    PlainText,
-    VisibleUnsubscribe,
-    PhishingLinks,
-    NoReplyFrom,
-    SvgImages,
-    AttachmentsMarketing,
-    ImageTextRatio,
-    TrackingUnbranded,
-    RootDomainSend,
-    InsecureLinks,
-    SubjectLint,
-    ImageAltText,
-    ImagesOffsite,
-    BimiReady,
-    ReplyToPresent,
+words! {
+    /// A check. Its position in [`InsightCheck::ALL`] is stored and never changes.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum InsightCheck {
+        DmarcRecord = "dmarc_record",
+        AuthAlignment = "auth_alignment",
+        ListUnsubscribe = "list_unsubscribe",
+        LinkDomainsMatch = "link_domains_match",
+        NoShorteners = "no_shorteners",
+        BodySize = "body_size",
+        PlainText = "plain_text",
+        VisibleUnsubscribe = "visible_unsubscribe",
+        PhishingLinks = "phishing_links",
+        NoReplyFrom = "no_reply_from",
+        SvgImages = "svg_images",
+        AttachmentsMarketing = "attachments_marketing",
+        ImageTextRatio = "image_text_ratio",
+        TrackingUnbranded = "tracking_unbranded",
+        RootDomainSend = "root_domain_send",
+        InsecureLinks = "insecure_links",
+        SubjectLint = "subject_lint",
+        ImageAltText = "image_alt_text",
+        ImagesOffsite = "images_offsite",
+        BimiReady = "bimi_ready",
+        ReplyToPresent = "reply_to_present",
+    } with ALL
 }
 
 impl InsightCheck {
-    /// Every check, by its number.
-    pub const ALL: [Self; 21] = [
-        Self::DmarcRecord,
-        Self::AuthAlignment,
-        Self::ListUnsubscribe,
-        Self::LinkDomainsMatch,
-        Self::NoShorteners,
-        Self::BodySize,
-        Self::PlainText,
-        Self::VisibleUnsubscribe,
-        Self::PhishingLinks,
-        Self::NoReplyFrom,
-        Self::SvgImages,
-        Self::AttachmentsMarketing,
-        Self::ImageTextRatio,
-        Self::TrackingUnbranded,
-        Self::RootDomainSend,
-        Self::InsecureLinks,
-        Self::SubjectLint,
-        Self::ImageAltText,
-        Self::ImagesOffsite,
-        Self::BimiReady,
-        Self::ReplyToPresent,
-    ];
-
     /// Returns the stored number.
     pub const fn number(self) -> u8 {
         self as u8
@@ -91,33 +60,6 @@ impl InsightCheck {
     /// Returns the check with a stored number; `None` if a later version wrote it.
     pub fn of_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
-    }
-
-    /// Returns the id in the API.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::DmarcRecord => "dmarc_record",
-            Self::AuthAlignment => "auth_alignment",
-            Self::ListUnsubscribe => "list_unsubscribe",
-            Self::LinkDomainsMatch => "link_domains_match",
-            Self::NoShorteners => "no_shorteners",
-            Self::BodySize => "body_size",
-            Self::PlainText => "plain_text",
-            Self::VisibleUnsubscribe => "visible_unsubscribe",
-            Self::PhishingLinks => "phishing_links",
-            Self::NoReplyFrom => "no_reply_from",
-            Self::SvgImages => "svg_images",
-            Self::AttachmentsMarketing => "attachments_marketing",
-            Self::ImageTextRatio => "image_text_ratio",
-            Self::TrackingUnbranded => "tracking_unbranded",
-            Self::RootDomainSend => "root_domain_send",
-            Self::InsecureLinks => "insecure_links",
-            Self::SubjectLint => "subject_lint",
-            Self::ImageAltText => "image_alt_text",
-            Self::ImagesOffsite => "images_offsite",
-            Self::BimiReady => "bimi_ready",
-            Self::ReplyToPresent => "reply_to_present",
-        }
     }
 
     /// Returns the severity.
@@ -174,37 +116,25 @@ impl InsightCheck {
     }
 }
 
-/// Result of a check. The position in [`InsightStatus::ALL`] is stored and never changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InsightStatus {
-    Pass,
-    Fail,
-    /// The server itself makes sure that the check cannot fail.
-    PassedByDesign,
-    /// The email has nothing that the check looks at.
-    NotApplicable,
-    /// The facts are missing.
-    Unknown,
+words! {
+    /// Result of a check. The position in [`InsightStatus::ALL`] is stored and never changes.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum InsightStatus {
+        Pass = "pass",
+        Fail = "fail",
+        /// The server itself makes sure that the check cannot fail.
+        PassedByDesign = "passed_by_design",
+        /// The email has nothing that the check looks at.
+        NotApplicable = "not_applicable",
+        /// The facts are missing.
+        Unknown = "unknown",
+    } with ALL
 }
 
 impl InsightStatus {
-    /// Every status, by its number.
-    pub const ALL: [Self; 5] = [Self::Pass, Self::Fail, Self::PassedByDesign, Self::NotApplicable, Self::Unknown];
-
     /// Returns the stored number.
     pub const fn number(self) -> u8 {
         self as u8
-    }
-
-    /// Returns the name in the API.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pass => "pass",
-            Self::Fail => "fail",
-            Self::PassedByDesign => "passed_by_design",
-            Self::NotApplicable => "not_applicable",
-            Self::Unknown => "unknown",
-        }
     }
 
     /// Returns [`InsightStatus::Fail`] if `fails`, else [`InsightStatus::Pass`].

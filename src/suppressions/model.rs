@@ -4,44 +4,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, SuppressionId};
+use crate::base::words::words;
 use crate::events::{ChangeSource, EventIdentity};
 
 /// Maximum number of addresses or ids in one request.
 pub const BATCH_MAX: usize = 1_000;
 
-/// Origin of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SuppressionOrigin {
-    /// A message to the address bounced permanently.
-    Bounce,
-    /// The recipient reported a message as spam.
-    Complaint,
-    /// The team added the address.
-    Manual,
-    /// Opt-out of an address without a contact, or whose contact was deleted.
-    Unsubscribe,
+words! {
+    /// Origin of an entry.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum SuppressionOrigin {
+        /// A message to the address bounced permanently.
+        Bounce = "bounce",
+        /// The recipient reported a message as spam.
+        Complaint = "complaint",
+        /// The team added the address.
+        Manual = "manual",
+        /// Opt-out of an address without a contact, or whose contact was deleted.
+        Unsubscribe = "unsubscribe",
+    } with ALL, parse
 }
 
 impl SuppressionOrigin {
-    /// Every origin.
-    pub const ALL: [Self; 4] = [Self::Bounce, Self::Complaint, Self::Manual, Self::Unsubscribe];
-
-    /// Returns the API word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Bounce => "bounce",
-            Self::Complaint => "complaint",
-            Self::Manual => "manual",
-            Self::Unsubscribe => "unsubscribe",
-        }
-    }
-
-    /// Parses the API word.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|origin| origin.as_str() == word)
-    }
-
     /// Returns the number in index keys. The numbers can never change.
     pub(super) const fn number(self) -> u8 {
         match self {

@@ -6,6 +6,7 @@ use crate::base::clock::TimestampMs;
 use crate::base::id::{Id, TemplateId, TemplateVersionId, resource};
 use crate::base::one_line::one_line;
 use crate::base::patch::Patch;
+use crate::base::words::words;
 
 /// Maximum number of templates of a team.
 pub const TEMPLATES_MAX: usize = 1_000;
@@ -165,26 +166,15 @@ impl TemplateChanges {
     }
 }
 
-/// Status of a template.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TemplateStatus {
-    /// Never published. It cannot be sent.
-    Draft,
-    /// Its published version can be sent.
-    Published,
-}
-
-impl TemplateStatus {
-    /// Every status.
-    pub const ALL: [Self; 2] = [Self::Draft, Self::Published];
-
-    /// Returns the API word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Draft => "draft",
-            Self::Published => "published",
-        }
-    }
+words! {
+    /// Status of a template.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum TemplateStatus {
+        /// Never published. It cannot be sent.
+        Draft = "draft",
+        /// Its published version can be sent.
+        Published = "published",
+    } with ALL
 }
 
 /// A template without its content.

@@ -6,6 +6,7 @@ use crate::base::clock::TimestampMs;
 use crate::base::id::TopicId;
 use crate::base::one_line::one_line;
 use crate::base::patch::Patch;
+use crate::base::words::words;
 
 /// Maximum number of topics of a team. A read of the topics of a contact reads all of them.
 pub const TOPICS_MAX: usize = 500;
@@ -14,66 +15,36 @@ pub(super) const NAME_CHARS_MAX: usize = 50;
 /// Maximum length of a description, in characters.
 pub(super) const DESCRIPTION_CHARS_MAX: usize = 200;
 
-/// Consent of a recipient to emails under a topic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Subscription {
-    /// The recipient gets these emails.
-    OptIn,
-    /// The recipient does not get them.
-    OptOut,
+words! {
+    /// Consent of a recipient to emails under a topic.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Subscription {
+        /// The recipient gets these emails.
+        OptIn = "opt_in",
+        /// The recipient does not get them.
+        OptOut = "opt_out",
+    } with ALL, parse
 }
 
 impl Subscription {
-    /// Every choice.
-    pub const ALL: [Self; 2] = [Self::OptIn, Self::OptOut];
-
     /// Returns the choice of a contact, or the default of the topic without one.
     #[must_use]
     pub fn effective(chosen: Option<Self>, default: Self) -> Self {
         chosen.unwrap_or(default)
     }
-
-    /// Returns the API word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::OptIn => "opt_in",
-            Self::OptOut => "opt_out",
-        }
-    }
-
-    /// Parses the API word.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|choice| choice.as_str() == text)
-    }
 }
 
-/// Whether the preference page lists a topic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TopicVisibility {
-    /// Listed.
-    Public,
-    /// The preference page does not list it.
-    Private,
-}
-
-impl TopicVisibility {
-    /// Every visibility.
-    pub const ALL: [Self; 2] = [Self::Public, Self::Private];
-
-    /// Returns the API word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Public => "public",
-            Self::Private => "private",
-        }
-    }
-
-    /// Parses the API word.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|visibility| visibility.as_str() == text)
-    }
+words! {
+    /// Whether the preference page lists a topic.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum TopicVisibility {
+        /// Listed.
+        Public = "public",
+        /// The preference page does not list it.
+        Private = "private",
+    } with ALL, parse
 }
 
 /// Name of a topic: 1 to 50 characters on one line, without surrounding white space.

@@ -4,25 +4,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::clock::TimestampMs;
 use crate::base::id::{TeamId, UserId};
+use crate::base::words::words;
 
-/// Permissions of a user in a team.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// All rights, and the notices.
-    Owner,
-    /// All rights except changes to the team itself.
-    Admin,
-    /// Rights to read and to send.
-    Member,
-    /// Right to read.
-    Viewer,
+words! {
+    /// Permissions of a user in a team. The role with the most permissions is the first.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Role {
+        /// All rights, and the notices.
+        Owner = "owner",
+        /// All rights except changes to the team itself.
+        Admin = "admin",
+        /// Rights to read and to send.
+        Member = "member",
+        /// Right to read.
+        Viewer = "viewer",
+    } with ALL, parse
 }
 
 impl Role {
-    /// Every role, the one with the most permissions first.
-    pub const ALL: [Self; 4] = [Self::Owner, Self::Admin, Self::Member, Self::Viewer];
-
     /// Returns whether the role has the permissions of `other`.
     pub const fn includes(self, other: Self) -> bool {
         self.rank() >= other.rank()
@@ -35,21 +35,6 @@ impl Role {
             Self::Member => 1,
             Self::Viewer => 0,
         }
-    }
-
-    /// Returns the name of the role.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Owner => "owner",
-            Self::Admin => "admin",
-            Self::Member => "member",
-            Self::Viewer => "viewer",
-        }
-    }
-
-    /// Parses the name of a role.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.as_str() == text)
     }
 }
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{WebhookDeliveryId, WebhookId};
 use crate::base::signature::WebhookSecret;
+use crate::base::words::words;
 use crate::events::{EventType, EventTypes};
 use crate::http_client::CustomerUrl;
 
@@ -33,24 +34,16 @@ impl SubscribedEvents {
     }
 }
 
-/// Status of an endpoint. Events are delivered to enabled endpoints only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WebhookStatus {
-    Enabled,
-    /// Disabled by the team.
-    Disabled,
-    /// Disabled after too many exhausted deliveries.
-    AutoDisabled,
-}
-
-impl WebhookStatus {
-    /// Returns the value of the API field.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Enabled => "enabled",
-            Self::Disabled | Self::AutoDisabled => "disabled",
-        }
+words! {
+    /// Status of an endpoint. Events are delivered to enabled endpoints only.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum WebhookStatus {
+        Enabled = "enabled",
+        /// Disabled by the team.
+        Disabled = "disabled",
+        /// Disabled after too many exhausted deliveries.
+        AutoDisabled = "disabled",
     }
 }
 
@@ -143,32 +136,19 @@ pub struct RotationResult {
     pub previous_expires_ms: Option<TimestampMs>,
 }
 
-/// Status of a delivery, as the API shows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryStatus {
-    /// Queued.
-    Pending,
-    /// A request is in flight.
-    Attempting,
-    /// The endpoint answered 2xx.
-    Success,
-    /// Exhausted.
-    Failed,
-}
-
-impl DeliveryStatus {
-    /// Every status.
-    pub const ALL: [Self; 4] = [Self::Pending, Self::Attempting, Self::Success, Self::Failed];
-
-    /// Returns the value of the API field.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Attempting => "attempting",
-            Self::Success => "success",
-            Self::Failed => "failed",
-        }
-    }
+words! {
+    /// Status of a delivery, as the API shows it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum DeliveryStatus {
+        /// Queued.
+        Pending = "pending",
+        /// A request is in flight.
+        Attempting = "attempting",
+        /// The endpoint answered 2xx.
+        Success = "success",
+        /// Exhausted.
+        Failed = "failed",
+    } with ALL
 }
 
 /// The delivery of one event to one endpoint.

@@ -4,57 +4,43 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::words::words;
+
 /// Size of the HTML from which Gmail hides the rest of a message, in bytes.
 pub const HTML_BYTES_CLIPPED: usize = 102_400;
 
-/// Kind of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FindingKind {
-    /// The subject is empty.
-    SubjectEmpty,
-    /// Neither HTML nor text.
-    ContentMissing,
-    /// The domain of the sender is not a verified domain of the team.
-    SenderUnverified,
-    /// A record of the sender's domain is missing or differs.
-    SenderAlignment,
-    /// No contact would receive the broadcast.
-    AudienceEmpty,
-    /// No part has a placeholder of the unsubscribe link.
-    UnsubscribeMissing,
-    /// A merge field has no fallback.
-    FallbackMissing,
-    /// A merge field has the name of no property.
-    FieldUnknown,
-    /// Mail clients hide the end of the HTML.
-    Size,
-    /// An image without alternative text.
-    AltMissing,
-    /// A link that mail clients cannot open.
-    LinkInvalid,
-    /// A link whose server has no such page, or does not answer.
-    LinkDead,
+words! {
+    /// Kind of a finding.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum FindingKind {
+        /// The subject is empty.
+        SubjectEmpty = "subject_empty",
+        /// Neither HTML nor text.
+        ContentMissing = "content_missing",
+        /// The domain of the sender is not a verified domain of the team.
+        SenderUnverified = "sender_unverified",
+        /// A record of the sender's domain is missing or differs.
+        SenderAlignment = "sender_alignment",
+        /// No contact would receive the broadcast.
+        AudienceEmpty = "audience_empty",
+        /// No part has a placeholder of the unsubscribe link.
+        UnsubscribeMissing = "unsubscribe_missing",
+        /// A merge field has no fallback.
+        FallbackMissing = "fallback_missing",
+        /// A merge field has the name of no property.
+        FieldUnknown = "field_unknown",
+        /// Mail clients hide the end of the HTML.
+        Size = "size",
+        /// An image without alternative text.
+        AltMissing = "alt_missing",
+        /// A link that mail clients cannot open.
+        LinkInvalid = "link_invalid",
+        /// A link whose server has no such page, or does not answer.
+        LinkDead = "link_dead",
+    }
 }
 
 impl FindingKind {
-    /// Returns the name in responses.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::SubjectEmpty => "subject_empty",
-            Self::ContentMissing => "content_missing",
-            Self::SenderUnverified => "sender_unverified",
-            Self::SenderAlignment => "sender_alignment",
-            Self::AudienceEmpty => "audience_empty",
-            Self::UnsubscribeMissing => "unsubscribe_missing",
-            Self::FallbackMissing => "fallback_missing",
-            Self::FieldUnknown => "field_unknown",
-            Self::Size => "size",
-            Self::AltMissing => "alt_missing",
-            Self::LinkInvalid => "link_invalid",
-            Self::LinkDead => "link_dead",
-        }
-    }
-
     /// Returns whether the broadcast cannot be sent as it is.
     pub const fn severity(self) -> FindingSeverity {
         match self {
@@ -72,45 +58,26 @@ impl FindingKind {
     }
 }
 
-/// Effect of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FindingSeverity {
-    /// The broadcast cannot be sent, or would be empty.
-    Error,
-    Warning,
-}
-
-impl FindingSeverity {
-    /// Returns the name in responses.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-        }
+words! {
+    /// Effect of a finding.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum FindingSeverity {
+        /// The broadcast cannot be sent, or would be empty.
+        Error = "error",
+        Warning = "warning",
     }
 }
 
-/// Part of a broadcast that a finding is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FindingPart {
-    Subject,
-    PreviewText,
-    /// The Markdown of the composer.
-    Source,
-    Html,
-    Text,
-}
-
-impl FindingPart {
-    /// Returns the name in responses.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Subject => "subject",
-            Self::PreviewText => "preview_text",
-            Self::Source => "source",
-            Self::Html => "html",
-            Self::Text => "text",
-        }
+words! {
+    /// Part of a broadcast that a finding is in.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum FindingPart {
+        Subject = "subject",
+        PreviewText = "preview_text",
+        /// The Markdown of the composer.
+        Source = "source",
+        Html = "html",
+        Text = "text",
     }
 }
 

@@ -4,6 +4,7 @@ use super::WINDOW_SLOTS;
 use super::capacity::SendCapacity;
 use super::slots::{SendSlots, slot_of};
 use crate::base::clock::{DAY_MS, TimestampMs};
+use crate::base::words::words;
 
 /// Time from the due time of a message to its delivery, at most, while the sessions are not busy.
 const DELIVERY_MS: i64 = 5_000;
@@ -50,22 +51,14 @@ pub struct PlanWarning {
     pub message: String,
 }
 
-/// Kind of a warning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PlanWarningCode {
-    /// The broadcast alone exceeds the room.
-    Paced,
-    /// Other broadcasts use the room.
-    QueuedBehind,
-}
-
-impl PlanWarningCode {
-    /// Returns the name in the API.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Paced => "paced",
-            Self::QueuedBehind => "queued_behind",
-        }
+words! {
+    /// Kind of a warning.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum PlanWarningCode {
+        /// The broadcast alone exceeds the room.
+        Paced = "paced",
+        /// Other broadcasts use the room.
+        QueuedBehind = "queued_behind",
     }
 }
 

@@ -10,6 +10,7 @@ use salvo::{Depot, Extractible, Request};
 use super::response::ReportedMetric;
 use crate::base::clock::{DAY_MS, TimestampMs};
 use crate::base::id::{Id, TeamId};
+use crate::base::words::words;
 use crate::email_metrics::periods::Granularity;
 use crate::email_metrics::report::{GroupBy, MetricsQuery};
 use crate::http::{ApiError, declare_query, declare_query_list, query_value, schema};
@@ -47,26 +48,19 @@ const PARAMETERS: [(&str, &str); 9] = [
     ("broadcast_id", "Only these broadcasts: up to 100 ids, separated by commas."),
 ];
 
-/// A dimension of the rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Dimension {
-    Period,
-    Domain,
-    Email,
-    Broadcast,
+words! {
+    /// A dimension of the rows.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum Dimension {
+        Period = "period",
+        Domain = "domain",
+        Email = "email",
+        Broadcast = "broadcast",
+    }
 }
 
 impl Dimension {
     const ALL: &'static [Self] = &[Self::Period, Self::Domain, Self::Email, Self::Broadcast];
-
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Period => "period",
-            Self::Domain => "domain",
-            Self::Email => "email",
-            Self::Broadcast => "broadcast",
-        }
-    }
 }
 
 /// The parts of a report that the response shows.
@@ -127,7 +121,7 @@ impl EndpointArgRegister for MetricsParameters {
             match list {
                 Some((items, items_max)) => declare_query_list(operation, name, about, items, items_max),
                 None if name == "granularity" => {
-                    let lengths = one_of(Granularity::ALL, |item| item.as_str());
+                    let lengths = one_of(&Granularity::ALL, |item| item.as_str());
                     declare_query(operation, name, about, lengths);
                 }
                 None => declare_query(operation, name, about, schema::text()),
@@ -163,7 +157,7 @@ impl MetricsParameters {
         // A range that ends now includes the events of this millisecond.
         let until_ms = if end_ms == now_ms { end_ms.saturating_add(1) } else { end_ms };
         let granularity = match &self.granularity {
-            Some(text) => *known(Granularity::ALL, |item| item.as_str(), "granularity", text)?,
+            Some(text) => *known(&Granularity::ALL, |item| item.as_str(), "granularity", text)?,
             None => Granularity::Daily,
         };
         let mut metrics = choices(ReportedMetric::ALL, |item| item.as_str(), "metrics", &self.metrics)?;

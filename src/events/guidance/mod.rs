@@ -13,37 +13,25 @@ use entries as entry;
 
 use super::model::{Bounce, BounceType, EmailEventKind, Event, EventDetail};
 use crate::base::enhanced_code::{EnhancedCode, split_enhanced_code};
+use crate::base::words::words;
 
-/// Cause of an undelivered, delayed or reported email.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GuidanceCategory {
-    /// The address or its domain.
-    Recipient,
-    /// The message.
-    Content,
-    /// Reputation of the sender at the receivers.
-    Reputation,
-    /// A rule of the receiver, or a missing proof of the sender.
-    Policy,
-    /// A rule of one provider.
-    Provider,
-    /// A state that ends by itself.
-    Transient,
-    Unknown,
-}
-
-impl GuidanceCategory {
-    /// Returns the name in the API.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Recipient => "recipient",
-            Self::Content => "content",
-            Self::Reputation => "reputation",
-            Self::Policy => "policy",
-            Self::Provider => "provider",
-            Self::Transient => "transient",
-            Self::Unknown => "unknown",
-        }
+words! {
+    /// Cause of an undelivered, delayed or reported email.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum GuidanceCategory {
+        /// The address or its domain.
+        Recipient = "recipient",
+        /// The message.
+        Content = "content",
+        /// Reputation of the sender at the receivers.
+        Reputation = "reputation",
+        /// A rule of the receiver, or a missing proof of the sender.
+        Policy = "policy",
+        /// A rule of one provider.
+        Provider = "provider",
+        /// A state that ends by itself.
+        Transient = "transient",
+        Unknown = "unknown",
     }
 }
 

@@ -27,42 +27,28 @@ pub use parse::{
 };
 
 use crate::base::clock::TimestampMs;
+use crate::base::words::words;
 
 /// Maximum number of conditions of a filter. A count evaluates each of them for every contact.
 pub const CONDITIONS_MAX: usize = 50;
 /// Maximum length of the value of a condition, in characters.
 pub const VALUE_CHARS_MAX: usize = 1_000;
 
-/// Combination of the conditions of a filter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Match {
-    /// Every condition must be true.
-    All,
-    /// At least one condition must be true.
-    Any,
+words! {
+    /// Combination of the conditions of a filter.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Match {
+        /// Every condition must be true.
+        All = "all",
+        /// At least one condition must be true.
+        Any = "any",
+    } with ALL, parse
 }
 
 impl Match {
     /// The accepted API words.
-    pub const WORDS: [&str; 2] = ["all", "any"];
-
-    /// Parses the API word.
-    pub fn parse(word: &str) -> Option<Self> {
-        match word {
-            "all" => Some(Self::All),
-            "any" => Some(Self::Any),
-            _ => None,
-        }
-    }
-
-    /// Returns the API word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::All => "all",
-            Self::Any => "any",
-        }
-    }
+    pub const WORDS: [&str; 2] = [Self::All.as_str(), Self::Any.as_str()];
 }
 
 /// A filter that passed its grammar. Without conditions it matches every contact.
