@@ -12,7 +12,7 @@ mod of_team;
 
 pub use index_rows::{ContactIdRow, ContactPropertyIdRow, SuppressionIdRow, TemplateIdRow, UserIdRow};
 
-pub use names::NAMES;
+use names::tables;
 use of_team::of_team;
 
 use crate::api_keys::{ApiKeyRow, ApiKeyUseRow};
@@ -55,6 +55,7 @@ use crate::webhooks::{DeliveryRow, HealthRow, QueueRow, WebhookRow};
 /// SHA-256 of an address in lower case: the key of the address indexes.
 pub type AddressHash = [u8; 32];
 
+tables! {
 /// Name and creation time of each team. Written by `teams`. Few rows, deleted on request.
 pub const TEAMS: Table<(TeamId,), TeamRow> = Table::new("teams-1");
 /// Removed teams whose data is being deleted. Written by `teams`. One row for each, deleted with the last row of the
@@ -341,6 +342,7 @@ pub const GUARDRAIL_EPISODES: Table<(TeamId,), EpisodeRow> = Table::new("guardra
 /// Regions whose broadcasts are paused, by SHA-256 of the name. Written by `deliverability`. At most one row for each
 /// region, deleted at the end of the pause.
 pub const REGION_PAUSES: Table<([u8; 32],), RegionPauseRow> = Table::new("region_pauses-1");
+}
 
 of_team! {
     API_KEYS,
