@@ -318,54 +318,80 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Inside<'_, S> {
 /// The value must follow the same rules as other values (depth, escapes, numbers), unlike serde's
 /// `IgnoredAny`. It needs no memory, unlike a JSON value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IgnoredJson;
+pub struct IgnoredJson {
+    /// Whether the value is null, or an empty text, array or object.
+    pub is_empty: bool,
+}
 
-impl<'de> Deserialize<'de> for IgnoredJson {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(IgnoredJsonVisitor)
+impl IgnoredJson {
+    /// Parses any value, of which only a text is kept. `text` converts a text, and `other` another value.
+    ///
+    /// # Errors
+    /// The value breaks a rule of JSON or of the request.
+    pub fn unless_text<'de, D: Deserializer<'de>, T>(
+        deserializer: D,
+        text: fn(&str) -> T,
+        other: fn(Self) -> T,
+    ) -> Result<T, D::Error> {
+        deserializer.deserialize_any(AnyJsonVisitor { text, other })
     }
 }
 
-struct IgnoredJsonVisitor;
+impl<'de> Deserialize<'de> for IgnoredJson {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::unless_text(deserializer, |text| Self { is_empty: text.is_empty() }, |other| other)
+    }
+}
 
-impl<'de> Visitor<'de> for IgnoredJsonVisitor {
-    type Value = IgnoredJson;
+struct AnyJsonVisitor<T> {
+    text: fn(&str) -> T,
+    other: fn(IgnoredJson) -> T,
+}
+
+impl<'de, T> Visitor<'de> for AnyJsonVisitor<T> {
+    type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("any JSON value")
     }
 
-    fn visit_unit<E>(self) -> Result<IgnoredJson, E> {
-        Ok(IgnoredJson)
+    fn visit_unit<E>(self) -> Result<T, E> {
+        Ok((self.other)(IgnoredJson { is_empty: true }))
     }
 
-    fn visit_bool<E>(self, _value: bool) -> Result<IgnoredJson, E> {
-        Ok(IgnoredJson)
+    fn visit_bool<E>(self, _value: bool) -> Result<T, E> {
+        Ok((self.other)(IgnoredJson { is_empty: false }))
     }
 
-    fn visit_i64<E>(self, _value: i64) -> Result<IgnoredJson, E> {
-        Ok(IgnoredJson)
+    fn visit_i64<E>(self, _value: i64) -> Result<T, E> {
+        Ok((self.other)(IgnoredJson { is_empty: false }))
     }
 
-    fn visit_u64<E>(self, _value: u64) -> Result<IgnoredJson, E> {
-        Ok(IgnoredJson)
+    fn visit_u64<E>(self, _value: u64) -> Result<T, E> {
+        Ok((self.other)(IgnoredJson { is_empty: false }))
     }
 
-    fn visit_f64<E>(self, _value: f64) -> Result<IgnoredJson, E> {
-        Ok(IgnoredJson)
+    fn visit_f64<E>(self, _value: f64) -> Result<T, E> {
+        Ok((self.other)(IgnoredJson { is_empty: false }))
     }
 
-    fn visit_str<E>(self, _value: &str) -> Result<IgnoredJson, E> {
-        Ok(IgnoredJson)
+    fn visit_str<E>(self, text: &str) -> Result<T, E> {
+        Ok((self.text)(text))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<IgnoredJson, A::Error> {
-        while seq.next_element::<IgnoredJson>()?.is_some() {}
-        Ok(IgnoredJson)
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<T, A::Error> {
+        let mut is_empty = true;
+        while seq.next_element::<IgnoredJson>()?.is_some() {
+            is_empty = false;
+        }
+        Ok((self.other)(IgnoredJson { is_empty }))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<IgnoredJson, A::Error> {
-        while map.next_entry::<IgnoredJson, IgnoredJson>()?.is_some() {}
-        Ok(IgnoredJson)
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
+        let mut is_empty = true;
+        while map.next_entry::<IgnoredJson, IgnoredJson>()?.is_some() {
+            is_empty = false;
+        }
+        Ok((self.other)(IgnoredJson { is_empty }))
     }
 }

@@ -1,8 +1,5 @@
 //! Decoding of a field that an instance refuses unless a compatibility feature accepts it.
 
-use std::fmt;
-
-use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::EntryFault;
@@ -32,50 +29,6 @@ impl OptInText {
 
 impl<'de> Deserialize<'de> for OptInText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(OptInTextVisitor)
-    }
-}
-
-struct OptInTextVisitor;
-
-impl<'de> Visitor<'de> for OptInTextVisitor {
-    type Value = OptInText;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text")
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<OptInText, E> {
-        Ok(OptInText::Text(text.to_owned()))
-    }
-
-    fn visit_string<E>(self, text: String) -> Result<OptInText, E> {
-        Ok(OptInText::Text(text))
-    }
-
-    fn visit_bool<E>(self, _value: bool) -> Result<OptInText, E> {
-        Ok(OptInText::Other)
-    }
-
-    fn visit_i64<E>(self, _value: i64) -> Result<OptInText, E> {
-        Ok(OptInText::Other)
-    }
-
-    fn visit_u64<E>(self, _value: u64) -> Result<OptInText, E> {
-        Ok(OptInText::Other)
-    }
-
-    fn visit_f64<E>(self, _value: f64) -> Result<OptInText, E> {
-        Ok(OptInText::Other)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<OptInText, A::Error> {
-        while seq.next_element::<IgnoredJson>()?.is_some() {}
-        Ok(OptInText::Other)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<OptInText, A::Error> {
-        while map.next_entry::<IgnoredJson, IgnoredJson>()?.is_some() {}
-        Ok(OptInText::Other)
+        IgnoredJson::unless_text(deserializer, |text| Self::Text(text.to_owned()), |_| Self::Other)
     }
 }

@@ -1,10 +1,7 @@
 //! Template requests.
 
-use std::fmt;
-
 use salvo::oapi::{Components, RefOr, Schema, ToSchema};
-use serde::de::{MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
 use super::AliasText;
 use crate::base::patch::Patch;
@@ -36,11 +33,11 @@ pub(crate) struct CreateTemplateRequest {
     text: Option<String>,
     // Decoded only for their specific errors, so that they are not in the OpenAPI schema.
     #[salvo(schema(skip))]
-    from: Option<UnstoredField>,
+    from: Option<IgnoredJson>,
     #[salvo(schema(skip))]
-    reply_to: Option<UnstoredField>,
+    reply_to: Option<IgnoredJson>,
     #[salvo(schema(skip))]
-    variables: Option<UnstoredField>,
+    variables: Option<IgnoredJson>,
 }
 
 impl JsonBody for CreateTemplateRequest {}
@@ -69,11 +66,11 @@ pub(crate) struct UpdateTemplateRequest {
     text: Patch<String>,
     // Decoded only for their specific errors, so that they are not in the OpenAPI schema.
     #[salvo(schema(skip))]
-    from: Option<UnstoredField>,
+    from: Option<IgnoredJson>,
     #[salvo(schema(skip))]
-    reply_to: Option<UnstoredField>,
+    reply_to: Option<IgnoredJson>,
     #[salvo(schema(skip))]
-    variables: Option<UnstoredField>,
+    variables: Option<IgnoredJson>,
 }
 
 impl JsonBody for UpdateTemplateRequest {}
@@ -164,11 +161,11 @@ fn parse_html(text: String) -> ApiResult<String> {
 
 /// Refuses the fields of the compatible API that a template does not have, unless they are empty.
 fn refuse_unstored(
-    from: Option<UnstoredField>,
-    reply_to: Option<UnstoredField>,
-    variables: Option<UnstoredField>,
+    from: Option<IgnoredJson>,
+    reply_to: Option<IgnoredJson>,
+    variables: Option<IgnoredJson>,
 ) -> ApiResult<()> {
-    let has_value = |field: Option<UnstoredField>| field.is_some_and(|field| !field.is_empty);
+    let has_value = |field: Option<IgnoredJson>| field.is_some_and(|field| !field.is_empty);
     for (name, field) in [("from", from), ("reply_to", reply_to)] {
         if has_value(field) {
             return Err(ApiError::validation(format!(
@@ -192,63 +189,5 @@ struct NonEmptyText;
 impl ToSchema for NonEmptyText {
     fn to_schema(_components: &mut Components) -> RefOr<Schema> {
         schema::text().min_length(1).into()
-    }
-}
-
-/// A value of any type that is refused unless it is an empty text, array or object.
-#[derive(Clone, Copy, Debug)]
-struct UnstoredField {
-    is_empty: bool,
-}
-
-impl<'de> Deserialize<'de> for UnstoredField {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(UnstoredFieldVisitor)
-    }
-}
-
-struct UnstoredFieldVisitor;
-
-impl<'de> Visitor<'de> for UnstoredFieldVisitor {
-    type Value = UnstoredField;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("null")
-    }
-
-    fn visit_bool<E>(self, _value: bool) -> Result<UnstoredField, E> {
-        Ok(UnstoredField { is_empty: false })
-    }
-
-    fn visit_i64<E>(self, _value: i64) -> Result<UnstoredField, E> {
-        Ok(UnstoredField { is_empty: false })
-    }
-
-    fn visit_u64<E>(self, _value: u64) -> Result<UnstoredField, E> {
-        Ok(UnstoredField { is_empty: false })
-    }
-
-    fn visit_f64<E>(self, _value: f64) -> Result<UnstoredField, E> {
-        Ok(UnstoredField { is_empty: false })
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<UnstoredField, E> {
-        Ok(UnstoredField { is_empty: text.is_empty() })
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<UnstoredField, A::Error> {
-        let mut is_empty = true;
-        while seq.next_element::<IgnoredJson>()?.is_some() {
-            is_empty = false;
-        }
-        Ok(UnstoredField { is_empty })
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<UnstoredField, A::Error> {
-        let mut is_empty = true;
-        while map.next_entry::<String, IgnoredJson>()?.is_some() {
-            is_empty = false;
-        }
-        Ok(UnstoredField { is_empty })
     }
 }
