@@ -30,51 +30,27 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const RESPONSE_TIMEOUT: Duration = REQUEST_TIMEOUT.saturating_add(Duration::from_secs(5));
 
 /// Failure of a request.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum AdminClientError {
-    /// The data directory has no store.
+    #[error("there is no store at {0}; start `ringmail serve` first, or name its directory with --data-dir")]
     NoStore(PathBuf),
     /// The store cannot be opened.
+    #[error("{0}")]
     Open(OpenError),
-    /// A process holds the store and does not answer.
+    #[error(
+        "a process holds the store and does not answer at {socket} ({why}); \
+         run this as the same user, or restart the server"
+    )]
     Unreachable { socket: PathBuf, why: io::Error },
-    /// The response cannot be decoded.
+    #[error("cannot decode the response of the server at {socket}: {why}. Check that the server has the same version.")]
     Unreadable { socket: PathBuf, why: io::Error },
     /// The response is of another kind.
+    #[error("unexpected response: {0:?}. Check that the server has the same version.")]
     Unexpected(Box<Response>),
     /// The request is refused.
+    #[error("{}", .0.message)]
     Refused(AdminError),
 }
-
-impl std::fmt::Display for AdminClientError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::NoStore(path) => write!(
-                f,
-                "there is no store at {}; start `ringmail serve` first, or name its directory with --data-dir",
-                path.display()
-            ),
-            Self::Open(error) => error.fmt(f),
-            Self::Unreachable { socket, why } => write!(
-                f,
-                "a process holds the store and does not answer at {} ({why}); \
-                 run this as the same user, or restart the server",
-                socket.display()
-            ),
-            Self::Unreadable { socket, why } => write!(
-                f,
-                "cannot decode the response of the server at {}: {why}. Check that the server has the same version.",
-                socket.display()
-            ),
-            Self::Unexpected(response) => {
-                write!(f, "unexpected response: {response:?}. Check that the server has the same version.")
-            }
-            Self::Refused(error) => f.write_str(&error.message),
-        }
-    }
-}
-
-impl std::error::Error for AdminClientError {}
 
 impl AdminClientError {
     fn of_connection(socket: &Path, why: io::Error) -> Self {

@@ -76,23 +76,12 @@ impl From<StoreError> for StartError {
 }
 
 /// Error that stops a running instance.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// A worker keeps failing.
+    #[error("{0}")]
     Worker(WorkerError),
     /// The store failed. It accepts no command until it is opened again.
+    #[error("the store failed ({0}); check the disk of the data directory, then start again")]
     Store(StoreError),
 }
-
-impl std::fmt::Display for ServeError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Worker(error) => error.fmt(f),
-            Self::Store(error) => {
-                write!(f, "the store failed ({error}); check the disk of the data directory, then start again")
-            }
-        }
-    }
-}
-
-impl std::error::Error for ServeError {}

@@ -1,6 +1,5 @@
 //! The errors of a request.
 
-use std::fmt;
 use std::io;
 
 use tokio_rustls::rustls::{CertificateError, Error as RustlsError};
@@ -9,50 +8,63 @@ use crate::dns::{BlockedAddress, LookupError};
 
 /// The reason that a request has no response. `Display` returns a lowercase fragment that the customer sees. The
 /// fragment contains no text of the server.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
     /// The guard permits no address of the host. Contains the reason for the first address. No connection was opened.
+    #[error("the host has a {0}, and no request is sent to it")]
     Blocked(BlockedAddress),
     /// The lookup failed or returned no address.
+    #[error("the host's address could not be looked up: {0}")]
     Dns(LookupError),
     /// No address accepted the connection. Contains the error of the last address.
+    #[error("no connection could be made: {0}")]
     Connect(io::ErrorKind),
-    /// The TLS handshake failed.
+    #[error("no secure connection could be made: {0}")]
     Tls(TlsFailure),
     /// A phase exceeded its time limit or that of the whole request.
+    #[error("{0}")]
     Timeout(RequestPhase),
     /// The connection was closed before the head of the response was complete.
+    #[error("the connection was closed before a response had come")]
     Reset,
-    /// The response is not valid HTTP/1.1.
+    #[error("the response is not valid HTTP/1.1")]
     Protocol,
     /// The head of the response, or the interim responses before it, exceeded a byte limit.
+    #[error("the header of the response was too large")]
     HeadersTooLarge,
     /// A header field of the caller is not valid. Nothing was sent.
+    #[error("the request has a header field that cannot be sent")]
     InvalidHeader,
 }
 
 /// The phase of a request that exceeded its time limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestPhase {
+    #[error("looking up the host's address took too long")]
     Dns,
+    #[error("making the connection took too long")]
     Connect,
+    #[error("making the connection secure took too long")]
     Tls,
     /// From the first byte sent to the end of the head of the response.
+    #[error("the response took too long")]
     Response,
 }
 
 /// The reason that a TLS handshake failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TlsFailure {
-    /// The certificate is for other names.
+    #[error("the certificate is not for this host")]
     WrongHost,
-    /// No trusted root issued the certificate.
+    #[error("the certificate is from an issuer that is not trusted")]
     UnknownIssuer,
-    /// The certificate has expired or is not valid yet.
+    #[error("the certificate has expired or is not valid yet")]
     OutOfDate,
     /// Another defect of the certificate.
+    #[error("the certificate cannot be trusted")]
     BadCertificate,
     /// A failure that does not concern the server's certificate, such as no common protocol version.
+    #[error("the TLS handshake failed")]
     Handshake,
 }
 
@@ -91,38 +103,5 @@ impl RequestError {
             return Self::Tls(TlsFailure::Handshake);
         }
         if error.is_parse() { Self::Protocol } else { Self::Reset }
-    }
-}
-
-impl fmt::Display for RequestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Blocked(reason) => write!(f, "the host has a {reason}, and no request is sent to it"),
-            Self::Dns(error) => write!(f, "the host's address could not be looked up: {error}"),
-            Self::Connect(kind) => write!(f, "no connection could be made: {kind}"),
-            Self::Tls(failure) => write!(f, "no secure connection could be made: {failure}"),
-            Self::Timeout(RequestPhase::Dns) => f.write_str("looking up the host's address took too long"),
-            Self::Timeout(RequestPhase::Connect) => f.write_str("making the connection took too long"),
-            Self::Timeout(RequestPhase::Tls) => f.write_str("making the connection secure took too long"),
-            Self::Timeout(RequestPhase::Response) => f.write_str("the response took too long"),
-            Self::Reset => f.write_str("the connection was closed before a response had come"),
-            Self::Protocol => f.write_str("the response is not valid HTTP/1.1"),
-            Self::HeadersTooLarge => f.write_str("the header of the response was too large"),
-            Self::InvalidHeader => f.write_str("the request has a header field that cannot be sent"),
-        }
-    }
-}
-
-impl std::error::Error for RequestError {}
-
-impl fmt::Display for TlsFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::WrongHost => "the certificate is not for this host",
-            Self::UnknownIssuer => "the certificate is from an issuer that is not trusted",
-            Self::OutOfDate => "the certificate has expired or is not valid yet",
-            Self::BadCertificate => "the certificate cannot be trusted",
-            Self::Handshake => "the TLS handshake failed",
-        })
     }
 }

@@ -1,6 +1,5 @@
 //! One file, requested with GET. Unlike the requests of a session, a fetch follows redirects.
 
-use std::fmt;
 use std::time::Duration;
 
 use http_body_util::Full;
@@ -51,43 +50,31 @@ pub struct FetchedFile {
 
 /// The reason that a file was not fetched. `Display` returns a lowercase fragment that the customer sees. The fragment
 /// contains no text of the server.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {
+    #[error("{0}")]
     Request(RequestError),
     /// A status other than 200 and a redirect.
+    #[error("the response has the status {0}")]
     Status(u16),
     /// The redirect has no `Location` that is text.
+    #[error("the response is a redirect without a valid `Location`")]
     NoLocation,
-    /// The target of a redirect is not an allowed URL.
+    #[error("the response is a redirect to a URL that is not allowed: {0}")]
     Redirect(UrlError),
+    #[error("there are more than {REDIRECTS_MAX} redirects")]
     TooManyRedirects,
     /// The file is larger than [`FetchLimits::bytes_max`].
+    #[error("the file is too large")]
     TooLarge,
     /// The body ended before the file was complete, or its framing is not valid.
+    #[error("the response ended before the file was complete")]
     Incomplete,
-    /// The body is compressed, which the request did not accept.
+    #[error("the response has a `Content-Encoding`, which the request did not accept")]
     Encoded,
-    /// The caller has no memory for the file.
+    #[error("the server has no memory for the file")]
     NoMemory,
 }
-
-impl fmt::Display for FetchError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Request(error) => error.fmt(f),
-            Self::Status(status) => write!(f, "the response has the status {status}"),
-            Self::NoLocation => f.write_str("the response is a redirect without a valid `Location`"),
-            Self::Redirect(error) => write!(f, "the response is a redirect to a URL that is not allowed: {error}"),
-            Self::TooManyRedirects => write!(f, "there are more than {REDIRECTS_MAX} redirects"),
-            Self::TooLarge => f.write_str("the file is too large"),
-            Self::Incomplete => f.write_str("the response ended before the file was complete"),
-            Self::Encoded => f.write_str("the response has a `Content-Encoding`, which the request did not accept"),
-            Self::NoMemory => f.write_str("the server has no memory for the file"),
-        }
-    }
-}
-
-impl std::error::Error for FetchError {}
 
 impl From<RequestError> for FetchError {
     fn from(error: RequestError) -> Self {

@@ -101,30 +101,20 @@ impl fmt::Display for MessageField {
 ///
 /// The API checks the same rules when it accepts a message. These checks are a second defence, so a variant contains
 /// the field and never its value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ComposeError {
     /// The value contains a control character, such as CR, LF or NUL.
+    #[error("{0} holds a control character")]
     ControlCharacter(MessageField),
-    /// The value does not have the form that its field requires.
+    #[error("{0} is malformed")]
     Malformed(MessageField),
     /// A word that cannot be broken exceeds the line limit of 998 octets (RFC 5322 §2.1.1).
+    #[error("{0} does not fit a line of 998 octets")]
     TooLong(MessageField),
     /// A custom header has the name of a field that only the composer or a signer writes.
+    #[error("header name is reserved")]
     ReservedHeader,
     /// The date is not within the years 1900 to 9999 (RFC 5322 §3.3, §4.3).
+    #[error("date is not within the years 1900 to 9999")]
     DateOutOfRange,
 }
-
-impl fmt::Display for ComposeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::ControlCharacter(field) => write!(f, "{field} holds a control character"),
-            Self::Malformed(field) => write!(f, "{field} is malformed"),
-            Self::TooLong(field) => write!(f, "{field} does not fit a line of 998 octets"),
-            Self::ReservedHeader => f.write_str("header name is reserved"),
-            Self::DateOutOfRange => f.write_str("date is not within the years 1900 to 9999"),
-        }
-    }
-}
-
-impl std::error::Error for ComposeError {}

@@ -22,36 +22,26 @@ pub enum EngineFailure {
 }
 
 /// A failure of the store during a transaction.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
     /// The engine failed: the disk, the file, or a transaction.
+    #[error("store: {1}")]
     Engine(EngineFailure, EngineError),
     /// Stored bytes cannot be decoded or opened.
+    #[error("store: corrupt data: {0}")]
     Corrupt(String),
     /// A command or a read panicked. The other commands of its group are not affected.
+    #[error("store: a command or a read panicked")]
     Panicked,
     /// The engine failed, and the file is being opened again. Nothing was stored.
+    #[error("store: its disk is full or failed, and it is being opened again")]
     Unavailable,
     /// The file cannot be opened again. The process ends.
+    #[error("store: cannot be opened again: {0}")]
     Lost(String),
-    /// The store has been shut down.
+    #[error("store: shut down")]
     Closed,
 }
-
-impl std::fmt::Display for StoreError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Engine(_, error) => write!(f, "store: {error}"),
-            Self::Corrupt(what) => write!(f, "store: corrupt data: {what}"),
-            Self::Panicked => f.write_str("store: a command or a read panicked"),
-            Self::Unavailable => f.write_str("store: its disk is full or failed, and it is being opened again"),
-            Self::Lost(why) => write!(f, "store: cannot be opened again: {why}"),
-            Self::Closed => f.write_str("store: shut down"),
-        }
-    }
-}
-
-impl std::error::Error for StoreError {}
 
 impl StoreError {
     fn from_engine(error: redb::Error) -> Self {
@@ -127,23 +117,37 @@ macro_rules! from_engine {
 from_engine!(redb::StorageError, redb::TableError, redb::TransactionError, redb::CommitError, redb::SetDurabilityError,);
 
 /// Failure to open a store. `Display` names the next step.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The directory could not be created or written.
+    #[error("cannot write to the data directory {0} ({1}); choose another with --data-dir")]
     Directory(PathBuf, std::io::Error),
-    /// Another process has the file open.
+    #[error("another Ringmail process has {0} open; stop it, or choose another directory with --data-dir")]
     InUse(PathBuf),
-    /// The file was written by a newer program.
+    #[error(
+        "{path} was written by a newer Ringmail (schema {found}; this program knows {known}); \
+         run the newer program, or restore a backup into another --data-dir"
+    )]
     Newer { path: PathBuf, found: u32, known: u32 },
-    /// The file belongs to the other command (`dev` or `serve`).
+    #[error("{path} belongs to `ringmail {found}`; run that, or choose another directory with --data-dir")]
     OtherKind { path: PathBuf, found: super::StoreKind },
     /// The master key file is missing, unreadable or invalid.
+    #[error("the master key {0} cannot be used ({1}); name the right file with --master-key-file")]
     MasterKey(PathBuf, String),
-    /// The store was sealed with another master key.
+    #[error(
+        "{0} was sealed with another master key, and this one cannot read it; \
+         restore the right file, or name it with --master-key-file"
+    )]
     OtherKey(PathBuf),
-    /// The snapshot before a migration could not be written.
+    #[error(
+        "cannot write the snapshot {0} that is made before a migration ({1}); \
+         free some space or make the directory writable, then start again"
+    )]
     Snapshot(PathBuf, std::io::Error),
     /// A migration failed. The earlier ones are committed.
+    #[error(
+        "{path} could not be migrated to schema {to}, {name} ({error}); a copy of the file before the migration is at {snapshot}"
+    )]
     Migration {
         path: PathBuf,
         /// The schema version after the failed step.
@@ -154,80 +158,20 @@ pub enum OpenError {
         /// Copy of the file before the first step.
         snapshot: PathBuf,
     },
-    /// The file is not a store or is damaged.
+    #[error(
+        "{0} is not a Ringmail store or is damaged ({1}); \
+         restore a backup, or choose another directory with --data-dir"
+    )]
     Damaged(PathBuf, String),
     /// The file is empty or zeroed. A creation never leaves such a file.
+    #[error("{0} is empty, so its data is lost; restore a backup, or move the file away to start with an empty store")]
     Blank(PathBuf),
     /// Another error of the engine.
+    #[error("cannot open {0}: {1}")]
     Engine(PathBuf, EngineError),
     /// A transaction during the opening failed.
+    #[error("{0}")]
     Store(StoreError),
 }
-
-impl std::fmt::Display for OpenError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Directory(path, error) => write!(
-                f,
-                "cannot write to the data directory {} ({error}); choose another with --data-dir",
-                path.display()
-            ),
-            Self::InUse(path) => write!(
-                f,
-                "another Ringmail process has {} open; stop it, or choose another directory with --data-dir",
-                path.display()
-            ),
-            Self::Newer { path, found, known } => write!(
-                f,
-                "{} was written by a newer Ringmail (schema {found}; this program knows {known}); \
-                 run the newer program, or restore a backup into another --data-dir",
-                path.display()
-            ),
-            Self::OtherKind { path, found } => write!(
-                f,
-                "{} belongs to `ringmail {found}`; run that, or choose another directory with --data-dir",
-                path.display()
-            ),
-            Self::MasterKey(path, why) => write!(
-                f,
-                "the master key {} cannot be used ({why}); name the right file with --master-key-file",
-                path.display()
-            ),
-            Self::OtherKey(path) => write!(
-                f,
-                "{} was sealed with another master key, and this one cannot read it; \
-                 restore the right file, or name it with --master-key-file",
-                path.display()
-            ),
-            Self::Snapshot(path, error) => write!(
-                f,
-                "cannot write the snapshot {} that is made before a migration ({error}); \
-                 free some space or make the directory writable, then start again",
-                path.display()
-            ),
-            Self::Migration { path, to, name, error, snapshot } => write!(
-                f,
-                "{} could not be migrated to schema {to}, {name} ({error}); a copy of the file before the migration is at {}",
-                path.display(),
-                snapshot.display()
-            ),
-            Self::Damaged(path, why) => write!(
-                f,
-                "{} is not a Ringmail store or is damaged ({why}); \
-                 restore a backup, or choose another directory with --data-dir",
-                path.display()
-            ),
-            Self::Blank(path) => write!(
-                f,
-                "{} is empty, so its data is lost; restore a backup, or move the file away to start with an empty store",
-                path.display()
-            ),
-            Self::Engine(path, error) => write!(f, "cannot open {}: {error}", path.display()),
-            Self::Store(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for OpenError {}
 
 from_store_error!(OpenError);

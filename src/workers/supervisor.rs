@@ -25,19 +25,12 @@ const RESTART_AFTER: Duration = Duration::from_millis(200);
 const RECOVERED_AFTER: Duration = Duration::from_secs(60);
 
 /// Error of a worker with [`FAILURES_MAX`] consecutive failures.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the worker `{worker}` kept failing; see the log")]
 pub struct WorkerError {
     /// Name of the worker.
     pub worker: &'static str,
 }
-
-impl Display for WorkerError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "the worker `{}` kept failing; see the log", self.worker)
-    }
-}
-
-impl std::error::Error for WorkerError {}
 
 /// Failures of the workers of one instance.
 #[derive(Debug, Default)]

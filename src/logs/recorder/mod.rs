@@ -58,19 +58,12 @@ pub struct RequestLog {
 }
 
 /// Cause of an entry that was not written.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
 enum Loss {
+    #[error("the queue was full")]
     QueueFull,
+    #[error("{0}")]
     Store(StoreError),
-}
-
-impl std::fmt::Display for Loss {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::QueueFull => f.write_str("the queue was full"),
-            Self::Store(error) => error.fmt(f),
-        }
-    }
 }
 
 /// Entries that were not written since the last log line about them.

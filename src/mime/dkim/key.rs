@@ -29,24 +29,14 @@ impl Algorithm {
 }
 
 /// Error of an operation on a signing key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// The bytes are not a PKCS#8 private key of the algorithm, or the key is too weak.
+    #[error("private key is not usable with its algorithm")]
     Rejected,
-    /// The cryptographic library failed.
+    #[error("cryptographic operation failed")]
     Unavailable,
 }
-
-impl fmt::Display for KeyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Rejected => "private key is not usable with its algorithm",
-            Self::Unavailable => "cryptographic operation failed",
-        })
-    }
-}
-
-impl std::error::Error for KeyError {}
 
 /// A private key that signs messages.
 ///

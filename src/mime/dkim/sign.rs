@@ -1,7 +1,5 @@
 //! The `DKIM-Signature` field: the signed header fields and its format.
 
-use std::fmt;
-
 use aws_lc_rs::digest::{Context, Digest, SHA256};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -47,29 +45,19 @@ pub struct DkimParameters<'a> {
 }
 
 /// Reason why a message cannot be signed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SignError {
     /// The bytes are not a message with CRLF line ends.
+    #[error("message is malformed")]
     Malformed,
     /// The message has no `From` field, which must be signed (RFC 6376 §5.4).
+    #[error("message has no From field")]
     NoFrom,
-    /// The domain or the selector is not a sequence of DNS labels.
+    #[error("signing domain or selector is not a DNS name")]
     InvalidName,
+    #[error("{0}")]
     Key(KeyError),
 }
-
-impl fmt::Display for SignError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Malformed => f.write_str("message is malformed"),
-            Self::NoFrom => f.write_str("message has no From field"),
-            Self::InvalidName => f.write_str("signing domain or selector is not a DNS name"),
-            Self::Key(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for SignError {}
 
 impl From<KeyError> for SignError {
     fn from(error: KeyError) -> Self {
