@@ -1,13 +1,13 @@
 //! Settings of the operator for domains: the hosts in their records, the regions, and the public address.
 
-use std::fmt;
-
 use crate::base::address::DomainName;
 
 /// Longest SPF text: one string of a TXT record (RFC 1035 §3.3).
 const SPF_CHARS_MAX: usize = 255;
 /// Default preference of the MX record of the return path.
 const MX_PRIORITY: u16 = 10;
+/// End of each message of [`RelayRecordsError`]: the accepted form.
+const ACCEPTED_FORM: &str = "; write `mx=10 feedback.example.net; spf=include:example.net`";
 
 /// Settings of the instance for domains.
 #[derive(Clone, Debug)]
@@ -36,28 +36,18 @@ pub struct RelayRecords {
 }
 
 /// Reason why a text is not a valid setting of [`RelayRecords`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RelayRecordsError {
     /// A part has no `=`, has another name than `mx` or `spf`, or is repeated.
+    #[error("`{0}` is neither one `mx=…` nor one `spf=…`{ACCEPTED_FORM}")]
     Part(String),
     /// `mx` is missing, or is not a host name.
+    #[error("`mx` must be a host name, with or without a priority before it{ACCEPTED_FORM}")]
     Mx,
     /// `spf` is missing, or is not an SPF text.
+    #[error("`spf` must be SPF terms of at most {SPF_CHARS_MAX} printable characters{ACCEPTED_FORM}")]
     Spf,
 }
-
-impl fmt::Display for RelayRecordsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Part(part) => write!(f, "`{part}` is neither one `mx=…` nor one `spf=…`")?,
-            Self::Mx => f.write_str("`mx` must be a host name, with or without a priority before it")?,
-            Self::Spf => write!(f, "`spf` must be SPF terms of at most {SPF_CHARS_MAX} printable characters")?,
-        }
-        f.write_str("; write `mx=10 feedback.example.net; spf=include:example.net`")
-    }
-}
-
-impl std::error::Error for RelayRecordsError {}
 
 impl RelayRecords {
     /// Returns the records of an instance that sends email and receives bounces itself.

@@ -1,7 +1,5 @@
 //! Tags: names and values that a caller adds to an email and receives in its events.
 
-use std::fmt;
-
 use salvo::oapi::{BasicType, Components, Object, RefOr, Schema, ToSchema};
 use serde::{Deserialize, Serialize};
 
@@ -96,46 +94,28 @@ fn check(text: &str) -> Result<(), TagFault> {
 }
 
 /// Broken rule of the tags. The text is an excerpt of the name.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TagError {
+    #[error("there are more than {TAGS_MAX} tags")]
     TooMany,
+    #[error("the name `{0}` is used twice; give each tag a name of its own")]
     Duplicate(String),
+    #[error("the tag name `{0}` {1}")]
     Name(String, TagFault),
+    #[error("the value of tag `{0}` {1}")]
     Value(String, TagFault),
 }
 
 /// Broken rule of a name or a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TagFault {
+    #[error("is empty; 1 to {TAG_CHARS_MAX} characters are accepted")]
     Empty,
+    #[error("holds a character that is not accepted; use ASCII letters, digits, underscores and hyphens")]
     Characters,
+    #[error("is longer than {TAG_CHARS_MAX} characters")]
     TooLong,
 }
-
-impl fmt::Display for TagError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooMany => write!(f, "there are more than {TAGS_MAX} tags"),
-            Self::Duplicate(name) => write!(f, "the name `{name}` is used twice; give each tag a name of its own"),
-            Self::Name(name, fault) => write!(f, "the tag name `{name}` {fault}"),
-            Self::Value(name, fault) => write!(f, "the value of tag `{name}` {fault}"),
-        }
-    }
-}
-
-impl fmt::Display for TagFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => write!(f, "is empty; 1 to {TAG_CHARS_MAX} characters are accepted"),
-            Self::Characters => f.write_str(
-                "holds a character that is not accepted; use ASCII letters, digits, underscores and hyphens",
-            ),
-            Self::TooLong => write!(f, "is longer than {TAG_CHARS_MAX} characters"),
-        }
-    }
-}
-
-impl std::error::Error for TagError {}
 
 #[cfg(test)]
 mod tests {

@@ -2,8 +2,6 @@
 //!
 //! The settings are stored as the team gave them. `palette.rs` derives the displayed colours.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::colour::Colour;
@@ -33,32 +31,16 @@ pub struct Theme {
 }
 
 /// Reason why a theme setting is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ThemeError {
-    /// The brand is too long or has control characters.
+    #[error("a brand has up to {BRAND_CHARS_MAX} characters and no control characters")]
     Brand,
-    /// A message is too long or has control characters other than line breaks.
+    #[error("a message has up to {MESSAGE_CHARS_MAX} characters and no control characters but line breaks")]
     Message,
-    /// The redirect is not an http or https URL.
+    #[error("a redirect is an http:// or https:// URL of up to 2,000 ASCII characters, without a user name")]
     Redirect,
-    /// A colour is not `#rrggbb`.
+    #[error("a colour is written #rrggbb, such as #3b5bdb")]
     Colour,
-}
-
-impl fmt::Display for ThemeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Brand => write!(f, "a brand has up to {BRAND_CHARS_MAX} characters and no control characters"),
-            Self::Message => write!(
-                f,
-                "a message has up to {MESSAGE_CHARS_MAX} characters and no control characters but line breaks"
-            ),
-            Self::Redirect => f.write_str(
-                "a redirect is an http:// or https:// URL of up to 2,000 ASCII characters, without a user name",
-            ),
-            Self::Colour => f.write_str("a colour is written #rrggbb, such as #3b5bdb"),
-        }
-    }
 }
 
 /// Checks a brand; `None` for an empty one.

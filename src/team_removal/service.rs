@@ -21,34 +21,23 @@ pub enum UnsentEmails {
 }
 
 /// Refusal of a removal.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum RemoveTeamError {
-    /// The team does not exist.
+    #[error("the team has just been removed")]
     NotFound,
-    /// The instance has no other team.
+    #[error("an instance needs a team; create another one first with `ringmail team create NAME`")]
     OnlyTeam,
     /// Emails of the team are queued or in flight, or a broadcast is scheduled or queued.
+    #[error(
+        "emails of the team are queued, scheduled or in flight; wait until they are sent, or cancel them and \
+         remove the team with --force"
+    )]
     HasUnsentEmails,
+    #[error("{0}")]
     Store(StoreError),
 }
 
 from_store_error!(RemoveTeamError);
-
-impl std::fmt::Display for RemoveTeamError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::NotFound => f.write_str("the team has just been removed"),
-            Self::OnlyTeam => {
-                f.write_str("an instance needs a team; create another one first with `ringmail team create NAME`")
-            }
-            Self::HasUnsentEmails => f.write_str(
-                "emails of the team are queued, scheduled or in flight; wait until they are sent, or cancel them and \
-                 remove the team with --force",
-            ),
-            Self::Store(error) => error.fmt(f),
-        }
-    }
-}
 
 /// The unsent emails of a team at one moment.
 #[derive(Clone, Copy, Debug)]

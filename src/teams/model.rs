@@ -23,23 +23,12 @@ pub struct RemovedTeam {
 }
 
 /// Error in the name of a new team.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TeamNameError {
-    /// The name is empty, too long or has control characters.
+    #[error("the name of a team must have 1 to {NAME_CHARS_MAX} characters and no control characters")]
     Invalid,
-    /// Another team has the name.
+    #[error("there is already a team with that name")]
     Taken,
-}
-
-impl std::fmt::Display for TeamNameError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Invalid => {
-                write!(f, "the name of a team must have 1 to {NAME_CHARS_MAX} characters and no control characters")
-            }
-            Self::Taken => f.write_str("there is already a team with that name"),
-        }
-    }
 }
 
 /// Checks a name and removes leading and trailing spaces.

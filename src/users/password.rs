@@ -23,26 +23,15 @@ const SALT_BYTES: usize = 16;
 const HASH_BYTES: usize = 32;
 
 /// Reason to refuse a new password.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PasswordRefusal {
-    /// It has fewer than [`PASSWORD_CHARS_MIN`] characters.
+    #[error("The password needs at least {PASSWORD_CHARS_MIN} characters. A sentence is fine.")]
     Short,
-    /// It has more than [`PASSWORD_BYTES_MAX`] bytes.
+    #[error("The password can have at most {PASSWORD_BYTES_MAX} bytes.")]
     Long,
     /// It has few different characters, or it is the address of the user.
+    #[error("The password is easy to guess. Use several words.")]
     Guessable,
-}
-
-impl std::fmt::Display for PasswordRefusal {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Short => {
-                write!(f, "The password needs at least {PASSWORD_CHARS_MIN} characters. A sentence is fine.")
-            }
-            Self::Long => write!(f, "The password can have at most {PASSWORD_BYTES_MAX} bytes."),
-            Self::Guessable => f.write_str("The password is easy to guess. Use several words."),
-        }
-    }
 }
 
 /// A password that a user typed. `Debug` prints a placeholder, and there is no `Serialize`.

@@ -253,88 +253,58 @@ fn base_name(name: &str) -> Result<Option<String>, EntryFault> {
 }
 
 /// Broken rule of the attachments.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AttachmentError {
+    #[error("there are more than {ATTACHMENTS_MAX} attachments")]
     TooMany,
+    #[error("the attachments are larger than {bytes_max} bytes together, the most that one email takes")]
     TooLarge { bytes_max: u64 },
+    #[error("entry {index} {fault}")]
     Entry { index: usize, fault: EntryFault },
 }
 
 /// Broken rule of one entry. Texts are excerpts of the request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EntryFault {
-    /// The instance does not fetch files.
+    #[error(
+        "has a `path`, and remote files are never fetched; give the file itself as base64 in `content`, or {}",
+        CompatFeature::AttachmentPath.advice()
+    )]
     Path,
+    #[error("has a `path` and `content`; give one of them")]
     PathAndContent,
-    /// The value of a field is not a text. Contains the name of the field.
+    #[error("has a `{0}` that is not a text; give it as a JSON string")]
     NotText(&'static str),
+    #[error("has neither `content` nor `path`; give the file as base64, or its URL")]
     NoContentOrPath,
-    /// The file could not be fetched. Contains the reason.
+    #[error("has a `path` that could not be fetched: {0}")]
     NotFetched(String),
-    /// The instance does not accept inline images.
+    #[error(
+        "has a `content_id`, and inline images are not supported; leave it out to attach the file, link to an \
+         image on the web, or {}",
+        CompatFeature::InlineImages.advice()
+    )]
     ContentId,
+    #[error(
+        "has the `content_id` `{0}`; use at most {CONTENT_ID_BYTES_MAX} ASCII letters, digits and `-_.+=`, \
+         with at most one `@` between them"
+    )]
     ContentIdForm(String),
+    #[error("has a `content_id` and another `inline_content_id`; give one of them")]
     TwoContentIds,
+    #[error("has the `content_id` of an earlier entry; give each image its own")]
     RepeatedContentId,
+    #[error("has no `content`; give the file as base64")]
     NoContent,
+    #[error("has a `filename` with a control or direction character; use visible characters only")]
     FilenameCharacters,
+    #[error("has a `filename` longer than {FILENAME_CHARS_MAX} characters")]
     FilenameTooLong,
+    #[error(
+        "has the `content_type` `{0}`; give a type such as `application/pdf` or `text/calendar; method=REQUEST`, and no multipart type"
+    )]
     ContentType(String),
 }
-
-impl fmt::Display for AttachmentError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooMany => write!(f, "there are more than {ATTACHMENTS_MAX} attachments"),
-            Self::TooLarge { bytes_max } => {
-                write!(f, "the attachments are larger than {bytes_max} bytes together, the most that one email takes")
-            }
-            Self::Entry { index, fault } => write!(f, "entry {index} {fault}"),
-        }
-    }
-}
-
-impl fmt::Display for EntryFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Path => write!(
-                f,
-                "has a `path`, and remote files are never fetched; give the file itself as base64 in `content`, or {}",
-                CompatFeature::AttachmentPath.advice()
-            ),
-            Self::PathAndContent => f.write_str("has a `path` and `content`; give one of them"),
-            Self::NotText(field) => write!(f, "has a `{field}` that is not a text; give it as a JSON string"),
-            Self::NoContentOrPath => {
-                f.write_str("has neither `content` nor `path`; give the file as base64, or its URL")
-            }
-            Self::NotFetched(why) => write!(f, "has a `path` that could not be fetched: {why}"),
-            Self::ContentId => write!(
-                f,
-                "has a `content_id`, and inline images are not supported; leave it out to attach the file, link to an \
-                 image on the web, or {}",
-                CompatFeature::InlineImages.advice()
-            ),
-            Self::ContentIdForm(given) => write!(
-                f,
-                "has the `content_id` `{given}`; use at most {CONTENT_ID_BYTES_MAX} ASCII letters, digits and `-_.+=`, \
-                 with at most one `@` between them"
-            ),
-            Self::TwoContentIds => f.write_str("has a `content_id` and another `inline_content_id`; give one of them"),
-            Self::RepeatedContentId => f.write_str("has the `content_id` of an earlier entry; give each image its own"),
-            Self::NoContent => f.write_str("has no `content`; give the file as base64"),
-            Self::FilenameCharacters => {
-                f.write_str("has a `filename` with a control or direction character; use visible characters only")
-            }
-            Self::FilenameTooLong => write!(f, "has a `filename` longer than {FILENAME_CHARS_MAX} characters"),
-            Self::ContentType(given) => write!(
-                f,
-                "has the `content_type` `{given}`; give a type such as `application/pdf` or `text/calendar; method=REQUEST`, and no multipart type"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for AttachmentError {}
 
 /// Decodes a file name. Some SDKs send `false` for a file without a name.
 fn filename_or_false<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {

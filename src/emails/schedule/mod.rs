@@ -11,8 +11,6 @@
 //!
 //! This file has the grammar and the calculation of days. `zone.rs` converts local times to UTC.
 
-use std::fmt;
-
 use chrono::NaiveDate;
 
 use super::excerpt::excerpt;
@@ -310,25 +308,15 @@ fn resolve(day: Day, time_ms: Option<i64>, zone: Zone, now_ms: i64) -> i64 {
 }
 
 /// Failure to parse `scheduled_at`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleError {
     /// The text has no accepted form. Contains an excerpt of it.
+    #[error(
+        "`{0}` is not a time; write ISO 8601 such as `2026-08-05T11:52:01Z`, or English such as `in 1 min`, `in 2 days`, `tomorrow at 9am` or `Friday at 3pm ET` (UTC where no zone is named)"
+    )]
     Unreadable(String),
+    #[error("the time has passed; give one from now to 30 days ahead")]
     Past,
+    #[error("the time is too far away; give one at most 30 days ahead")]
     TooFar,
 }
-
-impl fmt::Display for ScheduleError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unreadable(text) => write!(
-                f,
-                "`{text}` is not a time; write ISO 8601 such as `2026-08-05T11:52:01Z`, or English such as `in 1 min`, `in 2 days`, `tomorrow at 9am` or `Friday at 3pm ET` (UTC where no zone is named)"
-            ),
-            Self::Past => f.write_str("the time has passed; give one from now to 30 days ahead"),
-            Self::TooFar => f.write_str("the time is too far away; give one at most 30 days ahead"),
-        }
-    }
-}
-
-impl std::error::Error for ScheduleError {}
