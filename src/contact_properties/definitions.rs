@@ -6,7 +6,6 @@
 //! string.
 
 use std::collections::HashMap;
-use std::fmt;
 
 use serde::{Serialize, Serializer};
 use serde_json::{Number, Value};
@@ -72,27 +71,17 @@ impl Serialize for PropertyValue {
 }
 
 /// Error of a value that a contact cannot have under a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PropertyError {
-    /// The key is blank or longer than 200 characters.
+    #[error("the key of a property has 1 to {VALUE_KEY_CHARS_MAX} characters")]
     Key,
     /// The value is a boolean, an array or an object.
+    #[error("it must be a string, a number or null")]
     Type,
-    /// The text is longer than 2,000 characters.
+    #[error("it may have {VALUE_CHARS_MAX} characters")]
     TooLong,
-    /// The type of the key is number, and the value is not a number.
+    #[error("the property is a number; give a number or null")]
     NotNumeric,
-}
-
-impl fmt::Display for PropertyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Key => write!(f, "the key of a property has 1 to {VALUE_KEY_CHARS_MAX} characters"),
-            Self::Type => f.write_str("it must be a string, a number or null"),
-            Self::TooLong => write!(f, "it may have {VALUE_CHARS_MAX} characters"),
-            Self::NotNumeric => f.write_str("the property is a number; give a number or null"),
-        }
-    }
 }
 
 impl PropertyDefinitions {

@@ -1,7 +1,5 @@
 //! Contact properties and their fields. Pure.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
 
@@ -65,13 +63,13 @@ pub enum GivenFallback {
 pub struct PropertyFallback(String);
 
 /// Error of a fallback that does not fit its property.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FallbackError {
-    /// The text is longer than 1,000 characters.
+    #[error("it may have {FALLBACK_CHARS_MAX} characters")]
     TooLong,
-    /// The type of the property is number, and the text is not a number.
+    #[error("the property is a number; give a number or null")]
     NotNumeric,
-    /// The type of the property is string, and the fallback is a number.
+    #[error("the property is a string; give a string or null")]
     NotText,
 }
 
@@ -104,16 +102,6 @@ impl PropertyFallback {
     /// Converts into the text that rows store.
     pub(super) fn into_string(self) -> String {
         self.0
-    }
-}
-
-impl fmt::Display for FallbackError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooLong => write!(f, "it may have {FALLBACK_CHARS_MAX} characters"),
-            Self::NotNumeric => f.write_str("the property is a number; give a number or null"),
-            Self::NotText => f.write_str("the property is a string; give a string or null"),
-        }
     }
 }
 

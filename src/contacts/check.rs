@@ -2,7 +2,6 @@
 //! property. The properties of a contact are bounded in number and bytes.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 
 use super::model::{CONTACT_PROPERTIES_MAX, ContactChanges, PROPERTIES_BYTES_MAX, PropertyChange};
 use super::store::ContactRow;
@@ -21,48 +20,30 @@ pub(super) fn key_excerpt(key: &str) -> String {
 }
 
 /// Reason why the store rejects a contact or its changes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ItemError {
-    /// The team has a contact with the address.
+    #[error("A contact with this email exists already.")]
     Exists,
     /// The item with this index, which is earlier in the batch, has the same address.
+    #[error("The email repeats that of item {0} of the batch.")]
     Repeats(usize),
-    /// The team has no such segment.
+    #[error("Segment not found")]
     SegmentNotFound(SegmentId),
-    /// The team has no such topic.
+    #[error("Topic not found")]
     TopicNotFound(TopicId),
-    /// The property with this key requires a number, and the value is not one.
+    #[error("Invalid `properties.{}` field: the property is a number; give a number or null.", key_excerpt(.0))]
     NotANumber(String),
-    /// The contact would have more than [`CONTACT_PROPERTIES_MAX`] properties.
+    #[error(
+        "Invalid `properties` field: with these the contact would have more than {CONTACT_PROPERTIES_MAX}. Null \
+         removes one."
+    )]
     TooManyProperties,
-    /// The properties of the contact would have more than [`PROPERTIES_BYTES_MAX`] together.
+    #[error(
+        "Invalid `properties` field: with these the contact's properties would have more than {} KiB, keys and \
+         values together. Shorten some, or remove one with null.",
+        PROPERTIES_BYTES_MAX >> 10
+    )]
     PropertiesTooLong,
-}
-
-impl fmt::Display for ItemError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Exists => f.write_str("A contact with this email exists already."),
-            Self::Repeats(index) => write!(f, "The email repeats that of item {index} of the batch."),
-            Self::SegmentNotFound(_) => f.write_str("Segment not found"),
-            Self::TopicNotFound(_) => f.write_str("Topic not found"),
-            Self::NotANumber(key) => {
-                let key = key_excerpt(key);
-                write!(f, "Invalid `properties.{key}` field: the property is a number; give a number or null.")
-            }
-            Self::TooManyProperties => write!(
-                f,
-                "Invalid `properties` field: with these the contact would have more than {CONTACT_PROPERTIES_MAX}. Null \
-                 removes one."
-            ),
-            Self::PropertiesTooLong => write!(
-                f,
-                "Invalid `properties` field: with these the contact's properties would have more than {} KiB, keys and \
-                 values together. Shorten some, or remove one with null.",
-                PROPERTIES_BYTES_MAX >> 10
-            ),
-        }
-    }
 }
 
 /// Checks the segments and topics that writes refer to. Reads each one from the store once.

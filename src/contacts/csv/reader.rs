@@ -33,33 +33,19 @@ impl CsvDelimiter {
 }
 
 /// Syntax error of a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(in crate::contacts) enum CsvFault {
-    /// The record is longer than [`RECORD_BYTES_MAX`].
+    #[error(
+        "the row is longer than {} KiB; the usual cause is a quote that is opened and never closed",
+        RECORD_BYTES_MAX >> 10
+    )]
     TooLong,
-    /// The record has more than [`COLUMNS_MAX`] cells.
+    #[error("the row has more than {COLUMNS_MAX} cells")]
     TooManyCells,
-    /// Text follows a closing quote.
+    #[error("text follows a closing quote; a quote inside a quoted cell is written twice")]
     TextAfterQuote,
-    /// The file ends inside quotes.
+    #[error("a quote is opened and never closed")]
     OpenQuote,
-}
-
-impl std::fmt::Display for CsvFault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::TooLong => write!(
-                f,
-                "the row is longer than {} KiB; the usual cause is a quote that is opened and never closed",
-                RECORD_BYTES_MAX >> 10
-            ),
-            Self::TooManyCells => write!(f, "the row has more than {COLUMNS_MAX} cells"),
-            Self::TextAfterQuote => {
-                f.write_str("text follows a closing quote; a quote inside a quoted cell is written twice")
-            }
-            Self::OpenQuote => f.write_str("a quote is opened and never closed"),
-        }
-    }
 }
 
 /// A row of a CSV file. A quoted cell can contain line ends, so a record can span several lines.

@@ -1,7 +1,6 @@
 //! Reads the contacts of an export, one page at a time.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -62,25 +61,15 @@ pub struct ExportPage {
 }
 
 /// Reason why a page cannot be read.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// The team has no such segment.
+    #[error("the team has no segment {0}")]
     SegmentNotFound(SegmentId),
+    #[error("{0}")]
     Store(StoreError),
 }
 
 from_store_error!(ExportError);
-
-impl fmt::Display for ExportError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::SegmentNotFound(id) => write!(f, "the team has no segment {id}"),
-            Self::Store(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for ExportError {}
 
 /// Returns a page of the contacts that follow `after`, of one segment or of the whole team. A contact
 /// that is added or removed during an export may or may not be in it. This does not affect other

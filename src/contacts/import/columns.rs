@@ -1,7 +1,5 @@
 //! Matches the columns of a file to contact fields. Pure.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::ImportProperty;
@@ -27,64 +25,33 @@ impl ImportColumn {
 }
 
 /// Reason why the columns of a header cannot be matched to fields.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {
-    /// No column is matched to the address.
-    NoAddress {
-        /// Names of the columns.
-        columns: Vec<String>,
-    },
-    /// The first row contains an address instead of column names.
+    #[error(
+        "no column is called `email`; map the column with the addresses to email; the columns are {}",
+        name_list(.columns)
+    )]
+    NoAddress { columns: Vec<String> },
+    #[error(
+        "the first row contains an address instead of the names of the columns; insert a row with the \
+         names before it, such as email,first_name"
+    )]
     NoHeader,
-    /// The mapping refers to a column that does not exist.
+    #[error("there is no column `{}`; the columns are {}", excerpt(.wanted), name_list(.columns))]
     NoColumn {
         /// Name or number of the column in the mapping.
         wanted: String,
-        /// Names of the columns.
         columns: Vec<String>,
     },
-    /// The mapping refers to a name that several columns have.
+    #[error("several columns are called `{}`; select one of them by its number, such as #2", excerpt(.0))]
     SeveralColumns(String),
-    /// Two columns set the same field.
+    #[error("two columns are mapped to {0}; map one of them to ignore")]
     TargetTwice(ColumnTarget),
-    /// The mapping refers to one column twice.
+    #[error("the column `{}` is mapped twice", excerpt(.0))]
     ColumnTwice(String),
-    /// The team has no property with this key.
+    #[error("the team has no contact property `{}`; create it first, or map its column to ignore", excerpt(.0))]
     NoProperty(String),
 }
-
-impl fmt::Display for HeaderError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoAddress { columns } => write!(
-                f,
-                "no column is called `email`; map the column with the addresses to email; the columns are {}",
-                name_list(columns)
-            ),
-            Self::NoHeader => f.write_str(
-                "the first row contains an address instead of the names of the columns; insert a row with the \
-                 names before it, such as email,first_name",
-            ),
-            Self::NoColumn { wanted, columns } => {
-                write!(f, "there is no column `{}`; the columns are {}", excerpt(wanted), name_list(columns))
-            }
-            Self::SeveralColumns(name) => write!(
-                f,
-                "several columns are called `{}`; select one of them by its number, such as #2",
-                excerpt(name)
-            ),
-            Self::TargetTwice(target) => write!(f, "two columns are mapped to {target}; map one of them to ignore"),
-            Self::ColumnTwice(name) => write!(f, "the column `{}` is mapped twice", excerpt(name)),
-            Self::NoProperty(key) => write!(
-                f,
-                "the team has no contact property `{}`; create it first, or map its column to ignore",
-                excerpt(key)
-            ),
-        }
-    }
-}
-
-impl std::error::Error for HeaderError {}
 
 impl ColumnMapping {
     /// Matches each column to a field. Mapped columns come first. Another column is matched by its name,

@@ -1,8 +1,6 @@
 //! Reads the start of a file: checks the encoding, detects the delimiter, and matches the columns of the
 //! first row.
 
-use std::fmt;
-
 use super::super::csv::{CsvDelimiter, CsvReader, CsvRecord};
 use super::ImportProperty;
 use super::columns::{HeaderError, ImportColumn};
@@ -19,41 +17,27 @@ const FIRST_ROW_BYTES_MAX: usize = 64 << 10;
 pub(super) const BYTES_MAX: usize = FIRST_ROW_BYTES_MAX + UTF8_MARK.len();
 
 /// Reason why a file cannot be imported.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FileError {
-    /// The file is empty.
+    #[error("the file is empty; its first row names the columns, such as email,first_name")]
     Empty,
-    /// The file is not UTF-8.
+    #[error(
+        "the file is not UTF-8 text (spreadsheets save UTF-16 and older encodings too); save it as \
+         `CSV UTF-8` and import that"
+    )]
     Encoding,
-    /// The first row has this syntax error.
+    #[error("the first row, which names the columns, cannot be read: {0}")]
     FirstRow(String),
-    /// The first row does not end within `FIRST_ROW_BYTES_MAX`.
+    #[error(
+        "the first row, which names the columns, does not end within the first {} KiB of the file; the usual \
+         cause is blank lines before it or a quote that is opened and never closed",
+        FIRST_ROW_BYTES_MAX >> 10
+    )]
     LateFirstRow,
     /// The columns cannot be matched to fields.
+    #[error("{0}")]
     Header(HeaderError),
 }
-
-impl fmt::Display for FileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => f.write_str("the file is empty; its first row names the columns, such as email,first_name"),
-            Self::Encoding => f.write_str(
-                "the file is not UTF-8 text (spreadsheets save UTF-16 and older encodings too); save it as \
-                 `CSV UTF-8` and import that",
-            ),
-            Self::FirstRow(fault) => write!(f, "the first row, which names the columns, cannot be read: {fault}"),
-            Self::LateFirstRow => write!(
-                f,
-                "the first row, which names the columns, does not end within the first {} KiB of the file; the usual \
-                 cause is blank lines before it or a quote that is opened and never closed",
-                FIRST_ROW_BYTES_MAX >> 10
-            ),
-            Self::Header(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for FileError {}
 
 /// Part of a file that is buffered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

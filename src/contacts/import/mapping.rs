@@ -96,32 +96,19 @@ pub(super) struct ColumnAssignment {
 pub struct ColumnMapping(pub(super) Vec<ColumnAssignment>);
 
 /// Reason why a text is not a mapping.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MapError {
-    /// The text is longer than 64 KiB.
+    #[error("a mapping has at most {} KiB", TEXT_BYTES_MAX >> 10)]
     TooLong,
-    /// This part is not `TARGET=COLUMN`.
+    #[error("`{}` is not TARGET=COLUMN, such as email=E-mail", excerpt(.0))]
     Form(String),
-    /// This target does not exist.
+    #[error(
+        "`{}` is not a target; use email, first_name, last_name, unsubscribed, segment, topic_opt_in, \
+         topic_opt_out, property:KEY or ignore",
+        excerpt(.0)
+    )]
     Target(String),
 }
-
-impl fmt::Display for MapError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooLong => write!(f, "a mapping has at most {} KiB", TEXT_BYTES_MAX >> 10),
-            Self::Form(part) => write!(f, "`{}` is not TARGET=COLUMN, such as email=E-mail", excerpt(part)),
-            Self::Target(word) => write!(
-                f,
-                "`{}` is not a target; use email, first_name, last_name, unsubscribed, segment, topic_opt_in, \
-                 topic_opt_out, property:KEY or ignore",
-                excerpt(word)
-            ),
-        }
-    }
-}
-
-impl std::error::Error for MapError {}
 
 impl ColumnMapping {
     /// Parses a comma-separated list of `TARGET=COLUMN`. `COLUMN` is the name of a column, or its number

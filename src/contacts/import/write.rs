@@ -1,7 +1,5 @@
 //! Access of an import to the store: reads the properties of the team, and writes batches.
 
-use std::fmt;
-
 use super::row::ImportItem;
 use super::{ExistingContacts, ImportOutcome, ImportProperty, RunMode};
 use crate::base::id::{SegmentId, TeamId, TopicId};
@@ -40,35 +38,22 @@ pub struct WriteOptions {
 }
 
 /// Reason why an import cannot begin or continue.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// There are too many items or defaults.
+    #[error(
+        "a batch has at most {BATCH_MAX} contacts, and at most {DEFAULTS_MAX} segments and {DEFAULTS_MAX} topics \
+         for all of them"
+    )]
     TooMany,
-    /// The team has no such segment.
+    #[error("the team has no segment {0}")]
     SegmentNotFound(SegmentId),
-    /// The team has no such topic.
+    #[error("the team has no topic {0}")]
     TopicNotFound(TopicId),
+    #[error("{0}")]
     Store(StoreError),
 }
 
 from_store_error!(ImportError);
-
-impl fmt::Display for ImportError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooMany => write!(
-                f,
-                "a batch has at most {BATCH_MAX} contacts, and at most {DEFAULTS_MAX} segments and {DEFAULTS_MAX} topics \
-                 for all of them"
-            ),
-            Self::SegmentNotFound(id) => write!(f, "the team has no segment {id}"),
-            Self::TopicNotFound(id) => write!(f, "the team has no topic {id}"),
-            Self::Store(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for ImportError {}
 
 /// Checks that the team has the default segments and topics. Returns the properties of the team, oldest
 /// first.

@@ -1,7 +1,5 @@
 //! The grammar of conditions: the operators of each field, and the values of each operator.
 
-use std::fmt;
-
 use super::{
     CONDITIONS_MAX, Condition, ConditionText, CreatedTest, Filter, Match, NumberTest, Test, TextField, TextTest,
     VALUE_CHARS_MAX, instant,
@@ -150,11 +148,12 @@ impl<'c> Value<'c> {
 }
 
 /// Error of a filter.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
-    /// There are more than [`CONDITIONS_MAX`] conditions: this number.
+    #[error("there are {0} conditions; up to {CONDITIONS_MAX} are accepted")]
     TooManyConditions(usize),
     /// A condition is not valid.
+    #[error("{error}")]
     Condition {
         /// Index of the condition, from 0.
         index: usize,
@@ -163,28 +162,31 @@ pub enum FilterError {
 }
 
 /// Error of a condition.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConditionError {
-    /// A contact has no such field.
+    #[error(
+        "`{0}` is no field of a contact; `email`, `first_name`, `last_name`, `unsubscribed`, `created_at` \
+         and `{PROPERTY_PREFIX}<key>` are accepted"
+    )]
     UnknownField(String),
-    /// No key follows `property:`.
+    #[error("the key of a property follows `{PROPERTY_PREFIX}`, as in `property:plan`")]
     EmptyKey,
-    /// The key exceeds [`VALUE_KEY_CHARS_MAX`].
+    #[error("the key of a property has 1 to {VALUE_KEY_CHARS_MAX} characters")]
     KeyTooLong,
-    /// The operator does not exist or does not apply to the field.
+    #[error("`{op}` is no operator of `{field}`; it takes `{}`", .accepted.join("`, `"))]
     Op {
         op: String,
         field: String,
         /// The operators that apply to the field.
         accepted: &'static [&'static str],
     },
-    /// The operator needs a value, and the condition has none.
+    #[error("`{op}` compares with a value; give a string")]
     ValueMissing { op: String },
-    /// The value exceeds [`VALUE_CHARS_MAX`].
+    #[error("a value has at most {VALUE_CHARS_MAX} characters")]
     ValueTooLong,
-    /// The field needs a date, and the value is not a date.
+    #[error("`{0}` is no date; ISO 8601 is accepted, such as `2026-01-05` or `2026-01-05T09:12:33Z`")]
     NotADate(String),
-    /// The operator needs a number, and the value is not a number.
+    #[error("`{0}` is no number; one such as `18` or `-2.5` is accepted")]
     NotANumber(String),
 }
 
@@ -205,40 +207,6 @@ impl ConditionError {
             Self::UnknownField(_) | Self::EmptyKey | Self::KeyTooLong => "field",
             Self::Op { .. } => "op",
             Self::ValueMissing { .. } | Self::ValueTooLong | Self::NotADate(_) | Self::NotANumber(_) => "value",
-        }
-    }
-}
-
-impl fmt::Display for FilterError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooManyConditions(count) => {
-                write!(f, "there are {count} conditions; up to {CONDITIONS_MAX} are accepted")
-            }
-            Self::Condition { error, .. } => error.fmt(f),
-        }
-    }
-}
-
-impl fmt::Display for ConditionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownField(field) => write!(
-                f,
-                "`{field}` is no field of a contact; `email`, `first_name`, `last_name`, `unsubscribed`, `created_at` \
-                 and `{PROPERTY_PREFIX}<key>` are accepted"
-            ),
-            Self::EmptyKey => write!(f, "the key of a property follows `{PROPERTY_PREFIX}`, as in `property:plan`"),
-            Self::KeyTooLong => write!(f, "the key of a property has 1 to {VALUE_KEY_CHARS_MAX} characters"),
-            Self::Op { op, field, accepted } => {
-                write!(f, "`{op}` is no operator of `{field}`; it takes `{}`", accepted.join("`, `"))
-            }
-            Self::ValueMissing { op } => write!(f, "`{op}` compares with a value; give a string"),
-            Self::ValueTooLong => write!(f, "a value has at most {VALUE_CHARS_MAX} characters"),
-            Self::NotADate(text) => {
-                write!(f, "`{text}` is no date; ISO 8601 is accepted, such as `2026-01-05` or `2026-01-05T09:12:33Z`")
-            }
-            Self::NotANumber(text) => write!(f, "`{text}` is no number; one such as `18` or `-2.5` is accepted"),
         }
     }
 }
