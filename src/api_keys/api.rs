@@ -13,7 +13,7 @@ use crate::base::id::{ApiKeyId, Id, resource};
 use crate::http::schema::{NonBlankLine, UuidText, words_schema};
 use crate::http::{
     ApiError, ApiResult, Body, Created, ErrorCode, JsonBody, List, ListQuery, PathId, ResourceNotFound, State,
-    declares_errors,
+    api_error,
 };
 
 words_schema!(PermissionWord = Permission::ALL.map(Permission::as_str));
@@ -198,16 +198,9 @@ impl From<ApiKey> for ApiKeyResponse {
     }
 }
 
-impl From<CreateKeyError> for ApiError {
-    fn from(error: CreateKeyError) -> Self {
-        match error {
-            CreateKeyError::Name => Self::validation(format!(
-                "Invalid `name` field: it must have 1 to {NAME_CHARS_MAX} characters and no control characters."
-            )),
-            CreateKeyError::DomainNotFound => Self::not_found("Domain"),
-            CreateKeyError::Store(error) => error.into(),
-        }
-    }
-}
-
-declares_errors!(CreateKeyError: Validation, NotFound);
+api_error!(CreateKeyError: Validation, NotFound {
+    CreateKeyError::Name => ApiError::validation(format!(
+        "Invalid `name` field: it must have 1 to {NAME_CHARS_MAX} characters and no control characters."
+    )),
+    CreateKeyError::DomainNotFound => ApiError::not_found("Domain"),
+});

@@ -18,7 +18,7 @@ use crate::delivery::capture::{
 };
 use crate::http::{
     ApiError, ApiResult, ErrorCode, ListQuery, MemoryHolder, PathId, RenderedJson, ResourceNotFound, ResponseLimits,
-    ResponsePermit, State, declare_query, query_value, schema,
+    ResponsePermit, State, api_error, declare_query, query_value, schema,
 };
 use crate::store::page::{Cursor, PageQuery};
 
@@ -274,17 +274,12 @@ pub(crate) fn not_found() -> ApiError {
     ApiError::not_found("Captured message")
 }
 
-impl From<CapturedWaitError> for ApiError {
-    fn from(error: CapturedWaitError) -> Self {
-        match error {
-            CapturedWaitError::TooMany => Self {
-                retry_after_s: Some(RETRY_AFTER_S),
-                ..Self::new(ErrorCode::RateLimitExceeded, "Too many requests wait for a message. Try again.")
-            },
-            CapturedWaitError::Store(error) => error.into(),
-        }
-    }
-}
+api_error!(CapturedWaitError {
+    CapturedWaitError::TooMany => ApiError {
+        retry_after_s: Some(RETRY_AFTER_S),
+        ..ApiError::new(ErrorCode::RateLimitExceeded, "Too many requests wait for a message. Try again.")
+    },
+});
 
 #[cfg(test)]
 mod tests {

@@ -23,7 +23,7 @@ use crate::base::patch::Patch;
 use crate::http::schema::{self, words_schema};
 use crate::http::{
     ApiError, ApiResult, Body, Created, ErrorCode, JsonBody, List, ListQuery, PathId, ResourceNotFound, State,
-    declares_errors,
+    api_error,
 };
 
 words_schema!(KindWord = PropertyKind::ALL.map(PropertyKind::as_str));
@@ -277,31 +277,17 @@ impl From<FallbackError> for ApiError {
     }
 }
 
-impl From<CreatePropertyError> for ApiError {
-    fn from(error: CreatePropertyError) -> Self {
-        match error {
-            CreatePropertyError::Taken(key) => Self::new(
-                ErrorCode::Conflict,
-                format!("The contact property `{key}` exists already. Keys are the same in either letter case."),
-            ),
-            CreatePropertyError::TooMany => Self::validation(format!(
-                "A team has at most {PROPERTIES_MAX} contact properties. Delete one that is not used."
-            )),
-            CreatePropertyError::Store(error) => error.into(),
-        }
-    }
-}
+api_error!(CreatePropertyError: Conflict, Validation {
+    CreatePropertyError::Taken(key) => ApiError::new(
+        ErrorCode::Conflict,
+        format!("The contact property `{key}` exists already. Keys are the same in either letter case."),
+    ),
+    CreatePropertyError::TooMany => ApiError::validation(format!(
+        "A team has at most {PROPERTIES_MAX} contact properties. Delete one that is not used."
+    )),
+});
 
-declares_errors!(CreatePropertyError: Conflict, Validation);
-
-impl From<UpdatePropertyError> for ApiError {
-    fn from(error: UpdatePropertyError) -> Self {
-        match error {
-            UpdatePropertyError::NotFound => not_found(),
-            UpdatePropertyError::Fallback(error) => error.into(),
-            UpdatePropertyError::Store(error) => error.into(),
-        }
-    }
-}
-
-declares_errors!(UpdatePropertyError: NotFound, Validation);
+api_error!(UpdatePropertyError: NotFound, Validation {
+    UpdatePropertyError::NotFound => not_found(),
+    UpdatePropertyError::Fallback(error) => error.into(),
+});

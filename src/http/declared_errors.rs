@@ -1,7 +1,7 @@
 //! The errors that an operation declares in the OpenAPI document.
 //!
-//! The extractors declare their codes with [`declare`]. The use case declares them on its error type with
-//! [`declares_errors`], and the attribute of the handler names that type: `#[endpoint(responses(SendError))]`.
+//! The extractors declare their codes with [`declare`]. The error type of a use case declares them with [`api_error`],
+//! and the attribute of the handler names that type: `#[endpoint(responses(SendError))]`.
 //!
 //! While operations are collected, `responses` has one entry for each code, under its status and name, so that no
 //! declaration replaces another. `openapi/error_responses.rs` then joins the entries of each status.
@@ -36,6 +36,30 @@ macro_rules! declares_errors {
     };
 }
 pub(crate) use declares_errors;
+
+/// Implements the conversion of an error with a variant `Store` to [`ApiError`](super::ApiError). Also declares the
+/// codes that the other variants result in. An error that no handler names in its attribute needs no codes.
+///
+/// ```text
+/// api_error!(UpdateTopicError: NotFound {
+///     UpdateTopicError::NotFound => not_found(),
+/// });
+/// ```
+macro_rules! api_error {
+    ($error:ident $(: $($code:ident),+)? { $($variant:pat => $value:expr,)+ }) => {
+        impl From<$error> for $crate::http::ApiError {
+            fn from(error: $error) -> Self {
+                match error {
+                    $($variant => $value,)+
+                    $error::Store(error) => error.into(),
+                }
+            }
+        }
+
+        $($crate::http::declares_errors!($error: $($code),+);)?
+    };
+}
+pub(crate) use api_error;
 
 /// The error of an operation on a resource that the team may not have.
 pub(crate) enum ResourceNotFound {}

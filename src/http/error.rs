@@ -7,7 +7,7 @@ use salvo::{Depot, Request, Response, Writer, async_trait};
 use serde::Serialize;
 use tracing::error;
 
-use super::declared_errors::declare_failures;
+use super::declared_errors::{api_error, declare_failures};
 use super::recording::put_detail;
 use crate::store::StoreError;
 use crate::store::page::PageError;
@@ -188,16 +188,11 @@ impl From<StoreError> for ApiError {
     }
 }
 
-impl From<PageError> for ApiError {
-    fn from(error: PageError) -> Self {
-        match error {
-            PageError::UnknownCursor => Self::validation(
-                "Invalid cursor. `after` and `before` take the `id` of an item that this list returned.",
-            ),
-            PageError::Store(error) => error.into(),
-        }
-    }
-}
+api_error!(PageError {
+    PageError::UnknownCursor => {
+        ApiError::validation("Invalid cursor. `after` and `before` take the `id` of an item that this list returned.")
+    },
+});
 
 /// The error body.
 #[derive(Serialize, ToSchema)]

@@ -72,7 +72,9 @@ pub use bounded::{AtMost, read_at_most};
 pub(crate) use compression::StaticText;
 pub use connections::ConnectionLimits;
 pub use counters::{HttpCounters, RequestCount};
-pub(crate) use declared_errors::{ResourceNotFound, declare as declare_errors, declares_errors, responses_of};
+pub(crate) use declared_errors::{
+    ResourceNotFound, api_error, declare as declare_errors, declares_errors, responses_of,
+};
 pub use edge::Cors;
 pub(crate) use edge::Edge;
 pub use error::{ApiError, ApiResult, ErrorCode};

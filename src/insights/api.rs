@@ -11,7 +11,7 @@ use super::service::{FindInsightsError, Insights};
 use crate::api_keys::Caller;
 use crate::base::clock::to_iso;
 use crate::base::id::{EmailId, resource};
-use crate::http::{ApiError, ApiResult, ErrorCode, PathId, State, declares_errors};
+use crate::http::{ApiError, ApiResult, ErrorCode, PathId, State, api_error};
 
 /// The results of the checks of an email.
 #[derive(Serialize, ToSchema)]
@@ -154,18 +154,10 @@ pub async fn get_email_insights(
     Ok(Json(EmailInsightsResponse::new(id.0, &row)))
 }
 
-impl From<FindInsightsError> for ApiError {
-    fn from(error: FindInsightsError) -> Self {
-        match error {
-            FindInsightsError::EmailNotFound => Self::not_found("Email"),
-            FindInsightsError::NotComputed => {
-                let message =
-                    "The insights of this email are not computed yet. Try again some seconds after it was sent.";
-                Self::new(ErrorCode::NotFound, message)
-            }
-            FindInsightsError::Store(error) => error.into(),
-        }
-    }
-}
-
-declares_errors!(FindInsightsError: NotFound);
+api_error!(FindInsightsError: NotFound {
+    FindInsightsError::EmailNotFound => ApiError::not_found("Email"),
+    FindInsightsError::NotComputed => {
+        let message = "The insights of this email are not computed yet. Try again some seconds after it was sent.";
+        ApiError::new(ErrorCode::NotFound, message)
+    },
+});

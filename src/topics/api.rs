@@ -17,7 +17,7 @@ use crate::base::patch::Patch;
 use crate::http::schema::{NonBlankLine, Paragraph, words_schema};
 use crate::http::{
     ApiError, ApiResult, Body, Created, ErrorCode, JsonBody, List, ListQuery, PathId, ResourceNotFound, State,
-    declares_errors,
+    api_error,
 };
 
 words_schema!(
@@ -253,41 +253,20 @@ fn not_found() -> ApiError {
     ApiError::not_found("Topic")
 }
 
-impl From<CreateTopicError> for ApiError {
-    fn from(error: CreateTopicError) -> Self {
-        match error {
-            CreateTopicError::TooMany => {
-                Self::validation(format!("A team has at most {TOPICS_MAX} topics. Delete one that is not used."))
-            }
-            CreateTopicError::Store(error) => error.into(),
-        }
-    }
-}
+api_error!(CreateTopicError: Validation {
+    CreateTopicError::TooMany => {
+        ApiError::validation(format!("A team has at most {TOPICS_MAX} topics. Delete one that is not used."))
+    },
+});
 
-declares_errors!(CreateTopicError: Validation);
+api_error!(UpdateTopicError: NotFound {
+    UpdateTopicError::NotFound => not_found(),
+});
 
-impl From<UpdateTopicError> for ApiError {
-    fn from(error: UpdateTopicError) -> Self {
-        match error {
-            UpdateTopicError::NotFound => not_found(),
-            UpdateTopicError::Store(error) => error.into(),
-        }
-    }
-}
-
-declares_errors!(UpdateTopicError: NotFound);
-
-impl From<DeleteTopicError> for ApiError {
-    fn from(error: DeleteTopicError) -> Self {
-        match error {
-            DeleteTopicError::NotFound => not_found(),
-            DeleteTopicError::InUse => Self::new(
-                ErrorCode::Conflict,
-                "A broadcast uses this topic. Delete the broadcast first, or take the topic out of it.",
-            ),
-            DeleteTopicError::Store(error) => error.into(),
-        }
-    }
-}
-
-declares_errors!(DeleteTopicError: NotFound, Conflict);
+api_error!(DeleteTopicError: NotFound, Conflict {
+    DeleteTopicError::NotFound => not_found(),
+    DeleteTopicError::InUse => ApiError::new(
+        ErrorCode::Conflict,
+        "A broadcast uses this topic. Delete the broadcast first, or take the topic out of it.",
+    ),
+});

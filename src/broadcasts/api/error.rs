@@ -4,7 +4,7 @@ use crate::broadcast_rows::{ACTIVE_MAX, BroadcastStatus};
 use crate::broadcasts::CONTENT_BYTES_MAX;
 use crate::broadcasts::error::{CancelBroadcastError, DeleteBroadcastError, DraftError, SendBroadcastError};
 use crate::emails::BroadcastPause;
-use crate::http::{ApiError, ErrorCode, declares_errors};
+use crate::http::{ApiError, ErrorCode, api_error};
 use crate::preferences::{LinkError, PLACEHOLDERS_MAX};
 
 pub(super) fn not_found() -> ApiError {
@@ -25,107 +25,79 @@ fn other_domain() -> ApiError {
     )
 }
 
-impl From<DraftError> for ApiError {
-    fn from(error: DraftError) -> Self {
-        match error {
-            DraftError::NotFound => not_found(),
-            DraftError::NotDraft(status) => not_draft("changed", status),
-            DraftError::StaleRevision => Self::stale_revision("draft"),
-            DraftError::SegmentNotFound => Self::not_found("Segment"),
-            DraftError::TopicNotFound => Self::not_found("Topic"),
-            DraftError::KeyOfAnotherDomain => other_domain(),
-            DraftError::TooMuchContent => Self::validation(format!(
-                "Invalid `html` or `text` field: the content has more than {} KiB.",
-                CONTENT_BYTES_MAX >> 10
-            )),
-            DraftError::TooMany => Self::validation(format!(
-                "A team has at most {ACTIVE_MAX} drafts, scheduled and queued broadcasts. Delete a draft that is not \
-                 used."
-            )),
-            DraftError::Store(error) => error.into(),
-        }
-    }
-}
-
 // The requests of the API have no revision, so that none of them is stale.
-declares_errors!(DraftError: Forbidden, RestrictedApiKey, NotFound, MissingRequiredField, Validation);
+api_error!(DraftError: Forbidden, RestrictedApiKey, NotFound, MissingRequiredField, Validation {
+    DraftError::NotFound => not_found(),
+    DraftError::NotDraft(status) => not_draft("changed", status),
+    DraftError::StaleRevision => ApiError::stale_revision("draft"),
+    DraftError::SegmentNotFound => ApiError::not_found("Segment"),
+    DraftError::TopicNotFound => ApiError::not_found("Topic"),
+    DraftError::KeyOfAnotherDomain => other_domain(),
+    DraftError::TooMuchContent => ApiError::validation(format!(
+        "Invalid `html` or `text` field: the content has more than {} KiB.",
+        CONTENT_BYTES_MAX >> 10
+    )),
+    DraftError::TooMany => ApiError::validation(format!(
+        "A team has at most {ACTIVE_MAX} drafts, scheduled and queued broadcasts. Delete a draft that is not \
+         used."
+    )),
+});
 
-impl From<DeleteBroadcastError> for ApiError {
-    fn from(error: DeleteBroadcastError) -> Self {
-        match error {
-            DeleteBroadcastError::NotFound => not_found(),
-            DeleteBroadcastError::NotDraft(status) => not_draft("deleted", status),
-            DeleteBroadcastError::KeyOfAnotherDomain => other_domain(),
-            DeleteBroadcastError::Store(error) => error.into(),
-        }
-    }
-}
+api_error!(DeleteBroadcastError: Forbidden, RestrictedApiKey, NotFound {
+    DeleteBroadcastError::NotFound => not_found(),
+    DeleteBroadcastError::NotDraft(status) => not_draft("deleted", status),
+    DeleteBroadcastError::KeyOfAnotherDomain => other_domain(),
+});
 
-declares_errors!(DeleteBroadcastError: Forbidden, RestrictedApiKey, NotFound);
-
-impl From<SendBroadcastError> for ApiError {
-    fn from(error: SendBroadcastError) -> Self {
-        match error {
-            SendBroadcastError::NotFound => not_found(),
-            SendBroadcastError::NotDraft(status) => not_draft("sent", status),
-            SendBroadcastError::SegmentNotFound => Self::not_found("Segment"),
-            SendBroadcastError::TopicNotFound => Self::not_found("Topic"),
-            SendBroadcastError::Link(LinkError::Loopback(public_url) | LinkError::PlaceholderLoopback(public_url)) => {
-                Self::validation(format!(
-                    "The broadcast cannot be sent: its emails carry unsubscribe links, and recipients cannot open \
-                 {public_url}. Start the server with `--public-url` (or `RINGMAIL_PUBLIC_URL`) set to the address they \
-                 reach it under."
-                ))
-            }
-            SendBroadcastError::Link(LinkError::TooManyPlaceholders) => Self::validation(format!(
-                "Invalid `html` or `text` field: together they hold more than {PLACEHOLDERS_MAX} unsubscribe \
-                 placeholders."
-            )),
-            SendBroadcastError::Paused(BroadcastPause::Team(pause)) => {
-                Self::new(ErrorCode::SendingPaused, pause.to_string())
-            }
-            SendBroadcastError::Paused(BroadcastPause::Region(pause)) => {
-                Self::new(ErrorCode::BroadcastsPaused, pause.to_string())
-            }
-            SendBroadcastError::DomainNotVerified(domain) => Self::new(
-                ErrorCode::Forbidden,
-                format!("The {domain} domain is not verified. Please, add and verify your domain."),
-            ),
-            SendBroadcastError::KeyOfAnotherDomain => other_domain(),
-            SendBroadcastError::NoContent => {
-                Self::validation("The broadcast has no content. Set `html` or `text` before you send it.")
-            }
-            SendBroadcastError::TooLarge(days) => Self::new(
-                ErrorCode::BroadcastTooLarge,
-                format!(
-                    "The audience needs more than {days} days at the sending limits of this server. Send to a smaller \
-                     segment, or raise the limits `RINGMAIL_SEND_RATE` and `RINGMAIL_SEND_QUOTA`."
-                ),
-            ),
-            SendBroadcastError::Store(error) => error.into(),
-        }
-    }
-}
-
-declares_errors!(
+api_error!(
     SendBroadcastError: Forbidden, RestrictedApiKey, SendingPaused, BroadcastsPaused, NotFound, Validation,
     BroadcastTooLarge
-);
+{
+    SendBroadcastError::NotFound => not_found(),
+    SendBroadcastError::NotDraft(status) => not_draft("sent", status),
+    SendBroadcastError::SegmentNotFound => ApiError::not_found("Segment"),
+    SendBroadcastError::TopicNotFound => ApiError::not_found("Topic"),
+    SendBroadcastError::Link(LinkError::Loopback(public_url) | LinkError::PlaceholderLoopback(public_url)) => {
+        ApiError::validation(format!(
+            "The broadcast cannot be sent: its emails carry unsubscribe links, and recipients cannot open \
+             {public_url}. Start the server with `--public-url` (or `RINGMAIL_PUBLIC_URL`) set to the address they \
+             reach it under."
+        ))
+    },
+    SendBroadcastError::Link(LinkError::TooManyPlaceholders) => ApiError::validation(format!(
+        "Invalid `html` or `text` field: together they hold more than {PLACEHOLDERS_MAX} unsubscribe \
+         placeholders."
+    )),
+    SendBroadcastError::Paused(BroadcastPause::Team(pause)) => {
+        ApiError::new(ErrorCode::SendingPaused, pause.to_string())
+    },
+    SendBroadcastError::Paused(BroadcastPause::Region(pause)) => {
+        ApiError::new(ErrorCode::BroadcastsPaused, pause.to_string())
+    },
+    SendBroadcastError::DomainNotVerified(domain) => ApiError::new(
+        ErrorCode::Forbidden,
+        format!("The {domain} domain is not verified. Please, add and verify your domain."),
+    ),
+    SendBroadcastError::KeyOfAnotherDomain => other_domain(),
+    SendBroadcastError::NoContent => {
+        ApiError::validation("The broadcast has no content. Set `html` or `text` before you send it.")
+    },
+    SendBroadcastError::TooLarge(days) => ApiError::new(
+        ErrorCode::BroadcastTooLarge,
+        format!(
+            "The audience needs more than {days} days at the sending limits of this server. Send to a smaller \
+             segment, or raise the limits `RINGMAIL_SEND_RATE` and `RINGMAIL_SEND_QUOTA`."
+        ),
+    ),
+});
 
-impl From<CancelBroadcastError> for ApiError {
-    fn from(error: CancelBroadcastError) -> Self {
-        match error {
-            CancelBroadcastError::NotFound => not_found(),
-            CancelBroadcastError::NotStarted => {
-                Self::new(ErrorCode::Forbidden, "Only queued or scheduled broadcasts can be canceled")
-            }
-            CancelBroadcastError::KeyOfAnotherDomain => other_domain(),
-            CancelBroadcastError::Store(error) => error.into(),
-        }
-    }
-}
-
-declares_errors!(CancelBroadcastError: Forbidden, RestrictedApiKey, NotFound);
+api_error!(CancelBroadcastError: Forbidden, RestrictedApiKey, NotFound {
+    CancelBroadcastError::NotFound => not_found(),
+    CancelBroadcastError::NotStarted => {
+        ApiError::new(ErrorCode::Forbidden, "Only queued or scheduled broadcasts can be canceled")
+    },
+    CancelBroadcastError::KeyOfAnotherDomain => other_domain(),
+});
 
 #[cfg(test)]
 mod tests {

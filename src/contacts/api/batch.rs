@@ -17,7 +17,7 @@ use crate::contacts::{
 use crate::erasure::{AddressErasure, Erasures};
 use crate::events::ChangeSource;
 use crate::http::schema::NonEmptyList;
-use crate::http::{ApiError, ApiResult, BatchValidation, Body, BodySize, FromBody, State, body, declares_errors};
+use crate::http::{ApiError, ApiResult, BatchValidation, Body, BodySize, FromBody, State, api_error, body};
 
 /// Contacts to create. The body is an array, not an object.
 pub(crate) struct CreateContactsRequest(Vec<Box<RawValue>>);
@@ -129,13 +129,6 @@ pub async fn batch_remove_contacts(
     Ok(Json(BatchRemoveResponse::of(removed)))
 }
 
-impl From<ContactBatchError> for ApiError {
-    fn from(error: ContactBatchError) -> Self {
-        match error {
-            ContactBatchError::Item { index, error } => at_index(index, error.into()),
-            ContactBatchError::Store(error) => error.into(),
-        }
-    }
-}
-
-declares_errors!(ContactBatchError: NotFound, Conflict, Validation);
+api_error!(ContactBatchError: NotFound, Conflict, Validation {
+    ContactBatchError::Item { index, error } => at_index(index, error.into()),
+});

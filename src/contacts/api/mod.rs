@@ -36,8 +36,7 @@ use crate::erasure::Erasures;
 use crate::events::ChangeSource;
 use crate::http::tolerance::differs_from_contact;
 use crate::http::{
-    ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, PathIdOrEmail, ResourceNotFound, State,
-    declares_errors,
+    ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, PathIdOrEmail, ResourceNotFound, State, api_error,
 };
 use crate::segments::{SegmentPageError, Segments};
 use crate::store::page::PageError;
@@ -125,34 +124,22 @@ pub(crate) fn not_found() -> ApiError {
     ApiError::not_found("Contact")
 }
 
-impl From<WriteError> for ApiError {
-    fn from(error: WriteError) -> Self {
-        match error {
-            WriteError::NotFound => not_found(),
-            WriteError::OtherEmail => Self::validation(
-                "Invalid `email` field: the address of a contact does not change. Leave it out, or add another contact.",
-            ),
-            WriteError::OtherId => differs_from_contact("id"),
-            WriteError::Rejected(error) => error.into(),
-            WriteError::Store(error) => error.into(),
-        }
-    }
-}
+api_error!(WriteError: NotFound, Validation {
+    WriteError::NotFound => not_found(),
+    WriteError::OtherEmail => ApiError::validation(
+        "Invalid `email` field: the address of a contact does not change. Leave it out, or add another contact.",
+    ),
+    WriteError::OtherId => differs_from_contact("id"),
+    WriteError::Rejected(error) => error.into(),
+});
 
-declares_errors!(WriteError: NotFound, Validation);
-
-impl From<ShowError> for ApiError {
-    fn from(error: ShowError) -> Self {
-        match error {
-            ShowError::TooLarge => Self::validation(format!(
-                "The answer would have more than {} MiB. Ask for fewer contacts at once, or include less of them.",
-                RESPONSE_BYTES_MAX >> 20
-            )),
-            ShowError::UnknownCursor => PageError::UnknownCursor.into(),
-            ShowError::Store(error) => error.into(),
-        }
-    }
-}
+api_error!(ShowError {
+    ShowError::TooLarge => ApiError::validation(format!(
+        "The answer would have more than {} MiB. Ask for fewer contacts at once, or include less of them.",
+        RESPONSE_BYTES_MAX >> 20
+    )),
+    ShowError::UnknownCursor => PageError::UnknownCursor.into(),
+});
 
 impl From<ItemError> for ApiError {
     fn from(error: ItemError) -> Self {

@@ -17,8 +17,7 @@ use super::service::Domains;
 use crate::api_keys::Caller;
 use crate::base::id::resource;
 use crate::http::{
-    ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, NoBody, PathId, ResourceNotFound, State,
-    declares_errors,
+    ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, NoBody, PathId, ResourceNotFound, State, api_error,
 };
 
 /// Adds a domain.
@@ -100,41 +99,27 @@ fn not_found() -> ApiError {
     ApiError::not_found("Domain")
 }
 
-impl From<CreateDomainError> for ApiError {
-    fn from(error: CreateDomainError) -> Self {
-        match error {
-            CreateDomainError::Taken(name) => {
-                Self::new(ErrorCode::Forbidden, format!("The {name} domain has been registered already."))
-            }
-            CreateDomainError::NameTooShort => {
-                Self::validation("Invalid `name` field: a domain has at least 4 characters, such as `a.co`.")
-            }
-            CreateDomainError::Rule(rule) => rule.into(),
-            CreateDomainError::Region(offered) => {
-                Self::validation(format!("Invalid `region` field: this server offers `{}`.", offered.join("`, `")))
-            }
-            CreateDomainError::Keys(cause) => {
-                tracing::error!(%cause, "could not generate a DKIM key: {cause}");
-                Self::new(ErrorCode::InternalServerError, "The domain's keys could not be made. Try again.")
-            }
-            CreateDomainError::Store(error) => error.into(),
-        }
-    }
-}
+api_error!(CreateDomainError: Forbidden, Validation {
+    CreateDomainError::Taken(name) => {
+        ApiError::new(ErrorCode::Forbidden, format!("The {name} domain has been registered already."))
+    },
+    CreateDomainError::NameTooShort => {
+        ApiError::validation("Invalid `name` field: a domain has at least 4 characters, such as `a.co`.")
+    },
+    CreateDomainError::Rule(rule) => rule.into(),
+    CreateDomainError::Region(offered) => {
+        ApiError::validation(format!("Invalid `region` field: this server offers `{}`.", offered.join("`, `")))
+    },
+    CreateDomainError::Keys(cause) => {
+        tracing::error!(%cause, "could not generate a DKIM key: {cause}");
+        ApiError::new(ErrorCode::InternalServerError, "The domain's keys could not be made. Try again.")
+    },
+});
 
-declares_errors!(CreateDomainError: Forbidden, Validation);
-
-impl From<UpdateDomainError> for ApiError {
-    fn from(error: UpdateDomainError) -> Self {
-        match error {
-            UpdateDomainError::NotFound => not_found(),
-            UpdateDomainError::Rule(rule) => rule.into(),
-            UpdateDomainError::Store(error) => error.into(),
-        }
-    }
-}
-
-declares_errors!(UpdateDomainError: NotFound, Validation);
+api_error!(UpdateDomainError: NotFound, Validation {
+    UpdateDomainError::NotFound => not_found(),
+    UpdateDomainError::Rule(rule) => rule.into(),
+});
 
 impl From<DomainRule> for ApiError {
     fn from(rule: DomainRule) -> Self {

@@ -11,24 +11,19 @@ use self::request::MetricsParameters;
 use self::response::MetricsResponse;
 use super::report::{EmailMetrics, MetricsReportError};
 use crate::api_keys::Caller;
-use crate::http::{ApiError, ApiResult, State};
+use crate::http::{ApiError, ApiResult, State, api_error};
 
-impl From<MetricsReportError> for ApiError {
-    fn from(error: MetricsReportError) -> Self {
-        match error {
-            MetricsReportError::TooManyPeriods => Self::validation(
-                "The range has more than 10000 periods: use a shorter range or a longer `granularity`.",
-            ),
-            MetricsReportError::TooManyRows => Self::validation(
-                "The response would have more than 10000 rows: use a shorter range, fewer `dimensions`, or a filter.",
-            ),
-            MetricsReportError::TooManyCounts => {
-                Self::validation("The range has too many counts to add up: use a shorter range.")
-            }
-            MetricsReportError::Store(error) => error.into(),
-        }
-    }
-}
+api_error!(MetricsReportError {
+    MetricsReportError::TooManyPeriods => {
+        ApiError::validation("The range has more than 10000 periods: use a shorter range or a longer `granularity`.")
+    },
+    MetricsReportError::TooManyRows => ApiError::validation(
+        "The response would have more than 10000 rows: use a shorter range, fewer `dimensions`, or a filter.",
+    ),
+    MetricsReportError::TooManyCounts => {
+        ApiError::validation("The range has too many counts to add up: use a shorter range.")
+    },
+});
 
 /// Counts the recipients of emails.
 ///

@@ -15,7 +15,7 @@ use crate::emails::read::ReadAttachmentError;
 use crate::emails::{Emails, StoredAttachment};
 use crate::http::{
     ApiError, ApiResult, ErrorCode, List, ListQuery, MemoryHolder, PartFuture, PartedJson, PathId, ResponseLimits,
-    State, declares_errors,
+    State, api_error,
 };
 use crate::store::CHUNK_BYTES;
 
@@ -88,18 +88,11 @@ impl Reader {
     }
 }
 
-impl From<ReadAttachmentError> for ApiError {
-    fn from(error: ReadAttachmentError) -> Self {
-        match error {
-            ReadAttachmentError::EmailNotFound => Self::not_found("Email"),
-            ReadAttachmentError::AttachmentNotFound => Self::not_found("Attachment"),
-            ReadAttachmentError::Purged => Self::new(
-                ErrorCode::AttachmentsPurged,
-                "The attachments of this email have been removed by the retention period.",
-            ),
-            ReadAttachmentError::Store(error) => error.into(),
-        }
-    }
-}
-
-declares_errors!(ReadAttachmentError: NotFound, AttachmentsPurged);
+api_error!(ReadAttachmentError: NotFound, AttachmentsPurged {
+    ReadAttachmentError::EmailNotFound => ApiError::not_found("Email"),
+    ReadAttachmentError::AttachmentNotFound => ApiError::not_found("Attachment"),
+    ReadAttachmentError::Purged => ApiError::new(
+        ErrorCode::AttachmentsPurged,
+        "The attachments of this email have been removed by the retention period.",
+    ),
+});

@@ -10,7 +10,7 @@ use crate::base::id::{AttemptId, resource};
 use crate::delivery::{AttemptTlsRow, QueueControl, SmtpAttemptRow, WaitingGroup};
 use crate::emails::{EmailAttempt, Emails, ListAttemptsError};
 use crate::http::{
-    ApiError, ApiResult, ListQuery, MemoryHolder, PathId, RenderedJson, ResponseLimits, State, declares_errors,
+    ApiError, ApiResult, ListQuery, MemoryHolder, PathId, RenderedJson, ResponseLimits, State, api_error,
 };
 use crate::store::page::{Page, PageError};
 
@@ -178,14 +178,7 @@ pub async fn list_email_attempts(
     RenderedJson::render(&limits, Some(permit), bytes, "attempts", make).await
 }
 
-impl From<ListAttemptsError> for ApiError {
-    fn from(error: ListAttemptsError) -> Self {
-        match error {
-            ListAttemptsError::EmailNotFound => Self::not_found("Email"),
-            ListAttemptsError::UnknownCursor => PageError::UnknownCursor.into(),
-            ListAttemptsError::Store(error) => error.into(),
-        }
-    }
-}
-
-declares_errors!(ListAttemptsError: NotFound, Validation);
+api_error!(ListAttemptsError: NotFound, Validation {
+    ListAttemptsError::EmailNotFound => ApiError::not_found("Email"),
+    ListAttemptsError::UnknownCursor => PageError::UnknownCursor.into(),
+});

@@ -13,9 +13,7 @@ use crate::base::id::resource;
 use crate::emails::Emails;
 use crate::emails::change::ChangeEmailError;
 use crate::http::schema::ScheduleText;
-use crate::http::{
-    ApiError, ApiResult, Body, ErrorCode, JsonBody, NoBody, PathId, ResourceNotFound, State, declares_errors,
-};
+use crate::http::{ApiError, ApiResult, Body, ErrorCode, JsonBody, NoBody, PathId, ResourceNotFound, State, api_error};
 
 /// A new due time of a scheduled email.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -69,21 +67,14 @@ pub async fn delete_email(
     }
 }
 
-impl From<ChangeEmailError> for ApiError {
-    fn from(error: ChangeEmailError) -> Self {
-        match error {
-            ChangeEmailError::NotFound => Self::not_found("Email"),
-            ChangeEmailError::KeyOfAnotherDomain => Self::new(
-                ErrorCode::RestrictedApiKey,
-                "This API key is restricted to another domain. Use a key of the email's domain, or one without a domain.",
-            ),
-            ChangeEmailError::NotScheduled(last_event) => Self::validation(format!(
-                "The email is not scheduled: its status is `{}`. Only scheduled emails can be changed or canceled.",
-                last_event.as_str()
-            )),
-            ChangeEmailError::Store(error) => error.into(),
-        }
-    }
-}
-
-declares_errors!(ChangeEmailError: RestrictedApiKey, NotFound, Validation);
+api_error!(ChangeEmailError: RestrictedApiKey, NotFound, Validation {
+    ChangeEmailError::NotFound => ApiError::not_found("Email"),
+    ChangeEmailError::KeyOfAnotherDomain => ApiError::new(
+        ErrorCode::RestrictedApiKey,
+        "This API key is restricted to another domain. Use a key of the email's domain, or one without a domain.",
+    ),
+    ChangeEmailError::NotScheduled(last_event) => ApiError::validation(format!(
+        "The email is not scheduled: its status is `{}`. Only scheduled emails can be changed or canceled.",
+        last_event.as_str()
+    )),
+});

@@ -27,7 +27,7 @@ use crate::emails::{
 };
 use crate::http::tolerance::EMAIL_ITEM_ECHOES;
 use crate::http::{
-    ApiError, ApiResult, BatchValidation, Body, ErrorCode, State, body, canonical, declare_errors, declares_errors,
+    ApiError, ApiResult, BatchValidation, Body, ErrorCode, State, api_error, body, canonical, declare_errors,
 };
 use crate::preferences::{LinkError, PLACEHOLDERS_MAX};
 
@@ -219,55 +219,48 @@ fn at_index(index: u32, error: ApiError) -> ApiError {
     error.prefixed(&format!("emails.{index}: "))
 }
 
-impl From<SendError> for ApiError {
-    fn from(error: SendError) -> Self {
-        match error {
-            SendError::SendingPaused(pause) => Self::new(ErrorCode::SendingPaused, pause.to_string()),
-            SendError::DomainNotVerified(domain) => Self::new(
-                ErrorCode::Forbidden,
-                format!("The {domain} domain is not verified. Please, add and verify your domain."),
-            ),
-            SendError::KeyOfAnotherDomain => Self::new(
-                ErrorCode::RestrictedApiKey,
-                "This API key is restricted to another domain. Send from an address of that domain, or use another key.",
-            ),
-            SendError::TopicNotFound => Self::not_found("Topic"),
-            SendError::Link(LinkError::Loopback(public_url)) => Self::validation(format!(
-                "Invalid `topic_id` field: an email under a topic carries an unsubscribe link, and recipients cannot \
-                 open {public_url}. Start the server with `--public-url` (or `RINGMAIL_PUBLIC_URL`) set to the \
-                 address they reach it under."
-            )),
-            SendError::Link(LinkError::PlaceholderLoopback(public_url)) => Self::validation(format!(
-                "Invalid `html` or `text` field: an unsubscribe placeholder becomes a link, and recipients cannot open \
-                 {public_url}. Start the server with `--public-url` (or `RINGMAIL_PUBLIC_URL`) set to the address \
-                 they reach it under."
-            )),
-            SendError::Link(LinkError::TooManyPlaceholders) => Self::validation(format!(
-                "Invalid `html` or `text` field: together they hold more than {PLACEHOLDERS_MAX} unsubscribe \
-                 placeholders."
-            )),
-            SendError::AllRecipientsSuppressed(blocked) => Self {
-                log_detail: Some(one_per_recipient(&blocked)),
-                ..Self::new(ErrorCode::AllRecipientsSuppressed, ALL_RECIPIENTS_SUPPRESSED)
-            },
-            SendError::Key(KeyConflict::OtherPayload) => Self::new(
-                ErrorCode::InvalidIdempotentRequest,
-                "This idempotency key has been used on this endpoint with another payload. Use a new key, or send the \
-                 original payload.",
-            ),
-            SendError::Key(KeyConflict::Running) => Self::new(
-                ErrorCode::ConcurrentIdempotentRequests,
-                "The first request with this idempotency key is still running. Try again in a moment.",
-            ),
-            SendError::Store(error) => error.into(),
-        }
-    }
-}
-
-declares_errors!(
+api_error!(
     SendError: Forbidden, RestrictedApiKey, SendingPaused, NotFound, Validation, AllRecipientsSuppressed,
     InvalidIdempotentRequest, ConcurrentIdempotentRequests
-);
+{
+    SendError::SendingPaused(pause) => ApiError::new(ErrorCode::SendingPaused, pause.to_string()),
+    SendError::DomainNotVerified(domain) => ApiError::new(
+        ErrorCode::Forbidden,
+        format!("The {domain} domain is not verified. Please, add and verify your domain."),
+    ),
+    SendError::KeyOfAnotherDomain => ApiError::new(
+        ErrorCode::RestrictedApiKey,
+        "This API key is restricted to another domain. Send from an address of that domain, or use another key.",
+    ),
+    SendError::TopicNotFound => ApiError::not_found("Topic"),
+    SendError::Link(LinkError::Loopback(public_url)) => ApiError::validation(format!(
+        "Invalid `topic_id` field: an email under a topic carries an unsubscribe link, and recipients cannot \
+         open {public_url}. Start the server with `--public-url` (or `RINGMAIL_PUBLIC_URL`) set to the \
+         address they reach it under."
+    )),
+    SendError::Link(LinkError::PlaceholderLoopback(public_url)) => ApiError::validation(format!(
+        "Invalid `html` or `text` field: an unsubscribe placeholder becomes a link, and recipients cannot open \
+         {public_url}. Start the server with `--public-url` (or `RINGMAIL_PUBLIC_URL`) set to the address \
+         they reach it under."
+    )),
+    SendError::Link(LinkError::TooManyPlaceholders) => ApiError::validation(format!(
+        "Invalid `html` or `text` field: together they hold more than {PLACEHOLDERS_MAX} unsubscribe \
+         placeholders."
+    )),
+    SendError::AllRecipientsSuppressed(blocked) => ApiError {
+        log_detail: Some(one_per_recipient(&blocked)),
+        ..ApiError::new(ErrorCode::AllRecipientsSuppressed, ALL_RECIPIENTS_SUPPRESSED)
+    },
+    SendError::Key(KeyConflict::OtherPayload) => ApiError::new(
+        ErrorCode::InvalidIdempotentRequest,
+        "This idempotency key has been used on this endpoint with another payload. Use a new key, or send the \
+         original payload.",
+    ),
+    SendError::Key(KeyConflict::Running) => ApiError::new(
+        ErrorCode::ConcurrentIdempotentRequests,
+        "The first request with this idempotency key is still running. Try again in a moment.",
+    ),
+});
 
 /// Returns the reason of each blocked recipient, for the request log.
 fn one_per_recipient(blocked: &[BlockedRecipient]) -> String {

@@ -24,7 +24,7 @@ use crate::base::id::{ContactId, SegmentId, TeamId, resource};
 use crate::contacts::api::{ContactResponse, Include};
 use crate::contacts::{Contacts, IncludedFields};
 use crate::http::{
-    ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, PathId, ResourceNotFound, State, declares_errors,
+    ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, PathId, ResourceNotFound, State, api_error,
 };
 use crate::store::page::{PageError, PageQuery};
 
@@ -122,64 +122,31 @@ fn not_found() -> ApiError {
     ApiError::not_found("Segment")
 }
 
-impl From<CreateSegmentError> for ApiError {
-    fn from(error: CreateSegmentError) -> Self {
-        match error {
-            CreateSegmentError::TooMany => {
-                Self::validation(format!("A team has at most {SEGMENTS_MAX} segments. Delete one that is not used."))
-            }
-            CreateSegmentError::Store(error) => error.into(),
-        }
-    }
-}
+api_error!(CreateSegmentError: Validation {
+    CreateSegmentError::TooMany => {
+        ApiError::validation(format!("A team has at most {SEGMENTS_MAX} segments. Delete one that is not used."))
+    },
+});
 
-declares_errors!(CreateSegmentError: Validation);
+api_error!(UpdateSegmentError: NotFound {
+    UpdateSegmentError::NotFound => not_found(),
+});
 
-impl From<UpdateSegmentError> for ApiError {
-    fn from(error: UpdateSegmentError) -> Self {
-        match error {
-            UpdateSegmentError::NotFound => not_found(),
-            UpdateSegmentError::Store(error) => error.into(),
-        }
-    }
-}
+api_error!(DeleteSegmentError: Conflict {
+    DeleteSegmentError::InUse => ApiError::new(
+        ErrorCode::Conflict,
+        "A broadcast uses this segment. Delete the broadcast first, or take the segment out of it.",
+    ),
+});
 
-declares_errors!(UpdateSegmentError: NotFound);
+api_error!(SegmentPageError: NotFound, Validation {
+    SegmentPageError::NotFound => not_found(),
+    SegmentPageError::UnknownCursor => PageError::UnknownCursor.into(),
+    SegmentPageError::Busy => SegmentScanError::Busy.into(),
+});
 
-impl From<DeleteSegmentError> for ApiError {
-    fn from(error: DeleteSegmentError) -> Self {
-        match error {
-            DeleteSegmentError::InUse => Self::new(
-                ErrorCode::Conflict,
-                "A broadcast uses this segment. Delete the broadcast first, or take the segment out of it.",
-            ),
-            DeleteSegmentError::Store(error) => error.into(),
-        }
-    }
-}
-
-declares_errors!(DeleteSegmentError: Conflict);
-
-impl From<SegmentPageError> for ApiError {
-    fn from(error: SegmentPageError) -> Self {
-        match error {
-            SegmentPageError::NotFound => not_found(),
-            SegmentPageError::UnknownCursor => PageError::UnknownCursor.into(),
-            SegmentPageError::Busy => SegmentScanError::Busy.into(),
-            SegmentPageError::Store(error) => error.into(),
-        }
-    }
-}
-
-declares_errors!(SegmentPageError: NotFound, Validation);
-
-impl From<SegmentScanError> for ApiError {
-    fn from(error: SegmentScanError) -> Self {
-        match error {
-            SegmentScanError::Busy => {
-                Self::unavailable("The server is busy counting contacts, and could not begin this count. Try again.")
-            }
-            SegmentScanError::Store(error) => error.into(),
-        }
-    }
-}
+api_error!(SegmentScanError {
+    SegmentScanError::Busy => {
+        ApiError::unavailable("The server is busy counting contacts, and could not begin this count. Try again.")
+    },
+});

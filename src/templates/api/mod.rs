@@ -21,7 +21,7 @@ use super::service::Templates;
 use crate::api_keys::Caller;
 use crate::base::id::resource;
 use crate::http::{
-    ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, NoBody, ResourceNotFound, State, declares_errors,
+    ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, NoBody, ResourceNotFound, State, api_error,
 };
 
 /// Creates a template.
@@ -126,33 +126,19 @@ fn too_large() -> ApiError {
     ApiError::validation(format!("Invalid `html` or `text` field: together they may have {CONTENT_BYTES_MAX} bytes."))
 }
 
-impl From<CreateTemplateError> for ApiError {
-    fn from(error: CreateTemplateError) -> Self {
-        match error {
-            CreateTemplateError::NotFound => not_found(),
-            CreateTemplateError::AliasTaken(alias) => alias_taken(&alias),
-            CreateTemplateError::TooMany => {
-                Self::validation(format!("A team has at most {TEMPLATES_MAX} templates. Delete one that is not used."))
-            }
-            CreateTemplateError::TooLarge => too_large(),
-            CreateTemplateError::Store(error) => error.into(),
-        }
-    }
-}
-
-declares_errors!(CreateTemplateError: Conflict, Validation);
-
-impl From<UpdateTemplateError> for ApiError {
-    fn from(error: UpdateTemplateError) -> Self {
-        match error {
-            UpdateTemplateError::NotFound => not_found(),
-            UpdateTemplateError::StaleRevision => Self::stale_revision("template"),
-            UpdateTemplateError::AliasTaken(alias) => alias_taken(&alias),
-            UpdateTemplateError::TooLarge => too_large(),
-            UpdateTemplateError::Store(error) => error.into(),
-        }
-    }
-}
+api_error!(CreateTemplateError: Conflict, Validation {
+    CreateTemplateError::NotFound => not_found(),
+    CreateTemplateError::AliasTaken(alias) => alias_taken(&alias),
+    CreateTemplateError::TooMany => {
+        ApiError::validation(format!("A team has at most {TEMPLATES_MAX} templates. Delete one that is not used."))
+    },
+    CreateTemplateError::TooLarge => too_large(),
+});
 
 // The requests of the API have no revision, so that none of them is stale.
-declares_errors!(UpdateTemplateError: NotFound, Conflict, Validation);
+api_error!(UpdateTemplateError: NotFound, Conflict, Validation {
+    UpdateTemplateError::NotFound => not_found(),
+    UpdateTemplateError::StaleRevision => ApiError::stale_revision("template"),
+    UpdateTemplateError::AliasTaken(alias) => alias_taken(&alias),
+    UpdateTemplateError::TooLarge => too_large(),
+});

@@ -9,7 +9,7 @@ use super::request::TestWebhookRequest;
 use super::response::{AttemptResponse, DeliveryReference, DeliveryResponse, DeliverySummary, TestDelivery};
 use crate::api_keys::Caller;
 use crate::base::id::resource;
-use crate::http::{ApiError, ApiResult, Body, List, ListQuery, NoBody, PathId, State, declares_errors};
+use crate::http::{ApiError, ApiResult, Body, List, ListQuery, NoBody, PathId, State, api_error};
 use crate::store::page::PageError;
 use crate::webhooks::{DeliveryError, ReplayError, TestWebhookError, Webhooks};
 
@@ -88,50 +88,29 @@ fn disabled() -> ApiError {
     ApiError::validation("The webhook endpoint is disabled. Enable it first, with `PATCH /webhooks/{id}`.")
 }
 
-impl From<DeliveryError> for ApiError {
-    fn from(error: DeliveryError) -> Self {
-        match error {
-            DeliveryError::UnknownWebhook => not_found(),
-            DeliveryError::UnknownDelivery => unknown_delivery(),
-            DeliveryError::UnknownCursor => PageError::UnknownCursor.into(),
-            DeliveryError::Store(error) => error.into(),
-        }
-    }
-}
+api_error!(DeliveryError: NotFound, Validation {
+    DeliveryError::UnknownWebhook => not_found(),
+    DeliveryError::UnknownDelivery => unknown_delivery(),
+    DeliveryError::UnknownCursor => PageError::UnknownCursor.into(),
+});
 
-declares_errors!(DeliveryError: NotFound, Validation);
+api_error!(ReplayError: NotFound, Validation {
+    ReplayError::UnknownWebhook => not_found(),
+    ReplayError::UnknownDelivery => unknown_delivery(),
+    ReplayError::Disabled => disabled(),
+    ReplayError::PayloadDeleted => {
+        ApiError::validation("The payload of this event has been deleted by retention. The event cannot be replayed.")
+    },
+    ReplayError::Retracted => ApiError::validation(
+        "This event was retracted, because its click was one of a burst. The event cannot be replayed.",
+    ),
+});
 
-impl From<ReplayError> for ApiError {
-    fn from(error: ReplayError) -> Self {
-        match error {
-            ReplayError::UnknownWebhook => not_found(),
-            ReplayError::UnknownDelivery => unknown_delivery(),
-            ReplayError::Disabled => disabled(),
-            ReplayError::PayloadDeleted => Self::validation(
-                "The payload of this event has been deleted by retention. The event cannot be replayed.",
-            ),
-            ReplayError::Retracted => Self::validation(
-                "This event was retracted, because its click was one of a burst. The event cannot be replayed.",
-            ),
-            ReplayError::Store(error) => error.into(),
-        }
-    }
-}
-
-declares_errors!(ReplayError: NotFound, Validation);
-
-impl From<TestWebhookError> for ApiError {
-    fn from(error: TestWebhookError) -> Self {
-        match error {
-            TestWebhookError::NotFound => not_found(),
-            TestWebhookError::Disabled => disabled(),
-            TestWebhookError::NotSubscribed(event_type) => Self::validation(format!(
-                "The webhook endpoint is not subscribed to `{}`. Use a `type` from its `events`, or add the type to them.",
-                event_type.as_str()
-            )),
-            TestWebhookError::Store(error) => error.into(),
-        }
-    }
-}
-
-declares_errors!(TestWebhookError: NotFound, Validation);
+api_error!(TestWebhookError: NotFound, Validation {
+    TestWebhookError::NotFound => not_found(),
+    TestWebhookError::Disabled => disabled(),
+    TestWebhookError::NotSubscribed(event_type) => ApiError::validation(format!(
+        "The webhook endpoint is not subscribed to `{}`. Use a `type` from its `events`, or add the type to them.",
+        event_type.as_str()
+    )),
+});

@@ -28,9 +28,7 @@ use super::service::Webhooks;
 use crate::api_keys::Caller;
 use crate::base::compat::Compat;
 use crate::base::id::{WebhookId, resource};
-use crate::http::{
-    ApiError, ApiResult, Body, Created, List, ListQuery, PathId, ResourceNotFound, State, declares_errors,
-};
+use crate::http::{ApiError, ApiResult, Body, Created, List, ListQuery, PathId, ResourceNotFound, State, api_error};
 
 /// Creates an endpoint that receives events from now on.
 ///
@@ -134,37 +132,16 @@ fn not_found() -> ApiError {
     ApiError::not_found("Webhook endpoint")
 }
 
-impl From<CreateWebhookError> for ApiError {
-    fn from(error: CreateWebhookError) -> Self {
-        match error {
-            CreateWebhookError::TooMany => Self::validation(format!(
-                "A team has at most {WEBHOOKS_MAX} webhook endpoints. Delete one that is not used."
-            )),
-            CreateWebhookError::Store(error) => error.into(),
-        }
-    }
-}
+api_error!(CreateWebhookError: Validation {
+    CreateWebhookError::TooMany => ApiError::validation(format!(
+        "A team has at most {WEBHOOKS_MAX} webhook endpoints. Delete one that is not used."
+    )),
+});
 
-declares_errors!(CreateWebhookError: Validation);
+api_error!(UpdateWebhookError: NotFound {
+    UpdateWebhookError::NotFound => not_found(),
+});
 
-impl From<UpdateWebhookError> for ApiError {
-    fn from(error: UpdateWebhookError) -> Self {
-        match error {
-            UpdateWebhookError::NotFound => not_found(),
-            UpdateWebhookError::Store(error) => error.into(),
-        }
-    }
-}
-
-declares_errors!(UpdateWebhookError: NotFound);
-
-impl From<RotateSecretError> for ApiError {
-    fn from(error: RotateSecretError) -> Self {
-        match error {
-            RotateSecretError::NotFound => not_found(),
-            RotateSecretError::Store(error) => error.into(),
-        }
-    }
-}
-
-declares_errors!(RotateSecretError: NotFound);
+api_error!(RotateSecretError: NotFound {
+    RotateSecretError::NotFound => not_found(),
+});
