@@ -13,7 +13,7 @@ use crate::base::id::{ApiKeyId, Id, resource};
 use crate::http::schema::{NonBlankLine, UuidText, words_schema};
 use crate::http::{
     ApiError, ApiResult, Body, Created, ErrorCode, JsonBody, List, ListQuery, PathId, ResourceNotFound, State,
-    api_error,
+    api_error, id_responses,
 };
 
 words_schema!(PermissionWord = Permission::ALL.map(Permission::as_str));
@@ -69,24 +69,11 @@ pub struct ApiKeyResponse {
     last_used_at: Option<String>,
 }
 
-/// A key that was changed.
-#[derive(Serialize, ToSchema)]
-pub struct ApiKeyReference {
-    /// Always `api_key`.
-    object: &'static str,
-    /// The id.
-    id: String,
-}
-
-/// A key that was deleted.
-#[derive(Serialize, ToSchema)]
-pub struct DeletedApiKey {
-    /// Always `api_key`.
-    object: &'static str,
-    /// The id.
-    id: String,
-    /// Always true.
-    deleted: bool,
+id_responses! {
+    /// A key that was changed.
+    pub ApiKeyReference(ApiKeyId): "api_key", "Always `api_key`.";
+    /// A key that was deleted.
+    pub DeletedApiKey(ApiKeyId): "api_key", "Always `api_key`.", deleted;
 }
 
 impl CreateApiKeyRequest {
@@ -146,11 +133,7 @@ pub async fn update_api_key(
 ) -> ApiResult<Json<ApiKeyReference>> {
     let name = update.into_inner().name.ok_or_else(|| ApiError::missing_field("name"))?;
     require_scope(&keys, &caller, id.0).await?;
-    if keys.rename(caller, id.0, &name).await? {
-        Ok(Json(ApiKeyReference { object: "api_key", id: id.0.to_string() }))
-    } else {
-        Err(not_found())
-    }
+    if keys.rename(caller, id.0, &name).await? { Ok(Json(ApiKeyReference::of(id.0))) } else { Err(not_found()) }
 }
 
 /// Revokes an API key, effective immediately.
@@ -161,7 +144,7 @@ pub async fn delete_api_key(
     id: PathId<resource::ApiKey>,
 ) -> ApiResult<Json<DeletedApiKey>> {
     require_scope(&keys, &caller, id.0).await?;
-    if keys.delete(caller, id.0).await? { Ok(Json(deleted(id.0))) } else { Err(not_found()) }
+    if keys.delete(caller, id.0).await? { Ok(Json(DeletedApiKey::of(id.0))) } else { Err(not_found()) }
 }
 
 /// Returns 403 if the caller is restricted to a domain, and the key is not restricted to the same one.
@@ -181,10 +164,6 @@ fn of_another_scope() -> ApiError {
         ErrorCode::RestrictedApiKey,
         "This API key is restricted to one domain. It can create, change and revoke only keys with its own `domain_id`.",
     )
-}
-
-fn deleted(id: ApiKeyId) -> DeletedApiKey {
-    DeletedApiKey { object: "api_key", id: id.to_string(), deleted: true }
 }
 
 fn not_found() -> ApiError {

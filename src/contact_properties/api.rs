@@ -23,7 +23,7 @@ use crate::base::patch::Patch;
 use crate::http::schema::{self, words_schema};
 use crate::http::{
     ApiError, ApiResult, Body, Created, ErrorCode, JsonBody, List, ListQuery, PathId, ResourceNotFound, State,
-    api_error,
+    api_error, id_responses,
 };
 
 words_schema!(KindWord = PropertyKind::ALL.map(PropertyKind::as_str));
@@ -84,15 +84,9 @@ pub struct ContactPropertyResponse {
     created_at: String,
 }
 
-/// A contact property that was deleted.
-#[derive(Serialize, ToSchema)]
-pub struct DeletedContactProperty {
-    /// Always `contact_property`.
-    object: &'static str,
-    /// The id.
-    id: String,
-    /// Always true.
-    deleted: bool,
+id_responses! {
+    /// A contact property that was deleted.
+    pub DeletedContactProperty(ContactPropertyId): "contact_property", "Always `contact_property`.", deleted;
 }
 
 /// Creates a contact property.
@@ -150,7 +144,7 @@ pub async fn delete_contact_property(
     id: PathId<resource::ContactProperty>,
 ) -> ApiResult<Json<DeletedContactProperty>> {
     let existed = properties.delete(caller.team, id.0).await?;
-    if existed { Ok(Json(deleted(id.0))) } else { Err(not_found()) }
+    if existed { Ok(Json(DeletedContactProperty::of(id.0))) } else { Err(not_found()) }
 }
 
 impl CreateContactPropertyRequest {
@@ -261,10 +255,6 @@ impl From<ContactProperty> for ContactPropertyResponse {
             created_at: to_iso(created_ms),
         }
     }
-}
-
-fn deleted(id: ContactPropertyId) -> DeletedContactProperty {
-    DeletedContactProperty { object: "contact_property", id: id.to_string(), deleted: true }
 }
 
 fn not_found() -> ApiError {

@@ -90,6 +90,7 @@ pub use query::{declare_query, declare_query_list, query_value};
 pub use rate_limit::RateLimiter;
 pub(crate) use recording::RequestRecorder;
 pub use respond::Created;
+pub(crate) use respond::id_responses;
 pub use response_limits::ResponseLimits;
 pub use response_memory::{MemoryHolder, ResponsePermit};
 pub(crate) use space::SpaceGuard;

@@ -24,3 +24,37 @@ impl<T: ToSchema> EndpointOutRegister for Created<T> {
         operation.responses.insert("201", RefOr::Type(response));
     }
 }
+
+/// Declares responses with the kind and the id of a resource, and with `"deleted": true` after a deletion. `of` takes
+/// the id.
+///
+/// ```text
+/// id_responses! {
+///     /// A topic that was deleted.
+///     pub DeletedTopic(TopicId): "topic", "Always `topic`.", deleted;
+/// }
+/// ```
+macro_rules! id_responses {
+    // The derive of salvo ignores a description that is not a bare literal, such as `concat!`.
+    ($($(#[$about:meta])+ $vis:vis $name:ident($id:ty): $object:literal, $always:tt $(, $deleted:ident)?;)+) => { $(
+        #[derive(serde::Serialize, salvo::oapi::ToSchema)]
+        $(#[$about])+
+        $vis struct $name {
+            #[doc = $always]
+            object: &'static str,
+            /// The id.
+            id: String,
+            $(
+                /// Always true.
+                $deleted: bool,
+            )?
+        }
+
+        impl $name {
+            $vis fn of(id: $id) -> Self {
+                Self { object: $object, id: id.to_string() $(, $deleted: true)? }
+            }
+        }
+    )+ };
+}
+pub(crate) use id_responses;

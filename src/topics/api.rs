@@ -17,7 +17,7 @@ use crate::base::patch::Patch;
 use crate::http::schema::{NonBlankLine, Paragraph, words_schema};
 use crate::http::{
     ApiError, ApiResult, Body, Created, ErrorCode, JsonBody, List, ListQuery, PathId, ResourceNotFound, State,
-    api_error,
+    api_error, id_responses,
 };
 
 words_schema!(
@@ -93,15 +93,9 @@ pub struct TopicResponse {
     created_at: String,
 }
 
-/// A topic that was deleted.
-#[derive(Serialize, ToSchema)]
-pub struct DeletedTopic {
-    /// Always `topic`.
-    object: &'static str,
-    /// The id.
-    id: String,
-    /// Always true.
-    deleted: bool,
+id_responses! {
+    /// A topic that was deleted.
+    pub DeletedTopic(TopicId): "topic", "Always `topic`.", deleted;
 }
 
 /// Creates a topic.
@@ -159,7 +153,7 @@ pub async fn delete_topic(
     id: PathId<resource::Topic>,
 ) -> ApiResult<Json<DeletedTopic>> {
     topics.delete(caller.team, id.0).await?;
-    Ok(Json(deleted(id.0)))
+    Ok(Json(DeletedTopic::of(id.0)))
 }
 
 impl CreateTopicRequest {
@@ -243,10 +237,6 @@ impl From<Topic> for TopicResponse {
             created_at: to_iso(created_ms),
         }
     }
-}
-
-fn deleted(id: TopicId) -> DeletedTopic {
-    DeletedTopic { object: "topic", id: id.to_string(), deleted: true }
 }
 
 fn not_found() -> ApiError {

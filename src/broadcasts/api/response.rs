@@ -9,6 +9,7 @@ use crate::broadcast_rows::{BroadcastContent, BroadcastLink, BroadcastLinkRow, B
 use crate::broadcasts::planner::{PlanWarning, PlanWarningCode, SendPlan};
 use crate::broadcasts::{Broadcast, BroadcastRecipient, RecipientDetail, RecipientLink};
 use crate::events::BounceType;
+use crate::http::id_responses;
 use crate::http::schema::words_schema;
 
 words_schema!(
@@ -87,19 +88,11 @@ impl From<PlanWarning> for BroadcastWarning {
     }
 }
 
-/// The id of a broadcast.
-#[derive(Serialize, ToSchema)]
-pub(super) struct BroadcastReference {
-    /// Always `broadcast`.
-    object: &'static str,
-    /// The id.
-    id: String,
-}
-
-impl BroadcastReference {
-    pub(super) fn of(id: BroadcastId) -> Self {
-        Self { object: "broadcast", id: id.to_string() }
-    }
+id_responses! {
+    /// The id of a broadcast.
+    pub(super) BroadcastReference(BroadcastId): "broadcast", "Always `broadcast`.";
+    /// A deleted draft.
+    pub(super) DeletedBroadcast(BroadcastId): "broadcast", "Always `broadcast`.", deleted;
 }
 
 /// A canceled broadcast.
@@ -116,23 +109,6 @@ pub(super) struct CanceledBroadcast {
 impl CanceledBroadcast {
     pub(super) fn of(id: BroadcastId, canceled_remaining: u64) -> Self {
         Self { object: "broadcast", id: id.to_string(), canceled_remaining }
-    }
-}
-
-/// A deleted draft.
-#[derive(Serialize, ToSchema)]
-pub(super) struct DeletedBroadcast {
-    /// Always `broadcast`.
-    object: &'static str,
-    /// The id.
-    id: String,
-    /// Always true.
-    deleted: bool,
-}
-
-impl DeletedBroadcast {
-    pub(super) fn of(id: BroadcastId) -> Self {
-        Self { object: "broadcast", id: id.to_string(), deleted: true }
     }
 }
 

@@ -11,6 +11,7 @@ use crate::emails::model::{AttachmentInfo, LastEvent, RecipientKind};
 use crate::emails::read::EmailDetails;
 use crate::emails::store::EmailRow;
 use crate::emails::{IdempotentResponse, message_id};
+use crate::http::id_responses;
 use crate::http::schema::words_schema;
 
 words_schema!(LastEventWord = LastEvent::ALL.map(LastEvent::as_str));
@@ -57,36 +58,11 @@ impl From<IdempotentResponse> for SendBatchResponse {
     }
 }
 
-/// An email that was changed.
-#[derive(Serialize, ToSchema)]
-pub(super) struct EmailReference {
-    /// Always `email`.
-    object: &'static str,
-    /// The id.
-    id: String,
-}
-
-impl EmailReference {
-    pub(super) fn of(id: EmailId) -> Self {
-        Self { object: "email", id: id.to_string() }
-    }
-}
-
-/// An email that was deleted.
-#[derive(Serialize, ToSchema)]
-pub(super) struct DeletedEmail {
-    /// Always `email`.
-    object: &'static str,
-    /// The id.
-    id: String,
-    /// Always true.
-    deleted: bool,
-}
-
-impl DeletedEmail {
-    pub(super) fn of(id: EmailId) -> Self {
-        Self { object: "email", id: id.to_string(), deleted: true }
-    }
+id_responses! {
+    /// An email that was changed.
+    pub(super) EmailReference(EmailId): "email", "Always `email`.";
+    /// An email that was deleted.
+    pub(super) DeletedEmail(EmailId): "email", "Always `email`.", deleted;
 }
 
 /// An email in a list.

@@ -7,6 +7,7 @@ use super::request::OriginWord;
 use crate::base::address::ERASED;
 use crate::base::clock::to_iso;
 use crate::base::id::SuppressionId;
+use crate::http::id_responses;
 use crate::suppressions::Suppression;
 
 /// An address that the team does not send to.
@@ -43,36 +44,11 @@ impl From<Suppression> for SuppressionResponse {
     }
 }
 
-/// A suppression by its id.
-#[derive(Serialize, ToSchema)]
-pub(super) struct SuppressionReference {
-    /// Always `suppression`.
-    object: &'static str,
-    /// The id.
-    id: String,
-}
-
-impl SuppressionReference {
-    pub(super) fn of(id: SuppressionId) -> Self {
-        Self { object: "suppression", id: id.to_string() }
-    }
-}
-
-/// A suppression that was removed.
-#[derive(Serialize, ToSchema)]
-pub(super) struct DeletedSuppression {
-    /// Always `suppression`.
-    object: &'static str,
-    /// The id.
-    id: String,
-    /// Always true.
-    deleted: bool,
-}
-
-impl DeletedSuppression {
-    pub(super) fn of(id: SuppressionId) -> Self {
-        Self { object: "suppression", id: id.to_string(), deleted: true }
-    }
+id_responses! {
+    /// A suppression by its id.
+    pub(super) SuppressionReference(SuppressionId): "suppression", "Always `suppression`.";
+    /// A suppression that was removed.
+    pub(super) DeletedSuppression(SuppressionId): "suppression", "Always `suppression`.", deleted;
 }
 
 /// The entries of a batch of added addresses.

@@ -35,7 +35,7 @@ pub async fn create_template(
 ) -> ApiResult<Created<ChangedTemplate>> {
     let new = template.into_inner().parse()?;
     let template = templates.create(caller.team, new).await?;
-    Ok(Created(template.into()))
+    Ok(Created(ChangedTemplate::of(template.id)))
 }
 
 /// Lists templates, newest first.
@@ -73,7 +73,7 @@ pub async fn update_template(
 ) -> ApiResult<Json<ChangedTemplate>> {
     let changes = changes.into_inner().parse()?;
     let template = templates.update(caller.team, id.0, changes).await?;
-    Ok(Json(template.into()))
+    Ok(Json(ChangedTemplate::of(template.id)))
 }
 
 /// Deletes a template. Accepted emails keep the content that was made from it.
@@ -84,7 +84,7 @@ pub async fn delete_template(
     id: PathTemplate,
 ) -> ApiResult<Json<DeletedTemplate>> {
     let deleted = templates.delete(caller, id.0).await?;
-    deleted.map(|id| Json(id.into())).ok_or_else(not_found)
+    deleted.map(|id| Json(DeletedTemplate::of(id))).ok_or_else(not_found)
 }
 
 /// Publishes the newest content of a template. Later sends use it.
@@ -96,7 +96,7 @@ pub async fn publish_template(
     _body: NoBody,
 ) -> ApiResult<Json<ChangedTemplate>> {
     let template = templates.publish(caller.team, id.0).await?;
-    Ok(Json(template.into()))
+    Ok(Json(ChangedTemplate::of(template.id)))
 }
 
 /// Creates a copy of a template, as a draft without an alias.
@@ -108,7 +108,7 @@ pub async fn duplicate_template(
     _body: NoBody,
 ) -> ApiResult<Json<ChangedTemplate>> {
     let template = templates.duplicate(caller.team, id.0).await?;
-    Ok(Json(template.into()))
+    Ok(Json(ChangedTemplate::of(template.id)))
 }
 
 fn not_found() -> ApiError {

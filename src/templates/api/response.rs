@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::base::clock::to_iso;
 use crate::base::id::TemplateId;
+use crate::http::id_responses;
 use crate::http::schema::{self, words_schema};
 use crate::templates::model::{Template, TemplateContent, TemplateStatus};
 
@@ -81,24 +82,11 @@ pub(crate) struct ListedTemplate {
     updated_at: String,
 }
 
-/// A template that was created or changed.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct ChangedTemplate {
-    /// Always `template`.
-    object: &'static str,
-    /// The id.
-    id: String,
-}
-
-/// A template that was deleted.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct DeletedTemplate {
-    /// Always `template`.
-    object: &'static str,
-    /// The id.
-    id: String,
-    /// Always true.
-    deleted: bool,
+id_responses! {
+    /// A template that was created or changed.
+    pub(crate) ChangedTemplate(TemplateId): "template", "Always `template`.";
+    /// A template that was deleted.
+    pub(crate) DeletedTemplate(TemplateId): "template", "Always `template`.", deleted;
 }
 
 /// OpenAPI schema of an empty array.
@@ -150,17 +138,5 @@ impl From<Template> for ListedTemplate {
             created_at: to_iso(created_ms),
             updated_at: to_iso(updated_ms),
         }
-    }
-}
-
-impl From<Template> for ChangedTemplate {
-    fn from(template: Template) -> Self {
-        Self { object: "template", id: template.id.to_string() }
-    }
-}
-
-impl From<TemplateId> for DeletedTemplate {
-    fn from(id: TemplateId) -> Self {
-        Self { object: "template", id: id.to_string(), deleted: true }
     }
 }

@@ -8,6 +8,7 @@ use super::schema::{DeliveryStatusWord, EventTypeWord, StatusWord};
 use crate::base::clock::to_iso;
 use crate::base::id::{WebhookDeliveryId, WebhookId};
 use crate::base::signature::WebhookSecret;
+use crate::http::id_responses;
 use crate::webhooks::{Delivery, DeliveryWithPayload, RotationResult, SubscribedEvents, Webhook, WebhookAttemptRow};
 
 /// An endpoint, without its secret.
@@ -65,24 +66,14 @@ pub(super) struct CreatedWebhook {
     signing_secret: String,
 }
 
-/// An endpoint that was changed.
-#[derive(Serialize, ToSchema)]
-pub(super) struct WebhookReference {
-    /// Always `webhook`.
-    object: &'static str,
-    /// The id.
-    id: String,
-}
-
-/// An endpoint that was deleted.
-#[derive(Serialize, ToSchema)]
-pub(super) struct DeletedWebhook {
-    /// Always `webhook`.
-    object: &'static str,
-    /// The id.
-    id: String,
-    /// Always true.
-    deleted: bool,
+id_responses! {
+    /// An endpoint that was changed.
+    pub(super) WebhookReference(WebhookId): "webhook", "Always `webhook`.";
+    /// An endpoint that was deleted.
+    pub(super) DeletedWebhook(WebhookId): "webhook", "Always `webhook`.", deleted;
+    /// An event that is delivered again.
+    #[salvo(schema(name = "WebhookEventReference"))]
+    pub(super) DeliveryReference(WebhookDeliveryId): "webhook_event", "Always `webhook_event`.";
 }
 
 /// A secret that was replaced.
@@ -155,16 +146,6 @@ pub(super) struct AttemptResponse {
     sent_at: String,
 }
 
-/// An event that is delivered again.
-#[derive(Serialize, ToSchema)]
-#[salvo(schema(name = "WebhookEventReference"))]
-pub(super) struct DeliveryReference {
-    /// Always `webhook_event`.
-    object: &'static str,
-    /// The id.
-    id: String,
-}
-
 /// A queued test event.
 #[derive(Serialize, ToSchema)]
 #[salvo(schema(name = "WebhookTest"))]
@@ -221,18 +202,6 @@ impl CreatedWebhook {
     }
 }
 
-impl WebhookReference {
-    pub(super) fn of(id: WebhookId) -> Self {
-        Self { object: "webhook", id: id.to_string() }
-    }
-}
-
-impl DeletedWebhook {
-    pub(super) fn of(id: WebhookId) -> Self {
-        Self { object: "webhook", id: id.to_string(), deleted: true }
-    }
-}
-
 impl RotatedSecret {
     pub(super) fn of(id: WebhookId, rotated: &RotationResult) -> Self {
         let RotationResult { secret, previous_expires_ms } = rotated;
@@ -267,12 +236,6 @@ impl From<WebhookAttemptRow> for AttemptResponse {
     fn from(attempt: WebhookAttemptRow) -> Self {
         let WebhookAttemptRow { id, sent_ms, took_ms: _, status, response } = attempt;
         Self { id: id.to_string(), http_status_code: status.unwrap_or(0), response, sent_at: to_iso(sent_ms) }
-    }
-}
-
-impl DeliveryReference {
-    pub(super) fn of(id: WebhookDeliveryId) -> Self {
-        Self { object: "webhook_event", id: id.to_string() }
     }
 }
 
