@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use salvo::Writer;
-use salvo::extract::Metadata;
-use salvo::oapi::{Components, EndpointArgRegister, Operation, ToSchema, endpoint};
+use salvo::oapi::{Operation, ToSchema, endpoint};
 use salvo::writing::Json;
-use salvo::{Depot, Extractible, Request};
+use salvo::{Request, Writer};
 use serde::Serialize;
 
 use crate::api_keys::Caller;
@@ -17,8 +15,8 @@ use crate::delivery::capture::{
     MailboxReader,
 };
 use crate::http::{
-    ApiError, ApiResult, ErrorCode, ListQuery, MemoryHolder, PathId, RenderedJson, ResourceNotFound, ResponseLimits,
-    ResponsePermit, State, api_error, declare_query, query_value, schema,
+    ApiError, ApiResult, ErrorCode, FromParameters, ListQuery, MemoryHolder, Parameters, PathId, RenderedJson,
+    ResourceNotFound, ResponseLimits, ResponsePermit, State, api_error, declare_query, query_value, schema,
 };
 use crate::store::page::{Cursor, PageQuery};
 
@@ -183,21 +181,14 @@ pub struct CapturedQuery {
     wait: Option<Duration>,
 }
 
-impl<'ex> Extractible<'ex> for CapturedQuery {
-    fn metadata() -> &'static Metadata {
-        static METADATA: Metadata = Metadata::new("CapturedQuery");
-        &METADATA
-    }
-
-    async fn extract(req: &'ex mut Request, _depot: &'ex mut Depot) -> Result<Self, ApiError> {
+impl FromParameters for CapturedQuery {
+    fn from_parameters(req: &Request) -> ApiResult<Self> {
         let text = |name: &str| Ok::<_, ApiError>(query_value(req, name)?.map(str::to_owned));
         let filter = CapturedFilter { to: text("to")?, subject: text("subject")? };
         Ok(Self { filter, wait: text("wait")?.map(|text| parse_wait(&text)).transpose()? })
     }
-}
 
-impl EndpointArgRegister for CapturedQuery {
-    fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
+    fn declare(operation: &mut Operation) {
         let to = "The recipient: a whole address, or a part of one.";
         declare_query(operation, "to", to, schema::text());
         declare_query(operation, "subject", "A part of the subject.", schema::text());
@@ -223,10 +214,10 @@ pub async fn list_captured(
     limits: State<ResponseLimits>,
     caller: Caller,
     query: ListQuery<resource::Captured>,
-    selected: CapturedQuery,
+    selected: Parameters<CapturedQuery>,
 ) -> ApiResult<Json<CapturedList>> {
     let (reader, PageQuery { limit, cursor }) = (MailboxReader::Team(caller.team), query.0);
-    let CapturedQuery { filter, wait } = selected;
+    let CapturedQuery { filter, wait } = selected.0;
     let Some(wait) = wait else {
         return Ok(Json(mailbox.search(reader, filter, PageQuery { limit, cursor }).await?.into()));
     };

@@ -8,7 +8,8 @@
 //! - `connections.rs`, `acceptor.rs`, `address_limit.rs`: connections and their limits;
 //! - `edge.rs`: every request, with `discard.rs` (unread request bodies);
 //! - `recording.rs`, `auth.rs`, `rate_limit.rs`, `query.rs`, `space.rs`: the checks of a route;
-//! - `path.rs`, `list.rs`, `state.rs` (services), `validation.rs` (batch mode), `body/`: the extractors;
+//! - `path.rs`, `list.rs`, `parameters.rs` (query and headers), `state.rs` (services), `validation.rs` (batch mode),
+//!   `body/`: the extractors;
 //! - `body_limits.rs`, `strict_json.rs`, `tolerance.rs`, `bounded.rs` (bounded arrays), `canonical.rs` (hash of a body):
 //!   used by `body/`;
 //! - `form.rs`: posted forms;
@@ -46,6 +47,7 @@ pub(crate) mod health;
 mod list;
 pub(crate) mod metrics;
 pub(crate) mod openapi;
+mod parameters;
 mod parted_body;
 mod path;
 pub(crate) mod peer;
@@ -83,6 +85,7 @@ pub use health::Health;
 pub use list::{List, ListQuery};
 pub use metrics::Metrics;
 pub(crate) use openapi::OpenApiJson;
+pub(crate) use parameters::{FromParameters, Parameters};
 pub use parted_body::{PartFuture, PartedJson, ReadPart, RenderedJson};
 pub use path::{PathId, PathIdOrEmail};
 pub(crate) use query::QueryParameters;

@@ -1,10 +1,10 @@
 //! Validation mode of batches.
 
-use salvo::extract::Metadata;
-use salvo::oapi::{BasicType, Components, EndpointArgRegister, Object, Operation, Parameter, ParameterIn, Required};
-use salvo::{Depot, Extractible, Request};
+use salvo::Request;
+use salvo::oapi::{BasicType, Object, Operation, Parameter, ParameterIn, Required};
 
-use super::error::ApiError;
+use super::error::{ApiError, ApiResult};
+use super::parameters::FromParameters;
 
 /// The `x-batch-validation` header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,23 +15,16 @@ pub enum BatchValidation {
     Permissive,
 }
 
-impl<'ex> Extractible<'ex> for BatchValidation {
-    fn metadata() -> &'static Metadata {
-        static METADATA: Metadata = Metadata::new("BatchValidation");
-        &METADATA
-    }
-
-    async fn extract(req: &'ex mut Request, _depot: &'ex mut Depot) -> Result<Self, ApiError> {
+impl FromParameters for BatchValidation {
+    fn from_parameters(req: &Request) -> ApiResult<Self> {
         match req.headers().get("x-batch-validation").map(|value| value.as_bytes()) {
             None | Some(b"strict") => Ok(Self::Strict),
             Some(b"permissive") => Ok(Self::Permissive),
             Some(_) => Err(ApiError::validation("The `x-batch-validation` header must be `strict` or `permissive`.")),
         }
     }
-}
 
-impl EndpointArgRegister for BatchValidation {
-    fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
+    fn declare(operation: &mut Operation) {
         let schema = Object::with_type(BasicType::String).enum_values(["strict", "permissive"]);
         let parameter = Parameter::new("x-batch-validation")
             .location(ParameterIn::Header)

@@ -12,7 +12,6 @@ use salvo::Writer;
 use salvo::oapi::endpoint;
 use salvo::writing::Json;
 
-use self::query::RecipientQuery;
 pub(crate) use self::request::UpdateBroadcastRequest;
 use self::request::{CreateBroadcastRequest, SendBroadcastRequest, SendChoice};
 use self::response::{
@@ -20,12 +19,13 @@ use self::response::{
     ClickedLink, DeletedBroadcast,
 };
 pub(crate) use self::response::{BroadcastResponse, BroadcastWarning};
+use super::RecipientFilter;
 use super::error::{CancelBroadcastError, DeleteBroadcastError, DraftError, SendBroadcastError};
 use super::service::Broadcasts;
 use crate::api_keys::Caller;
 use crate::base::compat::Compat;
 use crate::base::id::resource;
-use crate::http::{ApiResult, Body, Created, List, ListQuery, NoBody, PathId, ResourceNotFound, State};
+use crate::http::{ApiResult, Body, Created, List, ListQuery, NoBody, Parameters, PathId, ResourceNotFound, State};
 
 /// Creates a broadcast, and sends it if `send` is true.
 ///
@@ -143,7 +143,7 @@ pub async fn list_broadcast_recipients(
     broadcasts: State<Broadcasts>,
     caller: Caller,
     id: PathId<resource::Broadcast>,
-    filter: RecipientQuery,
+    filter: Parameters<RecipientFilter>,
     query: ListQuery<resource::Email>,
 ) -> ApiResult<Json<List<BroadcastRecipientResponse>>> {
     let page = broadcasts.recipients(caller.team, id.0, filter.0, query.0).await?.ok_or_else(error::not_found)?;

@@ -1,26 +1,18 @@
 //! Query parameters of lists of recipients.
 
-use salvo::extract::Metadata;
-use salvo::oapi::{Components, EndpointArgRegister, Operation, Parameter, ParameterIn, Required};
-use salvo::{Depot, Extractible, Request};
+use salvo::Request;
+use salvo::oapi::{Operation, Parameter, ParameterIn, Required};
 
 use super::response::{BOUNCES, bounce_word};
 use crate::broadcasts::{RecipientFilter, RecipientType};
-use crate::http::{ApiError, declare_query, query_value, schema};
+use crate::http::{ApiError, ApiResult, FromParameters, declare_query, query_value, schema};
 
 /// Maximum length of a part of an address: that of an address.
 const ADDRESS_BYTES_MAX: usize = 254;
 
 /// The parameters `type`, `email` and `bounce_type`.
-pub(super) struct RecipientQuery(pub(super) RecipientFilter);
-
-impl<'ex> Extractible<'ex> for RecipientQuery {
-    fn metadata() -> &'static Metadata {
-        static METADATA: Metadata = Metadata::new("RecipientQuery");
-        &METADATA
-    }
-
-    async fn extract(req: &'ex mut Request, _depot: &'ex mut Depot) -> Result<Self, ApiError> {
+impl FromParameters for RecipientFilter {
+    fn from_parameters(req: &Request) -> ApiResult<Self> {
         let kind = query_value(req, "type")?.and_then(RecipientType::parse).ok_or_else(|| {
             let words = RecipientType::ALL.map(RecipientType::as_str).join("`, `");
             ApiError::validation(format!("The `type` query parameter is required: use one of `{words}`."))
@@ -41,12 +33,10 @@ impl<'ex> Extractible<'ex> for RecipientQuery {
                 ApiError::validation(format!("Invalid `bounce_type`: use one of `{words}`."))
             })?),
         };
-        Ok(Self(RecipientFilter { kind, address, bounce }))
+        Ok(Self { kind, address, bounce })
     }
-}
 
-impl EndpointArgRegister for RecipientQuery {
-    fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
+    fn declare(operation: &mut Operation) {
         let kind = Parameter::new("type")
             .location(ParameterIn::Query)
             .required(Required::True)

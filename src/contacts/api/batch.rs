@@ -5,19 +5,19 @@ use salvo::oapi::{Components, RefOr, Schema, ToSchema, endpoint};
 use salvo::writing::Json;
 use serde_json::value::RawValue;
 
-use super::query::{ConflictRule, parse_include};
+use super::query::parse_include;
 use super::request::{BatchGetRequest, BatchRemoveRequest, CreateContactRequest, ParsedBatchGet};
 use super::response::{BatchGetResponse, BatchRemoveResponse, BatchResponse, ContactBatchItemError};
 use crate::api_keys::Caller;
 use crate::base::blocking;
 use crate::base::compat::Compat;
 use crate::contacts::{
-    BATCH_CHOICES_MAX, BATCH_MAX, BatchOptions, ContactBatchError, Contacts, NewContact, OptIns, Validation,
+    BATCH_CHOICES_MAX, BATCH_MAX, BatchOptions, ContactBatchError, Contacts, NewContact, OnConflict, OptIns, Validation,
 };
 use crate::erasure::{AddressErasure, Erasures};
 use crate::events::ChangeSource;
 use crate::http::schema::NonEmptyList;
-use crate::http::{ApiError, ApiResult, BatchValidation, Body, BodySize, FromBody, State, api_error, body};
+use crate::http::{ApiError, ApiResult, BatchValidation, Body, BodySize, FromBody, Parameters, State, api_error, body};
 
 /// Contacts to create. The body is an array, not an object.
 pub(crate) struct CreateContactsRequest(Vec<Box<RawValue>>);
@@ -47,12 +47,12 @@ pub async fn create_contacts(
     contacts: State<Contacts>,
     compat: State<Compat>,
     caller: Caller,
-    on_conflict: ConflictRule,
-    validation: BatchValidation,
+    on_conflict: Parameters<OnConflict>,
+    validation: Parameters<BatchValidation>,
     batch: Body<CreateContactsRequest>,
 ) -> ApiResult<Json<BatchResponse>> {
     let (CreateContactsRequest(items), raw) = batch.into_parts();
-    let validation = match validation {
+    let validation = match validation.0 {
         BatchValidation::Strict => Validation::Strict,
         BatchValidation::Permissive => Validation::Permissive,
     };

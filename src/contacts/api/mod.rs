@@ -25,18 +25,19 @@ pub(crate) use self::batch::{batch_get_contacts, batch_remove_contacts, create_c
 pub(crate) use self::memberships::{
     join_segment, leave_segment, list_contact_segments, list_contact_topics, update_contact_topics,
 };
-pub(crate) use self::query::{EraseRule, InSegment, Include};
+use self::query::InSegment;
 pub(crate) use self::request::{CreateContactRequest, UpdateContactRequest};
 pub(crate) use self::response::{ContactResponse, DeletedContact};
 use super::{Contacts, IncludedFields, ItemError, RESPONSE_BYTES_MAX, ShowError, WriteError};
 use crate::api_keys::Caller;
 use crate::base::compat::Compat;
 use crate::base::id::resource;
-use crate::erasure::Erasures;
+use crate::erasure::{AddressErasure, Erasures};
 use crate::events::ChangeSource;
 use crate::http::tolerance::differs_from_contact;
 use crate::http::{
-    ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, PathIdOrEmail, ResourceNotFound, State, api_error,
+    ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, Parameters, PathIdOrEmail, ResourceNotFound, State,
+    api_error,
 };
 use crate::segments::{SegmentPageError, Segments};
 use crate::store::page::PageError;
@@ -64,10 +65,11 @@ pub async fn list_contacts(
     segments: State<Segments>,
     caller: Caller,
     query: ListQuery<resource::Contact>,
-    segment: InSegment,
-    include: Include,
+    segment: Parameters<InSegment>,
+    include: Parameters<IncludedFields>,
 ) -> ApiResult<Json<List<ContactResponse>>> {
-    let page = match segment.0 {
+    let InSegment(segment) = segment.0;
+    let page = match segment {
         None => contacts.list(caller.team, query.0, include.0).await?,
         Some(segment) => {
             let page = segments.contacts(caller.team, segment, query.0).await?;
@@ -83,7 +85,7 @@ pub async fn get_contact(
     contacts: State<Contacts>,
     caller: Caller,
     id: PathIdOrEmail<resource::Contact>,
-    include: Include,
+    include: Parameters<IncludedFields>,
 ) -> ApiResult<Json<ContactResponse>> {
     let included = IncludedFields { properties: true, ..include.0 };
     let contact = contacts.find(caller.team, id.0, included).await?;
@@ -113,7 +115,7 @@ pub async fn delete_contact(
     erasures: State<Erasures>,
     caller: Caller,
     id: PathIdOrEmail<resource::Contact>,
-    erase: EraseRule,
+    erase: Parameters<AddressErasure>,
 ) -> ApiResult<Json<DeletedContact>> {
     let removed = erasures.remove_contact(caller, id.0, erase.0, ChangeSource::of(&caller)).await?;
     removed.map(|id| Json(DeletedContact::of(id))).ok_or_else(not_found)

@@ -1,14 +1,13 @@
 //! Query parameters of contacts.
 
-use salvo::extract::Metadata;
-use salvo::oapi::{BasicType, Components, EndpointArgRegister, Object, Operation};
-use salvo::{Depot, Extractible, Request};
+use salvo::Request;
+use salvo::oapi::{BasicType, Object, Operation};
 
 use crate::base::id::{Id, SegmentId};
 use crate::contacts::{IncludedFields, OnConflict};
 use crate::erasure::AddressErasure;
 use crate::http::schema::{self, words_schema};
-use crate::http::{ApiError, ApiResult, declare_query, query_value};
+use crate::http::{ApiError, ApiResult, FromParameters, declare_query, query_value};
 
 /// The name of an included field, and its flag.
 type IncludedField = (&'static str, fn(&mut IncludedFields) -> &mut bool);
@@ -35,22 +34,13 @@ pub(super) fn parse_include<'n>(names: impl IntoIterator<Item = &'n str>) -> Api
 }
 
 /// The `include` parameter: `properties`, `topics` or both, separated by a comma.
-pub(crate) struct Include(pub(crate) IncludedFields);
-
-impl<'ex> Extractible<'ex> for Include {
-    fn metadata() -> &'static Metadata {
-        static METADATA: Metadata = Metadata::new("Include");
-        &METADATA
-    }
-
-    async fn extract(req: &'ex mut Request, _depot: &'ex mut Depot) -> Result<Self, ApiError> {
+impl FromParameters for IncludedFields {
+    fn from_parameters(req: &Request) -> ApiResult<Self> {
         let names = query_value(req, "include")?.unwrap_or_default();
-        Ok(Self(parse_include(names.split(',').map(str::trim).filter(|name| !name.is_empty()))?))
+        parse_include(names.split(',').map(str::trim).filter(|name| !name.is_empty()))
     }
-}
 
-impl EndpointArgRegister for Include {
-    fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
+    fn declare(operation: &mut Operation) {
         let description = "Additional fields of each contact: `properties`, `topics` or both, separated by a comma.";
         let names = INCLUDED.map(|(name, _)| name).join("|");
         let schema = schema::text().pattern(format!("^(({names})(,({names}))*)?$"));
@@ -59,15 +49,10 @@ impl EndpointArgRegister for Include {
 }
 
 /// The `segment_id` parameter, or its deprecated name `audience_id`: restricts a list to the contacts of one segment.
-pub(crate) struct InSegment(pub(crate) Option<SegmentId>);
+pub(super) struct InSegment(pub(super) Option<SegmentId>);
 
-impl<'ex> Extractible<'ex> for InSegment {
-    fn metadata() -> &'static Metadata {
-        static METADATA: Metadata = Metadata::new("InSegment");
-        &METADATA
-    }
-
-    async fn extract(req: &'ex mut Request, _depot: &'ex mut Depot) -> Result<Self, ApiError> {
+impl FromParameters for InSegment {
+    fn from_parameters(req: &Request) -> ApiResult<Self> {
         let parse = |name: &str, text: &str| {
             Id::parse(text).ok_or_else(|| ApiError::validation(format!("The `{name}` must be a valid UUID.")))
         };
@@ -82,10 +67,8 @@ impl<'ex> Extractible<'ex> for InSegment {
             (segment, audience) => Ok(Self(segment.or(audience))),
         }
     }
-}
 
-impl EndpointArgRegister for InSegment {
-    fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
+    fn declare(operation: &mut Operation) {
         let description = "Lists only the contacts of this segment.";
         declare_query(operation, "segment_id", description, schema::uuid());
         let description = "Deprecated name of `segment_id`.";
@@ -94,26 +77,17 @@ impl EndpointArgRegister for InSegment {
 }
 
 /// The `on_conflict` parameter.
-pub(crate) struct ConflictRule(pub(crate) OnConflict);
-
-impl<'ex> Extractible<'ex> for ConflictRule {
-    fn metadata() -> &'static Metadata {
-        static METADATA: Metadata = Metadata::new("ConflictRule");
-        &METADATA
+impl FromParameters for OnConflict {
+    fn from_parameters(req: &Request) -> ApiResult<Self> {
+        match query_value(req, "on_conflict")? {
+            None | Some("error") => Ok(Self::Error),
+            Some("skip") => Ok(Self::Skip),
+            Some("upsert") => Ok(Self::Upsert),
+            Some(_) => Err(ApiError::validation("The `on_conflict` must be `error`, `skip` or `upsert`.")),
+        }
     }
 
-    async fn extract(req: &'ex mut Request, _depot: &'ex mut Depot) -> Result<Self, ApiError> {
-        Ok(Self(match query_value(req, "on_conflict")? {
-            None | Some("error") => OnConflict::Error,
-            Some("skip") => OnConflict::Skip,
-            Some("upsert") => OnConflict::Upsert,
-            Some(_) => return Err(ApiError::validation("The `on_conflict` must be `error`, `skip` or `upsert`.")),
-        }))
-    }
-}
-
-impl EndpointArgRegister for ConflictRule {
-    fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
+    fn declare(operation: &mut Operation) {
         let description = "Handling of an address that has a contact or repeats in the batch. The default is `error`.";
         let schema = Object::with_type(BasicType::String).enum_values(["error", "skip", "upsert"]);
         declare_query(operation, "on_conflict", description, schema);
@@ -121,25 +95,16 @@ impl EndpointArgRegister for ConflictRule {
 }
 
 /// The `erase` parameter.
-pub(crate) struct EraseRule(pub(crate) AddressErasure);
-
-impl<'ex> Extractible<'ex> for EraseRule {
-    fn metadata() -> &'static Metadata {
-        static METADATA: Metadata = Metadata::new("EraseRule");
-        &METADATA
+impl FromParameters for AddressErasure {
+    fn from_parameters(req: &Request) -> ApiResult<Self> {
+        match query_value(req, "erase")? {
+            None | Some("false") => Ok(Self::No),
+            Some("true") => Ok(Self::Yes),
+            Some(_) => Err(ApiError::validation("The `erase` must be `true` or `false`.")),
+        }
     }
 
-    async fn extract(req: &'ex mut Request, _depot: &'ex mut Depot) -> Result<Self, ApiError> {
-        Ok(Self(match query_value(req, "erase")? {
-            None | Some("false") => AddressErasure::No,
-            Some("true") => AddressErasure::Yes,
-            Some(_) => return Err(ApiError::validation("The `erase` must be `true` or `false`.")),
-        }))
-    }
-}
-
-impl EndpointArgRegister for EraseRule {
-    fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
+    fn declare(operation: &mut Operation) {
         let description = "Whether the address is also erased from emails, events and logs.";
         declare_query(operation, "erase", description, Object::with_type(BasicType::Boolean));
     }

@@ -1,17 +1,16 @@
 //! `GET /emails` and `GET /emails/{id}`.
 
-use salvo::extract::Metadata;
-use salvo::oapi::{Components, EndpointArgRegister, Operation, endpoint};
+use salvo::oapi::{Operation, endpoint};
 use salvo::writing::Json;
-use salvo::{Depot, Extractible, Request, Writer};
+use salvo::{Request, Writer};
 
 use super::response::{EmailResponse, EmailSummary};
 use crate::api_keys::Caller;
 use crate::base::id::{BroadcastId, Id, resource};
 use crate::emails::{BoundedEmail, Emails};
 use crate::http::{
-    ApiError, ApiResult, List, ListQuery, MemoryHolder, PathId, RenderedJson, ResourceNotFound, ResponseLimits,
-    ResponsePermit, State, declare_query, query_value, schema,
+    ApiError, ApiResult, FromParameters, List, ListQuery, MemoryHolder, Parameters, PathId, RenderedJson,
+    ResourceNotFound, ResponseLimits, ResponsePermit, State, declare_query, query_value, schema,
 };
 
 /// Memory of an email that needs no part of the memory of responses. Most emails need less.
@@ -20,21 +19,14 @@ const MEMORY_BYTES: usize = 64 << 10;
 /// The `broadcast_id` parameter: lists the emails of a broadcast, which are in no other list.
 pub(crate) struct OfBroadcast(Option<BroadcastId>);
 
-impl<'ex> Extractible<'ex> for OfBroadcast {
-    fn metadata() -> &'static Metadata {
-        static METADATA: Metadata = Metadata::new("OfBroadcast");
-        &METADATA
-    }
-
-    async fn extract(req: &'ex mut Request, _depot: &'ex mut Depot) -> Result<Self, ApiError> {
+impl FromParameters for OfBroadcast {
+    fn from_parameters(req: &Request) -> ApiResult<Self> {
         let text = query_value(req, "broadcast_id")?;
         let invalid = || ApiError::validation("The `broadcast_id` must be a valid UUID.");
         Ok(Self(text.map(|text| Id::parse(text).ok_or_else(invalid)).transpose()?))
     }
-}
 
-impl EndpointArgRegister for OfBroadcast {
-    fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
+    fn declare(operation: &mut Operation) {
         let description = "Lists the emails of this broadcast instead, which are in no other list.";
         declare_query(operation, "broadcast_id", description, schema::uuid());
     }
@@ -46,9 +38,10 @@ pub async fn list_emails(
     emails: State<Emails>,
     caller: Caller,
     query: ListQuery<resource::Email>,
-    broadcast: OfBroadcast,
+    broadcast: Parameters<OfBroadcast>,
 ) -> ApiResult<Json<List<EmailSummary>>> {
-    let page = match broadcast.0 {
+    let OfBroadcast(broadcast) = broadcast.0;
+    let page = match broadcast {
         Some(broadcast) => emails.list_of_broadcast(caller.team, broadcast, query.0).await?,
         None => emails.list(caller.team, query.0).await?,
     };

@@ -2,14 +2,10 @@
 
 use std::sync::Arc;
 
-use salvo::extract::Metadata;
-use salvo::oapi::{
-    BasicType, Components, EndpointArgRegister, Object, Operation, Parameter, ParameterIn, Required, endpoint,
-};
+use salvo::oapi::{BasicType, Object, Operation, Parameter, ParameterIn, Required, endpoint};
 
-use salvo::Writer;
 use salvo::writing::Json;
-use salvo::{Depot, Extractible, Request};
+use salvo::{Request, Writer};
 
 use serde_json::value::RawValue;
 
@@ -27,7 +23,8 @@ use crate::emails::{
 };
 use crate::http::tolerance::EMAIL_ITEM_ECHOES;
 use crate::http::{
-    ApiError, ApiResult, BatchValidation, Body, ErrorCode, State, api_error, body, canonical, declare_errors,
+    ApiError, ApiResult, BatchValidation, Body, ErrorCode, FromParameters, Parameters, State, api_error, body,
+    canonical, declare_errors,
 };
 use crate::preferences::{LinkError, PLACEHOLDERS_MAX};
 
@@ -40,12 +37,12 @@ pub async fn send_email(
     limits: State<EmailLimits>,
     options: SendOptions,
     caller: Caller,
-    key: IdempotencyKey,
+    key: Parameters<IdempotencyKey>,
     email: Body<SendEmailRequest>,
 ) -> ApiResult<Json<SendEmailResponse>> {
     let (request, raw) = email.into_parts();
     let body_bytes = raw.len();
-    let idempotent = key.request(IdempotentRoute::Send, raw).await?;
+    let idempotent = key.0.request(IdempotentRoute::Send, raw).await?;
     let reservation = match emails.reserve(caller.into(), idempotent.as_ref()).await? {
         ReserveResult::Replay(response) => return Ok(Json(response.into())),
         ReserveResult::First(reservation) => reservation,
@@ -76,19 +73,19 @@ pub async fn send_batch(
     limits: State<EmailLimits>,
     options: SendOptions,
     caller: Caller,
-    key: IdempotencyKey,
-    validation: BatchValidation,
+    key: Parameters<IdempotencyKey>,
+    validation: Parameters<BatchValidation>,
     batch: Body<SendBatchRequest>,
 ) -> ApiResult<Json<SendBatchResponse>> {
     let (SendBatchRequest(items), raw) = batch.into_parts();
     let body_bytes = raw.len();
-    let idempotent = key.request(IdempotentRoute::Batch, raw).await?;
+    let idempotent = key.0.request(IdempotentRoute::Batch, raw).await?;
     let reservation = match emails.reserve(caller.into(), idempotent.as_ref()).await? {
         ReserveResult::Replay(response) => return Ok(Json(response.into())),
         ReserveResult::First(reservation) => reservation,
     };
     let rules = limits.rules(emails.now_ms(), options.compat);
-    let parsed = blocking::run_sized(body_bytes, move || ParsedBatch::parse(items, validation, rules)).await?;
+    let parsed = blocking::run_sized(body_bytes, move || ParsedBatch::parse(items, validation.0, rules)).await?;
     let mut templates = options.templates(caller);
     let parsed = parsed.render(&mut templates).await?;
     let mut files = options.files(caller, rules);
@@ -285,13 +282,8 @@ impl IdempotencyKey {
     }
 }
 
-impl<'ex> Extractible<'ex> for IdempotencyKey {
-    fn metadata() -> &'static Metadata {
-        static METADATA: Metadata = Metadata::new("IdempotencyKey");
-        &METADATA
-    }
-
-    async fn extract(req: &'ex mut Request, _depot: &'ex mut Depot) -> Result<Self, ApiError> {
+impl FromParameters for IdempotencyKey {
+    fn from_parameters(req: &Request) -> ApiResult<Self> {
         let Some(value) = req.headers().get("idempotency-key") else { return Ok(Self(None)) };
         let key = String::from_utf8_lossy(value.as_bytes());
         let length = key.chars().count();
@@ -302,10 +294,8 @@ impl<'ex> Extractible<'ex> for IdempotencyKey {
             Err(ApiError::new(ErrorCode::InvalidIdempotencyKey, message))
         }
     }
-}
 
-impl EndpointArgRegister for IdempotencyKey {
-    fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
+    fn declare(operation: &mut Operation) {
         let schema = Object::with_type(BasicType::String).min_length(1).max_length(KEY_CHARS_MAX);
         let about = "A repeat with the same key gets the response to the first request, without a second send.";
         let parameter = Parameter::new("Idempotency-Key")

@@ -13,12 +13,12 @@ use super::{list_contacts_of, not_found};
 use crate::api_keys::Caller;
 use crate::base::compat::Compat;
 use crate::base::id::{SegmentId, TeamId, resource};
-use crate::contacts::api::{ContactResponse, CreateContactRequest, EraseRule, Include, UpdateContactRequest};
+use crate::contacts::api::{ContactResponse, CreateContactRequest, UpdateContactRequest};
 use crate::contacts::{ContactName, Contacts, IncludedFields, WriteError};
 use crate::erasure::{AddressErasure, Erasures};
 use crate::events::ChangeSource;
 use crate::http::{
-    ApiError, ApiResult, Body, Created, List, ListQuery, PathId, PathIdOrEmail, ResourceNotFound, State,
+    ApiError, ApiResult, Body, Created, List, ListQuery, Parameters, PathId, PathIdOrEmail, ResourceNotFound, State,
 };
 use crate::segments::error::{CreateSegmentError, DeleteSegmentError, SegmentPageError};
 use crate::segments::service::Segments;
@@ -95,7 +95,7 @@ pub async fn list_audience_contacts(
     caller: Caller,
     id: PathId<resource::Segment>,
     query: ListQuery<resource::Contact>,
-    include: Include,
+    include: Parameters<IncludedFields>,
 ) -> ApiResult<Json<List<ContactResponse>>> {
     list_contacts_of(&segments, &contacts, caller.team, id.0, query.0, include.0).await
 }
@@ -142,7 +142,7 @@ pub async fn delete_audience_contact(
     caller: Caller,
     id: PathId<resource::Segment>,
     contact_id: PathIdOrEmail<resource::Contact>,
-    erase: EraseRule,
+    erase: Parameters<AddressErasure>,
 ) -> ApiResult<Json<RemovedMemberResponse>> {
     let given = match &contact_id.0 {
         ContactName::Id(id) => id.to_string(),

@@ -21,10 +21,11 @@ use super::model::SEGMENTS_MAX;
 use super::service::Segments;
 use crate::api_keys::Caller;
 use crate::base::id::{ContactId, SegmentId, TeamId, resource};
-use crate::contacts::api::{ContactResponse, Include};
+use crate::contacts::api::ContactResponse;
 use crate::contacts::{Contacts, IncludedFields};
 use crate::http::{
-    ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, PathId, ResourceNotFound, State, api_error,
+    ApiError, ApiResult, Body, Created, ErrorCode, List, ListQuery, Parameters, PathId, ResourceNotFound, State,
+    api_error,
 };
 use crate::store::page::{PageError, PageQuery};
 
@@ -74,7 +75,7 @@ pub async fn list_segment_contacts(
     caller: Caller,
     id: PathId<resource::Segment>,
     query: ListQuery<resource::Contact>,
-    include: Include,
+    include: Parameters<IncludedFields>,
 ) -> ApiResult<Json<List<ContactResponse>>> {
     list_contacts_of(&segments, &contacts, caller.team, id.0, query.0, include.0).await
 }

@@ -9,15 +9,18 @@ use salvo::Writer;
 use salvo::oapi::endpoint;
 use salvo::writing::Json;
 
-use self::request::{AddSuppressionsRequest, CreateSuppressionRequest, OriginQuery, RemoveSuppressionsRequest};
+use self::request::{AddSuppressionsRequest, CreateSuppressionRequest, RemoveSuppressionsRequest};
 use self::response::{
     AddedSuppressions, DeletedSuppression, RemovedSuppressions, SuppressionReference, SuppressionResponse,
 };
+use super::SuppressionOrigin;
 use super::service::Suppressions;
 use crate::api_keys::Caller;
 use crate::base::id::resource;
 use crate::events::ChangeSource;
-use crate::http::{ApiError, ApiResult, Body, Created, List, ListQuery, PathIdOrEmail, ResourceNotFound, State};
+use crate::http::{
+    ApiError, ApiResult, Body, Created, List, ListQuery, Parameters, PathIdOrEmail, ResourceNotFound, State,
+};
 
 /// Adds an address to the suppression list, so that the team does not send to it.
 ///
@@ -39,7 +42,7 @@ pub async fn list_suppressions(
     suppressions: State<Suppressions>,
     caller: Caller,
     query: ListQuery<resource::Suppression>,
-    origin: OriginQuery,
+    origin: Parameters<Option<SuppressionOrigin>>,
 ) -> ApiResult<Json<List<SuppressionResponse>>> {
     let page = suppressions.list(caller.team, origin.0, query.0).await?;
     Ok(Json(List::of(page, SuppressionResponse::from)))

@@ -1,15 +1,14 @@
 //! Suppression requests, and the checks that need no store.
 
-use salvo::extract::Metadata;
-use salvo::oapi::{BasicType, Components, EndpointArgRegister, Object, Operation, ToSchema};
-use salvo::{Depot, Extractible, Request};
+use salvo::Request;
+use salvo::oapi::{BasicType, Object, Operation, ToSchema};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::base::address::{EmailAddress, Mailbox};
 use crate::base::id::{Id, SuppressionId};
 use crate::http::schema::{self, MailboxText, NonEmptyList, UuidText, words_schema};
-use crate::http::{ApiError, ApiResult, AtMost, ErrorCode, JsonBody, declare_query, query_value};
+use crate::http::{ApiError, ApiResult, AtMost, ErrorCode, FromParameters, JsonBody, declare_query, query_value};
 use crate::suppressions::{BATCH_MAX, BatchTarget, SuppressionOrigin};
 
 /// The origins in an error message.
@@ -143,22 +142,13 @@ fn parse_origin(word: Option<String>) -> ApiResult<SuppressionOrigin> {
 }
 
 /// The query parameter `origin`: the origin of the entries in a list.
-pub(super) struct OriginQuery(pub(super) Option<SuppressionOrigin>);
-
-impl<'ex> Extractible<'ex> for OriginQuery {
-    fn metadata() -> &'static Metadata {
-        static METADATA: Metadata = Metadata::new("OriginQuery");
-        &METADATA
-    }
-
-    async fn extract(req: &'ex mut Request, _depot: &'ex mut Depot) -> Result<Self, ApiError> {
+impl FromParameters for Option<SuppressionOrigin> {
+    fn from_parameters(req: &Request) -> ApiResult<Self> {
         let invalid = || ApiError::validation(format!("Invalid `origin` query parameter: {ORIGINS}."));
-        query_value(req, "origin")?.map(|word| SuppressionOrigin::parse(word).ok_or_else(invalid)).transpose().map(Self)
+        query_value(req, "origin")?.map(|word| SuppressionOrigin::parse(word).ok_or_else(invalid)).transpose()
     }
-}
 
-impl EndpointArgRegister for OriginQuery {
-    fn register(_components: &mut Components, operation: &mut Operation, _arg: &str) {
+    fn declare(operation: &mut Operation) {
         let description = "The origin of the suppressions to list; all of them by default.";
         let origins =
             Object::with_type(BasicType::String).enum_values(SuppressionOrigin::ALL.map(SuppressionOrigin::as_str));
