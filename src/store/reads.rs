@@ -121,6 +121,44 @@ pub trait Reads {
         self.scan(table, from, to, order, |key, stored| stored.valid().map_or(NEXT, |row| visit(key, row)))
     }
 
+    /// Calls `pick` with all rows whose keys are in `from..=to`, and returns the values that are not `None`. Use it where
+    /// the number of rows has a bound. `pick` skips a corrupt row with [`Stored::valid`], or fails with [`Stored::decode`].
+    ///
+    /// # Errors
+    /// [`StoreError`] if the file cannot be read, a key is corrupt, or `pick` fails.
+    fn collect<K: Key, V: Value, T>(
+        &self,
+        table: &Table<K, V>,
+        (from, to): (K, K),
+        order: Order,
+        mut pick: impl FnMut(K, Stored<'_, V>) -> Result<Option<T>, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut picked = Vec::new();
+        self.scan(table, &from, &to, order, |key, row| {
+            picked.extend(pick(key, row)?);
+            NEXT
+        })?;
+        Ok(picked)
+    }
+
+    /// Returns the first key in `from..=to`, in the given order; `None` if there is no row. Decodes no value.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the file cannot be read or the key is corrupt.
+    fn first_key<K: Key, V: Value>(
+        &self,
+        table: &Table<K, V>,
+        (from, to): (K, K),
+        order: Order,
+    ) -> Result<Option<K>, StoreError> {
+        let mut first = None;
+        self.scan(table, &from, &to, order, |key, _| {
+            first = Some(key);
+            STOP
+        })?;
+        Ok(first)
+    }
+
     /// Returns the value under `key`; `None` if it does not exist, or if it is corrupt, which is logged.
     ///
     /// # Errors

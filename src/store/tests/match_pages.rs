@@ -1,4 +1,4 @@
-//! Pages in key order: the rows after a key, up to a bound.
+//! Pages in key order: the rows after a key, up to a bound. Also collected rows, and the first key.
 
 use serde::{Deserialize, Serialize};
 
@@ -76,4 +76,58 @@ async fn pages_are_written_in_turn_until_the_last() {
 
     let left = store.read::<_, StoreError>(|tx| match_keys(tx, &NUMBERED, (0,), (9,), 9, |_| true)).await.unwrap();
     assert_eq!(left, MatchPage { hits: Vec::new(), next: None });
+}
+
+#[tokio::test]
+async fn the_picked_values_of_a_range_are_collected_in_order() {
+    let (_directory, store) = with_five_rows().await;
+    for (from, to, order, expected) in [
+        (0, 9, Order::Ascending, &[1, 2, 4, 5][..]),
+        (0, 9, Order::Descending, &[5, 4, 2, 1]),
+        (2, 4, Order::Ascending, &[2, 4]),
+        (3, 3, Order::Ascending, &[]),
+        (6, 9, Order::Ascending, &[]),
+        (5, 1, Order::Ascending, &[]),
+    ] {
+        let read = |tx: &ReadTx| {
+            tx.collect(&NUMBERED, ((from,), (to,)), order, |_, row| Ok(row.valid().map(|row| row.number)))
+        };
+
+        let numbers = store.read_now::<_, StoreError>(read).unwrap();
+
+        assert_eq!(numbers, expected, "{order:?}, {from} to {to}");
+    }
+}
+
+#[tokio::test]
+async fn a_collection_fails_at_a_corrupt_row_that_it_decodes() {
+    let (_directory, store) = with_five_rows().await;
+    let all = ((0,), (9,));
+    let rows = |tx: &ReadTx| tx.collect(&NUMBERED, all, Order::Ascending, |_, row| Ok(Some(row.decode()?.number)));
+    let keys = |tx: &ReadTx| tx.collect(&NUMBERED, all, Order::Ascending, |(key,), _| Ok(Some(key)));
+
+    let rows = store.read_now::<_, StoreError>(rows);
+    let keys = store.read_now::<_, StoreError>(keys);
+
+    assert!(matches!(rows, Err(StoreError::Corrupt(_))), "{rows:?}");
+    assert_eq!(keys.unwrap(), [1, 2, 3, 4, 5]);
+}
+
+#[tokio::test]
+async fn the_first_key_of_a_range_is_found_without_decoding_its_row() {
+    let (_directory, store) = with_five_rows().await;
+    for (from, to, order, expected) in [
+        (0, 9, Order::Ascending, Some((1,))),
+        (0, 9, Order::Descending, Some((5,))),
+        (3, 9, Order::Ascending, Some((3,))),
+        (0, 3, Order::Descending, Some((3,))),
+        (6, 9, Order::Ascending, None),
+        (5, 1, Order::Ascending, None),
+    ] {
+        let read = |tx: &ReadTx| tx.first_key(&NUMBERED, ((from,), (to,)), order);
+
+        let first = store.read_now::<_, StoreError>(read).unwrap();
+
+        assert_eq!(first, expected, "{order:?}, {from} to {to}");
+    }
 }
