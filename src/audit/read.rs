@@ -171,10 +171,5 @@ pub(super) fn newest(tx: &impl Reads, team: TeamId, before: Option<AuditId>) -> 
 pub(super) fn next_team(tx: &impl Reads, after: Option<TeamId>) -> Result<Option<TeamId>, StoreError> {
     // No entry has the highest id.
     let from = after.map_or((Id::MIN, Id::MIN), |team| (team, Id::MAX));
-    let mut found = None;
-    tx.scan(&AUDIT_LOG, &from, &(Id::MAX, Id::MAX), Order::Ascending, |(team, _), _| {
-        found = Some(team);
-        STOP
-    })?;
-    Ok(found)
+    Ok(tx.first_key(&AUDIT_LOG, (from, (Id::MAX, Id::MAX)), Order::Ascending)?.map(|(team, _)| team))
 }

@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, BroadcastLinkId, Id};
 use crate::store::page::Cursor;
-use crate::store::{NEXT, Order, Reads, Row, StoreError, WriteTx};
+use crate::store::{KeyOf, NEXT, Order, Reads, Row, StoreError, WriteTx};
 use crate::tables::{BROADCAST_COUNTS, BROADCAST_LINKS};
 
 /// Maximum number of links of a broadcast that have clicks. Clicks on further links count for the broadcast only.
@@ -125,17 +125,12 @@ pub(crate) fn links_of(
     broadcast: BroadcastId,
     cursor: Cursor<BroadcastLinkId>,
 ) -> Result<Vec<BroadcastLink>, StoreError> {
-    let mut links = Vec::new();
-    let range = [(broadcast, Id::MIN), (broadcast, Id::MAX)];
-    tx.scan_valid(&BROADCAST_LINKS, &range[0], &range[1], Order::Ascending, |(_, id), row| {
+    let mut links = tx.collect(&BROADCAST_LINKS, KeyOf::bounds(broadcast), Order::Ascending, |(_, id), row| {
         let is_cursor = match cursor {
             Cursor::Newest => false,
             Cursor::After(other) | Cursor::Before(other) => other == id,
         };
-        if row.clicks > 0 || is_cursor {
-            links.push(BroadcastLink { id, row });
-        }
-        NEXT
+        Ok(row.valid().filter(|row| row.clicks > 0 || is_cursor).map(|row| BroadcastLink { id, row }))
     })?;
     links.sort_unstable_by_key(|link| Reverse((link.row.first_ms, link.id)));
     Ok(links)

@@ -7,7 +7,7 @@ use super::rows::{ActiveBroadcastRow, BroadcastRow, BroadcastStatus};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{BroadcastId, Id, SegmentId, TeamId, TopicId};
 use crate::store::page::{self, Page, PageError, PageQuery, page};
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx, match_keys};
+use crate::store::{KeyOf, NEXT, Order, Reads, STOP, StoreError, WriteTx, match_keys};
 use crate::tables::{ACTIVE_BROADCASTS, BROADCAST_COUNTS, BROADCASTS, PENDING_BROADCAST_INSIGHTS};
 
 /// Maximum number of drafts, scheduled and queued broadcasts of a team.
@@ -110,14 +110,9 @@ pub fn has_started(tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
 /// # Errors
 /// [`StoreError`].
 pub(crate) fn started(tx: &impl Reads, team: TeamId) -> Result<Vec<BroadcastId>, StoreError> {
-    let mut started = Vec::new();
-    tx.scan_valid(&ACTIVE_BROADCASTS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |(_, id), row| {
-        if row.is_started {
-            started.push(id);
-        }
-        NEXT
-    })?;
-    Ok(started)
+    tx.collect(&ACTIVE_BROADCASTS, KeyOf::bounds(team), Order::Ascending, |(_, id), row| {
+        Ok(row.valid().is_some_and(|row| row.is_started).then_some(id))
+    })
 }
 
 fn any_active(
@@ -138,12 +133,8 @@ fn any_active(
 /// # Errors
 /// [`StoreError`].
 pub(crate) fn has_newer(tx: &impl Reads, team: TeamId, id: BroadcastId) -> Result<bool, StoreError> {
-    let mut newest = None;
-    tx.scan(&BROADCASTS, &(team, id), &(team, Id::MAX), Order::Descending, |(_, other), _| {
-        newest = Some(other);
-        STOP
-    })?;
-    Ok(newest.is_some_and(|newest| newest > id))
+    let newest = tx.first_key(&BROADCASTS, ((team, id), (team, Id::MAX)), Order::Descending)?;
+    Ok(newest.is_some_and(|(_, newest)| newest > id))
 }
 
 /// Deletes a draft with its content.

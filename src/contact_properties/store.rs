@@ -6,8 +6,8 @@ use sha2::{Digest as _, Sha256};
 use super::definitions::{PropertyDefinition, PropertyDefinitions};
 use super::model::{ContactProperty, PropertyKind};
 use crate::base::clock::TimestampMs;
-use crate::base::id::{ContactPropertyId, Id, TeamId};
-use crate::store::{NEXT, Order, Reads, Row, StoreError, WriteTx};
+use crate::base::id::{ContactPropertyId, TeamId};
+use crate::store::{KeyOf, Order, Reads, Row, StoreError, WriteTx};
 use crate::tables::{CONTACT_PROPERTIES, CONTACT_PROPERTY_KEYS, ContactPropertyIdRow};
 
 /// A contact property on disk.
@@ -43,11 +43,9 @@ fn key_hash(key: &str) -> [u8; 32] {
 /// # Errors
 /// [`StoreError`].
 pub fn definitions(tx: &impl Reads, team: TeamId) -> Result<PropertyDefinitions, StoreError> {
-    let mut definitions = Vec::new();
-    tx.scan(&CONTACT_PROPERTIES, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |_, row| {
+    let definitions = tx.collect(&CONTACT_PROPERTIES, KeyOf::bounds(team), Order::Ascending, |_, row| {
         let ContactPropertyRow { key, kind, fallback, created_ms: _ } = row.decode()?;
-        definitions.push((key, PropertyDefinition { kind, fallback }));
-        NEXT
+        Ok(Some((key, PropertyDefinition { kind, fallback })))
     })?;
     Ok(definitions.into_iter().collect())
 }

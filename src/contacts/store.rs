@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use crate::base::address::EmailAddress;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{ContactId, Id, TeamId, TopicId};
-use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx};
+use crate::store::{KeyOf, Order, Reads, Row, StoreError, WriteTx};
 use crate::tables::{AUDIENCES, AddressHash, CONTACT_ADDRESSES, CONTACTS, ContactIdRow, TOPIC_CHOICES};
 use crate::topics::Subscription;
 
@@ -100,12 +100,7 @@ pub fn find_valid(tx: &impl Reads, team: TeamId, id: ContactId) -> Result<Option
 /// # Errors
 /// [`StoreError`].
 pub fn newest(tx: &impl Reads, team: TeamId) -> Result<Option<ContactId>, StoreError> {
-    let mut newest = None;
-    tx.scan(&CONTACTS, &(team, Id::MIN), &(team, Id::MAX), Order::Descending, |(_, id), _| {
-        newest = Some(id);
-        STOP
-    })?;
-    Ok(newest)
+    Ok(tx.first_key(&CONTACTS, KeyOf::bounds(team), Order::Descending)?.map(|(_, id)| id))
 }
 
 /// Returns whether the team deleted the contact in the last 24 hours.
@@ -139,13 +134,10 @@ pub fn choices_of(
     team: TeamId,
     contact: ContactId,
 ) -> Result<Vec<(TopicId, Subscription)>, StoreError> {
-    let mut choices = Vec::new();
-    let (from, to) = ((team, contact, Id::MIN), (team, contact, Id::MAX));
-    tx.scan(&TOPIC_CHOICES, &from, &to, Order::Ascending, |(_, _, topic), row| {
-        choices.push((topic, row.decode()?.subscription));
-        NEXT
-    })?;
-    Ok(choices)
+    let of_contact = ((team, contact, Id::MIN), (team, contact, Id::MAX));
+    tx.collect(&TOPIC_CHOICES, of_contact, Order::Ascending, |(_, _, topic), row| {
+        Ok(Some((topic, row.decode()?.subscription)))
+    })
 }
 
 /// Returns the number of contacts of the team and its audience revision.

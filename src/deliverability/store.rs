@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::base::clock::TimestampMs;
-use crate::store::{NEXT, Order, Reads, Row, StoreError};
+use crate::store::{Order, Reads, Row, StoreError};
 use crate::tables::REGION_PAUSES;
 
 /// Highest status of an episode so far.
@@ -50,10 +50,5 @@ impl Row for RegionPauseRow {}
 /// # Errors
 /// [`StoreError`].
 pub(super) fn paused_regions(tx: &impl Reads) -> Result<Vec<RegionPauseRow>, StoreError> {
-    let mut rows = Vec::new();
-    tx.scan_valid(&REGION_PAUSES, &([0; 32],), &([u8::MAX; 32],), Order::Ascending, |_, row| {
-        rows.push(row);
-        NEXT
-    })?;
-    Ok(rows)
+    tx.collect(&REGION_PAUSES, (([0; 32],), ([u8::MAX; 32],)), Order::Ascending, |_, row| Ok(row.valid()))
 }

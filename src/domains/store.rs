@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::model::{DomainStatus, RecordKind, RecordState};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{DomainId, TeamId};
-use crate::store::{NEXT, NameHash, Order, Reads, Row, STOP, StoreError, WriteTx, name_hash};
+use crate::store::{KeyOf, NEXT, NameHash, Order, Reads, Row, STOP, StoreError, WriteTx, name_hash};
 use crate::tables::{DOMAINS, SENDER_DOMAINS, TRACKING_HOSTS};
 
 /// Number of domains at which [`count`] and [`regions`] stop.
@@ -238,12 +238,7 @@ fn delete_tracking_host(tx: &WriteTx<'_>, id: DomainId, host: Option<String>) ->
 /// # Errors
 /// Returns [`StoreError`].
 pub fn is_tracking_host(tx: &impl Reads, host: &str) -> Result<bool, StoreError> {
-    let (hash, mut is_found) = (name_hash(host), false);
-    tx.scan(&TRACKING_HOSTS, &(hash, DomainId::MIN), &(hash, DomainId::MAX), Order::Ascending, |_, _| {
-        is_found = true;
-        STOP
-    })?;
-    Ok(is_found)
+    Ok(tx.first_key(&TRACKING_HOSTS, KeyOf::bounds(name_hash(host)), Order::Ascending)?.is_some())
 }
 
 /// Deletes the tracking hosts of up to `domains_max` domains of a removed team, and these domains; returns the number of

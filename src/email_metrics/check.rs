@@ -24,9 +24,9 @@ use super::model::{DayTotals, QUARTER_MS, QUARTERS_OF_DAY};
 use super::recount::{CountDifference, CountSpan, Recount, day_differences};
 use super::store::day_totals;
 use crate::base::clock::{TimestampMs, monotonic, to_iso, utc_day};
-use crate::base::id::{EventId, Id, TeamId};
+use crate::base::id::{Id, TeamId};
 use crate::context::Context;
-use crate::store::{NodeId, Order, ReadTx, Reads, Row, STOP, StoreError, WriteTx};
+use crate::store::{KeyOf, NodeId, Order, ReadTx, Reads, Row, StoreError, WriteTx};
 use crate::tables::{EMAIL_COUNT_CHECKS, EMAIL_COUNT_JOURNAL};
 use crate::teams;
 use crate::workers::{every, rest_after};
@@ -284,11 +284,6 @@ impl CountCheck {
 
 /// Returns the first day with a journal row, which has not been checked yet; `None` if no row is left.
 pub(super) fn first_day(tx: &impl Reads, team: TeamId) -> Result<Option<u32>, StoreError> {
-    let mut first = None;
-    let (from, to) = ((team, 0, EventId::MIN), (team, u32::MAX, EventId::MAX));
-    tx.scan(&EMAIL_COUNT_JOURNAL, &from, &to, Order::Ascending, |(_, quarter, _), _| {
-        first = Some(quarter / QUARTERS_OF_DAY);
-        STOP
-    })?;
-    Ok(first)
+    let first = tx.first_key(&EMAIL_COUNT_JOURNAL, KeyOf::bounds(team), Order::Ascending)?;
+    Ok(first.map(|(_, quarter, _)| quarter / QUARTERS_OF_DAY))
 }

@@ -13,7 +13,7 @@ use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, Id, TeamId};
 use crate::context::Context;
 use crate::emails::store::RecipientState;
-use crate::store::{CHUNKS_PER_COMMIT, Order, Reads, STOP, StoreError, WriteTx, rows_after};
+use crate::store::{CHUNKS_PER_COMMIT, Order, Reads, StoreError, WriteTx, rows_after};
 use crate::tables::{ATTACHMENTS, ATTEMPTS, EMAIL_BODIES, EMAIL_INSIGHTS, EMAILS};
 use crate::{events, teams};
 
@@ -107,22 +107,12 @@ fn purge_settled(
 
 /// Returns the first email after `after` and before `until` that has content.
 fn next_with_content(tx: &WriteTx<'_>, after: EmailId, until: EmailId) -> Result<Option<EmailId>, StoreError> {
-    let mut next = None;
-    tx.scan(&EMAIL_BODIES, &(after, u32::MAX), &(until, 0), Order::Ascending, |(id, _), _| {
-        next = Some(id);
-        STOP
-    })?;
-    Ok(next)
+    Ok(tx.first_key(&EMAIL_BODIES, ((after, u32::MAX), (until, 0)), Order::Ascending)?.map(|(id, _)| id))
 }
 
 /// Does the same as [`next_with_content`], for attachments.
 fn next_with_attachments(tx: &WriteTx<'_>, after: EmailId, until: EmailId) -> Result<Option<EmailId>, StoreError> {
-    let mut next = None;
-    tx.scan(&ATTACHMENTS, &(after, u16::MAX, u32::MAX), &(until, 0, 0), Order::Ascending, |(id, ..), _| {
-        next = Some(id);
-        STOP
-    })?;
-    Ok(next)
+    Ok(tx.first_key(&ATTACHMENTS, ((after, u16::MAX, u32::MAX), (until, 0, 0)), Order::Ascending)?.map(|(id, ..)| id))
 }
 
 fn has_unsettled(tx: &impl Reads, teams: &[TeamId], id: EmailId) -> Result<bool, StoreError> {

@@ -5,7 +5,7 @@ use super::model::{Bounce, ClickDetail, EventDetail, OpenDetail};
 use super::store::EventRow;
 use crate::base::address::{AddressSet, ERASED};
 use crate::base::id::{EmailId, EventId, Id, SuppressionId, TeamId};
-use crate::store::{MatchPage, NEXT, Order, Reads, STOP, StoreError, WriteTx, match_page};
+use crate::store::{KeyOf, MatchPage, NEXT, Order, Reads, STOP, StoreError, WriteTx, match_page};
 use crate::tables::{AUDIENCE_EVENTS, EVENTS};
 
 /// Returns whether an event of an email contains one of the addresses. Skips corrupt events.
@@ -31,12 +31,9 @@ pub(crate) fn email_events_mention(
 /// # Errors
 /// [`StoreError`].
 pub(crate) fn erase_email_events(tx: &WriteTx<'_>, email: EmailId, addresses: &AddressSet) -> Result<(), StoreError> {
-    let mut erased = Vec::new();
-    tx.scan_valid(&EVENTS, &(email, Id::MIN), &(email, Id::MAX), Order::Ascending, |key, mut row| {
-        if erase_row(&mut row, addresses) {
-            erased.push((key, row));
-        }
-        NEXT
+    let erased = tx.collect(&EVENTS, KeyOf::bounds(email), Order::Ascending, |key, row| {
+        let Some(mut row) = row.valid() else { return Ok(None) };
+        Ok(erase_row(&mut row, addresses).then_some((key, row)))
     })?;
     erased.iter().try_for_each(|(key, row)| tx.put(&EVENTS, key, row))
 }

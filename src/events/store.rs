@@ -8,7 +8,7 @@ use super::payload::{self, EmailEventData};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, EventId, Id, TeamId};
 use crate::context::Context;
-use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx};
+use crate::store::{KeyOf, NEXT, Order, Reads, Row, STOP, StoreError, WriteTx};
 use crate::tables::EVENTS;
 
 /// Email event on disk.
@@ -22,6 +22,14 @@ pub struct EventRow {
     pub(super) detail: EventDetail,
 }
 impl Row for EventRow {}
+
+impl EventRow {
+    /// Converts the row to an event.
+    fn event(self) -> Event {
+        let Self { team: _, kind, at_ms, recipients, detail } = self;
+        Event { kind, at_ms, recipients, detail }
+    }
+}
 
 fn none() -> EventDetail {
     EventDetail::None
@@ -52,8 +60,7 @@ pub fn record(
     let Event { kind, at_ms, recipients, detail } = event;
     let row = EventRow { team, kind, at_ms, recipients, detail };
     tx.put(&EVENTS, &(email, id), &row)?;
-    let EventRow { team: _, kind, at_ms, recipients, detail } = row;
-    Ok((id, Event { kind, at_ms, recipients, detail }))
+    Ok((id, row.event()))
 }
 
 /// Returns an event of an email of a team; `None` if it does not exist or is corrupt.
@@ -66,8 +73,7 @@ pub(crate) fn email_event(
     email: EmailId,
     id: EventId,
 ) -> Result<Option<Event>, StoreError> {
-    let row = tx.get_valid(&EVENTS, &(email, id))?.filter(|row| row.team == team);
-    Ok(row.map(|EventRow { team: _, kind, at_ms, recipients, detail }| Event { kind, at_ms, recipients, detail }))
+    Ok(tx.get_valid(&EVENTS, &(email, id))?.filter(|row| row.team == team).map(EventRow::event))
 }
 
 /// Returns the ids of the events of an email of a team, oldest first. Webhooks deliver events under these ids.
@@ -75,14 +81,9 @@ pub(crate) fn email_event(
 /// # Errors
 /// [`StoreError`].
 pub(crate) fn email_event_ids(tx: &impl Reads, team: TeamId, email: EmailId) -> Result<Vec<EventId>, StoreError> {
-    let mut ids = Vec::new();
-    tx.scan_valid(&EVENTS, &(email, Id::MIN), &(email, Id::MAX), Order::Ascending, |(_, id), row| {
-        if row.team == team {
-            ids.push(id);
-        }
-        NEXT
-    })?;
-    Ok(ids)
+    tx.collect(&EVENTS, KeyOf::bounds(email), Order::Ascending, |(_, id), row| {
+        Ok(row.valid().is_some_and(|row| row.team == team).then_some(id))
+    })
 }
 
 /// Returns the events of an email with their ids, oldest first. Skips corrupt events.
@@ -90,13 +91,9 @@ pub(crate) fn email_event_ids(tx: &impl Reads, team: TeamId, email: EmailId) -> 
 /// # Errors
 /// [`StoreError`] if the file cannot be read.
 pub(crate) fn email_events(tx: &impl Reads, email: EmailId) -> Result<Vec<(EventId, Event)>, StoreError> {
-    let mut events = Vec::new();
-    tx.scan_valid(&EVENTS, &(email, Id::MIN), &(email, Id::MAX), Order::Ascending, |(_, id), row| {
-        let EventRow { team: _, kind, at_ms, recipients, detail } = row;
-        events.push((id, Event { kind, at_ms, recipients, detail }));
-        NEXT
-    })?;
-    Ok(events)
+    tx.collect(&EVENTS, KeyOf::bounds(email), Order::Ascending, |(_, id), row| {
+        Ok(row.valid().map(|row| (id, row.event())))
+    })
 }
 
 /// Returns whether an email has more than `events_max` events. Decodes none.

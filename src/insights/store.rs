@@ -79,12 +79,7 @@ pub(super) fn ids_between(
     team: TeamId,
     (from, to): (EmailId, EmailId),
 ) -> Result<Vec<EmailId>, StoreError> {
-    let mut ids = Vec::new();
-    tx.scan(&EMAIL_INSIGHTS, &(team, from), &(team, to), Order::Ascending, |(_, id), _| {
-        ids.push(id);
-        NEXT
-    })?;
-    Ok(ids)
+    tx.collect(&EMAIL_INSIGHTS, ((team, from), (team, to)), Order::Ascending, |(_, id), _| Ok(Some(id)))
 }
 
 /// Returns the insights of a broadcast; `None` if they are not computed, or the row is corrupt.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::store::{self, LogBodies, LogRow};
 use crate::base::address::AddressSet;
 use crate::base::id::{Id, LogId, TeamId};
-use crate::store::{Keyring, MatchPage, Order, Reads, STOP, StoreError, match_page};
+use crate::store::{Keyring, MatchPage, Order, Reads, StoreError, match_page};
 use crate::tables::REQUEST_LOGS;
 
 /// Returns the newest request of the team.
@@ -14,12 +14,7 @@ use crate::tables::REQUEST_LOGS;
 /// # Errors
 /// [`StoreError`].
 pub(crate) fn newest(tx: &impl Reads, team: TeamId) -> Result<Option<LogId>, StoreError> {
-    let mut newest = None;
-    tx.scan(&REQUEST_LOGS, &(team, Id::MIN), &(team, Id::MAX), Order::Descending, |(_, id), _| {
-        newest = Some(id);
-        STOP
-    })?;
-    Ok(newest)
+    Ok(tx.first_key(&REQUEST_LOGS, ((team, Id::MIN), (team, Id::MAX)), Order::Descending)?.map(|(_, id)| id))
 }
 
 /// Scans up to `rows_max` requests of the team after `after` and up to `until`. Finds those that contain one of the

@@ -7,7 +7,7 @@ use super::model::{SEGMENTS_MAX, Segment};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{ContactId, Id, SegmentId, TeamId};
 use crate::contacts;
-use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx, match_keys, was_listed};
+use crate::store::{KeyOf, NEXT, Order, Reads, Row, STOP, StoreError, WriteTx, match_keys, was_listed};
 use crate::tables::{CONTACT_SEGMENTS, SEGMENT_MEMBERS, SEGMENTS};
 
 /// Number of members deleted in one commit, which takes some milliseconds.
@@ -54,12 +54,9 @@ pub fn exists(tx: &impl Reads, team: TeamId, id: SegmentId) -> Result<bool, Stor
 /// # Errors
 /// [`StoreError`].
 pub fn all(tx: &impl Reads, team: TeamId) -> Result<Vec<Segment>, StoreError> {
-    let mut segments = Vec::new();
-    tx.scan_valid(&SEGMENTS, &(team, Id::MIN), &(team, Id::MAX), Order::Descending, |(_, id), row| {
-        segments.push(row.segment(id));
-        NEXT
-    })?;
-    Ok(segments)
+    tx.collect(&SEGMENTS, KeyOf::bounds(team), Order::Descending, |(_, id), row| {
+        Ok(row.valid().map(|row| row.segment(id)))
+    })
 }
 
 /// Returns the number of segments of the team; at most [`SEGMENTS_MAX`].

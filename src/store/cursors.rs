@@ -82,12 +82,8 @@ pub fn was_listed<K: Key, V>(tx: &impl Reads, list: &Table<K, V>, key: &K) -> Re
     let (number, bytes) = list_key(list, key);
     let mut from = Some(0);
     while let Some(first) = from {
-        let mut stored = None;
-        tx.scan(&DELETED_CURSORS, &first_of(first), &last_of(u32::MAX), Order::Ascending, |(day, _, _), _| {
-            stored = Some(day);
-            STOP
-        })?;
-        let Some(day) = stored else { return Ok(false) };
+        let stored = tx.first_key(&DELETED_CURSORS, (first_of(first), last_of(u32::MAX)), Order::Ascending)?;
+        let Some((day, _, _)) = stored else { return Ok(false) };
         if tx.contains(&DELETED_CURSORS, &(day, number, bytes))? {
             return Ok(true);
         }

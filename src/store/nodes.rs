@@ -60,12 +60,7 @@ impl Row for NodeRow {}
 
 /// Returns whether a node has a row: one that has ended while it held leases, or shortly after.
 pub(super) fn has_rows(tx: &impl Reads) -> Result<bool, StoreError> {
-    let mut found = false;
-    tx.scan(&NODES, &(NodeId::MIN,), &(NodeId::MAX,), Order::Ascending, |_, _| {
-        found = true;
-        STOP
-    })?;
-    Ok(found)
+    Ok(tx.first_key(&NODES, ((NodeId::MIN,), (NodeId::MAX,)), Order::Ascending)?.is_some())
 }
 
 /// Records at an opening that every other node has ended.

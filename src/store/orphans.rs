@@ -3,7 +3,7 @@
 //! The command that deletes a parent deletes a bounded number of its child rows. Readers check the
 //! parent first, so that the remaining rows are hidden. A worker deletes them in bounded commits.
 
-use super::reads::{Order, Reads, STOP};
+use super::reads::{Order, Reads};
 use super::table::Table;
 use super::transaction::WriteTx;
 use super::value::Value;
@@ -40,11 +40,8 @@ fn next_orphan<P, C, V: Value, W: Value>(
 ) -> Result<Option<(TeamId, Id<P>)>, StoreError> {
     loop {
         let from = checked.map_or((Id::MIN, Id::MIN, Id::MIN), |(team, parent)| (team, parent, Id::MAX));
-        let mut next = None;
-        tx.scan(children, &from, &(Id::MAX, Id::MAX, Id::MAX), Order::Ascending, |(team, parent, _), _| {
-            next = Some((team, parent));
-            STOP
-        })?;
+        let next = tx.first_key(children, (from, (Id::MAX, Id::MAX, Id::MAX)), Order::Ascending)?;
+        let next = next.map(|(team, parent, _)| (team, parent));
         match next {
             Some(parent) if tx.contains(parents, &parent)? => checked = next,
             orphan => return Ok(orphan),

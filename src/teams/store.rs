@@ -34,12 +34,8 @@ fn team(id: TeamId, row: TeamRow) -> Team {
 /// # Errors
 /// [`StoreError`].
 pub fn list(tx: &impl Reads) -> Result<Vec<Team>, StoreError> {
-    let mut teams = Vec::new();
-    tx.scan_valid(&TEAMS, &(Id::MIN,), &(Id::MAX,), Order::Ascending, |(id,), row| {
-        teams.push(team(id, row));
-        NEXT
-    })?;
-    Ok(teams)
+    let all = ((Id::MIN,), (Id::MAX,));
+    tx.collect(&TEAMS, all, Order::Ascending, |(id,), row| Ok(row.valid().map(|row| team(id, row))))
 }
 
 /// Returns the ids of all teams, oldest first. Skips corrupt rows.
@@ -186,14 +182,10 @@ pub(crate) fn is_removed(tx: &impl Reads, id: TeamId) -> Result<bool, StoreError
 /// # Errors
 /// [`StoreError`].
 pub(crate) fn removed(tx: &impl Reads) -> Result<Vec<RemovedTeam>, StoreError> {
-    let mut teams = Vec::new();
-    tx.scan(&REMOVED_TEAMS, &(Id::MIN,), &(Id::MAX,), Order::Ascending, |(id,), row| {
+    tx.collect(&REMOVED_TEAMS, ((Id::MIN,), (Id::MAX,)), Order::Ascending, |(id,), row| {
         // The rest of a corrupt row is not needed: the team is removed.
-        let removed_ms = row.valid().map_or(0, |row| row.removed_ms);
-        teams.push(RemovedTeam { id, removed_ms });
-        NEXT
-    })?;
-    Ok(teams)
+        Ok(Some(RemovedTeam { id, removed_ms: row.valid().map_or(0, |row| row.removed_ms) }))
+    })
 }
 
 /// Deletes the record of a removed team, after its data.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::model::{SendTopic, Subscription, Topic, TopicVisibility};
 use crate::base::clock::{DAY_MS, TimestampMs};
 use crate::base::id::{Id, TeamId, TopicId};
-use crate::store::{NEXT, Order, Reads, Row, STOP, StoreError, WriteTx, match_keys};
+use crate::store::{KeyOf, NEXT, Order, Reads, Row, STOP, StoreError, WriteTx, match_keys};
 use crate::tables::{DELETED_TOPICS, TOPICS};
 
 /// A topic on disk.
@@ -155,10 +155,5 @@ pub fn ids(tx: &impl Reads, team: TeamId) -> Result<Vec<TopicId>, StoreError> {
 /// # Errors
 /// [`StoreError`].
 pub fn all(tx: &impl Reads, team: TeamId) -> Result<Vec<Topic>, StoreError> {
-    let mut topics = Vec::new();
-    tx.scan_valid(&TOPICS, &(team, Id::MIN), &(team, Id::MAX), Order::Descending, |(_, id), row| {
-        topics.push(row.topic(id));
-        NEXT
-    })?;
-    Ok(topics)
+    tx.collect(&TOPICS, KeyOf::bounds(team), Order::Descending, |(_, id), row| Ok(row.valid().map(|row| row.topic(id))))
 }

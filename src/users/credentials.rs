@@ -7,7 +7,7 @@ use super::recovery;
 use super::totp::TotpSecret;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{Id, UserId};
-use crate::store::{Keyring, Order, Reads, Row, STOP, StoreError, WriteTx};
+use crate::store::{Keyring, Order, Reads, Row, StoreError, WriteTx};
 use crate::tables::CREDENTIALS;
 
 /// Credentials of a user on disk.
@@ -122,12 +122,7 @@ pub(super) fn find(tx: &impl Reads, user: UserId) -> Result<Option<CredentialRow
 
 /// Returns whether a user has credentials.
 pub(super) fn exist(tx: &impl Reads) -> Result<bool, StoreError> {
-    let mut exist = false;
-    tx.scan(&CREDENTIALS, &(Id::MIN,), &(Id::MAX,), Order::Ascending, |_, _| {
-        exist = true;
-        STOP
-    })?;
-    Ok(exist)
+    Ok(tx.first_key(&CREDENTIALS, ((Id::MIN,), (Id::MAX,)), Order::Ascending)?.is_some())
 }
 
 /// Stores credentials.

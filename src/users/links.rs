@@ -9,7 +9,7 @@ use super::secret::LinkSecret;
 use crate::base::clock::TimestampMs;
 use crate::base::id::UserId;
 use crate::context::Context;
-use crate::store::{NEXT, Order, Reads, Row, StoreError, WriteTx};
+use crate::store::{Order, Reads, Row, StoreError, WriteTx};
 use crate::tables::ONE_TIME_LINKS;
 
 /// Lifetime of a link to set up the first account or to get back in.
@@ -105,15 +105,11 @@ pub(super) async fn purge(context: &Context) -> Result<(), StoreError> {
 }
 
 fn delete_where(tx: &WriteTx<'_>, is_deleted: impl Fn(&OneTimeLinkRow) -> bool) -> Result<(), StoreError> {
-    let mut hashes = Vec::new();
-    tx.scan_valid(&ONE_TIME_LINKS, &(FIRST,), &(LAST,), Order::Ascending, |(hash,), row| {
-        if is_deleted(&row) {
-            hashes.push(hash);
-        }
-        NEXT
+    let deleted = tx.collect(&ONE_TIME_LINKS, ((FIRST,), (LAST,)), Order::Ascending, |key, row| {
+        Ok(row.valid().is_some_and(|row| is_deleted(&row)).then_some(key))
     })?;
-    for hash in hashes {
-        tx.delete(&ONE_TIME_LINKS, &(hash,))?;
+    for key in &deleted {
+        tx.delete(&ONE_TIME_LINKS, key)?;
     }
     Ok(())
 }
@@ -124,6 +120,7 @@ mod tests {
 
     use super::*;
     use crate::base::id::Id;
+    use crate::store::NEXT;
 
     async fn issue_one(context: &Context, purpose: LinkPurpose) -> LinkSecret {
         let now_ms = context.now_ms();

@@ -10,7 +10,7 @@ use super::session_token::SessionToken;
 use crate::base::clock::{DAY_MS, TimestampMs};
 use crate::base::id::{Id, SessionId, TeamId, UserId};
 use crate::context::Context;
-use crate::store::{NEXT, Order, Reads, Row, StoreError, WriteTx, match_page};
+use crate::store::{KeyOf, Order, Reads, Row, StoreError, WriteTx, match_page};
 use crate::tables::SESSIONS;
 
 /// A session ends after this time without a request.
@@ -109,12 +109,10 @@ impl SessionRow {
 pub(super) fn create(tx: &WriteTx<'_>, new: &NewSession, now_ms: TimestampMs) -> Result<(), StoreError> {
     let NewSession { token, team, method, client: SessionClient { ip, user_agent } } = new;
     let user = token.user;
-    let mut earlier = Vec::new();
-    tx.scan(&SESSIONS, &(user, Id::MIN), &(user, Id::MAX), Order::Ascending, |(_, id), row| {
+    let mut earlier = tx.collect(&SESSIONS, KeyOf::bounds(user), Order::Ascending, |(_, id), row| {
         // A corrupt row is replaced first.
         let last_used_ms = row.valid().filter(|row| row.is_valid(now_ms)).map(|row| row.last_used_ms);
-        earlier.push((last_used_ms, id));
-        NEXT
+        Ok(Some((last_used_ms, id)))
     })?;
     earlier.sort_unstable();
     let expired = earlier.iter().filter(|(last_used_ms, _)| last_used_ms.is_none()).count();
@@ -160,14 +158,9 @@ pub(super) fn put(tx: &WriteTx<'_>, token: &SessionToken, row: &SessionRow) -> R
 
 /// Returns the valid sessions of a user, newest first: at most [`SESSIONS_MAX`].
 pub(super) fn list(tx: &impl Reads, user: UserId, now_ms: TimestampMs) -> Result<Vec<UserSession>, StoreError> {
-    let mut sessions = Vec::new();
-    tx.scan_valid(&SESSIONS, &(user, Id::MIN), &(user, Id::MAX), Order::Descending, |(_, id), row| {
-        if row.is_valid(now_ms) {
-            sessions.push(row.session(user, id));
-        }
-        NEXT
-    })?;
-    Ok(sessions)
+    tx.collect(&SESSIONS, KeyOf::bounds(user), Order::Descending, |(_, id), row| {
+        Ok(row.valid().filter(|row| row.is_valid(now_ms)).map(|row| row.session(user, id)))
+    })
 }
 
 /// Deletes a session of a user; returns whether it existed.
@@ -195,12 +188,8 @@ fn delete_where(
     user: UserId,
     is_deleted: impl Fn(SessionId, Option<&SessionRow>) -> bool,
 ) -> Result<Vec<SessionId>, StoreError> {
-    let mut ids = Vec::new();
-    tx.scan(&SESSIONS, &(user, Id::MIN), &(user, Id::MAX), Order::Ascending, |(_, id), row| {
-        if is_deleted(id, row.valid().as_ref()) {
-            ids.push(id);
-        }
-        NEXT
+    let ids = tx.collect(&SESSIONS, KeyOf::bounds(user), Order::Ascending, |(_, id), row| {
+        Ok(is_deleted(id, row.valid().as_ref()).then_some(id))
     })?;
     for id in &ids {
         tx.delete(&SESSIONS, &(user, *id))?;
@@ -236,6 +225,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::store::NEXT;
 
     async fn start(context: &Context, user: UserId, team: TeamId) -> SessionToken {
         let token = SessionToken::draw(user, context.id());

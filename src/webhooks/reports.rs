@@ -11,7 +11,7 @@ use crate::base::clock::monotonic;
 use crate::base::id::{EmailId, Id, TeamId, WebhookDeliveryId, WebhookId};
 use crate::events;
 use crate::store::page::{Page, PageQuery, page_under};
-use crate::store::{NEXT, Order, ReadTx, Reads as _, STOP, StoreError};
+use crate::store::{KeyOf, NEXT, Order, ReadTx, Reads as _, STOP, StoreError};
 use crate::tables::{WEBHOOK_DELIVERIES, WEBHOOKS};
 
 /// Maximum number of rows of one endpoint that a search for the deliveries of an email reads.
@@ -71,10 +71,8 @@ impl Webhooks {
         let read = move |tx: &ReadTx| {
             let of_email = events::email_event_ids(tx, team, email)?;
             let Some(first_ms) = of_email.iter().map(Id::created_ms).min() else { return Ok((Vec::new(), true)) };
-            let mut endpoints = Vec::new();
-            tx.scan_valid(&WEBHOOKS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |(_, webhook), row| {
-                endpoints.push((webhook, row.endpoint));
-                NEXT
+            let endpoints = tx.collect(&WEBHOOKS, KeyOf::bounds(team), Order::Ascending, |(_, webhook), row| {
+                Ok(row.valid().map(|row| (webhook, row.endpoint)))
             })?;
             let (mut reports, mut is_complete, started) = (Vec::new(), true, monotonic());
             for (webhook, endpoint) in &endpoints {

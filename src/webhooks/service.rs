@@ -11,14 +11,14 @@ use super::model::{
 use super::removal;
 use super::store::{self, HealthRow, PreviousSecretRow, WebhookRow};
 use crate::audit::{self, Actor, AuditAction, AuditEntry, AuditTargetKind, TeamActor, audit_host};
-use crate::base::id::{Id, TeamId, WebhookId};
+use crate::base::id::{TeamId, WebhookId};
 use crate::base::signature::WebhookSecret;
 use crate::base::wakeup::Wakeup;
 use crate::context::Context;
 use crate::events;
 use crate::http_client::UrlPolicy;
 use crate::store::page::{Page, PageError, PageQuery, page};
-use crate::store::{NEXT, Order, Reads as _, StoreError, WriteTx};
+use crate::store::{KeyOf, Order, Reads as _, StoreError, WriteTx};
 use crate::tables::{WEBHOOK_HEALTH, WEBHOOKS};
 
 const HOUR_MS: i64 = 60 * 60 * 1_000;
@@ -112,13 +112,9 @@ impl Webhooks {
         self.context
             .store
             .read(move |tx| {
-                let mut failing = Vec::new();
-                let (from, to) = ((team, Id::MIN), (team, Id::MAX));
-                tx.scan_valid(&WEBHOOK_HEALTH, &from, &to, Order::Ascending, |(_, id), health| {
-                    failing.extend(health.failing_endpoint(id, now_ms));
-                    NEXT
-                })?;
-                Ok(failing)
+                tx.collect(&WEBHOOK_HEALTH, KeyOf::bounds(team), Order::Ascending, |(_, id), row| {
+                    Ok(row.valid().and_then(|health| health.failing_endpoint(id, now_ms)))
+                })
             })
             .await
     }

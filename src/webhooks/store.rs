@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::model::{SubscribedEvents, WEBHOOKS_MAX, Webhook, WebhookStatus};
 use crate::base::clock::TimestampMs;
-use crate::base::id::{EventId, Id, TeamId, WebhookAttemptId, WebhookDeliveryId, WebhookId};
+use crate::base::id::{EventId, TeamId, WebhookAttemptId, WebhookDeliveryId, WebhookId};
 use crate::events::{Activation, EventType, MessageRow};
-use crate::store::{Keyring, NEXT, Order, Reads, Row, StoreError, WriteTx};
+use crate::store::{KeyOf, Keyring, Order, Reads, Row, StoreError, WriteTx};
 use crate::tables::{WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
 use crate::teams;
 
@@ -207,12 +207,7 @@ pub(super) fn owner(tx: &impl Reads, id: WebhookId) -> Result<Option<TeamId>, St
 /// # Errors
 /// [`StoreError`].
 pub(super) fn ids(tx: &impl Reads, team: TeamId) -> Result<Vec<WebhookId>, StoreError> {
-    let mut ids = Vec::new();
-    tx.scan(&WEBHOOKS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |(_, id), _| {
-        ids.push(id);
-        NEXT
-    })?;
-    Ok(ids)
+    tx.collect(&WEBHOOKS, KeyOf::bounds(team), Order::Ascending, |(_, id), _| Ok(Some(id)))
 }
 
 /// Returns whether the team has [`WEBHOOKS_MAX`] endpoints.

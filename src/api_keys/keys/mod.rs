@@ -17,7 +17,7 @@ use crate::base::random;
 use crate::base::sync;
 use crate::context::Context;
 use crate::store::page::{Page, PageError, PageQuery, page};
-use crate::store::{NEXT, Order, Reads, StoreError, WriteTx, from_store_error};
+use crate::store::{KeyOf, NEXT, Order, Reads, StoreError, WriteTx, from_store_error};
 use crate::tables::{API_KEY_USES, API_KEYS};
 use crate::teams;
 
@@ -318,12 +318,8 @@ pub(crate) fn delete_scoped_to(
     domain: DomainId,
 ) -> Result<(), StoreError> {
     let (team, now_ms) = (by.team, context.now_ms());
-    let mut scoped = Vec::new();
-    tx.scan_valid(&API_KEYS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |(_, id), row| {
-        if row.domain == Some(domain) {
-            scoped.push((id, row.name));
-        }
-        NEXT
+    let scoped = tx.collect(&API_KEYS, KeyOf::bounds(team), Order::Ascending, |(_, id), row| {
+        Ok(row.valid().filter(|row| row.domain == Some(domain)).map(|row| (id, row.name)))
     })?;
     let entry = AuditEntry::new(AuditAction::ApiKeyDeleted).with("domain_id", domain.to_string());
     match scoped.as_slice() {

@@ -8,7 +8,7 @@ use super::{IdempotentResponse, KeyConflict, response_to};
 use crate::base::clock::{DAY_MS, TimestampMs, utc_day};
 use crate::base::id::TeamId;
 use crate::emails::store::IdempotencyRow;
-use crate::store::{Order, Reads, STOP, StoreError, WriteTx, match_keys};
+use crate::store::{Order, Reads, StoreError, WriteTx, match_keys};
 use crate::tables::IDEMPOTENCY;
 
 /// First half of the SHA-256 of a key with its team and route. A caller cannot find a key with the hash of another one.
@@ -109,12 +109,8 @@ impl StoredKey {
     /// [`StoreError`].
     pub(super) fn stored_days(&self, tx: &impl Reads) -> Result<Range<u32>, StoreError> {
         let (first, last) = (*self.possible_days.start(), *self.possible_days.end());
-        let mut end = first;
-        tx.scan(&IDEMPOTENCY, &(first, [0; 16]), &(last, [u8::MAX; 16]), Order::Descending, |(day, _), _| {
-            end = day + 1;
-            STOP
-        })?;
-        Ok(first..end)
+        let newest = tx.first_key(&IDEMPOTENCY, ((first, [0; 16]), (last, [u8::MAX; 16])), Order::Descending)?;
+        Ok(first..newest.map_or(first, |(day, _)| day + 1))
     }
 }
 

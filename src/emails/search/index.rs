@@ -55,12 +55,7 @@ pub(super) fn position(tx: &impl Reads, team: TeamId) -> Result<Option<SearchPos
 
 /// Returns the newest email of a team up to `until`. Reads one key.
 pub(super) fn newest(tx: &impl Reads, team: TeamId, until: EmailId) -> Result<Option<EmailId>, StoreError> {
-    let mut newest = None;
-    tx.scan(&EMAILS, &(team, EmailId::MIN), &(team, until), Order::Descending, |(_, id), _| {
-        newest = Some(id);
-        STOP
-    })?;
-    Ok(newest)
+    Ok(tx.first_key(&EMAILS, ((team, EmailId::MIN), (team, until)), Order::Descending)?.map(|(_, id)| id))
 }
 
 /// Prepares the next block of a team from its emails below `until`; `None` if there are not enough of them.
