@@ -8,8 +8,8 @@ use clap::ValueEnum;
 use super::{Config, DeliveryConfig, QueueConfig, RelayTls, RelayUrl};
 use crate::delivery::smtp::{Credentials, Timeouts, TlsConfigs, TlsPolicy, Verification};
 use crate::delivery::{
-    self, CAPTURE, DIRECT, Direct, Flow, OwnNetwork, RELAY, Relay, RelayResolver, RetrySchedule, RouteRules,
-    RouteTargets, Routes, Source, Sources, Transport,
+    self, CAPTURE, DIRECT, Direct, Flow, OwnNetwork, RELAY, Relay, RelayResolver, RouteRules, RouteTargets, Routes,
+    Source, Sources, Transport,
 };
 use crate::dns::{Guard, Resolver};
 use crate::preferences::PreferenceLinks;
@@ -36,11 +36,7 @@ impl Config {
         delivery::EngineSettings {
             hostname: self.hostname.name.as_str().to_owned(),
             routes: self.routes(resolver, capture),
-            schedule: RetrySchedule {
-                delays: self.retry_delays.clone(),
-                expire_after: self.expire_after,
-                confirm_after: self.confirm_after,
-            },
+            schedule: self.retries.clone(),
             sessions_max: self.sessions_max,
             rates: self.rates.clone(),
             timeouts: Timeouts::default(),

@@ -7,8 +7,8 @@
 //! Reading order:
 //! - `settings.rs`: the list of settings;
 //! - `limits.rs`, `disk.rs`, `engagement.rs`, `log_format.rs`, `tls.rs`, `webhooks.rs`, `notices.rs`, `monitoring.rs`,
-//!   `dashboard.rs`, `sign_in.rs`, `compat.rs`, `rates.rs`, `send_limits.rs`, `guardrail.rs`, `routes/` and `dev.rs`:
-//!   more settings;
+//!   `dashboard.rs`, `sign_in.rs`, `compat.rs`, `retries.rs`, `rates.rs`, `send_limits.rs`, `guardrail.rs`, `routes/` and
+//!   `dev.rs`: more settings;
 //! - `error.rs`;
 //! - `environment.rs`: settings without flags;
 //! - `values.rs`: parsers of values;
@@ -44,6 +44,7 @@ mod notices;
 mod rates;
 mod relay;
 mod remote_files;
+mod retries;
 mod routes;
 mod send_limits;
 mod settings;
@@ -83,7 +84,7 @@ use crate::base::signature::WebhookSecret;
 use crate::broadcasts::planner::SendLimits;
 use crate::deliverability::GuardrailMode;
 use crate::delivery::smtp::RequiredTls;
-use crate::delivery::{DIRECT, Rates};
+use crate::delivery::{DIRECT, Rates, RetrySchedule};
 use crate::domains::{DomainSettings, RelayRecords};
 use crate::http_client::UrlPolicy;
 use crate::logs::RequestLogging;
@@ -179,12 +180,8 @@ pub struct Config {
     pub allowed_addresses: Vec<IpNet>,
     /// MX hosts and recipient domains that get no email without TLS in direct delivery.
     pub required_tls: RequiredTls,
-    /// Delay after each failed attempt; the last one repeats.
-    pub retry_delays: Vec<Duration>,
-    /// Retry period of an email.
-    pub expire_after: Duration,
-    /// Time between the two attempts that must find a destination missing before an email bounces.
-    pub confirm_after: Duration,
+    /// Delays between attempts, and the retry periods.
+    pub retries: RetrySchedule,
     pub queue: QueueConfig,
     /// Limits of each site in delivery.
     pub rates: Rates,

@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args, value_parser};
@@ -19,6 +18,7 @@ use super::monitoring::MonitoringSettings;
 use super::notices::NoticeSettings;
 use super::rates::RateSettings;
 use super::remote_files::file_policy;
+use super::retries::RetrySettings;
 use super::routes::RouteSettings;
 use super::send_limits::SendLimitSettings;
 use super::sign_in::SignInSettings;
@@ -186,22 +186,8 @@ pub struct Settings {
     #[command(flatten)]
     tls: TlsSettings,
 
-    /// Delays between attempts, each 100ms to 5d; the last one repeats.
-    #[arg(long, env = "RINGMAIL_RETRY_DELAYS", value_name = "DURATION", value_delimiter = ',',
-          default_value = "1m,3m,5m,10m,20m,40m,1h,2h,4h", value_parser = values::retry_delay,
-          help_heading = "Delivering")]
-    retry_delays: Vec<Duration>,
-
-    /// Retry period of an email: 1s to 5d.
-    #[arg(long, env = "RINGMAIL_EXPIRE_AFTER", value_name = "DURATION", default_value = "48h",
-          value_parser = values::expire_after, help_heading = "Delivering")]
-    expire_after: Duration,
-
-    /// Time before the second lookup of a missing domain, 100ms to 5d. For tests.
-    #[arg(long, env = "RINGMAIL_CONFIRM_AFTER", value_name = "DURATION", default_value = "15m", hide = true,
-          value_parser = values::retry_delay, help_heading = "Delivering")]
-    confirm_after: Duration,
-
+    #[command(flatten)]
+    retries: RetrySettings,
     #[command(flatten)]
     rates: RateSettings,
     #[command(flatten)]
@@ -287,9 +273,7 @@ impl Settings {
             smtp_port,
             allow_address,
             tls,
-            retry_delays,
-            expire_after,
-            confirm_after,
+            retries,
             rates,
             send_limits,
             engagement,
@@ -347,9 +331,7 @@ impl Settings {
             smtp_port,
             allowed_addresses: allow_address,
             required_tls: tls.into(),
-            retry_delays,
-            expire_after,
-            confirm_after,
+            retries: retries.into(),
             queue: if hold { QueueConfig::Hold } else { QueueConfig::Run },
             rates,
             sessions_max,

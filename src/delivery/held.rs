@@ -122,7 +122,7 @@ async fn settle_lane(engine: &Engine, lane: LaneKey) -> Result<(), StoreError> {
         after = Some(*last);
         let is_last = rows.len() < PAGE_ROWS;
         let waits_for_team = |row: &DueRow| is_slowed && is_untried(row);
-        let is_overdue = |row: &DueRow| !waits_for_team(row) && event_of(row, &schedule, now_ms).is_some();
+        let is_overdue = |row: &DueRow| !waits_for_team(row) && event_of(lane.class, row, &schedule, now_ms).is_some();
         let keys: Vec<DueKey> = rows.iter().filter(|(_, row)| is_overdue(row)).map(|(key, _)| *key).collect();
         for keys in keys.chunks(SETTLED_MAX) {
             let (context, schedule, keys) = (engine.context.clone(), schedule.clone(), keys.to_vec());
@@ -141,8 +141,8 @@ enum HeldEvent {
     Delayed,
 }
 
-fn event_of(row: &DueRow, schedule: &RetrySchedule, now_ms: TimestampMs) -> Option<HeldEvent> {
-    if now_ms >= schedule.expires_ms(row) {
+fn event_of(class: Class, row: &DueRow, schedule: &RetrySchedule, now_ms: TimestampMs) -> Option<HeldEvent> {
+    if now_ms >= schedule.expires_ms(class, row) {
         return Some(HeldEvent::Expired);
     }
     // The first report belongs to the first attempt. A group without one reports after four hours.
@@ -157,7 +157,8 @@ fn is_untried(row: &DueRow) -> bool {
 /// Returns whether a group of a broadcast has waited for its team, the operator or its turn. Its event would have been
 /// recorded at its time if it had waited for its site.
 fn has_missed_event(key: DueKey, row: &DueRow, schedule: &RetrySchedule, now_ms: TimestampMs) -> bool {
-    key.lane.class != Class::Transactional && event_of(row, schedule, now_ms - MISSED_MS).is_some()
+    let class = key.lane.class;
+    class != Class::Transactional && event_of(class, row, schedule, now_ms - MISSED_MS).is_some()
 }
 
 /// Moves the start of the retry period of an untried group that has missed its event. Returns whether it has. The group is
@@ -193,7 +194,7 @@ fn settle_page(
         if has_missed_event(claimed.key, &claimed.due, schedule, now_ms) {
             claimed.due.exclude_wait(now_ms - claimed.key.due_ms);
         }
-        let disposition = match event_of(&claimed.due, schedule, now_ms) {
+        let disposition = match event_of(claimed.key.lane.class, &claimed.due, schedule, now_ms) {
             Some(HeldEvent::Expired) => RecipientDisposition::Failed { reason: "expired".into(), reply: None },
             Some(HeldEvent::Delayed) | None => {
                 claimed.due.delays_reported = claimed.due.delays_reported.max(1);
@@ -228,7 +229,8 @@ mod tests {
 
     fn engine(context: &Context) -> Arc<Engine> {
         let delays = vec![Duration::from_secs(60)];
-        let schedule = RetrySchedule { delays, expire_after: 48 * HOUR, confirm_after: HOUR };
+        let (expire_after, expire_broadcasts_after) = (48 * HOUR, 72 * HOUR);
+        let schedule = RetrySchedule { delays, expire_after, expire_broadcasts_after, confirm_after: HOUR };
         let settings = EngineSettings { schedule, ..settings(context) };
         Engine::new(context.clone(), settings, QueueNotifier::default(), CancellationToken::new())
     }
@@ -256,20 +258,20 @@ mod tests {
         events.iter().map(|event| (event.kind.as_str().to_owned(), (event.at_ms - first_ms) / 3_600_000)).collect()
     }
 
-    /// Returns the events of an email that is tried after `first` hours, or not at all, and is held from `held` hours on. An
-    /// email that was not tried is sent with its first event.
+    /// Returns the events of an email of a broadcast that is tried after `first` hours, or not at all, and is held from `held`
+    /// hours on. An email that was not tried is sent with its first event.
     fn expected(first: Option<i64>, held: i64) -> Vec<(String, i64)> {
         let tried = first.map(|hour| [("email.sent", hour), ("email.delivery_delayed", hour)]);
         let untried = first.is_none().then_some(("email.sent", held + 4));
         let delayed = |hours| ("email.delivery_delayed", held + hours);
-        let settled = [delayed(4), delayed(24), ("email.failed", held + 48)];
+        let settled = [delayed(4), delayed(24), ("email.failed", held + 72)];
         let events = tried.into_iter().flatten().chain(untried).chain(settled);
         events.map(|(kind, hour)| (kind.to_owned(), hour)).collect()
     }
 
     #[tokio::test]
     async fn a_first_attempt_that_waits_for_a_slowed_team_does_not_expire_and_gets_a_whole_retry_period() {
-        for waited in [30, 60] {
+        for waited in [30, 80] {
             let (_directory, context) = Context::temporary();
             let engine = engine(&context);
             let (key, first_ms) = (broadcasts::queue(&context, 1).await[0].0, context.now_ms());
@@ -291,7 +293,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_retry_of_a_slowed_team_expires_at_a_paused_site_and_its_wait_for_the_pace_does_not_count() {
-        for waited in [0_u32, 30, 60] {
+        for waited in [0_u32, 30, 80] {
             let (_directory, context) = Context::temporary();
             let engine = engine(&context);
             let (lane, first_ms) = (broadcasts::queue(&context, 1).await[0].0.lane, context.now_ms());

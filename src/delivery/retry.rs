@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::rows::DueRow;
+use super::rows::{Class, DueRow};
 use crate::base::clock::TimestampMs;
 
 /// Maximum deviation of a delay in percent, in both directions. Groups that failed together get
@@ -17,13 +17,15 @@ const SHORT_PERIOD_MS: i64 = 4 * 3_600_000;
 /// milliseconds since its first due time.
 const DELAY_REPORTED_AFTER_MS: [i64; 3] = [0, 4 * 3_600_000, 24 * 3_600_000];
 
-/// Delays between attempts, and the retry period.
+/// Delays between attempts, and the retry periods.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetrySchedule {
     /// Delay after each attempt. The last one repeats.
     pub delays: Vec<Duration>,
-    /// Retry period, from the first due time of a group.
+    /// Retry period of transactional email, from the first due time of a group.
     pub expire_after: Duration,
+    /// Retry period of broadcasts, from the first attempt of a group.
+    pub expire_broadcasts_after: Duration,
     /// Minimum time between the two attempts that must find a destination missing before its recipients bounce.
     pub confirm_after: Duration,
 }
@@ -54,17 +56,18 @@ impl RetrySchedule {
         &self,
         delay: RetryDelay,
         attempts: u16,
-        due: &DueRow,
+        (class, due): (Class, &DueRow),
         now_ms: TimestampMs,
         spread: u64,
     ) -> Option<TimestampMs> {
+        let expires_ms = self.expires_ms(class, due);
         // The last attempt is at the end of the period, and can need several transactions.
-        if now_ms >= self.expires_ms(due) && delay != RetryDelay::Immediate {
+        if now_ms >= expires_ms && delay != RetryDelay::Immediate {
             return None;
         }
         let delay_ms = match delay {
             RetryDelay::Immediate | RetryDelay::Held => return Some(now_ms),
-            RetryDelay::Confirm => return Some((now_ms + millis(self.confirm_after)).min(self.expires_ms(due))),
+            RetryDelay::Confirm => return Some((now_ms + millis(self.confirm_after)).min(expires_ms)),
             RetryDelay::Short if now_ms - due.first_due_ms < SHORT_PERIOD_MS => {
                 self.delay_ms(attempts).min(SHORT_MS_MAX)
             }
@@ -73,19 +76,23 @@ impl RetrySchedule {
                 let delay_ms = millis(pause).max(self.delay_ms(attempts).min(SHORT_MS_MAX));
                 // Not before the end of the pause.
                 let later_ms = i64::try_from(spread % 1_000).unwrap_or(0) * delay_ms * JITTER_PERCENT / 100 / 1_000;
-                return Some((now_ms + delay_ms + later_ms).min(self.expires_ms(due)));
+                return Some((now_ms + delay_ms + later_ms).min(expires_ms));
             }
         };
         let jitter_ms = delay_ms * JITTER_PERCENT / 100;
         let span = u64::try_from(2 * jitter_ms + 1).unwrap_or(1);
         let offset_ms = i64::try_from(spread % span).unwrap_or(0) - jitter_ms;
         // The last attempt is at the end of the period, not after it.
-        Some((now_ms + delay_ms + offset_ms).min(self.expires_ms(due)))
+        Some((now_ms + delay_ms + offset_ms).min(expires_ms))
     }
 
     /// Returns the end of the retry period of a group.
-    pub(super) fn expires_ms(&self, due: &DueRow) -> TimestampMs {
-        due.first_due_ms.saturating_add(millis(self.expire_after))
+    pub(super) fn expires_ms(&self, class: Class, due: &DueRow) -> TimestampMs {
+        let period = match class {
+            Class::Transactional => self.expire_after,
+            Class::Broadcast => self.expire_broadcasts_after,
+        };
+        due.first_due_ms.saturating_add(millis(period))
     }
 
     /// Returns whether the destination of a group has been missing for the confirmation time.
@@ -124,11 +131,17 @@ mod tests {
         DueRow::fresh(Id::MIN, "example.net".into(), 0)
     }
 
+    /// Returns the next attempt of a transactional group.
+    fn next_attempt(delay: RetryDelay, attempts: u16, due: &DueRow, now_ms: i64, spread: u64) -> Option<i64> {
+        schedule().next_attempt(delay, attempts, (Class::Transactional, due), now_ms, spread)
+    }
+
     fn schedule() -> RetrySchedule {
         let minutes = [1, 3, 5, 10, 20, 40, 60, 120, 240];
         RetrySchedule {
             delays: minutes.map(|minutes| Duration::from_secs(minutes * 60)).to_vec(),
             expire_after: Duration::from_secs(48 * 3600),
+            expire_broadcasts_after: Duration::from_secs(72 * 3600),
             confirm_after: Duration::from_secs(15 * 60),
         }
     }
@@ -140,7 +153,7 @@ mod tests {
             let delay_ms = minutes * MINUTE_MS;
             let middle = u64::try_from(delay_ms * JITTER_PERCENT / 100).unwrap();
 
-            let next = schedule().next_attempt(RetryDelay::Ordinary, attempts, &due(), 0, middle);
+            let next = next_attempt(RetryDelay::Ordinary, attempts, &due(), 0, middle);
 
             assert_eq!(next, Some(delay_ms), "attempt {attempts}");
         }
@@ -148,10 +161,13 @@ mod tests {
 
     #[test]
     fn an_expired_group_has_no_next_attempt_and_the_last_attempt_is_at_the_end_of_the_period() {
-        let expires_ms = 48 * 60 * MINUTE_MS;
+        for (class, hours) in [(Class::Transactional, 48), (Class::Broadcast, 72)] {
+            let expires_ms = hours * 60 * MINUTE_MS;
+            let next = |now_ms| schedule().next_attempt(RetryDelay::Ordinary, 20, (class, &due()), now_ms, 0);
 
-        assert_eq!(schedule().next_attempt(RetryDelay::Ordinary, 20, &due(), expires_ms, 0), None);
-        assert_eq!(schedule().next_attempt(RetryDelay::Ordinary, 20, &due(), expires_ms - 1, 0), Some(expires_ms));
+            assert_eq!(next(expires_ms), None, "{class:?}");
+            assert_eq!(next(expires_ms - 1), Some(expires_ms), "{class:?}");
+        }
     }
 
     #[test]
@@ -159,13 +175,13 @@ mod tests {
         let short = |attempts, now_ms| {
             let middle = |delay_ms: i64| u64::try_from(delay_ms * JITTER_PERCENT / 100).unwrap();
             let delay_ms = if now_ms < 240 * MINUTE_MS { 5 } else { 240 } * MINUTE_MS;
-            schedule().next_attempt(RetryDelay::Short, attempts, &due(), now_ms, middle(delay_ms)).unwrap() - now_ms
+            next_attempt(RetryDelay::Short, attempts, &due(), now_ms, middle(delay_ms)).unwrap() - now_ms
         };
 
         assert_eq!(short(9, 0), 5 * MINUTE_MS);
         assert_eq!(short(40, 240 * MINUTE_MS - 1), 5 * MINUTE_MS);
         assert_eq!(short(40, 240 * MINUTE_MS), 240 * MINUTE_MS);
-        assert_eq!(schedule().next_attempt(RetryDelay::Short, 1, &due(), 0, 12_000), Some(MINUTE_MS));
+        assert_eq!(next_attempt(RetryDelay::Short, 1, &due(), 0, 12_000), Some(MINUTE_MS));
     }
 
     #[test]
@@ -179,15 +195,15 @@ mod tests {
             (7_200, 9, 0, 7_200_000),
         ] {
             let delay = RetryDelay::Named { pause: Duration::from_secs(seconds) };
-            let next = schedule().next_attempt(delay, attempts, &due(), 0, spread);
+            let next = next_attempt(delay, attempts, &due(), 0, spread);
             assert_eq!(next, Some(delay_ms), "{seconds} {attempts} {spread}");
         }
     }
 
     #[test]
     fn only_an_attempt_that_continues_in_another_transaction_may_follow_the_period() {
-        let expires_ms = schedule().expires_ms(&due());
-        let next = |delay| schedule().next_attempt(delay, 1, &due(), expires_ms, 7);
+        let expires_ms = schedule().expires_ms(Class::Transactional, &due());
+        let next = |delay| next_attempt(delay, 1, &due(), expires_ms, 7);
 
         assert_eq!(next(RetryDelay::Immediate), Some(expires_ms));
         for delay in [RetryDelay::Ordinary, RetryDelay::Short, RetryDelay::Held, RetryDelay::Confirm] {
@@ -199,7 +215,7 @@ mod tests {
     fn a_missing_destination_is_confirmed_after_fifteen_minutes() {
         let since = DueRow { vanished_ms: Some(1_000), ..due() };
 
-        assert_eq!(schedule().next_attempt(RetryDelay::Confirm, 1, &since, 1_000, 7), Some(1_000 + 15 * MINUTE_MS));
+        assert_eq!(next_attempt(RetryDelay::Confirm, 1, &since, 1_000, 7), Some(1_000 + 15 * MINUTE_MS));
         assert!(!schedule().is_confirmed_missing(&since, 1_000 + 15 * MINUTE_MS - 1));
         assert!(schedule().is_confirmed_missing(&since, 1_000 + 15 * MINUTE_MS));
         assert!(!schedule().is_confirmed_missing(&due(), 1_000 + 15 * MINUTE_MS));
@@ -223,10 +239,9 @@ mod tests {
     proptest! {
         #[test]
         fn the_next_attempt_is_within_the_jitter(attempts in 1_u16..40, spread: u64, now_ms in 0_i64..1_000_000) {
-            let schedule = schedule();
-            let delay_ms = schedule.delay_ms(attempts);
+            let delay_ms = schedule().delay_ms(attempts);
 
-            let next = schedule.next_attempt(RetryDelay::Ordinary, attempts, &due(), now_ms, spread).unwrap();
+            let next = next_attempt(RetryDelay::Ordinary, attempts, &due(), now_ms, spread).unwrap();
 
             prop_assert!(next >= now_ms + delay_ms * 8 / 10);
             prop_assert!(next <= now_ms + delay_ms * 12 / 10);

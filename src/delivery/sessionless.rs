@@ -195,6 +195,7 @@ mod tests {
         let schedule = RetrySchedule {
             delays: vec![Duration::from_secs(60)],
             expire_after: Duration::from_secs(3_600),
+            expire_broadcasts_after: Duration::from_secs(3_600),
             confirm_after: Duration::from_millis(900),
         };
         let recipient = RecipientRow::example("ada@gone.example", RecipientState::InFlight, LastEvent::Sent);

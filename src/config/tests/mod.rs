@@ -38,9 +38,10 @@ fn without_arguments_every_setting_has_its_documented_default() {
     assert_eq!(config.public_url(config.listen), "http://127.0.0.1:8787");
     assert_eq!(config.delivery, DeliveryConfig::Capture);
     assert_eq!((config.smtp_port, config.required_tls.0.len()), (25, 2));
-    assert_eq!(config.expire_after, Duration::from_secs(48 * 3600));
-    assert_eq!(config.confirm_after, Duration::from_secs(15 * 60));
-    let minutes: Vec<u64> = config.retry_delays.iter().map(|delay| delay.as_secs() / 60).collect();
+    assert_eq!(config.retries.expire_after, Duration::from_secs(48 * 3600));
+    assert_eq!(config.retries.expire_broadcasts_after, Duration::from_secs(72 * 3600));
+    assert_eq!(config.retries.confirm_after, Duration::from_secs(15 * 60));
+    let minutes: Vec<u64> = config.retries.delays.iter().map(|delay| delay.as_secs() / 60).collect();
     assert_eq!(minutes, [1, 3, 5, 10, 20, 40, 60, 120, 240]);
     assert_eq!(config.queue, QueueConfig::Run);
     assert_eq!((config.rates.defaults.sessions_max, config.sessions_max), (10, 200));
@@ -172,6 +173,8 @@ fn an_invalid_value_is_an_error() {
         ["--retry-delays", ""],
         ["--expire-after", "6d"],
         ["--expire-after", "0s"],
+        ["--expire-broadcasts-after", "121h"],
+        ["--expire-broadcasts-after", "0s"],
         ["--concurrency", "0"],
         ["--sessions", "5001"],
         ["--log-format", "xml"],
@@ -250,6 +253,14 @@ fn the_records_of_a_smarthost_are_used_only_in_relay_delivery() {
 
         assert_eq!(config.domain_settings(config.listen).relay_records.is_some(), shown, "{mode:?}");
     }
+}
+
+#[test]
+fn both_retry_periods_are_settings_of_up_to_five_days() {
+    let config = config(&["--expire-after", "5d", "--expire-broadcasts-after", "5d"]).unwrap();
+
+    let day = Duration::from_secs(24 * 3_600);
+    assert_eq!((config.retries.expire_after, config.retries.expire_broadcasts_after), (5 * day, 5 * day));
 }
 
 proptest! {

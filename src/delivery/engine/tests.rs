@@ -33,6 +33,7 @@ pub(in crate::delivery) fn settings(context: &Context) -> EngineSettings {
         schedule: RetrySchedule {
             delays: vec![Duration::from_secs(60)],
             expire_after: Duration::from_secs(3_600),
+            expire_broadcasts_after: Duration::from_secs(3_600),
             confirm_after: Duration::from_secs(900),
         },
         sessions_max: 1,

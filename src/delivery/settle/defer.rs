@@ -64,10 +64,12 @@ impl Settling<'_, '_> {
             due.ambiguous_host = deferred.iter().find_map(|(_, deferral)| deferral.ambiguous_host.clone());
             due.possible_duplicate |= due.ambiguous_host.is_some();
         }
+        let class = self.settlement.claimed.key.lane.class;
         let mut next_ms = None;
         let mut waiting = Vec::new();
         for (index, deferral) in deferred {
-            let next = schedule.next_attempt(deferral.delay, due.attempts, &due, self.now_ms, random::number());
+            let next =
+                schedule.next_attempt(deferral.delay, due.attempts, (class, &due), self.now_ms, random::number());
             match next.filter(|_| !self.has_reached_limit(deferral)) {
                 Some(at_ms) => {
                     next_ms = Some(next_ms.map_or(at_ms, |known: TimestampMs| known.min(at_ms)));
@@ -120,5 +122,60 @@ impl Settling<'_, '_> {
         }
         let detail = reply.map_or(EventDetail::None, |reply| EventDetail::Reply { reply });
         self.record(EmailEventKind::DeliveryDelayed, recipients, detail)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::context::Context;
+    use crate::delivery::outcome::RecipientDisposition;
+    use crate::delivery::queue::claim;
+    use crate::delivery::queue::tests::{ADA, broadcasts, put_due};
+    use crate::delivery::rows::Class;
+    use crate::delivery::settle::{Settlement, settle};
+    use crate::emails::RecipientKind;
+    use crate::store::WriteTx;
+
+    const HOUR_MS: i64 = 3_600_000;
+
+    fn schedule() -> RetrySchedule {
+        RetrySchedule {
+            delays: vec![Duration::from_secs(60)],
+            expire_after: Duration::from_secs(48 * 3_600),
+            expire_broadcasts_after: Duration::from_secs(72 * 3_600),
+            confirm_after: Duration::from_secs(900),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_recipient_fails_at_the_end_of_the_retry_period_of_its_class() {
+        for (class, age_ms, is_queued) in [
+            (Class::Transactional, 48 * HOUR_MS - 1, true),
+            (Class::Transactional, 48 * HOUR_MS, false),
+            (Class::Broadcast, 72 * HOUR_MS - 1, true),
+            (Class::Broadcast, 72 * HOUR_MS, false),
+        ] {
+            let (_directory, context) = Context::temporary();
+            let key = match class {
+                Class::Transactional => put_due(&context, &[(RecipientKind::To, ADA)]).await.1[0],
+                Class::Broadcast => broadcasts::queue(&context, 1).await[0].0,
+            };
+            assert_eq!(key.lane.class, class);
+            let (settling, now_ms) = (context.clone(), context.now_ms());
+            let write = move |tx: &WriteTx<'_>| {
+                let mut claimed = claim(tx, &settling, &[key])?.remove(0);
+                claimed.due.first_due_ms = now_ms - age_ms;
+                let disposition = RecipientDisposition::Deferred(Deferral::ordinary(None));
+                settle(tx, &settling, &schedule(), &Settlement::uniform(Arc::new(claimed), disposition, None))
+            };
+
+            let requeued = context.store.write::<_, StoreError>(write).await.unwrap();
+
+            assert_eq!(!requeued.is_empty(), is_queued, "{class:?} {age_ms}");
+        }
     }
 }

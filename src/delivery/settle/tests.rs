@@ -45,6 +45,7 @@ fn schedule() -> RetrySchedule {
     RetrySchedule {
         delays: vec![Duration::from_secs(60)],
         expire_after: Duration::from_secs(3_600),
+        expire_broadcasts_after: Duration::from_secs(3_600),
         confirm_after: Duration::from_secs(900),
     }
 }
