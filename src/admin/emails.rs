@@ -228,7 +228,7 @@ fn joined(reason: String, diagnostic: Vec<String>) -> String {
     if diagnostic.is_empty() {
         return reason;
     }
-    format!("{}: {}", reason.trim_end_matches('.'), diagnostic.join(" "))
+    format!("{}: {}", reason.trim_end_matches('.'), diagnostic.join("; "))
 }
 
 /// Parses the id of an email. The verbs do so before they open the store, and the server does so again.

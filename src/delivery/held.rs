@@ -12,9 +12,10 @@ use tracing::error;
 use super::engine::Engine;
 use super::outcome::{Deferral, RecipientDisposition};
 use super::queue::{DueKey, LaneKey, claim, read_lanes, read_pace, read_row, read_rows, report_held};
-use super::retry::{RetryDelay, RetrySchedule, should_report_delay};
+use super::retry::{EXPIRED_TEXT, RetryDelay, RetrySchedule, should_report_delay};
 use super::rows::{Class, DueRow};
 use super::settle::{Settlement, settle};
+use super::smtp::FailReason;
 use crate::base::clock::TimestampMs;
 use crate::context::Context;
 use crate::store::{StoreError, WriteTx};
@@ -195,7 +196,10 @@ fn settle_page(
             claimed.due.exclude_wait(now_ms - claimed.key.due_ms);
         }
         let disposition = match event_of(claimed.key.lane.class, &claimed.due, schedule, now_ms) {
-            Some(HeldEvent::Expired) => RecipientDisposition::Failed { reason: "expired".into(), reply: None },
+            Some(HeldEvent::Expired) => RecipientDisposition::Failed {
+                reason: FailReason::Expired.as_str().to_owned(),
+                reply: Some(EXPIRED_TEXT.to_owned()),
+            },
             Some(HeldEvent::Delayed) | None => {
                 claimed.due.delays_reported = claimed.due.delays_reported.max(1);
                 let reply_text = "4.3.2 the destination is paused after failures, or has reached its limit; the email \
@@ -223,7 +227,7 @@ mod tests {
     use crate::delivery::notifier::QueueNotifier;
     use crate::delivery::queue::tests::{TEAM, broadcasts};
     use crate::delivery::queue::{claim_lane, set_slowed};
-    use crate::events;
+    use crate::events::{self, EventDetail};
 
     const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -329,6 +333,8 @@ mod tests {
 
         for id in [ids[0], ids[PAGE_ROWS]] {
             let events = context.store.read_now::<_, StoreError>(|tx| events::email_timeline(tx, id)).unwrap();
+            let expired = EventDetail::Failed { reason: "expired".into(), diagnostic: vec![EXPIRED_TEXT.into()] };
+            assert_eq!(events.last().unwrap().detail, expired);
             let times: Vec<(&str, i64)> =
                 events.iter().map(|event| (event.kind.as_str(), (event.at_ms - first_ms) / 3_600_000)).collect();
             let delayed = |hours| ("email.delivery_delayed", hours);

@@ -13,6 +13,8 @@ const SHORT_MS_MAX: i64 = 5 * 60_000;
 /// Period of these short delays, from the first due time of a group. Greylisting ends within hours. A server that
 /// still refuses has another reason.
 const SHORT_PERIOD_MS: i64 = 4 * 3_600_000;
+/// Text of the failure of a recipient whose retry period has ended. RFC 3463 §3.5: 4.4.7 is an expired delivery time.
+pub(super) const EXPIRED_TEXT: &str = "4.4.7 delivery time expired";
 /// Age of a group from which each of its `email.delivery_delayed` events is recorded, in
 /// milliseconds since its first due time.
 const DELAY_REPORTED_AFTER_MS: [i64; 3] = [0, 4 * 3_600_000, 24 * 3_600_000];

@@ -137,7 +137,7 @@ pub enum EventDetail {
     Failed {
         /// Reason code.
         reason: String,
-        /// Last reply of the remote server.
+        /// Last reply of the remote server. The status of an expired delivery precedes the reply.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         diagnostic: Vec<String>,
     },

@@ -75,7 +75,7 @@ impl Settling<'_, '_> {
                     next_ms = Some(next_ms.map_or(at_ms, |known: TimestampMs| known.min(at_ms)));
                     waiting.push((*index, *deferral));
                 }
-                None => self.fail(*index, "expired", deferral.reply.as_deref())?,
+                None => self.expire(*index, deferral.reply.clone())?,
             }
         }
         let Some(next_ms) = next_ms else { return Ok(None) };
@@ -135,12 +135,15 @@ mod tests {
     use crate::delivery::outcome::RecipientDisposition;
     use crate::delivery::queue::claim;
     use crate::delivery::queue::tests::{ADA, broadcasts, put_due};
+    use crate::delivery::retry::EXPIRED_TEXT;
     use crate::delivery::rows::Class;
     use crate::delivery::settle::{Settlement, settle};
     use crate::emails::RecipientKind;
+    use crate::events;
     use crate::store::WriteTx;
 
     const HOUR_MS: i64 = 3_600_000;
+    const REPLY: &str = "451 4.7.1 later";
 
     fn schedule() -> RetrySchedule {
         RetrySchedule {
@@ -152,7 +155,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_recipient_fails_at_the_end_of_the_retry_period_of_its_class() {
+    async fn a_recipient_fails_with_the_status_of_an_expired_delivery_at_the_end_of_the_period_of_its_class() {
         for (class, age_ms, is_queued) in [
             (Class::Transactional, 48 * HOUR_MS - 1, true),
             (Class::Transactional, 48 * HOUR_MS, false),
@@ -169,13 +172,18 @@ mod tests {
             let write = move |tx: &WriteTx<'_>| {
                 let mut claimed = claim(tx, &settling, &[key])?.remove(0);
                 claimed.due.first_due_ms = now_ms - age_ms;
-                let disposition = RecipientDisposition::Deferred(Deferral::ordinary(None));
+                let disposition = RecipientDisposition::Deferred(Deferral::ordinary(Some(REPLY.into())));
                 settle(tx, &settling, &schedule(), &Settlement::uniform(Arc::new(claimed), disposition, None))
             };
 
             let requeued = context.store.write::<_, StoreError>(write).await.unwrap();
 
             assert_eq!(!requeued.is_empty(), is_queued, "{class:?} {age_ms}");
+            let timeline = context.store.read_now::<_, StoreError>(|tx| events::email_timeline(tx, key.email)).unwrap();
+            let detail = &timeline.last().unwrap().detail;
+            let diagnostic = vec![EXPIRED_TEXT.to_owned(), REPLY.to_owned()];
+            let expired = EventDetail::Failed { reason: "expired".into(), diagnostic };
+            assert_eq!(*detail == expired, !is_queued, "{detail:?}");
         }
     }
 }

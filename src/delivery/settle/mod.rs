@@ -11,9 +11,10 @@ use std::sync::Arc;
 
 use super::outcome::RecipientDisposition;
 use super::queue::{Claimed, Due, has_reported_outcome};
-use super::retry::RetrySchedule;
+use super::retry::{EXPIRED_TEXT, RetrySchedule};
 use super::rows::{DueRow, SmtpAttemptRow};
 use super::site_store::SiteUpdate;
+use super::smtp::FailReason;
 use crate::base::clock::TimestampMs;
 use crate::base::id::EmailId;
 use crate::context::Context;
@@ -131,7 +132,9 @@ pub(super) fn settle(
             RecipientDisposition::Delivered { reply, complained } => settling.deliver(*index, reply, *complained),
             RecipientDisposition::Relayed => settling.relay(*index),
             RecipientDisposition::Bounced { bounce, suppresses } => settling.bounce(*index, bounce, *suppresses)?,
-            RecipientDisposition::Failed { reason, reply } => settling.fail(*index, reason, reply.as_deref())?,
+            RecipientDisposition::Failed { reason, reply } => {
+                settling.fail(*index, reason, reply.iter().cloned().collect())?;
+            }
             RecipientDisposition::Deferred(deferral) => deferred.push((*index, deferral)),
         }
     }
@@ -260,9 +263,14 @@ impl Settling<'_, '_> {
         Ok(())
     }
 
-    fn fail(&mut self, index: usize, reason: &str, reply: Option<&str>) -> Result<(), StoreError> {
+    /// Fails a recipient whose retry period has ended. The last reply of a server follows the text of this server.
+    fn expire(&mut self, index: usize, reply: Option<String>) -> Result<(), StoreError> {
+        let diagnostic = std::iter::once(EXPIRED_TEXT.to_owned()).chain(reply).collect();
+        self.fail(index, FailReason::Expired.as_str(), diagnostic)
+    }
+
+    fn fail(&mut self, index: usize, reason: &str, diagnostic: Vec<String>) -> Result<(), StoreError> {
         self.advance(index, LastEvent::Failed, RecipientState::Settled);
-        let diagnostic = reply.map(ToOwned::to_owned).into_iter().collect();
         let detail = EventDetail::Failed { reason: reason.to_owned(), diagnostic };
         let address = self.address(index);
         self.record(EmailEventKind::Failed, vec![address], detail)

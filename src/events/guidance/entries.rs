@@ -161,7 +161,7 @@ pub(super) static HELD: Guidance = entry(
 pub(super) static EXPIRED: Guidance = entry(
     Transient,
     "The retries ended",
-    "The mail server of the recipient refused every attempt for now, or never answered.",
+    "The mail server of the recipient refused every attempt for now, or never answered, until the delivery time expired (4.4.7).",
     "Read the last reply. If other mail to the same provider arrives, send the message again.",
 );
 pub(super) static UNROUTABLE: Guidance = entry(
