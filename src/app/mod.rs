@@ -171,7 +171,7 @@ impl App {
         };
         let key_file = config.master_key_file.clone();
         let (store, keyring) = open_in_time(options, key_file).await?;
-        store.set_disk_reserve(config.disk_reserve_bytes).await;
+        store.set_disk_reserve(config.disk_reserve).await;
         starting.stop().await;
         let context = Context::new(store, clock, keyring);
         teams::ensure_any(&context).await?;

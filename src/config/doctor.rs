@@ -44,7 +44,7 @@ impl Config {
             public_url: self.public_url.clone(),
             data_dir: self.data_dir.clone(),
             master_key_file: self.master_key_file.clone(),
-            disk_reserve_bytes: self.disk_reserve_bytes,
+            disk_reserve: self.disk_reserve,
             sessions_max: self.sessions_max,
             queue_age_max: self.queue_age_max,
         }

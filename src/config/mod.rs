@@ -89,7 +89,7 @@ use crate::domains::{DomainSettings, RelayRecords};
 use crate::http_client::UrlPolicy;
 use crate::logs::RequestLogging;
 use crate::preferences::{LinkAudience, LinkSettings};
-use crate::store::StoreKind;
+use crate::store::{DiskReserve, StoreKind};
 
 /// Delivery mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -211,8 +211,8 @@ pub struct Config {
     pub regions: Vec<String>,
     /// Memory for cached pages of the store.
     pub cache_bytes: usize,
-    /// Free disk space below which requests that add data are refused; 0 is no limit.
-    pub disk_reserve_bytes: u64,
+    /// Free disk space below which requests that add data are refused.
+    pub disk_reserve: DiskReserve,
     /// Retention period of email content.
     pub content_retention_days: u32,
     /// Retention period of attachments; at most as long as that of the content.

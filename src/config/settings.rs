@@ -347,7 +347,7 @@ impl Settings {
             ui_dir: dashboard.ui_dir,
             regions,
             cache_bytes: disk.cache_bytes(),
-            disk_reserve_bytes: disk.disk_reserve_bytes(),
+            disk_reserve: disk.disk_reserve(),
             content_retention_days,
             attachment_retention_days,
             idempotency_retention_hours,

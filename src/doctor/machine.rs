@@ -9,8 +9,8 @@ use rustix::process::{Resource, getrlimit};
 
 use super::DoctorSettings;
 use super::report::SetupCheck;
-use crate::base::disk::free_bytes;
-use crate::store::FILE_NAME;
+use crate::base::disk::{FileSystemSpace, space_of};
+use crate::store::{DiskReserve, FILE_NAME};
 
 /// Open files for HTTP connections, the store and lookups.
 const OTHER_FILES: u64 = 4_096;
@@ -22,10 +22,10 @@ const MIB: u64 = 1 << 20;
 
 /// Checks this machine. Blocks.
 pub(super) fn checks(settings: &DoctorSettings) -> Vec<SetupCheck> {
-    let DoctorSettings { data_dir, master_key_file, disk_reserve_bytes, sessions_max, .. } = settings;
+    let DoctorSettings { data_dir, master_key_file, disk_reserve, sessions_max, .. } = settings;
     let sessions = u64::try_from(*sessions_max).unwrap_or(u64::MAX);
     vec![
-        judge_disk(data_dir, free_bytes(existing(data_dir)), *disk_reserve_bytes),
+        judge_disk(data_dir, space_of(existing(data_dir)), *disk_reserve),
         judge_files(getrlimit(Resource::Nofile).maximum, sessions + OTHER_FILES),
         judge_permissions(&permissions(data_dir, master_key_file)),
     ]
@@ -37,14 +37,15 @@ fn existing(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }
 
-fn judge_disk(data_dir: &Path, free: io::Result<u64>, reserve: u64) -> SetupCheck {
+fn judge_disk(data_dir: &Path, space: io::Result<FileSystemSpace>, reserve: DiskReserve) -> SetupCheck {
     const NAME: &str = "disk";
-    match free {
+    match space {
         Err(error) => SetupCheck::not_checked(NAME, format!("{}: {error}", data_dir.display())),
-        Ok(free) => {
-            let seen = format!("{} MiB are free in {}", free / MIB, data_dir.display());
-            let expected = format!("at least {} MiB", reserve / MIB);
-            if free >= reserve {
+        Ok(FileSystemSpace { total_bytes, free_bytes }) => {
+            let reserve_bytes = reserve.bytes(total_bytes);
+            let seen = format!("{} MiB are free in {}", free_bytes / MIB, data_dir.display());
+            let expected = format!("at least {} MiB", reserve_bytes / MIB);
+            if free_bytes >= reserve_bytes {
                 return SetupCheck::ok(NAME, seen, expected);
             }
             let fix = "Delete files or enlarge the disk. The server refuses requests that add data before that.";
@@ -115,11 +116,19 @@ mod tests {
     #[test]
     fn the_free_space_is_at_least_the_reserve() {
         let dir = Path::new("/data");
-        for (free, status) in [(Ok(2 * MIB), Passed), (Ok(2 * MIB - 1), Failed)] {
-            assert_eq!(judge_disk(dir, free, 2 * MIB).status, status);
+        for (free_bytes, reserve, status) in [
+            (2 * MIB, DiskReserve::Bytes(2 * MIB), Passed),
+            (2 * MIB - 1, DiskReserve::Bytes(2 * MIB), Failed),
+            // 5 percent.
+            (200 * MIB, DiskReserve::Automatic, Passed),
+            (200 * MIB - 1, DiskReserve::Automatic, Failed),
+        ] {
+            let space = FileSystemSpace { total_bytes: 4_000 * MIB, free_bytes };
+            assert_eq!(judge_disk(dir, Ok(space), reserve).status, status, "{free_bytes} {reserve:?}");
         }
-        assert_eq!(judge_disk(dir, Err(io::ErrorKind::NotFound.into()), 0).status, NotChecked);
-        assert!(free_bytes(existing(Path::new("/no/such/directory"))).is_ok());
+        let missing = Err(io::ErrorKind::NotFound.into());
+        assert_eq!(judge_disk(dir, missing, DiskReserve::Automatic).status, NotChecked);
+        assert!(space_of(existing(Path::new("/no/such/directory"))).is_ok());
         assert_eq!(existing(Path::new("no-such-directory")), Path::new("."));
     }
 

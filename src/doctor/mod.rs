@@ -44,6 +44,7 @@ use crate::base::clock::Clock;
 use crate::delivery::Engine;
 use crate::dns::{Resolver, RoutePolicy};
 use crate::domains::Domains;
+use crate::store::DiskReserve;
 
 /// Maximum time of a check. The command line waits longer for the response.
 pub const TIME_MAX: Duration = Duration::from_secs(20);
@@ -59,7 +60,7 @@ pub struct DoctorSettings {
     pub data_dir: PathBuf,
     pub master_key_file: PathBuf,
     /// Free disk space below which the server accepts no email.
-    pub disk_reserve_bytes: u64,
+    pub disk_reserve: DiskReserve,
     /// Maximum number of SMTP sessions.
     pub sessions_max: usize,
     /// Age of the oldest due email at which the queue is too slow; `None` is no limit.

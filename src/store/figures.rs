@@ -2,7 +2,7 @@
 
 use super::Store;
 use super::queue::WriteQueue;
-use crate::base::disk::free_bytes;
+use crate::base::disk::space_of;
 use crate::base::histogram::HistogramReading;
 
 /// Figures of an open store, for monitoring.
@@ -26,7 +26,7 @@ impl Store {
         let path = &self.0.path;
         StoreFigures {
             file_bytes: std::fs::metadata(path).map_or(0, |metadata| metadata.len()),
-            free_bytes: free_bytes(path).ok(),
+            free_bytes: space_of(path).ok().map(|space| space.free_bytes),
             commits: self.0.writer.commits(),
             waiting_foreground: self.0.writer.waiting(WriteQueue::Foreground),
             waiting_bulk: self.0.writer.waiting(WriteQueue::Bulk),

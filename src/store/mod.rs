@@ -87,7 +87,7 @@ pub use queue::{LARGE_BULK_BYTES, WAITING_MAX};
 pub use reads::{NEXT, Order, ReadTx, Reads, STOP, ScanStep, Stored};
 pub use scan_limit::ScanLimit;
 pub use seal::Keyring;
-pub use space::Space;
+pub use space::{DiskReserve, Space};
 pub use table::Table;
 pub use transaction::WriteTx;
 pub use value::{Blob, Encoded, Row, Value};

@@ -50,7 +50,7 @@ fn without_arguments_every_setting_has_its_documented_default() {
     assert_eq!((config.address_connections_max, config.trusted_proxies.len()), (Some(512), 0));
     assert_eq!(config.cors_origins, Vec::<String>::new());
     assert_eq!(config.regions, ["us-east-1"]);
-    assert_eq!(config.cache_bytes, 64 << 20);
+    assert_eq!((config.cache_bytes, config.disk_reserve), (64 << 20, DiskReserve::Automatic));
     assert_eq!((config.content_retention_days, config.email_retention_days), (30, 365));
     assert_eq!((config.attachment_retention_days, config.idempotency_retention_hours), (30, 24));
     assert_eq!((config.webhook_delivery_retention_days, config.attempt_retention_days), (30, 30));
@@ -252,6 +252,13 @@ fn the_records_of_a_smarthost_are_used_only_in_relay_delivery() {
         let config = config(&[mode, &records].concat()).unwrap();
 
         assert_eq!(config.domain_settings(config.listen).relay_records.is_some(), shown, "{mode:?}");
+    }
+}
+
+#[test]
+fn an_explicit_disk_reserve_is_an_amount() {
+    for (mib, bytes) in [("0", 0), ("24", 24 << 20)] {
+        assert_eq!(config(&["--disk-reserve-mb", mib]).unwrap().disk_reserve, DiskReserve::Bytes(bytes), "{mib}");
     }
 }
 
