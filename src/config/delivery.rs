@@ -12,6 +12,7 @@ use crate::delivery::{
     Source, Sources, Transport,
 };
 use crate::dns::{Guard, Resolver};
+use crate::notices;
 use crate::preferences::PreferenceLinks;
 
 /// Delivery mode as clap parses it.
@@ -46,6 +47,7 @@ impl Config {
                 QueueConfig::Hold => Flow::Held,
             },
             links,
+            record_refusal: notices::record_domain_refusal,
         }
     }
 

@@ -232,6 +232,7 @@ mod tests {
             checked_ms: None,
             pending_since_ms: None,
             assumed: true,
+            refusal: None,
             created_ms: 0,
         }
     }

@@ -104,7 +104,7 @@ pub use control::{
     DestinationPage, GroupPage, QueueChange, QueueControl, QueuePosition, QueuedDestination, QueuedGroup, WaitingGroup,
     WaitingState,
 };
-pub use engine::{Engine, EngineSettings, Flow};
+pub use engine::{Engine, EngineSettings, Flow, RecordDomainRefusal};
 pub(crate) use erase::{attempts_mention, erase_attempts};
 pub use figures::DeliveryFigures;
 pub use network::{Ipv6Mode, Ipv6State, OwnNetwork};
@@ -128,6 +128,7 @@ pub use rows::{
     SmtpAttemptRow, TlsFailuresRow, WarmUpRow,
 };
 pub use schedule::{SiteHold, SiteKind, SiteSnapshot};
+pub(crate) use site_refusal::without_addresses;
 pub(crate) use site_store::count_report;
 pub use source::{Source, Sources};
 pub use transport::{Direct, Relay, RelayResolver, Transport};

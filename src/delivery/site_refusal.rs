@@ -65,7 +65,7 @@ pub(super) fn severity(throttle: SiteThrottle) -> u32 {
 }
 
 /// Returns a reply with each address replaced, and shortened to [`REPLY_CHARS_MAX`] characters.
-fn without_addresses(reply: &str) -> String {
+pub(crate) fn without_addresses(reply: &str) -> String {
     let is_edge = |c: char| !(c.is_alphanumeric() || c == '@');
     let mut text = String::new();
     for (number, word) in reply.split_whitespace().enumerate() {

@@ -2,12 +2,16 @@
 
 use super::listed;
 use super::report::SetupCheck;
+use crate::base::clock::to_iso;
+use crate::base::printable::printable;
 use crate::dns::{DnsMatch, Resolver};
 use crate::domains::{AuditedDomain, AuditedRecord, DomainAudit, Domains, RecordKind};
 
 const NAME: &str = "domains";
 /// Number of domains that are looked up. Each costs up to twelve queries.
 const DOMAINS_MAX: usize = 20;
+/// Characters of a reply. A stored reply is not longer.
+const REPLY_CHARS_MAX: usize = 300;
 
 /// Looks up the records of the domains.
 pub(super) async fn checks(domains: Option<&Domains>, resolver: &Resolver) -> Vec<SetupCheck> {
@@ -19,8 +23,11 @@ pub(super) async fn checks(domains: Option<&Domains>, resolver: &Resolver) -> Ve
 }
 
 fn judge(audit: &DomainAudit) -> Vec<SetupCheck> {
-    let mut checks: Vec<SetupCheck> =
-        audit.domains.iter().flat_map(|domain| [spf(domain), dkim(domain), dmarc(domain)]).collect();
+    let of_domain = |domain: &AuditedDomain| {
+        let records = [spf(domain), dkim(domain), dmarc(domain)];
+        records.into_iter().chain(authentication(domain))
+    };
+    let mut checks: Vec<SetupCheck> = audit.domains.iter().flat_map(of_domain).collect();
     if checks.is_empty() {
         checks.push(SetupCheck::not_checked(NAME, "no domain has been verified by lookups"));
     }
@@ -56,6 +63,21 @@ fn dmarc(domain: &AuditedDomain) -> SetupCheck {
     }
 }
 
+/// Returns a warning if a server could not authenticate mail of the domain.
+fn authentication(domain: &AuditedDomain) -> Option<SetupCheck> {
+    let refusal = domain.refusal.as_ref()?;
+    let server = refusal.host.as_deref().unwrap_or("a mail server");
+    let reply = printable(&refusal.reply, REPLY_CHARS_MAX);
+    let seen = format!("{server} refused email {} at {}: {reply}", refusal.email, to_iso(refusal.at_ms));
+    let fix = format!(
+        "Check SPF, DKIM, and DMARC of the domain: `ringmail domain show {}` prints its records, and `ringmail trace {}` \
+         the refused attempt.",
+        domain.name, refusal.email
+    );
+    let expected = "mail servers authenticate the email of the domain";
+    Some(SetupCheck::failed("authentication", seen, expected, fix).about(&domain.name).into_warning())
+}
+
 /// Judges records that must all be found.
 fn required(name: &str, domain: &AuditedDomain, kinds: &[RecordKind], expected: &str) -> SetupCheck {
     let records: Vec<&AuditedRecord> = domain.records.iter().filter(|record| kinds.contains(&record.kind)).collect();
@@ -79,7 +101,9 @@ fn required(name: &str, domain: &AuditedDomain, kinds: &[RecordKind], expected: 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::id::Id;
     use crate::doctor::CheckStatus;
+    use crate::domains::DomainRefusal;
     use DnsMatch::{Found, Mismatch, Missing, Unknown};
 
     /// Returns the statuses of the three checks of a domain with these records.
@@ -97,7 +121,7 @@ mod tests {
             detail: (live != Found).then(|| "a problem".to_owned()),
             policy: (kind == RecordKind::Dmarc && live == Found).then(|| "reject".to_owned()),
         });
-        let domain = AuditedDomain { name: "shop.example".into(), records: records.collect() };
+        let domain = AuditedDomain { name: "shop.example".into(), records: records.collect(), refusal: None };
         let checks = judge(&DomainAudit { domains: vec![domain], omitted: 0 });
         for check in &checks {
             assert_eq!(check.subject.as_deref(), Some("shop.example"));
@@ -125,6 +149,23 @@ mod tests {
         ] {
             assert_eq!(statuses(live), expected, "{live:?}");
         }
+    }
+
+    #[test]
+    fn a_refusal_for_authentication_is_a_warning_with_the_reply() {
+        let reply = "550 5.7.26 unauthenticated".to_owned();
+        let refusal = DomainRefusal { at_ms: 1_767_604_353_456, email: Id::MIN, host: Some("mx.test".into()), reply };
+        let domain = AuditedDomain { name: "shop.example".into(), records: Vec::new(), refusal: Some(refusal) };
+
+        let checks = judge(&DomainAudit { domains: vec![domain], omitted: 0 });
+
+        let check = checks.iter().find(|check| check.check == "authentication").unwrap();
+        assert_eq!((check.status, check.subject.as_deref()), (CheckStatus::Warning, Some("shop.example")));
+        for words in ["mx.test", "2026-01-05T09:12:33.456Z", "550 5.7.26 unauthenticated"] {
+            assert!(check.seen.contains(words), "no {words:?} in {check:?}");
+        }
+        let fix = check.fix.as_deref().unwrap();
+        assert!(fix.contains("SPF, DKIM, and DMARC") && fix.contains("domain show shop.example"), "{fix}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use tokio::task::JoinSet;
 
 use super::model::{DomainStatus, RecordKind};
+use super::refusal::DomainRefusal;
 use super::service::Domains;
 use super::store::DomainRow;
 use super::verify;
@@ -30,6 +31,8 @@ pub struct AuditedRecord {
 pub struct AuditedDomain {
     pub name: String,
     pub records: Vec<AuditedRecord>,
+    /// Refusal of its mail in the last two days, because a server could not authenticate the sender.
+    pub refusal: Option<DomainRefusal>,
 }
 
 /// The records of some domains.
@@ -50,6 +53,7 @@ impl Domains {
         let mut rows = self.context.store.read(used_domains).await?;
         let omitted = rows.len().saturating_sub(domains_max);
         rows.truncate(domains_max);
+        let now_ms = self.context.now_ms();
         let mut lookups = JoinSet::new();
         for row in rows {
             let (resolver, settings) = (resolver.clone(), self.settings.clone());
@@ -61,7 +65,8 @@ impl Domains {
                     detail: check.detail,
                     policy: check.policy,
                 });
-                AuditedDomain { name: row.name, records: records.collect() }
+                let refusal = row.recent_refusal(now_ms);
+                AuditedDomain { name: row.name, records: records.collect(), refusal }
             });
         }
         let mut domains = lookups.join_all().await;

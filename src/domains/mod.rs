@@ -10,6 +10,7 @@
 //! - `model.rs`: types and statuses; `settings.rs`: settings of the operator; `store.rs`: rows;
 //! - `records.rs`: the records a domain should publish; `signing.rs`: DKIM keys;
 //! - `decide.rs`: the effect of a check on the status; `verify.rs`: the DNS lookups of a check;
+//! - `refusal.rs`: refusals of mail of a domain;
 //! - `service.rs` and `error.rs`: the use cases;
 //! - `queue.rs` and `worker.rs`: checks in the background; `audit.rs`: a check of all domains that stores nothing;
 //! - `api/`: the endpoints.
@@ -29,6 +30,7 @@ mod error;
 mod model;
 mod queue;
 mod records;
+mod refusal;
 mod service;
 mod settings;
 mod signing;
@@ -46,6 +48,7 @@ pub use model::{
     DnsLabel, Domain, DomainChanges, DomainStatus, DomainWithRecords, NewDomain, RecordKind, RecordState, RecordStatus,
 };
 pub use records::RecordView;
+pub use refusal::{DomainRefusal, record_refusal};
 pub use service::Domains;
 pub use settings::{DomainSettings, RelayRecords, RelayRecordsError};
 pub use signing::{SigningKeyCache, SigningKeys, signing_keys};

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::records::RecordView;
+use super::refusal::DomainRefusal;
 use crate::base::address::DomainName;
 use crate::base::clock::TimestampMs;
 use crate::base::id::DomainId;
@@ -191,6 +192,8 @@ pub struct Domain {
     pub click_tracking: bool,
     /// Label of the tracking host.
     pub tracking_subdomain: Option<String>,
+    /// Refusal of its mail in the last two days, because a server could not authenticate the sender.
+    pub refusal: Option<DomainRefusal>,
 }
 
 /// A domain with the records it should publish.

@@ -62,6 +62,7 @@ impl DomainDraft {
             checked_ms: None,
             pending_since_ms: None,
             assumed: false,
+            refusal: None,
             created_ms: id.created_ms(),
         }
     }
@@ -223,7 +224,9 @@ impl Domains {
     /// # Errors
     /// Returns [`PageError`].
     pub async fn list(&self, team: TeamId, query: PageQuery<DomainId>) -> Result<Page<Domain>, PageError> {
-        self.context.store.read(move |tx| page(tx, &DOMAINS, team, query, |id, row| Ok(Some(domain(id, &row))))).await
+        let now_ms = self.context.now_ms();
+        let domain = move |id, row: DomainRow| Ok(Some(domain(id, &row, now_ms)));
+        self.context.store.read(move |tx| page(tx, &DOMAINS, team, query, domain)).await
     }
 
     /// Returns a domain with the records it should publish; `None` if the team has no domain with this id.
@@ -327,7 +330,7 @@ impl Domains {
     fn with_records(&self, id: DomainId, row: &DomainRow) -> DomainWithRecords {
         let view = |record| records::view(record, row);
         DomainWithRecords {
-            domain: domain(id, row),
+            domain: domain(id, row, self.context.now_ms()),
             records: records::expected(row, &self.settings).into_iter().map(view).collect(),
             recommended: vec![view(records::recommended_dmarc(row))],
             checked_ms: row.checked_ms,
@@ -354,7 +357,7 @@ fn tracking_changes(mut entry: AuditEntry, before: Option<&DomainRow>, row: &Dom
 }
 
 /// Converts a row to a domain without its keys and records.
-fn domain(id: DomainId, row: &DomainRow) -> Domain {
+fn domain(id: DomainId, row: &DomainRow, now_ms: TimestampMs) -> Domain {
     Domain {
         id,
         name: row.name.clone(),
@@ -364,6 +367,7 @@ fn domain(id: DomainId, row: &DomainRow) -> Domain {
         open_tracking: row.open_tracking,
         click_tracking: row.click_tracking,
         tracking_subdomain: row.tracking_subdomain.clone(),
+        refusal: row.recent_refusal(now_ms),
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::model::{DomainStatus, RecordKind, RecordState};
+use super::refusal::DomainRefusal;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{DomainId, TeamId};
 use crate::store::{KeyOf, NEXT, NameHash, Order, Reads, Row, STOP, StoreError, WriteTx, name_hash};
@@ -41,6 +42,9 @@ pub struct DomainRow {
     /// Whether the domain is verified without checks, as by `ringmail dev --domain`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub assumed: bool,
+    /// Last refusal of its mail because a server could not authenticate the sender. At most one a day is stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<DomainRefusal>,
     pub created_ms: TimestampMs,
 }
 impl Row for DomainRow {}

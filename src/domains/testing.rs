@@ -26,6 +26,7 @@ pub(super) fn row(name: &str) -> DomainRow {
         checked_ms: None,
         pending_since_ms: None,
         assumed: false,
+        refusal: None,
         created_ms: 0,
     }
 }

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use super::model::{DeliveryReport, FallbackRecipient, RecipientReport, ReportedOutcome};
+use super::refusal::record_refusal;
 use super::resolve::{Evidence, ResolvedEmail, resolve_reports};
 use super::store::{DedupKey, insert_dedup_key};
 use crate::base::clock::TimestampMs;
@@ -265,6 +266,7 @@ impl OpenEmail {
             suppressions::add(tx, context, self.team, address, cause)?;
         }
         let at_ms = self.time_of(finding, context.now_ms());
+        record_refusal(tx, context, (self.team, self.row.domain, id), &detail)?;
         let event = Event { kind, at_ms, recipients: vec![address], detail };
         self.recorder.record(tx, context, &self.row, event.clone())?;
         self.timeline.push(event);

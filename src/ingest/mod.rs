@@ -12,6 +12,7 @@
 //! - `report/`: reports in messages;
 //! - `resolve.rs`: the email of a report;
 //! - `apply.rs`: the transaction;
+//! - `refusal.rs`: reported refusals of the sender's domain;
 //! - `store.rs`: deduplication keys;
 //! - `api/`: the endpoints.
 //!
@@ -25,6 +26,7 @@ pub mod api;
 
 mod apply;
 mod model;
+mod refusal;
 mod report;
 mod resolve;
 mod store;

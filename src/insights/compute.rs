@@ -227,6 +227,7 @@ mod tests {
             checked_ms,
             pending_since_ms: None,
             assumed: false,
+            refusal: None,
             created_ms: 0,
         }
     }

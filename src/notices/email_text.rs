@@ -4,8 +4,11 @@
 //! and the email appears in the email list of the team that sends it.
 
 use super::model::Notice;
-use super::rate_text;
+use super::{domain_text, rate_text};
 use crate::base::clock::{TimestampMs, to_iso};
+
+/// End of each email.
+pub(super) const REASON: &str = "You get this email because you own the team.";
 
 /// Subject and text of the email to an owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +36,7 @@ pub(super) fn sentence(notice: &Notice, at_ms: TimestampMs) -> String {
         Notice::DeliverabilityWarning(rate) => rate_text::warning_sentence(rate),
         Notice::DeliverabilityPaused(rate) => rate_text::pause_sentence(rate),
         Notice::BroadcastHeld { broadcast, dashboard_url: _ } => rate_text::held_sentence(*broadcast),
+        Notice::DomainRefused { domain: _, name, refusal } => domain_text::refusal_sentence(name, refusal),
     }
 }
 
@@ -75,12 +79,13 @@ pub(super) fn compose(notice: &Notice, at_ms: TimestampMs, team: &str) -> Notice
         Notice::BroadcastHeld { broadcast, dashboard_url } => {
             return rate_text::held(*broadcast, dashboard_url, at_ms, team);
         }
+        Notice::DomainRefused { domain, name, refusal } => return domain_text::refusal(*domain, name, refusal, team),
     };
     let host = host_of(endpoint);
     let text = format!(
         "{event}\n\nTeam: {team}\nEndpoint: {host}\nWebhook: {webhook}\n{time}\n\n{action}\n\n\
          Requests to the endpoint and its responses: GET /webhooks/{webhook}/events\n\n\
-         You get this email because you own the team.\n"
+         {REASON}\n"
     );
     NoticeEmail { subject: subject.to_owned(), text }
 }

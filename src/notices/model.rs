@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::base::clock::TimestampMs;
-use crate::base::id::{BroadcastId, WebhookId};
+use crate::base::id::{BroadcastId, DomainId, WebhookId};
+use crate::domains::DomainRefusal;
 use crate::events::RateMetric;
 
 /// Message to the owners of a team. Stored in this form.
@@ -39,6 +40,13 @@ pub enum Notice {
         broadcast: BroadcastId,
         /// Page that shows the rates.
         dashboard_url: String,
+    },
+    /// A server refused mail of a domain, because it could not authenticate the sender.
+    DomainRefused {
+        domain: DomainId,
+        /// Name of the domain.
+        name: String,
+        refusal: DomainRefusal,
     },
 }
 

@@ -1,13 +1,10 @@
 //! The texts of notices about the rates of a team, and about broadcasts that wait because of them. Pure.
 
-use super::email_text::NoticeEmail;
+use super::email_text::{NoticeEmail, REASON};
 use super::model::RateNotice;
 use crate::base::clock::{TimestampMs, to_iso};
 use crate::base::id::BroadcastId;
 use crate::events::RateMetric;
-
-/// End of each email.
-const REASON: &str = "You get this email because you own the team.";
 
 /// Returns a warning as a sentence without a full stop, for the log.
 pub(super) fn warning_sentence(rate: &RateNotice) -> String {

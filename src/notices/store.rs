@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::model::Notice;
 use crate::base::clock::TimestampMs;
-use crate::base::id::TeamId;
+use crate::base::id::{DomainId, TeamId};
 use crate::context::Context;
+use crate::domains::{self, DomainRefusal};
 use crate::store::{Row, StoreError, WriteTx};
 use crate::tables::NOTICES;
 
@@ -27,4 +28,22 @@ pub fn record(tx: &WriteTx<'_>, context: &Context, team: TeamId, notice: &Notice
     let event_bus = context.event_bus.clone();
     tx.after_commit(move || event_bus.notices().notify());
     Ok(())
+}
+
+/// Records that a server could not authenticate the sender of an email, in the transaction of its cause: stores the
+/// refusal with the domain, and a notice. Does neither if less than a day has passed since the last one of the domain.
+///
+/// # Errors
+/// [`StoreError`].
+pub fn record_domain_refusal(
+    tx: &WriteTx<'_>,
+    context: &Context,
+    team: TeamId,
+    domain: DomainId,
+    refusal: DomainRefusal,
+) -> Result<(), StoreError> {
+    match domains::record_refusal(tx, team, domain, &refusal)? {
+        Some(name) => record(tx, context, team, &Notice::DomainRefused { domain, name, refusal }),
+        None => Ok(()),
+    }
 }

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use tokio_util::task::TaskTracker;
 
-use super::Notice;
 use super::result::NotifyResult;
 use super::worker::{FAILURES_MAX, NOTICES_MAX, NoticeWorker, RetryState};
+use super::{Notice, record_domain_refusal};
 use crate::base::address::{EmailAddress, Mailbox};
 use crate::base::clock::DAY_MS;
 use crate::base::id::{Id, TeamId};
 use crate::context::Context;
 use crate::delivery::QueueNotifier;
-use crate::domains::{SenderDomainRow, SenderTracking};
+use crate::domains::{self, DomainRefusal, SenderDomainRow, SenderTracking};
 use crate::emails::{Emails, Idempotency};
 use crate::preferences::{LinkAudience, LinkSettings, PreferenceLinks};
 use crate::store::{NEXT, Order, Reads as _, StoreError, WriteTx, name_hash};
@@ -292,4 +292,33 @@ async fn a_pass_ends_and_reaches_every_notice_when_no_more_failures_fit_into_mem
     processed.expect("the pass ends").unwrap();
     assert_eq!(fixture.recipients(), ["one@owners.example", "two@owners.example"]);
     assert_eq!(fixture.pending(), NOTICES_MAX);
+}
+
+#[tokio::test]
+async fn the_owners_of_a_domain_get_one_notice_a_day_about_refusals_for_authentication() {
+    let fixture = Fixture::new().await;
+    let (context, team) = (fixture.context.clone(), fixture.team);
+    let domain = domains::tests::add_verified(&context, team, "shop.example").await;
+    let refuse = async || {
+        let (writing, at_ms) = (context.clone(), context.now_ms());
+        let write = move |tx: &WriteTx<'_>| {
+            let reply = "550 5.7.26 unauthenticated".to_owned();
+            let refusal = DomainRefusal { at_ms, email: Id::MIN, host: None, reply };
+            record_domain_refusal(tx, &writing, team, domain, refusal)
+        };
+        context.store.write::<_, StoreError>(write).await.unwrap();
+    };
+    refuse().await;
+    refuse().await;
+    assert_eq!(fixture.pending(), 1);
+
+    // A process that has just started.
+    fixture.worker(FROM).await.process_due().await.unwrap();
+    assert_eq!(fixture.recipients(), ["one@owners.example", "two@owners.example"]);
+    refuse().await;
+    assert_eq!(fixture.pending(), 0);
+    fixture.advance(24 * HOUR).await;
+    refuse().await;
+
+    assert_eq!(fixture.pending(), 1);
 }

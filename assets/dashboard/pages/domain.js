@@ -55,6 +55,7 @@ function Whole({ domain, reload }) {
         t.div({ class: 'head-meta' }, pill(word, look), h(Id, { id: domain.id }), t.span(null, 'added ', h(Time, { at: domain.created_at })))),
       h(Actions, { domain })),
     h(Steps, { domain, found, all: entries.length }),
+    domain.refusal && refused(domain.refusal),
     t.div({ class: 'cols' },
       t.div({ class: 'stack recs-stack' },
         t.div({ class: 'row between wrap' },
@@ -78,6 +79,12 @@ function Steps({ domain, found, all }) {
     step('Publish records', `${found} of ${all} found`, verified, !verified),
     step('Verified', verified ? 'ready to send' : 'checked automatically', verified, false),
     step('Send a test', 'to yourself', false, verified));
+}
+
+/** A refusal of the last two days, with the reply and the next step. @param {import('./domain/text.js').DomainRefusal} refusal */
+function refused({ at, email_id, host, reply }) {
+  return note('amber', t.p(null, t.b(null, 'The sender could not be authenticated. '), `${host ?? 'A mail server'} refused an email `, h(Time, { at }), '. Check SPF, DKIM and DMARC: publish the records of this page, then check them again.'),
+    t.p(null, t.code({ class: 't1 wrap-any' }, reply)), t.p(null, link({ to: `/emails/${email_id}` }, 'The refused email')));
 }
 
 /** The state in a sentence, the records as dots, and the next step. @param {{ domain: DomainWithRecords, entries: import('./domain/text.js').Entry[], reload: () => Promise<void>, test: () => void }} props */

@@ -71,6 +71,7 @@ mod tests {
             checked_ms: None,
             pending_since_ms: None,
             assumed: false,
+            refusal: None,
             created_ms: 0,
         }
     }

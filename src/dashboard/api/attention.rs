@@ -185,6 +185,16 @@ pub(super) fn of_domains(domains: &[Domain]) -> Vec<Attention> {
     domains.iter().filter(|domain| !is_verified(domain)).take(SENTENCES_MAX).map(sentence).collect()
 }
 
+/// Returns a sentence for each domain whose mail was refused, because a server could not authenticate the sender.
+pub(super) fn of_refusals(domains: &[Domain]) -> Vec<Attention> {
+    let sentence = |domain: &Domain| {
+        let reply = printable(&domain.refusal.as_ref()?.reply, REPLY_CHARS_MAX);
+        let text = format!("A mail server could not authenticate {}: {reply}", domain.name);
+        Some(Attention { severity: "amber", text, href: format!("/dashboard/domains/{}", domain.id) })
+    };
+    domains.iter().filter_map(sentence).take(SENTENCES_MAX).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -192,6 +202,7 @@ mod tests {
     use super::*;
     use crate::base::id::Id;
     use crate::delivery::{ClassDepth, SiteKind};
+    use crate::domains::DomainRefusal;
     use crate::webhooks::SubscribedEvents;
 
     /// Returns severity, text and target of each sentence.
@@ -255,6 +266,7 @@ mod tests {
             open_tracking: false,
             click_tracking: false,
             tracking_subdomain: None,
+            refusal: None,
         };
         let domains = [
             domain(1, DomainStatus::Failed),
@@ -274,6 +286,12 @@ mod tests {
             ]
         );
         assert_eq!(sentences[0].href, "/dashboard/domains/01010101-0101-0101-0101-010101010101");
+        let refusal = DomainRefusal { at_ms: 0, email: Id::MIN, host: None, reply: "550 5.7.26 no".into() };
+        let refused = Domain { refusal: Some(refusal), ..domain(5, DomainStatus::Verified) };
+        let sentences = of_refusals(&[domain(4, DomainStatus::Verified), refused]);
+        let href = "/dashboard/domains/05050505-0505-0505-0505-050505050505";
+        let text = "A mail server could not authenticate mail5.example.com: 550 5.7.26 no";
+        assert_eq!(shown(&sentences), [("amber", text, href)]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::attention::{
     Attention, QueueSummary, is_disabled_for_failures, is_verified, of_checks, of_domains, of_problems, of_queue,
-    of_sites, of_webhooks,
+    of_refusals, of_sites, of_webhooks,
 };
 use super::health::{CheckedHealth, HealthReports};
 use super::instance::DashboardInstance;
@@ -97,6 +97,7 @@ pub(super) async fn get_overview(
     attention.extend(sites);
     attention.extend(of_webhooks(&webhooks, &failing, instance.now_ms()));
     attention.extend(of_domains(&domains));
+    attention.extend(of_refusals(&domains));
     // The sentences of the failing parts are newer than the checks.
     if problems.is_empty() {
         attention.extend(known.iter().flat_map(|known| of_checks(&known.report.checks)));

@@ -10,7 +10,7 @@ use crate::api_keys::{ApiKey, ApiKeys, Caller};
 use crate::base::clock::to_iso;
 use crate::base::id::resource;
 use crate::domains::api::response::{DomainResponse, RecordResponse};
-use crate::domains::{DomainWithRecords, Domains, RecordView};
+use crate::domains::{DomainRefusal, DomainWithRecords, Domains, RecordView};
 use crate::http::{ApiError, ApiResult, ListQuery, PathId, State};
 use crate::webhooks::api::{WebhookResponse, WebhookWithSecret};
 use crate::webhooks::{Webhook, WebhookStatus, Webhooks};
@@ -33,6 +33,17 @@ struct DomainView {
     records: Vec<SeenRecord>,
     recommended_records: Vec<SeenRecord>,
     checked_at: Option<String>,
+    /// Refusal of its mail in the last two days; null without one.
+    refusal: Option<RefusalView>,
+}
+
+/// Refusal of an email, because a server could not authenticate its sender.
+#[derive(Serialize)]
+struct RefusalView {
+    at: String,
+    email_id: String,
+    host: Option<String>,
+    reply: String,
 }
 
 /// A record with the published values that differ from it.
@@ -61,14 +72,22 @@ impl From<ApiKey> for KeyView {
 
 impl From<DomainWithRecords> for DomainView {
     fn from(domain: DomainWithRecords) -> Self {
-        let DomainWithRecords { domain, records, recommended, checked_ms } = domain;
+        let DomainWithRecords { mut domain, records, recommended, checked_ms } = domain;
+        let refusal = domain.refusal.take().map(RefusalView::from);
         let seen = |records: Vec<RecordView>| records.into_iter().map(SeenRecord::from).collect();
         Self {
             domain: domain.into(),
             records: seen(records),
             recommended_records: seen(recommended),
             checked_at: checked_ms.map(to_iso),
+            refusal,
         }
+    }
+}
+
+impl From<DomainRefusal> for RefusalView {
+    fn from(DomainRefusal { at_ms, email, host, reply }: DomainRefusal) -> Self {
+        Self { at: to_iso(at_ms), email_id: email.to_string(), host, reply }
     }
 }
 

@@ -29,14 +29,15 @@ use super::schedule::{LANES_MAX, Limits, Now, Schedule, SiteSnapshot, Taken};
 use super::settle::{Settlement, settle};
 use super::smtp::{Timeouts, TlsConfigs};
 use crate::base::clock::thread_cpu_time;
+use crate::base::id::{DomainId, TeamId};
 use crate::base::{blocking, sync};
 use crate::broadcast_rows::BroadcastContentCache;
 use crate::context::Context;
-use crate::domains::SigningKeyCache;
+use crate::domains::{DomainRefusal, SigningKeyCache};
 use crate::emails::EmailRow;
 use crate::mime::AddressForm;
 use crate::preferences::PreferenceLinks;
-use crate::store::{Space, StoreError};
+use crate::store::{Space, StoreError, WriteTx};
 use crate::tracking::Tracker;
 
 /// Memory for the messages that are being composed and sent, in KiB.
@@ -64,7 +65,13 @@ pub struct EngineSettings {
     pub flow: Flow,
     /// Makes the unsubscribe links of emails under a topic.
     pub links: PreferenceLinks,
+    /// Notifies the owners of a domain whose mail was refused for authentication. A function, because `notices` sends emails
+    /// and therefore uses this module.
+    pub record_refusal: RecordDomainRefusal,
 }
+
+/// Records, in the transaction of the outcome, that a server could not authenticate the sender of an email.
+pub type RecordDomainRefusal = fn(&WriteTx<'_>, &Context, TeamId, DomainId, DomainRefusal) -> Result<(), StoreError>;
 
 /// Switch for the delivery of queued mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,7 +248,15 @@ impl Engine {
 
     async fn store_outcome(&self, settlement: Arc<Settlement>) -> Result<Vec<Due>, StoreError> {
         let (context, schedule) = (self.context.clone(), self.settings.schedule.clone());
-        self.context.store.write_bulk(move |tx| settle(tx, &context, &schedule, &settlement)).await
+        let record_refusal = self.settings.record_refusal;
+        let store = move |tx: &WriteTx<'_>| {
+            if let Some(refusal) = settlement.refusal.clone() {
+                let Claimed { due, row, .. } = settlement.claimed.as_ref();
+                record_refusal(tx, &context, due.team, row.domain, refusal)?;
+            }
+            settle(tx, &context, &schedule, &settlement)
+        };
+        self.context.store.write_bulk(store).await
     }
 
     /// Returns whether the engine is to stop.

@@ -14,8 +14,8 @@ use crate::delivery::smtp::TlsPolicy;
 use crate::delivery::transport::{MailHost, NoRoute, Servers};
 use crate::emails::{LastEvent, RecipientKind, RecipientState};
 use crate::preferences::{LinkAudience, LinkSettings};
+use crate::store::Reads as _;
 use crate::store::tests::disk::Disk;
-use crate::store::{Reads as _, WriteTx};
 use crate::tables::{EMAILS, LEASES};
 
 /// Returns settings without a receiver.
@@ -42,6 +42,7 @@ pub(in crate::delivery) fn settings(context: &Context) -> EngineSettings {
         tls: TlsConfigs::new(),
         flow: Flow::Open,
         links: PreferenceLinks::new(context.keyring.clone(), links),
+        record_refusal: crate::notices::record_domain_refusal,
     }
 }
 

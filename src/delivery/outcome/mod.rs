@@ -6,7 +6,9 @@ mod tests;
 use super::retry::RetryDelay;
 use super::rows::WarmUpRow;
 use super::site_refusal::{SiteRefusal, named_pause};
-use super::smtp::{Action, FailReason, IncompleteReason, RecipientResult, Reply, SmtpPhase, Transaction, classify};
+use super::smtp::{
+    Action, FailReason, IncompleteReason, RecipientResult, RefusalClass, Reply, SmtpPhase, Transaction, classify,
+};
 use crate::events::{Bounce, BounceType};
 
 /// Result of one attempt for one recipient.
@@ -151,6 +153,24 @@ pub(super) fn read_transaction(
         dispositions.push(disposition);
     }
     (dispositions, health)
+}
+
+/// Returns the first reply of a transaction because of which the owner of the sender's domain must check its DNS records.
+///
+/// A temporary refusal can be a failed lookup of the receiver. Gmail's 4.7.26 and 4.7.27 limit mail without authentication.
+pub(super) fn authentication_refusal<'t>(transaction: &'t Transaction, host: &str) -> Option<&'t Reply> {
+    transaction.recipients.iter().find_map(|result| {
+        let (phase, reply) = match result {
+            RecipientResult::Refused { phase, reply } => (*phase, reply),
+            RecipientResult::NotTried { phase, reply: Some(reply), .. } => (*phase, reply),
+            RecipientResult::Accepted { .. }
+            | RecipientResult::Ambiguous { .. }
+            | RecipientResult::NotTried { reply: None, .. } => return None,
+        };
+        let is_final = reply.is_permanent() || matches!(reply.enhanced, Some((4, 7, 26 | 27)));
+        let is_refusal = is_final && classify(phase, reply, host).class == RefusalClass::Authentication;
+        is_refusal.then_some(reply)
+    })
 }
 
 /// Adjusts a disposition to the position of the recipient and the number of recipients.

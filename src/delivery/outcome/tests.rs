@@ -240,3 +240,35 @@ fn a_session_closed_between_two_messages_for_reputation_throttles_the_site() {
         assert_eq!(deferral(&disposition).charge, Charge::Free);
     }
 }
+
+#[test]
+fn a_refusal_for_authentication_concerns_the_owner_of_the_domain_unless_it_can_be_a_failed_lookup() {
+    use IncompleteReason::Closing;
+    let unauthenticated =
+        |phase, code, text| vec![RecipientResult::Accepted { reply: reply(250, "Ok") }, refused(phase, code, text)];
+    let limited = reply(421, "4.7.26 rate limited because it is unauthenticated");
+    let closed = RecipientResult::NotTried { reason: Closing, phase: SmtpPhase::Body, reply: Some(limited) };
+    for (recipients, expected) in [
+        (unauthenticated(SmtpPhase::Body, 550, "5.7.26 unauthenticated"), Some("550 5.7.26 unauthenticated")),
+        (
+            unauthenticated(SmtpPhase::Mail, 550, "5.7.515 does not meet the level"),
+            Some("550 5.7.515 does not meet the level"),
+        ),
+        (
+            unauthenticated(SmtpPhase::Body, 550, "5.7.23 SPF validation failed"),
+            Some("550 5.7.23 SPF validation failed"),
+        ),
+        (vec![closed], Some("421 4.7.26 rate limited because it is unauthenticated")),
+        (unauthenticated(SmtpPhase::Rcpt, 450, "4.1.8 sender address rejected: domain not found"), None),
+        (unauthenticated(SmtpPhase::Body, 451, "4.7.24 SPF lookup failed"), None),
+        (unauthenticated(SmtpPhase::Body, 550, "5.7.1 rejected as spam"), None),
+        (vec![RecipientResult::NotTried { reason: Closing, phase: SmtpPhase::Body, reply: None }], None),
+        (vec![RecipientResult::Ambiguous { reason: IncompleteReason::Lost }], None),
+    ] {
+        let transaction = Transaction { recipients, connection: ConnectionState::Reusable, transcript: String::new() };
+
+        let refusal = authentication_refusal(&transaction, "mx.example.net").map(ToString::to_string);
+
+        assert_eq!(refusal.as_deref(), expected, "{transaction:?}");
+    }
+}

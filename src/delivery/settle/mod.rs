@@ -18,6 +18,7 @@ use super::smtp::FailReason;
 use crate::base::clock::TimestampMs;
 use crate::base::id::EmailId;
 use crate::context::Context;
+use crate::domains::DomainRefusal;
 use crate::emails::{self, EmailRow, LastEvent, RecipientState};
 use crate::events::{Bounce, EmailEventKind, Event, EventDetail};
 use crate::store::{Encoded, Reads, StoreError, WriteTx};
@@ -34,6 +35,8 @@ pub(super) struct Settlement {
     pub(super) attempt: Option<Encoded<SmtpAttemptRow>>,
     /// Changes of the site by the attempt.
     pub(super) site: SiteUpdate,
+    /// Refusal because the server could not authenticate the sender.
+    pub(super) refusal: Option<DomainRefusal>,
     /// Whether the outcome is simulated. It then adds no suppression.
     pub(super) simulated: bool,
 }
@@ -55,6 +58,7 @@ impl Settlement {
             dispositions,
             attempt: attempt.as_ref().map(Encoded::new),
             site: SiteUpdate::default(),
+            refusal: None,
             simulated: false,
         }
     }

@@ -23,16 +23,19 @@ use self::last_outcome::{COMMIT_WAIT_MAX, LastOutcome};
 use self::opening::SessionOpening;
 use super::engine::Engine;
 use super::message::compose_failure;
-use super::outcome::{Deferral, RecipientDisposition, SiteHealth, TransactionContext, read_transaction, summary};
+use super::outcome::{
+    Deferral, RecipientDisposition, SiteHealth, TransactionContext, authentication_refusal, read_transaction, summary,
+};
 use super::queue::{Claimed, LaneClaim, claim_lane};
 use super::rows::{AttemptTlsRow, SiteRow, SmtpAttemptRow, WarmUpRow};
 use super::schedule::{Idle, Slot, Take, Taken};
 use super::session::SiteSession;
 use super::settle::Settlement;
-use super::site_refusal::SiteRefusal;
+use super::site_refusal::{SiteRefusal, without_addresses};
 use super::site_store::SiteUpdate;
 use super::transport::Servers;
 use crate::base::sync;
+use crate::domains::DomainRefusal;
 use crate::mime::AddressForm;
 use crate::store::{StoreError, WriteTx};
 
@@ -243,6 +246,12 @@ impl Worker<'_> {
             is_confirmed_missing: self.is_confirmed_missing(&claimed),
         };
         let (dispositions, health) = read_transaction(&transaction, context);
+        let refusal = authentication_refusal(&transaction, &host).map(|reply| DomainRefusal {
+            at_ms: self.engine.context.now_ms(),
+            email: claimed.key.email,
+            host: Some(host.clone()),
+            reply: without_addresses(&reply.to_string()),
+        });
         let attempt = self.attempt_row(&claimed, summary(&dispositions), transaction.transcript);
         let counts = WarmUpRow::of(&dispositions);
         if counts.sent == 0 {
@@ -251,7 +260,7 @@ impl Worker<'_> {
         let warm_up = self.warming_up_site().filter(|_| counts.sent > 0).map(|site| (site, counts));
         let (row, next) = self.record_health(&health);
         let site = SiteUpdate { row, warm_up };
-        let settlement = Settlement { site, ..Settlement::new(claimed, dispositions, Some(attempt)) };
+        let settlement = Settlement { site, refusal, ..Settlement::new(claimed, dispositions, Some(attempt)) };
         self.last_outcome.store(self.engine, settlement).await;
         if let Some(spent) = self.open.take_if(|open| next == Next::Continue && open.is_spent(Instant::now())) {
             spent.quit().await;

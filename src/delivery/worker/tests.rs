@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::base::clock::utc_day;
-use crate::base::id::Id;
+use crate::base::id::{DomainId, Id};
 use crate::context::Context;
 use crate::delivery::engine::tests::engine;
 use crate::delivery::queue::read_lanes;
@@ -18,11 +18,13 @@ use crate::delivery::smtp::TlsPolicy;
 use crate::delivery::smtp::tests::peer::{PIPELINING, Peer, Step, greeting};
 use crate::delivery::transport::MailHost;
 use crate::delivery::warm_up::Allowance;
+use crate::domains;
 use crate::domains::tests::add_verified;
 use crate::emails::{EmailContent, RecipientKind, put_content};
+use crate::notices::Notice;
 use crate::store::tests::disk::Disk;
 use crate::store::{NEXT, Order, Reads as _};
-use crate::tables::{EMAILS, LEASES};
+use crate::tables::{EMAILS, LEASES, NOTICES};
 
 /// Reserves a session for this number of queued groups, which go to these addresses of one server.
 fn reserve(engine: &Engine, groups: usize, addresses: Vec<SocketAddr>, stored: &StoredSite) -> Slot {
@@ -35,8 +37,8 @@ fn reserve(engine: &Engine, groups: usize, addresses: Vec<SocketAddr>, stored: &
     schedule.reserve_sessions(now).remove(0)
 }
 
-/// Queues an email that can be composed.
-async fn queue_email(context: &Context) {
+/// Queues an email that can be composed. Returns the domain of its sender.
+async fn queue_email(context: &Context) -> DomainId {
     let (id, _) = put_due(context, &[(RecipientKind::To, ADA)]).await;
     let domain = add_verified(context, TEAM, "example.net").await;
     let writing = context.clone();
@@ -47,6 +49,7 @@ async fn queue_email(context: &Context) {
         put_content(tx, &writing, id, &EmailContent { text: Some("Hello".into()), ..EmailContent::default() })
     };
     context.store.write::<_, StoreError>(put).await.unwrap();
+    domain
 }
 
 /// Returns the number of stored leases.
@@ -171,4 +174,48 @@ async fn a_claim_that_fails_uses_nothing_of_the_allowance() {
     run(Arc::clone(&engine), slot).await;
 
     assert_eq!(engine.sites()[0].warm_up, Some((0, 10)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_for_authentication_is_stored_with_the_domain_and_notifies_its_owners() {
+    const REFUSAL: &str =
+        "550-5.7.26 The sender of the mail for\r\n550 5.7.26 <ada@example.com> is unauthenticated\r\n";
+    let disk = Disk::default();
+    let context = Context::on_disk(&disk);
+    let domain = queue_email(&context).await;
+    let engine = engine(&context, &CancellationToken::new());
+    let mut script = greeting(PIPELINING);
+    script.extend([Step::Expect("DATA"), Step::Reply("250 ok\r\n250 ok\r\n354 go\r\n"), Step::ExpectMessage]);
+    script.extend([Step::Reply(REFUSAL), Step::WaitForEnd]);
+    let peer = Peer::new(script);
+    let slot = reserve(&engine, 1, vec![peer.address], &StoredSite::default());
+
+    let running = engine.tasks.spawn(run(Arc::clone(&engine), slot));
+    let refusal = async {
+        loop {
+            let row = context.store.read_now(|tx| domains::find(tx, TEAM, domain)).unwrap().unwrap();
+            match row.refusal {
+                Some(refusal) => break refusal,
+                None => tokio::task::yield_now().await,
+            }
+        }
+    };
+    let refusal = tokio::time::timeout(Duration::from_secs(60), refusal).await.unwrap();
+    engine.stop.cancel();
+    running.await.unwrap();
+    peer.received();
+
+    assert_eq!((refusal.at_ms, refusal.host.as_deref()), (context.now_ms(), Some("mx")));
+    assert_eq!(refusal.reply, "550 5.7.26 The sender of the mail for <[address]> is unauthenticated");
+    let mut notices = Vec::new();
+    let add = |_, row: crate::notices::NoticeRow| {
+        notices.push(row.notice);
+        NEXT
+    };
+    let (first, last) = ((Id::MIN, Id::MIN), (Id::MAX, Id::MAX));
+    context
+        .store
+        .read_now::<_, StoreError>(|tx| tx.scan_valid(&NOTICES, &first, &last, Order::Ascending, add))
+        .unwrap();
+    assert_eq!(notices, [Notice::DomainRefused { domain, name: "example.net".into(), refusal }]);
 }

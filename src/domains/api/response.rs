@@ -56,7 +56,17 @@ pub struct CapabilitiesResponse {
 
 impl From<Domain> for DomainResponse {
     fn from(domain: Domain) -> Self {
-        let Domain { id, name, status, created_ms, region, open_tracking, click_tracking, tracking_subdomain } = domain;
+        let Domain {
+            id,
+            name,
+            status,
+            created_ms,
+            region,
+            open_tracking,
+            click_tracking,
+            tracking_subdomain,
+            refusal: _,
+        } = domain;
         Self {
             object: "domain".to_owned(),
             id,
@@ -235,6 +245,7 @@ mod tests {
                 open_tracking: false,
                 click_tracking: false,
                 tracking_subdomain: None,
+                refusal: None,
             },
             records: records::expected(&row, &settings()).into_iter().map(view).collect(),
             recommended: vec![view(records::recommended_dmarc(&row))],

@@ -16,7 +16,8 @@ function whole(row) {
   const well = row.status === 'verified', unknown = row.status === 'not_started';
   const record = (kind, name, type, value, live, detail, more = {}) => ({ record: kind, name: at(name), type, ttl: 'Auto', status: live === 'found' ? 'verified' : unknown ? 'not_started' : 'pending', value, live: unknown ? 'unknown' : live,
     ...(live === 'found' && !unknown ? {} : { detail: unknown ? `${at(name)}.${apex}: not looked up yet; publish the record, then verify the domain` : `${at(name)}.${apex}: ${detail}` }), ...more });
-  return { ...row, checked_at: unknown ? null : ago(41_000), records: [
+  const refusal = row.name === 'billing.acme.com' ? { at: ago(2 * H), email_id: uuid('6b0d', 3), host: 'gmail-smtp-in.l.google.com', reply: '550 5.7.26 This mail has been blocked because the sender is unauthenticated. - gsmtp' } : null;
+  return { ...row, checked_at: unknown ? null : ago(41_000), refusal, records: [
     record('SPF', 'send', 'MX', 'mail.acme.com', well ? 'found' : 'mismatch', 'Another MX record is published: 10 mail.oldhost.example', { priority: 10, seen: well ? [] : ['10 mail.oldhost.example'] }),
     record('SPF', 'send', 'TXT', 'v=spf1 a:mail.acme.com ~all', 'found', ''),
     record('DKIM', 'rm7k2m._domainkey', 'TXT', RSA, 'found', ''),

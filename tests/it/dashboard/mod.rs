@@ -18,6 +18,7 @@ mod live;
 mod login;
 mod open;
 mod proxy;
+mod refusals;
 mod roles;
 mod search;
 mod sessions;

@@ -2,7 +2,8 @@
 import { plural } from '../../lib/time.js';
 
 /** @typedef {import('../../types/api.d.ts').DomainRecord & { seen?: string[] }} DomainRecord `seen` are the published values that differ */
-/** @typedef {Omit<import('../../types/api.d.ts').DomainWithRecords, 'records' | 'recommended_records'> & { records: DomainRecord[], recommended_records: DomainRecord[], checked_at?: string | null }} DomainWithRecords */
+/** @typedef {{ at: string, email_id: string, host: string | null, reply: string }} DomainRefusal an email whose sender a mail server could not authenticate */
+/** @typedef {Omit<import('../../types/api.d.ts').DomainWithRecords, 'records' | 'recommended_records'> & { records: DomainRecord[], recommended_records: DomainRecord[], checked_at?: string | null, refusal?: DomainRefusal | null }} DomainWithRecords */
 /** @typedef {import('../../components/pill.js').Tone} Tone */
 /** @typedef {import('../../components/pill.js').PillLook} PillLook */
 /**
