@@ -226,6 +226,11 @@ class Server:
         self.process = None
         assert code == 0, f"the server stopped with exit code {code}\n{self.log_tail()}"
 
+    def command(self, *words):
+        """Runs a verb of the command line on the store. Returns the completed process."""
+        line = [str(binary(self.profile)), *words, "--data-dir", str(self.data_dir)]
+        return subprocess.run(line, capture_output=True, text=True, timeout=60, env=self.environment())
+
     def kill(self):
         """Kills the process with SIGKILL and reaps it. Returns the monotonic time of the signal."""
         self.api.close()
@@ -241,9 +246,8 @@ class Server:
             self.kill()
 
     def cli(self, *words):
-        """Runs a verb of the command line on the store of this server. Returns its output."""
-        line = [str(binary(self.profile)), *words, "--data-dir", str(self.data_dir)]
-        done = subprocess.run(line, capture_output=True, text=True, timeout=60, env=self.environment())
+        """Runs a verb as `command` does, which must succeed. Returns its output."""
+        done = self.command(*words)
         assert done.returncode == 0, f"{' '.join(words)}: {done.stderr}{done.stdout}"
         return done.stdout
 
