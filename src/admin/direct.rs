@@ -104,6 +104,7 @@ impl DirectStore {
             resolver: config.resolver().map_err(|error| error.to_string()),
             domains: Some(Arc::clone(&domains)),
             engine: None,
+            store: Some(context.store.clone()),
         };
         let queue = QueueControl::new(context.clone(), QueueNotifier::default(), None);
         // No request is logged here.

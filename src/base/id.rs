@@ -42,6 +42,7 @@ pub mod resource {
         Notice,
         Segment,
         Session,
+        SetAside,
         Stream,
         Suppression,
         Team,
@@ -95,6 +96,8 @@ pub type NoticeId = Id<resource::Notice>;
 pub type SegmentId = Id<resource::Segment>;
 /// Id of a session of the dashboard.
 pub type SessionId = Id<resource::Session>;
+/// Id of a row that was set aside.
+pub type SetAsideId = Id<resource::SetAside>;
 /// Id of a stream of email in the queue: the team of transactional email, or the broadcast.
 pub type StreamId = Id<resource::Stream>;
 /// Id of an entry of the suppression list.

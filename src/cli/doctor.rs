@@ -78,7 +78,7 @@ fn note_settings() {
 
 async fn without_store(config: &Config, options: &DoctorOptions) -> DoctorReport {
     let resolver = config.resolver().map_err(|error| error.to_string());
-    let doctor = Doctor { settings: config.doctor_settings(), resolver, domains: None, engine: None };
+    let doctor = Doctor { settings: config.doctor_settings(), resolver, domains: None, engine: None, store: None };
     doctor.run(options).await
 }
 

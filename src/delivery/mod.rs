@@ -112,7 +112,7 @@ pub use notifier::QueueNotifier;
 pub use pattern::{DeliverOnly, RecipientPattern};
 pub(crate) use pattern::{domain_of, parse_destination, released_destination};
 pub(crate) use queue::{
-    CLOCK_STEP_MS, DestinationHash, Due, DueKey, HoldKey, LaneKey, QUEUE_END, QUEUE_START, QueueKey,
+    CLOCK_STEP_MS, DestinationHash, Due, DueKey, HoldKey, LaneKey, QUEUE_END, QUEUE_START, QueueKey, count_set_aside,
     forget_holds_of_team, has_groups_of, is_slowed, set_slowed,
 };
 pub use queue::{Hold, HoldKind, QueueSelector};
@@ -124,8 +124,8 @@ pub use retry::RetrySchedule;
 pub(crate) use return_path::ReturnPaths;
 pub use routes::{CAPTURE, DIRECT, RELAY, RouteRule, RouteRules, RouteTargets, Routes};
 pub use rows::{
-    AttemptTlsRow, CapturedRow, Class, DueRow, HoldRow, LeaseRow, ReceivingHostRow, SiteRow, SlowedTeamRow,
-    SmtpAttemptRow, TlsFailuresRow, WarmUpRow,
+    AttemptTlsRow, CapturedRow, Class, DueRow, HoldRow, LeaseRow, ReceivingHostRow, SetAsideRow, SiteRow,
+    SlowedTeamRow, SmtpAttemptRow, TlsFailuresRow, WarmUpRow,
 };
 pub use schedule::{SiteHold, SiteKind, SiteSnapshot};
 pub(crate) use site_refusal::without_addresses;

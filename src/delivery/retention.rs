@@ -1,10 +1,10 @@
-//! Retention of attempts, receiving hosts, throttles of sites, counts of the warm-up plan and holds.
+//! Retention of attempts, receiving hosts, throttles of sites, counts of the warm-up plan, holds and rows that were set aside.
 
 use super::warm_up;
 use crate::base::clock::{TimestampMs, utc_day};
 use crate::base::id::{AttemptId, EmailId};
 use crate::context::Context;
-use crate::delivery::queue::forget_holds_of_deleted_emails;
+use crate::delivery::queue::{forget_holds_of_deleted_emails, purge_set_aside};
 use crate::store::{NameHash, Row, StoreError, Table, WriteTx, match_keys, match_page};
 use crate::tables::{ATTEMPTS, RECEIVING_HOSTS, SITES, WARM_UP};
 
@@ -17,7 +17,8 @@ const LAST: NameHash = [0xff; 32];
 /// Deletes the following rows, one page a transaction:
 /// - attempts before `attempts_before_ms`;
 /// - receiving hosts whose TLS history has expired, and expired throttles of sites;
-/// - old counts of the warm-up plan, and the holds of deleted emails.
+/// - old counts of the warm-up plan, and the holds of deleted emails;
+/// - rows that were set aside long ago.
 ///
 /// # Errors
 /// [`StoreError`].
@@ -26,6 +27,7 @@ pub async fn purge(context: &Context, attempts_before_ms: TimestampMs) -> Result
     let purge_attempts = move |tx: &WriteTx<'_>, after| purge_attempts_page(tx, after, attempts_before_ms, now_ms);
     store.write_pages((EmailId::MIN, AttemptId::MIN), purge_attempts).await?;
     store.write_bulk::<_, StoreError>(forget_holds_of_deleted_emails).await?;
+    store.write_bulk::<_, StoreError>(move |tx| purge_set_aside(tx, now_ms)).await?;
     let purge_hosts =
         move |tx: &WriteTx<'_>, after| purge_page(tx, &RECEIVING_HOSTS, after, |row| row.is_expired(now_ms));
     store.write_pages((FIRST,), purge_hosts).await?;

@@ -1,4 +1,5 @@
-//! The stored rows of delivery: queue, leases, attempts, receiving hosts, sites and captured messages.
+//! The stored rows of delivery: queue, leases, rows that were set aside, attempts, receiving hosts, sites and captured
+//! messages.
 
 use serde::{Deserialize, Serialize};
 
@@ -162,6 +163,20 @@ pub struct LeaseRow {
     pub leased_ms: TimestampMs,
 }
 impl Row for LeaseRow {}
+
+/// A row that was removed from the queue because it, or its email, cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetAsideRow {
+    /// Name of its table.
+    pub table: String,
+    /// Bytes of its key.
+    #[serde(with = "serde_bytes")]
+    pub key: Vec<u8>,
+    /// Bytes of its value.
+    #[serde(with = "serde_bytes")]
+    pub value: Vec<u8>,
+}
+impl Row for SetAsideRow {}
 
 /// One attempt for one recipient group, with its transcript.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -12,6 +12,7 @@
 //! - `clock.rs`: SNTP;
 //! - `machine.rs`: disk, open files, permissions;
 //! - `queue.rs`: the age of the queue;
+//! - `corrupt_rows.rs`: the rows that were removed from the queue because they cannot be read;
 //! - `public_url.rs`: the public URL.
 //!
 //! Invariants:
@@ -20,6 +21,7 @@
 //! - A result contains no secret, no recipient and no content.
 
 mod clock;
+mod corrupt_rows;
 mod domain_records;
 mod host_name;
 mod machine;
@@ -44,7 +46,7 @@ use crate::base::clock::Clock;
 use crate::delivery::Engine;
 use crate::dns::{Resolver, RoutePolicy};
 use crate::domains::Domains;
-use crate::store::DiskReserve;
+use crate::store::{DiskReserve, Store};
 
 /// Maximum time of a check. The command line waits longer for the response.
 pub const TIME_MAX: Duration = Duration::from_secs(20);
@@ -126,6 +128,8 @@ pub struct Doctor {
     pub domains: Option<Arc<Domains>>,
     /// `None` if no server runs.
     pub engine: Option<Arc<Engine>>,
+    /// `None` before the first start.
+    pub store: Option<Store>,
 }
 
 impl Doctor {
@@ -135,16 +139,18 @@ impl Doctor {
         let local = settings.clone();
         let machine = blocking::run(move || machine::checks(&local));
         let queue = queue::check(self.engine.as_deref(), settings.queue_age_max);
+        let rows = limited("corrupt_rows", corrupt_rows::check(self.store.as_ref()));
         let resolver = match &self.resolver {
             Ok(resolver) => resolver,
             Err(error) => {
                 let mut checks = vec![resolver::not_set_up(error)];
                 checks.extend(machine.await);
                 checks.push(queue);
+                checks.extend(rows.await);
                 return DoctorReport::new(checks);
             }
         };
-        let (port, host, resolving, records, clock, url, machine) = tokio::join!(
+        let (port, host, resolving, records, clock, url, machine, rows) = tokio::join!(
             limited("smtp_port", smtp_port::check(settings, resolver, &options.probe)),
             limited("hostname", host_name::checks(settings, resolver)),
             limited("resolver", resolver::check(resolver, &options.probe)),
@@ -152,8 +158,9 @@ impl Doctor {
             limited("clock", clock::check(resolver, options.time_server.as_ref())),
             limited("public_url", public_url::check(settings, resolver)),
             machine,
+            rows,
         );
-        let checks = [resolving, port, host, records, url, clock, machine, vec![queue]];
+        let checks = [resolving, port, host, records, url, clock, machine, vec![queue], rows];
         DoctorReport::new(checks.into_iter().flatten().collect())
     }
 }

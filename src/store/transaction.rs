@@ -158,15 +158,20 @@ impl<'t> WriteTx<'t> {
         self.table_to_change(table, |open| Ok(open.remove(key)?.is_some()))
     }
 
-    /// Deletes the value under `key` and returns it: `None` without a row, `Some(None)` if it is corrupt, which is logged.
+    /// Deletes the value under `key` and returns it: `None` without a row, its bytes if it is corrupt, which is logged.
     ///
     /// # Errors
     /// [`StoreError`] if the file cannot be written.
-    pub fn take_valid<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<Option<Option<V>>, StoreError> {
+    pub fn take<K: Key, V: Value>(
+        &self,
+        table: &Table<K, V>,
+        key: &K,
+    ) -> Result<Option<Result<V, Vec<u8>>>, StoreError> {
         let key = key.to_bytes();
         self.table_to_change(table.name(), |open| {
-            let removed = open.remove(key.as_ref())?;
-            Ok(removed.map(|value| Stored::<V>::new(table.name(), key.as_ref(), value.value()).valid()))
+            let Some(removed) = open.remove(key.as_ref())? else { return Ok(None) };
+            let value = Stored::<V>::new(table.name(), key.as_ref(), removed.value()).valid();
+            Ok(Some(value.ok_or_else(|| removed.value().to_vec())))
         })
     }
 

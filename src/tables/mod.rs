@@ -1,10 +1,9 @@
 //! The tables of the store: key, value, writer, growth and retention of each.
 //!
-//! A table name ends with a version. A new key or an incompatible value needs a new table and a migration. Byte
-//! order of a key is the order of its parts, the most general part first. Ids are UUIDs of version 7, so a range
-//! over ids is a range over creation times. The tables of the store itself are in `store/meta.rs`.
-//! `docs/STORAGE.md` documents all tables. `names.rs`: their names. `of_team.rs`: the deletion of the rows of a team.
-//! `index_rows.rs`: rows that name a row of another table.
+//! A table name ends with a version. A new key or an incompatible value needs a new table and a migration. Keys are in the
+//! order of their parts, the most general part first. Ids are UUIDs of version 7: a range over ids is a range over creation
+//! times. `docs/STORAGE.md` documents all tables. `store/meta.rs`: those of the store itself. `names.rs`: their names.
+//! `of_team.rs`: the deletion of the rows of a team. `index_rows.rs`: rows that name a row of another table.
 
 mod index_rows;
 mod names;
@@ -19,7 +18,7 @@ use crate::api_keys::{ApiKeyRow, ApiKeyUseRow};
 use crate::audit::AuditRow;
 use crate::base::id::{
     ApiKeyId, AttemptId, AuditId, BroadcastId, BroadcastLinkId, CapturedId, ContactId, ContactPropertyId, DomainId,
-    EmailId, ErasureId, EventId, LogId, NoticeId, SegmentId, SessionId, SuppressionId, TeamId, TemplateId,
+    EmailId, ErasureId, EventId, LogId, NoticeId, SegmentId, SessionId, SetAsideId, SuppressionId, TeamId, TemplateId,
     TemplateVersionId, TopicId, UserId, WebhookDeliveryId, WebhookId,
 };
 use crate::broadcast_rows::{
@@ -30,7 +29,7 @@ use crate::contact_properties::ContactPropertyRow;
 use crate::contacts::{AudienceRow, ContactRow, TopicChoiceRow};
 use crate::deliverability::{EpisodeRow, RegionPauseRow};
 use crate::delivery::{
-    CapturedRow, DueRow, HoldKey, HoldRow, LeaseRow, QueueKey, ReceivingHostRow, SiteRow, SlowedTeamRow,
+    CapturedRow, DueRow, HoldKey, HoldRow, LeaseRow, QueueKey, ReceivingHostRow, SetAsideRow, SiteRow, SlowedTeamRow,
     SmtpAttemptRow, WarmUpRow,
 };
 use crate::domains::{DomainRow, SenderDomainRow, TrackingHostRow};
@@ -193,6 +192,9 @@ pub const QUEUE_HOLDS: Table<HoldKey, HoldRow> = Table::new("queue_holds-1");
 /// Teams whose broadcasts together send one message a second, with the time of the next one. Written by `delivery` with each
 /// of these messages. At most one row for each team, deleted when its guardrail recovers, or with the team.
 pub const SLOWED_TEAMS: Table<(TeamId,), SlowedTeamRow> = Table::new("slowed_teams-1");
+/// Rows that were removed from [`DUE`] and [`LEASES`] because they cannot be read, with the lowest id if the team is not
+/// known. Written by `delivery`. At most 1,000 rows, deleted after 30 days or with the team.
+pub const SET_ASIDE_ROWS: Table<(TeamId, SetAsideId), SetAsideRow> = Table::new("set_aside_rows-1");
 /// SMTP attempts: host, TLS and compressed transcript. Written by `delivery`. One row for each attempt, deleted after
 /// `RINGMAIL_ATTEMPT_RETENTION_DAYS` or with the row of the email.
 pub const ATTEMPTS: Table<(EmailId, AttemptId), SmtpAttemptRow> = Table::listed("attempts-1", 15);
@@ -394,4 +396,5 @@ of_team! {
     EMAIL_COUNT_CHECKS,
     GUARDRAIL_EPISODES,
     SLOWED_TEAMS,
+    SET_ASIDE_ROWS,
 }

@@ -44,7 +44,7 @@ fn a_server_checks_the_records_of_its_domains_with_its_own_settings() {
     for name in ["spf", "dkim", "dmarc"] {
         assert_eq!(statuses(&healthy, name), [(shop(), CheckStatus::Ok)], "{healthy:#?}");
     }
-    for name in ["smtp_port", "resolver", "disk", "open_files", "permissions", "queue"] {
+    for name in ["smtp_port", "resolver", "disk", "open_files", "permissions", "queue", "corrupt_rows"] {
         assert_eq!(statuses(&healthy, name), [(None, CheckStatus::Ok)], "{healthy:#?}");
     }
     assert_eq!(statuses(&healthy, "hostname"), [(Some("mail.host.example".into()), CheckStatus::Ok)]);

@@ -7,6 +7,7 @@
 use tracing::{error, warn};
 
 use super::requeue;
+use super::set_aside::set_aside;
 use crate::base::id::{EmailId, Id, TeamId};
 use crate::context::Context;
 use crate::delivery::rows::DueRow;
@@ -57,7 +58,7 @@ fn corrupt_leases(tx: &impl Reads) -> Result<Vec<LeaseKey>, StoreError> {
     Ok(corrupt)
 }
 
-/// Deletes a corrupt lease and requeues its group. Returns whether the group is in the queue.
+/// Sets a corrupt lease aside and requeues its group. Returns whether the group is in the queue.
 fn recover_lease(tx: &WriteTx<'_>, context: &Context, key: LeaseKey) -> Result<bool, StoreError> {
     match tx.get(&LEASES, &key) {
         Err(StoreError::Corrupt(_)) => {}
@@ -65,8 +66,10 @@ fn recover_lease(tx: &WriteTx<'_>, context: &Context, key: LeaseKey) -> Result<b
         other => return other.map(|_| false),
     }
     let (email, group) = key;
-    tx.delete(&LEASES, &key)?;
-    let Some((team, mut row)) = find_valid_email(tx, email)? else {
+    let Some(Err(bytes)) = tx.take(&LEASES, &key)? else { return Ok(false) };
+    let found = find_valid_email(tx, email)?;
+    set_aside(tx, context, found.as_ref().map(|(team, _)| *team), email, (&LEASES, &key), bytes)?;
+    let Some((team, mut row)) = found else {
         error!(email.id = %email, "dropped a corrupt lease, because its email cannot be read");
         return Ok(false);
     };

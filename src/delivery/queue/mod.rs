@@ -5,9 +5,10 @@
 //! - `lanes.rs`, `count.rs`: reading and counting;
 //! - `selector.rs` and `holds.rs`: holds of the operator;
 //! - `slowed.rs`: teams whose broadcasts are slowed down;
-//! - `stored_rows.rs`: rows with the fields that they do not store;
+//! - `stored_rows.rs`: rows with the fields that they do not store, and those that cannot be read;
 //! - this file: changes of state;
 //! - `corrupt_leases.rs`: recovery of corrupt leases;
+//! - `set_aside.rs`: rows that were removed because they cannot be read;
 //! - `ahead.rs`: groups whose due time is wrong because of a step of the clock.
 //!
 //! A recipient group has exactly one of three states: a row in the queue, a lease, or settled recipients in the row of its
@@ -21,6 +22,7 @@ mod holds;
 mod key;
 mod lanes;
 mod selector;
+mod set_aside;
 mod slowed;
 mod stored_rows;
 
@@ -39,18 +41,19 @@ pub(crate) use lanes::has_groups_of;
 pub(super) use lanes::{LaneRest, read_head, read_lanes, read_rows};
 pub(crate) use selector::HoldKey;
 pub use selector::{Hold, HoldKind, QueueSelector};
+pub(crate) use set_aside::count_set_aside;
+pub(super) use set_aside::purge_set_aside;
 pub(super) use slowed::{LanePace, SLOWED_INTERVAL_MS, read_pace};
 pub(crate) use slowed::{is_slowed, set_slowed};
-pub(super) use stored_rows::read_row;
+pub(super) use stored_rows::{forget_corrupt, read_row};
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use stored_rows::{complete, rebuilt_row};
+use set_aside::set_aside_with_email;
+use stored_rows::{drop_unreadable, take_row};
 
-use tracing::error;
-
-use super::rows::{Class, DueRow, LeaseRow};
+use super::rows::{DueRow, LeaseRow};
 use crate::base::clock::TimestampMs;
 use crate::base::id::{EmailId, Id, TeamId};
 use crate::context::Context;
@@ -151,13 +154,13 @@ fn claim_unless_held(
     let (now_ms, node) = (context.now_ms(), context.store.node());
     let (mut claimed, mut postponed) = (Vec::with_capacity(keys.len()), 0);
     for key in keys {
-        let Some(mut due) = take_row(tx, *key, now_ms)? else { continue };
+        let Some(mut due) = take_row(tx, context, *key)? else { continue };
         // The worker of the removal deletes the email.
         if teams::is_removed(tx, due.team)? {
             continue;
         }
         let Some(mut row) = emails::find_valid_row(tx, due.team, key.email)? else {
-            forget_corrupt(tx, *key, &due, now_ms)?;
+            drop_unreadable(tx, context, *key, &due)?;
             continue;
         };
         if holds.postpone(tx, context, *key, &mut due, &mut row)?
@@ -208,39 +211,6 @@ fn claim_unless_held(
         renew(tx, node, now_ms)?;
     }
     Ok((claimed, postponed))
-}
-
-/// Deletes the row of a queued group and returns it; `None` if the group is not in the queue any more.
-///
-/// A corrupt row is replaced by one without attempts, so that it delays its email but does not stop the queue.
-fn take_row(tx: &WriteTx<'_>, key: DueKey, now_ms: TimestampMs) -> Result<Option<DueRow>, StoreError> {
-    let Some(row) = tx.take_valid(&DUE, &key.parts())? else { return Ok(None) };
-    if let Some(row) = row {
-        let completed = complete(tx, key, row.clone())?;
-        if completed.is_none() {
-            forget_corrupt(tx, key, &row, now_ms)?;
-        }
-        return Ok(completed);
-    }
-    let rebuilt = rebuilt_row(tx, key)?;
-    if rebuilt.is_none() {
-        error!(email = %key.email, "dropped a corrupt queue row: its email cannot be read, or no recipient waits with it");
-    }
-    Ok(rebuilt)
-}
-
-/// Counts the email of a group that has left the queue, if it is of a broadcast and its row is corrupt.
-pub(super) fn forget_corrupt(
-    tx: &WriteTx<'_>,
-    key: DueKey,
-    due: &DueRow,
-    now_ms: TimestampMs,
-) -> Result<(), StoreError> {
-    if key.lane.class == Class::Transactional {
-        return Ok(());
-    }
-    let was_attempted = due.attempts > 0 || due.possible_duplicate;
-    emails::count_corrupt(tx, due.team, key.lane.stream.cast(), key.email, was_attempted, now_ms)
 }
 
 /// Settles the recipients that are suppressed or have opted out, and removes them from `recipients`.
@@ -355,7 +325,10 @@ fn recover_page(tx: &WriteTx<'_>, context: &Context) -> Result<usize, StoreError
     let ended = read_ended(tx, context.store.node(), context.now_ms())?;
     for ((email, group), lease) in &ended {
         tx.delete(&LEASES, &(*email, *group))?;
-        let Some(mut row) = emails::find_valid_row(tx, lease.due.team, *email)? else { continue };
+        let Some(mut row) = emails::find_valid_row(tx, lease.due.team, *email)? else {
+            set_aside_with_email(tx, context, lease.due.team, *email, (&LEASES, &(*email, *group)), lease)?;
+            continue;
+        };
         let due = DueRow { possible_duplicate: true, ..lease.due.clone() };
         requeue(tx, &mut row, *email, *group, context.now_ms(), &due)?;
         emails::put_row(tx, lease.due.team, *email, &row, context.now_ms())?;

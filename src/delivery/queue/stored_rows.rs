@@ -1,13 +1,18 @@
-//! Reading of queue rows. The row of a new email of a broadcast stores only its team, so that it is small. Its key and
-//! its email have the rest.
+//! Reading and removal of queue rows. The row of a new email of a broadcast stores only its team, so that it is small. Its
+//! key and its email have the rest. A corrupt row is replaced by one from its email, and set aside when it is removed.
+
+use tracing::error;
 
 use super::corrupt_leases::find_valid_email;
 use super::holds::waiting_recipients;
 use super::key::DueKey;
+use super::set_aside::{set_aside, set_aside_with_email};
+use crate::base::clock::TimestampMs;
 use crate::base::id::TeamId;
+use crate::context::Context;
 use crate::delivery::rows::{Class, DueRow};
 use crate::emails;
-use crate::store::{Reads, StoreError};
+use crate::store::{Reads, StoreError, WriteTx};
 use crate::tables::DUE;
 
 /// Returns the row of a queued group; `None` if it is not in the queue, or if its row is corrupt, which is logged.
@@ -58,4 +63,66 @@ pub(super) fn rebuilt_row(tx: &impl Reads, key: DueKey) -> Result<Option<DueRow>
         Some(DueRow::fresh(team, emails::destination_of(waiting).into_owned(), key.due_ms))
     });
     Ok(row)
+}
+
+/// Deletes the row of a queued group and returns it; `None` if the group is not in the queue any more.
+///
+/// A corrupt row is set aside and replaced by one without attempts, so that it delays its email but does not stop the
+/// queue.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn take_row(tx: &WriteTx<'_>, context: &Context, key: DueKey) -> Result<Option<DueRow>, StoreError> {
+    let bytes = match tx.take(&DUE, &key.parts())? {
+        None => return Ok(None),
+        Some(Ok(row)) => {
+            let completed = complete(tx, key, row.clone())?;
+            if completed.is_none() {
+                drop_unreadable(tx, context, key, &row)?;
+            }
+            return Ok(completed);
+        }
+        Some(Err(bytes)) => bytes,
+    };
+    let rebuilt = rebuilt_row(tx, key)?;
+    let team = match key.lane.class {
+        Class::Transactional => Some(key.lane.stream.cast()),
+        Class::Broadcast => rebuilt.as_ref().map(|row| row.team),
+    };
+    set_aside(tx, context, team, key.email, (&DUE, &key.parts()), bytes)?;
+    if rebuilt.is_none() {
+        error!(email.id = %key.email, "dropped a corrupt queue row: its email cannot be read, or no recipient waits with it");
+    }
+    Ok(rebuilt)
+}
+
+/// Ends the delivery of a group that has left the queue and whose email cannot be read or does not exist.
+///
+/// # Errors
+/// [`StoreError`].
+pub(super) fn drop_unreadable(
+    tx: &WriteTx<'_>,
+    context: &Context,
+    key: DueKey,
+    due: &DueRow,
+) -> Result<(), StoreError> {
+    set_aside_with_email(tx, context, due.team, key.email, (&DUE, &key.parts()), due)?;
+    forget_corrupt(tx, key, due, context.now_ms())
+}
+
+/// Counts the email of a group that has left the queue, if it is of a broadcast and its row is corrupt.
+///
+/// # Errors
+/// [`StoreError`].
+pub(in crate::delivery) fn forget_corrupt(
+    tx: &WriteTx<'_>,
+    key: DueKey,
+    due: &DueRow,
+    now_ms: TimestampMs,
+) -> Result<(), StoreError> {
+    if key.lane.class == Class::Transactional {
+        return Ok(());
+    }
+    let was_attempted = due.attempts > 0 || due.possible_duplicate;
+    emails::count_corrupt(tx, due.team, key.lane.stream.cast(), key.email, was_attempted, now_ms)
 }

@@ -37,11 +37,11 @@ async fn a_taken_row_is_deleted_even_if_it_is_corrupt() {
     };
     store.write::<_, StoreError>(put).await.unwrap();
 
-    let take = |tx: &WriteTx<'_>| [1, 2, 3, 1].into_iter().map(|key| tx.take_valid(&TEXTS, &(key,))).collect();
+    let take = |tx: &WriteTx<'_>| [1, 2, 3, 1].into_iter().map(|key| tx.take(&TEXTS, &(key,))).collect();
     let taken: Vec<_> = store.write::<_, StoreError>(take).await.unwrap();
 
     let row = TextRow { text: "row".into() };
-    assert_eq!(taken, [Some(Some(row)), Some(None), None, None]);
+    assert_eq!(taken, [Some(Ok(row)), Some(Err(Encoded::<TextRow>::unreadable().bytes)), None, None]);
     assert!(!store.read_now::<_, StoreError>(|tx| tx.contains(&TEXTS, &(2,))).unwrap());
 }
 

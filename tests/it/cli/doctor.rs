@@ -63,6 +63,7 @@ fn the_checks_run_before_the_first_start() {
         "open_files ok",
         "permissions ok",
         "queue not_checked",
+        "corrupt_rows not_checked",
     ];
     assert_eq!((statuses(&report), report["ok"].as_bool()), (expected.map(str::to_owned).to_vec(), Some(true)));
     assert!(!cli.path("ringmail-data").exists());

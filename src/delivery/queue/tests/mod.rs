@@ -6,6 +6,7 @@ pub(in crate::delivery) mod broadcasts;
 
 use std::time::Duration;
 
+use super::stored_rows::rebuilt_row;
 use super::*;
 use crate::base::address::EmailAddress;
 use crate::delivery::rows::Class;
@@ -56,7 +57,7 @@ async fn suppress(context: &Context, address: &str) {
 }
 
 /// Claims the groups and returns the addresses of their recipients.
-async fn claimed(context: &Context, keys: &[DueKey]) -> Vec<String> {
+pub(in crate::delivery) async fn claimed(context: &Context, keys: &[DueKey]) -> Vec<String> {
     let (claiming, keys) = (context.clone(), keys.to_vec());
     let claims = context.store.write::<_, StoreError>(move |tx| claim(tx, &claiming, &keys)).await.unwrap();
     claims.iter().flat_map(Claimed::addresses).collect()
@@ -272,7 +273,7 @@ async fn a_corrupt_row_gets_the_destination_of_the_recipient_that_waits() {
 }
 
 /// Leases an email to Ada, and makes the lease corrupt.
-async fn corruptly_leased(context: &Context) -> EmailId {
+pub(in crate::delivery) async fn corruptly_leased(context: &Context) -> EmailId {
     let (id, keys) = put_due(context, &[(RecipientKind::To, ADA)]).await;
     claimed(context, &keys).await;
     let corrupt = move |tx: &WriteTx<'_>| {
