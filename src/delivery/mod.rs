@@ -22,7 +22,8 @@
 //! 11. `message.rs`, `broadcast_message.rs`, `return_path.rs`: the message and its envelope, with `cpu.rs` (CPU time of composing and signing);
 //! 12. `smtp/`: the SMTP client and the classification of replies;
 //! 13. `outcome/`: from the results of a transaction to a disposition for each recipient. `site_refusal.rs` finds a reply
-//!     that limits the following mail, and `site_store.rs` stores the throttles of sites;
+//!     that limits the following mail. `site_store.rs` stores the throttles of sites, and `site_merge.rs` merges them with
+//!     the stored ones;
 //! 14. `settle/`, `retry.rs`: storage of the dispositions, and the time of the next attempt;
 //! 15. `sessionless.rs`, `simulated.rs`, `held.rs`: groups that are settled without an SMTP session;
 //! 16. `control/`: the queue for the operator, and why groups wait, with `recompose.rs` (a message to show);
@@ -93,6 +94,7 @@ mod session;
 mod sessionless;
 mod settle;
 pub mod simulated;
+mod site_merge;
 mod site_refusal;
 mod site_store;
 mod source;

@@ -271,11 +271,17 @@ pub struct SiteRow {
     pub name: String,
     /// Limit of the sessions.
     pub sessions: u16,
+    /// Time of the last change of the limit; `None` if it is the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sessions_changed_ms: Option<TimestampMs>,
     /// Number of failures since the last success.
     #[serde(default)]
     pub failures: u32,
     /// End of the last pause.
     pub paused_until_ms: TimestampMs,
+    /// Time of the last change of the failures or the pause; `None` without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failures_changed_ms: Option<TimestampMs>,
     /// End of a suspension for the reputation of this server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspended_until_ms: Option<TimestampMs>,
@@ -285,12 +291,15 @@ pub struct SiteRow {
     /// Number of such suspensions since the last success.
     #[serde(default)]
     pub stops: u32,
+    /// Time at which the last suspension began or was ended by an accepted message; `None` without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspension_changed_ms: Option<TimestampMs>,
     /// Last refusal, without addresses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_reply: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_reply_ms: Option<TimestampMs>,
-    /// Time of the last change.
+    /// Time of the row.
     pub changed_ms: TimestampMs,
 }
 impl Row for SiteRow {}

@@ -10,6 +10,7 @@ use tracing::error;
 use super::providers::provider_of;
 use super::rows::{SiteRow, WarmUpRow};
 use super::schedule::StoredSite;
+use super::site_merge::merged;
 use super::transport::Servers;
 use super::warm_up::{self, Allowance, WarmUpPlan};
 use crate::base::clock::{TimestampMs, utc_day};
@@ -31,10 +32,13 @@ pub(super) struct SiteUpdate {
 }
 
 impl SiteUpdate {
-    /// Stores the changes.
+    /// Stores the changes. The throttle is merged with the stored one, which another session or process can have changed.
     pub(super) fn put(&self, tx: &WriteTx<'_>, now_ms: TimestampMs) -> Result<(), StoreError> {
         if let Some(row) = &self.row {
-            tx.put(&SITES, &(name_hash(&row.name),), row)?;
+            let key = (name_hash(&row.name),);
+            let stored = tx.get_valid(&SITES, &key)?;
+            let row = stored.map_or_else(|| row.clone(), |stored| merged(&stored, row, now_ms));
+            tx.put(&SITES, &key, &row)?;
         }
         if let Some((site, counts)) = &self.warm_up {
             add_warm_up(tx, site, now_ms, *counts)?;
@@ -51,7 +55,8 @@ pub(super) fn end_stored_pause(tx: &WriteTx<'_>, site: &str, now_ms: TimestampMs
     if row.paused_until_ms <= now_ms {
         return Ok(());
     }
-    tx.put(&SITES, &key, &SiteRow { paused_until_ms: now_ms, changed_ms: now_ms, ..row })
+    let ended = SiteRow { paused_until_ms: now_ms, failures_changed_ms: Some(now_ms), changed_ms: now_ms, ..row };
+    tx.put(&SITES, &key, &ended)
 }
 
 /// Adds counts to the day of a site.
@@ -185,6 +190,33 @@ mod tests {
             let stored = stored_site(&context, &google(), plan, is_known).await;
 
             assert_eq!((stored.row.as_ref(), stored.allowance.is_some()), (expected, plan.is_some()), "{is_known}");
+        }
+    }
+
+    #[tokio::test]
+    async fn two_interleaved_updates_keep_the_newer_change_of_each_part() {
+        for is_stopped_first in [true, false] {
+            let (_directory, context) = Context::temporary();
+            let (now_ms, until_ms) = (context.now_ms(), context.now_ms() + DAY_MS);
+            let stopped = json!({
+                "name": "google", "sessions": 1, "sessions_changed_ms": now_ms - 2, "failures": 1,
+                "paused_until_ms": until_ms, "failures_changed_ms": now_ms - 2, "suspended_until_ms": until_ms,
+                "is_stopped": true, "stops": 1, "suspension_changed_ms": now_ms - 2, "changed_ms": now_ms - 2,
+            });
+            let grown = json!({
+                "name": "google", "sessions": 3, "sessions_changed_ms": now_ms - 1, "paused_until_ms": now_ms - 1,
+                "changed_ms": now_ms - 1,
+            });
+            let update = |row: &serde_json::Value| SiteUpdate {
+                row: Some(serde_json::from_value(row.clone()).unwrap()),
+                warm_up: None,
+            };
+            let rows = if is_stopped_first { [&stopped, &grown] } else { [&grown, &stopped] };
+            tokio::join!(put(&context, update(rows[0]), now_ms), put(&context, update(rows[1]), now_ms));
+
+            let read = context.store.read_now::<_, StoreError>(|tx| tx.get(&SITES, &(name_hash("google"),)));
+            let row = read.unwrap().unwrap();
+            assert_eq!((row.sessions, row.suspended_until_ms, row.paused_until_ms), (3, Some(until_ms), until_ms));
         }
     }
 

@@ -359,7 +359,13 @@ async fn a_flush_ends_the_stored_pause_of_the_site() {
         control(&context).flush(TEAM, selector, None).await.unwrap();
 
         let ended_ms = context.now_ms();
-        assert_eq!(stored("provider"), SiteRow { paused_until_ms: ended_ms, changed_ms: ended_ms, ..row("provider") });
+        let ended = SiteRow {
+            paused_until_ms: ended_ms,
+            failures_changed_ms: Some(ended_ms),
+            changed_ms: ended_ms,
+            ..row("provider")
+        };
+        assert_eq!(stored("provider"), ended);
         assert_eq!(stored("other"), row("other"));
     }
 }

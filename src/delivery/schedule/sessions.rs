@@ -216,7 +216,7 @@ impl Schedule {
             site.stuck = site.stuck.saturating_sub(usize::from(slot.is_stuck));
             site.connections.give_back(usize::from(slot.may_connect));
             if let Some(taken_ms) = slot.delivered_ms {
-                site.throttle.ended_clean(taken_ms);
+                site.throttle.ended_clean(taken_ms, now);
             }
         }
         self.site_changed(&slot.site, 0, now, Turn::Last);
@@ -296,7 +296,7 @@ impl Schedule {
         slot.host = Some(host.to_owned());
         if let Some(taken_ms) = slot.delivered_ms.take() {
             if let Some(site) = self.sites.get_mut(&slot.site) {
-                site.throttle.ended_clean(taken_ms);
+                site.throttle.ended_clean(taken_ms, now);
             }
             self.site_changed(&slot.site, 0, now, Turn::Last);
         }
@@ -353,7 +353,7 @@ impl Schedule {
         if let Some(site) = self.sites.get_mut(&slot.site)
             && site.opened_host().is_none_or(|host| self.hosts.has_failed(host))
         {
-            site.throttle.open_failed(now.elapsed_ms);
+            site.throttle.open_failed(now);
         }
     }
 
@@ -361,7 +361,7 @@ impl Schedule {
     pub(in crate::delivery) fn succeeded(&mut self, slot: &mut Slot, now: Now) -> Option<SiteRow> {
         slot.delivered_ms = Some(slot.taken_ms);
         let site = self.sites.get_mut(&slot.site)?;
-        let is_due = site.throttle.succeeded(slot.taken_ms) || site.is_success_due(now);
+        let is_due = site.throttle.succeeded(slot.taken_ms, now) || site.is_success_due(now);
         let row = (is_due && !site.is_single).then(|| site.row(&slot.site, now));
         self.site_changed(&slot.site, 0, now, Turn::Last);
         row

@@ -32,6 +32,14 @@ pub(super) struct Suspension {
     pub(super) until_ms: i64,
 }
 
+/// Times of the last changes of the parts of a row, on the wall clock; `None` without a change.
+#[derive(Clone, Copy, Debug, Default)]
+struct Changes {
+    sessions_ms: Option<TimestampMs>,
+    failures_ms: Option<TimestampMs>,
+    suspension_ms: Option<TimestampMs>,
+}
+
 /// The throttle of a site.
 #[derive(Clone, Debug)]
 pub(super) struct Throttle {
@@ -55,6 +63,7 @@ pub(super) struct Throttle {
     /// Last refusal, without addresses.
     last_reply: Option<Arc<str>>,
     last_reply_ms: Option<TimestampMs>,
+    changes: Changes,
 }
 
 impl Throttle {
@@ -72,6 +81,7 @@ impl Throttle {
             stops: 0,
             last_reply: None,
             last_reply_ms: None,
+            changes: Changes::default(),
         }
     }
 
@@ -95,6 +105,11 @@ impl Throttle {
             stops: row.stops,
             last_reply: row.last_reply.as_deref().map(Arc::from),
             last_reply_ms: row.last_reply_ms,
+            changes: Changes {
+                sessions_ms: row.sessions_changed_ms,
+                failures_ms: row.failures_changed_ms,
+                suspension_ms: row.suspension_changed_ms,
+            },
             ..Self::new(limit_max)
         }
     }
@@ -102,14 +117,19 @@ impl Throttle {
     /// Returns the row of a site with this throttle.
     pub(super) fn row(&self, name: &str, now: Now) -> SiteRow {
         let wall_ms = |until_ms: i64| now.wall_ms + (until_ms - now.elapsed_ms).max(0);
+        // The clock can have been set back since the change.
+        let until_now = |changed_ms: Option<TimestampMs>| changed_ms.map(|changed_ms| changed_ms.min(now.wall_ms));
         SiteRow {
             name: name.to_owned(),
             sessions: u16::try_from(self.limit).unwrap_or(u16::MAX),
+            sessions_changed_ms: until_now(self.changes.sessions_ms),
             failures: self.failures,
             paused_until_ms: wall_ms(self.paused_until_ms),
+            failures_changed_ms: until_now(self.changes.failures_ms),
             suspended_until_ms: self.suspension(now.elapsed_ms).map(|suspension| wall_ms(suspension.until_ms)),
             is_stopped: self.suspension.is_some_and(|suspension| suspension.is_stop),
             stops: self.stops,
+            suspension_changed_ms: until_now(self.changes.suspension_ms),
             last_reply: self.last_reply.as_deref().map(str::to_owned),
             last_reply_ms: self.last_reply_ms,
             changed_ms: now.wall_ms,
@@ -157,20 +177,28 @@ impl Throttle {
     }
 
     /// Records a message without a refusal that a session took at `taken_ms`. Returns whether the stored state changed. A
-    /// message that was taken before the last refusal ends neither a pause nor a suspension.
-    pub(super) fn succeeded(&mut self, taken_ms: i64) -> bool {
+    /// message that was taken before the last refusal ends neither a pause nor a suspension. The time of the change is
+    /// that of the message, so that a later refusal of another process remains.
+    pub(super) fn succeeded(&mut self, taken_ms: i64, now: Now) -> bool {
         if taken_ms <= self.refused_ms {
             return false;
         }
-        let had_failures = self.failures > 0 || self.suspension.is_some() || self.stops > 0;
+        let at_ms = now.wall_ms - (now.elapsed_ms - taken_ms);
+        let (has_failed, was_suspended) = (self.failures > 0, self.suspension.is_some() || self.stops > 0);
+        if has_failed {
+            latest(&mut self.changes.failures_ms, at_ms);
+        }
+        if was_suspended {
+            latest(&mut self.changes.suspension_ms, at_ms);
+        }
         (self.failures, self.stops, self.suspension) = (0, 0, None);
         self.paused_until_ms = 0;
-        std::mem::take(&mut self.has_grown) || had_failures
+        std::mem::take(&mut self.has_grown) || has_failed || was_suspended
     }
 
     /// Counts a session that has ended, whose last message was taken at `taken_ms` and not refused. Has no effect if the
     /// site has refused a message since then. The next message stores a limit that has grown.
-    pub(super) fn ended_clean(&mut self, taken_ms: i64) {
+    pub(super) fn ended_clean(&mut self, taken_ms: i64, now: Now) {
         if taken_ms <= self.refused_ms {
             return;
         }
@@ -178,13 +206,15 @@ impl Throttle {
         if self.clean == CLEAN_SESSIONS && self.limit < self.limit_max {
             (self.clean, self.has_grown) = (0, true);
             self.limit += 1;
+            latest(&mut self.changes.sessions_ms, now.wall_ms);
         }
     }
 
     /// Counts a session that could not be opened.
-    pub(super) fn open_failed(&mut self, now_ms: i64) {
+    pub(super) fn open_failed(&mut self, now: Now) {
         self.failures = self.failures.saturating_add(1);
-        self.failed_ms = now_ms;
+        self.failed_ms = now.elapsed_ms;
+        latest(&mut self.changes.failures_ms, now.wall_ms);
     }
 
     /// Limits the sessions and pauses the site. Returns whether the refusal counts: those of concurrent sessions count
@@ -203,6 +233,11 @@ impl Throttle {
         self.failures = self.failures.saturating_add(1);
         (self.clean, self.failed_ms, self.refused_ms) = (0, now_ms, now_ms);
         self.has_grown = false;
+        latest(&mut self.changes.failures_ms, now.wall_ms);
+        latest(&mut self.changes.sessions_ms, now.wall_ms);
+        if refusal.is_suspension() {
+            latest(&mut self.changes.suspension_ms, now.wall_ms);
+        }
         (self.last_reply, self.last_reply_ms) = (Some(refusal.reply.as_str().into()), Some(now.wall_ms));
         let pause_min_ms = pause_ms(1);
         let named_ms =
@@ -238,6 +273,11 @@ impl Throttle {
         let failed_recently = self.failures > 0 && now_ms - self.failed_ms < 2 * PAUSE_MAX_MS;
         self.paused_until_ms <= now_ms && !failed_recently && self.suspension(now_ms).is_none()
     }
+}
+
+/// Moves the time of a change forward, also if the clock was set back.
+fn latest(changed_ms: &mut Option<TimestampMs>, at_ms: TimestampMs) {
+    *changed_ms = (*changed_ms).max(Some(at_ms));
 }
 
 impl SiteRow {

@@ -6,6 +6,7 @@ use super::super::throttle::Throttle;
 use crate::base::clock::DAY_MS;
 use crate::delivery::rows::SiteRow;
 use crate::delivery::schedule::Now;
+use crate::delivery::site_merge::merged;
 use crate::delivery::site_refusal::SiteRefusal;
 use crate::delivery::smtp::SiteThrottle;
 
@@ -47,7 +48,7 @@ fn the_limit_starts_at_two_grows_after_five_sessions_and_is_halved() {
     ] {
         let mut throttle = Throttle::new(limit_max);
         for _ in 0..sessions {
-            throttle.ended_clean(0);
+            throttle.ended_clean(0, at(0));
         }
         if refused {
             throttle.refused(&refusal(HALVE, None), at(0), doubling);
@@ -63,11 +64,11 @@ fn a_session_that_ends_after_a_refusal_of_the_site_does_not_raise_the_limit() {
     throttle.refused(&refusal(HALVE, None), at(100), doubling);
 
     for _ in 0..20 {
-        throttle.ended_clean(100);
+        throttle.ended_clean(100, at(200));
     }
     assert_eq!(throttle.learned_limit(), 1);
     for _ in 0..5 {
-        throttle.ended_clean(101);
+        throttle.ended_clean(101, at(200));
     }
     assert_eq!(throttle.learned_limit(), 2);
 }
@@ -107,7 +108,7 @@ fn a_stop_doubles_up_to_a_day_and_an_accepted_message_resets_it() {
         assert_eq!((throttle.suspension(now_ms), throttle.limit()), (None, 1), "one message tests the site");
     }
 
-    assert!(throttle.succeeded(now_ms));
+    assert!(throttle.succeeded(now_ms, at(now_ms)));
     assert!(throttle.refused(&refusal(STOP, None), at(now_ms + 1), doubling));
 
     assert_eq!(throttle.paused_until_ms() - now_ms - 1, 2 * HOUR_MS);
@@ -134,9 +135,9 @@ fn a_suspension_ends_with_an_accepted_probe_but_not_with_a_message_that_was_take
     let mut throttle = Throttle::new(10);
     throttle.refused(&refusal(TRICKLE, None), at(100), doubling);
 
-    assert!(!throttle.succeeded(100));
+    assert!(!throttle.succeeded(100, at(102)));
     assert!(throttle.suspension(101).is_some() && throttle.paused_until_ms() > 101);
-    assert!(throttle.succeeded(101));
+    assert!(throttle.succeeded(101, at(102)));
 
     assert_eq!((throttle.suspension(101), throttle.paused_until_ms(), throttle.limit()), (None, 0, 1));
     assert_eq!(throttle.last_reply().unwrap().0.as_ref(), "421 4.7.0 no");
@@ -158,7 +159,7 @@ fn a_suspension_lasts_ninety_minutes_after_the_last_refused_probe() {
 fn a_stored_throttle_continues_after_a_restart_and_after_a_step_of_the_clock() {
     let mut throttle = Throttle::new(10);
     for _ in 0..30 {
-        throttle.ended_clean(0);
+        throttle.ended_clean(0, at(0));
     }
     throttle.refused(&refusal(STOP, None), at(0), doubling);
     let row = throttle.row("google", at(HOUR_MS));
@@ -197,4 +198,65 @@ fn a_row_expires_a_week_after_its_last_change_unless_the_site_is_suspended() {
     ] {
         assert_eq!(row(until_ms).is_expired(at(now_ms).wall_ms), is_expired, "{until_ms:?} {now_ms}");
     }
+}
+
+#[test]
+fn the_last_of_two_outcomes_determines_the_row_also_if_it_is_stored_first() {
+    let mut throttle = Throttle::new(10);
+    let mut rows = vec![throttle.row("google", at(0))];
+    for _ in 0..5 {
+        throttle.ended_clean(0, at(1));
+    }
+    rows.push(throttle.row("google", at(10)));
+    for kind in [HALVE, STOP] {
+        throttle.refused(&refusal(kind, None), at(100), doubling);
+        rows.push(throttle.row("google", at(100 + i64::from(kind == STOP))));
+    }
+    throttle.succeeded(200, at(300));
+    rows.push(throttle.row("google", at(300)));
+    // The message was taken before the connection failed.
+    throttle.open_failed(at(400));
+    rows.push(throttle.row("google", at(401)));
+    throttle.succeeded(350, at(450));
+    rows.push(throttle.row("google", at(450)));
+
+    for (index, newer) in rows.iter().enumerate() {
+        for older in &rows[..index] {
+            assert_eq!(merged(older, newer, at(500).wall_ms), *newer);
+            assert_eq!(merged(newer, older, at(500).wall_ms), *newer);
+        }
+    }
+}
+
+#[test]
+fn a_suspension_ends_with_a_later_message_of_a_process_that_knows_it() {
+    // The second process restores the throttle, or has a failure of its own.
+    for (is_known, taken_ms, failures, is_suspended) in
+        [(true, 60, 1, true), (true, 110, 0, false), (false, 60, 1, true), (false, 110, 0, true)]
+    {
+        let mut throttle = Throttle::new(10);
+        throttle.refused(&refusal(if is_known { STOP } else { HALVE }, None), at(50), doubling);
+        let mut other = Throttle::restore(&throttle.row("google", at(50)), 10, at(50));
+        let mut stopping = Throttle::new(10);
+        stopping.refused(&refusal(STOP, None), at(100), doubling);
+
+        assert!(other.succeeded(taken_ms, at(120)));
+        let row = merged(&stopping.row("google", at(100)), &other.row("google", at(120)), at(130).wall_ms);
+
+        assert_eq!((row.failures, row.suspended_until_ms.is_some()), (failures, is_suspended), "{is_known} {taken_ms}");
+        let restored = Throttle::restore(&row, 10, at(130));
+        assert_eq!(restored.paused_until_ms() > 130, is_suspended, "{is_known} {taken_ms}");
+    }
+}
+
+#[test]
+fn a_change_is_not_later_than_the_row_after_the_clock_was_set_back() {
+    let mut throttle = Throttle::new(10);
+    throttle.refused(&refusal(STOP, None), at(HOUR_MS), doubling);
+    let now = Now { wall_ms: at(0).wall_ms, elapsed_ms: HOUR_MS + 1 };
+
+    let row = throttle.row("google", now);
+
+    let changes = [row.sessions_changed_ms, row.failures_changed_ms, row.suspension_changed_ms];
+    assert_eq!(changes, [Some(now.wall_ms); 3]);
 }
