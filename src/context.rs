@@ -34,28 +34,6 @@ impl Context {
         }
     }
 
-    /// Returns a context with a temporary store and a manual clock. Drop of the directory deletes the
-    /// store.
-    #[cfg(test)]
-    pub(crate) fn temporary() -> (tempfile::TempDir, Self) {
-        use crate::store::{OpenOptions, StoreKind};
-
-        let directory = tempfile::tempdir().unwrap();
-        let clock = Clock::manual(1_767_604_353_456);
-        let options = OpenOptions { directory: directory.path().into(), kind: StoreKind::Dev, cache_bytes: 1 << 20 };
-        let store = Store::open(&options).unwrap();
-        let keyring = Keyring::open(&directory.path().join("master.key")).unwrap();
-        (directory, Self::new(store, clock, keyring))
-    }
-
-    /// Returns a context over a simulated disk, with a manual clock.
-    #[cfg(test)]
-    pub(crate) fn on_disk(disk: &crate::store::tests::disk::Disk) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let keyring = Keyring::open(&directory.path().join("master.key")).unwrap();
-        Self::new(disk.open_store().unwrap(), Clock::manual(1_767_604_353_456), keyring)
-    }
-
     /// Returns the current time in milliseconds since the Unix epoch.
     pub fn now_ms(&self) -> TimestampMs {
         self.clock.now_ms()
@@ -70,5 +48,60 @@ impl Context {
     /// Returns a new id.
     pub fn id<R>(&self) -> Id<R> {
         self.ids.draw()
+    }
+}
+
+#[cfg(test)]
+mod testing {
+    use super::*;
+    use crate::store::{Encoded, Key, OpenOptions, ReadTx, Reads as _, StoreError, StoreKind, Table, Value, WriteTx};
+
+    impl Context {
+        /// Returns a context with a temporary store and a manual clock. Drop of the directory deletes the
+        /// store.
+        pub(crate) fn temporary() -> (tempfile::TempDir, Self) {
+            let directory = tempfile::tempdir().unwrap();
+            let clock = Clock::manual(1_767_604_353_456);
+            let options =
+                OpenOptions { directory: directory.path().into(), kind: StoreKind::Dev, cache_bytes: 1 << 20 };
+            let store = Store::open(&options).unwrap();
+            let keyring = Keyring::open(&directory.path().join("master.key")).unwrap();
+            (directory, Self::new(store, clock, keyring))
+        }
+
+        /// Returns a context over a simulated disk, with a manual clock.
+        pub(crate) fn on_disk(disk: &crate::store::tests::disk::Disk) -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            let keyring = Keyring::open(&directory.path().join("master.key")).unwrap();
+            Self::new(disk.open_store().unwrap(), Clock::manual(1_767_604_353_456), keyring)
+        }
+
+        /// Commits a change and returns its result.
+        pub(crate) async fn commit<T: Send + 'static>(
+            &self,
+            change: impl Fn(&WriteTx<'_>) -> Result<T, StoreError> + Send + 'static,
+        ) -> T {
+            self.store.write(change).await.unwrap()
+        }
+
+        /// Stores a row that cannot be decoded.
+        pub(crate) async fn corrupt<K: Key + Send + 'static, V: 'static>(&self, table: &'static Table<K, V>, key: K) {
+            self.commit(move |tx| tx.put_encoded(table, &key, &Encoded::unreadable())).await;
+        }
+
+        /// Returns the result of a read of the store.
+        pub(crate) fn look<T>(&self, read: impl FnOnce(&ReadTx) -> Result<T, StoreError>) -> T {
+            self.store.read_now(read).unwrap()
+        }
+
+        /// Returns the keys of all rows of a table, in their order.
+        pub(crate) fn keys<K: Key, V>(&self, table: &Table<K, V>) -> Vec<K> {
+            self.look(|tx| tx.keys(table))
+        }
+
+        /// Returns all rows of a table, in the order of their keys.
+        pub(crate) fn rows<K: Key, V: Value>(&self, table: &Table<K, V>) -> Vec<(K, V)> {
+            self.look(|tx| tx.rows(table))
+        }
     }
 }

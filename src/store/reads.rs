@@ -172,6 +172,17 @@ pub trait Reads {
     /// # Errors
     /// [`StoreError`] if the file cannot be read.
     fn contains<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<bool, StoreError>;
+
+    /// Returns the keys of all rows of a table, in their order.
+    #[cfg(test)]
+    fn keys<K: Key, V>(&self, table: &Table<K, V>) -> Result<Vec<K>, StoreError>;
+
+    /// Returns all rows of a table, in the order of their keys.
+    #[cfg(test)]
+    fn rows<K: Key, V: Value>(&self, table: &Table<K, V>) -> Result<Vec<(K, V)>, StoreError> {
+        let keys = self.keys(table)?.into_iter();
+        keys.map(|key| self.get(table, &key).map(|row| (key, row.unwrap()))).collect()
+    }
 }
 
 /// Names a row in the log: its table, and its key in hexadecimal.
@@ -240,6 +251,11 @@ impl Reads for ReadTx {
         let Some(open) = self.open(table.name())? else { return Ok(false) };
         self.checked(open.get(key.to_bytes().as_ref()).map(|found| found.is_some()).map_err(StoreError::from))
     }
+
+    #[cfg(test)]
+    fn keys<K: Key, V>(&self, table: &Table<K, V>) -> Result<Vec<K>, StoreError> {
+        self.open(table.name())?.map_or(Ok(Vec::new()), |open| keys_in(&open))
+    }
 }
 
 /// Returns the value under `key` of an open table.
@@ -254,6 +270,12 @@ pub(super) fn get_in<K: Key, V: Value>(
         Some(value) => V::from_bytes(value.value()).map(Some),
         None => Ok(None),
     }
+}
+
+/// Returns the keys of an open table, in their order.
+#[cfg(test)]
+pub(super) fn keys_in<K: Key>(table: &impl ReadableTable<Bytes, Bytes>) -> Result<Vec<K>, StoreError> {
+    table.iter()?.map(|row| Ok(K::from_bytes(row?.0.value()).unwrap())).collect()
 }
 
 /// Scans an open table.

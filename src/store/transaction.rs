@@ -235,4 +235,9 @@ impl Reads for WriteTx<'_> {
     fn contains<K: Key, V: Value>(&self, table: &Table<K, V>, key: &K) -> Result<bool, StoreError> {
         Ok(self.table(table.name())?.borrow().get(key.to_bytes().as_ref())?.is_some())
     }
+
+    #[cfg(test)]
+    fn keys<K: Key, V>(&self, table: &Table<K, V>) -> Result<Vec<K>, StoreError> {
+        super::reads::keys_in(&*self.table(table.name())?.borrow())
+    }
 }

@@ -5,13 +5,12 @@ use crate::base::id::ContactId;
 use crate::contacts::{ContactChanges, ContactName, ContactWriter, NewContact};
 use crate::erasure::AddressErasure;
 use crate::events::ChangeSource;
-use crate::store::Encoded;
 use crate::tables::CONTACTS;
 
 /// Creates contacts and returns their names.
 async fn create(context: &Context, count: usize) -> Vec<ContactId> {
     let creating = context.clone();
-    write(context, move |tx| {
+    let add = move |tx: &WriteTx<'_>| {
         let mut writer = ContactWriter::new(tx, &creating, TEAM, ChangeSource::Api);
         let mut ids = Vec::with_capacity(count);
         for number in 0..count {
@@ -21,18 +20,18 @@ async fn create(context: &Context, count: usize) -> Vec<ContactId> {
         }
         writer.finish()?;
         Ok(ids)
-    })
-    .await
+    };
+    context.commit(add).await
 }
 
 #[tokio::test]
 async fn a_removal_of_many_contacts_deletes_all_of_them_or_none() {
     let (_directory, context) = Context::temporary();
     let ids = create(&context, 600).await;
-    let contacts = || count(&context, &CONTACTS, &(TEAM, Id::MIN), &(TEAM, Id::MAX));
+    let contacts = || context.keys(&CONTACTS).len();
     let last = ids[599];
-    let intact = context.store.read_now::<_, StoreError>(|tx| tx.get(&CONTACTS, &(TEAM, last))).unwrap().unwrap();
-    write(&context, move |tx| tx.put_encoded(&CONTACTS, &(TEAM, last), &Encoded::unreadable())).await;
+    let intact = context.look(|tx| tx.get(&CONTACTS, &(TEAM, last))).unwrap();
+    context.corrupt(&CONTACTS, (TEAM, last)).await;
     let erasures = Erasures::new(context.clone(), PendingEntries::default());
     let remove = async || {
         let names = ids.iter().map(|id| ContactName::Id(*id)).collect();
@@ -41,7 +40,7 @@ async fn a_removal_of_many_contacts_deletes_all_of_them_or_none() {
 
     assert!(matches!(remove().await, Err(StoreError::Corrupt(_))));
     assert_eq!((contacts(), pending(&context).len()), (600, 0));
-    write(&context, move |tx| tx.put(&CONTACTS, &(TEAM, last), &intact)).await;
+    context.commit(move |tx| tx.put(&CONTACTS, &(TEAM, last), &intact)).await;
     assert_eq!(remove().await.unwrap(), ids);
     assert_eq!((contacts(), pending(&context).len()), (0, 1));
 }

@@ -43,24 +43,24 @@ pub(super) async fn record(context: &Context, email: EmailId, recipients: &[&str
     };
     let recording = context.clone();
     let headers = || unreachable!("no endpoint is subscribed");
-    write(context, move |tx| events::record(tx, &recording, TEAM, email, event.clone(), headers)).await;
+    context.commit(move |tx| events::record(tx, &recording, TEAM, email, event.clone(), headers)).await;
 }
 
 pub(super) fn timeline(context: &Context, email: EmailId) -> Vec<Event> {
-    context.store.read_now::<_, StoreError>(|tx| events::email_timeline(tx, email)).unwrap()
+    context.look(|tx| events::email_timeline(tx, email))
 }
 
 async fn put_content(context: &Context, email: EmailId, attachment_chunks: u32) {
-    write(context, move |tx| {
+    let put = move |tx: &WriteTx<'_>| {
         tx.put(&EMAIL_BODIES, &(email, 0), &Blob(vec![1]))?;
         (0..attachment_chunks).try_for_each(|chunk| tx.put(&ATTACHMENTS, &(email, 0, chunk), &Blob(vec![1])))
-    })
-    .await;
+    };
+    context.commit(put).await;
 }
 
 fn chunks(context: &Context, email: EmailId) -> usize {
-    count(context, &EMAIL_BODIES, &(email, 0), &(email, u32::MAX))
-        + count(context, &ATTACHMENTS, &(email, 0, 0), &(email, u16::MAX, u32::MAX))
+    let bodies = context.keys(&EMAIL_BODIES).into_iter().filter(|(of, _)| *of == email).count();
+    bodies + context.keys(&ATTACHMENTS).into_iter().filter(|(of, ..)| *of == email).count()
 }
 
 pub(super) async fn capture(context: &Context, email: Option<EmailId>, recipients: &[&str]) -> CapturedId {
@@ -76,19 +76,16 @@ pub(super) async fn capture(context: &Context, email: Option<EmailId>, recipient
         from: None,
         subject: None,
     };
-    write(context, move |tx| {
+    let put = move |tx: &WriteTx<'_>| {
         tx.put(&CAPTURED, &(id,), &row)?;
         tx.put(&CAPTURED_MESSAGES, &(id, 0), &Blob(vec![1]))
-    })
-    .await;
+    };
+    context.commit(put).await;
     id
 }
 
 pub(super) fn is_captured(context: &Context, id: CapturedId) -> [bool; 2] {
-    let read = |tx: &crate::store::ReadTx| {
-        Ok::<_, StoreError>([tx.contains(&CAPTURED, &(id,))?, tx.contains(&CAPTURED_MESSAGES, &(id, 0))?])
-    };
-    context.store.read_now(read).unwrap()
+    context.look(|tx| Ok([tx.contains(&CAPTURED, &(id,))?, tx.contains(&CAPTURED_MESSAGES, &(id, 0))?]))
 }
 
 pub(super) async fn record_contact_event(context: &Context, kind: AudienceKind, email: &str) {
@@ -104,22 +101,15 @@ pub(super) async fn record_contact_event(context: &Context, kind: AudienceKind, 
     let topic = Some(TopicSnapshot { id: Id::MIN, name: "News".into() });
     let subject = AudienceSubject::Contact { contact, source: ChangeSource::Api, topic };
     let (recording, event) = (context.clone(), AudienceEvent { kind, at_ms: 0, subject });
-    write(context, move |tx| events::record_audience(tx, &recording, TEAM, &event)).await;
+    context.commit(move |tx| events::record_audience(tx, &recording, TEAM, &event)).await;
 }
 
 /// Returns the address and the names in each event about a contact or a suppression.
 pub(super) fn contact_events(context: &Context) -> Vec<String> {
-    let mut events = Vec::new();
-    let read = context.store.read_now::<_, StoreError>(|tx| {
-        tx.scan(&AUDIENCE_EVENTS, &(TEAM, Id::MIN), &(TEAM, Id::MAX), Order::Ascending, |_, row| {
-            let Ok(event) = row.decode() else { return NEXT };
-            let data = event.payload(TEAM)["data"].clone();
-            events.push(format!("{} {} {}", data["email"], data["first_name"], data["last_name"]));
-            NEXT
-        })
-    });
-    read.unwrap();
-    events
+    let keys = context.keys(&AUDIENCE_EVENTS).into_iter();
+    let events = keys.filter_map(|key| context.look(|tx| tx.get_valid(&AUDIENCE_EVENTS, &key)));
+    let data = events.map(|event| event.payload(TEAM)["data"].clone());
+    data.map(|data| format!("{} {} {}", data["email"], data["first_name"], data["last_name"])).collect()
 }
 
 fn file(name: &str, content_id: Option<&str>) -> AttachmentInfo {
@@ -156,7 +146,7 @@ async fn the_address_is_erased_from_every_field_of_an_email() {
     assert_eq!(content_ids, [None, Some("[erased]"), Some("logo")]);
     let part_ids: Vec<Option<&str>> = row.attachments.iter().map(AttachmentInfo::part_content_id).collect();
     assert_eq!(part_ids, [None, None, Some("logo")]);
-    assert_eq!(count(&context, &ERASURES, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX)), 0);
+    assert_eq!(pending(&context).len(), 0);
 }
 
 #[tokio::test]
@@ -176,13 +166,13 @@ async fn texts_of_events_and_attempts_that_contain_the_address_are_erased() {
     let failed = EventDetail::Failed { reason: "expired".into(), diagnostic: vec![reply(), "Later".into()] };
     record(&context, id, &[], failed).await;
     let (one, two) = (context.id(), context.id());
-    write(&context, move |tx| {
+    let put = move |tx: &WriteTx<'_>| {
         let refused = attempt("refused <ada@example.com>", "RCPT TO:<Ada@example.com>");
         let deferral_reason = Some("451 later for ada@example.com".to_owned());
         tx.put(&ATTEMPTS, &(id, one), &SmtpAttemptRow { deferral_reason, ..refused })?;
         tx.put(&ATTEMPTS, &(id, two), &attempt("delivered", "RCPT TO:<bob@example.com>"))
-    })
-    .await;
+    };
+    context.commit(put).await;
 
     erase(&context, &["ada@example.com"]).await;
 
@@ -196,7 +186,7 @@ async fn texts_of_events_and_attempts_that_contain_the_address_are_erased() {
     let failed = EventDetail::Failed { reason: "expired".into(), diagnostic: vec![erased(), "Later".into()] };
     assert_eq!(events[2].detail, failed);
     let attempt_texts = |key| {
-        let row = context.store.read_now::<_, StoreError>(|tx| tx.get(&ATTEMPTS, &(id, key))).unwrap().unwrap();
+        let row = context.look(|tx| tx.get(&ATTEMPTS, &(id, key))).unwrap();
         (row.summary, row.transcript, row.deferral_reason)
     };
     assert_eq!(attempt_texts(one), (erased(), erased(), Some(erased())));
@@ -229,7 +219,7 @@ async fn captured_messages_are_deleted_except_those_of_other_people_and_teams() 
     let unrelated = put_email(&context, email(&["bob@example.com"], SETTLED)).await;
     let (theirs, deleted): (EmailId, EmailId) = (context.id(), context.id());
     let their_row = email(&["ada@example.com"], SETTLED);
-    write(&context, move |tx| tx.put(&EMAILS, &(other_team, theirs), &their_row)).await;
+    context.commit(move |tx| tx.put(&EMAILS, &(other_team, theirs), &their_row)).await;
     let deleted_messages = [
         capture(&context, Some(own), &["Ada@Example.com"]).await,
         // Its header contains the other recipient.
@@ -255,7 +245,7 @@ async fn captured_messages_are_deleted_except_those_of_other_people_and_teams() 
         assert_eq!(is_captured(&context, id), [true; 2]);
     }
     assert_eq!(mailboxes(&context, later), ["ada@example.com"]);
-    let their_row = context.store.read_now::<_, StoreError>(|tx| tx.get(&EMAILS, &(other_team, theirs))).unwrap();
+    let their_row = context.look(|tx| tx.get(&EMAILS, &(other_team, theirs)));
     assert_eq!(their_row.unwrap().recipients[0].mailbox.to_string(), "ada@example.com");
 }
 
@@ -306,7 +296,7 @@ async fn names_are_erased_with_the_address_from_events_about_a_contact() {
 async fn an_erased_suppression_still_blocks() {
     let (_directory, context) = Context::temporary();
     let listing = context.clone();
-    write(&context, move |tx| {
+    let list = move |tx: &WriteTx<'_>| {
         for name in ["ada", "bob"] {
             let address = address(&format!("{name}@example.com"));
             suppressions::add(
@@ -318,14 +308,13 @@ async fn an_erased_suppression_still_blocks() {
             )?;
         }
         Ok(())
-    })
-    .await;
+    };
+    context.commit(list).await;
 
     erase(&context, &["ADA@example.com"]).await;
 
     let hash = address("ada@example.com").identity_hash();
-    let blocks = |tx: &crate::store::ReadTx| suppressions::blocks(tx, TEAM, &hash, SendKind::Transactional);
-    assert!(context.store.read_now(blocks).unwrap());
+    assert!(context.look(|tx| suppressions::blocks(tx, TEAM, &hash, SendKind::Transactional)));
     assert_eq!(contact_events(&context), ["\"[erased]\" null null", "\"bob@example.com\" null null"]);
 }
 

@@ -19,7 +19,7 @@ use crate::context::Context;
 use crate::delivery::{Class, DueKey, DueRow, LaneKey};
 use crate::emails::{self, EmailRow, LastEvent, RecipientRow, RecipientState};
 use crate::logs::PendingEntries;
-use crate::store::{Key, NEXT, Order, Reads as _, StoreError, Table, Value, WriteTx};
+use crate::store::{Reads as _, StoreError, WriteTx};
 use crate::tables::{DUE, EMAILS, ERASURES};
 
 const TEAM: TeamId = Id::from_bytes([1; 16]);
@@ -28,33 +28,17 @@ fn address(text: &str) -> EmailAddress {
     EmailAddress::parse(text).unwrap()
 }
 
-/// Runs `work` in one write transaction.
-async fn write<T: Send + 'static>(
-    context: &Context,
-    work: impl Fn(&WriteTx<'_>) -> Result<T, StoreError> + Send + 'static,
-) -> T {
-    context.store.write(work).await.unwrap()
-}
-
 /// Requests the erasure of addresses from the data of the team.
 async fn request(context: &Context, addresses: &[&str]) -> ErasureKey {
     let addresses: Vec<EmailAddress> = addresses.iter().map(|text| address(text)).collect();
     let requesting = context.clone();
-    write(context, move |tx| super::request(tx, &requesting, TEAM, addresses.clone())).await;
+    context.commit(move |tx| super::request(tx, &requesting, TEAM, addresses.clone())).await;
     *pending(context).last().unwrap()
 }
 
 /// Returns the erasures that are not complete, oldest first.
 fn pending(context: &Context) -> Vec<ErasureKey> {
-    let mut keys = Vec::new();
-    let read = context.store.read_now::<_, StoreError>(|tx| {
-        tx.scan(&ERASURES, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX), Order::Ascending, |key, _| {
-            keys.push(key);
-            NEXT
-        })
-    });
-    read.unwrap();
-    keys
+    context.keys(&ERASURES)
 }
 
 /// Requests an erasure and runs one round.
@@ -71,20 +55,7 @@ async fn step(context: &Context, key: ErasureKey) -> StepResult {
 }
 
 fn erasure(context: &Context, key: ErasureKey) -> Option<ErasureRow> {
-    context.store.read_now::<_, StoreError>(|tx| tx.get(&ERASURES, &key)).unwrap()
-}
-
-/// Returns the number of rows in a range of a table.
-fn count<K: Key, V: Value>(context: &Context, table: &Table<K, V>, from: &K, to: &K) -> usize {
-    let mut rows = 0;
-    let counted = context.store.read_now::<_, StoreError>(|tx| {
-        tx.scan(table, from, to, Order::Ascending, |_, _| {
-            rows += 1;
-            NEXT
-        })
-    });
-    counted.unwrap();
-    rows
+    context.look(|tx| tx.get(&ERASURES, &key))
 }
 
 /// Returns an email whose recipients all have the given state.
@@ -99,23 +70,23 @@ fn email(recipients: &[&str], state: RecipientState) -> EmailRow {
 
 async fn put_email(context: &Context, row: EmailRow) -> EmailId {
     let id = context.id();
-    write(context, move |tx| tx.put(&EMAILS, &(TEAM, id), &row)).await;
+    context.commit(move |tx| tx.put(&EMAILS, &(TEAM, id), &row)).await;
     id
 }
 
 /// Queues the first group of an email, due at 1.
 async fn queue(context: &Context, id: EmailId) {
     let destination = emails::destination_of(&email_row(context, id).recipients[0]).into_owned();
-    write(context, move |tx| {
+    let put = move |tx: &WriteTx<'_>| {
         let lane = LaneKey::new(&destination, Class::Transactional, TEAM.cast());
         let key = DueKey { lane, due_ms: 1, email: id, group: 0 };
         tx.put(&DUE, &key.parts(), &DueRow::fresh(TEAM, destination.clone(), 1))
-    })
-    .await;
+    };
+    context.commit(put).await;
 }
 
 fn email_row(context: &Context, id: EmailId) -> EmailRow {
-    context.store.read_now::<_, StoreError>(|tx| tx.get(&EMAILS, &(TEAM, id))).unwrap().unwrap()
+    context.look(|tx| tx.get(&EMAILS, &(TEAM, id))).unwrap()
 }
 
 fn mailboxes(context: &Context, id: EmailId) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::erasure::stages::ErasureStage;
-use crate::store::Keyring;
+use crate::store::{Keyring, Value as _};
 use crate::suppressions::{self, SuppressionCause, SuppressionOrigin};
 use crate::tables::SUPPRESSIONS;
 
@@ -12,7 +12,7 @@ const OTHER_TEAM: TeamId = Id::from_bytes([2; 16]);
 async fn put_emails(context: &Context, team: TeamId, count: usize) -> Vec<EmailId> {
     let ids: Vec<EmailId> = (0..count).map(|_| context.id()).collect();
     let (writing, row) = (ids.clone(), email(&["bob@example.com"], RecipientState::Settled));
-    write(context, move |tx| writing.iter().try_for_each(|id| tx.put(&EMAILS, &(team, *id), &row))).await;
+    context.commit(move |tx| writing.iter().try_for_each(|id| tx.put(&EMAILS, &(team, *id), &row))).await;
     ids
 }
 
@@ -76,7 +76,7 @@ async fn each_request_of_a_run_covers_the_data_from_before_it() {
     let list = async |name: &'static str| {
         let listing = context.clone();
         let cause = SuppressionCause::listed(SuppressionOrigin::Manual, crate::events::ChangeSource::Api);
-        write(&context, move |tx| suppressions::add(tx, &listing, TEAM, &address(name), cause)).await;
+        context.commit(move |tx| suppressions::add(tx, &listing, TEAM, &address(name), cause)).await;
     };
     let one = put_email(&context, both()).await;
     request(&context, &["ada@example.com"]).await;
@@ -98,14 +98,7 @@ async fn each_request_of_a_run_covers_the_data_from_before_it() {
         events,
         [format!("{ada} null null"), format!("{ada} \"Ada\" \"Lovelace\""), "\"[erased]\" null null".into()]
     );
-    let mut listed = Vec::new();
-    let read = context.store.read_now::<_, StoreError>(|tx| {
-        tx.scan(&SUPPRESSIONS, &(TEAM, Id::MIN), &(TEAM, Id::MAX), Order::Ascending, |_, row| {
-            listed.push(row.decode()?.email);
-            NEXT
-        })
-    });
-    read.unwrap();
+    let listed: Vec<_> = context.rows(&SUPPRESSIONS).into_iter().map(|(_, row)| row.email).collect();
     assert_eq!(listed, [Some("ada@example.com".to_owned()), None]);
 }
 
@@ -117,7 +110,7 @@ async fn a_request_that_cannot_be_opened_does_not_join() {
     let directory = tempfile::tempdir().unwrap();
     let other_keys = Keyring::open(&directory.path().join("master.key")).unwrap();
     let row = ErasureRow { sealed: other_keys.seal(b"elsewhere", b"x"), ..erasure(&context, foreign).unwrap() };
-    write(&context, move |tx| tx.put(&ERASURES, &foreign, &row)).await;
+    context.commit(move |tx| tx.put(&ERASURES, &foreign, &row)).await;
     request(&context, &["eve@example.com"]).await;
 
     Erasures::new(context.clone(), PendingEntries::default()).begin(first).await.unwrap().unwrap();
@@ -159,11 +152,8 @@ async fn each_team_gets_a_turn_of_limited_length() {
     let (_directory, context) = Context::temporary();
     let ids = put_emails(&context, TEAM, 2_500).await;
     let long = request(&context, &["ada@example.com"]).await;
-    let requesting = context.clone();
-    let short = write(&context, move |tx| {
-        crate::erasure::request(tx, &requesting, OTHER_TEAM, vec![address("ada@example.com")])
-    });
-    short.await;
+    let (requesting, ada) = (context.clone(), address("ada@example.com"));
+    context.commit(move |tx| crate::erasure::request(tx, &requesting, OTHER_TEAM, vec![ada.clone()])).await;
     let erasures = Erasures::new(context.clone(), PendingEntries::default());
 
     assert!(erasures.run_team(TEAM).await.unwrap());

@@ -7,7 +7,6 @@ use crate::emails::{EmailErasure, PreparedErasure, QueueDestination};
 use crate::erasure::email_pages::PENDING_EMAILS_MAX;
 use crate::events::{
     self, AudienceEvent, AudienceKind, AudienceSubject, ChangeSource, EmailEventKind, Event, EventDetail, EventTypes,
-    MessageRow,
 };
 use crate::suppressions::{self, SuppressionCause, SuppressionOrigin};
 use crate::tables::{AUDIENCE_EVENTS, EVENT_MESSAGES, SUPPRESSIONS};
@@ -17,22 +16,15 @@ async fn settle(context: &Context, id: EmailId) {
     for recipient in &mut row.recipients {
         recipient.state = RecipientState::Settled;
     }
-    write(context, move |tx| tx.put(&EMAILS, &(TEAM, id), &row)).await;
+    context.commit(move |tx| tx.put(&EMAILS, &(TEAM, id), &row)).await;
 }
 
 pub(super) fn listed(context: &Context) -> Vec<String> {
-    let mut listed = Vec::new();
-    let read = context.store.read_now::<_, StoreError>(|tx| {
-        tx.scan(&AUDIENCE_EVENTS, &(TEAM, Id::MIN), &(TEAM, Id::MAX), Order::Ascending, |_, row| {
-            let AudienceEvent { subject: AudienceSubject::Suppression(entry), .. } = row.decode()? else {
-                panic!("no other events")
-            };
-            listed.push(entry.email);
-            NEXT
-        })
-    });
-    read.unwrap();
-    listed
+    let email_of = |event: AudienceEvent| match event.subject {
+        AudienceSubject::Suppression(entry) => entry.email,
+        AudienceSubject::Contact { .. } => panic!("no other events"),
+    };
+    context.rows(&AUDIENCE_EVENTS).into_iter().map(|(_, event)| email_of(event)).collect()
 }
 
 #[tokio::test]
@@ -130,21 +122,18 @@ async fn an_email_whose_last_recipient_was_dropped_before_is_canceled() {
     let id = put_email(&context, row.clone()).await;
     let run: ErasureId = context.id();
     let addresses = AddressSet::new(&[address("ada@example.com")]);
-    let prepare = || {
-        let prepare = |tx: &crate::store::ReadTx| emails::prepare_erasure(tx, &context.keyring, TEAM, id, &addresses);
-        context.store.read_now(prepare).unwrap()
-    };
+    let prepare = || context.look(|tx| emails::prepare_erasure(tx, &context.keyring, TEAM, id, &addresses));
     let erase = async |prepared: PreparedErasure| {
         let (context, addresses) = (context.clone(), addresses.clone());
         let erasing = context.clone();
         let work = move |tx: &WriteTx<'_>| emails::erase(tx, &erasing, (TEAM, run), &prepared, &addresses, &mut 10);
-        write(&context, work).await
+        context.commit(work).await
     };
     let in_flight = prepare();
     // The attempt ends after the scan and before the transaction.
     let mut deferred = row;
     deferred.recipients[0].state = RecipientState::Waiting { due_ms: 1 };
-    write(&context, move |tx| tx.put(&EMAILS, &(TEAM, id), &deferred)).await;
+    context.commit(move |tx| tx.put(&EMAILS, &(TEAM, id), &deferred)).await;
 
     assert_eq!(erase(in_flight).await, EmailErasure::NotSettled);
     for _ in 0..2 {
@@ -180,25 +169,25 @@ async fn a_bounce_of_a_pending_email_leaves_no_address() {
     request(&context, &["ada@example.com", "bob@example.com"]).await;
     Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
     let listing = context.clone();
-    write(&context, move |tx| {
+    let list = move |tx: &WriteTx<'_>| {
         suppressions::add(tx, &listing, TEAM, &address("ada@example.com"), SuppressionCause::bounce(bounced))?;
         // The team adds this address after the request.
         let manual = SuppressionCause::listed(SuppressionOrigin::Manual, ChangeSource::Api);
         suppressions::add(tx, &listing, TEAM, &address("bob@example.com"), manual)
-    })
-    .await;
+    };
+    context.commit(list).await;
     settle(&context, bounced).await;
 
     Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
 
     assert_eq!(listed(&context), ["[erased]", "bob@example.com"]);
-    assert_eq!(count(&context, &ERASURES, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX)), 0);
+    assert_eq!(pending(&context).len(), 0);
 }
 
 /// Settles an email to one recipient as a delivery report does: with a suppression and an event.
 pub(super) async fn report(context: &Context, id: EmailId, kind: EmailEventKind, cause: SuppressionCause) {
     let reporting = context.clone();
-    write(context, move |tx| {
+    let change = move |tx: &WriteTx<'_>| {
         let mut row = tx.get(&EMAILS, &(TEAM, id))?.unwrap();
         let mailbox = row.recipients[0].mailbox.to_string();
         suppressions::add(tx, &reporting, TEAM, &address(&mailbox), cause)?;
@@ -206,33 +195,21 @@ pub(super) async fn report(context: &Context, id: EmailId, kind: EmailEventKind,
         emails::record(tx, &reporting, TEAM, id, &row, event)?;
         row.recipients[0].state = RecipientState::Settled;
         tx.put(&EMAILS, &(TEAM, id), &row)
-    })
-    .await;
+    };
+    context.commit(change).await;
 }
 
 /// Returns the event messages and the addresses of the suppression list.
 pub(super) fn stored_data(context: &Context) -> (Vec<String>, Vec<Option<String>>) {
-    let (mut bodies, mut entries) = (Vec::new(), Vec::new());
-    let read = context.store.read_now::<_, StoreError>(|tx| {
-        tx.scan(&EVENT_MESSAGES, &(TEAM, Id::MIN), &(TEAM, Id::MAX), Order::Ascending, |_, row| {
-            let MessageRow { body, .. } = row.decode()?;
-            bodies.push(body);
-            NEXT
-        })?;
-        tx.scan(&SUPPRESSIONS, &(TEAM, Id::MIN), &(TEAM, Id::MAX), Order::Ascending, |_, row| {
-            entries.push(row.decode()?.email);
-            NEXT
-        })
-    });
-    read.unwrap();
-    (bodies, entries)
+    let bodies = context.rows(&EVENT_MESSAGES).into_iter().map(|(_, row)| row.body).collect();
+    (bodies, context.rows(&SUPPRESSIONS).into_iter().map(|(_, row)| row.email).collect())
 }
 
 #[tokio::test]
 async fn a_report_between_the_request_and_the_scan_of_its_email_leaves_no_address() {
     let (_directory, context) = Context::temporary();
     let subscribing = context.clone();
-    write(&context, move |tx| events::subscribe(tx, TEAM, (subscribing.id(), 0), EventTypes::all())).await;
+    context.commit(move |tx| events::subscribe(tx, TEAM, (subscribing.id(), 0), EventTypes::all())).await;
     let to = async |mailbox, state| put_email(&context, email(&[mailbox], state)).await;
     let bounced = to("ada@example.com", RecipientState::InFlight).await;
     let complained = to("bob@example.com", RecipientState::Settled).await;
@@ -244,7 +221,7 @@ async fn a_report_between_the_request_and_the_scan_of_its_email_leaves_no_addres
     // The email is from after the request.
     let later = to("dan@example.com", RecipientState::InFlight).await;
     report(&context, later, EmailEventKind::Bounced, SuppressionCause::bounce(later)).await;
-    write(&context, move |tx| tx.delete(&EMAILS, &(TEAM, deleted))).await;
+    context.commit(move |tx| tx.delete(&EMAILS, &(TEAM, deleted))).await;
 
     Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
 
@@ -264,13 +241,13 @@ async fn more_pending_emails_than_one_row_lists_are_erased_too() {
     let count = PENDING_EMAILS_MAX + 5;
     let ids: Vec<EmailId> = (0..count).map(|_| context.id()).collect();
     let (writing, row) = (ids.clone(), email(&["ada@example.com"], RecipientState::InFlight));
-    write(&context, move |tx| writing.iter().try_for_each(|id| tx.put(&EMAILS, &(TEAM, *id), &row))).await;
+    context.commit(move |tx| writing.iter().try_for_each(|id| tx.put(&EMAILS, &(TEAM, *id), &row))).await;
     let key = request(&context, &["ada@example.com"]).await;
 
     Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
     assert_eq!(erasure(&context, key).unwrap().pending_emails, ids[..PENDING_EMAILS_MAX]);
     let (writing, row) = (ids.clone(), email(&["ada@example.com"], RecipientState::Settled));
-    write(&context, move |tx| writing.iter().try_for_each(|id| tx.put(&EMAILS, &(TEAM, *id), &row))).await;
+    context.commit(move |tx| writing.iter().try_for_each(|id| tx.put(&EMAILS, &(TEAM, *id), &row))).await;
     let last = ids[count - 1];
     report(&context, last, EmailEventKind::Bounced, SuppressionCause::bounce(last)).await;
     Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
@@ -286,7 +263,7 @@ async fn other_data_is_erased_before_the_pending_emails_settle() {
     let row = email(&["ada@example.com"], RecipientState::InFlight);
     let pending: Vec<EmailId> = (0..PENDING_EMAILS_MAX + 150).map(|_| context.id()).collect();
     let writing = pending.clone();
-    write(&context, move |tx| writing.iter().try_for_each(|id| tx.put(&EMAILS, &(TEAM, *id), &row))).await;
+    context.commit(move |tx| writing.iter().try_for_each(|id| tx.put(&EMAILS, &(TEAM, *id), &row))).await;
     let settled = put_email(&context, email(&["ada@example.com"], RecipientState::Settled)).await;
     let captured = effects::capture(&context, None, &["ada@example.com"]).await;
     effects::record_contact_event(&context, AudienceKind::ContactDeleted, "ada@example.com").await;
@@ -304,7 +281,7 @@ async fn other_data_is_erased_before_the_pending_emails_settle() {
     let half = pending[..PENDING_EMAILS_MAX / 2].to_vec();
     let row = email(&["ada@example.com"], RecipientState::Settled);
     let last = pending[PENDING_EMAILS_MAX + 149];
-    write(&context, move |tx| half.iter().chain([&last]).try_for_each(|id| tx.put(&EMAILS, &(TEAM, *id), &row))).await;
+    context.commit(move |tx| half.iter().chain([&last]).try_for_each(|id| tx.put(&EMAILS, &(TEAM, *id), &row))).await;
     Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
 
     assert_eq!(mailboxes(&context, last), ["[erased]"]);

@@ -14,12 +14,12 @@ use crate::webhooks::{self, DeliveryRow, WebhookAttemptRow};
 async fn put_message(context: &Context, team: TeamId, body: &Json) -> EventId {
     let event: EventId = context.id();
     let row = MessageRow::new(EventType::EmailSent, 0, body.to_string());
-    write(context, move |tx| events::put_message(tx, team, event, &row)).await;
+    context.commit(move |tx| events::put_message(tx, team, event, &row)).await;
     event
 }
 
 fn message(context: &Context, team: TeamId, event: EventId) -> Json {
-    let row = context.store.read_now::<_, StoreError>(|tx| tx.get(&EVENT_MESSAGES, &(team, event))).unwrap().unwrap();
+    let row = context.look(|tx| tx.get(&EVENT_MESSAGES, &(team, event))).unwrap();
     serde_json::from_str(&row.body).unwrap()
 }
 
@@ -43,13 +43,12 @@ async fn put_delivery(context: &Context, team: TeamId, responses: &[&str]) -> (W
         counted: 1,
         attempts: responses.iter().map(attempt).collect(),
     };
-    write(context, move |tx| tx.put(&WEBHOOK_DELIVERIES, &(team, place.0, place.1), &row)).await;
+    context.commit(move |tx| tx.put(&WEBHOOK_DELIVERIES, &(team, place.0, place.1), &row)).await;
     place
 }
 
 fn responses(context: &Context, team: TeamId, (webhook, id): (WebhookId, WebhookDeliveryId)) -> Vec<String> {
-    let read = context.store.read_now::<_, StoreError>(|tx| tx.get(&WEBHOOK_DELIVERIES, &(team, webhook, id)));
-    let row = read.unwrap().unwrap();
+    let row = context.look(|tx| tx.get(&WEBHOOK_DELIVERIES, &(team, webhook, id))).unwrap();
     assert_eq!((row.state, row.counted), (webhooks::WebhookDeliveryState::Queued { due_ms: 7 }, 1), "the rest stays");
     row.attempts.into_iter().map(|attempt| attempt.response).collect()
 }
@@ -106,13 +105,13 @@ async fn messages_from_after_the_request_stay_unless_a_pending_email_caused_them
     let again = json!({ "type": "contact.created", "data": { "email": "ada@example.com", "first_name": "Ada" } });
     let of_contact = put_message(&context, TEAM, &again).await;
     let (listing, ada) = (context.clone(), address("ada@example.com"));
-    write(&context, move |tx| suppressions::add(tx, &listing, TEAM, &ada, SuppressionCause::bounce(waiting))).await;
+    context.commit(move |tx| suppressions::add(tx, &listing, TEAM, &ada, SuppressionCause::bounce(waiting))).await;
     let entry = listed(&context);
     let added = json!({ "type": "suppression.added", "data": { "id": entry, "email": "ada@example.com" } });
     let of_entry = put_message(&context, TEAM, &added).await;
     let place = put_delivery(&context, TEAM, &["thanks for ada@example.com"]).await;
-    write(&context, move |tx| tx.put(&EMAILS, &(TEAM, waiting), &email(&["ada@example.com"], RecipientState::Settled)))
-        .await;
+    let settled = email(&["ada@example.com"], RecipientState::Settled);
+    context.commit(move |tx| tx.put(&EMAILS, &(TEAM, waiting), &settled)).await;
 
     Erasures::new(context.clone(), PendingEntries::default()).run_round().await.unwrap();
 
@@ -135,19 +134,19 @@ async fn the_erasure_generation_is_incremented_directly_after_the_commit() {
     }
     let row = erasure(&context, key).unwrap();
     let target = store::target(&context.keyring, key, &row).unwrap();
-    let scan = |tx: &crate::store::ReadTx| pages::scan_page(tx, &context.keyring, &row, &target);
-    let StagePage::Matches(page) = context.store.read_now(scan).unwrap() else { panic!("the page has a match") };
+    let scanned = context.look(|tx| pages::scan_page(tx, &context.keyring, &row, &target));
+    let StagePage::Matches(page) = scanned else { panic!("the page has a match") };
     let erasing = context.clone();
     let (sender, receiver) = std::sync::mpsc::channel();
 
-    write(&context, move |tx| {
+    let erase = move |tx: &WriteTx<'_>| {
         pages::erase_page(tx, &erasing, key, row.clone(), &target, &page)?;
         // Runs after the commit, before the next command.
         let (event_bus, sender) = (erasing.event_bus.clone(), sender.clone());
         tx.after_commit(move || sender.send(event_bus.erasure_generation()).unwrap());
         Ok(())
-    })
-    .await;
+    };
+    context.commit(erase).await;
 
     assert_eq!(receiver.recv().unwrap(), 1);
     assert_eq!(message(&context, TEAM, event)["data"]["to"], json!(["[erased]"]));
@@ -155,13 +154,5 @@ async fn the_erasure_generation_is_incremented_directly_after_the_commit() {
 
 /// Returns the only entry of the suppression list.
 fn listed(context: &Context) -> SuppressionId {
-    let mut found = None;
-    let read = context.store.read_now::<_, StoreError>(|tx| {
-        tx.scan(&SUPPRESSIONS, &(TEAM, Id::MIN), &(TEAM, Id::MAX), Order::Ascending, |(_, id), _| {
-            found = Some(id);
-            NEXT
-        })
-    });
-    read.unwrap();
-    found.unwrap()
+    context.keys(&SUPPRESSIONS).pop().unwrap().1
 }

@@ -160,9 +160,9 @@ mod tests {
                 tx.put(&WEBHOOK_QUEUE, &key, &QueueRow { team: TEAM, queued_ms: *queued_ms })
             })
         };
-        context.store.write::<_, StoreError>(put).await.unwrap();
+        context.commit(put).await;
 
-        let found = context.store.read::<_, StoreError>(move |tx| queue_heads(tx, None, start_ms)).await.unwrap();
+        let found = context.look(|tx| queue_heads(tx, None, start_ms));
         assert_eq!(
             found.iter().map(|head| (head.webhook, head.oldest_ms)).collect::<Vec<_>>(),
             [(webhook, start_ms - 1)]
@@ -173,8 +173,8 @@ mod tests {
             context.clock.advance(Duration::from_secs(hours * 3_600));
             let (writing, head) = (context.clone(), found[0]);
             context.store.write_bulk(move |tx| notify(tx, &writing, head)).await.unwrap();
-            let health = context.store.read_now::<_, StoreError>(|tx| tx.get(&WEBHOOK_HEALTH, &(TEAM, webhook)));
-            notified_ms.push(health.unwrap().unwrap().backlog_notified_ms.unwrap() - start_ms);
+            let health = context.look(|tx| tx.get(&WEBHOOK_HEALTH, &(TEAM, webhook))).unwrap();
+            notified_ms.push(health.backlog_notified_ms.unwrap() - start_ms);
         }
         notified_ms.dedup();
         assert_eq!(notified_ms.iter().map(|ms| ms / 3_600_000).collect::<Vec<_>>(), [7, 42, 72]);

@@ -101,13 +101,12 @@ mod tests {
             }
             Ok(())
         };
-        context.store.write::<_, StoreError>(put).await.unwrap();
+        context.commit(put).await;
 
         for rows_max in [1, 2, 5, 6] {
             let (mut counted, mut after) = (QueuedDeliveries::default(), None);
             loop {
-                let read = move |tx: &ReadTx| count_page(tx, after, now_ms, rows_max, counted);
-                (counted, after) = context.store.read_now::<_, StoreError>(read).unwrap();
+                (counted, after) = context.look(move |tx| count_page(tx, after, now_ms, rows_max, counted));
                 if after.is_none() {
                     break;
                 }

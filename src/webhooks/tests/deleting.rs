@@ -23,7 +23,7 @@ async fn a_deleted_endpoint_is_not_found_and_a_worker_deletes_its_deliveries() {
         put_deliveries(&context, (TEAM, deleted), WebhookDeliveryState::Delivered { at_ms }, many).await[0];
     put_deliveries(&context, (TEAM, other), WebhookDeliveryState::Queued { due_ms: at_ms }, 3).await;
     let health = HealthRow::default();
-    write(&context, move |tx| tx.put(&WEBHOOK_HEALTH, &(TEAM, deleted), &health)).await;
+    context.commit(move |tx| tx.put(&WEBHOOK_HEALTH, &(TEAM, deleted), &health)).await;
     assert!(!webhooks.delete(OTHER, deleted).await.unwrap());
     assert_eq!(rows_left(&context), (2 * many + 3, many + 3), "another team deletes nothing");
     webhooks.notifier().take();
@@ -36,7 +36,7 @@ async fn a_deleted_endpoint_is_not_found_and_a_worker_deletes_its_deliveries() {
     assert_eq!(subscriptions(&context, TEAM).iter().map(|(id, _)| *id).collect::<Vec<_>>(), [other]);
     assert!(matches!(webhooks.delivery(TEAM, deleted, complete).await, Err(DeliveryError::UnknownWebhook)));
     assert!(matches!(webhooks.replay(TEAM, deleted, complete).await, Err(ReplayError::UnknownWebhook)));
-    let health = context.store.read_now::<_, StoreError>(|tx| tx.get(&WEBHOOK_HEALTH, &(TEAM, deleted))).unwrap();
+    let health = context.look(|tx| tx.get(&WEBHOOK_HEALTH, &(TEAM, deleted)));
     assert_eq!(health, None);
     run_until_left(&context, &webhooks, (3, 3)).await;
 }
@@ -52,14 +52,12 @@ async fn orphans_of_an_earlier_process_are_deleted_at_the_start() {
         let deleted: WebhookId = context.id();
         put_deliveries(&context, (OTHER, deleted), WebhookDeliveryState::Queued { due_ms: at_ms }, 2).await;
         // Queue rows without a delivery.
-        write(&context, move |tx| {
-            tx.delete_range(&WEBHOOK_DELIVERIES, &(OTHER, deleted, Id::MIN), &(OTHER, deleted, Id::MAX), 1).map(drop)
-        })
-        .await;
+        let (from, to) = ((OTHER, deleted, Id::MIN), (OTHER, deleted, Id::MAX));
+        context.commit(move |tx| tx.delete_range(&WEBHOOK_DELIVERIES, &from, &to, 1)).await;
         let queued: WebhookId = context.id();
         let id: WebhookDeliveryId = context.id();
-        write(&context, move |tx| tx.put(&WEBHOOK_QUEUE, &(queued, 7, id), &QueueRow { team: TEAM, queued_ms: 0 }))
-            .await;
+        let row = QueueRow { team: TEAM, queued_ms: 0 };
+        context.commit(move |tx| tx.put(&WEBHOOK_QUEUE, &(queued, 7, id), &row)).await;
     }
     assert_eq!(rows_left(&context), (4, 8));
 
@@ -94,7 +92,7 @@ async fn retention_deletes_complete_deliveries_and_messages_without_a_queued_del
     put_deliveries(&context, (team, webhook), WebhookDeliveryState::Delivered { at_ms }, 2).await;
     context.clock.advance(day);
     let recent = put_deliveries(&context, (team, webhook), exhausted, 1).await[0];
-    let bodies = || count(&context, &EVENT_MESSAGES, ((Id::MIN, Id::MIN), (Id::MAX, Id::MAX)));
+    let bodies = || context.keys(&EVENT_MESSAGES).len();
     let before = |days: i64| context.now_ms() - days * DAY_MS;
 
     purge(&context, before(3)).await.unwrap();
@@ -110,12 +108,12 @@ async fn retention_deletes_complete_deliveries_and_messages_without_a_queued_del
     assert!(shown.payload.is_some(), "and so is its message");
     assert!(matches!(webhooks.delivery(team, webhook, recent.0).await, Err(DeliveryError::UnknownDelivery)));
 
-    write(&context, move |tx| {
+    let change = move |tx: &WriteTx<'_>| {
         let key = (team, webhook, waiting.0);
         let row = tx.get(&WEBHOOK_DELIVERIES, &key)?.expect("the delivery is kept");
         tx.put(&WEBHOOK_DELIVERIES, &key, &DeliveryRow { state: exhausted, ..row })
-    })
-    .await;
+    };
+    context.commit(change).await;
     purge(&context, before(0)).await.unwrap();
     assert_eq!((rows_left(&context).0, bodies()), (0, 0));
 }
@@ -130,19 +128,16 @@ async fn corrupt_rows_are_deleted_and_block_neither_retention_nor_removal() {
     let put = put_deliveries(&context, (team, webhook), WebhookDeliveryState::Delivered { at_ms }, 3).await;
     let (corrupt, (low, high)) = (put[1].0, (Id::from_bytes([0; 16]), Id::from_bytes([255; 16])));
     let (queued, deleted): (WebhookDeliveryId, WebhookId) = (context.id(), high);
-    write(&context, move |tx| {
-        tx.put_encoded(&WEBHOOK_DELIVERIES, &(team, webhook, corrupt), &Encoded::unreadable())?;
-        tx.put_encoded(&WEBHOOK_QUEUE, &(low, 1, queued), &Encoded::unreadable())?;
-        tx.put(&WEBHOOK_QUEUE, &(deleted, 1, queued), &QueueRow { team, queued_ms: 0 })
-    })
-    .await;
+    context.corrupt(&WEBHOOK_DELIVERIES, (team, webhook, corrupt)).await;
+    context.corrupt(&WEBHOOK_QUEUE, (low, 1, queued)).await;
+    context.commit(move |tx| tx.put(&WEBHOOK_QUEUE, &(deleted, 1, queued), &QueueRow { team, queued_ms: 0 })).await;
 
     run_until_left(&context, &webhooks, (3, 0)).await;
     context.clock.advance(Duration::from_secs(1));
     purge(&context, context.now_ms()).await.unwrap();
 
     assert_eq!(rows_left(&context), (0, 0));
-    let bodies = count(&context, &EVENT_MESSAGES, ((Id::MIN, Id::MIN), (Id::MAX, Id::MAX)));
+    let bodies = context.keys(&EVENT_MESSAGES).len();
     assert_eq!(bodies, 0);
 }
 
@@ -155,7 +150,7 @@ async fn retention_deletes_deliveries_without_a_queue_row_and_expired_secrets() 
     let due_ms = context.now_ms();
     let lost = put_deliveries(&context, (team, webhook), WebhookDeliveryState::Queued { due_ms }, 1).await[0].0;
     let queue_key = store::queue_key(webhook, due_ms, lost);
-    write(&context, move |tx| tx.delete(&WEBHOOK_QUEUE, &queue_key)).await;
+    context.commit(move |tx| tx.delete(&WEBHOOK_QUEUE, &queue_key)).await;
     webhooks.rotate(team, webhook, SecretRotation { overlap_hours: 1, secret: None }).await.unwrap();
     let has_previous = || row(&context, team, webhook).previous.is_some();
 

@@ -9,22 +9,18 @@ use crate::store::page::{Cursor, PageQuery};
 const NEWEST: PageQuery<WebhookDeliveryId> = PageQuery { limit: 10, cursor: Cursor::Newest };
 
 fn delivery_row(context: &Context, webhook: WebhookId, id: WebhookDeliveryId) -> DeliveryRow {
-    let read = context.store.read_now::<_, StoreError>(|tx| tx.get(&WEBHOOK_DELIVERIES, &(TEAM, webhook, id)));
-    read.unwrap().unwrap()
+    context.look(|tx| tx.get(&WEBHOOK_DELIVERIES, &(TEAM, webhook, id))).unwrap()
 }
 
 /// Returns the due times in the queue of an endpoint.
 fn queue(context: &Context, webhook: WebhookId) -> Vec<(u64, WebhookDeliveryId)> {
     let mut rows = Vec::new();
-    let read = context.store.read_now::<_, StoreError>(|tx| {
-        let (from, to) = ((webhook, 0, Id::MIN), (webhook, u64::MAX, Id::MAX));
-        tx.scan(&WEBHOOK_QUEUE, &from, &to, Order::Ascending, |(_, due_ms, id), row| {
-            assert_eq!(row.decode()?.team, TEAM);
+    for ((of, due_ms, id), row) in context.rows(&WEBHOOK_QUEUE) {
+        if of == webhook {
+            assert_eq!(row.team, TEAM);
             rows.push((due_ms, id));
-            NEXT
-        })
-    });
-    read.unwrap();
+        }
+    }
     rows
 }
 
@@ -86,7 +82,7 @@ async fn a_removed_attempt_stays_a_cursor_of_the_list() {
     let after: WebhookAttemptId = context.id();
     let put = async |stored: &[WebhookAttemptRow]| {
         let row = DeliveryRow { attempts: stored.to_vec(), ..delivery_row(&context, webhook, id) };
-        write(&context, move |tx| tx.put(&WEBHOOK_DELIVERIES, &(TEAM, webhook, id), &row)).await;
+        context.commit(move |tx| tx.put(&WEBHOOK_DELIVERIES, &(TEAM, webhook, id), &row)).await;
     };
     let page = async |cursor| {
         let page = webhooks.attempts(TEAM, webhook, id, PageQuery { limit: 2, cursor }).await;
@@ -114,7 +110,7 @@ async fn a_delivery_without_its_message_shows_no_payload_and_the_time_of_its_eve
     let webhook = create(&webhooks, TEAM).await;
     let at_ms = context.now_ms();
     let (id, event) = put_deliveries(&context, (TEAM, webhook), WebhookDeliveryState::Delivered { at_ms }, 1).await[0];
-    write(&context, move |tx| tx.delete(&EVENT_MESSAGES, &(TEAM, event))).await;
+    context.commit(move |tx| tx.delete(&EVENT_MESSAGES, &(TEAM, event))).await;
 
     let shown = webhooks.delivery(TEAM, webhook, id).await.unwrap();
 
@@ -131,7 +127,7 @@ async fn a_retracted_event_is_replayed_only_after_an_attempt() {
     let at_ms = context.now_ms();
     let given_up = WebhookDeliveryState::Exhausted { at_ms, why: ExhaustedReason::Disabled };
     let (id, event) = put_deliveries(&context, (TEAM, webhook), given_up, 1).await[0];
-    write(&context, move |tx| events::retract(tx, TEAM, Id::MIN, event)).await;
+    context.commit(move |tx| events::retract(tx, TEAM, Id::MIN, event)).await;
 
     let refused = webhooks.replay(TEAM, webhook, id).await;
 
@@ -141,7 +137,7 @@ async fn a_retracted_event_is_replayed_only_after_an_attempt() {
     let attempt =
         WebhookAttemptRow { id: context.id(), sent_ms: at_ms, took_ms: 1, status: Some(500), response: String::new() };
     let row = DeliveryRow { attempts: vec![attempt], ..row };
-    write(&context, move |tx| tx.put(&WEBHOOK_DELIVERIES, &(TEAM, webhook, id), &row)).await;
+    context.commit(move |tx| tx.put(&WEBHOOK_DELIVERIES, &(TEAM, webhook, id), &row)).await;
     webhooks.replay(TEAM, webhook, id).await.unwrap();
     assert_eq!(delivery_row(&context, webhook, id).state, WebhookDeliveryState::Queued { due_ms: at_ms });
 }
@@ -153,7 +149,7 @@ async fn a_list_reads_no_messages() {
     let webhook = create(&webhooks, TEAM).await;
     let at_ms = context.now_ms();
     let (id, event) = put_deliveries(&context, (TEAM, webhook), WebhookDeliveryState::Delivered { at_ms }, 1).await[0];
-    write(&context, move |tx| tx.put_encoded(&EVENT_MESSAGES, &(TEAM, event), &Encoded::unreadable())).await;
+    context.corrupt(&EVENT_MESSAGES, (TEAM, event)).await;
 
     let page = webhooks.deliveries(TEAM, webhook, NEWEST).await.unwrap();
 

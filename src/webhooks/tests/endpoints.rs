@@ -57,7 +57,7 @@ async fn each_team_can_have_200_endpoints() {
     let last = create(&webhooks, TEAM).await;
     let filler = row(&context, TEAM, last);
     let ids: Vec<WebhookId> = (1..WEBHOOKS_MAX).map(|_| context.id()).collect();
-    write(&context, move |tx| ids.iter().try_for_each(|id| tx.put(&WEBHOOKS, &(TEAM, *id), &filler))).await;
+    context.commit(move |tx| ids.iter().try_for_each(|id| tx.put(&WEBHOOKS, &(TEAM, *id), &filler))).await;
 
     let refused = webhooks.create(TEAM, new(SubscribedEvents::All)).await;
     assert!(matches!(refused, Err(CreateWebhookError::TooMany)), "{refused:?}");
@@ -105,10 +105,10 @@ async fn a_disabled_endpoint_has_no_subscription_and_enabling_resets_its_health(
     let failed_attempts = Some(FailedAttemptsRow { count: 3, since_ms: 1, last_ms: 2, status: None });
     let health =
         HealthRow { consecutive_failures: 19, failing_notified_ms: Some(5), failed_attempts, ..notified.clone() };
-    write(&context, move |tx| tx.put(&WEBHOOK_HEALTH, &(TEAM, id), &health)).await;
+    context.commit(move |tx| tx.put(&WEBHOOK_HEALTH, &(TEAM, id), &health)).await;
     context.clock.advance(Duration::from_secs(60));
     webhooks.notifier().take();
-    let health = || context.store.read_now::<_, StoreError>(|tx| tx.get(&WEBHOOK_HEALTH, &(TEAM, id))).unwrap();
+    let health = || context.look(|tx| tx.get(&WEBHOOK_HEALTH, &(TEAM, id)));
 
     webhooks.update(TEAM, id, status(StatusChange::Disable)).await.unwrap();
     assert_eq!(subscriptions(&context, TEAM), []);
@@ -129,11 +129,11 @@ async fn a_disabled_endpoint_has_no_subscription_and_enabling_resets_its_health(
     assert_eq!((subscriptions(&context, TEAM), health()), (vec![(id, named)], Some(reset)));
     assert!(was_notified(&webhooks, id));
 
-    write(&context, move |tx| {
+    let disable = move |tx: &WriteTx<'_>| {
         let row = WebhookRow { status: WebhookStatus::AutoDisabled, ..enabled.clone() };
         tx.put(&WEBHOOKS, &(TEAM, id), &row)
-    })
-    .await;
+    };
+    context.commit(disable).await;
     webhooks.update(TEAM, id, status(StatusChange::Disable)).await.unwrap();
     assert_eq!(row(&context, TEAM, id).status, WebhookStatus::AutoDisabled);
     webhooks.update(TEAM, id, status(StatusChange::Enable)).await.unwrap();

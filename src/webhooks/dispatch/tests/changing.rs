@@ -69,11 +69,11 @@ async fn a_deleted_endpoint_gets_no_request() {
     record_events(&running.context, 1).await;
     receiver.next().await;
     running.until(|rows| rows.iter().any(|row| row.counted == 1)).await;
-    write(&running.context, move |tx| {
+    let delete = move |tx: &WriteTx<'_>| {
         tx.delete(&WEBHOOKS, &(TEAM, id))?;
         events::unsubscribe(tx, TEAM, id)
-    })
-    .await;
+    };
+    running.context.commit(delete).await;
     running.notifier.endpoint_changed(id);
 
     running.advance(Duration::from_secs(5));
@@ -119,7 +119,7 @@ async fn a_cooldown_of_the_previous_url_does_not_apply_to_the_next() {
         old.next().await;
     }
     let moved = WebhookRow { endpoint: new.url(), ..row(&running.context, id) };
-    write(&running.context, move |tx| tx.put(&WEBHOOKS, &(TEAM, id), &moved)).await;
+    running.context.commit(move |tx| tx.put(&WEBHOOKS, &(TEAM, id), &moved)).await;
     running.notifier.endpoint_changed(id);
     record_events(&running.context, 1).await;
     running.until(|rows| rows.len() == 9).await;

@@ -2,7 +2,6 @@
 
 use super::receiver::Receiver;
 use super::*;
-use crate::store::Encoded;
 use crate::tables::{EVENT_MESSAGES, WEBHOOK_HEALTH};
 use crate::teams::{self, Team};
 
@@ -16,7 +15,7 @@ async fn a_corrupt_message_delays_no_other() {
         receiver.next().await;
     }
     let last = running.until(|rows| rows.len() == 9).await[8].event;
-    write(&running.context, move |tx| tx.put_encoded(&EVENT_MESSAGES, &(TEAM, last), &Encoded::unreadable())).await;
+    running.context.corrupt(&EVENT_MESSAGES, (TEAM, last)).await;
     running.context.event_bus.bump_erasure_generation();
 
     receiver.release(9);
@@ -32,7 +31,7 @@ async fn a_corrupt_health_row_is_replaced() {
     let running = Running::start();
     let receiver = Receiver::start(Reply::Status(200, "")).await;
     let (id, _) = endpoint(&running.context, &receiver.url()).await;
-    write(&running.context, move |tx| tx.put_encoded(&WEBHOOK_HEALTH, &(TEAM, id), &Encoded::unreadable())).await;
+    running.context.corrupt(&WEBHOOK_HEALTH, (TEAM, id)).await;
 
     record_events(&running.context, 1).await;
 
@@ -45,7 +44,7 @@ async fn a_corrupt_endpoint_stops_no_other_and_its_attempts_fail() {
     let mut live = Receiver::start(Reply::Status(200, "")).await;
     let (broken, _) = endpoint(&running.context, "https://hooks.example.com/").await;
     endpoint(&running.context, &live.url()).await;
-    write(&running.context, move |tx| tx.put_encoded(&WEBHOOKS, &(TEAM, broken), &Encoded::unreadable())).await;
+    running.context.corrupt(&WEBHOOKS, (TEAM, broken)).await;
 
     record_events(&running.context, 1).await;
 
@@ -61,12 +60,11 @@ async fn the_delivery_of_a_corrupt_queue_row_is_found_and_sent() {
     let mut receiver = Receiver::start(DOWN).await;
     endpoint(&running.context, &receiver.url()).await;
     let team = Team { id: TEAM, name: "Example".into(), created_ms: 0 };
-    write(&running.context, move |tx| teams::put(tx, &team)).await;
+    running.context.commit(move |tx| teams::put(tx, &team)).await;
     record_events(&running.context, 1).await;
     receiver.next().await;
     running.until(|rows| rows.iter().any(|row| row.counted == 1)).await;
-    let key = queued(&running.context)[0];
-    write(&running.context, move |tx| tx.put_encoded(&WEBHOOK_QUEUE, &key, &Encoded::unreadable())).await;
+    running.context.corrupt(&WEBHOOK_QUEUE, queued(&running.context)[0]).await;
     receiver.set_reply(Reply::Status(200, ""));
 
     running.advance(Duration::from_secs(5));

@@ -138,7 +138,7 @@ async fn during_an_overlap_both_secrets_sign_and_the_new_signature_is_first() {
     let expires_ms = running.context.now_ms() + 60_000;
     rotated.previous = Some(PreviousSecretRow { secret: rotated.secret, expires_ms });
     rotated.secret = seal_secret(&running.context.keyring, id, new.reveal());
-    write(&running.context, move |tx| tx.put(&WEBHOOKS, &(TEAM, id), &rotated)).await;
+    running.context.commit(move |tx| tx.put(&WEBHOOKS, &(TEAM, id), &rotated)).await;
     running.notifier.endpoint_changed(id);
 
     record_events(&running.context, 1).await;
@@ -167,7 +167,7 @@ async fn a_replaced_secret_signs_no_later_request() {
     let new = WebhookSecret::generate();
     let mut rotated = row(&running.context, id);
     rotated.secret = seal_secret(&running.context.keyring, id, new.reveal());
-    write(&running.context, move |tx| tx.put(&WEBHOOKS, &(TEAM, id), &rotated)).await;
+    running.context.commit(move |tx| tx.put(&WEBHOOKS, &(TEAM, id), &rotated)).await;
     running.notifier.endpoint_changed(id);
 
     receiver.release(20);

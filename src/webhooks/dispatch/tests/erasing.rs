@@ -18,14 +18,14 @@ async fn a_body_that_was_erased_while_it_was_in_memory_is_sent_without_the_erase
         receiver.next().await;
     }
     let events: Vec<_> = running.until(|rows| rows.len() == 20).await.iter().map(|row| row.event).collect();
-    write(&running.context, move |tx| {
+    let erase = move |tx: &WriteTx<'_>| {
         events.iter().try_for_each(|event| {
             let mut row = tx.get(&EVENT_MESSAGES, &(TEAM, *event))?.unwrap();
             row.body = "{}".into();
             tx.put(&EVENT_MESSAGES, &(TEAM, *event), &row)
         })
-    })
-    .await;
+    };
+    running.context.commit(erase).await;
     running.context.event_bus.bump_erasure_generation();
 
     receiver.release(20);
@@ -66,7 +66,7 @@ async fn a_response_to_a_body_that_was_erased_before_the_commit_is_not_stored() 
         .collect();
     let settle_one = |number: usize| {
         let (writing, outcome) = (context.clone(), outcomes[number].clone());
-        write(&context, move |tx| settle(tx, &writing, webhook, std::slice::from_ref(&outcome)).map(drop))
+        context.commit(move |tx| settle(tx, &writing, webhook, std::slice::from_ref(&outcome)).map(drop))
     };
 
     settle_one(0).await;

@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::dns::{Guard, Resolver};
 use crate::events::{self, AudienceEvent, AudienceKind, AudienceSubject, EventTypes, SuppressionSnapshot};
 use crate::http_client::{HttpClient, HttpTimeouts, UrlPolicy};
-use crate::store::{NEXT, Order, Reads as _, StoreError, WriteTx};
+use crate::store::{Reads as _, StoreError, WriteTx};
 use crate::tables::{NOTICES, WEBHOOK_DELIVERIES, WEBHOOK_QUEUE, WEBHOOKS};
 use crate::webhooks::store::{DeliveryRow, WebhookRow, find, seal_secret};
 use crate::webhooks::{DispatchNotifier, ExhaustedReason, SubscribedEvents, WebhookDeliveryState, WebhookStatus};
@@ -95,10 +95,6 @@ fn dispatcher(context: &Context, notifier: &DispatchNotifier, per_second: u32) -
     Arc::new(WebhookDispatcher::new(context.clone(), notifier.clone(), client, DispatchSettings { per_second }))
 }
 
-async fn write(context: &Context, work: impl Fn(&WriteTx<'_>) -> Result<(), StoreError> + Send + 'static) {
-    context.store.write::<_, StoreError>(work).await.unwrap();
-}
-
 /// Creates an endpoint that subscribes to all events.
 async fn endpoint(context: &Context, url: &str) -> (WebhookId, WebhookSecret) {
     let (id, secret) = (context.id(), WebhookSecret::generate());
@@ -110,18 +106,18 @@ async fn endpoint(context: &Context, url: &str) -> (WebhookId, WebhookSecret) {
         secret: seal_secret(&context.keyring, id, secret.reveal()),
         previous: None,
     };
-    write(context, move |tx| {
+    let put = move |tx: &WriteTx<'_>| {
         tx.put(&WEBHOOKS, &(TEAM, id), &row)?;
         events::subscribe(tx, TEAM, (id, 0), EventTypes::all())
-    })
-    .await;
+    };
+    context.commit(put).await;
     (id, secret)
 }
 
 /// Records `count` events, each with its own address.
 async fn record_events(context: &Context, count: usize) {
     let recording = context.clone();
-    write(context, move |tx| {
+    let record = move |tx: &WriteTx<'_>| {
         (0..count).try_for_each(|number| {
             let entry = SuppressionSnapshot {
                 id: Id::MIN,
@@ -134,50 +130,24 @@ async fn record_events(context: &Context, count: usize) {
             let event = AudienceEvent { kind: AudienceKind::SuppressionAdded, at_ms: recording.now_ms(), subject };
             events::record_audience(tx, &recording, TEAM, &event)
         })
-    })
-    .await;
+    };
+    context.commit(record).await;
 }
 
 fn deliveries(context: &Context) -> Vec<DeliveryRow> {
-    let mut rows = Vec::new();
-    let (from, to) = ((Id::MIN, Id::MIN, Id::MIN), (Id::MAX, Id::MAX, Id::MAX));
-    let read = context.store.read_now::<_, StoreError>(|tx| {
-        tx.scan(&WEBHOOK_DELIVERIES, &from, &to, Order::Ascending, |_, row| {
-            rows.push(row.decode()?);
-            NEXT
-        })
-    });
-    read.unwrap();
-    rows
+    context.rows(&WEBHOOK_DELIVERIES).into_iter().map(|(_, row)| row).collect()
 }
 
 fn queued(context: &Context) -> Vec<(WebhookId, u64, WebhookDeliveryId)> {
-    let mut keys = Vec::new();
-    let (from, to) = ((Id::MIN, 0, Id::MIN), (Id::MAX, u64::MAX, Id::MAX));
-    let read = context.store.read_now::<_, StoreError>(|tx| {
-        tx.scan(&WEBHOOK_QUEUE, &from, &to, Order::Ascending, |key, _| {
-            keys.push(key);
-            NEXT
-        })
-    });
-    read.unwrap();
-    keys
+    context.keys(&WEBHOOK_QUEUE)
 }
 
 fn notices(context: &Context) -> Vec<crate::notices::Notice> {
-    let mut notices = Vec::new();
-    let read = context.store.read_now::<_, StoreError>(|tx| {
-        tx.scan(&NOTICES, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX), Order::Ascending, |_, row| {
-            notices.push(row.decode()?.notice);
-            NEXT
-        })
-    });
-    read.unwrap();
-    notices
+    context.rows(&NOTICES).into_iter().map(|(_, row)| row.notice).collect()
 }
 
 fn row(context: &Context, id: WebhookId) -> WebhookRow {
-    context.store.read_now::<_, StoreError>(|tx| find(tx, TEAM, id)).unwrap().unwrap()
+    context.look(|tx| find(tx, TEAM, id)).unwrap()
 }
 
 fn exhausted(row: &DeliveryRow) -> Option<ExhaustedReason> {

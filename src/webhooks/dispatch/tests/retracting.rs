@@ -9,7 +9,7 @@ use crate::webhooks::retry::RETRY_DELAYS_MS;
 const OK: Reply = Reply::Status(200, "");
 
 async fn retract(context: &Context, event: EventId) {
-    write(context, move |tx| events::retract(tx, TEAM, Id::MIN, event)).await;
+    context.commit(move |tx| events::retract(tx, TEAM, Id::MIN, event)).await;
 }
 
 fn are_delivered(rows: &[DeliveryRow]) -> bool {
@@ -33,8 +33,8 @@ async fn a_queued_delivery_of_a_retracted_event_is_deleted_and_the_next_one_is_s
     assert_eq!(rows[0].event, other);
     assert_eq!(queued(&running.context), []);
     let sent = serde_json::from_slice::<serde_json::Value>(&receiver.next().await.body).unwrap();
-    let message = running.context.store.read_now::<_, StoreError>(|tx| tx.get(&EVENT_MESSAGES, &(TEAM, other)));
-    assert_eq!(sent, serde_json::from_str::<serde_json::Value>(&message.unwrap().unwrap().body).unwrap());
+    let message = running.context.look(|tx| tx.get(&EVENT_MESSAGES, &(TEAM, other))).unwrap();
+    assert_eq!(sent, serde_json::from_str::<serde_json::Value>(&message.body).unwrap());
     assert!(receiver.pending().is_none());
 }
 
@@ -65,11 +65,11 @@ async fn a_delivery_of_a_retracted_event_is_deleted_at_a_disabled_endpoint() {
     let events: Vec<EventId> = deliveries(&context).iter().map(|row| row.event).collect();
     let [retracted, other] = events[..] else { panic!("{events:?}") };
     retract(&context, retracted).await;
-    write(&context, move |tx| {
+    let disable = move |tx: &WriteTx<'_>| {
         let row = find(tx, TEAM, id)?.unwrap();
         tx.put(&WEBHOOKS, &(TEAM, id), &WebhookRow { status: WebhookStatus::Disabled, ..row })
-    })
-    .await;
+    };
+    context.commit(disable).await;
 
     let running = Running::over(directory, context, 0);
 
