@@ -12,7 +12,7 @@ use crate::base::clock::{DAY_MS, TimestampMs, utc_day};
 use crate::base::id::{BroadcastId, DomainId, EmailId, EventId, Id, TeamId};
 use crate::context::Context;
 use crate::events::{self, EmailEventKind, Event, EventDetail};
-use crate::store::{Encoded, NodeId, ReadTx, Reads as _, StoreError, WriteTx};
+use crate::store::{NodeId, ReadTx, Reads as _, WriteTx};
 use crate::tables::{EMAIL_COUNT_CHECKS, EMAIL_QUARTER_COUNTS, EVENTS};
 use crate::teams;
 
@@ -26,13 +26,6 @@ const LOOKUPS: MetricLookups = MetricLookups {
     source: |_, team, _| Ok(Some(MetricSource { team, domain: DOMAIN, broadcast: None })),
     broadcast_name: |_, _, _| Ok(None),
 };
-
-async fn write<T: Send + 'static>(
-    context: &Context,
-    work: impl Fn(&WriteTx<'_>) -> Result<T, StoreError> + Send + 'static,
-) -> T {
-    context.store.write(work).await.unwrap()
-}
 
 async fn team(context: &Context) -> TeamId {
     teams::create(context, "team").await.unwrap().unwrap().id
@@ -54,16 +47,16 @@ async fn record(context: &Context, team: TeamId, email: EmailId, kind: EmailEven
         counted.map_or(Ok(()), |counted| count_event(tx, id, counted, false))?;
         Ok(id)
     };
-    write(context, record).await
+    context.commit(record).await
 }
 
 fn totals(context: &Context, team: TeamId, at_ms: TimestampMs) -> DayTotals {
-    context.store.read_now::<_, StoreError>(|tx| day_totals(tx, team, utc_day(at_ms)..=utc_day(at_ms))).unwrap()
+    context.look(|tx| day_totals(tx, team, utc_day(at_ms)..=utc_day(at_ms)))
 }
 
 fn counts(context: &Context, team: TeamId, at_ms: TimestampMs) -> EmailCounts {
     let key = (team, quarter(at_ms), DOMAIN, super::store::NO_BROADCAST);
-    context.store.read_now::<_, StoreError>(|tx| tx.get(&EMAIL_QUARTER_COUNTS, &key)).unwrap().unwrap_or_default()
+    context.look(|tx| tx.get(&EMAIL_QUARTER_COUNTS, &key)).unwrap_or_default()
 }
 
 fn query(team: TeamId, start_ms: TimestampMs, end_ms: TimestampMs) -> MetricsQuery {
@@ -81,7 +74,7 @@ fn query(team: TeamId, start_ms: TimestampMs, end_ms: TimestampMs) -> MetricsQue
 }
 
 fn check_row(context: &Context, team: TeamId) -> Option<CountCheckRow> {
-    context.store.read_now::<_, StoreError>(|tx| tx.get(&EMAIL_COUNT_CHECKS, &(team,))).unwrap()
+    context.look(|tx| tx.get(&EMAIL_COUNT_CHECKS, &(team,)))
 }
 
 #[tokio::test]
@@ -91,7 +84,7 @@ async fn totals_of_a_day_include_real_recipients_only() {
 
     record(&context, team, context.id(), EmailEventKind::Sent, "ada@example.net").await;
     record(&context, team, context.id(), EmailEventKind::Sent, SIMULATED).await;
-    write(&context, move |tx| add_score(tx, team, at_ms, 2, 85)).await;
+    context.commit(move |tx| add_score(tx, team, at_ms, 2, 85)).await;
 
     assert_eq!(counts(&context, team, at_ms).sent, 2);
     let expected = DayTotals { sent: 1, scored_recipients: 2, score_sum: 170, ..DayTotals::default() };
@@ -104,11 +97,11 @@ async fn a_count_that_is_taken_back_does_not_fall_below_zero() {
     let (team, at_ms) = (team(&context).await, context.now_ms());
     let opened = EmailMetric::UniqueOpened;
 
-    write(&context, move |tx| count(tx, source(team), at_ms, opened, Real(3))).await;
-    write(&context, move |tx| take_back(tx, source(team), at_ms, opened, Real(1))).await;
+    context.commit(move |tx| count(tx, source(team), at_ms, opened, Real(3))).await;
+    context.commit(move |tx| take_back(tx, source(team), at_ms, opened, Real(1))).await;
     assert_eq!((counts(&context, team, at_ms).unique_opened, totals(&context, team, at_ms).unique_opened), (2, 2));
 
-    write(&context, move |tx| take_back(tx, source(team), at_ms, opened, Real(5))).await;
+    context.commit(move |tx| take_back(tx, source(team), at_ms, opened, Real(5))).await;
     assert_eq!((counts(&context, team, at_ms).unique_opened, totals(&context, team, at_ms).unique_opened), (0, 0));
 }
 
@@ -130,7 +123,7 @@ async fn a_recount_agrees_after_a_retraction_and_a_deletion() {
         forget(tx, team, at_ms, retracted)?;
         tx.delete(&EVENTS, &(email, retracted))
     };
-    write(&context, change).await;
+    context.commit(change).await;
 
     let check = CountCheck::new(context.clone());
     check.run_round().await.unwrap();
@@ -160,7 +153,7 @@ async fn a_first_click_is_counted_as_unique_with_the_event() {
             let (id, _) = events::record(tx, &recording, team, email, event.clone(), unused)?;
             count_event(tx, id, counted, is_first)
         };
-        write(&context, click).await;
+        context.commit(click).await;
     }
 
     let counted = counts(&context, team, at_ms);
@@ -177,7 +170,7 @@ async fn a_difference_is_reported_and_not_corrected() {
     let (_directory, context) = Context::temporary();
     let (team, at_ms) = (team(&context).await, context.now_ms());
     record(&context, team, context.id(), EmailEventKind::Delivered, "ada@example.net").await;
-    write(&context, move |tx| count(tx, source(team), at_ms, EmailMetric::Delivered, Real(4))).await;
+    context.commit(move |tx| count(tx, source(team), at_ms, EmailMetric::Delivered, Real(4))).await;
     context.clock.advance(Duration::from_secs(24 * 3600));
 
     let (first, second) = (CountCheck::new(context.clone()), CountCheck::new(context.clone()));
@@ -194,10 +187,10 @@ async fn after_the_clock_was_set_back_the_current_day_is_not_compared_and_later_
     let (_directory, context) = Context::temporary();
     let (team, at_ms) = (team(&context).await, context.now_ms());
     let stored = CountCheckRow { day: utc_day(at_ms) + 300, checked_ms: 0, events: 0, differences: 0, lease: None };
-    write(&context, move |tx| tx.put(&EMAIL_COUNT_CHECKS, &(team,), &stored)).await;
+    context.commit(move |tx| tx.put(&EMAIL_COUNT_CHECKS, &(team,), &stored)).await;
     record(&context, team, context.id(), EmailEventKind::Sent, "ada@example.net").await;
     // The journal of this count was deleted before the clock was set back.
-    write(&context, move |tx| count(tx, source(team), at_ms, EmailMetric::Delivered, Real(1))).await;
+    context.commit(move |tx| count(tx, source(team), at_ms, EmailMetric::Delivered, Real(1))).await;
     let check = CountCheck::new(context.clone());
 
     check.run_round().await.unwrap();
@@ -221,7 +214,7 @@ async fn a_day_that_another_process_checks_is_left_to_it_until_its_lease_ends() 
     context.clock.advance(Duration::from_secs(24 * 3600));
     let lease = Some(CountCheckLease { node: NodeId::MAX, expires_ms: context.now_ms() + 60_000 });
     let leased = CountCheckRow { day: utc_day(at_ms) - 1, checked_ms: 0, events: 0, differences: 0, lease };
-    write(&context, move |tx| tx.put(&EMAIL_COUNT_CHECKS, &(team,), &leased)).await;
+    context.commit(move |tx| tx.put(&EMAIL_COUNT_CHECKS, &(team,), &leased)).await;
     let check = CountCheck::new(context.clone());
 
     check.run_round().await.unwrap();
@@ -252,23 +245,23 @@ async fn a_quarter_hour_with_several_pages_is_recounted_whole() {
         }
         Ok(())
     };
-    write(&context, record_all).await;
+    context.commit(record_all).await;
     let start = |tx: &ReadTx| Recount::start(tx, team, quarter(at_ms));
-    let changed = context.store.read_now::<_, StoreError>(start).unwrap();
+    let changed = context.look(start);
     assert_eq!((changed.events, changed.is_complete()), (PAGE_ROWS as u64, false));
 
     let finish = |mut recount: Recount| {
         while !recount.is_complete() {
-            recount = context.store.read_now::<_, StoreError>(|tx| recount.read_page(tx)).unwrap();
+            recount = context.look(|tx| recount.read_page(tx));
         }
         recount
     };
-    let whole = finish(context.store.read_now::<_, StoreError>(start).unwrap());
+    let whole = finish(context.look(start));
     assert_eq!((whole.events, whole.totals.sent, whole.is_stable()), (events, events - 1, true));
     assert_eq!(whole.differences(), []);
-    write(&context, move |tx| count(tx, source(team), at_ms, EmailMetric::Sent, Real(1))).await;
+    context.commit(move |tx| count(tx, source(team), at_ms, EmailMetric::Sent, Real(1))).await;
     assert!(!finish(changed).is_stable(), "the counts changed between two pages");
-    write(&context, move |tx| take_back(tx, source(team), at_ms, EmailMetric::Sent, Real(1))).await;
+    context.commit(move |tx| take_back(tx, source(team), at_ms, EmailMetric::Sent, Real(1))).await;
     context.clock.advance(Duration::from_secs(24 * 3600));
     let check = CountCheck::new(context.clone());
     check.run_round().await.unwrap();
@@ -285,7 +278,7 @@ async fn a_report_has_a_row_for_each_group() {
         count(tx, of_broadcast, start_ms + 2 * DAY_MS, EmailMetric::Sent, Real(5))?;
         count(tx, of_broadcast, start_ms + 3 * DAY_MS, EmailMetric::Sent, Real(9))
     };
-    write(&context, put).await;
+    context.commit(put).await;
     let metrics = EmailMetrics::new(context.clone(), LOOKUPS);
     let three_days = query(team, start_ms, start_ms + 3 * DAY_MS);
 
@@ -310,7 +303,7 @@ async fn a_report_of_emails_is_made_from_their_events() {
         record(&context, team, email, kind, "ada@example.net").await;
     }
     let corrupt = record(&context, team, email, EmailEventKind::Complained, "ada@example.net").await;
-    write(&context, move |tx| tx.put_encoded(&EVENTS, &(email, corrupt), &Encoded::unreadable())).await;
+    context.corrupt(&EVENTS, (email, corrupt)).await;
     let metrics = EmailMetrics::new(context.clone(), LOOKUPS);
     let now_ms = context.now_ms();
     let by_email = GroupBy { email: true, ..GroupBy::default() };
@@ -330,7 +323,7 @@ async fn old_counts_are_deleted_and_newer_ones_stay() {
     let (team, at_ms) = (team(&context).await, context.now_ms());
     for days in [0, 3] {
         let at_ms = at_ms + days * DAY_MS;
-        write(&context, move |tx| count(tx, source(team), at_ms, EmailMetric::Sent, Real(1))).await;
+        context.commit(move |tx| count(tx, source(team), at_ms, EmailMetric::Sent, Real(1))).await;
     }
     context.clock.advance(Duration::from_secs(100 * 24 * 3600));
 
@@ -348,7 +341,7 @@ async fn the_shortest_retention_keeps_three_days_of_counts_and_a_month_of_totals
     let (team, now_ms) = (team(&context).await, context.now_ms());
     for days in [0, 3, 4, 31, 32] {
         let at_ms = now_ms - days * DAY_MS;
-        write(&context, move |tx| count(tx, source(team), at_ms, EmailMetric::Sent, Real(1))).await;
+        context.commit(move |tx| count(tx, source(team), at_ms, EmailMetric::Sent, Real(1))).await;
     }
 
     purge(&context, now_ms).await.unwrap();

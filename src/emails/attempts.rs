@@ -102,7 +102,7 @@ mod tests {
             tx.put(&ATTEMPTS, &(id, readable), &row)?;
             tx.put_encoded(&ATTEMPTS, &(id, corrupt), &Encoded::unreadable())
         };
-        context.store.write::<_, StoreError>(put).await.unwrap();
+        context.commit(put).await;
 
         let page = emails.attempts(TEAM, id, PageQuery { limit: 10, cursor: Cursor::Newest }).await.unwrap();
 

@@ -193,21 +193,14 @@ mod tests {
                 Event { kind: EmailEventKind::Scheduled, at_ms: 0, recipients: Vec::new(), detail: EventDetail::None };
             event_recorder::record(tx, &ids, TEAM, id, &row(state), event)
         };
-        context.store.write::<_, StoreError>(write).await.unwrap();
+        context.commit(write).await;
         id
     }
 
     /// Returns whether the row, the content and the timeline of an email exist.
     fn stored_parts(context: &Context, id: EmailId) -> [bool; 3] {
-        let read = |tx: &crate::store::ReadTx| {
-            let mut has_events = false;
-            tx.scan(&EVENTS, &(id, Id::MIN), &(id, Id::MAX), crate::store::Order::Ascending, |_, _| {
-                has_events = true;
-                crate::store::STOP
-            })?;
-            Ok([tx.contains(&EMAILS, &(TEAM, id))?, tx.contains(&EMAIL_BODIES, &(id, 0))?, has_events])
-        };
-        context.store.read_now::<_, StoreError>(read).unwrap()
+        let has_events = context.keys(&EVENTS).iter().any(|(email, _)| *email == id);
+        context.look(|tx| Ok([tx.contains(&EMAILS, &(TEAM, id))?, tx.contains(&EMAIL_BODIES, &(id, 0))?, has_events]))
     }
 
     #[tokio::test]
@@ -235,7 +228,7 @@ mod tests {
             let row = EmailRow { hidden: true, ..row(RecipientState::Settled) };
             put_settled(tx, TEAM, in_flight, &row, 0)
         };
-        context.store.write::<_, StoreError>(end).await.unwrap();
+        context.commit(end).await;
         assert_eq!(stored_parts(&context, in_flight), [false; 3]);
     }
 }

@@ -179,7 +179,7 @@ mod tests {
 
     async fn headers(context: &Context, id: EmailId, row: EmailRow) -> Vec<(String, String)> {
         let reading = context.clone();
-        context.store.write(move |tx| read_headers(tx, &reading, id, &row)).await.unwrap()
+        context.commit(move |tx| read_headers(tx, &reading, id, &row)).await
     }
 
     #[tokio::test]
@@ -188,8 +188,7 @@ mod tests {
         let id: EmailId = context.id();
         let expected = vec![("X-Order".to_owned(), "42".to_owned())];
         let (writing, stored) = (context.clone(), expected.clone());
-        let put = move |tx: &WriteTx<'_>| put_headers(tx, &writing, id, stored.clone());
-        context.store.write::<_, StoreError>(put).await.unwrap();
+        context.commit(move |tx| put_headers(tx, &writing, id, stored.clone())).await;
         let intact = row();
         let mut searched = [row(), row(), row()];
         searched[0].recipients[0].mailbox = StoredMailbox::erased();
@@ -202,8 +201,7 @@ mod tests {
             assert_eq!(headers(&context, id, searched).await, expected);
         }
         assert_eq!(headers(&context, id, dropped).await, []);
-        let corrupt = move |tx: &WriteTx<'_>| tx.put_encoded(&EMAIL_BODIES, &(id, 0), &Encoded::blob(vec![0xff; 8]));
-        context.store.write::<_, StoreError>(corrupt).await.unwrap();
+        context.commit(move |tx| tx.put_encoded(&EMAIL_BODIES, &(id, 0), &Encoded::blob(vec![0xff; 8]))).await;
         assert_eq!(headers(&context, id, intact).await, []);
     }
 
@@ -219,11 +217,11 @@ mod tests {
                 let event = Event { kind, at_ms, recipients: recipients.clone(), detail: EventDetail::None };
                 record(tx, &recording, team, id, &row, event)
             };
-            context.store.write::<_, StoreError>(write).await.unwrap();
+            context.commit(write).await;
         };
         let totals = |at_ms: TimestampMs| {
             let day = u32::try_from(at_ms / DAY_MS).unwrap();
-            context.store.read_now::<_, StoreError>(|tx| day_totals(tx, team, day..=day)).unwrap()
+            context.look(|tx| day_totals(tx, team, day..=day))
         };
         let sent_ms = context.now_ms();
         record(EmailEventKind::Sent, &["ada@example.net", "complained@resend.dev"]).await;

@@ -95,8 +95,8 @@ mod tests {
         BroadcastEmailList, BroadcastEmailScan, NewBroadcastEmail, broadcast_emails_step, queue_broadcast_email,
     };
     use crate::preferences::ChangeOptOuts;
+    use crate::store::ReadTx;
     use crate::store::page::{Cursor, PageError, PageQuery};
-    use crate::store::{NEXT, Order, ReadTx};
     use crate::tables::{BROADCASTS, EMAIL_QUARTER_COUNTS};
 
     const TEAM: TeamId = TeamId::MIN;
@@ -104,19 +104,8 @@ mod tests {
 
     /// Returns the opt-outs in the email metrics and in the counts of the broadcast, and the listed emails.
     fn counted(context: &Context, broadcast: BroadcastId) -> (u64, u64, usize) {
-        let mut total = 0;
-        let (from, to) = (
-            (TEAM, 0, TeamId::MIN.cast(), TeamId::MIN.cast()),
-            (TEAM, u32::MAX, TeamId::MAX.cast(), TeamId::MAX.cast()),
-        );
-        let scan = |tx: &ReadTx| {
-            tx.scan(&EMAIL_QUARTER_COUNTS, &from, &to, Order::Ascending, |_, row| {
-                total += row.decode()?.unsubscribed;
-                NEXT
-            })?;
-            broadcast_rows::read_counts(tx, broadcast)
-        };
-        let counts = context.store.read_now::<_, StoreError>(scan).unwrap();
+        let total = context.rows(&EMAIL_QUARTER_COUNTS).iter().map(|(_, row)| row.unsubscribed).sum();
+        let counts = context.look(|tx| broadcast_rows::read_counts(tx, broadcast));
         let query = PageQuery { cursor: Cursor::Newest, limit: 20 };
         let list = |tx: &ReadTx| {
             let (list, scan) = (BroadcastEmailList::Unsubscribed, BroadcastEmailScan::default());
@@ -141,12 +130,11 @@ mod tests {
             broadcast_rows::count_queued(tx, broadcast, 1, (id, id))?;
             Ok(id)
         };
-        let id = context.store.write::<EmailId, StoreError>(store).await.unwrap();
+        let id = context.commit(store).await;
         let OptOutCounts { count, take_back } = OPT_OUT_COUNTS;
         let change = async |change: ChangeOptOuts, address: &str, at_ms: TimestampMs| {
             let address = EmailAddress::parse(address).unwrap();
-            let write = move |tx: &WriteTx<'_>| change(tx, TEAM, id, &address, at_ms);
-            context.store.write::<_, StoreError>(write).await.unwrap();
+            context.commit(move |tx| change(tx, TEAM, id, &address, at_ms)).await;
         };
         let now_ms = context.now_ms();
 

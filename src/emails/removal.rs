@@ -58,7 +58,7 @@ mod tests {
     use crate::emails::model::LastEvent;
     use crate::emails::put_settled;
     use crate::emails::store::{RecipientRow, RecipientState};
-    use crate::store::{Blob, NEXT, Order, Reads};
+    use crate::store::{Blob, Reads};
     use crate::tables::{ATTACHMENTS, EMAIL_BODIES};
 
     const TEAM: TeamId = Id::MIN;
@@ -70,20 +70,8 @@ mod tests {
 
     /// Returns the emails that are left, and the number of their chunks.
     fn left(tx: &impl Reads) -> Result<(Vec<EmailId>, usize), StoreError> {
-        let (mut ids, mut chunks) = (Vec::new(), 0);
-        tx.scan(&EMAILS, &(TEAM, Id::MIN), &(TEAM, Id::MAX), Order::Ascending, |(_, id), _| {
-            ids.push(id);
-            NEXT
-        })?;
-        tx.scan(&EMAIL_BODIES, &(Id::MIN, 0), &(Id::MAX, u32::MAX), Order::Ascending, |_, _| {
-            chunks += 1;
-            NEXT
-        })?;
-        tx.scan(&ATTACHMENTS, &(Id::MIN, 0, 0), &(Id::MAX, u16::MAX, u32::MAX), Order::Ascending, |_, _| {
-            chunks += 1;
-            NEXT
-        })?;
-        Ok((ids, chunks))
+        let ids = tx.keys(&EMAILS)?.into_iter().map(|(_, id)| id).collect();
+        Ok((ids, tx.keys(&EMAIL_BODIES)?.len() + tx.keys(&ATTACHMENTS)?.len()))
     }
 
     #[tokio::test]
@@ -95,7 +83,7 @@ mod tests {
             delete_page_of_team(tx, TEAM, EmailId::MIN)
         };
 
-        let page = context.store.write::<_, StoreError>(work).await.unwrap();
+        let page = context.commit(work).await;
 
         assert_eq!(page.found, 25);
     }
@@ -126,6 +114,6 @@ mod tests {
             assert_eq!(left(tx)?, (Vec::new(), 0));
             Ok(())
         };
-        context.store.write::<_, StoreError>(work).await.unwrap();
+        context.commit(work).await;
     }
 }

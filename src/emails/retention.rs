@@ -180,7 +180,7 @@ mod tests {
     use super::*;
     use crate::emails::store::has_content;
     use crate::emails::{LastEvent, RecipientRow};
-    use crate::store::{Blob, Encoded, NEXT};
+    use crate::store::{Blob, Encoded};
     use crate::tables::EVENTS;
 
     /// Stores `chunks` chunks of content of an email.
@@ -190,16 +190,7 @@ mod tests {
     }
 
     fn chunks(tx: &impl Reads) -> Result<usize, StoreError> {
-        let mut count = 0;
-        tx.scan(&EMAIL_BODIES, &(Id::MIN, 0), &(Id::MAX, u32::MAX), Order::Ascending, |_, _| {
-            count += 1;
-            NEXT
-        })?;
-        tx.scan(&ATTACHMENTS, &(Id::MIN, 0, 0), &(Id::MAX, u16::MAX, u32::MAX), Order::Ascending, |_, _| {
-            count += 1;
-            NEXT
-        })?;
-        Ok(count)
+        Ok(tx.keys(&EMAIL_BODIES)?.len() + tx.keys(&ATTACHMENTS)?.len())
     }
 
     #[tokio::test]
@@ -209,26 +200,23 @@ mod tests {
 
         let sizes = [1, 600, 255, 256];
         let until = EmailId::MAX;
-        context
-            .store
-            .write::<_, StoreError>(move |tx| {
-                for (id, chunks) in ids.iter().zip(sizes) {
-                    put_chunks(tx, *id, chunks)?;
-                }
-                let mut left = chunks(tx)?;
-                assert_eq!(left, 1_112);
-                let (mut after, mut commands) = (EmailId::MIN, 0);
-                while let Some(next) = purge_content_page(tx, &[], after, until)? {
-                    let before = std::mem::replace(&mut left, chunks(tx)?);
-                    assert!(before - left <= CHUNKS_PER_COMMIT);
-                    (after, commands) = (next, commands + 1);
-                    assert!(commands < 20, "the purge does not end");
-                }
-                assert_eq!(left, 0);
-                Ok(())
-            })
-            .await
-            .unwrap();
+        let work = move |tx: &WriteTx<'_>| {
+            for (id, chunks) in ids.iter().zip(sizes) {
+                put_chunks(tx, *id, chunks)?;
+            }
+            let mut left = chunks(tx)?;
+            assert_eq!(left, 1_112);
+            let (mut after, mut commands) = (EmailId::MIN, 0);
+            while let Some(next) = purge_content_page(tx, &[], after, until)? {
+                let before = std::mem::replace(&mut left, chunks(tx)?);
+                assert!(before - left <= CHUNKS_PER_COMMIT);
+                (after, commands) = (next, commands + 1);
+                assert!(commands < 20, "the purge does not end");
+            }
+            assert_eq!(left, 0);
+            Ok(())
+        };
+        context.commit(work).await;
     }
 
     #[tokio::test]
@@ -239,14 +227,6 @@ mod tests {
         let (until, drawing) = (EmailId::MAX, context.clone());
         let recipient = RecipientRow::example("ada@example.com", RecipientState::Settled, LastEvent::Delivered);
         let row = EmailRow::example(vec![recipient], LastEvent::Delivered);
-        let count = |tx: &WriteTx<'_>| {
-            let mut count = 0;
-            tx.scan(&EVENTS, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX), Order::Ascending, |_, _| {
-                count += 1;
-                NEXT
-            })?;
-            Ok::<_, StoreError>(count)
-        };
         let work = move |tx: &WriteTx<'_>| {
             for (id, events) in ids.iter().zip([2_500, 10, 1_990]) {
                 tx.put(&EMAILS, &(team, *id), &row)?;
@@ -254,10 +234,10 @@ mod tests {
                     tx.put_encoded(&EVENTS, &(*id, drawing.id()), &Encoded::unreadable())?;
                 }
             }
-            let (mut after, mut commands, mut left) = (EmailId::MIN, 0, count(tx)?);
+            let (mut after, mut commands, mut left) = (EmailId::MIN, 0, tx.keys(&EVENTS)?.len());
             assert_eq!(left, 4_500);
             while let Some(next) = purge_rows_page(tx, team, after, until, 0)? {
-                let before = std::mem::replace(&mut left, count(tx)?);
+                let before = std::mem::replace(&mut left, tx.keys(&EVENTS)?.len());
                 assert!(before - left <= EVENTS_PER_COMMIT);
                 (after, commands) = (next, commands + 1);
                 assert!(commands < 20, "the purge does not end");
@@ -268,7 +248,7 @@ mod tests {
             }
             Ok(())
         };
-        context.store.write::<_, StoreError>(work).await.unwrap();
+        context.commit(work).await;
     }
 
     #[tokio::test]
@@ -284,14 +264,13 @@ mod tests {
             }
             Ok(())
         };
-        context.store.write::<_, StoreError>(put).await.unwrap();
+        context.commit(put).await;
         let (now_ms, later_ms) = (context.now_ms(), context.now_ms() + 1_000);
         let left = || {
-            let left = context.store.read_now::<_, StoreError>(|tx| {
+            context.look(|tx| {
                 let rest = |id| Ok::<_, StoreError>((has_content(tx, id)?, tx.contains(&ATTACHMENTS, &(id, 0, 599))?));
                 Ok((rest(settled)?, rest(waiting)?, chunks(tx)?))
-            });
-            left.unwrap()
+            })
         };
 
         purge(&context, now_ms - 1_000, now_ms - 1_000, 0).await.unwrap();
@@ -326,7 +305,7 @@ mod tests {
             assert_eq!(chunks(tx)?, 3 * page_rows + 1);
             Ok(())
         };
-        context.store.write::<_, StoreError>(work).await.unwrap();
+        context.commit(work).await;
     }
 
     #[tokio::test]
@@ -342,14 +321,14 @@ mod tests {
             put_chunks(tx, corrupt, 1)?;
             put_chunks(tx, settled, 1)
         };
-        context.store.write::<_, StoreError>(put).await.unwrap();
+        context.commit(put).await;
 
         let later_ms = context.now_ms() + 1_000;
         purge(&context, later_ms, later_ms, later_ms).await.unwrap();
 
-        let read = |tx: &crate::store::ReadTx| {
+        let left = context.look(|tx| {
             Ok((tx.contains(&EMAILS, &(team, corrupt))?, tx.contains(&EMAILS, &(team, settled))?, chunks(tx)?))
-        };
-        assert_eq!(context.store.read_now::<_, StoreError>(read).unwrap(), (true, false, 0));
+        });
+        assert_eq!(left, (true, false, 0));
     }
 }

@@ -250,7 +250,6 @@ mod tests {
 
     use super::*;
     use crate::event_bus::BusMessage;
-    use crate::store::Encoded;
 
     fn team(number: u8) -> TeamId {
         TeamId::from_bytes([number; 16])
@@ -303,8 +302,7 @@ mod tests {
 
         // An endpoint must get its delivery, so the transaction fails.
         let (webhook, types) = (context.id(), EventType::all().collect());
-        let write = move |tx: &WriteTx<'_>| subscribe(tx, team(1), (webhook, 0), types);
-        context.store.write::<_, StoreError>(write).await.unwrap();
+        context.commit(move |tx| subscribe(tx, team(1), (webhook, 0), types)).await;
         assert!(matches!(publish_with(&context, corrupt).await, Err(StoreError::Corrupt(_))));
     }
 
@@ -324,11 +322,11 @@ mod tests {
                 tx.put(&EVENT_OUTBOX, &(team, filling.id()), &row)
             })
         };
-        context.store.write::<_, StoreError>(put).await.unwrap();
+        context.commit(put).await;
     }
 
     async fn take(context: &Context, last: TeamId, deliveries_max: usize) -> OutboxBatch {
-        context.store.write::<_, StoreError>(move |tx| take_batch(tx, last, deliveries_max)).await.unwrap()
+        context.commit(move |tx| take_batch(tx, last, deliveries_max)).await
     }
 
     fn teams(batch: &OutboxBatch) -> Vec<TeamId> {
@@ -358,12 +356,10 @@ mod tests {
         let (_directory, context) = Context::temporary();
         fill(&context, team(1), 1).await;
         let broken = (team(1), context.id());
-        let put = move |tx: &WriteTx<'_>| tx.put_encoded(&EVENT_OUTBOX, &broken, &Encoded::unreadable());
-        context.store.write::<_, StoreError>(put).await.unwrap();
+        context.corrupt(&EVENT_OUTBOX, broken).await;
         fill(&context, team(1), 1).await;
 
         assert_eq!(take(&context, TeamId::MIN, 100).await.events.len(), 2);
-        let left = context.store.read_now::<_, StoreError>(|tx| tx.contains(&EVENT_OUTBOX, &broken));
-        assert!(!left.unwrap());
+        assert!(!context.look(|tx| tx.contains(&EVENT_OUTBOX, &broken)));
     }
 }

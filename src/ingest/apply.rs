@@ -336,7 +336,7 @@ mod tests {
             emails::put_headers(tx, &storing, id, vec![("X-Order".into(), "42".into())])?;
             tx.put(&EMAILS, &(team, id), &row)
         };
-        context.store.write::<_, StoreError>(put).await.unwrap();
+        context.commit(put).await;
         let complaint = |address: &str| DeliveryReport {
             references: vec![EmailLocator::Email(id)],
             findings: vec![RecipientReport {

@@ -190,10 +190,9 @@ pub(super) mod tests {
         }
         let stored: Vec<(EmailId, TeamId)> = teams.iter().cycle().take(10).map(|team| (context.id(), *team)).collect();
         let rows = stored.clone();
-        let put = move |tx: &crate::store::WriteTx<'_>| {
-            rows.iter().try_for_each(|(email, team)| tx.put(&EMAILS, &(*team, *email), &row()))
-        };
-        context.store.write::<_, StoreError>(put).await.unwrap();
+        context
+            .commit(move |tx| rows.iter().try_for_each(|(email, team)| tx.put(&EMAILS, &(*team, *email), &row())))
+            .await;
         let mut requested: Vec<EmailId> = stored.iter().map(|(email, _)| *email).collect();
         requested.insert(5, Id::MAX);
 

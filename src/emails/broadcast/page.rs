@@ -213,7 +213,7 @@ mod tests {
             let counts = BroadcastCountsRow { range, last_attempted, attempted: 2, ..BroadcastCountsRow::default() };
             tx.put(&BROADCAST_COUNTS, &(broadcast,), &counts)
         };
-        context.store.write::<_, StoreError>(put).await.unwrap();
+        context.commit(put).await;
         let listed = |list: BroadcastEmailList| {
             let page = step(&context, broadcast, list).into_page();
             page.rows.into_iter().map(|(id, _)| id).collect::<Vec<_>>()
@@ -234,7 +234,7 @@ mod tests {
             let counts = BroadcastCountsRow { range: Some((email, email)), queued: 1, ..BroadcastCountsRow::default() };
             tx.put(&BROADCAST_COUNTS, &(broadcast,), &counts)
         };
-        context.store.write::<_, StoreError>(put).await.unwrap();
+        context.commit(put).await;
         let last_read = |list: BroadcastEmailList| step(&context, broadcast, list).position;
 
         assert_eq!(last_read(BroadcastEmailList::All), Some(email));

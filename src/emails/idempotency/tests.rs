@@ -9,7 +9,7 @@ use crate::delivery::QueueNotifier;
 use crate::domains::{SenderDomainRow, SenderTracking};
 use crate::emails::{Emails, SendBatch, SendEmail, SendError, Sender};
 use crate::preferences::{LinkAudience, LinkSettings, PreferenceLinks};
-use crate::store::{Encoded, NEXT, Order, Reads as _, WriteTx, name_hash};
+use crate::store::name_hash;
 use crate::tables::{EMAILS, IDEMPOTENCY, SENDER_DOMAINS};
 
 const TEAM: TeamId = Id::from_bytes([1; 16]);
@@ -22,7 +22,7 @@ async fn settle(context: &Context, keys: &Idempotency, sender: TeamId, request: 
         panic!("the key is in use")
     };
     let claim = reservation.claim();
-    context.store.write::<_, StoreError>(move |tx| claim.put(tx, &IdempotentResponse::default())).await.unwrap();
+    context.commit(move |tx| claim.put(tx, &IdempotentResponse::default())).await;
 }
 
 /// Returns whether a request gets the response to an earlier one. Otherwise its key is released again.
@@ -63,15 +63,7 @@ async fn a_caller_key_lives_one_day_and_a_server_key_its_given_lifetime() {
             assert!(!is_replayed(keys, OTHER, &callers).await, "a key of a caller is valid for its team only");
         }
     }
-    let rows = context.store.read_now::<_, StoreError>(|tx| {
-        let mut rows = 0;
-        tx.scan(&IDEMPOTENCY, &(0, [0; 16]), &(u32::MAX, [u8::MAX; 16]), Order::Ascending, |_, _| {
-            rows += 1;
-            NEXT
-        })?;
-        Ok(rows)
-    });
-    assert_eq!(rows.unwrap(), 0, "expired rows are deleted");
+    assert_eq!(context.keys(&IDEMPOTENCY).len(), 0, "expired rows are deleted");
 }
 
 #[tokio::test]
@@ -105,8 +97,7 @@ async fn a_key_is_found_that_another_process_stored_with_a_longer_lifetime() {
         panic!("the process has not read the key of the other one")
     };
     let claim = reservation.claim();
-    let find = move |tx: &WriteTx<'_>| claim.find(tx);
-    let found = context.store.write::<_, StoreError>(find).await.unwrap();
+    let found = context.commit(move |tx| claim.find(tx)).await;
 
     assert_eq!(found, Some(Ok(IdempotentResponse::default())));
 }
@@ -118,7 +109,7 @@ async fn a_key_of_this_server_does_not_extend_the_look_ups_of_callers() {
     let instances = IdempotentRequest::of_instance(TEAM, "key", 8 * DAY_MS);
     let days = |request: &IdempotentRequest| {
         let key = keys.stored_key(TEAM, request, context.now_ms());
-        context.store.read_now::<_, StoreError>(|tx| key.stored_days(tx)).unwrap().len()
+        context.look(|tx| key.stored_days(tx)).len()
     };
     settle(&context, &keys, OTHER, &instances).await;
     assert_eq!((days(&callers_request("key")), days(&instances)), (0, 9));
@@ -139,7 +130,7 @@ async fn a_key_is_found_after_the_clock_was_set_back_by_a_day() {
         let key = keys.stored_key(TEAM, &callers_request("key"), now_ms);
 
         assert!(lock(&keys.keys).filter.may_contain(&key));
-        assert!(context.store.read_now(|tx| key.find(tx, now_ms)).unwrap().is_some(), "{earlier_ms} ms earlier");
+        assert!(context.look(|tx| key.find(tx, now_ms)).is_some(), "{earlier_ms} ms earlier");
     }
 }
 
@@ -170,8 +161,7 @@ async fn a_corrupt_row_is_skipped_and_the_other_keys_are_found() {
         settle(&context, &keys, TEAM, &callers_request(key)).await;
     }
     let row = keys.stored_key(TEAM, &callers_request("corrupt"), context.now_ms()).new_row();
-    let put = move |tx: &WriteTx<'_>| tx.put_encoded(&IDEMPOTENCY, &row, &Encoded::unreadable());
-    context.store.write::<_, StoreError>(put).await.unwrap();
+    context.corrupt(&IDEMPOTENCY, row).await;
 
     for keys in [keys, started(&context).await] {
         assert!(!is_replayed(&keys, TEAM, &callers_request("corrupt")).await);
@@ -188,8 +178,7 @@ async fn process(context: &Context) -> Emails {
         ed25519: false,
         tracking: SenderTracking::default(),
     };
-    let put = move |tx: &WriteTx<'_>| tx.put(&SENDER_DOMAINS, &(TEAM, name_hash("example.com")), &row);
-    context.store.write::<_, StoreError>(put).await.unwrap();
+    context.commit(move |tx| tx.put(&SENDER_DOMAINS, &(TEAM, name_hash("example.com")), &row)).await;
     let settings = LinkSettings { public_url: "http://127.0.0.1".into(), audience: LinkAudience::Captured };
     let links = PreferenceLinks::new(context.keyring.clone(), settings);
     let keys = Idempotency::new(context.clone());
@@ -218,14 +207,7 @@ async fn two_processes_that_use_a_key_at_once_accept_one_email() {
 
     assert_eq!(replayed, accepted);
     assert!(matches!(refused.error, SendError::Key(KeyConflict::OtherPayload)), "{refused:?}");
-    let mut emails = Vec::new();
-    let read = context.store.read_now::<_, StoreError>(|tx| {
-        tx.scan(&EMAILS, &(TEAM, Id::MIN), &(TEAM, Id::MAX), Order::Ascending, |(_, id), _| {
-            emails.push(id);
-            NEXT
-        })
-    });
-    read.unwrap();
+    let emails: Vec<_> = context.keys(&EMAILS).into_iter().map(|(_, id)| id).collect();
     assert_eq!(emails, accepted.emails);
 }
 

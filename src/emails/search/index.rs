@@ -230,17 +230,15 @@ mod tests {
         let texts = ["Ada@example.net", "Ada <ada@example.org>", "\"Lovelace, Ada\" <\"a <b\"@example.com>", ERASED];
         let row = EmailRow::example(texts.iter().map(of).collect(), LastEvent::Delivered);
         let expected: Vec<Fingerprint> = fingerprints(&row).collect();
-        let put = move |tx: &WriteTx<'_>| tx.put(&EMAILS, &(TeamId::MIN, EmailId::MIN), &row);
-        context.store.write::<_, StoreError>(put).await.unwrap();
+        context.commit(move |tx| tx.put(&EMAILS, &(TeamId::MIN, EmailId::MIN), &row)).await;
 
         let mut found = Vec::new();
-        let read = |tx: &crate::store::ReadTx| {
+        context.look(|tx| {
             tx.scan(&EMAILS, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX), Order::Ascending, |_, stored| {
                 found = stored_fingerprints(&stored)?;
                 STOP
             })
-        };
-        context.store.read_now::<_, StoreError>(read).unwrap();
+        });
 
         assert_eq!((expected.len(), found), (3, expected));
     }

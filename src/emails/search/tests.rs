@@ -10,7 +10,7 @@ use crate::base::sync;
 use crate::context::Context;
 use crate::emails::store::{EmailRow, RecipientRow, RecipientState};
 use crate::emails::{LastEvent, prepare_erasure};
-use crate::store::{NEXT, Order, ReadTx, Reads as _, ScanLimit, StoreError, WriteTx};
+use crate::store::{ScanLimit, WriteTx};
 use crate::tables::{EMAIL_SEARCH_BLOCKS, EMAILS};
 use crate::teams;
 
@@ -41,8 +41,7 @@ impl Instance {
         }
         let ids = emails.iter().map(|(id, _)| *id).collect();
         let team = self.team;
-        let put = move |tx: &WriteTx<'_>| emails.iter().try_for_each(|(id, row)| tx.put(&EMAILS, &(team, *id), row));
-        self.context.store.write::<_, StoreError>(put).await.unwrap();
+        self.context.commit(move |tx| emails.iter().try_for_each(|(id, row)| tx.put(&EMAILS, &(team, *id), row))).await;
         ids
     }
 
@@ -54,8 +53,7 @@ impl Instance {
 
     fn search(&self, filter: SearchFilter, after: Option<EmailId>, bounds: ScanLimit) -> EmailSearchPage {
         let query = EmailSearchQuery { filter, after, limit: 50 };
-        let read = |tx: &ReadTx| search(tx, self.team, query.clone(), bounds);
-        self.context.store.read_now::<_, StoreError>(read).unwrap()
+        self.context.look(|tx| search(tx, self.team, query.clone(), bounds))
     }
 
     fn found(&self, to: &str) -> Vec<EmailId> {
@@ -65,28 +63,13 @@ impl Instance {
 
     /// Returns the number of emails in the blocks.
     fn indexed(&self) -> usize {
-        let mut emails = 0;
-        let count = |tx: &ReadTx| {
-            let (from, to) = ((self.team, EmailId::MIN), (self.team, EmailId::MAX));
-            tx.scan(&EMAIL_SEARCH_BLOCKS, &from, &to, Order::Ascending, |_, stored| {
-                emails += super::block::BlockEmails::of(stored.bytes()).count();
-                NEXT
-            })
-        };
-        self.context.store.read_now::<_, StoreError>(count).unwrap();
-        emails
+        let blocks = self.context.rows(&EMAIL_SEARCH_BLOCKS);
+        blocks.iter().map(|(_, block)| super::block::BlockEmails::of(&block.0).count()).sum()
     }
 
     /// Returns the newest email as of the last round without a complete block.
     fn incomplete_at(&self) -> Option<EmailId> {
         sync::lock(&self.index.incomplete).get(&self.team)?.0
-    }
-
-    async fn write<T: Send + 'static>(
-        &self,
-        work: impl Fn(&WriteTx<'_>) -> Result<T, StoreError> + Send + 'static,
-    ) -> T {
-        self.context.store.write::<T, StoreError>(work).await.unwrap()
     }
 }
 
@@ -175,8 +158,7 @@ async fn an_id_is_found_at_once_only_in_its_team() {
         filter: SearchFilter { text: Some(ids[0].to_string()), ..SearchFilter::default() },
         ..EmailSearchQuery::default()
     };
-    let of_other = |tx: &ReadTx| search(tx, TeamId::MIN, query.clone(), WIDE);
-    assert!(instance.context.store.read_now::<_, StoreError>(of_other).unwrap().rows.is_empty());
+    assert!(instance.context.look(|tx| search(tx, TeamId::MIN, query.clone(), WIDE)).rows.is_empty());
 }
 
 #[tokio::test]
@@ -187,7 +169,7 @@ async fn deletions_and_erasures_change_the_blocks() {
     assert_eq!(instance.indexed(), 256);
     let (team, deleted, erased) = (instance.team, ids[0], ids[100]);
 
-    instance.write(move |tx| crate::emails::retention::delete_email(tx, team, deleted)).await;
+    instance.context.commit(move |tx| crate::emails::retention::delete_email(tx, team, deleted)).await;
     assert_eq!(instance.indexed(), 255);
     assert_eq!(instance.found("ada@example.com"), [ids[200], ids[100]]);
 
@@ -198,14 +180,14 @@ async fn deletions_and_erasures_change_the_blocks() {
         let erasure = (team, ErasureId::MIN);
         crate::emails::erase(tx, &context, erasure, &prepared, &addresses, &mut 100)
     };
-    instance.write(erase).await;
+    instance.context.commit(erase).await;
     let ada = EmailAddress::parse("ada@example.com").unwrap().identity_hash();
-    let has_ada = move |tx: &ReadTx| {
+    let has_ada = instance.context.look(|tx| {
         let (_, bytes) = index::block_of(tx, team, erased)?.unwrap();
         let ada = super::block::Fingerprint::of(&ada);
         Ok(super::block::BlockEmails::of(&bytes).any(|email| email.id == erased && email.has(ada)))
-    };
-    assert!(!instance.context.store.read_now::<_, StoreError>(has_ada).unwrap());
+    });
+    assert!(!has_ada);
 }
 
 #[tokio::test]
@@ -213,17 +195,16 @@ async fn a_change_makes_a_block_invalid_that_is_being_prepared() {
     let instance = Instance::start().await;
     let ids = instance.put(many(300)).await;
     let (team, deleted) = (instance.team, ids[7]);
-    let prepare = move |tx: &ReadTx| index::prepare(tx, team, EmailId::MAX);
-    let block = instance.context.store.read_now::<_, StoreError>(prepare).unwrap().unwrap();
+    let block = instance.context.look(move |tx| index::prepare(tx, team, EmailId::MAX)).unwrap();
 
-    instance.write(move |tx| crate::emails::retention::delete_email(tx, team, deleted)).await;
+    instance.context.commit(move |tx| crate::emails::retention::delete_email(tx, team, deleted)).await;
 
     let (first, again) = (block.clone(), block);
-    assert!(!instance.write(move |tx| index::put(tx, team, &first, EmailId::MIN)).await);
+    assert!(!instance.context.commit(move |tx| index::put(tx, team, &first, EmailId::MIN)).await);
     instance.index_after(Duration::from_secs(11)).await;
     assert_eq!(instance.indexed(), 256);
     // A second worker with the same block writes nothing.
-    assert!(!instance.write(move |tx| index::put(tx, team, &again, EmailId::MIN)).await);
+    assert!(!instance.context.commit(move |tx| index::put(tx, team, &again, EmailId::MIN)).await);
     assert_eq!(instance.indexed(), 256);
 }
 
@@ -239,15 +220,14 @@ async fn an_email_that_was_committed_late_is_added() {
         vec![RecipientRow::example("late@example.com", RecipientState::Settled, LastEvent::Delivered)],
         LastEvent::Delivered,
     );
-    instance.write(move |tx| tx.put(&EMAILS, &(team, late_id), &row)).await;
+    instance.context.commit(move |tx| tx.put(&EMAILS, &(team, late_id), &row)).await;
     assert!(instance.found("late@example.com").is_empty(), "the block is written already");
 
     instance.index_after(Duration::from_secs(601)).await;
 
     assert_eq!(instance.found("late@example.com"), [late_id]);
     assert!(before[9] < late_id && late_id < after[0]);
-    let find = move |tx: &ReadTx| late::find(tx, team, EmailId::MIN, EmailId::MAX);
-    let page = instance.context.store.read_now::<_, StoreError>(find).unwrap();
+    let page = instance.context.look(move |tx| late::find(tx, team, EmailId::MIN, EmailId::MAX));
     assert!(page.missing.is_empty(), "{page:?}");
 }
 
@@ -259,7 +239,7 @@ async fn emails_from_the_future_are_indexed_again() {
     let (team, bound) = (instance.team, instance.context.now_ms() - 11_000 - 300);
     let bound = EmailId::first_at(bound);
 
-    while instance.write(move |tx| index::reset_from(tx, team, bound)).await {}
+    while instance.context.commit(move |tx| index::reset_from(tx, team, bound)).await {}
 
     assert!(instance.indexed() <= 256, "the blocks from the bound on are gone");
     instance.index_after(Duration::ZERO).await;
@@ -284,11 +264,11 @@ async fn a_late_email_is_added_after_a_step_of_the_clock_too() {
     let put_lower = move |tx: &WriteTx<'_>| {
         (0..300).try_for_each(|number| tx.put(&EMAILS, &(team, EmailId::first_at(first_ms + 2 * number)), &lower))
     };
-    instance.write(put_lower).await;
+    instance.context.commit(put_lower).await;
     instance.index_after(Duration::from_secs(11)).await;
     assert_eq!(instance.indexed(), 256);
     let late_id = EmailId::first_at(first_ms + 1);
-    instance.write(move |tx| tx.put(&EMAILS, &(team, late_id), &late)).await;
+    instance.context.commit(move |tx| tx.put(&EMAILS, &(team, late_id), &late)).await;
 
     instance.index_after(Duration::from_secs(601)).await;
 
@@ -313,12 +293,11 @@ async fn a_removed_team_gets_no_block() {
     let instance = Instance::start().await;
     let ids = instance.put(many(300)).await;
     let (team, now_ms) = (instance.team, instance.context.now_ms());
-    let prepare = move |tx: &ReadTx| index::prepare(tx, team, EmailId::MAX);
-    let block = instance.context.store.read_now::<_, StoreError>(prepare).unwrap().unwrap();
-    instance.write(move |tx| teams::remove(tx, team, now_ms)).await;
+    let block = instance.context.look(move |tx| index::prepare(tx, team, EmailId::MAX)).unwrap();
+    instance.context.commit(move |tx| teams::remove(tx, team, now_ms)).await;
 
-    assert!(!instance.write(move |tx| index::put(tx, team, &block, EmailId::MIN)).await);
+    assert!(!instance.context.commit(move |tx| index::put(tx, team, &block, EmailId::MIN)).await);
     let id = ids[0];
-    instance.write(move |tx| late::add(tx, team, id)).await;
+    instance.context.commit(move |tx| late::add(tx, team, id)).await;
     assert_eq!(instance.indexed(), 0);
 }

@@ -2,14 +2,14 @@
 
 use super::{MINUTE_MS, TEAM, World, put_delivery};
 use crate::base::address::EmailAddress;
-use crate::base::id::{BroadcastId, EmailId, Id};
+use crate::base::id::{BroadcastId, EmailId};
 use crate::broadcast_rows::{self, BroadcastContent, BroadcastRow};
 use crate::broadcasts;
 use crate::emails::{
     self, BroadcastEmailList, BroadcastEmailScan, LastEvent, NewBroadcastEmail, RecipientState, broadcast_emails_step,
 };
 use crate::store::page::{Cursor, PageError, PageQuery};
-use crate::store::{NEXT, Order, ReadTx, Reads as _, StoreError, WriteTx};
+use crate::store::{ReadTx, WriteTx};
 use crate::tables::{BROADCAST_LINKS, BROADCASTS};
 
 /// Content with three links, one with a merge field.
@@ -30,7 +30,7 @@ async fn delivered(world: &World) -> (BroadcastId, EmailId) {
         tx.put(&BROADCASTS, &(TEAM, broadcast), &row)?;
         broadcast_rows::put_content(tx, broadcast, &sealed)
     };
-    world.context.store.write::<_, StoreError>(write).await.unwrap();
+    world.context.commit(write).await;
     (broadcast, delivered_to(world, broadcast, "ada", "Ada").await)
 }
 
@@ -57,33 +57,26 @@ async fn delivered_to(world: &World, broadcast: BroadcastId, account: &str, name
         put_delivery(tx, &context, id, &email, context.now_ms())?;
         Ok(id)
     };
-    world.context.store.write::<_, StoreError>(write).await.unwrap()
+    world.context.commit(write).await
 }
 
 /// Returns the URL, the clicks and the recipients of the clicked links of a broadcast, in the order of the URLs.
 fn links(world: &World, broadcast: BroadcastId) -> Vec<(String, u64, u64)> {
-    let mut links = Vec::new();
-    let read = |tx: &ReadTx| {
-        let (from, to) = ((broadcast, Id::MIN), (broadcast, Id::MAX));
-        tx.scan_valid(&BROADCAST_LINKS, &from, &to, Order::Ascending, |_, row| {
-            links.push((row.url, row.clicks, row.unique_clicks));
-            NEXT
-        })
-    };
-    world.context.store.read_now::<_, StoreError>(read).unwrap();
+    let rows = world.context.rows(&BROADCAST_LINKS).into_iter().filter(|((of, _), _)| *of == broadcast);
+    let mut links: Vec<_> = rows.map(|(_, row)| (row.url, row.clicks, row.unique_clicks)).collect();
     links.sort();
     links
 }
 
 /// Returns the opened, the clicked and the delivered emails of a broadcast.
 fn counts(world: &World, broadcast: BroadcastId) -> (u64, u64, u64) {
-    let counts = world.context.store.read_now(|tx| broadcast_rows::read_counts(tx, broadcast)).unwrap();
+    let counts = world.context.look(|tx| broadcast_rows::read_counts(tx, broadcast));
     (counts.opened, counts.clicked, counts.delivered)
 }
 
 /// Returns the recipients whose email only software opened, and those whose links only software followed.
 fn by_software(world: &World, broadcast: BroadcastId) -> (u64, u64) {
-    let counts = world.context.store.read_now(|tx| broadcast_rows::read_counts(tx, broadcast)).unwrap();
+    let counts = world.context.look(|tx| broadcast_rows::read_counts(tx, broadcast));
     (counts.opened_by_software, counts.clicked_by_software)
 }
 
@@ -210,8 +203,7 @@ async fn the_links_are_deleted_with_the_broadcast() {
     world.click(id, "https://example.org/a", MINUTE_MS).await;
     assert_eq!(links(&world, broadcast), [("https://example.org/a".to_owned(), 1, 1)]);
 
-    let delete = |tx: &WriteTx<'_>| broadcasts::delete_page_of_team(tx, TEAM);
-    assert_eq!(world.context.store.write::<_, StoreError>(delete).await.unwrap(), 1);
+    assert_eq!(world.context.commit(|tx| broadcasts::delete_page_of_team(tx, TEAM)).await, 1);
 
     assert_eq!(links(&world, broadcast), []);
 }

@@ -7,7 +7,7 @@ use crate::emails::{EmailRow, LastEvent, RecipientRow, RecipientState};
 use crate::engagement::plan::{PREFETCHES_MAX, RETRACTED_MAX};
 use crate::engagement::{Hit, HitTarget};
 use crate::events::{self, EmailEventKind, EventDetail, EventType};
-use crate::store::{Reads as _, StoreError, WriteTx};
+use crate::store::Reads as _;
 use crate::tables::{EVENT_MESSAGES, EVENT_OUTBOX};
 
 use EmailEventKind::{Clicked, Opened, Prefetched};
@@ -231,18 +231,15 @@ async fn a_retracted_event_that_waits_for_its_fan_out_is_not_delivered() {
     let world = World::new();
     let id = world.delivered(&["ada@example.net"]).await;
     let (webhook, types): (WebhookId, _) = (world.context.id(), [EventType::EmailClicked, EventType::EmailPrefetched]);
-    let subscribe = move |tx: &WriteTx<'_>| events::subscribe(tx, TEAM, (webhook, 0), types.into_iter().collect());
-    world.context.store.write::<_, StoreError>(subscribe).await.unwrap();
+    world.context.commit(move |tx| events::subscribe(tx, TEAM, (webhook, 0), types.into_iter().collect())).await;
     world.click(id, A, MINUTE_MS).await;
     let click = world.engagement(id)[1].0;
 
     world.click(id, B, MINUTE_MS + 10).await;
 
     let rows = |event: EventId| {
-        let read = world.context.store.read_now::<_, StoreError>(|tx| {
-            Ok((tx.contains(&EVENT_OUTBOX, &(TEAM, event))?, tx.contains(&EVENT_MESSAGES, &(TEAM, event))?))
-        });
-        read.unwrap()
+        let key = (TEAM, event);
+        world.context.look(|tx| Ok((tx.contains(&EVENT_OUTBOX, &key)?, tx.contains(&EVENT_MESSAGES, &key)?)))
     };
     assert_eq!(rows(click), (false, false));
     for (event, _) in world.engagement(id) {

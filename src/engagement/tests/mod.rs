@@ -18,7 +18,7 @@ use crate::context::Context;
 use crate::email_metrics::CountCheck;
 use crate::emails::{self, EmailRow, LastEvent, RecipientRow, RecipientState};
 use crate::events::{self, EmailEventKind, Event, EventDetail};
-use crate::store::{ReadTx, Reads, StoreError, WriteTx};
+use crate::store::{Reads as _, StoreError, WriteTx};
 use crate::tables::{EMAIL_COUNT_CHECKS, EMAILS};
 use crate::teams::{self, Team};
 
@@ -50,14 +50,12 @@ impl World {
         self.put(id, row.clone()).await;
         let context = self.context.clone();
         let at_ms = self.delivered_ms;
-        let write = move |tx: &WriteTx<'_>| put_delivery(tx, &context, id, &row, at_ms);
-        self.context.store.write::<_, StoreError>(write).await.unwrap();
+        self.context.commit(move |tx| put_delivery(tx, &context, id, &row, at_ms)).await;
         id
     }
 
     async fn put(&self, id: EmailId, row: EmailRow) {
-        let write = move |tx: &WriteTx<'_>| tx.put(&EMAILS, &(TEAM, id), &row);
-        self.context.store.write::<_, StoreError>(write).await.unwrap();
+        self.context.commit(move |tx| tx.put(&EMAILS, &(TEAM, id), &row)).await;
     }
 
     /// Records a further event of all recipients of an email, some time after delivery.
@@ -68,16 +66,16 @@ impl World {
             let event = Event { kind, at_ms, recipients: recipients.clone(), detail: EventDetail::None };
             emails::record(tx, &context, TEAM, id, &row, event)
         };
-        self.context.store.write::<_, StoreError>(write).await.unwrap();
+        self.context.commit(write).await;
     }
 
     fn row(&self, id: EmailId) -> EmailRow {
-        self.context.store.read_now::<_, StoreError>(|tx| emails::find_row(tx, TEAM, id)).unwrap().unwrap()
+        self.context.look(|tx| emails::find_row(tx, TEAM, id)).unwrap()
     }
 
     /// Returns the opens, clicks and prefetches of an email.
     fn engagement(&self, id: EmailId) -> Vec<(EventId, Event)> {
-        let events = self.context.store.read_now(|tx| events::email_events(tx, id)).unwrap();
+        let events = self.context.look(|tx| events::email_events(tx, id));
         events.into_iter().filter(|(_, event)| super::plan::is_engagement(event.kind)).collect()
     }
 
@@ -111,13 +109,11 @@ impl World {
     /// Requires that the counts and the journal of the past days agree with the events.
     async fn assert_counts_agree(&self) {
         let team = Team { id: TEAM, name: "team".into(), created_ms: self.delivered_ms };
-        let write = move |tx: &WriteTx<'_>| teams::put(tx, &team);
-        self.context.store.write::<_, StoreError>(write).await.unwrap();
+        self.context.commit(move |tx| teams::put(tx, &team)).await;
         self.context.clock.advance(Duration::from_secs(2 * 86_400));
         let check = CountCheck::new(self.context.clone());
         check.run_round().await.unwrap();
-        let checked = |tx: &ReadTx| tx.get(&EMAIL_COUNT_CHECKS, &(TEAM,));
-        assert!(self.context.store.read_now::<_, StoreError>(checked).unwrap().is_some());
+        assert!(self.context.look(|tx| tx.get(&EMAIL_COUNT_CHECKS, &(TEAM,))).is_some());
         assert_eq!(check.differences(), 0);
     }
 

@@ -9,7 +9,7 @@ use crate::base::id::EmailId;
 use crate::emails::LastEvent;
 use crate::engagement::{Hit, HitTarget};
 use crate::events::EmailEventKind;
-use crate::store::{StoreError, WriteTx};
+use crate::store::WriteTx;
 use crate::tables::EMAILS;
 
 const EMAILS_COUNT: usize = 3_000;
@@ -161,7 +161,7 @@ async fn put_emails(world: &World, ids: &[EmailId]) {
                 put_delivery(tx, &context, *id, &row, at_ms)
             })
         };
-        world.context.store.write::<_, StoreError>(write).await.unwrap();
+        world.context.commit(write).await;
     }
 }
 

@@ -11,7 +11,6 @@ use crate::engagement::{Engagement, Hit, HitTarget};
 use crate::erasure::{self, Erasures};
 use crate::events::{EmailEventKind, EventDetail};
 use crate::logs::PendingEntries;
-use crate::store::{Order, Reads as _, StoreError, WriteTx};
 use crate::tables::{EMAILS, EVENTS};
 
 use EmailEventKind::{Clicked, Opened, Prefetched};
@@ -194,16 +193,14 @@ async fn nothing_is_recorded_without_a_recipient_to_record_it_for() {
 async fn an_email_deleted_between_the_read_and_the_write_gets_no_event() {
     let world = World::new();
     let id = world.delivered(&["ada@example.net"]).await;
-    let delete = move |tx: &WriteTx<'_>| tx.delete(&EMAILS, &(TEAM, id));
 
-    let (deleted, recorded) = tokio::join!(
-        world.context.store.write::<_, StoreError>(delete),
+    let (_, recorded) = tokio::join!(
+        world.context.commit(move |tx| tx.delete(&EMAILS, &(TEAM, id))),
         world.engagement.record(world.hit(id, HitTarget::Pixel, MINUTE_MS)),
     );
-    deleted.unwrap();
     recorded.unwrap();
 
-    let rows = world.context.store.read_now(|tx| crate::emails::find_row(tx, TEAM, id)).unwrap();
+    let rows = world.context.look(|tx| crate::emails::find_row(tx, TEAM, id));
     assert!(rows.is_none(), "a late hit does not restore the email");
 }
 
@@ -265,8 +262,7 @@ async fn a_corrupt_event_does_not_stop_the_recording() {
     let world = World::new();
     let id = world.delivered(&["ada@example.net"]).await;
     let event = world.context.id();
-    let corrupt = move |tx: &WriteTx<'_>| tx.put_encoded(&EVENTS, &(id, event), &crate::store::Encoded::unreadable());
-    world.context.store.write::<_, StoreError>(corrupt).await.unwrap();
+    world.context.corrupt(&EVENTS, (id, event)).await;
 
     world.open(id, MINUTE_MS).await;
 
@@ -278,23 +274,7 @@ async fn a_hit_without_consequences_writes_nothing() {
     let world = World::new();
     let id = world.delivered(&["ada@example.net"]).await;
     world.open(id, MINUTE_MS).await;
-    let count = || {
-        let mut rows = 0;
-        let read = world.context.store.read_now::<_, StoreError>(|tx| {
-            tx.scan(
-                &EVENTS,
-                &(id, crate::base::id::Id::MIN),
-                &(id, crate::base::id::Id::MAX),
-                Order::Ascending,
-                |_, _| {
-                    rows += 1;
-                    crate::store::NEXT
-                },
-            )
-        });
-        read.unwrap();
-        rows
-    };
+    let count = || world.context.keys(&EVENTS).len();
     let before = count();
 
     world.open(id, MINUTE_MS + 1).await;
@@ -312,8 +292,7 @@ async fn an_erasure_changes_no_count_of_opens_and_clicks() {
     world.click(id, LINK, 5 * MINUTE_MS).await;
 
     let (context, ada) = (world.context.clone(), EmailAddress::parse("ada@example.net").unwrap());
-    let request = move |tx: &WriteTx<'_>| erasure::request(tx, &context, TEAM, vec![ada.clone()]);
-    world.context.store.write::<_, StoreError>(request).await.unwrap();
+    world.context.commit(move |tx| erasure::request(tx, &context, TEAM, vec![ada.clone()])).await;
     Erasures::new(world.context.clone(), PendingEntries::default()).run_round().await.unwrap();
     assert!(world.row(id).recipients[0].mailbox.is_erased());
     world.click(id, LINK, 60 * MINUTE_MS).await;
@@ -325,6 +304,6 @@ async fn an_erasure_changes_no_count_of_opens_and_clicks() {
 
 /// Returns the unique opens and clicks of the team.
 pub(super) fn unique(world: &World) -> (u64, u64) {
-    let totals = world.context.store.read_now(|tx| email_metrics::day_totals(tx, TEAM, 0..=u32::MAX)).unwrap();
+    let totals = world.context.look(|tx| email_metrics::day_totals(tx, TEAM, 0..=u32::MAX));
     (totals.unique_opened, totals.unique_clicked)
 }

@@ -15,7 +15,7 @@ use crate::emails::{
     EmailContent, EmailRow, LastEvent, RecipientRow, RecipientState, delete_emails, put_content, put_email,
 };
 use crate::preferences::{LinkAudience, LinkSettings, PreferenceLinks};
-use crate::store::{ReadTx, Reads as _, StoreError, WriteTx};
+use crate::store::{Reads as _, WriteTx};
 use crate::tables::{BROADCAST_COUNTS, INSIGHT_DAYS, PENDING_BROADCAST_INSIGHTS};
 use crate::{email_metrics, teams};
 
@@ -76,7 +76,7 @@ impl Instance {
                 put_content(tx, &context, *id, &content)
             })
         };
-        self.context.store.write::<_, StoreError>(put).await.unwrap();
+        self.context.commit(put).await;
     }
 
     async fn run_after(&self, passed: Duration) {
@@ -84,23 +84,19 @@ impl Instance {
         self.worker.run_round().await.unwrap();
     }
 
-    fn read<T>(&self, read: impl FnOnce(&ReadTx) -> Result<T, StoreError>) -> T {
-        self.context.store.read_now(read).unwrap()
-    }
-
     fn checked(&self) -> Vec<EmailId> {
-        self.read(|tx| ids_between(tx, self.team, (EmailId::MIN, EmailId::MAX)))
+        self.context.look(|tx| ids_between(tx, self.team, (EmailId::MIN, EmailId::MAX)))
     }
 
     /// Returns the recipients of all days whose email has no text part.
     fn without_text(&self) -> u64 {
-        let failing = self.read(|tx| failing_checks(tx, self.team, 0..=u32::MAX));
+        let failing = self.context.look(|tx| failing_checks(tx, self.team, 0..=u32::MAX));
         failing.iter().find(|it| it.check == "plain_text").map_or(0, |it| it.recipients)
     }
 
     /// Returns the recipients of all days with a score.
     fn scored(&self) -> u64 {
-        self.read(|tx| email_metrics::day_totals(tx, self.team, 0..=u32::MAX)).scored_recipients
+        self.context.look(|tx| email_metrics::day_totals(tx, self.team, 0..=u32::MAX)).scored_recipients
     }
 
     async fn find(&self, id: EmailId) -> Result<InsightRow, FindInsightsError> {
@@ -124,11 +120,11 @@ async fn an_email_is_checked_some_seconds_after_its_acceptance_and_counted_for_e
     assert_eq!((row.score_tenths, row.created_ms), (90, instance.context.now_ms()));
     assert!(instance.find(ids[1]).await.is_ok());
     let day = u32::try_from(instance.context.now_ms() / 86_400_000).unwrap();
-    let failing = instance.read(|tx| failing_checks(tx, instance.team, day..=day));
+    let failing = instance.context.look(|tx| failing_checks(tx, instance.team, day..=day));
     let expected =
         FailingCheck { check: "plain_text", severity: "major", weight_hundredths: 100, recipients: 2, lost_tenths: 20 };
     assert_eq!(failing, [expected]);
-    assert!(instance.read(|tx| failing_checks(tx, instance.team, day + 1..=day + 1)).is_empty());
+    assert!(instance.context.look(|tx| failing_checks(tx, instance.team, day + 1..=day + 1)).is_empty());
     assert!(matches!(instance.find(Id::MAX).await, Err(FindInsightsError::EmailNotFound)));
 }
 
@@ -182,7 +178,7 @@ async fn emails_after_the_clock_was_set_back_are_checked() {
         let done = EmailId::MAX;
         super::super::store::put_position(tx, team, super::super::InsightPositionRow { done, verified: done })
     };
-    instance.context.store.write::<_, StoreError>(ahead).await.unwrap();
+    instance.context.commit(ahead).await;
     let stop = tokio_util::sync::CancellationToken::new();
     stop.cancel();
     instance.worker.run(stop).await.unwrap();
@@ -202,7 +198,7 @@ async fn an_email_without_content_has_no_insights_and_does_not_stop_the_others()
     instance.put(&ids, &["ada@example.net"]).await;
     let id = ids[0];
     let delete = move |tx: &WriteTx<'_>| tx.delete_range(&crate::tables::EMAIL_BODIES, &(id, 0), &(id, u32::MAX), 10);
-    instance.context.store.write::<_, StoreError>(delete).await.unwrap();
+    instance.context.commit(delete).await;
 
     instance.run_after(SETTLED).await;
 
@@ -217,8 +213,7 @@ async fn the_insights_of_an_email_are_deleted_with_it_and_not_written_again() {
     instance.put(&ids, &["ada@example.net"]).await;
     instance.run_after(SETTLED).await;
     let (team, deleted) = (instance.team, ids[..1].to_vec());
-    let delete = move |tx: &WriteTx<'_>| delete_emails(tx, team, &deleted);
-    instance.context.store.write::<_, StoreError>(delete).await.unwrap();
+    instance.context.commit(move |tx| delete_emails(tx, team, &deleted)).await;
 
     instance.run_after(LATE).await;
 
@@ -245,7 +240,7 @@ async fn a_panic_of_a_check_leaves_unknown_results_and_does_not_stop_the_others(
     let row = instance.find(ids[1]).await.unwrap();
     assert!(row.results().all(|result| result.status == InsightStatus::Unknown));
     assert_eq!(instance.without_text(), 2);
-    assert_eq!(instance.read(|tx| position(tx, instance.team)).unwrap().done, ids[2]);
+    assert_eq!(instance.context.look(|tx| position(tx, instance.team)).unwrap().done, ids[2]);
 }
 
 #[tokio::test]
@@ -264,11 +259,11 @@ async fn a_broadcast_with_corrupt_content_has_unknown_results() {
         broadcast_rows::put(tx, team, id, &row)?;
         broadcast_rows::put_content(tx, id, &sealed)
     };
-    instance.context.store.write::<_, StoreError>(put).await.unwrap();
+    instance.context.commit(put).await;
 
     instance.run_after(SETTLED).await;
 
-    let row = instance.read(|tx| of_broadcast(tx, team, id)).unwrap();
+    let row = instance.context.look(|tx| of_broadcast(tx, team, id)).unwrap();
     assert!(row.results().all(|result| result.status == InsightStatus::Unknown));
 }
 
@@ -279,13 +274,12 @@ async fn a_removed_team_gets_no_rows() {
     instance.put(&ids, &["ada@example.net"]).await;
     instance.context.clock.advance(SETTLED);
     let (team, now_ms) = (instance.team, instance.context.now_ms());
-    let remove = move |tx: &WriteTx<'_>| teams::remove(tx, team, now_ms);
-    instance.context.store.write::<_, StoreError>(remove).await.unwrap();
+    instance.context.commit(move |tx| teams::remove(tx, team, now_ms)).await;
 
     assert!(!instance.worker.check_page(team).await.unwrap());
 
     assert_eq!(instance.checked(), []);
-    assert_eq!(instance.read(|tx| position(tx, team)), None);
+    assert_eq!(instance.context.look(|tx| position(tx, team)), None);
 }
 
 #[tokio::test]
@@ -306,9 +300,9 @@ async fn a_broadcast_is_checked_when_it_starts_and_counted_once_when_it_is_over(
             let counts = BroadcastCountsRow { attempted: attempted + 2, simulated: 2, ..BroadcastCountsRow::default() };
             tx.put(&BROADCAST_COUNTS, &(id,), &counts)
         };
-        instance.context.store.write::<_, StoreError>(put).await.unwrap();
+        instance.context.commit(put).await;
     };
-    let is_checked = || instance.read(|tx| of_broadcast(tx, team, id)).is_some();
+    let is_checked = || instance.context.look(|tx| of_broadcast(tx, team, id)).is_some();
 
     put(BroadcastStatus::Draft, 0).await;
     instance.run_after(SETTLED).await;
@@ -324,7 +318,7 @@ async fn a_broadcast_is_checked_when_it_starts_and_counted_once_when_it_is_over(
     instance.run_after(SETTLED).await;
 
     assert_eq!(instance.without_text(), 40);
-    assert!(!instance.read(|tx| tx.contains(&PENDING_BROADCAST_INSIGHTS, &(team, id))));
+    assert!(!instance.context.look(|tx| tx.contains(&PENDING_BROADCAST_INSIGHTS, &(team, id))));
 }
 
 #[tokio::test]
@@ -341,15 +335,7 @@ async fn the_counts_of_a_day_are_deleted_after_sixty_days() {
     purge(&instance.context).await.unwrap();
 
     assert_eq!(instance.without_text(), 0);
-    let mut left = 0;
-    instance.read(|tx| {
-        let (from, to) = ((instance.team, 0, 0), (instance.team, u32::MAX, u8::MAX));
-        tx.scan(&INSIGHT_DAYS, &from, &to, crate::store::Order::Ascending, |_, _| {
-            left += 1;
-            crate::store::NEXT
-        })
-    });
-    assert_eq!(left, 0);
+    assert_eq!(instance.context.keys(&INSIGHT_DAYS).len(), 0);
 }
 
 #[tokio::test]
@@ -384,12 +370,11 @@ async fn canceled_recipients_are_taken_back() {
         take_back_canceled(tx, team, late, &before, &after)?;
         put_email(tx, team, late, &after)
     };
-    instance.context.store.write::<_, StoreError>(put).await.unwrap();
+    instance.context.commit(put).await;
     instance.run_after(SETTLED).await;
     assert_eq!((instance.without_text(), instance.scored()), (3, 3));
 
-    let cancel = move |tx: &WriteTx<'_>| take_back_canceled(tx, team, counted, &scheduled, &canceled);
-    instance.context.store.write::<_, StoreError>(cancel).await.unwrap();
+    instance.context.commit(move |tx| take_back_canceled(tx, team, counted, &scheduled, &canceled)).await;
 
     assert_eq!((instance.without_text(), instance.scored()), (1, 1));
 }
