@@ -5,7 +5,6 @@ use tokio_util::task::TaskTracker;
 use super::{ApiKeys, NewKey, Permission};
 use crate::base::id::{ApiKeyId, Id, TeamId};
 use crate::context::Context;
-use crate::store::{Encoded, StoreError, WriteTx};
 use crate::tables::{API_KEYS, TEAMS};
 use crate::teams;
 
@@ -17,11 +16,8 @@ async fn a_corrupt_key_or_team_does_not_prevent_a_start() {
     let load = || ApiKeys::load(context.clone(), TaskTracker::new(), |_, _, _| Ok(true)).unwrap();
     let key = NewKey { name: "k".into(), permission: Permission::FullAccess, domain: None };
     let (_, token) = load().create(TEAM, key).await.unwrap();
-    let put = |tx: &WriteTx<'_>| {
-        tx.put_encoded(&TEAMS, &(TEAM,), &Encoded::unreadable())?;
-        tx.put_encoded(&API_KEYS, &(TEAM, ApiKeyId::MIN), &Encoded::unreadable())
-    };
-    context.store.write::<_, StoreError>(put).await.unwrap();
+    context.corrupt(&TEAMS, (TEAM,)).await;
+    context.corrupt(&API_KEYS, (TEAM, ApiKeyId::MIN)).await;
 
     teams::ensure_any(&context).await.unwrap();
 

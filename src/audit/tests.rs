@@ -9,15 +9,13 @@ use crate::api_keys::{ApiKeys, NewKey, Permission};
 use crate::base::address::EmailAddress;
 use crate::base::id::{AuditId, Id, TeamId};
 use crate::context::Context;
-use crate::store::{StoreError, WriteTx};
 use crate::{teams, users};
 
 const TEAM: TeamId = Id::MAX;
 
 async fn put(context: &Context, by: TeamActor, entry: AuditEntry) {
     let audited = context.clone();
-    let write = move |tx: &WriteTx<'_>| record(tx, &audited, by, entry.clone());
-    context.store.write::<_, StoreError>(write).await.unwrap();
+    context.commit(move |tx| record(tx, &audited, by, entry.clone())).await;
 }
 
 /// Records `count` entries of a team, with their number in the detail.

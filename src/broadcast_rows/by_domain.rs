@@ -189,9 +189,9 @@ mod tests {
             let rows = delete_domains(tx, id)?;
             assert!(rows <= counts.domains as usize + 1, "{rows} rows of {} domains", counts.domains);
             assert_eq!(domains_of(tx, id, domains_max)?, RecipientDomains::default());
-            Ok::<_, StoreError>((domains, counts.domains))
+            Ok((domains, counts.domains))
         };
-        context.store.write(write).await.unwrap()
+        context.commit(write).await
     }
 
     fn row(domain: &str, attempted: u64, delivered: u64, bounced: u64, waiting: u64) -> BroadcastDomainRow {
@@ -238,9 +238,9 @@ mod tests {
                 count_domain(tx, id, &mut counts, &claimed)?;
             }
             assert_eq!((domains_of(tx, id, 8)?, counts.domains), (RecipientDomains::default(), 0));
-            Ok::<_, StoreError>(())
+            Ok(())
         };
-        context.store.write(write).await.unwrap();
+        context.commit(write).await;
     }
 
     #[tokio::test]

@@ -75,17 +75,14 @@ mod tests {
         for id in ids.clone() {
             let content = BroadcastContent { html: Some("a".repeat(BYTES_MAX / 3)), ..BroadcastContent::default() };
             let sealed = seal_content(&context.keyring, id, &content);
-            context.store.write::<_, StoreError>(move |tx| put_content(tx, id, &sealed)).await.unwrap();
+            context.commit(move |tx| put_content(tx, id, &sealed)).await;
         }
-        let find = |id| {
-            let found = context.store.read_now(|tx| cache.find(tx, &context.keyring, id)).unwrap();
-            found.is_some()
-        };
+        let find = |id| context.look(|tx| cache.find(tx, &context.keyring, id)).is_some();
 
         assert!([0, 1, 2, 0, 3].iter().all(|number| find(ids[*number])));
 
         for id in ids.clone() {
-            context.store.write::<_, StoreError>(move |tx| delete_content(tx, id)).await.unwrap();
+            context.commit(move |tx| delete_content(tx, id)).await;
         }
         assert_eq!([0, 1, 2, 3, 4].map(|number| find(ids[number])), [true, false, true, true, false]);
     }

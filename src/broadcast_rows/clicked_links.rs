@@ -169,20 +169,18 @@ mod tests {
     /// Returns a broadcast with counts.
     async fn broadcast(context: &Context) -> BroadcastId {
         let id = context.id();
-        let put = move |tx: &WriteTx<'_>| tx.put(&BROADCAST_COUNTS, &(id,), &BroadcastCountsRow::default());
-        context.store.write::<_, StoreError>(put).await.unwrap();
+        context.commit(move |tx| tx.put(&BROADCAST_COUNTS, &(id,), &BroadcastCountsRow::default())).await;
         id
     }
 
     async fn count(context: &Context, id: BroadcastId, url: &str, clicks: (usize, usize), now_ms: TimestampMs) {
         let (url, change) = (url.to_owned(), LinkChange::between(clicks.0, clicks.1));
-        let count = move |tx: &WriteTx<'_>| count_link(tx, id, &url, change, now_ms);
-        context.store.write::<_, StoreError>(count).await.unwrap();
+        context.commit(move |tx| count_link(tx, id, &url, change, now_ms)).await;
     }
 
     /// Returns the URL, the clicks and the recipients of each link.
     fn links(context: &Context, id: BroadcastId) -> Vec<(String, u64, u64)> {
-        let links = context.store.read_now::<_, StoreError>(|tx| links_of(tx, id, Cursor::Newest)).unwrap();
+        let links = context.look(|tx| links_of(tx, id, Cursor::Newest));
         links.into_iter().map(|link| (link.row.url, link.row.clicks, link.row.unique_clicks)).collect()
     }
 
@@ -213,7 +211,7 @@ mod tests {
         count(&context, id, "https://b.example", (1, 0), 4).await;
 
         let cursor = Cursor::After(id_of("https://b.example"));
-        let listed = context.store.read_now::<_, StoreError>(|tx| links_of(tx, id, cursor)).unwrap();
+        let listed = context.look(|tx| links_of(tx, id, cursor));
         let page = page_of(listed, PageQuery { cursor, limit: 10 }, |link| link.id, |_| Ok(false)).unwrap();
 
         let urls: Vec<&str> = page.rows.iter().map(|link| link.row.url.as_str()).collect();
@@ -245,7 +243,7 @@ mod tests {
             assert_eq!(sizes(tx, id)?, (ROWS_MAX, LINKS_MAX));
             Ok(())
         };
-        context.store.write::<_, StoreError>(fill).await.unwrap();
+        context.commit(fill).await;
     }
 
     #[tokio::test]
@@ -257,8 +255,7 @@ mod tests {
         count(&context, other, URL, (0, 1), 1).await;
         assert_eq!((links(&context, id).len(), links(&context, other).len()), (0, 1));
 
-        let delete = move |tx: &WriteTx<'_>| delete_links(tx, other);
-        assert_eq!(context.store.write::<_, StoreError>(delete).await.unwrap(), 1);
+        assert_eq!(context.commit(move |tx| delete_links(tx, other)).await, 1);
         assert_eq!(links(&context, other), []);
     }
 }

@@ -110,18 +110,18 @@ mod tests {
             let html = Some((0..bytes).map(|number| char::from(b'a' + (number % 23) as u8)).collect());
             let content = BroadcastContent { html, text: None, source: Some("# Hi".into()) };
             let sealed = seal_content(&context.keyring, id, &content);
-            context.store.write::<_, StoreError>(move |tx| put_content(tx, id, &sealed)).await.unwrap();
+            context.commit(move |tx| put_content(tx, id, &sealed)).await;
 
-            let read = context.store.read_now(|tx| read_content(tx, &context.keyring, id)).unwrap();
+            let read = context.look(|tx| read_content(tx, &context.keyring, id));
             assert_eq!(read, Some(content));
         }
         let sealed = seal_content(&context.keyring, other, &BroadcastContent::default());
-        context.store.write::<_, StoreError>(move |tx| put_content(tx, id, &sealed)).await.unwrap();
+        context.commit(move |tx| put_content(tx, id, &sealed)).await;
         let read = context.store.read_now(|tx| read_content(tx, &context.keyring, id));
         assert!(matches!(read, Err(StoreError::Corrupt(_))));
 
-        context.store.write::<_, StoreError>(move |tx| delete_content(tx, id)).await.unwrap();
-        let read = context.store.read_now::<_, StoreError>(|tx| read_content(tx, &context.keyring, id)).unwrap();
+        context.commit(move |tx| delete_content(tx, id)).await;
+        let read = context.look(|tx| read_content(tx, &context.keyring, id));
         assert_eq!(read, None);
     }
 }

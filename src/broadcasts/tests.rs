@@ -76,14 +76,13 @@ async fn add_contacts(context: &Context, contacts: usize, unsubscribed: usize) {
             tx.put(&CONTACTS, &(TEAM, *id), &ContactRow { unsubscribed_ms, ..contact })
         })
     };
-    context.store.write::<_, StoreError>(add).await.unwrap();
+    context.commit(add).await;
 }
 
 async fn verify_domain(context: &Context) {
     let tracking = SenderTracking::default();
     let domain = SenderDomainRow { id: Id::MIN, verified: true, tracked: false, ed25519: false, tracking };
-    let put = move |tx: &WriteTx<'_>| tx.put(&SENDER_DOMAINS, &(TEAM, name_hash("example.com")), &domain);
-    context.store.write::<_, StoreError>(put).await.unwrap();
+    context.commit(move |tx| tx.put(&SENDER_DOMAINS, &(TEAM, name_hash("example.com")), &domain)).await;
 }
 
 async fn set_status(context: &Context, id: BroadcastId, status: BroadcastStatus) {
@@ -91,12 +90,11 @@ async fn set_status(context: &Context, id: BroadcastId, status: BroadcastStatus)
         let row = find(tx, TEAM, id)?.unwrap();
         put(tx, TEAM, id, &BroadcastRow { status, ..row })
     };
-    context.store.write::<_, StoreError>(set).await.unwrap();
+    context.commit(set).await;
 }
 
 fn status(context: &Context, id: BroadcastId) -> Option<BroadcastStatus> {
-    let row = context.store.read_now::<_, StoreError>(|tx| find(tx, TEAM, id)).unwrap();
-    row.map(|row| row.status)
+    context.look(|tx| find(tx, TEAM, id)).map(|row| row.status)
 }
 
 #[tokio::test]
@@ -175,12 +173,12 @@ async fn the_conditions_of_a_send_are_checked_in_order() {
     assert!(matches!(refused, Err(SendBroadcastError::TooLarge(24))), "{refused:?}");
     assert_eq!(status(&context, id), Some(BroadcastStatus::Draft));
     let is_queued = |tx: &ReadTx| tx.contains(&BROADCAST_FAN_OUTS, &(id,));
-    assert!(!context.store.read_now::<_, StoreError>(is_queued).unwrap());
+    assert!(!context.look(is_queued));
 
     let plan = unlimited.send(SENDER, id, None).await.unwrap();
 
     assert!(plan.finishes_ms.is_some_and(|finishes_ms| finishes_ms > context.now_ms()));
-    assert!(context.store.read_now::<_, StoreError>(is_queued).unwrap());
+    assert!(context.look(is_queued));
     assert_eq!(status(&context, id), Some(BroadcastStatus::Queued));
 }
 
@@ -197,9 +195,7 @@ async fn a_sent_broadcast_stores_what_the_emails_need() {
 
     broadcasts.send(key, id, Some(due_ms)).await.unwrap();
 
-    let stored =
-        |tx: &ReadTx| Ok::<_, StoreError>((find(tx, TEAM, id)?.unwrap(), tx.get(&BROADCAST_FAN_OUTS, &(id,))?));
-    let (row, fan_out) = context.store.read_now::<_, StoreError>(stored).unwrap();
+    let (row, fan_out) = context.look(|tx| Ok((find(tx, TEAM, id)?.unwrap(), tx.get(&BROADCAST_FAN_OUTS, &(id,))?)));
     assert_eq!((row.status, row.scheduled_ms), (BroadcastStatus::Scheduled, Some(due_ms)));
     assert_eq!((row.key, row.domain), (key.key, Some(Id::MIN)));
     let entries = AuditLog::new(context.clone()).list(TEAM, AuditFilter::default(), None, 1).await.unwrap();
@@ -230,7 +226,7 @@ async fn recipients_are_listed_by_outcome_and_address() {
     let broadcasts = reachable(&context);
     let id = broadcasts.create(SENDER, draft(Some("Hi"))).await.unwrap();
     add_contacts(&context, 1, 0).await;
-    let contact = context.store.read_now::<_, StoreError>(|tx| crate::contacts::newest(tx, TEAM)).unwrap().unwrap();
+    let contact = context.look(|tx| crate::contacts::newest(tx, TEAM)).unwrap();
     let emails: Vec<EmailId> = (0..4).map(|_| context.id()).collect();
     let stored = emails.clone();
     let store = move |tx: &WriteTx<'_>| {
@@ -251,7 +247,7 @@ async fn recipients_are_listed_by_outcome_and_address() {
         let counts = BroadcastCountsRow { range, attempted: 2, ..BroadcastCountsRow::default() };
         tx.put(&BROADCAST_COUNTS, &(id,), &counts)
     };
-    context.store.write::<_, StoreError>(store).await.unwrap();
+    context.commit(store).await;
     for (kind, address, expected) in [
         (RecipientType::Sent, None, vec![3, 0]),
         (RecipientType::Delivered, None, vec![3, 0]),
@@ -323,21 +319,17 @@ async fn a_topic_is_in_use_until_the_broadcast_ends() {
         let row = find(tx, TEAM, id)?.unwrap();
         put(tx, TEAM, id, &BroadcastRow { segment: Some(segment), topic: Some(topic), ..row })
     };
-    context.store.write::<_, StoreError>(target).await.unwrap();
+    context.commit(target).await;
     for status in BroadcastStatus::ALL {
         set_status(&context, id, status).await;
 
-        let used = |tx: &ReadTx| {
+        let used = context.look(|tx| {
             assert!(!uses_segment(tx, TEAM, context.id())? && !uses_topic(tx, Id::MAX, topic)?);
-            Ok::<_, StoreError>([
-                uses_segment(tx, TEAM, segment)?,
-                uses_topic(tx, TEAM, topic)?,
-                has_started(tx, TEAM)?,
-            ])
-        };
+            Ok([uses_segment(tx, TEAM, segment)?, uses_topic(tx, TEAM, topic)?, has_started(tx, TEAM)?])
+        });
         let is_used = status.is_active();
         let expected = [is_used, is_used, status.is_started()];
-        assert_eq!(context.store.read_now::<_, StoreError>(used).unwrap(), expected, "{status:?}");
+        assert_eq!(used, expected, "{status:?}");
     }
 }
 
@@ -351,7 +343,7 @@ async fn a_team_has_at_most_1000_active_broadcasts() {
         let row = find(tx, TEAM, last)?.unwrap();
         ids.iter().try_for_each(|id| put(tx, TEAM, *id, &row))
     };
-    context.store.write::<_, StoreError>(fill).await.unwrap();
+    context.commit(fill).await;
 
     let refused = broadcasts.create(SENDER, draft(None)).await;
     assert!(matches!(refused, Err(DraftError::TooMany)), "{refused:?}");
@@ -376,7 +368,7 @@ async fn the_rows_of_a_removed_team_are_deleted() {
             tx.put(&BROADCAST_OUTCOMES, &of_corrupt, &())?;
             tx.put(&BROADCAST_DOMAINS, &(id, [7; 32]), &BroadcastDomainRow::default())
         };
-        context.store.write::<_, StoreError>(fill).await.unwrap();
+        context.commit(fill).await;
     }
     let kept = broadcasts.create(Sender { team: Id::MAX, ..SENDER }, draft(Some("Hi"))).await.unwrap();
 
@@ -387,10 +379,10 @@ async fn the_rows_of_a_removed_team_are_deleted() {
     }
 
     assert_eq!(deleted, 20);
-    assert!(!context.store.read_now::<_, StoreError>(|tx| tx.contains(&BROADCAST_OUTCOMES, &of_corrupt)).unwrap());
+    assert!(!context.look(|tx| tx.contains(&BROADCAST_OUTCOMES, &of_corrupt)));
     let domain = (of_corrupt.0, [7; 32]);
-    assert!(!context.store.read_now::<_, StoreError>(|tx| tx.contains(&BROADCAST_DOMAINS, &domain)).unwrap());
-    assert!(!context.store.read_now::<_, StoreError>(|tx| has_started(tx, TEAM)).unwrap());
+    assert!(!context.look(|tx| tx.contains(&BROADCAST_DOMAINS, &domain)));
+    assert!(!context.look(|tx| has_started(tx, TEAM)));
     let (_, content) = broadcasts.find(Id::MAX, kept).await.unwrap().unwrap();
     assert_eq!(content.text.as_deref(), Some("Hi"));
 }

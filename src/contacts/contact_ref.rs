@@ -118,16 +118,10 @@ mod tests {
         let rows = proptest::collection::vec(row(), 300).new_tree(&mut runner).unwrap().current();
         let rows: Vec<(ContactId, ContactRow)> = rows.into_iter().map(|row| (context.id(), row)).collect();
         let written = rows.clone();
-        context
-            .store
-            .write::<_, StoreError>(move |tx| {
-                written.iter().try_for_each(|(id, row)| tx.put(&CONTACTS, &(team, *id), row))
-            })
-            .await
-            .unwrap();
+        context.commit(move |tx| written.iter().try_for_each(|(id, row)| tx.put(&CONTACTS, &(team, *id), row))).await;
 
         for (id, row) in rows {
-            let compare = |tx: &crate::store::ReadTx| {
+            context.look(|tx| {
                 tx.scan(&CONTACTS, &(team, id), &(team, id), Order::Ascending, |_, stored| {
                     let contact = ContactRef::of(&stored)?;
                     assert_eq!(contact.email(), row.email.to_string());
@@ -140,8 +134,7 @@ mod tests {
                     assert_eq!(contact.property("a key that no generated contact has, because it is too long"), None);
                     STOP
                 })
-            };
-            context.store.read_now::<_, StoreError>(compare).unwrap();
+            });
         }
     }
 }

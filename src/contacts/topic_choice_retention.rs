@@ -124,7 +124,6 @@ mod tests {
 
     use super::*;
     use crate::contacts::TopicChoiceRow;
-    use crate::store::ReadTx;
     use crate::tables::DELETED_TOPICS;
     use crate::topics::{NewTopic, Subscription, TopicName, TopicVisibility, Topics};
 
@@ -132,20 +131,11 @@ mod tests {
     const OTHER: TeamId = Id::MAX;
 
     fn count_choices(context: &Context, counted: TopicId) -> usize {
-        let count = |tx: &ReadTx| {
-            let mut count = 0;
-            let (from, to) = ((Id::MIN, Id::MIN, Id::MIN), (Id::MAX, Id::MAX, Id::MAX));
-            tx.scan(&TOPIC_CHOICES, &from, &to, Order::Ascending, |(_, _, topic), _| {
-                count += usize::from(topic == counted);
-                NEXT
-            })?;
-            Ok::<_, StoreError>(count)
-        };
-        context.store.read_now(count).unwrap()
+        context.keys(&TOPIC_CHOICES).iter().filter(|(_, _, topic)| *topic == counted).count()
     }
 
     fn has_deletion_row(context: &Context, team: TeamId, topic: TopicId) -> bool {
-        context.store.read_now::<_, StoreError>(|tx| tx.contains(&DELETED_TOPICS, &(team, topic))).unwrap()
+        context.look(|tx| tx.contains(&DELETED_TOPICS, &(team, topic)))
     }
 
     #[tokio::test]
@@ -172,9 +162,9 @@ mod tests {
                     tx.put(&TOPIC_CHOICES, &(team, *contact, topic), &row)?;
                 }
             }
-            Ok::<_, StoreError>(())
+            Ok(())
         };
-        context.store.write(choose).await.unwrap();
+        context.commit(choose).await;
         topics.delete(TEAM, deleted).await.unwrap();
         topics.delete(OTHER, other_team).await.unwrap();
         context.clock.advance(Duration::from_secs(24 * 60 * 60));
@@ -200,28 +190,20 @@ mod tests {
         const RETENTION: Duration = Duration::from_secs(40 * 24 * 60 * 60);
         let (_directory, context) = Context::temporary();
         let topic: TopicId = context.id();
-        let note = async |now_ms| {
-            let note = move |tx: &WriteTx<'_>| topics::record_deleted(tx, TEAM, topic, now_ms);
-            context.store.write::<_, StoreError>(note).await.unwrap();
-        };
+        let note = async |now_ms| context.commit(move |tx| topics::record_deleted(tx, TEAM, topic, now_ms)).await;
         note(context.now_ms()).await;
         context.clock.advance(RETENTION);
         note(context.now_ms()).await;
         let now_ms = context.now_ms();
-        assert_eq!(
-            context.store.read_now(|tx| topics::expired(tx, now_ms, 10)).unwrap(),
-            None,
-            "40 days have not passed"
-        );
+        assert_eq!(context.look(|tx| topics::expired(tx, now_ms, 10)), None, "40 days have not passed");
         context.clock.advance(Duration::from_millis(1));
         let now_ms = context.now_ms();
-        let expired = context.store.read_now(|tx| topics::expired(tx, now_ms, 10)).unwrap();
+        let expired = context.look(|tx| topics::expired(tx, now_ms, 10));
         let (_, expired) = expired.expect("the second note does not extend the first");
 
         // A contact makes a choice for the topic after the scan has passed the key of the choice.
         note(now_ms).await;
-        let delete = move |tx: &WriteTx<'_>| topics::delete_expired(tx, TEAM, &expired);
-        context.store.write::<_, StoreError>(delete).await.unwrap();
+        context.commit(move |tx| topics::delete_expired(tx, TEAM, &expired)).await;
 
         assert!(has_deletion_row(&context, TEAM, topic));
         purge_deleted_topic_choices(&context).await.unwrap();

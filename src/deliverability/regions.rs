@@ -151,7 +151,6 @@ mod tests {
     use crate::domains::{DkimKeyRow, DomainRow, DomainStatus};
     use crate::email_metrics::DayTotals;
     use crate::emails::SendingGuard as _;
-    use crate::store::Encoded;
     use crate::tables::{DOMAINS, EMAIL_DAY_TOTALS};
 
     fn is_paused(teams: &[(u64, u64, u64)]) -> bool {
@@ -202,8 +201,8 @@ mod tests {
             let counts = WindowCounts { sent: 1_000, bounced: 50, complained: 0 };
             let paused: BTreeMap<String, WindowCounts> =
                 regions.iter().map(|region| ((*region).to_owned(), counts)).collect();
-            context.store.write::<_, StoreError>(move |tx| store(tx, &paused, now_ms)).await.unwrap();
-            let rows = context.store.read_now::<_, StoreError>(paused_regions).unwrap();
+            context.commit(move |tx| store(tx, &paused, now_ms)).await;
+            let rows = context.look(paused_regions);
             let mut rows: Vec<(String, i64)> = rows.into_iter().map(|row| (row.region, row.since_ms)).collect();
             rows.sort_unstable();
             rows
@@ -252,11 +251,11 @@ mod tests {
             }
             tx.put(&DOMAINS, &(first, west), &domain("us-west-2"))
         };
-        context.store.write::<_, StoreError>(fill).await.unwrap();
+        context.commit(fill).await;
         let with_mode = |mode| TeamDeliverability::new(context.clone(), mode, "https://mail.example.com/dashboard/");
         let (enforcing, observing) = (with_mode(GuardrailMode::Enforce), with_mode(GuardrailMode::Observe));
         let is_held = |guard: &TeamDeliverability, domain: Option<DomainId>| {
-            context.store.read_now::<_, StoreError>(|tx| guard.is_fan_out_held(tx, first, domain)).unwrap()
+            context.look(|tx| guard.is_fan_out_held(tx, first, domain))
         };
         assert!(!is_held(&enforcing, Some(east)));
 
@@ -278,14 +277,12 @@ mod tests {
     async fn a_corrupt_domain_has_no_pause() {
         let (_directory, context) = Context::temporary();
         let (team, domain): (TeamId, DomainId) = (context.id(), context.id());
-        let pause = move |tx: &WriteTx<'_>| {
-            store(tx, &BTreeMap::from([("us-east-1".to_owned(), WindowCounts::default())]), 1)?;
-            tx.put_encoded(&DOMAINS, &(team, domain), &Encoded::unreadable())
-        };
-        context.store.write::<_, StoreError>(pause).await.unwrap();
+        let paused = BTreeMap::from([("us-east-1".to_owned(), WindowCounts::default())]);
+        context.commit(move |tx| store(tx, &paused, 1)).await;
+        context.corrupt(&DOMAINS, (team, domain)).await;
 
         for id in [domain, Id::MAX] {
-            let found = context.store.read_now::<_, StoreError>(|tx| pause_of(tx, team, id)).unwrap();
+            let found = context.look(|tx| pause_of(tx, team, id));
             assert!(found.is_none(), "{found:?}");
         }
     }

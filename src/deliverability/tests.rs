@@ -8,7 +8,7 @@ use tokio::sync::broadcast::Receiver;
 
 use super::*;
 use crate::base::clock::{DAY_MS, utc_day};
-use crate::base::id::{DomainId, Id, TeamId};
+use crate::base::id::{DomainId, TeamId};
 use crate::context::Context;
 use crate::delivery;
 use crate::email_metrics::{self, CountedRecipients, EmailMetric, MetricSource};
@@ -17,7 +17,7 @@ use crate::event_bus::BusMessage;
 use crate::events::RateMetric;
 use crate::insights::{InsightCheck, InsightDayRow};
 use crate::notices::Notice;
-use crate::store::{NEXT, Order, Reads as _, StoreError, WriteTx};
+use crate::store::{Reads as _, WriteTx};
 use crate::tables::{GUARDRAIL_EPISODES, INSIGHT_DAYS, NOTICES};
 use crate::teams;
 
@@ -56,25 +56,23 @@ impl Fixture {
             }
             Ok(())
         };
-        self.context.store.write::<_, StoreError>(count).await.unwrap();
+        self.context.commit(count).await;
     }
 
     async fn pause(&self, deliverability: &TeamDeliverability) -> Option<SendingPause> {
         let (team, deliverability) = (self.team, deliverability.clone());
-        let pause = move |tx: &WriteTx<'_>| deliverability.sending_pause(tx, team);
-        self.context.store.write::<_, StoreError>(pause).await.unwrap()
+        self.context.commit(move |tx| deliverability.sending_pause(tx, team)).await
     }
 
     /// Runs a round of the guardrail. Returns whether the broadcasts of the team are slowed down then.
     async fn is_slowed(&self, deliverability: &TeamDeliverability) -> bool {
         deliverability.run_round().await.unwrap();
-        self.context.store.read_now::<_, StoreError>(|tx| delivery::is_slowed(tx, self.team)).unwrap()
+        self.context.look(|tx| delivery::is_slowed(tx, self.team))
     }
 
     /// Returns the highest status of the episode.
     fn level(&self) -> Option<EpisodeLevel> {
-        let row = |tx: &crate::store::ReadTx| tx.get(&GUARDRAIL_EPISODES, &(self.team,));
-        self.context.store.read_now::<_, StoreError>(row).unwrap().map(|row| row.level)
+        self.context.look(|tx| tx.get(&GUARDRAIL_EPISODES, &(self.team,))).map(|row| row.level)
     }
 
     /// Runs rounds of two processes at once. Returns the statuses of the new events, oldest first.
@@ -91,19 +89,12 @@ impl Fixture {
 
     /// Returns the kinds of the stored notices, oldest first.
     fn notices(&self) -> Vec<&'static str> {
-        let mut kinds = Vec::new();
-        let list = |tx: &crate::store::ReadTx| {
-            tx.scan(&NOTICES, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX), Order::Ascending, |_, row| {
-                kinds.push(match row.decode()?.notice {
-                    Notice::DeliverabilityWarning(_) => "warning",
-                    Notice::DeliverabilityPaused(_) => "paused",
-                    _ => "other",
-                });
-                NEXT
-            })
+        let kind = |notice: &Notice| match notice {
+            Notice::DeliverabilityWarning(_) => "warning",
+            Notice::DeliverabilityPaused(_) => "paused",
+            _ => "other",
         };
-        self.context.store.read_now::<_, StoreError>(list).unwrap();
-        kinds
+        self.context.rows(&NOTICES).iter().map(|(_, row)| kind(&row.notice)).collect()
     }
 }
 
@@ -168,7 +159,7 @@ async fn late_complaints_count_on_the_day_of_the_send() {
         email_metrics::count(tx, source, now_ms, EmailMetric::Complained, CountedRecipients::Real(4))?;
         email_metrics::count_of_send_day(tx, team, sent_ms, EmailMetric::Complained, 4)
     };
-    fixture.context.store.write::<_, StoreError>(report).await.unwrap();
+    fixture.context.commit(report).await;
 
     assert_eq!(fixture.pause(&deliverability).await, None, "4 of 100 would be 4%");
     let report = deliverability.report(fixture.team).await.unwrap();
@@ -309,7 +300,7 @@ async fn the_factors_are_the_failing_checks_of_thirty_days_with_the_largest_gain
         }
         Ok(())
     };
-    fixture.context.store.write::<_, StoreError>(fill).await.unwrap();
+    fixture.context.commit(fill).await;
 
     let overview = fixture.deliverability(GuardrailMode::Enforce).overview(team).await.unwrap();
 

@@ -76,9 +76,8 @@ mod tests {
     #[tokio::test]
     async fn the_owners_are_notified_once_a_day_whatever_the_order_of_the_refusals() {
         let (_directory, context) = context();
-        context.store.write(|tx| store::put(tx, TEAM, ID, &row("shop.example"))).await.unwrap();
-        let record =
-            async |at_ms| context.store.write(move |tx| record_refusal(tx, TEAM, ID, &refusal(at_ms))).await.unwrap();
+        context.commit(|tx| store::put(tx, TEAM, ID, &row("shop.example"))).await;
+        let record = async |at_ms| context.commit(move |tx| record_refusal(tx, TEAM, ID, &refusal(at_ms))).await;
 
         for (at_ms, is_due) in [
             (DAY_MS, true),
@@ -93,7 +92,7 @@ mod tests {
         ] {
             assert_eq!(record(at_ms).await, is_due.then(|| "shop.example".to_owned()), "{at_ms}");
         }
-        let stored = context.store.read_now(|tx| store::find(tx, TEAM, ID)).unwrap().unwrap();
+        let stored = context.look(|tx| store::find(tx, TEAM, ID)).unwrap();
         assert_eq!(stored.refusal, Some(refusal(DAY_MS)));
     }
 
@@ -101,10 +100,10 @@ mod tests {
     async fn a_domain_that_does_not_exist_has_no_refusal() {
         let (_directory, context) = context();
 
-        let name = context.store.write(|tx| record_refusal(tx, TEAM, ID, &refusal(0))).await.unwrap();
+        let name = context.commit(|tx| record_refusal(tx, TEAM, ID, &refusal(0))).await;
 
         assert_eq!(name, None);
-        assert!(context.store.read_now(|tx| store::find(tx, TEAM, ID)).unwrap().is_none());
+        assert!(context.look(|tx| store::find(tx, TEAM, ID)).is_none());
     }
 
     #[test]

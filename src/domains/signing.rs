@@ -199,10 +199,10 @@ mod tests {
         let NewKeys { rsa, ed25519 } = generate().unwrap();
         let (rsa, ed25519) = (rsa.seal(&context.keyring, id), ed25519.seal(&context.keyring, id));
         let mut stored = DomainRow { status: DomainStatus::Verified, rsa, ed25519, ..row("example.org") };
-        let find = || context.store.read_now(|tx| cache.find(tx, team, id)).unwrap();
+        let find = || context.look(|tx| cache.find(tx, team, id));
         let put = async |row: &DomainRow| {
             let row = row.clone();
-            context.store.write(move |tx| store::put(tx, team, id, &row)).await.unwrap();
+            context.commit(move |tx| store::put(tx, team, id, &row)).await;
         };
 
         assert!(find().is_none());
@@ -234,7 +234,7 @@ mod tests {
         }
 
         let removed = stored.clone();
-        context.store.write(move |tx| store::remove(tx, team, id, &removed, 0)).await.unwrap();
+        context.commit(move |tx| store::remove(tx, team, id, &removed, 0)).await;
         assert!(find().is_none());
         assert!(cache.cached(team, id).is_none());
     }

@@ -299,9 +299,9 @@ mod tests {
         let (_directory, context) = context();
         let (team, id, other) = (TeamId::MIN, context.id(), context.id());
         let write = async |id: DomainId, row: DomainRow| {
-            context.store.write(move |tx| put(tx, team, id, &row)).await.unwrap();
+            context.commit(move |tx| put(tx, team, id, &row)).await;
         };
-        let is_found = || context.store.read_now(|tx| is_tracking_host(tx, "links.shop.example")).unwrap();
+        let is_found = || context.look(|tx| is_tracking_host(tx, "links.shop.example"));
 
         for (status, expected) in [
             (RecordStatus::NotStarted, false),
@@ -332,11 +332,11 @@ mod tests {
         write(id, tracking_row("shop.example", RecordStatus::Verified)).await;
         write(other, tracking_row("shop.example", RecordStatus::Verified)).await;
         let removed = tracking_row("shop.example", RecordStatus::Verified);
-        context.store.write(move |tx| remove(tx, team, id, &removed, 0)).await.unwrap();
+        context.commit(move |tx| remove(tx, team, id, &removed, 0)).await;
         assert!(is_found());
-        assert_eq!(context.store.write(move |tx| delete_page_of_team(tx, team, 10)).await.unwrap(), 1);
+        assert_eq!(context.commit(move |tx| delete_page_of_team(tx, team, 10)).await, 1);
         assert!(!is_found());
-        assert_eq!(context.store.write(move |tx| delete_page_of_team(tx, team, 10)).await.unwrap(), 0);
+        assert_eq!(context.commit(move |tx| delete_page_of_team(tx, team, 10)).await, 0);
     }
 
     #[test]

@@ -153,15 +153,14 @@ mod tests {
                 tx.put(&REQUEST_LOGS, &(TEAM, *id), &row)
             })
         };
-        context.store.write::<_, StoreError>(put).await.unwrap();
+        context.commit(put).await;
         let posts: Vec<LogId> = ids.iter().copied().skip(1).step_by(2).rev().collect();
         let filter = LogFilter { methods: vec!["POST".to_owned()], ..LogFilter::default() };
 
         for (limit, bounds) in [(1, WIDE), (10, ScanLimit { rows_max: 2, ..WIDE }), (10, WIDE)] {
             let (mut found, mut after) = (Vec::new(), None);
             loop {
-                let read = |tx: &crate::store::ReadTx| search(tx, TEAM, &filter, after, limit, bounds);
-                let page = context.store.read_now::<_, StoreError>(read).unwrap();
+                let page = context.look(|tx| search(tx, TEAM, &filter, after, limit, bounds));
                 found.extend(page.rows.into_iter().map(|(id, _)| id));
                 match page.position {
                     Some(position) => after = Some(position),
@@ -170,7 +169,6 @@ mod tests {
             }
             assert_eq!(found, posts, "{limit} {bounds:?}");
         }
-        let other = |tx: &crate::store::ReadTx| search(tx, TeamId::MIN, &filter, None, 10, WIDE);
-        assert!(context.store.read_now::<_, StoreError>(other).unwrap().rows.is_empty());
+        assert!(context.look(|tx| search(tx, TeamId::MIN, &filter, None, 10, WIDE)).rows.is_empty());
     }
 }

@@ -16,7 +16,7 @@ use crate::delivery::QueueNotifier;
 use crate::domains::{self, DomainRefusal, SenderDomainRow, SenderTracking};
 use crate::emails::{Emails, Idempotency};
 use crate::preferences::{LinkAudience, LinkSettings, PreferenceLinks};
-use crate::store::{NEXT, Order, Reads as _, StoreError, WriteTx, name_hash};
+use crate::store::{WriteTx, name_hash};
 use crate::suppressions::{self, SuppressionCause, SuppressionOrigin};
 use crate::tables::{EMAILS, NOTICES, SENDER_DOMAINS, USERS};
 use crate::teams;
@@ -57,7 +57,7 @@ impl Fixture {
     async fn add_unreachable(&self, team: TeamId, name: &str) {
         let User { id, email: _, created_ms } = self.add(team, name, Role::Owner).await;
         let row = UserRow { email: "invalid".into(), created_ms };
-        self.context.store.write::<_, StoreError>(move |tx| tx.put(&USERS, &(id,), &row)).await.unwrap();
+        self.context.commit(move |tx| tx.put(&USERS, &(id,), &row)).await;
     }
 
     async fn verify(&self, team: TeamId, domain: &str) {
@@ -69,8 +69,7 @@ impl Fixture {
             tracking: SenderTracking::default(),
         };
         let name = name_hash(domain);
-        let put = move |tx: &WriteTx<'_>| tx.put(&SENDER_DOMAINS, &(team, name), &row);
-        self.context.store.write::<_, StoreError>(put).await.unwrap();
+        self.context.commit(move |tx| tx.put(&SENDER_DOMAINS, &(team, name), &row)).await;
     }
 
     /// Returns a worker as it is after a start of the process, without state in memory.
@@ -93,8 +92,7 @@ impl Fixture {
         let context = self.context.clone();
         let endpoint = "https://hooks.example/mail".to_owned();
         let notice = Notice::WebhookDisabled { webhook: Id::MIN, endpoint };
-        let write = move |tx: &WriteTx<'_>| (0..times).try_for_each(|_| super::record(tx, &context, team, &notice));
-        self.context.store.write::<_, StoreError>(write).await.unwrap();
+        self.context.commit(move |tx| (0..times).try_for_each(|_| super::record(tx, &context, team, &notice))).await;
     }
 
     /// Advances the clock and purges expired idempotency keys, as the retention worker does.
@@ -105,28 +103,14 @@ impl Fixture {
 
     /// Returns the recipients of all emails of all teams.
     fn recipients(&self) -> Vec<String> {
-        let mut recipients = Vec::new();
-        let read = self.context.store.read_now::<_, StoreError>(|tx| {
-            tx.scan(&EMAILS, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX), Order::Ascending, |_, row| {
-                recipients.extend(row.decode()?.recipients.into_iter().map(|recipient| recipient.mailbox.to_string()));
-                NEXT
-            })
-        });
-        read.unwrap();
+        let rows = self.context.rows(&EMAILS).into_iter().flat_map(|(_, row)| row.recipients);
+        let mut recipients: Vec<_> = rows.map(|recipient| recipient.mailbox.to_string()).collect();
         recipients.sort_unstable();
         recipients
     }
 
     fn pending(&self) -> usize {
-        let mut count = 0;
-        let read = self.context.store.read_now::<_, StoreError>(|tx| {
-            tx.scan(&NOTICES, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX), Order::Ascending, |_, _| {
-                count += 1;
-                NEXT
-            })
-        });
-        read.unwrap();
-        count
+        self.context.keys(&NOTICES).len()
     }
 }
 
@@ -203,8 +187,7 @@ async fn a_suppressed_owner_is_skipped() {
     let (team, context) = (fixture.team, fixture.context.clone());
     let address = EmailAddress::parse("one@owners.example").unwrap();
     let cause = SuppressionCause::listed(SuppressionOrigin::Manual, crate::events::ChangeSource::Api);
-    let suppress = move |tx: &WriteTx<'_>| suppressions::add(tx, &context, team, &address, cause).map(drop);
-    fixture.context.store.write::<_, StoreError>(suppress).await.unwrap();
+    fixture.context.commit(move |tx| suppressions::add(tx, &context, team, &address, cause).map(drop)).await;
     fixture.record().await;
 
     fixture.worker(Some("notices@example.com")).await.process_due().await.unwrap();
@@ -306,7 +289,7 @@ async fn the_owners_of_a_domain_get_one_notice_a_day_about_refusals_for_authenti
             let refusal = DomainRefusal { at_ms, email: Id::MIN, host: None, reply };
             record_domain_refusal(tx, &writing, team, domain, refusal)
         };
-        context.store.write::<_, StoreError>(write).await.unwrap();
+        context.commit(write).await;
     };
     refuse().await;
     refuse().await;

@@ -140,7 +140,7 @@ mod tests {
             Ok(())
         };
 
-        context.store.write::<_, StoreError>(apply).await.unwrap();
+        context.commit(apply).await;
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::base::id::{EmailId, ErasureId, Id, SuppressionId, TeamId};
 use crate::context::Context;
 use crate::events::{AudienceEvent, AudienceSubject, ChangeSource};
 use crate::store::page::{Cursor, Page, PageError, PageQuery};
-use crate::store::{NEXT, Order, Reads, StoreError, WriteTx};
+use crate::store::{Reads, WriteTx};
 use crate::tables::{AUDIENCE_EVENTS, SUPPRESSION_ORIGINS};
 
 const TEAM: TeamId = Id::MIN;
@@ -20,13 +20,10 @@ fn address(text: &str) -> EmailAddress {
 /// Returns the recorded events: type, address, origin and source.
 fn recorded(tx: &impl Reads) -> Vec<(&'static str, String, String, Option<ChangeSource>)> {
     let mut events = Vec::new();
-    tx.scan(&AUDIENCE_EVENTS, &(TEAM, Id::MIN), &(TEAM, Id::MAX), Order::Ascending, |_, row| {
-        let AudienceEvent { kind, subject, .. } = row.decode()?;
+    for (_, AudienceEvent { kind, subject, .. }) in tx.rows(&AUDIENCE_EVENTS).unwrap() {
         let AudienceSubject::Suppression(entry) = subject else { panic!("no other events") };
         events.push((kind.as_str(), entry.email, entry.origin, entry.source));
-        NEXT
-    })
-    .unwrap();
+    }
     events
 }
 
@@ -38,12 +35,12 @@ fn ids(tx: &impl Reads, origin: Option<SuppressionOrigin>) -> Vec<SuppressionId>
 /// Runs `apply` in one transaction of a temporary store.
 async fn within(apply: impl Fn(&WriteTx<'_>, &Context) + Send + 'static) {
     let (_directory, context) = Context::temporary();
-    let store = context.store.clone();
+    let of = context.clone();
     let applied = move |tx: &WriteTx<'_>| {
-        apply(tx, &context);
+        apply(tx, &of);
         Ok(())
     };
-    store.write::<_, StoreError>(applied).await.unwrap();
+    context.commit(applied).await;
 }
 
 #[tokio::test]
@@ -205,14 +202,8 @@ async fn an_address_is_erased_by_the_email_that_caused_its_entry() {
 async fn the_index_has_only_the_entries_that_lists_contain() {
     within(|tx, context| {
         let indexed = || {
-            let mut indexed = Vec::new();
-            let (from, to) = ((TEAM, 0, Id::MIN), (TEAM, u8::MAX, Id::MAX));
-            tx.scan(&SUPPRESSION_ORIGINS, &from, &to, Order::Ascending, |(_, number, id), _| {
-                indexed.push((number, id));
-                NEXT
-            })
-            .unwrap();
-            indexed
+            let keys = tx.keys(&SUPPRESSION_ORIGINS).unwrap().into_iter();
+            keys.map(|(_, number, id)| (number, id)).collect::<Vec<_>>()
         };
         let [ada, bob, eve] = ["ada", "bob", "eve"].map(|name| address(&format!("{name}@example.com")));
         let list = |address, cause| add(tx, context, TEAM, address, cause).unwrap().id();

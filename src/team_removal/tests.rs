@@ -22,7 +22,7 @@ use crate::emails::{
 use crate::events::EventType;
 use crate::http_client::{CustomerUrl, UrlPolicy};
 use crate::preferences::{LinkAudience, LinkSettings, PreferenceLinks};
-use crate::store::{ReadTx, Reads as _, StoreError, WriteTx, name_hash};
+use crate::store::{ReadTx, Reads as _, WriteTx, name_hash};
 use crate::tables::{self, EMAILS, EVENT_SUBSCRIPTIONS, SENDER_DOMAINS, WEBHOOKS};
 use crate::teams;
 use crate::usage::{self, Usage};
@@ -58,7 +58,7 @@ async fn accept(context: &Context, team: TeamId, id: EmailId, state: RecipientSt
         tx.put(&EMAILS, &(team, id), &EmailRow::example(vec![recipient], LastEvent::Queued))?;
         usage::count(tx, team, now_ms, 1)
     };
-    context.store.write::<_, StoreError>(put).await.unwrap();
+    context.commit(put).await;
 }
 
 async fn create_key(keys: &ApiKeys, team: TeamId) -> ApiKeyToken {
@@ -76,7 +76,7 @@ async fn is_complete(context: &Context, team: TeamId) -> bool {
         assert_eq!(emails::delete_page_of_team(tx, team, EmailId::MIN)?.found, 0);
         Ok(true)
     };
-    context.store.write::<_, StoreError>(is_complete).await.unwrap()
+    context.commit(is_complete).await
 }
 
 #[tokio::test]
@@ -107,8 +107,7 @@ async fn a_removed_team_has_no_valid_key_and_sends_no_email_before_its_rows_are_
         ed25519: false,
         tracking: SenderTracking::default(),
     };
-    let put = move |tx: &WriteTx<'_>| tx.put(&SENDER_DOMAINS, &(team, name_hash("example.com")), &sender_domain);
-    context.store.write::<_, StoreError>(put).await.unwrap();
+    context.commit(move |tx| tx.put(&SENDER_DOMAINS, &(team, name_hash("example.com")), &sender_domain)).await;
     let link_settings = LinkSettings { public_url: "http://127.0.0.1".into(), audience: LinkAudience::Captured };
     let emails = Emails::new(
         context.clone(),
@@ -140,12 +139,12 @@ async fn a_removed_team_has_no_endpoint_no_subscription_and_no_usage() {
     let usage = Usage::new(context.clone(), String::new());
     let rows =
         move |tx: &ReadTx| Ok((tx.contains(&WEBHOOKS, &(team, id))?, tx.contains(&EVENT_SUBSCRIPTIONS, &(team,))?));
-    assert_eq!(context.store.read_now::<_, StoreError>(rows).unwrap(), (true, true));
+    assert_eq!(context.look(rows), (true, true));
     assert!(usage.report(team, |_| Ok(())).await.unwrap().is_some());
 
     removals(&context).remove(team, UnsentEmails::Refuse).await.unwrap();
 
-    assert_eq!(context.store.read_now::<_, StoreError>(rows).unwrap(), (false, false));
+    assert_eq!(context.look(rows), (false, false));
     assert!(usage.report(team, |_| Ok(())).await.unwrap().is_none());
 }
 
@@ -158,8 +157,7 @@ async fn a_removal_that_is_stopped_at_any_commit_is_completed_by_the_next_proces
         accept(&context, team, context.id(), RecipientState::Settled).await;
     }
     // More rows than one commit deletes.
-    let count = move |tx: &WriteTx<'_>| (0..1_200).try_for_each(|day| usage::count(tx, team, day * DAY_MS, 1));
-    context.store.write::<_, StoreError>(count).await.unwrap();
+    context.commit(move |tx| (0..1_200).try_for_each(|day| usage::count(tx, team, day * DAY_MS, 1))).await;
     removals(&context).remove(team, UnsentEmails::Refuse).await.unwrap();
     context.clock.advance(REQUESTS_END);
 
@@ -207,10 +205,9 @@ async fn an_email_in_flight_delays_the_end_of_a_removal() {
         row.recipients[0].state = RecipientState::Settled;
         emails::put_settled(tx, team, id, &row, 0)
     };
-    context.store.write::<_, StoreError>(settle).await.unwrap();
+    context.commit(settle).await;
     removals.run_round().await.unwrap();
 
     assert!(is_complete(&context, team).await);
-    let left = context.store.read_now::<_, StoreError>(|tx: &ReadTx| tx.contains(&EMAILS, &(team, id))).unwrap();
-    assert!(!left);
+    assert!(!context.look(|tx| tx.contains(&EMAILS, &(team, id))));
 }

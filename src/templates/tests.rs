@@ -5,7 +5,7 @@ use super::*;
 use crate::base::id::{Id, TeamId, TemplateId, TemplateVersionId};
 use crate::base::patch::Patch;
 use crate::context::Context;
-use crate::store::{NEXT, Order, Reads as _, StoreError, WriteTx, read_chunks};
+use crate::store::read_chunks;
 use crate::tables::{TEMPLATE_ALIASES, TEMPLATE_BODIES, TEMPLATES};
 
 const TEAM: TeamId = Id::MIN;
@@ -33,21 +33,11 @@ fn with_html(html: &str) -> TemplateChanges {
 
 /// Returns the number of aliases and of versions with content.
 fn stored(context: &Context, team: TeamId) -> (usize, usize) {
-    let count = |tx: &crate::store::ReadTx| {
-        let (mut aliases, mut versions) = (0, Vec::new());
-        tx.scan(&TEMPLATE_ALIASES, &(team, [0; 32]), &(team, [0xff; 32]), Order::Ascending, |_, _| {
-            aliases += 1;
-            NEXT
-        })?;
-        let (from, to) = ((team, Id::MIN, 0), (team, Id::MAX, u32::MAX));
-        tx.scan(&TEMPLATE_BODIES, &from, &to, Order::Ascending, |(_, version, _), _| {
-            versions.push(version);
-            NEXT
-        })?;
-        versions.dedup();
-        Ok((aliases, versions.len()))
-    };
-    context.store.read_now::<_, StoreError>(count).unwrap()
+    let aliases = context.keys(&TEMPLATE_ALIASES).into_iter().filter(|(of, _)| *of == team).count();
+    let bodies = context.keys(&TEMPLATE_BODIES).into_iter().filter(|(of, ..)| *of == team);
+    let mut versions: Vec<_> = bodies.map(|(_, version, _)| version).collect();
+    versions.dedup();
+    (aliases, versions.len())
 }
 
 #[tokio::test]
@@ -205,8 +195,7 @@ async fn content_is_sealed_and_bounded() {
     let (_, read) = templates.find(TEAM, TemplateRef::Id(created.id)).await.unwrap().unwrap();
     assert_eq!(read.html, html);
     let version: TemplateVersionId = created.version;
-    let read = |tx: &crate::store::ReadTx| read_chunks(tx, &TEMPLATE_BODIES, |chunk| (TEAM, version, chunk));
-    let on_disk = context.store.read_now::<_, StoreError>(read).unwrap().unwrap();
+    let on_disk = context.look(|tx| read_chunks(tx, &TEMPLATE_BODIES, |chunk| (TEAM, version, chunk))).unwrap();
     assert!(!on_disk.windows(36).any(|bytes| bytes == &html.as_bytes()[..36]));
 
     let too_large = NewTemplate { content: content(&"a".repeat(CONTENT_BYTES_MAX + 1)), ..new_template("Too", None) };
@@ -232,8 +221,7 @@ async fn a_team_has_at_most_1000_templates() {
         updated_ms: 1,
     };
     let ids: Vec<TemplateId> = (1..TEMPLATES_MAX).map(|_| context.id()).collect();
-    let fill = move |tx: &WriteTx<'_>| ids.iter().try_for_each(|id| tx.put(&TEMPLATES, &(TEAM, *id), &row));
-    context.store.write::<_, StoreError>(fill).await.unwrap();
+    context.commit(move |tx| ids.iter().try_for_each(|id| tx.put(&TEMPLATES, &(TEAM, *id), &row))).await;
 
     let refused = templates.create(TEAM, new_template("One more", None)).await;
     assert!(matches!(refused, Err(CreateTemplateError::TooMany)), "{refused:?}");

@@ -156,7 +156,6 @@ fn changed(row: TopicRow, changes: &TopicChanges) -> TopicRow {
 mod tests {
     use super::*;
     use crate::base::id::Id;
-    use crate::store::Encoded;
     use crate::store::page::Cursor;
     use crate::topics::{Subscription, TopicDescription, TopicVisibility, all, find_for_send};
 
@@ -210,15 +209,12 @@ mod tests {
         let second = topics.create(TEAM, new_topic("Second")).await.unwrap();
         let foreign = topics.create(OTHER, new_topic("Other")).await.unwrap();
 
-        context
-            .store
-            .read_now::<_, StoreError>(|tx| {
-                assert_eq!(all(tx, TEAM)?, [second.clone(), first.clone()]);
-                assert_eq!(find_for_send(tx, TEAM, first.id)?, Some(first.for_send()));
-                assert_eq!(find_for_send(tx, TEAM, foreign.id)?, None);
-                Ok(())
-            })
-            .unwrap();
+        context.look(|tx| {
+            assert_eq!(all(tx, TEAM)?, [second.clone(), first.clone()]);
+            assert_eq!(find_for_send(tx, TEAM, first.id)?, Some(first.for_send()));
+            assert_eq!(find_for_send(tx, TEAM, foreign.id)?, None);
+            Ok(())
+        });
     }
 
     #[tokio::test]
@@ -234,9 +230,7 @@ mod tests {
             created_ms: 1,
         };
         let ids: Vec<TopicId> = (1..TOPICS_MAX).map(|_| context.id()).collect();
-        let fill =
-            move |tx: &crate::store::WriteTx<'_>| ids.iter().try_for_each(|id| tx.put(&TOPICS, &(TEAM, *id), &row));
-        context.store.write(fill).await.unwrap();
+        context.commit(move |tx| ids.iter().try_for_each(|id| tx.put(&TOPICS, &(TEAM, *id), &row))).await;
 
         let refused = topics.create(TEAM, new_topic("One more")).await;
         assert!(matches!(refused, Err(CreateTopicError::TooMany)), "{refused:?}");
@@ -251,8 +245,7 @@ mod tests {
         let topics = Topics::new(context.clone(), |_, _, _| Ok(false));
         let [first, corrupt, last] = ["News", "Offers", "Product"].map(new_topic).map(|new| topics.create(TEAM, new));
         let (first, corrupt, last) = (first.await.unwrap(), corrupt.await.unwrap(), last.await.unwrap());
-        let put = move |tx: &WriteTx<'_>| tx.put_encoded(&TOPICS, &(TEAM, corrupt.id), &Encoded::unreadable());
-        context.store.write::<_, StoreError>(put).await.unwrap();
+        context.corrupt(&TOPICS, (TEAM, corrupt.id)).await;
 
         let page = topics.list(TEAM, PageQuery { limit: 10, cursor: Cursor::Newest }).await.unwrap();
 

@@ -203,7 +203,7 @@ mod tests {
     #[tokio::test]
     async fn a_new_password_keeps_the_second_factor() {
         let (_directory, context) = Context::temporary();
-        assert!(!context.store.read(exist).await.unwrap());
+        assert!(!context.look(exist));
         let password = || PasswordHash::of(&Password::typed("correct horse battery"));
         let totp = TotpRow::new(&context.keyring, Id::MIN, &secret(), 7, &recovery::draw());
         let row = CredentialRow { password: password(), changed_ms: 1, totp: Some(totp) };
@@ -212,12 +212,12 @@ mod tests {
             put(tx, Id::MIN, &first)?;
             set_password(tx, Id::MIN, second.clone(), 2)
         };
-        context.store.write::<_, StoreError>(change).await.unwrap();
+        context.commit(change).await;
 
-        let stored = context.store.read(|tx| find(tx, Id::MIN)).await.unwrap().unwrap();
+        let stored = context.look(|tx| find(tx, Id::MIN)).unwrap();
 
         assert_eq!((stored.changed_ms, stored.totp.map(|totp| totp.used_step)), (2, Some(Some(7))));
-        assert!(context.store.read(exist).await.unwrap());
+        assert!(context.look(exist));
     }
 
     #[tokio::test]
@@ -237,7 +237,7 @@ mod tests {
             Ok(times)
         };
 
-        let times = context.store.write::<_, StoreError>(change).await.unwrap();
+        let times = context.commit(change).await;
 
         assert_eq!(times, [5, 6, 7, 8, 9, 10]);
     }

@@ -120,18 +120,14 @@ mod tests {
 
     use super::*;
     use crate::base::id::Id;
-    use crate::store::NEXT;
 
     async fn issue_one(context: &Context, purpose: LinkPurpose) -> LinkSecret {
         let now_ms = context.now_ms();
-        let issued = context.store.write(move |tx| issue(tx, LinkSecret::draw(), purpose, now_ms)).await;
-        issued.unwrap().secret
+        context.commit(move |tx| issue(tx, LinkSecret::draw(), purpose, now_ms)).await.secret
     }
 
-    async fn purpose_of(context: &Context, secret: &LinkSecret) -> Option<LinkPurpose> {
-        let (secret, now_ms) = (secret.clone(), context.now_ms());
-        let found = context.store.read(move |tx| find(tx, &secret, now_ms)).await;
-        found.unwrap().map(|link| link.purpose)
+    fn purpose_of(context: &Context, secret: &LinkSecret) -> Option<LinkPurpose> {
+        context.look(|tx| find(tx, secret, context.now_ms())).map(|link| link.purpose)
     }
 
     #[tokio::test]
@@ -142,20 +138,12 @@ mod tests {
             let lifetime = Duration::from_millis(purpose.lifetime_ms().unsigned_abs());
 
             context.clock.advance(lifetime - Duration::from_millis(1));
-            assert_eq!(purpose_of(&context, &secret).await, Some(purpose));
+            assert_eq!(purpose_of(&context, &secret), Some(purpose));
             context.clock.advance(Duration::from_millis(1));
-            assert_eq!(purpose_of(&context, &secret).await, None);
+            assert_eq!(purpose_of(&context, &secret), None);
         }
         purge(&context).await.unwrap();
-        let left = context.store.read_now::<_, StoreError>(|tx| {
-            let mut left = 0;
-            tx.scan(&ONE_TIME_LINKS, &(FIRST,), &(LAST,), Order::Ascending, |_, _| {
-                left += 1;
-                NEXT
-            })?;
-            Ok(left)
-        });
-        assert_eq!(left.unwrap(), 0);
+        assert_eq!(context.keys(&ONE_TIME_LINKS).len(), 0);
     }
 
     #[tokio::test]
@@ -167,9 +155,9 @@ mod tests {
 
         let second = issue_one(&context, of(Id::MIN)).await;
 
-        assert_eq!(purpose_of(&context, &first).await, None);
-        assert_eq!(purpose_of(&context, &second).await, Some(of(Id::MIN)));
-        assert_eq!(purpose_of(&context, &other).await, Some(of(Id::MAX)));
+        assert_eq!(purpose_of(&context, &first), None);
+        assert_eq!(purpose_of(&context, &second), Some(of(Id::MIN)));
+        assert_eq!(purpose_of(&context, &other), Some(of(Id::MAX)));
     }
 
     #[tokio::test]
@@ -183,9 +171,9 @@ mod tests {
             consume(tx, &used)?;
             delete_of_user(tx, Id::MIN)
         };
-        context.store.write::<_, StoreError>(delete).await.unwrap();
+        context.commit(delete).await;
 
-        assert_eq!(purpose_of(&context, &open).await, None);
-        assert_eq!(purpose_of(&context, &sign_in).await, None);
+        assert_eq!(purpose_of(&context, &open), None);
+        assert_eq!(purpose_of(&context, &sign_in), None);
     }
 }

@@ -225,32 +225,18 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::store::NEXT;
 
     async fn start(context: &Context, user: UserId, team: TeamId) -> SessionToken {
         let token = SessionToken::draw(user, context.id());
         let client = SessionClient { ip: "192.0.2.1".into(), user_agent: "Browser".into() };
         let new = NewSession { token: token.clone(), team, method: SignInMethod::Password, client };
         let now_ms = context.now_ms();
-        context.store.write(move |tx| create(tx, &new, now_ms)).await.unwrap();
+        context.commit(move |tx| create(tx, &new, now_ms)).await;
         token
     }
 
-    async fn is_valid(context: &Context, token: &SessionToken) -> bool {
-        let (token, now_ms) = (token.clone(), context.now_ms());
-        context.store.read(move |tx| find(tx, &token, now_ms)).await.unwrap().is_some()
-    }
-
-    fn count(context: &Context) -> usize {
-        let mut rows = 0;
-        let read = context.store.read_now::<_, StoreError>(|tx| {
-            tx.scan(&SESSIONS, &(Id::MIN, Id::MIN), &(Id::MAX, Id::MAX), Order::Ascending, |_, _| {
-                rows += 1;
-                NEXT
-            })
-        });
-        read.unwrap();
-        rows
+    fn is_valid(context: &Context, token: &SessionToken) -> bool {
+        context.look(|tx| find(tx, token, context.now_ms())).is_some()
     }
 
     #[tokio::test]
@@ -258,8 +244,8 @@ mod tests {
         let (_directory, context) = Context::temporary();
         let token = start(&context, Id::MAX, Id::MIN).await;
 
-        assert!(is_valid(&context, &token).await);
-        assert!(!is_valid(&context, &SessionToken::draw(token.user, token.session)).await);
+        assert!(is_valid(&context, &token));
+        assert!(!is_valid(&context, &SessionToken::draw(token.user, token.session)));
     }
 
     #[tokio::test]
@@ -271,23 +257,23 @@ mod tests {
 
         let mut passed_ms = 0;
         while passed_ms + DAY_MS < SESSION_LIFETIME_MS {
-            assert_eq!(is_valid(&context, &idle).await, passed_ms < SESSION_IDLE_MS);
-            assert!(is_valid(&context, &busy).await);
+            assert_eq!(is_valid(&context, &idle), passed_ms < SESSION_IDLE_MS);
+            assert!(is_valid(&context, &busy));
             let (token, now_ms) = (busy.clone(), context.now_ms());
             let touch = move |tx: &WriteTx<'_>| {
                 let row = find_row(tx, &token, now_ms)?.expect("the session is valid");
                 put(tx, &token, &SessionRow { last_used_ms: now_ms, ..row })
             };
-            context.store.write::<_, StoreError>(touch).await.unwrap();
+            context.commit(touch).await;
             context.clock.advance(ms(DAY_MS));
             passed_ms += DAY_MS;
         }
         context.clock.advance(ms(DAY_MS));
-        assert!(!is_valid(&context, &busy).await);
-        assert_eq!(count(&context), 2);
+        assert!(!is_valid(&context, &busy));
+        assert_eq!(context.keys(&SESSIONS).len(), 2);
         purge(&context).await.unwrap();
 
-        assert_eq!(count(&context), 0);
+        assert_eq!(context.keys(&SESSIONS).len(), 0);
     }
 
     #[test]
@@ -319,9 +305,9 @@ mod tests {
             latest = start(&context, Id::MAX, Id::MIN).await;
         }
 
-        assert_eq!(count(&context), SESSIONS_MAX);
-        assert!(!is_valid(&context, &first).await);
-        assert!(is_valid(&context, &latest).await);
+        assert_eq!(context.keys(&SESSIONS).len(), SESSIONS_MAX);
+        assert!(!is_valid(&context, &first));
+        assert!(is_valid(&context, &latest));
     }
 
     #[tokio::test]
@@ -332,16 +318,16 @@ mod tests {
         let again = start(&context, Id::MAX, Id::MAX).await;
         let of_other_user = start(&context, Id::MIN, Id::MIN).await;
 
-        context.store.write(|tx| delete_of_team(tx, Id::MAX, Id::MIN)).await.unwrap();
-        assert!(!is_valid(&context, &here).await && is_valid(&context, &there).await);
+        context.commit(|tx| delete_of_team(tx, Id::MAX, Id::MIN)).await;
+        assert!(!is_valid(&context, &here) && is_valid(&context, &there));
         let kept = there.session;
-        let ended = context.store.write(move |tx| delete_others(tx, Id::MAX, Some(kept))).await.unwrap();
+        let ended = context.commit(move |tx| delete_others(tx, Id::MAX, Some(kept))).await;
 
         assert_eq!(ended, [again.session]);
-        assert!(is_valid(&context, &there).await && !is_valid(&context, &again).await);
-        assert!(is_valid(&context, &of_other_user).await);
+        assert!(is_valid(&context, &there) && !is_valid(&context, &again));
+        assert!(is_valid(&context, &of_other_user));
         let (now_ms, listed) = (context.now_ms(), there.session);
-        let sessions = context.store.read(move |tx| list(tx, Id::MAX, now_ms)).await.unwrap();
+        let sessions = context.look(|tx| list(tx, Id::MAX, now_ms));
         assert_eq!(sessions.iter().map(|session| session.id).collect::<Vec<_>>(), [listed]);
     }
 }

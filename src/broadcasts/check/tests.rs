@@ -11,7 +11,6 @@ use crate::contacts::{ContactChanges, ContactWriter, NewContact, PropertyChange}
 use crate::context::Context;
 use crate::events::ChangeSource;
 use crate::segments::SegmentRow;
-use crate::store::StoreError;
 use crate::suppressions::{self, SuppressionCause, SuppressionOrigin};
 use crate::tables::{SEGMENTS, TOPICS};
 use crate::topics::{Subscription, TopicRow, TopicVisibility};
@@ -36,7 +35,7 @@ async fn targets(context: &Context) -> (SegmentId, TopicId) {
         };
         tx.put(&TOPICS, &(TEAM, topic), &row)
     };
-    context.store.write::<_, StoreError>(write).await.unwrap();
+    context.commit(write).await;
     (segment, topic)
 }
 
@@ -53,14 +52,12 @@ async fn add(context: &Context, contacts: Vec<(&'static str, ContactChanges)>) -
         writer.finish()?;
         Ok(ids)
     };
-    context.store.write::<_, StoreError>(write).await.unwrap()
+    context.commit(write).await
 }
 
 async fn count(context: &Context, row: BroadcastRow, names: &[&str]) -> Option<AudienceCount> {
     let names = names.iter().map(|name| (*name).to_owned()).collect();
-    let start =
-        move |tx: &crate::store::ReadTx| AudienceWalk::of(tx, TEAM, &row, names, PropertyDefinitions::default());
-    let walk = context.store.read::<_, StoreError>(start).await.unwrap()?;
+    let walk = context.look(|tx| AudienceWalk::of(tx, TEAM, &row, names, PropertyDefinitions::default()))?;
     Some(walk.count(context).await.unwrap())
 }
 
@@ -93,7 +90,7 @@ async fn each_contact_is_counted_once_at_its_first_reason() {
         }
         Ok(())
     };
-    context.store.write::<_, StoreError>(suppress).await.unwrap();
+    context.commit(suppress).await;
 
     let both = count(&context, draft(Some(segment), Some(topic)), &["FIRST_NAME", "city"]).await.unwrap();
     let everyone = count(&context, draft(None, None), &[]).await.unwrap();

@@ -9,9 +9,6 @@ mod imports;
 mod reads;
 mod writes;
 
-use std::sync::Arc;
-use std::sync::Mutex;
-
 use super::*;
 use crate::base::address::EmailAddress;
 use crate::base::id::{ContactId, Id, SegmentId, TeamId, TopicId};
@@ -19,7 +16,7 @@ use crate::base::patch::Patch;
 use crate::context::Context;
 use crate::events::{AudienceEvent, AudienceSubject};
 use crate::segments::SegmentRow;
-use crate::store::{NEXT, Order, Reads as _, StoreError, WriteTx};
+use crate::store::WriteTx;
 use crate::suppressions;
 use crate::tables::{AUDIENCE_EVENTS, SEGMENTS, TOPICS};
 use crate::topics::{Subscription, TopicRow, TopicVisibility};
@@ -41,15 +38,8 @@ impl Audience {
     /// Runs `work` in a write transaction and returns its result.
     fn write<T: Send + 'static>(&self, work: impl Fn(&WriteTx<'_>, &Context) -> T + Send + 'static) -> T {
         let context = self.context.clone();
-        let result = Arc::new(Mutex::new(None));
-        let shared = Arc::clone(&result);
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let written = self.context.store.write::<_, StoreError>(move |tx| {
-            *shared.lock().unwrap() = Some(work(tx, &context));
-            Ok(())
-        });
-        runtime.block_on(written).unwrap();
-        result.lock().unwrap().take().unwrap()
+        runtime.block_on(self.context.commit(move |tx| Ok(work(tx, &context))))
     }
 
     fn add(&self, item: NewContact) -> ContactId {
@@ -96,23 +86,15 @@ impl Audience {
     }
 
     fn row(&self, id: ContactId) -> Option<ContactRow> {
-        self.context.store.read_now::<_, StoreError>(|tx| find(tx, TEAM, id)).unwrap()
+        self.context.look(|tx| find(tx, TEAM, id))
     }
 
     fn audience(&self) -> AudienceRow {
-        self.context.store.read_now::<_, StoreError>(|tx| audience(tx, TEAM)).unwrap()
+        self.context.look(|tx| audience(tx, TEAM))
     }
 
     fn events(&self) -> Vec<AudienceEvent> {
-        let read = self.context.store.read_now::<_, StoreError>(|tx| {
-            let mut events = Vec::new();
-            tx.scan(&AUDIENCE_EVENTS, &(TEAM, Id::MIN), &(TEAM, Id::MAX), Order::Ascending, |_, row| {
-                events.push(row.decode()?);
-                NEXT
-            })?;
-            Ok(events)
-        });
-        read.unwrap()
+        self.context.rows(&AUDIENCE_EVENTS).into_iter().map(|(_, event)| event).collect()
     }
 
     /// Returns the types of the events after the first `before` events.

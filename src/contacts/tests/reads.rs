@@ -1,5 +1,7 @@
 //! Tests of the size of responses.
 
+use std::sync::Arc;
+
 use super::*;
 use crate::store::page::{Cursor, Page, PageQuery};
 use crate::tables::CONTACTS;

@@ -62,7 +62,7 @@ impl Instance {
     }
 
     fn row(&self, id: DomainId) -> DomainRow {
-        self.context.store.read_now(|tx| store::find(tx, TEAM, id)).unwrap().unwrap()
+        self.context.look(|tx| store::find(tx, TEAM, id)).unwrap()
     }
 
     /// Returns the records that a domain should publish, with their complete names.
@@ -71,7 +71,7 @@ impl Instance {
     }
 
     async fn store_row(&self, id: DomainId, row: DomainRow) {
-        self.context.store.write(move |tx| store::put(tx, TEAM, id, &row)).await.unwrap();
+        self.context.commit(move |tx| store::put(tx, TEAM, id, &row)).await;
     }
 }
 

@@ -7,7 +7,6 @@ use super::*;
 use crate::base::clock::DAY_MS;
 use crate::domains::find_sender;
 use crate::domains::signing::signing_keys;
-use crate::store::{Encoded, StoreError, WriteTx};
 use crate::tables::DOMAINS;
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -36,9 +35,9 @@ async fn a_domain_with_all_records_is_verified_and_signs_with_both_keys() {
     let shown = instance.shown(id).await;
     assert_eq!(shown.domain.status, DomainStatus::Verified);
     assert!(shown.records.iter().all(|row| row.status == RecordStatus::Verified && row.detail.is_none()));
-    let keys = instance.context.store.read_now(|tx| signing_keys(tx, &instance.context.keyring, TEAM, id));
-    assert_eq!(keys.unwrap().unwrap().keys.len(), 2);
-    let sender = instance.context.store.read_now(|tx| find_sender(tx, TEAM, "shop.example")).unwrap().unwrap();
+    let keys = instance.context.look(|tx| signing_keys(tx, &instance.context.keyring, TEAM, id));
+    assert_eq!(keys.unwrap().keys.len(), 2);
+    let sender = instance.context.look(|tx| find_sender(tx, TEAM, "shop.example")).unwrap();
     assert!(sender.verified && sender.ed25519);
 }
 
@@ -252,9 +251,7 @@ async fn a_corrupt_domain_is_skipped_and_the_others_are_checked() {
     let id = instance.add("shop.example").await;
     let authority = publish(&instance.expected(id), "").await;
     let domains = instance.restarted(authority.address);
-    let corrupt = DomainId::MIN;
-    let put = move |tx: &WriteTx<'_>| tx.put_encoded(&DOMAINS, &(TEAM, corrupt), &Encoded::unreadable());
-    instance.context.store.write::<_, StoreError>(put).await.unwrap();
+    instance.context.corrupt(&DOMAINS, (TEAM, DomainId::MIN)).await;
 
     assert!(domains.request_verification(TEAM, id).await.unwrap());
     domains.check_due().await.unwrap();

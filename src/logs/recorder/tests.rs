@@ -1,11 +1,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
-use crate::base::id::{Id, LogId, TeamId};
+use crate::base::id::{Id, TeamId};
 use crate::logs::entry::{HELD_BYTES_MAX, LoggedBody};
 use crate::logs::queue::BYTES_MAX;
 use crate::logs::store::COPY_BYTES_MAX;
-use crate::store::{NEXT, Order, Reads as _};
 use crate::tables::REQUEST_LOGS;
 
 const TEAM: TeamId = Id::from_bytes([1; 16]);
@@ -37,17 +36,11 @@ fn enqueue_body(context: &Context, log: &RequestLog, body: Option<LoggedBody>) {
 }
 
 fn written(context: &Context) -> usize {
-    let mut rows = 0;
-    let (from, to): ((TeamId, LogId), _) = ((TEAM, Id::MIN), (TEAM, Id::MAX));
-    let counted = context.store.read_now::<_, StoreError>(|tx| {
-        tx.scan(&REQUEST_LOGS, &from, &to, Order::Ascending, |_, row| {
-            assert_eq!((row.decode()?.endpoint.as_str(), row.decode()?.duration_ms), ("/emails", 3));
-            rows += 1;
-            NEXT
-        })
-    });
-    counted.unwrap();
-    rows
+    let rows = context.rows(&REQUEST_LOGS);
+    for (_, row) in &rows {
+        assert_eq!((row.endpoint.as_str(), row.duration_ms), ("/emails", 3));
+    }
+    rows.len()
 }
 
 fn lost(log: &RequestLog) -> u64 {

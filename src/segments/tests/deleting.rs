@@ -5,26 +5,11 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::store::{NEXT, Order, Reads as _};
 use crate::tables::{CONTACT_SEGMENTS, SEGMENT_MEMBERS, SEGMENTS};
 
 /// Counts the rows of both membership tables.
 fn memberships(context: &Context) -> (usize, usize) {
-    let count = |tx: &crate::store::ReadTx| {
-        let (mut by_segment, mut by_contact) = (0, 0);
-        let (from, to) = ((Id::MIN, Id::MIN, Id::MIN), (Id::MAX, Id::MAX, Id::MAX));
-        tx.scan(&SEGMENT_MEMBERS, &from, &to, Order::Ascending, |_, _| {
-            by_segment += 1;
-            NEXT
-        })?;
-        let (from, to) = ((Id::MIN, Id::MIN, Id::MIN), (Id::MAX, Id::MAX, Id::MAX));
-        tx.scan(&CONTACT_SEGMENTS, &from, &to, Order::Ascending, |_, _| {
-            by_contact += 1;
-            NEXT
-        })?;
-        Ok::<_, StoreError>((by_segment, by_contact))
-    };
-    context.store.read_now(count).unwrap()
+    (context.keys(&SEGMENT_MEMBERS).len(), context.keys(&CONTACT_SEGMENTS).len())
 }
 
 #[tokio::test]
@@ -62,8 +47,7 @@ async fn a_team_has_at_most_1000_segments_whatever_other_teams_have() {
     let last = segment(&segments, TEAM, None).await;
     let ids: Vec<SegmentId> = (1..SEGMENTS_MAX).map(|_| context.id()).collect();
     let row = SegmentRow { name: "Filler".into(), filter: None, created_ms: 1 };
-    let fill = move |tx: &WriteTx<'_>| ids.iter().try_for_each(|id| tx.put(&SEGMENTS, &(TEAM, *id), &row));
-    context.store.write::<_, StoreError>(fill).await.unwrap();
+    context.commit(move |tx| ids.iter().try_for_each(|id| tx.put(&SEGMENTS, &(TEAM, *id), &row))).await;
     let new = || NewSegment { name: SegmentName::parse("One more").unwrap(), filter: None };
 
     assert!(matches!(segments.create(TEAM, new()).await, Err(CreateSegmentError::TooMany)));
@@ -89,7 +73,7 @@ async fn deleting_a_segment_keeps_its_contacts_and_other_segments() {
     assert_eq!(memberships(&context), (3, 3));
     assert_eq!(segments.find(TEAM, deleted.id).await.unwrap(), None);
     assert_eq!(listed(&segments, TEAM, other.id, 2).await.len(), 3);
-    let of_one = context.store.read_now(|tx| of_contact(tx, TEAM, contacts[0])).unwrap();
+    let of_one = context.look(|tx| of_contact(tx, TEAM, contacts[0]));
     assert_eq!(of_one, [other.id]);
 }
 
@@ -106,7 +90,7 @@ async fn members_beyond_one_commit_are_hidden_and_then_deleted() {
     segments.delete(TEAM, deleted.id).await.unwrap();
 
     assert_eq!(memberships(&context), (1_503, 1_503));
-    let of_last = context.store.read_now(|tx| of_contact(tx, TEAM, contacts[2_499])).unwrap();
+    let of_last = context.look(|tx| of_contact(tx, TEAM, contacts[2_499]));
     assert_eq!(of_last, []);
     let page = segments.contacts(TEAM, deleted.id, PageQuery { limit: 1, cursor: Cursor::Newest }).await;
     assert!(matches!(page, Err(SegmentPageError::NotFound)));

@@ -38,13 +38,13 @@ async fn change<T: Send + 'static>(
     work: impl Fn(&mut ContactWriter<'_, '_>, &WriteTx<'_>) -> Result<T, StoreError> + Send + 'static,
 ) -> T {
     let of = context.clone();
-    let written = context.store.write::<_, StoreError>(move |tx| {
+    let apply = move |tx: &WriteTx<'_>| {
         let mut writer = ContactWriter::new(tx, &of, team, ChangeSource::Api);
         let done = work(&mut writer, tx)?;
         writer.finish()?;
         Ok(done)
-    });
-    written.await.unwrap()
+    };
+    context.commit(apply).await
 }
 
 /// Adds contacts and returns their ids, oldest first.

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::segments::scan::containing;
-use crate::store::{Encoded, ScanLimit};
+use crate::store::ScanLimit;
 use crate::tables::CONTACTS;
 
 /// A step so small that every scan takes many.
@@ -140,9 +140,7 @@ async fn a_corrupt_contact_is_skipped_and_the_others_are_counted_and_listed() {
     let members_only = segment(&segments, TEAM, None).await;
     join(&context, TEAM, matching.id, vec![contacts[1]]).await;
     join(&context, TEAM, members_only.id, contacts.clone()).await;
-    let key = (TEAM, contacts[1]);
-    let corrupt = move |tx: &WriteTx<'_>| tx.put_encoded(&CONTACTS, &key, &Encoded::unreadable());
-    context.store.write::<_, StoreError>(corrupt).await.unwrap();
+    context.corrupt(&CONTACTS, (TEAM, contacts[1])).await;
 
     assert_eq!(count(&segments, TEAM, &matching).await, 2);
     for id in [matching.id, members_only.id] {
@@ -245,8 +243,7 @@ proptest! {
             }
             for contact in contacts {
                 let segment = made.clone();
-                let check = move |tx: &crate::store::ReadTx| containing(tx, TEAM, vec![segment], contact);
-                let is_contained = !context.store.read_now::<_, StoreError>(check).unwrap().is_empty();
+                let is_contained = !context.look(move |tx| containing(tx, TEAM, vec![segment], contact)).is_empty();
                 assert_eq!(is_contained, expected.contains(&contact));
             }
             (listed, backwards, count(&segments, TEAM, &made).await, expected)

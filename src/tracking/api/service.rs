@@ -147,7 +147,6 @@ mod tests {
     use crate::base::id::{EmailId, TeamId};
     use crate::emails::{EmailRow, LastEvent, RecipientRow, RecipientState};
     use crate::events::{self, EmailEventKind};
-    use crate::store::{StoreError, WriteTx};
     use crate::tables::EMAILS;
 
     const BROWSER: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:142.0) Gecko/20100101 Firefox/142.0";
@@ -158,15 +157,14 @@ mod tests {
         let (team, email): (TeamId, EmailId) = (context.id(), context.id());
         let recipient = RecipientRow::example("ada@example.net", RecipientState::Settled, LastEvent::Delivered);
         let row = EmailRow::example(vec![recipient], LastEvent::Delivered);
-        let write = move |tx: &WriteTx<'_>| tx.put(&EMAILS, &(team, email), &row);
-        context.store.write::<_, StoreError>(write).await.unwrap();
+        context.commit(move |tx| tx.put(&EMAILS, &(team, email), &row)).await;
         let recorder = HitRecorder::new(context, Duration::ZERO, Vec::new(), TaskTracker::new());
         (directory, recorder, TrackedRecipient { team, email, group: 0 })
     }
 
     /// Returns the kinds of the events of an email, oldest first.
     fn kinds(recorder: &HitRecorder, email: EmailId) -> Vec<EmailEventKind> {
-        let events = recorder.context.store.read_now(|tx| events::email_timeline(tx, email)).unwrap();
+        let events = recorder.context.look(|tx| events::email_timeline(tx, email));
         events.into_iter().map(|event| event.kind).collect()
     }
 

@@ -1,7 +1,6 @@
 //! Tests of memberships.
 
 use super::*;
-use crate::store::Encoded;
 use crate::store::page::Cursor;
 
 struct Fixture {
@@ -50,9 +49,7 @@ async fn the_first_user_of_a_team_is_its_owner_and_others_are_members() {
 async fn beside_a_corrupt_membership_no_user_becomes_the_owner_by_default() {
     let fixture = fixture().await;
     let first = fixture.add("first@example.com", None).await.unwrap();
-    let key = (fixture.team, first.user.id);
-    let corrupt = move |tx: &WriteTx<'_>| tx.put_encoded(&MEMBERSHIPS, &key, &Encoded::unreadable());
-    fixture.context.store.write::<_, StoreError>(corrupt).await.unwrap();
+    fixture.context.corrupt(&MEMBERSHIPS, (fixture.team, first.user.id)).await;
 
     let second = fixture.add("second@example.com", None).await;
 
@@ -82,8 +79,8 @@ async fn addresses_are_members_only_of_their_teams() {
         (other, vec!["one@example.com"], false),
     ] {
         let addresses: Vec<EmailAddress> = addresses.into_iter().map(address).collect();
-        let found = fixture.context.store.read_now(|tx| are_members(tx, team, &addresses));
-        assert_eq!(found.unwrap(), expected, "{addresses:?}");
+        let found = fixture.context.look(|tx| are_members(tx, team, &addresses));
+        assert_eq!(found, expected, "{addresses:?}");
     }
 }
 

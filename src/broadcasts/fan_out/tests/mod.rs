@@ -31,10 +31,10 @@ use crate::broadcasts::planner::SendLimits;
 use crate::broadcasts::{FanOutRow, SendEstimates};
 use crate::contacts::{ContactChanges, ContactWriter, NewContact};
 use crate::context::Context;
-use crate::delivery::{self, DeliverOnly, DueRow, QueueKey, QueueNotifier};
+use crate::delivery::{DeliverOnly, DueRow, QueueKey, QueueNotifier};
 use crate::emails::{BroadcastEmailRow, NeverPaused, SendingGuard};
 use crate::events::ChangeSource;
-use crate::store::{NEXT, Order, Reads as _, ScanLimit, StoreError, WriteTx};
+use crate::store::{Reads as _, ScanLimit, StoreError, WriteTx};
 use crate::tables::{BROADCAST_EMAILS, BROADCAST_FAN_OUTS, DUE};
 
 const TEAM: TeamId = Id::MIN;
@@ -161,30 +161,22 @@ impl Instance {
         // A busy machine must not make the page smaller.
         let scan_limit = ScanLimit { time_max: Duration::from_secs(600), ..ScanLimit::STEP };
         let source = PageSource { context, estimates, deliver_only: DeliverOnly::default(), scan_limit };
-        self.context
-            .store
-            .read_now::<_, StoreError>(|tx| {
-                let fan_out = tx.get(&BROADCAST_FAN_OUTS, &(id,))?.unwrap();
-                let walk = Walk::load(tx, id, &fan_out)?.unwrap();
-                Ok(source.read(tx, &walk)?.unwrap())
-            })
-            .unwrap()
+        self.context.look(|tx| {
+            let fan_out = tx.get(&BROADCAST_FAN_OUTS, &(id,))?.unwrap();
+            let walk = Walk::load(tx, id, &fan_out)?.unwrap();
+            Ok(source.read(tx, &walk)?.unwrap())
+        })
     }
 
     /// Returns the emails of a broadcast, by address.
     fn emails(&self, id: BroadcastId) -> BTreeMap<String, (EmailId, BroadcastEmailRow)> {
         let mut emails = BTreeMap::new();
-        let read = |tx: &crate::store::ReadTx| {
-            tx.scan(&BROADCAST_EMAILS, &(TEAM, Id::MIN), &(TEAM, Id::MAX), Order::Ascending, |(_, email), row| {
-                let row = row.decode()?;
-                if row.broadcast == id {
-                    let again = emails.insert(row.mailbox.bare(), (email, row));
-                    assert!(again.is_none(), "a contact has two emails");
-                }
-                NEXT
-            })
-        };
-        self.context.store.read_now::<_, StoreError>(read).unwrap();
+        for ((_, email), row) in self.context.rows(&BROADCAST_EMAILS) {
+            if row.broadcast == id {
+                let again = emails.insert(row.mailbox.bare(), (email, row));
+                assert!(again.is_none(), "a contact has two emails");
+            }
+        }
         emails
     }
 
@@ -205,23 +197,14 @@ impl Instance {
     }
 
     fn queue_rows(&self) -> Vec<(QueueKey, DueRow)> {
-        let mut rows = Vec::new();
-        let read = |tx: &crate::store::ReadTx| {
-            tx.scan_valid(&DUE, &delivery::QUEUE_START, &delivery::QUEUE_END, Order::Ascending, |key, row| {
-                rows.push((key, row));
-                NEXT
-            })
-        };
-        self.context.store.read_now::<_, StoreError>(read).unwrap();
-        rows
+        self.context.rows(&DUE)
     }
 
     fn row(&self, id: BroadcastId) -> (BroadcastRow, BroadcastCountsRow, Option<FanOutRow>) {
-        let read = |tx: &crate::store::ReadTx| {
+        self.context.look(|tx| {
             let row = find(tx, TEAM, id)?.unwrap();
-            Ok::<_, StoreError>((row, read_counts(tx, id)?, tx.get(&BROADCAST_FAN_OUTS, &(id,))?))
-        };
-        self.context.store.read_now(read).unwrap()
+            Ok((row, read_counts(tx, id)?, tx.get(&BROADCAST_FAN_OUTS, &(id,))?))
+        })
     }
 }
 

@@ -11,8 +11,8 @@ async fn due_times_keep_the_sending_limits() {
     instance.add(0, 1_000, ContactChanges::default()).await;
     let now_ms = instance.context.now_ms();
     let plan = |recipients| {
-        let planned = |tx: &crate::store::ReadTx| instance.estimates.plan(tx, now_ms, now_ms, recipients);
-        instance.context.store.read_now::<_, StoreError>(planned).unwrap().unwrap().finishes_ms.unwrap()
+        let planned = instance.context.look(|tx| instance.estimates.plan(tx, now_ms, now_ms, recipients));
+        planned.unwrap().finishes_ms.unwrap()
     };
     let estimate_ms = plan(1_000);
     let (first, second) = (instance.send_now().await, instance.send_now().await);
@@ -29,14 +29,7 @@ async fn due_times_keep_the_sending_limits() {
     instance.cancel(second).await;
     instance.worker().work().await.unwrap();
     assert!(plan(400) < now_ms + DAY_MS, "a canceled broadcast gives its room back");
-    let mut messages = 0;
-    let count = |tx: &crate::store::ReadTx| {
-        tx.scan(&SEND_SLOTS, &(0,), &(u32::MAX,), Order::Ascending, |_, row| {
-            messages += row.decode()?.messages;
-            NEXT
-        })
-    };
-    instance.context.store.read_now::<_, StoreError>(count).unwrap();
+    let messages: u32 = instance.context.rows(&SEND_SLOTS).into_iter().map(|(_, row)| row.messages).sum();
     assert_eq!(messages, 1_000);
 }
 
@@ -50,7 +43,7 @@ async fn a_page_with_sending_limits_is_stored_whole_beside_a_request() {
     let page = instance.read_page(id);
 
     // A command of a request: it waits for itself.
-    let stored = instance.context.store.write::<_, StoreError>(move |tx| page.store(tx, 0)).await.unwrap();
+    let stored = instance.context.commit(move |tx| page.store(tx, 0)).await;
 
     assert!(matches!(stored, PageResult::Stored { next: None, finished: Some(_), .. }));
     assert_eq!(instance.addresses(id).len(), 100);
@@ -146,6 +139,6 @@ impl Instance {
             let (row, counts) = (find(tx, TEAM, id)?.unwrap(), read_counts(tx, id)?);
             self.estimates.finishes_ms(tx, &LazyForecast::default(), self.context.now_ms(), id, &row, &counts)
         };
-        self.context.store.read_now::<_, StoreError>(read).unwrap().unwrap()
+        self.context.look(read).unwrap()
     }
 }

@@ -75,14 +75,14 @@ async fn a_page_ends_early_while_a_request_waits_and_continues() {
     let store = |first| {
         let page = Arc::clone(&page);
         // A command of a request: it waits for itself.
-        instance.context.store.write::<_, StoreError>(move |tx| page.store(tx, first))
+        instance.context.commit(move |tx| page.store(tx, first))
     };
 
-    let PageResult::Stored { due, next: Some(next), finished: None } = store(0).await.unwrap() else {
+    let PageResult::Stored { due, next: Some(next), finished: None } = store(0).await else {
         panic!("the whole page was stored")
     };
     assert_eq!((instance.addresses(id).len(), due.len()), (STEP_RECIPIENTS, PAGE_AWAITED_QUEUE_ROWS));
-    assert!(matches!(store(0).await.unwrap(), PageResult::Moved), "a recipient is stored once");
+    assert!(matches!(store(0).await, PageResult::Moved), "a recipient is stored once");
     let ((entered, has_entered), (open, opened)) = (mpsc::channel(), mpsc::channel::<()>());
     let blocked = instance.context.store.write_bulk::<_, StoreError>(move |_| {
         entered.send(()).unwrap();
@@ -90,12 +90,12 @@ async fn a_page_ends_early_while_a_request_waits_and_continues() {
         let _ = opened.recv();
         Ok(())
     });
-    let request = || instance.context.store.write::<_, StoreError>(|_| Ok(()));
+    let request = || instance.context.commit(|_| Ok(()));
     let has_begun = async { has_entered.recv().unwrap() };
     let all_wait = async { open.send(()).unwrap() };
     let (_, _, stored, ..) =
         tokio::join!(blocked, has_begun, store(next), request(), request(), request(), request(), all_wait);
-    assert!(matches!(stored.unwrap(), PageResult::Stored { next: Some(_), finished: None, .. }));
+    assert!(matches!(stored, PageResult::Stored { next: Some(_), finished: None, .. }));
     assert_eq!(instance.addresses(id).len(), 2 * STEP_RECIPIENTS);
     // Another process continues after a kill.
     instance.worker().work().await.unwrap();
@@ -160,12 +160,12 @@ async fn pages_of_a_cancel_and_of_a_removed_team_are_smaller_beside_a_request() 
     let id = instance.send_now().await;
     instance.store_page(id).await;
     instance.cancel(id).await;
-    let store = &instance.context.store;
+    let context = &instance.context;
 
-    store.write::<_, StoreError>(move |tx| cancel::cancel_page(tx, id)).await.unwrap();
+    context.commit(move |tx| cancel::cancel_page(tx, id)).await;
     assert_eq!(instance.row(id).1.queued, 100 - 63);
     let delete = move |tx: &WriteTx<'_>| delete_broadcast_emails_of_team(tx, TEAM, EmailId::MIN, 0);
-    assert_eq!(store.write::<_, StoreError>(delete).await.unwrap().found, 25);
+    assert_eq!(context.commit(delete).await.found, 25);
 }
 
 #[tokio::test]
