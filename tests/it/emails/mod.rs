@@ -13,6 +13,7 @@ mod list;
 mod metrics;
 mod recipients;
 mod released;
+mod retries;
 mod routes;
 mod scheduled;
 mod send;
