@@ -58,6 +58,35 @@ fn each_domain_goes_to_the_smarthost_of_its_route() {
 }
 
 #[test]
+fn transactional_email_and_broadcasts_go_to_the_smarthosts_of_their_class() {
+    let (one, two) = (MailServer::start(StartTls::NotOffered), MailServer::start(StartTls::NotOffered));
+    let server = TestServer::start_with(&[
+        "--public-url",
+        "https://mail.example.com",
+        "--smarthost",
+        &smarthost("one", &one.port()),
+        "--smarthost",
+        &smarthost("two", &two.port()),
+        "--route",
+        "*,transactional=one;*,broadcast=two",
+    ]);
+    for name in ["bob", "cy"] {
+        server.post("/contacts", &json!({ "email": format!("{name}@shop.example") })).ok(201);
+    }
+    let transactional = |to: &str| server.wait_for(&server.send(&json!({ "to": to })), "delivered");
+
+    transactional("ada@shop.example");
+    let broadcast = json!({ "from": "Acme <news@example.com>", "subject": "June", "text": "Hi", "send": true });
+    let sent = server.post("/broadcasts", &broadcast).ok(201);
+    let path = format!("/broadcasts/{}/recipients?type=delivered", sent["id"].as_str().unwrap());
+    server.poll(&path, "the delivery", |response| response.json["data"].as_array().is_some_and(|data| data.len() == 2));
+    transactional("bob@shop.example");
+
+    assert_eq!(received(&one), ["ada@shop.example", "bob@shop.example"]);
+    assert_eq!(received(&two), ["bob@shop.example", "cy@shop.example"]);
+}
+
+#[test]
 fn the_fallback_delivers_at_once_while_the_first_smarthost_is_down() {
     let (closed, second) = (ClosedPort::bind(), MailServer::start_on("127.0.0.2", "0", StartTls::NotOffered));
     let port = closed.number().to_string();
