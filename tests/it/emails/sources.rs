@@ -1,6 +1,7 @@
 //! Source addresses, IPv6, and the addresses of this server.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -45,6 +46,42 @@ fn each_destination_has_one_source_address_with_its_name() {
     let client = |name: &str, address: &str| SmtpClient { name: name.into(), address: address.parse().unwrap() };
     assert_eq!(clients, BTreeSet::from([client("a.own.example", "127.0.0.2"), client("mx.own.example", "127.0.0.3")]));
     assert!(used.values().all(|clients| clients.len() == 1), "{used:#?}");
+}
+
+#[test]
+fn a_refusal_pauses_a_site_for_one_source_address_and_the_other_one_continues() {
+    let (mail, names) = (MailServer::start(StartTls::NotOffered), NameServer::start());
+    names.add("mx.shared IN A 127.0.0.1\n");
+    let server =
+        start(&mail, &names, &["--source", "127.0.0.2=a.own.example,127.0.0.3=b.own.example", "--retry-delays", "1m"]);
+    let send = |domain: &str, name: &str| server.send(&json!({ "to": format!("{name}@{domain}.example") }));
+    let mut domains: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for domain in (0..12).map(|number| format!("d{number}")) {
+        names.add(&format!("{domain} IN MX 10 mx.shared.example.\n"));
+        server.wait_for(&send(&domain, "ada"), "delivered");
+        let site = server.stored_attempts().pop().unwrap().site.unwrap();
+        domains.entry(site).or_default().push(domain);
+    }
+    let sites: Vec<&String> = domains.keys().collect();
+    assert!(sites[0].ends_with(" from 127.0.0.2") && sites[1].ends_with(" from 127.0.0.3"), "{sites:?}");
+    let (first, second) = (&domains[sites[0]], &domains[sites[1]]);
+
+    mail.set_refusal(Some("421 4.3.2 Too many connections"));
+    let refused = send(&first[0], "bob");
+    server.wait_for(&refused, "delivery_delayed");
+    mail.set_refusal(None);
+    let waiting = send(&first[1], "bob");
+    for name in ["bob", "cy"] {
+        server.wait_for(&send(&second[0], name), "delivered");
+    }
+
+    assert_eq!(mail.received().len(), 12 + 2, "both messages from the first address wait");
+    server.advance(Duration::from_secs(120));
+    for id in [&refused, &waiting] {
+        server.wait_for(id, "delivered");
+    }
+    let client = SmtpClient { name: "a.own.example".into(), address: "127.0.0.2".parse().unwrap() };
+    assert_eq!(mail.clients().pop(), Some(client));
 }
 
 #[test]
