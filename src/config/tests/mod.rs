@@ -46,6 +46,8 @@ fn without_arguments_every_setting_has_its_documented_default() {
     assert_eq!(config.queue, QueueConfig::Run);
     assert_eq!((config.rates.defaults.sessions_max, config.sessions_max), (10, 200));
     assert_eq!(config.rates.single_sessions_max, 20);
+    let defaults = config.rates.defaults;
+    assert_eq!((defaults.messages_per_second, defaults.connections_per_minute), (Some(100), Some(100)));
     assert_eq!(config.rate_limit, 100);
     assert_eq!((config.address_connections_max, config.trusted_proxies.len()), (Some(512), 0));
     assert_eq!(config.cors_origins, Vec::<String>::new());

@@ -61,6 +61,14 @@ impl World {
         }
     }
 
+    /// Waits until the site that can refuse has accepted this number of messages, and checks that no other follows.
+    fn receive(&self, number: usize) {
+        let reached = |_: &_| self.mail.received().len() == number;
+        self.server.poll("/emails", "the messages are received", reached);
+        self.deliver_elsewhere();
+        assert_eq!(self.mail.received().len(), number);
+    }
+
     fn wait_for(&self, id: &str, last_event: &str) -> Value {
         self.server.wait_for(id, last_event)
     }
@@ -164,22 +172,48 @@ fn a_site_gets_no_more_messages_than_its_rate_and_its_sessions_carry_no_more_tha
 }
 
 #[test]
+fn a_site_gets_a_hundred_messages_a_second_by_default() {
+    let world = World::start(&[]);
+    let ids: Vec<String> = (0..101).map(|number| world.send(&format!("{number}@shop.example"))).collect();
+
+    world.receive(100);
+    assert_eq!(world.server.site("shop.example").messages_per_second, Some(100.0));
+    world.server.advance(MINUTE / 6_000);
+
+    for id in &ids {
+        world.wait_for(id, "delivered");
+    }
+}
+
+#[test]
+fn a_site_gets_a_hundred_connections_a_minute_and_ten_sessions_by_default() {
+    // Each message needs a connection. A site with five more sessions without a refusal gets one more at a time.
+    let world = World::start(&["--site-limit", "shop.example=session-messages:1"]);
+    let ids: Vec<String> = (0..60).map(|number| world.send(&format!("{number}@shop.example"))).collect();
+
+    for number in [16, 32, 48, 60] {
+        world.receive(number);
+        assert_eq!(world.mail.connections(), number);
+        world.server.advance(MINUTE / 6);
+    }
+
+    for id in &ids {
+        world.wait_for(id, "delivered");
+    }
+    assert_eq!(world.server.site("shop.example").sessions_max, 10);
+}
+
+#[test]
 fn a_new_source_address_sends_a_large_provider_only_the_allowance_of_the_day() {
     let world = World::start(&["--warm-up", "start:4,growth:2,target:1000"]);
     let ids: Vec<String> = (0..14).map(|number| world.send(&format!("{number}@provider.example"))).collect();
-    let received = |world: &World, number: usize| {
-        let reached = |_: &_| world.mail.received().len() == number;
-        world.server.poll("/emails", "the messages of the day are received", reached);
-        world.deliver_elsewhere();
-        assert_eq!(world.mail.received().len(), number);
-    };
-    received(&world, 4);
+    world.receive(4);
     let world = world.restart();
-    received(&world, 4);
+    world.receive(4);
 
     // The other site is no large provider, and its messages do not count.
     world.server.advance(24 * HOUR);
-    received(&world, 12);
+    world.receive(12);
     world.server.advance(24 * HOUR);
     for id in &ids {
         world.wait_for(id, "delivered");

@@ -6,7 +6,7 @@ use ringmail::base::clock::utc_day;
 use ringmail::base::id::{ContactId, DomainId, EmailId, EventId, Id, TeamId, TopicId, WebhookDeliveryId, WebhookId};
 use ringmail::contacts::{ContactRow, TopicChoiceRow};
 use ringmail::delivery::capture::{CaptureMailbox, ReleaseError, ReleasedMessage};
-use ringmail::delivery::{CapturedRow, SmtpAttemptRow};
+use ringmail::delivery::{CapturedRow, SiteSnapshot, SmtpAttemptRow};
 use ringmail::email_metrics::{self, CountedRecipients, DayTotals, EmailMetric, MetricSource};
 use ringmail::erasure;
 use ringmail::events::{self, ChangeSource, EventType, MessageRow};
@@ -138,6 +138,12 @@ impl TestServer {
             })?;
             Ok(rows)
         })
+    }
+
+    /// Returns the state of a site. It must have had an email.
+    pub(crate) fn site(&self, name: &str) -> SiteSnapshot {
+        let sites = self.services().doctor.engine.as_ref().expect("a server runs").sites();
+        sites.into_iter().find(|site| &*site.name == name).expect("a site with this name")
     }
 
     /// Returns the end of each node that holds leases.
