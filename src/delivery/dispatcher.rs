@@ -13,6 +13,7 @@ use tracing::{Instrument as _, error, info_span, warn};
 use super::clock_steps::ClockSteps;
 use super::engine::Engine;
 use super::held::HeldMail;
+use super::host_store;
 use super::lane_scan::LaneScan;
 use super::queue::{self, Due, HeldLanes, read_holds, read_lanes};
 use super::routes::RouteLookup;
@@ -173,6 +174,7 @@ impl Dispatcher {
             self.start_scan(now);
         }
         self.check_network(now);
+        host_store::start(&self.engine);
         loop {
             let Some(lookup) = self.engine.schedule().next_lookup() else { break };
             self.start_lookup(lookup, now);
@@ -230,20 +232,17 @@ impl Dispatcher {
             self.settle_unroutable(&lookup, &SessionlessReason::Simulated);
             return;
         }
-        let (engine, route, name) = (Arc::clone(&self.engine), lookup.key.route, lookup.name.clone());
+        let (engine, started) = (Arc::clone(&self.engine), lookup.clone());
         let freshness = if lookup.fresh { Freshness::Fresh } else { Freshness::Cached };
         let task = self.lookups.spawn(async move {
-            let found = engine.settings.routes.destination(route, &name, now.wall_ms, freshness).await;
-            let own = match &found.destination {
-                Destination::Servers(servers) => servers.of_destination(),
-                _ => None,
-            };
-            let stored = match own {
-                Some(servers) => {
-                    let is_known = engine.schedule().knows_site(&servers.site);
-                    stored_site(&engine.context, servers, engine.settings.rates.warm_up, is_known).await
+            let routes = &engine.settings.routes;
+            let found = routes.destination(started.key.route, &started.name, now.wall_ms, freshness).await;
+            let stored = match &found.destination {
+                Destination::Servers(servers) => {
+                    let unread = engine.schedule().unread(&started, servers);
+                    stored_site(&engine.context, servers, engine.settings.rates.warm_up, unread).await
                 }
-                None => StoredSite::default(),
+                _ => StoredSite::default(),
             };
             (found, stored)
         });

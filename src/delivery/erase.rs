@@ -42,8 +42,9 @@ fn erase_row(row: &mut SmtpAttemptRow, addresses: &AddressSet) -> bool {
         at_ms: _,
         group: _,
         number: _,
-        // The names of a site and of a host, and the IP address of the host.
+        // The names of a site and of a host, and the IP addresses of both ends.
         site: _,
+        source: _,
         host: _,
         address: _,
         tls: _,

@@ -18,7 +18,8 @@
 //! 8. `dispatcher.rs`: finds lanes, looks up destinations and starts workers. `lane_scan.rs` has the position of its
 //!    scan, `problems.rs` warns the operator, and `clock_steps.rs` finds steps of the wall clock;
 //! 9. `leases.rs`: the leases of this node;
-//! 10. `worker/`, `session.rs`, `receiving_host.rs`: the task that serves one site, and its SMTP session;
+//! 10. `worker/`, `session.rs`, `receiving_host.rs`: the task that serves one site, and its SMTP session. `host_store.rs`
+//!     stores the pauses of hosts;
 //! 11. `message.rs`, `broadcast_message.rs`, `return_path.rs`: the message and its envelope, with `cpu.rs` (CPU time of composing and signing);
 //! 12. `smtp/`: the SMTP client and the classification of replies;
 //! 13. `outcome/`: from the results of a transaction to a disposition for each recipient. `site_refusal.rs` finds a reply
@@ -70,6 +71,7 @@ mod engine;
 mod erase;
 mod figures;
 mod held;
+mod host_store;
 mod lane_scan;
 mod leases;
 mod message;
@@ -126,7 +128,7 @@ pub use retry::RetrySchedule;
 pub(crate) use return_path::ReturnPaths;
 pub use routes::{CAPTURE, DIRECT, RELAY, RouteRule, RouteRules, RouteTargets, Routes};
 pub use rows::{
-    AttemptTlsRow, CapturedRow, Class, DueRow, HoldRow, LeaseRow, ReceivingHostRow, SetAsideRow, SiteRow,
+    AttemptTlsRow, CapturedRow, Class, DueRow, HoldRow, HostPauseRow, LeaseRow, ReceivingHostRow, SetAsideRow, SiteRow,
     SlowedTeamRow, SmtpAttemptRow, TlsFailuresRow, WarmUpRow,
 };
 pub use schedule::{SiteHold, SiteKind, SiteSnapshot};

@@ -1,14 +1,14 @@
-//! The stored TLS history of receiving hosts, for opportunistic TLS.
+//! The stored rows of receiving hosts, and their TLS history for opportunistic TLS. Their pauses are in `host_store.rs`.
 //!
 //! One failure of STARTTLS has an effect on one attempt only. A row changes in a transaction that reads it first, so
-//! that the failures in several processes add up.
+//! that the failures in several processes add up, and a pause and the TLS history do not overwrite each other.
 
 use tracing::{error, warn};
 
 use super::rows::{ReceivingHostRow, TlsFailuresRow};
 use crate::base::clock::{DAY_MS, TimestampMs};
 use crate::context::Context;
-use crate::store::{Reads as _, StoreError, name_hash};
+use crate::store::{Reads as _, StoreError, WriteTx, name_hash};
 use crate::tables::RECEIVING_HOSTS;
 
 /// Number of failures of STARTTLS after which the host counts as broken.
@@ -51,34 +51,45 @@ pub(super) async fn record_tls_failure(context: &Context, host: &str, started_ms
     }
 }
 
-/// Changes the row of a host in one transaction, and replaces a corrupt one. `apply` returns whether it changed the row.
-/// Returns the changed row. Logs a store error: the cost is one more failed handshake.
+/// Changes the row of a host in one transaction. See [`change_row`]. Logs a store error: the cost is one more failed
+/// handshake.
 async fn change(
     context: &Context,
     host: &str,
     apply: impl Fn(&mut ReceivingHostRow) -> bool + Send + 'static,
 ) -> Option<ReceivingHostRow> {
-    let (key, host) = ((name_hash(host),), host.to_owned());
-    let changed = context
-        .store
-        .write_bulk::<_, StoreError>(move |tx| {
-            let mut row = tx.get_valid(&RECEIVING_HOSTS, &key)?.unwrap_or_else(|| ReceivingHostRow::new(&host));
-            if !apply(&mut row) {
-                return Ok(None);
-            }
-            tx.put(&RECEIVING_HOSTS, &key, &row)?;
-            Ok(Some(row))
-        })
-        .await;
+    let (host, now_ms) = (host.to_owned(), context.now_ms());
+    let changed = context.store.write_bulk::<_, StoreError>(move |tx| change_row(tx, &host, now_ms, &apply)).await;
     changed.unwrap_or_else(|error| {
         error!(%error, "could not store the state of a receiving host: {error}");
         None
     })
 }
 
+/// Changes the row of a host, and replaces a corrupt one. `apply` returns whether it changed the row. Deletes a row that has
+/// no effect any more. Returns the changed row.
+pub(super) fn change_row(
+    tx: &WriteTx<'_>,
+    host: &str,
+    now_ms: TimestampMs,
+    apply: impl Fn(&mut ReceivingHostRow) -> bool,
+) -> Result<Option<ReceivingHostRow>, StoreError> {
+    let key = (name_hash(host),);
+    let mut row = tx.get_valid(&RECEIVING_HOSTS, &key)?.unwrap_or_else(|| ReceivingHostRow::new(host));
+    if !apply(&mut row) {
+        return Ok(None);
+    }
+    if row.is_expired(now_ms) {
+        tx.delete(&RECEIVING_HOSTS, &key)?;
+    } else {
+        tx.put(&RECEIVING_HOSTS, &key, &row)?;
+    }
+    Ok(Some(row))
+}
+
 impl ReceivingHostRow {
     fn new(host: &str) -> Self {
-        Self { name: host.to_owned(), tls_ms: None, tls_failures: None, broken_tls_until_ms: None }
+        Self { name: host.to_owned(), tls_ms: None, tls_failures: None, broken_tls_until_ms: None, pause: None }
     }
 
     /// Returns whether STARTTLS must not be tried.
@@ -95,7 +106,8 @@ impl ReceivingHostRow {
     /// Returns whether the row has no effect any more.
     pub(super) fn is_expired(&self, now_ms: TimestampMs) -> bool {
         let has_failures = self.tls_failures.as_ref().is_some_and(|failures| failures.are_recent(now_ms));
-        !self.has_broken_tls(now_ms) && !self.had_tls(now_ms) && !has_failures
+        let has_pause = self.pause.as_ref().is_some_and(|pause| !pause.is_expired(now_ms));
+        !self.has_broken_tls(now_ms) && !self.had_tls(now_ms) && !has_failures && !has_pause
     }
 
     /// Adds a session with TLS. Returns whether the row changed.

@@ -189,6 +189,9 @@ pub struct SmtpAttemptRow {
     /// Name of the site, with the source address if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<String>,
+    /// Source address that the settings name; `None` if the system chose it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// Name of the receiving host; `None` if the site has no address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
@@ -235,10 +238,11 @@ impl From<&TlsFacts> for AttemptTlsRow {
     }
 }
 
-/// The TLS history of a receiving host.
+/// The TLS history and the pause of a receiving host. The pause of another port than 25 has a row of its own, and so has
+/// that for destinations that require TLS.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReceivingHostRow {
-    /// Host name, for operators. The key is its hash.
+    /// Host name, with the port or the TLS of a pause that has a row of its own, for operators. The key is its hash.
     pub name: String,
     /// Start of the day (UTC) of the last session with TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -249,6 +253,26 @@ pub struct ReceivingHostRow {
     /// Time until which STARTTLS is not tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broken_tls_until_ms: Option<TimestampMs>,
+    /// Pause after connection failures; `None` after an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause: Option<HostPauseRow>,
+}
+
+/// The pause of a host that could not be connected to, as of its last change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostPauseRow {
+    /// Number of failures since the last answer.
+    pub failures: u32,
+    /// End of the pause.
+    pub until_ms: TimestampMs,
+    /// Whether the host accepted a connection and sent no greeting in time. It gets more time at the next attempt.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_slow: bool,
+    /// Time at which the operator ended the pauses of a destination with this host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_ms: Option<TimestampMs>,
+    /// Time of the last change.
+    pub changed_ms: TimestampMs,
 }
 
 /// Failures of STARTTLS with one host.

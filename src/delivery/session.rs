@@ -42,14 +42,15 @@ pub(super) struct FailedOpening {
 }
 
 impl FailedOpening {
-    /// Returns the row of the attempt at a site, which ended at `at_ms`.
-    pub(super) fn into_attempt(self, claimed: &Claimed, site: &str, at_ms: TimestampMs) -> SmtpAttemptRow {
+    /// Returns the row of the attempt with these servers, which ended at `at_ms`.
+    pub(super) fn into_attempt(self, claimed: &Claimed, servers: &Servers, at_ms: TimestampMs) -> SmtpAttemptRow {
         let Self { failed, endpoint } = self;
         SmtpAttemptRow {
             at_ms,
             group: claimed.key.group,
             number: claimed.due.attempts.saturating_add(1),
-            site: Some(site.to_owned()),
+            site: Some(servers.site.clone()),
+            source: servers.source_address(),
             host: endpoint.as_ref().map(|endpoint| endpoint.host.clone()),
             address: endpoint.map(|endpoint| endpoint.address.to_string()),
             tls: None,

@@ -181,6 +181,8 @@ mod tests {
         for (code, text, throttle) in [
             (421, "4.3.2 closing, too many connections", SiteThrottle::Halve),
             (421, "4.7.28 unusual rate of unsolicited mail", SiteThrottle::Trickle { minutes: 90 }),
+            (421, "4.7.0 your server is temporarily rate limited", SiteThrottle::Trickle { minutes: 90 }),
+            (421, "4.7.0 try again later, closing connection", SiteThrottle::Halve),
             (421, "4.7.0 [TSS04] Messages temporarily deferred", SiteThrottle::Stop { minutes: 120 }),
             (421, "4.7.0 [TS04] Messages temporarily deferred", SiteThrottle::Stop { minutes: 120 }),
             (550, "5.7.606 Access denied, banned sending IP", SiteThrottle::Trickle { minutes: 90 }),

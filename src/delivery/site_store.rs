@@ -1,16 +1,19 @@
 //! The stored state of sites, so that it survives a restart: throttles, and the messages of each day for the warm-up plan.
 //!
 //! Both are written in the transaction of the outcome that changes them. If the process is killed before that commit, the
-//! next message gets the same reply. They are read with the lookup of a destination.
+//! next message gets the same reply. They are read with the lookup of a destination, in one transaction with the pauses of
+//! its hosts (`host_store.rs`).
 
 use std::sync::Arc;
 
 use tracing::error;
 
+use super::host_store::stored_pauses;
 use super::providers::provider_of;
 use super::rows::{SiteRow, WarmUpRow};
-use super::schedule::StoredSite;
+use super::schedule::{StoredSite, UnreadState};
 use super::site_merge::merged;
+use super::source::site_from;
 use super::transport::Servers;
 use super::warm_up::{self, Allowance, WarmUpPlan};
 use crate::base::clock::{TimestampMs, utc_day};
@@ -27,7 +30,7 @@ const ATTEMPTS_READ_MAX: usize = 50;
 pub(super) struct SiteUpdate {
     /// Throttle of the site, if it changed.
     pub(super) row: Option<SiteRow>,
-    /// Counts of the message, if the site has a warm-up plan.
+    /// Counts of the message, with [`Servers::warm_up_site`], if the site has a warm-up plan.
     pub(super) warm_up: Option<(Arc<str>, WarmUpRow)>,
 }
 
@@ -59,7 +62,7 @@ pub(super) fn end_stored_pause(tx: &WriteTx<'_>, site: &str, now_ms: TimestampMs
     tx.put(&SITES, &key, &ended)
 }
 
-/// Adds counts to the day of a site.
+/// Adds counts to the day of a site, which [`Servers::warm_up_site`] names.
 pub(super) fn add_warm_up(
     tx: &WriteTx<'_>,
     site: &str,
@@ -72,23 +75,25 @@ pub(super) fn add_warm_up(
     tx.put(&WARM_UP, &key, &row)
 }
 
-/// Returns the stored state of the site of a destination; without the throttle if the schedule knows the site. Logs a
-/// store error, after which the site starts as a new one.
+/// Returns the stored state of the site and of the hosts of a destination, as far as `unread` names it, and the allowance of
+/// the warm-up plan. Logs a store error, after which the site and the hosts start as new ones.
 pub(super) async fn stored_site(
     context: &Context,
-    servers: &Servers,
+    servers: &Arc<Servers>,
     plan: Option<WarmUpPlan>,
-    is_known: bool,
+    unread: UnreadState,
 ) -> StoredSite {
-    let (key, now_ms) = (name_hash(&servers.site), context.now_ms());
-    let plan = plan.filter(|_| provider_of(servers).is_some());
-    if is_known && plan.is_none() {
+    let now_ms = context.now_ms();
+    let own = servers.of_destination();
+    let site = own.filter(|_| unread.has_site).map(|own| name_hash(&own.site));
+    let warm_up = own.filter(|own| provider_of(own).is_some()).map(|own| name_hash(&own.warm_up_site())).zip(plan);
+    if site.is_none() && warm_up.is_none() && unread.hosts.is_empty() {
         return StoredSite::default();
     }
     let stored = context.store.read::<_, StoreError>(move |tx| {
-        let allowance = plan.map(|plan| allowance(tx, key, plan, now_ms)).transpose()?;
-        let row = if is_known { None } else { tx.get_valid(&SITES, &(key,))? };
-        Ok(StoredSite { row, allowance })
+        let row = site.map(|site| tx.get_valid(&SITES, &(site,))).transpose()?.flatten();
+        let allowance = warm_up.map(|(site, plan)| allowance(tx, site, plan, now_ms)).transpose()?;
+        Ok(StoredSite { row, allowance, hosts: stored_pauses(tx, unread.hosts, now_ms)? })
     });
     stored.await.unwrap_or_else(|error| {
         error!(%error, "could not read the stored state of a site: {error}");
@@ -124,7 +129,11 @@ pub(crate) fn count_report(tx: &WriteTx<'_>, email: EmailId, group: u16, counts:
     tx.scan_valid(&ATTEMPTS, &from, &to, Order::Descending, |_, row| {
         rows += 1;
         if row.group == group {
-            last = row.site.map(|site| (site, row.at_ms));
+            let site = row.site.map(|site| match &row.source {
+                Some(source) => site_from(&site, source),
+                None => site,
+            });
+            last = site.map(|site| (site, row.at_ms));
         }
         if last.is_some() || rows == ATTEMPTS_READ_MAX { STOP } else { NEXT }
     })?;
@@ -143,13 +152,25 @@ mod tests {
     use crate::base::clock::DAY_MS;
     use crate::base::id::Id;
     use crate::delivery::smtp::TlsPolicy;
+    use crate::delivery::source::Source;
     use crate::delivery::transport::MailHost;
 
     const PLAN: WarmUpPlan = WarmUpPlan { start: 4, growth_percent: 150, target: 1_000 };
 
-    fn google() -> Servers {
+    fn google() -> Arc<Servers> {
         let hosts = vec![MailHost { name: "aspmx.l.google.com".into(), tls: TlsPolicy::Never, addresses: Vec::new() }];
-        Servers::new("google".into(), hosts)
+        Arc::new(Servers::new("google".into(), hosts))
+    }
+
+    /// Returns the servers with the only configured source address.
+    fn google_from(address: &str) -> Arc<Servers> {
+        let source = Source { address: address.parse().unwrap(), ehlo_name: "mail.example.com".into() };
+        Arc::new(Servers { source: Some(source), ..Servers::clone(&google()) })
+    }
+
+    /// Returns the state to read with a lookup whose hosts are in memory.
+    fn unread(has_site: bool) -> UnreadState {
+        UnreadState { has_site, hosts: Vec::new() }
     }
 
     async fn put(context: &Context, update: SiteUpdate, at_ms: TimestampMs) {
@@ -167,13 +188,36 @@ mod tests {
         }
         put(&context, update(), today_ms).await;
 
-        let stored = stored_site(&context, &google(), Some(PLAN), false).await;
-        let without_plan = stored_site(&context, &google(), None, false).await;
-        let small = Servers { hosts: Vec::new(), ..google() };
+        let stored = stored_site(&context, &google(), Some(PLAN), unread(true)).await;
+        let without_plan = stored_site(&context, &google(), None, unread(true)).await;
+        let small = Arc::new(Servers { hosts: Vec::new(), ..Servers::clone(&google()) });
 
         assert_eq!(stored.allowance, Some(Allowance::new(utc_day(today_ms), Some(6), 1)));
         assert_eq!(without_plan.allowance, None);
-        assert_eq!(stored_site(&context, &small, Some(PLAN), false).await.allowance, None);
+        assert_eq!(stored_site(&context, &small, Some(PLAN), unread(true)).await.allowance, None);
+    }
+
+    #[tokio::test]
+    async fn each_configured_source_address_has_its_own_plan() {
+        let (_directory, context) = Context::temporary();
+        let now_ms = context.now_ms();
+        let counts = WarmUpRow { sent: 4, ..WarmUpRow::default() };
+        let (old, new) = (google_from("192.0.2.1"), google_from("192.0.2.2"));
+        for day_ms in [now_ms - 2 * DAY_MS, now_ms - DAY_MS] {
+            let warm_up = Some((old.warm_up_site().into(), counts));
+            put(&context, SiteUpdate { row: None, warm_up }, day_ms).await;
+        }
+
+        let mut allowed = Vec::new();
+        for servers in [&old, &new, &google()] {
+            let stored = stored_site(&context, servers, Some(PLAN), unread(false)).await;
+            allowed.push(stored.allowance.and_then(|allowance| allowance.messages_max));
+        }
+
+        assert_eq!(allowed, [Some(9), Some(4), Some(4)]);
+        let among_several = Servers { site: "google from 192.0.2.1".into(), ..Servers::clone(&old) };
+        assert_eq!(among_several.warm_up_site(), old.warm_up_site(), "a second source address continues the plan");
+        assert_eq!(google().warm_up_site(), "google");
     }
 
     #[tokio::test]
@@ -184,12 +228,12 @@ mod tests {
         let row: SiteRow = serde_json::from_value(row).unwrap();
         put(&context, SiteUpdate { row: Some(row.clone()), warm_up: None }, now_ms).await;
 
-        for (plan, is_known, expected) in
-            [(None, false, Some(&row)), (None, true, None), (Some(PLAN), false, Some(&row)), (Some(PLAN), true, None)]
+        for (plan, is_unread, expected) in
+            [(None, true, Some(&row)), (None, false, None), (Some(PLAN), true, Some(&row)), (Some(PLAN), false, None)]
         {
-            let stored = stored_site(&context, &google(), plan, is_known).await;
+            let stored = stored_site(&context, &google(), plan, unread(is_unread)).await;
 
-            assert_eq!((stored.row.as_ref(), stored.allowance.is_some()), (expected, plan.is_some()), "{is_known}");
+            assert_eq!((stored.row.as_ref(), stored.allowance.is_some()), (expected, plan.is_some()), "{is_unread}");
         }
     }
 
@@ -230,13 +274,21 @@ mod tests {
         for site in sites {
             put(&context, SiteUpdate { row: None, warm_up: Some((site.into(), counts)) }, yesterday_ms).await;
         }
-        let attempt = |group: u16, site: &str| {
-            serde_json::from_value(
-                json!({ "at_ms": yesterday_ms, "group": group, "number": 1, "site": site, "summary": "1 delivered" }),
-            )
-            .unwrap()
+        let attempt = |group: u16, site: &str, source: Option<&str>| {
+            let row = json!({
+                "at_ms": yesterday_ms, "group": group, "number": 1, "site": site, "source": source,
+                "summary": "1 delivered",
+            });
+            serde_json::from_value(row).unwrap()
         };
-        let rows = [attempt(1, sites[1]), attempt(2, "example.net"), attempt(3, "yahoo from 192.0.2.1")];
+        let rows = [
+            attempt(1, sites[1], Some("192.0.2.2")),
+            attempt(2, "example.net", None),
+            attempt(3, "yahoo from 192.0.2.1", Some("192.0.2.1")),
+            // The only source address of that time is not part of the name of the site.
+            attempt(4, "google", Some("192.0.2.1")),
+            attempt(5, "google", None),
+        ];
         let email = Id::MIN;
         let complained = WarmUpRow { complained: 1, ..WarmUpRow::default() };
         context
@@ -245,7 +297,7 @@ mod tests {
                 for (number, row) in (1..).zip(&rows) {
                     tx.put(&ATTEMPTS, &(email, Id::from_bytes([number; 16])), row)?;
                 }
-                for group in 0..=4 {
+                for group in 0..=5 {
                     count_report(tx, email, group, complained)?;
                 }
                 count_report(tx, email, 1, complained)
@@ -258,7 +310,8 @@ mod tests {
             context.store.read_now::<_, StoreError>(|tx| tx.get(&WARM_UP, &key)).unwrap()
         };
         assert_eq!(stored(sites[1]), Some(WarmUpRow { complained: 2, ..counts }));
-        assert_eq!(stored(sites[0]), Some(counts));
+        assert_eq!(stored(sites[0]), Some(WarmUpRow { complained: 1, ..counts }));
+        assert_eq!(stored("google"), None);
         assert_eq!((stored("yahoo from 192.0.2.1"), stored("example.net")), (None, None));
     }
 }

@@ -1,5 +1,6 @@
 //! Source addresses: the local addresses that sessions start from.
 
+use std::fmt::Display;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -57,8 +58,14 @@ impl Sources {
     /// Returns the name of a site for sessions from a source address. With several source addresses, each has its own
     /// sites, so that limits, pauses and volumes are those of one source address and one provider.
     pub(super) fn site(&self, site: String, source: &Source) -> String {
-        if self.0.len() > 1 { format!("{site} from {}", source.address) } else { site }
+        if self.0.len() > 1 { site_from(&site, source.address) } else { site }
     }
+}
+
+/// Returns the name of a site with a source address, which the name may have already.
+pub(super) fn site_from(site: &str, source: impl Display) -> String {
+    let suffix = format!(" from {source}");
+    if site.ends_with(&suffix) { site.to_owned() } else { format!("{site}{suffix}") }
 }
 
 #[cfg(test)]
@@ -122,5 +129,7 @@ mod tests {
         assert_eq!(two.site("google".into(), first), "google from 192.0.2.1");
         assert_eq!(first.site_without("google from 192.0.2.1"), "google");
         assert_eq!(first.site_without("google"), "google");
+        assert_eq!(site_from("google", first.address), "google from 192.0.2.1");
+        assert_eq!(site_from("google from 192.0.2.1", first.address), "google from 192.0.2.1");
     }
 }

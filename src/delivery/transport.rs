@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::network::{Ipv6State, OwnNetwork};
 use super::smtp::{Credentials, RequiredTls, TlsPolicy};
-use super::source::{Source, Sources};
+use super::source::{Source, Sources, site_from};
 use crate::base::clock::TimestampMs;
 use crate::base::random;
 use crate::dns::{Freshness, Guard, MailRoute, MxHost, Resolver, RoutePolicy, Unroutable};
@@ -140,17 +140,22 @@ pub(super) struct MailHost {
 }
 
 impl MailHost {
-    /// Returns the name under which the failures of the host are recorded. Each port has a record of its own, because two
-    /// smarthosts can be ports of one host. A host without working TLS fails only for the destinations that require it,
-    /// so that these have one too. A host name contains no colon and no space.
+    /// Returns the name under which the failures of the host are recorded.
     pub(super) fn health_name(&self) -> Cow<'_, str> {
         let port = self.addresses.first().map_or(SMTP_PORT, SocketAddr::port);
-        let with_tls = if matches!(self.tls, TlsPolicy::Required { .. }) { " with TLS" } else { "" };
-        match (port, with_tls) {
-            (SMTP_PORT, "") => Cow::Borrowed(&self.name),
-            (SMTP_PORT, _) => Cow::Owned(format!("{}{with_tls}", self.name)),
-            (port, _) => Cow::Owned(format!("{}:{port}{with_tls}", self.name)),
-        }
+        health_name(&self.name, port, matches!(self.tls, TlsPolicy::Required { .. }))
+    }
+}
+
+/// Returns the name under which the failures of a host are recorded. Each port has a record of its own, because two
+/// smarthosts can be ports of one host. A host without working TLS fails only for the destinations that require it, so that
+/// these have one too. A host name contains no colon and no space.
+pub(super) fn health_name(host: &str, port: u16, requires_tls: bool) -> Cow<'_, str> {
+    let with_tls = if requires_tls { " with TLS" } else { "" };
+    match (port, with_tls) {
+        (SMTP_PORT, "") => Cow::Borrowed(host),
+        (SMTP_PORT, _) => Cow::Owned(format!("{host}{with_tls}")),
+        (port, _) => Cow::Owned(format!("{host}:{port}{with_tls}")),
     }
 }
 
@@ -212,6 +217,20 @@ impl Servers {
     pub(super) fn site_without_source(&self) -> &str {
         let Some(source) = &self.source else { return &self.site };
         source.site_without(&self.site)
+    }
+
+    /// Returns the configured source address as text; `None` if the system chooses it.
+    pub(super) fn source_address(&self) -> Option<String> {
+        self.source.as_ref().map(|source| source.address.to_string())
+    }
+
+    /// Returns the name under which the messages of the site are counted for the warm-up plan. It has the source address
+    /// also if only one is configured, so that a changed address starts a new plan.
+    pub(super) fn warm_up_site(&self) -> Cow<'_, str> {
+        match &self.source {
+            Some(source) => Cow::Owned(site_from(&self.site, source.address)),
+            None => Cow::Borrowed(&self.site),
+        }
     }
 
     /// Returns the servers that a source address reaches, with this address. Returns all if none reaches a server.

@@ -11,6 +11,7 @@ use super::{QueueControl, QueuePosition};
 use crate::audit::{self, AuditAction, AuditEntry, AuditTargetKind, TeamActor};
 use crate::base::id::TeamId;
 use crate::context::Context;
+use crate::delivery::host_store::end_stored_host_pause;
 use crate::delivery::queue::{
     Due, DueKey, Hold, LaneKey, QueueSelector, add_hold, forget_corrupt, move_group, read_row, remove_hold,
     waiting_recipients,
@@ -126,11 +127,11 @@ impl QueueControl {
         flush: Flush,
     ) -> Result<QueueChange, StoreError> {
         let flushed_entry = entry(AuditAction::QueueFlushed, &selector);
-        let (Page { keys, sites }, end) = self.page(selector, after, FLUSHED_MAX).await?;
+        let (Page { keys, servers }, end) = self.page(selector, after, FLUSHED_MAX).await?;
         let context = self.context.clone();
         let lanes: BTreeSet<LaneKey> = keys.iter().map(|key| key.lane).collect();
-        let sites = if flush == Flush::All { sites } else { BTreeSet::new() };
-        let (now_ms, notifier, stored_sites) = (self.context.now_ms(), self.notifier.clone(), sites.clone());
+        let servers = if flush == Flush::All { servers } else { PageServers::default() };
+        let (now_ms, notifier, paused) = (self.context.now_ms(), self.notifier.clone(), servers.clone());
         let write = move |tx: &WriteTx<'_>| {
             let mut flushed = Flushed::default();
             if let Some(by) = recorded {
@@ -139,9 +140,7 @@ impl QueueControl {
             for key in &keys {
                 flush_group(tx, *key, now_ms, flush, &mut flushed)?;
             }
-            for site in &stored_sites {
-                end_stored_pause(tx, site, now_ms)?;
-            }
+            paused.end_stored_pauses(tx, now_ms)?;
             let (notifier, queued) = (notifier.clone(), std::mem::take(&mut flushed.queued));
             tx.after_commit(move || notifier.groups_queued(queued));
             Ok::<_, StoreError>((flushed.groups, flushed.scheduled))
@@ -152,8 +151,11 @@ impl QueueControl {
             for lane in lanes {
                 engine.schedule().end_pauses(lane, now);
             }
-            for site in sites {
+            for site in servers.sites {
                 engine.schedule().end_site_pause(&site, now);
+            }
+            for host in servers.hosts {
+                engine.schedule().end_host_pause(&host, now);
             }
             engine.notifier.wake();
         }
@@ -197,14 +199,15 @@ impl QueueControl {
     ) -> Result<(Page, PageEnd), StoreError> {
         let read = move |control: &Self, tx: &ReadTx, looked_up: &LookedUpSites| {
             let (keys, end) = control.groups_after(tx, &selector, after, groups_max, looked_up)?;
-            let (mut sites, mut last) = (BTreeSet::new(), None);
+            let (mut servers, mut last) = (PageServers::default(), None);
             for key in &keys {
                 if last.replace(key.lane) != Some(key.lane) {
                     let known = control.site_of_group(tx, *key)?;
-                    sites.extend(known.or_else(|| looked_up.get(key.lane).flatten()));
+                    servers.sites.extend(known.or_else(|| looked_up.get(key.lane).flatten()));
+                    servers.hosts.extend(control.hosts_of_group(tx, *key)?);
                 }
             }
-            Ok::<_, StoreError>((Page { keys, sites }, end))
+            Ok::<_, StoreError>((Page { keys, servers }, end))
         };
         self.read_page(read).await
     }
@@ -215,10 +218,25 @@ fn entry(action: AuditAction, selector: &QueueSelector) -> AuditEntry {
     AuditEntry::new(action).of(AuditTargetKind::Queue, selector.kind().as_str()).named(&selector.name())
 }
 
-/// The groups of one page, and the known sites of their lanes.
+/// The groups of one page, and the servers of their lanes.
 struct Page {
     keys: Vec<DueKey>,
+    servers: PageServers,
+}
+
+/// The known sites and hosts of the lanes of a page.
+#[derive(Clone, Debug, Default)]
+struct PageServers {
     sites: BTreeSet<Arc<str>>,
+    hosts: BTreeSet<String>,
+}
+
+impl PageServers {
+    /// Ends their stored pauses.
+    fn end_stored_pauses(&self, tx: &WriteTx<'_>, now_ms: i64) -> Result<(), StoreError> {
+        self.sites.iter().try_for_each(|site| end_stored_pause(tx, site, now_ms))?;
+        self.hosts.iter().try_for_each(|host| end_stored_host_pause(tx, host, now_ms))
+    }
 }
 
 /// Groups of one page that were made due.

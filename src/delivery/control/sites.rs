@@ -1,9 +1,10 @@
-//! The sites of lanes: as of the last lookup of the schedule, or of the last attempt of a group, or of a lookup.
+//! The sites and hosts of lanes: as of the last lookup of the schedule, or of the last attempt of a group, or of a lookup.
 //!
 //! After a start, the schedule has no lanes of groups that are due later. The attempts of a group name its last site, also
 //! without a server. A running server looks up the other destinations of a page.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::task::JoinSet;
@@ -13,7 +14,7 @@ use super::facts::last_attempt;
 use super::walk::PageEnd;
 use crate::delivery::queue::{DueKey, LaneKey};
 use crate::delivery::simulated;
-use crate::delivery::transport::Destination;
+use crate::delivery::transport::{Destination, health_name};
 use crate::dns::Freshness;
 use crate::store::{ReadTx, Reads, StoreError};
 
@@ -49,6 +50,21 @@ impl QueueControl {
         }
         let last = last_attempt(tx, key.email, key.group)?;
         Ok(last.and_then(|attempt| attempt.site).map(Arc::from))
+    }
+
+    /// Returns the names under which failures of the hosts of a group are recorded, as of the last lookup of its lane. If none
+    /// is known, those of the host of its last attempt.
+    pub(super) fn hosts_of_group(&self, tx: &impl Reads, key: DueKey) -> Result<Vec<String>, StoreError> {
+        let known = self.engine.as_ref().map(|engine| engine.schedule().hosts_of(key.lane)).unwrap_or_default();
+        if !known.is_empty() {
+            return Ok(known);
+        }
+        let last = last_attempt(tx, key.email, key.group)?.and_then(|attempt| attempt.host.zip(attempt.address));
+        let Some((host, Ok(address))) = last.map(|(host, address)| (host, address.parse::<SocketAddr>())) else {
+            return Ok(Vec::new());
+        };
+        // The destination may require TLS.
+        Ok([false, true].map(|requires_tls| health_name(&host, address.port(), requires_tls).into_owned()).into())
     }
 
     /// Reads a page. If it needs sites that are not known, looks them up and reads it again, once.

@@ -8,11 +8,11 @@ use super::*;
 use crate::base::id::{ApiKeyId, EmailId, Id, TeamId};
 use crate::delivery::queue::tests::{ADA, TEAM, put_due, row};
 use crate::delivery::queue::{DueKey, QueueSelector, claim_lane};
-use crate::delivery::rows::{Class, DueRow, SiteRow, SmtpAttemptRow};
+use crate::delivery::rows::{Class, DueRow, ReceivingHostRow, SiteRow, SmtpAttemptRow};
 use crate::emails::{EmailRow, LastEvent, RecipientKind, RecipientRow, RecipientState};
 use crate::events;
 use crate::store::{NEXT, Order, ReadTx, Reads as _, StoreError, WriteTx, name_hash};
-use crate::tables::{ATTEMPTS, DUE, EMAILS, SITES};
+use crate::tables::{ATTEMPTS, DUE, EMAILS, RECEIVING_HOSTS, SITES};
 
 const KEY: ApiKeyId = Id::from_bytes([9; 16]);
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -368,4 +368,36 @@ async fn a_flush_ends_the_stored_pause_of_the_site() {
         assert_eq!(stored("provider"), ended);
         assert_eq!(stored("other"), row("other"));
     }
+}
+
+#[tokio::test]
+async fn a_flush_ends_the_stored_pause_of_the_host_of_the_last_attempt() {
+    let (_directory, context) = Context::temporary();
+    let ids = put_emails(&context, TEAM, "a.example", 1).await;
+    let (now_ms, until_ms) = (context.now_ms(), context.now_ms() + 60_000);
+    let attempt = json!({
+        "at_ms": now_ms, "group": 0, "number": 1, "site": "provider", "host": "mx", "address": "192.0.2.1:2525",
+        "summary": "refused",
+    });
+    let attempt: SmtpAttemptRow = serde_json::from_value(attempt).unwrap();
+    let names = ["mx:2525", "mx:2525 with TLS", "mx", "mx2:2525"];
+    let rows: Vec<ReceivingHostRow> = names
+        .iter()
+        .map(|name| json!({ "name": name, "pause": { "failures": 1, "until_ms": until_ms, "changed_ms": now_ms } }))
+        .map(|row| serde_json::from_value(row).unwrap())
+        .collect();
+    let key = (ids[0], context.id());
+    let put = move |tx: &WriteTx<'_>| {
+        tx.put(&ATTEMPTS, &key, &attempt)?;
+        rows.iter().try_for_each(|row| tx.put(&RECEIVING_HOSTS, &(name_hash(&row.name),), row))
+    };
+    context.store.write::<_, StoreError>(put).await.unwrap();
+
+    control(&context).flush(TEAM, QueueSelector::Site("provider".into()), None).await.unwrap();
+
+    let until = names.map(|name| {
+        let row = context.store.read_now::<_, StoreError>(|tx| tx.get(&RECEIVING_HOSTS, &(name_hash(name),)));
+        row.unwrap().unwrap().pause.unwrap().until_ms
+    });
+    assert_eq!(until, [now_ms, now_ms, until_ms, until_ms]);
 }

@@ -15,6 +15,7 @@ use tracing::{error, info, warn};
 use super::cpu::CpuTimes;
 use super::dispatcher::Dispatcher;
 use super::figures::{OpeningCounts, SmtpAttemptCounts};
+use super::host_store;
 use super::leases::LeaseTracker;
 use super::message::{self, Composed, MessageError};
 use super::notifier::QueueNotifier;
@@ -109,6 +110,8 @@ pub struct Engine {
     pub(super) attempt_counts: SmtpAttemptCounts,
     pub(super) opening_counts: OpeningCounts,
     pub(super) queue_depth: Mutex<Option<Arc<QueueDepth>>>,
+    /// Held by the task that stores the pauses of hosts.
+    pub(super) host_writes: Arc<tokio::sync::Mutex<()>>,
     /// Start of the engine on the monotonic clock.
     pub(super) started_ms: i64,
     schedule: Mutex<Schedule>,
@@ -145,6 +148,7 @@ impl Engine {
             attempt_counts: SmtpAttemptCounts::default(),
             opening_counts: OpeningCounts::default(),
             queue_depth: Mutex::default(),
+            host_writes: Arc::default(),
             started_ms: context.clock.elapsed_ms(),
             context,
             settings,
@@ -174,6 +178,7 @@ impl Engine {
         if tokio::time::timeout(SHUTDOWN_TIMEOUT, self.tasks.wait()).await.is_err() {
             warn!("shutdown interrupted some deliveries; the next start retries them");
         }
+        host_store::store_changes(&self).await;
         self.cpu.log();
         ended
     }

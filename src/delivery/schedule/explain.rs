@@ -7,7 +7,6 @@ use super::snapshot::SiteHold;
 use super::{Now, Place, Route, Schedule};
 use crate::base::clock::TimestampMs;
 use crate::delivery::queue::LaneKey;
-use crate::delivery::routes::RouteKey;
 use crate::delivery::transport::Servers;
 
 /// Reason why a due group of a lane has no session yet.
@@ -34,7 +33,7 @@ pub(in crate::delivery) enum LaneWait {
 impl Schedule {
     /// Returns the reason that the due groups of a lane have no session yet. Times are of the wall clock.
     pub(in crate::delivery) fn explain(&self, key: LaneKey, now: Now) -> LaneWait {
-        let wall = |elapsed_ms: i64| now.wall_ms + (elapsed_ms - now.elapsed_ms).max(0);
+        let wall = |until_ms: i64| now.wall_end_ms(until_ms);
         let lane = self.lanes.get(&key);
         let route = lane.and_then(|lane| self.destinations.get(&lane.route)).map(|destination| &destination.route);
         match lane.map(|lane| &lane.place) {
@@ -92,15 +91,11 @@ impl Schedule {
             }
             Route::Servers { servers, .. } => {
                 let servers = Arc::clone(servers);
-                let mut waiting: Vec<RouteKey> = Vec::new();
                 for servers in chain(&servers) {
                     for host in &servers.hosts {
-                        waiting.extend(self.hosts.end_pause(&host.health_name(), now.elapsed_ms));
+                        self.end_host_pause(&host.health_name(), now);
                     }
                     self.end_site_pause(&servers.site, now);
-                }
-                for route in waiting {
-                    self.reactivate(route, now);
                 }
             }
             Route::Unknown | Route::LookedUp => {}
@@ -117,6 +112,6 @@ impl Schedule {
 }
 
 /// Returns the servers of a route, and those of its fallback.
-fn chain(servers: &Arc<Servers>) -> impl Iterator<Item = &Arc<Servers>> {
+pub(super) fn chain(servers: &Arc<Servers>) -> impl Iterator<Item = &Arc<Servers>> {
     std::iter::once(servers).chain(&servers.fallback)
 }

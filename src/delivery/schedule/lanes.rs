@@ -71,6 +71,7 @@ impl Schedule {
             route: Route::Unknown,
             waiting: VecDeque::new(),
             fresh: false,
+            has_servers: false,
             lookup_failures: 0,
         });
         if due.vanished {

@@ -1,13 +1,15 @@
 //! Lookups of the servers of destinations.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
+use super::explain::chain;
 use super::shares::Turn;
-use super::{Lookup, Now, Place, Route, Schedule, StoredSite, Taken, Timer};
+use super::{Lookup, Now, Place, Route, Schedule, StoredSite, Taken, Timer, UnreadState};
 use crate::delivery::queue::LaneKey;
 use crate::delivery::routes::RouteKey;
-use crate::delivery::transport::Servers;
+use crate::delivery::transport::{MailHost, Servers};
 
 /// Maximum number of concurrent lookups, and how many of them may be for destinations whose last lookup failed.
 const LOOKUPS_MAX: usize = 64;
@@ -32,12 +34,17 @@ impl Schedule {
         self.lookups += 1;
         self.lookups_repeated += usize::from(is_repeated);
         let fresh = std::mem::take(&mut destination.fresh);
-        Some(Lookup { key, name: destination.name.clone(), fresh, is_repeated })
+        let is_first = !destination.has_servers;
+        Some(Lookup { key, name: destination.name.clone(), fresh, is_repeated, is_first })
     }
 
-    /// Returns whether a site has a state in memory, which replaces its stored throttle.
-    pub(in crate::delivery) fn knows_site(&self, name: &str) -> bool {
-        self.sites.contains_key(name)
+    /// Returns the stored state that a lookup must read: the state in memory replaces it. The hosts of a destination are read
+    /// once, so that the later lookups of a destination need no transaction.
+    pub(in crate::delivery) fn unread(&self, lookup: &Lookup, servers: &Arc<Servers>) -> UnreadState {
+        let has_site = servers.of_destination().is_some_and(|own| !self.sites.contains_key(own.site.as_str()));
+        let hosts = chain(servers).filter(|_| lookup.is_first).flat_map(|servers| &servers.hosts);
+        let hosts = hosts.map(MailHost::health_name).filter(|name| !self.hosts.is_known(name));
+        UnreadState { has_site, hosts: hosts.map(Cow::into_owned).collect() }
     }
 
     pub(super) fn lookup_ended(&mut self, lookup: &Lookup) {
@@ -45,8 +52,8 @@ impl Schedule {
         self.lookups_repeated = self.lookups_repeated.saturating_sub(usize::from(lookup.is_repeated));
     }
 
-    /// Records the servers of a destination, and moves its lanes to their site. A site that is not known continues with
-    /// its stored throttle. The allowance of the day is read again with each lookup.
+    /// Records the servers of a destination, and moves its lanes to their site. Hosts and a site that are not known continue
+    /// with their stored pauses and throttle. The allowance of the day is read again with each lookup.
     pub(in crate::delivery) fn routed(
         &mut self,
         lookup: &Lookup,
@@ -56,6 +63,9 @@ impl Schedule {
     ) {
         self.lookup_ended(lookup);
         self.answered(lookup);
+        let is_unknown = |its: &&Arc<Servers>| !stored.hosts.is_empty() && !self.sites.contains_key(its.site.as_str());
+        let unknown: Vec<Arc<Servers>> = chain(&servers).filter(is_unknown).cloned().collect();
+        self.restore_hosts(&stored.hosts, now);
         if let Some(servers) = servers.of_destination() {
             let name: Arc<str> = servers.site.as_str().into();
             let is_known = self.sites.contains_key(&name);
@@ -67,8 +77,10 @@ impl Schedule {
                 self.site_changed(&name, 0, now, Turn::Last);
             }
         }
+        unknown.iter().for_each(|servers| self.restore_failure(servers, now));
         if let Some(destination) = self.destinations.get_mut(&lookup.key) {
             destination.route = Route::Servers { servers, at_ms: now.elapsed_ms };
+            destination.has_servers = true;
         }
         self.reactivate(lookup.key, now);
     }

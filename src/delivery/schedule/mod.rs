@@ -11,7 +11,7 @@
 //!
 //! Files:
 //! - this one: types, and the lanes that become due;
-//! - `lanes.rs`, `lookups.rs` and `sessions.rs`: the operations;
+//! - `lanes.rs`, `lookups.rs`, `sessions.rs` and `hosts.rs`: the operations;
 //! - `holds.rs`: holds of the operator;
 //! - `slowed.rs`: turns of slowed teams;
 //! - `overflow.rs`: lanes that do not fit;
@@ -28,6 +28,7 @@ mod explain;
 mod figures;
 mod health;
 mod holds;
+mod hosts;
 mod lanes;
 mod lookups;
 mod overflow;
@@ -51,6 +52,7 @@ use tokio::sync::Notify;
 pub(super) use explain::LaneWait;
 pub(super) use figures::SiteStatus;
 use health::HostPauses;
+pub(super) use health::{FAILED_KEPT_MS, HostChange};
 pub(super) use lanes::LANES_MAX;
 pub use shares::SiteKind;
 use shares::{Shares, Turn};
@@ -61,7 +63,7 @@ pub use snapshot::{SiteHold, SiteSnapshot};
 use super::queue::{HeldLanes, LaneKey};
 use super::rates::Rates;
 use super::routes::{RouteKey, RouteTable};
-use super::rows::SiteRow;
+use super::rows::{HostPauseRow, SiteRow};
 use super::transport::Servers;
 use super::warm_up::Allowance;
 use crate::base::clock::TimestampMs;
@@ -77,6 +79,19 @@ pub(super) struct Now {
     pub(super) wall_ms: TimestampMs,
     /// The monotonic clock, for pauses and ages.
     pub(super) elapsed_ms: i64,
+}
+
+impl Now {
+    /// Returns the time left of a pause that was stored at `stored_ms`, at most `max_ms`. If the clock was set back, it is
+    /// not longer than when it was stored.
+    fn left_ms(self, until_ms: TimestampMs, stored_ms: TimestampMs, max_ms: i64) -> i64 {
+        (until_ms - self.wall_ms).min(until_ms - stored_ms).clamp(0, max_ms)
+    }
+
+    /// Returns the end of a pause on the wall clock; the current time if it has ended.
+    fn wall_end_ms(self, until_ms: i64) -> TimestampMs {
+        self.wall_ms + (until_ms - self.elapsed_ms).max(0)
+    }
 }
 
 /// Settings of the schedule.
@@ -145,6 +160,8 @@ struct Destination {
     waiting: VecDeque<LaneKey>,
     /// Whether the next lookup bypasses the cache.
     fresh: bool,
+    /// Whether a lookup has found its servers. The stored pauses of its hosts have then been read.
+    has_servers: bool,
     lookup_failures: u32,
 }
 
@@ -157,13 +174,24 @@ enum Timer {
     Team(TeamId),
 }
 
-/// The stored state of a site.
+/// The stored state of a site and of the hosts of a destination.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StoredSite {
     /// Throttle of the site; `None` if it never changed.
     pub(super) row: Option<SiteRow>,
     /// Messages of today; `None` without a warm-up plan.
     pub(super) allowance: Option<Allowance>,
+    /// Pauses of the hosts by [`MailHost::health_name`](super::transport::MailHost::health_name).
+    pub(super) hosts: Vec<(String, HostPauseRow)>,
+}
+
+/// The stored state that is to be read with a lookup, because it is not in memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct UnreadState {
+    /// Whether the throttle of the site is to be read.
+    pub(super) has_site: bool,
+    /// Hosts whose pauses are to be read.
+    pub(super) hosts: Vec<String>,
 }
 
 /// A lookup to start.
@@ -174,6 +202,8 @@ pub(super) struct Lookup {
     /// Whether the lookup bypasses the cache.
     pub(super) fresh: bool,
     is_repeated: bool,
+    /// Whether no lookup has found servers of the destination yet.
+    is_first: bool,
 }
 
 /// The reservation of a session.

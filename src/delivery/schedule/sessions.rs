@@ -283,13 +283,6 @@ impl Schedule {
         self.host_answered(host, now);
     }
 
-    /// Records that a host answered, and forgets its failures: it opened a session, or refused to open one.
-    pub(in crate::delivery) fn host_answered(&mut self, host: &str, now: Now) {
-        for destination in self.hosts.answered(host) {
-            self.reactivate(destination, now);
-        }
-    }
-
     /// Records that a session with a host is being opened, after the end of an earlier one. If the host failed before, no
     /// other session is opened with it meanwhile.
     pub(in crate::delivery) fn connecting(&mut self, slot: &mut Slot, host: &str, now: Now) {
@@ -329,22 +322,6 @@ impl Schedule {
             site.stuck = if is_stuck { site.stuck + 1 } else { site.stuck.saturating_sub(1) };
         }
         self.site_changed(&slot.site, 0, now, Turn::First);
-    }
-
-    /// Returns whether a host is not to be tried now.
-    pub(in crate::delivery) fn is_host_paused(&self, host: &str, now: Now) -> bool {
-        self.hosts.is_paused(host, now.elapsed_ms)
-    }
-
-    /// Returns whether a host accepted a connection and sent no greeting in time at the last attempt.
-    pub(in crate::delivery) fn is_host_slow(&self, host: &str) -> bool {
-        self.hosts.is_slow(host)
-    }
-
-    /// Pauses a host that could not be connected to.
-    pub(in crate::delivery) fn host_failed(&mut self, host: &str, is_slow: bool, now: Now) {
-        let until_ms = self.hosts.failed(host, is_slow, now.elapsed_ms);
-        self.timers.push(Reverse((until_ms, Timer::Host(host.to_owned()))));
     }
 
     /// Records that no host of a destination could be connected to. The hosts are paused. If the last host of the site that

@@ -90,10 +90,9 @@ impl Throttle {
         Self { limit: limit_max, ..Self::new(limit_max) }
     }
 
-    /// Returns the stored throttle of a site. If the clock was set back, a pause is not longer than when it was stored.
+    /// Returns the stored throttle of a site.
     pub(super) fn restore(row: &SiteRow, limit_max: usize, now: Now) -> Self {
-        let left_ms =
-            |until_ms: TimestampMs| (until_ms - now.wall_ms).min(until_ms - row.changed_ms).clamp(0, STOP_MAX_MS);
+        let left_ms = |until_ms: TimestampMs| now.left_ms(until_ms, row.changed_ms, STOP_MAX_MS);
         let suspended = row.suspended_until_ms.map(left_ms).filter(|left_ms| *left_ms > 0);
         Self {
             limit: usize::from(row.sessions).clamp(1, limit_max),
@@ -116,7 +115,6 @@ impl Throttle {
 
     /// Returns the row of a site with this throttle.
     pub(super) fn row(&self, name: &str, now: Now) -> SiteRow {
-        let wall_ms = |until_ms: i64| now.wall_ms + (until_ms - now.elapsed_ms).max(0);
         // The clock can have been set back since the change.
         let until_now = |changed_ms: Option<TimestampMs>| changed_ms.map(|changed_ms| changed_ms.min(now.wall_ms));
         SiteRow {
@@ -124,9 +122,9 @@ impl Throttle {
             sessions: u16::try_from(self.limit).unwrap_or(u16::MAX),
             sessions_changed_ms: until_now(self.changes.sessions_ms),
             failures: self.failures,
-            paused_until_ms: wall_ms(self.paused_until_ms),
+            paused_until_ms: now.wall_end_ms(self.paused_until_ms),
             failures_changed_ms: until_now(self.changes.failures_ms),
-            suspended_until_ms: self.suspension(now.elapsed_ms).map(|suspension| wall_ms(suspension.until_ms)),
+            suspended_until_ms: self.suspension(now.elapsed_ms).map(|suspension| now.wall_end_ms(suspension.until_ms)),
             is_stopped: self.suspension.is_some_and(|suspension| suspension.is_stop),
             stops: self.stops,
             suspension_changed_ms: until_now(self.changes.suspension_ms),

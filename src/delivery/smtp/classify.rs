@@ -247,7 +247,7 @@ impl Refusal {
         let by_detail = self.detail.and_then(|detail| self.by_detail(detail));
         // RFC 3463 §3: detail 0 of any subject, and 7.1, mean only "refused". The text is then more specific.
         let is_vague = self.detail.is_none_or(|detail| matches!(detail, (_, 0) | (7, 1)));
-        let words = rules::words(&self.text, self.code).filter(|_| is_vague);
+        let words = rules::words(&self.text, self.code, self.detail).filter(|_| is_vague);
         match (words, by_detail) {
             // For a temporary refusal, the retry time matters more than the reason. If the text gives only a reason,
             // the enhanced code is preferred.

@@ -252,12 +252,13 @@ impl Worker<'_> {
             host: Some(host.clone()),
             reply: without_addresses(&reply.to_string()),
         });
-        let attempt = self.attempt_row(&claimed, summary(&dispositions), transaction.transcript);
+        let attempt = self.attempt_row(&claimed, servers, summary(&dispositions), transaction.transcript);
         let counts = WarmUpRow::of(&dispositions);
         if counts.sent == 0 {
             self.unsent(1);
         }
-        let warm_up = self.warming_up_site().filter(|_| counts.sent > 0).map(|site| (site, counts));
+        let is_counted = counts.sent > 0 && self.is_warming_up();
+        let warm_up = is_counted.then(|| (servers.warm_up_site().into(), counts));
         let (row, next) = self.record_health(&health);
         let site = SiteUpdate { row, warm_up };
         let settlement = Settlement { site, refusal, ..Settlement::new(claimed, dispositions, Some(attempt)) };
@@ -292,10 +293,10 @@ impl Worker<'_> {
         row
     }
 
-    /// Returns the name of the site if it has a warm-up plan.
-    fn warming_up_site(&self) -> Option<Arc<str>> {
+    /// Returns whether the site has a warm-up plan.
+    fn is_warming_up(&self) -> bool {
         let (schedule, slot) = (self.engine.schedule(), sync::lock(self.slot));
-        schedule.is_warming_up(&slot).then(|| Arc::clone(&slot.site))
+        schedule.is_warming_up(&slot)
     }
 
     /// Records groups that were taken and not sent.
@@ -313,13 +314,14 @@ impl Worker<'_> {
         self.engine.settings.schedule.is_confirmed_missing(&claimed.due, self.engine.context.now_ms())
     }
 
-    fn attempt_row(&self, claimed: &Claimed, summary: String, transcript: String) -> SmtpAttemptRow {
+    fn attempt_row(&self, claimed: &Claimed, servers: &Servers, summary: String, transcript: String) -> SmtpAttemptRow {
         let facts = self.open.as_ref().map(|open| open.session.facts());
         SmtpAttemptRow {
             at_ms: self.engine.context.now_ms(),
             group: claimed.key.group,
             number: claimed.due.attempts.saturating_add(1),
-            site: Some(sync::lock(self.slot).site.to_string()),
+            site: Some(servers.site.clone()),
+            source: servers.source_address(),
             host: facts.map(|facts| facts.host.clone()),
             address: facts.map(|facts| facts.address.to_string()),
             tls: facts.and_then(|facts| facts.tls.as_ref()).map(AttemptTlsRow::from),

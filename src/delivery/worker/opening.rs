@@ -97,7 +97,7 @@ impl Worker<'_> {
                 None
             }
         };
-        let attempt = opening.into_attempt(&claimed, &sync::lock(self.slot).site, now_ms);
+        let attempt = opening.into_attempt(&claimed, servers, now_ms);
         let site = SiteUpdate { row, warm_up: None };
         let settlement = Settlement { site, ..Settlement::uniform(claimed, disposition, Some(attempt)) };
         self.last_outcome.store(self.engine, settlement).await;

@@ -121,8 +121,9 @@ impl From<EmailAttempt> for EmailAttemptResponse {
         let SmtpAttemptRow {
             at_ms,
             group: _,
-            // The part of the schedule that the host belongs to.
+            // The part of the schedule that the host belongs to, and the source address that it depends on.
             site: _,
+            source: _,
             number,
             host,
             address,

@@ -22,6 +22,7 @@ fn attempt(summary: &str, transcript: &str) -> SmtpAttemptRow {
         group: 0,
         number: 1,
         site: Some("example.net".into()),
+        source: None,
         host: Some("mx.example.net".into()),
         address: Some("192.0.2.1:25".into()),
         tls: None,

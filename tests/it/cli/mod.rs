@@ -18,6 +18,7 @@ mod problems;
 mod program;
 mod queue;
 mod queue_all;
+mod queue_restarts;
 mod records;
 mod send;
 mod start;

@@ -14,14 +14,14 @@ const DEADLINE: Duration = Duration::from_secs(20);
 
 /// Sends an email with an API key and returns its id.
 #[track_caller]
-fn send(server: &Server, key: &str, to: &str) -> String {
+pub(super) fn send(server: &Server, key: &str, to: &str) -> String {
     let from = if key == main_key(server) { "a@example.com" } else { "a@second.example" };
     let (status, sent) = server.post("/emails", key, &json!({ "from": from, "to": to, "subject": "x", "text": "x" }));
     assert_eq!(status, 200, "{sent}");
     sent["id"].as_str().unwrap().to_owned()
 }
 
-fn main_key(server: &Server) -> &str {
+pub(super) fn main_key(server: &Server) -> &str {
     server.menu["key"].as_str().expect("the menu has the key")
 }
 
@@ -31,26 +31,26 @@ fn shown(cli: &Cli, id: &str) -> Value {
 }
 
 #[track_caller]
-fn wait_for_event(cli: &Cli, team: &str, id: &str, event: &str) -> Value {
+pub(super) fn wait_for_event(cli: &Cli, team: &str, id: &str, event: &str) -> Value {
     let read = || cli.run(&["email", "show", id, "--team", team, "--json"]).json();
     poll(DEADLINE, read, |email| email["last_event"] == event)
 }
 
 /// Waits until an email of the first team waits in a state, and returns why.
 #[track_caller]
-fn wait_for_state(cli: &Cli, id: &str, state: &str) -> Value {
+pub(super) fn wait_for_state(cli: &Cli, id: &str, state: &str) -> Value {
     let email = poll(DEADLINE, || shown(cli, id), |email| email["waiting"][0]["state"] == state);
     email["waiting"][0].clone()
 }
 
 /// Runs a verb of the queue with a selector, and returns its JSON.
 #[track_caller]
-fn queue(cli: &Cli, verb: &str, [flag, value]: [&str; 2], more: &[&str]) -> Value {
+pub(super) fn queue(cli: &Cli, verb: &str, [flag, value]: [&str; 2], more: &[&str]) -> Value {
     cli.run(&[&["queue", verb, flag, value, "--json"][..], more].concat()).json()
 }
 
 /// Returns the ids of the emails that `show` prints, sorted.
-fn queued_emails(cli: &Cli, selector: [&str; 2]) -> Vec<String> {
+pub(super) fn queued_emails(cli: &Cli, selector: [&str; 2]) -> Vec<String> {
     let shown = queue(cli, "show", selector, &[]);
     let rows = shown["data"].as_array().unwrap().iter();
     let mut ids: Vec<String> = rows.map(|row| row["email"].as_str().unwrap().to_owned()).collect();
@@ -227,21 +227,21 @@ fn a_paused_part_waits_before_and_after_a_restart_and_is_delivered_after_the_end
 }
 
 /// A server in direct mode whose only attempts follow after an hour, with the MX host `mx.shop.example` on `port`.
-struct Direct {
-    cli: Cli,
-    server: Server,
-    names: NameServer,
+pub(super) struct Direct {
+    pub(super) cli: Cli,
+    pub(super) server: Server,
+    pub(super) names: NameServer,
 }
 
 impl Direct {
-    fn start(port: &str) -> Self {
+    pub(super) fn start(port: &str) -> Self {
         let (cli, names) = (Cli::new(), NameServer::start());
         names.add("a IN MX 10 mx.shop.example.\nb IN MX 10 mx.shop.example.\nmx.shop IN A 127.0.0.1\n");
         let server = Self::serve(&cli, &names, port);
         Self { cli, server, names }
     }
 
-    fn serve(cli: &Cli, names: &NameServer, port: &str) -> Server {
+    pub(super) fn serve(cli: &Cli, names: &NameServer, port: &str) -> Server {
         let resolver = names.address();
         cli.serve(&[
             "dev",
@@ -339,35 +339,4 @@ fn a_site_that_refuses_our_mail_is_explained_paused_and_resumed() {
     poll(DEADLINE, show, |shown| attempts(shown) == 2);
     assert_eq!(queue(cli, "drop", ["--site", "shop.example"], &["--yes"])["groups"], 2);
     wait_for_event(cli, "Main", &tried, "failed");
-}
-
-#[test]
-fn a_site_is_known_after_a_restart_and_a_flush_ends_its_stored_suspension() {
-    let mail = MailServer::start(StartTls::NotOffered);
-    let port = mail.port();
-    mail.set_refusal(Some("421 4.7.0 [TSS04] Messages temporarily deferred"));
-    let Direct { cli, server, names } = Direct::start(&port);
-    let tried = send(&server, main_key(&server), "ada@a.example");
-    wait_for_state(&cli, &tried, "retry");
-    let scheduled = json!({
-        "from": "a@example.com", "to": "ada@b.example", "subject": "x", "text": "x", "scheduled_at": "in 1 hour",
-    });
-    let (status, scheduled) = server.post("/emails", main_key(&server), &scheduled);
-    assert_eq!(status, 200, "{scheduled}");
-    assert_eq!(server.stop(), 0);
-
-    // Without a server, the attempt names the site.
-    let site = ["--site", "shop.example"];
-    assert_eq!(queued_emails(&cli, site), std::slice::from_ref(&tried));
-    // A server looks up the site of an email without an attempt, which is not due yet.
-    let server = Direct::serve(&cli, &names, &port);
-    let mut both = [tried.clone(), scheduled["id"].as_str().unwrap().to_owned()];
-    both.sort_unstable();
-    assert_eq!(queued_emails(&cli, site), both);
-    assert_eq!(server.stop(), 0);
-
-    mail.set_refusal(None);
-    assert_eq!(queue(&cli, "flush", site, &[])["groups"], 1);
-    let _server = Direct::serve(&cli, &names, &port);
-    wait_for_event(&cli, "Main", &tried, "delivered");
 }

@@ -5,6 +5,7 @@ mod overflow;
 mod rates;
 mod simulation;
 mod slowed;
+mod stored_hosts;
 mod throttle;
 
 use super::lanes::CLAIM_FAILED_MS;

@@ -158,7 +158,7 @@ fn a_site_continues_with_its_stored_throttle_after_a_restart() {
     let mut after = schedule();
     after.queued(&due("a.example"), at(PAUSE_MS));
     let lookup = after.next_lookup().unwrap();
-    let stored = StoredSite { row: Some(row), allowance: None };
+    let stored = StoredSite { row: Some(row), ..StoredSite::default() };
     after.routed(&lookup, servers("a.example", &["mx.a.example"]), &stored, at(PAUSE_MS));
 
     assert!(after.reserve_sessions(at(PAUSE_MS)).is_empty());
@@ -204,7 +204,7 @@ fn a_site_that_accepted_mail_within_a_day_is_a_working_one_after_a_restart() {
         let start = at(start_ms);
         after.queued(&due_of("a.example", 1, start.wall_ms), start);
         let lookup = after.next_lookup().unwrap();
-        let stored = StoredSite { row: Some(row.clone()), allowance: None };
+        let stored = StoredSite { row: Some(row.clone()), ..StoredSite::default() };
         after.routed(&lookup, servers("a.example", &["mx.a.example"]), &stored, start);
 
         let kinds: Vec<SiteKind> = after.reserve_sessions(start).iter().map(|slot| slot.kind).collect();
@@ -284,7 +284,7 @@ fn warming_up(dues: &[Due], now: Now) -> Schedule {
         schedule.queued(due, now);
     }
     let allowance = Allowance::new(utc_day(now.wall_ms), Some(10), 0);
-    let stored = StoredSite { row: None, allowance: Some(allowance) };
+    let stored = StoredSite { allowance: Some(allowance), ..StoredSite::default() };
     while let Some(lookup) = schedule.next_lookup() {
         schedule.routed(&lookup, servers("google", &["aspmx.l.google.com"]), &stored, now);
     }

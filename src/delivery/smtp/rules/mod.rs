@@ -1,6 +1,6 @@
 //! Tables of reply texts and their classes:
 //! - `providers.rs`: for single providers;
-//! - `sender.rs`: about the sender, at any host;
+//! - `sender.rs`: about the sender or the reputation of this server, at any host;
 //! - `words.rs`: about the message or the recipient, at any host.
 //!
 //! Texts are in lower case and match anywhere in the joined lines of a reply. In each table the first match wins.
@@ -10,8 +10,8 @@ mod sender;
 mod words;
 
 use providers::PROVIDERS;
-use sender::{POLICY, SENDER};
-use words::{RECIPIENT, TIMING, WORDS};
+use sender::{POLICY, REPUTATION, SENDER};
+use words::{GREYLISTING, RECIPIENT, TIMING, WORDS};
 
 use super::classify::{Action, RefusalClass, SiteThrottle};
 
@@ -74,19 +74,24 @@ pub(super) fn provider(
 }
 
 /// Returns the first rule for all hosts that matches. Rules about the recipient come last.
-pub(super) fn words(text: &str, code: u16) -> Option<&'static ReplyRule> {
-    first([SENDER, TIMING, WORDS, RECIPIENT], text, code)
+pub(super) fn words(text: &str, code: u16, detail: Option<(u16, u16)>) -> Option<&'static ReplyRule> {
+    first([SENDER, GREYLISTING, REPUTATION, TIMING, WORDS, RECIPIENT], text, code, detail)
 }
 
 /// Returns the first rule for all hosts that matches and gives a cause other than the recipient. Rules about the
 /// content are no such cause, because their words are also part of replies about a mailbox.
 pub(super) fn other_cause(text: &str, code: u16) -> Option<&'static ReplyRule> {
-    first([SENDER, TIMING, POLICY], text, code)
+    first([SENDER, GREYLISTING, TIMING, POLICY], text, code, None)
 }
 
-/// Returns the first matching rule of tables whose rules have neither hosts nor details.
-fn first<const N: usize>(tables: [&'static [ReplyRule]; N], text: &str, code: u16) -> Option<&'static ReplyRule> {
-    tables.into_iter().flatten().find(|rule| rule.matched(text, code, None, "").is_some())
+/// Returns the first matching rule of tables whose rules are for all hosts.
+fn first<const N: usize>(
+    tables: [&'static [ReplyRule]; N],
+    text: &str,
+    code: u16,
+    detail: Option<(u16, u16)>,
+) -> Option<&'static ReplyRule> {
+    tables.into_iter().flatten().find(|rule| rule.matched(text, code, detail, "").is_some())
 }
 
 const fn any_host(class: RefusalClass, texts: &'static [&'static str]) -> ReplyRule {
@@ -110,7 +115,7 @@ mod tests {
 
     #[test]
     fn every_text_is_lower_case_and_has_at_least_four_characters() {
-        let tables = [PROVIDERS, SENDER, POLICY, TIMING, WORDS, RECIPIENT];
+        let tables = [PROVIDERS, SENDER, GREYLISTING, REPUTATION, POLICY, TIMING, WORDS, RECIPIENT];
         for text in tables.into_iter().flatten().flat_map(|rule| rule.texts) {
             assert_eq!(*text, text.to_ascii_lowercase());
             assert!(text.len() >= 4, "{text}");

@@ -1,6 +1,6 @@
 //! Rules for all hosts about the sender: its DNS records, its address, blocklists and policies.
 
-use super::{ANY, PERMANENT, ReplyRule, SPAMHAUS_DELIST, any_host, trickle};
+use super::{ANY, PERMANENT, ReplyRule, SPAMHAUS_DELIST, SiteLimit, any_host, trickle};
 use crate::delivery::smtp::classify::RefusalClass;
 
 /// Texts that name the sender's DNS records, its domain or a blocklist. They win over every word about the message or the
@@ -94,6 +94,55 @@ pub(super) static SENDER: &[ReplyRule] = &[
         ],
     ),
 ];
+
+/// Texts about the reputation of this server beside 421 4.7.0, a code that many servers also use for ordinary limits. With
+/// 421, the server closes the connection, so that the reply is about the client.
+pub(super) static REPUTATION: &[ReplyRule] = &[
+    // An ordinary limit, whatever else the reply names.
+    closing(
+        RefusalClass::RateLimited,
+        None,
+        &[
+            "too many connections",
+            "too many concurrent",
+            "too many sessions",
+            "concurrent connections",
+            "connection limit",
+        ],
+    ),
+    closing(
+        RefusalClass::RateLimited,
+        trickle(None),
+        &[
+            "temporarily rate limited",
+            "temporarily rate-limited",
+            "unsolicited",
+            "suspicious",
+            "not yet authorized",
+            "not yet authorised",
+            "unexpected volume",
+            "user complaints",
+        ],
+    ),
+    closing(
+        RefusalClass::Blocked,
+        trickle(None),
+        &[
+            "blocked",
+            "banned",
+            "reputation of",
+            "due to reputation",
+            "your reputation",
+            "sender reputation",
+            "domain reputation",
+        ],
+    ),
+];
+
+/// Returns a rule for 421 4.7.0.
+const fn closing(class: RefusalClass, limit: Option<SiteLimit>, texts: &'static [&'static str]) -> ReplyRule {
+    ReplyRule { hosts: &[], codes: (421, 421), details: &[(7, 0)], texts, class, limit }
+}
 
 /// Texts that give a cause other than the recipient, and are too common to decide without a code that blames the
 /// recipient.

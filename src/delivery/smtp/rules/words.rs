@@ -3,12 +3,14 @@
 use super::{ReplyRule, any_host};
 use crate::delivery::smtp::classify::RefusalClass;
 
+/// Texts of greylisting.
+pub(super) static GREYLISTING: &[ReplyRule] = &[any_host(
+    RefusalClass::Greylisted,
+    &["greylist", "graylist", "grey-list", "gray-list", "grey list", "gray list", "first attempt from this"],
+)];
+
 /// Texts that ask for a later attempt.
 pub(super) static TIMING: &[ReplyRule] = &[
-    any_host(
-        RefusalClass::Greylisted,
-        &["greylist", "graylist", "grey-list", "gray-list", "grey list", "gray list", "first attempt from this"],
-    ),
     any_host(
         RefusalClass::RateLimited,
         &[

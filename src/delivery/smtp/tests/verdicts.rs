@@ -41,14 +41,15 @@ fn each_listed_refusal_of_a_provider_has_its_class() {
 }
 
 #[test]
-fn a_reply_of_a_provider_suppresses_only_a_recipient_that_it_names() {
+fn a_reply_of_a_provider_suppresses_only_a_recipient_that_it_names_and_limits_its_site() {
     let lines = include_str!("fixtures/providers.txt").lines();
-    let mut count = 0;
+    let (mut count, mut limits) = (0, 0);
     for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let columns: Vec<&str> = line.splitn(5, " | ").collect();
-        let [name, host, class, suppression, text] = columns[..] else {
+        let [name, host, class, effect, text] = columns[..] else {
             panic!("five columns: {line}");
         };
+        let (suppression, throttle) = effect.split_once(", ").unwrap_or((effect, ""));
 
         let verdict = classify(phase(name), &reply(&text.replace("\\n", "\r\n")), host);
 
@@ -59,9 +60,19 @@ fn a_reply_of_a_provider_suppresses_only_a_recipient_that_it_names() {
             _ => "kept",
         };
         assert_eq!(actual, suppression, "{line}\n{verdict:?}");
-        count += 1;
+        let actual = match verdict.action {
+            Action::HoldSite { throttle, .. } | Action::ThrottleSite { throttle } => match throttle {
+                SiteThrottle::Halve => "halve",
+                SiteThrottle::Trickle { minutes: 90 } => "trickle",
+                SiteThrottle::Trickle { .. } => "another time",
+                SiteThrottle::Stop { .. } => "stop",
+            },
+            _ => "none",
+        };
+        assert!(throttle.is_empty() || throttle == actual, "{line}\n{verdict:?}");
+        (count, limits) = (count + 1, limits + usize::from(!throttle.is_empty()));
     }
-    assert!(count >= 100, "{count} replies");
+    assert!(count >= 100 && limits >= 30, "{count} replies, {limits} of them with a limit");
 }
 
 #[test]

@@ -16,6 +16,7 @@ use crate::delivery::queue::tests::{ADA, TEAM, put_due};
 use crate::delivery::schedule::StoredSite;
 use crate::delivery::smtp::TlsPolicy;
 use crate::delivery::smtp::tests::peer::{PIPELINING, Peer, Step, greeting};
+use crate::delivery::source::Source;
 use crate::delivery::transport::MailHost;
 use crate::delivery::warm_up::Allowance;
 use crate::domains;
@@ -23,18 +24,28 @@ use crate::domains::tests::add_verified;
 use crate::emails::{EmailContent, RecipientKind, put_content};
 use crate::notices::Notice;
 use crate::store::tests::disk::Disk;
-use crate::store::{NEXT, Order, Reads as _};
-use crate::tables::{EMAILS, LEASES, NOTICES};
+use crate::store::{NEXT, Order, Reads as _, name_hash};
+use crate::tables::{EMAILS, LEASES, NOTICES, WARM_UP};
 
-/// Reserves a session for this number of queued groups, which go to these addresses of one server.
-fn reserve(engine: &Engine, groups: usize, addresses: Vec<SocketAddr>, stored: &StoredSite) -> Slot {
+/// Returns one server with these addresses.
+fn servers(addresses: Vec<SocketAddr>) -> Servers {
+    Servers::new("google".into(), vec![MailHost { name: "mx".into(), tls: TlsPolicy::Never, addresses }])
+}
+
+/// Reserves a session for this number of queued groups, which go to these servers.
+fn reserve(engine: &Engine, groups: usize, servers: Servers, stored: &StoredSite) -> Slot {
     let first = engine.context.store.read_now::<_, StoreError>(|tx| read_lanes(tx, None, 1)).unwrap().remove(0);
     let (mut schedule, now) = (engine.schedule(), engine.now());
     (0..groups).for_each(|_| schedule.queued(&first, now));
     let lookup = schedule.next_lookup().unwrap();
-    let hosts = vec![MailHost { name: "mx".into(), tls: TlsPolicy::Never, addresses }];
-    schedule.routed(&lookup, Arc::new(Servers::new("google".into(), hosts)), stored, now);
+    schedule.routed(&lookup, Arc::new(servers), stored, now);
     schedule.reserve_sessions(now).remove(0)
+}
+
+/// Returns the stored state of a site with a warm-up plan.
+fn warming_up(context: &Context) -> StoredSite {
+    let allowance = Some(Allowance::new(utc_day(context.now_ms()), Some(10), 0));
+    StoredSite { allowance, ..StoredSite::default() }
 }
 
 /// Queues an email that can be composed. Returns the domain of its sender.
@@ -97,7 +108,7 @@ impl TwoMessages {
         script.extend([Step::Reply("250 2.0.0 first\r\n"), Step::Expect("DATA"), Step::Reply(ACCEPTED)]);
         script.extend(steps);
         let peer = Peer::new(script);
-        let slot = reserve(&self.engine, 2, vec![peer.address], &StoredSite::default());
+        let slot = reserve(&self.engine, 2, servers(vec![peer.address]), &StoredSite::default());
         (peer, self.engine.tasks.spawn(run(Arc::clone(&self.engine), slot)))
     }
 }
@@ -167,8 +178,7 @@ async fn a_claim_that_fails_uses_nothing_of_the_allowance() {
     let context = Context::on_disk(&disk);
     let engine = engine(&context, &CancellationToken::new());
     put_due(&context, &[(RecipientKind::To, ADA)]).await;
-    let allowance = Allowance::new(utc_day(context.now_ms()), Some(10), 0);
-    let slot = reserve(&engine, 1, Vec::new(), &StoredSite { row: None, allowance: Some(allowance) });
+    let slot = reserve(&engine, 1, servers(Vec::new()), &warming_up(&context));
 
     disk.fill_after(0);
     run(Arc::clone(&engine), slot).await;
@@ -188,7 +198,7 @@ async fn a_refusal_for_authentication_is_stored_with_the_domain_and_notifies_its
     script.extend([Step::Expect("DATA"), Step::Reply("250 ok\r\n250 ok\r\n354 go\r\n"), Step::ExpectMessage]);
     script.extend([Step::Reply(REFUSAL), Step::WaitForEnd]);
     let peer = Peer::new(script);
-    let slot = reserve(&engine, 1, vec![peer.address], &StoredSite::default());
+    let slot = reserve(&engine, 1, servers(vec![peer.address]), &StoredSite::default());
 
     let running = engine.tasks.spawn(run(Arc::clone(&engine), slot));
     let refusal = async {
@@ -218,4 +228,38 @@ async fn a_refusal_for_authentication_is_stored_with_the_domain_and_notifies_its
         .read_now::<_, StoreError>(|tx| tx.scan_valid(&NOTICES, &first, &last, Order::Ascending, add))
         .unwrap();
     assert_eq!(notices, [Notice::DomainRefused { domain, name: "example.net".into(), refusal }]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_counts_for_the_warm_up_plan_of_its_only_source_address() {
+    let (_directory, context) = Context::temporary();
+    queue_email(&context).await;
+    let engine = engine(&context, &CancellationToken::new());
+    let mut script = greeting(PIPELINING);
+    script.extend([
+        Step::Expect("DATA"),
+        Step::Reply("250 ok\r\n250 ok\r\n354 go\r\n"),
+        Step::ExpectMessage,
+        Step::Reply("250 2.0.0 taken\r\n"),
+        Step::Expect("QUIT"),
+    ]);
+    let peer = Peer::new(script);
+    let source = Some(Source { address: [127, 0, 0, 1].into(), ehlo_name: "mail.example".into() });
+    let slot = reserve(&engine, 1, Servers { source, ..servers(vec![peer.address]) }, &warming_up(&context));
+
+    let running = engine.tasks.spawn(run(Arc::clone(&engine), slot));
+    while sent(&context) == 0 && !running.is_finished() {
+        tokio::task::yield_now().await;
+    }
+    engine.stop.cancel();
+    running.await.unwrap();
+
+    assert_eq!(sent(&context), 1);
+    peer.received();
+}
+
+/// Returns the number of messages that count for the plan of 127.0.0.1.
+fn sent(context: &Context) -> u32 {
+    let key = (name_hash("google from 127.0.0.1"), utc_day(context.now_ms()));
+    context.store.read_now::<_, StoreError>(|tx| tx.get(&WARM_UP, &key)).unwrap().map_or(0, |row| row.sent)
 }

@@ -191,7 +191,7 @@ impl World {
         while let Some(lookup) = self.schedule.next_lookup() {
             let site = site_of(&lookup.name);
             let allowance = (site < 3).then(|| Allowance::new(utc_day(now.wall_ms), Some(ALLOWANCE), 0));
-            let stored = StoredSite { row: None, allowance };
+            let stored = StoredSite { allowance, ..StoredSite::default() };
             self.schedule.routed(&lookup, servers_of(site), &stored, now);
         }
         for slot in self.schedule.reserve_sessions(now) {
