@@ -99,13 +99,13 @@ impl DirectStore {
         let webhooks = Arc::new(webhooks);
         let team_removals = TeamRemovals::new(context.clone(), Arc::clone(&api_keys), Arc::clone(&webhooks));
         let suppressions = Suppressions::new(context.clone());
-        let doctor = Doctor {
-            settings: config.doctor_settings(),
-            resolver: config.resolver().map_err(|error| error.to_string()),
-            domains: Some(Arc::clone(&domains)),
-            engine: None,
-            store: Some(context.store.clone()),
-        };
+        let doctor_resolver = config.resolver().map_err(|error| error.to_string());
+        let doctor = Doctor::new(config.doctor_settings(), doctor_resolver).with_store(
+            &context.store,
+            &domains,
+            &deliverability,
+            None,
+        );
         let queue = QueueControl::new(context.clone(), QueueNotifier::default(), None);
         // No request is logged here.
         let log = RequestLog::new(context.clone(), RequestLogging::Off, tasks.clone());

@@ -161,6 +161,11 @@ pub(super) fn start_workers(parts: &Parts) -> Supervisor {
         let reports = Arc::clone(&reports);
         async move { reports.run(stop).await }
     });
+    let (doctor, clock) = (Arc::clone(&parts.services.doctor), parts.context.clock.clone());
+    workers.start("host names", move |stop| {
+        let (doctor, clock) = (Arc::clone(&doctor), clock.clone());
+        async move { doctor.watch_host_names(&clock, stop).await }
+    });
     let insights = Arc::clone(&parts.insights);
     workers.start("insights", move |stop| {
         let insights = Arc::clone(&insights);

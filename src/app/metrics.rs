@@ -11,6 +11,7 @@ use tracing::info;
 
 use crate::base::clock::TimestampMs;
 use crate::delivery::{ClassDepth, Engine, SiteDepth};
+use crate::doctor::Doctor;
 use crate::email_metrics::CountCheck;
 use crate::http::{ConnectionLimits, HttpCounters};
 use crate::metrics::MetricKind::{Counter, Gauge, Histogram};
@@ -61,6 +62,7 @@ pub(super) struct MetricSources {
     pub(super) hits: Arc<HitRecorder>,
     pub(super) store: Store,
     pub(super) engine: Arc<Engine>,
+    pub(super) doctor: Arc<Doctor>,
     pub(super) dispatcher: Arc<WebhookDispatcher>,
     pub(super) http: Arc<HttpCounters>,
     pub(super) count_check: Arc<CountCheck>,
@@ -126,6 +128,11 @@ impl MetricSources {
         add_each(&mut sessions, "kind", &figures.sessions);
         text.metric("ringmail_message_memory_bytes", Gauge, "Memory reserved for messages that are being sent.")
             .add(&[], figures.message_bytes);
+        let help = "Whether the DNS confirms the EHLO names of direct delivery.";
+        let mut confirmed = text.metric("ringmail_ehlo_names_confirmed", Gauge, help);
+        if let Some(is_confirmed) = self.doctor.host_names_confirmed() {
+            confirmed.add(&[], u8::from(is_confirmed));
+        }
     }
 
     fn add_tracking(&self, text: &mut MetricsText) {

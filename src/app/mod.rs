@@ -245,7 +245,10 @@ impl App {
         let proxies = config.trusted_proxies.clone();
         let hit_recorder =
             Arc::new(HitRecorder::new(context.clone(), config.prefetch_window, proxies, requests.clone()));
+        let doctor = Doctor::new(config.doctor_settings(), Ok(Resolver::clone(&resolver)));
+        let doctor = Arc::new(doctor.with_store(&context.store, &domains, &deliverability, Some(&engine)));
         let sources = MetricSources {
+            doctor: Arc::clone(&doctor),
             hits: Arc::clone(&hit_recorder),
             store: context.store.clone(),
             engine: Arc::clone(&engine),
@@ -264,13 +267,6 @@ impl App {
         let public_url = config.public_url(address);
         let accounts = Arc::new(Accounts::new(context.clone()));
         let assets = Arc::new(DashboardAssets::new(config.ui_dir.clone()));
-        let doctor = Arc::new(Doctor {
-            settings: config.doctor_settings(),
-            resolver: Ok(Resolver::clone(&resolver)),
-            domains: Some(Arc::clone(&domains)),
-            engine: Some(Arc::clone(&engine)),
-            store: Some(context.store.clone()),
-        });
         let health = Arc::new(Health::new(move || health.problems()));
         let health_reports = Arc::new(HealthReports::new(context.clone(), Arc::clone(&doctor), Arc::clone(&health)));
         let instance = DashboardInstance {

@@ -78,8 +78,7 @@ fn note_settings() {
 
 async fn without_store(config: &Config, options: &DoctorOptions) -> DoctorReport {
     let resolver = config.resolver().map_err(|error| error.to_string());
-    let doctor = Doctor { settings: config.doctor_settings(), resolver, domains: None, engine: None, store: None };
-    doctor.run(options).await
+    Doctor::new(config.doctor_settings(), resolver).run(options).await
 }
 
 /// Formats the results: a block for each check.

@@ -16,7 +16,7 @@ use crate::tables::GUARDRAIL_EPISODES;
 use crate::teams;
 
 /// Teams that one transaction reads.
-const PAGE_TEAMS: usize = 100;
+pub(super) const PAGE_TEAMS: usize = 100;
 
 /// State of a team that the worker stores.
 struct TeamRound {

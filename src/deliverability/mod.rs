@@ -15,6 +15,7 @@
 //! - `guard.rs`: refusals;
 //! - `episodes.rs`: events and notices;
 //! - `regions.rs`: pauses of regions;
+//! - `complaints.rs`: the complaints about all teams;
 //! - `api.rs`: the endpoint.
 //!
 //! Invariants:
@@ -26,6 +27,7 @@
 
 pub mod api;
 
+mod complaints;
 mod days;
 mod episodes;
 mod guard;
@@ -37,6 +39,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
+pub use complaints::{COMPLAINT_DAYS, TeamComplaints};
 pub use guardrail::{
     GuardrailStatus, GuardrailWindows, METRICS, RateBreach, RateLimitLine, SENT_MIN, WindowCounts, fraction,
 };

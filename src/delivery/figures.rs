@@ -41,7 +41,8 @@ impl SmtpAttemptCounts {
 
 /// Encryption of sessions. `failed` is a failed STARTTLS: the session is in clear text, or could not be opened.
 const ENCRYPTIONS: [&str; 4] = ["encrypted", "clear", "downgraded", "failed"];
-/// Position of `failed`.
+/// Positions of `encrypted` and `failed`.
+const ENCRYPTED: usize = 0;
 const FAILED: usize = 3;
 
 /// Number of sessions since the start, by their encryption.
@@ -52,7 +53,7 @@ impl OpeningCounts {
     /// Counts a session. `has_fallen_back` is whether it is in clear text because STARTTLS failed.
     pub(super) fn opened(&self, has_tls: bool, has_fallen_back: bool, is_downgraded: bool) {
         let encryption = match (has_tls, has_fallen_back, is_downgraded) {
-            (true, _, _) => 0,
+            (true, _, _) => ENCRYPTED,
             (false, true, _) => FAILED,
             (false, false, true) => 2,
             (false, false, false) => 1,
@@ -79,6 +80,14 @@ pub struct DeliveryFigures {
     pub leased: usize,
     /// Memory that is reserved for messages.
     pub message_bytes: usize,
+}
+
+impl DeliveryFigures {
+    /// Returns the number of sessions since the start, and the number of those that had no TLS.
+    pub fn sessions_without_tls(&self) -> (u64, u64) {
+        let all: u64 = self.openings.iter().map(|(_, count)| count).sum();
+        (all, all - self.openings[ENCRYPTED].1)
+    }
 }
 
 impl Engine {

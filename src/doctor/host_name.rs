@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
-use super::report::SetupCheck;
+use super::report::{CheckStatus, SetupCheck};
 use super::{CheckedDirect, CheckedName, DoctorSettings, listed};
 use crate::base::blocking;
 use crate::dns::{Guard, LookupError, Resolver};
@@ -42,7 +42,9 @@ async fn of_name(name: &CheckedName, guard: &Guard, chosen: Option<IpAddr>, reso
     };
     let addresses = if *is_local { Err(LookupError::NoSuchName) } else { resolver.published_addresses(hostname).await };
     let mut checks = vec![judge_name(hostname, &addresses, guard, &own)];
-    let addresses = addresses.unwrap_or_default();
+    let mut addresses = addresses.unwrap_or_default();
+    // The addresses that this machine sends from are checked first.
+    addresses.sort_by_key(|ip| !own.contains(ip));
     if addresses.is_empty() {
         checks.push(SetupCheck::not_checked(REVERSE, format!("{hostname} has no known address")));
     }
@@ -50,6 +52,12 @@ async fn of_name(name: &CheckedName, guard: &Guard, chosen: Option<IpAddr>, reso
         checks.push(judge_reverse(hostname, ip, &resolver.ptr(ip).await));
     }
     checks
+}
+
+/// Returns whether a check of an EHLO name could not run because a lookup failed.
+pub(super) fn is_failed_lookup(check: &SetupCheck) -> bool {
+    // A check that cannot run for another reason is about no name and no address.
+    check.status == CheckStatus::NotChecked && check.subject.is_some()
 }
 
 /// Returns the IPv4 address that this machine sends from, if it is public. Sends nothing.
@@ -116,11 +124,31 @@ fn judge_reverse(hostname: &str, ip: IpAddr, names: &Result<Vec<String>, LookupE
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+    use crate::dns::RoutePolicy;
+    use crate::dns::tests::authority::Authority;
     use crate::doctor::CheckStatus::{Failed, NotChecked, Ok as Passed};
+    use crate::doctor::CheckedDelivery;
+    use crate::store::DiskReserve;
 
     const HOST: &str = "mail.example.com";
+
+    /// Returns the settings of direct delivery from source addresses with one EHLO name.
+    pub(in crate::doctor) fn direct_from(name: &str, sources: &[&str]) -> DoctorSettings {
+        let sources = sources.iter().copied().map(ip).collect();
+        let name = CheckedName { name: name.to_owned(), is_local: false, sources };
+        let direct = CheckedDirect { port: 25, policy: RoutePolicy::default(), ehlo_names: vec![name] };
+        DoctorSettings {
+            delivery: CheckedDelivery { direct: Some(direct), smarthosts: Vec::new(), has_links: true },
+            public_url: None,
+            data_dir: "data".into(),
+            master_key_file: "data/master.key".into(),
+            disk_reserve: DiskReserve::Bytes(0),
+            sessions_max: 1,
+            queue_age_max: None,
+        }
+    }
 
     fn ip(text: &str) -> IpAddr {
         text.parse().unwrap()
@@ -147,6 +175,7 @@ mod tests {
             let own: Vec<IpAddr> = own.iter().copied().map(ip).collect();
             let check = judge_name(HOST, &addresses, &guard, &own);
             assert!(check.status == status && check.seen.contains(words), "{check:?}");
+            assert_eq!(is_failed_lookup(&check), status == NotChecked, "{check:?}");
             assert_eq!(check.fix.is_some(), status == Failed, "{check:?}");
         }
     }
@@ -165,6 +194,26 @@ mod tests {
             let check = judge_reverse(HOST, ip("198.51.100.1"), &names);
             assert!(check.status == status && check.seen.contains(words), "{check:?}");
             assert_eq!(check.fix.is_some(), status == Failed, "{check:?}");
+            assert_eq!(is_failed_lookup(&check), status == NotChecked, "{check:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn the_reverse_dns_of_a_source_address_is_checked_among_many_addresses() {
+        let addresses: Vec<String> = (1..=9).map(|host| format!("{HOST}. 300 IN A 9.9.9.{host}\n")).collect();
+        let zone = format!("@ 300 IN SOA ns. hostmaster. 1 3600 600 86400 300\n{}", addresses.concat());
+        let dns = Authority::serving_root(&zone).await;
+        let resolver = Resolver::with_servers(&[dns.address]).unwrap();
+
+        let checks = checks(&direct_from(HOST, &["9.9.9.9"]), &resolver).await;
+
+        let reverse: Vec<&str> =
+            checks.iter().filter(|check| check.check == REVERSE).filter_map(|check| check.subject.as_deref()).collect();
+        assert!(reverse.len() == ADDRESSES_MAX && reverse[0] == "9.9.9.9", "{reverse:?}");
+    }
+
+    #[test]
+    fn a_name_without_an_address_is_no_failed_lookup() {
+        assert!(!is_failed_lookup(&SetupCheck::not_checked(REVERSE, "mail.example.com has no known address")));
     }
 }

@@ -6,14 +6,15 @@
 //! Files, in reading order; in most, one function looks, and a pure one judges:
 //! - `report.rs`: results;
 //! - `smtp_port.rs`: outgoing SMTP;
-//! - `host_name.rs`: EHLO name and reverse DNS;
+//! - `host_name.rs`: EHLO name and reverse DNS; `host_name_monitor.rs`: their repetition in a running server;
 //! - `resolver.rs`: DNS servers;
 //! - `domain_records.rs`: SPF, DKIM, DMARC;
 //! - `clock.rs`: SNTP;
 //! - `machine.rs`: disk, open files, permissions;
 //! - `queue.rs`: the age of the queue;
 //! - `corrupt_rows.rs`: the rows that were removed from the queue because they cannot be read;
-//! - `public_url.rs`: the public URL.
+//! - `public_url.rs`: the public URL, also for one-click unsubscribe;
+//! - `complaints.rs`, `tls.rs`: complaint rates of teams, and the encryption of sessions.
 //!
 //! Invariants:
 //! - Every wait has a timeout, and all checks together end within [`TIME_MAX`].
@@ -21,15 +22,18 @@
 //! - A result contains no secret, no recipient and no content.
 
 mod clock;
+mod complaints;
 mod corrupt_rows;
 mod domain_records;
 mod host_name;
+mod host_name_monitor;
 mod machine;
 mod public_url;
 mod queue;
 mod report;
 mod resolver;
 mod smtp_port;
+mod tls;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -41,8 +45,11 @@ use tokio::time::timeout;
 
 pub use report::{CheckStatus, DoctorReport, SetupCheck};
 
+use host_name_monitor::HostNameMonitor;
+
 use crate::base::blocking;
 use crate::base::clock::Clock;
+use crate::deliverability::TeamDeliverability;
 use crate::delivery::Engine;
 use crate::dns::{Resolver, RoutePolicy};
 use crate::domains::Domains;
@@ -121,47 +128,84 @@ pub struct DoctorOptions {
 
 /// The checks of one instance.
 pub struct Doctor {
-    pub settings: DoctorSettings,
+    settings: DoctorSettings,
     /// The error if the resolver cannot be set up.
-    pub resolver: Result<Resolver, String>,
+    resolver: Result<Resolver, String>,
     /// `None` without a store.
-    pub domains: Option<Arc<Domains>>,
+    domains: Option<Arc<Domains>>,
+    /// `None` without a store.
+    deliverability: Option<Arc<TeamDeliverability>>,
     /// `None` if no server runs.
     pub engine: Option<Arc<Engine>>,
     /// `None` before the first start.
-    pub store: Option<Store>,
+    store: Option<Store>,
+    host_names: HostNameMonitor,
 }
 
 impl Doctor {
+    /// Returns the checks of an instance without a store. `resolver` is the error if it cannot be set up.
+    pub fn new(settings: DoctorSettings, resolver: Result<Resolver, String>) -> Self {
+        let host_names = HostNameMonitor::default();
+        Self { settings, resolver, domains: None, deliverability: None, engine: None, store: None, host_names }
+    }
+
+    /// Returns the checks with the services of an open store. `engine` is `None` if no server runs.
+    #[must_use]
+    pub fn with_store(
+        self,
+        store: &Store,
+        domains: &Arc<Domains>,
+        deliverability: &Arc<TeamDeliverability>,
+        engine: Option<&Arc<Engine>>,
+    ) -> Self {
+        Self {
+            store: Some(store.clone()),
+            domains: Some(Arc::clone(domains)),
+            deliverability: Some(Arc::clone(deliverability)),
+            engine: engine.map(Arc::clone),
+            ..self
+        }
+    }
+
     /// Executes all checks at the same time.
     pub async fn run(&self, options: &DoctorOptions) -> DoctorReport {
+        let (mut checks, local) = tokio::join!(self.network_checks(options), self.local_checks());
+        checks.extend(local);
+        DoctorReport::new(checks)
+    }
+
+    /// Executes the checks that use the network.
+    async fn network_checks(&self, options: &DoctorOptions) -> Vec<SetupCheck> {
         let settings = &self.settings;
-        let local = settings.clone();
-        let machine = blocking::run(move || machine::checks(&local));
-        let queue = queue::check(self.engine.as_deref(), settings.queue_age_max);
-        let rows = limited("corrupt_rows", corrupt_rows::check(self.store.as_ref()));
         let resolver = match &self.resolver {
             Ok(resolver) => resolver,
-            Err(error) => {
-                let mut checks = vec![resolver::not_set_up(error)];
-                checks.extend(machine.await);
-                checks.push(queue);
-                checks.extend(rows.await);
-                return DoctorReport::new(checks);
-            }
+            Err(error) => return vec![resolver::not_set_up(error)],
         };
-        let (port, host, resolving, records, clock, url, machine, rows) = tokio::join!(
+        let (port, host, resolving, records, clock, url) = tokio::join!(
             limited("smtp_port", smtp_port::check(settings, resolver, &options.probe)),
             limited("hostname", host_name::checks(settings, resolver)),
             limited("resolver", resolver::check(resolver, &options.probe)),
             limited("domains", domain_records::checks(self.domains.as_deref(), resolver)),
             limited("clock", clock::check(resolver, options.time_server.as_ref())),
             limited("public_url", public_url::check(settings, resolver)),
-            machine,
-            rows,
         );
-        let checks = [resolving, port, host, records, url, clock, machine, vec![queue], rows];
-        DoctorReport::new(checks.into_iter().flatten().collect())
+        [resolving, port, host, records, url, clock].concat()
+    }
+
+    /// Executes the checks of this machine, the settings and the store.
+    async fn local_checks(&self) -> Vec<SetupCheck> {
+        let (settings, engine) = (self.settings.clone(), self.engine.as_deref());
+        let (mut checks, rows, complaints) = tokio::join!(
+            blocking::run(move || machine::checks(&settings)),
+            limited("corrupt_rows", corrupt_rows::check(self.store.as_ref())),
+            limited("complaints", complaints::checks(self.deliverability.as_deref())),
+        );
+        checks.push(queue::check(engine, self.settings.queue_age_max));
+        checks.extend(rows);
+        checks.push(public_url::one_click(&self.settings));
+        checks.extend(complaints);
+        checks.push(tls::check(&self.settings, engine));
+        checks
     }
 }
 

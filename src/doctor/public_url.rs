@@ -1,4 +1,4 @@
-//! The public URL of links in emails, and its certificate.
+//! The public URL of links in emails: its certificate, and its use for one-click unsubscribe.
 
 use std::time::Duration;
 
@@ -8,6 +8,9 @@ use crate::dns::{Guard, Resolver};
 use crate::http_client::{CustomerUrl, FetchError, FetchLimits, HttpClient, HttpTimeouts, RequestError, UrlPolicy};
 
 const NAME: &str = "public_url";
+const ONE_CLICK: &str = "one_click_unsubscribe";
+const CAPTURED: &str = "emails are captured, so that no recipient opens a link";
+const SET_URL: &str = "Set --public-url to the https URL of the reverse proxy in front of the server.";
 const HTTPS: &str = "https://";
 /// Limits of the request.
 const LIMITS: FetchLimits = FetchLimits { bytes_max: 64 << 10, overall: Duration::from_secs(10) };
@@ -15,7 +18,7 @@ const LIMITS: FetchLimits = FetchLimits { bytes_max: 64 << 10, overall: Duration
 /// Requests the health of the server at its public URL.
 pub(super) async fn check(settings: &DoctorSettings, resolver: &Resolver) -> Vec<SetupCheck> {
     if !settings.delivery.has_links {
-        return vec![SetupCheck::not_checked(NAME, "emails are captured, so that no recipient opens a link")];
+        return vec![SetupCheck::not_checked(NAME, CAPTURED)];
     }
     let Some(url) = settings.public_url.as_deref().filter(|url| url.starts_with(HTTPS)) else {
         return vec![judge_setting(settings.public_url.as_deref())];
@@ -37,9 +40,34 @@ pub(super) async fn check(settings: &DoctorSettings, resolver: &Resolver) -> Vec
 /// Judges a setting that is absent, or is not a URL of `https`.
 fn judge_setting(url: Option<&str>) -> SetupCheck {
     let expected = "a URL of https that recipients can open";
-    let fix = "Set --public-url to the https URL of the reverse proxy in front of the server.";
-    let seen = url.map_or_else(|| "no public URL is set".to_owned(), |url| format!("{url} is not encrypted"));
-    SetupCheck::failed(NAME, seen, expected, fix)
+    SetupCheck::failed(NAME, problem_of(url), expected, SET_URL)
+}
+
+fn problem_of(url: Option<&str>) -> String {
+    url.map_or_else(|| "no public URL is set".to_owned(), |url| format!("{url} is not encrypted"))
+}
+
+/// Checks that the links of emails can have one-click unsubscribe.
+pub(super) fn one_click(settings: &DoctorSettings) -> SetupCheck {
+    match settings.delivery.has_links {
+        true => judge_one_click(settings.public_url.as_deref()),
+        false => SetupCheck::not_checked(ONE_CLICK, CAPTURED),
+    }
+}
+
+fn judge_one_click(url: Option<&str>) -> SetupCheck {
+    // RFC 8058 §3.1 requires an https target.
+    let expected = "broadcasts and emails under a topic have List-Unsubscribe-Post with a URL of https";
+    match url {
+        Some(url) if url.starts_with(HTTPS) => {
+            SetupCheck::ok(ONE_CLICK, format!("the one-click links are below {url}"), expected)
+        }
+        // Large providers require it of bulk senders only.
+        url => {
+            let seen = format!("{}, so that emails have no List-Unsubscribe-Post", problem_of(url));
+            SetupCheck::failed(ONE_CLICK, seen, expected, SET_URL).into_warning()
+        }
+    }
 }
 
 /// Judges the answer to `GET /health`.
@@ -79,7 +107,7 @@ mod tests {
 
     use super::*;
     use crate::dns::LookupError;
-    use crate::doctor::CheckStatus::{Failed, NotChecked, Ok as Passed};
+    use crate::doctor::CheckStatus::{Failed, NotChecked, Ok as Passed, Warning};
     use crate::http_client::TlsFailure;
 
     #[test]
@@ -100,5 +128,18 @@ mod tests {
         }
         assert!(judge_setting(None).seen.contains("no public URL"));
         assert!(judge_setting(Some("http://mail.example.com")).seen.contains("not encrypted"));
+    }
+
+    #[test]
+    fn one_click_unsubscribe_needs_a_public_url_of_https() {
+        for (url, status, words) in [
+            (Some("https://mail.example.com"), Passed, "below https://mail.example.com"),
+            (Some("http://mail.example.com"), Warning, "not encrypted, so that emails have no List-Unsubscribe-Post"),
+            (None, Warning, "no public URL is set, so that emails have no List-Unsubscribe-Post"),
+        ] {
+            let check = judge_one_click(url);
+            assert!(check.status == status && check.seen.contains(words), "{check:?}");
+            assert_eq!(check.fix.is_some(), status == Warning, "{check:?}");
+        }
     }
 }

@@ -4,6 +4,7 @@ use std::net::UdpSocket;
 
 use hickory_server::proto::rr::RecordType;
 use ringmail::doctor::{CheckStatus, DoctorOptions, DoctorReport};
+use ringmail::email_metrics::DayTotals;
 use serde_json::json;
 
 use crate::support::{MailServer, NameServer, StartTls, TestServer, retry_until_ok};
@@ -94,6 +95,26 @@ fn a_check_fails_with_what_was_seen_and_what_to_do() {
         assert_eq!(check.status, CheckStatus::Failed, "{check:?}");
         assert!(check.seen.contains(seen) && check.fix.as_deref().unwrap().contains(fix), "{check:?}");
         assert!(check.expected.is_some(), "{check:?}");
+    }
+}
+
+#[test]
+fn a_server_checks_the_complaint_rates_of_its_teams() {
+    let server = TestServer::start_with(&["--resolver", "127.0.0.1:9"]);
+    let options = DoctorOptions { probe: Vec::new(), time_server: None };
+    assert_eq!(statuses(&server.doctor(&options), "complaints"), [(None, CheckStatus::NotChecked)]);
+
+    for (sent_and_complained, status) in [(0, CheckStatus::Ok), (1, CheckStatus::Warning), (3, CheckStatus::Failed)] {
+        server.put_totals(DayTotals { delivered: 1_000, sent_and_complained, ..DayTotals::default() });
+
+        let report = server.doctor(&options);
+
+        let check = report.checks.iter().find(|check| check.check == "complaints").unwrap();
+        assert_eq!(check.status, status, "{check:?}");
+        assert!(
+            check.subject.is_some() && check.seen.starts_with(&format!("{sent_and_complained} of 1000")),
+            "{check:?}"
+        );
     }
 }
 

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use hickory_server::proto::rr::RecordType;
 use serde_json::json;
 
-use crate::support::{TestServer, retry_until_ok};
+use crate::support::{NameServer, TestServer, retry_until_ok};
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
@@ -95,6 +96,26 @@ fn the_document_lists_exactly_the_metrics_of_the_server() {
 
     assert!(documented().len() > 15, "{:?}", documented());
     assert_eq!(printed(&text), documented());
+}
+
+#[test]
+fn the_ehlo_name_is_checked_at_the_start_and_after_six_hours() {
+    let names = NameServer::start();
+    names.add("mail.host IN A 192.0.2.1\n");
+    let resolver = names.address();
+    let server = TestServer::start_with(&[
+        "--delivery=direct",
+        "--hostname=mail.host.example",
+        "--resolver",
+        &resolver,
+        "--allow-address=192.0.2.0/24",
+    ]);
+    wait_for_line(&server, "ringmail_ehlo_names_confirmed 1");
+    names.remove("mail.host.example.", RecordType::A);
+
+    server.advance(6 * HOUR);
+
+    wait_for_line(&server, "ringmail_ehlo_names_confirmed 0");
 }
 
 #[test]

@@ -169,6 +169,8 @@ fn title(name: &str) -> String {
         "domains" => "Domain records",
         "public_url" => "Public URL",
         "open_files" => "Open files",
+        "one_click_unsubscribe" => "One-click unsubscribe",
+        "tls" => "Encryption of sessions",
         _ => "",
     };
     if !known.is_empty() {

@@ -70,7 +70,7 @@ impl Schedule {
         }
         let site = self.site(&Arc::from(servers.site.as_str()), servers, now);
         if site.kind(now.elapsed_ms) == SiteKind::New {
-            site.throttle.open_failed(now.elapsed_ms);
+            site.throttle.open_failed(now);
         }
     }
 

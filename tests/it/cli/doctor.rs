@@ -54,8 +54,7 @@ fn the_checks_run_before_the_first_start() {
         "resolver ok",
         "smtp_port ok",
         "hostname ok",
-        // The name server does not know the reverse zone.
-        "reverse_dns not_checked",
+        "reverse_dns ok",
         "domains not_checked",
         "public_url not_checked",
         "clock ok",
@@ -64,6 +63,9 @@ fn the_checks_run_before_the_first_start() {
         "permissions ok",
         "queue not_checked",
         "corrupt_rows not_checked",
+        "one_click_unsubscribe ok",
+        "complaints not_checked",
+        "tls not_checked",
     ];
     assert_eq!((statuses(&report), report["ok"].as_bool()), (expected.map(str::to_owned).to_vec(), Some(true)));
     assert!(!cli.path("ringmail-data").exists());
@@ -83,6 +85,8 @@ fn a_failed_check_exits_with_1_and_says_what_to_do() {
         "             Do: Set --public-url to the https URL of the reverse proxy in front of the server.",
     ];
     assert!(output.stdout.contains(&lines.join("\n")), "{output:?}");
+    let warning = "warning      one_click_unsubscribe: http://mail.host.example is not encrypted";
+    assert!(output.stdout.contains(warning), "{output:?}");
     assert!(output.stdout.contains("ok           smtp_port: connected to mx.one.example (127.0.0.1:"), "{output:?}");
 }
 

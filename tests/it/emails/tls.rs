@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ringmail::doctor::{CheckStatus, DoctorOptions};
 use serde_json::json;
 
 use crate::metrics::metrics;
@@ -85,6 +86,10 @@ fn a_failed_starttls_affects_one_message() {
             let line = format!("ringmail_smtp_openings_total{{tls=\"{line}");
             assert!(text.lines().any(|its| its == line), "no line `{line}` in\n{text}");
         }
+        let report = world.server.doctor(&DoctorOptions { probe: Vec::new(), time_server: None });
+        let check = report.checks.iter().find(|check| check.check == "tls").unwrap();
+        assert_eq!(check.status, CheckStatus::NotChecked, "too few sessions");
+        assert!(check.seen.starts_with("1 of 2 SMTP sessions since the start of the server had no TLS"), "{check:?}");
     }
 }
 

@@ -1,5 +1,5 @@
 //! A DNS server in the test process. It serves the zones `example.` and `ip6.arpa.`; tests add and remove records.
-//! `mx.yahoodns.net` is a host of a large provider, at 127.0.0.1.
+//! `mx.yahoodns.net` is a host of a large provider, at 127.0.0.1. The reverse name of 192.0.2.1 is `mail.host.example`.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -42,6 +42,7 @@ impl NameServer {
         let name = |text: &str| Name::from_ascii(text).expect("a name");
         zone(name("yahoodns.net."), "mx IN A 127.0.0.1\n");
         zone(name("ip6.arpa."), "");
+        zone(name("2.0.192.in-addr.arpa."), "1 IN PTR mail.host.example.\n");
         let zone = zone(origin(), "");
         let (address, server) = runtime.block_on(async {
             let mut server = Server::new(catalog);
