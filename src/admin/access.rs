@@ -39,9 +39,6 @@ pub(super) async fn execute(services: &AdminServices, verb: AccessVerb) -> VerbR
 
 /// Creates a link to set up the first account, or on a development server to open the dashboard; `None` if an account
 /// exists.
-///
-/// # Errors
-/// [`StoreError`].
 pub async fn dashboard_link(services: &AdminServices, by: Actor) -> Result<Option<LinkView>, StoreError> {
     let link = match services.kind {
         StoreKind::Dev => Some(services.accounts.issue_open_link().await?),

@@ -30,9 +30,6 @@ pub struct DevReady {
 }
 
 /// Creates the team, the API key and the verified domains of a development instance, unless they exist.
-///
-/// # Errors
-/// [`AdminError`].
 pub async fn prepare(services: &AdminServices, setup: &DevSetup) -> Result<DevReady, AdminError> {
     let DevSetup { api_key, domains } = setup;
     let team = teams::ensure_any(&services.context).await?.id;

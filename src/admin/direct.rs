@@ -49,9 +49,6 @@ pub(super) struct DirectStore {
 
 impl DirectStore {
     /// Opens the store of a data directory. Blocks the thread.
-    ///
-    /// # Errors
-    /// [`DirectError`].
     pub(super) fn open(config: &Config) -> Result<Self, DirectError> {
         let path = config.data_dir.join(FILE_NAME);
         if !path.is_file() {

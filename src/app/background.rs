@@ -73,9 +73,6 @@ impl RetentionDays {
 
     /// Deletes everything that is older than its retention period. Emails and deliveries that are not
     /// settled are kept.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     async fn apply(self, context: &Context) -> Result<(), StoreError> {
         let before = |days: u32| context.now_ms() - i64::from(days) * DAY_MS;
         purge_deleted_cursors(&context.store, context.now_ms()).await?;

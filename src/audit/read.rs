@@ -73,9 +73,6 @@ impl AuditLog {
 
     /// Returns up to `limit` entries of a team that are older than `after`. The team may be removed; its entries stay
     /// for their retention period. Examines at most 10,000 entries, and skips corrupt ones.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn list(
         &self,
         team: TeamId,
@@ -87,17 +84,11 @@ impl AuditLog {
     }
 
     /// Does the same as [`AuditLog::list`], for the entries of the server, of all teams and of removed teams.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn list_all(&self, after: Option<AuditId>, limit: usize) -> Result<AuditPage, StoreError> {
         self.context.store.read(move |tx| page_of_all(tx, after, limit)).await
     }
 
     /// Returns whether the log of a team has an entry.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn has_entries(&self, team: TeamId) -> Result<bool, StoreError> {
         self.context.store.read(move |tx| Ok(newest(tx, team, None)?.is_some())).await
     }

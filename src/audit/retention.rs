@@ -12,9 +12,6 @@ const PAGE_ROWS: usize = 1_000;
 
 /// Deletes the entries of the server, of all teams and of removed teams that were written before `before_ms`. The cost
 /// depends on the number of deleted rows and of teams with entries.
-///
-/// # Errors
-/// [`StoreError`].
 pub async fn purge(context: &Context, before_ms: TimestampMs) -> Result<(), StoreError> {
     let (until, mut last): (AuditId, _) = (Id::first_at(before_ms), None);
     while let Some(team) = context.store.read(move |tx| next_team(tx, last)).await? {

@@ -26,9 +26,6 @@ impl Row for AuditRow {}
 
 /// Writes an entry to the log of the team of `by`. Call it once for an action, in the transaction of the action, before
 /// the transaction deletes the row of the actor.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn record(tx: &WriteTx<'_>, context: &Context, by: TeamActor, entry: AuditEntry) -> Result<(), StoreError> {
     let AuditEntry { action, target, detail } = entry;
     let TeamActor { team, actor } = by;

@@ -83,9 +83,6 @@ pub struct OtherDomains {
 
 /// Counts the change of a claimed email for the domain of the address. `counts` are those of the broadcast, which the caller
 /// stores. Does nothing without a domain, such as after an erasure.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn count_domain(
     tx: &WriteTx<'_>,
     broadcast: BroadcastId,
@@ -117,18 +114,12 @@ pub(super) fn count_domain(
 }
 
 /// Deletes the domains of a broadcast; returns their number.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn delete_domains(tx: &WriteTx<'_>, broadcast: BroadcastId) -> Result<usize, StoreError> {
     tx.delete_range(&BROADCAST_DOMAINS, &(broadcast, [0; 32]), &(broadcast, OTHERS), usize::MAX)
 }
 
 /// Returns the claimed emails of a broadcast by domain, at most `domains_max` domains one by one. Reads up to 1,001 small
 /// rows.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn domains_of(
     tx: &impl Reads,
     broadcast: BroadcastId,

@@ -19,9 +19,6 @@ pub(crate) struct BroadcastContentCache(Mutex<VecDeque<(BroadcastId, Arc<Broadca
 
 impl BroadcastContentCache {
     /// Returns the content of a broadcast that has been sent; `None` if none is stored.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(crate) fn find(
         &self,
         tx: &impl Reads,

@@ -63,9 +63,6 @@ impl LinkChange {
 /// above [`LINKS_MAX`] or [`ROWS_MAX`], or longer than [`LINK_BYTES_MAX`], are not counted.
 ///
 /// Reads up to [`ROWS_MAX`] small rows for the first click on a link.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn count_link(
     tx: &WriteTx<'_>,
     broadcast: BroadcastId,
@@ -100,26 +97,17 @@ pub(crate) fn count_link(
 }
 
 /// Returns whether clicks on a link of a broadcast have been counted. `url` is the link as the content has it.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn has_link(tx: &impl Reads, broadcast: BroadcastId, url: &str) -> Result<bool, StoreError> {
     tx.contains(&BROADCAST_LINKS, &(broadcast, id_of(url)))
 }
 
 /// Deletes the links of a broadcast; returns their number.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn delete_links(tx: &WriteTx<'_>, broadcast: BroadcastId) -> Result<usize, StoreError> {
     tx.delete_range(&BROADCAST_LINKS, &(broadcast, Id::MIN), &(broadcast, Id::MAX), usize::MAX)
 }
 
 /// Returns the links with clicks, with the newest first click first. A link whose clicks were all retracted remains
 /// valid as a cursor. Reads up to [`ROWS_MAX`] small rows.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn links_of(
     tx: &impl Reads,
     broadcast: BroadcastId,

@@ -47,18 +47,12 @@ pub fn seal_content(keyring: &Keyring, id: BroadcastId, content: &BroadcastConte
 }
 
 /// Stores the content of a broadcast, and replaces earlier content.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn put_content(tx: &WriteTx<'_>, id: BroadcastId, content: &SealedBroadcastContent) -> Result<(), StoreError> {
     delete_content(tx, id)?;
     content.0.put(tx, &BROADCAST_BODIES, |chunk| (id, chunk))
 }
 
 /// Returns the content of a broadcast; `None` if none is stored.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn read_content(
     tx: &impl Reads,
     keyring: &Keyring,
@@ -75,17 +69,11 @@ pub fn read_content(
 }
 
 /// Returns the size of the content on disk, in bytes; 0 if none is stored.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn stored_content_bytes(tx: &impl Reads, id: BroadcastId) -> Result<usize, StoreError> {
     chunk_bytes(tx, &BROADCAST_BODIES, |chunk| (id, chunk))
 }
 
 /// Deletes the content of a broadcast. It has at most a few hundred chunks, which the limit of requests bounds.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn delete_content(tx: &WriteTx<'_>, id: BroadcastId) -> Result<(), StoreError> {
     tx.delete_range(&BROADCAST_BODIES, &(id, 0), &(id, u32::MAX), usize::MAX)?;
     Ok(())

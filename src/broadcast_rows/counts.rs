@@ -133,9 +133,6 @@ impl EngagementChange {
 }
 
 /// Counts the opens and clicks of a recipient, or takes them back.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn count_engagement(
     tx: &WriteTx<'_>,
     broadcast: BroadcastId,
@@ -154,17 +151,11 @@ pub(crate) fn count_engagement(
 }
 
 /// Returns the counts of a broadcast. All are 0 before its first recipient is queued.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn read_counts(tx: &impl Reads, broadcast: BroadcastId) -> Result<BroadcastCountsRow, StoreError> {
     Ok(tx.get_valid(&BROADCAST_COUNTS, &(broadcast,))?.unwrap_or_default())
 }
 
 /// Counts recipients that have been queued. `range` are the first and the last of their emails.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn count_queued(
     tx: &WriteTx<'_>,
     broadcast: BroadcastId,
@@ -179,9 +170,6 @@ pub(crate) fn count_queued(
 }
 
 /// Counts the change of a recipient. After the last one has left the queue, the broadcast is sent.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn change_counts(
     tx: &WriteTx<'_>,
     team: TeamId,
@@ -204,9 +192,6 @@ pub(crate) fn change_counts(
 }
 
 /// Counts an opt-out with the link of an email. Does nothing if the broadcast is deleted.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn count_unsubscribed(tx: &WriteTx<'_>, broadcast: BroadcastId) -> Result<(), StoreError> {
     let Some(mut counts) = tx.get_valid(&BROADCAST_COUNTS, &(broadcast,))? else { return Ok(()) };
     counts.unsubscribed += 1;
@@ -214,9 +199,6 @@ pub(crate) fn count_unsubscribed(tx: &WriteTx<'_>, broadcast: BroadcastId) -> Re
 }
 
 /// Reverses [`count_unsubscribed`].
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn take_back_unsubscribed(tx: &WriteTx<'_>, broadcast: BroadcastId) -> Result<(), StoreError> {
     let Some(mut counts) = tx.get_valid(&BROADCAST_COUNTS, &(broadcast,))? else { return Ok(()) };
     counts.unsubscribed = counts.unsubscribed.saturating_sub(1);
@@ -224,9 +206,6 @@ pub(crate) fn take_back_unsubscribed(tx: &WriteTx<'_>, broadcast: BroadcastId) -
 }
 
 /// Counts queued recipients that were canceled without an attempt.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn count_canceled(tx: &WriteTx<'_>, broadcast: BroadcastId, recipients: u64) -> Result<(), StoreError> {
     if recipients == 0 {
         return Ok(());
@@ -239,9 +218,6 @@ pub(crate) fn count_canceled(tx: &WriteTx<'_>, broadcast: BroadcastId, recipient
 
 /// Sets the status of a broadcast to sent if all recipients have been queued and none of them waits for its first
 /// attempt. The fan-out calls it after the last page. Returns whether the broadcast is sent now.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn finish(
     tx: &WriteTx<'_>,
     team: TeamId,

@@ -14,33 +14,21 @@ use crate::tables::{ACTIVE_BROADCASTS, BROADCAST_COUNTS, BROADCASTS, PENDING_BRO
 pub const ACTIVE_MAX: usize = 1_000;
 
 /// Returns the team's broadcast of that id.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn find(tx: &impl Reads, team: TeamId, id: BroadcastId) -> Result<Option<BroadcastRow>, StoreError> {
     tx.get(&BROADCASTS, &(team, id))
 }
 
 /// Does the same as [`find`]. A corrupt row is logged, and returned as `None`.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn find_valid(tx: &impl Reads, team: TeamId, id: BroadcastId) -> Result<Option<BroadcastRow>, StoreError> {
     tx.get_valid(&BROADCASTS, &(team, id))
 }
 
 /// Returns whether the team has a broadcast of that id, also if its row is corrupt.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn exists(tx: &impl Reads, team: TeamId, id: BroadcastId) -> Result<bool, StoreError> {
     tx.contains(&BROADCASTS, &(team, id))
 }
 
 /// Returns a page of the team's broadcasts, newest first. `complete` adds the other data of each.
-///
-/// # Errors
-/// [`PageError`].
 pub(crate) fn list<T>(
     tx: &impl Reads,
     team: TeamId,
@@ -51,18 +39,12 @@ pub(crate) fn list<T>(
 }
 
 /// Returns whether the team has [`ACTIVE_MAX`] drafts, scheduled and queued broadcasts.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn is_full(tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
     page::is_full(tx, &ACTIVE_BROADCASTS, team, ACTIVE_MAX)
 }
 
 /// Stores a broadcast, and its row in the index of active broadcasts. Records the start for `insights`. Every change of a
 /// status uses this function, so that a segment or topic can be deleted when no broadcast needs it any more.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn put(tx: &WriteTx<'_>, team: TeamId, id: BroadcastId, row: &BroadcastRow) -> Result<(), StoreError> {
     tx.put(&BROADCASTS, &(team, id), row)?;
     if row.status == BroadcastStatus::Queued && !tx.contains(&PENDING_BROADCAST_INSIGHTS, &(team, id))? {
@@ -82,33 +64,21 @@ pub fn put(tx: &WriteTx<'_>, team: TeamId, id: BroadcastId, row: &BroadcastRow) 
 
 /// Returns whether a draft, scheduled or queued broadcast is addressed to the segment. Reads up to
 /// [`ACTIVE_MAX`] small rows.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn uses_segment(tx: &impl Reads, team: TeamId, segment: SegmentId) -> Result<bool, StoreError> {
     any_active(tx, team, |row| row.segment == Some(segment))
 }
 
 /// Does the same as [`uses_segment`], for a topic.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn uses_topic(tx: &impl Reads, team: TeamId, topic: TopicId) -> Result<bool, StoreError> {
     any_active(tx, team, |row| row.topic == Some(topic))
 }
 
 /// Returns whether a broadcast of the team is scheduled or queued.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn has_started(tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
     any_active(tx, team, |row| row.is_started)
 }
 
 /// Returns the broadcasts of a team that are scheduled or queued.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn started(tx: &impl Reads, team: TeamId) -> Result<Vec<BroadcastId>, StoreError> {
     tx.collect(&ACTIVE_BROADCASTS, KeyOf::bounds(team), Order::Ascending, |(_, id), row| {
         Ok(row.valid().is_some_and(|row| row.is_started).then_some(id))
@@ -129,18 +99,12 @@ fn any_active(
 }
 
 /// Returns whether the team has a broadcast with a higher id.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn has_newer(tx: &impl Reads, team: TeamId, id: BroadcastId) -> Result<bool, StoreError> {
     let newest = tx.first_key(&BROADCASTS, ((team, id), (team, Id::MAX)), Order::Descending)?;
     Ok(newest.is_some_and(|(_, newest)| newest > id))
 }
 
 /// Deletes a draft with its content.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn delete_draft(
     tx: &WriteTx<'_>,
     team: TeamId,
@@ -154,18 +118,12 @@ pub(crate) fn delete_draft(
 }
 
 /// Returns the first broadcasts of a team, at most `ids_max`.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn ids(tx: &impl Reads, team: TeamId, ids_max: usize) -> Result<Vec<BroadcastId>, StoreError> {
     Ok(match_keys(tx, &BROADCASTS, (team, Id::MIN), (team, Id::MAX), ids_max, |_| true)?.map(|(_, id)| id).hits)
 }
 
 /// Deletes a broadcast of a removed team with its content, counts, domains and links. Returns the number of its domains and
 /// links, which is at most about 2,000.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn delete(tx: &WriteTx<'_>, team: TeamId, id: BroadcastId) -> Result<usize, StoreError> {
     delete_content(tx, id)?;
     tx.delete(&BROADCAST_COUNTS, &(id,))?;

@@ -38,9 +38,6 @@ impl AudienceSample {
 /// Returns the number of contacts that would receive a broadcast now. It is exact for a small audience. For a large one,
 /// it is the number of contacts multiplied by the share of recipients in a sample of the newest. A segment that does not
 /// exist has no recipients.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) async fn count_recipients(
     context: &Context,
     segments: &Segments,

@@ -85,9 +85,6 @@ impl SendEstimates {
     }
 
     /// Plans all broadcasts with recipients that are not placed. Without limits, none is planned.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(super) fn forecast(&self, tx: &impl Reads, now_ms: TimestampMs) -> Result<SendForecast, StoreError> {
         if self.limits.are_off() {
             return Ok(SendForecast::default());
@@ -98,9 +95,6 @@ impl SendEstimates {
 
     /// Returns the estimated time of the last email of a broadcast. `None` for a broadcast that is not scheduled or
     /// queued, and if no email remains.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(super) fn finishes_ms(
         &self,
         tx: &impl Reads,
@@ -158,9 +152,6 @@ impl SendEstimates {
 
     /// Returns the stored slots that the placement of messages from `from_ms` on needs, and the room in them; `None` for
     /// the room without limits.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(super) fn room(
         &self,
         tx: &impl Reads,
@@ -208,9 +199,6 @@ impl SendEstimates {
 
     /// Adds transactional messages to the slot of `now_ms`, and deletes some slots that no plan needs. Does nothing without
     /// limits.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub fn count_transactional(&self, tx: &WriteTx<'_>, now_ms: TimestampMs, messages: u64) -> Result<(), StoreError> {
         if self.limits.are_off() || messages == 0 {
             return Ok(());

@@ -24,9 +24,6 @@ pub(super) struct LazyForecast(OnceCell<SendForecast>);
 
 impl LazyForecast {
     /// Returns the planned end of a broadcast, as [`SendForecast::end_of`].
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(super) fn end_of(
         &self,
         tx: &impl Reads,
@@ -71,9 +68,6 @@ impl SendForecast {
 }
 
 /// Returns broadcasts with recipients that are not placed, in the order of their starts.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn read_waiting(tx: &impl Reads) -> Result<Vec<(BroadcastId, WaitingSend)>, StoreError> {
     let mut fan_outs = Vec::new();
     tx.scan_valid(&BROADCAST_FAN_OUTS, &(Id::MIN,), &(Id::MAX,), Order::Ascending, |(id,), fan_out| {

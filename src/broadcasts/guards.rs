@@ -67,9 +67,6 @@ pub(super) fn check(
 }
 
 /// Returns whether the scope of a key includes the domain of a sender.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn is_in_scope(tx: &impl Reads, by: Sender, from: &StoredMailbox) -> Result<bool, StoreError> {
     let Some(scope) = by.domain else { return Ok(true) };
     let Some(address) = from.address() else { return Ok(false) };

@@ -73,9 +73,6 @@ impl PlacedMessages {
 }
 
 /// Returns whether the stored slots are as they were before the changes.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn are_unchanged(tx: &impl Reads, changes: &[SlotChange]) -> Result<bool, StoreError> {
     for change in changes {
         let stored = tx.get_valid(&SEND_SLOTS, &(change.slot,))?.unwrap_or_default();
@@ -87,9 +84,6 @@ pub(super) fn are_unchanged(tx: &impl Reads, changes: &[SlotChange]) -> Result<b
 }
 
 /// Stores changed slots.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn put_changes(tx: &WriteTx<'_>, changes: &[SlotChange], now_ms: TimestampMs) -> Result<(), StoreError> {
     for change in changes {
         let key = (change.slot,);
@@ -101,9 +95,6 @@ pub(super) fn put_changes(tx: &WriteTx<'_>, changes: &[SlotChange], now_ms: Time
 }
 
 /// Gives back the room of messages that were due at these times and are not sent then.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn give_back(tx: &WriteTx<'_>, due_times: impl Iterator<Item = TimestampMs>) -> Result<(), StoreError> {
     let mut by_slot = BTreeMap::<SlotNumber, u32>::new();
     for due_ms in due_times {
@@ -121,9 +112,6 @@ pub(super) fn give_back(tx: &WriteTx<'_>, due_times: impl Iterator<Item = Timest
 }
 
 /// Deletes some slots that no plan needs.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn delete_old(tx: &WriteTx<'_>, now_ms: TimestampMs) -> Result<(), StoreError> {
     let last = slot_of(now_ms - SLOT_MS).saturating_sub(WINDOW_SLOTS + 1);
     tx.delete_range(&SEND_SLOTS, &(0,), &(last,), DELETED_MAX)?;

@@ -11,9 +11,6 @@ use crate::store::{ReadTx, Reads, StoreError};
 
 impl Broadcasts {
     /// Returns a page of the team's broadcasts with their progress, newest first.
-    ///
-    /// # Errors
-    /// [`PageError`].
     pub async fn list_with_counts(
         &self,
         team: TeamId,
@@ -28,9 +25,6 @@ impl Broadcasts {
     }
 
     /// Returns the team's broadcast of that id with its progress.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find_without_content(&self, team: TeamId, id: BroadcastId) -> Result<Option<Broadcast>, StoreError> {
         let (estimates, now_ms) = (self.estimates.clone(), self.now_ms());
         let read = move |tx: &ReadTx| {
@@ -42,9 +36,6 @@ impl Broadcasts {
 
     /// Returns a page of the links of a broadcast that people have clicked, with the newest first click first; `None` if
     /// the team has no such broadcast.
-    ///
-    /// # Errors
-    /// [`PageError`].
     pub async fn clicked_links(
         &self,
         team: TeamId,
@@ -62,9 +53,6 @@ impl Broadcasts {
     }
 
     /// Returns the claimed emails of a broadcast by domain, as [`domains_of`]. Empty if the team has no such broadcast.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn domains(
         &self,
         team: TeamId,

@@ -131,9 +131,6 @@ fn clicked_links(events: &[Event]) -> Vec<RecipientLink> {
 impl Broadcasts {
     /// Returns a page of the recipients of a broadcast, newest email first; `None` if the team has no such broadcast.
     /// The cost is that of the emails between the cursor and the end of the page.
-    ///
-    /// # Errors
-    /// [`PageError`].
     pub async fn recipients(
         &self,
         team: TeamId,

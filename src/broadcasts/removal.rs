@@ -14,9 +14,6 @@ const OUTCOMES_PER_COMMIT: usize = 1_000;
 /// Deletes up to [`DELETED_PER_COMMIT`] broadcasts of a removed team with their content, counts, domains, links and
 /// positions; returns their number. Ends after [`LINKS_MAX`] links and domains, of which one broadcast can have about
 /// 2,000. A broadcast with more index rows of emails than [`OUTCOMES_PER_COMMIT`] counts, but is in the next page again.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn delete_page_of_team(tx: &WriteTx<'_>, team: TeamId) -> Result<usize, StoreError> {
     let (mut deleted, mut rows, mut outcomes_left) = (0, 0, OUTCOMES_PER_COMMIT);
     for id in broadcast_rows::ids(tx, team, DELETED_PER_COMMIT)? {

@@ -34,9 +34,6 @@ impl SendFigures {
     }
 
     /// Records the messages since the last call. If the process ends, the messages of the last interval are not counted.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn record(&self) -> Result<(), StoreError> {
         let current = SentCounts::read(&self.engine);
         let before = std::mem::replace(&mut *sync::lock(&self.last), current);

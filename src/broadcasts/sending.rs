@@ -99,9 +99,6 @@ impl Broadcasts {
 
     /// Plans a broadcast to this number of contacts that would start now. Stores nothing. Returns `None` if it is too large
     /// to be sent.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn plan_now(&self, recipients: u64) -> Result<Option<SendPlan>, StoreError> {
         let (estimates, now_ms) = (self.estimates.clone(), self.now_ms());
         let plan = move |tx: &ReadTx| estimates.plan(tx, now_ms, now_ms, recipients);
@@ -110,9 +107,6 @@ impl Broadcasts {
 
     /// Cancels a scheduled or queued broadcast. Emails whose delivery has started are still sent. Returns the number of
     /// emails that are not sent.
-    ///
-    /// # Errors
-    /// [`CancelBroadcastError`].
     pub async fn cancel(&self, by: Sender, id: BroadcastId) -> Result<u64, CancelBroadcastError> {
         let (team, context, notifier) = (by.team, self.context.clone(), self.notifier.clone());
         self.context

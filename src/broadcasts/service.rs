@@ -75,9 +75,6 @@ impl Broadcasts {
     }
 
     /// Creates a draft.
-    ///
-    /// # Errors
-    /// [`DraftError`].
     pub async fn create(&self, by: Sender, new: NewBroadcast) -> Result<BroadcastId, DraftError> {
         let NewBroadcast { name, from, subject, reply_to, preview_text, segment, topic, content } = new;
         let row = BroadcastRow {
@@ -92,9 +89,6 @@ impl Broadcasts {
     }
 
     /// Returns a page of the team's broadcasts, newest first.
-    ///
-    /// # Errors
-    /// [`PageError`].
     pub async fn list(
         &self,
         team: TeamId,
@@ -105,9 +99,6 @@ impl Broadcasts {
     }
 
     /// Returns the team's broadcast of that id, with its content.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find(
         &self,
         team: TeamId,
@@ -127,9 +118,6 @@ impl Broadcasts {
     }
 
     /// Changes a draft. Returns its new revision.
-    ///
-    /// # Errors
-    /// [`DraftError`].
     pub async fn update(&self, by: Sender, id: BroadcastId, changes: BroadcastChanges) -> Result<u32, DraftError> {
         let changes = Arc::new(changes);
         loop {
@@ -189,9 +177,6 @@ impl Broadcasts {
     }
 
     /// Creates a draft with the fields and the content of a broadcast. Returns its id.
-    ///
-    /// # Errors
-    /// [`DraftError`].
     pub async fn duplicate(&self, by: Sender, id: BroadcastId) -> Result<BroadcastId, DraftError> {
         let Some((original, content)) = self.read_draft(by.team, id).await? else { return Err(DraftError::NotFound) };
         let name = BroadcastName::of_copy(original.shown_name()).into_string();
@@ -203,9 +188,6 @@ impl Broadcasts {
     }
 
     /// Deletes a draft.
-    ///
-    /// # Errors
-    /// [`DeleteBroadcastError`].
     pub async fn delete(&self, by: Sender, id: BroadcastId) -> Result<(), DeleteBroadcastError> {
         let (team, context, now_ms) = (by.team, self.context.clone(), self.now_ms());
         self.context

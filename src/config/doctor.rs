@@ -12,9 +12,6 @@ use crate::doctor::{CheckedDelivery, CheckedDirect, CheckedName, CheckedSmarthos
 
 impl Config {
     /// Returns the resolver over the DNS servers of the settings, or of the system.
-    ///
-    /// # Errors
-    /// [`DnsError`].
     pub fn resolver(&self) -> Result<Resolver, DnsError> {
         if self.resolvers.is_empty() { Resolver::system() } else { Resolver::with_servers(&self.resolvers) }
     }

@@ -131,9 +131,6 @@ impl PropertyDefinitions {
 
     /// Returns the text to store for a value that a request has under `key`; `None` for null, which
     /// removes the value. Combines [`to_text`] and [`PropertyDefinitions::allows`].
-    ///
-    /// # Errors
-    /// [`PropertyError`].
     pub fn accept(&self, key: &str, value: &Value) -> Result<Option<String>, PropertyError> {
         match to_text(key, value)? {
             Some(text) if !self.allows(key, &text) => Err(PropertyError::NotNumeric),

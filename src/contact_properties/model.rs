@@ -76,9 +76,6 @@ pub enum FallbackError {
 impl GivenFallback {
     /// Converts to a fallback of a property of that type. A text can be a number, because responses
     /// contain the fallbacks of numbers as text.
-    ///
-    /// # Errors
-    /// [`FallbackError`].
     pub fn of_kind(&self, kind: PropertyKind) -> Result<PropertyFallback, FallbackError> {
         match (kind, self) {
             (_, Self::Text(text)) if text.chars().count() > FALLBACK_CHARS_MAX => Err(FallbackError::TooLong),

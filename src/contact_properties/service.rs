@@ -45,9 +45,6 @@ impl ContactProperties {
     }
 
     /// Creates a property.
-    ///
-    /// # Errors
-    /// [`CreatePropertyError`].
     pub async fn create(&self, team: TeamId, new: NewProperty) -> Result<ContactProperty, CreatePropertyError> {
         let NewProperty { key, kind, fallback } = new;
         let (key, fallback) = (key.into_string(), fallback.map(PropertyFallback::into_string));
@@ -71,9 +68,6 @@ impl ContactProperties {
     }
 
     /// Returns a page of the team's properties, newest first.
-    ///
-    /// # Errors
-    /// [`PageError`].
     pub async fn list(
         &self,
         team: TeamId,
@@ -86,18 +80,12 @@ impl ContactProperties {
     }
 
     /// Returns the team's property of that id.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find(&self, team: TeamId, id: ContactPropertyId) -> Result<Option<ContactProperty>, StoreError> {
         let row = self.context.store.read(move |tx| tx.get(&CONTACT_PROPERTIES, &(team, id))).await?;
         Ok(row.map(|row| row.property(id)))
     }
 
     /// Changes the fallback of a property and returns the changed property.
-    ///
-    /// # Errors
-    /// [`UpdatePropertyError`].
     pub async fn update(
         &self,
         team: TeamId,
@@ -127,9 +115,6 @@ impl ContactProperties {
 
     /// Deletes a property; contacts keep their values. Returns whether the team had a property of that
     /// id.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn delete(&self, team: TeamId, id: ContactPropertyId) -> Result<bool, StoreError> {
         let now_ms = self.context.now_ms();
         self.context

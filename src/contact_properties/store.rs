@@ -39,9 +39,6 @@ fn key_hash(key: &str) -> [u8; 32] {
 }
 
 /// Returns the definitions of the team. Reads at most [`super::PROPERTIES_MAX`] small rows.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn definitions(tx: &impl Reads, team: TeamId) -> Result<PropertyDefinitions, StoreError> {
     let definitions = tx.collect(&CONTACT_PROPERTIES, KeyOf::bounds(team), Order::Ascending, |_, row| {
         let ContactPropertyRow { key, kind, fallback, created_ms: _ } = row.decode()?;
@@ -51,17 +48,11 @@ pub fn definitions(tx: &impl Reads, team: TeamId) -> Result<PropertyDefinitions,
 }
 
 /// Returns whether the team has a property of that key, in any letter case.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn is_taken(tx: &impl Reads, team: TeamId, key: &str) -> Result<bool, StoreError> {
     tx.contains(&CONTACT_PROPERTY_KEYS, &(team, key_hash(key)))
 }
 
 /// Writes a property and its index row.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn put(
     tx: &WriteTx<'_>,
     team: TeamId,
@@ -73,9 +64,6 @@ pub(super) fn put(
 }
 
 /// Deletes a property and its index row.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn remove(
     tx: &WriteTx<'_>,
     team: TeamId,

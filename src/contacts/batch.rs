@@ -149,9 +149,6 @@ impl ContactBatch {
     }
 
     /// Returns the outcome that [`apply`](Self::apply) would have, and writes nothing.
-    ///
-    /// # Errors
-    /// [`ContactBatchError`].
     pub fn dry_run(&self, tx: &impl Reads, team: TeamId) -> Result<BatchOutcome, ContactBatchError> {
         let plan = self.plan(tx, team)?;
         let mut outcome = BatchOutcome { items: Vec::with_capacity(self.items.len()), failed: plan.failed };

@@ -10,9 +10,6 @@ use crate::topics::{SendTopic, Subscription};
 /// Returns whether an address receives email under a topic. An opt-out of all marketing email comes
 /// first, then the contact's choice for the topic. Without a contact or a choice, the topic's default
 /// applies.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn receives_topic(
     tx: &impl Reads,
     team: TeamId,
@@ -28,9 +25,6 @@ pub fn receives_topic(
 }
 
 /// Returns whether a contact that has not opted out of all marketing email receives email under a topic.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn contact_receives_topic(
     tx: &impl Reads,
     team: TeamId,
@@ -43,9 +37,6 @@ pub fn contact_receives_topic(
 
 /// Returns whether a contact with the address opted out of the topic or of all marketing email. Ignores
 /// the topic's default, because a default is not a choice of the contact.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn has_opted_out(tx: &impl Reads, team: TeamId, address: &AddressHash, topic: TopicId) -> Result<bool, StoreError> {
     let Some((id, contact)) = find_by_address(tx, team, address)? else { return Ok(false) };
     let choice = tx.get(&TOPIC_CHOICES, &(team, id, topic))?;

@@ -14,9 +14,6 @@ use crate::topics::{self, Subscription};
 impl Contacts {
     /// Returns a page of the subscriptions of a contact to every topic of the team, newest topic first. `None` if the
     /// team has no such contact.
-    ///
-    /// # Errors
-    /// [`PageError`].
     pub async fn topics(
         &self,
         team: TeamId,
@@ -107,9 +104,6 @@ impl Contacts {
 
     /// Returns a page of the segments that contain a contact as a member or by their filter, newest first. `None` if
     /// the team has no such contact.
-    ///
-    /// # Errors
-    /// [`PageError`].
     pub async fn segments(
         &self,
         team: TeamId,

@@ -95,9 +95,6 @@ impl Contacts {
     }
 
     /// Returns a contact with the included fields; `None` if the team has no such contact.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find(
         &self,
         team: TeamId,
@@ -142,9 +139,6 @@ impl Contacts {
     }
 
     /// Returns a page of the team's contacts, newest first.
-    ///
-    /// # Errors
-    /// [`ShowError`].
     pub async fn list(
         &self,
         team: TeamId,
@@ -212,9 +206,6 @@ impl Contacts {
     }
 
     /// Returns the outcome that [`batch`](Self::batch) would have, and writes nothing.
-    ///
-    /// # Errors
-    /// [`ContactBatchError`].
     pub async fn dry_run(
         &self,
         team: TeamId,
@@ -293,9 +284,6 @@ fn show(tx: &impl Reads, team: TeamId, id: ContactId) -> Result<ContactView, Wri
 }
 
 /// Deletes contacts by their names and records the events. Skips a name without a contact.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn remove(
     tx: &WriteTx<'_>,
     context: &Context,

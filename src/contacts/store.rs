@@ -80,9 +80,6 @@ pub struct AudienceRow {
 impl Row for AudienceRow {}
 
 /// Returns the contact with this id.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn find(tx: &impl Reads, team: TeamId, id: ContactId) -> Result<Option<ContactRow>, StoreError> {
     tx.get(&CONTACTS, &(team, id))
 }
@@ -96,25 +93,16 @@ pub fn find_valid(tx: &impl Reads, team: TeamId, id: ContactId) -> Result<Option
 }
 
 /// Returns the id of the newest contact of the team.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn newest(tx: &impl Reads, team: TeamId) -> Result<Option<ContactId>, StoreError> {
     Ok(tx.first_key(&CONTACTS, KeyOf::bounds(team), Order::Descending)?.map(|(_, id)| id))
 }
 
 /// Returns whether the team deleted the contact in the last 24 hours.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn was_listed(tx: &impl Reads, team: TeamId, id: ContactId) -> Result<bool, StoreError> {
     crate::store::was_listed(tx, &CONTACTS, &(team, id))
 }
 
 /// Returns the contact with this address.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn find_by_address(
     tx: &impl Reads,
     team: TeamId,
@@ -126,9 +114,6 @@ pub fn find_by_address(
 
 /// Returns the topic choices of a contact, oldest topic first. Includes choices for deleted topics, so
 /// the number is bounded only by the topics that the team ever had.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn choices_of(
     tx: &impl Reads,
     team: TeamId,
@@ -141,17 +126,11 @@ pub fn choices_of(
 }
 
 /// Returns the number of contacts of the team and its audience revision.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn audience(tx: &impl Reads, team: TeamId) -> Result<AudienceRow, StoreError> {
     Ok(tx.get(&AUDIENCES, &(team,))?.unwrap_or_default())
 }
 
 /// Inserts a new contact and its address index row.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn insert(
     tx: &WriteTx<'_>,
     team: TeamId,
@@ -164,9 +143,6 @@ pub(super) fn insert(
 }
 
 /// Deletes a contact, its address index row and its topic choices.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn remove(
     tx: &WriteTx<'_>,
     team: TeamId,

@@ -31,9 +31,6 @@ const DEFAULT_STEPS: Steps = Steps { read_rows: 10_000, commit_rows: 1_000 };
 
 /// Deletes the choices for topics that were deleted 40 days ago or earlier. Costs one read if there are
 /// no such topics.
-///
-/// # Errors
-/// [`StoreError`].
 pub async fn purge_deleted_topic_choices(context: &Context) -> Result<(), StoreError> {
     purge_in(context, DEFAULT_STEPS).await
 }

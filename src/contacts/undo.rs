@@ -12,9 +12,6 @@ use crate::topics::{self, Subscription, Topic};
 /// Restores the choice that a contact had for a topic before it opted out. If `before` is `None`, the
 /// choice is deleted and the topic's default applies again. Changes nothing if the stored choice is no
 /// longer an opt-out.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn undo_topic_opt_out(
     tx: &WriteTx<'_>,
     context: &Context,

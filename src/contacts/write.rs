@@ -77,9 +77,6 @@ impl<'a, 't> ContactWriter<'a, 't> {
 
     /// Creates a contact and records its event. The caller has checked that the team has no contact
     /// with the address, and that the segments and topics exist.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub fn create(&mut self, new: &NewContact, hash: &AddressHash) -> Result<ContactId, StoreError> {
         let id: ContactId = self.context.id();
         let mut row = ContactRow::new(new.email.clone());
@@ -104,9 +101,6 @@ impl<'a, 't> ContactWriter<'a, 't> {
 
     /// Changes a contact and records the events. `row` is its stored row. The caller has checked that
     /// the segments and topics exist.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub fn update(
         &mut self,
         id: ContactId,
@@ -143,9 +137,6 @@ impl<'a, 't> ContactWriter<'a, 't> {
     /// Stores topic choices. Records an event for each choice that changes the effective subscription.
     /// Returns whether any stored choice changed. A choice for a deleted topic applies to email that was
     /// accepted under the topic, and emits no event.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     fn choose(
         &self,
         id: ContactId,
@@ -181,9 +172,6 @@ impl<'a, 't> ContactWriter<'a, 't> {
     }
 
     /// Removes a contact from the members of a segment. Returns whether it was a member.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub fn leave_segment(&mut self, id: ContactId, segment: SegmentId) -> Result<bool, StoreError> {
         let left = segments::leave(self.tx, self.team, segment, id, self.now_ms)?;
         self.changed |= left;
@@ -193,9 +181,6 @@ impl<'a, 't> ContactWriter<'a, 't> {
     /// Deletes a contact, its memberships and its topic choices, and records the event. If the contact
     /// opted out of a topic or of all marketing email, its address is added to the suppression list. With
     /// [`EventIdentity::Erased`], the entry and its event have no address, only the hash.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub fn remove(&mut self, id: ContactId, row: &ContactRow) -> Result<(), StoreError> {
         let opted_out = row.unsubscribed() || self.has_opted_out_of_a_topic(id)?;
         let segments = segments::of_contact(self.tx, self.team, id)?;
@@ -225,9 +210,6 @@ impl<'a, 't> ContactWriter<'a, 't> {
 
     /// Updates the number of contacts and increments the audience revision. Writes nothing if no
     /// contact or membership changed.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub fn finish(self) -> Result<(), StoreError> {
         if !self.changed {
             return Ok(());
@@ -320,9 +302,6 @@ impl<'a, 't> ContactWriter<'a, 't> {
 
 /// Stores the choices of a contact for topics, including deleted topics. A repeated choice changes
 /// nothing.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn set_topics(
     tx: &WriteTx<'_>,
     context: &Context,
@@ -338,9 +317,6 @@ pub fn set_topics(
 }
 
 /// Opts a contact out of all marketing email, or subscribes it again. A repeated call changes nothing.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn set_subscription(
     tx: &WriteTx<'_>,
     context: &Context,

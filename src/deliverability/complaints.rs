@@ -26,9 +26,6 @@ pub struct TeamComplaints {
 impl TeamDeliverability {
     /// Returns the complaints about each team with at least `delivered_min` deliveries, in the order of their ids. Reads at
     /// most seven rows for each team.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn complaints(&self, delivered_min: u64) -> Result<Vec<TeamComplaints>, StoreError> {
         let now_ms = self.context.now_ms();
         let teams = self.context.store.read::<_, StoreError>(teams::list).await?;

@@ -20,27 +20,18 @@ pub(super) fn last_days(now_ms: TimestampMs, days: u32) -> RangeInclusive<u32> {
 }
 
 /// Reads the windows of the guardrail: two ranges of at most seven rows.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn windows(tx: &impl Reads, team: TeamId, now_ms: TimestampMs) -> Result<GuardrailWindows, StoreError> {
     let warning = day_totals(tx, team, last_days(now_ms, WARNING_DAYS))?.into();
     Ok(GuardrailWindows { warning, pause: pause_window(tx, team, now_ms)? })
 }
 
 /// Reads the window of a pause: at most two rows.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn pause_window(tx: &impl Reads, team: TeamId, now_ms: TimestampMs) -> Result<WindowCounts, StoreError> {
     Ok(day_totals(tx, team, last_days(now_ms, PAUSE_DAYS))?.into())
 }
 
 /// Returns the earliest end of a pause: the next UTC midnight, or the one after it if the current day alone reaches a
 /// limit.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn resumes_ms(tx: &impl Reads, team: TeamId, now_ms: TimestampMs) -> Result<TimestampMs, StoreError> {
     let today = utc_day(now_ms);
     let counts: WindowCounts = day_totals(tx, team, today..=today)?.into();

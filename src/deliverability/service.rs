@@ -94,9 +94,6 @@ impl TeamDeliverability {
     }
 
     /// Returns the score of a team.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn report(&self, team: TeamId) -> Result<DeliverabilityReport, StoreError> {
         let (now_ms, mode) = (self.context.now_ms(), self.mode);
         let read = move |tx: &ReadTx| {
@@ -107,9 +104,6 @@ impl TeamDeliverability {
     }
 
     /// Returns the data of the page of a team.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn overview(&self, team: TeamId) -> Result<DeliverabilityOverview, StoreError> {
         let (now_ms, mode) = (self.context.now_ms(), self.mode);
         let read = move |tx: &ReadTx| {

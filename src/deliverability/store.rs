@@ -46,9 +46,6 @@ pub struct RegionPauseRow {
 impl Row for RegionPauseRow {}
 
 /// Returns the paused regions. Nearly always none.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn paused_regions(tx: &impl Reads) -> Result<Vec<RegionPauseRow>, StoreError> {
     tx.collect(&REGION_PAUSES, (([0; 32],), ([u8::MAX; 32],)), Order::Ascending, |_, row| Ok(row.valid()))
 }

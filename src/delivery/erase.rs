@@ -7,9 +7,6 @@ use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
 use crate::tables::ATTEMPTS;
 
 /// Returns whether an attempt for an email contains an address. Skips corrupt attempts.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn attempts_mention(tx: &impl Reads, email: EmailId, addresses: &AddressSet) -> Result<bool, StoreError> {
     let mut found = false;
     tx.scan_valid(&ATTEMPTS, &(email, Id::MIN), &(email, Id::MAX), Order::Ascending, |_, mut row| {
@@ -22,9 +19,6 @@ pub(crate) fn attempts_mention(tx: &impl Reads, email: EmailId, addresses: &Addr
 /// Erases addresses from the attempts for an email. A text that contains one becomes [`ERASED`] as a
 /// whole. The number of attempts is limited: each recipient group has at most one for each delay of the
 /// retry schedule.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn erase_attempts(tx: &WriteTx<'_>, email: EmailId, addresses: &AddressSet) -> Result<(), StoreError> {
     let mut erased = Vec::new();
     tx.scan_valid(&ATTEMPTS, &(email, Id::MIN), &(email, Id::MAX), Order::Ascending, |key, mut row| {

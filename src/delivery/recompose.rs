@@ -38,9 +38,6 @@ impl From<MessageError> for ShowMessageError {
 impl Engine {
     /// Composes the message of an email for its first recipient, and for those who share it. The signatures are new; the
     /// rest is the same in every attempt.
-    ///
-    /// # Errors
-    /// [`ShowMessageError`].
     pub async fn show_message(self: &Arc<Self>, team: TeamId, id: EmailId) -> Result<Vec<u8>, ShowMessageError> {
         let find = move |tx: &ReadTx| emails::find_row(tx, team, id);
         let row = self.context.store.read::<_, StoreError>(find).await?;

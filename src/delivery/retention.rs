@@ -19,9 +19,6 @@ const LAST: NameHash = [0xff; 32];
 /// - receiving hosts whose TLS history and pause have expired, and expired throttles of sites;
 /// - old counts of the warm-up plan, and the holds of deleted emails;
 /// - rows that were set aside long ago.
-///
-/// # Errors
-/// [`StoreError`].
 pub async fn purge(context: &Context, attempts_before_ms: TimestampMs) -> Result<(), StoreError> {
     let (store, now_ms) = (&context.store, context.now_ms());
     let purge_attempts = move |tx: &WriteTx<'_>, after| purge_attempts_page(tx, after, attempts_before_ms, now_ms);

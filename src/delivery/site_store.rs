@@ -119,9 +119,6 @@ fn allowance(tx: &impl Reads, site: NameHash, plan: WarmUpPlan, now_ms: Timestam
 
 /// Counts a complaint or a later bounce of an email for the warm-up plan. The count belongs to the site and the day of
 /// the last attempt of the group. Has no effect if the messages of that day were not counted.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn count_report(tx: &WriteTx<'_>, email: EmailId, group: u16, counts: WarmUpRow) -> Result<(), StoreError> {
     let mut last = None;
     let (from, to) = ((email, AttemptId::MIN), (email, AttemptId::MAX));

@@ -46,9 +46,6 @@ pub struct DomainAudit {
 
 impl Domains {
     /// Looks up the records of up to `domains_max` domains that are verified or were.
-    ///
-    /// # Errors
-    /// Returns [`StoreError`].
     pub async fn audit(&self, resolver: &Resolver, domains_max: usize) -> Result<DomainAudit, StoreError> {
         let mut rows = self.context.store.read(used_domains).await?;
         let omitted = rows.len().saturating_sub(domains_max);

@@ -43,9 +43,6 @@ impl DomainRow {
 
 /// Stores a refusal of mail of a domain. Returns the name of the domain if its owners must be notified; `None` if less
 /// than a day is between the stored refusal and this one, or if the team has no such domain.
-///
-/// # Errors
-/// Returns [`StoreError`].
 pub fn record_refusal(
     tx: &WriteTx<'_>,
     team: TeamId,

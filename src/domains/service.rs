@@ -103,9 +103,6 @@ impl Domains {
     }
 
     /// Adds a domain and generates its keys. Needs about one second, or more if other keys are being generated.
-    ///
-    /// # Errors
-    /// Returns [`CreateDomainError`].
     pub async fn create(
         &self,
         by: impl Into<TeamActor>,
@@ -119,9 +116,6 @@ impl Domains {
 
     /// Adds a domain that is verified without a check, as `ringmail dev --domain` does. If the team already has the
     /// domain, marks it as verified.
-    ///
-    /// # Errors
-    /// Returns [`CreateDomainError`].
     pub async fn add_verified(
         &self,
         by: impl Into<TeamActor>,
@@ -220,9 +214,6 @@ impl Domains {
     }
 
     /// Returns a page of the team's domains, newest first.
-    ///
-    /// # Errors
-    /// Returns [`PageError`].
     pub async fn list(&self, team: TeamId, query: PageQuery<DomainId>) -> Result<Page<Domain>, PageError> {
         let now_ms = self.context.now_ms();
         let domain = move |id, row: DomainRow| Ok(Some(domain(id, &row, now_ms)));
@@ -230,18 +221,12 @@ impl Domains {
     }
 
     /// Returns a domain with the records it should publish; `None` if the team has no domain with this id.
-    ///
-    /// # Errors
-    /// Returns [`StoreError`].
     pub async fn find(&self, team: TeamId, id: DomainId) -> Result<Option<DomainWithRecords>, StoreError> {
         let row = self.context.store.read(move |tx| store::find(tx, team, id)).await?;
         Ok(row.map(|row| self.with_records(id, &row)))
     }
 
     /// Changes the tracking settings of a domain. If a checked domain gets a new tracking label, it is checked again.
-    ///
-    /// # Errors
-    /// Returns [`UpdateDomainError`].
     pub async fn update(
         &self,
         by: impl Into<TeamActor>,
@@ -281,9 +266,6 @@ impl Domains {
 
     /// Deletes a domain and the API keys scoped to it, so that no key gets a wider scope. Returns `false` if the team
     /// has no domain with this id.
-    ///
-    /// # Errors
-    /// Returns [`StoreError`].
     pub async fn delete(&self, by: impl Into<TeamActor>, id: DomainId) -> Result<bool, StoreError> {
         let (by, context) = (by.into(), self.context.clone());
         let (store, now_ms, team) = (context.store.clone(), context.now_ms(), by.team);
@@ -301,9 +283,6 @@ impl Domains {
 
     /// Starts the verification of a domain and returns before the check. Returns `false` if the team has no domain with
     /// this id.
-    ///
-    /// # Errors
-    /// Returns [`StoreError`].
     pub async fn request_verification(&self, by: impl Into<TeamActor>, id: DomainId) -> Result<bool, StoreError> {
         let (by, context) = (by.into(), self.context.clone());
         let (now_ms, team) = (context.now_ms(), by.team);

@@ -135,17 +135,11 @@ pub struct SenderDomainRow {
 impl Row for SenderDomainRow {}
 
 /// Returns the fields for a send of the team's domain with this name (lower-case A-labels).
-///
-/// # Errors
-/// Returns [`StoreError`].
 pub fn find_sender(tx: &impl Reads, team: TeamId, name: &str) -> Result<Option<SenderDomainRow>, StoreError> {
     find_sender_hashed(tx, team, &name_hash(name))
 }
 
 /// Returns the same as [`find_sender`], by the hash of the name.
-///
-/// # Errors
-/// Returns [`StoreError`].
 pub fn find_sender_hashed(
     tx: &impl Reads,
     team: TeamId,
@@ -155,9 +149,6 @@ pub fn find_sender_hashed(
 }
 
 /// Returns the team's domain with this id.
-///
-/// # Errors
-/// Returns [`StoreError`].
 pub fn find(tx: &impl Reads, team: TeamId, id: DomainId) -> Result<Option<DomainRow>, StoreError> {
     tx.get(&DOMAINS, &(team, id))
 }
@@ -171,17 +162,11 @@ pub fn find_valid(tx: &impl Reads, team: TeamId, id: DomainId) -> Result<Option<
 }
 
 /// Returns whether the team has a domain with this id.
-///
-/// # Errors
-/// Returns [`StoreError`].
 pub fn exists(tx: &impl Reads, team: TeamId, id: DomainId) -> Result<bool, StoreError> {
     tx.contains(&DOMAINS, &(team, id))
 }
 
 /// Returns the number of the team's domains, at most 10,000. Scans one small row for each domain.
-///
-/// # Errors
-/// Returns [`StoreError`].
 pub fn count(tx: &impl Reads, team: TeamId) -> Result<usize, StoreError> {
     let mut domains = 0;
     // The rows of the index are much smaller than those of the domains, which contain the keys.
@@ -193,9 +178,6 @@ pub fn count(tx: &impl Reads, team: TeamId) -> Result<usize, StoreError> {
 }
 
 /// Returns the team's domains with their regions, at most 10,000.
-///
-/// # Errors
-/// Returns [`StoreError`].
 pub fn regions(tx: &impl Reads, team: TeamId) -> Result<Vec<(DomainId, String)>, StoreError> {
     let mut regions = Vec::new();
     tx.scan_valid(&DOMAINS, &(team, DomainId::MIN), &(team, DomainId::MAX), Order::Ascending, |(_, id), row| {
@@ -206,9 +188,6 @@ pub fn regions(tx: &impl Reads, team: TeamId) -> Result<Vec<(DomainId, String)>,
 }
 
 /// Writes a domain and its index rows.
-///
-/// # Errors
-/// Returns [`StoreError`].
 pub(super) fn put(tx: &WriteTx<'_>, team: TeamId, id: DomainId, row: &DomainRow) -> Result<(), StoreError> {
     let tracking = row.tracking();
     let sender = SenderDomainRow {
@@ -238,18 +217,12 @@ fn delete_tracking_host(tx: &WriteTx<'_>, id: DomainId, host: Option<String>) ->
 }
 
 /// Returns whether a host (lower-case A-labels) is the tracking host of a domain of any team.
-///
-/// # Errors
-/// Returns [`StoreError`].
 pub fn is_tracking_host(tx: &impl Reads, host: &str) -> Result<bool, StoreError> {
     Ok(tx.first_key(&TRACKING_HOSTS, KeyOf::bounds(name_hash(host)), Order::Ascending)?.is_some())
 }
 
 /// Deletes the tracking hosts of up to `domains_max` domains of a removed team, and these domains; returns the number of
 /// domains.
-///
-/// # Errors
-/// Returns [`StoreError`].
 pub fn delete_page_of_team(tx: &WriteTx<'_>, team: TeamId, domains_max: usize) -> Result<usize, StoreError> {
     let mut page: Vec<(DomainId, DomainRow)> = Vec::new();
     tx.scan_valid(&DOMAINS, &(team, DomainId::MIN), &(team, DomainId::MAX), Order::Ascending, |(_, id), row| {
@@ -265,9 +238,6 @@ pub fn delete_page_of_team(tx: &WriteTx<'_>, team: TeamId, domains_max: usize) -
 }
 
 /// Deletes a domain and its index rows.
-///
-/// # Errors
-/// Returns [`StoreError`].
 pub(super) fn remove(
     tx: &WriteTx<'_>,
     team: TeamId,

@@ -38,9 +38,6 @@ type DomainKey = (TeamId, DomainId);
 
 impl Domains {
     /// Checks domains until `stop` is cancelled. A later sweep checks the domains that an error left unchecked.
-    ///
-    /// # Errors
-    /// Returns [`StoreError`].
     pub async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), StoreError> {
         repeat(stop, || self.check_due(), || self.queue.added.notified_within(TICK)).await
     }

@@ -91,17 +91,11 @@ impl CountCheck {
     }
 
     /// Checks each day after its end, until `stop`.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn run(&self, stop: CancellationToken) -> Result<(), StoreError> {
         every(ROUND_INTERVAL, stop, || self.run_round()).await
     }
 
     /// Checks the complete days of all teams that have not been checked, and deletes their journal.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn run_round(&self) -> Result<(), StoreError> {
         let today = utc_day(self.context.now_ms());
         for team in self.context.store.read::<_, StoreError>(teams::list).await? {

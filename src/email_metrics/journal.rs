@@ -71,9 +71,6 @@ impl CountedEvent {
 
 /// Counts a recorded event, in its transaction. An event that is the first open or click of its recipient is counted as
 /// unique too.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn count_event(
     tx: &WriteTx<'_>,
     id: EventId,
@@ -93,9 +90,6 @@ pub(crate) fn count_event(
 /// Marks a recorded open or click as the first of its recipient, because the one before it is retracted. Call it in the
 /// transaction that counts it as unique at the time `at_ms` of the event. Does nothing if the day of the event has been
 /// checked.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn mark_first(tx: &WriteTx<'_>, team: TeamId, at_ms: TimestampMs, event: EventId) -> Result<(), StoreError> {
     let key = (team, quarter(at_ms), event);
     match tx.get_valid(&EMAIL_COUNT_JOURNAL, &key)? {
@@ -106,9 +100,6 @@ pub fn mark_first(tx: &WriteTx<'_>, team: TeamId, at_ms: TimestampMs, event: Eve
 
 /// Removes a retracted event from the journal. Call it in the transaction that deletes the event and takes back its counts.
 /// The deletion of an email does not call it: the counts stay.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn forget(tx: &WriteTx<'_>, team: TeamId, at_ms: TimestampMs, event: EventId) -> Result<(), StoreError> {
     tx.delete(&EMAIL_COUNT_JOURNAL, &(team, quarter(at_ms), event))?;
     Ok(())

@@ -136,9 +136,6 @@ impl EmailMetrics {
     }
 
     /// Makes a report.
-    ///
-    /// # Errors
-    /// [`MetricsReportError`].
     pub async fn report(&self, query: MetricsQuery) -> Result<MetricsReport, MetricsReportError> {
         let (store, lookups) = (&self.context.store, self.lookups);
         let mut grouping = Grouping::start(query)?;

@@ -23,9 +23,6 @@ const TOTALS_KEPT_DAYS: u32 = 31;
 
 /// Deletes the counts of the quarter hours and of the UTC days that ended before `before_ms`. The cost depends only on the
 /// number of deleted rows.
-///
-/// # Errors
-/// [`StoreError`].
 pub async fn purge(context: &Context, before_ms: TimestampMs) -> Result<(), StoreError> {
     for team in context.store.read::<_, StoreError>(teams::list).await? {
         purge_team(context, team.id, before_ms).await?;

@@ -48,9 +48,6 @@ pub enum CountedRecipients {
 }
 
 /// Counts recipients at the time of their event, in the transaction of the event.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn count(
     tx: &WriteTx<'_>,
     source: MetricSource,
@@ -62,9 +59,6 @@ pub fn count(
 }
 
 /// Counts the same recipients in several metrics, as [`count`] does in one. Writes each row once.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn count_all(
     tx: &WriteTx<'_>,
     source: MetricSource,
@@ -77,9 +71,6 @@ pub(super) fn count_all(
 
 /// Counts `by` recipients whose email was sent at `sent_ms` in the totals of that day by the day of the send. Does nothing
 /// for a metric without such a total.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn count_of_send_day(
     tx: &WriteTx<'_>,
     team: TeamId,
@@ -98,9 +89,6 @@ pub(crate) fn count_of_send_day(
 }
 
 /// Reverses [`count`] with the same arguments, in the transaction that retracts the event. A count does not fall below 0.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn take_back(
     tx: &WriteTx<'_>,
     source: MetricSource,
@@ -130,9 +118,6 @@ fn change(
 }
 
 /// Adds the score of an email to the day of its team, once for each recipient.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn add_score(
     tx: &WriteTx<'_>,
     team: TeamId,
@@ -148,9 +133,6 @@ pub fn add_score(
 }
 
 /// Reverses [`add_score`] with the same arguments. A sum does not fall below 0.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn take_back_score(
     tx: &WriteTx<'_>,
     team: TeamId,
@@ -167,9 +149,6 @@ pub fn take_back_score(
 }
 
 /// Returns the totals of a team on `days`, which are UTC days since 1970. Reads one row for each day.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn day_totals(tx: &impl Reads, team: TeamId, days: RangeInclusive<u32>) -> Result<DayTotals, StoreError> {
     let mut totals = DayTotals::default();
     let (from, to) = ((team, *days.start()), (team, *days.end()));

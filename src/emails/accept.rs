@@ -275,9 +275,6 @@ fn block_reason(
 ///
 /// Topic choices stay valid after the topic is deleted. Recipients without a choice still receive
 /// emails that were accepted under the deleted topic.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn still_deliverable(
     tx: &WriteTx<'_>,
     team: TeamId,

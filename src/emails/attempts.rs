@@ -40,9 +40,6 @@ impl From<PageError> for ListAttemptsError {
 
 impl Emails {
     /// Returns a page of the SMTP attempts of an email, newest first. Simulated recipients have none.
-    ///
-    /// # Errors
-    /// [`ListAttemptsError`].
     pub async fn attempts(
         &self,
         team: TeamId,

@@ -34,9 +34,6 @@ from_store_error!(ChangeEmailError);
 
 impl Emails {
     /// Changes the due time of a scheduled email.
-    ///
-    /// # Errors
-    /// [`ChangeEmailError`].
     pub async fn reschedule(&self, by: Sender, id: EmailId, due_ms: TimestampMs) -> Result<(), ChangeEmailError> {
         let (team, notifier, now_ms) = (by.team, self.notifier.clone(), self.context.now_ms());
         self.context
@@ -62,9 +59,6 @@ impl Emails {
     }
 
     /// Cancels a scheduled email.
-    ///
-    /// # Errors
-    /// [`ChangeEmailError`].
     pub async fn cancel(&self, by: Sender, id: EmailId) -> Result<(), ChangeEmailError> {
         let (team, context, guard) = (by.team, self.context.clone(), Arc::clone(&self.guard));
         self.context
@@ -91,9 +85,6 @@ impl Emails {
     /// Deletes an email with its content, timeline and attempts. Queued groups are canceled. If a delivery
     /// is in flight, the email is hidden, and deleted when the delivery ends. Returns `false` if the team
     /// has no such email.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn delete(&self, team: TeamId, id: EmailId) -> Result<bool, StoreError> {
         let (now_ms, guard) = (self.context.now_ms(), Arc::clone(&self.guard));
         self.context
@@ -114,9 +105,6 @@ impl Emails {
 
 /// Stores the row of an email after a delivery ended. If the email was deleted and is now settled,
 /// deletes it.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn put_settled(
     tx: &WriteTx<'_>,
     team: TeamId,

@@ -61,9 +61,6 @@ impl PreparedErasure {
 
 /// Prepares the erasure of addresses from an email. Opens the content if other recipients remain. A missing or corrupt
 /// row, and corrupt content, need no new content.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn prepare_erasure(
     tx: &impl Reads,
     keyring: &Keyring,
@@ -102,9 +99,6 @@ fn content_without(content: EmailContent, addresses: &AddressSet) -> Option<Emai
 
 /// Scans up to `rows_max` queue rows after `after` for emails of the team, up to `last`, with a waiting recipient among
 /// the addresses. Reads only the emails to the domains of the addresses.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn match_queued(
     tx: &impl Reads,
     team: TeamId,
@@ -184,9 +178,6 @@ pub(crate) fn mentions(row: &EmailRow, addresses: &AddressSet) -> bool {
 /// remains, deletes the content and the attachments as retention does, and cancels an email whose recipients have all
 /// been canceled. Subtracts the deleted chunks from `chunks_left`, which limits them. A missing or corrupt row counts
 /// as erased.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn erase(
     tx: &WriteTx<'_>,
     context: &Context,

@@ -27,9 +27,6 @@ impl EventRecorder {
     /// Records an event and counts its recipients; returns its id. A time before the email or in the future is replaced by
     /// the nearest time between both. Reads the custom headers from the sealed content once, for the first event that
     /// has a subscriber.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(crate) fn record(
         &mut self,
         tx: &WriteTx<'_>,
@@ -42,9 +39,6 @@ impl EventRecorder {
 
     /// Records an event as [`EventRecorder::record`]; returns it as stored. `is_first` is whether it is the first open
     /// or click of its recipient in the timeline, which is counted as unique too. Other kinds ignore it.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(crate) fn record_engagement(
         &mut self,
         tx: &WriteTx<'_>,
@@ -84,9 +78,6 @@ impl EventRecorder {
 }
 
 /// Records one event of an email as [`EventRecorder::record`], in the transaction that causes it.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn record(
     tx: &WriteTx<'_>,
     context: &Context,

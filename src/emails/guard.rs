@@ -90,25 +90,16 @@ pub enum BroadcastPause {
 /// Decides whether a team can send now. The default methods never pause.
 pub trait SendingGuard: Send + Sync {
     /// Returns the pause of a team; `None` if it can send.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     fn sending_pause(&self, _tx: &WriteTx<'_>, _team: TeamId) -> Result<Option<SendingPause>, StoreError> {
         Ok(None)
     }
 
     /// Returns the same as [`SendingGuard::sending_pause`], in a read transaction.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     fn find_sending_pause(&self, _tx: &ReadTx, _team: TeamId) -> Result<Option<SendingPause>, StoreError> {
         Ok(None)
     }
 
     /// Returns the pause of the region of a domain; `None` if broadcasts from it can be sent.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     fn region_pause(
         &self,
         _tx: &WriteTx<'_>,
@@ -119,26 +110,17 @@ pub trait SendingGuard: Send + Sync {
     }
 
     /// Returns whether a broadcast in progress queues no recipients now, because broadcasts of its region are paused.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     fn is_fan_out_held(&self, _tx: &ReadTx, _team: TeamId, _domain: Option<DomainId>) -> Result<bool, StoreError> {
         Ok(false)
     }
 
     /// Notifies the owners of the team that a broadcast is held, in the transaction that first holds it.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     fn broadcast_held(&self, _tx: &WriteTx<'_>, _team: TeamId, _broadcast: BroadcastId) -> Result<(), StoreError> {
         Ok(())
     }
 
     /// Takes canceled recipients of an email out of the score of the team, in the transaction that cancels them. `before`
     /// and `after` are the rows of the email around it.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     fn recipients_canceled(
         &self,
         _tx: &WriteTx<'_>,

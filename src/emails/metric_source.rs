@@ -37,9 +37,6 @@ fn metric_source(tx: &impl Reads, team: TeamId, id: EmailId) -> Result<Option<Me
 
 /// Counts an opt-out of a recipient with the link of an email, also for its broadcast. A recipient counts once for each email.
 /// Does nothing if the email is deleted or its address is erased.
-///
-/// # Errors
-/// [`StoreError`].
 fn count_opt_out(
     tx: &WriteTx<'_>,
     team: TeamId,
@@ -59,9 +56,6 @@ fn count_opt_out(
 }
 
 /// Takes back the opt-out that [`count_opt_out`] counted. Does nothing if none is counted.
-///
-/// # Errors
-/// [`StoreError`].
 fn take_back_opt_out(
     tx: &WriteTx<'_>,
     team: TeamId,

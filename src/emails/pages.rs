@@ -21,9 +21,6 @@ pub(crate) fn emails_after(
 }
 
 /// Does the same as [`emails_after`], without the rows.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn email_ids_after(
     tx: &impl Reads,
     team: TeamId,

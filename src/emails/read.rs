@@ -62,9 +62,6 @@ from_store_error!(ReadAttachmentError);
 
 impl Emails {
     /// Returns a page of the team's emails, newest first.
-    ///
-    /// # Errors
-    /// [`PageError`].
     pub async fn list(&self, team: TeamId, query: PageQuery<EmailId>) -> Result<Page<(EmailId, EmailRow)>, PageError> {
         self.context
             .store
@@ -73,9 +70,6 @@ impl Emails {
     }
 
     /// Returns a page of the emails of a broadcast, newest first. It is empty if the team has no such broadcast.
-    ///
-    /// # Errors
-    /// [`PageError`].
     pub async fn list_of_broadcast(
         &self,
         team: TeamId,
@@ -93,9 +87,6 @@ impl Emails {
     }
 
     /// Returns an email; `None` if the team has no such email.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find(&self, team: TeamId, id: EmailId) -> Result<Option<EmailDetails>, StoreError> {
         match self.find_within(team, id, usize::MAX).await? {
             Some(BoundedEmail::Read(email)) => Ok(Some(*email)),
@@ -104,18 +95,12 @@ impl Emails {
     }
 
     /// Returns the row of an email; `None` if the team has no such email.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn row(&self, team: TeamId, id: EmailId) -> Result<Option<EmailRow>, StoreError> {
         self.context.store.read(move |tx| visible(tx, team, id)).await
     }
 
     /// Returns an email if reading and rendering its content need at most about `memory_max` bytes; `None` if the team
     /// has no such email.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find_within(
         &self,
         team: TeamId,
@@ -138,9 +123,6 @@ impl Emails {
     }
 
     /// Returns the metadata of the attachments of an email, in the order of the request.
-    ///
-    /// # Errors
-    /// [`ReadAttachmentError`].
     pub async fn attachments(&self, team: TeamId, id: EmailId) -> Result<Vec<AttachmentInfo>, ReadAttachmentError> {
         self.context
             .store
@@ -155,9 +137,6 @@ impl Emails {
     }
 
     /// Returns an attachment of an email, without its bytes.
-    ///
-    /// # Errors
-    /// [`ReadAttachmentError`].
     pub async fn attachment(
         &self,
         team: TeamId,
@@ -197,9 +176,6 @@ impl Emails {
 
 /// Returns the team and the row of an email of one of `teams`, for delivery reports. A deleted email is
 /// found while a delivery of it is in flight. Reads two rows per team.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn find_of_teams(
     tx: &impl Reads,
     teams: &[TeamId],

@@ -57,9 +57,6 @@ impl RemoteFiles {
 
     /// Fetches a file of at most `bytes_max` bytes until `deadline`. [`HttpClient::fetch`] describes `reserve` and the
     /// reservation of the file.
-    ///
-    /// # Errors
-    /// [`RemoteFileError`].
     pub async fn fetch<M>(
         &self,
         team: TeamId,

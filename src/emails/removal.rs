@@ -19,9 +19,6 @@ pub(crate) struct DeletedEmails {
 
 /// Deletes a page of the emails of a team, with their content, timelines and attempts. Queued groups are
 /// canceled. An email in flight is hidden, and deleted when its delivery ends.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn delete_page_of_team(tx: &WriteTx<'_>, team: TeamId, after: EmailId) -> Result<DeletedEmails, StoreError> {
     let page = rows_after(tx, &EMAILS, (team, after), (team, EmailId::MAX), tx.page_items(PAGE_ROWS))?;
     let (mut left, mut events_left) = (CHUNKS_PER_COMMIT, EVENTS_PER_COMMIT);

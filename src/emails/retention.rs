@@ -24,9 +24,6 @@ pub(super) const EVENTS_PER_COMMIT: usize = 2_000;
 
 /// Deletes the content, the attachments and the rows of old emails, each by its own bound on the time of acceptance.
 /// The timelines and SMTP transcripts are deleted with the rows. Emails that are not settled keep all.
-///
-/// # Errors
-/// [`StoreError`].
 pub async fn purge(
     context: &Context,
     content_before_ms: TimestampMs,
@@ -164,9 +161,6 @@ fn purge_rows_page(
 }
 
 /// Deletes an email with its content, timeline, attempts and insights.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn delete_email(tx: &WriteTx<'_>, team: TeamId, id: EmailId) -> Result<(), StoreError> {
     delete_content(tx, id)?;
     events::delete_email_events(tx, id, usize::MAX)?;

@@ -14,9 +14,6 @@ use crate::store::{Reads, StoreError, WriteTx, skip_corrupt};
 use crate::tables::{BROADCAST_EMAILS, BROADCAST_OUTCOMES, EMAILS};
 
 /// Returns the row of an email; `None` if the team has no such email. Includes hidden emails.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn find_row(tx: &impl Reads, team: TeamId, id: EmailId) -> Result<Option<EmailRow>, StoreError> {
     if let Some(row) = tx.get(&EMAILS, &(team, id))? {
         return Ok(Some(row));
@@ -36,9 +33,6 @@ pub(crate) fn find_valid_row(tx: &impl Reads, team: TeamId, id: EmailId) -> Resu
 }
 
 /// Returns whether the team has an email, also if its row is corrupt. Includes hidden emails.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn has_row(tx: &impl Reads, team: TeamId, id: EmailId) -> Result<bool, StoreError> {
     Ok(tx.contains(&EMAILS, &(team, id))? || tx.contains(&BROADCAST_EMAILS, &(team, id))?)
 }
@@ -67,9 +61,6 @@ pub(super) fn joined(
 
 /// Stores the row of an email. For an email of a broadcast, also changes the counts of the broadcast and the index of
 /// its lists. After the last queued email, the broadcast is sent.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn put_row(
     tx: &WriteTx<'_>,
     team: TeamId,
@@ -168,9 +159,6 @@ pub(crate) fn count_corrupt(
 
 /// Deletes the row of an email, whatever its table. The counts of its broadcast stay. Returns whether the email was of the
 /// API.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn delete_row(tx: &WriteTx<'_>, team: TeamId, id: EmailId) -> Result<bool, StoreError> {
     if tx.delete(&EMAILS, &(team, id))? {
         return Ok(true);
@@ -186,9 +174,6 @@ pub(super) fn delete_row(tx: &WriteTx<'_>, team: TeamId, id: EmailId) -> Result<
 }
 
 /// Keeps the id of an email as a cursor of its list for 24 hours, for an email that is hidden or deleted.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn keep_cursor(tx: &WriteTx<'_>, team: TeamId, id: EmailId, now_ms: TimestampMs) -> Result<(), StoreError> {
     if tx.contains(&BROADCAST_EMAILS, &(team, id))? {
         return tx.keep_cursor(&BROADCAST_EMAILS, &(team, id), now_ms);

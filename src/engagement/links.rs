@@ -63,9 +63,6 @@ impl SourceLinks {
 
     /// Adds the links that were counted before and have no merge fields. Returns whether the links behind all destinations
     /// are known then.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(super) fn with_counted<'d>(
         &self,
         tx: &impl Reads,
@@ -88,9 +85,6 @@ impl SourceLinks {
     }
 
     /// Counts the change of the clicks of the recipient of an email, for the links that are known.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(super) fn count(
         &self,
         tx: &WriteTx<'_>,

@@ -93,9 +93,6 @@ impl Engagement {
     /// The first request of a target goes to the writer without a read. Some hits are read first, on a thread that may
     /// block. Their target was requested recently, their email has many events, or their link must be searched in the
     /// content.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn record(&self, hit: Hit) -> Result<(), StoreError> {
         let mut reads_first = self.targets.add(&hit);
         self.recent.add(&hit);

@@ -33,9 +33,6 @@ impl AddressErasure {
 impl Erasures {
     /// Deletes a contact and returns its id; `None` if the team has no such contact. Then nothing is
     /// erased.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn remove_contact(
         &self,
         by: impl Into<TeamActor>,

@@ -114,9 +114,6 @@ impl ErasureTarget {
 /// Requests the erasure of addresses from all data of the team. Call it at the end of the transaction that
 /// deletes the contacts: data that is recorded after the request stays. No page of recipients of a broadcast that was read
 /// before the request is stored later.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn request(
     tx: &WriteTx<'_>,
     context: &Context,
@@ -141,9 +138,6 @@ pub fn request(
 }
 
 /// Returns the first team after `after` that has an erasure.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn next_team(tx: &impl Reads, after: Option<TeamId>) -> Result<Option<TeamId>, StoreError> {
     let mut next = None;
     let from = after.map_or((Id::MIN, Id::MIN), |team| (team, Id::MAX));
@@ -166,9 +160,6 @@ pub(super) enum NextErasure {
 }
 
 /// Returns the next erasure of a team that is `wanted`; `None` if the team has none.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn next_erasure(
     tx: &impl Reads,
     team: TeamId,
@@ -233,9 +224,6 @@ pub(super) fn joinable(
 }
 
 /// Moves the addresses of other requests into the row of an erasure and deletes the rows of the requests.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn join(tx: &WriteTx<'_>, key: ErasureKey, others: &[ErasureId]) -> Result<(), StoreError> {
     let (team, _) = key;
     let Some(mut row) = tx.get(&ERASURES, &key)? else { return Ok(()) };

@@ -216,9 +216,6 @@ fn contact_data(contact: &ContactSnapshot, source: ChangeSource, team: TeamId) -
 }
 
 /// Stores an audience event in the transaction of its cause and publishes it to endpoints and live streams.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn record_audience(
     tx: &WriteTx<'_>,
     context: &Context,

@@ -9,9 +9,6 @@ use crate::store::{KeyOf, MatchPage, NEXT, Order, Reads, STOP, StoreError, Write
 use crate::tables::{AUDIENCE_EVENTS, EVENTS};
 
 /// Returns whether an event of an email contains one of the addresses. Skips corrupt events.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn email_events_mention(
     tx: &impl Reads,
     email: EmailId,
@@ -27,9 +24,6 @@ pub(crate) fn email_events_mention(
 
 /// Erases addresses from the timeline of an email. [`email_timeline`](super::email_timeline) states its
 /// limit.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn erase_email_events(tx: &WriteTx<'_>, email: EmailId, addresses: &AddressSet) -> Result<(), StoreError> {
     let erased = tx.collect(&EVENTS, KeyOf::bounds(email), Order::Ascending, |key, row| {
         let Some(mut row) = row.valid() else { return Ok(None) };
@@ -89,9 +83,6 @@ pub(crate) struct ErasureScope<'a> {
 }
 
 /// Scans up to `rows_max` events of the team after `after` for text that `scope` covers.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn match_audience_events<'a>(
     tx: &impl Reads,
     team: TeamId,
@@ -107,9 +98,6 @@ pub(crate) fn match_audience_events<'a>(
 }
 
 /// Erases the text that `scope` covers from an event about a contact or a suppression.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn erase_audience_event(
     tx: &WriteTx<'_>,
     team: TeamId,

@@ -24,9 +24,6 @@ pub(crate) enum MessageSubject {
 /// Scans up to `rows_max` event messages of the team after `after` for the addresses that `scope`
 /// returns for the message. These are a subset of `addresses`, which are searched first, because a scope
 /// requires the decoded message.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn match_messages(
     tx: &impl Reads,
     team: TeamId,
@@ -43,9 +40,6 @@ pub(crate) fn match_messages(
 }
 
 /// Erases the addresses that `scope` returns, a subset of `addresses`, from an event message.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn erase_message(
     tx: &WriteTx<'_>,
     team: TeamId,

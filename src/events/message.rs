@@ -30,9 +30,6 @@ impl MessageRow {
 }
 
 /// Returns the event message; `None` if retention has deleted it.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn message(tx: &impl Reads, team: TeamId, event: EventId) -> Result<Option<MessageRow>, StoreError> {
     tx.get(&EVENT_MESSAGES, &(team, event))
 }
@@ -46,9 +43,6 @@ pub fn valid_message(tx: &impl Reads, team: TeamId, event: EventId) -> Result<Op
 }
 
 /// Stores an event message. The caller queues its deliveries in the same transaction.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn put_message(tx: &WriteTx<'_>, team: TeamId, event: EventId, message: &MessageRow) -> Result<(), StoreError> {
     tx.put(&EVENT_MESSAGES, &(team, event), message)
 }

@@ -43,9 +43,6 @@ pub struct OutboxRow {
 impl Row for OutboxRow {}
 
 /// Subscribes an endpoint to `types`, instead of its previous types.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn subscribe(
     tx: &WriteTx<'_>,
     team: TeamId,
@@ -60,9 +57,6 @@ pub fn subscribe(
 }
 
 /// Unsubscribes an endpoint from all types.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn unsubscribe(tx: &WriteTx<'_>, team: TeamId, webhook: WebhookId) -> Result<(), StoreError> {
     let Some(mut row) = tx.get(&EVENT_SUBSCRIPTIONS, &(team,))? else { return Ok(()) };
     row.endpoints.retain(|(endpoint, ..)| *endpoint != webhook);
@@ -141,9 +135,6 @@ fn queue(
 /// Takes a retracted event out of the outbox, with its message. If the event has been fanned out, marks the message: the
 /// dispatcher deletes the deliveries without an attempt when it loads them. A search for them would read all later
 /// deliveries of each endpoint.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn retract(tx: &WriteTx<'_>, team: TeamId, event: EventId) -> Result<(), StoreError> {
     if tx.delete(&EVENT_OUTBOX, &(team, event))? {
         tx.delete(&EVENT_MESSAGES, &(team, event))?;
@@ -156,9 +147,6 @@ pub(super) fn retract(tx: &WriteTx<'_>, team: TeamId, event: EventId) -> Result<
 }
 
 /// Returns the enabled endpoints of a team with their activations.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn enabled_endpoints(tx: &impl Reads, team: TeamId) -> Result<Vec<(WebhookId, Activation)>, StoreError> {
     let row = tx.get(&EVENT_SUBSCRIPTIONS, &(team,))?.unwrap_or_default();
     Ok(row.endpoints.into_iter().map(|(webhook, activation, _)| (webhook, activation)).collect())
@@ -196,9 +184,6 @@ pub struct OutboxBatch {
 /// round-robin in the order of their ids after `last`, with a quarter of the batch each. The backlog of one team
 /// therefore does not delay another. The caller queues a delivery for each endpoint in the same transaction. Deletes
 /// and skips corrupt rows.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn take_batch(tx: &WriteTx<'_>, last: TeamId, deliveries_max: usize) -> Result<OutboxBatch, StoreError> {
     let mut batch = OutboxBatch { events: Vec::new(), last_team: last, is_outbox_empty: false };
     let mut left = deliveries_max;

@@ -11,9 +11,6 @@ use crate::teams;
 const PAGE_ROWS: usize = 1_000;
 
 /// Deletes the audience events recorded before `before_ms`. The cost grows with the number of deleted rows.
-///
-/// # Errors
-/// [`StoreError`].
 pub async fn purge_audience(context: &Context, before_ms: TimestampMs) -> Result<(), StoreError> {
     for team in context.store.read::<_, StoreError>(teams::list).await? {
         purge(context, team.id, EventId::first_at(before_ms)).await?;
@@ -23,9 +20,6 @@ pub async fn purge_audience(context: &Context, before_ms: TimestampMs) -> Result
 
 /// Deletes the event messages of the team before `until`, excluding `until`. The cost grows with the number of
 /// deleted rows.
-///
-/// # Errors
-/// [`StoreError`].
 pub async fn purge_messages(context: &Context, team: TeamId, until: EventId) -> Result<(), StoreError> {
     let Some(last) = u128::from_be_bytes(*until.as_bytes()).checked_sub(1) else { return Ok(()) };
     let last = EventId::from_bytes(last.to_be_bytes());

@@ -41,9 +41,6 @@ fn is_none(detail: &EventDetail) -> bool {
 
 /// Stores an event in the transaction of its cause and publishes it to endpoints and live streams. Calls `data`
 /// only if the type has a subscriber. Returns the event with its id.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn record(
     tx: &WriteTx<'_>,
     context: &Context,
@@ -64,9 +61,6 @@ pub fn record(
 }
 
 /// Returns an event of an email of a team; `None` if it does not exist or is corrupt.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn email_event(
     tx: &impl Reads,
     team: TeamId,
@@ -77,9 +71,6 @@ pub(crate) fn email_event(
 }
 
 /// Returns the ids of the events of an email of a team, oldest first. Webhooks deliver events under these ids.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn email_event_ids(tx: &impl Reads, team: TeamId, email: EmailId) -> Result<Vec<EventId>, StoreError> {
     tx.collect(&EVENTS, KeyOf::bounds(email), Order::Ascending, |(_, id), row| {
         Ok(row.valid().is_some_and(|row| row.team == team).then_some(id))
@@ -133,9 +124,6 @@ pub(crate) fn first_sent_times(
 
 /// Deletes an event that turned out to be wrong, in the transaction that records the right one. An endpoint receives it only
 /// if its delivery was attempted or loaded before.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn retract(tx: &WriteTx<'_>, team: TeamId, email: EmailId, event: EventId) -> Result<(), StoreError> {
     outbox::retract(tx, team, event)?;
     tx.delete(&EVENTS, &(email, event))?;
@@ -143,9 +131,6 @@ pub(crate) fn retract(tx: &WriteTx<'_>, team: TeamId, email: EmailId, event: Eve
 }
 
 /// Deletes up to `rows_max` events of an email, oldest first; returns their number.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn delete_email_events(tx: &WriteTx<'_>, email: EmailId, rows_max: usize) -> Result<usize, StoreError> {
     tx.delete_range(&EVENTS, &(email, Id::MIN), &(email, Id::MAX), rows_max)
 }
@@ -154,9 +139,6 @@ pub(crate) fn delete_email_events(tx: &WriteTx<'_>, email: EmailId, rows_max: us
 ///
 /// The list is bounded. An email has at most 50 recipients, each with a few events of the delivery and at most 252
 /// opens, clicks and prefetches.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn email_timeline(tx: &impl Reads, email: EmailId) -> Result<Vec<Event>, StoreError> {
     Ok(email_events(tx, email)?.into_iter().map(|(_, event)| event).collect())
 }

@@ -135,9 +135,6 @@ impl<'a> QuotaData<'a> {
 }
 
 /// Publishes an event about a team in the transaction of its cause.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn record_team(tx: &WriteTx<'_>, context: &Context, team: TeamId, event: &TeamEvent) -> Result<(), StoreError> {
     let header = EventHeader { team, id: context.id(), event_type: event.event_type(), at_ms: context.now_ms() };
     publish(tx, context, header, || Ok(event.body(header.at_ms)))

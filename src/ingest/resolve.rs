@@ -71,9 +71,6 @@ impl ResolvedEmail {
 
 /// Returns the reports about emails of this server, each with its email, and the approximate number of bytes to
 /// write.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) async fn resolve_reports(
     store: &Store,
     return_paths: &ReturnPaths,

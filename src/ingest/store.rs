@@ -36,9 +36,6 @@ impl DedupKey {
 }
 
 /// Stores a key; returns `false` if it is stored already.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn insert_dedup_key(tx: &WriteTx<'_>, key: DedupKey, now_ms: TimestampMs) -> Result<bool, StoreError> {
     let today = utc_day(now_ms);
     for earlier in today.saturating_sub(DAYS - 1)..=today {
@@ -51,9 +48,6 @@ pub(super) fn insert_dedup_key(tx: &WriteTx<'_>, key: DedupKey, now_ms: Timestam
 }
 
 /// Deletes expired keys. The cost grows with the number of deleted keys.
-///
-/// # Errors
-/// [`StoreError`].
 pub async fn purge(context: &Context) -> Result<(), StoreError> {
     let Some(until) = utc_day(context.now_ms()).checked_sub(DAYS) else { return Ok(()) };
     let remove = move |tx: &WriteTx<'_>| tx.delete_range(&INGESTED, &(0, FIRST), &(until, LAST), PAGE_ROWS);

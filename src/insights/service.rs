@@ -31,9 +31,6 @@ impl Insights {
     }
 
     /// Returns the insights of an email. All emails of a broadcast have those of the broadcast.
-    ///
-    /// # Errors
-    /// [`FindInsightsError`].
     pub async fn find(&self, team: TeamId, id: EmailId) -> Result<InsightRow, FindInsightsError> {
         self.context
             .store

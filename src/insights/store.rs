@@ -34,9 +34,6 @@ pub struct FailingCheck {
 
 /// Returns the checks with a weight that emails of some UTC days have failed, in the order of the checks. Reads at most 17
 /// rows for each day.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn failing_checks(
     tx: &impl Reads,
     team: TeamId,
@@ -165,9 +162,6 @@ impl DayCounts {
 
 /// Takes back the counts of the recipients of an email that are canceled. `before` and `after` are its rows around the
 /// cancellation. Does nothing if the email is not counted yet. Call it in the transaction of the cancellation.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn take_back_canceled(
     tx: &WriteTx<'_>,
     team: TeamId,
@@ -192,9 +186,6 @@ pub fn take_back_canceled(
 }
 
 /// Deletes the counts of days that are older than [`DAYS`].
-///
-/// # Errors
-/// [`StoreError`].
 pub async fn purge(context: &Context) -> Result<(), StoreError> {
     let Some(last) = utc_day(context.now_ms()).checked_sub(DAYS + 1) else { return Ok(()) };
     let delete = move |tx: &WriteTx<'_>| {

@@ -100,9 +100,6 @@ impl InsightWorker {
     }
 
     /// Computes insights until `stop`.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn run(&self, stop: CancellationToken) -> Result<(), StoreError> {
         for team in self.context.store.read(teams::ids).await? {
             self.reset_ahead(team).await?;
@@ -111,9 +108,6 @@ impl InsightWorker {
     }
 
     /// Checks the new emails and broadcasts of all teams, page by page in turn.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn run_round(&self) -> Result<(), StoreError> {
         let teams = self.context.store.read(teams::ids).await?;
         sync::lock(&self.verified).retain(|team, _| teams.contains(team));

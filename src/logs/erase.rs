@@ -10,18 +10,12 @@ use crate::store::{Keyring, MatchPage, Order, Reads, StoreError, match_page};
 use crate::tables::REQUEST_LOGS;
 
 /// Returns the newest request of the team.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn newest(tx: &impl Reads, team: TeamId) -> Result<Option<LogId>, StoreError> {
     Ok(tx.first_key(&REQUEST_LOGS, ((team, Id::MIN), (team, Id::MAX)), Order::Descending)?.map(|(_, id)| id))
 }
 
 /// Scans up to `rows_max` requests of the team after `after` and up to `until`. Finds those that contain one of the
 /// addresses in the path, the user agent or a body. Opens the bodies of each request.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn match_requests(
     tx: &impl Reads,
     keyring: &Keyring,

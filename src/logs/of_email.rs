@@ -18,9 +18,6 @@ const PATHS: [&str; 3] = ["/emails", "/emails/batch", "/email"];
 impl Logs {
     /// Returns the request of an API key whose response has the id of an email. `None` if it is too old, its bodies
     /// were not stored, or none of the requests before the email has the id.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find_of_email(
         &self,
         team: TeamId,

@@ -12,9 +12,6 @@ const PAGE_ROWS: usize = 1_000;
 
 /// Deletes the requests that started before `before_ms`. The cost depends only on the number of deleted
 /// rows.
-///
-/// # Errors
-/// [`StoreError`].
 pub async fn purge(context: &Context, before_ms: TimestampMs) -> Result<(), StoreError> {
     for team in context.store.read::<_, StoreError>(teams::list).await? {
         purge_team(context, team.id, LogId::first_at(before_ms)).await?;

@@ -47,9 +47,6 @@ fn has_text(id: LogId, row: &LogRow, text: &str) -> bool {
 impl Logs {
     /// Returns the newest requests of a team below `after` that a filter selects. Includes each request whose response was
     /// sent before the call.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn search(
         &self,
         team: TeamId,

@@ -37,9 +37,6 @@ impl Logs {
 
     /// Returns a page of the team's requests, newest first. Includes each request whose response was sent
     /// before the call.
-    ///
-    /// # Errors
-    /// [`PageError`].
     pub async fn list(&self, team: TeamId, query: PageQuery<LogId>) -> Result<Page<(LogId, LogRow)>, PageError> {
         self.log.flush().await;
         self.context.store.read(move |tx| page(tx, &REQUEST_LOGS, team, query, |id, row| Ok(Some((id, row))))).await
@@ -47,9 +44,6 @@ impl Logs {
 
     /// Returns a request of the team with the copies of its bodies. Includes each request whose response
     /// was sent before the call.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find(&self, team: TeamId, id: LogId) -> Result<Option<(LogRow, LogBodies)>, StoreError> {
         self.log.flush().await;
         let keyring = self.context.keyring.clone();

@@ -92,9 +92,6 @@ pub(super) fn valid_bodies(
 }
 
 /// Deletes a request with its bodies.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn delete(tx: &WriteTx<'_>, team: TeamId, id: LogId, now_ms: TimestampMs) -> Result<(), StoreError> {
     tx.delete(&REQUEST_LOG_BODIES, &(team, id))?;
     tx.delete_listed(&REQUEST_LOGS, &(team, id), now_ms)?;

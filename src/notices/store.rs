@@ -20,9 +20,6 @@ pub struct NoticeRow {
 impl Row for NoticeRow {}
 
 /// Stores a notice to the owners of a team, in the transaction of its cause.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn record(tx: &WriteTx<'_>, context: &Context, team: TeamId, notice: &Notice) -> Result<(), StoreError> {
     tx.put(&NOTICES, &(team, context.id()), &NoticeRow { at_ms: context.now_ms(), notice: notice.clone() })?;
     let event_bus = context.event_bus.clone();
@@ -32,9 +29,6 @@ pub fn record(tx: &WriteTx<'_>, context: &Context, team: TeamId, notice: &Notice
 
 /// Records that a server could not authenticate the sender of an email, in the transaction of its cause: stores the
 /// refusal with the domain, and a notice. Does neither if less than a day has passed since the last one of the domain.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn record_domain_refusal(
     tx: &WriteTx<'_>,
     context: &Context,

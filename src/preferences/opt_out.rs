@@ -70,9 +70,6 @@ impl Preferences {
 
     /// Returns the page data of a link; `None` if the token is invalid or the team is deleted. `sealed_undo`
     /// is the sealed undo token of an opt-out. An invalid undo token is ignored.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find(&self, token: &str, sealed_undo: Option<&str>) -> Result<Option<PageView>, StoreError> {
         let Some(token) = self.open(token) else { return Ok(None) };
         let undo = sealed_undo.and_then(|sealed| {
@@ -88,9 +85,6 @@ impl Preferences {
     /// If the address has a contact, the opt-out is the contact's choice for the topic, or its opt-out of
     /// all marketing email. Otherwise the address is added to the suppression list. An existing entry
     /// keeps its origin and stores the opt-out.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn opt_out(
         &self,
         token: &str,
@@ -117,9 +111,6 @@ impl Preferences {
     /// Records a choice for every topic that the page showed and still lists: opt-in if its box is checked,
     /// else opt-out. A topic that became public since is unchanged. An opt-out of the link's own topic counts
     /// as an opt-out with the link. Returns `false` if the token is invalid or the team is deleted.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(super) async fn save(&self, token: &str, choices: PostedChoices) -> Result<bool, StoreError> {
         let Some(token) = self.open(token) else { return Ok(false) };
         let (context, counts) = (self.context.clone(), self.counts);
@@ -148,9 +139,6 @@ impl Preferences {
 
     /// Undoes the opt-out of a sealed undo token. Returns whether it changed anything; `None` if the link's
     /// token is invalid or the team is deleted.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn undo(&self, token: &str, sealed: &str) -> Result<Option<bool>, StoreError> {
         let Some(token) = self.open(token) else { return Ok(None) };
         let undo = Undo::open(sealed, &token, &self.context.keyring, self.context.now_ms());
@@ -173,9 +161,6 @@ impl Preferences {
     }
 
     /// Returns the URL of the page with all choices of a recipient.
-    ///
-    /// # Errors
-    /// [`LinkToError`].
     pub fn link_to(&self, team: TeamId, address: EmailAddress) -> Result<String, LinkToError> {
         self.links.check_reachable().map_err(LinkToError)?;
         Ok(self.links.link(&UnsubscribeToken::of_everything(team, address)).url().to_owned())

@@ -57,9 +57,6 @@ impl From<ThemeRow> for Theme {
 }
 
 /// Returns the theme of a team; the default theme if the team has none.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn theme_of(tx: &impl Reads, team: TeamId) -> Result<Theme, StoreError> {
     Ok(tx.get(&PREFERENCE_THEMES, &(team,))?.map_or_else(Theme::default, Theme::from))
 }
@@ -88,9 +85,6 @@ pub async fn change_theme(
 }
 
 /// Resets the theme of a team to the default theme.
-///
-/// # Errors
-/// [`StoreError`].
 pub async fn reset_theme(context: &Context, by: impl Into<TeamActor>) -> Result<(), StoreError> {
     let (by, audited) = (by.into(), context.clone());
     let reset = move |tx: &WriteTx<'_>| {

@@ -124,9 +124,6 @@ impl LinkTopic {
 
 impl LinkRecipient {
     /// Returns the recipient of a token; `None` if the team is deleted.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(super) fn find(tx: &impl Reads, token: &UnsubscribeToken) -> Result<Option<Self>, StoreError> {
         if teams::find(tx, token.team)?.is_none() {
             return Ok(None);
@@ -151,9 +148,6 @@ impl LinkRecipient {
 
     /// Returns whether the recipient has opted out of the link's own topic, or of all marketing email. The default of
     /// the topic is not a choice of the recipient, so that it is not an opt-out.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(super) fn has_opted_out(&self, tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
         if self.everything() == ConsentState::OptedOut {
             return Ok(true);
@@ -162,17 +156,11 @@ impl LinkRecipient {
     }
 
     /// Returns whether the contact receives the link's own topic, by its choices as they are now.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(super) fn receives_topic(&self, tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
         Ok(self.everything() == ConsentState::Receives && self.topic_subscribed_by(tx, team)?.is_some())
     }
 
     /// Returns the reason why the contact receives the link's own topic; `None` if it does not.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(super) fn topic_subscribed_by(
         &self,
         tx: &impl Reads,
@@ -186,9 +174,6 @@ impl LinkRecipient {
     }
 
     /// Returns the topics that the page lists, with the recipient's subscriptions.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(super) fn topics(&self, tx: &impl Reads, token: &UnsubscribeToken) -> Result<Vec<ListedTopic>, StoreError> {
         let Some((contact, _)) = self.contact else { return Ok(Vec::new()) };
         if self.topic.as_ref().is_some_and(LinkTopic::is_private) {
@@ -213,9 +198,6 @@ fn choice_for(choices: &[(TopicId, Subscription)], topic: TopicId) -> Option<Sub
 
 /// Returns the page data of a token; `None` if the team is deleted. `undo` is an opened undo token with
 /// its sealed text. It is ignored if the opt-out does not exist any more.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn load(
     tx: &impl Reads,
     token: &UnsubscribeToken,

@@ -59,9 +59,6 @@ impl PageScan {
     }
 
     /// Scans further, up to `limit`, and reads the contacts that belong to the page.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(super) fn advance(&mut self, tx: &impl Reads, limit: ScanLimit) -> Result<(), StoreError> {
         let Some(range) = self.rest else { return Ok(()) };
         let last = scan_contacts(tx, self.team, Some(&self.rule), range, limit, |contact, view| {

@@ -42,9 +42,6 @@ impl SegmentReader {
     ///
     /// Reads every contact of the team unless the count is cached. If contacts change meanwhile, each
     /// contact is counted in a state between the call and the return.
-    ///
-    /// # Errors
-    /// [`SegmentScanError`].
     pub(super) async fn count(&self, team: TeamId, rule: &SegmentRule) -> Result<u64, SegmentScanError> {
         let AudienceRow { contacts, revision } = self.audience(team).await?;
         if rule.filter.as_ref().is_some_and(Filter::matches_all) {
@@ -83,9 +80,6 @@ impl SegmentReader {
     ///
     /// The cost is that of the contacts between the cursor and the end of the page. A page of a segment
     /// with few matches can read every contact of the team.
-    ///
-    /// # Errors
-    /// [`SegmentPageError`].
     pub(super) async fn page(
         &self,
         team: TeamId,

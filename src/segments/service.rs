@@ -45,9 +45,6 @@ impl Segments {
     }
 
     /// Creates a segment.
-    ///
-    /// # Errors
-    /// [`CreateSegmentError`].
     pub async fn create(&self, team: TeamId, new: NewSegment) -> Result<Segment, CreateSegmentError> {
         let NewSegment { name, filter } = new;
         let name = name.into_string();
@@ -67,34 +64,22 @@ impl Segments {
     }
 
     /// Returns a page of the team's segments, newest first.
-    ///
-    /// # Errors
-    /// [`PageError`].
     pub async fn list(&self, team: TeamId, query: PageQuery<SegmentId>) -> Result<Page<Segment>, PageError> {
         self.context.store.read(move |tx| page(tx, &SEGMENTS, team, query, |id, row| Ok(Some(row.segment(id))))).await
     }
 
     /// Returns the team's segment of that id.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find(&self, team: TeamId, id: SegmentId) -> Result<Option<Segment>, StoreError> {
         self.context.store.read(move |tx| store::find(tx, team, id)).await
     }
 
     /// Returns the number of contacts that a segment contains. Reads every contact of the team, or one
     /// row if no contact changed since the last count.
-    ///
-    /// # Errors
-    /// [`SegmentScanError`].
     pub async fn count_contacts(&self, team: TeamId, segment: &Segment) -> Result<u64, SegmentScanError> {
         self.reader.count(team, &SegmentRule::of(segment)).await
     }
 
     /// Returns a page of the contacts that a segment contains, newest first.
-    ///
-    /// # Errors
-    /// [`SegmentPageError`].
     pub async fn contacts(
         &self,
         team: TeamId,
@@ -105,9 +90,6 @@ impl Segments {
     }
 
     /// Changes a segment and returns the changed segment.
-    ///
-    /// # Errors
-    /// [`UpdateSegmentError`].
     pub async fn update(
         &self,
         team: TeamId,
@@ -129,9 +111,6 @@ impl Segments {
 
     /// Deletes a segment, if it exists. Its contacts remain. Members beyond `MEMBERS_PER_COMMIT`
     /// are hidden from every reader, and the worker deletes them.
-    ///
-    /// # Errors
-    /// [`DeleteSegmentError`].
     pub async fn delete(&self, team: TeamId, id: SegmentId) -> Result<(), DeleteSegmentError> {
         let (deleted, now_ms, in_use) = (Arc::clone(&self.deleted), self.context.now_ms(), self.in_use);
         self.context
@@ -154,9 +133,6 @@ impl Segments {
     }
 
     /// Deletes the members of deleted segments, at the start and after each deletion that leaves some.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), StoreError> {
         let delete = || delete_orphans(&self.context.store, &SEGMENT_MEMBERS, &SEGMENTS, store::remove_members);
         repeat(stop, delete, || self.deleted.notified()).await

@@ -34,25 +34,16 @@ impl SegmentRow {
 }
 
 /// Returns the team's segment of that id.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn find(tx: &impl Reads, team: TeamId, id: SegmentId) -> Result<Option<Segment>, StoreError> {
     Ok(tx.get(&SEGMENTS, &(team, id))?.map(|row| row.segment(id)))
 }
 
 /// Returns whether the team has a segment of that id.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn exists(tx: &impl Reads, team: TeamId, id: SegmentId) -> Result<bool, StoreError> {
     tx.contains(&SEGMENTS, &(team, id))
 }
 
 /// Returns the segments of the team, newest first; at most [`SEGMENTS_MAX`].
-///
-/// # Errors
-/// [`StoreError`].
 pub fn all(tx: &impl Reads, team: TeamId) -> Result<Vec<Segment>, StoreError> {
     tx.collect(&SEGMENTS, KeyOf::bounds(team), Order::Descending, |(_, id), row| {
         Ok(row.valid().map(|row| row.segment(id)))
@@ -60,9 +51,6 @@ pub fn all(tx: &impl Reads, team: TeamId) -> Result<Vec<Segment>, StoreError> {
 }
 
 /// Returns the number of segments of the team; at most [`SEGMENTS_MAX`].
-///
-/// # Errors
-/// [`StoreError`].
 pub fn count(tx: &impl Reads, team: TeamId) -> Result<usize, StoreError> {
     let mut segments = 0;
     tx.scan(&SEGMENTS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |_, _| {
@@ -73,9 +61,6 @@ pub fn count(tx: &impl Reads, team: TeamId) -> Result<usize, StoreError> {
 }
 
 /// Makes a contact a member of a segment. Returns `false` if it already was one.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn add_member(tx: &WriteTx<'_>, team: TeamId, segment: SegmentId, contact: ContactId) -> Result<bool, StoreError> {
     if tx.contains(&CONTACT_SEGMENTS, &(team, contact, segment))? {
         return Ok(false);
@@ -87,9 +72,6 @@ pub fn add_member(tx: &WriteTx<'_>, team: TeamId, segment: SegmentId, contact: C
 
 /// Ends the membership of a contact that is not deleted. Returns whether there was one. The contact stays a cursor of
 /// the lists of the segment, and the segment one of the list of the contact.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn leave(
     tx: &WriteTx<'_>,
     team: TeamId,
@@ -106,9 +88,6 @@ pub fn leave(
 
 /// Returns whether a contact was in a segment in the last 24 hours and was deleted or left it. A deleted contact may
 /// have matched the filter of any segment of its team.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn was_member(
     tx: &impl Reads,
     team: TeamId,
@@ -119,9 +98,6 @@ pub(super) fn was_member(
 }
 
 /// Returns whether a segment was in the list of a contact's segments in the last 24 hours and was deleted or left.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn was_of_contact(
     tx: &impl Reads,
     team: TeamId,
@@ -133,9 +109,6 @@ pub fn was_of_contact(
 
 /// Deletes the membership of a contact in a segment, with the contact or with the segment. Returns whether there was
 /// one.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn remove_member(
     tx: &WriteTx<'_>,
     team: TeamId,
@@ -148,17 +121,11 @@ pub fn remove_member(
 
 /// Returns the segments that a contact is a member of, oldest segment first; at most
 /// [`SEGMENTS_MAX`]. Omits deleted segments whose members have not been deleted yet.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn of_contact(tx: &impl Reads, team: TeamId, contact: ContactId) -> Result<Vec<SegmentId>, StoreError> {
     oldest_of_contact(tx, team, contact, SEGMENTS_MAX)
 }
 
 /// Does the same as [`of_contact`]; at most the `max` oldest segments.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn oldest_of_contact(
     tx: &impl Reads,
     team: TeamId,
@@ -180,9 +147,6 @@ pub fn oldest_of_contact(
 }
 
 /// Deletes up to [`MEMBERS_PER_COMMIT`] members of a segment. Returns whether more may remain.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn remove_members(tx: &WriteTx<'_>, team: TeamId, segment: SegmentId) -> Result<bool, StoreError> {
     let (from, to) = ((team, segment, Id::MIN), (team, segment, Id::MAX));
     let page = match_keys(tx, &SEGMENT_MEMBERS, from, to, MEMBERS_PER_COMMIT, |_| true)?;

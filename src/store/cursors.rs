@@ -75,9 +75,6 @@ impl WriteTx<'_> {
 
 /// Returns whether the row of a list was deleted in the last 24 hours. Reads two rows for each stored day, of which
 /// there are three at most.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn was_listed<K: Key, V>(tx: &impl Reads, list: &Table<K, V>, key: &K) -> Result<bool, StoreError> {
     let (number, bytes) = list_key(list, key);
     let mut from = Some(0);
@@ -94,9 +91,6 @@ pub fn was_listed<K: Key, V>(tx: &impl Reads, list: &Table<K, V>, key: &K) -> Re
 
 /// Deletes the cursors of rows that were deleted more than 24 hours ago. The rows of a day are deleted together, so
 /// that a cursor stays valid for two days at most.
-///
-/// # Errors
-/// [`StoreError`].
 pub async fn purge_deleted_cursors(store: &Store, now_ms: TimestampMs) -> Result<(), StoreError> {
     // A row that was deleted yesterday may be younger than 24 hours.
     let Some(until) = utc_day(now_ms).checked_sub(2) else { return Ok(()) };

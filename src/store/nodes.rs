@@ -70,17 +70,11 @@ pub(super) fn end_others(tx: &WriteTx<'_>) -> Result<(), StoreError> {
 }
 
 /// Returns whether a node can still hold leases. Every use of a lease of another node asks this function.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn is_alive(tx: &impl Reads, node: NodeId, now_ms: TimestampMs) -> Result<bool, StoreError> {
     Ok(tx.get_valid(&NODES, &(node,))?.is_some_and(|row| row.expires_ms > now_ms))
 }
 
 /// Returns whether any node except `own` can still hold leases.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn has_other_alive(tx: &impl Reads, own: NodeId, now_ms: TimestampMs) -> Result<bool, StoreError> {
     let mut found = false;
     tx.scan_valid(&NODES, &(NodeId::MIN,), &(NodeId::MAX,), Order::Ascending, |(node,), row| {
@@ -92,9 +86,6 @@ pub fn has_other_alive(tx: &impl Reads, own: NodeId, now_ms: TimestampMs) -> Res
 
 /// Renews the row of a node if it expires soon. A transaction that stores a lease must call it, and so must the node
 /// every 10 seconds while it holds leases.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn renew(tx: &WriteTx<'_>, node: NodeId, now_ms: TimestampMs) -> Result<(), StoreError> {
     let left_ms = tx.get_valid(&NODES, &(node,))?.map(|row| row.expires_ms.saturating_sub(now_ms));
     // After the clock was set back, more than the whole time is left.

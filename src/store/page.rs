@@ -163,9 +163,6 @@ fn page_between<R, K: Key, V: Value, T>(
 
 /// Returns whether a team has at least `rows_max` rows in a table keyed by team and id. Reads up to
 /// `rows_max` rows.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn is_full<R, V: Value>(
     tx: &impl Reads,
     table: &Table<(TeamId, Id<R>), V>,

@@ -10,9 +10,6 @@ use crate::tables::AddressHash;
 /// Removes the opt-out of an address on request of the recipient. If `only` is given, removes it only from
 /// that entry. An entry of another origin remains without the opt-out. Returns whether there was an
 /// opt-out.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn lift_opt_out(
     tx: &WriteTx<'_>,
     context: &Context,

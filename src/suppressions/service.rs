@@ -38,9 +38,6 @@ impl Suppressions {
     }
 
     /// Adds an address, and returns its entry. An address that is already listed keeps its entry.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn add(
         &self,
         by: impl Into<TeamActor>,
@@ -90,9 +87,6 @@ impl Suppressions {
     }
 
     /// Returns a page of the list, newest first; of one origin, if given.
-    ///
-    /// # Errors
-    /// [`PageError`].
     pub async fn list(
         &self,
         team: TeamId,
@@ -103,9 +97,6 @@ impl Suppressions {
     }
 
     /// Returns an entry. An entry whose address was erased is found only by its id.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find(&self, team: TeamId, target: IdOrEmail<Marker>) -> Result<Option<Suppression>, StoreError> {
         let found = self.context.store.read(move |tx| find(tx, team, &target)).await?;
         Ok(found.map(|(id, row)| row.view(id)))
@@ -113,9 +104,6 @@ impl Suppressions {
 
     /// Removes an entry and returns its id; `None` if the team has no such entry. Finds the entry as
     /// [`Suppressions::find`] does. If the recipient opted out, the entry remains as an opt-out.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn remove(
         &self,
         by: impl Into<TeamActor>,

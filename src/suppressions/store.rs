@@ -75,17 +75,11 @@ impl AddResult {
 }
 
 /// Returns whether the list blocks the address in a send of that kind.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn blocks(tx: &impl Reads, team: TeamId, address: &AddressHash, kind: SendKind) -> Result<bool, StoreError> {
     Ok(blocking_origin(tx, team, address, kind)?.is_some())
 }
 
 /// Returns the origin of the entry that blocks the address in a send of that kind; `None` if no entry does.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn blocking_origin(
     tx: &impl Reads,
     team: TeamId,
@@ -96,33 +90,21 @@ pub fn blocking_origin(
 }
 
 /// Returns the origin of the entry of an address; `None` if the address is not listed.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn origin(tx: &impl Reads, team: TeamId, address: &AddressHash) -> Result<Option<SuppressionOrigin>, StoreError> {
     Ok(find_by_address(tx, team, address)?.map(|(_, row)| row.origin))
 }
 
 /// Returns whether the recipient opted out, for any origin of the entry.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn is_opted_out(tx: &impl Reads, team: TeamId, address: &AddressHash) -> Result<bool, StoreError> {
     Ok(find_by_address(tx, team, address)?.is_some_and(|(_, row)| row.is_opted_out()))
 }
 
 /// Returns the entry of that id, also if its address was erased.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn find(tx: &impl Reads, team: TeamId, id: SuppressionId) -> Result<Option<SuppressionRow>, StoreError> {
     tx.get(&SUPPRESSIONS, &(team, id))
 }
 
 /// Returns the entry of that address, also if the address was erased: the entry still blocks sends.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn find_by_address(
     tx: &impl Reads,
     team: TeamId,
@@ -133,9 +115,6 @@ pub(super) fn find_by_address(
 }
 
 /// Returns the entry of that address for a caller; `None` if the address was erased.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn find_listed(
     tx: &impl Reads,
     team: TeamId,
@@ -146,9 +125,6 @@ pub(super) fn find_listed(
 
 /// Returns a page of the list, newest first; of one origin, if given. Omits erased addresses. The cost is
 /// that of the entries on the page, for any origin.
-///
-/// # Errors
-/// [`PageError`].
 pub(super) fn list(
     tx: &impl Reads,
     team: TeamId,
@@ -162,9 +138,6 @@ pub(super) fn list(
 /// Adds an address. An address that is already listed keeps its row. If the origin of the row is
 /// `unsubscribe` and the new one blocks more, the new one replaces it. An opt-out is stored in a row of any
 /// origin. Only a new row records an event.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn add(
     tx: &WriteTx<'_>,
     context: &Context,
@@ -228,9 +201,6 @@ fn raise(
 
 /// Removes an opt-out on request of the recipient. Deletes an entry of the origin `unsubscribe`; another
 /// entry remains without the opt-out. Returns whether there was an opt-out.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn lift(
     tx: &WriteTx<'_>,
     context: &Context,
@@ -252,9 +222,6 @@ pub(super) fn lift(
 
 /// Removes an entry on request of the team. If the recipient opted out, an entry of another origin
 /// becomes one of the origin `unsubscribe`. Removing an entry of that origin deletes it.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn remove(
     tx: &WriteTx<'_>,
     context: &Context,
@@ -288,9 +255,6 @@ fn remove_row(
 /// Deletes the address from its entry if the entry was added before the erasure `request`, or if an email
 /// accepted before it caused the entry. The hash of the address still blocks. Returns the entry if it had
 /// an address.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn erase(
     tx: &WriteTx<'_>,
     team: TeamId,

@@ -9,9 +9,6 @@ use crate::store::StoreError;
 pub const DEFAULT_NAME: &str = "Main";
 
 /// Returns the oldest team. Creates the team [`DEFAULT_NAME`] if no team exists.
-///
-/// # Errors
-/// [`StoreError`].
 pub async fn ensure_any(context: &Context) -> Result<Team, StoreError> {
     let new = Team { id: context.id(), name: DEFAULT_NAME.to_owned(), created_ms: context.now_ms() };
     context

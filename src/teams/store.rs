@@ -30,26 +30,17 @@ fn team(id: TeamId, row: TeamRow) -> Team {
 }
 
 /// Returns all teams, oldest first. Skips corrupt rows.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn list(tx: &impl Reads) -> Result<Vec<Team>, StoreError> {
     let all = ((Id::MIN,), (Id::MAX,));
     tx.collect(&TEAMS, all, Order::Ascending, |(id,), row| Ok(row.valid().map(|row| team(id, row))))
 }
 
 /// Returns the ids of all teams, oldest first. Skips corrupt rows.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn ids(tx: &impl Reads) -> Result<Vec<TeamId>, StoreError> {
     Ok(list(tx)?.into_iter().map(|team| team.id).collect())
 }
 
 /// Returns up to `teams_max` teams, oldest first. Skips corrupt rows.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn oldest(tx: &impl Reads, teams_max: usize) -> Result<Vec<Team>, StoreError> {
     let mut teams = Vec::new();
     tx.scan_valid(&TEAMS, &(Id::MIN,), &(Id::MAX,), Order::Ascending, |(id,), row| {
@@ -63,17 +54,11 @@ pub fn oldest(tx: &impl Reads, teams_max: usize) -> Result<Vec<Team>, StoreError
 }
 
 /// Returns the team with an id.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn find(tx: &impl Reads, id: TeamId) -> Result<Option<Team>, StoreError> {
     Ok(tx.get(&TEAMS, &(id,))?.map(|row| team(id, row)))
 }
 
 /// Returns the team with a name.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn find_by_name(tx: &impl Reads, name: &str) -> Result<Option<Team>, StoreError> {
     Ok(list(tx)?.into_iter().find(|team| team.name == name))
 }
@@ -161,26 +146,17 @@ pub(crate) fn rename_in(
 }
 
 /// Deletes the row of a team, and records that its data must be deleted.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn remove(tx: &WriteTx<'_>, id: TeamId, now_ms: TimestampMs) -> Result<(), StoreError> {
     tx.delete(&TEAMS, &(id,))?;
     tx.put(&REMOVED_TEAMS, &(id,), &RemovedTeamRow { removed_ms: now_ms })
 }
 
 /// Returns whether a team is removed and has data left.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn is_removed(tx: &impl Reads, id: TeamId) -> Result<bool, StoreError> {
     tx.contains(&REMOVED_TEAMS, &(id,))
 }
 
 /// Returns the removed teams whose data is not deleted yet.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn removed(tx: &impl Reads) -> Result<Vec<RemovedTeam>, StoreError> {
     tx.collect(&REMOVED_TEAMS, ((Id::MIN,), (Id::MAX,)), Order::Ascending, |(id,), row| {
         // The rest of a corrupt row is not needed: the team is removed.
@@ -189,9 +165,6 @@ pub(crate) fn removed(tx: &impl Reads) -> Result<Vec<RemovedTeam>, StoreError> {
 }
 
 /// Deletes the record of a removed team, after its data.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn forget_removed(tx: &WriteTx<'_>, id: TeamId) -> Result<(), StoreError> {
     tx.delete(&REMOVED_TEAMS, &(id,)).map(drop)
 }

@@ -30,9 +30,6 @@ impl Templates {
     }
 
     /// Creates a template that is not published.
-    ///
-    /// # Errors
-    /// [`CreateTemplateError`].
     pub async fn create(&self, team: TeamId, new: NewTemplate) -> Result<Template, CreateTemplateError> {
         let NewTemplate { name, alias, content } = new;
         if !content.is_within_limit() {
@@ -70,17 +67,11 @@ impl Templates {
     }
 
     /// Returns a page of the team's templates, newest first.
-    ///
-    /// # Errors
-    /// [`PageError`].
     pub async fn list(&self, team: TeamId, query: PageQuery<TemplateId>) -> Result<Page<Template>, PageError> {
         self.context.store.read(move |tx| page(tx, &TEMPLATES, team, query, |id, row| Ok(Some(row.template(id))))).await
     }
 
     /// Returns the team's template with its newest content.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find(
         &self,
         team: TeamId,
@@ -96,9 +87,6 @@ impl Templates {
     }
 
     /// Returns the id of a template, and the content that a send with it uses: that of its published version.
-    ///
-    /// # Errors
-    /// [`UseTemplateError`].
     pub async fn published(
         &self,
         team: TeamId,
@@ -114,9 +102,6 @@ impl Templates {
     }
 
     /// Changes a template. A change of the content makes a new version, and the published version stays.
-    ///
-    /// # Errors
-    /// [`UpdateTemplateError`].
     pub async fn update(
         &self,
         team: TeamId,
@@ -143,9 +128,6 @@ impl Templates {
     }
 
     /// Makes the newest version the one that sends use. Changes nothing if it is.
-    ///
-    /// # Errors
-    /// [`UpdateTemplateError`].
     pub async fn publish(&self, team: TeamId, reference: TemplateRef) -> Result<Template, UpdateTemplateError> {
         let now_ms = self.context.now_ms();
         let write = move |tx: &WriteTx<'_>| {
@@ -165,9 +147,6 @@ impl Templates {
     }
 
     /// Creates a template with the newest content of another one, without its alias and not published.
-    ///
-    /// # Errors
-    /// [`CreateTemplateError`].
     pub async fn duplicate(&self, team: TeamId, reference: TemplateRef) -> Result<Template, CreateTemplateError> {
         let (template, content) = self.find(team, reference).await?.ok_or(CreateTemplateError::NotFound)?;
         let name = TemplateName::of_copy(&template.name);
@@ -176,9 +155,6 @@ impl Templates {
 
     /// Deletes a template and returns its id; `None` if the team has no such template. Accepted emails keep their
     /// content.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn delete(
         &self,
         by: impl Into<TeamActor>,

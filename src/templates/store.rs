@@ -62,17 +62,11 @@ fn alias_hash(alias: &str) -> [u8; 32] {
 }
 
 /// Returns the id of the team's template with that alias.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn find_alias(tx: &impl Reads, team: TeamId, alias: &str) -> Result<Option<TemplateId>, StoreError> {
     Ok(tx.get(&TEMPLATE_ALIASES, &(team, alias_hash(alias)))?.map(|row| row.id))
 }
 
 /// Returns the team's template that a reference names.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn find(
     tx: &impl Reads,
     team: TeamId,
@@ -87,9 +81,6 @@ pub(super) fn find(
 }
 
 /// Writes a template, and its alias if it differs from the alias of `before`.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn put(
     tx: &WriteTx<'_>,
     team: TeamId,
@@ -110,9 +101,6 @@ pub(super) fn put(
 }
 
 /// Deletes a template, its alias and its content.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn remove(
     tx: &WriteTx<'_>,
     team: TeamId,
@@ -151,18 +139,12 @@ impl SealedVersion {
     }
 
     /// Stores the content.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(super) fn put(&self, tx: &WriteTx<'_>, team: TeamId) -> Result<(), StoreError> {
         self.chunks.put(tx, &TEMPLATE_BODIES, |chunk| (team, self.version, chunk))
     }
 }
 
 /// Returns the content of a version that a row names.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn read_content(
     tx: &impl Reads,
     keyring: &Keyring,
@@ -178,9 +160,6 @@ pub(super) fn read_content(
 }
 
 /// Deletes the content of a version.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn delete_content(tx: &WriteTx<'_>, team: TeamId, version: TemplateVersionId) -> Result<(), StoreError> {
     tx.delete_range(&TEMPLATE_BODIES, &(team, version, 0), &(team, version, u32::MAX), usize::MAX)?;
     Ok(())

@@ -57,9 +57,6 @@ impl Topics {
     }
 
     /// Creates a topic.
-    ///
-    /// # Errors
-    /// [`CreateTopicError`].
     pub async fn create(&self, team: TeamId, new: NewTopic) -> Result<Topic, CreateTopicError> {
         let NewTopic { name, description, default_subscription, visibility } = new;
         let (name, description) = (name.into_string(), description.map(|description| description.into_string()));
@@ -80,25 +77,16 @@ impl Topics {
     }
 
     /// Returns a page of the team's topics, newest first.
-    ///
-    /// # Errors
-    /// [`PageError`].
     pub async fn list(&self, team: TeamId, query: PageQuery<TopicId>) -> Result<Page<Topic>, PageError> {
         self.context.store.read(move |tx| page(tx, &TOPICS, team, query, |id, row| Ok(Some(row.topic(id))))).await
     }
 
     /// Returns the team's topic of that id.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find(&self, team: TeamId, id: TopicId) -> Result<Option<Topic>, StoreError> {
         self.context.store.read(move |tx| store::find(tx, team, id)).await
     }
 
     /// Changes a topic and returns the changed topic.
-    ///
-    /// # Errors
-    /// [`UpdateTopicError`].
     pub async fn update(&self, team: TeamId, id: TopicId, changes: TopicChanges) -> Result<Topic, UpdateTopicError> {
         self.context
             .store
@@ -115,9 +103,6 @@ impl Topics {
 
     /// Deletes a topic. The choices of contacts remain for emails accepted under the topic, and the
     /// unsubscribe links of those emails still work. No later topic gets the same id.
-    ///
-    /// # Errors
-    /// [`DeleteTopicError`].
     pub async fn delete(&self, team: TeamId, id: TopicId) -> Result<(), DeleteTopicError> {
         let (now_ms, in_use) = (self.context.now_ms(), self.in_use);
         self.context

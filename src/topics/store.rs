@@ -49,9 +49,6 @@ const CHOICE_RETENTION_MS: TimestampMs = 40 * DAY_MS;
 ///
 /// An earlier record stays until it expires. An expired record gets the new time, because retention may
 /// already have passed the key of the new choice.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn record_deleted(tx: &WriteTx<'_>, team: TeamId, id: TopicId, now_ms: TimestampMs) -> Result<(), StoreError> {
     let recorded = tx.get(&DELETED_TOPICS, &(team, id))?;
     if recorded.is_some_and(|recorded| recorded.deleted_ms >= now_ms - CHOICE_RETENTION_MS) {
@@ -70,9 +67,6 @@ pub struct ExpiredTopic {
 
 /// Returns one team and up to `max` of its deleted topics whose choices expired before `now_ms`; `None`
 /// if no team has any. Reads the records of all deleted topics before them.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn expired(
     tx: &impl Reads,
     now_ms: TimestampMs,
@@ -96,9 +90,6 @@ pub fn expired(
 
 /// Deletes the records of topics without choices. A record with a new time stays, because a contact made
 /// a later choice.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn delete_expired(tx: &WriteTx<'_>, team: TeamId, topics: &[ExpiredTopic]) -> Result<(), StoreError> {
     for ExpiredTopic { id, record } in topics {
         let key = (team, *id);
@@ -110,9 +101,6 @@ pub fn delete_expired(tx: &WriteTx<'_>, team: TeamId, topics: &[ExpiredTopic]) -
 }
 
 /// Returns the team's topic of that id.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn find(tx: &impl Reads, team: TeamId, id: TopicId) -> Result<Option<Topic>, StoreError> {
     Ok(tx.get(&TOPICS, &(team, id))?.map(|row| row.topic(id)))
 }
@@ -126,34 +114,22 @@ pub fn find_valid(tx: &impl Reads, team: TeamId, id: TopicId) -> Result<Option<T
 }
 
 /// Returns whether the team deleted the topic in the last 24 hours.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn was_listed(tx: &impl Reads, team: TeamId, id: TopicId) -> Result<bool, StoreError> {
     crate::store::was_listed(tx, &TOPICS, &(team, id))
 }
 
 /// Returns the part of a topic that a send needs.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn find_for_send(tx: &impl Reads, team: TeamId, id: TopicId) -> Result<Option<SendTopic>, StoreError> {
     Ok(find(tx, team, id)?.map(|topic| topic.for_send()))
 }
 
 /// Returns the ids of the topics of the team, also of those whose row is corrupt; at most [`super::TOPICS_MAX`].
-///
-/// # Errors
-/// [`StoreError`].
 pub fn ids(tx: &impl Reads, team: TeamId) -> Result<Vec<TopicId>, StoreError> {
     let topics = match_keys(tx, &TOPICS, (team, Id::MIN), (team, Id::MAX), super::TOPICS_MAX, |_| true)?;
     Ok(topics.hits.into_iter().map(|(_, id)| id).collect())
 }
 
 /// Returns the topics of the team, newest first; at most [`super::TOPICS_MAX`].
-///
-/// # Errors
-/// [`StoreError`].
 pub fn all(tx: &impl Reads, team: TeamId) -> Result<Vec<Topic>, StoreError> {
     tx.collect(&TOPICS, KeyOf::bounds(team), Order::Descending, |(_, id), row| Ok(row.valid().map(|row| row.topic(id))))
 }

@@ -132,9 +132,6 @@ impl SdkUses {
     }
 
     /// Returns each library with the time of its first request; `None` if the team has not used it.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn list(&self, team: TeamId) -> Result<Vec<(Sdk, Option<TimestampMs>)>, StoreError> {
         let list = move |tx: &ReadTx| {
             let row = |sdk: Sdk| tx.get_valid(&SDK_USES, &(team, sdk as u8));

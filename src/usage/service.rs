@@ -26,9 +26,6 @@ impl Usage {
 
     /// Returns the usage of the team, and the result of `read_more`; `None` if the team has just been removed.
     /// Both read the same transaction, so that all numbers are of one moment.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn report<T: Send + 'static>(
         &self,
         team: TeamId,

@@ -26,9 +26,6 @@ fn is_zero(number: &u64) -> bool {
 }
 
 /// Adds `emails` of the API or of a broadcast, accepted at `now_ms`, to the day of the team.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn count(tx: &WriteTx<'_>, team: TeamId, now_ms: TimestampMs, emails: u64) -> Result<(), StoreError> {
     let key = (team, utc_day(now_ms));
     let mut row = tx.get(&USAGE, &key)?.unwrap_or_default();
@@ -37,9 +34,6 @@ pub fn count(tx: &WriteTx<'_>, team: TeamId, now_ms: TimestampMs, emails: u64) -
 }
 
 /// Adds a broadcast, sent or scheduled at `now_ms`, to the day of the team.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn count_broadcast(tx: &WriteTx<'_>, team: TeamId, now_ms: TimestampMs) -> Result<(), StoreError> {
     let key = (team, utc_day(now_ms));
     let mut row = tx.get(&USAGE, &key)?.unwrap_or_default();
@@ -48,17 +42,11 @@ pub fn count_broadcast(tx: &WriteTx<'_>, team: TeamId, now_ms: TimestampMs) -> R
 }
 
 /// Returns the number of emails that the team has ever accepted. Reads one row for each day.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn total(tx: &impl Reads, team: TeamId) -> Result<u64, StoreError> {
     Ok(sum(tx, team, &(0..=u32::MAX))?.emails)
 }
 
 /// Returns the sums of the team on `days`. Reads one row for each day.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn sum(tx: &impl Reads, team: TeamId, days: &RangeInclusive<u32>) -> Result<UsageRow, StoreError> {
     let mut sum = UsageRow::default();
     tx.scan_valid(&USAGE, &(team, *days.start()), &(team, *days.end()), Order::Ascending, |_, row| {

@@ -84,9 +84,6 @@ impl Accounts {
 
     /// Returns the session of a token with the current role of its user. `None` if the session has ended, or if the
     /// user has no team. Records the use, at most once in five minutes.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn authenticate(
         &self,
         token: &SessionToken,
@@ -186,18 +183,12 @@ impl Accounts {
     }
 
     /// Returns the valid sessions of the user of a session, newest first.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn sessions_of(&self, signed_in: &SignedIn) -> Result<Vec<UserSession>, StoreError> {
         let (user, now_ms) = (signed_in.session.user.unwrap_or(NO_USER), self.context.now_ms());
         self.context.store.read(move |tx| list(tx, user, now_ms)).await
     }
 
     /// Ends a session of the user of `signed_in`; returns whether it existed.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn end_session(&self, signed_in: &SignedIn, id: SessionId) -> Result<bool, StoreError> {
         let user = signed_in.session.user.unwrap_or(NO_USER);
         let (by, context) = (signed_in.actor(), self.context.clone());
@@ -215,9 +206,6 @@ impl Accounts {
     }
 
     /// Ends all sessions of the user of `signed_in` except this one; returns their number.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn end_other_sessions(&self, signed_in: &SignedIn) -> Result<usize, StoreError> {
         let (user, kept) = (signed_in.session.user.unwrap_or(NO_USER), signed_in.session.id);
         let (by, context) = (signed_in.actor(), self.context.clone());
@@ -241,9 +229,6 @@ impl Accounts {
     }
 
     /// Returns the teams of the user of a session: on a development server all teams.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn teams(&self, signed_in: &SignedIn) -> Result<Vec<TeamMembership>, StoreError> {
         let user = signed_in.session.user;
         self.context
@@ -256,9 +241,6 @@ impl Accounts {
     }
 
     /// Shows the data of another team in a session; `None` if the user is not a member of it.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn choose_team(
         &self,
         token: &SessionToken,

@@ -33,18 +33,12 @@ impl Default for PasswordHasher {
 
 impl PasswordHasher {
     /// Hashes a new password.
-    ///
-    /// # Errors
-    /// [`HasherBusy`].
     pub(super) async fn hash(&self, password: Password) -> Result<PasswordHash, HasherBusy> {
         self.run(move || PasswordHash::of(&password)).await
     }
 
     /// Returns whether a password matches a hash. Without a hash, compares with one that no user has, and returns
     /// `false` after the same time.
-    ///
-    /// # Errors
-    /// [`HasherBusy`].
     pub(super) async fn matches(&self, hash: Option<PasswordHash>, password: Password) -> Result<bool, HasherBusy> {
         self.run(move || {
             // The first sign-in computes this hash, for a known user too.

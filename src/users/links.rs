@@ -96,9 +96,6 @@ pub(super) fn delete_of_user(tx: &WriteTx<'_>, user: UserId) -> Result<(), Store
 }
 
 /// Deletes the expired links.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) async fn purge(context: &Context) -> Result<(), StoreError> {
     let now_ms = context.now_ms();
     context.store.write_bulk(move |tx| delete_where(tx, |row| row.expires_ms <= now_ms)).await

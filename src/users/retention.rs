@@ -5,9 +5,6 @@ use crate::context::Context;
 use crate::store::StoreError;
 
 /// Deletes the expired sessions and links.
-///
-/// # Errors
-/// [`StoreError`].
 pub async fn purge(context: &Context) -> Result<(), StoreError> {
     links::purge(context).await?;
     sessions::purge(context).await

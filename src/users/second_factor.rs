@@ -90,9 +90,6 @@ pub struct EnrolmentForm<'a> {
 
 impl Accounts {
     /// Returns the credentials that a user has.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn status(&self, user: UserId) -> Result<AccountStatus, StoreError> {
         let row = self.context.store.read(move |tx| credentials::find(tx, user)).await?;
         let recovery_left = row.as_ref().and_then(|row| row.totp.as_ref()).map(TotpRow::recovery_left);
@@ -100,9 +97,6 @@ impl Accounts {
     }
 
     /// Replaces the password of a user, and ends the other sessions of the user.
-    ///
-    /// # Errors
-    /// [`AccountChangeError`].
     pub async fn change_password(
         &self,
         user: &User,
@@ -148,9 +142,6 @@ impl Accounts {
 
     /// Stores a new second factor after its first code. Returns the recovery codes, which cannot be read again. Ends
     /// the other sessions of the user, which began without it.
-    ///
-    /// # Errors
-    /// [`AccountChangeError`].
     pub async fn enable_second_factor(
         &self,
         user: &User,
@@ -181,9 +172,6 @@ impl Accounts {
     }
 
     /// Removes the second factor of a user.
-    ///
-    /// # Errors
-    /// [`AccountChangeError`].
     pub async fn disable_second_factor(
         &self,
         user: &User,
@@ -201,9 +189,6 @@ impl Accounts {
     }
 
     /// Replaces the recovery codes of a user. Returns the new ones, which cannot be read again.
-    ///
-    /// # Errors
-    /// [`AccountChangeError`].
     pub async fn replace_recovery_codes(
         &self,
         user: &User,

@@ -198,9 +198,6 @@ fn delete_where(
 }
 
 /// Deletes the expired sessions of all users, page by page.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) async fn purge(context: &Context) -> Result<(), StoreError> {
     let now_ms = context.now_ms();
     context.store.write_pages((Id::MIN, Id::MIN), move |tx, after| purge_page(tx, after, now_ms)).await

@@ -67,17 +67,11 @@ pub struct LinkUser {
 
 impl Accounts {
     /// Returns whether no user can sign in with a password, so that the first account can be created.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn needs_setup(&self) -> Result<bool, StoreError> {
         Ok(!self.context.store.read(credentials::exist).await?)
     }
 
     /// Creates a link to set up the first account; `None` if an account exists.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn issue_setup_link(&self, by: Actor) -> Result<Option<OneTimeLink>, StoreError> {
         let (secret, context, now_ms) = (LinkSecret::draw(), self.context.clone(), self.context.now_ms());
         let issue = move |tx: &WriteTx<'_>| {
@@ -91,18 +85,12 @@ impl Accounts {
     }
 
     /// Creates a link to the dashboard of a development server.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn issue_open_link(&self) -> Result<OneTimeLink, StoreError> {
         let (secret, now_ms) = (LinkSecret::draw(), self.context.now_ms());
         self.context.store.write(move |tx| links::issue(tx, secret.clone(), LinkPurpose::Open, now_ms)).await
     }
 
     /// Creates a link with which a user sets a new password and signs in; `None` if no user has the address.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn issue_user_link(&self, by: Actor, address: EmailAddress) -> Result<Option<OneTimeLink>, StoreError> {
         let (secret, context, now_ms) = (LinkSecret::draw(), self.context.clone(), self.context.now_ms());
         let issue = move |tx: &WriteTx<'_>| {
@@ -116,9 +104,6 @@ impl Accounts {
     }
 
     /// Returns the link with a secret; `None` if it does not exist, was used or has expired.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find_link(&self, secret: &LinkSecret) -> Result<Option<ValidLink>, StoreError> {
         let (secret, now_ms) = (secret.clone(), self.context.now_ms());
         self.context.store.read(move |tx| links::find(tx, &secret, now_ms)).await
@@ -130,9 +115,6 @@ impl Accounts {
     }
 
     /// Returns the user of a link of `ringmail user link`; `None` if the link is for another purpose.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn link_user(&self, link: ValidLink) -> Result<Option<LinkUser>, StoreError> {
         let LinkPurpose::SignIn { user } = link.purpose else { return Ok(None) };
         self.context

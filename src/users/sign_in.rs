@@ -86,9 +86,6 @@ impl From<HasherBusy> for SignInError {
 
 impl Accounts {
     /// Checks an address and a password. `network` names the client for the limit of attempts.
-    ///
-    /// # Errors
-    /// [`SignInError`].
     pub async fn sign_in(
         &self,
         email: &str,
@@ -157,9 +154,6 @@ impl Accounts {
 
     /// Checks a code of the second factor, or a recovery code. `pending` is the text of
     /// [`PasswordResult::NeedsCode`].
-    ///
-    /// # Errors
-    /// [`SignInError`].
     pub async fn sign_in_with_code(
         &self,
         pending: &str,

@@ -17,9 +17,6 @@ const TEST_TYPE: EventType = EventType::EmailDelivered;
 
 impl Webhooks {
     /// Returns a page of the deliveries to an endpoint, newest first.
-    ///
-    /// # Errors
-    /// [`DeliveryError`].
     pub async fn deliveries(
         &self,
         team: TeamId,
@@ -40,9 +37,6 @@ impl Webhooks {
     }
 
     /// Returns a delivery with its event message.
-    ///
-    /// # Errors
-    /// [`DeliveryError`].
     pub async fn delivery(
         &self,
         team: TeamId,
@@ -62,9 +56,6 @@ impl Webhooks {
     }
 
     /// Returns a page of the attempts of a delivery, newest first.
-    ///
-    /// # Errors
-    /// [`DeliveryError`].
     pub async fn attempts(
         &self,
         team: TeamId,
@@ -88,9 +79,6 @@ impl Webhooks {
     }
 
     /// Queues a delivery again under the same id, due immediately and with a new retry schedule.
-    ///
-    /// # Errors
-    /// [`ReplayError`].
     pub async fn replay(
         &self,
         by: impl Into<TeamActor>,
@@ -128,9 +116,6 @@ impl Webhooks {
 
     /// Queues a sample event for one endpoint. Without `wanted`, its type is [`TEST_TYPE`] or else the first type
     /// that the endpoint subscribes to.
-    ///
-    /// # Errors
-    /// [`TestWebhookError`].
     pub async fn test(
         &self,
         by: impl Into<TeamActor>,

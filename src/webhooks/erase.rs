@@ -10,9 +10,6 @@ use crate::tables::WEBHOOK_DELIVERIES;
 pub(crate) type DeliveryKey = (WebhookId, WebhookDeliveryId);
 
 /// Scans up to `rows_max` deliveries of the team after `after` for a response that contains an address.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn match_deliveries(
     tx: &impl Reads,
     team: TeamId,
@@ -27,9 +24,6 @@ pub(crate) fn match_deliveries(
 
 /// Erases addresses from the responses to a delivery. A response that contains one becomes [`ERASED`] as
 /// a whole.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn erase_delivery(
     tx: &WriteTx<'_>,
     team: TeamId,

@@ -17,9 +17,6 @@ pub(super) const ROWS_PER_COMMIT: usize = 500;
 
 impl Webhooks {
     /// Deletes the rest of deleted endpoints, at the start and after each deletion that leaves rows.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), StoreError> {
         repeat(stop, || self.delete_all_orphans(), || self.deleted.notified()).await
     }
@@ -51,9 +48,6 @@ impl Webhooks {
 
 /// Deletes up to [`ROWS_PER_COMMIT`] deliveries and as many queue rows of an endpoint. Returns whether more may be
 /// left.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn delete_rows(tx: &WriteTx<'_>, team: TeamId, webhook: WebhookId) -> Result<bool, StoreError> {
     let (from, to) = ((webhook, 0, Id::MIN), (webhook, u64::MAX, Id::MAX));
     let queued = tx.delete_range(&WEBHOOK_QUEUE, &from, &to, ROWS_PER_COMMIT)?;

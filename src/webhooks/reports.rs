@@ -38,9 +38,6 @@ pub struct WebhookDeliveryReport {
 
 impl Webhooks {
     /// Returns a page of the deliveries to an endpoint with their last attempts, newest first.
-    ///
-    /// # Errors
-    /// [`DeliveryError`].
     pub async fn delivery_reports(
         &self,
         team: TeamId,
@@ -59,9 +56,6 @@ impl Webhooks {
     }
 
     /// Returns the deliveries of the events of an email, oldest first, and whether the search was complete.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn deliveries_of_email(
         &self,
         team: TeamId,

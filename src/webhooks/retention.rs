@@ -13,9 +13,6 @@ const PAGE_ROWS: usize = 500;
 
 /// Deletes deliveries and event messages from before `before_ms`. Keeps queued deliveries and their messages,
 /// independent of their age.
-///
-/// # Errors
-/// [`StoreError`].
 pub async fn purge(context: &Context, before_ms: TimestampMs) -> Result<(), StoreError> {
     for team in context.store.read::<_, StoreError>(teams::list).await? {
         let team = team.id;

@@ -49,9 +49,6 @@ impl Webhooks {
     }
 
     /// Creates an enabled endpoint. Returns its id and its signing secret.
-    ///
-    /// # Errors
-    /// [`CreateWebhookError`].
     pub async fn create(
         &self,
         by: impl Into<TeamActor>,
@@ -92,9 +89,6 @@ impl Webhooks {
     }
 
     /// Returns a page of the team's endpoints, newest first.
-    ///
-    /// # Errors
-    /// [`PageError`].
     pub async fn list(&self, team: TeamId, query: PageQuery<WebhookId>) -> Result<Page<Webhook>, PageError> {
         let now_ms = self.context.now_ms();
         self.context
@@ -104,9 +98,6 @@ impl Webhooks {
     }
 
     /// Returns the failing endpoints of a team, oldest first; at most one for each endpoint, whether or not it is enabled.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn failing(&self, team: TeamId) -> Result<Vec<FailingEndpoint>, StoreError> {
         let now_ms = self.context.now_ms();
         self.context
@@ -120,9 +111,6 @@ impl Webhooks {
     }
 
     /// Returns an endpoint with its signing secret; `None` if the team has no such endpoint.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find(&self, team: TeamId, id: WebhookId) -> Result<Option<(Webhook, WebhookSecret)>, StoreError> {
         let (keyring, now_ms) = (self.context.keyring.clone(), self.context.now_ms());
         self.context
@@ -139,9 +127,6 @@ impl Webhooks {
 
     /// Changes an endpoint. The queued deliveries of an endpoint that is disabled are never sent. An endpoint
     /// that is enabled again starts with a new activation and without failures.
-    ///
-    /// # Errors
-    /// [`UpdateWebhookError`].
     pub async fn update(
         &self,
         by: impl Into<TeamActor>,
@@ -180,9 +165,6 @@ impl Webhooks {
 
     /// Replaces the secret of an endpoint. The current secret becomes the previous one and signs during the
     /// overlap. The secret of an earlier overlap stops signing, so that at most two secrets sign.
-    ///
-    /// # Errors
-    /// [`RotateSecretError`].
     pub async fn rotate(
         &self,
         by: impl Into<TeamActor>,
@@ -214,9 +196,6 @@ impl Webhooks {
 
     /// Deletes an endpoint. Returns `false` if the team has no such endpoint. No reader finds its deliveries
     /// afterwards. One commit deletes a bounded number of them, and [`Webhooks::run`] deletes the rest.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn delete(&self, by: impl Into<TeamActor>, id: WebhookId) -> Result<bool, StoreError> {
         let (by, context) = (by.into(), self.context.clone());
         let team = by.team;
@@ -268,9 +247,6 @@ impl Webhooks {
 
     /// Deletes the endpoints that a request in progress has created for a removed team, and all deliveries without
     /// an endpoint. Returns the number of endpoints.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(crate) async fn delete_of_team(&self, team: TeamId) -> Result<usize, StoreError> {
         let ids = self.context.store.read(move |tx| store::ids(tx, team)).await?;
         for id in &ids {

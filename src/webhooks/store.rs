@@ -182,17 +182,11 @@ impl WebhookRow {
 }
 
 /// Returns the row of an endpoint; `None` if the team has no such endpoint.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn find(tx: &impl Reads, team: TeamId, id: WebhookId) -> Result<Option<WebhookRow>, StoreError> {
     tx.get(&WEBHOOKS, &(team, id))
 }
 
 /// Returns the team of an endpoint; `None` if there is no such endpoint. Searches all teams: for corrupt rows only.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn owner(tx: &impl Reads, id: WebhookId) -> Result<Option<TeamId>, StoreError> {
     for team in teams::list(tx)? {
         if tx.contains(&WEBHOOKS, &(team.id, id))? {
@@ -203,17 +197,11 @@ pub(super) fn owner(tx: &impl Reads, id: WebhookId) -> Result<Option<TeamId>, St
 }
 
 /// Returns the ids of the team's endpoints, oldest first; at most [`WEBHOOKS_MAX`].
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn ids(tx: &impl Reads, team: TeamId) -> Result<Vec<WebhookId>, StoreError> {
     tx.collect(&WEBHOOKS, KeyOf::bounds(team), Order::Ascending, |(_, id), _| Ok(Some(id)))
 }
 
 /// Returns whether the team has [`WEBHOOKS_MAX`] endpoints.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn is_full(tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
     Ok(ids(tx, team)?.len() >= WEBHOOKS_MAX)
 }
@@ -239,9 +227,6 @@ fn secret_associated_data(id: WebhookId) -> [u8; 17] {
 }
 
 /// Stores the row of a delivery, and its queue row if it is queued.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn put_queued(
     tx: &WriteTx<'_>,
     (team, webhook, id): (TeamId, WebhookId, WebhookDeliveryId),

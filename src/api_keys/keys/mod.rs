@@ -56,9 +56,6 @@ pub struct ApiKeys {
 
 impl ApiKeys {
     /// Loads the keys of all teams into the cache, except corrupt ones and those of removed teams. Blocks.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub fn load(context: Context, tasks: TaskTracker, domain_exists: DomainExists) -> Result<Arc<Self>, StoreError> {
         let cache = context.store.read_now::<_, StoreError>(|tx| {
             let mut cache = KeyCache::default();
@@ -91,9 +88,6 @@ impl ApiKeys {
     }
 
     /// Creates a key and returns it with its token. The token cannot be read again.
-    ///
-    /// # Errors
-    /// [`CreateKeyError`].
     pub async fn create(&self, by: impl Into<TeamActor>, new: NewKey) -> Result<(ApiKey, ApiKeyToken), CreateKeyError> {
         let token = draw_token();
         let key = self.create_with_token(by, new, &token).await?;
@@ -101,9 +95,6 @@ impl ApiKeys {
     }
 
     /// Creates a key with a given token, as `ringmail dev --api-key` does.
-    ///
-    /// # Errors
-    /// [`CreateKeyError`].
     pub async fn create_with_token(
         &self,
         by: impl Into<TeamActor>,
@@ -142,9 +133,6 @@ impl ApiKeys {
     }
 
     /// Returns a page of the team's keys, newest first.
-    ///
-    /// # Errors
-    /// [`PageError`].
     pub async fn list(&self, team: TeamId, query: PageQuery<ApiKeyId>) -> Result<Page<ApiKey>, PageError> {
         self.flush_uses().await?;
         self.context
@@ -183,18 +171,12 @@ impl ApiKeys {
     }
 
     /// Returns the key with this id; `None` if the team has no such key.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find(&self, team: TeamId, id: ApiKeyId) -> Result<Option<ApiKeyRow>, StoreError> {
         self.context.store.read(move |tx| tx.get(&API_KEYS, &(team, id))).await
     }
 
     /// Revokes a key and cancels the tasks that run under it. Returns `false` if the team has no such
     /// key.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn delete(&self, by: impl Into<TeamActor>, id: ApiKeyId) -> Result<bool, StoreError> {
         let (by, context) = (by.into(), self.context.clone());
         let team = by.team;
@@ -272,9 +254,6 @@ impl ApiKeys {
     }
 
     /// Stores the uses since the last call in one commit.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn flush_uses(&self) -> Result<(), StoreError> {
         let uses = std::mem::take(&mut *sync::lock(&self.uses));
         if uses.is_empty() {
@@ -298,9 +277,6 @@ impl ApiKeys {
 
 /// Deletes up to `rows_max` keys of a removed team and as many uses; returns the number of rows. Call it in the
 /// commit of [`ApiKeys::revoke_of_team`].
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn delete_of_team(tx: &WriteTx<'_>, team: TeamId, rows_max: usize) -> Result<usize, StoreError> {
     let uses = tx.delete_range(&API_KEY_USES, &(team, Id::MIN), &(team, Id::MAX), rows_max)?;
     Ok(uses + tx.delete_range(&API_KEYS, &(team, Id::MIN), &(team, Id::MAX), rows_max)?)
@@ -308,9 +284,6 @@ pub(crate) fn delete_of_team(tx: &WriteTx<'_>, team: TeamId, rows_max: usize) ->
 
 /// Deletes the keys that are scoped to a deleted domain, so that no scope becomes wider. Records them in one entry of
 /// the audit log. Call it in the transaction that deletes the domain.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn delete_scoped_to(
     tx: &WriteTx<'_>,
     context: &Context,

@@ -76,9 +76,6 @@ impl AudienceWalk {
     }
 
     /// Counts the contacts, newest first, for at most [`TIME_MAX`].
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(super) async fn count(self, context: &Context) -> Result<AudienceCount, StoreError> {
         let walk = Arc::new(self);
         let ends = clock::monotonic() + TIME_MAX;

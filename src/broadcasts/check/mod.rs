@@ -108,9 +108,6 @@ impl BroadcastChecks {
     }
 
     /// Checks a broadcast of any status. Needs at most 20 seconds.
-    ///
-    /// # Errors
-    /// [`CheckBroadcastError`].
     pub async fn check(
         &self,
         team: TeamId,

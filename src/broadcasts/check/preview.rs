@@ -74,9 +74,6 @@ struct Rendered {
 
 impl BroadcastChecks {
     /// Renders a broadcast for a contact. Its unsubscribe links lead nowhere.
-    ///
-    /// # Errors
-    /// [`PreviewBroadcastError`].
     pub async fn preview(
         &self,
         team: TeamId,

@@ -9,9 +9,6 @@ use crate::store::{Reads, StoreError, WriteTx};
 use crate::tables::BROADCAST_FAN_OUTS;
 
 /// Cancels a page of the queued emails of a broadcast, and stores the position. Returns whether none is left.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn cancel_page(tx: &WriteTx<'_>, id: BroadcastId) -> Result<bool, StoreError> {
     let Some(fan_out) = tx.get_valid(&BROADCAST_FAN_OUTS, &(id,))? else { return Ok(true) };
     if !fan_out.is_canceled {

@@ -30,9 +30,6 @@ pub(super) struct Enqueued {
 
 /// Puts up to `rows_max` stored emails of a broadcast into the queue, and stores the position. Beside requests, these are
 /// fewer. Does nothing if the broadcast is canceled or has no position.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn enqueue_page(
     tx: &WriteTx<'_>,
     id: BroadcastId,
@@ -58,9 +55,6 @@ pub(super) fn reads_contacts(row: &BroadcastRow) -> bool {
 
 /// Puts up to `rows_max` stored emails of a broadcast into the queue, from the position `fan_out.to_enqueue` on, and moves
 /// it. The caller stores the position.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn enqueue(
     tx: &WriteTx<'_>,
     id: BroadcastId,
@@ -78,9 +72,6 @@ pub(super) fn enqueue(
 }
 
 /// Stores the position of a broadcast in progress. Deletes it if all emails are stored and in the queue.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn put_position(
     tx: &WriteTx<'_>,
     id: BroadcastId,

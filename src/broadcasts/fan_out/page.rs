@@ -84,9 +84,6 @@ pub(super) enum PageResult {
 
 impl PageSource {
     /// Reads the next page of a broadcast. Returns `None` if the sending limits have no room in the next 60 days.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(super) fn read(&self, tx: &ReadTx, walk: &Walk) -> Result<Option<FanOutPage>, StoreError> {
         let (rules, now_ms) = (&walk.rules, self.context.now_ms());
         let erasures = tx.get_valid(&BROADCAST_FAN_OUTS, &(rules.id,))?.map_or(0, |fan_out| fan_out.erasures);
@@ -146,9 +143,6 @@ impl FanOutPage {
     /// Stores recipients from `first` on together with the position after them, if the broadcast is still at the position
     /// before them. Beside requests, these are fewer recipients than the page has, unless sending limits apply.
     /// Puts stored emails of the broadcast into the queue, so that their delivery does not wait for the last contact.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(super) fn store(&self, tx: &WriteTx<'_>, first: usize) -> Result<PageResult, StoreError> {
         let Some(fan_out) = tx.get_valid(&BROADCAST_FAN_OUTS, &(self.id,))? else { return Ok(PageResult::Moved) };
         let from = first.checked_sub(1).map_or(self.from, |before| Some(self.contacts[before]));

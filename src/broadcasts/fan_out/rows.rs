@@ -76,9 +76,6 @@ impl FanOutRow {
 
 /// Ends the fan-out of a broadcast in the transaction that cancels it. The worker then removes the queued emails. Notify it
 /// after the commit.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn stop_fan_out(tx: &WriteTx<'_>, team: TeamId, broadcast: BroadcastId) -> Result<(), StoreError> {
     let stored = tx.get_valid(&BROADCAST_FAN_OUTS, &(broadcast,))?;
     let row = stored.unwrap_or_else(|| FanOutRow::due(team, 0));
@@ -87,9 +84,6 @@ pub fn stop_fan_out(tx: &WriteTx<'_>, team: TeamId, broadcast: BroadcastId) -> R
 
 /// Makes the worker read the current pages of the team again, in the transaction that deletes contacts to erase them. A
 /// page that was read before contains their addresses.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn discard_pages(tx: &WriteTx<'_>, team: TeamId) -> Result<(), StoreError> {
     for id in started(tx, team)? {
         let Some(row) = tx.get_valid(&BROADCAST_FAN_OUTS, &(id,))? else { continue };

@@ -16,9 +16,6 @@ const HOLD_RETRY_MS: i64 = 15 * 60_000;
 
 /// Starts a due broadcast. Does nothing if it has been started. A broadcast whose domain, segment or topic does not exist
 /// fails. While sending is paused, it is tried again every 15 minutes.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn start(
     tx: &WriteTx<'_>,
     id: BroadcastId,
@@ -87,9 +84,6 @@ fn note_held(
 }
 
 /// Notifies the owners once that a broadcast in progress is held.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn hold(tx: &WriteTx<'_>, id: BroadcastId, guard: &dyn SendingGuard) -> Result<(), StoreError> {
     let Some(fan_out) = tx.get_valid(&BROADCAST_FAN_OUTS, &(id,))? else { return Ok(()) };
     if fan_out.is_held || fan_out.is_canceled {
@@ -100,9 +94,6 @@ pub(super) fn hold(tx: &WriteTx<'_>, id: BroadcastId, guard: &dyn SendingGuard) 
 }
 
 /// Fails a broadcast. Emails that are queued are removed as those of a canceled broadcast.
-///
-/// # Errors
-/// [`StoreError`].
 fn fail(tx: &WriteTx<'_>, id: BroadcastId, fan_out: &FanOutRow, row: BroadcastRow) -> Result<(), StoreError> {
     let row = BroadcastRow { status: BroadcastStatus::Failed, finishes_ms: None, ..row };
     broadcast_rows::put(tx, fan_out.team, id, &row)?;
@@ -137,9 +128,6 @@ pub(super) fn missing_part(
 
 /// Fails a broadcast in progress if its domain, segment or topic does not exist any more. Forgets its position if it is
 /// not sent any more.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn fail_if_incomplete(tx: &WriteTx<'_>, id: BroadcastId) -> Result<(), StoreError> {
     let Some(fan_out) = tx.get_valid(&BROADCAST_FAN_OUTS, &(id,))? else { return Ok(()) };
     if fan_out.is_canceled {

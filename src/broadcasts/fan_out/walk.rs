@@ -86,9 +86,6 @@ pub(super) struct WalkRecipient {
 impl Walk {
     /// Returns a started broadcast; `None` if it is not being sent, or if its domain, segment or topic does
     /// not exist.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(super) fn load(tx: &ReadTx, id: BroadcastId, fan_out: &FanOutRow) -> Result<Option<Self>, StoreError> {
         let (team, Some(last)) = (fan_out.team, fan_out.last) else { return Ok(None) };
         let row = broadcast_rows::find_valid(tx, team, id)?;
@@ -119,9 +116,6 @@ impl Walk {
 
 impl WalkRules {
     /// Returns the recipient of a contact; `None` if the contact does not receive the broadcast.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(super) fn recipient(
         &self,
         tx: &impl Reads,

@@ -67,9 +67,6 @@ impl BroadcastWorker {
 
     /// Works on broadcasts until the stop. The stop drops the work at an await: each commit leaves a position from which
     /// the next start continues.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), StoreError> {
         let run = async {
             loop {
@@ -88,9 +85,6 @@ impl BroadcastWorker {
     }
 
     /// Works until no broadcast is due or the sending limits have no room. Returns the start of the next broadcast.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(super) async fn work(&self) -> Result<Option<TimestampMs>, StoreError> {
         loop {
             let list = self.list().await?;

@@ -73,9 +73,6 @@ pub struct BroadcastTooLarge {
 ///
 /// `slots` has the messages that are placed, from 24 hours before the earliest start. `waiting` has the broadcasts whose
 /// recipients are placed earlier, in that order. `capacity` is `None` without limits; the two are then not used.
-///
-/// # Errors
-/// [`BroadcastTooLarge`].
 pub fn plan(
     capacity: Option<&SendCapacity>,
     slots: &mut SendSlots,

@@ -74,9 +74,6 @@ from_store_error!(ExportError);
 /// Returns a page of the contacts that follow `after`, of one segment or of the whole team. A contact
 /// that is added or removed during an export may or may not be in it. This does not affect other
 /// contacts.
-///
-/// # Errors
-/// [`ExportError`].
 pub async fn page(
     context: &Context,
     team: TeamId,

@@ -56,9 +56,6 @@ pub enum HeaderError {
 impl ColumnMapping {
     /// Matches each column to a field. Mapped columns come first. Another column is matched by its name,
     /// unless a mapped column sets the same field.
-    ///
-    /// # Errors
-    /// [`HeaderError`].
     pub(super) fn columns(
         &self,
         names: &[String],

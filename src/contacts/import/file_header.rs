@@ -59,9 +59,6 @@ pub(super) struct FileHeader<'a> {
 
 /// Reads the first row with every delimiter and selects the best delimiter. A delimiter whose columns
 /// match comes first, then the delimiter with more columns.
-///
-/// # Errors
-/// [`FileError`].
 pub(super) fn read<'a>(
     buffered: &'a [u8],
     extent: FileExtent,

@@ -113,9 +113,6 @@ pub enum MapError {
 impl ColumnMapping {
     /// Parses a comma-separated list of `TARGET=COLUMN`. `COLUMN` is the name of a column, or its number
     /// after a `#`. The number is for names that contain a comma or occur twice.
-    ///
-    /// # Errors
-    /// [`MapError`].
     pub fn parse(text: &str) -> Result<Self, MapError> {
         if text.len() > TEXT_BYTES_MAX {
             return Err(MapError::TooLong);

@@ -57,9 +57,6 @@ from_store_error!(ImportError);
 
 /// Checks that the team has the default segments and topics. Returns the properties of the team, oldest
 /// first.
-///
-/// # Errors
-/// [`ImportError`].
 pub async fn begin(
     context: &Context,
     team: TeamId,
@@ -102,9 +99,6 @@ fn check_defaults(tx: &impl Reads, team: TeamId, defaults: &ImportDefaults) -> R
 /// Writes a batch through the bulk write queue and returns the outcome of each item. With
 /// [`RunMode::Check`] it returns the same outcomes and writes nothing. If the items have more than
 /// [`BATCH_CHOICES_MAX`] topic choices, the batch is split into several transactions.
-///
-/// # Errors
-/// [`ImportError`].
 pub async fn write_batch(
     context: &Context,
     team: TeamId,

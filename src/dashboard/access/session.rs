@@ -91,9 +91,6 @@ async fn admit(req: &Request, depot: &Depot) -> Result<RequestSession, ApiError>
 
 /// Returns the session of a request; `None` without a valid one. A session of a development server is valid only for
 /// programs on this machine. A session of a trusted proxy is valid only while the proxy names the same user.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) async fn current(
     req: &Request,
     accounts: &Accounts,

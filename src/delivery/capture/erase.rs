@@ -7,9 +7,6 @@ use crate::store::{MatchPage, Reads, StoreError, WriteTx, match_page};
 use crate::tables::{CAPTURED, CAPTURED_MESSAGES};
 
 /// Scans up to `rows_max` envelopes after `after` for those that satisfy `matches`.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn match_messages(
     tx: &impl Reads,
     after: CapturedId,
@@ -24,9 +21,6 @@ pub(crate) fn match_messages(
 
 /// Deletes a captured message and returns whether all of it is deleted. Subtracts the deleted chunks
 /// from `chunks_left`, which limits them. The envelope is deleted last: until then a scan finds the rest.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn delete_message(
     tx: &WriteTx<'_>,
     id: CapturedId,

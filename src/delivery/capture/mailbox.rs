@@ -72,17 +72,11 @@ impl CaptureMailbox {
     }
 
     /// Returns a page of the mailbox, newest first.
-    ///
-    /// # Errors
-    /// [`PageError`].
     pub async fn list(&self, query: PageQuery<CapturedId>) -> Result<Page<(CapturedId, CapturedRow)>, PageError> {
         self.context.store.read(move |tx| page_by_id(tx, &CAPTURED, query, |id, row| Ok(Some((id, row))))).await
     }
 
     /// Returns a message with its envelope, byte for byte as it was received.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn message(&self, id: CapturedId) -> Result<Option<(CapturedRow, Vec<u8>)>, StoreError> {
         let keyring = self.context.keyring.clone();
         self.context.store.read(move |tx| read_message(tx, &keyring, id)).await
@@ -110,9 +104,6 @@ pub(super) fn read_message(
 }
 
 /// Deletes the messages that were received before a time.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) async fn purge(context: &Context, before_ms: TimestampMs) -> Result<(), StoreError> {
     delete_until(context, Id::first_at(before_ms)).await
 }

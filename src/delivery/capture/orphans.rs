@@ -14,9 +14,6 @@ const CHUNKS_MAX: usize = 64;
 
 /// Deletes the messages that were composed from an email that no team has. Each page reads the teams in its own
 /// snapshot, because a team can be created during the scan.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) async fn delete_orphans(context: &Context) -> Result<(), StoreError> {
     let mut after = CapturedId::MIN;
     loop {

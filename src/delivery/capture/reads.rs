@@ -122,9 +122,6 @@ impl MailboxReader {
 impl CaptureMailbox {
     /// Returns a page of the messages that a filter selects. Ends at the bounds of [`ScanLimit::REQUEST`]. The cursor can
     /// be any id.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn search(
         &self,
         reader: MailboxReader,
@@ -136,9 +133,6 @@ impl CaptureMailbox {
     }
 
     /// Returns a message with its envelope, byte for byte as it was received; `None` if the reader has no such message.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn read(
         &self,
         reader: MailboxReader,
@@ -159,9 +153,6 @@ impl CaptureMailbox {
     }
 
     /// Returns the envelope of a message; `None` if the reader has no such message.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn find(&self, reader: MailboxReader, id: CapturedId) -> Result<Option<CapturedSummary>, StoreError> {
         let find = move |tx: &ReadTx| {
             let view = View::of(tx, reader)?;
@@ -172,9 +163,6 @@ impl CaptureMailbox {
     }
 
     /// Returns the parts of a message; `None` if the reader has no such message.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn content(
         &self,
         reader: MailboxReader,
@@ -186,9 +174,6 @@ impl CaptureMailbox {
     }
 
     /// Returns the HTML or the text of a message with its inline images; `None` if the reader has no such message.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn content_with_images(
         &self,
         reader: MailboxReader,
@@ -200,9 +185,6 @@ impl CaptureMailbox {
     }
 
     /// Returns a part of a message with its bytes; `None` if the reader has no such message or part.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn part(
         &self,
         reader: MailboxReader,
@@ -214,9 +196,6 @@ impl CaptureMailbox {
     }
 
     /// Deletes a message. Returns `false` if the reader has no such message.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn delete(&self, reader: MailboxReader, by: Actor, id: CapturedId) -> Result<bool, StoreError> {
         if self.find(reader, id).await?.is_none() {
             return Ok(false);

@@ -65,9 +65,6 @@ from_store_error!(CapturedWaitError);
 impl CaptureMailbox {
     /// Does the same as [`CaptureMailbox::search`] from the newest message. If no message matches, waits for one, up to
     /// `wait_max`.
-    ///
-    /// # Errors
-    /// [`CapturedWaitError`].
     pub async fn wait(
         &self,
         reader: MailboxReader,

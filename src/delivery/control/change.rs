@@ -54,9 +54,6 @@ enum Flush {
 
 impl QueueControl {
     /// Holds a part of the queue: its groups are not claimed. Returns the hold; `None` if there are too many.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn pause(&self, by: impl Into<TeamActor>, selector: QueueSelector) -> Result<Option<Hold>, StoreError> {
         let (by, context) = (by.into(), self.context.clone());
         let (now_ms, notifier) = (context.now_ms(), self.notifier.clone());
@@ -74,9 +71,6 @@ impl QueueControl {
 
     /// Ends a hold. Returns whether there was one. The postponed groups of an email or key also need
     /// [`QueueControl::release`].
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn resume(&self, by: impl Into<TeamActor>, selector: QueueSelector) -> Result<bool, StoreError> {
         let (by, context, notifier) = (by.into(), self.context.clone(), self.notifier.clone());
         let resume = move |tx: &WriteTx<'_>| {
@@ -92,9 +86,6 @@ impl QueueControl {
     }
 
     /// Makes one page of the groups that a hold has postponed due.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn release(
         &self,
         selector: QueueSelector,
@@ -105,9 +96,6 @@ impl QueueControl {
 
     /// Makes one page of groups due, and ends the pauses of their sites and hosts, also for the next start. Scheduled emails
     /// keep their time.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn flush(
         &self,
         by: impl Into<TeamActor>,
@@ -164,9 +152,6 @@ impl QueueControl {
 
     /// Drops one page of groups: their waiting recipients fail with the reason `dropped`, each with an event. Groups in
     /// flight are not changed.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn drop_groups(
         &self,
         by: impl Into<TeamActor>,

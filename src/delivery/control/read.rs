@@ -86,9 +86,6 @@ struct Counted {
 
 impl QueueControl {
     /// Returns the groups of a selector after a position, in the order of the queue.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn groups(&self, selector: QueueSelector, after: Option<QueuePosition>) -> Result<GroupPage, StoreError> {
         let read = move |control: &Self, tx: &ReadTx, sites: &LookedUpSites| {
             let (keys, end) = control.groups_after(tx, &selector, after, GROUPS_MAX, sites)?;
@@ -110,9 +107,6 @@ impl QueueControl {
     }
 
     /// Returns the destinations after a position, each with the groups of a selector, or with all its groups.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn destinations(
         &self,
         selector: Option<QueueSelector>,
@@ -161,17 +155,11 @@ impl QueueControl {
     }
 
     /// Returns whether all deliveries are paused.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn is_paused(&self) -> Result<bool, StoreError> {
         self.context.store.read(|tx: &ReadTx| is_queue_held(tx)).await
     }
 
     /// Returns the holds.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn holds(&self) -> Result<Vec<Hold>, StoreError> {
         self.context.store.read(read_holds).await
     }

@@ -28,9 +28,6 @@ pub struct WaitingGroup {
 
 impl QueueControl {
     /// Returns the queued groups of an email with the reasons why they wait; no group if the team has no such email.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn waiting(&self, team: TeamId, email: EmailId) -> Result<Vec<WaitingGroup>, StoreError> {
         let control = self.clone();
         let read = move |tx: &crate::store::ReadTx| {

@@ -26,9 +26,6 @@ pub(in crate::delivery) struct AheadPage {
 }
 
 /// Reads the next groups that are due later than their wait allows, from the key `from` on.
-///
-/// # Errors
-/// [`StoreError`].
 pub(in crate::delivery) fn read_ahead(
     tx: &impl Reads,
     mut from: QueueKey,
@@ -94,9 +91,6 @@ pub(super) fn postpone_early(
 
 /// Makes groups due now, or begins their wait again. Scheduled groups are due at their time. Returns their number. A kill before the
 /// commit changes nothing: the next start reads the queue again.
-///
-/// # Errors
-/// [`StoreError`].
 pub(in crate::delivery) fn make_due(
     tx: &WriteTx<'_>,
     keys: &[DueKey],

@@ -25,9 +25,6 @@ type LeaseKey = (EmailId, u16);
 /// Requeues the groups of corrupt leases, except those that `is_held` selects. Returns their number.
 ///
 /// The groups are due immediately and marked as possible duplicates. Their attempts are counted again from the first one.
-///
-/// # Errors
-/// [`StoreError`].
 pub(in crate::delivery) async fn recover_corrupt(
     context: &Context,
     is_held: impl Fn(LeaseKey) -> bool,
@@ -86,9 +83,6 @@ fn recover_lease(tx: &WriteTx<'_>, context: &Context, key: LeaseKey) -> Result<b
 }
 
 /// Returns an email and its team, for keys without the team. Searches all teams.
-///
-/// # Errors
-/// [`StoreError`].
 pub(in crate::delivery) fn find_email(
     tx: &impl Reads,
     email: EmailId,

@@ -29,9 +29,6 @@ pub(in crate::delivery) struct CountPage {
 }
 
 /// Counts up to `rows_max` queued groups after the key `after`, by lane. Reads the keys, and one row of each lane.
-///
-/// # Errors
-/// [`StoreError`].
 pub(in crate::delivery) fn count_page(
     tx: &impl Reads,
     after: Option<QueueKey>,

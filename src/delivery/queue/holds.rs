@@ -41,9 +41,6 @@ const FIRST: HoldKey = (0, [0; 16]);
 const LAST: HoldKey = (u8::MAX, [u8::MAX; 16]);
 
 /// Deletes the holds of a removed team and of its emails. Returns their number.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn forget_holds_of_team(tx: &WriteTx<'_>, team: TeamId) -> Result<usize, StoreError> {
     delete_holds(tx, |_, row| Ok(row.team == Some(team)))
 }
@@ -119,9 +116,6 @@ impl HeldLanes {
 }
 
 /// Returns whether the whole queue is held.
-///
-/// # Errors
-/// [`StoreError`].
 pub(in crate::delivery) fn is_queue_held(tx: &impl Reads) -> Result<bool, StoreError> {
     tx.contains(&QUEUE_HOLDS, &(HoldKind::Queue.number(), [0; 16]))
 }

@@ -37,9 +37,6 @@ impl LaneRest {
 }
 
 /// Returns up to `groups_max` groups of a lane that are due at `now_ms`.
-///
-/// # Errors
-/// [`StoreError`].
 pub(in crate::delivery) fn read_head(
     tx: &impl Reads,
     lane: LaneKey,
@@ -67,9 +64,6 @@ pub(in crate::delivery) fn read_head(
 /// Returns up to `lanes_max` lanes after the lane `after`, each by its first group. Reads one row of each lane, so that the
 /// cost does not depend on the number of queued groups. A corrupt row is replaced as for a claim, or else the next row of
 /// its lane is read.
-///
-/// # Errors
-/// [`StoreError`].
 pub(in crate::delivery) fn read_lanes(
     tx: &impl Reads,
     after: Option<LaneKey>,
@@ -124,9 +118,6 @@ fn first_valid(tx: &impl Reads, corrupt: DueKey) -> Result<Option<(DueKey, DueRo
 }
 
 /// Returns up to `rows_max` due groups of a lane after `after`, with their rows.
-///
-/// # Errors
-/// [`StoreError`].
 pub(in crate::delivery) fn read_rows(
     tx: &impl Reads,
     lane: LaneKey,
@@ -150,9 +141,6 @@ pub(in crate::delivery) fn read_rows(
 }
 
 /// Returns whether a group of a team is queued or in flight. Reads one row of each lane, and the leases.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn has_groups_of(tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
     let mut found = false;
     visit_lanes(tx, None, |_, row| {

@@ -27,9 +27,6 @@ const FIRST: SetAsideKey = (Id::MIN, Id::MIN);
 const LAST: SetAsideKey = (Id::MAX, Id::MAX);
 
 /// Keeps the bytes of a row that the transaction has removed. `team` is `None` if it is not known.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn set_aside<K: Key, V>(
     tx: &WriteTx<'_>,
     context: &Context,
@@ -57,9 +54,6 @@ pub(super) fn set_aside<K: Key, V>(
 }
 
 /// Keeps a row that the transaction has removed, if its email exists and cannot be read.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn set_aside_with_email<K: Key, V: Value>(
     tx: &WriteTx<'_>,
     context: &Context,
@@ -75,9 +69,6 @@ pub(super) fn set_aside_with_email<K: Key, V: Value>(
 }
 
 /// Returns the number of rows that are set aside.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) async fn count_set_aside(store: &Store) -> Result<usize, StoreError> {
     let count = |tx: &ReadTx| {
         let mut rows = 0;
@@ -91,9 +82,6 @@ pub(crate) async fn count_set_aside(store: &Store) -> Result<usize, StoreError> 
 }
 
 /// Deletes the rows that are older than [`DAYS`], and those from the future, after which the clock was set back.
-///
-/// # Errors
-/// [`StoreError`].
 pub(in crate::delivery) fn purge_set_aside(tx: &WriteTx<'_>, now_ms: TimestampMs) -> Result<(), StoreError> {
     let is_old = |(_, id): SetAsideKey| (now_ms - id.created_ms()).abs() >= DAYS * DAY_MS;
     let old = match_keys(tx, &SET_ASIDE_ROWS, FIRST, LAST, ROWS_MAX, is_old)?;

@@ -55,9 +55,6 @@ fn following_ms(next_ms: TimestampMs, now_ms: TimestampMs) -> Option<TimestampMs
 }
 
 /// Slows the broadcasts of a team down, or ends this. Has no effect if the state is the same.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn set_slowed(
     tx: &WriteTx<'_>,
     team: TeamId,
@@ -74,9 +71,6 @@ pub(crate) fn set_slowed(
 }
 
 /// Returns whether the broadcasts of a team are slowed down.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn is_slowed(tx: &impl Reads, team: TeamId) -> Result<bool, StoreError> {
     Ok(tx.get_valid(&SLOWED_TEAMS, &(team,))?.is_some())
 }

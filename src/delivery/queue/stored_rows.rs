@@ -69,9 +69,6 @@ pub(super) fn rebuilt_row(tx: &impl Reads, key: DueKey) -> Result<Option<DueRow>
 ///
 /// A corrupt row is set aside and replaced by one without attempts, so that it delays its email but does not stop the
 /// queue.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn take_row(tx: &WriteTx<'_>, context: &Context, key: DueKey) -> Result<Option<DueRow>, StoreError> {
     let bytes = match tx.take(&DUE, &key.parts())? {
         None => return Ok(None),
@@ -97,9 +94,6 @@ pub(super) fn take_row(tx: &WriteTx<'_>, context: &Context, key: DueKey) -> Resu
 }
 
 /// Ends the delivery of a group that has left the queue and whose email cannot be read or does not exist.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn drop_unreadable(
     tx: &WriteTx<'_>,
     context: &Context,
@@ -111,9 +105,6 @@ pub(super) fn drop_unreadable(
 }
 
 /// Counts the email of a group that has left the queue, if it is of a broadcast and its row is corrupt.
-///
-/// # Errors
-/// [`StoreError`].
 pub(in crate::delivery) fn forget_corrupt(
     tx: &WriteTx<'_>,
     key: DueKey,

@@ -24,9 +24,6 @@ pub(crate) struct CanceledPage {
 
 /// Cancels the emails of a broadcast after `after` that wait without an attempt, up to a limit. `range` are the
 /// first and the last email of the broadcast. The caller counts them.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn cancel_broadcast_page(
     tx: &WriteTx<'_>,
     team: TeamId,

@@ -14,9 +14,6 @@ use crate::topics::{self, SendTopic, Subscription};
 /// An email without an attempt is canceled with its broadcast. An email is suppressed if the contact was deleted, has
 /// another address, has unsubscribed, or does not receive the topic any more. So is an email to an address on the
 /// suppression list.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn broadcast_refusal(
     tx: &impl Reads,
     team: TeamId,

@@ -8,9 +8,6 @@ use crate::store::{Keyring, Reads, StoreError};
 
 /// Returns the content of an email if reading and rendering it need at most about `memory_max` bytes. The placeholders of
 /// the unsubscribe link stay. An email whose recipient has been erased has no content.
-///
-/// # Errors
-/// [`StoreError`].
 pub(in crate::emails) fn content_within(
     tx: &impl Reads,
     keyring: &Keyring,

@@ -31,9 +31,6 @@ struct Unqueued {
 /// Puts up to `groups_max` waiting emails of a broadcast into the queue. `range` are the first email to read and the last
 /// one of the broadcast. Emails that are in the queue stay as they are. A corrupt row counts as a failed email, so that the
 /// broadcast can end.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn enqueue_broadcast_page(
     tx: &WriteTx<'_>,
     team: TeamId,

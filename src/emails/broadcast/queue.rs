@@ -83,9 +83,6 @@ impl PreparedBroadcastEmails {
     }
 
     /// Stores the emails of a range and counts them. Returns the first one; `None` for an empty range.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(crate) fn put(&self, tx: &WriteTx<'_>, range: Range<usize>) -> Result<Option<EmailId>, StoreError> {
         let emails = &self.emails[range];
         let (Some((first, _)), Some((last, _))) = (emails.first(), emails.last()) else { return Ok(None) };

@@ -14,9 +14,6 @@ use crate::tables::{BROADCAST_EMAILS, BROADCAST_OUTCOMES};
 
 /// Deletes the emails of broadcasts that were queued before `before`, with their timelines and SMTP transcripts. Emails
 /// that are not settled stay.
-///
-/// # Errors
-/// [`StoreError`].
 pub(in crate::emails) async fn purge_broadcast_emails(
     context: &Context,
     team: TeamId,
@@ -54,9 +51,6 @@ fn purge_page(
 
 /// Deletes a page of the emails of broadcasts of a removed team, with their timelines and attempts. Queued emails are
 /// canceled. An email in flight is hidden, and deleted when its delivery ends.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn delete_broadcast_emails_of_team(
     tx: &WriteTx<'_>,
     team: TeamId,
@@ -89,9 +83,6 @@ pub(crate) fn delete_broadcast_emails_of_team(
 
 /// Deletes up to `rows_max` index rows of a broadcast of a removed team; returns their number. The index rows of a valid email
 /// are deleted with the email. Those of a corrupt one are deleted only here, because its lists are unknown.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn delete_broadcast_outcomes(
     tx: &WriteTx<'_>,
     broadcast: BroadcastId,
@@ -103,9 +94,6 @@ pub(crate) fn delete_broadcast_outcomes(
 
 /// Reads up to `rows_max` emails of broadcasts after an email and up to another one, and returns those that match. A
 /// corrupt row is passed as `None`. The emails have no field of their broadcast.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn match_broadcast_emails(
     tx: &impl Reads,
     team: TeamId,

@@ -89,9 +89,6 @@ impl StoredKey {
     ///
     /// Reads the last stored day, and one row for each day from today until then. That is two days with a lifetime of
     /// 24 hours, and 31 with 720 hours.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(super) fn find(&self, tx: &impl Reads, now_ms: TimestampMs) -> Result<Option<IdempotencyRow>, StoreError> {
         for day in self.stored_days(tx)? {
             let row = tx.get_valid(&IDEMPOTENCY, &(day, self.hash))?;
@@ -104,9 +101,6 @@ impl StoredKey {
 
     /// Returns the possible days up to the last one that has a row of any key; an empty range if none has one. The last day
     /// is read from the store, because another process can have a longer lifetime of keys.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(super) fn stored_days(&self, tx: &impl Reads) -> Result<Range<u32>, StoreError> {
         let (first, last) = (*self.possible_days.start(), *self.possible_days.end());
         let newest = tx.first_key(&IDEMPOTENCY, ((first, [0; 16]), (last, [u8::MAX; 16])), Order::Descending)?;
@@ -143,9 +137,6 @@ impl KeyClaim {
     }
 
     /// Stores the response to the first request.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub(in crate::emails) fn put(&self, tx: &WriteTx<'_>, response: &IdempotentResponse) -> Result<(), StoreError> {
         let IdempotentResponse { emails, refused, domains } = response.clone();
         let row = IdempotencyRow { expires_ms: self.key.expires_ms, payload: self.payload, emails, refused, domains };
@@ -154,9 +145,6 @@ impl KeyClaim {
 }
 
 /// Returns a page of the keys after `after`, without those of callers that have expired.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn read_page(
     tx: &impl Reads,
     after: Option<RowKey>,
@@ -167,9 +155,6 @@ pub(super) fn read_page(
 }
 
 /// Deletes rows whose day of expiry has ended; returns whether there may be more.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn delete_expired(tx: &WriteTx<'_>, now_ms: TimestampMs) -> Result<bool, StoreError> {
     let Some(last_day) = utc_day(now_ms).checked_sub(1) else { return Ok(false) };
     let mut left = PURGED_ROWS;

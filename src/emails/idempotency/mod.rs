@@ -170,9 +170,6 @@ impl Idempotency {
 
     /// Fills the filter with the stored keys, one page per transaction. Until then, each request with a key reads the
     /// store.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn load(&self) -> Result<(), StoreError> {
         let now_ms = self.context.now_ms();
         let mut after = None;
@@ -221,9 +218,6 @@ impl Idempotency {
     }
 
     /// Deletes the expired rows, one page per commit.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn purge(&self) -> Result<(), StoreError> {
         let now_ms = self.context.now_ms();
         lock(&self.keys).filter.forget_before(utc_day(now_ms));

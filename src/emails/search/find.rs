@@ -38,9 +38,6 @@ pub struct EmailSearchPage {
 impl Emails {
     /// Returns the newest emails of a team that a filter selects. Stops after a number of rows or a time, which can leave
     /// the page empty and the search incomplete.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn search(&self, team: TeamId, query: EmailSearchQuery) -> Result<EmailSearchPage, StoreError> {
         self.context.store.read(move |tx| search(tx, team, query, ScanLimit::REQUEST)).await
     }

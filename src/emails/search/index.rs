@@ -125,17 +125,11 @@ pub(super) fn block_of(tx: &impl Reads, team: TeamId, id: EmailId) -> Result<Opt
 }
 
 /// Removes an email from the index, in the transaction that deletes its row.
-///
-/// # Errors
-/// [`StoreError`].
 pub(in crate::emails) fn forget_email(tx: &WriteTx<'_>, team: TeamId, id: EmailId) -> Result<(), StoreError> {
     change(tx, team, id, |_| None)
 }
 
 /// Removes addresses of an email from the index, in the transaction that erases them from its row.
-///
-/// # Errors
-/// [`StoreError`].
 pub(in crate::emails) fn forget_addresses(
     tx: &WriteTx<'_>,
     team: TeamId,

@@ -48,9 +48,6 @@ impl EmailIndex {
     }
 
     /// Writes blocks until `stop`.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn run(&self, stop: CancellationToken) -> Result<(), StoreError> {
         for team in self.context.store.read(teams::ids).await? {
             self.reset_ahead(team).await?;
@@ -59,9 +56,6 @@ impl EmailIndex {
     }
 
     /// Writes all complete blocks of all teams, and adds late emails.
-    ///
-    /// # Errors
-    /// [`StoreError`].
     pub async fn run_round(&self) -> Result<(), StoreError> {
         let teams = self.context.store.read(teams::ids).await?;
         sync::lock(&self.verified).retain(|team, _| teams.contains(team));

@@ -76,9 +76,6 @@ pub(in crate::emails) enum BoundedContent {
 }
 
 /// Returns the content of an email; `None` after retention has deleted it.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn read_content(
     tx: &impl Reads,
     keyring: &Keyring,
@@ -103,9 +100,6 @@ pub(crate) fn valid_content(
 }
 
 /// Returns the content of an email if reading and rendering it need at most about `memory_max` bytes.
-///
-/// # Errors
-/// [`StoreError`].
 pub(in crate::emails) fn read_content_within(
     tx: &impl Reads,
     keyring: &Keyring,
@@ -140,9 +134,6 @@ pub(in crate::emails) fn read_content_within(
 }
 
 /// Returns the bytes of an attachment of `size` bytes; `None` after retention has deleted them.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn read_attachment(
     tx: &impl Reads,
     keyring: &Keyring,
@@ -159,9 +150,6 @@ pub(crate) fn read_attachment(
 }
 
 /// Returns the bytes of one chunk of an attachment; `None` after retention has deleted it.
-///
-/// # Errors
-/// [`StoreError`].
 pub(in crate::emails) fn read_attachment_chunk(
     tx: &impl Reads,
     keyring: &Keyring,
@@ -174,9 +162,6 @@ pub(in crate::emails) fn read_attachment_chunk(
 }
 
 /// Replaces the content of an email. The attachments stay.
-///
-/// # Errors
-/// [`StoreError`].
 pub(in crate::emails) fn replace_content(
     tx: &WriteTx<'_>,
     id: EmailId,
@@ -187,17 +172,11 @@ pub(in crate::emails) fn replace_content(
 }
 
 /// Returns whether the content is stored.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn has_content(tx: &impl Reads, id: EmailId) -> Result<bool, StoreError> {
     tx.contains(&EMAIL_BODIES, &(id, 0))
 }
 
 /// Returns whether the content and the attachments of an email are stored.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn is_complete(tx: &impl Reads, id: EmailId, row: &EmailRow) -> Result<bool, StoreError> {
     // The first chunk is deleted first.
     let has_attachments = row.attachments.is_empty() || tx.contains(&ATTACHMENTS, &(id, 0, 0))?;
@@ -205,9 +184,6 @@ pub(crate) fn is_complete(tx: &impl Reads, id: EmailId, row: &EmailRow) -> Resul
 }
 
 /// Deletes the content and the attachments of an email.
-///
-/// # Errors
-/// [`StoreError`].
 pub(in crate::emails) fn delete_content(tx: &WriteTx<'_>, id: EmailId) -> Result<(), StoreError> {
     delete_content_rows(tx, id, usize::MAX)?;
     Ok(())

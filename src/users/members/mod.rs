@@ -176,9 +176,6 @@ pub async fn remove(
 
 /// Removes up to `members_max` members of a removed team; returns their number. Deletes users without another
 /// team.
-///
-/// # Errors
-/// [`StoreError`].
 pub(crate) fn remove_team(tx: &WriteTx<'_>, team: TeamId, members_max: usize) -> Result<usize, StoreError> {
     let users = match_keys(tx, &MEMBERSHIPS, (team, Id::MIN), (team, Id::MAX), members_max, |_| true)?.hits;
     for (_, user) in &users {
@@ -197,9 +194,6 @@ pub(crate) fn remove_team(tx: &WriteTx<'_>, team: TeamId, members_max: usize) ->
 }
 
 /// Returns a page of the members of a team, newest user first.
-///
-/// # Errors
-/// [`PageError`].
 pub fn list(tx: &impl Reads, team: TeamId, query: PageQuery<UserId>) -> Result<Page<Member>, PageError> {
     page(tx, &MEMBERSHIPS, team, query, |id, row| {
         let MembershipRow { role, created_ms } = row;
@@ -209,9 +203,6 @@ pub fn list(tx: &impl Reads, team: TeamId, query: PageQuery<UserId>) -> Result<P
 }
 
 /// Returns up to `owners_max` owners of a team, oldest user first.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn owners(tx: &impl Reads, team: TeamId, owners_max: usize) -> Result<Vec<User>, StoreError> {
     let mut ids: Vec<UserId> = Vec::new();
     tx.scan_valid(&MEMBERSHIPS, &(team, Id::MIN), &(team, Id::MAX), Order::Ascending, |(_, user), row| {
@@ -231,9 +222,6 @@ pub fn owners(tx: &impl Reads, team: TeamId, owners_max: usize) -> Result<Vec<Us
 }
 
 /// Returns whether each address is that of a member of a team.
-///
-/// # Errors
-/// [`StoreError`].
 pub fn are_members(tx: &impl Reads, team: TeamId, addresses: &[EmailAddress]) -> Result<bool, StoreError> {
     for address in addresses {
         match store::find_by_address(tx, address)? {

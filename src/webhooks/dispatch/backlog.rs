@@ -38,9 +38,6 @@ impl QueueHead {
 }
 
 /// Returns up to [`QUEUES_MAX`] queues of the endpoints after `after`, in the order of their ids.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn queue_heads(
     tx: &impl Reads,
     after: Option<WebhookId>,
@@ -59,9 +56,6 @@ pub(super) fn queue_heads(
 }
 
 /// Returns whether an endpoint has queued deliveries.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) fn has_queue(tx: &impl Reads, webhook: WebhookId) -> Result<bool, StoreError> {
     Ok(queue_head(tx, (webhook, 0, Id::MIN), webhook)?.is_some())
 }
@@ -103,9 +97,6 @@ fn sample(tx: &impl Reads, webhook: WebhookId, now_ms: TimestampMs) -> Result<(O
 }
 
 /// Notifies the owners of endpoints, at most once a day, that deliveries wait too long.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) async fn notify_owners(context: &Context, overdue: Vec<QueueHead>) -> Result<(), StoreError> {
     for heads in overdue.chunks(NOTICES_PER_COMMIT) {
         let (writing, heads) = (context.clone(), heads.to_vec());

@@ -34,9 +34,6 @@ fn due_ms((_, due_ms, _): QueueKey) -> TimestampMs {
 }
 
 /// Makes the deliveries of an endpoint due that are due too far in the future, except those in flight.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) async fn release_ahead(
     context: &Context,
     notifier: &DispatchNotifier,

@@ -79,9 +79,6 @@ pub(super) async fn run(lanes: &LaneContext, stop: CancellationToken) -> Result<
 
 /// Queues a delivery for each subscribed endpoint of the oldest events in the outbox, round-robin over the teams
 /// from the one after `last_team`.
-///
-/// # Errors
-/// [`StoreError`].
 pub(super) async fn fan_out_batch(
     context: &Context,
     last_team: TeamId,
