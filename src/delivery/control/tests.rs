@@ -11,7 +11,7 @@ use crate::delivery::queue::{DueKey, QueueSelector, claim_lane};
 use crate::delivery::rows::{Class, DueRow, ReceivingHostRow, SiteRow, SmtpAttemptRow};
 use crate::emails::{EmailRow, LastEvent, RecipientKind, RecipientRow, RecipientState};
 use crate::events;
-use crate::store::{NEXT, Order, ReadTx, Reads as _, StoreError, WriteTx, name_hash};
+use crate::store::{Reads as _, StoreError, WriteTx, name_hash};
 use crate::tables::{ATTEMPTS, DUE, EMAILS, RECEIVING_HOSTS, SITES};
 
 const KEY: ApiKeyId = Id::from_bytes([9; 16]);
@@ -55,15 +55,7 @@ async fn claimed(context: &Context, lane: LaneKey, site: Option<&'static str>) -
 
 /// Returns the queued groups in the order of the queue.
 fn queued(context: &Context) -> Vec<DueKey> {
-    let mut keys = Vec::new();
-    let read = |tx: &ReadTx| {
-        tx.scan(&DUE, &crate::delivery::QUEUE_START, &crate::delivery::QUEUE_END, Order::Ascending, |key, _| {
-            keys.push(DueKey::from_parts(key));
-            NEXT
-        })
-    };
-    context.store.read_now::<_, StoreError>(read).unwrap();
-    keys
+    context.keys(&DUE).into_iter().map(DueKey::from_parts).collect()
 }
 
 #[tokio::test]
