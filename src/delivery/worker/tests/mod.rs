@@ -1,4 +1,6 @@
-//! Workers with scripted servers, while the disk is full or works.
+//! Workers with scripted servers, while the disk is full or works. In `times.rs`, the clock of the runtime is paused.
+
+mod times;
 
 use std::net::SocketAddr;
 use std::sync::mpsc;
@@ -8,11 +10,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::base::clock::utc_day;
-use crate::base::id::{DomainId, Id};
+use crate::base::id::{AttemptId, DomainId, EmailId, Id};
 use crate::context::Context;
 use crate::delivery::engine::tests::engine;
-use crate::delivery::queue::read_lanes;
 use crate::delivery::queue::tests::{ADA, TEAM, put_due};
+use crate::delivery::queue::{Due, read_lanes};
 use crate::delivery::schedule::StoredSite;
 use crate::delivery::smtp::TlsPolicy;
 use crate::delivery::smtp::tests::peer::{PIPELINING, Peer, Step, greeting};
@@ -24,8 +26,18 @@ use crate::domains::tests::add_verified;
 use crate::emails::{EmailContent, RecipientKind, put_content};
 use crate::notices::Notice;
 use crate::store::tests::disk::Disk;
-use crate::store::{NEXT, Order, Reads as _, name_hash};
-use crate::tables::{EMAILS, LEASES, NOTICES, WARM_UP};
+use crate::store::{Blob, NEXT, Order, Reads as _, Table, name_hash};
+use crate::tables::{ATTEMPTS, EMAILS, LEASES, NOTICES, WARM_UP};
+
+/// The stored bytes of attempts.
+const ATTEMPT_BYTES: Table<(EmailId, AttemptId), Blob> = Table::new(ATTEMPTS.name());
+/// Replies to MAIL, RCPT and DATA.
+const ACCEPTED: &str = "250 ok\r\n250 ok\r\n354 go\r\n";
+
+/// Returns the first group of the first lane.
+fn first_due(engine: &Engine) -> Due {
+    engine.context.store.read_now::<_, StoreError>(|tx| read_lanes(tx, None, 1)).unwrap().remove(0)
+}
 
 /// Returns one server with these addresses.
 fn servers(addresses: Vec<SocketAddr>) -> Servers {
@@ -34,7 +46,7 @@ fn servers(addresses: Vec<SocketAddr>) -> Servers {
 
 /// Reserves a session for this number of queued groups, which go to these servers.
 fn reserve(engine: &Engine, groups: usize, servers: Servers, stored: &StoredSite) -> Slot {
-    let first = engine.context.store.read_now::<_, StoreError>(|tx| read_lanes(tx, None, 1)).unwrap().remove(0);
+    let first = first_due(engine);
     let (mut schedule, now) = (engine.schedule(), engine.now());
     (0..groups).for_each(|_| schedule.queued(&first, now));
     let lookup = schedule.next_lookup().unwrap();
@@ -77,6 +89,11 @@ fn leases(context: &Context) -> usize {
     leases
 }
 
+/// Returns the steps of a message that a server accepts.
+fn accepted() -> [Step; 4] {
+    [Step::Expect("DATA"), Step::Reply(ACCEPTED), Step::ExpectMessage, Step::Reply("250 2.0.0 Ok\r\n")]
+}
+
 /// Two messages of one session. The writer of the store is held while the outcome of the first one waits for it.
 struct TwoMessages {
     disk: Disk,
@@ -101,7 +118,6 @@ impl TwoMessages {
 
     /// Starts a server that continues with `steps` after the envelope of the second message, and a worker.
     fn start(&mut self, steps: impl IntoIterator<Item = Step>) -> (Peer, tokio::task::JoinHandle<()>) {
-        const ACCEPTED: &str = "250 ok\r\n250 ok\r\n354 go\r\n";
         let mut script = greeting(PIPELINING);
         script.extend([Step::Expect("DATA"), Step::Reply(ACCEPTED), Step::ExpectMessage]);
         script.extend(self.hold.take());
@@ -195,7 +211,7 @@ async fn a_refusal_for_authentication_is_stored_with_the_domain_and_notifies_its
     let domain = queue_email(&context).await;
     let engine = engine(&context, &CancellationToken::new());
     let mut script = greeting(PIPELINING);
-    script.extend([Step::Expect("DATA"), Step::Reply("250 ok\r\n250 ok\r\n354 go\r\n"), Step::ExpectMessage]);
+    script.extend([Step::Expect("DATA"), Step::Reply(ACCEPTED), Step::ExpectMessage]);
     script.extend([Step::Reply(REFUSAL), Step::WaitForEnd]);
     let peer = Peer::new(script);
     let slot = reserve(&engine, 1, servers(vec![peer.address]), &StoredSite::default());
@@ -238,7 +254,7 @@ async fn a_message_counts_for_the_warm_up_plan_of_its_only_source_address() {
     let mut script = greeting(PIPELINING);
     script.extend([
         Step::Expect("DATA"),
-        Step::Reply("250 ok\r\n250 ok\r\n354 go\r\n"),
+        Step::Reply(ACCEPTED),
         Step::ExpectMessage,
         Step::Reply("250 2.0.0 taken\r\n"),
         Step::Expect("QUIT"),
@@ -262,4 +278,48 @@ async fn a_message_counts_for_the_warm_up_plan_of_its_only_source_address() {
 fn sent(context: &Context) -> u32 {
     let key = (name_hash("google from 127.0.0.1"), utc_day(context.now_ms()));
     context.store.read_now::<_, StoreError>(|tx| tx.get(&WARM_UP, &key)).unwrap().map_or(0, |row| row.sent)
+}
+
+#[tokio::test]
+async fn the_stored_attempt_is_smaller_than_its_transcript_and_readable() {
+    const EHLO: &str = "250-mx.example.test at your service\r\n250-SIZE 157286400\r\n250-8BITMIME\r\n\
+                        250-ENHANCEDSTATUSCODES\r\n250-PIPELINING\r\n250-CHUNKING\r\n250 SMTPUTF8\r\n";
+    const REPLIES: &str = "250 2.1.0 OK a640c23a62f3a-aeb4f0ee5a2si81173066b.1034 - gsmtp\r\n\
+                           250 2.1.5 OK a640c23a62f3a-aeb4f0ee5a2si81173066b.1034 - gsmtp\r\n\
+                           354 Go ahead a640c23a62f3a-aeb4f0ee5a2si81173066b.1034 - gsmtp\r\n";
+    const LAST: &str = "250 2.0.0 OK  1796299200 a640c23a62f3a-aeb4f0ee5a2si81173066b.1034 - gsmtp\r\n";
+    let (_directory, context) = Context::temporary();
+    queue_email(&context).await;
+    let engine = engine(&context, &CancellationToken::new());
+    let stop = engine.stop.clone();
+    let mut script = greeting(EHLO);
+    script.extend([Step::Expect("DATA"), Step::Reply(REPLIES), Step::ExpectMessage]);
+    script.extend([Step::Call(Box::new(move || stop.cancel())), Step::Reply(LAST), Step::Expect("QUIT")]);
+    let peer = Peer::new(script);
+
+    let slot = reserve(&engine, 1, servers(vec![peer.address]), &StoredSite::default());
+    run(Arc::clone(&engine), slot).await;
+
+    let (first, last) = ((Id::MIN, Id::MIN), (Id::MAX, Id::MAX));
+    let (mut bytes, mut transcripts) = (Vec::new(), Vec::new());
+    let read = |tx: &crate::store::ReadTx| {
+        tx.scan(&ATTEMPT_BYTES, &first, &last, Order::Ascending, |_, row| {
+            bytes.push(row.bytes().len());
+            NEXT
+        })?;
+        tx.scan_valid(&ATTEMPTS, &first, &last, Order::Ascending, |_, row| {
+            transcripts.push(row.transcript);
+            NEXT
+        })
+    };
+    context.store.read_now::<_, StoreError>(read).unwrap();
+    let ([bytes], [transcript]) = (&bytes[..], &transcripts[..]) else { panic!("{bytes:?} {transcripts:?}") };
+    assert!(*bytes < transcript.len(), "{bytes} bytes for {transcript}");
+    for line in peer.received().iter().filter(|line| !line.contains('\n')) {
+        let is_command = ["EHLO", "MAIL", "RCPT", "DATA"].iter().any(|verb| line.starts_with(verb));
+        assert!(!is_command || transcript.contains(&format!("C: {line}\n")), "{line}: {transcript}");
+    }
+    for line in EHLO.lines().chain(REPLIES.lines()).chain(LAST.lines()) {
+        assert!(transcript.contains(&format!("S: {line}\n")), "{line}: {transcript}");
+    }
 }
