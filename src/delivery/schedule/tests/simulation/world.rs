@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::checks::Delivered;
+use super::health::{Health, health, works_from};
 use super::*;
-use crate::base::clock::utc_day;
 use crate::base::id::EmailId;
 use crate::delivery::smtp::SiteThrottle;
 use crate::delivery::warm_up::Allowance;
@@ -47,6 +48,7 @@ pub(super) struct Session {
 }
 
 pub(super) struct World {
+    pub(super) run: Run,
     schedule: Schedule,
     random: u64,
     now: Now,
@@ -59,7 +61,9 @@ pub(super) struct World {
     pub(super) accepted: usize,
     /// Number of messages that each site refused.
     refused: HashMap<u64, u32>,
-    /// Times of the messages and of the connections of the sites that work.
+    /// Messages of each provider on each day.
+    counts: BTreeMap<(u64, u32), WarmUpRow>,
+    /// Times of the messages and of the connections of the sites that work until the end.
     pub(super) messages: BTreeMap<u64, Vec<i64>>,
     pub(super) connections: BTreeMap<u64, Vec<i64>>,
     pub(super) delivered: Vec<Delivered>,
@@ -67,23 +71,16 @@ pub(super) struct World {
     pub(super) sessions_most: usize,
 }
 
-/// A message that was delivered, and its waiting time.
-pub(super) struct Delivered {
-    pub(super) site: u64,
-    pub(super) stream: u8,
-    pub(super) accepted_ms: i64,
-    pub(super) wait_ms: i64,
-}
-
 impl World {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(super) fn new(run: Run) -> Self {
         let mut limits = schedule().limits;
         limits.sessions_max = SESSIONS_MAX;
         limits.rates = rates(MESSAGES_PER_SECOND, CONNECTIONS_PER_MINUTE);
         limits.rates.defaults.sessions_max = SITE_SESSIONS_MAX;
         Self {
+            run,
             schedule: Schedule::new(limits, RouteTable::single(false)),
-            random: seed,
+            random: run.seed,
             now: at_time(0),
             events: BinaryHeap::new(),
             numbers: 0,
@@ -93,6 +90,7 @@ impl World {
             advance_ms: i64::MAX,
             accepted: 0,
             refused: HashMap::new(),
+            counts: BTreeMap::new(),
             messages: BTreeMap::new(),
             connections: BTreeMap::new(),
             delivered: Vec::new(),
@@ -102,30 +100,17 @@ impl World {
     }
 
     /// Returns a random number below `below` (xorshift).
-    fn below(&mut self, below: u64) -> u64 {
+    pub(super) fn below(&mut self, below: u64) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
         self.random % below
     }
 
-    /// Plans the emails of a day: most to single sites, some to the providers, one burst of bulk mail, and one burst of a
-    /// team.
-    pub(super) fn plan(&mut self, emails: u64) {
-        for number in 0..emails {
-            let at_ms = i64::try_from(self.below(20 * u64::try_from(HOUR_MS).unwrap())).unwrap();
-            let site = if number % 10 == 0 { self.below(3) } else { self.below(SITES) };
-            let stream = u8::try_from(1 + self.below(3)).unwrap();
+    /// Plans emails of a stream that are accepted at the same time.
+    pub(super) fn plan_accepted(&mut self, at_ms: i64, site: u64, stream: u8, emails: usize) {
+        for _ in 0..emails {
             self.plan_event(at_ms, Event::Accept(site, stream), 0);
-        }
-        for _ in 0..1_200 {
-            self.plan_event(6 * HOUR_MS, Event::Accept(0, BULK_STREAM), 0);
-        }
-        for _ in 0..200 {
-            self.plan_event(3 * HOUR_MS, Event::Accept(1, 3), 0);
-        }
-        for stream in [1, 2] {
-            self.plan_event(3 * HOUR_MS + 20_000, Event::Accept(1, stream), 0);
         }
     }
 
@@ -142,9 +127,10 @@ impl World {
         self.plan_event(self.now.elapsed_ms + wait_ms, event, version);
     }
 
+    /// Runs until the end of the last day.
     pub(super) fn run(&mut self) {
         while let Some(Reverse((at_ms, _, event, version))) = self.events.pop() {
-            if at_ms > DAY_MS {
+            if at_ms >= self.run.days * DAY_MS {
                 break;
             }
             self.now = at_time(at_ms);
@@ -190,7 +176,7 @@ impl World {
         self.schedule.advance(now);
         while let Some(lookup) = self.schedule.next_lookup() {
             let site = site_of(&lookup.name);
-            let allowance = (site < 3).then(|| Allowance::new(utc_day(now.wall_ms), Some(ALLOWANCE), 0));
+            let allowance = (site < 3).then(|| self.allowance(site));
             let stored = StoredSite { allowance, ..StoredSite::default() };
             self.schedule.routed(&lookup, servers_of(site), &stored, now);
         }
@@ -229,6 +215,23 @@ impl World {
         self.sessions_most = self.sessions_most.max(self.sessions.len());
     }
 
+    /// Returns the allowance of a provider, as it is read with each lookup.
+    fn allowance(&self, site: u64) -> Allowance {
+        let today = utc_day(self.now.wall_ms);
+        let days = self.counts.range((site, 0)..(site, today)).map(|((_, day), row)| (*day, *row));
+        let used = self.counts.get(&(site, today)).map_or(0, |row| row.sent);
+        Allowance::new(today, PLAN.allowance(days, today), used)
+    }
+
+    fn health(&self, site: u64) -> Health {
+        health(self.run.seed, site, self.now.elapsed_ms)
+    }
+
+    /// Returns whether a site works now and until the end, so that its limits are checked.
+    fn is_checked(&self, site: u64) -> bool {
+        works_from(self.run.seed, site, self.now.elapsed_ms)
+    }
+
     /// Does the work of a worker between messages.
     fn look(&mut self, id: usize) {
         let (now, site) = (self.now, self.sessions[&id].site);
@@ -253,7 +256,7 @@ impl World {
                     }
                     let (count, is_open) = (groups.len(), session.is_open);
                     (session.lane, session.groups) = (Some(taken.lane), groups);
-                    if health(site) == Health::Works {
+                    if self.is_checked(site) {
                         self.messages.entry(site).or_default().extend(vec![now.elapsed_ms; count]);
                     }
                     return if is_open { self.send(id) } else { self.connect(id) };
@@ -290,27 +293,30 @@ impl World {
         let site = session.site;
         session.messages = 0;
         self.schedule.connecting(&mut session.slot, &servers_of(site).hosts[0].name, now);
-        if health(site) == Health::Works {
+        if self.is_checked(site) {
             self.connections.entry(site).or_default().push(now.elapsed_ms);
         }
         let wait_ms = i64::try_from(20 + self.below(300)).unwrap();
-        match health(site) {
-            Health::Silent => self.after(3_000, id, Event::Slow(id)),
+        match self.health(site) {
+            Health::Silent | Health::Slow => self.after(3_000, id, Event::Slow(id)),
             _ => self.after(wait_ms, id, Event::Opened(id)),
         }
     }
 
     fn send(&mut self, id: usize) {
-        let count = i64::try_from(self.sessions[&id].groups.len()).unwrap();
-        let message_ms = i64::try_from(20 + self.below(100)).unwrap();
+        let session = &self.sessions[&id];
+        let (site, count) = (session.site, i64::try_from(session.groups.len()).unwrap());
+        let slow_ms = if self.health(site) == Health::Slow { 1_500 } else { 0 };
+        let message_ms = slow_ms + i64::try_from(20 + self.below(100)).unwrap();
         self.after(count * message_ms, id, Event::Sent(id));
     }
 
     fn slow(&mut self, id: usize) {
-        let now = self.now;
+        let (now, health) = (self.now, self.health(self.sessions[&id].site));
         let session = self.sessions.get_mut(&id).unwrap();
         if self.schedule.opening_is_slow(&mut session.slot, now) {
-            return self.after(60_000, id, Event::Opened(id));
+            let wait_ms = if health == Health::Silent { 60_000 } else { 5_000 };
+            return self.after(wait_ms, id, Event::Opened(id));
         }
         self.schedule.opening_interrupted(&session.slot, now);
         self.requeue(id, 0);
@@ -318,10 +324,10 @@ impl World {
     }
 
     fn opened(&mut self, id: usize) {
-        let now = self.now;
+        let (now, health) = (self.now, self.health(self.sessions[&id].site));
         let session = self.sessions.get_mut(&id).unwrap();
         let host = servers_of(session.site).hosts[0].name.clone();
-        if matches!(health(session.site), Health::Down | Health::Silent) {
+        if matches!(health, Health::Down | Health::Silent) {
             self.schedule.host_failed(&host, false, now);
             self.schedule.opening_failed(&session.slot, now);
             self.requeue(id, HOUR_MS);
@@ -334,12 +340,14 @@ impl World {
 
     fn sent(&mut self, id: usize) {
         let (now, site) = (self.now, self.sessions[&id].site);
+        let health = self.health(site);
         while let Some(group) = self.sessions.get_mut(&id).and_then(|session| {
             let group = session.groups.first().copied();
             group.inspect(|_| session.messages += 1)
         }) {
-            let blocks = health(site) == Health::Blocks && self.refused.get(&site).is_none_or(|it| *it < BLOCKED);
-            if blocks || (health(site) == Health::Limits && self.below(10) == 0) {
+            let is_blocked = health == Health::Blocks && self.refused.get(&site).is_none_or(|it| *it < BLOCKED);
+            let blocks = is_blocked || health == Health::Refuses;
+            if blocks || (health == Health::Limits && self.below(10) == 0) {
                 *self.refused.entry(site).or_default() += 1;
                 let throttle = if blocks { SiteThrottle::Trickle { minutes: 90 } } else { SiteThrottle::Halve };
                 let refusal = SiteRefusal { throttle, ..SiteRefusal::broken_off("421 no".into()) };
@@ -351,7 +359,11 @@ impl World {
             session.groups.remove(0);
             let stream = session.lane.unwrap().stream.as_bytes()[0];
             let (accepted_ms, wait_ms) = (group.accepted_ms, now.elapsed_ms - group.accepted_ms);
-            self.delivered.push(Delivered { site, stream, accepted_ms, wait_ms });
+            let due_ms = group.due_ms - (now.wall_ms - now.elapsed_ms);
+            self.delivered.push(Delivered { site, stream, accepted_ms, due_ms, wait_ms });
+            if site < 3 {
+                self.counts.entry((site, utc_day(now.wall_ms))).or_default().sent += 1;
+            }
             self.schedule.succeeded(&mut self.sessions.get_mut(&id).unwrap().slot, now);
         }
         let messages_max = self.schedule.session_messages_max(&self.sessions[&id].slot);
@@ -378,11 +390,5 @@ impl World {
             self.schedule.set_idle(&session.slot, Idle::Ends);
         }
         self.schedule.session_ended(&session.slot, self.now);
-    }
-
-    pub(super) fn waits(&self, selects: impl Fn(&Delivered) -> bool) -> Vec<i64> {
-        let mut waits: Vec<i64> = self.delivered.iter().filter(|it| selects(it)).map(|it| it.wait_ms).collect();
-        waits.sort_unstable();
-        waits
     }
 }
