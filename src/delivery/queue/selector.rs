@@ -3,28 +3,29 @@
 use super::key::destination_hash;
 use crate::base::clock::TimestampMs;
 use crate::base::id::{ApiKeyId, EmailId, TeamId};
+use crate::base::words::words;
 
 /// Key of a hold: the number of its kind, and the hash of the name or the id.
 pub(crate) type HoldKey = (u8, [u8; 16]);
 
-/// Kind of a hold. The numbers are part of stored keys and must not change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HoldKind {
-    /// A receiving site.
-    Site,
-    /// A recipient domain.
-    Domain,
-    Email,
-    /// An API key: the emails that it sent.
-    Key,
-    Team,
-    /// The whole queue.
-    Queue,
+words! {
+    /// Kind of a hold, with its word of the command line. The numbers are part of stored keys and must not change.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum HoldKind {
+        /// A receiving site.
+        Site = "site",
+        /// A recipient domain.
+        Domain = "domain",
+        Email = "email",
+        /// An API key: the emails that it sent.
+        Key = "key",
+        Team = "team",
+        /// The whole queue.
+        Queue = "queue",
+    } with ALL
 }
 
 impl HoldKind {
-    pub(super) const ALL: [Self; 6] = [Self::Site, Self::Domain, Self::Email, Self::Key, Self::Team, Self::Queue];
-
     /// Returns the number in the key.
     pub(super) const fn number(self) -> u8 {
         match self {
@@ -34,18 +35,6 @@ impl HoldKind {
             Self::Key => 3,
             Self::Team => 4,
             Self::Queue => 5,
-        }
-    }
-
-    /// Returns the word of the command line.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Site => "site",
-            Self::Domain => "domain",
-            Self::Email => "email",
-            Self::Key => "key",
-            Self::Team => "team",
-            Self::Queue => "queue",
         }
     }
 }

@@ -16,6 +16,7 @@ use super::SmtpPhase;
 use super::refusal_text::normalized;
 use super::reply::Reply;
 use super::rules::{self, SiteLimit};
+use crate::base::words::words;
 
 /// Meaning of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,22 +50,13 @@ pub enum RefusalClass {
     Unknown,
 }
 
-/// Type of a bounce, as the API returns it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BounceKind {
-    Permanent,
-    Transient,
-    Undetermined,
-}
-
-impl BounceKind {
-    /// Returns the name in the API.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Permanent => "Permanent",
-            Self::Transient => "Transient",
-            Self::Undetermined => "Undetermined",
-        }
+words! {
+    /// Type of a bounce. The words are part of the API.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum BounceKind {
+        Permanent = "Permanent",
+        Transient = "Transient",
+        Undetermined = "Undetermined",
     }
 }
 
@@ -106,34 +98,20 @@ pub enum SiteThrottle {
     Stop { minutes: u32 },
 }
 
-/// Reason why a message failed without a bounce.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FailReason {
-    TooLarge,
-    Content,
-    Attachment,
-    Authentication,
-    AddressUnsupported,
-    /// The servers of the domain are this server, or at addresses that it does not connect to.
-    Unroutable,
-    Expired,
-    /// Refused without a known reason.
-    Rejected,
-}
-
-impl FailReason {
-    /// Returns the name in stored events and in the API.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::TooLarge => "message_too_large",
-            Self::Content => "content_rejected",
-            Self::Attachment => "attachment_rejected",
-            Self::Authentication => "authentication_failed",
-            Self::AddressUnsupported => "address_not_supported",
-            Self::Unroutable => "unroutable",
-            Self::Expired => "expired",
-            Self::Rejected => "rejected",
-        }
+words! {
+    /// Reason why a message failed without a bounce. The words are part of stored events and of the API.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum FailReason {
+        TooLarge = "message_too_large",
+        Content = "content_rejected",
+        Attachment = "attachment_rejected",
+        Authentication = "authentication_failed",
+        AddressUnsupported = "address_not_supported",
+        /// The servers of the domain are this server, or at addresses that it does not connect to.
+        Unroutable = "unroutable",
+        Expired = "expired",
+        /// Refused without a known reason.
+        Rejected = "rejected",
     }
 }
 

@@ -73,38 +73,24 @@ pub use session::{Credentials, Endpoint, FailedSession, Hello, Identity, Session
 pub use timeouts::Timeouts;
 pub use tls::{RequiredTls, TlsConfigs, TlsFacts, TlsPolicy, Verification};
 
-/// Phase of a session, in the order of the protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum SmtpPhase {
-    Connect,
-    Greeting,
-    Ehlo,
-    StartTls,
-    Auth,
-    /// Before MAIL: checks by the client against the announced extensions.
-    Precheck,
-    Mail,
-    Rcpt,
-    Data,
-    /// The message and its final dot.
-    Body,
-}
+use crate::base::words::words;
 
-impl SmtpPhase {
-    /// Returns the name for attempts and error texts.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Connect => "connect",
-            Self::Greeting => "greeting",
-            Self::Ehlo => "EHLO",
-            Self::StartTls => "STARTTLS",
-            Self::Auth => "AUTH",
-            Self::Precheck => "precheck",
-            Self::Mail => "MAIL",
-            Self::Rcpt => "RCPT",
-            Self::Data => "DATA",
-            Self::Body => "message",
-        }
+words! {
+    /// Phase of a session, in the order of the protocol. Attempts and error texts have the words.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum SmtpPhase {
+        Connect = "connect",
+        Greeting = "greeting",
+        Ehlo = "EHLO",
+        StartTls = "STARTTLS",
+        Auth = "AUTH",
+        /// Before MAIL: checks by the client against the announced extensions.
+        Precheck = "precheck",
+        Mail = "MAIL",
+        Rcpt = "RCPT",
+        Data = "DATA",
+        /// The message and its final dot.
+        Body = "message",
     }
 }
 
