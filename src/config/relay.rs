@@ -138,46 +138,28 @@ impl std::fmt::Display for RelayUrl {
 }
 
 /// Error in the URL of a smarthost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RelayUrlError {
-    /// The scheme is neither `smtp://` nor `smtps://`.
+    #[error("it must begin with smtp:// or smtps://")]
     Scheme,
-    /// The host is neither a name nor an address.
+    #[error("the host must be a name, an IPv4 address, or an IPv6 address in brackets")]
     Host,
-    /// The port is not a number from 1 to 65535.
+    #[error("the port must be a number from 1 to 65535")]
     Port,
-    /// Text other than `?tls=…` and `final=true` follows the port.
+    #[error("only ?tls=required, ?tls=opportunistic, ?tls=never and ?final=true may follow the port, joined by &")]
     Rest,
-    /// `tls` has an unknown value, or the scheme is `smtps`.
+    #[error("tls must be required, opportunistic or never, and smtps:// allows none of them")]
     Tls,
     /// The user is empty, or the user or the password is too long or has invalid percent-encoding.
+    #[error(
+        "user and password must be 1 to 255 bytes without control characters; \
+         write % : @ and / in them as %25 %3A %40 and %2F"
+    )]
     Credentials,
     /// The password would be sent over the network in clear text.
+    #[error("a password needs TLS on the network: use ?tls=required or smtps://, or a relay on loopback")]
     ClearPassword,
 }
-
-impl std::fmt::Display for RelayUrlError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Scheme => "it must begin with smtp:// or smtps://",
-            Self::Host => "the host must be a name, an IPv4 address, or an IPv6 address in brackets",
-            Self::Port => "the port must be a number from 1 to 65535",
-            Self::Rest => {
-                "only ?tls=required, ?tls=opportunistic, ?tls=never and ?final=true may follow the port, joined by &"
-            }
-            Self::Tls => "tls must be required, opportunistic or never, and smtps:// allows none of them",
-            Self::Credentials => {
-                "user and password must be 1 to 255 bytes without control characters; \
-                 write % : @ and / in them as %25 %3A %40 and %2F"
-            }
-            Self::ClearPassword => {
-                "a password needs TLS on the network: use ?tls=required or smtps://, or a relay on loopback"
-            }
-        })
-    }
-}
-
-impl std::error::Error for RelayUrlError {}
 
 impl FromStr for RelayUrl {
     type Err = RelayUrlError;

@@ -36,34 +36,24 @@ pub enum RecipientResult {
 }
 
 /// Reason why a transaction ended without a result for a recipient.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IncompleteReason {
-    /// The server is closing the connection.
+    #[error("the server is closing the connection")]
     Closing,
-    /// The connection was lost.
+    #[error("the connection was lost")]
     Lost,
+    #[error("the server did not reply in time")]
     TimedOut,
+    #[error("the server sent an invalid reply")]
     InvalidReply,
     /// The transaction already has the maximum number of recipients. The recipient needs another transaction.
+    #[error("the server accepts fewer recipients at a time")]
     OverRecipientLimit,
-    /// The session was closed before the transaction.
+    #[error("the session was already closed")]
     SessionClosed,
     /// The caller withdrew the message before the final dot.
+    #[error("the message was withdrawn before its end")]
     Withdrawn,
-}
-
-impl std::fmt::Display for IncompleteReason {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Closing => "the server is closing the connection",
-            Self::Lost => "the connection was lost",
-            Self::TimedOut => "the server did not reply in time",
-            Self::InvalidReply => "the server sent an invalid reply",
-            Self::OverRecipientLimit => "the server accepts fewer recipients at a time",
-            Self::SessionClosed => "the session was already closed",
-            Self::Withdrawn => "the message was withdrawn before its end",
-        })
-    }
 }
 
 /// State of the connection after a transaction.

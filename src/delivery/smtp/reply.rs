@@ -67,30 +67,19 @@ impl fmt::Display for Reply {
 }
 
 /// Reason why bytes are not a valid reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReplyError {
-    /// The last line of the reply is missing.
+    #[error("the reply is incomplete")]
     Incomplete,
     /// More than [`REPLY_BYTES_MAX`] bytes.
+    #[error("the reply is longer than 64 KiB")]
     TooLong,
     /// More than [`REPLY_LINES_MAX`] lines.
+    #[error("the reply has more than 512 lines")]
     TooManyLines,
-    /// A line that does not start with a reply code.
+    #[error("a line does not start with a reply code")]
     NotAReply,
 }
-
-impl fmt::Display for ReplyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Incomplete => "the reply is incomplete",
-            Self::TooLong => "the reply is longer than 64 KiB",
-            Self::TooManyLines => "the reply has more than 512 lines",
-            Self::NotAReply => "a line does not start with a reply code",
-        })
-    }
-}
-
-impl std::error::Error for ReplyError {}
 
 /// Parses the reply at the start of `bytes`. Returns it with its length in bytes.
 ///

@@ -68,67 +68,40 @@ pub struct SessionFacts {
 }
 
 /// Error while a session was opened.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
     /// The TCP connection failed. `reason` is the error of the operating system.
-    Unreachable {
-        reason: String,
-    },
+    #[error("could not connect: {reason}")]
+    Unreachable { reason: String },
     /// The server refused. [`classify`](super::classify()) returns the meaning.
-    Refused {
-        phase: SmtpPhase,
-        reply: Reply,
-    },
+    #[error("refused at {phase}: {reply}")]
+    Refused { phase: SmtpPhase, reply: Reply },
     /// The TLS handshake failed. With [`TlsPolicy::Opportunistic`] the caller may connect again with
     /// [`TlsPolicy::Never`] and store the host.
-    TlsFailed {
-        reason: String,
-    },
+    #[error("TLS failed: {reason}")]
+    TlsFailed { reason: String },
     /// The server offers STARTTLS and refused it. The caller may connect again as after a failed handshake.
-    StartTlsRefused {
-        reply: Reply,
-    },
-    /// The policy is [`TlsPolicy::Required`] and STARTTLS is not offered.
+    #[error("TLS failed: STARTTLS was answered with {reply}")]
+    StartTlsRefused { reply: Reply },
+    #[error("TLS is required and not offered")]
     TlsNotOffered,
     /// Bytes in clear text followed the reply to STARTTLS, possibly injected by an attacker.
+    #[error("clear text followed the reply to STARTTLS")]
     Injected,
     /// Credentials are configured and the server offers no supported mechanism.
+    #[error("no usable authentication mechanism is offered")]
     AuthNotOffered,
     /// Credentials are configured and the connection has no TLS.
+    #[error("credentials are not sent without TLS")]
     AuthInClear,
-    TimedOut {
-        phase: SmtpPhase,
-    },
+    #[error("timed out at {phase}")]
+    TimedOut { phase: SmtpPhase },
     /// The connection closed without a reply.
-    Lost {
-        phase: SmtpPhase,
-    },
-    /// The reply is not valid SMTP.
-    InvalidReply {
-        phase: SmtpPhase,
-        error: ReplyError,
-    },
+    #[error("connection lost at {phase}")]
+    Lost { phase: SmtpPhase },
+    #[error("invalid reply at {phase}: {error}")]
+    InvalidReply { phase: SmtpPhase, error: ReplyError },
 }
-
-impl fmt::Display for SessionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unreachable { reason } => write!(f, "could not connect: {reason}"),
-            Self::Refused { phase, reply } => write!(f, "refused at {phase}: {reply}"),
-            Self::TlsFailed { reason } => write!(f, "TLS failed: {reason}"),
-            Self::StartTlsRefused { reply } => write!(f, "TLS failed: STARTTLS was answered with {reply}"),
-            Self::TlsNotOffered => f.write_str("TLS is required and not offered"),
-            Self::Injected => f.write_str("clear text followed the reply to STARTTLS"),
-            Self::AuthNotOffered => f.write_str("no usable authentication mechanism is offered"),
-            Self::AuthInClear => f.write_str("credentials are not sent without TLS"),
-            Self::TimedOut { phase } => write!(f, "timed out at {phase}"),
-            Self::Lost { phase } => write!(f, "connection lost at {phase}"),
-            Self::InvalidReply { phase, error } => write!(f, "invalid reply at {phase}: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for SessionError {}
 
 impl SessionError {
     /// Returns the enhanced status code of a deferral (RFC 3463).
