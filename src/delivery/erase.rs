@@ -3,7 +3,7 @@
 use super::rows::SmtpAttemptRow;
 use crate::base::address::{AddressSet, ERASED};
 use crate::base::id::{EmailId, Id};
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
+use crate::store::{KeyOf, NEXT, Order, Reads, STOP, StoreError, WriteTx};
 use crate::tables::ATTEMPTS;
 
 /// Returns whether an attempt for an email contains an address. Skips corrupt attempts.
@@ -20,12 +20,9 @@ pub(crate) fn attempts_mention(tx: &impl Reads, email: EmailId, addresses: &Addr
 /// whole. The number of attempts is limited: each recipient group has at most one for each delay of the
 /// retry schedule.
 pub(crate) fn erase_attempts(tx: &WriteTx<'_>, email: EmailId, addresses: &AddressSet) -> Result<(), StoreError> {
-    let mut erased = Vec::new();
-    tx.scan_valid(&ATTEMPTS, &(email, Id::MIN), &(email, Id::MAX), Order::Ascending, |key, mut row| {
-        if erase_row(&mut row, addresses) {
-            erased.push((key, row));
-        }
-        NEXT
+    let erased = tx.collect(&ATTEMPTS, KeyOf::bounds(email), Order::Ascending, |key, row| {
+        let Some(mut row) = row.valid() else { return Ok(None) };
+        Ok(erase_row(&mut row, addresses).then_some((key, row)))
     })?;
     erased.iter().try_for_each(|(key, row)| tx.put(&ATTEMPTS, key, row))
 }

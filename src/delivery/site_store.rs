@@ -104,16 +104,10 @@ pub(super) async fn stored_site(
 /// Returns the allowance of a site today. Reads one row for each of the last [`warm_up::DAYS`] days.
 fn allowance(tx: &impl Reads, site: NameHash, plan: WarmUpPlan, now_ms: TimestampMs) -> Result<Allowance, StoreError> {
     let today = utc_day(now_ms);
-    let (mut days, mut used) = (Vec::new(), 0);
-    let from = (site, today.saturating_sub(warm_up::DAYS));
-    tx.scan_valid(&WARM_UP, &from, &(site, today), Order::Ascending, |(_, day), row| {
-        if day == today {
-            used = row.sent;
-        } else {
-            days.push((day, row));
-        }
-        NEXT
-    })?;
+    let range = ((site, today.saturating_sub(warm_up::DAYS)), (site, today));
+    let mut days =
+        tx.collect(&WARM_UP, range, Order::Ascending, |(_, day), row| Ok(row.valid().map(|row| (day, row))))?;
+    let used = days.pop_if(|(day, _)| *day == today).map_or(0, |(_, row)| row.sent);
     Ok(Allowance::new(today, plan.allowance(days, today), used))
 }
 

@@ -34,11 +34,7 @@ pub(in crate::delivery) fn read_ahead(
     let mut keys = Vec::new();
     let mut rows = 0;
     while rows < PAGE_ROWS {
-        let mut first = None;
-        tx.scan(&DUE, &from, &QUEUE_END, Order::Ascending, |key, _| {
-            first = Some(DueKey::from_parts(key));
-            STOP
-        })?;
+        let first = tx.first_key(&DUE, (from, QUEUE_END), Order::Ascending)?.map(DueKey::from_parts);
         let Some(first) = first else { return Ok(AheadPage { keys, next: None }) };
         let later = first.lane.from(now_ms + CLOCK_STEP_MS + 1).max(from);
         from = first.lane.last();

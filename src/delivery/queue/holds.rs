@@ -16,7 +16,7 @@ use crate::delivery::retry::should_report_delay;
 use crate::delivery::rows::{Class, DueRow, HoldRow};
 use crate::emails::{self, EmailRow, LastEvent, RecipientState};
 use crate::events::{EmailEventKind, Event, EventDetail};
-use crate::store::{NEXT, Order, Reads, STOP, StoreError, WriteTx};
+use crate::store::{KeyOf, Order, Reads, StoreError, WriteTx};
 use crate::tables::{DUE, QUEUE_HOLDS};
 
 /// Maximum number of holds.
@@ -28,13 +28,10 @@ const DELAY_REPLY: &str = "4.3.2 the operator has paused the delivery; the email
 
 /// Returns all holds. There are at most [`HOLDS_MAX`].
 pub(in crate::delivery) fn read_holds(tx: &impl Reads) -> Result<Vec<Hold>, StoreError> {
-    let mut holds = Vec::new();
-    tx.scan_valid(&QUEUE_HOLDS, &FIRST, &LAST, Order::Ascending, |(number, _), row| {
+    tx.collect(&QUEUE_HOLDS, (FIRST, LAST), Order::Ascending, |(number, _), row| {
         let kind = HoldKind::ALL.into_iter().find(|kind| kind.number() == number);
-        holds.extend(kind.map(|kind| Hold { kind, name: row.name, since_ms: row.since_ms }));
-        NEXT
-    })?;
-    Ok(holds)
+        Ok(kind.zip(row.valid()).map(|(kind, row)| Hold { kind, name: row.name, since_ms: row.since_ms }))
+    })
 }
 
 const FIRST: HoldKey = (0, [0; 16]);
@@ -57,12 +54,9 @@ fn delete_holds(
     tx: &WriteTx<'_>,
     is_deleted: impl Fn(HoldKey, &HoldRow) -> Result<bool, StoreError>,
 ) -> Result<usize, StoreError> {
-    let mut found = Vec::new();
-    tx.scan_valid(&QUEUE_HOLDS, &FIRST, &LAST, Order::Ascending, |key, row| {
-        if is_deleted(key, &row)? {
-            found.push(key);
-        }
-        NEXT
+    let found = tx.collect(&QUEUE_HOLDS, (FIRST, LAST), Order::Ascending, |key, row| match row.valid() {
+        Some(row) if is_deleted(key, &row)? => Ok(Some(key)),
+        _ => Ok(None),
     })?;
     for key in &found {
         tx.delete(&QUEUE_HOLDS, key)?;
@@ -126,18 +120,11 @@ pub(in crate::delivery) struct HoldKinds([bool; HoldKind::ALL.len()]);
 
 impl HoldKinds {
     pub(in crate::delivery) fn read(tx: &impl Reads) -> Result<Self, StoreError> {
-        let exists = |from: &HoldKey, to: &HoldKey| {
-            let mut found = false;
-            tx.scan(&QUEUE_HOLDS, from, to, Order::Ascending, |_, _| {
-                found = true;
-                STOP
-            })?;
-            Ok::<_, StoreError>(found)
-        };
+        let exists = |range| Ok::<_, StoreError>(tx.first_key(&QUEUE_HOLDS, range, Order::Ascending)?.is_some());
         let mut kinds = Self::default();
-        if exists(&FIRST, &LAST)? {
+        if exists((FIRST, LAST))? {
             for kind in HoldKind::ALL.map(HoldKind::number) {
-                kinds.0[usize::from(kind)] = exists(&(kind, FIRST.1), &(kind, LAST.1))?;
+                kinds.0[usize::from(kind)] = exists(KeyOf::bounds(kind))?;
             }
         }
         Ok(kinds)

@@ -11,7 +11,7 @@ use crate::base::id::{EmailId, Id, SetAsideId, TeamId};
 use crate::context::Context;
 use crate::delivery::rows::SetAsideRow;
 use crate::emails;
-use crate::store::{Key, NEXT, Order, ReadTx, Reads as _, Store, StoreError, Table, Value, WriteTx, match_keys};
+use crate::store::{Key, Order, ReadTx, Reads, Store, StoreError, Table, Value, WriteTx, match_keys};
 use crate::tables::SET_ASIDE_ROWS;
 
 /// Maximum number of rows. A further one replaces the oldest.
@@ -35,22 +35,20 @@ pub(super) fn set_aside<K: Key, V>(
     (table, key): (&Table<K, V>, &K),
     mut value: Vec<u8>,
 ) -> Result<(), StoreError> {
-    let (mut rows, mut oldest) = (0, None::<SetAsideKey>);
-    tx.scan(&SET_ASIDE_ROWS, &FIRST, &LAST, Order::Ascending, |key, _| {
-        rows += 1;
-        if oldest.is_none_or(|oldest| key.1 < oldest.1) {
-            oldest = Some(key);
-        }
-        NEXT
-    })?;
-    if let Some(oldest) = oldest.filter(|_| rows >= ROWS_MAX) {
-        tx.delete(&SET_ASIDE_ROWS, &oldest)?;
+    let keys = read_keys(tx)?;
+    if let Some(oldest) = keys.iter().min_by_key(|(_, id)| *id).filter(|_| keys.len() >= ROWS_MAX) {
+        tx.delete(&SET_ASIDE_ROWS, oldest)?;
     }
     let name = table.name();
     error!(email.id = %email, "set aside a row of {name}, because it or its email {email} cannot be read");
     value.truncate(VALUE_BYTES_MAX);
     let row = SetAsideRow { table: name.to_owned(), key: key.to_bytes().as_ref().to_vec(), value };
     tx.put(&SET_ASIDE_ROWS, &(team.unwrap_or(Id::MIN), context.id()), &row)
+}
+
+/// Returns the keys of all rows. There are at most [`ROWS_MAX`].
+fn read_keys(tx: &impl Reads) -> Result<Vec<SetAsideKey>, StoreError> {
+    tx.collect(&SET_ASIDE_ROWS, (FIRST, LAST), Order::Ascending, |key, _| Ok(Some(key)))
 }
 
 /// Keeps a row that the transaction has removed, if its email exists and cannot be read.
@@ -70,15 +68,7 @@ pub(super) fn set_aside_with_email<K: Key, V: Value>(
 
 /// Returns the number of rows that are set aside.
 pub(crate) async fn count_set_aside(store: &Store) -> Result<usize, StoreError> {
-    let count = |tx: &ReadTx| {
-        let mut rows = 0;
-        tx.scan(&SET_ASIDE_ROWS, &FIRST, &LAST, Order::Ascending, |_, _| {
-            rows += 1;
-            NEXT
-        })?;
-        Ok(rows)
-    };
-    store.read(count).await
+    store.read(|tx: &ReadTx| read_keys(tx).map(|keys| keys.len())).await
 }
 
 /// Deletes the rows that are older than [`DAYS`], and those from the future, after which the clock was set back.
@@ -96,7 +86,7 @@ mod tests {
     use crate::delivery::rows::LeaseRow;
     use crate::emails::RecipientKind;
     use crate::store::tests::disk::Disk;
-    use crate::store::{Encoded, NodeId};
+    use crate::store::{Encoded, NEXT, NodeId};
     use crate::tables::{self, DUE, EMAILS, LEASES};
 
     /// Returns the rows that are set aside.

@@ -92,12 +92,7 @@ pub(in crate::delivery) fn read_pace(tx: &impl Reads, lane: LaneKey) -> Result<L
 }
 
 fn has_slowed_teams(tx: &impl Reads) -> Result<bool, StoreError> {
-    let mut exists = false;
-    tx.scan(&SLOWED_TEAMS, &(Id::MIN,), &(Id::MAX,), Order::Ascending, |_, _| {
-        exists = true;
-        STOP
-    })?;
-    Ok(exists)
+    Ok(tx.first_key(&SLOWED_TEAMS, ((Id::MIN,), (Id::MAX,)), Order::Ascending)?.is_some())
 }
 
 /// Takes the next message of a slowed team for a claimed group. Returns the pace after it.
