@@ -49,6 +49,18 @@ pub(super) struct ReplyRule {
 }
 
 impl ReplyRule {
+    const fn with_codes(self, codes: (u16, u16)) -> Self {
+        Self { codes, ..self }
+    }
+
+    const fn with_details(self, details: &'static [(u16, u16)]) -> Self {
+        Self { details, ..self }
+    }
+
+    const fn with_limit(self, limit: SiteLimit) -> Self {
+        Self { limit: Some(limit), ..self }
+    }
+
     /// Returns the text of the rule that occurs in the reply, if the rule matches.
     fn matched(&self, text: &str, code: u16, detail: Option<(u16, u16)>, host: &str) -> Option<&'static str> {
         let is_possible = (self.codes.0..=self.codes.1).contains(&code)
@@ -94,17 +106,22 @@ fn first<const N: usize>(
     tables.into_iter().flatten().find(|rule| rule.matched(text, code, detail, "").is_some())
 }
 
+/// Returns a rule for all hosts, with any codes.
 const fn any_host(class: RefusalClass, texts: &'static [&'static str]) -> ReplyRule {
-    ReplyRule { hosts: &[], codes: ANY, details: &[], texts, class, limit: None }
+    ReplyRule { hosts: &[], codes: (400, 599), details: &[], texts, class, limit: None }
 }
 
-const ANY: (u16, u16) = (400, 599);
+/// Returns a rule for the hosts with these suffixes, with any codes.
+const fn at(hosts: &'static [&'static str], class: RefusalClass, texts: &'static [&'static str]) -> ReplyRule {
+    ReplyRule { hosts, ..any_host(class, texts) }
+}
+
 const TRANSIENT: (u16, u16) = (400, 499);
 const PERMANENT: (u16, u16) = (500, 599);
 
 /// Returns a limit of one message a minute for 90 minutes.
-const fn trickle(delist: Option<&'static str>) -> Option<SiteLimit> {
-    Some(SiteLimit { throttle: SiteThrottle::Trickle { minutes: 90 }, delist })
+const fn trickle(delist: Option<&'static str>) -> SiteLimit {
+    SiteLimit { throttle: SiteThrottle::Trickle { minutes: 90 }, delist }
 }
 
 const SPAMHAUS_DELIST: &str = "https://check.spamhaus.org/";

@@ -1,6 +1,6 @@
 //! Rules for single providers.
 
-use super::{ANY, PERMANENT, ReplyRule, SPAMHAUS_DELIST, SiteLimit, TRANSIENT, trickle};
+use super::{PERMANENT, ReplyRule, SPAMHAUS_DELIST, SiteLimit, TRANSIENT, any_host, at, trickle};
 use crate::delivery::smtp::classify::{RefusalClass, SiteThrottle};
 
 const MICROSOFT: &[&str] = &["outlook.com", "hotmail.com"];
@@ -16,241 +16,80 @@ const YAHOO_DELIST: &str = "https://senders.yahooinc.com/contact";
 /// Rules for replies whose text contradicts their codes or is more specific.
 pub(super) static PROVIDERS: &[ReplyRule] = &[
     // Microsoft.
-    ReplyRule {
-        hosts: &[],
-        codes: ANY,
-        details: &[],
-        texts: &["(s3140)", "(s3150)", "(s31"],
-        class: RefusalClass::Blocked,
-        limit: trickle(Some(MICROSOFT_CONSUMER_DELIST)),
-    },
-    ReplyRule {
-        hosts: &[],
-        codes: PERMANENT,
-        details: &[],
-        texts: &["banned sending ip", "delist.messaging.microsoft.com", "sender.office.com"],
-        class: RefusalClass::Blocked,
-        limit: trickle(Some(MICROSOFT_OFFICE_DELIST)),
-    },
+    any_host(RefusalClass::Blocked, &["(s3140)", "(s3150)", "(s31"])
+        .with_limit(trickle(Some(MICROSOFT_CONSUMER_DELIST))),
+    any_host(RefusalClass::Blocked, &["banned sending ip", "delist.messaging.microsoft.com", "sender.office.com"])
+        .with_codes(PERMANENT)
+        .with_limit(trickle(Some(MICROSOFT_OFFICE_DELIST))),
     // Codes of the consumer service for blocked addresses and networks.
-    ReplyRule {
-        hosts: MICROSOFT,
-        codes: PERMANENT,
-        details: &[],
-        texts: &["sc-001", "sc-002", "sc-003", "sc-004", "dy-001", "dy-002", "ou-001", "ou-002"],
-        class: RefusalClass::Blocked,
-        limit: trickle(Some(MICROSOFT_CONSUMER_DELIST)),
-    },
+    at(
+        MICROSOFT,
+        RefusalClass::Blocked,
+        &["sc-001", "sc-002", "sc-003", "sc-004", "dy-001", "dy-002", "ou-001", "ou-002"],
+    )
+    .with_codes(PERMANENT)
+    .with_limit(trickle(Some(MICROSOFT_CONSUMER_DELIST))),
     // For a missing mailbox, the consumer service sends a code that means a wrong command.
-    ReplyRule {
-        hosts: MICROSOFT,
-        codes: (550, 550),
-        details: &[(5, 0)],
-        texts: &["mailbox unavailable"],
-        class: RefusalClass::BadMailbox,
-        limit: None,
-    },
-    ReplyRule {
-        hosts: MICROSOFT,
-        codes: (550, 550),
-        details: &[(1, 10)],
-        texts: &["recipientnotfound", "recipient not found"],
-        class: RefusalClass::BadMailbox,
-        limit: None,
-    },
+    at(MICROSOFT, RefusalClass::BadMailbox, &["mailbox unavailable"]).with_codes((550, 550)).with_details(&[(5, 0)]),
+    at(MICROSOFT, RefusalClass::BadMailbox, &["recipientnotfound", "recipient not found"])
+        .with_codes((550, 550))
+        .with_details(&[(1, 10)]),
     // Directory-based blocking at the edge of a tenant: the recipient is not in the directory.
-    ReplyRule {
-        hosts: MICROSOFT,
-        codes: (550, 550),
-        details: &[(4, 1)],
-        texts: &["recipient address rejected: access denied"],
-        class: RefusalClass::BadMailbox,
-        limit: None,
-    },
-    ReplyRule {
-        hosts: MICROSOFT,
-        codes: TRANSIENT,
-        details: &[(7, 500)],
-        texts: &["server busy"],
-        class: RefusalClass::RateLimited,
-        limit: None,
-    },
+    at(MICROSOFT, RefusalClass::BadMailbox, &["recipient address rejected: access denied"])
+        .with_codes((550, 550))
+        .with_details(&[(4, 1)]),
+    at(MICROSOFT, RefusalClass::RateLimited, &["server busy"]).with_codes(TRANSIENT).with_details(&[(7, 500)]),
     // Yahoo and AOL. TSS04, also written TS04, follows complaints: sending must stop.
-    ReplyRule {
-        hosts: &[],
-        codes: ANY,
-        details: &[],
-        texts: &["tss04", "[ts04]"],
-        class: RefusalClass::Blocked,
-        limit: Some(SiteLimit { throttle: SiteThrottle::Stop { minutes: 120 }, delist: Some(YAHOO_DELIST) }),
-    },
-    ReplyRule {
-        hosts: &[],
-        codes: ANY,
-        details: &[],
-        texts: &["[ts03]", "will be permanently deferred"],
-        class: RefusalClass::Blocked,
-        limit: trickle(Some(YAHOO_DELIST)),
-    },
-    ReplyRule {
-        hosts: &[],
-        codes: ANY,
-        details: &[],
-        texts: &["[tss", "[ts01]", "[ts02]", "[iptss", "[ipts"],
-        class: RefusalClass::RateLimited,
-        limit: trickle(None),
-    },
-    ReplyRule {
-        hosts: YAHOO,
-        codes: ANY,
-        details: &[],
-        texts: &["[bl2", "listed on spamhaus", "ip addresses on spamhaus"],
-        class: RefusalClass::Blocked,
-        limit: trickle(Some(SPAMHAUS_DELIST)),
-    },
+    any_host(RefusalClass::Blocked, &["tss04", "[ts04]"])
+        .with_limit(SiteLimit { throttle: SiteThrottle::Stop { minutes: 120 }, delist: Some(YAHOO_DELIST) }),
+    any_host(RefusalClass::Blocked, &["[ts03]", "will be permanently deferred"])
+        .with_limit(trickle(Some(YAHOO_DELIST))),
+    any_host(RefusalClass::RateLimited, &["[tss", "[ts01]", "[ts02]", "[iptss", "[ipts"]).with_limit(trickle(None)),
+    at(YAHOO, RefusalClass::Blocked, &["[bl2", "listed on spamhaus", "ip addresses on spamhaus"])
+        .with_limit(trickle(Some(SPAMHAUS_DELIST))),
     // Codes of AOL for blocked addresses, some with the enhanced code of a disabled mailbox.
-    ReplyRule {
-        hosts: &[],
-        codes: ANY,
-        details: &[],
-        texts: &["(con:b", "(rtr:", "(dyn:", "(rly:"],
-        class: RefusalClass::Blocked,
-        limit: trickle(Some(YAHOO_DELIST)),
-    },
-    ReplyRule {
-        hosts: YAHOO,
-        codes: (552, 554),
-        details: &[],
-        texts: &["mailbox not found", "this user doesn't have a", "this mailbox is disabled", "not a valid mailbox"],
-        class: RefusalClass::BadMailbox,
-        limit: None,
-    },
-    ReplyRule {
-        hosts: YAHOO,
-        codes: PERMANENT,
-        details: &[],
-        texts: &["for policy reasons", "[ph01]"],
-        class: RefusalClass::Content,
-        limit: None,
-    },
+    any_host(RefusalClass::Blocked, &["(con:b", "(rtr:", "(dyn:", "(rly:"]).with_limit(trickle(Some(YAHOO_DELIST))),
+    at(
+        YAHOO,
+        RefusalClass::BadMailbox,
+        &["mailbox not found", "this user doesn't have a", "this mailbox is disabled", "not a valid mailbox"],
+    )
+    .with_codes((552, 554)),
+    at(YAHOO, RefusalClass::Content, &["for policy reasons", "[ph01]"]).with_codes(PERMANENT),
     // Google. For a mailbox that receives too much mail, it sends 5.2.1, the code of a disabled mailbox.
-    ReplyRule {
-        hosts: GOOGLE,
-        codes: ANY,
-        details: &[(2, 1)],
-        texts: &["receiving mail at a rate", "receiving mail too quickly"],
-        class: RefusalClass::Temporary,
-        limit: None,
-    },
-    ReplyRule {
-        hosts: &[],
-        codes: ANY,
-        details: &[],
-        texts: &["very low reputation of the sending ip", "low reputation of the sending domain"],
-        class: RefusalClass::Blocked,
-        limit: trickle(Some(GOOGLE_DELIST)),
-    },
-    ReplyRule {
-        hosts: &[],
-        codes: TRANSIENT,
-        details: &[],
-        texts: &["unusual rate of unsolicited mail"],
-        class: RefusalClass::RateLimited,
-        limit: trickle(None),
-    },
-    ReplyRule {
-        hosts: &[],
-        codes: PERMANENT,
-        details: &[],
-        texts: &["potential security issue"],
-        class: RefusalClass::Attachment,
-        limit: None,
-    },
-    ReplyRule {
-        hosts: &[],
-        codes: PERMANENT,
-        details: &[],
-        texts: &["likely unsolicited mail", "likely suspicious"],
-        class: RefusalClass::Content,
-        limit: None,
-    },
-    ReplyRule {
-        hosts: GOOGLE,
-        codes: PERMANENT,
-        details: &[(4, 5)],
-        texts: &["sending limit", "sending quota"],
-        class: RefusalClass::RateLimited,
-        limit: None,
-    },
+    at(GOOGLE, RefusalClass::Temporary, &["receiving mail at a rate", "receiving mail too quickly"])
+        .with_details(&[(2, 1)]),
+    any_host(RefusalClass::Blocked, &["very low reputation of the sending ip", "low reputation of the sending domain"])
+        .with_limit(trickle(Some(GOOGLE_DELIST))),
+    any_host(RefusalClass::RateLimited, &["unusual rate of unsolicited mail"])
+        .with_codes(TRANSIENT)
+        .with_limit(trickle(None)),
+    any_host(RefusalClass::Attachment, &["potential security issue"]).with_codes(PERMANENT),
+    any_host(RefusalClass::Content, &["likely unsolicited mail", "likely suspicious"]).with_codes(PERMANENT),
+    at(GOOGLE, RefusalClass::RateLimited, &["sending limit", "sending quota"])
+        .with_codes(PERMANENT)
+        .with_details(&[(4, 5)]),
     // NetEase (163.com, 126.com): codes in the text, without enhanced codes.
-    ReplyRule {
-        hosts: NETEASE,
-        codes: ANY,
-        details: &[],
-        texts: &["hl:rep", "hl:ifc", "hl:ipb", "dt:rbl"],
-        class: RefusalClass::Blocked,
-        limit: trickle(None),
-    },
-    ReplyRule {
-        hosts: NETEASE,
-        codes: ANY,
-        details: &[],
-        texts: &[
+    at(NETEASE, RefusalClass::Blocked, &["hl:rep", "hl:ifc", "hl:ipb", "dt:rbl"]).with_limit(trickle(None)),
+    at(
+        NETEASE,
+        RefusalClass::RateLimited,
+        &[
             "hl:icc", "mi:cel", "mi:dmc", "mi:ccl", "mi:sfq", "mi:stc", "rp:cel", "rp:drc", "rp:ccl", "rp:qrc",
             "rp:frl", "rp:rcl", "rp:trc",
         ],
-        class: RefusalClass::RateLimited,
-        limit: None,
-    },
-    ReplyRule {
-        hosts: NETEASE,
-        codes: PERMANENT,
-        details: &[],
-        texts: &["mi:spf", "mi:dma"],
-        class: RefusalClass::Authentication,
-        limit: None,
-    },
-    ReplyRule {
-        hosts: NETEASE,
-        codes: PERMANENT,
-        details: &[],
-        texts: &["dt:spm"],
-        class: RefusalClass::Content,
-        limit: None,
-    },
+    ),
+    at(NETEASE, RefusalClass::Authentication, &["mi:spf", "mi:dma"]).with_codes(PERMANENT),
+    at(NETEASE, RefusalClass::Content, &["dt:spm"]).with_codes(PERMANENT),
     // Cisco: a rate limit with the words of the next rule.
-    ReplyRule {
-        hosts: &[],
-        codes: ANY,
-        details: &[],
-        texts: &["too many recipients received"],
-        class: RefusalClass::RateLimited,
-        limit: None,
-    },
+    any_host(RefusalClass::RateLimited, &["too many recipients received"]),
     // Too many recipients, also as a 5xx with another enhanced code.
-    ReplyRule {
-        hosts: &[],
-        codes: ANY,
-        details: &[],
-        texts: &["too many recipients", "too many rcpt"],
-        class: RefusalClass::TooManyRecipients,
-        limit: None,
-    },
+    any_host(RefusalClass::TooManyRecipients, &["too many recipients", "too many rcpt"]),
     // Amazon SES as a smarthost.
-    ReplyRule {
-        hosts: &["amazonaws.com"],
-        codes: PERMANENT,
-        details: &[],
-        texts: &["email address is not verified"],
-        class: RefusalClass::Authentication,
-        limit: None,
-    },
-    ReplyRule {
-        hosts: &["amazonaws.com"],
-        codes: ANY,
-        details: &[],
-        texts: &["maximum sending rate exceeded", "daily message quota exceeded"],
-        class: RefusalClass::RateLimited,
-        limit: None,
-    },
+    at(&["amazonaws.com"], RefusalClass::Authentication, &["email address is not verified"]).with_codes(PERMANENT),
+    at(
+        &["amazonaws.com"],
+        RefusalClass::RateLimited,
+        &["maximum sending rate exceeded", "daily message quota exceeded"],
+    ),
 ];

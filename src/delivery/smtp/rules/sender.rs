@@ -1,6 +1,6 @@
 //! Rules for all hosts about the sender: its DNS records, its address, blocklists and policies.
 
-use super::{ANY, PERMANENT, ReplyRule, SPAMHAUS_DELIST, SiteLimit, any_host, trickle};
+use super::{PERMANENT, ReplyRule, SPAMHAUS_DELIST, any_host, trickle};
 use crate::delivery::smtp::classify::RefusalClass;
 
 /// Texts that name the sender's DNS records, its domain or a blocklist. They win over every word about the message or the
@@ -12,14 +12,7 @@ pub(super) static SENDER: &[ReplyRule] = &[
         &[" ptr", "ptr record", "ptr-record", "reverse dns", "reverse-dns", "rdns", "reverse lookup"],
     ),
     // Postfix: a 450 can have the cause that a name server did not respond.
-    ReplyRule {
-        hosts: &[],
-        codes: PERMANENT,
-        details: &[],
-        texts: &["find your hostname", "find your reverse hostname"],
-        class: RefusalClass::Blocked,
-        limit: None,
-    },
+    any_host(RefusalClass::Blocked, &["find your hostname", "find your reverse hostname"]).with_codes(PERMANENT),
     any_host(
         RefusalClass::Authentication,
         &[
@@ -53,14 +46,7 @@ pub(super) static SENDER: &[ReplyRule] = &[
             "does not pass authentication",
         ],
     ),
-    ReplyRule {
-        hosts: &[],
-        codes: ANY,
-        details: &[],
-        texts: &["spamhaus"],
-        class: RefusalClass::Blocked,
-        limit: trickle(Some(SPAMHAUS_DELIST)),
-    },
+    any_host(RefusalClass::Blocked, &["spamhaus"]).with_limit(trickle(Some(SPAMHAUS_DELIST))),
     any_host(
         RefusalClass::Blocked,
         &[
@@ -101,7 +87,6 @@ pub(super) static REPUTATION: &[ReplyRule] = &[
     // An ordinary limit, whatever else the reply names.
     closing(
         RefusalClass::RateLimited,
-        None,
         &[
             "too many connections",
             "too many concurrent",
@@ -112,7 +97,6 @@ pub(super) static REPUTATION: &[ReplyRule] = &[
     ),
     closing(
         RefusalClass::RateLimited,
-        trickle(None),
         &[
             "temporarily rate limited",
             "temporarily rate-limited",
@@ -123,10 +107,10 @@ pub(super) static REPUTATION: &[ReplyRule] = &[
             "unexpected volume",
             "user complaints",
         ],
-    ),
+    )
+    .with_limit(trickle(None)),
     closing(
         RefusalClass::Blocked,
-        trickle(None),
         &[
             "blocked",
             "banned",
@@ -136,12 +120,13 @@ pub(super) static REPUTATION: &[ReplyRule] = &[
             "sender reputation",
             "domain reputation",
         ],
-    ),
+    )
+    .with_limit(trickle(None)),
 ];
 
 /// Returns a rule for 421 4.7.0.
-const fn closing(class: RefusalClass, limit: Option<SiteLimit>, texts: &'static [&'static str]) -> ReplyRule {
-    ReplyRule { hosts: &[], codes: (421, 421), details: &[(7, 0)], texts, class, limit }
+const fn closing(class: RefusalClass, texts: &'static [&'static str]) -> ReplyRule {
+    any_host(class, texts).with_codes((421, 421)).with_details(&[(7, 0)])
 }
 
 /// Texts that give a cause other than the recipient, and are too common to decide without a code that blames the
